@@ -1,0 +1,109 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Post is something that somebody said. It never changes.
+type Post struct {
+	ID     int64
+	Author User
+	Time   time.Time // to the second
+	Body   string
+}
+
+// Post publishes a text: on the author's profile and home timeline, on
+// everybody's timeline, and on the home timelines of the author's followers.
+// It returns *InvalidError for a text that cannot be accepted.
+//
+// When it returns, the post is kept and stands everywhere but on the home
+// timelines of followers beyond the first thousand or so, which go on in the
+// background. Whatever interrupts it, the database remembers that the post is
+// not everywhere yet (`fanouts`), and repeating the fan-out does no harm: see
+// Resume. Four round trips, and one more for each hundred followers of the
+// first thousand.
+func (s *Service) Post(ctx context.Context, author User, body string) (Post, error) {
+	body, err := cleanBody(body)
+	if err != nil {
+		return Post{}, err
+	}
+	post := Post{Author: author, Time: s.now().UTC().Truncate(time.Second), Body: body}
+	post.ID, err = s.create(ctx, keyNextPostID, postKey,
+		"user_id", itoa(author.ID), "time", seconds(post.Time), "body", body)
+	if err != nil {
+		return Post{}, fmt.Errorf("social: post: %w", err)
+	}
+	if err := s.publish(ctx, post.ID, author.ID); err != nil {
+		return Post{}, err
+	}
+	return post, nil
+}
+
+// Posts returns the posts with these ids, in their order; one that does not
+// exist is left out. Two round trips at most.
+func (s *Service) Posts(ctx context.Context, ids ...int64) ([]Post, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	cmds := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		cmds[i] = s.client.B().Hmget().Key(postKey(id)).Field("user_id", "time", "body").Build()
+	}
+	posts := make([]Post, 0, len(ids))
+	var authors []int64
+	seen := make(map[int64]bool)
+	for i, res := range s.client.DoMulti(ctx, cmds...) {
+		post, ok, err := parsePost(ids[i], res)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		posts = append(posts, post)
+		if !seen[post.Author.ID] {
+			seen[post.Author.ID] = true
+			authors = append(authors, post.Author.ID)
+		}
+	}
+	users, err := s.users(ctx, authors)
+	if err != nil {
+		return nil, err
+	}
+	known := posts[:0]
+	for _, post := range posts {
+		if author, ok := users[post.Author.ID]; ok {
+			post.Author = author
+			known = append(known, post)
+		}
+	}
+	return known, nil
+}
+
+// parsePost reads the hash of a post, with only the id of its author. ok is
+// false where there is no such post.
+func parsePost(id int64, res rueidis.RedisResult) (post Post, ok bool, err error) {
+	fields, err := res.ToArray()
+	if err != nil {
+		return Post{}, false, fmt.Errorf("social: read a post: %w", err)
+	}
+	if len(fields) != 3 || fields[0].IsNil() {
+		return Post{}, false, nil
+	}
+	var texts [3]string
+	for i, field := range fields {
+		if !field.IsNil() {
+			texts[i], _ = field.ToString()
+		}
+	}
+	author, err := strconv.ParseInt(texts[0], 10, 64)
+	if err != nil {
+		return Post{}, false, nil // not a post that anybody wrote
+	}
+	return Post{ID: id, Author: User{ID: author}, Time: parseTime(texts[1]), Body: texts[2]}, true, nil
+}
