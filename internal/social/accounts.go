@@ -94,36 +94,46 @@ func (s *Service) claimName(ctx context.Context, user User) (int64, error) {
 }
 
 // Login opens a session for the user whose password this is, or returns
+// ErrBadLogin. Five round trips and one password hash.
+func (s *Service) Login(ctx context.Context, name, password string) (Session, error) {
+	user, err := s.Authenticate(ctx, name, password)
+	if err != nil {
+		return Session{}, err
+	}
+	return s.openSession(ctx, user)
+}
+
+// Authenticate returns the user of that name if this is their password, or
 // ErrBadLogin. A password that the original program kept in clear, or one
 // hashed at another cost, is replaced by its hash at today's.
-func (s *Service) Login(ctx context.Context, name, password string) (Session, error) {
+func (s *Service) Authenticate(ctx context.Context, name, password string) (User, error) {
 	if len(password) > maxTypedPassword || !utf8.ValidString(name) {
-		return Session{}, ErrBadLogin
+		return User{}, ErrBadLogin
 	}
 	uid, err := s.lookUp(ctx, name)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Session{}, err
+		return User{}, err
 	}
 	var rec record
 	var stored string
 	if err == nil {
 		if rec, stored, err = s.credentials(ctx, uid); err != nil {
-			return Session{}, err
+			return User{}, err
 		}
 	}
 	ok, outdated, err := s.hasher.verify(ctx, password, stored)
 	if err != nil {
-		return Session{}, err
+		return User{}, err
 	}
 	if !ok {
-		return Session{}, ErrBadLogin
+		return User{}, ErrBadLogin
 	}
 	if outdated {
 		if err := s.replacePassword(ctx, uid, stored, password); err != nil {
-			return Session{}, err
+			return User{}, err
 		}
 	}
-	return s.openSession(ctx, rec.User)
+	return rec.User, nil
 }
 
 // credentials returns a user and their stored password, empty when there is no

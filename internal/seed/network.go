@@ -1,0 +1,157 @@
+package seed
+
+import (
+	"iter"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"time"
+)
+
+// network makes a network up, always the same for the same options, and keeps
+// nothing of it but the users' standing.
+type network struct {
+	opt   Options
+	start time.Time
+	// standing[i] is the sum of the popularity of users 0 to i: a user is
+	// drawn by popularity by looking up a random number in it.
+	standing []float64
+}
+
+// Independent streams of random numbers, so that the number of one kind of
+// thing does not change another kind.
+const (
+	streamStanding = iota + 1
+	streamFollows
+	streamPosts
+)
+
+// popularity falls with the rank by this power, so that the numbers of
+// followers follow a power law, as they do in real networks.
+const popularity = 0.85
+
+func newNetwork(opt Options) *network {
+	n := &network{opt: opt, start: opt.Until.Add(-month), standing: make([]float64, opt.Users)}
+	rng := n.stream(streamStanding)
+	ranks := rng.Perm(opt.Users)
+	// The first user, with whom people log in, is well known: a page with
+	// nobody on it shows little.
+	for i, rank := range ranks {
+		if at := opt.Users / 50; rank == at {
+			ranks[0], ranks[i] = ranks[i], ranks[0]
+			break
+		}
+	}
+	sum := 0.0
+	for i, rank := range ranks {
+		sum += math.Pow(float64(rank+1), -popularity)
+		n.standing[i] = sum
+	}
+	return n
+}
+
+func (n *network) stream(kind uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(n.opt.Seed, kind)) //nolint:gosec // made-up people need no secrets
+}
+
+// name is the name of user i.
+func (n *network) name(i int) string {
+	if i == 0 && n.opt.FirstName != "" {
+		return n.opt.FirstName
+	}
+	return userName(n.opt.Seed, i)
+}
+
+// joined is when user i registered: in their order, over the first three weeks.
+func (n *network) joined(i int) time.Time {
+	return n.start.Add(time.Duration(float64(month) * 0.7 * float64(i) / float64(n.opt.Users)))
+}
+
+// draw returns a user, the more likely the more popular.
+func (n *network) draw(rng *rand.Rand) int {
+	at := rng.Float64() * n.standing[len(n.standing)-1]
+	return min(sort.SearchFloat64s(n.standing, at), len(n.standing)-1)
+}
+
+type follow struct {
+	from, to int
+	at       time.Time
+}
+
+// follows makes up who follows whom.
+func (n *network) follows() iter.Seq[follow] {
+	return func(yield func(follow) bool) {
+		rng := n.stream(streamFollows)
+		left := n.opt.Follows
+		for from := range n.opt.Users {
+			k := n.share(rng, left, n.opt.Users-from)
+			left -= k
+			for to := range n.targets(rng, from, k) {
+				since := n.joined(max(from, to))
+				at := since.Add(time.Duration(rng.Float64() * float64(n.opt.Until.Sub(since))))
+				if !yield(follow{from: from, to: to, at: at}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// share is how many of the follows that are left the next of the users that
+// are left makes.
+func (n *network) share(rng *rand.Rand, left, users int) int {
+	if users == 1 {
+		return left
+	}
+	all := n.opt.Users - 1
+	k := int(float64(left) / float64(users) * rng.ExpFloat64())
+	// Neither more than there are people, nor so few that those who come
+	// after could not make the rest.
+	return max(min(k, all, left), left-(users-1)*all)
+}
+
+// targets returns k users other than from, the popular ones first of all.
+func (n *network) targets(rng *rand.Rand, from, k int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		taken := map[int]bool{from: true}
+		for range k {
+			to := n.draw(rng)
+			for tries := 0; taken[to]; tries++ {
+				if tries < 8 {
+					to = n.draw(rng)
+				} else {
+					to = (to + 1) % n.opt.Users
+				}
+			}
+			taken[to] = true
+			if !yield(to) {
+				return
+			}
+		}
+	}
+}
+
+type post struct {
+	author int
+	at     time.Time
+	body   string
+}
+
+// posts makes up who says what, in the order of time.
+func (n *network) posts() iter.Seq[post] {
+	return func(yield func(post) bool) {
+		rng := n.stream(streamPosts)
+		for i := range n.opt.Posts {
+			at := n.start.Add(time.Duration(float64(month) * (float64(i) + rng.Float64()) / float64(n.opt.Posts)))
+			author := n.draw(rng)
+			for tries := 0; n.joined(author).After(at); tries++ {
+				if author = n.draw(rng); tries > 8 {
+					author = rng.IntN(author + 1) // somebody who was there earlier
+				}
+			}
+			if !yield(post{author: author, at: at, body: sentence(rng)}) {
+				return
+			}
+		}
+	}
+}

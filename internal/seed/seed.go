@@ -1,0 +1,160 @@
+// Package seed fills Retwis with a network that looks like one: a few people
+// whom very many follow and many whom few do, registrations, follows and posts
+// spread over a month, and texts that can be read. The same seed gives the
+// same network on the same day.
+package seed
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"retwis/internal/social"
+)
+
+// ErrNotEmpty: a demo is only ever put into an empty database.
+var ErrNotEmpty = errors.New("seed: the database is not empty and holds no demo")
+
+// Options say how large a network to make.
+type Options struct {
+	Users, Follows, Posts int
+	Seed                  uint64
+	// FirstName is the name of the first user, with whom to log in. Default:
+	// one like the others'.
+	FirstName string
+	// Password is everybody's. Default: a random one, see Result.
+	Password string
+	// Until is when the month ends. Default: the beginning of today, UTC.
+	Until time.Time
+	// Progress, when set, is told how many of all users, follows and posts are
+	// written.
+	Progress func(done, total int)
+}
+
+// Result is what was made, and a name and a password to log in with.
+type Result struct {
+	Users    int    `json:"users"`
+	Follows  int    `json:"follows"`
+	Posts    int    `json:"posts"`
+	Name     string `json:"name"`
+	Password string `json:"password"`
+}
+
+// month is the time over which everything spreads.
+const month = 30 * 24 * time.Hour
+
+// step is how much is made and written at a time; it bounds the memory.
+const step = 5000
+
+// maxUsers is how many names there are.
+const maxUsers = 10_000_000
+
+func (o *Options) validate() error {
+	switch {
+	case o.Users < 1 || o.Users > maxUsers:
+		return fmt.Errorf("seed: users: %d is not between 1 and %d", o.Users, maxUsers)
+	case o.Follows < 0 || o.Follows > o.Users*(o.Users-1):
+		return fmt.Errorf("seed: follows: %d is not between 0 and %d, everybody following everybody", o.Follows, o.Users*(o.Users-1))
+	case o.Posts < 0:
+		return fmt.Errorf("seed: posts: %d is negative", o.Posts)
+	}
+	return nil
+}
+
+// Run adds a network to the database behind svc, which may hold another. It
+// returns social.ErrTaken, before it writes anything, where a user of such a
+// name is there already, as after a run with the same seed.
+func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) {
+	if err := opt.validate(); err != nil {
+		return Result{}, err
+	}
+	if opt.Password == "" {
+		opt.Password = rand.Text()[:16]
+	}
+	if opt.Until.IsZero() {
+		opt.Until = time.Now().UTC().Truncate(24 * time.Hour)
+	}
+	if opt.Progress == nil {
+		opt.Progress = func(int, int) {}
+	}
+	r := &run{svc: svc, load: svc.Loader(), opt: opt, net: newNetwork(opt)}
+	for _, write := range []func(context.Context) error{r.users, r.follows, r.posts} {
+		if err := write(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{
+		Users: opt.Users, Follows: opt.Follows, Posts: opt.Posts,
+		Name: r.net.name(0), Password: opt.Password,
+	}, nil
+}
+
+type run struct {
+	svc     *social.Service
+	load    social.Loader
+	opt     Options
+	net     *network
+	ids     []int64 // by the number of the user
+	written int
+}
+
+func (r *run) progress(n int) {
+	r.written += n
+	r.opt.Progress(r.written, r.opt.Users+r.opt.Follows+r.opt.Posts)
+}
+
+func (r *run) users(ctx context.Context) error {
+	hash, err := r.load.HashPassword(ctx, r.opt.Password)
+	if err != nil {
+		return err
+	}
+	for from := 0; from < r.opt.Users; from += step {
+		some := make([]social.NewUser, min(step, r.opt.Users-from))
+		for i := range some {
+			some[i] = social.NewUser{Name: r.net.name(from + i), PasswordHash: hash, Joined: r.net.joined(from + i)}
+		}
+		added, err := r.load.AddUsers(ctx, some)
+		if err != nil {
+			return err
+		}
+		for _, user := range added {
+			r.ids = append(r.ids, user.ID)
+		}
+		r.progress(len(some))
+	}
+	return nil
+}
+
+func (r *run) follows(ctx context.Context) error {
+	some := make([]social.NewFollow, 0, step)
+	for f := range r.net.follows() {
+		some = append(some, social.NewFollow{From: r.ids[f.from], To: r.ids[f.to], Time: f.at})
+		if len(some) == step {
+			if err := r.load.AddFollows(ctx, some); err != nil {
+				return err
+			}
+			r.progress(step)
+			some = some[:0]
+		}
+	}
+	r.progress(len(some))
+	return r.load.AddFollows(ctx, some)
+}
+
+func (r *run) posts(ctx context.Context) error {
+	some := make([]social.NewPost, 0, step/10)
+	for p := range r.net.posts() {
+		some = append(some, social.NewPost{Author: r.ids[p.author], Time: p.at, Body: p.body})
+		if len(some) == cap(some) {
+			if err := r.load.AddPosts(ctx, some); err != nil {
+				return err
+			}
+			r.progress(len(some))
+			some = some[:0]
+		}
+	}
+	r.progress(len(some))
+	return r.load.AddPosts(ctx, some)
+}

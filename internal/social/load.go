@@ -1,0 +1,246 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Loader writes many users, follows and posts at once, with times of their
+// own, and leaves the database as if each had come by itself: every invariant
+// between keys holds. It is for data that is trusted: names and bodies are
+// taken as they are. Its writes go out in pipelines of about a thousand
+// commands.
+type Loader struct{ s *Service }
+
+// Loader returns a loader.
+func (s *Service) Loader() Loader { return Loader{s} }
+
+// pipeline is how many commands go out together: enough to make the round trip
+// cheap, few enough for others to get their turn.
+const pipeline = 1000
+
+// NewUser is a user to be loaded. PasswordHash is a PHC string, as HashPassword
+// returns it.
+type NewUser struct {
+	Name, PasswordHash string
+	Joined             time.Time
+}
+
+// HashPassword returns the PHC string of a password, to be given to many users.
+func (l Loader) HashPassword(ctx context.Context, password string) (string, error) {
+	if err := checkPassword(password); err != nil {
+		return "", err
+	}
+	return l.s.hasher.hash(ctx, password)
+}
+
+// AddUsers loads users and returns them with their ids. It returns ErrTaken,
+// with the name, where one belongs to somebody; then nothing is loaded, unless
+// it was taken in that very moment.
+func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]User, error) {
+	if len(users) == 0 {
+		return nil, nil
+	}
+	if err := l.checkNames(ctx, users); err != nil {
+		return nil, err
+	}
+	last, err := l.reserve(ctx, keyNextUserID, len(users))
+	if err != nil {
+		return nil, err
+	}
+	added := make([]User, len(users))
+	for i, user := range users {
+		added[i] = User{ID: last - int64(len(users)-1-i), Name: user.Name, Joined: user.Joined}
+	}
+	b := l.s.client.B()
+	err = l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
+		return rueidis.Commands{b.Hset().Key(userKey(added[i].ID)).FieldValue().FieldValue("username", users[i].Name).
+			FieldValue("password", users[i].PasswordHash).FieldValue("joined", seconds(users[i].Joined)).Build()}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range added {
+		if err := l.s.claim(ctx, user); err != nil {
+			return nil, fmt.Errorf("%w: %q", err, user.Name)
+		}
+	}
+	return added, l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
+		return rueidis.Commands{b.Zadd().Key(keyUsersByTime).Nx().ScoreMember().
+			ScoreMember(float64(users[i].Joined.Unix()), users[i].Name).Build()}
+	})
+}
+
+// checkNames refuses names that cannot be used, before anything is written.
+func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
+	folded := make([]string, len(users))
+	seen := make(map[string]bool, len(users))
+	for i, user := range users {
+		if err := checkName(user.Name); err != nil {
+			return err
+		}
+		folded[i] = fold(user.Name)
+		if seen[folded[i]] {
+			return fmt.Errorf("%w: %q, twice in what is loaded", ErrTaken, user.Name)
+		}
+		seen[folded[i]] = true
+	}
+	owners, err := l.s.client.Do(ctx, l.s.client.B().Hmget().Key(keyUsers).Field(folded...).Build()).ToArray()
+	if err != nil {
+		return fmt.Errorf("social: load: %w", err)
+	}
+	for i, owner := range owners {
+		if !owner.IsNil() {
+			return fmt.Errorf("%w: %q", ErrTaken, users[i].Name)
+		}
+	}
+	return nil
+}
+
+// NewFollow is a follow to be loaded.
+type NewFollow struct {
+	From, To int64
+	Time     time.Time
+}
+
+// AddFollows loads follows, in both directions.
+func (l Loader) AddFollows(ctx context.Context, follows []NewFollow) error {
+	b := l.s.client.B()
+	return l.chunks(ctx, len(follows), 2, func(i int) rueidis.Commands {
+		f := follows[i]
+		at := float64(f.Time.Unix())
+		return rueidis.Commands{
+			b.Zadd().Key(followingKey(f.From)).Nx().ScoreMember().ScoreMember(at, itoa(f.To)).Build(),
+			b.Zadd().Key(followersKey(f.To)).Nx().ScoreMember().ScoreMember(at, itoa(f.From)).Build(),
+		}
+	})
+}
+
+// NewPost is a post to be loaded.
+type NewPost struct {
+	Author int64
+	Time   time.Time
+	Body   string
+}
+
+// AddPosts loads posts, which should be in the order of their times, on every
+// timeline on which they belong.
+func (l Loader) AddPosts(ctx context.Context, posts []NewPost) error {
+	last, err := l.reserve(ctx, keyNextPostID, len(posts))
+	if err != nil {
+		return err
+	}
+	first := last - int64(len(posts)) + 1
+	for from := 0; from < len(posts); from += pipeline / 4 {
+		some := posts[from:min(from+pipeline/4, len(posts))]
+		if err := l.addPosts(ctx, first+int64(from), some); err != nil {
+			return fmt.Errorf("social: load posts: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) error {
+	b := l.s.client.B()
+	err := l.chunks(ctx, len(posts), 3, func(i int) rueidis.Commands {
+		post, id := posts[i], first+int64(i)
+		return rueidis.Commands{
+			b.Hset().Key(postKey(id)).FieldValue().FieldValue("user_id", itoa(post.Author)).
+				FieldValue("time", seconds(post.Time)).FieldValue("body", post.Body).Build(),
+			b.Zadd().Key(keyFanOuts).ScoreMember().ScoreMember(float64(l.s.now().Unix()), itoa(id)).Build(),
+			b.Zadd().Key(profileKey(post.Author)).ScoreMember().ScoreMember(float64(id), itoa(id)).Build(),
+		}
+	})
+	if err != nil {
+		return err
+	}
+	homes, err := l.followers(ctx, posts)
+	if err != nil {
+		return err
+	}
+	var pushes rueidis.Commands
+	for i, post := range posts {
+		id := first + int64(i)
+		pushes = append(pushes, l.s.pushCommand(homeKey(post.Author), id), l.s.pushCommand(keyTimeline, id))
+		lists := homes[post.Author]
+		for len(lists) > 0 {
+			n := min(batch, len(lists))
+			if l.s.cluster {
+				n = 1 // each timeline lives where it will
+			}
+			pushes = append(pushes, b.Eval().Script(pushSource).Numkeys(int64(n)).Key(lists[:n]...).
+				Arg(itoa(id), itoa(TimelineCap)).Build())
+			lists = lists[n:]
+		}
+		pushes = append(pushes, b.Zrem().Key(keyFanOuts).Member(itoa(id)).Build())
+		if len(pushes) >= pipeline || i == len(posts)-1 {
+			if err := firstError(l.s.client.DoMulti(ctx, pushes...)); err != nil {
+				return err
+			}
+			pushes = pushes[:0]
+		}
+	}
+	return nil
+}
+
+// followers returns the home timelines of the followers of each author.
+func (l Loader) followers(ctx context.Context, posts []NewPost) (map[int64][]string, error) {
+	var cmds rueidis.Commands
+	var authors []int64
+	homes := make(map[int64][]string)
+	for _, post := range posts {
+		if _, ok := homes[post.Author]; !ok {
+			homes[post.Author] = nil
+			authors = append(authors, post.Author)
+			cmds = append(cmds, l.s.client.B().Zrange().Key(followersKey(post.Author)).Min("0").Max("-1").Build())
+		}
+	}
+	for i, res := range l.s.client.DoMulti(ctx, cmds...) {
+		ids, err := res.AsStrSlice()
+		if err != nil {
+			return nil, err
+		}
+		for j, id := range ids {
+			ids[j] = prefixPosts + id
+		}
+		homes[authors[i]] = ids
+	}
+	return homes, nil
+}
+
+// reserve takes n ids of a counter and returns the last.
+func (l Loader) reserve(ctx context.Context, counter string, n int) (int64, error) {
+	last, err := l.s.client.Do(ctx, l.s.client.B().Incrby().Key(counter).Increment(int64(n)).Build()).AsInt64()
+	if err != nil {
+		return 0, fmt.Errorf("social: load: %w", err)
+	}
+	return last, nil
+}
+
+// chunks sends the commands for each of n things, each commands of them, in
+// pipelines.
+func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) rueidis.Commands) error {
+	cmds := make(rueidis.Commands, 0, pipeline)
+	for i := range n {
+		cmds = append(cmds, commands(i)...)
+		if len(cmds)+each > pipeline || i == n-1 {
+			if err := firstError(l.s.client.DoMulti(ctx, cmds...)); err != nil {
+				return fmt.Errorf("social: load: %w", err)
+			}
+			cmds = cmds[:0]
+		}
+	}
+	return nil
+}
+
+// Empty tells whether nobody has registered yet.
+func (s *Service) Empty(ctx context.Context) (bool, error) {
+	n, err := s.client.Do(ctx, s.client.B().Hlen().Key(keyUsers).Build()).AsInt64()
+	if err != nil {
+		return false, fmt.Errorf("social: count users: %w", err)
+	}
+	return n == 0, nil
+}
