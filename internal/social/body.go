@@ -15,12 +15,12 @@ const MaxBody = 280
 
 // maxBodyBytes bounds what those characters may be made of; a single one can
 // pile up marks without end.
-const maxBodyBytes = 16 * MaxBody
+const maxBodyBytes = 8192
 
 // cleanBody returns what is kept of a text that somebody typed: one line,
 // nothing invisible that controls a terminal or a page.
 func cleanBody(typed string) (string, error) {
-	if len(typed) > 4*maxBodyBytes {
+	if len(typed) > 2*maxBodyBytes {
 		return "", tooLong()
 	}
 	body := strings.Map(func(r rune) rune {

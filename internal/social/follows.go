@@ -23,7 +23,7 @@ func (s *Service) Follow(ctx context.Context, from, to User) error {
 	}
 	now := s.now()
 	if !s.cluster {
-		return followed(s.bothWays(ctx, followScript, from.ID, to.ID, seconds(now)))
+		return followed(s.bothWays(ctx, followSource, from.ID, to.ID, seconds(now)))
 	}
 	cmd := s.client.B().Zadd().Key(followingKey(from.ID)).Nx().ScoreMember().
 		ScoreMember(float64(now.Unix()), itoa(to.ID)).Build().ToRetryable()
@@ -37,7 +37,7 @@ func (s *Service) Follow(ctx context.Context, from, to User) error {
 // meanwhile stays where it is. One or two round trips.
 func (s *Service) Unfollow(ctx context.Context, from, to User) error {
 	if !s.cluster {
-		return followed(s.bothWays(ctx, unfollowScript, from.ID, to.ID))
+		return followed(s.bothWays(ctx, unfollowSource, from.ID, to.ID))
 	}
 	cmd := s.client.B().Zrem().Key(followingKey(from.ID)).Member(itoa(to.ID)).Build().ToRetryable()
 	if err := s.client.Do(ctx, cmd).Error(); err != nil {
@@ -46,9 +46,17 @@ func (s *Service) Unfollow(ctx context.Context, from, to User) error {
 	return s.settle(ctx, from.ID, to.ID)
 }
 
-func (s *Service) bothWays(ctx context.Context, script *rueidis.Lua, from, to int64, more ...string) error {
-	keys := []string{followingKey(from), followersKey(to)}
-	return script.Exec(ctx, s.client, keys, append([]string{itoa(from), itoa(to)}, more...)).Error()
+// bothWays runs a script over both directions. The PING behind it comes back
+// after the server's word on which keys have changed (see the package comment),
+// so that whoever reads next sees the follow.
+func (s *Service) bothWays(ctx context.Context, script string, from, to int64, more ...string) error {
+	b := s.client.B()
+	res := s.client.DoMulti(ctx,
+		b.Eval().Script(script).Numkeys(2).Key(followingKey(from), followersKey(to)).
+			Arg(append([]string{itoa(from), itoa(to)}, more...)...).Build().ToRetryable(),
+		b.Ping().Build().ToRetryable(),
+	)
+	return firstError(res)
 }
 
 func followed(err error) error {

@@ -27,11 +27,9 @@ var (
 
 	//go:embed follow.lua
 	followSource string
-	followScript = rueidis.NewLuaScriptRetryable(followSource)
 
 	//go:embed unfollow.lua
 	unfollowSource string
-	unfollowScript = rueidis.NewLuaScriptRetryable(unfollowSource)
 
 	//go:embed push.lua
 	pushSource string

@@ -82,15 +82,24 @@ func (s *Service) SessionUser(ctx context.Context, secret string) (User, error) 
 		uid = id
 		s.sessions.Set(token, uid)
 	}
-	rec, err := s.record(ctx, uid)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return User{}, err
+	user, err := s.agreed(ctx, uid, token)
+	if errors.Is(err, ErrNoSession) && !isFresh(ctx) {
+		// It may have begun elsewhere a moment ago.
+		user, err = s.agreed(WithFresh(ctx), uid, token)
 	}
-	if err != nil || !hasToken(rec.auth, token) {
+	if errors.Is(err, ErrNoSession) {
 		s.sessions.Invalidate(token)
+	}
+	return user, err
+}
+
+// agreed returns a user whose own list of sessions has the token.
+func (s *Service) agreed(ctx context.Context, uid int64, token string) (User, error) {
+	rec, err := s.record(ctx, uid)
+	if errors.Is(err, ErrNotFound) || err == nil && !hasToken(rec.auth, token) {
 		return User{}, ErrNoSession
 	}
-	return rec.User, nil
+	return rec.User, err
 }
 
 func hasToken(auth, token string) bool {

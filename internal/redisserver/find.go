@@ -1,0 +1,110 @@
+package redisserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// ErrNotInstalled: there is no server on this machine.
+var ErrNotInstalled = errors.New("redisserver: neither valkey-server nor redis-server is on PATH; " +
+	"install one (on Debian: apt-get install redis-server), or name it in RETWIS_REDIS_SERVER")
+
+// Find returns the path of the server to run: RETWIS_REDIS_SERVER, else
+// valkey-server, else redis-server. ErrNotInstalled tells that there is none.
+func Find(getenv func(string) string) (string, error) {
+	if named := getenv("RETWIS_REDIS_SERVER"); named != "" {
+		path, err := exec.LookPath(named)
+		if err != nil {
+			return "", fmt.Errorf("redisserver: RETWIS_REDIS_SERVER: %w", err)
+		}
+		return path, nil
+	}
+	for _, name := range []string{"valkey-server", "redis-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrNotInstalled
+}
+
+// oldest is the first version with everything that is used here.
+const oldest = "6.2"
+
+var versionPattern = regexp.MustCompile(`\bv=([0-9]+)\.([0-9]+)[^ ]*`)
+
+// Version returns the version of a server, such as "7.0.15".
+func Version(ctx context.Context, binary string) (string, error) {
+	out, err := exec.CommandContext(ctx, binary, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("redisserver: ask %s for its version: %w", binary, err)
+	}
+	found := versionPattern.FindString(string(out))
+	if found == "" {
+		return "", fmt.Errorf("redisserver: %s: no version in %q", binary, strings.TrimSpace(string(out)))
+	}
+	return strings.TrimPrefix(found, "v="), nil
+}
+
+func checkVersion(ctx context.Context, binary string) error {
+	version, err := Version(ctx, binary)
+	if err != nil {
+		return err
+	}
+	if TooOld(version) {
+		return fmt.Errorf("redisserver: %s is version %s; %s or newer is needed", binary, version, oldest)
+	}
+	return nil
+}
+
+// TooOld tells whether a version is before 6.2.
+func TooOld(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	x, errX := strconv.Atoi(major)
+	y, errY := strconv.Atoi(minor)
+	return errX != nil || errY != nil || x < 6 || x == 6 && y < 2
+}
+
+// maxSocket is the longest path that every system takes for a socket.
+const maxSocket = 100
+
+// SocketPath returns where the socket of a data directory belongs: in the
+// directory, or, where that is too deep for a socket, in a directory for
+// things that last as long as they run.
+func SocketPath(dir string) (string, error) {
+	if path := filepath.Join(dir, "redis.sock"); len(path) < maxSocket {
+		return path, nil
+	}
+	sum := sha256.Sum256([]byte(dir))
+	name := "retwis-" + hex.EncodeToString(sum[:8]) + ".sock"
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" && len(filepath.Join(runtime, name)) < maxSocket {
+		return filepath.Join(runtime, name), nil
+	}
+	shared := filepath.Join(os.TempDir(), fmt.Sprintf("retwis-%d", os.Getuid()))
+	if err := os.Mkdir(shared, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", fmt.Errorf("redisserver: a directory for the socket: %w", err)
+	}
+	// Anybody can make a directory of this name first.
+	info, err := os.Lstat(shared)
+	if err != nil {
+		return "", fmt.Errorf("redisserver: a directory for the socket: %w", err)
+	}
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
+		return "", fmt.Errorf("redisserver: %s is not a directory of ours alone (mode 0700); remove it, or set XDG_RUNTIME_DIR", shared)
+	}
+	if path := filepath.Join(shared, name); len(path) < maxSocket {
+		return path, nil
+	}
+	return "", fmt.Errorf("redisserver: %s is too deep for a socket; set XDG_RUNTIME_DIR to a shorter path", dir)
+}
+
+func ownedByUs(info os.FileInfo) bool { return ownerOf(info) == os.Getuid() }

@@ -1,0 +1,26 @@
+package redisserver
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// attributes put the server in a process group of its own, so that Ctrl-C does
+// not end it before the program has finished with it, and have the kernel
+// signal it when its parent dies.
+func attributes(death syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: death}
+}
+
+func lockThread() (unlock func()) {
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread
+}
+
+func ownerOf(info os.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return -1
+}

@@ -1,0 +1,343 @@
+// Package redisserver runs a real Redis or Valkey server as a child process.
+//
+// A program that keeps its data in Redis needs one to run, for its users on a
+// laptop and for its tests, and neither should have to set one up by hand.
+// Start finds the server that is installed, starts it on a unix socket in a
+// directory that is nobody else's, and returns when it answers; it ends with
+// its parent, however that ends.
+package redisserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options are the settings of a server. Dir is required.
+type Options struct {
+	// Dir is where the server keeps its data. It is made with mode 0700.
+	Dir string
+	// Socket is the path of the unix socket. Default: SocketPath(Dir).
+	Socket string
+	// Port is a TCP port on 127.0.0.1, and 0 means none.
+	Port int
+	// Config are further lines of redis.conf, such as "appendonly yes". They
+	// go in on standard input, so that no secret shows in a list of processes.
+	Config []string
+	// Binary is the server to run. Default: what Find finds.
+	Binary string
+	// Logger receives the server's own log. Default: slog.Default().
+	Logger *slog.Logger
+	// ExtraFiles are inherited by the server, and stay open as long as it
+	// lives: a lock on its directory, say.
+	ExtraFiles []*os.File
+	// LoadingEvery is how often a wait for a large data set is told to the
+	// log. Default: 5 s.
+	LoadingEvery time.Duration
+	// DeathSignal is what the server gets when this process dies first (on
+	// Linux). Default: SIGTERM, on which it saves its data.
+	DeathSignal syscall.Signal
+}
+
+// Server is a running server.
+type Server struct {
+	cmd    *exec.Cmd
+	socket string
+	port   int
+	done   chan struct{}
+	err    error // why it ended, once done is closed
+	tail   *tail
+	stdout sync.WaitGroup
+}
+
+// Start starts a server and waits until it answers. It refuses one older than
+// 6.2. When ctx ends first, the server is ended too.
+func Start(ctx context.Context, opt Options) (*Server, error) {
+	if err := opt.prepare(ctx); err != nil {
+		return nil, err
+	}
+	s := &Server{socket: opt.Socket, port: opt.Port, done: make(chan struct{}), tail: &tail{}}
+	if err := s.run(opt); err != nil {
+		return nil, err
+	}
+	if err := s.ready(ctx, opt); err != nil {
+		_ = s.Kill()
+		<-s.done
+		return nil, err
+	}
+	return s, nil
+}
+
+func (o *Options) prepare(ctx context.Context) error {
+	if o.Dir == "" {
+		return errors.New("redisserver: Options.Dir is empty")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.LoadingEvery <= 0 {
+		o.LoadingEvery = 5 * time.Second
+	}
+	if o.DeathSignal == 0 {
+		o.DeathSignal = syscall.SIGTERM
+	}
+	var err error
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return fmt.Errorf("redisserver: %w", err)
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return fmt.Errorf("redisserver: make the data directory: %w", err)
+	}
+	if o.Socket == "" {
+		if o.Socket, err = SocketPath(o.Dir); err != nil {
+			return err
+		}
+	}
+	if o.Binary == "" {
+		if o.Binary, err = Find(os.Getenv); err != nil {
+			return err
+		}
+	}
+	return checkVersion(ctx, o.Binary)
+}
+
+// config is the configuration file of the server.
+func (o *Options) config() string {
+	lines := []string{
+		fmt.Sprintf("port %d", o.Port),
+		"bind 127.0.0.1",
+		"unixsocket " + quote(o.Socket),
+		"unixsocketperm 700",
+		"dir " + quote(o.Dir),
+		"daemonize no",
+		"logfile \"\"",
+		"tcp-backlog 128",
+	}
+	return strings.Join(append(lines, o.Config...), "\n") + "\n"
+}
+
+// quote writes a value as redis.conf reads it.
+func quote(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value) + `"`
+}
+
+// run starts the process.
+func (s *Server) run(opt Options) error {
+	s.cmd = exec.Command(opt.Binary, "-")
+	s.cmd.Stdin = strings.NewReader(opt.config())
+	s.cmd.Dir = opt.Dir
+	s.cmd.ExtraFiles = opt.ExtraFiles
+	s.cmd.SysProcAttr = attributes(opt.DeathSignal)
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("redisserver: %w", err)
+	}
+	s.cmd.Stdout, s.cmd.Stderr = write, write
+	started := make(chan error)
+	go s.live(started)
+	err = <-started
+	write.Close()
+	if err != nil {
+		read.Close()
+		return fmt.Errorf("redisserver: start %s: %w", opt.Binary, err)
+	}
+	s.stdout.Go(func() { s.log(read, opt.Logger) })
+	return nil
+}
+
+// live starts the process and waits for its end on one thread of the operating
+// system: on Linux the signal that ends a child with its parent is sent when
+// the thread ends that forked it.
+func (s *Server) live(started chan<- error) {
+	unlock := lockThread()
+	defer unlock()
+	if err := s.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	err := s.cmd.Wait()
+	s.stdout.Wait()
+	if err != nil {
+		s.err = fmt.Errorf("redisserver: the server ended: %w%s", err, s.tail.text())
+	} else {
+		s.err = errors.New("redisserver: the server ended" + s.tail.text())
+	}
+	close(s.done)
+}
+
+// log passes the server's log on, line by line.
+func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
+	defer from.Close()
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 4096), 1<<20)
+	for lines.Scan() {
+		level, text, ok := parseLine(lines.Text())
+		if text == "" {
+			continue
+		}
+		if ok || !strings.HasPrefix(text, " ") {
+			s.tail.add(text)
+		}
+		to.Log(context.Background(), level, text, "from", "redis", "pid", s.cmd.Process.Pid)
+	}
+	_, _ = io.Copy(io.Discard, from) // never let the server block on a line too long
+}
+
+// parseLine reads "4242:M 20 Nov 2026 21:33:00.000 * Ready to accept
+// connections". The marks are . debug, - verbose, * notice, # warning.
+func parseLine(line string) (level slog.Level, text string, ok bool) {
+	head, rest, found := strings.Cut(line, " ")
+	fields := strings.SplitN(rest, " ", 6)
+	if !found || !strings.Contains(head, ":") || len(fields) < 6 || len(fields[4]) != 1 {
+		return slog.LevelDebug, strings.TrimRight(line, " "), false
+	}
+	switch fields[4] {
+	case "#":
+		level = slog.LevelWarn
+	default:
+		level = slog.LevelDebug
+	}
+	return level, fields[5], true
+}
+
+// tail keeps the last lines of the log, to explain why the server ended.
+type tail struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+const tailLines = 6
+
+func (t *tail) add(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, line)
+	if len(t.lines) > tailLines {
+		t.lines = t.lines[1:]
+	}
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lines) == 0 {
+		return ""
+	}
+	return "; its last words: " + strings.Join(t.lines, " | ")
+}
+
+// ready waits until the server answers, and says so now and then when a large
+// data set makes it wait.
+func (s *Server) ready(ctx context.Context, opt Options) error {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	began, told := time.Now(), time.Now()
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("redisserver: the server does not answer yet: %w%s", ctx.Err(), s.tail.text())
+		case <-s.done:
+			return s.err
+		case <-pause.C:
+		}
+		answer := s.ping()
+		if bytes.HasPrefix(answer, []byte("+PONG")) || bytes.HasPrefix(answer, []byte("-NOAUTH")) {
+			return nil
+		}
+		if time.Since(told) >= opt.LoadingEvery {
+			told = time.Now()
+			what := "waiting for the server to answer"
+			if bytes.HasPrefix(answer, []byte("-LOADING")) {
+				what = "the server is loading its data"
+			}
+			opt.Logger.Info(what, "since", time.Since(began).Round(time.Second).String())
+		}
+		pause.Reset(wait)
+	}
+}
+
+// ping returns the first words of the answer to PING, none when there is none.
+func (s *Server) ping() []byte {
+	conn, err := net.DialTimeout("unix", s.socket, time.Second)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return nil
+	}
+	answer := make([]byte, 64)
+	n, _ := conn.Read(answer)
+	return answer[:n]
+}
+
+// Socket is the path of the unix socket.
+func (s *Server) Socket() string { return s.socket }
+
+// Port is the TCP port, 0 where there is none.
+func (s *Server) Port() int { return s.port }
+
+// Pid is the id of the process.
+func (s *Server) Pid() int { return s.cmd.Process.Pid }
+
+// URL names the socket as internal/store reads it.
+func (s *Server) URL() string { return "unix://" + s.socket }
+
+// Done is closed when the process has ended.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err is why the process ended; only after Done.
+func (s *Server) Err() error {
+	<-s.done
+	return s.err
+}
+
+// Stop ends the server with its data saved, and waits for it. A server that
+// has not ended when ctx does is killed, and Stop returns an error.
+func (s *Server) Stop(ctx context.Context) error {
+	_ = s.Thaw()
+	// On SIGTERM a server saves as SHUTDOWN does, and no password is needed.
+	if err := s.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+		_ = s.Kill()
+		<-s.done
+		return fmt.Errorf("redisserver: the server was killed, it did not stop in time: %w", ctx.Err())
+	}
+}
+
+// Kill ends the server at once: nothing is saved that is not already.
+func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }
+
+// Freeze stops the process where it is; its connections stay open and nothing
+// answers.
+func (s *Server) Freeze() error { return s.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (s *Server) Thaw() error { return s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) error {
+	err := s.cmd.Process.Signal(sig)
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("redisserver: signal the server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const killSignal = syscall.SIGKILL
+
+// ClusterServers are the masters of a Redis Cluster.
+type ClusterServers struct {
+	Masters []*Server
+}
+
+// slots is how many hash slots a Cluster has.
+const slots = 16384
+
+// Cluster returns a Cluster for this test alone, ready for use. Its servers
+// listen on TCP ports of 127.0.0.1, as a Cluster must.
+func Cluster(t testing.TB, masters int) *ClusterServers {
+	t.Helper()
+	require(t)
+	c := &ClusterServers{}
+	for range masters {
+		c.Masters = append(c.Masters, clusterNode(t))
+	}
+	c.join(t)
+	return c
+}
+
+// clusterNode starts a server on a port that is free, as is the one for the
+// talk among servers. Another process can take one in between: then the next
+// is tried.
+func clusterNode(t testing.TB) *Server {
+	t.Helper()
+	for try := 1; ; try++ {
+		port, bus := freePort(t), freePort(t)
+		s, err := begin(port, []string{
+			"cluster-enabled yes",
+			fmt.Sprintf("cluster-port %d", bus),
+			"cluster-node-timeout 2000",
+			"cluster-require-full-coverage yes",
+		})
+		if err == nil {
+			t.Cleanup(func() { removeAll(s) })
+			t.Cleanup(s.stop)
+			return s
+		}
+		removeAll(s)
+		if try == 5 {
+			t.Fatalf("redistest: %v", err)
+		}
+	}
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// join gives each server its slots and makes them known to each other.
+func (c *ClusterServers) join(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	first := c.Masters[0].Port()
+	for i, s := range c.Masters {
+		client := s.Client(t)
+		var owned []string
+		for slot := i * slots / len(c.Masters); slot < (i+1)*slots/len(c.Masters); slot++ {
+			owned = append(owned, fmt.Sprint(slot))
+		}
+		must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "ADDSLOTS").Args(owned...).Build()).Error())
+		must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "SET-CONFIG-EPOCH").Args(fmt.Sprint(i+1)).Build()).Error())
+		if i > 0 {
+			must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "MEET", "127.0.0.1").
+				Args(fmt.Sprint(first), fmt.Sprint(c.bus(t, c.Masters[0]))).Build()).Error())
+		}
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for _, s := range c.Masters {
+		client := s.Client(t)
+		for {
+			info, err := client.Do(ctx, client.B().ClusterInfo().Build()).ToString()
+			must(t, err)
+			if strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, fmt.Sprintf("cluster_size:%d", len(c.Masters))) {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				t.Fatalf("redistest: the Cluster does not come up:\n%s", info)
+			}
+		}
+	}
+}
+
+func (c *ClusterServers) bus(t testing.TB, s *Server) int {
+	t.Helper()
+	for _, line := range s.config {
+		var port int
+		if _, err := fmt.Sscanf(line, "cluster-port %d", &port); err == nil {
+			return port
+		}
+	}
+	t.Fatal("redistest: a Cluster server without cluster-port")
+	return 0
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+}
+
+// URL names the Cluster as internal/store reads it.
+func (c *ClusterServers) URL() string {
+	return "redis+cluster://" + strings.Join(c.addresses(), ",")
+}
+
+func (c *ClusterServers) addresses() []string {
+	var addresses []string
+	for _, s := range c.Masters {
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", s.Port()))
+	}
+	return addresses
+}
+
+// Client returns a client of the Cluster, closed when the test ends.
+func (c *ClusterServers) Client(t testing.TB) rueidis.Client {
+	t.Helper()
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.addresses(), PipelineMultiplex: -1})
+	if err != nil {
+		t.Fatalf("redistest: connect to the Cluster: %v", err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}

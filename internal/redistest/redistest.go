@@ -1,0 +1,328 @@
+// Package redistest gives tests real servers.
+//
+// A test that talks to an imitation proves little, and one that needs a server
+// which somebody has to start is not run. Here a server is started when the
+// first test asks, shared where that is safe, and gone when the test binary
+// is, however it ends:
+//
+//	func TestMain(m *testing.M) { redistest.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		t.Parallel()
+//		client := redistest.DB(t).Client(t) // an empty database of its own
+//	}
+//
+// Without a server on the machine tests are skipped with a loud word, or fail
+// where REDISTEST_REQUIRE=1 is set.
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/goleak"
+
+	"retwis/internal/redisserver"
+)
+
+// patience is how long a server may take to start or stop.
+const patience = 30 * time.Second
+
+// databases is how many tests can share one server at a time.
+const databases = 1024
+
+// shared is what the tests of one binary share.
+var shared struct {
+	mu     sync.Mutex
+	server *Server
+	free   []int // databases that nobody uses
+	dirs   []string
+}
+
+// Main runs the tests of a package, stops every server and exits. It fails a
+// package that passes but leaves goroutines behind.
+func Main(m *testing.M) {
+	code := m.Run()
+	shared.mu.Lock()
+	if shared.server != nil {
+		shared.server.stop()
+	}
+	for _, dir := range shared.dirs {
+		os.RemoveAll(dir)
+	}
+	shared.mu.Unlock()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintf(os.Stderr, "goroutines are left when the tests are done: %v\n", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// Server is a server for tests.
+type Server struct {
+	*redisserver.Server
+	mu     sync.Mutex
+	dir    string
+	port   int
+	config []string
+}
+
+// require returns the server binary, or ends the test.
+func require(t testing.TB) string {
+	t.Helper()
+	binary, err := redisserver.Find(os.Getenv)
+	if err == nil {
+		return binary
+	}
+	if os.Getenv("REDISTEST_REQUIRE") == "1" {
+		t.Fatalf("redistest: REDISTEST_REQUIRE=1, and no server: %v", err)
+	}
+	t.Skipf("SKIPPED, NOT PROVED: no server to test against: %v", err)
+	return ""
+}
+
+// begin starts a server that keeps nothing unless config says otherwise.
+func begin(port int, config []string) (*Server, error) {
+	// Not t.TempDir(): the path of a socket is short.
+	dir, err := os.MkdirTemp("", "redistest")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, port: port, config: append([]string{"save \"\"", "appendonly no"}, config...)}
+	return s, s.start()
+}
+
+// removeAll removes what a server has kept. A nil server kept nothing.
+func removeAll(s *Server) {
+	if s != nil {
+		os.RemoveAll(s.dir)
+	}
+}
+
+func (s *Server) start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	server, err := redisserver.Start(ctx, redisserver.Options{
+		Dir:         s.dir,
+		Port:        s.port,
+		Config:      s.config,
+		Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+		DeathSignal: killSignal, // also a frozen one ends with the tests
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.Server = server
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Server) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = s.Server.Stop(ctx)
+}
+
+// One returns the server that all tests of this binary share. Tests keep apart
+// by a prefix on their keys.
+func One(t testing.TB) *Server {
+	t.Helper()
+	require(t)
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.server == nil {
+		server, err := begin(0, []string{fmt.Sprintf("databases %d", databases)})
+		if err != nil {
+			t.Fatalf("redistest: %v", err)
+		}
+		shared.server = server
+		shared.dirs = append(shared.dirs, server.dir)
+		for n := databases - 1; n > 0; n-- {
+			shared.free = append(shared.free, n)
+		}
+	}
+	return shared.server
+}
+
+// Database is an empty database of the shared server, for one test.
+type Database struct {
+	server *Server
+	number int
+}
+
+// DB returns an empty database for this test alone. It is emptied when the
+// test ends.
+func DB(t testing.TB) *Database {
+	t.Helper()
+	server := One(t)
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if len(shared.free) == 0 {
+		t.Fatalf("redistest: %d tests use a database of the shared server at once", databases)
+	}
+	db := &Database{server: server, number: shared.free[len(shared.free)-1]}
+	shared.free = shared.free[:len(shared.free)-1]
+	t.Cleanup(func() {
+		client, err := dial(db.URL())
+		if err != nil {
+			t.Errorf("redistest: %v", err)
+			return
+		}
+		defer client.Close()
+		if err := client.Do(context.Background(), client.B().Flushdb().Build()).Error(); err != nil {
+			t.Errorf("redistest: empty the database: %v", err)
+			return
+		}
+		shared.mu.Lock()
+		shared.free = append(shared.free, db.number)
+		shared.mu.Unlock()
+	})
+	return db
+}
+
+// URL names the database as internal/store reads it.
+func (db *Database) URL() string { return fmt.Sprintf("%s?db=%d", db.server.URL(), db.number) }
+
+// Client returns a client of the database, closed when the test ends.
+func (db *Database) Client(t testing.TB) rueidis.Client { return client(t, db.URL()) }
+
+// Own returns a server for this test alone, which may break it. config are
+// further lines of redis.conf.
+func Own(t testing.TB, config ...string) *Server {
+	t.Helper()
+	return own(t, 0, config)
+}
+
+func own(t testing.TB, port int, config []string) *Server {
+	t.Helper()
+	require(t)
+	s, err := begin(port, config)
+	if s != nil {
+		t.Cleanup(func() { removeAll(s) })
+	}
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// Nodes returns n servers that know nothing of each other.
+func Nodes(t testing.TB, n int, config ...string) []*Server {
+	t.Helper()
+	nodes := make([]*Server, n)
+	errs := make([]error, n)
+	require(t)
+	var wg sync.WaitGroup
+	for i := range nodes {
+		wg.Go(func() { nodes[i], errs[i] = begin(0, config) })
+	}
+	wg.Wait()
+	for i, node := range nodes {
+		if node != nil {
+			t.Cleanup(func() { removeAll(node) })
+		}
+		if errs[i] == nil {
+			t.Cleanup(node.stop)
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			t.Fatalf("redistest: %v", err)
+		}
+	}
+	return nodes
+}
+
+// Client returns a client of the server, closed when the test ends.
+func (s *Server) Client(t testing.TB) rueidis.Client { return client(t, s.URL()) }
+
+// Dir is where the server keeps its data.
+func (s *Server) Dir() string { return s.dir }
+
+// Stop ends the server with its data saved, if it keeps any.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	s.stop()
+}
+
+// Kill ends the server at once, and waits until it is gone.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	if err := s.Server.Kill(); err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	<-s.Done()
+}
+
+// Freeze stops the process of the server where it is, until Thaw.
+func (s *Server) Freeze(t testing.TB) {
+	t.Helper()
+	if err := s.Server.Freeze(); err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+}
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw(t testing.TB) {
+	t.Helper()
+	if err := s.Server.Thaw(); err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+}
+
+// Restart kills the server if it runs and starts it again at the same place,
+// with what it had saved or with nothing.
+func (s *Server) Restart(t testing.TB, keepData bool) {
+	t.Helper()
+	s.Kill(t)
+	if !keepData {
+		entries, err := os.ReadDir(s.dir)
+		if err != nil {
+			t.Fatalf("redistest: %v", err)
+		}
+		for _, entry := range entries {
+			if err := os.RemoveAll(filepath.Join(s.dir, entry.Name())); err != nil {
+				t.Fatalf("redistest: %v", err)
+			}
+		}
+	}
+	if err := s.start(); err != nil {
+		t.Fatalf("redistest: restart: %v", err)
+	}
+}
+
+func client(t testing.TB, url string) rueidis.Client {
+	t.Helper()
+	c, err := dial(url)
+	if err != nil {
+		t.Fatalf("redistest: connect to %s: %v", url, err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// dial connects as internal/store does: one connection a server.
+func dial(url string) (rueidis.Client, error) {
+	opt, err := rueidis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(url, "unix://") {
+		opt.ForceSingleClient = true
+	}
+	opt.PipelineMultiplex = -1
+	return rueidis.NewClient(opt)
+}

@@ -1,0 +1,254 @@
+package social_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+)
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.register("one"), b.register("two")
+	for range 2 {
+		b.follow(one, two)
+		b.clock.advance(1e9) // repeating does not change the time
+		for _, key := range []string{"following:1", "followers:2"} {
+			if got := b.do("ZCARD", key); got != "1" {
+				t.Errorf("%s has %s entries, want 1", key, got)
+			}
+		}
+		if got := b.do("ZCOUNT", "followers:2", "1700000000", "1700000000"); got != "1" {
+			t.Error("repeating the follow changed its time")
+		}
+	}
+	if err := b.Follow(b.ctx, one, one); !errors.Is(err, social.ErrSelfFollow) {
+		t.Errorf("following oneself: %v", err)
+	}
+	if err := b.Follow(b.ctx, one, social.User{ID: 77}); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("following nobody: %v", err)
+	}
+	b.wantHealthy()
+	for range 2 {
+		if err := b.Unfollow(b.ctx, one, two); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := b.do("EXISTS", "following:1") + b.do("EXISTS", "followers:2"); n != "00" {
+		t.Errorf("something is left: %s", n)
+	}
+}
+
+// Following and unfollowing in any order leaves what it leaves in a model.
+func TestFollowProperty(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	followProperty(t, b)
+}
+
+func followProperty(t *testing.T, b *bundle) {
+	var people []social.User
+	for i := range 5 {
+		people = append(people, b.register(fmt.Sprintf("p%d", i)))
+	}
+	model := map[[2]int]bool{}
+	rapid.Check(t, func(rt *rapid.T) {
+		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
+			from := rapid.IntRange(0, 4).Draw(rt, "from")
+			to := rapid.IntRange(0, 4).Draw(rt, "to")
+			if from == to {
+				continue
+			}
+			if rapid.Bool().Draw(rt, "follow") {
+				model[[2]int{from, to}] = true
+				b.follow(people[from], people[to])
+			} else {
+				delete(model, [2]int{from, to})
+				if err := b.Unfollow(b.ctx, people[from], people[to]); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		for i, user := range people {
+			var followers, following []string
+			for pair := range model {
+				if pair[1] == i {
+					followers = append(followers, people[pair[0]].Name)
+				}
+				if pair[0] == i {
+					following = append(following, people[pair[1]].Name)
+				}
+			}
+			sameNames(rt, user.Name+"'s followers", b.allPeople(b.Followers, user.ID, 2), followers)
+			sameNames(rt, user.Name+" follows", b.allPeople(b.Following, user.ID, 3), following)
+			counts, err := b.Counts(b.ctx, user.ID)
+			if err != nil || counts.Followers != int64(len(followers)) || counts.Following != int64(len(following)) {
+				rt.Fatalf("counts of %s = %+v, %v", user.Name, counts, err)
+			}
+		}
+	})
+	b.wantHealthy()
+}
+
+func sameNames(rt *rapid.T, what string, got, want []string) {
+	rt.Helper()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		rt.Fatalf("%s: %v, want %v", what, got, want)
+	}
+}
+
+type peopleFunc = func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)
+
+// allPeople turns all pages.
+func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
+	b.t.Helper()
+	var names []string
+	for cursor := ""; ; {
+		people, err := list(b.ctx, uid, cursor, limit)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, user := range people.Users {
+			names = append(names, user.Name)
+		}
+		if cursor = people.Next; cursor == "" {
+			return names
+		}
+	}
+}
+
+// Many begin and end the same follows at once: when all have returned, both
+// directions agree. On a Cluster no script spans the two.
+func TestFollowAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]*bundle{
+		"single":  setup(t),
+		"cluster": on(t, redistest.Cluster(t, 3).Client(t)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one, two := b.register("one"), b.register("two")
+			for range 20 {
+				var wg sync.WaitGroup
+				for i := range 8 {
+					wg.Go(func() {
+						change := b.Follow
+						if i%2 == 0 {
+							change = b.Unfollow
+						}
+						if err := change(b.ctx, one, two); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				b.wantHealthy()
+			}
+		})
+	}
+}
+
+func TestPeoplePaging(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	star := b.register("star")
+	want := map[string]bool{}
+	for i := range 60 {
+		fan := b.register(fmt.Sprintf("fan%d", i))
+		b.follow(fan, star)
+		want[fan.Name] = true
+		if i%7 == 0 {
+			b.clock.advance(1e9) // many share a second
+		}
+	}
+	// The last one of each page leaves before the next is turned to.
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		people, err := b.Followers(b.ctx, star.ID, cursor, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, user := range people.Users {
+			if seen[user.Name] {
+				t.Errorf("%s comes twice", user.Name)
+			}
+			seen[user.Name] = true
+		}
+		if cursor = people.Next; cursor == "" {
+			break
+		}
+		if err := b.Unfollow(b.ctx, people.Users[len(people.Users)-1], star); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !maps.Equal(seen, want) {
+		t.Errorf("saw %d people, want %d", len(seen), len(want))
+	}
+	for _, cursor := range []string{"x", "1-", "-1", "1-2-3", "nan-1", "1e9-1", "(1-2", "+inf-1", "1-1.5"} {
+		var invalid *social.InvalidError
+		if _, err := b.Followers(b.ctx, star.ID, cursor, 7); !errors.As(err, &invalid) {
+			t.Errorf("cursor %q: %v, want an InvalidError", cursor, err)
+		}
+	}
+}
+
+func TestCommonFollowers(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]*bundle{
+		"single":  setup(t),
+		"cluster": on(t, redistest.Cluster(t, 3).Client(t)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one, two := b.register("one"), b.register("two")
+			if common, err := b.CommonFollowers(b.ctx, one.ID, two.ID); err != nil || common != (social.Common{}) {
+				t.Errorf("common = %+v, %v", common, err)
+			}
+			var follows []social.NewFollow
+			for id := int64(100); id < 1700; id++ {
+				if id%2 == 0 {
+					follows = append(follows, social.NewFollow{From: id, To: one.ID, Time: b.clock.now()})
+				}
+				if id%3 == 0 {
+					follows = append(follows, social.NewFollow{From: id, To: two.ID, Time: b.clock.now()})
+				}
+			}
+			if err := b.Loader().AddFollows(b.ctx, follows); err != nil {
+				t.Fatal(err)
+			}
+			common, err := b.CommonFollowers(b.ctx, one.ID, two.ID)
+			if err != nil || common != (social.Common{N: 267}) {
+				t.Errorf("common = %+v, %v, want 267", common, err)
+			}
+		})
+	}
+}
+
+// FuzzPeopleCursor looks for a cursor that does more than be refused or name a
+// place.
+func FuzzPeopleCursor(f *testing.F) {
+	for _, cursor := range []string{"", "1700000000-12", "1.5-2", "-", "+inf-0"} {
+		f.Add(cursor)
+	}
+	b := setup(f)
+	star := b.register("star")
+	b.follow(b.register("fan"), star)
+	f.Fuzz(func(t *testing.T, cursor string) {
+		_, err := b.Followers(b.ctx, star.ID, cursor, 5)
+		var invalid *social.InvalidError
+		if err != nil && !errors.As(err, &invalid) {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
+	})
+}

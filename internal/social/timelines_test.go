@@ -1,0 +1,128 @@
+package social_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/social"
+)
+
+// Whatever is posted while somebody turns the pages, each post that was there
+// when they began is seen exactly once, and none of them twice.
+func TestPagingProperty(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		author := b.register(fmt.Sprintf("author%d", n))
+		before := rapid.IntRange(0, 40).Draw(rt, "posts before")
+		limit := rapid.IntRange(1, 12).Draw(rt, "page size")
+		profile := rapid.Bool().Draw(rt, "profile")
+		var want []int64
+		for range before {
+			want = append(want, b.post(author, "before"))
+		}
+		slices.Reverse(want)
+		turn := b.Home
+		if profile {
+			turn = b.Profile
+		}
+		var got []int64
+		for cursor := int64(0); ; {
+			page, err := turn(b.ctx, author.ID, cursor, limit)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			got = append(got, page.IDs...)
+			if len(page.IDs) > limit {
+				rt.Fatalf("a page of %d, want %d at most", len(page.IDs), limit)
+			}
+			if cursor = page.Next; cursor == 0 {
+				break
+			}
+			for range rapid.IntRange(0, 5).Draw(rt, "posts meanwhile") {
+				b.post(author, "meanwhile")
+			}
+			if rapid.Bool().Draw(rt, "the last one seen goes") {
+				b.do("LREM", fmt.Sprintf("posts:%d", author.ID), "0", fmt.Sprint(cursor))
+			}
+		}
+		if !slices.Equal(got, want) {
+			rt.Fatalf("saw %v, want %v", got, want)
+		}
+	})
+}
+
+func TestProfileShowsOwnPostsOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, two := b.register("one"), b.register("two")
+	b.follow(one, two)
+	mine := b.post(one, "mine")
+	theirs := b.post(two, "theirs")
+	profile, err := b.Profile(b.ctx, one.ID, 0, 10)
+	if err != nil || !slices.Equal(profile.IDs, []int64{mine}) {
+		t.Errorf("profile = %v, %v", profile, err)
+	}
+	home, err := b.Home(b.ctx, one.ID, 0, 10)
+	if err != nil || !slices.Equal(home.IDs, []int64{theirs, mine}) {
+		t.Errorf("home = %v, %v", home, err)
+	}
+	all, err := b.Everybody(b.ctx, 0, 1)
+	if err != nil || !slices.Equal(all.IDs, []int64{theirs}) || all.Next != theirs {
+		t.Errorf("everybody = %v, %v", all, err)
+	}
+	counts, err := b.Counts(b.ctx, one.ID)
+	if err != nil || counts != (social.Counts{Followers: 0, Following: 1, Posts: 1}) {
+		t.Errorf("counts = %+v, %v", counts, err)
+	}
+}
+
+// A read that begins after a write has returned sees it, although reads are
+// answered from memory.
+func TestReadsSeeOwnWrites(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author, other := b.register("author"), b.register("other")
+	for i := range 300 {
+		pid := b.post(author, "again")
+		for name, read := range map[string]func() (social.Page, error){
+			"home":      func() (social.Page, error) { return b.Home(b.ctx, author.ID, 0, 10) },
+			"profile":   func() (social.Page, error) { return b.Profile(b.ctx, author.ID, 0, 10) },
+			"everybody": func() (social.Page, error) { return b.Everybody(b.ctx, 0, 50) },
+		} {
+			if page, err := read(); err != nil || page.IDs[0] != pid {
+				t.Fatalf("round %d: %s begins with %v, want %d (%v)", i, name, page.IDs, pid, err)
+			}
+		}
+		change, want := b.Follow, true
+		if i%2 == 1 {
+			change, want = b.Unfollow, false
+		}
+		if err := change(b.ctx, author, other); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.IsFollowing(b.ctx, author.ID, other.ID); err != nil || got != want {
+			t.Fatalf("round %d: following = %t, want %t (%v)", i, got, want, err)
+		}
+	}
+}
+
+// A reader elsewhere that must not wait for the server's word does not.
+func TestWithFresh(t *testing.T) {
+	t.Parallel()
+	db := setup(t)
+	elsewhere := on(t, db.client)
+	author := db.register("author")
+	for range 100 {
+		pid := db.post(author, "fresh")
+		page, err := elsewhere.Home(social.WithFresh(db.ctx), author.ID, 0, 10)
+		if err != nil || page.IDs[0] != pid {
+			t.Fatalf("home begins with %v, want %d (%v)", page.IDs, pid, err)
+		}
+	}
+}
