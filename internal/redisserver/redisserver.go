@@ -46,6 +46,9 @@ type Options struct {
 	// LoadingEvery is how often a wait for a large data set is told to the
 	// log. Default: 5 s.
 	LoadingEvery time.Duration
+	// Sentinel runs a sentinel instead. It rewrites its configuration, which
+	// is in Dir.
+	Sentinel bool
 	// DeathSignal is what the server gets when this process dies first (on
 	// Linux). Default: SIGTERM, on which it saves its data.
 	DeathSignal syscall.Signal
@@ -59,7 +62,7 @@ type Server struct {
 	done   chan struct{}
 	err    error // why it ended, once done is closed
 	tail   *tail
-	stdout sync.WaitGroup
+	logged chan struct{} // closed when the log has been read to its end
 }
 
 // Start starts a server and waits until it answers. It refuses one older than
@@ -68,7 +71,7 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 	if err := opt.prepare(ctx); err != nil {
 		return nil, err
 	}
-	s := &Server{socket: opt.Socket, port: opt.Port, done: make(chan struct{}), tail: &tail{}}
+	s := &Server{socket: opt.Socket, port: opt.Port, done: make(chan struct{}), tail: &tail{}, logged: make(chan struct{})}
 	if err := s.run(opt); err != nil {
 		return nil, err
 	}
@@ -137,6 +140,13 @@ func quote(value string) string {
 func (s *Server) run(opt Options) error {
 	s.cmd = exec.Command(opt.Binary, "-")
 	s.cmd.Stdin = strings.NewReader(opt.config())
+	if opt.Sentinel {
+		path := filepath.Join(opt.Dir, "sentinel.conf")
+		if err := os.WriteFile(path, []byte(opt.config()), 0o600); err != nil {
+			return fmt.Errorf("redisserver: %w", err)
+		}
+		s.cmd = exec.Command(opt.Binary, path, "--sentinel")
+	}
 	s.cmd.Dir = opt.Dir
 	s.cmd.ExtraFiles = opt.ExtraFiles
 	s.cmd.SysProcAttr = attributes(opt.DeathSignal)
@@ -145,17 +155,20 @@ func (s *Server) run(opt Options) error {
 		return fmt.Errorf("redisserver: %w", err)
 	}
 	s.cmd.Stdout, s.cmd.Stderr = write, write
+	go s.log(read, opt.Logger)
 	started := make(chan error)
 	go s.live(started)
 	err = <-started
 	write.Close()
 	if err != nil {
-		read.Close()
+		<-s.logged
 		return fmt.Errorf("redisserver: start %s: %w", opt.Binary, err)
 	}
-	s.stdout.Go(func() { s.log(read, opt.Logger) })
 	return nil
 }
+
+// lastWords is how long to wait for the rest of the log of a server that ended.
+const lastWords = 200 * time.Millisecond
 
 // live starts the process and waits for its end on one thread of the operating
 // system: on Linux the signal that ends a child with its parent is sent when
@@ -169,7 +182,10 @@ func (s *Server) live(started chan<- error) {
 	}
 	started <- nil
 	err := s.cmd.Wait()
-	s.stdout.Wait()
+	select {
+	case <-s.logged:
+	case <-time.After(lastWords): // a child of the server has the pipe still
+	}
 	if err != nil {
 		s.err = fmt.Errorf("redisserver: the server ended: %w%s", err, s.tail.text())
 	} else {
@@ -180,6 +196,7 @@ func (s *Server) live(started chan<- error) {
 
 // log passes the server's log on, line by line.
 func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
+	defer close(s.logged)
 	defer from.Close()
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 4096), 1<<20)
@@ -191,7 +208,7 @@ func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 		if ok || !strings.HasPrefix(text, " ") {
 			s.tail.add(text)
 		}
-		to.Log(context.Background(), level, text, "from", "redis", "pid", s.cmd.Process.Pid)
+		to.Log(context.Background(), level, text, "from", "redis")
 	}
 	_, _ = io.Copy(io.Discard, from) // never let the server block on a line too long
 }

@@ -3,7 +3,6 @@ package redistest
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,7 +40,7 @@ func Cluster(t testing.TB, masters int) *ClusterServers {
 func clusterNode(t testing.TB) *Server {
 	t.Helper()
 	for try := 1; ; try++ {
-		port, bus := freePort(t), freePort(t)
+		port, bus := FreePort(t), FreePort(t)
 		s, err := begin(port, []string{
 			"cluster-enabled yes",
 			fmt.Sprintf("cluster-port %d", bus),
@@ -58,16 +57,6 @@ func clusterNode(t testing.TB) *Server {
 			t.Fatalf("redistest: %v", err)
 		}
 	}
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // join gives each server its slots and makes them known to each other.

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]Config{
+		"embedded:":                       {Kind: Embedded},
+		"embedded:/var/lib/retwis":        {Kind: Embedded, Dir: "/var/lib/retwis"},
+		"embedded:///var/lib/retwis":      {Kind: Embedded, Dir: "/var/lib/retwis"},
+		"embedded:data":                   {Kind: Embedded, Dir: "data"},
+		"redis://localhost":               {Kind: Single, Addresses: []string{"localhost:6379"}},
+		"REDIS://localhost:7000/3":        {Kind: Single, Addresses: []string{"localhost:7000"}, DB: 3},
+		"redis://[::1]":                   {Kind: Single, Addresses: []string{"[::1]:6379"}},
+		"redis://[::1]:7000?db=2":         {Kind: Single, Addresses: []string{"[::1]:7000"}, DB: 2},
+		"redis://:p%40ss@host":            {Kind: Single, Addresses: []string{"host:6379"}, Password: "p@ss"},
+		"rediss://u:p@ss/w@host:1/":       {Kind: Single, Addresses: []string{"host:1"}, Username: "u", Password: "p@ss/w", TLS: true},
+		"unix:///run/redis.sock":          {Kind: Single, Socket: "/run/redis.sock"},
+		"unix://u:p@/run/redis.sock?db=4": {Kind: Single, Socket: "/run/redis.sock", Username: "u", Password: "p", DB: 4},
+		"redis+sentinel://a,b:1/main":     {Kind: Sentinel, Addresses: []string{"a:26379", "b:1"}, Master: "main"},
+		"rediss+sentinel://a/main/5":      {Kind: Sentinel, Addresses: []string{"a:26379"}, Master: "main", DB: 5, TLS: true},
+		"redis+cluster://a,b:7,c":         {Kind: Cluster, Addresses: []string{"a:6379", "b:7", "c:6379"}},
+	} {
+		got, err := Parse(raw)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", raw, err)
+		} else if !reflect.DeepEqual(got, want) {
+			t.Errorf("Parse(%q) = %+v, want %+v", raw, got, want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"":                              "not a URL",
+		"localhost":                     "not a URL",
+		"localhost:6379":                `no // after "localhost:"`,
+		"http://x":                      `unknown scheme "http"`,
+		"redis+bus://x":                 `unknown scheme "redis+bus"`,
+		"unix+cluster://x":              `unknown scheme "unix+cluster"`,
+		"redis:x":                       "no //",
+		"redis://":                      "host is missing",
+		"redis://:6379":                 "host is missing",
+		"redis://h:0":                   `"0" is not a port`,
+		"redis://h:x":                   `"x" is not a port`,
+		"redis://::1":                   "not host:port",
+		"redis://a,b":                   "several hosts",
+		"redis://h/x":                   "not the number of a database",
+		"redis://h/-1":                  "not the number of a database",
+		"redis://h/1/2":                 "no meaning",
+		"redis://h?timeout=1":           `unknown parameter "timeout"`,
+		"redis://h?db=1&db=2":           "given twice",
+		"redis://h/1#x":                 "%23",
+		"redis://u:%zz@h":               "the password has a %",
+		"redis://%zz:p@h":               "the user has a %",
+		"unix://":                       "path of the socket is missing",
+		"redis+sentinel://h":            "name of the master",
+		"redis+cluster://h/1":           "no meaning",
+		"redis+cluster://h?db=1":        `unknown parameter "db"`,
+		"embedded:a\nb":                 "characters that no path has",
+		"redis://user:hunter2@h?secret": `unknown parameter "secret"`,
+	} {
+		_, err := Parse(raw)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q): %v, want %q", raw, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("Parse(%q) tells the password: %v", raw, err)
+		}
+	}
+}
+
+// FuzzParse looks for a URL that is misread without a word, or an error that
+// tells the password.
+func FuzzParse(f *testing.F) {
+	for _, raw := range []string{
+		"embedded:x", "redis://u:p@h:1/2", "unix:///a?db=1", "redis+sentinel://a,b/m/1", "rediss+cluster://[::1]:7,b", "redis://a@b@c:9",
+	} {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		config, err := Parse(raw)
+		if err != nil {
+			return
+		}
+		again, err := Parse(config.String())
+		if config.Kind == Embedded {
+			return
+		}
+		if err != nil {
+			t.Fatalf("Parse(%q) = %+v, whose name %q cannot be read: %v", raw, config, config, err)
+		}
+		config.Username, config.Password = "", ""
+		if !reflect.DeepEqual(again, config) {
+			t.Errorf("Parse(%q) = %+v, but its name %q is %+v", raw, config, config, again)
+		}
+	})
+}
+
+// FuzzParseSecret looks for an error that tells the password.
+func FuzzParseSecret(f *testing.F) {
+	f.Add("redis://user:", "@host:x")
+	f.Add("nonsense://", "@")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		const secret = "hunter2hunter2"
+		if !strings.Contains(before, "://") || !strings.Contains(after, "@") || strings.Contains(after, "?") {
+			return
+		}
+		if _, err := Parse(before + secret + after); err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("Parse(%q) tells the password: %v", before+secret+after, err)
+		}
+	})
+}
