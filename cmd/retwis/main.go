@@ -1,0 +1,22 @@
+// Command retwis serves Retwis and works on its database. See its --help.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"retwis/internal/cli"
+)
+
+// version is set by the linker.
+var version string
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	os.Exit(cli.Run(ctx, os.Args[1:], cli.Env{
+		Getenv: os.Getenv, Stdout: os.Stdout, Stderr: os.Stderr, Version: version,
+	}))
+}

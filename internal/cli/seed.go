@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"retwis/internal/seed"
+	"retwis/internal/social"
+)
+
+func newSeed(env Env) *cobra.Command {
+	var opt seed.Options
+	var asJSON bool
+	var url *string
+	cmd := &cobra.Command{
+		Use:   "seed",
+		Short: "Add a made-up network to a database",
+		Long: `Adds users, follows and posts that look like real ones: a few people whom very
+many follow, times over the last month, texts that can be read. The same seed
+gives the same network on the same day. Everybody has the same password: this
+is for databases to try things with.`,
+		Example: `  retwis seed --users 1000 --follows 20000 --posts 10000
+  retwis seed --users 50 --follows 300 --posts 200 --redis redis://localhost --json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runSeed(cmd, env, *url, opt, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&opt.Users, "users", 100, "how many users to add")
+	f.IntVar(&opt.Follows, "follows", 1500, "how many follows among them")
+	f.IntVar(&opt.Posts, "posts", 1000, "how many posts by them")
+	f.Uint64Var(&opt.Seed, "seed", 1, "the seed of what is made up")
+	f.StringVar(&opt.Password, "password", "", "everybody's password; a random one when empty")
+	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
+	url = redisFlag(cmd)
+	fromEnv(cmd, env.Getenv)
+	return cmd
+}
+
+func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON bool) (err error) {
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	db, err := openStore(cmd, url, log, env.Getenv)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	service, err := social.New(db.Client(), social.Options{Logger: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	opt.Progress = progress(cmd.ErrOrStderr())
+	began := time.Now()
+	result, err := seed.Run(cmd.Context(), service, opt)
+	if errors.Is(err, social.ErrTaken) {
+		return fmt.Errorf("%w; the database has this network already: use another --seed", err)
+	}
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if asJSON {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
+			seed.Result
+			Seconds float64 `json:"seconds"`
+		}{result, took.Seconds()})
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(),
+		"added %d users, %d follows and %d posts in %.1f s; log in as %q with the password %q\n",
+		result.Users, result.Follows, result.Posts, took.Seconds(), result.Name, result.Password)
+	return err
+}
+
+// progress draws a bar on a terminal, and nothing elsewhere.
+func progress(to io.Writer) func(done, total int) {
+	file, ok := to.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return nil
+	}
+	var bar *progressbar.ProgressBar
+	return func(done, total int) {
+		if bar == nil {
+			bar = progressbar.NewOptions(total,
+				progressbar.OptionSetWriter(to), progressbar.OptionSetDescription("seeding"),
+				progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
+				progressbar.OptionThrottle(50*time.Millisecond))
+		}
+		_ = bar.Set(done)
+	}
+}

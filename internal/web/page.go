@@ -1,0 +1,128 @@
+package web
+
+import (
+	"hash/fnv"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"retwis/internal/social"
+)
+
+// frame is what every page has around it.
+type frame struct {
+	Title  string
+	Viewer social.User
+	Signed bool
+	Here   string // the path, to mark where in the menu one is
+}
+
+func (v *visit) page(title string) frame {
+	return frame{Title: title, Viewer: v.viewer, Signed: v.signed, Here: v.r.URL.Path}
+}
+
+// current marks the link of the page that is shown.
+func (f frame) current(path string) string {
+	if f.Here == path {
+		return "page"
+	}
+	return "false"
+}
+
+// before reads the cursor of a page of posts: the id of the last one seen.
+func (v *visit) before() (int64, error) { return parseBefore(v.r.URL.Query()) }
+
+func parseBefore(query url.Values) (int64, error) {
+	values, ok := query["before"]
+	if !ok {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(values[0], 10, 64)
+	if err != nil || id < 1 || len(values) > 1 || strconv.FormatInt(id, 10) != values[0] {
+		return 0, &pageError{status: http.StatusBadRequest, detail: "This is not the address of a page."}
+	}
+	return id, nil
+}
+
+// profilePath is the address of a user.
+func profilePath(name string) string { return "/u/" + url.PathEscape(name) }
+
+// older is the address of the next page of posts.
+func older(path string, next int64) string {
+	return path + "?before=" + strconv.FormatInt(next, 10)
+}
+
+// localPath returns where to go after a log-in: a path of this site, or home.
+func localPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") ||
+		strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
+		return "/home"
+	}
+	return next
+}
+
+// initials are what an avatar shows: of a name in two parts both first letters.
+func initials(name string) string {
+	var letters []rune
+	begin := true
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			begin = true
+			continue
+		}
+		if begin && len(letters) < 2 {
+			letters = append(letters, unicode.ToUpper(r))
+		}
+		begin = false
+	}
+	if len(letters) == 0 {
+		first, _ := utf8.DecodeRuneInString(name)
+		return string(first)
+	}
+	return string(letters)
+}
+
+// tones is how many colours avatars have.
+const tones = 12
+
+// tone is the class of the colour that belongs to a name.
+func tone(name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(strings.ToLower(name)))
+	return "tone-" + strconv.Itoa(int(h.Sum32()%tones))
+}
+
+// machineTime is a moment for programs, humanTime for people, until a script
+// says it in their own time.
+func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func humanTime(t time.Time) string {
+	if t.IsZero() {
+		return "some time ago"
+	}
+	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
+}
+
+func month(t time.Time) string { return t.UTC().Format("January 2006") }
+
+// thousands writes 12345 as 12,345.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// plural picks the word for a number.
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed static
+var staticFiles embed.FS
+
+// static serves the files that pages refer to. Each has a checksum in its
+// address, so a browser may keep it for ever.
+type static struct {
+	byAddress map[string]staticFile // by its name with the checksum
+}
+
+type staticFile struct {
+	kind string
+	body []byte
+}
+
+// address is where pages find each file. It is made once, from what is built
+// in.
+var address = addresses()
+
+func addresses() map[string]string {
+	all := map[string]string{}
+	entries, _ := staticFiles.ReadDir("static")
+	for _, entry := range entries {
+		body, _ := staticFiles.ReadFile("static/" + entry.Name())
+		sum := sha256.Sum256(body)
+		ext := path.Ext(entry.Name())
+		all[entry.Name()] = "/static/" + strings.TrimSuffix(entry.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
+	}
+	return all
+}
+
+func newStatic() (*static, error) {
+	s := &static{byAddress: map[string]staticFile{}}
+	for name, address := range address {
+		body, err := staticFiles.ReadFile("static/" + name)
+		if err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
+		s.byAddress[path.Base(address)] = staticFile{kind: mime.TypeByExtension(path.Ext(name)), body: body}
+	}
+	return s, nil
+}
+
+func (s *static) serve(w http.ResponseWriter, r *http.Request) {
+	file, ok := s.byAddress[r.PathValue("file")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", file.kind)
+	h.Set("Content-Length", fmt.Sprint(len(file.body)))
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(file.body)
+}
+
+// robots lets search engines read what everybody can.
+func (*static) robots(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("User-agent: *\nDisallow: /login\nDisallow: /register\n"))
+}
