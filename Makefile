@@ -1,0 +1,70 @@
+# `make` alone lists what can be done.
+
+# Tools are pinned here and run from the module cache, so that the module's own
+# requirements stay those of its users.
+GOFUMPT     := go run mvdan.cc/gofumpt@v0.11.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
+TEMPL       := go run github.com/a-h/templ/cmd/templ@v0.3.977
+
+# The root module, and those of e2e and bench.
+MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod e2e/go.mod bench/go.mod))
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# The race detector runs where it is asked for (RACE=1, or CI=true) and can be:
+# it needs a C compiler.
+race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
+	[ "$$(go env CGO_ENABLED)" = 1 ] && echo -race || \
+	echo "make: no C compiler here: testing without the race detector" >&2))
+
+.PHONY: help run test test-long e2e lint bench generate build dist clean
+
+help:
+	@echo 'make TARGET, where TARGET is'
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
+	@scripts/deps
+	@go run ./cmd/retwis serve --demo $(ARGS)
+
+test: ## run every test on real servers; RACE=1 adds the race detector
+	@scripts/deps
+	REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./...
+
+test-long: ## the same with ten times the random cases, and every fuzz test
+	@scripts/deps
+	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
+	@scripts/fuzz $(or $(FUZZTIME),30s)
+
+e2e: ## a real browser against the real program; installs chromium if there is none
+	@scripts/deps
+	@scripts/deps chromium
+	cd e2e && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./...
+
+lint: ## gofumpt, go vet, staticcheck, and whether generated code is up to date
+	@unformatted=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$unformatted" ] || \
+		{ printf 'make: not formatted; run gofumpt on:\n%s\n' "$$unformatted" >&2; exit 1; }
+	@set -e; for module in $(MODULES); do \
+		echo "go vet and staticcheck in $$module"; \
+		(cd "$$module" && go vet ./... && $(STATICCHECK) ./...); \
+	done
+	@before=$$(scripts/generated); $(MAKE) -s generate && [ "$$before" = "$$(scripts/generated)" ] || \
+		{ echo 'make: generated code was behind its source; it has been brought up to date: commit it' >&2; exit 1; }
+
+bench: ## how fast it is, against the same bytes from memory; writes docs/benchmarks.md
+	@scripts/deps
+	cd bench && go run . $(ARGS)
+
+generate: ## compile the pages: *.templ to *_templ.go
+	$(TEMPL) generate -log-level error
+
+build: ## build bin/retwis
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/retwis ./cmd/retwis
+
+dist: ## build the archives of a release in dist/, for Linux and macOS
+	VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' scripts/dist
+
+clean: ## remove what build and dist have made
+	rm -rf bin dist
