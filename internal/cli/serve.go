@@ -132,7 +132,7 @@ func demo(ctx context.Context, service *social.Service) (*seed.Login, error) {
 }
 
 func adopt(ctx context.Context, service *social.Service, log *slog.Logger) error {
-	var told time.Time
+	told := time.Now()
 	return service.Adopt(ctx, func(done, total int64) {
 		if now := time.Now(); now.Sub(told) > time.Second {
 			told = now

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -63,6 +64,7 @@ type Server struct {
 	err    error // why it ended, once done is closed
 	tail   *tail
 	logged chan struct{} // closed when the log has been read to its end
+	calm   atomic.Bool   // it is up and nobody has told it to stop
 }
 
 // Start starts a server and waits until it answers. It refuses one older than
@@ -80,6 +82,7 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 		<-s.done
 		return nil, err
 	}
+	s.calm.Store(true)
 	return s, nil
 }
 
@@ -208,6 +211,9 @@ func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 		if ok || !strings.HasPrefix(text, " ") {
 			s.tail.add(text)
 		}
+		if level == slog.LevelWarn && !s.calm.Load() {
+			level = slog.LevelDebug // what it says loudly when it starts and stops is routine
+		}
 		to.Log(context.Background(), level, text, "from", "redis")
 	}
 	_, _ = io.Copy(io.Discard, from) // never let the server block on a line too long
@@ -326,6 +332,7 @@ func (s *Server) Err() error {
 // Stop ends the server with its data saved, and waits for it. A server that
 // has not ended when ctx does is killed, and Stop returns an error.
 func (s *Server) Stop(ctx context.Context) error {
+	s.calm.Store(false)
 	_ = s.Thaw()
 	// On SIGTERM a server saves as SHUTDOWN does, and no password is needed.
 	if err := s.signal(syscall.SIGTERM); err != nil {
