@@ -10,13 +10,13 @@ import (
 	"retwis/internal/cli"
 )
 
-// version is set by the linker.
-var version string
+// Set by the linker; see the Makefile.
+var version, commit string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	os.Exit(cli.Run(ctx, os.Args[1:], cli.Env{
-		Getenv: os.Getenv, Stdout: os.Stdout, Stderr: os.Stderr, Version: version,
+		Getenv: os.Getenv, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Commit: commit,
 	}))
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -35,37 +34,49 @@ what is written in that very moment can then be reported too.`,
 }
 
 func runCheck(cmd *cobra.Command, env Env, url string, asJSON bool) (err error) {
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := openStore(cmd, url, log, env.Getenv)
+	db, err := open(cmd, env, url, "", quiet(cmd))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	service, err := social.New(db.Client(), social.Options{Logger: log})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, service.Close()) }()
 	out := json.NewEncoder(cmd.OutOrStdout())
-	result, err := service.Check(cmd.Context(), func(p social.Problem) {
+	result, err := db.social.Check(cmd.Context(), func(p social.Problem) {
 		if asJSON {
-			_ = out.Encode(p)
-		} else {
-			fmt.Fprintln(cmd.OutOrStdout(), p)
+			_ = out.Encode(checkProblem(p))
+			return
 		}
+		fmt.Fprintln(cmd.OutOrStdout(), p)
 	})
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		err = out.Encode(result)
+		err = out.Encode(checkSummary(result))
 	} else {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(),
 			"%d users, %d sessions, %d follows, %d posts, %d timelines: %d problems, %d leftovers\n",
 			result.Users, result.Sessions, result.Follows, result.Posts, result.Timelines, result.Problems, result.Leftovers)
 	}
 	if err == nil && result.Problems > 0 {
-		return errSilent
+		return errTold
 	}
 	return err
+}
+
+// checkProblem is a problem as --json prints it.
+type checkProblem struct {
+	Key      string `json:"key"`
+	Detail   string `json:"detail"`
+	Leftover bool   `json:"leftover"`
+}
+
+// checkSummary is the last line that --json prints.
+type checkSummary struct {
+	Users     int64 `json:"users"`
+	Sessions  int64 `json:"sessions"`
+	Follows   int64 `json:"follows"`
+	Posts     int64 `json:"posts"`
+	Timelines int64 `json:"timelines"`
+	Problems  int64 `json:"problems"`
+	Leftovers int64 `json:"leftovers"`
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -26,80 +25,61 @@ type Env struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Version string // empty: what the build knows
+	Commit  string // empty: what the build knows
 }
 
-// Run runs a command and returns its exit code.
+// Run runs a command and returns its exit code: 0 when all went well, 1 when
+// something failed, 2 when the command was called in a way it does not know.
 func Run(ctx context.Context, args []string, env Env) int {
 	root := newRoot(env)
 	root.SetArgs(args)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	err := root.ExecuteContext(ctx)
-	var wrong *usageError
+	// What is wrong before a command begins is wrong with how it was called.
+	began := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	cmd, err := root.ExecuteContextC(ctx)
+	var usage *usageError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errSilent):
-		return exitFailure
-	case errors.As(err, &wrong):
-		fmt.Fprintf(env.Stderr, "retwis: %v\n%s", err, wrong.hint())
+	case !began || errors.As(err, &usage):
+		fmt.Fprintf(env.Stderr, "retwis: %v\nSee %q.\n", err, cmd.CommandPath()+" --help")
 		return exitUsage
-	default:
-		fmt.Fprintf(env.Stderr, "retwis: %s\n", plainWords(err))
+	case errors.Is(err, errTold):
+		return exitFailure
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		fmt.Fprintln(env.Stderr, "retwis: stopped before it was done")
 		return exitFailure
 	}
-}
-
-// errSilent is a failure that has been told already.
-var errSilent = errors.New("failed")
-
-// usageError is a command that was called in a way it does not know.
-type usageError struct {
-	command string
-	err     error
-}
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-func (e *usageError) hint() string  { return fmt.Sprintf("See %q.\n", e.command+" --help") }
-
-// plainWords drops the names of packages from the front of an error.
-func plainWords(err error) string {
-	text := err.Error()
-	for {
-		head, rest, ok := strings.Cut(text, ": ")
-		switch head {
-		case "store", "redisserver", "social", "web", "seed":
-		default:
-			ok = false
-		}
-		if !ok {
-			return text
-		}
-		text = rest
+	fmt.Fprintf(env.Stderr, "retwis: %s\n", oneLine(err))
+	var hinted *hintedError
+	if errors.As(err, &hinted) {
+		fmt.Fprintln(env.Stderr, hinted.hint)
 	}
+	return exitFailure
 }
 
 func newRoot(env Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "retwis",
 		Short: "A Twitter clone that keeps everything in Redis",
-		Long: `Retwis is the well-known Twitter clone that keeps everything in Redis, built
-to be run in earnest. It needs a Redis or Valkey server (6.2 or newer) on this
-machine, which it starts by itself, or one that runs elsewhere.`,
+		Long: `Retwis is the well-known Twitter clone that keeps everything in Redis, built to
+be run in earnest. The data is in a Redis or Valkey server, 6.2 or newer: one
+that retwis starts for itself (valkey-server or redis-server on PATH, or the
+program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 		Example: `  retwis serve --demo          look at it, filled with a made-up network
   retwis serve                 run it; the data is in ~/.local/share/retwis
   retwis serve --redis redis://db.example.com --addr :8080`,
+		Version:       buildInfo(env).Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Args:          unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{cmd.CommandPath(), err}
-	})
+	root.SetVersionTemplate("retwis {{.Version}}\n")
 	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newVersion(env))
 	for _, command := range root.Commands() {
 		command.Args = noArguments
@@ -111,16 +91,15 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("unknown command %q", args[0])
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		err = fmt.Errorf("%w; did you mean %q?", err, like[0])
+		return fmt.Errorf("unknown command %q; did you mean %q?", args[0], like[0])
 	}
-	return &usageError{cmd.CommandPath(), err}
+	return fmt.Errorf("unknown command %q", args[0])
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &usageError{cmd.CommandPath(), fmt.Errorf("%q: %s takes flags only", args[0], cmd.Name())}
+		return fmt.Errorf("%s takes flags only, and %q is none", cmd.Name(), args[0])
 	}
 	return nil
 }

@@ -3,12 +3,12 @@ package cli
 import (
 	"fmt"
 	"log/slog"
+	"net"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"retwis/internal/store"
 )
 
 // fromEnv lets every flag of a command be set by a variable too: --admin-addr
@@ -24,8 +24,8 @@ func fromEnv(cmd *cobra.Command, getenv func(string) string) {
 			if wrong != nil || value == "" || f.Changed || f.Name == "help" {
 				return
 			}
-			if err := cmd.Flags().Set(f.Name, value); err != nil {
-				wrong = &usageError{cmd.CommandPath(), fmt.Errorf("%s: %q: %w", variable(f.Name), value, err)}
+			if err := f.Value.Set(value); err != nil {
+				wrong = &usageError{fmt.Errorf("invalid value %q of the variable %s: %w", value, variable(f.Name), err)}
 			}
 		})
 		return wrong
@@ -36,36 +36,69 @@ func variable(flag string) string {
 	return "RETWIS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// redisFlag is the flag with which every command names its database.
-func redisFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("redis", "embedded:",
-		"the database: embedded:[DIR], redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+// choice is the value of a flag that is one of a few words.
+type choice struct {
+	value string
+	words []string
+}
+
+// addChoice adds a flag whose default is the first word.
+func addChoice(cmd *cobra.Command, name, usage string, words ...string) *choice {
+	c := &choice{value: words[0], words: words}
+	cmd.Flags().Var(c, name, usage+": "+strings.Join(words, ", "))
+	// It fails only where a flag has completions already.
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (c *choice) String() string { return c.value }
+func (c *choice) Type() string   { return "word" }
+
+func (c *choice) Set(value string) error {
+	if !slices.Contains(c.words, value) {
+		return fmt.Errorf("use one of %s", strings.Join(c.words, ", "))
+	}
+	c.value = value
+	return nil
+}
+
+// address is the value of a flag that says where to listen.
+type address string
+
+func (a *address) String() string { return string(*a) }
+func (a *address) Type() string   { return "host:port" }
+
+func (a *address) Set(value string) error {
+	if _, _, err := net.SplitHostPort(value); err != nil {
+		return fmt.Errorf("use host:port, or :port for every interface")
+	}
+	*a = address(value)
+	return nil
 }
 
 // logFlags say how to log.
-type logFlags struct{ format, level string }
+type logFlags struct{ format, level *choice }
 
-func (l *logFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&l.format, "log-format", "text", "text or json")
-	cmd.Flags().StringVar(&l.level, "log-level", "info", "debug, info, warn or error")
+func addLogFlags(cmd *cobra.Command) logFlags {
+	return logFlags{
+		format: addChoice(cmd, "log-format", "what a line of the log looks like", "text", "json"),
+		level:  addChoice(cmd, "log-level", "the least that is logged", "info", "debug", "warn", "error"),
+	}
 }
 
-func (l *logFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
+func (l logFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(l.level)); err != nil {
-		return nil, &usageError{cmd.CommandPath(), fmt.Errorf("--log-level: %q is none of debug, info, warn, error", l.level)}
+	if err := level.UnmarshalText([]byte(l.level.value)); err != nil {
+		return nil, err
 	}
 	opt := &slog.HandlerOptions{Level: level}
-	switch l.format {
-	case "text":
-		return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), opt)), nil
-	case "json":
+	if l.format.value == "json" {
 		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), opt)), nil
 	}
-	return nil, &usageError{cmd.CommandPath(), fmt.Errorf("--log-format: %q is neither text nor json", l.format)}
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), opt)), nil
 }
 
-// openStore opens the database of a command.
-func openStore(cmd *cobra.Command, url string, log *slog.Logger, getenv func(string) string) (*store.Store, error) {
-	return store.Open(cmd.Context(), url, store.Options{Logger: log, Getenv: getenv})
+// quiet is the log of a command that speaks to a person: warnings only.
+func quiet(cmd *cobra.Command) *slog.Logger {
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
@@ -47,22 +46,16 @@ is for databases to try things with.`,
 }
 
 func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON bool) (err error) {
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := openStore(cmd, url, log, env.Getenv)
+	db, err := open(cmd, env, url, "", quiet(cmd))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	service, err := social.New(db.Client(), social.Options{Logger: log})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, service.Close()) }()
 	opt.Progress = progress(cmd.ErrOrStderr())
 	began := time.Now()
-	result, err := seed.Run(cmd.Context(), service, opt)
+	result, err := seed.Run(cmd.Context(), db.social, opt)
 	if errors.Is(err, social.ErrTaken) {
-		return fmt.Errorf("%w; the database has this network already: use another --seed", err)
+		return &hintedError{err, "The database has a network of this seed already: use another --seed."}
 	}
 	if err != nil {
 		return err

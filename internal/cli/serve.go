@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,14 +19,15 @@ import (
 )
 
 type serveFlags struct {
-	addr, adminAddr string
+	addr, adminAddr address
 	redis           *string
+	fsync           *choice
 	demo, secure    bool
 	log             logFlags
 }
 
 func newServe(env Env) *cobra.Command {
-	var flags serveFlags
+	flags := serveFlags{addr: "127.0.0.1:8080"}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the site",
@@ -46,93 +46,95 @@ in brackets.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.addr, "addr", "127.0.0.1:8080", "where to listen")
-	f.StringVar(&flags.adminAddr, "admin-addr", "", "where to serve /metrics, /healthz and /readyz for operators; nowhere when empty")
+	f.Var(&flags.addr, "addr", "where to listen")
+	f.Var(&flags.adminAddr, "admin-addr", "where to serve /metrics, /healthz and /readyz for operators; nowhere when empty")
 	flags.redis = redisFlag(cmd)
+	flags.fsync = addChoice(cmd, "fsync", "when a server of our own forces writes to the disk", "everysec", "always")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with a made-up network, and say with whom to log in")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "behind a proxy that speaks TLS: mark cookies Secure")
-	flags.log.add(cmd)
+	flags.log = addLogFlags(cmd)
 	fromEnv(cmd, env.Getenv)
 	return cmd
 }
 
+// serve opens what it needs, the ports first: that one is taken is told before
+// a server is started for nothing.
 func serve(cmd *cobra.Command, env Env, flags serveFlags, log *slog.Logger) (err error) {
 	ctx := cmd.Context()
-	// A taken port is told before anything else is begun.
-	site, err := listen(ctx, flags.addr)
+	listeners, err := listen(ctx, flags.addr, flags.adminAddr)
 	if err != nil {
 		return err
 	}
-	defer site.Close()
-	var admin net.Listener
-	if flags.adminAddr != "" {
-		if admin, err = listen(ctx, flags.adminAddr); err != nil {
-			return err
-		}
-		defer admin.Close()
-	}
-	db, err := openStore(cmd, *flags.redis, log, env.Getenv)
+	defer closeAll(listeners)
+	db, err := open(cmd, env, *flags.redis, flags.fsync.value, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	service, err := social.New(db.Client(), social.Options{Logger: log})
+	if err := adopt(ctx, db.social, log); err != nil {
+		return err
+	}
+	login, err := demo(ctx, db.social, flags.demo, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, service.Close()) }()
-	var login *seed.Login
-	if flags.demo {
-		if login, err = demo(ctx, service); err != nil {
-			return err
-		}
-	}
-	if err := adopt(ctx, service, log); err != nil {
-		return err
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	pages, err := web.New(service, web.Options{Logger: log, SecureCookies: flags.secure, Registry: registry})
+	site, err := newSite(db.social, flags.secure, log)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "retwis: listening on http://%s, data in %s\n", site.Addr(), db)
-	if login != nil {
+	fmt.Fprintf(cmd.OutOrStdout(), "retwis: listening on http://%s, data in %s\n", listeners[0].Addr(), db)
+	if login.Name != "" {
 		fmt.Fprintf(cmd.OutOrStdout(), "retwis: log in as %q with the password %q\n", login.Name, login.Password)
 	}
-	return run(ctx, log, service, []listening{
-		{site, web.HTTPServer(pages.Handler(), log)},
-		{admin, web.HTTPServer(pages.AdminHandler(), log)},
-	})
-}
-
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", addr, reason(err))
+	servers := []serving{{listeners[0], web.HTTPServer(site.Handler(), log)}}
+	if len(listeners) > 1 {
+		servers = append(servers, serving{listeners[1], web.HTTPServer(site.AdminHandler(), log)})
 	}
-	return listener, nil
+	return serveUntilTold(ctx, log, db.social, servers)
 }
 
-// reason is what the system said, without what is said already.
-func reason(err error) error {
+// listen listens at each address that is not empty.
+func listen(ctx context.Context, addresses ...address) ([]net.Listener, error) {
+	var all []net.Listener
+	for _, addr := range addresses {
+		if addr == "" {
+			continue
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
+		if err != nil {
+			closeAll(all)
+			return nil, cannotListen(addr, err)
+		}
+		all = append(all, listener)
+	}
+	return all, nil
+}
+
+// cannotListen says what the system said, without what is said already.
+func cannotListen(addr address, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
-		return op.Err
+		err = op.Err
 	}
-	return err
+	switch wrapped := fmt.Errorf("listen on %s: %w", addr, err); {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return &hintedError{wrapped, "Another program has this port, another retwis perhaps: choose a port with --addr, 0 for any that is free."}
+	case errors.Is(err, syscall.EACCES):
+		return &hintedError{wrapped, "Ports below 1024 are not for everybody: choose a higher one with --addr."}
+	default:
+		return wrapped
+	}
 }
 
-func demo(ctx context.Context, service *social.Service) (*seed.Login, error) {
-	login, err := seed.Demo(ctx, service)
-	if errors.Is(err, seed.ErrNotEmpty) {
-		return nil, errors.New("--demo only fills an empty database, and this one has users; leave the flag out, or name another: --redis embedded:DIR")
+func closeAll(listeners []net.Listener) {
+	for _, listener := range listeners {
+		listener.Close()
 	}
-	return &login, err
 }
 
+// adopt opens a database of the original Retwis, which may take its time.
 func adopt(ctx context.Context, service *social.Service, log *slog.Logger) error {
-	told := time.Now()
+	var told time.Time
 	return service.Adopt(ctx, func(done, total int64) {
 		if now := time.Now(); now.Sub(told) > time.Second {
 			told = now
@@ -141,69 +143,28 @@ func adopt(ctx context.Context, service *social.Service, log *slog.Logger) error
 	})
 }
 
-// listening is a server and where it listens, which is nowhere if nil.
-type listening struct {
-	listener net.Listener
-	server   *http.Server
+// demo fills an empty database, and leaves one that people use alone.
+func demo(ctx context.Context, service *social.Service, wanted bool, log *slog.Logger) (seed.Login, error) {
+	if !wanted {
+		return seed.Login{}, nil
+	}
+	login, err := seed.Demo(ctx, service)
+	if errors.Is(err, seed.ErrNotEmpty) {
+		log.Warn("the database has users already, so no demo was put into it")
+		return seed.Login{}, nil
+	}
+	return login, err
 }
 
-const (
-	// grace is how long requests in flight may take to end.
-	grace = 10 * time.Second
-	// resumeEvery is how often to look for posts that a dead process left half
-	// way.
-	resumeEvery = time.Minute
-)
-
-// run serves until ctx ends or a server fails.
-func run(ctx context.Context, log *slog.Logger, service *social.Service, all []listening) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var wg sync.WaitGroup
-	for _, one := range all {
-		if one.listener == nil {
-			continue
-		}
-		wg.Go(func() {
-			if err := one.server.Serve(one.listener); !errors.Is(err, http.ErrServerClosed) {
-				stop(fmt.Errorf("serve on %s: %w", one.listener.Addr(), err))
-			}
-		})
-	}
-	wg.Go(func() { resume(ctx, log, service) })
-	<-ctx.Done()
-	log.Info("stopping; requests in flight are finished first")
-	err := context.Cause(ctx)
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	for _, one := range all {
-		if one.listener == nil {
-			continue
-		}
-		if shut := one.server.Shutdown(end); shut != nil {
-			log.Warn("requests were cut off", "error", shut)
-			_ = one.server.Close()
+func newSite(service *social.Service, secure bool, log *slog.Logger) (*web.Server, error) {
+	registry := prometheus.NewRegistry()
+	for _, c := range []prometheus.Collector{
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
 		}
 	}
-	wg.Wait()
-	return err
-}
-
-// resume finishes posts that a process left half way when it died.
-func resume(ctx context.Context, log *slog.Logger, service *social.Service) {
-	tick := time.NewTicker(resumeEvery)
-	defer tick.Stop()
-	for {
-		if err := service.ResumeFanOuts(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("cannot look for interrupted fan-outs", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	return web.New(service, web.Options{Logger: log, SecureCookies: secure, Registry: registry})
 }

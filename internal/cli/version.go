@@ -26,10 +26,12 @@ func newVersion(env Env) *cobra.Command {
 		Use:   "version",
 		Short: "Say which version this is, and which server it would start",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := buildInfo(env.Version)
+			info := buildInfo(env)
 			if binary, err := redisserver.Find(env.Getenv); err == nil {
-				info.Server = binary
-				info.ServerVersion, _ = redisserver.Version(cmd.Context(), binary)
+				info.Server, info.ServerVersion = binary, "unknown"
+				if v, err := redisserver.Version(cmd.Context(), binary); err == nil {
+					info.ServerVersion = v
+				}
 			}
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
@@ -42,30 +44,34 @@ func newVersion(env Env) *cobra.Command {
 }
 
 func (v versionInfo) print(cmd *cobra.Command) error {
-	line := "retwis " + v.Version
-	if v.Commit != "" {
-		line += " (" + v.Commit + ")"
-	}
-	server := "no server found on this machine"
+	server := "none on this machine"
 	if v.Server != "" {
-		server = fmt.Sprintf("server %s, version %s", v.Server, v.ServerVersion)
+		server = v.Server + ", version " + v.ServerVersion
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, %s, %s\n", line, v.Go, server)
+	commit := v.Commit
+	if commit == "" {
+		commit = "unknown"
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "retwis %s\ncommit: %s\ngo: %s\nserver: %s\n", v.Version, commit, v.Go, server)
 	return err
 }
 
-func buildInfo(version string) versionInfo {
-	info := versionInfo{Version: version, Go: runtime.Version()}
+// buildInfo is what the linker was told, else what the go command recorded.
+func buildInfo(env Env) versionInfo {
+	info := versionInfo{Version: env.Version, Commit: env.Commit, Go: runtime.Version()}
 	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return info
-	}
-	if info.Version == "" {
+	if ok && info.Version == "" {
 		info.Version = build.Main.Version
 	}
+	if info.Version == "" {
+		info.Version = "(devel)"
+	}
+	if !ok || info.Commit != "" {
+		return info
+	}
 	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
-			info.Commit = setting.Value[:12]
+		if setting.Key == "vcs.revision" {
+			info.Commit = setting.Value
 		}
 	}
 	return info

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+)
+
+// errTold is a failure that the command has reported by itself.
+var errTold = errors.New("failed")
+
+// usageError is a command that was called in a way it does not know, found out
+// only after it began.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// hintedError is an error and a second line that says what can be done.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
+// oneLine words an error for a person: without the names of packages before
+// each of the errors that may be joined in it.
+func oneLine(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		lines[i] = withoutPackages(line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+func withoutPackages(text string) string {
+	for {
+		head, rest, ok := strings.Cut(text, ": ")
+		switch head {
+		case "store", "redisserver", "social", "web", "seed":
+		default:
+			ok = false
+		}
+		if !ok {
+			return text
+		}
+		text = rest
+	}
+}
