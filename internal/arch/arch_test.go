@@ -1,0 +1,171 @@
+package arch
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestHouse holds this module to its floors. It opens every Go file and every
+// directory of the module itself, so the test cache gives no answer from before
+// a change to any of them.
+func TestHouse(t *testing.T) {
+	t.Parallel()
+	broken, err := Check(filepath.Join("..", ".."), Retwis())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range broken {
+		t.Error(line)
+	}
+}
+
+// small is a house with one of everything.
+func small() House {
+	return House{
+		Floors:      map[string]int{"cmd": 3, "internal/web": 2, "internal/seed": 2, "tool": 1, "index": 1, "index/...": 1, "internal/store": 0},
+		Sideways:    [][2]string{{"index/...", "index"}},
+		TestSupport: []string{"internal/support"},
+		Toolkit:     []int{1},
+		Pure:        1,
+		Impure:      []string{"net/http", "flag"},
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"down": {files: map[string]string{
+			"cmd/main.go":               imports("m/internal/web", "net/http", "flag"),
+			"internal/web/web.go":       imports("m/internal/store", "m/tool", "net/http"),
+			"index/graph/deep/graph.go": imports("m/index"),
+		}},
+		"up": {
+			files: map[string]string{"internal/store/store.go": imports("fmt", "m/tool")},
+			want:  []string{"internal/store/store.go:3: internal/store on floor 0 imports tool on floor 1 above it"},
+		},
+		"sibling": {
+			files: map[string]string{"internal/web/web.go": imports("m/internal/seed")},
+			want:  []string{"internal/web/web.go:2: internal/web imports its sibling internal/seed on floor 2"},
+		},
+		"sibling of a subpackage": {
+			files: map[string]string{
+				"index/a/a.go":   imports("m/index/b"),
+				"index/index.go": imports("m/index/a"),
+			},
+			want: []string{
+				"index/a/a.go:2: index/a imports its sibling index/b on floor 1",
+				"index/index.go:2: index imports its sibling index/a on floor 1",
+			},
+		},
+		"no floor": {
+			files: map[string]string{"util/util.go": imports(), "cmd/main.go": imports("m/util"), "main.go": imports()},
+			want: []string{
+				"cmd/main.go:2: cmd imports util, which stands on no floor",
+				"main.go:1: . stands on no floor; give it one in internal/arch",
+				"util/util.go:1: util stands on no floor; give it one in internal/arch",
+			},
+		},
+		"another module's": {
+			files: map[string]string{"bench/go.mod": "module m/bench\n", "bench/main.go": imports("m/internal/web"), "cmd/main.go": imports("m/bench")},
+			want:  []string{"cmd/main.go:2: cmd imports bench, which stands on no floor"},
+		},
+		"the toolkit and what is internal": {
+			files: map[string]string{"tool/tool.go": imports("m/internal/store")},
+			want:  []string{"tool/tool.go:2: tool is of the toolkit and imports internal/store, which is internal"},
+		},
+		"tests": {files: map[string]string{
+			"tool/tool_test.go":           imports("m/internal/support", "m/tool", "net/http"),
+			"internal/support/support.go": imports("m/internal/store", "net/http", "flag"),
+		}},
+		"tests look up too": {
+			files: map[string]string{"tool/tool_test.go": imports("m/cmd")},
+			want:  []string{"tool/tool_test.go:2: tool on floor 1 imports cmd on floor 3 above it"},
+		},
+		"test support in the program": {
+			files: map[string]string{"cmd/main.go": imports("m/internal/support")},
+			want:  []string{"cmd/main.go:2: cmd imports internal/support, which is for tests alone"},
+		},
+		"impure": {
+			files: map[string]string{"tool/tool.go": imports("net/http/httptest", "flag", "net")},
+			want: []string{
+				"tool/tool.go:2: tool is on floor 1, which knows no net/http/httptest",
+				"tool/tool.go:3: tool is on floor 1, which knows no flag",
+			},
+		},
+		"state": {
+			files: map[string]string{
+				"tool/tool.go": "package p\nfunc init() {}\nvar x int\nvar a, b = 1, 2\n//go:embed x\nvar e string\n" +
+					"var (\n\t//go:embed y\n\tf string\n\tg int\n)\ntype t struct{}\nfunc (t) init() { var local int; _ = local }\n",
+				"internal/web/web.go": "package p\nfunc init() {}\nvar x int\n",
+			},
+			want: []string{
+				"tool/tool.go:2: tool is on floor 1, which knows no init",
+				"tool/tool.go:3: tool is on floor 1, which knows no globals: x",
+				"tool/tool.go:10: tool is on floor 1, which knows no globals: g",
+			},
+		},
+		"build tags": {
+			files: map[string]string{"internal/store/s_plan9.go": "//go:build never\n\n" + imports("m/cmd")},
+			want:  []string{"internal/store/s_plan9.go:4: internal/store on floor 0 imports cmd on floor 3 above it"},
+		},
+		"what the go command passes over": {files: map[string]string{
+			"testdata/x/x.go": "not Go", "_old/x.go": "not Go", ".git/x.go": "not Go", "cmd/testdata/x.go": imports("m/none"),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Check(tree(t, test.files), small())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestCheckCannotRead(t *testing.T) {
+	t.Parallel()
+	if _, err := Check(t.TempDir(), small()); err == nil {
+		t.Error("a directory without go.mod is a module")
+	}
+	if _, err := Check(tree(t, map[string]string{"cmd/main.go": "package"}), small()); err == nil || !strings.Contains(err.Error(), "main.go") {
+		t.Errorf("a file that is not Go: %v", err)
+	}
+}
+
+// imports is a file that imports, one a line from the second line on.
+func imports(paths ...string) string {
+	text := "package p\n"
+	for _, path := range paths {
+		text += "import _ \"" + path + "\"\n"
+	}
+	return text
+}
+
+// tree writes a module m with these files.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	write := func(name, text string) {
+		full := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", "// a comment\nmodule m\n\ngo 1.25\n")
+	for name, text := range files {
+		write(name, text)
+	}
+	return root
+}
