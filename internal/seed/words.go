@@ -86,7 +86,7 @@ var words = map[string][]string{
 	},
 	"close": {
 		"More tomorrow.", "Ask me how.", "Worth it.", "That is all.", "Who is in?", "Highly recommended.",
-		"Nobody warned me.", "Photos soon.", "Ten out of ten.", "Send help.", "☕", "🌧", "🎉", "🙂", "",
+		"Nobody warned me.", "Photos soon.", "Ten out of ten.", "Send help.", "Your turn.", "",
 	},
 	"time": {"This morning", "Late last night", "On the way to work", "Every Tuesday", "Between two rain showers", "At noon"},
 }

@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Two people sign up, post, follow, read and leave, with scripts and without.
+func TestTwoPeople(t *testing.T) {
+	t.Parallel()
+	for name, actions := range map[string][]action{
+		"with scripts":    nil,
+		"without scripts": {withoutScripts()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			site := serve(t)
+			ada, ben := newBrowser(t, site, actions...), newBrowser(t, site, actions...)
+			ada.signUp("Ada")
+			ben.signUp("ben")
+
+			ben.say(`Hello <b>world</b> & "everybody"`)
+			if got := ben.texts(".post .body"); !slices.Equal(got, []string{`Hello <b>world</b> & "everybody"`}) {
+				t.Errorf("ben's home shows %q", got)
+			}
+			ada.open("/timeline")
+			if got := ada.texts(".post .body"); len(got) != 1 {
+				t.Errorf("everybody's timeline shows %q", got)
+			}
+
+			ada.click(`.post a.name`)
+			ada.wantPath("/u/ben")
+			ada.submit(`.profile form`) // follow
+			ada.wantPath("/u/ben")
+			if got := ada.texts(".profile form button"); !slices.Equal(got, []string{"Unfollow"}) {
+				t.Errorf("the button says %q after following", got)
+			}
+			ben.say("for those who follow me")
+			ada.open("/home")
+			if got := ada.texts(".post .body"); !slices.Equal(got, []string{"for those who follow me"}) {
+				t.Errorf("ada's home shows %q", got)
+			}
+			ben.open("/u/ben/followers")
+			if got := ben.texts(".people .name"); !slices.Equal(got, []string{"Ada"}) {
+				t.Errorf("ben's followers are %q", got)
+			}
+			pages(t, ada, ben)
+			leave(t, ada, actions)
+		})
+	}
+}
+
+// pages turns through 60 posts and sees each once.
+func pages(t *testing.T, reader, author *browser) {
+	t.Helper()
+	var want []string
+	for i := range 60 {
+		text := fmt.Sprintf("post number %d", i)
+		post(t, author, text)
+		want = append(want, text)
+	}
+	slices.Reverse(want)
+	reader.open("/home")
+	var got []string
+	for {
+		got = append(got, reader.texts(".post .body")...)
+		if !reader.has(`a[rel="next"]`) {
+			break
+		}
+		reader.click(`a[rel="next"]`)
+	}
+	if len(got) < 60 || !slices.Equal(got[:60], want) {
+		t.Errorf("turning the pages shows %d posts: %q", len(got), got)
+	}
+}
+
+// post sends the form as the browser would, with its session.
+func post(t *testing.T, b *browser, text string) {
+	t.Helper()
+	form := strings.NewReader(url.Values{"status": {text}}.Encode())
+	request, err := http.NewRequestWithContext(b.ctx, http.MethodPost, b.site+"/post", form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.AddCookie(b.cookie())
+	response, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusSeeOther {
+		t.Fatalf("post %q: %s", text, response.Status)
+	}
+}
+
+// leave logs in with a second browser, logs out there, and finds the first one
+// signed out as well.
+func leave(t *testing.T, first *browser, actions []action) {
+	t.Helper()
+	second := newBrowser(t, first.site, actions...)
+	second.open("/home")
+	second.wantPath("/login")
+	second.submit("main form", "username", "ADA", "password", "wrong password")
+	if got := second.texts(".problem"); len(got) != 1 {
+		t.Errorf("a wrong password: %q", got)
+	}
+	second.submit("main form", "username", "ADA", "password", password)
+	second.wantPath("/home")
+	old := second.cookie()
+
+	first.open("/home")
+	first.wantPath("/home") // both are signed in
+	second.submit(`form[action="/logout"]`)
+	second.wantPath("/")
+	first.open("/home")
+	first.wantPath("/login")
+
+	request, err := http.NewRequestWithContext(first.ctx, http.MethodGet, first.site+"/home", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.AddCookie(old)
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusSeeOther {
+		t.Errorf("the old cookie still opens /home: %s", response.Status)
+	}
+}
+
+// What was typed is not lost when it cannot be accepted, but for the password.
+func TestFormsKeepWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	b.open("/register")
+	b.submit("main form", "username", "not a name", "password", password, "password2", password)
+	name := get(b, chromedp.Value(chromedp.CSS(`[name="username"]`)))
+	typed := get(b, chromedp.Value(chromedp.CSS(`[name="password"]`)))
+	focus := get(b, chromedp.Evaluate[string](`document.activeElement.name`))
+	if name != "not a name" || typed != "" || focus != "username" {
+		t.Errorf("the form shows %q, the password %q, and %q has the focus", name, typed, focus)
+	}
+	if got := b.texts(`#username-note`); len(got) != 1 || !strings.Contains(got[0], "letters") {
+		t.Errorf("the problem: %q", got)
+	}
+
+	b.signUp("writer")
+	long := strings.Repeat("too long ", 40)
+	b.submit("form.status", "status", long)
+	if kept := get(b, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != long {
+		t.Errorf("the box shows %.30q…, want what was typed", kept)
+	}
+}
+
+// The box counts as a person does.
+func TestCounter(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	b.signUp("counter")
+	get(b, chromedp.Evaluate[bool](`
+		status.value = "a👨‍👩‍👧‍👦é", status.dispatchEvent(new Event("input"))`))
+	if got := b.texts("[data-count]"); !slices.Equal(got, []string{"277 left"}) {
+		t.Errorf("the counter says %q", got)
+	}
+}

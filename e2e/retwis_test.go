@@ -1,0 +1,244 @@
+// Package e2e drives the real program with a real browser.
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// retwis is the program, built once.
+var retwis string
+
+// chromium is the one process that all tests share, each in a profile of its
+// own.
+var chromium context.Context
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "retwis-e2e")
+	if err != nil {
+		return complain(err)
+	}
+	defer os.RemoveAll(dir)
+	retwis = filepath.Join(dir, "retwis")
+	build := exec.Command("go", "build", "-o", retwis, "./cmd/retwis")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return complain(fmt.Errorf("go build: %w\n%s", err, out))
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.UserDataDir(filepath.Join(dir, "profile")),
+		chromedp.WSURLReadTimeout(time.Minute),
+	)
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	defer stop()
+	var quit context.CancelFunc
+	chromium, quit = chromedp.NewContext(allocator)
+	defer quit()
+	if err := chromedp.Do(chromium); err != nil {
+		return complain(fmt.Errorf("start chromium: %w", err))
+	}
+	return m.Run()
+}
+
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// serve starts the program and returns its address. It is stopped as a person
+// would, and must end well.
+func serve(t *testing.T, flags ...string) string {
+	t.Helper()
+	args := append([]string{"serve", "--addr", "127.0.0.1:0", "--redis", "embedded:" + t.TempDir()}, flags...)
+	cmd := exec.Command(retwis, args...)
+	var log strings.Builder
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("retwis serve ended with %v:\n%s", err, log.String())
+		}
+	})
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatalf("retwis serve said nothing: %v\n%s", err, log.String())
+	}
+	go io.Copy(io.Discard, lines)
+	found := regexp.MustCompile(`http://[^,]+`).FindString(line)
+	if found == "" {
+		t.Fatalf("no address in %q", line)
+	}
+	return found
+}
+
+// browser is one person's browser: a profile with cookies of its own.
+type browser struct {
+	t    *testing.T
+	ctx  context.Context
+	site string
+}
+
+func newBrowser(t *testing.T, site string, actions ...action) *browser {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(stop)
+	b := &browser{t: t, ctx: ctx, site: site}
+	b.run(append([]action{chromedp.EmulateViewport(1280, 900)}, actions...)...)
+	return b
+}
+
+// action is a step in the browser.
+type action = chromedp.Action[chromedp.Void]
+
+func withoutScripts() action {
+	return command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+}
+
+// command is a step of the browser's own protocol.
+func command[P any](c cdp.Command[P, cdp.Empty], params P) action {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, c, params)
+		return err
+	})
+}
+
+func (b *browser) run(actions ...action) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// get runs a step that returns something.
+func get[T any](b *browser, a chromedp.Action[T]) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, a)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return value
+}
+
+func (b *browser) open(path string) {
+	b.t.Helper()
+	b.run(chromedp.Navigate(b.site + path))
+}
+
+// submit fills in a form and sends it, and waits for the page that comes.
+func (b *browser) submit(form string, fields ...string) {
+	b.t.Helper()
+	var actions []action
+	for i := 0; i < len(fields); i += 2 {
+		field := form + ` [name="` + fields[i] + `"]`
+		get(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value = ""`, field)))
+		actions = append(actions, chromedp.SendKeys(chromedp.CSS(field), fields[i+1]))
+	}
+	b.run(actions...)
+	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(form+" button")))
+	if err != nil {
+		b.t.Fatalf("send %s: %v", form, err)
+	}
+	if response.Status >= 500 {
+		b.t.Fatalf("send %s: %d", form, response.Status)
+	}
+}
+
+func (b *browser) click(selector string) {
+	b.t.Helper()
+	if _, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
+		b.t.Fatalf("click %s: %v", selector, err)
+	}
+}
+
+// texts are those of all elements that match.
+func (b *browser) texts(selector string) []string {
+	b.t.Helper()
+	return get(b, chromedp.Evaluate[[]string](fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText)`, selector)))
+}
+
+func (b *browser) has(selector string) bool { return len(b.texts(selector)) > 0 }
+
+func (b *browser) path() string {
+	b.t.Helper()
+	u, err := url.Parse(get(b, chromedp.Location()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return u.Path
+}
+
+func (b *browser) wantPath(want string) {
+	b.t.Helper()
+	if got := b.path(); got != want {
+		b.t.Fatalf("on %s, want %s", got, want)
+	}
+}
+
+const password = "correct horse battery"
+
+func (b *browser) signUp(name string) {
+	b.t.Helper()
+	b.open("/register")
+	b.submit(`main form`, "username", name, "password", password, "password2", password)
+	b.wantPath("/home")
+}
+
+func (b *browser) say(text string) {
+	b.t.Helper()
+	b.open("/home")
+	b.submit(`form.status`, "status", text)
+	b.wantPath("/home")
+}
+
+// cookie is the session of the browser.
+func (b *browser) cookie() *http.Cookie {
+	b.t.Helper()
+	var found *http.Cookie
+	result := get(b, func(ctx context.Context, t *chromedp.Target) (network.GetCookiesResult, error) {
+		return cdp.Call(ctx, t, network.GetCookies, network.GetCookiesParams{})
+	})
+	for _, c := range result.Cookies {
+		if c.Name == "auth" {
+			found = &http.Cookie{Name: c.Name, Value: c.Value}
+			if !c.HTTPOnly || c.SameSite != network.CookieSameSiteLax {
+				b.t.Errorf("the session's cookie is open to scripts or to other sites: %+v", c)
+			}
+		}
+	}
+	if found == nil {
+		b.t.Fatal("no session")
+	}
+	return found
+}
