@@ -208,6 +208,7 @@ func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 		if text == "" {
 			continue
 		}
+		text = discreet(text)
 		if ok || !strings.HasPrefix(text, " ") {
 			s.tail.add(text)
 		}
@@ -234,6 +235,19 @@ func parseLine(line string) (level slog.Level, text string, ok bool) {
 		level = slog.LevelDebug
 	}
 	return level, fields[5], true
+}
+
+// discreet returns a line without the value of a setting that can be a secret:
+// a server repeats a line of its configuration that it does not understand.
+func discreet(text string) string {
+	setting, isSetting := strings.CutPrefix(text, ">>> '")
+	name, _, _ := strings.Cut(setting, " ")
+	for _, secret := range []string{"pass", "auth", "user"} {
+		if isSetting && strings.Contains(strings.ToLower(name), secret) {
+			return ">>> '" + name + " …'"
+		}
+	}
+	return text
 }
 
 // tail keeps the last lines of the log, to explain why the server ended.

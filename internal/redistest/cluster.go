@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 )
-
-const killSignal = syscall.SIGKILL
 
 // ClusterServers are the masters of a Redis Cluster.
 type ClusterServers struct {
@@ -28,35 +25,14 @@ func Cluster(t testing.TB, masters int) *ClusterServers {
 	require(t)
 	c := &ClusterServers{}
 	for range masters {
-		c.Masters = append(c.Masters, clusterNode(t))
+		c.Masters = append(c.Masters, TCP(t,
+			"cluster-enabled yes",
+			"cluster-node-timeout 2000",
+			"cluster-require-full-coverage yes",
+		))
 	}
 	c.join(t)
 	return c
-}
-
-// clusterNode starts a server on a port that is free, as is the one for the
-// talk among servers. Another process can take one in between: then the next
-// is tried.
-func clusterNode(t testing.TB) *Server {
-	t.Helper()
-	for try := 1; ; try++ {
-		port, bus := FreePort(t), FreePort(t)
-		s, err := begin(port, []string{
-			"cluster-enabled yes",
-			fmt.Sprintf("cluster-port %d", bus),
-			"cluster-node-timeout 2000",
-			"cluster-require-full-coverage yes",
-		})
-		if err == nil {
-			t.Cleanup(func() { removeAll(s) })
-			t.Cleanup(s.stop)
-			return s
-		}
-		removeAll(s)
-		if try == 5 {
-			t.Fatalf("redistest: %v", err)
-		}
-	}
 }
 
 // join gives each server its slots and makes them known to each other.
@@ -75,7 +51,7 @@ func (c *ClusterServers) join(t testing.TB) {
 		must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "SET-CONFIG-EPOCH").Args(fmt.Sprint(i+1)).Build()).Error())
 		if i > 0 {
 			must(t, client.Do(ctx, client.B().Arbitrary("CLUSTER", "MEET", "127.0.0.1").
-				Args(fmt.Sprint(first), fmt.Sprint(c.bus(t, c.Masters[0]))).Build()).Error())
+				Args(fmt.Sprint(first)).Build()).Error())
 		}
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -96,18 +72,6 @@ func (c *ClusterServers) join(t testing.TB) {
 			}
 		}
 	}
-}
-
-func (c *ClusterServers) bus(t testing.TB, s *Server) int {
-	t.Helper()
-	for _, line := range s.config {
-		var port int
-		if _, err := fmt.Sscanf(line, "cluster-port %d", &port); err == nil {
-			return port
-		}
-	}
-	t.Fatal("redistest: a Cluster server without cluster-port")
-	return 0
 }
 
 func must(t testing.TB, err error) {

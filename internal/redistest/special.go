@@ -5,49 +5,99 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
+	"os"
+	"strconv"
 	"testing"
 
 	"retwis/internal/redisserver"
 )
 
-// FreePort returns a TCP port of 127.0.0.1 on which nobody listens.
+const (
+	// lowestPort and highestPort are below the ports that a system gives to
+	// outgoing connections, which could take one before the server does.
+	lowestPort, highestPort = 10_000, 22_000
+	// busOffset is from the port of a server in a Cluster to the one on which
+	// it talks with the others.
+	busOffset = 10_000
+	// tries is how often a port that somebody else has taken meanwhile is left
+	// for another one.
+	tries = 5
+)
+
+// FreePort returns a TCP port of 127.0.0.1 on which nobody listens, nor on the
+// one that a server in a Cluster uses with it. No other test of this binary
+// gets it.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.ports == nil {
+		shared.ports = map[int]bool{}
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
+	for range highestPort - lowestPort {
+		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		if !shared.ports[port] && free(port) && free(port+busOffset) {
+			shared.ports[port] = true
+			return port
+		}
+	}
+	t.Fatal("redistest: no TCP port is free")
+	return 0
+}
+
+func free(port int) bool {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	listener.Close()
+	return true
 }
 
 // TCP returns a server for this test alone that listens on 127.0.0.1 too.
 func TCP(t testing.TB, config ...string) *Server {
 	t.Helper()
-	return own(t, FreePort(t), config)
+	require(t)
+	for try := 1; ; try++ {
+		s, err := begin(FreePort(t), config)
+		if err == nil {
+			t.Cleanup(func() { removeAll(s) })
+			t.Cleanup(s.stop)
+			return s
+		}
+		removeAll(s)
+		if try == tries {
+			t.Fatalf("redistest: %v", err)
+		}
+	}
 }
 
 // Sentinel returns a sentinel that watches over master under this name.
-func Sentinel(t testing.TB, name string, master *Server) *Server {
+func Sentinel(t testing.TB, name string, master *Server, config ...string) *Server {
 	t.Helper()
 	binary := require(t)
-	s, err := begin(0, nil) // only for its directory
+	dir, err := os.MkdirTemp("", "redistest")
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
-	s.stop()
+	s := &Server{dir: dir}
 	t.Cleanup(func() { removeAll(s) })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s.Server, err = redisserver.Start(ctx, redisserver.Options{
-		Dir: s.dir, Port: FreePort(t), Binary: binary, Sentinel: true, DeathSignal: killSignal,
-		Config: []string{fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 1", name, master.Port())},
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
+	for try := 1; ; try++ {
+		s.Server, err = redisserver.Start(ctx, redisserver.Options{
+			Dir: s.dir, Port: FreePort(t), Binary: binary, Sentinel: true, DeathSignal: deathSignal,
+			Config: append([]string{fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 1", name, master.Port())}, config...),
+			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		})
+		if err == nil {
+			t.Cleanup(s.stop)
+			return s
+		}
+		if try == tries {
+			t.Fatalf("redistest: %v", err)
+		}
 	}
-	t.Cleanup(s.stop)
-	return s
 }

@@ -1,0 +1,183 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// holdEnv makes this test binary start a server, print where it is, and wait
+// to be killed.
+const holdEnv = "REDISTEST_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(holdEnv) != "" {
+		hold()
+	}
+	Main(m)
+}
+
+func hold() {
+	s, err := begin(0, nil)
+	if err == nil && os.Getenv(holdEnv) == "frozen" {
+		err = s.Server.Freeze()
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(s.dir, s.Socket())
+	select {}
+}
+
+// ctx ends before go test gives up, so that a test that waits in vain says so.
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func set(t *testing.T, c rueidis.Client, value string) {
+	t.Helper()
+	if err := c.Do(testContext(t), c.B().Set().Key("k").Value(value).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get returns k, and nothing where there is none.
+func get(t *testing.T, c rueidis.Client) string {
+	t.Helper()
+	value, err := c.Do(testContext(t), c.B().Get().Key("k").Build()).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// A hundred tests share one process, and none sees what another writes.
+func TestDBIsOnesOwn(t *testing.T) {
+	t.Parallel()
+	pid := One(t).Pid()
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	for n := range 100 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			db := DB(t)
+			if One(t).Pid() != pid {
+				t.Error("there are two shared servers")
+			}
+			mu.Lock()
+			seen[db.URL()] = true
+			mu.Unlock()
+			c := db.Client(t)
+			if got := get(t, c); got != "" {
+				t.Errorf("the database is not empty: k = %q", got)
+			}
+			set(t, c, fmt.Sprint(n))
+			if got := get(t, c); got != fmt.Sprint(n) {
+				t.Errorf("k = %q, want %d", got, n)
+			}
+		})
+	}
+}
+
+func TestNodesAreStrangers(t *testing.T) {
+	t.Parallel()
+	for i, node := range Nodes(t, 3) {
+		c := node.Client(t)
+		if got := get(t, c); got != "" {
+			t.Errorf("node %d knows what another was told: %q", i, got)
+		}
+		set(t, c, "v")
+	}
+}
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	s := Own(t, "appendonly yes", "appendfsync always")
+	c := s.Client(t)
+	set(t, c, "v")
+	s.Restart(t, true)
+	if got := get(t, c); got != "v" {
+		t.Errorf("k = %q after a restart that keeps the data", got)
+	}
+	s.Restart(t, false)
+	if got := get(t, c); got != "" {
+		t.Errorf("k = %q after a restart that keeps nothing", got)
+	}
+	s.Stop(t)
+	s.Restart(t, true)
+	set(t, s.Client(t), "w")
+}
+
+func TestFreeze(t *testing.T) {
+	t.Parallel()
+	s := Own(t)
+	c := s.Client(t)
+	set(t, c, "v")
+	s.Freeze(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := c.Do(ctx, c.B().Ping().Build()).Error(); err == nil {
+		t.Error("a frozen server answers")
+	}
+	s.Thaw(t)
+	if got := get(t, c); got != "v" {
+		t.Errorf("k = %q from a server that is thawed", got)
+	}
+	s.Freeze(t)
+	s.Kill(t) // also when it is frozen
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	cluster := Cluster(t, 3)
+	c := cluster.Client(t)
+	if mode := c.Mode(); mode != rueidis.ClientModeCluster {
+		t.Fatalf("the client is of the kind %s", mode)
+	}
+	for n := range 50 {
+		if err := c.Do(testContext(t), c.B().Set().Key(fmt.Sprint(n)).Value("v").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, s := range cluster.Masters {
+		one := s.Client(t)
+		if n, err := one.Do(testContext(t), one.B().Dbsize().Build()).AsInt64(); err != nil || n == 0 {
+			t.Errorf("master %d has %d keys (%v)", i, n, err)
+		}
+	}
+}
+
+func TestFreePort(t *testing.T) {
+	t.Parallel()
+	seen := map[int]bool{}
+	for range 20 {
+		port := FreePort(t)
+		if seen[port] {
+			t.Errorf("port %d was given out twice", port)
+		}
+		seen[port] = true
+	}
+}
+
+// Without a server a test is skipped, and fails where one is required.
+func TestNoServer(t *testing.T) {
+	t.Parallel()
+	for required, want := range map[string]string{"": "SKIPPED, NOT PROVED", "1": "REDISTEST_REQUIRE=1, and no server"} {
+		child := exec.Command(os.Args[0], "-test.run=^TestFreeze$", "-test.v")
+		child.Env = append(os.Environ(), "PATH=", "RETWIS_REDIS_SERVER=", "REDISTEST_REQUIRE="+required)
+		out, err := child.CombinedOutput()
+		if failed := err != nil; failed != (required == "1") || !strings.Contains(string(out), want) {
+			t.Errorf("REDISTEST_REQUIRE=%q: %v, %s", required, err, out)
+		}
+	}
+}
