@@ -35,7 +35,7 @@ func (s *Service) Register(ctx context.Context, name, password string) (Session,
 		return Session{}, err
 	}
 	user := User{Name: name, Joined: s.now().UTC()}
-	user.ID, err = s.create(ctx, keyNextUserID, userKey, "username", name, "password", phc, "joined", seconds(user.Joined))
+	user.ID, err = s.createUser(ctx, "username", name, "password", phc, "joined", seconds(user.Joined))
 	if err != nil {
 		return Session{}, fmt.Errorf("social: register: %w", err)
 	}
@@ -45,23 +45,24 @@ func (s *Service) Register(ctx context.Context, name, password string) (Session,
 	return s.openSession(ctx, user)
 }
 
-// create writes fields as a new hash under the next id of a counter. Should
-// the id be in use (the counter fell back when a server lost its last second),
-// it takes the one after it.
-func (s *Service) create(ctx context.Context, counter string, key func(int64) string, fields ...string) (int64, error) {
+// createUser writes the hash of a user under the next id. Should the id be in
+// use (the counter fell back when a server lost its last second), it takes the
+// one after it.
+func (s *Service) createUser(ctx context.Context, fields ...string) (int64, error) {
 	for {
-		id, err := s.client.Do(ctx, s.client.B().Incr().Key(counter).Build().ToRetryable()).AsInt64()
+		id, err := s.nextID(ctx, keyNextUserID)
 		if err != nil {
 			return 0, err
 		}
-		created, err := createScript.Exec(ctx, s.client, []string{key(id)}, fields).AsBool()
-		if err != nil {
-			return 0, err
-		}
-		if created {
-			return id, nil
+		created, err := createScript.Exec(ctx, s.client, []string{userKey(id)}, fields).AsBool()
+		if err != nil || created {
+			return id, err
 		}
 	}
+}
+
+func (s *Service) nextID(ctx context.Context, counter string) (int64, error) {
+	return s.client.Do(ctx, s.client.B().Incr().Key(counter).Build().ToRetryable()).AsInt64()
 }
 
 // claim gives a user the name, or takes back what was written for them.

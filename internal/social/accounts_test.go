@@ -230,8 +230,8 @@ func TestPasswordFlood(t *testing.T) {
 		t.Error("a log-in that nobody waits for any more succeeded")
 	}
 	var wg sync.WaitGroup
-	errs := make(chan error, 500)
-	for range 500 {
+	errs := make(chan error, 1000)
+	for range 1000 {
 		wg.Go(func() {
 			_, err := svc.Authenticate(db.ctx, "calm", password)
 			errs <- err

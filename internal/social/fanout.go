@@ -33,23 +33,22 @@ type fanOut struct {
 	cursor       uint64 // where ZSCAN goes on
 }
 
-// publish puts a new post where it belongs. `fanouts` knows of it before any
-// timeline does, and until every timeline has it.
+// publish puts a new post where it belongs. `fanouts` knows of it until every
+// timeline has it.
 func (s *Service) publish(ctx context.Context, post, author int64) error {
 	b := s.client.B()
 	res := s.client.DoMulti(ctx,
-		b.Zadd().Key(keyFanOuts).ScoreMember().ScoreMember(float64(s.now().Unix()), itoa(post)).Build().ToRetryable(),
 		s.pushCommand(homeKey(author), post),
 		b.Zadd().Key(profileKey(author)).ScoreMember().ScoreMember(float64(post), itoa(post)).Build().ToRetryable(),
 		s.pushCommand(keyTimeline, post),
 		s.followersCommand(author, 0),
 	)
-	for _, r := range res[:4] {
+	for _, r := range res[:3] {
 		if err := r.Error(); err != nil {
 			return fmt.Errorf("social: post: %w", err)
 		}
 	}
-	next, err := s.pushPage(ctx, post, res[4])
+	next, err := s.pushPage(ctx, post, res[3])
 	switch {
 	case err != nil:
 		// The post is kept, and known to be unfinished.

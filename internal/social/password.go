@@ -38,9 +38,9 @@ type hasher struct {
 	decoy func() (string, error)
 }
 
-// waitersPerSlot bounds the queue: past it the answer would come too late to
-// be of use.
-const waitersPerSlot = 64
+// waitersPerSlot bounds the queue: a core makes some 40 hashes a second, so
+// past it the answer would come too late to be of use.
+const waitersPerSlot = 256
 
 func newHasher(params *argon2id.Params, slots int) (*hasher, error) {
 	if params == nil {

@@ -33,15 +33,38 @@ func (s *Service) Post(ctx context.Context, author User, body string) (Post, err
 		return Post{}, err
 	}
 	post := Post{Author: author, Time: s.now().UTC().Truncate(time.Second), Body: body}
-	post.ID, err = s.create(ctx, keyNextPostID, postKey,
-		"user_id", itoa(author.ID), "time", seconds(post.Time), "body", body)
-	if err != nil {
+	if post.ID, err = s.createPost(ctx, post); err != nil {
 		return Post{}, fmt.Errorf("social: post: %w", err)
 	}
 	if err := s.publish(ctx, post.ID, author.ID); err != nil {
 		return Post{}, err
 	}
 	return post, nil
+}
+
+// createPost writes a post under the next id. `fanouts` knows of it first, so
+// that whatever is written, and by whomever it is interrupted, is finished.
+// Should the id be in use, as after a server has lost its last second, it takes
+// the one after it; marking the other's as unfinished does no harm.
+func (s *Service) createPost(ctx context.Context, post Post) (int64, error) {
+	fields := []string{"user_id", itoa(post.Author.ID), "time", seconds(post.Time), "body", post.Body}
+	for {
+		id, err := s.nextID(ctx, keyNextPostID)
+		if err != nil {
+			return 0, err
+		}
+		b := s.client.B()
+		res := s.client.DoMulti(ctx,
+			b.Zadd().Key(keyFanOuts).ScoreMember().ScoreMember(float64(s.now().Unix()), itoa(id)).Build().ToRetryable(),
+			b.Eval().Script(createSource).Numkeys(1).Key(postKey(id)).Arg(fields...).Build().ToRetryable(),
+		)
+		if err := res[0].Error(); err != nil {
+			return 0, err
+		}
+		if created, err := res[1].AsBool(); err != nil || created {
+			return id, err
+		}
+	}
 }
 
 // Posts returns the posts with these ids, in their order; one that does not

@@ -104,6 +104,10 @@ func TestPostNeverOverwrites(t *testing.T) {
 	if body := b.do("HGET", "post:2", "body"); body != "first 1" {
 		t.Errorf("post 2 says %q now", body)
 	}
+	b.clock.advance(time.Minute)
+	if err := b.ResumeFanOuts(b.ctx); err != nil {
+		t.Fatal(err)
+	}
 	b.wantHealthy()
 }
 
