@@ -88,6 +88,7 @@ func serve(cmd *cobra.Command, env Env, flags serveFlags, log *slog.Logger) (err
 	}
 	servers := []serving{{listeners[0], web.HTTPServer(site.Handler(), log)}}
 	if len(listeners) > 1 {
+		log.Info("serving the operators' pages", "url", "http://"+listeners[1].Addr().String())
 		servers = append(servers, serving{listeners[1], web.HTTPServer(site.AdminHandler(), log)})
 	}
 	return serveUntilTold(ctx, log, db.social, servers)

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"retwis/internal/redisserver"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"retwis": main})
+}
+
+// TestScripts runs every script of testdata, each in a home of its own. Beside
+// the commands of testscript there are:
+//
+//	exits N COMMAND...   runs a command that must end with this exit code
+//	serve FLAGS...       starts "retwis serve" at a free port
+//	stop [TERM|INT|KILL] stops it; serve.out and serve.err hold what it wrote
+//	get [STATUS] PATH    prints a page of it (200)
+//	post PATH FORM       sends a form, and prints the page that it leads to
+//	posts PATH           prints the posts on a page, without their times
+//	takeport             occupies a port until the script ends: $TAKEN
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	requireServer(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "share"))
+			env.Values[running{}] = new(running)
+			// For scripts that take PATH away.
+			path, err := exec.LookPath("retwis")
+			env.Setenv("RETWIS", path)
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":    exits,
+			"serve":    serveCmd,
+			"stop":     stopCmd,
+			"get":      getCmd,
+			"post":     postCmd,
+			"posts":    postsCmd,
+			"takeport": takePort,
+		},
+	})
+}
+
+// requireServer skips a test where there is no server to run, or fails it
+// where that is an error.
+func requireServer(t *testing.T) {
+	t.Helper()
+	if _, err := redisserver.Find(os.Getenv); err == nil {
+		return
+	} else if os.Getenv("REDISTEST_REQUIRE") == "1" {
+		t.Fatal(err)
+	} else {
+		t.Skip("NO SERVER TO TEST WITH: ", err)
+	}
+}
+
+// running is the site of a script; as a key, where a script keeps it.
+type running struct{ site *site }
+
+func current(ts *testscript.TestScript) *running { return ts.Value(running{}).(*running) }
+
+func theSite(ts *testscript.TestScript) *site {
+	s := current(ts).site
+	if s == nil {
+		ts.Fatalf("there is no site: serve comes first")
+	}
+	return s
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// passedOn are the variables that a script can set for its site.
+var passedOn = []string{
+	"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME",
+	"RETWIS_ADMIN_ADDR", "RETWIS_DEMO", "RETWIS_LOG_FORMAT", "RETWIS_LOG_LEVEL",
+	"RETWIS_REDIS", "RETWIS_REDIS_SERVER", "RETWIS_SECURE_COOKIES",
+}
+
+func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || current(ts).site != nil {
+		ts.Fatalf("usage: serve FLAGS..., once before each stop")
+	}
+	var env []string
+	for _, name := range passedOn {
+		env = append(env, name+"="+ts.Getenv(name))
+	}
+	s, err := startSite(env, args...)
+	ts.Check(err)
+	ts.Setenv("URL", s.url)
+	current(ts).site = s
+	ts.Defer(func() {
+		if current(ts).site == s {
+			_ = s.stop(syscall.SIGKILL)
+		}
+	})
+}
+
+func stopCmd(ts *testscript.TestScript, neg bool, args []string) {
+	s := theSite(ts)
+	signal := syscall.SIGTERM
+	switch strings.Join(args, " ") {
+	case "", "TERM":
+	case "INT":
+		signal = syscall.SIGINT
+	case "KILL":
+		signal = syscall.SIGKILL
+	default:
+		neg = true
+	}
+	if neg {
+		ts.Fatalf("usage: stop [TERM|INT|KILL]")
+	}
+	err := s.stop(signal)
+	current(ts).site = nil
+	ts.Check(os.WriteFile(ts.MkAbs("serve.out"), []byte(s.out.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("serve.err"), []byte(s.err.String()), 0o600))
+	ts.Check(err)
+}
+
+func getCmd(ts *testscript.TestScript, neg bool, args []string) {
+	want := 200
+	if len(args) == 2 {
+		var err error
+		want, err = strconv.Atoi(args[0])
+		ts.Check(err)
+		args = args[1:]
+	}
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: get [STATUS] PATH")
+	}
+	status, page, err := theSite(ts).get(args[0])
+	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), page)
+	if status != want {
+		ts.Fatalf("status %d, want %d", status, want)
+	}
+}
+
+func postCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: post PATH FORM")
+	}
+	status, page, err := theSite(ts).post(args[0], args[1])
+	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), page)
+	if status != 200 {
+		ts.Fatalf("status %d", status)
+	}
+}
+
+var (
+	article  = regexp.MustCompile(`(?s)<article class="post" data-id="(\d+)".*?</article>`)
+	noise    = regexp.MustCompile(`(?s)<time.*?</time>|<[^>]*>`)
+	spaces   = regexp.MustCompile(`\s+`)
+)
+
+func postsCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: posts PATH")
+	}
+	_, page, err := theSite(ts).get(args[0])
+	ts.Check(err)
+	for _, post := range article.FindAllStringSubmatch(page, -1) {
+		text := spaces.ReplaceAllString(noise.ReplaceAllString(post[0], " "), " ")
+		fmt.Fprintln(ts.Stdout(), post[1], strings.TrimSpace(text))
+	}
+}
+
+func takePort(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: takeport")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { listener.Close() })
+	ts.Setenv("TAKEN", listener.Addr().String())
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// patience is how long anything may take before a test gives up on it.
+const patience = 30 * time.Second
+
+// site is a running "retwis serve".
+type site struct {
+	url    string // http://127.0.0.1:PORT
+	cmd    *exec.Cmd
+	out    output
+	err    output
+	ended  chan struct{}
+	status error // after ended
+	client *http.Client
+}
+
+// startSite runs "retwis serve" at a free port and returns when it listens, or
+// with what it said when it ends before that.
+func startSite(env []string, args ...string) (*site, error) {
+	cmd := exec.Command("retwis", append([]string{"serve"}, args...)...)
+	cmd.Env = append(env, "RETWIS_ADDR=127.0.0.1:0")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{cmd: cmd, ended: make(chan struct{}), client: &http.Client{Jar: jar, Timeout: patience}}
+	s.out.seen, s.err.seen = make(chan struct{}, 1), make(chan struct{}, 1)
+	cmd.Stdout, cmd.Stderr = &s.out, &s.err
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.status = cmd.Wait()
+		close(s.ended)
+	}()
+	return s, s.waitUntilItListens()
+}
+
+var listening = regexp.MustCompile(`(?m)^retwis: listening on (http://\S+), data in .+\n`)
+
+func (s *site) waitUntilItListens() error {
+	deadline := time.After(patience)
+	for {
+		select {
+		case <-s.out.seen:
+			if found := listening.FindStringSubmatch(s.out.String()); found != nil {
+				s.url = found[1]
+				return nil
+			}
+		case <-s.ended:
+			return fmt.Errorf("retwis serve ended before it listened: %w\n%s%s", s.status, s.out.String(), s.err.String())
+		case <-deadline:
+			return errors.Join(errors.New("retwis serve does not listen"), s.stop(syscall.SIGKILL))
+		}
+	}
+}
+
+// stop sends a signal and waits for the end. It returns an error unless that
+// is a good one, which after SIGKILL is any.
+func (s *site) stop(signal syscall.Signal) error {
+	if err := s.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		return errors.Join(errors.New("retwis serve does not end"), s.cmd.Process.Kill())
+	}
+	if s.status != nil && signal != syscall.SIGKILL {
+		return fmt.Errorf("retwis serve: %w\n%s", s.status, s.err.String())
+	}
+	return nil
+}
+
+// get returns the page at a path, as a browser with cookies sees it.
+func (s *site) get(path string) (int, string, error) { return read(s.client.Get(s.url + path)) }
+
+// post sends a form given as it is encoded, and returns the page that it leads
+// to.
+func (s *site) post(path, form string) (int, string, error) {
+	return read(s.client.Post(s.url+path, "application/x-www-form-urlencoded", strings.NewReader(form)))
+}
+
+func read(res *http.Response, err error) (int, string, error) {
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(body), err
+}
+
+// output keeps what a process writes, and tells when there is more.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+	seen chan struct{}
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.seen <- struct{}{}:
+	default:
+	}
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
