@@ -74,11 +74,10 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked tells which goroutines are left. A client of a Cluster that has been
-// closed sleeps through the second between two looks at the slots before it
-// ends.
+// leaked tells which goroutines are left. A client of a Cluster keeps one that
+// sleeps five seconds before it closes connections which it no longer needs.
 func leaked() (err error) {
-	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(7 * time.Second); time.Now().Before(deadline); {
 		if err = goleak.Find(); err == nil {
 			return nil
 		}
