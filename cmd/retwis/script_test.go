@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 //
 //	exits N COMMAND...   runs a command that must end with this exit code
 //	serve FLAGS...       starts "retwis serve" at a free port
-//	stop [TERM|INT|KILL] stops it; serve.out and serve.err hold what it wrote
+//	end [TERM|INT|KILL]  ends it; serve.out and serve.err hold what it wrote
 //	get [STATUS] PATH    prints a page of it (200)
 //	post PATH FORM       sends a form, and prints the page that it leads to
 //	posts PATH           prints the posts on a page, without their times
@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
 			"serve":    serveCmd,
-			"stop":     stopCmd,
+			"end":      endCmd,
 			"get":      getCmd,
 			"post":     postCmd,
 			"posts":    postsCmd,
@@ -114,13 +114,13 @@ var passedOn = []string{
 
 func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || current(ts).site != nil {
-		ts.Fatalf("usage: serve FLAGS..., once before each stop")
+		ts.Fatalf("usage: serve FLAGS..., once before each end")
 	}
 	var env []string
 	for _, name := range passedOn {
 		env = append(env, name+"="+ts.Getenv(name))
 	}
-	s, err := startSite(env, args...)
+	s, err := startSite(ts.MkAbs("."), env, args...)
 	ts.Check(err)
 	ts.Setenv("URL", s.url)
 	current(ts).site = s
@@ -131,7 +131,7 @@ func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-func stopCmd(ts *testscript.TestScript, neg bool, args []string) {
+func endCmd(ts *testscript.TestScript, neg bool, args []string) {
 	s := theSite(ts)
 	signal := syscall.SIGTERM
 	switch strings.Join(args, " ") {
@@ -144,7 +144,7 @@ func stopCmd(ts *testscript.TestScript, neg bool, args []string) {
 		neg = true
 	}
 	if neg {
-		ts.Fatalf("usage: stop [TERM|INT|KILL]")
+		ts.Fatalf("usage: end [TERM|INT|KILL]")
 	}
 	err := s.stop(signal)
 	current(ts).site = nil
@@ -185,9 +185,9 @@ func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 var (
-	article  = regexp.MustCompile(`(?s)<article class="post" data-id="(\d+)".*?</article>`)
-	noise    = regexp.MustCompile(`(?s)<time.*?</time>|<[^>]*>`)
-	spaces   = regexp.MustCompile(`\s+`)
+	article = regexp.MustCompile(`(?s)<article class="post" data-id="(\d+)".*?</article>`)
+	noise   = regexp.MustCompile(`(?s)<time.*?</time>|<[^>]*>`)
+	spaces  = regexp.MustCompile(`\s+`)
 )
 
 func postsCmd(ts *testscript.TestScript, neg bool, args []string) {

@@ -29,10 +29,11 @@ type site struct {
 	client *http.Client
 }
 
-// startSite runs "retwis serve" at a free port and returns when it listens, or
+// startSite runs "retwis serve" in a directory, at a free port, and returns when it listens, or
 // with what it said when it ends before that.
-func startSite(env []string, args ...string) (*site, error) {
+func startSite(dir string, env []string, args ...string) (*site, error) {
 	cmd := exec.Command("retwis", append([]string{"serve"}, args...)...)
+	cmd.Dir = dir
 	cmd.Env = append(env, "RETWIS_ADDR=127.0.0.1:0")
 	jar, err := cookiejar.New(nil)
 	if err != nil {
