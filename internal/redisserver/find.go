@@ -68,7 +68,10 @@ func checkVersion(ctx context.Context, binary string) error {
 // TooOld tells whether a version is before 6.2.
 func TooOld(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
+	minor := rest
+	if end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		minor = rest[:end] // 7.4-rc1
+	}
 	x, errX := strconv.Atoi(major)
 	y, errY := strconv.Atoi(minor)
 	return errX != nil || errY != nil || x < 6 || x == 6 && y < 2
