@@ -1,0 +1,226 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDeps runs scripts/deps on machines that are made up: on PATH there is
+// nothing but programs that write down how they were called, and package
+// managers that "install" a file.
+func TestDeps(t *testing.T) {
+	t.Parallel()
+	const (
+		missing = "retwis: a Redis or Valkey server is missing: install Valkey (https://valkey.io/download) or Redis (https://redis.io/downloads), 6.2 or newer, and try again"
+		tooOld  = "is version 6.0.16, and Retwis needs 6.2 or newer"
+	)
+	for name, test := range map[string]struct {
+		machine machine
+		args    []string
+		code    int
+		calls   []string // in this order, perhaps with others between
+		never   []string
+		last    string // in the last line of output; empty: no output at all
+	}{
+		"valkey is there":      {machine: machine{programs: []string{"valkey-server=8.1.3"}}},
+		"redis is there":       {machine: machine{programs: []string{"redis-server=6.2.14"}}},
+		"named":                {machine: machine{programs: []string{"my-redis=7.2.0"}, env: []string{"RETWIS_REDIS_SERVER=my-redis"}}},
+		"named but not there":  {machine: machine{programs: []string{"redis-server=7.0.0"}, env: []string{"RETWIS_REDIS_SERVER=my-redis"}}, code: 1, last: "RETWIS_REDIS_SERVER names my-redis, which is not a program"},
+		"named but old":        {machine: machine{programs: []string{"my-redis=6.0.16"}, env: []string{"RETWIS_REDIS_SERVER=my-redis"}}, code: 1, last: tooOld},
+		"old":                  {machine: machine{programs: []string{"redis-server=6.0.16"}, manager: "apt-get"}, code: 1, never: []string{"apt-get"}, last: tooOld},
+		"not a server":         {machine: machine{programs: []string{"redis-server=?"}}, code: 1, last: "does not say its version"},
+		"no package manager":   {code: 1, last: missing},
+		"chromium, no manager": {args: []string{"chromium"}, code: 1, last: "retwis: Chromium, for the browser tests is missing: install Chromium"},
+		"chromium is there":    {machine: machine{programs: []string{"chromium=120"}}, args: []string{"chromium"}},
+		"what?":                {args: []string{"coffee"}, code: 2, last: `no such thing as "coffee"`},
+		"apt-get": {
+			machine: machine{manager: "apt-get", packages: "valkey-server redis-server", version: "8.1.3"},
+			calls:   []string{"apt-get -qq update", "apt-cache show valkey-server", "apt-get -qq -y install --no-install-recommends valkey-server"},
+			never:   []string{"sudo"},
+			last:    "installing the package valkey-server with apt-get",
+		},
+		"apt-get without valkey": {
+			machine: machine{manager: "apt-get", packages: "redis-server", version: "7.0.15"},
+			calls:   []string{"apt-get -qq update", "apt-get -qq -y install --no-install-recommends redis-server"},
+			never:   []string{"install --no-install-recommends valkey-server"},
+			last:    "installing the package redis-server with apt-get",
+		},
+		"apt-get has an old one": {
+			machine: machine{manager: "apt-get", packages: "redis-server", version: "6.0.16"},
+			code:    1,
+			last:    tooOld,
+		},
+		"apt-get with sudo": {
+			machine: machine{manager: "apt-get", packages: "valkey-server", version: "8.1.3", uid: "1000", programs: []string{"sudo=1"}},
+			calls:   []string{"sudo apt-get -qq update", "sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends valkey-server"},
+			last:    "installing",
+		},
+		"apt-get without sudo": {
+			machine: machine{manager: "apt-get", packages: "valkey-server", uid: "1000"},
+			code:    1,
+			never:   []string{"apt-get"},
+			last:    "run this as root: apt-get install valkey-server",
+		},
+		"apt-get knows neither": {machine: machine{manager: "apt-get"}, code: 1, last: missing},
+		"apt-get fails": {
+			machine: machine{manager: "apt-get", packages: "valkey-server redis-server", broken: true},
+			calls:   []string{"install --no-install-recommends valkey-server", "install --no-install-recommends redis-server"},
+			code:    1,
+			last:    missing,
+		},
+		"dnf": {
+			machine: machine{manager: "dnf", packages: "valkey", version: "8.0.0", uid: "1000", programs: []string{"sudo=1"}},
+			calls:   []string{"sudo dnf -q -y install valkey"},
+			last:    "installing",
+		},
+		"apk": {
+			machine: machine{manager: "apk", packages: "redis", version: "7.2.1"},
+			calls:   []string{"apk add --no-cache redis"},
+			never:   []string{"apk add --no-cache valkey"},
+			last:    "installing",
+		},
+		"pacman": {
+			machine: machine{manager: "pacman", packages: "valkey", version: "8.0.0"},
+			calls:   []string{"pacman -S --noconfirm --needed valkey"},
+			never:   []string{"pacman -Sy"},
+			last:    "installing",
+		},
+		"brew is never root": {
+			machine: machine{manager: "brew", packages: "valkey", version: "8.0.0", uid: "501", programs: []string{"sudo=1"}},
+			calls:   []string{"brew install --quiet valkey"},
+			never:   []string{"sudo"},
+			last:    "installing",
+		},
+		"chromium from apt-get": {
+			machine: machine{manager: "apt-get", packages: "chromium", version: "120"},
+			args:    []string{"chromium"},
+			calls:   []string{"apt-get -qq -y install --no-install-recommends chromium"},
+			last:    "installing the package chromium with apt-get",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, output, calls := test.machine.deps(t, test.args...)
+			if code != test.code {
+				t.Errorf("exit code %d, want %d\n%s", code, test.code, output)
+			}
+			if test.last == "" && output != "" {
+				t.Errorf("not a word was expected, but it said\n%s", output)
+			}
+			lines := strings.Split(strings.TrimSpace(output), "\n")
+			if last := lines[len(lines)-1]; !strings.Contains(last, test.last) {
+				t.Errorf("the last line is\n%s\nwhich does not say\n%s", last, test.last)
+			}
+			rest := calls
+			for _, call := range test.calls {
+				_, after, found := strings.Cut(rest, call)
+				if !found {
+					t.Errorf("not called, or not in this order: %s; the calls were\n%s", call, calls)
+				}
+				rest = after
+			}
+			for _, call := range test.never {
+				if strings.Contains(calls, call) {
+					t.Errorf("called: %s; the calls were\n%s", call, calls)
+				}
+			}
+		})
+	}
+}
+
+// machine is what there is on a machine.
+type machine struct {
+	programs []string // name=version
+	manager  string   // of packages
+	packages string   // that the manager knows
+	version  string   // of what the manager installs
+	broken   bool     // the manager fails to install anything
+	uid      string   // 0 when empty
+	env      []string
+}
+
+// deps runs scripts/deps on the machine and returns its exit code, its output,
+// and the commands that it ran, a line each.
+func (m machine) deps(t *testing.T, args ...string) (int, string, string) {
+	t.Helper()
+	dir := t.TempDir()
+	calls := filepath.Join(dir, "calls")
+	program := func(name, body string) {
+		t.Helper()
+		text := "#!/bin/sh\necho \"${0##*/} $*\" >>" + calls + "\n" + body + "\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+	}
+	server := func(version string) string {
+		return "[ \"$1\" = --version ] && echo 'Redis server v=" + version + " sha=0 bits=64'"
+	}
+	for _, p := range m.programs {
+		name, version, _ := strings.Cut(p, "=")
+		switch {
+		case name == "sudo":
+			program(name, `"$@"`)
+		case version == "?":
+			program(name, "exit 1")
+		default:
+			program(name, server(version))
+		}
+	}
+	uid := m.uid
+	if uid == "" {
+		uid = "0"
+	}
+	program("id", "echo "+uid)
+	program("env", `while case $1 in *=*) ;; *) false ;; esac; do shift; done; "$@"`)
+	// What would touch the machine that runs the test.
+	program("tee", "/bin/cat >/dev/null")
+	for _, name := range []string{"chmod", "rm", "systemctl"} {
+		program(name, "")
+	}
+	if m.manager != "" {
+		program("installed", server(m.version))
+		// The last word is the package; a question is answered by whether it
+		// is known, and in apk by its name.
+		program(m.manager, `for package in "$@"; do :; done
+known() { case " `+m.packages+` " in *" $package "*) ;; *) return 1 ;; esac; }
+case " $* " in
+*" update "*) ;;
+*" install "* | *" add "* | *" -S "*)
+	known && `+map[bool]string{true: "false", false: "true"}[m.broken]+` || exit 1
+	case $package in *valkey*) name=valkey-server ;; *redis*) name=redis-server ;; *) name=$package ;; esac
+	/bin/cp -p "${0%/*}/installed" "${0%/*}/$name" ;;
+*" search "*) known && echo "$package-1.0" ;;
+*) known ;;
+esac`)
+		program("apt-cache", `case " `+m.packages+` " in *" $2 "*) ;; *) exit 100 ;; esac`)
+	}
+	script, err := filepath.Abs("../../scripts/deps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Read here as well, so that the test is not answered from the test cache
+	// when the script has changed.
+	if _, err := os.ReadFile(script); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{script}, args...)...)
+	cmd.Env = append([]string{"PATH=" + dir}, m.env...)
+	output, err := cmd.CombinedOutput()
+	code := 0
+	if err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		code = exit.ExitCode()
+	}
+	called, err := os.ReadFile(calls)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return code, string(output), string(called)
+}
