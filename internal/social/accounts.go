@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/redis/rueidis"
 )
 
 // Register makes an account and opens its first session. It returns ErrTaken
@@ -42,7 +44,22 @@ func (s *Service) Register(ctx context.Context, name, password string) (Session,
 	if err := s.claim(ctx, user); err != nil {
 		return Session{}, err
 	}
+	if err := s.begin(ctx, user.ID); err != nil {
+		return Session{}, err
+	}
 	return s.openSession(ctx, user)
+}
+
+// begin marks a database whose first user is ours: there is nothing to adopt.
+func (s *Service) begin(ctx context.Context, firstID int64) error {
+	if firstID != 1 {
+		return nil
+	}
+	err := s.client.Do(ctx, s.client.B().Set().Key(keyLayoutVersion).Value(layoutVersion).Nx().Build().ToRetryable()).Error()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return fmt.Errorf("social: register: %w", err)
+	}
+	return nil
 }
 
 // createUser writes the hash of a user under the next id. Should the id be in

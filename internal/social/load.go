@@ -68,6 +68,9 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]User, error) {
 			return nil, fmt.Errorf("%w: %q", err, user.Name)
 		}
 	}
+	if err := l.s.begin(ctx, added[0].ID); err != nil {
+		return nil, err
+	}
 	return added, l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
 		return rueidis.Commands{b.Zadd().Key(keyUsersByTime).Nx().ScoreMember().
 			ScoreMember(float64(users[i].Joined.Unix()), users[i].Name).Build()}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"retwis/internal/social"
+)
+
+// fanResult is what a post to very many followers costs.
+type fanResult struct {
+	perFollower float64       // µs of the server's time
+	elapsed     time.Duration // until everybody has it
+	idle, busy  result        // other requests, without a fan-out and beside one
+	ratio       float64       // of their p99
+}
+
+// pace is how often each of the connections asks while a post is fanned out:
+// 500 requests a second in all.
+const pace = connections * time.Second / 500
+
+// measureFanOut has somebody with very many followers post, and looks at what
+// that costs the server and those who read meanwhile.
+func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error) {
+	service, err := social.New(s.client, social.Options{})
+	if err != nil {
+		return fanResult{}, err
+	}
+	defer service.Close()
+	star, err := service.UserByName(ctx, s.names[0])
+	if err != nil {
+		return fanResult{}, err
+	}
+	follows := make([]social.NewFollow, opt.followers)
+	for i := range follows {
+		follows[i] = social.NewFollow{From: 1_000_000 + int64(i), To: star.ID, Time: time.Now()}
+	}
+	if err := service.Loader().AddFollows(ctx, follows); err != nil {
+		return fanResult{}, err
+	}
+	// Pages that the server is asked for each time: from the second on.
+	var readers []request
+	for _, cookie := range s.cookies {
+		page, err := service.Home(ctx, star.ID, 0, 10)
+		if err != nil {
+			return fanResult{}, err
+		}
+		readers = append(readers, get(fmt.Sprintf("/home?before=%d", page.Next), cookie))
+	}
+	if _, _, err := s.fanOut(ctx); err != nil { // the first makes the timelines
+		return fanResult{}, err
+	}
+	var fan fanResult
+	var costs, ratios []float64
+	for range opt.rounds {
+		idle, err := load(ctx, s.addr, readers, 200, opt.length, pace)
+		if err != nil {
+			return fanResult{}, err
+		}
+		busy, cost, elapsed, err := s.readWhileFanningOut(ctx, readers, opt)
+		if err != nil {
+			return fanResult{}, err
+		}
+		costs = append(costs, cost/float64(opt.followers))
+		ratios = append(ratios, float64(busy.p99)/float64(idle.p99))
+		fan.idle, fan.busy, fan.elapsed = idle, busy, elapsed
+	}
+	slices.Sort(costs)
+	slices.Sort(ratios)
+	fan.perFollower, fan.ratio = costs[len(costs)/2], ratios[len(ratios)/2]
+	fmt.Printf("a post to %d followers: %.2f µs each, %v in all; others' p99 %v idle, %v beside it, ratio %.2f\n",
+		opt.followers, fan.perFollower, fan.elapsed, fan.idle.p99, fan.busy.p99, fan.ratio)
+	return fan, nil
+}
+
+// readWhileFanningOut reads for as long as before, while one fan-out follows
+// the other.
+func (s *site) readWhileFanningOut(ctx context.Context, readers []request, opt options) (busy result, cost float64, elapsed time.Duration, err error) {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	type outcome struct {
+		cost    float64
+		elapsed time.Duration
+		err     error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		n := 0
+		for reading.Err() == nil && o.err == nil {
+			var c float64
+			c, o.elapsed, o.err = s.fanOut(ctx)
+			o.cost += c
+			n++
+		}
+		o.cost /= float64(n)
+		done <- o
+	}()
+	busy, err = load(ctx, s.addr, readers, 200, opt.length, pace)
+	stop()
+	o := <-done
+	if err == nil {
+		err = o.err
+	}
+	return busy, o.cost, o.elapsed, err
+}
+
+// fanOut posts as the star and waits until everybody has the post. cost is what
+// the scripts and the reading of followers took of the server's time, in µs.
+func (s *site) fanOut(ctx context.Context) (cost float64, elapsed time.Duration, err error) {
+	before, err := s.scriptTime(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	if _, err := drive(ctx, s.addr, post("/post", s.cookies[0], "status=To+all+of+you."), 303, began, onlyOnce); err != nil {
+		return 0, 0, err
+	}
+	for {
+		left, err := s.client.Do(ctx, s.client.B().Zcard().Key("fanouts").Build()).AsInt64()
+		if err != nil {
+			return 0, 0, err
+		}
+		if left == 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	elapsed = time.Since(began)
+	after, err := s.scriptTime(ctx)
+	return after - before, elapsed, err
+}
+
+// scriptTime is what scripts that write and scans have taken of the server's
+// time, in µs.
+func (s *site) scriptTime(ctx context.Context) (float64, error) {
+	info, err := s.client.Do(ctx, s.client.B().Info().Section("commandstats").Build()).ToString()
+	if err != nil {
+		return 0, err
+	}
+	var sum float64
+	for line := range strings.Lines(info) {
+		name, stats, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name != "cmdstat_evalsha" && name != "cmdstat_zscan" {
+			continue
+		}
+		_, usec, _ := strings.Cut(stats, "usec=")
+		usec, _, _ = strings.Cut(usec, ",")
+		n, err := strconv.ParseFloat(usec, 64)
+		if err != nil {
+			return 0, fmt.Errorf("commandstats: %q", line)
+		}
+		sum += n
+	}
+	return sum, nil
+}

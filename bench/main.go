@@ -1,0 +1,68 @@
+// Command bench measures Retwis side by side with a handler that answers the
+// same bytes from memory, and what a post to very many followers costs. It
+// writes what it finds to docs/benchmarks.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+)
+
+// options are how long and how often to measure.
+type options struct {
+	out       string
+	rounds    int
+	length    time.Duration
+	users     int
+	followers int
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == memoryMode {
+		return serveMemory(ctx, args[1])
+	}
+	var opt options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&opt.out, "out", "../docs", "where to write benchmarks.md and its plot")
+	flags.IntVar(&opt.rounds, "rounds", 7, "how often to measure each side; the medians are reported")
+	flags.DurationVar(&opt.length, "length", 2*time.Second, "how long a measurement takes")
+	flags.IntVar(&opt.users, "users", 1000, "users of the made-up network; 20 follows and 10 posts for each")
+	flags.IntVar(&opt.followers, "followers", 100_000, "followers of the one whose post is fanned out")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "retwis-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	site, err := startSite(ctx, filepath.Join(dir, "retwis"), dir, opt)
+	if err != nil {
+		return err
+	}
+	defer site.stop()
+	pages, err := comparePages(ctx, site, dir, opt)
+	if err != nil {
+		return err
+	}
+	fan, err := measureFanOut(ctx, site, opt)
+	if err != nil {
+		return err
+	}
+	return report{opt: opt, site: site, pages: pages, fan: fan}.write()
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+// report is what is written down.
+type report struct {
+	opt   options
+	site  *site
+	pages []pageResult
+	fan   fanResult
+}
+
+func (r report) write() error {
+	if err := r.draw(filepath.Join(r.opt.out, "benchmarks.svg")); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.opt.out, "benchmarks.md"), r.markdown(), 0o644) //nolint:gosec // for everybody to read
+}
+
+func (r report) markdown() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `# Benchmarks
+
+Made by `+"`make bench`"+`, which writes this page. Figures of one machine mean
+little elsewhere; the ratios, of two sides that were measured in turn in one
+run, mean more.
+
+%s, %d cores, %s, server %s on a unix socket, append-only
+file, fsync every second. The program, the server and the load share the
+machine.
+
+## Pages
+
+%d users, %d follows and %d posts. %d keep-alive connections, each
+asking for the next page when it has the last; on /home each is signed in as
+another user. Beside it a handler of net/http that answers the same bytes from
+memory. Medians of %d rounds of %v for each side.
+
+| | bytes | requests/s | mean | p50 | p99 | from memory | ratio |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+`, cpu(), runtime.NumCPU(), runtime.Version(), r.site.version,
+		r.opt.users, 20*r.opt.users, 10*r.opt.users, connections, r.opt.rounds, r.opt.length)
+	for _, p := range r.pages {
+		bytes, memory, ratio := "", "", ""
+		if p.compare {
+			bytes, memory, ratio = thousands(p.bytes), thousands(int(p.memory.perSecond)), fmt.Sprintf("**%.2f**", p.ratio)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", p.name, bytes, thousands(int(p.retwis.perSecond)),
+			milliseconds(p.retwis.mean), milliseconds(p.retwis.p50), milliseconds(p.retwis.p99), memory, ratio)
+	}
+	fmt.Fprintf(&b, `
+![Requests a second, by Retwis and from memory](benchmarks.svg)
+
+## A post to %s followers
+
+| | |
+| --- | ---: |
+| server time for each follower (scripts and scans) | %.2f µs |
+| until every follower has it | %s |
+| others' p99 without a fan-out | %s |
+| others' p99 while one fan-out follows the other | %s |
+| ratio, median of %d rounds | **%.2f** |
+
+The others turn to the second page of /home, which asks the server each time,
+500 times a second.
+`, thousands(r.opt.followers), r.fan.perFollower, r.fan.elapsed.Round(time.Millisecond),
+		milliseconds(r.fan.idle.p99), milliseconds(r.fan.busy.p99), r.opt.rounds, r.fan.ratio)
+	return b.Bytes()
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", d.Seconds()*1000) }
+
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// cpu names the processor, where the system tells.
+func cpu() string {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		for line := range strings.Lines(string(info)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return runtime.GOARCH
+}
+
+// draw plots the pages beside the same bytes from memory.
+func (r report) draw(path string) error {
+	p := plot.New()
+	p.Title.Text = "Requests a second"
+	p.Y.Min = 0
+	var retwis, memory plotter.Values
+	var names []string
+	for _, page := range r.pages {
+		if page.compare {
+			retwis = append(retwis, page.retwis.perSecond)
+			memory = append(memory, page.memory.perSecond)
+			name, _, _ := strings.Cut(page.name, ",")
+			names = append(names, name)
+		}
+	}
+	width := vg.Points(46)
+	for i, side := range []struct {
+		name   string
+		values plotter.Values
+		color  color.Color
+	}{
+		{"Retwis", retwis, color.RGBA{15, 107, 92, 255}},
+		{"the same bytes from memory", memory, color.RGBA{200, 205, 204, 255}},
+	} {
+		bars, err := plotter.NewBarChart(side.values, width)
+		if err != nil {
+			return err
+		}
+		bars.Color, bars.LineStyle.Width = side.color, 0
+		bars.Offset = width * vg.Length(i*2-1) / 2
+		p.Add(bars)
+		p.Legend.Add(side.name, bars)
+	}
+	p.Legend.Top = true
+	p.NominalX(names...)
+	p.Y.Max *= 1.25
+	return p.Save(6*vg.Inch, 3.5*vg.Inch, path)
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redisserver"
+)
+
+const password = "bench bench bench"
+
+// site is Retwis at work: the program, its server and who is signed in.
+type site struct {
+	server  *redisserver.Server
+	version string
+	program *exec.Cmd
+	addr    string
+	client  rueidis.Client // of the database
+	cookies []string       // a session of each of as many users as there are connections
+	names   []string       // of these users
+}
+
+// startSite builds the program, starts it on a server of its own that keeps
+// what it is told as in earnest, and fills it.
+func startSite(ctx context.Context, binary, dir string, opt options) (*site, error) {
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/retwis")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	server, err := redisserver.Start(ctx, redisserver.Options{
+		Dir:    filepath.Join(dir, "data"),
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Config: []string{"appendonly yes", "appendfsync everysec", `save ""`, "auto-aof-rewrite-percentage 0"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &site{server: server}
+	if err := s.begin(ctx, binary, opt); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *site) begin(ctx context.Context, binary string, opt options) error {
+	found, err := redisserver.Find(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if s.version, err = redisserver.Version(ctx, found); err != nil {
+		return err
+	}
+	s.client, err = rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{s.server.Socket()}, DialCtxFn: dialUnix, ForceSingleClient: true, PipelineMultiplex: -1,
+	})
+	if err != nil {
+		return err
+	}
+	seed := exec.CommandContext(ctx, binary, "seed", "--redis", s.server.URL(), "--password", password, "--json",
+		"--users", fmt.Sprint(opt.users), "--follows", fmt.Sprint(20*opt.users), "--posts", fmt.Sprint(10*opt.users))
+	seed.Stderr = os.Stderr
+	out, err := seed.Output()
+	if err != nil {
+		return fmt.Errorf("retwis seed: %w", err)
+	}
+	var seeded struct {
+		Seconds float64 `json:"seconds"`
+	}
+	if err := json.Unmarshal(out, &seeded); err != nil {
+		return err
+	}
+	fmt.Printf("seeded %d users, %d follows and %d posts in %.1f s\n", opt.users, 20*opt.users, 10*opt.users, seeded.Seconds)
+
+	s.program, s.addr, err = startServing(binary, "serve", "--addr", "127.0.0.1:0", "--redis", s.server.URL())
+	if err != nil {
+		return err
+	}
+	return s.signIn(ctx)
+}
+
+// startServing starts a program that says where it listens.
+func startServing(name string, args ...string) (*exec.Cmd, string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		return cmd, "", fmt.Errorf("%s: %w", name, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	found := regexp.MustCompile(`http://([^,\s]+)`).FindStringSubmatch(line)
+	if found == nil {
+		return cmd, "", fmt.Errorf("%s: no address in %q", name, line)
+	}
+	return cmd, found[1], nil
+}
+
+func stopServing(cmd *exec.Cmd) {
+	if cmd != nil {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}
+}
+
+func (s *site) stop() {
+	stopServing(s.program)
+	if s.client != nil {
+		s.client.Close()
+	}
+	_ = s.server.Kill()
+	<-s.server.Done()
+}
+
+// signIn logs in as one user for each connection.
+func (s *site) signIn(ctx context.Context) error {
+	names, err := s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").Min("0").Max(fmt.Sprint(connections-1)).Build()).AsStrSlice()
+	if err != nil {
+		return err
+	}
+	for i := range connections {
+		name := names[i%len(names)]
+		form := url.Values{"username": {name}, "password": {password}}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/login", strings.NewReader(form.Encode()))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		for _, cookie := range response.Cookies() {
+			if cookie.Name == "auth" {
+				s.cookies = append(s.cookies, cookie.Value)
+				s.names = append(s.names, name)
+			}
+		}
+		if len(s.cookies) != i+1 {
+			return fmt.Errorf("log in as %s: %s", name, response.Status)
+		}
+	}
+	return nil
+}
+
+// page fetches a page as one of the users sees it.
+func (s *site) page(ctx context.Context, path, cookie string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if cookie != "" {
+		request.AddCookie(&http.Cookie{Name: "auth", Value: cookie})
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && (response.StatusCode != http.StatusOK || !bytes.Contains(body, []byte("data-id"))) {
+		err = fmt.Errorf("%s: %s, and no posts", path, response.Status)
+	}
+	return body, err
+}
