@@ -19,11 +19,11 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 	[ "$$(go env CGO_ENABLED)" = 1 ] && echo -race || \
 	echo "make: no C compiler here: testing without the race detector" >&2))
 
-.PHONY: help run test test-long e2e lint bench generate build dist clean
+.PHONY: help run test test-long e2e screenshots lint bench generate build dist clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { sub(/:.*/, "", $$1); printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
 	@scripts/deps
@@ -38,10 +38,21 @@ test-long: ## the same with ten times the random cases, and every fuzz test
 	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 
-e2e: ## a real browser against the real program; installs chromium if there is none
+e2e: e2e/node_modules/.package-lock.json ## a real browser against the real program; installs chromium if there is none
 	@scripts/deps
 	@scripts/deps chromium
 	cd e2e && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./...
+
+screenshots: e2e/node_modules/.package-lock.json ## take the pictures in docs/ anew
+	@scripts/deps
+	@scripts/deps chromium
+	mkdir -p docs && cd e2e && SCREENSHOTS=../docs go test -count=1 -run TestLooks ./...
+
+# npm writes this file when it is done.
+e2e/node_modules/.package-lock.json: e2e/package-lock.json
+	@scripts/deps npm
+	cd e2e && npm ci --no-audit --no-fund
+	@touch $@
 
 lint: ## gofumpt, go vet, staticcheck, and whether generated code is up to date
 	@unformatted=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$unformatted" ] || \

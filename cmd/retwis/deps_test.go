@@ -101,6 +101,12 @@ func TestDeps(t *testing.T) {
 			calls:   []string{"apt-get -qq -y install --no-install-recommends chromium"},
 			last:    "installing the package chromium with apt-get",
 		},
+		"npm from apk": {
+			machine: machine{manager: "apk", packages: "npm", version: "10"},
+			args:    []string{"npm"},
+			calls:   []string{"apk add --no-cache npm"},
+			last:    "installing the package npm with apk",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
