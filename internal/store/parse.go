@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,6 +21,19 @@ type Config struct {
 	Password  string
 	DB        int
 	TLS       bool
+
+	// CA is a file with the certificates that vouch for the server, instead of
+	// those of the system; Cert and Key are the files with which this program
+	// shows who it is; ServerName is what the certificate of the server must be
+	// for, instead of the host; SkipVerify takes any certificate.
+	CA, Cert, Key string
+	ServerName    string
+	SkipVerify    bool
+
+	// SentinelUsername and SentinelPassword are for the sentinels themselves:
+	// Username and Password are for the servers that they name.
+	SentinelUsername string
+	SentinelPassword string
 }
 
 // Kind is how a database is reached.
@@ -35,21 +48,31 @@ const (
 )
 
 // schemes are the URLs that are understood.
-var schemes = []string{
-	"embedded:[DIR]",
-	"redis://[user:password@]host[:port][/db]",
-	"unix://[user:password@]/path[?db=n]",
-	"redis+sentinel://[user:password@]host[:port],…/master[/db]",
-	"redis+cluster://[user:password@]host[:port],…",
-}
+const schemes = "embedded:[DIR], redis://[user:password@]host[:port][/db], unix://[user:password@]/path[?db=n], " +
+	"redis+sentinel://[user:password@]host[:port],…/master[/db] or redis+cluster://[user:password@]host[:port],… " +
+	"(rediss for redis means TLS)"
 
 const (
 	redisPort    = "6379"
 	sentinelPort = "26379"
 )
 
-// Parse reads the URL of a database. rediss:// and the like mean TLS. Its
-// errors name what is wrong and never show the password.
+// Parse reads the URL of a database:
+//
+//	embedded:[DIR]
+//	redis://[user:password@]host[:port][/db]
+//	unix://[user:password@]/path/of/socket[?db=n]
+//	redis+sentinel://[user:password@]host[:port],…/master[/db]
+//	redis+cluster://[user:password@]host[:port],…
+//
+// rediss instead of redis means TLS, and takes the parameters ca, cert and key
+// (files in PEM), servername, and skip_verify=true. redis+sentinel also takes
+// sentinel_username and sentinel_password, for sentinels that ask for them.
+// What has a meaning in URLs is written with a % where it is meant as it is:
+// %3F for a ? in a password.
+//
+// Errors name what is wrong and never show a password. Parse opens no file and
+// no connection.
 func Parse(raw string) (Config, error) {
 	config, err := parse(raw)
 	if err != nil {
@@ -60,10 +83,10 @@ func Parse(raw string) (Config, error) {
 
 func parse(raw string) (Config, error) {
 	scheme, rest, ok := strings.Cut(raw, ":")
-	if !ok {
-		return Config{}, fmt.Errorf("not a URL of a database; use one of %s", strings.Join(schemes, ", "))
-	}
 	scheme = strings.ToLower(scheme)
+	if !ok || !isScheme(scheme) {
+		return Config{}, errors.New("not a URL of a database; use " + schemes)
+	}
 	if scheme == "embedded" {
 		if strings.ContainsAny(rest, "\x00\n") {
 			return Config{}, errors.New("the directory has characters that no path has")
@@ -101,11 +124,10 @@ func parse(raw string) (Config, error) {
 		return Config{}, err
 	}
 	if scheme == "unix" {
-		config.Socket = hosts + path
-		if config.Socket == "" {
-			return Config{}, errors.New("the path of the socket is missing")
+		if hosts != "" || strings.Trim(path, "/") == "" {
+			return Config{}, errors.New("the path of the socket is missing; it begins with a /: unix:///path")
 		}
-		path = ""
+		config.Socket, path = path, ""
 	} else if config.Addresses, err = readHosts(hosts, defaultPort); err != nil {
 		return Config{}, err
 	}
@@ -118,8 +140,12 @@ func parse(raw string) (Config, error) {
 	return config, config.readQuery(query)
 }
 
+func isScheme(text string) bool {
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
+}
+
 func unknownScheme(scheme string) error {
-	return fmt.Errorf("unknown scheme %q; use one of %s", scheme, strings.Join(schemes, ", "))
+	return fmt.Errorf("unknown scheme %q; use %s", scheme, schemes)
 }
 
 // split takes user@host,host/path?query apart. A password may hold anything
@@ -129,6 +155,9 @@ func split(rest string) (authority, path string, query url.Values, err error) {
 		return "", "", nil, errors.New("# has no meaning here; write it as %23")
 	}
 	rest, rawQuery, _ := strings.Cut(rest, "?")
+	if strings.ContainsRune(rawQuery, '@') { // more likely a password with a ? in it
+		return "", "", nil, errors.New("@ follows a ?; write a ? in the password as %3F, and an @ in a parameter as %40")
+	}
 	query, err = url.ParseQuery(rawQuery)
 	if err != nil {
 		return "", "", nil, errors.New("what follows the ? cannot be read")
@@ -165,28 +194,50 @@ func (c *Config) readUser(authority string) (hosts string, err error) {
 	return authority[at+1:], nil
 }
 
+// errNotPort does not show the port: it may be a password before a host that
+// was forgotten.
+var errNotPort = errors.New("the port is not a number from 1 to 65535")
+
 func readHosts(hosts, defaultPort string) ([]string, error) {
 	var addresses []string
 	for _, one := range strings.Split(hosts, ",") {
 		host, port, err := net.SplitHostPort(one)
 		if err != nil { // no port
-			host, port = strings.TrimSuffix(strings.TrimPrefix(one, "["), "]"), defaultPort
-			if strings.Contains(host, ":") && !strings.HasPrefix(one, "[") {
-				return nil, fmt.Errorf("%q is not host:port", one)
+			port = defaultPort
+			bracketed := strings.HasPrefix(one, "[") && strings.HasSuffix(one, "]")
+			if host = one; bracketed {
+				host = one[1 : len(one)-1]
+			}
+			if strings.Contains(host, ":") != bracketed {
+				return nil, errors.New("there is a host that is not host:port (an IPv6 address is written in brackets)")
 			}
 		}
-		if host == "" {
-			return nil, errors.New("the host is missing")
+		if err := checkHost(host); err != nil {
+			return nil, err
 		}
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return nil, fmt.Errorf("%q is not a port", port)
-		}
-		if strings.ContainsAny(host, " \x00\n/\\") {
-			return nil, fmt.Errorf("%q is not a host", host)
+			return nil, errNotPort
 		}
 		addresses = append(addresses, net.JoinHostPort(host, port))
 	}
 	return addresses, nil
+}
+
+func checkHost(host string) error {
+	if host == "" {
+		return errors.New("the host is missing")
+	}
+	if strings.Contains(host, ":") {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return errors.New("the host in brackets is not an IPv6 address")
+		}
+		return nil
+	}
+	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`[]/\%"`, r) }
+	if strings.ContainsFunc(host, odd) {
+		return errors.New("the host has characters that no host has")
+	}
+	return nil
 }
 
 // readPath reads what follows the hosts: the master of sentinels, the database.
@@ -213,73 +264,4 @@ func (c *Config) readDB(text string) error {
 	}
 	c.DB = n
 	return nil
-}
-
-func (c *Config) readQuery(query url.Values) error {
-	names := make([]string, 0, len(query))
-	for name := range query {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if name != "db" || c.Kind == Cluster {
-			return fmt.Errorf("unknown parameter %q", name)
-		}
-		if len(query[name]) > 1 {
-			return fmt.Errorf("parameter %q is given twice", name)
-		}
-		if err := c.readDB(query.Get(name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// redact returns a URL as it may be shown: without user and password, and
-// short.
-func redact(raw string) string {
-	scheme, rest, found := strings.Cut(raw, "://")
-	if !found {
-		scheme, rest = "", raw
-	}
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		rest = "…@" + rest[at+1:]
-	}
-	if rest, _, found = strings.Cut(rest, "?"); found {
-		rest += "?…"
-	}
-	if scheme != "" {
-		rest = scheme + "://" + rest
-	}
-	const longest = 200
-	if runes := []rune(rest); len(runes) > longest {
-		rest = string(runes[:longest]) + "…"
-	}
-	return strconv.Quote(rest)
-}
-
-// String names the database without its secrets.
-func (c Config) String() string {
-	scheme := "redis"
-	if c.TLS {
-		scheme = "rediss"
-	}
-	db := ""
-	if c.DB != 0 {
-		db = "/" + strconv.Itoa(c.DB)
-	}
-	hosts := strings.Join(c.Addresses, ",")
-	switch {
-	case c.Kind == Embedded:
-		return c.Dir
-	case c.Socket != "" && c.DB != 0:
-		return "unix://" + c.Socket + "?db=" + strconv.Itoa(c.DB)
-	case c.Socket != "":
-		return "unix://" + c.Socket
-	case c.Kind == Sentinel:
-		return scheme + "+sentinel://" + hosts + "/" + c.Master + db
-	case c.Kind == Cluster:
-		return scheme + "+cluster://" + hosts
-	}
-	return scheme + "://" + hosts + db
 }
