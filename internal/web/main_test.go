@@ -1,0 +1,178 @@
+package web_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/web"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+const password = "correct horse"
+
+var cheap = &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16}
+
+// site is Retwis on a database of the test's own.
+type site struct {
+	t      testing.TB
+	client rueidis.Client
+	social *social.Service
+	server *web.Server
+	http   *httptest.Server
+	log    *lines
+}
+
+// lines is a log that can be read.
+type lines struct{ strings.Builder }
+
+func setup(t testing.TB) *site {
+	t.Helper()
+	return on(t, redistest.DB(t).Client(t))
+}
+
+func on(t testing.TB, client rueidis.Client) *site {
+	t.Helper()
+	s := &site{t: t, client: client, log: &lines{}}
+	log := slog.New(slog.NewTextHandler(&s.log.Builder, nil))
+	var err error
+	s.social, err = social.New(client, social.Options{HashParams: cheap, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server, err = web.New(s.social, web.Options{Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.http = httptest.NewServer(s.server.Handler())
+	t.Cleanup(func() { s.http.Close(); s.social.Close() })
+	return s
+}
+
+// visitor is a browser without scripts.
+type visitor struct {
+	site *site
+	http *http.Client
+}
+
+func (s *site) visitor() *visitor {
+	s.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	s.t.Cleanup(transport.CloseIdleConnections)
+	return &visitor{site: s, http: &http.Client{
+		Jar: jar, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// signedUp is a visitor with an account.
+func (s *site) signedUp(name string) *visitor {
+	s.t.Helper()
+	v := s.visitor()
+	v.send("/register", "username", name, "password", password, "password2", password).want(303, "/home")
+	return v
+}
+
+// answer is what came back.
+type answer struct {
+	t      testing.TB
+	status int
+	header http.Header
+	body   string
+}
+
+func (v *visitor) do(request *http.Request, err error) *answer {
+	v.site.t.Helper()
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	response, err := v.http.Do(request)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	return &answer{v.site.t, response.StatusCode, response.Header, string(body)}
+}
+
+func (v *visitor) get(path string) *answer {
+	v.site.t.Helper()
+	return v.do(http.NewRequest(http.MethodGet, v.site.http.URL+path, http.NoBody))
+}
+
+// send sends a form: names and values in turn.
+func (v *visitor) send(path string, fields ...string) *answer {
+	v.site.t.Helper()
+	form := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	request, err := http.NewRequest(http.MethodPost, v.site.http.URL+path, strings.NewReader(form.Encode()))
+	if err == nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return v.do(request, err)
+}
+
+// want checks the status, and where a redirect leads or what a page contains.
+func (a *answer) want(status int, contains ...string) *answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d: %.300s", a.status, status, a.body)
+	}
+	text := a.body + "\x00" + a.header.Get("Location")
+	for _, part := range contains {
+		if !strings.Contains(text, part) {
+			a.t.Errorf("%q is not in %s", part, shorten(text))
+		}
+	}
+	return a
+}
+
+func (a *answer) wantNot(parts ...string) *answer {
+	a.t.Helper()
+	for _, part := range parts {
+		if strings.Contains(a.body, part) {
+			a.t.Errorf("%q is in %s", part, shorten(a.body))
+		}
+	}
+	return a
+}
+
+func shorten(text string) string {
+	if at := strings.Index(text, "<main"); at >= 0 {
+		text = text[at:]
+	}
+	return fmt.Sprintf("%.1500s", text)
+}
+
+var postID = regexp.MustCompile(`<article class="post" data-id="(\d+)">`)
+
+// posts are the ids of the posts on a page.
+func (a *answer) posts() []string {
+	var ids []string
+	for _, found := range postID.FindAllStringSubmatch(a.body, -1) {
+		ids = append(ids, found[1])
+	}
+	return ids
+}

@@ -1,0 +1,319 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/web"
+)
+
+func TestSignedOut(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.signedUp("ada").send("/post", "status", "hello")
+	v := s.visitor()
+	v.get("/").want(200, "Say it short", `action="/login"`, `action="/register"`)
+	v.get("/register").want(200, `name="password2"`, `autocomplete="new-password"`)
+	v.get("/login").want(200, `autocomplete="current-password"`)
+	v.get("/timeline").want(200, "hello", `<a href="/u/ada">`)
+	v.get("/u/ada").want(200, "hello", "follower").wantNot("/follow\"")
+	v.get("/u/ada/followers").want(200, "Nobody follows ada yet")
+	v.get("/home").want(303, "/login?next=%2Fhome")
+	v.send("/post", "status", "x").want(303, "/login")
+	v.send("/u/ada/follow").want(303, "/login")
+	v.send("/logout").want(303, "/")
+	v.get("/healthz").want(200, "ok")
+	v.get("/readyz").want(200, "ok")
+	v.get("/robots.txt").want(200, "User-agent")
+	v.get("/metrics").want(404)
+}
+
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.visitor()
+	for _, c := range []struct{ name, password, again, want string }{
+		{"", password, password, "1 to 20"},
+		{"a b<i>", password, password, "1 to 20"},
+		{"fine", "short", "short", "8 to 128"},
+		{"fine", password, password + "x", "not the same"},
+	} {
+		a := v.send("/register", "username", c.name, "password", c.password, "password2", c.again)
+		a.want(422, c.want, `aria-invalid="true"`).wantNot(c.password+`"`, "<i>")
+	}
+	v.send("/register", "username", "Ada", "password", password, "password2", password).want(303, "/home")
+	v.get("/").want(303, "/home")
+	v.get("/login").want(303, "/home")
+	v.get("/register").want(303, "/home")
+	v.get("/home").want(200, "Ada", "Nothing here yet")
+
+	other := s.visitor()
+	other.send("/register", "username", "aDA", "password", password, "password2", password).want(422, "already in use", `value="aDA"`)
+	other.send("/login", "username", "ada", "password", "wrong horse").want(422, "wrong", `value="ada"`)
+	other.send("/login", "username", "nobody", "password", password).want(422, "wrong")
+	other.send("/login", "username", "ada", "password", password, "next", "/u/Ada").want(303, "/u/Ada")
+	other.get("/home").want(200)
+
+	v.send("/logout").want(303, "/")
+	v.get("/home").want(303, "/login")
+	// The other browser's session has ended too, and its cookie is taken back.
+	if a := other.get("/home").want(303, "/login"); !strings.Contains(fmt.Sprint(a.header["Set-Cookie"]), "auth=; Path=/; Max-Age=0") {
+		t.Errorf("the dead cookie is not taken back: %v", a.header["Set-Cookie"])
+	}
+}
+
+func TestNextIsLocal(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.signedUp("ada")
+	for _, next := range []string{"https://evil.example", "//evil.example", `/\evil.example`, "/\t/evil.example", "javascript:alert(1)", "evil", ""} {
+		s.visitor().send("/login", "username", "ada", "password", password, "next", next).want(303)
+		a := s.visitor().send("/login", "username", "ada", "password", password, "next", next)
+		if to := a.header.Get("Location"); to != "/home" {
+			t.Errorf("next=%q leads to %q", next, to)
+		}
+	}
+}
+
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	a := s.visitor().send("/register", "username", "ada", "password", password, "password2", password)
+	got := strings.Join(a.header["Set-Cookie"], "\n")
+	for _, want := range []string{"auth=", "Max-Age=31536000", "HttpOnly", "SameSite=Lax", "Path=/"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the cookie has no %s: %s", want, got)
+		}
+	}
+	if strings.Contains(got, "Secure") {
+		t.Errorf("a plain connection got a Secure cookie: %s", got)
+	}
+	secure, err := web.New(s.social, web.Options{SecureCookies: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.http.Config.Handler = secure.Handler()
+	a = s.visitor().send("/login", "username", "ada", "password", password)
+	if got := strings.Join(a.header["Set-Cookie"], "\n"); strings.Count(got, "Secure") != 2 {
+		t.Errorf("behind a proxy with TLS: %s", got)
+	}
+	if a.header.Get("Strict-Transport-Security") == "" {
+		t.Error("behind a proxy with TLS there is no HSTS")
+	}
+}
+
+func TestPosting(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.signedUp("ada")
+	v.send("/post", "status", `<script>alert("x")</script> & 'more'`).want(303, "/home")
+	v.get("/home").want(200, "&lt;script&gt;alert(", "&amp; &#39;more&#39;").wantNot("<script>alert")
+	long := strings.Repeat("é", 281)
+	v.send("/post", "status", long).want(422, long, "at most 280", `aria-invalid="true"`)
+	v.send("/post", "status", " \n ").want(422, "Write something")
+	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "more than a form can hold")
+}
+
+// Names of the original program knew no rules; they are shown, never run.
+func TestOldNames(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	name := `<b>"a/b?c&d'#%2F é`
+	b := s.client.B()
+	for _, err := range []error{
+		s.client.Do(t.Context(), b.Hset().Key("users").FieldValue().FieldValue(name, "1").Build()).Error(),
+		s.client.Do(t.Context(), b.Hset().Key("user:1").FieldValue().FieldValue("username", name).FieldValue("password", "old").Build()).Error(),
+		s.client.Do(t.Context(), b.Set().Key("next_user_id").Value("1").Build()).Error(),
+		s.social.Adopt(t.Context(), nil),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := s.visitor()
+	v.send("/login", "username", name, "password", "old").want(303, "/home")
+	v.send("/post", "status", "from long ago").want(303)
+	home := v.get("/home").want(200, "from long ago", "&lt;b&gt;&#34;a/b?c&amp;d&#39;#%2F é").wantNot("<b>")
+	const path = `/u/%3Cb%3E%22a%2Fb%3Fc&amp;d%27%23%252F%20%C3%A9`
+	home.want(200, path)
+	v.get(strings.ReplaceAll(path, "&amp;", "&")).want(200, "from long ago").wantNot("<b>")
+	v.get(strings.ReplaceAll(path, "&amp;", "&")+"/followers").want(200, "Nobody follows")
+}
+
+func TestFollowing(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben, cleo := s.signedUp("Ada"), s.signedUp("ben"), s.signedUp("cleo")
+	ada.get("/u/BEN").want(302, "/u/ben")
+	ada.get("/u/ben").want(200, `action="/u/ben/follow"`)
+	ada.send("/u/ben/follow").want(303, "/u/ben")
+	ada.get("/u/ben").want(200, `action="/u/ben/unfollow"`)
+	ben.send("/post", "status", "for my followers").want(303)
+	ada.get("/home").want(200, "for my followers")
+	cleo.get("/home").want(200).wantNot("for my followers")
+	ben.get("/u/ben/followers").want(200, "/u/Ada")
+	ben.get("/u/Ada/following").want(200, `/u/ben"`)
+	ben.get("/u/ben").want(200).wantNot(`action="/u/ben/follow"`)
+	ben.send("/u/ben/follow").want(400, "Nobody follows themselves")
+	ben.send("/u/nobody/follow").want(404, "no such user")
+
+	cleo.send("/u/ben/follow")
+	cleo.send("/u/Ada/follow")
+	ben.send("/u/Ada/follow")
+	ada.get("/u/ben").want(200, "You and ben have 1 follower in common")
+	ada.send("/u/ben/unfollow").want(303, "/u/ben")
+	ada.get("/u/ben").want(200, `action="/u/ben/follow"`)
+}
+
+func TestPaging(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.signedUp("ada")
+	for i := range 60 {
+		v.send("/post", "status", fmt.Sprint("post ", i)).want(303)
+	}
+	for _, start := range []string{"/home", "/timeline", "/u/ada"} {
+		var seen []string
+		for path := start; path != ""; {
+			page := v.get(path).want(200)
+			seen = append(seen, page.posts()...)
+			_, next, more := strings.Cut(page.body, `rel="next" href="`)
+			if path, _, _ = strings.Cut(next, `"`); !more {
+				path = ""
+			}
+			if len(seen) < 60 {
+				v.send("/post", "status", "in between")
+			}
+		}
+		if len(seen) < 60 {
+			t.Errorf("%s shows %d posts", start, len(seen))
+		}
+		once := map[string]bool{}
+		for _, id := range seen {
+			if once[id] {
+				t.Errorf("%s shows post %s twice", start, id)
+			}
+			once[id] = true
+		}
+	}
+	v.get("/home?before=1").want(200, "There is nothing older")
+	for _, before := range []string{"x", "0", "-1", "1.5", "99999999999999999999", "01", "+1", ""} {
+		v.get("/home?before="+before).want(400, "not the address of a page")
+		v.get("/timeline?before="+before).want(400)
+		v.get("/u/ada?before="+before).want(400)
+	}
+	v.get("/u/ada/followers?before=nonsense").want(400, "not the address of a page")
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.visitor()
+	v.get("/nowhere").want(404, "nothing at this address")
+	v.get("/u/nobody").want(404, "no such user")
+	v.get("/u/" + strings.Repeat("x", 5000)).want(404)
+	v.get("/static/none.css").want(404)
+	if a := v.get("/post").want(405, "does not do that"); a.header.Get("Allow") != "POST" {
+		t.Errorf("Allow: %q", a.header.Get("Allow"))
+	}
+	if a := v.send("/timeline").want(405); a.header.Get("Allow") != "GET" {
+		t.Errorf("Allow: %q", a.header.Get("Allow"))
+	}
+	// A page of another site cannot act for its reader.
+	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+		request, err := http.NewRequest(http.MethodPost, s.http.URL+"/logout", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set(name, value)
+		v.do(request, nil).want(403, "another site")
+	}
+	request, err := http.NewRequest(http.MethodPost, s.http.URL+"/login", strings.NewReader("%zz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	v.do(request, nil).want(400, "could not be read")
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.visitor()
+	page := v.get("/")
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'",
+		"X-Content-Type-Options":  "nosniff",
+		"Referrer-Policy":         "same-origin",
+		"Cache-Control":           "private, no-cache",
+		"Vary":                    "Cookie",
+		"Content-Type":            "text/html; charset=utf-8",
+	} {
+		if got := page.header.Get(name); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	page.wantNot("style=", "onclick=", "<style")
+	for _, part := range strings.Split(page.body, `"`) {
+		if strings.HasPrefix(part, "/static/") {
+			a := v.get(part).want(200)
+			if got := a.header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
+				t.Errorf("%s: Cache-Control: %q", part, got)
+			}
+		}
+	}
+	first, second := page.header.Get("X-Request-Id"), v.get("/").header.Get("X-Request-Id")
+	if first == "" || first == second {
+		t.Errorf("two requests are named %q and %q", first, second)
+	}
+}
+
+// Without its database the site says so, with the name of the request that the
+// log has too.
+func TestDatabaseGone(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	s := on(t, server.Client(t))
+	v := s.signedUp("ada")
+	server.Kill(t)
+	a := v.get("/u/somebody")
+	if a.status != 500 && a.status != 503 {
+		t.Fatalf("status %d", a.status)
+	}
+	id := a.header.Get("X-Request-Id")
+	a.want(a.status, id).wantNot("connection refused", "redis", "social:")
+	if log := s.log.String(); !strings.Contains(log, id) || !strings.Contains(log, "error=") {
+		t.Errorf("the log: %s", log)
+	}
+	v.get("/healthz").want(200)
+	v.get("/readyz").want(503, "does not answer")
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.signedUp("ada")
+	v.send("/post", "status", "counted")
+	v.get("/home")
+	v.get("/home")
+	s.http.Config.Handler = s.server.AdminHandler()
+	v.get("/metrics").want(200,
+		`retwis_http_requests_total{route="GET /home",status="2xx"} 2`,
+		`retwis_http_requests_total{route="POST /post",status="3xx"} 1`,
+		"retwis_posts_rendered_total 1", "retwis_posts_reused_total 1", "retwis_http_request_seconds_bucket")
+	v.get("/readyz").want(200)
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	if _, err := web.New(nil, web.Options{}); err == nil {
+		t.Error("New took no service")
+	}
+	if _, err := web.New(&social.Service{}, web.Options{RenderCacheBytes: -1}); err == nil || !strings.Contains(err.Error(), "RenderCacheBytes") {
+		t.Errorf("a negative bound: %v", err)
+	}
+}
