@@ -55,20 +55,30 @@ func startSite(dir string, env []string, args ...string) (*site, error) {
 var listening = regexp.MustCompile(`(?m)^retwis: listening on (http://\S+), data in .+\n`)
 
 func (s *site) waitUntilItListens() error {
+	return s.waitFor(func() bool {
+		found := listening.FindStringSubmatch(s.out.String())
+		if found != nil {
+			s.url = found[1]
+		}
+		return found != nil
+	})
+}
+
+// waitFor waits until the output is as it should be.
+func (s *site) waitFor(done func() bool) error {
 	deadline := time.After(patience)
-	for {
+	for !done() {
 		select {
 		case <-s.out.seen:
-			if found := listening.FindStringSubmatch(s.out.String()); found != nil {
-				s.url = found[1]
-				return nil
-			}
+		case <-s.err.seen:
 		case <-s.ended:
-			return fmt.Errorf("retwis serve ended before it listened: %w\n%s%s", s.status, s.out.String(), s.err.String())
+			return fmt.Errorf("retwis serve ended: %w\n%s%s", s.status, s.out.String(), s.err.String())
 		case <-deadline:
-			return errors.Join(errors.New("retwis serve does not listen"), s.stop(syscall.SIGKILL))
+			return errors.Join(fmt.Errorf("retwis serve does not say what it should; it said\n%s%s", s.out.String(), s.err.String()),
+				s.stop(syscall.SIGKILL))
 		}
 	}
+	return nil
 }
 
 // stop sends a signal and waits for the end. It returns an error unless that

@@ -73,13 +73,8 @@ func serveIn(t *testing.T, dir string) *site {
 // waitForLog waits until the site has logged a text.
 func (s *site) waitForLog(t *testing.T, text string) {
 	t.Helper()
-	deadline := time.After(patience)
-	for !strings.Contains(s.err.String(), text) {
-		select {
-		case <-s.err.seen:
-		case <-deadline:
-			t.Fatalf("the log does not say %q:\n%s", text, s.err.String())
-		}
+	if err := s.waitFor(func() bool { return strings.Contains(s.err.String(), text) }); err != nil {
+		t.Fatalf("the log should say %q: %v", text, err)
 	}
 }
 

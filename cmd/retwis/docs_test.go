@@ -1,0 +1,305 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"retwis/internal/redistest"
+)
+
+// documents are the pages whose commands are run, each in a home of its own.
+// "make" and "cd" of a page begin at the top of the repository.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	if len(all) < 6 {
+		t.Fatalf("only these documents were found: %q", all)
+	}
+	return all
+}
+
+// example is a command on a page, and what the page says that it prints.
+type example struct {
+	line    int
+	kind    string // console or redis
+	command string
+	output  string
+}
+
+// prompts are the fences whose commands are run, and what stands before one.
+var prompts = map[string]string{"console": "$ ", "redis": "> "}
+
+// examples reads the commands of a page.
+func examples(text string) []example {
+	var all []example
+	fence := ""
+	for i, line := range strings.Split(text, "\n") {
+		mark, isFence := strings.CutPrefix(line, "```")
+		prompt := prompts[fence]
+		switch {
+		case isFence && fence == "":
+			fence = mark + " " // never empty inside a block
+			if prompts[mark] != "" {
+				fence = mark
+			}
+		case isFence:
+			fence = ""
+		case prompt == "":
+		case strings.HasPrefix(line, prompt):
+			all = append(all, example{line: i + 1, kind: fence, command: line[len(prompt):]})
+		case len(all) > 0:
+			all[len(all)-1].output += line + "\n"
+		}
+	}
+	return all
+}
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	for _, path := range documents(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkTargets(t, string(text))
+			checkLinks(t, path, string(text))
+			if all := examples(string(text)); len(all) > 0 {
+				newReader(t, string(text)).follow(all)
+			}
+		})
+	}
+}
+
+var (
+	target   = regexp.MustCompile("(?m)(?:`|^|\\$ )make ([a-z][a-z0-9-]*)")
+	link     = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	makeRule = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
+)
+
+// checkTargets checks that what a page tells to make can be made.
+func checkTargets(t *testing.T, text string) {
+	t.Helper()
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, rule := range makeRule.FindAllStringSubmatch(string(makefile), -1) {
+		known[rule[1]] = true
+	}
+	for _, found := range target.FindAllStringSubmatch(text, -1) {
+		if !known[found[1]] {
+			t.Errorf("the page says make %s, which the Makefile does not know", found[1])
+		}
+	}
+}
+
+// checkLinks checks that what a page leads to is there. Pictures are made by
+// the browser tests, and figures by the benchmarks.
+func checkLinks(t *testing.T, path, text string) {
+	t.Helper()
+	for _, found := range link.FindAllStringSubmatch(text, -1) {
+		to := found[1]
+		if strings.HasSuffix(to, ".png") || strings.HasSuffix(to, ".svg") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), to)); err != nil {
+			t.Errorf("a link leads nowhere: %v", err)
+		}
+	}
+}
+
+// home is what pages call the home of their reader.
+const home = "/home/ada"
+
+// reader does what a page says: in a home of its own, and with ports that are
+// free in place of those of the page.
+type reader struct {
+	t     *testing.T
+	home  string
+	env   []string
+	site  *site
+	ports map[string]string // those of the page, and ours
+}
+
+func newReader(t *testing.T, text string) *reader {
+	t.Helper()
+	requireServer(t)
+	// Sockets need short paths, which those of t.TempDir are not.
+	dir, err := os.MkdirTemp("", "retwis-doc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{t: t, home: dir, ports: map[string]string{}}
+	t.Cleanup(func() {
+		r.stop()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "HOME=") && !strings.HasPrefix(pair, "XDG_DATA_HOME=") {
+			r.env = append(r.env, pair)
+		}
+	}
+	r.env = append(r.env, "HOME="+dir)
+	if strings.Contains(text, "127.0.0.1:6379") {
+		r.ports["6379"] = strconv.Itoa(redistest.TCP(t).Port())
+	}
+	if strings.Contains(text, "127.0.0.1:9090") {
+		r.ports["9090"] = strconv.Itoa(redistest.FreePort(t))
+	}
+	return r
+}
+
+func (r *reader) stop() {
+	if r.site != nil {
+		if err := r.site.stop(syscall.SIGTERM); err != nil {
+			r.t.Error(err)
+		}
+		r.site = nil
+	}
+}
+
+func (r *reader) follow(all []example) {
+	r.t.Helper()
+	for _, e := range all {
+		output, err := r.run(e)
+		if err != nil {
+			r.t.Fatalf("line %d: %s: %v\n%s", e.line, e.command, err, output)
+		}
+		if !matches(e.output, output) {
+			r.t.Fatalf("line %d: %s printed\n%s\nwhere the page says\n%s", e.line, e.command, output, e.output)
+		}
+	}
+}
+
+// run runs one command and returns its output as the page would have it.
+func (r *reader) run(e example) (string, error) {
+	command := r.translate(e.command)
+	words := strings.Fields(command)
+	switch {
+	case e.kind == "redis":
+		return r.redis(command)
+	case words[0] == "make" && words[1] == "run":
+		return r.serve("--demo")
+	case words[0] == "retwis" && words[1] == "serve":
+		return r.serve(words[2:]...)
+	case words[0] == "make":
+		return "", fmt.Errorf("only make run is run; put it into a block of another kind")
+	}
+	cmd := exec.CommandContext(r.t.Context(), "/bin/sh", "-c", command)
+	cmd.Dir, cmd.Env = r.home, r.env
+	output, err := cmd.CombinedOutput()
+	if strings.HasPrefix(command, "curl ") && !strings.HasSuffix(command, "healthz") && e.output == "" {
+		output = nil // pages lead people to pages: not for eyes
+	}
+	return r.translateBack(string(output)), err
+}
+
+// serve starts the site, in place of one that an earlier command started.
+func (r *reader) serve(args ...string) (string, error) {
+	r.stop()
+	s, err := startSite(r.home, r.env, args...)
+	if err != nil {
+		return "", err
+	}
+	r.site = s
+	// What follows the first line was written with it, or is on its way.
+	if strings.Contains(strings.Join(args, " "), "--demo") {
+		if err := s.waitFor(func() bool { return strings.Count(s.out.String(), "\n") >= 2 }); err != nil {
+			return s.out.String(), err
+		}
+	}
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
+	r.ports["8080"] = port
+	return r.translateBack(s.out.String()), nil
+}
+
+// redis types a command into redis-cli, on the server of the site.
+func (r *reader) redis(command string) (string, error) {
+	sockets, err := filepath.Glob(filepath.Join(r.home, "*", "redis.sock"))
+	if err != nil || len(sockets) != 1 {
+		return "", fmt.Errorf("%d sockets in %s, want 1: %w", len(sockets), r.home, err)
+	}
+	client, err := exec.LookPath("redis-cli")
+	if err != nil {
+		if client, err = exec.LookPath("valkey-cli"); err != nil {
+			return "", err
+		}
+	}
+	cmd := exec.CommandContext(r.t.Context(), client, "-s", sockets[0], "--no-raw")
+	cmd.Stdin = strings.NewReader(command + "\n")
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+var pagePort = regexp.MustCompile(`127\.0\.0\.1(:| )(\d+)`)
+
+// translate puts our ports in the place of the page's.
+func (r *reader) translate(command string) string {
+	return pagePort.ReplaceAllStringFunc(command, func(found string) string {
+		parts := pagePort.FindStringSubmatch(found)
+		if ours := r.ports[parts[2]]; ours != "" {
+			return "127.0.0.1" + parts[1] + ours
+		}
+		return found
+	})
+}
+
+// translateBack puts the page's ports and home in the place of ours.
+func (r *reader) translateBack(output string) string {
+	for theirs, ours := range r.ports {
+		output = strings.ReplaceAll(output, "127.0.0.1:"+ours, "127.0.0.1:"+theirs)
+	}
+	return strings.ReplaceAll(output, r.home, home)
+}
+
+// matches tells whether a command printed what its page says, where … stands
+// for anything on a line, and on a line of its own for any lines. Where a page
+// says nothing, nothing is to be printed.
+func matches(page, output string) bool {
+	pattern := regexp.QuoteMeta(strings.TrimSpace(page))
+	pattern = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(pattern, `[\s\S]*`)
+	pattern = strings.ReplaceAll(pattern, "…", ".*")
+	return regexp.MustCompile(`^` + pattern + `$`).Match(bytes.TrimSpace([]byte(output)))
+}
+
+// A page that says too little or too much is found out.
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		page, output string
+		want         bool
+	}{
+		{"", "", true},
+		{"", "something", false},
+		{"ok\n", "ok\n", true},
+		{"ok\n", "ok\nand more\n", false},
+		{"in … s", "in 1.2 s", true},
+		{"in … s", "in 1.2 s\nin 3 s", false},
+		{"a\n…\nz", "a\nb\nc\nz", true},
+		{"(integer) 1", "(integer) 12", false},
+	} {
+		if got := matches(test.page, test.output); got != test.want {
+			t.Errorf("page %q, output %q: %v", test.page, test.output, got)
+		}
+	}
+}
