@@ -1,0 +1,172 @@
+package seed_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/seed"
+	"retwis/internal/social"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func service(t *testing.T) (*social.Service, rueidis.Client) {
+	t.Helper()
+	client := redistest.DB(t).Client(t)
+	svc, err := social.New(client, social.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { svc.Close() })
+	return svc, client
+}
+
+var small = seed.Options{
+	Users: 120, Follows: 2000, Posts: 700, Seed: 7, Password: "seeded seeded",
+	Until: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	svc, _ := service(t)
+	opt := small
+	var last, total int
+	opt.Progress = func(done, all int) {
+		if done < last {
+			t.Errorf("the progress went from %d to %d", last, done)
+		}
+		last, total = done, all
+	}
+	result, err := seed.Run(t.Context(), svc, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != total || total != 2820 {
+		t.Errorf("the progress ended at %d of %d", last, total)
+	}
+	check, err := svc.Check(t.Context(), func(p social.Problem) { t.Error(p) })
+	if err != nil || check.Users != 120 || check.Follows != 2000 || check.Posts != 700 || check.Leftovers != 0 {
+		t.Errorf("check = %+v, %v", check, err)
+	}
+	if _, err := svc.Authenticate(t.Context(), result.Name, result.Password); err != nil {
+		t.Errorf("log in as %s: %v", result.Name, err)
+	}
+	// A few have very many followers: the first tenth more than the other half.
+	var followers []int64
+	for uid := int64(1); uid <= 120; uid++ {
+		counts, err := svc.Counts(t.Context(), uid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		followers = append(followers, counts.Followers)
+	}
+	slices.Sort(followers)
+	if top, bottom := sum(followers[108:]), sum(followers[:60]); top < bottom {
+		t.Errorf("the first tenth have %d followers, the last half %d", top, bottom)
+	}
+	if _, err := seed.Run(t.Context(), svc, small); !errors.Is(err, social.ErrTaken) {
+		t.Errorf("the same network again: %v, want ErrTaken", err)
+	}
+	again, err := svc.Check(t.Context(), func(p social.Problem) { t.Error(p) })
+	if err != nil || again != check {
+		t.Errorf("a refused run changed %+v to %+v, %v", check, again, err)
+	}
+}
+
+func sum(all []int64) (n int64) {
+	for _, one := range all {
+		n += one
+	}
+	return n
+}
+
+func TestSameSeedSameNetwork(t *testing.T) {
+	t.Parallel()
+	prints := map[string]bool{}
+	for range 2 {
+		svc, client := service(t)
+		if _, err := seed.Run(t.Context(), svc, small); err != nil {
+			t.Fatal(err)
+		}
+		prints[fingerprint(t, client)] = true
+	}
+	other, client := service(t)
+	opt := small
+	opt.Seed++
+	if _, err := seed.Run(t.Context(), other, opt); err != nil {
+		t.Fatal(err)
+	}
+	prints[fingerprint(t, client)] = true
+	if len(prints) != 2 {
+		t.Errorf("%d different networks from two seeds", len(prints))
+	}
+}
+
+// fingerprint is a digest of everything but the passwords.
+func fingerprint(t *testing.T, client rueidis.Client) string {
+	t.Helper()
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(keys)
+	sum := sha256.New()
+	for _, key := range keys {
+		if strings.HasPrefix(key, "user:") {
+			continue
+		}
+		dump, err := client.Do(t.Context(), client.B().Dump().Key(key).Build()).ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(sum, "%q %q\n", key, dump)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	svc, _ := service(t)
+	for range 2 {
+		login, err := seed.Demo(t.Context(), svc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := svc.Authenticate(t.Context(), login.Name, login.Password); err != nil {
+			t.Error(err)
+		}
+	}
+	foreign, _ := service(t)
+	if _, err := foreign.Register(t.Context(), "somebody", "some password"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := seed.Demo(t.Context(), foreign); !errors.Is(err, seed.ErrNotEmpty) {
+		t.Errorf("a demo beside somebody's data: %v", err)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	svc, _ := service(t)
+	for want, opt := range map[string]seed.Options{
+		"users":   {Users: 0},
+		"follows": {Users: 3, Follows: 7},
+		"posts":   {Users: 3, Posts: -1},
+	} {
+		if _, err := seed.Run(t.Context(), svc, opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want a word on %s", opt, err, want)
+		}
+	}
+	// Everybody following everybody is possible.
+	if _, err := seed.Run(t.Context(), svc, seed.Options{Users: 20, Follows: 380, Posts: 0}); err != nil {
+		t.Error(err)
+	}
+}
