@@ -278,8 +278,8 @@ func TestStartFails(t *testing.T) {
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
-	s := start(t, redisserver.Options{Dir: dir, Config: []string{`save ""`}})
-	do(t, s, `EVAL "for i = 1, 1000 do redis.call('SET', i, string.rep('x', 100)) end" 0`)
+	s := start(t, redisserver.Options{Dir: dir, Config: []string{`save ""`, "rdbcompression no"}})
+	do(t, s, `EVAL "for i = 1, 1000 do redis.call('SET', i, string.rep('x', 10000)) end" 0`)
 	if got := do(t, s, "SAVE"); got != "+OK" {
 		t.Fatalf("SAVE: %s", got)
 	}
@@ -289,7 +289,7 @@ func TestLoading(t *testing.T) {
 	var log logs
 	slow := redisserver.Options{
 		Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil)), LoadingEvery: 20 * time.Millisecond,
-		Config: []string{`save ""`, "key-load-delay 500", "loading-process-events-interval-bytes 1024"},
+		Config: []string{`save ""`, "key-load-delay 500"},
 	}
 	if got := do(t, start(t, slow), "DBSIZE"); got != ":1000" {
 		t.Errorf("DBSIZE = %s at the end of the wait", got)

@@ -25,7 +25,7 @@ type embedded struct {
 	log    *slog.Logger
 	binary string
 
-	stop    context.CancelFunc
+	stop    context.CancelFunc // of watcher
 	watcher sync.WaitGroup
 	failed  error // why the last server was not stopped cleanly; after watcher
 }
@@ -39,8 +39,11 @@ const (
 	// maxJoins is how often joining a server that is there and yet does not
 	// answer is tried.
 	maxJoins = 20
-	// slowest is the longest pause before a dead server is started again.
-	slowest = 5 * time.Second
+	// quickest and slowest are the shortest and the longest pause before a
+	// server that keeps dying is started again.
+	quickest, slowest = 10 * time.Millisecond, 5 * time.Second
+	// settled is how long a server has to live to be started again at once.
+	settled = 10 * time.Second
 )
 
 // openEmbedded runs a server in the directory, or joins the one that runs
@@ -69,8 +72,11 @@ func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, 
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		client, err := dial(ctx, Config{Kind: Single, Socket: e.socket})
+		client, err := e.dial(ctx)
 		if err == nil {
+			if server == nil {
+				e.log.Info("another process runs the server of the data directory; joined it", "dir", e.dir)
+			}
 			return server, lock, client, nil
 		}
 		if server != nil || try == maxJoins || ctx.Err() != nil {
@@ -78,6 +84,22 @@ func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, 
 		}
 		pause(ctx, watchEvery/5)
 	}
+}
+
+// dial connects to the server of the directory, whoever runs it: after each
+// change of owner its socket can be elsewhere.
+func (e *embedded) dial(ctx context.Context) (rueidis.Client, error) {
+	config := Config{Kind: Embedded, Dir: e.dir, Socket: e.socket}
+	opt, err := config.options()
+	if err != nil {
+		return nil, config.explain(err)
+	}
+	opt.DialCtxFn = unixDialer(func() (string, error) { return readSocket(e.dir) })
+	client, err := reach(ctx, Embedded, opt)
+	if err != nil {
+		return nil, config.explain(err)
+	}
+	return client, nil
 }
 
 // place finds the directory, makes it ours alone, and finds the server.
@@ -143,7 +165,11 @@ func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, er
 
 // answers tells whether somebody listens at the socket.
 func (e *embedded) answers() bool {
-	conn, err := net.DialTimeout("unix", e.socket, time.Second)
+	socket, err := readSocket(e.dir)
+	if err != nil {
+		return false
+	}
+	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err != nil {
 		return false
 	}
@@ -155,6 +181,9 @@ func (e *embedded) answers() bool {
 // begins with a snapshot so that it loads fast; the snapshots that a server
 // makes by itself would keep the same things twice.
 func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Server, error) {
+	if err := writeSocket(lock, e.socket); err != nil {
+		return nil, err
+	}
 	return redisserver.Start(ctx, redisserver.Options{
 		Dir:    e.dir,
 		Socket: e.socket,
@@ -175,12 +204,14 @@ func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Serve
 // again when it dies, and the one that another process runs is taken over when
 // that process is gone.
 func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *os.File) {
+	wait := quickest
 	for {
 		if server == nil {
 			if server, lock = e.takeOver(ctx); server == nil {
 				return
 			}
 		}
+		began := time.Now()
 		select {
 		case <-ctx.Done():
 			e.failed = e.end(server, lock)
@@ -188,6 +219,10 @@ func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *
 		case <-server.Done():
 		}
 		e.log.Warn("the server died and is started again", "error", server.Err())
+		if wait = min(2*wait, slowest); time.Since(began) >= settled {
+			wait = quickest
+		}
+		pause(ctx, wait)
 		if server = e.revive(ctx, lock); server == nil {
 			lock.Close()
 			return
@@ -218,7 +253,7 @@ func (e *embedded) takeOver(ctx context.Context) (*redisserver.Server, *os.File)
 
 // revive starts the server until it runs. It returns nil when ctx ends first.
 func (e *embedded) revive(ctx context.Context, lock *os.File) *redisserver.Server {
-	for wait := 10 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, slowest) {
+	for wait := quickest; ctx.Err() == nil; wait = min(2*wait, slowest) {
 		server, err := e.start(ctx, lock)
 		if err == nil {
 			return server

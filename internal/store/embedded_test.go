@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,10 +44,10 @@ func own() {
 }
 
 // owner starts such a process and returns the numbers that it acknowledges.
-func owner(t *testing.T, dir, fsync string) (*exec.Cmd, <-chan int) {
+func owner(t *testing.T, dir, fsync string, env ...string) (*exec.Cmd, <-chan int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), ownerEnv+"="+dir, fsyncEnv+"="+fsync)
+	cmd.Env = append(append(os.Environ(), ownerEnv+"="+dir, fsyncEnv+"="+fsync), env...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -69,11 +71,17 @@ func owner(t *testing.T, dir, fsync string) (*exec.Cmd, <-chan int) {
 	return cmd, acknowledged
 }
 
-// last reads what was acknowledged until the process ends.
-func last(acknowledged <-chan int) (n int) {
-	for n = range acknowledged {
+// until reads what was acknowledged up to n, and at most to the end of the
+// process, and returns the last of it.
+func until(n int, acknowledged <-chan int) (last int) {
+	for last < n {
+		next, ok := <-acknowledged
+		if !ok {
+			break
+		}
+		last = next
 	}
-	return n
+	return last
 }
 
 func TestEmbedded(t *testing.T) {
@@ -161,20 +169,58 @@ func TestEmbeddedServerDies(t *testing.T) {
 		want := fmt.Sprint(round)
 		set(t, db.Client(), "k", want)
 		pid := serverPid(t, db)
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		kill(t, pid)
 		eventually(t, "the server to be back", func() bool {
 			c := db.Client()
 			got, err := c.Do(t.Context(), c.B().Get().Key("k").Build()).ToString()
 			if err == nil && got != want {
 				t.Fatalf("k = %q, want %q", got, want)
 			}
-			return err == nil && serverPid(t, db) != pid
+			return err == nil && !slices.Contains([]int{0, pid}, serverPid(t, db))
 		})
 	}
 }
 
+// With the default settings a server that dies loses a second at most.
+func TestEmbeddedServerDiesEverySecond(t *testing.T) {
+	t.Parallel()
+	db := open(t, "embedded:"+t.TempDir())
+	pid := serverPid(t, db)
+	type write struct {
+		n  int
+		at time.Time
+	}
+	var acknowledged []write
+	for began := time.Now(); time.Since(began) < 1300*time.Millisecond; {
+		set(t, db.Client(), "n", fmt.Sprint(len(acknowledged)))
+		acknowledged = append(acknowledged, write{len(acknowledged), time.Now()})
+	}
+	killed := time.Now()
+	kill(t, pid)
+	eventually(t, "the server to be back", func() bool { return !slices.Contains([]int{0, pid}, serverPid(t, db)) })
+	got, err := strconv.Atoi(get(t, db.Client(), "n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range acknowledged {
+		if w.n > got && killed.Sub(w.at) > time.Second {
+			t.Errorf("%d was acknowledged %s before the server died, and %d was found", w.n, killed.Sub(w.at), got)
+		}
+	}
+	t.Logf("%d acknowledged, %d found", len(acknowledged)-1, got)
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if pid <= 1 { // would be a whole group of processes
+		t.Fatalf("%d is not the id of a server", pid)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serverPid returns the id of the server's process, 0 while there is none.
 func serverPid(t *testing.T, db *store.Store) int {
 	t.Helper()
 	info, err := db.Client().Do(t.Context(), db.Client().B().Info().Section("server").Build()).ToString()
@@ -200,15 +246,11 @@ func TestEmbeddedOwnerKilled(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			cmd, acknowledged := owner(t, dir, fsync)
-			for n := range acknowledged {
-				if n == 300 {
-					break
-				}
-			}
+			want := until(300, acknowledged)
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			want := last(acknowledged)
+			want = max(want, until(math.MaxInt, acknowledged))
 			got, err := strconv.Atoi(get(t, open(t, "embedded:"+dir).Client(), "n"))
 			if err != nil || got < want {
 				t.Errorf("found %d, %d was acknowledged (%v)", got, want, err)
@@ -227,17 +269,75 @@ func TestEmbeddedTakesOverFromTheKilled(t *testing.T) {
 	<-acknowledged
 	db := open(t, "embedded:"+dir)
 	set(t, db.Client(), "mine", "here")
+	theirs := serverPid(t, db)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server to be taken over", func() bool {
-		c := db.Client()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		got, err := c.Do(ctx, c.B().Get().Key("mine").Build()).ToString()
-		return err == nil && got == "here"
-	})
+	eventually(t, "the server to be taken over", func() bool { return !slices.Contains([]int{0, theirs}, serverPid(t, db)) })
+	if got := get(t, db.Client(), "mine"); got != "here" {
+		t.Errorf("mine = %q after the server was taken over", got)
+	}
 	set(t, db.Client(), "mine", "still")
+}
+
+// Two processes with different environments meet all the same, where the
+// directory is too deep for its socket.
+func TestEmbeddedJoinElsewhere(t *testing.T) {
+	t.Parallel()
+	runtime, err := os.MkdirTemp("", "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(runtime) })
+	dir := filepath.Join(t.TempDir(), strings.Repeat("deep", 30))
+	cmd, acknowledged := owner(t, dir, "everysec", "XDG_RUNTIME_DIR="+runtime)
+	<-acknowledged
+	db := open(t, "embedded:"+dir)
+	set(t, db.Client(), "mine", "here")
+	theirs := serverPid(t, db)
+	if sockets, err := filepath.Glob(filepath.Join(runtime, "*.sock")); err != nil || len(sockets) != 1 {
+		t.Errorf("the owner's socket is not in its runtime directory: %v (%v)", sockets, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the server to be taken over", func() bool { return !slices.Contains([]int{0, theirs}, serverPid(t, db)) })
+	if got := get(t, db.Client(), "mine"); got != "here" {
+		t.Errorf("mine = %q after the server was taken over", got)
+	}
+}
+
+// A write that was cut short by a power cut does not keep the rest from being
+// read.
+func TestEmbeddedTruncated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := store.Open(t.Context(), "embedded:"+dir, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, db.Client(), "k", "whole")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	if len(files) == 0 { // before version 7 there was one file
+		files, err = filepath.Glob(filepath.Join(dir, "appendonly.aof"))
+	}
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the append-only files are %v (%v)", files, err)
+	}
+	file, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nha"); err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	if got := get(t, open(t, "embedded:"+dir).Client(), "k"); got != "whole" {
+		t.Errorf("k = %q", got)
+	}
 }
 
 func TestEmbeddedRefuses(t *testing.T) {

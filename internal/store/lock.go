@@ -10,7 +10,9 @@ import (
 )
 
 // lockFile is the lock on a directory. Who holds it runs the server. The
-// server inherits it, so it stays held until owner and server are both gone.
+// server inherits it, so it stays held until owner and server are both gone. It
+// holds the path of the server's socket, which two processes with different
+// environments would not look for at the same place.
 const lockFile = "lock"
 
 // tryLock takes the lock of a directory, or returns nil when somebody has it.
@@ -28,4 +30,29 @@ func tryLock(dir string) (*os.File, error) {
 		return nil, nil //nolint:nilnil // held by somebody is no error
 	}
 	return nil, fmt.Errorf("store: lock the data directory %s: %w", dir, err)
+}
+
+// writeSocket tells everybody who wants to join where the server listens.
+func writeSocket(lock *os.File, socket string) error {
+	err := lock.Truncate(0)
+	if err == nil {
+		_, err = lock.WriteAt([]byte(socket), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("store: lock the data directory: %w", err)
+	}
+	return nil
+}
+
+// readSocket returns where the server of a directory listens, or listened
+// last.
+func readSocket(dir string) (string, error) {
+	path, err := os.ReadFile(filepath.Join(dir, lockFile))
+	if err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	if len(path) == 0 {
+		return "", fmt.Errorf("store: nobody runs the server of %s yet", dir)
+	}
+	return string(path), nil
 }

@@ -1,0 +1,39 @@
+package store
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+)
+
+// tls returns how TLS is spoken, nil where it is not. Where no name is given,
+// the certificate of a server has to be for the host that was dialled.
+func (c Config) tls() (*tls.Config, error) {
+	if !c.TLS {
+		return nil, nil //nolint:nilnil // no TLS is no error
+	}
+	config := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		ServerName:         c.ServerName,
+		InsecureSkipVerify: c.SkipVerify, //nolint:gosec // whoever wrote the URL asks for it
+	}
+	if c.CA != "" {
+		text, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, fmt.Errorf("parameter ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("parameter ca: %s holds no certificate in PEM", c.CA)
+		}
+	}
+	if c.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+		if err != nil {
+			return nil, fmt.Errorf("parameters cert and key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
