@@ -90,12 +90,23 @@ func (s *site) stop(signal syscall.Signal) error {
 	select {
 	case <-s.ended:
 	case <-time.After(patience):
-		return errors.Join(errors.New("retwis serve does not end"), s.cmd.Process.Kill())
+		return s.dump()
 	}
 	if s.status != nil && signal != syscall.SIGKILL {
 		return fmt.Errorf("retwis serve: %w\n%s", s.status, s.err.String())
 	}
 	return nil
+}
+
+// dump ends a site that does not end, and says what it was busy with.
+func (s *site) dump() error {
+	err := s.cmd.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		err = errors.Join(err, s.cmd.Process.Kill())
+	}
+	return errors.Join(fmt.Errorf("retwis serve does not end\n%s", s.err.String()), err)
 }
 
 // get returns the page at a path, as a browser with cookies sees it.
