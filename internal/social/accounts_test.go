@@ -253,16 +253,9 @@ func TestLatestUsers(t *testing.T) {
 		b.register(fmt.Sprintf("User%d", i))
 		b.clock.advance(1e9)
 	}
-	users, err := b.LatestUsers(b.ctx, 3)
+	names, err := b.LatestUsers(b.ctx, 3)
 	if err != nil {
 		t.Fatal(err)
-	}
-	var names []string
-	for _, user := range users {
-		names = append(names, user.Name)
-		if user.ID == 0 || user.Joined.IsZero() {
-			t.Errorf("user %+v is not whole", user)
-		}
 	}
 	if got := strings.Join(names, " "); got != "User4 User3 User2" {
 		t.Errorf("latest users: %s", got)

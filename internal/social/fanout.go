@@ -19,6 +19,9 @@ const (
 	// batch is how many timelines one script call writes: about 0.3 ms, so
 	// that everybody else's requests hardly notice.
 	batch = 100
+	// restful is how a fan-out in the background rests: it leaves the server
+	// to others for as long as it had it.
+	restful = 1.0
 	// maxJobs bounds the fan-outs that wait in memory. Past it they wait in
 	// the database.
 	maxJobs = 1024
@@ -48,7 +51,7 @@ func (s *Service) publish(ctx context.Context, post, author int64) error {
 			return fmt.Errorf("social: post: %w", err)
 		}
 	}
-	next, err := s.pushPage(ctx, post, res[3])
+	next, err := s.pushPage(ctx, post, res[3], 0)
 	switch {
 	case err != nil:
 		// The post is kept, and known to be unfinished.
@@ -87,8 +90,9 @@ func (s *Service) pushCommand(list string, post int64) rueidis.Completed {
 
 // pushPage writes the post to one page of followers, as ZSCAN returned it, and
 // returns the cursor of the next page, 0 at the end. ZSCAN returns everybody
-// who follows from its beginning to its end, some twice.
-func (s *Service) pushPage(ctx context.Context, post int64, page rueidis.RedisResult) (next uint64, err error) {
+// who follows from its beginning to its end, some twice. After each batch it
+// rests, by that many times what the batch took.
+func (s *Service) pushPage(ctx context.Context, post int64, page rueidis.RedisResult, rest float64) (next uint64, err error) {
 	entry, err := page.AsScanEntry()
 	if err != nil {
 		return 0, fmt.Errorf("social: fan out post %d: %w", post, err)
@@ -99,12 +103,25 @@ func (s *Service) pushPage(ctx context.Context, post int64, page rueidis.RedisRe
 	}
 	for len(homes) > 0 {
 		n := min(batch, len(homes))
+		began := time.Now()
 		if err := s.push(ctx, post, homes[:n]); err != nil {
 			return 0, fmt.Errorf("social: fan out post %d: %w", post, err)
 		}
-		homes = homes[n:]
+		if homes = homes[n:]; rest > 0 {
+			pause(ctx, time.Duration(rest*float64(time.Since(began))))
+		}
 	}
 	return entry.Cursor, nil
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // push puts the post on these timelines: in one script call, or in a call for
@@ -171,7 +188,7 @@ func (s *Service) advance(ctx context.Context, job fanOut) (next uint64, err err
 	if err := res[0].Error(); err != nil {
 		return 0, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
-	next, err = s.pushPage(ctx, job.post, res[1])
+	next, err = s.pushPage(ctx, job.post, res[1], restful)
 	if err != nil || next != 0 {
 		return next, err
 	}

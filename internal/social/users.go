@@ -139,24 +139,14 @@ func (s *Service) users(ctx context.Context, ids []int64) (map[int64]User, error
 	return users, nil
 }
 
-// LatestUsers returns the n users who registered last, newest first.
-func (s *Service) LatestUsers(ctx context.Context, n int) ([]User, error) {
+// LatestUsers returns the names of the n users who registered last, newest
+// first. One round trip at most.
+func (s *Service) LatestUsers(ctx context.Context, n int) ([]string, error) {
 	names, err := s.read(ctx, s.client.B().Zrevrange().Key(keyUsersByTime).Start(0).Stop(int64(n-1)).Cache()).AsStrSlice()
 	if err != nil {
 		return nil, fmt.Errorf("social: latest users: %w", err)
 	}
-	ids := make([]int64, 0, len(names))
-	for _, name := range names {
-		uid, err := s.lookUp(ctx, name)
-		if err == ErrNotFound { //nolint:errorlint // lookUp returns it bare
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, uid)
-	}
-	return s.inOrder(ctx, ids)
+	return names, nil
 }
 
 // inOrder returns the users with these ids in their order, without those that

@@ -162,7 +162,7 @@ func post(p social.Post) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = avatar(p.Author.Name, "").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = avatar(p.Author.Name, "medium").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

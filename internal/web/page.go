@@ -1,14 +1,11 @@
 package web
 
 import (
-	"hash/fnv"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"retwis/internal/social"
 )
@@ -64,37 +61,6 @@ func localPath(next string) string {
 		return "/home"
 	}
 	return next
-}
-
-// initials are what an avatar shows: of a name in two parts both first letters.
-func initials(name string) string {
-	var letters []rune
-	begin := true
-	for _, r := range name {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			begin = true
-			continue
-		}
-		if begin && len(letters) < 2 {
-			letters = append(letters, unicode.ToUpper(r))
-		}
-		begin = false
-	}
-	if len(letters) == 0 {
-		first, _ := utf8.DecodeRuneInString(name)
-		return string(first)
-	}
-	return string(letters)
-}
-
-// tones is how many colours avatars have.
-const tones = 12
-
-// tone is the class of the colour that belongs to a name.
-func tone(name string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(strings.ToLower(name)))
-	return "tone-" + strconv.Itoa(int(h.Sum32()%tones))
 }
 
 // machineTime is a moment for programs, humanTime for people, until a script

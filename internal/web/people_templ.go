@@ -178,7 +178,7 @@ func peoplePage(f frame, owner social.User, what string, users []social.User, ne
 					return templ_7745c5c3_Err
 				}
 				for _, user := range users {
-					templ_7745c5c3_Err = person(user).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = person(user.Name).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

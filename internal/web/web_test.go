@@ -203,8 +203,8 @@ func TestPaging(t *testing.T) {
 	v.get("/home?before=1").want(200, "There is nothing older")
 	for _, before := range []string{"x", "0", "-1", "1.5", "99999999999999999999", "01", "+1", ""} {
 		v.get("/home?before="+before).want(400, "not the address of a page")
-		v.get("/timeline?before="+before).want(400)
-		v.get("/u/ada?before="+before).want(400)
+		v.get("/timeline?before=" + before).want(400)
+		v.get("/u/ada?before=" + before).want(400)
 	}
 	v.get("/u/ada/followers?before=nonsense").want(400, "not the address of a page")
 }
