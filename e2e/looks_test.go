@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -126,7 +125,7 @@ func (b *browser) judge(axe, what string) {
 	}
 	for _, v := range violations {
 		for _, node := range v.Nodes {
-			b.t.Error(fmt.Sprintf("%s: %s (%s): %s\n\t%s\n\t%s", what, v.ID, v.Impact, v.Help, node.HTML, node.Summary))
+			b.t.Errorf("%s: %s (%s): %s\n\t%s\n\t%s", what, v.ID, v.Impact, v.Help, node.HTML, node.Summary)
 		}
 	}
 }
