@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,13 +40,13 @@ func TestDeps(t *testing.T) {
 		"what?":                {args: []string{"coffee"}, code: 2, last: `no such thing as "coffee"`},
 		"apt-get": {
 			machine: machine{manager: "apt-get", packages: "valkey-server redis-server", version: "8.1.3"},
-			calls:   []string{"apt-get -qq update", "apt-cache show valkey-server", "apt-get -qq -y install --no-install-recommends valkey-server"},
+			calls:   []string{"apt-get -qq update", "apt-cache show valkey-server", "apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server"},
 			never:   []string{"sudo"},
 			last:    "installing the package valkey-server with apt-get",
 		},
 		"apt-get without valkey": {
 			machine: machine{manager: "apt-get", packages: "redis-server", version: "7.0.15"},
-			calls:   []string{"apt-get -qq update", "apt-get -qq -y install --no-install-recommends redis-server"},
+			calls:   []string{"apt-get -qq update", "apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends redis-server"},
 			never:   []string{"install --no-install-recommends valkey-server"},
 			last:    "installing the package redis-server with apt-get",
 		},
@@ -56,7 +57,7 @@ func TestDeps(t *testing.T) {
 		},
 		"apt-get with sudo": {
 			machine: machine{manager: "apt-get", packages: "valkey-server", version: "8.1.3", uid: "1000", programs: []string{"sudo=1"}},
-			calls:   []string{"sudo apt-get -qq update", "sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends valkey-server"},
+			calls:   []string{"sudo apt-get -qq update", "sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends valkey-server"},
 			last:    "installing",
 		},
 		"apt-get without sudo": {
@@ -98,9 +99,28 @@ func TestDeps(t *testing.T) {
 		"chromium from apt-get": {
 			machine: machine{manager: "apt-get", packages: "chromium", version: "120"},
 			args:    []string{"chromium"},
-			calls:   []string{"apt-get -qq -y install --no-install-recommends chromium"},
+			calls:   []string{"apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends chromium"},
 			last:    "installing the package chromium with apt-get",
 		},
+		"all that a test needs is there": {
+			machine: machine{programs: []string{"redis-server=7.0.15", "curl=8", "chromium=120", "npm=10"}},
+			args:    []string{"server", "curl", "chromium", "npm"},
+		},
+		"two are missing": {
+			machine: machine{manager: "dnf", packages: "valkey curl", version: "8.0.0"},
+			args:    []string{"server", "curl"},
+			calls:   []string{"dnf -q -y install valkey", "dnf -q -y install curl"},
+			last:    "installing the package curl with dnf",
+		},
+		"the second word is wrong": {
+			machine: machine{manager: "dnf", packages: "valkey"},
+			args:    []string{"server", "coffee"},
+			code:    2,
+			never:   []string{"dnf"},
+			last:    `no such thing as "coffee"`,
+		},
+		"curl, no manager": {args: []string{"curl"}, code: 1, last: "retwis: curl, for the commands in the documents is missing: install curl"},
+		"npm, no manager":  {args: []string{"npm"}, code: 1, last: "retwis: npm, for the browser tests is missing: install Node.js"},
 		"npm from apk": {
 			machine: machine{manager: "apk", packages: "npm", version: "10"},
 			args:    []string{"npm"},
@@ -138,6 +158,43 @@ func TestDeps(t *testing.T) {
 	}
 }
 
+// TestDepsStartsNoService installs a server on a machine whose packages may
+// start services, and looks whether that is off meanwhile and on again after.
+func TestDepsStartsNoService(t *testing.T) {
+	t.Parallel()
+	const policy = "/usr/sbin/policy-rc.d"
+	for name, test := range map[string]struct {
+		broken, present bool
+		want            []string
+	}{
+		"installed":        {want: []string{"tee " + policy, "chmod 755 " + policy, "apt-get install", "rm -f " + policy}},
+		"fails":            {broken: true, want: []string{"tee " + policy, "chmod 755 " + policy, "apt-get install", "rm -f " + policy}},
+		"closed by others": {present: true, want: []string{"apt-get install"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := machine{manager: "apt-get", packages: "valkey-server", version: "8.1.3", broken: test.broken}
+			// The machine of the test may have a policy of its own.
+			m.script = func(text string) string {
+				return strings.Replace(text, `[ ! -e "$policy" ]`, map[bool]string{true: "false", false: "true"}[test.present], 1)
+			}
+			_, output, calls := m.deps(t)
+			var got []string
+			for _, call := range strings.Split(calls, "\n") {
+				switch {
+				case strings.Contains(call, policy):
+					got = append(got, call)
+				case strings.HasPrefix(call, "apt-get") && strings.Contains(call, " install "):
+					got = append(got, "apt-get install")
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("did %q, want %q; it said\n%s", got, test.want, output)
+			}
+		})
+	}
+}
+
 // machine is what there is on a machine.
 type machine struct {
 	programs []string // name=version
@@ -147,6 +204,7 @@ type machine struct {
 	broken   bool     // the manager fails to install anything
 	uid      string   // 0 when empty
 	env      []string
+	script   func(string) string // changes scripts/deps before it runs
 }
 
 // deps runs scripts/deps on the machine and returns its exit code, its output,
@@ -204,13 +262,17 @@ case " $* " in
 esac`)
 		program("apt-cache", `case " `+m.packages+` " in *" $2 "*) ;; *) exit 100 ;; esac`)
 	}
-	script, err := filepath.Abs("../../scripts/deps")
+	// Read here, so that the test is not answered from the test cache when the
+	// script has changed.
+	text, err := os.ReadFile("../../scripts/deps")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Read here as well, so that the test is not answered from the test cache
-	// when the script has changed.
-	if _, err := os.ReadFile(script); err != nil {
+	if m.script != nil {
+		text = []byte(m.script(string(text)))
+	}
+	script := filepath.Join(dir, "deps")
+	if err := os.WriteFile(script, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{script}, args...)...)
