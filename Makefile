@@ -2,8 +2,8 @@
 
 # Tools are pinned here and run from the module cache, so that the module's own
 # requirements stay those of its users.
-GOFUMPT     := go run mvdan.cc/gofumpt@v0.11.0
-STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TEMPL       := go run github.com/a-h/templ/cmd/templ@v0.3.977
 
 # The root module, and those of e2e and bench.
@@ -30,22 +30,20 @@ run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
 	@go run ./cmd/retwis serve --demo $(ARGS)
 
 test: ## run every test on real servers; RACE=1 adds the race detector
-	@scripts/deps
+	@scripts/deps server curl
 	REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./...
 
 test-long: ## the same with ten times the random cases, and every fuzz test
-	@scripts/deps
+	@scripts/deps server curl
 	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 
 e2e: e2e/node_modules/.package-lock.json ## a real browser against the real program; installs chromium if there is none
-	@scripts/deps
-	@scripts/deps chromium
+	@scripts/deps server chromium
 	cd e2e && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./...
 
 screenshots: e2e/node_modules/.package-lock.json ## take the pictures in docs/ anew
-	@scripts/deps
-	@scripts/deps chromium
+	@scripts/deps server chromium
 	mkdir -p docs && cd e2e && SCREENSHOTS=../docs go test -count=1 -run TestLooks ./...
 
 # npm writes this file when it is done.
@@ -54,12 +52,15 @@ e2e/node_modules/.package-lock.json: e2e/package-lock.json
 	cd e2e && npm ci --no-audit --no-fund
 	@touch $@
 
-lint: ## gofumpt, go vet, staticcheck, and whether generated code is up to date
+lint: ## gofumpt, go vet, staticcheck, and whether go.mod and generated code are up to date
+	@for script in scripts/*; do sh -n "$$script" || exit 1; done; bash -n .ci/run
 	@unformatted=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$unformatted" ] || \
 		{ printf 'make: not formatted; run gofumpt on:\n%s\n' "$$unformatted" >&2; exit 1; }
 	@set -e; for module in $(MODULES); do \
 		echo "go vet and staticcheck in $$module"; \
 		(cd "$$module" && go vet ./... && $(STATICCHECK) ./...); \
+		(cd "$$module" && go mod tidy -diff) || \
+			{ echo "make: run go mod tidy in $$module" >&2; exit 1; }; \
 	done
 	@before=$$(scripts/generated); $(MAKE) -s generate && [ "$$before" = "$$(scripts/generated)" ] || \
 		{ echo 'make: generated code was behind its source; it has been brought up to date: commit it' >&2; exit 1; }
@@ -72,7 +73,7 @@ generate: ## compile the pages: *.templ to *_templ.go
 	$(TEMPL) generate -log-level error
 
 build: ## build bin/retwis
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/retwis ./cmd/retwis
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/retwis ./cmd/retwis
 
 dist: ## build the archives of a release in dist/, for Linux and macOS
 	VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' scripts/dist
