@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -57,11 +58,15 @@ func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error)
 	var fan fanResult
 	var costs, ratios []float64
 	for range opt.rounds {
+		cost, elapsed, err := s.fanOut(ctx)
+		if err != nil {
+			return fanResult{}, err
+		}
 		idle, err := load(ctx, s.addr, readers, 200, opt.length, pace)
 		if err != nil {
 			return fanResult{}, err
 		}
-		busy, cost, elapsed, err := s.readWhileFanningOut(ctx, readers, opt)
+		busy, err := s.readWhileFanningOut(ctx, readers, opt)
 		if err != nil {
 			return fanResult{}, err
 		}
@@ -79,38 +84,25 @@ func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error)
 
 // readWhileFanningOut reads for as long as before, while one fan-out follows
 // the other.
-func (s *site) readWhileFanningOut(ctx context.Context, readers []request, opt options) (busy result, cost float64, elapsed time.Duration, err error) {
+func (s *site) readWhileFanningOut(ctx context.Context, readers []request, opt options) (result, error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	type outcome struct {
-		cost    float64
-		elapsed time.Duration
-		err     error
-	}
-	done := make(chan outcome, 1)
+	done := make(chan error, 1)
 	go func() {
-		var o outcome
-		n := 0
-		for reading.Err() == nil && o.err == nil {
-			var c float64
-			c, o.elapsed, o.err = s.fanOut(ctx)
-			o.cost += c
-			n++
+		var err error
+		for reading.Err() == nil && err == nil {
+			_, _, err = s.fanOut(ctx)
 		}
-		o.cost /= float64(n)
-		done <- o
+		done <- err
 	}()
-	busy, err = load(ctx, s.addr, readers, 200, opt.length, pace)
+	busy, err := load(ctx, s.addr, readers, 200, opt.length, pace)
 	stop()
-	o := <-done
-	if err == nil {
-		err = o.err
-	}
-	return busy, o.cost, o.elapsed, err
+	return busy, errors.Join(err, <-done)
 }
 
 // fanOut posts as the star and waits until everybody has the post. cost is what
-// the scripts and the reading of followers took of the server's time, in µs.
+// scripts took of the server's time, in µs: they read the followers and write
+// the timelines.
 func (s *site) fanOut(ctx context.Context) (cost float64, elapsed time.Duration, err error) {
 	before, err := s.scriptTime(ctx)
 	if err != nil {
@@ -135,8 +127,7 @@ func (s *site) fanOut(ctx context.Context) (cost float64, elapsed time.Duration,
 	return after - before, elapsed, err
 }
 
-// scriptTime is what scripts that write and scans have taken of the server's
-// time, in µs.
+// scriptTime is what scripts have taken of the server's time, in µs.
 func (s *site) scriptTime(ctx context.Context) (float64, error) {
 	info, err := s.client.Do(ctx, s.client.B().Info().Section("commandstats").Build()).ToString()
 	if err != nil {
@@ -145,7 +136,7 @@ func (s *site) scriptTime(ctx context.Context) (float64, error) {
 	var sum float64
 	for line := range strings.Lines(info) {
 		name, stats, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name != "cmdstat_evalsha" && name != "cmdstat_zscan" {
+		if name != "cmdstat_evalsha" && name != "cmdstat_eval" {
 			continue
 		}
 		_, usec, _ := strings.Cut(stats, "usec=")

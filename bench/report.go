@@ -68,7 +68,7 @@ memory. Medians of %d rounds of %v for each side.
 
 | | |
 | --- | ---: |
-| server time for each follower (scripts and scans) | %.2f µs |
+| server time for each follower | %.2f µs |
 | until every follower has it | %s |
 | others' p99 without a fan-out | %s |
 | others' p99 while one fan-out follows the other | %s |

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"retwis/internal/seed"
-	"retwis/internal/social"
 )
 
 func newSeed(env Env) *cobra.Command {
@@ -54,9 +53,6 @@ func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON b
 	opt.Progress = progress(cmd.ErrOrStderr())
 	began := time.Now()
 	result, err := seed.Run(cmd.Context(), db.social, opt)
-	if errors.Is(err, social.ErrTaken) {
-		return &hintedError{err, "The database has a network of this seed already: use another --seed."}
-	}
 	if err != nil {
 		return err
 	}

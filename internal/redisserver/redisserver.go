@@ -348,19 +348,30 @@ func (s *Server) Err() error {
 func (s *Server) Stop(ctx context.Context) error {
 	s.calm.Store(false)
 	_ = s.Thaw()
-	// On SIGTERM a server saves as SHUTDOWN does, and no password is needed.
-	if err := s.signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	select {
-	case <-s.done:
-		return nil
-	case <-ctx.Done():
-		_ = s.Kill()
-		<-s.done
-		return fmt.Errorf("redisserver: the server was killed, it did not stop in time: %w", ctx.Err())
+	again := time.NewTicker(askAgain)
+	defer again.Stop()
+	for {
+		// On SIGTERM a server saves as SHUTDOWN does, and no password is
+		// needed. One that is writing its first append-only file refuses, and
+		// forgets that it was asked.
+		if err := s.signal(syscall.SIGTERM); err != nil {
+			return err
+		}
+		select {
+		case <-s.done:
+			return nil
+		case <-again.C:
+		case <-ctx.Done():
+			_ = s.Kill()
+			<-s.done
+			return fmt.Errorf("redisserver: the server was killed, it did not stop in time: %w", ctx.Err())
+		}
 	}
 }
+
+// askAgain is how long a server that was asked to stop may seem not to have
+// heard.
+const askAgain = 500 * time.Millisecond
 
 // Kill ends the server at once: nothing is saved that is not already.
 func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }

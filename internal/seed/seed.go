@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"retwis/internal/social"
@@ -63,9 +64,8 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// Run adds a network to the database behind svc, which may hold another. It
-// returns social.ErrTaken, before it writes anything, where a user of such a
-// name is there already, as after a run with the same seed.
+// Run adds a network to the database behind svc, which may hold another: a user
+// whose name is taken gets a number behind it.
 func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) {
 	if err := opt.validate(); err != nil {
 		return Result{}, err
@@ -87,7 +87,7 @@ func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) 
 	}
 	return Result{
 		Users: opt.Users, Follows: opt.Follows, Posts: opt.Posts,
-		Name: r.net.name(0), Password: opt.Password,
+		Name: r.first, Password: opt.Password,
 	}, nil
 }
 
@@ -97,6 +97,7 @@ type run struct {
 	opt     Options
 	net     *network
 	ids     []int64 // by the number of the user
+	first   string  // the name of user 0
 	written int
 }
 
@@ -111,9 +112,16 @@ func (r *run) users(ctx context.Context) error {
 		return err
 	}
 	for from := 0; from < r.opt.Users; from += step {
-		some := make([]social.NewUser, min(step, r.opt.Users-from))
-		for i := range some {
-			some[i] = social.NewUser{Name: r.net.name(from + i), PasswordHash: hash, Joined: r.net.joined(from + i)}
+		names, err := r.names(ctx, from, min(step, r.opt.Users-from))
+		if err != nil {
+			return err
+		}
+		if from == 0 {
+			r.first = names[0]
+		}
+		some := make([]social.NewUser, len(names))
+		for i, name := range names {
+			some[i] = social.NewUser{Name: name, PasswordHash: hash, Joined: r.net.joined(from + i)}
 		}
 		added, err := r.load.AddUsers(ctx, some)
 		if err != nil {
@@ -125,6 +133,25 @@ func (r *run) users(ctx context.Context) error {
 		r.progress(len(some))
 	}
 	return nil
+}
+
+// names are those of n users, all free.
+func (r *run) names(ctx context.Context, from, n int) ([]string, error) {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = r.net.name(from + i)
+	}
+	for number := 2; ; number++ {
+		taken, err := r.load.Taken(ctx, names)
+		if err != nil || !slices.Contains(taken, true) {
+			return names, err
+		}
+		for i := range names {
+			if taken[i] {
+				names[i] = fmt.Sprintf("%s_%d", r.net.name(from+i), number)
+			}
+		}
+	}
 }
 
 func (r *run) follows(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -13,15 +14,14 @@ import (
 const TimelineCap = 1000
 
 const (
-	// pageOfFollowers is about how many followers are read at a time, and how
-	// many of them have the post when Post returns.
-	pageOfFollowers = 1000
-	// batch is how many timelines one script call writes: about 0.3 ms, so
-	// that everybody else's requests hardly notice.
-	batch = 100
-	// restful is how a fan-out in the background rests: it leaves the server
-	// to others for as long as it had it.
-	restful = 1.0
+	// pageOfFollowers is about how many followers are read at a time, and batch
+	// how many timelines one script call writes: about 0.1 ms each, so that
+	// everybody else's requests hardly notice.
+	pageOfFollowers = 100
+	batch           = 50
+	// pagesAtOnce is how many pages of followers have the post when Post
+	// returns.
+	pagesAtOnce = 10
 	// maxJobs bounds the fan-outs that wait in memory. Past it they wait in
 	// the database.
 	maxJobs = 1024
@@ -33,7 +33,7 @@ const (
 // fanOut is a post on its way to the followers of its author.
 type fanOut struct {
 	post, author int64
-	cursor       uint64 // where ZSCAN goes on
+	after        peopleCursor // the last follower who has it
 }
 
 // publish puts a new post where it belongs. `fanouts` knows of it until every
@@ -44,24 +44,27 @@ func (s *Service) publish(ctx context.Context, post, author int64) error {
 		s.pushCommand(homeKey(author), post),
 		b.Zadd().Key(profileKey(author)).ScoreMember().ScoreMember(float64(post), itoa(post)).Build().ToRetryable(),
 		s.pushCommand(keyTimeline, post),
-		s.followersCommand(author, 0),
+		s.followersCommand(author, everybody),
 	)
 	for _, r := range res[:3] {
 		if err := r.Error(); err != nil {
 			return fmt.Errorf("social: post: %w", err)
 		}
 	}
-	next, err := s.pushPage(ctx, post, res[3], 0)
+	next, err := s.pushPage(ctx, post, res[3])
+	for page := 1; err == nil && next != everybody && page < pagesAtOnce; page++ {
+		next, err = s.pushPage(ctx, post, s.client.Do(ctx, s.followersCommand(author, next)))
+	}
 	switch {
 	case err != nil:
 		// The post is kept, and known to be unfinished.
 		s.log.WarnContext(ctx, "fan-out interrupted, to be finished later", "post", post, "error", err)
 		return nil
-	case next == 0:
+	case next == everybody:
 		return s.published(ctx, post)
 	}
 	select {
-	case s.jobs <- fanOut{post: post, author: author, cursor: next}:
+	case s.jobs <- fanOut{post: post, author: author, after: next}:
 	default:
 		s.log.WarnContext(ctx, "too many fan-outs at once, one to be finished later", "post", post)
 	}
@@ -77,8 +80,15 @@ func (s *Service) published(ctx context.Context, post int64) error {
 	return nil
 }
 
-func (s *Service) followersCommand(author int64, cursor uint64) rueidis.Completed {
-	return s.client.B().Zscan().Key(followersKey(author)).Cursor(cursor).Count(pageOfFollowers).Build()
+// everybody is the cursor before the first follower, and behind the last.
+var everybody = peopleCursor{since: "+inf", id: "0"}
+
+// followersCommand reads a page of followers, the latest first. Their order
+// outlives a restart of the server and a failover, as the cursor of a scan
+// would not: nobody is passed over.
+func (s *Service) followersCommand(author int64, after peopleCursor) rueidis.Completed {
+	return s.client.B().Eval().Script(peopleSource).Numkeys(1).Key(followersKey(author)).
+		Arg(after.since, after.id, itoa(pageOfFollowers)).Build().ToRetryable()
 }
 
 // pushCommand is the script for one timeline, as part of a pipeline. It is
@@ -88,40 +98,27 @@ func (s *Service) pushCommand(list string, post int64) rueidis.Completed {
 		Arg(itoa(post), itoa(TimelineCap)).Build().ToRetryable()
 }
 
-// pushPage writes the post to one page of followers, as ZSCAN returned it, and
-// returns the cursor of the next page, 0 at the end. ZSCAN returns everybody
-// who follows from its beginning to its end, some twice. After each batch it
-// rests, by that many times what the batch took.
-func (s *Service) pushPage(ctx context.Context, post int64, page rueidis.RedisResult, rest float64) (next uint64, err error) {
-	entry, err := page.AsScanEntry()
+// pushPage writes the post to one page of followers, as followersCommand
+// returned it, and returns the cursor of the next page, everybody at the end.
+func (s *Service) pushPage(ctx context.Context, post int64, page rueidis.RedisResult) (next peopleCursor, err error) {
+	// id, time, id, time ...
+	followers, err := page.AsStrSlice()
 	if err != nil {
-		return 0, fmt.Errorf("social: fan out post %d: %w", post, err)
+		return everybody, fmt.Errorf("social: fan out post %d: %w", post, err)
 	}
-	homes := make([]string, 0, len(entry.Elements)/2)
-	for i := 0; i+1 < len(entry.Elements); i += 2 {
-		homes = append(homes, prefixPosts+entry.Elements[i])
+	homes := make([]string, len(followers)/2)
+	for i := range homes {
+		homes[i] = prefixPosts + followers[2*i]
 	}
-	for len(homes) > 0 {
-		n := min(batch, len(homes))
-		began := time.Now()
-		if err := s.push(ctx, post, homes[:n]); err != nil {
-			return 0, fmt.Errorf("social: fan out post %d: %w", post, err)
-		}
-		if homes = homes[n:]; rest > 0 {
-			pause(ctx, time.Duration(rest*float64(time.Since(began))))
+	for lists := range slices.Chunk(homes, batch) {
+		if err := s.push(ctx, post, lists); err != nil {
+			return everybody, fmt.Errorf("social: fan out post %d: %w", post, err)
 		}
 	}
-	return entry.Cursor, nil
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	if n := len(homes); n == pageOfFollowers {
+		return peopleCursor{since: followers[2*n-1], id: followers[2*n-2]}, nil
 	}
+	return everybody, nil
 }
 
 // push puts the post on these timelines: in one script call, or in a call for
@@ -164,10 +161,10 @@ func (s *Service) workOn(job fanOut) {
 			}
 			return
 		}
-		if next == 0 {
+		if next == everybody {
 			return
 		}
-		job.cursor = next
+		job.after = next
 		select {
 		case s.jobs <- job:
 			return
@@ -179,20 +176,20 @@ func (s *Service) workOn(job fanOut) {
 // advance does one page of a fan-out and returns the cursor of the next; with
 // the last page, the post is published. Each page tells other processes that
 // this one is alive.
-func (s *Service) advance(ctx context.Context, job fanOut) (next uint64, err error) {
+func (s *Service) advance(ctx context.Context, job fanOut) (next peopleCursor, err error) {
 	b := s.client.B()
 	res := s.client.DoMulti(ctx,
 		b.Zadd().Key(keyFanOuts).Xx().ScoreMember().ScoreMember(float64(s.now().Unix()), itoa(job.post)).Build().ToRetryable(),
-		s.followersCommand(job.author, job.cursor),
+		s.followersCommand(job.author, job.after),
 	)
 	if err := res[0].Error(); err != nil {
-		return 0, fmt.Errorf("social: fan out post %d: %w", job.post, err)
+		return everybody, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
-	next, err = s.pushPage(ctx, job.post, res[1], restful)
-	if err != nil || next != 0 {
+	next, err = s.pushPage(ctx, job.post, res[1])
+	if err != nil || next != everybody {
 		return next, err
 	}
-	return 0, s.published(ctx, job.post)
+	return everybody, s.published(ctx, job.post)
 }
 
 // Resume repeats the fan-out of a post from its beginning, to the end: what
@@ -220,13 +217,13 @@ func (s *Service) Resume(ctx context.Context, post int64) error {
 			return fmt.Errorf("social: fan out post %d: %w", post, err)
 		}
 	}
-	job := fanOut{post: post, author: author}
+	job := fanOut{post: post, author: author, after: everybody}
 	for {
 		next, err := s.advance(ctx, job)
-		if err != nil || next == 0 {
+		if err != nil || next == everybody {
 			return err
 		}
-		job.cursor = next
+		job.after = next
 	}
 }
 

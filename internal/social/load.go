@@ -79,28 +79,45 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]User, error) {
 
 // checkNames refuses names that cannot be used, before anything is written.
 func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
-	folded := make([]string, len(users))
+	names := make([]string, len(users))
 	seen := make(map[string]bool, len(users))
 	for i, user := range users {
 		if err := checkName(user.Name); err != nil {
 			return err
 		}
-		folded[i] = fold(user.Name)
-		if seen[folded[i]] {
+		names[i] = user.Name
+		if seen[fold(user.Name)] {
 			return fmt.Errorf("%w: %q, twice in what is loaded", ErrTaken, user.Name)
 		}
-		seen[folded[i]] = true
+		seen[fold(user.Name)] = true
 	}
-	owners, err := l.s.client.Do(ctx, l.s.client.B().Hmget().Key(keyUsers).Field(folded...).Build()).ToArray()
+	taken, err := l.Taken(ctx, names)
 	if err != nil {
-		return fmt.Errorf("social: load: %w", err)
+		return err
 	}
-	for i, owner := range owners {
-		if !owner.IsNil() {
-			return fmt.Errorf("%w: %q", ErrTaken, users[i].Name)
+	for i := range users {
+		if taken[i] {
+			return fmt.Errorf("%w: %q", ErrTaken, names[i])
 		}
 	}
 	return nil
+}
+
+// Taken tells which of some names belong to somebody.
+func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
+	folded := make([]string, len(names))
+	for i, name := range names {
+		folded[i] = fold(name)
+	}
+	owners, err := l.s.client.Do(ctx, l.s.client.B().Hmget().Key(keyUsers).Field(folded...).Build()).ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("social: load: %w", err)
+	}
+	taken := make([]bool, len(names))
+	for i, owner := range owners {
+		taken[i] = !owner.IsNil()
+	}
+	return taken, nil
 }
 
 // NewFollow is a follow to be loaded.

@@ -66,7 +66,7 @@ const maxCursor = 64
 // parsePeopleCursor reads what String wrote; an empty text is the beginning.
 func parsePeopleCursor(cursor string) (peopleCursor, error) {
 	if cursor == "" {
-		return peopleCursor{since: "+inf", id: "0"}, nil
+		return everybody, nil
 	}
 	since, id, ok := strings.Cut(cursor, "-")
 	if !ok || len(cursor) > maxCursor || !isDecimal(since) || !isDecimal(id) || strings.Contains(id, ".") {

@@ -25,7 +25,7 @@ type Post struct {
 // timelines of followers beyond the first thousand or so, which go on in the
 // background. Whatever interrupts it, the database remembers that the post is
 // not everywhere yet (`fanouts`), and repeating the fan-out does no harm: see
-// Resume. Four round trips, and one more for each hundred followers of the
+// Resume. Four round trips, and three more for each hundred followers of the
 // first thousand.
 func (s *Service) Post(ctx context.Context, author User, body string) (Post, error) {
 	body, err := cleanBody(body)
