@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+var (
+	listed   = regexp.MustCompile("(?m)^\\| (`--.*?) \\|")
+	flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
+	helped   = regexp.MustCompile(`(?m)^ +(?:-., )?(--[a-z][a-z-]*)`)
+)
+
+// TestDocumentsNameEveryFlag compares the table of the README with --help.
+func TestDocumentsNameEveryFlag(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, err := exec.CommandContext(t.Context(), "retwis", "serve", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, want := []string{}, []string{}
+	for _, row := range listed.FindAllStringSubmatch(string(text), -1) {
+		documented = append(documented, flagName.FindAllString(row[1], -1)...)
+	}
+	for _, flag := range helped.FindAllStringSubmatch(string(help), -1) {
+		if flag[1] != "--help" {
+			want = append(want, flag[1])
+		}
+	}
+	slices.Sort(documented)
+	slices.Sort(want)
+	if len(want) == 0 || !slices.Equal(documented, want) {
+		t.Errorf("README.md lists\n%q\nand retwis serve --help\n%q", documented, want)
+	}
+}
+
+var (
+	keyDeclared   = regexp.MustCompile(`(?m)^\s+(?:key|prefix)\w+\s+= "([a-z_]+:?)"$`)
+	keyDocumented = regexp.MustCompile("(?m)^\\| (`[a-z_]+.*?) \\| (?:string|hash|list|sorted set) \\|")
+	keyName       = regexp.MustCompile("`([a-z_]+:?)(?:<.id>)?`")
+)
+
+// TestDocumentsNameEveryKey compares docs/keys.md with the code.
+func TestDocumentsNameEveryKey(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/keys.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("../../internal/social/keys.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented, want []string
+	for _, row := range keyDocumented.FindAllStringSubmatch(string(text), -1) {
+		for _, key := range keyName.FindAllStringSubmatch(row[1], -1) {
+			documented = append(documented, key[1])
+		}
+	}
+	for _, key := range keyDeclared.FindAllStringSubmatch(string(code), -1) {
+		want = append(want, key[1])
+	}
+	slices.Sort(documented)
+	slices.Sort(want)
+	if len(want) == 0 || !slices.Equal(documented, want) {
+		t.Errorf("docs/keys.md lists\n%q\nand keys.go\n%q", documented, want)
+	}
+}
