@@ -27,7 +27,8 @@ help:
 
 run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
 	@scripts/deps
-	@go run ./cmd/retwis serve --demo $(ARGS)
+	@$(MAKE) -s build # "go run" would take Ctrl-C for a failure
+	@bin/retwis serve --demo $(ARGS)
 
 test: ## run every test on real servers; RACE=1 adds the race detector
 	@scripts/deps server curl
