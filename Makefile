@@ -25,9 +25,10 @@ help:
 	@echo 'make TARGET, where TARGET is'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { sub(/:.*/, "", $$1); printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Not by "go run", which takes Ctrl-C for a failure.
 run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
 	@scripts/deps
-	@$(MAKE) -s build # "go run" would take Ctrl-C for a failure
+	@$(MAKE) -s build
 	@bin/retwis serve --demo $(ARGS)
 
 test: ## run every test on real servers; RACE=1 adds the race detector
