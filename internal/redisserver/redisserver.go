@@ -65,6 +65,10 @@ type Server struct {
 	tail   *tail
 	logged chan struct{} // closed when the log has been read to its end
 	calm   atomic.Bool   // it is up and nobody has told it to stop
+
+	cut       atomic.Bool   // it found its append-only file cut short
+	accepting chan struct{} // closed when it has said that it accepts connections
+	once      sync.Once     // closes accepting
 }
 
 // Start starts a server and waits until it answers. It refuses one older than
@@ -73,11 +77,18 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 	if err := opt.prepare(ctx); err != nil {
 		return nil, err
 	}
-	s := &Server{socket: opt.Socket, port: opt.Port, done: make(chan struct{}), tail: &tail{}, logged: make(chan struct{})}
+	s := &Server{
+		socket: opt.Socket, port: opt.Port, tail: &tail{},
+		done: make(chan struct{}), logged: make(chan struct{}), accepting: make(chan struct{}),
+	}
 	if err := s.run(opt); err != nil {
 		return nil, err
 	}
-	if err := s.ready(ctx, opt); err != nil {
+	err := s.ready(ctx, opt)
+	if err == nil {
+		err = s.mend(ctx, opt)
+	}
+	if err != nil {
 		_ = s.Kill()
 		<-s.done
 		return nil, err
@@ -208,6 +219,7 @@ func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 		if text == "" {
 			continue
 		}
+		s.heard(text)
 		text = discreet(text)
 		if ok || !strings.HasPrefix(text, " ") {
 			s.tail.add(text)

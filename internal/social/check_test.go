@@ -1,7 +1,6 @@
 package social_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -125,68 +124,5 @@ func TestCheckFinds(t *testing.T) {
 				t.Errorf("found %q, want %q", found, want)
 			}
 		})
-	}
-}
-
-// The server dies in the middle of a run of posts and comes back with what was
-// on its disk: with every write forced there, nothing that was acknowledged is
-// lost, and what was interrupted is finished by repeating it.
-func TestServerDiesWhilePosting(t *testing.T) {
-	t.Parallel()
-	server := redistest.Own(t, "appendonly yes", "appendfsync always")
-	b := on(t, server.Client(t))
-	author := b.register("author")
-	var followers []social.User
-	for i := range 250 {
-		follower := b.register(fmt.Sprintf("follower%d", i))
-		b.follow(follower, author)
-		followers = append(followers, follower)
-	}
-	ctx, stop := context.WithCancel(b.ctx)
-	var mu sync.Mutex
-	acknowledged := map[int64]string{}
-	var posters sync.WaitGroup
-	for p := range 8 {
-		posters.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				body := fmt.Sprintf("post %d of poster %d", n, p)
-				post, err := b.Post(ctx, author, body)
-				if err == nil {
-					mu.Lock()
-					acknowledged[post.ID] = body
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	count := func() int { mu.Lock(); defer mu.Unlock(); return len(acknowledged) }
-	for range 3 {
-		before := count()
-		b.eventually("some posts", func() bool { return count() > before+40 })
-		server.Kill(t)
-		server.Restart(t, true)
-	}
-	stop()
-	posters.Wait()
-
-	for id, body := range acknowledged {
-		posts, err := b.Posts(b.ctx, id)
-		if err != nil || len(posts) != 1 || posts[0].Body != body {
-			t.Fatalf("post %d is %+v (%v), acknowledged was %q", id, posts, err, body)
-		}
-	}
-	interrupted := b.do("ZCARD", "fanouts")
-	b.clock.advance(1e12)
-	if err := b.ResumeFanOuts(b.ctx); err != nil {
-		t.Fatal(err)
-	}
-	result := b.wantHealthy()
-	t.Logf("%d posts acknowledged through 3 deaths of the server, none lost; %s interrupted fan-outs finished; %d posts in all",
-		len(acknowledged), interrupted, result.Posts)
-	want := b.do("LRANGE", "posts:1", "0", "199")
-	for _, follower := range followers {
-		if got := b.do("LRANGE", fmt.Sprintf("posts:%d", follower.ID), "0", "199"); got != want {
-			t.Fatalf("%s does not have what the author has", follower.Name)
-		}
 	}
 }

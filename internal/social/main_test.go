@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,7 +18,12 @@ import (
 	"retwis/internal/social"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(posterEnv) != "" {
+		postWithoutEnd()
+	}
+	redistest.Main(m)
+}
 
 // cheap is a password hash that costs nothing, for tests.
 var cheap = &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16}
