@@ -43,9 +43,14 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "share"))
 			env.Values[running{}] = new(running)
+			path, err := withRedisCLI(env.Getenv("PATH"), filepath.Join(env.WorkDir, "bin"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("PATH", path)
 			// For scripts that take PATH away.
-			path, err := exec.LookPath("retwis")
-			env.Setenv("RETWIS", path)
+			retwis, err := exec.LookPath("retwis")
+			env.Setenv("RETWIS", retwis)
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -14,14 +14,16 @@ import (
 const TimelineCap = 1000
 
 const (
-	// pageOfFollowers is about how many followers are read at a time, and batch
-	// how many timelines one script call writes: about 0.1 ms each, so that
+	// pageOfFollowers is how many followers are read at a time, and batch how
+	// many timelines one script call writes: about 0.1 ms each, so that
 	// everybody else's requests hardly notice.
-	pageOfFollowers = 100
+	pageOfFollowers = 200
 	batch           = 50
 	// pagesAtOnce is how many pages of followers have the post when Post
-	// returns.
-	pagesAtOnce = 10
+	// returns. After each of those that follow, the server and the processors
+	// are left to others for a moment, which the clock makes a millisecond.
+	pagesAtOnce = 5
+	moment      = 100 * time.Microsecond
 	// maxJobs bounds the fan-outs that wait in memory. Past it they wait in
 	// the database.
 	maxJobs = 1024
@@ -165,6 +167,7 @@ func (s *Service) workOn(job fanOut) {
 			return
 		}
 		job.after = next
+		time.Sleep(moment)
 		select {
 		case s.jobs <- job:
 			return

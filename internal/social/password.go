@@ -89,17 +89,16 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 // verify tells whether typed is the password that stored stands for, and
 // whether stored should be replaced: it is a password in clear, as the original
 // program kept them, or was made at another cost. An empty stored stands for
-// nobody's and takes as long as any other.
+// nobody's. Each takes as long as any other.
 func (h *hasher) verify(ctx context.Context, typed, stored string) (ok, outdated bool, err error) {
-	if stored != "" && !strings.HasPrefix(stored, phcPrefix) {
-		return subtle.ConstantTimeCompare([]byte(typed), []byte(stored)) == 1, true, nil
-	}
 	if err := h.acquire(ctx); err != nil {
 		return false, false, err
 	}
 	defer h.release()
+	clear := stored != "" && !strings.HasPrefix(stored, phcPrefix)
+	same := clear && subtle.ConstantTimeCompare([]byte(typed), []byte(stored)) == 1
 	nobody := stored == ""
-	if nobody {
+	if nobody || clear {
 		if stored, err = h.decoy(); err != nil {
 			return false, false, fmt.Errorf("social: hash a password: %w", err)
 		}
@@ -107,6 +106,9 @@ func (h *hasher) verify(ctx context.Context, typed, stored string) (ok, outdated
 	match, params, err := argon2id.CheckHash(norm.NFC.String(typed), stored)
 	if err != nil {
 		return false, false, fmt.Errorf("social: a stored password hash cannot be read: %w", err)
+	}
+	if clear {
+		return same, true, nil
 	}
 	return match && !nobody, *params != h.params, nil
 }

@@ -111,6 +111,33 @@ func TestPostNeverOverwrites(t *testing.T) {
 	b.wantHealthy()
 }
 
+// A server that lost posts does not give their ids to others, which would be
+// taken for the lost ones by whoever remembers them.
+func TestLostIDsStayLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.register("author")
+	lost := b.post(author, "lost")
+	b.do("DEL", fmt.Sprintf("post:%d", lost))
+	b.do("DEL", "timeline")
+	b.do("DEL", "posts:1")
+	b.do("DEL", "profile:1")
+	b.do("SET", "next_post_id", "0")
+	if pid := b.post(author, "new"); pid <= lost {
+		t.Errorf("the new post has the id %d, the lost one had %d", pid, lost)
+	}
+	// Nor is somebody taken for a user who was lost.
+	b.do("DEL", "user:1")
+	b.do("HDEL", "users", "author")
+	b.do("HSET", "user:1", "username", "other")
+	b.do("HSET", "users", "other", "1")
+	b.do("HSET", "users", "author", "2")
+	b.do("HSET", "user:2", "username", "Author")
+	if user, err := b.UserByName(b.ctx, "author"); err != nil || user.ID != 2 {
+		t.Errorf("UserByName = %+v, %v", user, err)
+	}
+}
+
 // An interrupted fan-out is finished by repeating it, and repeating does no
 // harm: each timeline has the post once, in its place.
 func TestResume(t *testing.T) {

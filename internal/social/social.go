@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alexedwards/argon2id"
@@ -63,6 +64,8 @@ type Service struct {
 	// exists, and what it leads to is read and checked each time.
 	ids      *otter.Cache[string, int64]
 	sessions *otter.Cache[string, int64]
+
+	lastPost atomic.Int64 // the largest id of a post that was seen
 
 	background context.Context //nolint:containedctx // ends the fan-out worker, never used for a caller
 	stop       context.CancelFunc

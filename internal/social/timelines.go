@@ -45,7 +45,7 @@ func (s *Service) Profile(ctx context.Context, uid, before int64, limit int) (Pa
 	} else {
 		res = s.read(ctx, cmd.Cache())
 	}
-	return page(res, limit)
+	return s.page(res, limit)
 }
 
 func (s *Service) timeline(ctx context.Context, list string, before int64, limit int) (Page, error) {
@@ -56,14 +56,17 @@ func (s *Service) timeline(ctx context.Context, list string, before int64, limit
 	} else {
 		res = s.read(ctx, s.client.B().Lrange().Key(list).Start(0).Stop(int64(limit)).Cache())
 	}
-	return page(res, limit)
+	return s.page(res, limit)
 }
 
 // page reads a reply that has one id more than the page, when another follows.
-func page(res rueidis.RedisResult, limit int) (Page, error) {
+func (s *Service) page(res rueidis.RedisResult, limit int) (Page, error) {
 	ids, err := res.AsIntSlice()
 	if err != nil {
 		return Page{}, fmt.Errorf("social: read a timeline: %w", err)
+	}
+	if len(ids) > 0 {
+		s.sawPost(ids[0])
 	}
 	if len(ids) <= limit {
 		return Page{IDs: ids}, nil

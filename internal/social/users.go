@@ -2,6 +2,7 @@ package social
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,6 +48,18 @@ func (s *Service) UserByName(ctx context.Context, name string) (User, error) {
 		return User{}, err
 	}
 	rec, err := s.record(ctx, uid)
+	if err == nil && fold(rec.Name) == fold(name) {
+		return rec.User, nil
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return User{}, err
+	}
+	// The server has lost the user whom this process remembers.
+	s.ids.Invalidate(name)
+	if uid, err = s.lookUp(ctx, name); err != nil {
+		return User{}, err
+	}
+	rec, err = s.record(WithFresh(ctx), uid)
 	return rec.User, err
 }
 

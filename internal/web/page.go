@@ -67,12 +67,7 @@ func localPath(next string) string {
 // says it in their own time.
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func humanTime(t time.Time) string {
-	if t.IsZero() {
-		return "some time ago"
-	}
-	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
-}
+func humanTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
 
 func month(t time.Time) string { return t.UTC().Format("January 2006") }
 

@@ -25,6 +25,9 @@ func (s *Server) people(v *visit, what string, list func(ctx context.Context, ui
 	if err != nil {
 		return err
 	}
+	if user.Name != v.r.PathValue("name") {
+		return v.rename(profilePath(user.Name) + "/" + what)
+	}
 	cursor := v.r.URL.Query().Get("before")
 	people, err := list(v.ctx, user.ID, cursor, peopleOnPage)
 	if err != nil {

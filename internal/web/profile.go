@@ -16,8 +16,7 @@ type profileView struct {
 	Common    social.Common
 }
 
-// owner returns whose page it is. A name in another case leads to the page
-// under the right one.
+// owner returns whose page it is. The name may be in another case.
 func (v *visit) owner() (social.User, error) {
 	user, err := v.server.social.UserByName(v.ctx, v.r.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
@@ -32,9 +31,7 @@ func (s *Server) profile(v *visit) error {
 		return err
 	}
 	if user.Name != v.r.PathValue("name") {
-		v.status = http.StatusFound
-		http.Redirect(v.w, v.r, profilePath(user.Name), v.status)
-		return nil
+		return v.rename(profilePath(user.Name))
 	}
 	before, err := v.before()
 	if err != nil {

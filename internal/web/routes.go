@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -28,7 +29,7 @@ func (s *Server) routes() *http.ServeMux {
 	} {
 		mux.Handle(pattern, s.handler(pattern, page))
 	}
-	mux.HandleFunc("GET /static/{file}", s.static.serve)
+	mux.Handle("GET /static/{file}", s.static.or(s.handler("GET /static/{file}", missing)))
 	mux.HandleFunc("GET /robots.txt", s.static.robots)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -42,4 +43,25 @@ func (s *Server) AdminHandler() http.Handler {
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return mux
+}
+
+// missing is an address that may have had something once.
+func missing(*visit) error { return errNotFound }
+
+// nowhere is every address without a page, and those that have one by another
+// method.
+func (s *Server) nowhere(v *visit) error {
+	probe := *v.r
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		probe.Method = method
+		if _, pattern := s.mux.Handler(&probe); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) > 0 {
+		v.w.Header().Set("Allow", strings.Join(allowed, ", "))
+		return &pageError{status: http.StatusMethodNotAllowed, detail: "This address does not do that."}
+	}
+	return errNotFound
 }

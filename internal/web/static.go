@@ -5,9 +5,9 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"mime"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -41,6 +41,14 @@ func addresses() map[string]string {
 	return all
 }
 
+// kinds are the content types. Those that a machine has set up for itself may
+// differ, and a browser runs no script that it is told is plain text.
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
 func newStatic() (*static, error) {
 	s := &static{byAddress: map[string]staticFile{}}
 	for name, address := range address {
@@ -48,23 +56,30 @@ func newStatic() (*static, error) {
 		if err != nil {
 			return nil, fmt.Errorf("web: %w", err)
 		}
-		s.byAddress[path.Base(address)] = staticFile{kind: mime.TypeByExtension(path.Ext(name)), body: body}
+		kind, ok := kinds[path.Ext(name)]
+		if !ok {
+			return nil, fmt.Errorf("web: static/%s: no content type is known for it; add one to kinds", name)
+		}
+		s.byAddress[path.Base(address)] = staticFile{kind: kind, body: body}
 	}
 	return s, nil
 }
 
-func (s *static) serve(w http.ResponseWriter, r *http.Request) {
-	file, ok := s.byAddress[r.PathValue("file")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", file.kind)
-	h.Set("Content-Length", fmt.Sprint(len(file.body)))
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	h.Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(file.body)
+// or serves the static files, and leaves what is none of them to missing.
+func (s *static) or(missing http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file, ok := s.byAddress[r.PathValue("file")]
+		if !ok {
+			missing.ServeHTTP(w, r)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", file.kind)
+		h.Set("Content-Length", strconv.Itoa(len(file.body)))
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		h.Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(file.body)
+	})
 }
 
 // robots lets search engines read what everybody can.

@@ -3,7 +3,7 @@
 //
 // It only translates: from requests to calls of package social, and from what
 // these return to pages. routes.go has every route on one screen, each page is
-// a file with its template beside it, and visit.go is the one place that
+// a file with its template beside it, and errors.go is the one place that
 // decides what an error looks like.
 //
 // # Speed
@@ -35,6 +35,9 @@ type Options struct {
 	SecureCookies bool
 	// Registry takes the metrics. Default: a new one.
 	Registry *prometheus.Registry
+	// Patience bounds how long a page may wait for the database. A page that
+	// waited in vain says so, with status 503. Default: 10 seconds.
+	Patience time.Duration
 	// RenderCacheBytes bounds the rendered posts that are kept. Default:
 	// 64 MiB.
 	RenderCacheBytes int64
@@ -42,14 +45,15 @@ type Options struct {
 
 // Server is the site. It is safe for concurrent use.
 type Server struct {
-	social  *social.Service
-	log     *slog.Logger
-	secure  bool
-	metrics *metrics
-	posts   *postCache
-	static  *static
-	site    http.Handler
-	mux     *http.ServeMux
+	social   *social.Service
+	log      *slog.Logger
+	secure   bool
+	patience time.Duration
+	metrics  *metrics
+	posts    *postCache
+	static   *static
+	site     http.Handler
+	mux      *http.ServeMux
 }
 
 // New returns the site of a service.
@@ -63,13 +67,19 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.Registry == nil {
 		opt.Registry = prometheus.NewRegistry()
 	}
+	if opt.Patience == 0 {
+		opt.Patience = 10 * time.Second
+	}
+	if opt.Patience < 0 {
+		return nil, fmt.Errorf("web: Options.Patience: %v is negative", opt.Patience)
+	}
 	if opt.RenderCacheBytes == 0 {
 		opt.RenderCacheBytes = 64 << 20
 	}
 	if opt.RenderCacheBytes < 0 {
 		return nil, fmt.Errorf("web: Options.RenderCacheBytes: %d is negative", opt.RenderCacheBytes)
 	}
-	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies}
+	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, patience: opt.Patience}
 	var err error
 	if s.metrics, err = newMetrics(opt.Registry); err != nil {
 		return nil, err

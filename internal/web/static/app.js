@@ -35,11 +35,13 @@ if (status && note && Intl.Segmenter) {
   count();
 }
 
-// A form is sent once, however often its button is pressed.
+// A form is sent once, however often its button is pressed; after a while again,
+// for whoever has stopped waiting.
 for (const form of document.forms) {
   form.addEventListener("submit", (event) => {
-    if (form.dataset.sent) event.preventDefault();
+    if (form.dataset.sent) return event.preventDefault();
     form.dataset.sent = "yes";
+    setTimeout(() => delete form.dataset.sent, 5000);
   });
 }
 addEventListener("pageshow", () => {
