@@ -5,7 +5,7 @@
 // The keys are those of the Retwis tutorial (docs/keys.md lists every one), so
 // a database that the original PHP program wrote opens unchanged. No write
 // mixes keys that a Cluster could keep on different servers, except follows on
-// a single server (see follow.go); a write that needs several keys is a
+// a single server (see follows.go); a write that needs several keys is a
 // sequence that can be repeated from its start without harm, and its comment
 // says so.
 //
