@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +56,10 @@ func (s *Server) mend(ctx context.Context, opt Options) error {
 			if err != nil {
 				return fmt.Errorf("redisserver: write the append-only file anew: %w", err)
 			}
+			if bytes.HasPrefix(answer, []byte("-NOAUTH")) {
+				opt.Logger.Warn("the append-only file was cut short; have the server write it anew: BGREWRITEAOF")
+				return nil
+			}
 			// One that is writing something else right now says so.
 			asked = bytes.HasPrefix(answer, []byte("+"))
 		}
@@ -78,23 +81,4 @@ func (s *Server) mend(ctx context.Context, opt Options) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-}
-
-// ask sends one command and returns what comes back at once.
-func (s *Server) ask(command string) ([]byte, error) {
-	conn, err := net.DialTimeout("unix", s.socket, time.Second)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
-		return nil, err
-	}
-	answer := make([]byte, 16<<10)
-	n, err := conn.Read(answer)
-	if bytes.HasPrefix(answer[:n], []byte("-NOAUTH")) {
-		return nil, errors.New("the server asks for a password")
-	}
-	return answer[:n], err
 }

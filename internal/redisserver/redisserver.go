@@ -8,12 +8,10 @@
 package redisserver
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -208,86 +206,6 @@ func (s *Server) live(started chan<- error) {
 	close(s.done)
 }
 
-// log passes the server's log on, line by line.
-func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
-	defer close(s.logged)
-	defer from.Close()
-	lines := bufio.NewScanner(from)
-	lines.Buffer(make([]byte, 4096), 1<<20)
-	for lines.Scan() {
-		level, text, ok := parseLine(lines.Text())
-		if text == "" {
-			continue
-		}
-		s.heard(text)
-		text = discreet(text)
-		if ok || !strings.HasPrefix(text, " ") {
-			s.tail.add(text)
-		}
-		if level == slog.LevelWarn && !s.calm.Load() {
-			level = slog.LevelDebug // what it says loudly when it starts and stops is routine
-		}
-		to.Log(context.Background(), level, text, "from", "redis")
-	}
-	_, _ = io.Copy(io.Discard, from) // never let the server block on a line too long
-}
-
-// parseLine reads "4242:M 20 Nov 2026 21:33:00.000 * Ready to accept
-// connections". The marks are . debug, - verbose, * notice, # warning.
-func parseLine(line string) (level slog.Level, text string, ok bool) {
-	head, rest, found := strings.Cut(line, " ")
-	fields := strings.SplitN(rest, " ", 6)
-	if !found || !strings.Contains(head, ":") || len(fields) < 6 || len(fields[4]) != 1 {
-		return slog.LevelDebug, strings.TrimRight(line, " "), false
-	}
-	switch fields[4] {
-	case "#":
-		level = slog.LevelWarn
-	default:
-		level = slog.LevelDebug
-	}
-	return level, fields[5], true
-}
-
-// discreet returns a line without the value of a setting that can be a secret:
-// a server repeats a line of its configuration that it does not understand.
-func discreet(text string) string {
-	setting, isSetting := strings.CutPrefix(text, ">>> '")
-	name, _, _ := strings.Cut(setting, " ")
-	for _, secret := range []string{"pass", "auth", "user"} {
-		if isSetting && strings.Contains(strings.ToLower(name), secret) {
-			return ">>> '" + name + " …'"
-		}
-	}
-	return text
-}
-
-// tail keeps the last lines of the log, to explain why the server ended.
-type tail struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-const tailLines = 6
-
-func (t *tail) add(line string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lines = append(t.lines, line)
-	if len(t.lines) > tailLines {
-		t.lines = t.lines[1:]
-	}
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.lines) == 0 {
-		return ""
-	}
-	return "; its last words: " + strings.Join(t.lines, " | ")
-}
-
 // ready waits until the server answers, and says so now and then when a large
 // data set makes it wait.
 func (s *Server) ready(ctx context.Context, opt Options) error {
@@ -302,7 +220,7 @@ func (s *Server) ready(ctx context.Context, opt Options) error {
 			return s.err
 		case <-pause.C:
 		}
-		answer := s.ping()
+		answer, _ := s.ask("PING")
 		if bytes.HasPrefix(answer, []byte("+PONG")) || bytes.HasPrefix(answer, []byte("-NOAUTH")) {
 			return nil
 		}
@@ -318,20 +236,20 @@ func (s *Server) ready(ctx context.Context, opt Options) error {
 	}
 }
 
-// ping returns the first words of the answer to PING, none when there is none.
-func (s *Server) ping() []byte {
+// ask sends one command and returns what comes back at once.
+func (s *Server) ask(command string) ([]byte, error) {
 	conn, err := net.DialTimeout("unix", s.socket, time.Second)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
-	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
-		return nil
+	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
+		return nil, err
 	}
-	answer := make([]byte, 64)
-	n, _ := conn.Read(answer)
-	return answer[:n]
+	answer := make([]byte, 16<<10)
+	n, err := conn.Read(answer)
+	return answer[:n], err
 }
 
 // Socket is the path of the unix socket.

@@ -1,0 +1,90 @@
+package redisserver
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// log passes the server's log on, line by line.
+func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
+	defer close(s.logged)
+	defer from.Close()
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 4096), 1<<20)
+	for lines.Scan() {
+		level, text, ok := parseLine(lines.Text())
+		if text == "" {
+			continue
+		}
+		s.heard(text)
+		text = discreet(text)
+		if ok || !strings.HasPrefix(text, " ") {
+			s.tail.add(text)
+		}
+		if level == slog.LevelWarn && !s.calm.Load() {
+			level = slog.LevelDebug // what it says loudly when it starts and stops is routine
+		}
+		to.Log(context.Background(), level, text, "from", "redis")
+	}
+	_, _ = io.Copy(io.Discard, from) // never let the server block on a line too long
+}
+
+// parseLine reads "4242:M 20 Nov 2026 21:33:00.000 * Ready to accept
+// connections". The marks are . debug, - verbose, * notice, # warning.
+func parseLine(line string) (level slog.Level, text string, ok bool) {
+	head, rest, found := strings.Cut(line, " ")
+	fields := strings.SplitN(rest, " ", 6)
+	if !found || !strings.Contains(head, ":") || len(fields) < 6 || len(fields[4]) != 1 {
+		return slog.LevelDebug, strings.TrimRight(line, " "), false
+	}
+	switch fields[4] {
+	case "#":
+		level = slog.LevelWarn
+	default:
+		level = slog.LevelDebug
+	}
+	return level, fields[5], true
+}
+
+// discreet returns a line without the value of a setting that can be a secret:
+// a server repeats a line of its configuration that it does not understand.
+func discreet(text string) string {
+	setting, isSetting := strings.CutPrefix(text, ">>> '")
+	name, _, _ := strings.Cut(setting, " ")
+	for _, secret := range []string{"pass", "auth", "user"} {
+		if isSetting && strings.Contains(strings.ToLower(name), secret) {
+			return ">>> '" + name + " …'"
+		}
+	}
+	return text
+}
+
+// tail keeps the last lines of the log, to explain why the server ended.
+type tail struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+const tailLines = 6
+
+func (t *tail) add(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, line)
+	if len(t.lines) > tailLines {
+		t.lines = t.lines[1:]
+	}
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lines) == 0 {
+		return ""
+	}
+	return "; its last words: " + strings.Join(t.lines, " | ")
+}
