@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/alexedwards/argon2id"
@@ -36,8 +37,23 @@ type site struct {
 	log    *lines
 }
 
-// lines is a log that can be read.
-type lines struct{ strings.Builder }
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
 
 func setup(t testing.TB) *site {
 	t.Helper()
@@ -46,14 +62,19 @@ func setup(t testing.TB) *site {
 
 func on(t testing.TB, client rueidis.Client) *site {
 	t.Helper()
+	return with(t, client, web.Options{})
+}
+
+func with(t testing.TB, client rueidis.Client, opt web.Options) *site {
+	t.Helper()
 	s := &site{t: t, client: client, log: &lines{}}
-	log := slog.New(slog.NewTextHandler(&s.log.Builder, nil))
+	opt.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	var err error
 	s.social, err = social.New(client, social.Options{HashParams: cheap, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.server, err = web.New(s.social, web.Options{Logger: log})
+	s.server, err = web.New(s.social, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

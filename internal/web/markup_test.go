@@ -1,0 +1,146 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"retwis/internal/social"
+)
+
+// alone is a site without a database, for what needs none.
+func alone(t testing.TB, log io.Writer) *Server {
+	t.Helper()
+	m, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Server{log: slog.New(slog.NewTextHandler(log, nil)), metrics: m, patience: time.Minute}
+}
+
+// A fault of a page is a page too, which does not tell visitors what the log
+// is told.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, page := range map[string]func(*visit) error{
+		"error": func(*visit) error { return errors.New("social: the cause") },
+		"panic": func(*visit) error { panic("the cause") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			w := httptest.NewRecorder()
+			alone(t, &log).handler("GET /fault", page).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/fault", http.NoBody))
+			id := w.Header().Get("X-Request-Id")
+			if w.Code != 500 || id == "" || !strings.Contains(w.Body.String(), id) || strings.Contains(w.Body.String(), "cause") {
+				t.Errorf("status %d, request %q: %s", w.Code, id, w.Body)
+			}
+			if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "request="+id) || !strings.Contains(got, "the cause") {
+				t.Errorf("the log says %q", got)
+			}
+		})
+	}
+}
+
+// A page that cannot be rendered leaves nothing of itself behind.
+func TestHalfPage(t *testing.T) {
+	t.Parallel()
+	broken := templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
+		_, _ = io.WriteString(w, "half a page")
+		return errors.New("the other half is missing")
+	})
+	w := httptest.NewRecorder()
+	alone(t, io.Discard).handler("GET /half", func(v *visit) error {
+		return v.show(200, broken)
+	}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/half", http.NoBody))
+	if w.Code != 500 || strings.Contains(w.Body.String(), "half a page") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+}
+
+// A post of the original program may say nothing about when it was written.
+func TestPostWithoutTime(t *testing.T) {
+	t.Parallel()
+	html := render(t, post(social.Post{ID: 1, Author: social.User{Name: "ada"}, Body: "long ago"}))
+	if strings.Contains(html, "<time") || !strings.Contains(html, "some time ago") {
+		t.Error(html)
+	}
+}
+
+func render(t *testing.T, page templ.Component) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := page.Render(t.Context(), &buf); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+// FuzzMarkup looks for a text that becomes markup where it is shown.
+func FuzzMarkup(f *testing.F) {
+	for _, text := range []string{"plain", "<script>alert(1)</script>", `" onmouseover="x`, "'>", "&lt;", "</textarea><b>", "javascript:x", "\x00\xff<", "é<"} {
+		f.Add(text)
+	}
+	pages := func(text string) []templ.Component {
+		user := social.User{ID: 1, Name: "x" + text}
+		return []templ.Component{
+			post(social.Post{ID: 1, Author: user, Body: text}),
+			statusBox(statusForm{Status: text, Problem: "x" + text}),
+			registerPage(frame{Title: text, Here: text}, accountForm{Username: text, Field: "username", Problem: "x" + text}),
+			loginPage(frame{}, accountForm{Username: text, Next: localPath(text), Field: "password", Problem: "x"}),
+			profilePage(frame{Viewer: user, Signed: true}, profileView{User: user, Common: social.Common{N: 1}}, feed{Path: "/u/x", Empty: text}),
+			peoplePage(frame{Title: text, Signed: true, Viewer: user}, user, "followers", []social.User{user}, "", false),
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		plain := pages("x")
+		for i, page := range pages(text) {
+			html, want := render(t, page), render(t, plain[i])
+			for _, mark := range []string{"<", ">", `"`} {
+				if got, want := strings.Count(html, mark), strings.Count(want, mark); got != want {
+					t.Fatalf("page %d with %q has %d of %s, not %d: %s", i, text, got, mark, want, html)
+				}
+			}
+		}
+	})
+}
+
+// FuzzForm looks for a form that is taken for something else than it is.
+func FuzzForm(f *testing.F) {
+	const plain = "application/x-www-form-urlencoded"
+	f.Add(plain, "status=hello&status=again", "")
+	f.Add(plain, "username=a%00&password=%zz", "status=from+the+address")
+	f.Add("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"status\"\r\n\r\nhi\r\n--x--", "")
+	f.Add(plain, strings.Repeat("a", maxForm+1), "")
+	f.Add("text/plain;", ";", ";")
+	s := alone(f, io.Discard)
+	f.Fuzz(func(t *testing.T, kind, body, query string) {
+		r := httptest.NewRequest(http.MethodPost, "/post", strings.NewReader(body))
+		r.Header.Set("Content-Type", kind)
+		r.URL.RawQuery = query
+		var typed string
+		w := httptest.NewRecorder()
+		s.handler("POST /post", func(v *visit) error {
+			typed = v.r.PostFormValue("status")
+			return v.redirect("/home")
+		}).ServeHTTP(w, r)
+		switch {
+		case w.Code != 303 && w.Code != 400 && w.Code != 413:
+			t.Errorf("status %d", w.Code)
+		case len(body) > maxForm && typed != "":
+			t.Errorf("%d bytes of a form were taken", len(body))
+		case len(typed) > len(body), body == "" && typed != "":
+			t.Errorf("%q was typed, which the form does not have: %q", typed, body)
+		}
+	})
+}
