@@ -33,12 +33,13 @@ type Env struct {
 func Run(ctx context.Context, args []string, env Env) int {
 	root := newRoot(env)
 	root.SetArgs(args)
-	root.SetOut(env.Stdout)
-	root.SetErr(env.Stderr)
 	// What is wrong before a command begins is wrong with how it was called.
 	began := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
 	cmd, err := root.ExecuteContextC(ctx)
+	if cmd.Name() == "help" {
+		cmd = root // whose help lists what there is
+	}
 	var usage *usageError
 	switch {
 	case err == nil:
@@ -79,12 +80,39 @@ program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 
 		SuggestionsMinimumDistance: 2,
 	}
+	// Before any command is made: that of completion keeps the writer it finds.
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
 	root.SetVersionTemplate("retwis {{.Version}}\n")
 	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newVersion(env))
 	for _, command := range root.Commands() {
 		command.Args = noArguments
 	}
+	refuseUnknownWords(root)
 	return root
+}
+
+// refuseUnknownWords makes wrong usage of what cobra would answer with a help
+// text and exit code 0: "retwis completion bsh > FILE" is no success.
+func refuseUnknownWords(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, command := range root.Commands() {
+		switch command.Name() {
+		case "help":
+			command.Args = func(help *cobra.Command, args []string) error {
+				about, rest, err := root.Find(args)
+				if err != nil {
+					return err
+				}
+				return about.ValidateArgs(rest)
+			}
+		case "completion":
+			command.Args = unknownCommand
+			command.SuggestionsMinimumDistance = root.SuggestionsMinimumDistance
+			command.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 func unknownCommand(cmd *cobra.Command, args []string) error {
