@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"retwis/internal/redisserver"
+	"retwis/internal/store"
 )
 
 func TestMain(m *testing.M) {
@@ -31,6 +33,7 @@ func TestMain(m *testing.M) {
 //	get [STATUS] PATH    prints a page of it (200)
 //	post PATH FORM       sends a form, and prints the page that it leads to
 //	posts PATH           prints the posts on a page, without their times
+//	redis COMMAND...     sends a command to the server of the script's site
 //	takeport             occupies a port until the script ends: $TAKEN
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -42,6 +45,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "share"))
+			env.Setenv("RETWIS_REDIS_SERVER", os.Getenv("RETWIS_REDIS_SERVER"))
 			env.Values[running{}] = new(running)
 			path, err := withRedisCLI(env.Getenv("PATH"), filepath.Join(env.WorkDir, "bin"))
 			if err != nil {
@@ -60,6 +64,7 @@ func TestScripts(t *testing.T) {
 			"get":      getCmd,
 			"post":     postCmd,
 			"posts":    postsCmd,
+			"redis":    redisCmd,
 			"takeport": takePort,
 		},
 	})
@@ -205,6 +210,20 @@ func postsCmd(ts *testscript.TestScript, neg bool, args []string) {
 		text := spaces.ReplaceAllString(noise.ReplaceAllString(post[0], " "), " ")
 		fmt.Fprintln(ts.Stdout(), post[1], strings.TrimSpace(text))
 	}
+}
+
+// redisCmd goes by the server's socket, and so past retwis itself. It needs no
+// redis-cli, which a machine with Valkey may not have.
+func redisCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: redis COMMAND...")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	db, err := store.Open(ctx, "unix://"+ts.MkAbs("share/retwis/redis.sock"), store.Options{})
+	ts.Check(err)
+	defer func() { ts.Check(db.Close()) }()
+	ts.Check(db.Client().Do(ctx, db.Client().B().Arbitrary(args...).Build()).Error())
 }
 
 func takePort(ts *testscript.TestScript, neg bool, args []string) {

@@ -24,7 +24,11 @@ what is written in that very moment can then be reported too.`,
 		Example: `  retwis check
   retwis check --redis redis://localhost --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runCheck(cmd, env, *url, asJSON)
+			problems, err := runCheck(cmd, env, *url, asJSON)
+			if err == nil && problems > 0 {
+				return errTold
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each problem and the summary as a line of JSON")
@@ -33,10 +37,11 @@ what is written in that very moment can then be reported too.`,
 	return cmd
 }
 
-func runCheck(cmd *cobra.Command, env Env, url string, asJSON bool) (err error) {
+// runCheck prints what it finds, and returns how many problems there are.
+func runCheck(cmd *cobra.Command, env Env, url string, asJSON bool) (problems int64, err error) {
 	db, err := open(cmd, env, url, "", quiet(cmd))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	out := json.NewEncoder(cmd.OutOrStdout())
@@ -48,7 +53,7 @@ func runCheck(cmd *cobra.Command, env Env, url string, asJSON bool) (err error) 
 		fmt.Fprintln(cmd.OutOrStdout(), p)
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if asJSON {
 		err = out.Encode(checkSummary(result))
@@ -57,10 +62,7 @@ func runCheck(cmd *cobra.Command, env Env, url string, asJSON bool) (err error) 
 			"%d users, %d sessions, %d follows, %d posts, %d timelines: %d problems, %d leftovers\n",
 			result.Users, result.Sessions, result.Follows, result.Posts, result.Timelines, result.Problems, result.Leftovers)
 	}
-	if err == nil && result.Problems > 0 {
-		return errTold
-	}
-	return err
+	return result.Problems, err
 }
 
 // checkProblem is a problem as --json prints it.
