@@ -2,7 +2,12 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"retwis/internal/social"
 )
 
 // errTold is a failure that the command has reported by itself.
@@ -23,6 +28,18 @@ type hintedError struct {
 
 func (e *hintedError) Error() string { return e.err.Error() }
 func (e *hintedError) Unwrap() error { return e.err }
+
+// inWords words input that the site would refuse as this program words what is
+// wrong: there it is a sentence beside a field.
+func inWords(err error) error {
+	var invalid *social.InvalidError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	first, size := utf8.DecodeRuneInString(invalid.Reason)
+	reason := string(unicode.ToLower(first)) + strings.TrimSuffix(invalid.Reason[size:], ".")
+	return fmt.Errorf("%s: %s", invalid.Field, reason)
+}
 
 // oneLine words an error for a person: without the names of packages before
 // each of the errors that may be joined in it.

@@ -50,11 +50,13 @@ func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON b
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	opt.Progress = progress(cmd.ErrOrStderr())
+	var wipe func()
+	opt.Progress, wipe = progress(cmd.ErrOrStderr())
 	began := time.Now()
 	result, err := seed.Run(cmd.Context(), db.social, opt)
+	wipe()
 	if err != nil {
-		return err
+		return inWords(err)
 	}
 	took := time.Since(began)
 	if asJSON {
@@ -69,14 +71,15 @@ func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON b
 	return err
 }
 
-// progress draws a bar on a terminal, and nothing elsewhere.
-func progress(to io.Writer) func(done, total int) {
+// progress draws a bar on a terminal, and nothing elsewhere. The bar stays when
+// the work was cut short, until it is wiped away.
+func progress(to io.Writer) (draw func(done, total int), wipe func()) {
 	file, ok := to.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return nil
+		return nil, func() {}
 	}
 	var bar *progressbar.ProgressBar
-	return func(done, total int) {
+	draw = func(done, total int) {
 		if bar == nil {
 			bar = progressbar.NewOptions(total,
 				progressbar.OptionSetWriter(to), progressbar.OptionSetDescription("seeding"),
@@ -85,4 +88,10 @@ func progress(to io.Writer) func(done, total int) {
 		}
 		_ = bar.Set(done)
 	}
+	wipe = func() {
+		if bar != nil {
+			_ = bar.Clear()
+		}
+	}
+	return draw, wipe
 }
