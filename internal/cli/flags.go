@@ -17,19 +17,23 @@ func fromEnv(cmd *cobra.Command, getenv func(string) string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		f.Usage += fmt.Sprintf(" [%s]", variable(f.Name))
 	})
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		var wrong error
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			value := getenv(variable(f.Name))
-			if wrong != nil || value == "" || f.Changed || f.Name == "help" {
-				return
-			}
-			if err := f.Value.Set(value); err != nil {
-				wrong = &usageError{fmt.Errorf("invalid value %q of the variable %s: %w", value, variable(f.Name), err)}
-			}
-		})
-		return wrong
-	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return setFromEnv(cmd.Flags(), getenv) }
+}
+
+// setFromEnv sets each flag that was not given, and whose variable is not
+// empty.
+func setFromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
+	var wrong error
+	flags.VisitAll(func(f *pflag.Flag) {
+		value := getenv(variable(f.Name))
+		if wrong != nil || value == "" || f.Changed || f.Name == "help" {
+			return
+		}
+		if err := f.Value.Set(value); err != nil {
+			wrong = &usageError{fmt.Errorf("invalid value %q of the variable %s: %w", value, variable(f.Name), err)}
+		}
+	})
+	return wrong
 }
 
 func variable(flag string) string {
@@ -74,6 +78,18 @@ func (a *address) Set(value string) error {
 	}
 	*a = address(value)
 	return nil
+}
+
+// optionalAddress may also be empty, which is nowhere: so a flag can take back
+// what its variable says.
+type optionalAddress struct{ address }
+
+func (a *optionalAddress) Set(value string) error {
+	if value == "" {
+		a.address = ""
+		return nil
+	}
+	return a.address.Set(value)
 }
 
 // logFlags say how to log.

@@ -19,11 +19,12 @@ import (
 )
 
 type serveFlags struct {
-	addr, adminAddr address
-	redis           *string
-	fsync           *choice
-	demo, secure    bool
-	log             logFlags
+	addr         address
+	adminAddr    optionalAddress
+	redis        *string
+	fsync        *choice
+	demo, secure bool
+	log          logFlags
 }
 
 func newServe(env Env) *cobra.Command {
@@ -33,7 +34,11 @@ func newServe(env Env) *cobra.Command {
 		Short: "Serve the site",
 		Long: `Serves Retwis until it is told to stop (Ctrl-C, or SIGTERM); requests that are
 being answered are finished first. Every flag can also be set by the variable
-in brackets.`,
+in brackets; a flag wins.
+
+The data is in $XDG_DATA_HOME/retwis or ~/.local/share/retwis, where retwis runs
+a server of its own, unless --redis names another place. The first line of the
+output says where it listens and where the data is.`,
 		Example: `  retwis serve --demo
   retwis serve --addr :80 --redis redis://:secret@db.example.com --admin-addr 127.0.0.1:9090
   RETWIS_ADDR=:8080 RETWIS_LOG_FORMAT=json retwis serve`,
@@ -61,7 +66,7 @@ in brackets.`,
 // a server is started for nothing.
 func serve(cmd *cobra.Command, env Env, flags serveFlags, log *slog.Logger) (err error) {
 	ctx := cmd.Context()
-	listeners, err := listen(ctx, flags.addr, flags.adminAddr)
+	listeners, err := listen(ctx, place{"--addr", flags.addr}, place{"--admin-addr", flags.adminAddr.address})
 	if err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func serve(cmd *cobra.Command, env Env, flags serveFlags, log *slog.Logger) (err
 	if err := adopt(ctx, db.social, log); err != nil {
 		return err
 	}
-	login, err := demo(ctx, db.social, flags.demo, log)
+	login, err := demo(ctx, db, flags.demo)
 	if err != nil {
 		return err
 	}
@@ -94,17 +99,23 @@ func serve(cmd *cobra.Command, env Env, flags serveFlags, log *slog.Logger) (err
 	return serveUntilTold(ctx, log, db.social, servers)
 }
 
-// listen listens at each address that is not empty.
-func listen(ctx context.Context, addresses ...address) ([]net.Listener, error) {
+// place is where to listen, and the flag that says so.
+type place struct {
+	flag string
+	addr address
+}
+
+// listen listens at each place whose address is not empty.
+func listen(ctx context.Context, places ...place) ([]net.Listener, error) {
 	var all []net.Listener
-	for _, addr := range addresses {
-		if addr == "" {
+	for _, p := range places {
+		if p.addr == "" {
 			continue
 		}
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(p.addr))
 		if err != nil {
 			closeAll(all)
-			return nil, cannotListen(addr, err)
+			return nil, p.cannotListen(err)
 		}
 		all = append(all, listener)
 	}
@@ -112,16 +123,16 @@ func listen(ctx context.Context, addresses ...address) ([]net.Listener, error) {
 }
 
 // cannotListen says what the system said, without what is said already.
-func cannotListen(addr address, err error) error {
+func (p place) cannotListen(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		err = op.Err
 	}
-	switch wrapped := fmt.Errorf("listen on %s: %w", addr, err); {
+	switch wrapped := fmt.Errorf("listen on %s: %w", p.addr, err); {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return &hintedError{wrapped, "Another program has this port, another retwis perhaps: choose a port with --addr, 0 for any that is free."}
+		return &hintedError{wrapped, "Another program has this port, another retwis perhaps: choose a port with " + p.flag + ", 0 for any that is free."}
 	case errors.Is(err, syscall.EACCES):
-		return &hintedError{wrapped, "Ports below 1024 are not for everybody: choose a higher one with --addr."}
+		return &hintedError{wrapped, "Ports below 1024 are not for everybody: choose a higher one with " + p.flag + "."}
 	default:
 		return wrapped
 	}
@@ -144,15 +155,18 @@ func adopt(ctx context.Context, service *social.Service, log *slog.Logger) error
 	})
 }
 
-// demo fills an empty database, and leaves one that people use alone.
-func demo(ctx context.Context, service *social.Service, wanted bool, log *slog.Logger) (seed.Login, error) {
+// demo fills an empty database. One that people use is left alone, and not
+// served either: whoever asks for a demo would take it for one.
+func demo(ctx context.Context, db *database, wanted bool) (seed.Login, error) {
 	if !wanted {
 		return seed.Login{}, nil
 	}
-	login, err := seed.Demo(ctx, service)
+	login, err := seed.Demo(ctx, db.social)
 	if errors.Is(err, seed.ErrNotEmpty) {
-		log.Warn("the database has users already, so no demo was put into it")
-		return seed.Login{}, nil
+		return login, &hintedError{
+			fmt.Errorf("no demo goes into %s, which has users already", db),
+			"Serve it without --demo and RETWIS_DEMO, or give the demo a place of its own: --redis embedded:DIR.",
+		}
 	}
 	return login, err
 }
