@@ -24,6 +24,11 @@ type database struct {
 
 // open opens the database of a command.
 func open(cmd *cobra.Command, env Env, url string, fsync string, log *slog.Logger) (*database, error) {
+	// A command that was stopped by now tells that, not what a database answers
+	// in the same moment.
+	if err := cmd.Context().Err(); err != nil {
+		return nil, err
+	}
 	db, err := store.Open(cmd.Context(), url, store.Options{Logger: log, Getenv: env.Getenv, Fsync: fsync})
 	if err != nil {
 		return nil, err
