@@ -46,6 +46,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "share"))
 			env.Setenv("RETWIS_REDIS_SERVER", os.Getenv("RETWIS_REDIS_SERVER"))
+			// Under the race detector a program sleeps for a second before it
+			// ends, which fifty short commands would pay for.
+			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
 			env.Values[running{}] = new(running)
 			path, err := withRedisCLI(env.Getenv("PATH"), filepath.Join(env.WorkDir, "bin"))
 			if err != nil {
@@ -117,7 +120,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // passedOn are the variables that a script can set for its site.
 var passedOn = []string{
-	"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME",
+	"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "GORACE",
 	"RETWIS_ADMIN_ADDR", "RETWIS_DEMO", "RETWIS_LOG_FORMAT", "RETWIS_LOG_LEVEL",
 	"RETWIS_REDIS", "RETWIS_REDIS_SERVER", "RETWIS_SECURE_COOKIES",
 }
