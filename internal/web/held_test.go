@@ -1,0 +1,130 @@
+package web_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+)
+
+// link is the way to a database, on which answers can be held up: what the
+// server says of changes is then late, as it is on a slow network.
+type link struct {
+	mu    sync.Mutex
+	open  chan struct{} // closed while answers come through
+	asked chan struct{} // gets a value when something is asked
+}
+
+// held connects to a database by a link of its own.
+func held(t *testing.T, db *redistest.Server) (*link, rueidis.Client) {
+	t.Helper()
+	l := &link{open: make(chan struct{}), asked: make(chan struct{}, 1)}
+	close(l.open)
+	opt, err := rueidis.ParseURL(db.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
+	dial := opt.DialCtxFn
+	opt.DialCtxFn = func(ctx context.Context, to string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
+		conn, err := dial(ctx, to, dialer, config)
+		return &linked{conn, l}, err
+	}
+	client, err := rueidis.NewClient(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	t.Cleanup(l.release)
+	return l, client
+}
+
+// hold keeps answers back until release.
+func (l *link) hold() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = make(chan struct{})
+	select {
+	case <-l.asked:
+	default:
+	}
+}
+
+func (l *link) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.open:
+	default:
+		close(l.open)
+	}
+}
+
+type linked struct {
+	net.Conn
+	link *link
+}
+
+func (c *linked) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.link.mu.Lock()
+	open := c.link.open
+	c.link.mu.Unlock()
+	<-open
+	return n, err
+}
+
+func (c *linked) Write(p []byte) (int, error) {
+	select {
+	case c.link.asked <- struct{}{}:
+	default:
+	}
+	return c.Conn.Write(p)
+}
+
+// Of a change on one machine another may hear late, and shows the page of a
+// moment ago meanwhile: to everybody but whoever made the change.
+func TestOwnPostShowsBeforeWordOfItComes(t *testing.T) {
+	t.Parallel()
+	// A server of its own: it tells clients of a changed key by its name alone,
+	// so a test in another database would be heard here.
+	db := redistest.Own(t)
+	here := on(t, db.Client(t))
+	l, client := held(t, db)
+	there := on(t, client)
+	author := here.signedUp("ada")
+	author.send("/post", "status", "the first").want(303)
+	author.send("/logout").want(303)
+	author.send("/login", "username", "ada", "password", password).want(303)
+
+	elsewhere, stranger := &visitor{site: there, http: author.http}, there.visitor()
+	for _, path := range []string{"/u/ada", "/timeline"} {
+		stranger.get(path).want(200, "the first")
+	}
+	for _, path := range []string{"/home", "/timeline", "/u/ada"} {
+		text := "seen at " + path
+		l.hold()
+		author.send("/post", "status", text).want(303)
+		for _, known := range []string{"/u/ada", "/timeline"} {
+			stranger.get(known).want(200, "the first").wantNot(text)
+		}
+		page := make(chan *answer)
+		go func() { page <- elsewhere.get(path) }()
+		select {
+		case a := <-page:
+			t.Fatalf("%s was answered from memory: %s", path, shorten(a.body))
+		case <-l.asked:
+			l.release()
+		}
+		(<-page).want(200, text)
+		// The word comes before the answer, so now everybody sees it.
+		for _, known := range []string{"/u/ada", "/timeline"} {
+			stranger.get(known).want(200, text)
+		}
+	}
+}
