@@ -42,7 +42,8 @@ func (s *Server) showHome(v *visit, status int, before int64, form statusForm) e
 	}
 	return v.show(status, homePage(v.page("Home"), form, counts, feed{
 		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
-		Empty: "Nothing here yet. Write your first post, or find people to follow among everybody's posts.",
+		Empty: "Nothing here yet. Write your first post, or",
+		Step:  "find people to follow", To: "/timeline",
 	}))
 }
 

@@ -49,10 +49,14 @@ func (s *Server) profile(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, profilePage(v.page(user.Name), view, feed{
+	list := feed{
 		Posts: posts, Next: page.Next, Path: profilePath(user.Name), Later: before != 0,
 		Empty: user.Name + " has not posted anything yet.",
-	}))
+	}
+	if view.Own {
+		list.Empty, list.Step, list.To = "You have not posted anything yet.", "Write your first post", "/home"
+	}
+	return v.show(http.StatusOK, profilePage(v.page(user.Name), view, list))
 }
 
 // view reads what a profile shows besides its posts.

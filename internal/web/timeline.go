@@ -26,8 +26,12 @@ func (s *Server) timeline(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, timelinePage(v.page("Everybody"), latest, feed{
+	list := feed{
 		Posts: posts, Next: page.Next, Path: "/timeline", Later: before != 0,
-		Empty: "Nobody has posted anything yet. Be the first.",
-	}))
+		Empty: "Nobody has posted anything yet.", Step: "Sign up and be the first", To: "/register",
+	}
+	if v.signed {
+		list.Step, list.To = "Be the first", "/home"
+	}
+	return v.show(http.StatusOK, timelinePage(v.page("Everybody"), latest, list))
 }

@@ -1,0 +1,32 @@
+package web_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Where there is nothing yet, a page says what to do about it.
+func TestEmptyPages(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.visitor().get("/").want(200).wantNot("The latest posts")
+	s.visitor().get("/timeline").want(200, "Nobody has posted anything yet", `<a href="/register">Sign up and be the first</a>`)
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	ada.get("/timeline").want(200, `<a href="/home">Be the first</a>`)
+	ada.get("/home").want(200, "Nothing here yet", `<a href="/timeline">find people to follow</a>`)
+	ada.get("/u/ada").want(200, "You have not posted anything yet", `<a href="/home">Write your first post</a>`)
+	ben.get("/u/ada").want(200, "ada has not posted anything yet").wantNot("Write your first post")
+	ada.get("/u/ada/following").want(200, "You follow nobody yet", `<a href="/timeline">Find people to follow</a>`)
+	ben.get("/u/ada/following").want(200, "ada follows nobody yet")
+}
+
+// The front page shows what it leads to.
+func TestFrontPage(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.signedUp("ada")
+	for i := range 4 {
+		v.send("/post", "status", fmt.Sprint("number ", i)).want(303)
+	}
+	s.visitor().get("/").want(200, "The latest posts", "number 3", "number 1").wantNot("number 0")
+}
