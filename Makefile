@@ -42,7 +42,7 @@ test-long: ## the same with ten times the random cases, and every fuzz test
 
 e2e: e2e/node_modules/.package-lock.json ## a real browser against the real program; installs chromium if there is none
 	@scripts/deps server chromium
-	cd e2e && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./...
+	cd e2e && REDISTEST_REQUIRE=1 go test -count=1 $(race) -timeout 10m $(TESTFLAGS) ./...
 
 screenshots: e2e/node_modules/.package-lock.json ## take the pictures in docs/ anew
 	@scripts/deps server chromium
