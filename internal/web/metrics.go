@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
 // metrics are what operators watch.
@@ -17,6 +18,22 @@ type metrics struct {
 	inFlight prometheus.Gauge
 	rendered prometheus.Counter
 	reused   prometheus.Counter
+}
+
+// newRegistry is a registry with what every program has to tell.
+func newRegistry() (*prometheus.Registry, error) {
+	registry := prometheus.NewRegistry()
+	return registry, register(registry,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+func register(registry *prometheus.Registry, all ...prometheus.Collector) error {
+	for _, c := range all {
+		if err := registry.Register(c); err != nil {
+			return fmt.Errorf("web: metrics: %w", err)
+		}
+	}
+	return nil
 }
 
 func newMetrics(registry *prometheus.Registry) (*metrics, error) {
@@ -39,12 +56,7 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 			Name: "retwis_posts_reused_total", Help: "Posts that a page found rendered.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.rendered, m.reused} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("web: metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, register(registry, m.requests, m.seconds, m.inFlight, m.rendered, m.reused)
 }
 
 // routeMetrics are those of one route, found once and not with each request.

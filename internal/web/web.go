@@ -33,7 +33,8 @@ type Options struct {
 	// SecureCookies marks cookies Secure although requests come in plain: a
 	// proxy before this server speaks TLS. Default: as each request came.
 	SecureCookies bool
-	// Registry takes the metrics. Default: a new one.
+	// Registry takes the metrics, and AdminHandler shows all it has. Default: a
+	// new one with those of Go and of the process.
 	Registry *prometheus.Registry
 	// Patience bounds how long a page may wait for the database. A page that
 	// waited in vain says so, with status 503. Default: 10 seconds.
@@ -65,7 +66,10 @@ func New(service *social.Service, opt Options) (*Server, error) {
 		opt.Logger = slog.Default()
 	}
 	if opt.Registry == nil {
-		opt.Registry = prometheus.NewRegistry()
+		var err error
+		if opt.Registry, err = newRegistry(); err != nil {
+			return nil, err
+		}
 	}
 	if opt.Patience == 0 {
 		opt.Patience = 10 * time.Second
@@ -108,7 +112,11 @@ func (s *Server) protect(next http.Handler) http.Handler {
 }
 
 // HTTPServer returns a server for a handler that waits for nobody for ever.
+// Without a logger it uses slog.Default().
 func HTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
+	if logger == nil {
+		logger = slog.Default()
+	}
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,

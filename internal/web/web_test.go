@@ -299,8 +299,29 @@ func TestMetrics(t *testing.T) {
 	v.get("/metrics").want(200,
 		`retwis_http_requests_total{route="GET /home",status="2xx"} 2`,
 		`retwis_http_requests_total{route="POST /post",status="3xx"} 1`,
-		"retwis_posts_rendered_total 1", "retwis_posts_reused_total 1", "retwis_http_request_seconds_bucket")
+		"retwis_posts_rendered_total 1", "retwis_posts_reused_total 1", "retwis_http_request_seconds_bucket",
+		"go_goroutines ")
 	v.get("/readyz").want(200)
+}
+
+// Nobody keeps a connection for ever.
+func TestHTTPServer(t *testing.T) {
+	t.Parallel()
+	server := web.HTTPServer(http.NotFoundHandler(), nil)
+	for name, got := range map[string]int64{
+		"ReadHeaderTimeout": int64(server.ReadHeaderTimeout),
+		"ReadTimeout":       int64(server.ReadTimeout),
+		"WriteTimeout":      int64(server.WriteTimeout),
+		"IdleTimeout":       int64(server.IdleTimeout),
+		"MaxHeaderBytes":    int64(server.MaxHeaderBytes),
+	} {
+		if got <= 0 {
+			t.Errorf("%s is %d", name, got)
+		}
+	}
+	if server.ErrorLog == nil {
+		t.Error("its errors go elsewhere")
+	}
 }
 
 func TestNewRefuses(t *testing.T) {
