@@ -18,10 +18,16 @@ func TestContrast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, pair := range [][2]string{
-				{"text", "page"}, {"text", "card"}, {"text", "soft"},
-				{"quiet", "page"}, {"quiet", "card"},
-				{"accent", "page"}, {"accent", "card"}, {"accent", "soft"},
-				{"accent-text", "accent"}, {"wrong", "card"},
+				{"text", "page"},
+				{"text", "card"},
+				{"text", "soft"},
+				{"quiet", "page"},
+				{"quiet", "card"},
+				{"accent", "page"},
+				{"accent", "card"},
+				{"accent", "soft"},
+				{"accent-text", "accent"},
+				{"wrong", "card"},
 			} {
 				if got := contrast(hexColour(t, vars[pair[0]]), hexColour(t, vars[pair[1]])); got < 4.5 {
 					t.Errorf("--%s on --%s: %.2f to 1", pair[0], pair[1], got)
