@@ -9,6 +9,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/a-h/templ"
 )
 
 //go:embed static
@@ -40,6 +42,12 @@ func addresses() map[string]string {
 	}
 	return all
 }
+
+// links is what the head of a page says of static files: the same on every
+// page, so it is written once.
+var links = templ.Raw(`<link rel="icon" href="` + address["favicon.svg"] + `" type="image/svg+xml"/>` +
+	`<link rel="stylesheet" href="` + address["app.css"] + `"/>` +
+	`<script src="` + address["app.js"] + `" defer></script>`)
 
 // kinds are the content types. Those that a machine has set up for itself may
 // differ, and a browser runs no script that it is told is plain text.
