@@ -137,7 +137,7 @@ type reader struct {
 
 func newReader(t *testing.T, text string) *reader {
 	t.Helper()
-	requireServer(t)
+	redistest.Require(t)
 	// Sockets need short paths, which those of t.TempDir are not.
 	dir, err := os.MkdirTemp("", "retwis-doc")
 	if err != nil {

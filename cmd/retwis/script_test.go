@@ -16,8 +16,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"retwis/internal/redisserver"
 	"retwis/internal/store"
+
+	"retwis/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 //	takeport             occupies a port until the script ends: $TAKEN
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	requireServer(t)
+	redistest.Require(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -71,19 +72,6 @@ func TestScripts(t *testing.T) {
 			"takeport": takePort,
 		},
 	})
-}
-
-// requireServer skips a test where there is no server to run, or fails it
-// where that is an error.
-func requireServer(t *testing.T) {
-	t.Helper()
-	if _, err := redisserver.Find(os.Getenv); err == nil {
-		return
-	} else if os.Getenv("REDISTEST_REQUIRE") == "1" {
-		t.Fatal(err)
-	} else {
-		t.Skip("NO SERVER TO TEST WITH: ", err)
-	}
 }
 
 // running is the site of a script; as a key, where a script keeps it.

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"retwis/internal/redistest"
 )
 
 // slowPost is a post whose text is still on its way to a site.
@@ -61,7 +63,7 @@ func signUpAndBegin(t *testing.T, s *site) slowPost {
 
 func serveIn(t *testing.T, dir string) *site {
 	t.Helper()
-	requireServer(t)
+	redistest.Require(t)
 	s, err := startSite(dir, append(os.Environ(), "XDG_DATA_HOME="+dir))
 	if err != nil {
 		t.Fatal(err)

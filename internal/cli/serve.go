@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
 	"retwis/internal/seed"
@@ -172,14 +170,5 @@ func demo(ctx context.Context, db *database, wanted bool) (seed.Login, error) {
 }
 
 func newSite(service *social.Service, secure bool, log *slog.Logger) (*web.Server, error) {
-	registry := prometheus.NewRegistry()
-	for _, c := range []prometheus.Collector{
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("metrics: %w", err)
-		}
-	}
-	return web.New(service, web.Options{Logger: log, SecureCookies: secure, Registry: registry})
+	return web.New(service, web.Options{Logger: log, SecureCookies: secure})
 }

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"retwis/internal/redisserver"
+
+	"retwis/internal/redistest"
 )
 
 // A server outlives Ctrl-C in the terminal of its parent, and not its parent.
 func TestParentDies(t *testing.T) {
 	t.Parallel()
-	require(t)
+	redistest.Require(t)
 	dir := shortDir(t)
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childEnv+"=parent", "DIR="+dir)

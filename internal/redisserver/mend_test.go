@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"retwis/internal/redisserver"
+
+	"retwis/internal/redistest"
 )
 
 // What a dead server left half written does not come back with a later one.
 func TestCutShort(t *testing.T) {
 	t.Parallel()
-	require(t)
+	redistest.Require(t)
 	opt := redisserver.Options{
 		Dir:    shortDir(t),
 		Config: []string{"appendonly yes", "appendfsync always", `save ""`},

@@ -21,6 +21,8 @@ import (
 	"go.uber.org/goleak"
 
 	"retwis/internal/redisserver"
+
+	"retwis/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
@@ -51,17 +53,6 @@ func parent() {
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// require ends a test that needs a server where there is none.
-func require(t *testing.T) {
-	t.Helper()
-	if _, err := redisserver.Find(os.Getenv); err != nil {
-		if os.Getenv("REDISTEST_REQUIRE") == "1" {
-			t.Fatalf("REDISTEST_REQUIRE=1, and no server: %v", err)
-		}
-		t.Skipf("SKIPPED, NOT PROVED: no server to test: %v", err)
-	}
-}
-
 // shortDir is a directory whose path leaves room for a socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
@@ -76,7 +67,7 @@ func shortDir(t *testing.T) string {
 // start starts a server that is killed when the test ends.
 func start(t *testing.T, opt redisserver.Options) *redisserver.Server {
 	t.Helper()
-	require(t)
+	redistest.Require(t)
 	if opt.Dir == "" {
 		opt.Dir = shortDir(t)
 	}
@@ -161,7 +152,7 @@ func TestPort(t *testing.T) {
 		listener, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
-	require(t)
+	redistest.Require(t)
 	// The port is taken: the error says so in the server's words.
 	_, err = redisserver.Start(t.Context(), redisserver.Options{Dir: shortDir(t), Port: port, Logger: quiet})
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(port)) {
@@ -250,7 +241,7 @@ func TestStopInTime(t *testing.T) {
 // What a server says when it does not start is in the error, but for secrets.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
-	require(t)
+	redistest.Require(t)
 	for line, want := range map[string]string{
 		"no-such-setting 1":        "no-such-setting",
 		"masterauth hunter2 extra": "masterauth",
@@ -339,7 +330,7 @@ func (l *logs) text() string {
 // is told of its parent's death when the thread ends that forked it.
 func TestStarterEnds(t *testing.T) {
 	t.Parallel()
-	require(t)
+	redistest.Require(t)
 	started := make(chan *redisserver.Server)
 	dir := shortDir(t)
 	go func() {

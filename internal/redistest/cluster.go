@@ -22,7 +22,7 @@ const slots = 16384
 // listen on TCP ports of 127.0.0.1, as a Cluster must.
 func Cluster(t testing.TB, masters int) *ClusterServers {
 	t.Helper()
-	require(t)
+	Require(t)
 	c := &ClusterServers{}
 	for range masters {
 		c.Masters = append(c.Masters, TCP(t,

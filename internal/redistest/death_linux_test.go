@@ -14,7 +14,7 @@ import (
 // the server is frozen.
 func TestServersDieWithTheirTests(t *testing.T) {
 	t.Parallel()
-	require(t)
+	Require(t)
 	for _, state := range []string{"running", "frozen"} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()

@@ -93,8 +93,10 @@ type Server struct {
 	config []string
 }
 
-// require returns the server binary, or ends the test.
-func require(t testing.TB) string {
+// Require returns the server to test with. Where there is none it skips the
+// test with a loud word, or fails it where REDISTEST_REQUIRE=1 is set, as make
+// test and CI do.
+func Require(t testing.TB) string {
 	t.Helper()
 	binary, err := redisserver.Find(os.Getenv)
 	if err == nil {
@@ -152,7 +154,7 @@ func (s *Server) stop() {
 // by a prefix on their keys.
 func One(t testing.TB) *Server {
 	t.Helper()
-	require(t)
+	Require(t)
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.server == nil {
@@ -223,7 +225,7 @@ func Nodes(t testing.TB, n int, config ...string) []*Server {
 	t.Helper()
 	nodes := make([]*Server, n)
 	errs := make([]error, n)
-	require(t)
+	Require(t)
 	var wg sync.WaitGroup
 	for i := range nodes {
 		wg.Go(func() { nodes[i], errs[i] = begin(0, config) })

@@ -59,7 +59,7 @@ func free(port int) bool {
 // TCP returns a server for this test alone that listens on 127.0.0.1 too.
 func TCP(t testing.TB, config ...string) *Server {
 	t.Helper()
-	require(t)
+	Require(t)
 	for try := 1; ; try++ {
 		s, err := begin(FreePort(t), config)
 		if err == nil {
@@ -77,7 +77,7 @@ func TCP(t testing.TB, config ...string) *Server {
 // Sentinel returns a sentinel that watches over master under this name.
 func Sentinel(t testing.TB, name string, master *Server, config ...string) *Server {
 	t.Helper()
-	binary := require(t)
+	binary := Require(t)
 	dir, err := os.MkdirTemp("", "redistest")
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
