@@ -1,0 +1,18 @@
+package redlock
+
+import "errors"
+
+var (
+	// ErrHeld says that somebody else holds the lock.
+	ErrHeld = errors.New("held by somebody else")
+	// ErrNoQuorum says that too few servers answered to decide anything.
+	ErrNoQuorum = errors.New("no quorum")
+	// ErrLost says that a lock is not held any more, or cannot be shown to be:
+	// its time ran out, or a majority of the servers lost it.
+	ErrLost = errors.New("lock lost")
+	// ErrNotLock says that a name is a key of another type, which is left as
+	// it is.
+	ErrNotLock = errors.New("the key of this name holds something that is not a lock")
+	// ErrClosed says that the manager was closed.
+	ErrClosed = errors.New("redlock: manager closed")
+)

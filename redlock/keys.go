@@ -1,0 +1,55 @@
+package redlock
+
+import "strings"
+
+// prefix begins every key and channel of this package, but for the names that
+// are locked: those are keys as they are, so that other Redlock clients and
+// this one exclude each other.
+const prefix = "redlock:"
+
+// bootKey is a hash on every server: "run" is the run of the server process in
+// which its votes were last known to count, "ttl" the longest time to live in
+// use, in milliseconds.
+func bootKey() string { return prefix + "boot" }
+
+// waitersKey is a sorted set: who waits for a name, scored by the time since
+// when in microseconds. A member is the id of a manager, a colon, and the value
+// that the lock will have.
+func waitersKey(name string) string { return prefix + "waiters:" + beside(name) }
+
+// tokenKey is a string: the last fencing token of a name. It lives for a day
+// after the last one.
+func tokenKey(name string) string { return prefix + "token:" + beside(name) }
+
+// channel is where a manager hears which of its waiters have got their lock.
+func channel(manager string) string { return prefix + manager }
+
+// beside returns what puts another key into the hash slot of a name. The sign
+// in front of a name with a hash tag of its own keeps the keys of "a" and of
+// "{a}" apart.
+func beside(name string) string {
+	if hashTag(name) != "" {
+		return "=" + name
+	}
+	return "{" + name + "}"
+}
+
+// hashTag returns the part of a key that decides its slot, if it is not all of
+// it.
+func hashTag(key string) string {
+	_, rest, found := strings.Cut(key, "{")
+	if !found {
+		return ""
+	}
+	tag, _, found := strings.Cut(rest, "}")
+	if !found {
+		return ""
+	}
+	return tag
+}
+
+// sharesSlot says whether the keys of a name are all in its slot: not if it has
+// a closing brace that makes no hash tag.
+func sharesSlot(name string) bool {
+	return hashTag(name) != "" || !strings.Contains(name, "}")
+}

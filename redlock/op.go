@@ -1,0 +1,84 @@
+package redlock
+
+import (
+	"context"
+	"time"
+)
+
+// server is one of the N independent servers, as the algorithm sees it: real
+// ones stand behind a rueidis.Client, simulated ones behind a network that
+// loses, delays and forgets.
+type server interface {
+	// name is what errors call the server.
+	name() string
+	// run carries out a batch in order and returns when all replies are there.
+	// The replies of a connection that broke say that the server may have done
+	// it.
+	run(ctx context.Context, batch []*op, replies []reply)
+	// listen calls heard with each value that is told on a channel, until the
+	// context ends or the connection breaks.
+	listen(ctx context.Context, channel string, heard func(value string)) error
+	// batched says whether a whole batch goes to one server over one
+	// connection, so that one check of its boot marker holds for all of it.
+	batched() bool
+	close()
+}
+
+type kind uint8
+
+const (
+	opAcquire kind = iota // acquire.lua
+	opRelease             // release.lua
+	opExtend              // extend.lua
+	opRaise               // raise.lua
+	opShow                // show.lua
+	opLearn               // learn.lua
+)
+
+// op is one operation on one name, the same for every server.
+type op struct {
+	kind  kind
+	name  string
+	value string
+	// other is the value that a lock had before (opRelease) or gets
+	// (opExtend).
+	other string
+	// queue puts the value in line (opAcquire), by the time since when in
+	// microseconds, or takes it out (opRelease).
+	queue bool
+	since int64
+	ttl   time.Duration
+	grant time.Duration
+	line  time.Duration
+	fence bool
+	token uint64
+	// trust makes a server vote from now on (opLearn).
+	trust bool
+	// until is when an opRelease need not be tried any more: by then the key
+	// has expired.
+	until time.Time
+}
+
+type answer uint8
+
+const (
+	unanswered answer = iota
+	yes               // done
+	no                // another one holds it
+	failed            // see reply.err
+)
+
+// reply is what one server said to an op.
+type reply struct {
+	answer answer
+	// maybe says of a reply that is not yes that the server may have done it
+	// all the same.
+	maybe bool
+	err   error
+	token uint64
+	// ttl is how long the key lives (a no to opAcquire, opShow), how long the
+	// server does not vote (errYoung), or the longest ttl in use (opLearn).
+	ttl     time.Duration
+	value   string // opShow: who holds it; opLearn: the run id
+	waiters int64  // opShow
+}

@@ -1,0 +1,12 @@
+-- Brings a fencing counter that fell behind up to the token that was given.
+--
+-- KEYS[1]  string: the last fencing token of the name
+-- ARGV[1]  the token
+--
+-- Reply    1
+
+local last = redis.call('GET', KEYS[1])
+if not last or tonumber(last) < tonumber(ARGV[1]) then
+	redis.call('SET', KEYS[1], ARGV[1], 'PX', 86400000)
+end
+return 1

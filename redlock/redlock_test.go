@@ -1,0 +1,79 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// urls returns where servers listen.
+func urls(servers []*redistest.Server) []string {
+	all := make([]string, len(servers))
+	for i, s := range servers {
+		all[i] = s.URL()
+	}
+	return all
+}
+
+// dial returns a manager of servers that may vote at once.
+func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlock.Manager {
+	t.Helper()
+	m, err := redlock.Dial(urls(servers), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	if err := m.Trust(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func lock(t testing.TB, m *redlock.Manager, name string) *redlock.Lock {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	l, err := m.Lock(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func unlock(t testing.TB, l *redlock.Lock) {
+	t.Helper()
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOneHolder(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 5)
+	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
+	l := lock(t, a, "job")
+	if _, err := b.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
+		t.Fatalf("second TryLock: %v; want ErrHeld", err)
+	}
+	got := make(chan *redlock.Lock)
+	go func() {
+		l, err := b.Lock(t.Context(), "job")
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	time.Sleep(50 * time.Millisecond)
+	unlock(t, l)
+	begun := time.Now()
+	l2 := <-got
+	t.Logf("handed over in %v", time.Since(begun))
+	unlock(t, l2)
+	t.Logf("%+v", b.Stats())
+}

@@ -1,0 +1,221 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// round asks every server the same and is decided as soon as a majority agrees,
+// or cannot any more. What comes later still reaches reply.
+type round struct {
+	op
+	start time.Time
+	need  int
+	nodes []*node
+	// all waits for every reply instead of a majority, patient does so unless
+	// a majority agrees before.
+	all, patient bool
+	// then runs once, when the round is decided, if it is not nil.
+	then func(won bool)
+
+	mu      sync.Mutex
+	replies []reply
+	yes     int
+	others  int // replies that are not yes
+	over    bool
+	won     bool
+	sent    nodeSet
+	decided chan struct{}
+}
+
+// nodeSet is a set of servers by their index.
+type nodeSet uint64
+
+func (s nodeSet) has(i int) bool { return s&(1<<i) != 0 }
+
+// maxNodes is how many servers a nodeSet holds.
+const maxNodes = 64
+
+func newRound(nodes []*node, need int, o op) *round {
+	return &round{
+		op: o, need: need, nodes: nodes, start: time.Now(),
+		replies: make([]reply, len(nodes)),
+		decided: make(chan struct{}, 1),
+	}
+}
+
+// send asks the servers in the set.
+func (r *round) send(to nodeSet) {
+	for i, n := range r.nodes {
+		if !to.has(i) {
+			r.vote(i, reply{answer: failed, err: errNotAsked})
+			continue
+		}
+		if n.send(r) {
+			r.mu.Lock()
+			r.sent |= 1 << i
+			r.mu.Unlock()
+		}
+	}
+}
+
+// vote takes the reply of server i. The first one counts.
+func (r *round) vote(i int, answered reply) {
+	r.mu.Lock()
+	if r.replies[i].answer != unanswered {
+		r.mu.Unlock()
+		return
+	}
+	r.replies[i] = answered
+	if answered.answer == yes {
+		r.yes++
+	} else {
+		r.others++
+	}
+	over := false
+	switch {
+	case r.over:
+	case r.yes+r.others == len(r.nodes):
+		over = true
+	case r.all:
+	case r.patient:
+		over = r.yes >= r.need
+	default:
+		over = r.yes >= r.need || r.others > len(r.nodes)-r.need
+	}
+	if over {
+		r.over, r.won = true, r.yes >= r.need
+	}
+	r.mu.Unlock()
+	if over {
+		if r.then != nil {
+			r.then(r.won)
+		}
+		r.decided <- struct{}{}
+	}
+}
+
+// await returns whether a majority agreed within the timeout, and why not if the
+// context ended. Servers that have not answered by then may do so later.
+func (r *round) await(ctx context.Context, timeout time.Duration) (bool, error) {
+	select {
+	case <-r.decided: // spare the timer
+		return r.won, nil
+	default:
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-r.decided:
+		return r.won, nil
+	case <-timer.C:
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.yes >= r.need, nil
+}
+
+// tally returns how many servers said yes, how many no, and how many may have
+// done what was asked without saying so.
+func (r *round) tally() (agreed, refused, unsure int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, answered := range r.replies {
+		switch {
+		case answered.answer == yes:
+			agreed++
+		case answered.answer == no:
+			refused++
+		}
+		if answered.maybe || answered.answer == unanswered && r.sent.has(i) {
+			unsure++
+		}
+	}
+	return agreed, refused, unsure
+}
+
+// most returns the greatest token that a server gave, and how many gave it.
+func (r *round) most() (token uint64, agreed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, answered := range r.replies {
+		switch {
+		case answered.answer != yes:
+		case answered.token > token:
+			token, agreed = answered.token, 1
+		case answered.token == token:
+			agreed++
+		}
+	}
+	return token, agreed
+}
+
+// asked returns the servers that were sent the op, or may have been.
+func (r *round) asked() nodeSet {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent
+}
+
+// freeIn returns how long it takes until the locks have expired on enough
+// servers for a majority, or -1 where that is not known.
+func (r *round) freeIn() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := make([]time.Duration, 0, len(r.replies))
+	for _, answered := range r.replies {
+		if answered.answer == no || answered.answer == failed && answered.ttl > 0 {
+			known = append(known, answered.ttl)
+		}
+	}
+	missing := r.need - r.yes
+	if missing < 1 || missing > len(known) {
+		return -1
+	}
+	return nth(known, missing-1)
+}
+
+// err says who agreed and why the others did not, around the sentinel that tells
+// callers what to make of it.
+func (r *round) err(timeout time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var refused, notLocks int
+	var reasons []string
+	for i, answered := range r.replies {
+		name := r.nodes[i].server.name()
+		switch answered.answer {
+		case yes:
+		case unanswered:
+			reasons = append(reasons, fmt.Sprintf("%s: timeout after %v", name, timeout))
+		case no:
+			refused++
+			if r.kind == opAcquire {
+				reasons = append(reasons, name+": held for "+answered.ttl.String())
+			} else {
+				reasons = append(reasons, name+": no longer held")
+			}
+		case failed:
+			if answered.err == errNotLock {
+				notLocks++
+			}
+			reasons = append(reasons, fmt.Sprintf("%s: %v", name, answered.err))
+		}
+	}
+	cause := ErrNoQuorum
+	switch {
+	case notLocks > len(r.nodes)-r.need:
+		cause = ErrNotLock
+	case r.yes+refused >= r.need && r.kind == opAcquire:
+		cause = ErrHeld
+	case refused > len(r.nodes)-r.need:
+		cause = ErrLost
+	}
+	return fmt.Errorf("redlock: %q: %w: %d of %d agreed (%s)",
+		r.name, cause, r.yes, len(r.nodes), strings.Join(reasons, "; "))
+}
