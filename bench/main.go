@@ -1,6 +1,7 @@
 // Command bench measures Retwis side by side with a handler that answers the
-// same bytes from memory, and what a post to very many followers costs. It
-// writes what it finds to docs/benchmarks.md.
+// same bytes from memory, and each package of the toolkit side by side with the
+// libraries that people use for its job. It writes what it finds to
+// docs/benchmarks.md.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 // options are how long and how often to measure.
 type options struct {
 	out       string
+	only      string
 	rounds    int
 	length    time.Duration
 	users     int
@@ -38,6 +40,7 @@ func run(ctx context.Context, args []string) error {
 	var opt options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&opt.out, "out", "../docs", "where to write benchmarks.md and its plot")
+	flags.StringVar(&opt.only, "only", "", "the one part to measure: site or locks; the page keeps the rest")
 	flags.IntVar(&opt.rounds, "rounds", 7, "how often to measure each side; the medians are reported")
 	flags.DurationVar(&opt.length, "length", 2*time.Second, "how long a measurement takes")
 	flags.IntVar(&opt.users, "users", 1000, "users of the made-up network; 20 follows and 10 posts for each")
@@ -51,18 +54,42 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer os.RemoveAll(dir)
 
+	for _, part := range []struct {
+		name    string
+		measure func(ctx context.Context, dir string, opt options) (string, error)
+	}{
+		{"site", measureSite},
+		{"locks", measureLocks},
+	} {
+		if opt.only != "" && opt.only != part.name {
+			continue
+		}
+		text, err := part.measure(ctx, dir, opt)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		if err := writePart(filepath.Join(opt.out, "benchmarks.md"), part.name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureSite measures Retwis itself.
+func measureSite(ctx context.Context, dir string, opt options) (string, error) {
 	site, err := startSite(ctx, filepath.Join(dir, "retwis"), dir, opt)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer site.stop()
 	pages, err := comparePages(ctx, site, dir, opt)
 	if err != nil {
-		return err
+		return "", err
 	}
 	fan, err := measureFanOut(ctx, site, opt)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return report{opt: opt, site: site, pages: pages, fan: fan}.write()
+	r := report{opt: opt, site: site, pages: pages, fan: fan}
+	return r.markdown(), r.draw(filepath.Join(opt.out, "benchmarks.svg"))
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -23,27 +21,11 @@ type report struct {
 	fan   fanResult
 }
 
-func (r report) write() error {
-	if err := r.draw(filepath.Join(r.opt.out, "benchmarks.svg")); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(r.opt.out, "benchmarks.md"), r.markdown(), 0o644) //nolint:gosec // for everybody to read
-}
+func (r report) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `## Pages
 
-func (r report) markdown() []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `# Benchmarks
-
-Made by `+"`make bench`"+`, which writes this page. Figures of one machine mean
-little elsewhere; the ratios, of two sides that were measured in turn in one
-run, mean more.
-
-%s, %d cores, %s, server %s on a unix socket, append-only
-file, fsync every second. The program, the server and the load share the
-machine.
-
-## Pages
-
+The server writes an append-only file, fsync every second.
 %d users, %d follows and %d posts. %d keep-alive connections, each
 asking for the next page when it has the last; on /home each is signed in as
 another user. Beside it a handler of net/http that answers the same bytes from
@@ -51,8 +33,7 @@ memory. Medians of %d rounds of %v for each side.
 
 | | bytes | requests/s | mean | p50 | p99 | from memory | ratio |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-`, cpu(), runtime.NumCPU(), runtime.Version(), r.site.version,
-		r.opt.users, 20*r.opt.users, 10*r.opt.users, connections, r.opt.rounds, r.opt.length)
+`, r.opt.users, 20*r.opt.users, 10*r.opt.users, connections, r.opt.rounds, r.opt.length)
 	for _, p := range r.pages {
 		bytes, memory, ratio := "", "", ""
 		if p.compare {
@@ -78,7 +59,7 @@ The others turn to the second page of /home, which asks the server each time,
 500 times a second.
 `, thousands(r.opt.followers), r.fan.perFollower, r.fan.elapsed.Round(time.Millisecond),
 		milliseconds(r.fan.idle.p99), milliseconds(r.fan.busy.p99), r.opt.rounds, r.fan.ratio)
-	return b.Bytes()
+	return b.String()
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", d.Seconds()*1000) }

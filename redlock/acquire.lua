@@ -1,9 +1,9 @@
--- Takes the lock, or waits in line for it. Preceded by grant.lua.
+-- Takes the lock, or waits in line for it. Preceded by grant.lua,
+-- quarantine.lua and token.lua.
 --
 -- KEYS[1]  the name that is locked
 -- KEYS[2]  sorted set: who waits for it, by the time since when
 -- KEYS[3]  string: the last fencing token of the name
--- KEYS[4]  hash: the boot marker of this server; absent on a Cluster
 -- ARGV[1]  the value that says who holds the lock
 -- ARGV[2]  ttl, milliseconds
 -- ARGV[3]  this waiter in KEYS[2], manager:value; empty: do not wait
@@ -11,7 +11,7 @@
 -- ARGV[5]  how long the line is kept when nobody joins it, milliseconds
 -- ARGV[6]  how long the lock is kept for the next in line, milliseconds
 -- ARGV[7]  '1': count a fencing token
--- ARGV[8]  quarantine, milliseconds; empty: this server has been checked
+-- ARGV[8]  the longest ttl in use, milliseconds; empty: check.lua was asked
 --
 -- Reply    { 1, token}         held
 --          { 0, milliseconds}  held by another, for so long
@@ -21,27 +21,6 @@
 
 local waiting = ARGV[3] ~= ''
 
--- How long this server must not vote yet.
-local function quarantine()
-	local info = redis.call('INFO', 'server')
-	local run = string.match(info, 'run_id:(%w+)')
-	-- The server counts in whole seconds and may be ahead by one.
-	local up = (tonumber(string.match(info, 'uptime_in_seconds:(%d+)')) - 1) * 1000
-	local longest = tonumber(ARGV[8])
-	if not KEYS[4] then
-		return longest - up
-	end
-	local marker = redis.call('HMGET', KEYS[4], 'run', 'ttl')
-	if marker[1] == run then
-		return 0
-	end
-	longest = math.max(longest, tonumber(marker[2]) or 0)
-	if up >= longest then
-		redis.call('HSET', KEYS[4], 'run', run)
-	end
-	return longest - up
-end
-
 local function join()
 	if waiting then
 		redis.call('ZADD', KEYS[2], ARGV[4], ARGV[3])
@@ -50,26 +29,12 @@ local function join()
 	return {0, redis.call('PTTL', KEYS[1])}
 end
 
--- A counter that is lost goes on from the server's clock, which is ahead of
--- every token that was counted up from an earlier time.
-local function token()
-	if ARGV[7] ~= '1' then
-		return 0
-	end
-	local last = redis.call('GET', KEYS[3])
-	local now
-	if last then
-		now = tonumber(last) + 1
-	else
-		local time = redis.call('TIME')
-		now = tonumber(time[1]) * 1000000 + tonumber(time[2])
-	end
-	redis.call('SET', KEYS[3], string.format('%.0f', now), 'PX', 86400000)
-	return now
+local function held()
+	return {1, ARGV[7] == '1' and count(KEYS[3]) or 0}
 end
 
 if ARGV[8] ~= '' then
-	local left = quarantine()
+	local left = quarantine(nil, tonumber(ARGV[8]))
 	if left > 0 then
 		return {-1, left}
 	end
@@ -91,12 +56,12 @@ if not holder then
 		end
 	end
 	redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-	return {1, token()}
+	return held()
 end
 
 if holder == ARGV[1] then
 	redis.call('PEXPIRE', KEYS[1], ARGV[2])
-	return {1, token()}
+	return held()
 end
 
 return join()

@@ -1,9 +1,12 @@
 package redlock
 
 import (
+	"context"
 	"crypto/sha1"
+	"crypto/tls"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"net/url"
 	"time"
 
@@ -30,10 +33,28 @@ func dialed(text string) (*redisServer, error) {
 	option.PipelineMultiplex = -1 // one connection: what is asked in order is done in order
 	option.Dialer.Timeout = time.Second
 	option.ConnWriteTimeout = answerTime
-	return &redisServer{
-		label: redact(text),
-		dial:  func() (rueidis.Client, error) { return rueidis.NewClient(option) },
-	}, nil
+	return &redisServer{label: redact(text), dial: func(s *redisServer) (rueidis.Client, error) {
+		counted := option
+		counted.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {
+			conn, err := connect(ctx, &option, address, dialer, secure)
+			if err != nil {
+				return nil, err
+			}
+			return conn, s.dialed(conn)
+		}
+		return rueidis.NewClient(counted)
+	}}, nil
+}
+
+// connect is what rueidis does for the options of a URL.
+func connect(ctx context.Context, option *rueidis.ClientOption, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {
+	switch {
+	case option.DialCtxFn != nil: // a unix socket
+		return option.DialCtxFn(ctx, address, dialer, secure)
+	case secure != nil:
+		return (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, "tcp", address)
+	}
+	return dialer.DialContext(ctx, "tcp", address)
 }
 
 // redact returns a URL without its user and password.

@@ -7,9 +7,12 @@ import (
 	"time"
 )
 
-// maxTurns is how often a lock is handed on within a process before it goes back
-// to the servers, so that other processes get theirs.
-const maxTurns = 16
+// A lock is handed on within a process so often before it goes back to the servers,
+// so that others get theirs: soon where it is known that another process waits.
+const (
+	maxTurns    = 64
+	wantedTurns = 8
+)
 
 // gates let one goroutine of this process at a time ask the servers for a name.
 // The others wait in line for a lock that is handed on, or for their turn to ask.
@@ -109,7 +112,7 @@ func (gs *gates) pass(l *Lock) bool {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	g := gs.byName[l.name]
-	if g == nil || g.holder != l || g.asking || len(g.line) == 0 || l.turns >= maxTurns {
+	if g == nil || g.holder != l || g.asking || len(g.line) == 0 {
 		return false
 	}
 	g.holder, g.asking = nil, true

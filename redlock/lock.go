@@ -21,6 +21,7 @@ type Lock struct {
 	before     string // the value that servers have which missed its last change
 	until      time.Time
 	extensions int
+	wanted     bool  // other processes wait for it
 	over       error // why it is not held any more
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -39,9 +40,9 @@ func (l *Lock) Value() string { return l.value }
 // guards should remember the greatest token it has seen and refuse a smaller one;
 // then a holder that was paused for longer than its lock lived does no harm.
 //
-// It is 0 without Options.Fencing. The first one is the microseconds since 1970
-// on a server's clock, the next ones count up from there; a counter that was lost
-// starts again from the clock. Tokens can go back only if a majority of the
+// It is 0 without Options.Fencing. The first one is the microseconds from 1970 to
+// the next full second of a server's clock, the next ones count up from there; a
+// counter that was lost starts again from the clock. Tokens can go back only if a majority of the
 // servers lost its counters and had its clocks set back, too.
 func (l *Lock) Token() uint64 { return l.token }
 
@@ -164,6 +165,7 @@ func (l *Lock) prolong(r *round) error {
 	if l.over != nil {
 		return l.over
 	}
+	l.wanted = l.wanted || r.waiters()
 	if until := l.m.validUntil(r); until.After(l.until) {
 		l.until = until
 	}
@@ -186,12 +188,15 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	l.mu.Lock()
 	valid, over := l.heldLocked(time.Now()), l.over
 	l.end(context.Canceled)
-	before := l.before
+	before, turns := l.before, maxTurns
+	if l.wanted {
+		turns = wantedTurns
+	}
 	l.mu.Unlock()
 	switch {
 	case over == context.Canceled:
 		return l.lost("it was unlocked before")
-	case valid && l.m.gates.pass(l):
+	case valid && l.turns < turns && l.m.gates.pass(l):
 		l.m.stats.handed.Add(1)
 		return nil
 	}
@@ -225,7 +230,7 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock) *Lock {
 	}
 	r := newRound(m.nodes, m.quorum, op{
 		kind: opExtend, name: l.name, value: given.value, other: l.value, ttl: m.opt.TTL, fence: m.opt.Fencing,
-	})
+	}, time.Now())
 	behind := !m.opt.Fencing && time.Until(until) > m.opt.TTL/2
 	if behind {
 		r.then = func(won bool) { l.changed(r, won) }

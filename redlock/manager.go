@@ -53,6 +53,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,6 +79,8 @@ type Manager struct {
 
 	gates   gates
 	waiting waiting
+	hints   hints
+	timers  sync.Pool // of the rounds
 	stats   counters
 
 	// longest is the longest ttl that any manager uses on these servers, as
@@ -185,6 +188,12 @@ func newManager(servers []server, opt Options, prepare func(*Manager)) (*Manager
 	}
 	m.gates.init()
 	m.waiting.init()
+	m.timers.New = func() any {
+		timer := time.NewTimer(time.Hour)
+		timer.Stop()
+		return timer
+	}
+	m.hints.seed = maphash.MakeSeed()
 	m.longest.Store(int64(opt.TTL))
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	for i, s := range servers {
@@ -216,7 +225,7 @@ func (m *Manager) greet() error {
 	r := m.ask(op{kind: opLearn, ttl: m.opt.TTL}, m.all)
 	begun := time.Now()
 	_, _ = r.await(m.ctx, greetTime)
-	everyone := newRound(m.nodes, len(m.nodes), r.op)
+	everyone := newRound(m.nodes, len(m.nodes), r.op, time.Now())
 	everyone.all = true
 	everyone.send(m.all)
 	_, _ = everyone.await(m.ctx, min(m.opt.NodeTimeout, greetTime-time.Since(begun)))
@@ -259,7 +268,7 @@ func (m *Manager) quarantine() time.Duration { return time.Duration(m.longest.Lo
 
 // ask starts a round among the servers in the set.
 func (m *Manager) ask(o op, to nodeSet) *round {
-	r := newRound(m.nodes, m.quorum, o)
+	r := newRound(m.nodes, m.quorum, o, time.Now())
 	r.send(to)
 	return r
 }
@@ -307,7 +316,7 @@ func (m *Manager) TryLock(ctx context.Context, name string) (*Lock, error) {
 		return nil, fmt.Errorf("redlock: %q: %w: by this process for another %v",
 			name, ErrHeld, time.Until(until).Round(time.Millisecond))
 	}
-	l, r, err := m.attempt(ctx, op{name: name, value: randomText()})
+	l, r, err := m.attempt(ctx, op{name: name, value: randomText()}, time.Now())
 	if err != nil {
 		m.withdraw(r)
 		m.stats.refused(err)
@@ -335,7 +344,7 @@ func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Contex
 // (appendfsync always) and were restarted with that data. It is wrong of any other
 // server that was restarted less than a TTL ago.
 func (m *Manager) Trust(ctx context.Context) error {
-	r := newRound(m.nodes, len(m.nodes), op{kind: opLearn, ttl: m.opt.TTL, trust: true})
+	r := newRound(m.nodes, len(m.nodes), op{kind: opLearn, ttl: m.opt.TTL, trust: true}, time.Now())
 	r.send(m.all)
 	if won, err := r.await(ctx, greetTime); err != nil || !won {
 		return errors.Join(err, r.err(greetTime))
@@ -352,13 +361,16 @@ func (m *Manager) Close() error {
 		m.calls.Lock()
 		close(m.draining)
 		m.calls.Unlock()
-		timer := time.AfterFunc(greetTime, m.cancel)
+		end := func() {
+			m.cancel()
+			for _, n := range m.nodes {
+				n.server.close()
+			}
+		}
+		timer := time.AfterFunc(greetTime, end)
 		m.work.Wait()
 		timer.Stop()
-		m.cancel()
-		for _, n := range m.nodes {
-			n.server.close()
-		}
+		end()
 		m.ears.Wait()
 	})
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -44,6 +45,8 @@ type node struct {
 	downErr   error
 	closed    bool
 	wake      chan struct{}
+	// heard says that the word of releases comes through.
+	heard atomic.Bool
 
 	// These belong to the worker.
 	redial  time.Duration
@@ -181,7 +184,7 @@ func (n *node) serve(ctx context.Context, batch []*round) {
 	}
 
 	n.ops = n.ops[:0]
-	late := time.Now().Add(-n.m.opt.NodeTimeout)
+	late := n.since.Add(-n.m.opt.NodeTimeout)
 	for _, r := range batch {
 		if r.kind != opRelease && r.start.Before(late) {
 			// Decided without this server long ago: do not trouble it.
@@ -288,7 +291,8 @@ func (n *node) listen(ctx context.Context) {
 	pause := redialMin
 	for ctx.Err() == nil {
 		begun := time.Now()
-		_ = n.server.listen(ctx, channel(n.m.id), n.m.told)
+		_ = n.server.listen(ctx, channel(n.m.id), func() { n.heard.Store(true) }, func(value string, fit bool) { n.m.told(n.index, value, fit) })
+		n.heard.Store(false)
 		if time.Since(begun) > redialMax {
 			pause = redialMin
 		}

@@ -15,12 +15,10 @@ type server interface {
 	// The replies of a connection that broke say that the server may have done
 	// it.
 	run(ctx context.Context, batch []*op, replies []reply)
-	// listen calls heard with each value that is told on a channel, until the
-	// context ends or the connection breaks.
-	listen(ctx context.Context, channel string, heard func(value string)) error
-	// batched says whether a whole batch goes to one server over one
-	// connection, so that one check of its boot marker holds for all of it.
-	batched() bool
+	// listen calls ready when it listens to a channel, then heard with each
+	// value that is told there, until the context ends or the connection
+	// breaks; fit says that the server was found to vote, over this connection.
+	listen(ctx context.Context, channel string, ready func(), heard func(value string, fit bool)) error
 	close()
 }
 
@@ -33,6 +31,8 @@ const (
 	opRaise               // raise.lua
 	opShow                // show.lua
 	opLearn               // learn.lua
+	opCheck               // check.lua
+	kinds
 )
 
 // op is one operation on one name, the same for every server.
@@ -43,6 +43,8 @@ type op struct {
 	// other is the value that a lock had before (opRelease) or gets
 	// (opExtend).
 	other string
+	// quick takes a free name or nothing, by a plain SET (opAcquire).
+	quick bool
 	// queue puts the value in line (opAcquire), by the time since when in
 	// microseconds, or takes it out (opRelease).
 	queue bool
@@ -80,5 +82,5 @@ type reply struct {
 	// server does not vote (errYoung), or the longest ttl in use (opLearn).
 	ttl     time.Duration
 	value   string // opShow: who holds it; opLearn: the run id
-	waiters int64  // opShow
+	waiters int64  // opShow, opExtend
 }

@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +29,7 @@ type round struct {
 	others  int // replies that are not yes
 	over    bool
 	won     bool
+	end     time.Time
 	sent    nodeSet
 	decided chan struct{}
 }
@@ -36,12 +39,14 @@ type nodeSet uint64
 
 func (s nodeSet) has(i int) bool { return s&(1<<i) != 0 }
 
+func (s nodeSet) len() int { return bits.OnesCount64(uint64(s)) }
+
 // maxNodes is how many servers a nodeSet holds.
 const maxNodes = 64
 
-func newRound(nodes []*node, need int, o op) *round {
+func newRound(nodes []*node, need int, o op, now time.Time) *round {
 	return &round{
-		op: o, need: need, nodes: nodes, start: time.Now(),
+		op: o, need: need, nodes: nodes, start: now,
 		replies: make([]reply, len(nodes)),
 		decided: make(chan struct{}, 1),
 	}
@@ -87,7 +92,7 @@ func (r *round) vote(i int, answered reply) {
 		over = r.yes >= r.need || r.others > len(r.nodes)-r.need
 	}
 	if over {
-		r.over, r.won = true, r.yes >= r.need
+		r.over, r.won, r.end = true, r.yes >= r.need, time.Now()
 	}
 	r.mu.Unlock()
 	if over {
@@ -106,8 +111,13 @@ func (r *round) await(ctx context.Context, timeout time.Duration) (bool, error) 
 		return r.won, nil
 	default:
 	}
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
+	timers := &r.nodes[0].m.timers
+	timer := timers.Get().(*time.Timer)
+	timer.Reset(timeout)
+	defer func() {
+		timer.Stop()
+		timers.Put(timer)
+	}()
 	select {
 	case <-r.decided:
 		return r.won, nil
@@ -153,6 +163,36 @@ func (r *round) most() (token uint64, agreed int) {
 		}
 	}
 	return token, agreed
+}
+
+// refused returns the servers that said no.
+func (r *round) refused() nodeSet {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var set nodeSet
+	for i, answered := range r.replies {
+		if answered.answer == no {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// waiters returns whether a server said that others wait.
+func (r *round) waiters() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.replies, func(answered reply) bool { return answered.waiters > 0 })
+}
+
+// took returns how long the decision took.
+func (r *round) took() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end.IsZero() {
+		return time.Since(r.start)
+	}
+	return r.end.Sub(r.start)
 }
 
 // asked returns the servers that were sent the op, or may have been.

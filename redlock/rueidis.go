@@ -5,9 +5,12 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -28,6 +31,12 @@ var (
 	showLua string
 	//go:embed learn.lua
 	learnLua string
+	//go:embed token.lua
+	tokenLua string
+	//go:embed quarantine.lua
+	quarantineLua string
+	//go:embed check.lua
+	checkLua string
 )
 
 // script is what one kind of op runs: by its digest, and in full where a server
@@ -35,15 +44,16 @@ var (
 type script struct{ source, sha string }
 
 // newScripts returns the script of each kind.
-func newScripts() [opLearn + 1]script {
-	var scripts [opLearn + 1]script
-	for k, source := range map[kind]string{
-		opAcquire: grantLua + acquireLua,
+func newScripts() [kinds]script {
+	var scripts [kinds]script
+	for k, source := range [kinds]string{
+		opAcquire: grantLua + quarantineLua + tokenLua + acquireLua,
 		opRelease: grantLua + releaseLua,
-		opExtend:  extendLua,
+		opExtend:  tokenLua + extendLua,
 		opRaise:   raiseLua,
 		opShow:    showLua,
 		opLearn:   learnLua,
+		opCheck:   quarantineLua + checkLua,
 	} {
 		scripts[k] = script{source: source, sha: sha1Hex(source)}
 	}
@@ -54,52 +64,88 @@ func newScripts() [opLearn + 1]script {
 // counts as one.
 type redisServer struct {
 	label   string
-	scripts [opLearn + 1]script
+	scripts [kinds]script
+	id      string               // of the manager
+	longest func() time.Duration // the longest ttl in use
+	cluster bool
 	// dial makes the client when it is first needed; nil where the caller
 	// owns it.
-	dial func() (rueidis.Client, error)
+	dial func(*redisServer) (rueidis.Client, error)
 
-	mu      sync.Mutex
-	client  rueidis.Client
-	closed  bool
-	cluster bool
+	mu     sync.Mutex
+	client rueidis.Client
+	conns  []net.Conn // that dial made
+	closed bool
+	// dials counts the connections that dial made.
+	dials atomic.Int64
 
 	// These belong to run, which one goroutine calls.
 	batch   []rueidis.Completed
-	longest func() time.Duration
-	id      string
+	checked int64 // dials when the server was last found fit to vote
 }
 
 func (s *redisServer) name() string { return s.label }
 
-func (s *redisServer) batched() bool { return !s.cluster }
-
 // connect returns the client.
 func (s *redisServer) connect() (rueidis.Client, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	client, closed := s.client, s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
 		return nil, ErrClosed
+	case client != nil:
+		return client, nil
 	}
-	if s.client == nil {
-		client, err := s.dial()
-		if err != nil {
-			return nil, err
-		}
-		s.client = client
+	client, err := s.dial(s)
+	if err != nil {
+		return nil, err
 	}
-	return s.client, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil || s.closed { // the listener was quicker, or Close
+		client.Close()
+		return s.client, nil
+	}
+	s.client = client
+	return client, nil
+}
+
+// dialed notes a connection, so that Close can end it, and that what is behind it
+// may be another run of the server.
+func (s *redisServer) dialed(conn net.Conn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dials.Add(1)
+	if s.closed {
+		conn.Close()
+		return ErrClosed
+	}
+	s.conns = append(s.conns[max(0, len(s.conns)-3):], conn)
+	return nil
 }
 
 func (s *redisServer) close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	client, conns, closed := s.client, s.conns, s.closed
 	s.closed = true
-	if s.dial != nil && s.client != nil {
-		s.client.Close()
+	s.mu.Unlock()
+	if closed || s.dial == nil {
+		return
+	}
+	// A client waits for the answers of a server that hangs.
+	for _, conn := range conns {
+		conn.Close()
+	}
+	if client != nil {
+		client.Close()
 	}
 }
 
+// run needs to know that the server may vote: all that is asked over one
+// connection is answered by one run of the server. Where the connections are our
+// own, it is asked once for each; else once a batch, which rueidis sends over one
+// connection. A Cluster is asked with each acquisition.
 func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 	client, err := s.connect()
 	if err != nil {
@@ -108,79 +154,106 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 		}
 		return
 	}
-	// The first acquisition asks whether the server may vote at all. What
-	// follows goes over the same connection, so to the same run of the server;
-	// only a Cluster has to be asked each time.
-	asker := -1
+	if s.dial == nil {
+		// Only with a deadline: rueidis answers a single caller quicker
+		// where it need not watch for the end of a context.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, answerTime)
+		defer cancel()
+	} else {
+		ctx = context.Background()
+	}
+	before := s.dials.Load()
+	check := slices.ContainsFunc(batch, isAcquire) && !s.cluster && (s.dial == nil || before != s.checked)
 	s.batch = s.batch[:0]
-	for i, o := range batch {
-		check := o.kind == opAcquire && (asker < 0 || s.cluster)
-		if check && asker < 0 {
-			asker = i
-		}
-		s.batch = append(s.batch, s.command(client, o, check, false))
+	if check {
+		s.batch = append(s.batch, s.command(client, &op{kind: opCheck}, false))
 	}
-	for i, result := range client.DoMulti(ctx, s.batch...) {
-		if unknown, ok := rueidis.IsRedisErr(result.Error()); ok && unknown.IsNoScript() {
-			o := batch[i]
-			result = client.Do(ctx, s.command(client, o, o.kind == opAcquire, true))
-		}
-		replies[i] = decode(batch[i], result)
+	for _, o := range batch {
+		s.batch = append(s.batch, s.command(client, o, false))
 	}
-	if asker < 0 || s.cluster {
+	results := client.DoMulti(ctx, s.batch...)
+	fit := reply{answer: yes}
+	if check {
+		fit = s.verdict(ctx, client, &op{kind: opCheck}, results[0])
+		results = results[1:]
+	}
+	for i, result := range results {
+		replies[i] = s.verdict(ctx, client, batch[i], result)
+	}
+	if after := s.dials.Load(); !check && after != before && slices.ContainsFunc(batch, isAcquire) && !s.cluster {
+		ask := &op{kind: opCheck}
+		fit = s.verdict(ctx, client, ask, client.Do(ctx, s.command(client, ask, false)))
+		before = after
+	}
+	if fit.answer == yes {
+		s.checked = before
 		return
 	}
-	if first := replies[asker]; first.answer == failed && first.err != errNotLock {
-		for i := asker + 1; i < len(batch); i++ {
-			if batch[i].kind == opAcquire {
-				replies[i] = reply{answer: failed, maybe: replies[i].answer == yes || replies[i].maybe, ttl: first.ttl, err: first.err}
-			}
+	for i, o := range batch {
+		if o.kind == opAcquire {
+			replies[i] = reply{answer: failed, maybe: replies[i].answer == yes || replies[i].maybe, ttl: fit.ttl, err: fit.err}
 		}
 	}
 }
 
+func isAcquire(o *op) bool { return o.kind == opAcquire }
+
+// verdict reads a result, of the whole script where the server did not know it.
+func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op, result rueidis.RedisResult) reply {
+	if refused, ok := rueidis.IsRedisErr(result.Error()); ok && refused.IsNoScript() {
+		result = client.Do(ctx, s.command(client, o, true))
+	}
+	return decode(o, result)
+}
+
 // command builds the call of an op: of its digest, or of the whole script.
-func (s *redisServer) command(client rueidis.Client, o *op, check, whole bool) rueidis.Completed {
+func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.Completed {
 	number := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-	keys := make([]string, 0, 4)
-	args := make([]string, 0, 8)
+	var keys [3]string
+	var args []string
+	count := 2
 	switch o.kind {
 	case opAcquire:
-		keys = append(keys, o.name, waitersKey(o.name), tokenKey(o.name))
-		if !s.cluster {
-			keys = append(keys, bootKey())
+		if o.quick && !s.cluster {
+			return client.B().Set().Key(o.name).Value(o.value).Nx().PxMilliseconds(o.ttl.Milliseconds()).Build()
 		}
-		quarantine := ""
-		if check {
-			quarantine = number(s.longest())
+		keys, count = [...]string{o.name, waitersKey(o.name), tokenKey(o.name)}, 3
+		longest := ""
+		if s.cluster {
+			longest = number(s.longest())
 		}
-		args = append(args, o.value, number(o.ttl), s.queued(o), strconv.FormatInt(o.since, 10),
-			number(o.line), number(o.grant), flag(o.fence), quarantine)
+		args = []string{
+			o.value, number(o.ttl), s.queued(o), strconv.FormatInt(o.since, 10),
+			number(o.line), number(o.grant), flag(o.fence), longest,
+		}
 	case opRelease:
-		keys = append(keys, o.name, waitersKey(o.name))
-		args = append(args, number(o.grant), s.queued(o), o.value, o.other)
+		keys[0], keys[1] = o.name, waitersKey(o.name)
+		args = []string{number(o.grant), s.queued(o), o.value, o.other}
 	case opExtend:
-		keys = append(keys, o.name, tokenKey(o.name))
-		args = append(args, o.value, o.other, number(o.ttl), flag(o.fence))
+		keys, count = [...]string{o.name, tokenKey(o.name), waitersKey(o.name)}, 3
+		args = []string{o.value, o.other, number(o.ttl), flag(o.fence)}
 	case opRaise:
-		keys = append(keys, tokenKey(o.name))
-		args = append(args, strconv.FormatUint(o.token, 10))
+		keys[0], count = tokenKey(o.name), 1
+		args = []string{strconv.FormatUint(o.token, 10)}
 	case opShow:
-		keys = append(keys, o.name, waitersKey(o.name))
+		keys[0], keys[1] = o.name, waitersKey(o.name)
 	case opLearn:
-		keys = append(keys, bootKey())
-		args = append(args, number(o.ttl), flag(o.trust))
+		keys[0], count = bootKey(), 1
+		args = []string{number(o.ttl), flag(o.trust)}
+	case opCheck:
+		keys[0], count = bootKey(), 1
+		args = []string{number(s.longest())}
 	}
-	count := strconv.Itoa(len(keys))
 	if whole {
-		return client.B().Arbitrary("EVAL", s.scripts[o.kind].source, count).Keys(keys...).Args(args...).Build()
+		return client.B().Eval().Script(s.scripts[o.kind].source).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
 	}
-	return client.B().Arbitrary("EVALSHA", s.scripts[o.kind].sha, count).Keys(keys...).Args(args...).Build()
+	return client.B().Evalsha().Sha1(s.scripts[o.kind].sha).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
 }
 
 // queued returns the member of the line of an op that waits, or stops waiting.
 func (s *redisServer) queued(o *op) string {
-	if !o.queue {
+	if !o.queue || o.quick {
 		return ""
 	}
 	return s.id + ":" + o.value
@@ -195,8 +268,26 @@ func flag(b bool) string {
 
 // decode reads the reply of a script.
 func decode(o *op, result rueidis.RedisResult) reply {
-	if err := result.Error(); err != nil {
+	if err := result.Error(); rueidis.IsRedisNil(err) {
+		return reply{answer: no} // SET NX
+	} else if err != nil {
 		return failure(err)
+	}
+	if o.quick {
+		if text, err := result.ToString(); err == nil && text == "OK" {
+			return reply{answer: yes}
+		}
+	}
+	if o.kind == opCheck {
+		left, err := result.AsInt64()
+		switch {
+		case err != nil:
+			return failure(err)
+		case left > 0:
+			after := time.Duration(left) * time.Millisecond
+			return reply{answer: failed, ttl: after, err: youngError{after}}
+		}
+		return reply{answer: yes}
 	}
 	if o.kind == opRelease || o.kind == opRaise {
 		done, err := result.AsInt64()
@@ -228,7 +319,11 @@ func decode(o *op, result rueidis.RedisResult) reply {
 	left := time.Duration(max(number, 0)) * time.Millisecond
 	switch verdict {
 	case 1:
-		return reply{answer: yes, token: uint64(number)}
+		answered := reply{answer: yes, token: uint64(number)}
+		if o.kind == opExtend && len(parts) > 2 {
+			answered.waiters, _ = parts[2].AsInt64()
+		}
+		return answered
 	case 0:
 		return reply{answer: no, ttl: left}
 	case -1:
@@ -261,18 +356,22 @@ func failure(err error) reply {
 	return reply{answer: failed, maybe: true, err: err}
 }
 
-func (s *redisServer) listen(ctx context.Context, channel string, heard func(value string)) error {
+func (s *redisServer) listen(ctx context.Context, channel string, ready func(), heard func(value string, fit bool)) error {
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { ready() })
 	client, err := s.connect()
 	if err != nil {
 		return err
 	}
-	receive := func(c rueidis.CoreClient) error {
-		return c.Receive(ctx, c.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { heard(m.Message) })
+	receive := func(c rueidis.CoreClient, fit bool) error {
+		return c.Receive(ctx, c.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { heard(m.Message, fit) })
 	}
 	if s.cluster {
-		return receive(client)
+		return receive(client, false)
 	}
 	// Not on the connection that the ops go over: rueidis answers a single
 	// caller quicker where it listens to nothing else.
-	return client.Dedicated(func(d rueidis.DedicatedClient) error { return receive(d) })
+	return client.Dedicated(func(d rueidis.DedicatedClient) error {
+		ask := &op{kind: opCheck}
+		return receive(d, decode(ask, d.Do(ctx, s.command(client, ask, false))).answer == yes)
+	})
 }

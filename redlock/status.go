@@ -21,7 +21,7 @@ func (m *Manager) Status(ctx context.Context, name string) ([]NodeStatus, error)
 	if err := m.check(ctx, name); err != nil {
 		return nil, err
 	}
-	r := newRound(m.nodes, m.quorum, op{kind: opShow, name: name})
+	r := newRound(m.nodes, m.quorum, op{kind: opShow, name: name}, time.Now())
 	r.all = true
 	r.send(m.all)
 	if _, cause := r.await(ctx, m.opt.NodeTimeout); cause != nil {

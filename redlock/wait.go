@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // attempt asks all servers for a name once. The round is returned with an error
 // too: whoever gives up has to withdraw it.
-func (m *Manager) attempt(ctx context.Context, o op) (*Lock, *round, error) {
+func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *round, error) {
 	o.kind, o.ttl, o.fence = opAcquire, m.opt.TTL, m.opt.Fencing
 	o.grant, o.line = m.opt.grantTime(), m.opt.lineTime()
-	r := newRound(m.nodes, m.quorum, o)
-	r.patient = o.queue
+	r := newRound(m.nodes, m.quorum, o, now)
+	r.patient = o.queue || o.quick
 	r.send(m.all)
 	won, cause := r.await(ctx, m.opt.NodeTimeout)
 	switch {
@@ -72,18 +74,27 @@ func (m *Manager) withdraw(r *round) {
 
 // release sends the release of what an op has taken.
 func (m *Manager) release(taken op, from nodeSet) *round {
-	return m.ask(op{
+	now := time.Now()
+	r := newRound(m.nodes, m.quorum, op{
 		kind: opRelease, name: taken.name, value: taken.value, other: taken.other, queue: taken.queue,
-		grant: m.opt.grantTime(), until: time.Now().Add(m.opt.TTL),
-	}, from)
+		grant: m.opt.grantTime(), until: now.Add(m.opt.TTL),
+	}, now)
+	r.send(from)
+	return r
 }
 
 // ticket is the place of one waiter in the line of a name.
 type ticket struct {
 	value string
-	heard int           // how many servers said that it has the lock
-	soon  chan struct{} // the first one has
-	now   chan struct{} // a majority has
+	// What the last attempt with this value found: these servers refused it
+	// after asked. If one of them gives the lock later, it is for grantTime
+	// from then on.
+	refused nodeSet
+	asked   time.Time
+	heard   nodeSet       // the servers that said that it has the lock
+	fit     nodeSet       // those of them whose word counts as a vote
+	soon    chan struct{} // the first one has
+	now     chan struct{} // a majority has
 }
 
 // waiting holds the tickets of a Manager by value.
@@ -99,8 +110,7 @@ func (w *waiting) renew(t *ticket) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.tickets, t.value)
-	t.value, t.heard = randomText(), 0
-	t.soon, t.now = make(chan struct{}, 1), make(chan struct{}, 1)
+	*t = ticket{value: randomText(), soon: make(chan struct{}, 1), now: make(chan struct{}, 1)}
 	w.tickets[t.value] = t
 }
 
@@ -110,16 +120,27 @@ func (w *waiting) remove(t *ticket) {
 	delete(w.tickets, t.value)
 }
 
+// note keeps who refused the last attempt.
+func (w *waiting) note(t *ticket, r *round) {
+	refused := r.refused()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.refused, t.asked = refused, r.start
+}
+
 // told hears from one server that a value holds its lock.
-func (m *Manager) told(value string) {
+func (m *Manager) told(from int, value string, fit bool) {
 	m.waiting.mu.Lock()
 	defer m.waiting.mu.Unlock()
 	t := m.waiting.tickets[value]
-	if t == nil {
+	if t == nil || t.heard.has(from) {
 		return
 	}
-	t.heard++
-	switch t.heard {
+	t.heard |= 1 << from
+	if fit {
+		t.fit |= 1 << from
+	}
+	switch t.heard.len() {
 	case m.quorum:
 		t.now <- struct{}{}
 	case 1:
@@ -127,51 +148,156 @@ func (m *Manager) told(value string) {
 	}
 }
 
-// contend asks the servers until they give the lock.
+// given returns the lock of a ticket if a majority of the servers has said that it
+// has it: they gave it for grantTime, after they were last asked. A fencing token
+// has to be asked for.
+func (m *Manager) given(t *ticket, name string, r *round) *Lock {
+	m.waiting.mu.Lock()
+	until := t.asked.Add(m.opt.grantTime() - m.opt.Drift)
+	proven := (t.refused & t.fit).len() >= m.quorum
+	m.waiting.mu.Unlock()
+	if !proven || m.opt.Fencing || time.Until(until) < m.opt.grantTime()/4 {
+		return nil
+	}
+	l := &Lock{m: m, name: name, value: t.value, until: until, asked: r.asked()}
+	full := newRound(m.nodes, m.quorum, op{kind: opExtend, name: name, value: t.value, other: t.value, ttl: m.opt.TTL}, time.Now())
+	full.then = func(won bool) { l.changed(full, won) }
+	full.send(l.asked)
+	m.stats.acquired.Add(1)
+	return l
+}
+
+// contend asks the servers until they give the lock. A free name is taken by the
+// quickest of all commands; only who does not get it stands in line.
 func (m *Manager) contend(ctx context.Context, name string) (*Lock, error) {
+	begun := time.Now()
+	if m.opt.Fencing || m.hints.wanted(name, begun) {
+		return m.queue(ctx, name, begun, 0)
+	}
+	l, r, err := m.attempt(ctx, op{name: name, value: randomText(), quick: true}, begun)
+	if err == nil {
+		return l, nil
+	}
+	agreed, _, unsure := r.tally()
+	if agreed+unsure > 0 {
+		m.withdraw(r)
+	}
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	var pause time.Duration
+	if agreed > 0 {
+		pause = m.outOfStep(r)
+	}
+	return m.queue(ctx, name, begun, pause)
+}
+
+// queue stands in line for a name after a pause, as one who has waited since begun.
+func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause time.Duration) (*Lock, error) {
 	var t ticket
 	m.waiting.renew(&t)
 	defer m.waiting.remove(&t)
-	begun := time.Now()
-	backoff := m.opt.RetryMin
+	backoff := m.patience()
+	var last error
+	if pause > 0 {
+		if cause := t.wait(ctx, m, pause); cause != nil {
+			return nil, waitError(name, cause, nil)
+		}
+	}
 	for {
-		l, r, err := m.attempt(ctx, op{name: name, value: t.value, queue: true, since: begun.UnixMicro()})
+		l, r, err := m.attempt(ctx, op{name: name, value: t.value, queue: true, since: begun.UnixMicro()}, time.Now())
 		if err == nil {
 			m.stats.waited(time.Since(begun))
 			return l, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrNotLock) {
 			m.withdraw(r)
-			return nil, err
+			return nil, waitEnd(err, last)
 		}
+		last = err
 		m.listen()
+		m.hints.note(name, time.Now())
 		agreed, _, unsure := r.tally()
 		if agreed+unsure > 0 {
 			m.withdraw(r)
 			m.waiting.renew(&t)
+		} else {
+			m.waiting.note(&t, r)
 		}
-		pause := m.pause(r, agreed > 0, backoff)
-		backoff = min(2*backoff, m.opt.RetryMax)
+		pause, backoff = m.pause(r, agreed > 0, backoff), min(2*backoff, m.opt.RetryMax)
 		if cause := t.wait(ctx, m, pause); cause != nil {
 			m.withdraw(r)
 			m.stats.refused(err)
 			return nil, waitError(name, cause, err)
 		}
+		if l := m.given(&t, name, r); l != nil {
+			m.stats.waited(time.Since(begun))
+			return l, nil
+		}
 	}
+}
+
+// waitEnd is the error of a wait that ended while the servers were asked: what they
+// said before tells more.
+func waitEnd(err, last error) error {
+	if last == nil || errors.Is(err, ErrNotLock) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", last, err)
+}
+
+// hints remembers, roughly, which names were waited for lately: there it is no use
+// to try the quick way first.
+type hints struct {
+	seed  maphash.Seed
+	slots [256]atomic.Int64
+}
+
+// hintTime is how long a hint holds.
+const hintTime = time.Second
+
+func (h *hints) slot(name string) *atomic.Int64 {
+	return &h.slots[maphash.String(h.seed, name)%uint64(len(h.slots))]
+}
+
+func (h *hints) note(name string, now time.Time) { h.slot(name).Store(now.UnixNano()) }
+
+func (h *hints) wanted(name string, now time.Time) bool {
+	return now.UnixNano()-h.slot(name).Load() < int64(hintTime)
+}
+
+// patience returns how long to wait for the word of a release at first: not long
+// until a majority can be heard.
+func (m *Manager) patience() time.Duration {
+	heard := 0
+	for _, n := range m.nodes {
+		if n.heard.Load() {
+			heard++
+		}
+	}
+	if heard < m.quorum {
+		return m.opt.RetryMin
+	}
+	return max(m.opt.RetryMin, m.opt.RetryMax/2)
 }
 
 // pause returns how long to wait for the word of a release before asking again.
 func (m *Manager) pause(r *round, split bool, backoff time.Duration) time.Duration {
 	if split {
-		// Several asked at once and nobody got a majority: fall out of step.
-		return rand.N(m.opt.RetryMin)
+		return m.outOfStep(r)
 	}
-	pause := m.opt.RetryMin/2 + rand.N(backoff)
+	pause := backoff/2 + rand.N(backoff)
 	if free := r.freeIn(); free >= 0 && free < pause {
 		// The holder's time runs out before: it may have died.
 		pause = free + time.Millisecond + rand.N(m.opt.RetryMin/2+1)
 	}
 	return pause
+}
+
+// outOfStep returns how long to wait where several asked at once and nobody got a
+// majority, so that they do not do so again.
+func (m *Manager) outOfStep(r *round) time.Duration {
+	return rand.N(min(m.opt.RetryMin, time.Millisecond+8*r.took()))
 }
 
 // wait returns nil when it is time to ask again.

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+
+	"retwis/internal/redisserver"
+)
+
+// parts are those of docs/benchmarks.md, in order. Each is written by itself, so
+// that one can be measured anew without the others.
+var parts = []string{"site", "locks"}
+
+// mark begins a part of the page.
+func mark(part string) string { return "<!-- " + part + " -->\n" }
+
+// writePart replaces one part of the page, and the text above all of them.
+func writePart(path, part, text string) error {
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	head, err := heading()
+	if err != nil {
+		return err
+	}
+	page := head
+	for _, name := range parts {
+		switch {
+		case name == part:
+			page += "\n" + mark(name) + "\n" + strings.TrimSpace(text) + "\n"
+		case strings.Contains(string(old), mark(name)):
+			_, rest, _ := strings.Cut(string(old), mark(name))
+			rest, _, _ = strings.Cut(rest, "<!-- ")
+			page += "\n" + mark(name) + "\n" + strings.TrimSpace(rest) + "\n"
+		}
+	}
+	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // for everybody to read
+}
+
+// heading says what the figures are of.
+func heading() (string, error) {
+	found, err := redisserver.Find(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	version, err := redisserver.Version(context.Background(), found)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`# Benchmarks
+
+Made by `+"`make bench`"+`, which writes this page; `+"`make bench ARGS='--only locks'`"+`
+measures one part anew. Figures of one machine mean little elsewhere; the ratios,
+of sides that were measured in turn in one run, mean more.
+
+%s, %d cores, %s, server %s on unix sockets. Programs, servers and load share the
+machine.
+`, cpu(), runtime.NumCPU(), runtime.Version(), version), nil
+}
