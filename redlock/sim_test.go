@@ -1,0 +1,362 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// schedule is one simulated history: managers that compete for names while servers
+// freeze, restart and forget, and the network loses and delays.
+type schedule struct {
+	seed      uint64
+	forgetful bool          // plant a bug: servers vote after a restart
+	drift     time.Duration // 0: the default
+	fencing   bool
+	length    time.Duration
+}
+
+// simulate runs a schedule and returns what was wrong with it, and how many locks
+// were taken.
+func simulate(t *testing.T, s schedule) (wrong []string, taken int) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, s)
+		w.play()
+		wrong, taken = w.wrong, w.taken
+	})
+	return wrong, taken
+}
+
+// world is a simulation at work.
+type world struct {
+	schedule
+	servers  []*simServer
+	managers []*Manager
+	pace     time.Duration // between two faults, at most
+	net      *simNet
+	links    []*simLink
+
+	mu     sync.Mutex
+	active map[string][]*Lock // that may be held, by name
+	tokens map[string]uint64  // the greatest so far
+	wrong  []string
+	taken  int
+}
+
+const (
+	simServers  = 5
+	simManagers = 4
+	simTTL      = time.Second
+)
+
+func newWorld(t *testing.T, s schedule) *world {
+	rng := rand.New(rand.NewPCG(s.seed, 1))
+	w := &world{
+		pace:     300*time.Millisecond + time.Duration(rng.Int64N(int64(3*time.Second))),
+		schedule: s, active: map[string][]*Lock{}, tokens: map[string]uint64{},
+		net: &simNet{rng: rng, loss: rng.Float64() * 0.03, slow: rng.Float64() * 0.05, cuts: map[*simLink]bool{}},
+	}
+	for i := range simServers {
+		// Clocks that are up to 0.8% fast let go of locks early.
+		server := newSimServer(fmt.Sprint("server", i), 1+rng.Float64()*0.008)
+		server.forgetful = s.forgetful
+		w.servers = append(w.servers, server)
+	}
+	w.net.calm = true
+	for range simManagers {
+		w.managers = append(w.managers, w.manager(t, Options{TTL: simTTL, Drift: s.drift, Fencing: s.fencing}))
+	}
+	w.net.calm = false
+	return w
+}
+
+func (w *world) manager(t *testing.T, opt Options) *Manager {
+	links := make([]server, len(w.servers))
+	for i, s := range w.servers {
+		l := &simLink{server: s, net: w.net}
+		links[i] = l
+		w.links = append(w.links, l)
+	}
+	m, err := newManager(links, opt, func(m *Manager) {
+		for _, l := range links {
+			l.(*simLink).m = m
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// play runs the schedule to its end.
+func (w *world) play() {
+	ctx, cancel := context.WithTimeout(context.Background(), w.length)
+	defer cancel()
+	var all sync.WaitGroup
+	for i, m := range w.managers {
+		for j := range 2 {
+			rng := rand.New(rand.NewPCG(w.seed, uint64(100+10*i+j)))
+			all.Go(func() { w.compete(ctx, m, rng) })
+		}
+	}
+	all.Go(func() { w.disturb(ctx, rand.New(rand.NewPCG(w.seed, 2))) })
+	all.Wait()
+	w.net.mu.Lock()
+	w.net.calm = true
+	w.net.mu.Unlock()
+	for _, s := range w.servers {
+		s.change(func() { s.frozen = false })
+	}
+	for _, m := range w.managers {
+		_ = m.Close()
+	}
+	w.net.late.Wait()
+}
+
+// compete locks, holds, extends and unlocks, or dies with the lock.
+func (w *world) compete(ctx context.Context, m *Manager, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		name := fmt.Sprint("name", rng.IntN(2))
+		waiting, cancel := context.WithTimeout(ctx, time.Duration(rng.Int64N(int64(3*time.Second))))
+		var l *Lock
+		var err error
+		if rng.IntN(4) == 0 {
+			l, err = m.TryLock(waiting, name)
+		} else {
+			l, err = m.Lock(waiting, name)
+		}
+		cancel()
+		if err == nil {
+			w.took(l)
+			w.hold(ctx, l, rng)
+		}
+		time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Millisecond))))
+	}
+}
+
+// hold does what holders do.
+func (w *world) hold(ctx context.Context, l *Lock, rng *rand.Rand) {
+	switch rng.IntN(12) {
+	case 0: // dies: never unlocks
+		time.Sleep(time.Until(l.Until()))
+		return
+	case 1: // holds on to the last moment
+		<-l.Context().Done()
+	case 2: // extends
+		for range rng.IntN(4) {
+			time.Sleep(time.Duration(rng.Int64N(int64(simTTL))))
+			if l.Extend(ctx) == nil {
+				w.holds(l)
+			}
+		}
+	default:
+		time.Sleep(time.Duration(rng.Int64N(int64(30 * time.Millisecond))))
+	}
+	w.holds(l)
+	_ = l.Unlock(context.WithoutCancel(ctx))
+}
+
+// took checks a lock that was just given: nobody else holds the name, and the token
+// is the greatest.
+func (w *world) took(l *Lock) {
+	w.mu.Lock()
+	w.taken++
+	if w.fencing {
+		if last := w.tokens[l.Name()]; l.Token() <= last {
+			w.wrong = append(w.wrong, fmt.Sprintf("%s: token %d after %d", l.Name(), l.Token(), last))
+		}
+		w.tokens[l.Name()] = max(w.tokens[l.Name()], l.Token())
+	}
+	w.active[l.Name()] = append(w.active[l.Name()], l)
+	w.mu.Unlock()
+	w.holds(l)
+}
+
+// holds checks that at most one lock of a name is held.
+func (w *world) holds(l *Lock) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	var held []*Lock
+	for _, other := range w.active[l.Name()] {
+		if other.held(now) {
+			held = append(held, other)
+		}
+	}
+	if len(held) > 1 {
+		w.wrong = append(w.wrong, fmt.Sprintf("%s has %d holders", l.Name(), len(held)))
+	}
+	w.active[l.Name()] = held
+	if l.held(now) && len(held) == 0 {
+		w.active[l.Name()] = []*Lock{l}
+	}
+}
+
+// disturb breaks servers and connections, and mends some.
+func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		time.Sleep(time.Duration(rng.Int64N(int64(w.pace))))
+		s := w.servers[rng.IntN(len(w.servers))]
+		switch rng.IntN(7) {
+		case 0:
+			s.change(func() { s.frozen = true })
+		case 1:
+			s.restart(newSimData())
+		case 2:
+			s.mu.Lock()
+			kept := s.data.clone()
+			s.mu.Unlock()
+			s.restart(kept)
+		case 3: // with what was on the disk
+			s.mu.Lock()
+			kept := s.snapshot
+			s.mu.Unlock()
+			if kept.keys != nil {
+				s.restart(kept.clone())
+			}
+		case 4:
+			s.change(func() { s.snapshot = s.data.clone() })
+		case 5:
+			l := w.links[rng.IntN(len(w.links))]
+			w.net.mu.Lock()
+			w.net.cuts[l] = !w.net.cuts[l]
+			w.net.mu.Unlock()
+		case 6:
+			s.change(func() { s.up = false; s.boot++; s.ears = nil })
+			away := time.Duration(rng.Int64N(int64(time.Second)))
+			w.net.late.Go(func() {
+				time.Sleep(away)
+				s.restart(newSimData())
+			})
+		}
+		for _, s := range w.servers {
+			if rng.IntN(3) == 0 {
+				s.change(func() { s.frozen = false })
+			}
+		}
+	}
+}
+
+// schedules returns how many to run: thousands where time is given.
+func schedules(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("RAPID_CHECKS")
+	if text == "" {
+		return 100
+	}
+	checks, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return max(100, 3*checks)
+}
+
+// TestSimulationComplains plants bugs, each of which some schedule must reveal.
+func TestSimulationComplains(t *testing.T) {
+	t.Parallel()
+	for name, plant := range map[string]func(*schedule){
+		"no quarantine": func(s *schedule) { s.forgetful = true },
+		"no drift":      func(s *schedule) { s.drift = time.Nanosecond },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for i := range 1000 {
+				s := schedule{seed: uint64(i), length: 10 * time.Second}
+				plant(&s)
+				if wrong, _ := simulate(t, s); len(wrong) > 0 {
+					t.Logf("schedule %d: %s", i, wrong[0])
+					return
+				}
+			}
+			t.Fatal("nothing was noticed")
+		})
+	}
+}
+
+// TestSimulation finds no two holders, and no token that goes back, whatever happens
+// to servers and network.
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	const shards = 4
+	for shard := range shards {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			taken := 0
+			for i := shard; i < schedules(t); i += shards {
+				s := schedule{seed: uint64(i), fencing: i%8 < 4, length: 10 * time.Second}
+				wrong, n := simulate(t, s)
+				taken += n
+				if len(wrong) > 0 {
+					t.Fatalf("schedule %d: %v", i, wrong)
+				}
+			}
+			if taken < schedules(t) {
+				t.Errorf("only %d locks were taken", taken)
+			}
+		})
+	}
+}
+
+// leftBehind has managers ask for a name at the same moment, so that votes are split,
+// and returns the schedules after which keys remained that nobody holds.
+func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
+	for i := range schedules {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, schedule{seed: uint64(i)})
+			w.net.calm = true
+			var mu sync.Mutex
+			winners := map[string]bool{}
+			if keepLosers {
+				w.net.drops = func(o *op) bool {
+					mu.Lock()
+					defer mu.Unlock()
+					return o.kind == opRelease && !winners[o.value]
+				}
+			}
+			var all sync.WaitGroup
+			for _, m := range w.managers {
+				all.Go(func() {
+					l, err := m.TryLock(context.Background(), "name")
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					winners[l.Value()] = true
+					mu.Unlock()
+					_ = l.Unlock(context.Background())
+				})
+			}
+			all.Wait()
+			time.Sleep(simTTL / 10)
+			for _, s := range w.servers {
+				s.mu.Lock()
+				if _, taken := s.holder("name"); taken {
+					left++
+				}
+				s.mu.Unlock()
+			}
+			for _, m := range w.managers {
+				_ = m.Close()
+			}
+		})
+	}
+	return left
+}
+
+// TestFailureLeavesNothing sees that who fails gives back what it got, long before
+// that would expire, and that it would be noticed if not.
+func TestFailureLeavesNothing(t *testing.T) {
+	t.Parallel()
+	if left := leftBehind(t, 100, false); left > 0 {
+		t.Errorf("%d keys left behind", left)
+	}
+	if left := leftBehind(t, 100, true); left == 0 {
+		t.Error("nothing was noticed where failures are not released")
+	}
+}
