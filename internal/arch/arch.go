@@ -54,6 +54,7 @@ func Retwis() House {
 			"internal/social":      3,
 			"model":                2,
 			"redlock":              1,
+			"redlock/...":          1,
 			"bulk":                 1,
 			"index":                1,
 			"index/...":            1,
@@ -62,6 +63,7 @@ func Retwis() House {
 		},
 		Sideways: [][2]string{
 			{"index/...", "index"},                     // the types that its subpackages share
+			{"redlock/...", "redlock"},                 // what its subpackages are about
 			{"internal/store", "internal/redisserver"}, // the embedded server is one way to open a database
 		},
 		TestSupport: []string{"internal/redistest", "internal/arch"},

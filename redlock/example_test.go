@@ -1,0 +1,135 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// The servers of these examples are new, and so are told to vote at once. Yours
+// have been up for a while.
+func exampleManager(opt redlock.Options) (*redlock.Manager, func()) {
+	urls, stop := redistest.Example(3)
+	m, err := redlock.Dial(urls, opt)
+	if err != nil {
+		panic(err)
+	}
+	if err := m.Trust(context.Background()); err != nil {
+		panic(err)
+	}
+	return m, func() { _ = m.Close(); stop() }
+}
+
+// Run something that must not run twice at the same time.
+func ExampleManager_Do() {
+	m, stop := exampleManager(redlock.Options{})
+	defer stop()
+
+	err := m.Do(context.Background(), "invoice:42", func(ctx context.Context, l *redlock.Lock) error {
+		// The lock is extended for as long as this runs. ctx ends the moment
+		// it cannot be shown to be held: pass it on to all that you call.
+		fmt.Println("billing under", l.Name())
+		return ctx.Err()
+	})
+	fmt.Println(err)
+	// Output:
+	// billing under invoice:42
+	// <nil>
+}
+
+// Let one of many do a job, and the others go on.
+func ExampleManager_TryLock() {
+	m, stop := exampleManager(redlock.Options{})
+	defer stop()
+	ctx := context.Background()
+
+	l, err := m.TryLock(ctx, "nightly-report")
+	if err != nil {
+		panic(err)
+	}
+	_, err = m.TryLock(ctx, "nightly-report")
+	fmt.Println(errors.Is(err, redlock.ErrHeld))
+	fmt.Println(l.Unlock(ctx))
+	// Output:
+	// true
+	// <nil>
+}
+
+// Move money between two accounts, whatever order others name them in.
+func ExampleManager_LockAll() {
+	m, stop := exampleManager(redlock.Options{})
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+
+	locks, err := m.LockAll(ctx, "account:7", "account:3")
+	if err != nil {
+		panic(err)
+	}
+	for _, l := range locks {
+		fmt.Println(l.Name())
+	}
+	fmt.Println(locks.Unlock(ctx))
+	// Output:
+	// account:3
+	// account:7
+	// <nil>
+}
+
+// What the lock guards refuses a holder that was paused for too long.
+func ExampleLock_Token() {
+	m, stop := exampleManager(redlock.Options{Fencing: true})
+	defer stop()
+	ctx := context.Background()
+	storage, close := exampleStorage()
+	defer close()
+
+	// write stores a text in a hash, unless a later holder has written there.
+	// The check and the write are one step.
+	write := rueidis.NewLuaScript(`
+		local seen = tonumber(redis.call('HGET', KEYS[1], 'token') or 0)
+		if tonumber(ARGV[1]) < seen then
+			return 0
+		end
+		redis.call('HSET', KEYS[1], 'token', ARGV[1], 'text', ARGV[2])
+		return 1`)
+	store := func(l *redlock.Lock, text string) bool {
+		done, err := write.Exec(ctx, storage, []string{"report"}, []string{fmt.Sprint(l.Token()), text}).AsBool()
+		return err == nil && done
+	}
+
+	slow, err := m.Lock(ctx, "report")
+	if err != nil {
+		panic(err)
+	}
+	// It is paused for longer than the lock lives, and somebody else gets it.
+	if err := slow.Unlock(ctx); err != nil {
+		panic(err)
+	}
+	quick, err := m.Lock(ctx, "report")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("greater:", quick.Token() > slow.Token())
+	fmt.Println("the holder writes:", store(quick, "new"))
+	fmt.Println("the one that was paused writes:", store(slow, "old"))
+	// Output:
+	// greater: true
+	// the holder writes: true
+	// the one that was paused writes: false
+}
+
+func exampleStorage() (rueidis.Client, func()) {
+	urls, stop := redistest.Example(1)
+	client, err := rueidis.NewClient(rueidis.MustParseURL(urls[0]))
+	if err != nil {
+		panic(err)
+	}
+	return client, func() { client.Close(); stop() }
+}
