@@ -214,7 +214,7 @@ func (n *node) pass(batch []*round) {
 	var broken error
 	for i, r := range batch {
 		answered := n.replies[i]
-		if answered.answer == failed && answered.maybe {
+		if answered.broken {
 			broken = answered.err
 			n.owe(r)
 		}

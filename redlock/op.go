@@ -76,8 +76,10 @@ type reply struct {
 	// maybe says of a reply that is not yes that the server may have done it
 	// all the same.
 	maybe bool
-	err   error
-	token uint64
+	// broken says that the connection broke, or could not be made.
+	broken bool
+	err    error
+	token  uint64
 	// ttl is how long the key lives (a no to opAcquire, opShow), how long the
 	// server does not vote (errYoung), or the longest ttl in use (opLearn).
 	ttl     time.Duration

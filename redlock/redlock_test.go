@@ -3,8 +3,11 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
 	"retwis/redlock"
@@ -76,4 +79,43 @@ func TestOneHolder(t *testing.T) {
 	t.Logf("handed over in %v", time.Since(begun))
 	unlock(t, l2)
 	t.Logf("%+v", b.Stats())
+}
+
+// A server that was started lately may have forgotten a lock: it does not vote until
+// that would have expired, or somebody says that it has not.
+func TestYoungServer(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	clients := make([]rueidis.Client, len(servers))
+	for i, s := range servers {
+		clients[i] = s.Client(t)
+	}
+	dialed, err := redlock.Dial(urls(servers), redlock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dialed.Close()
+	shared, err := redlock.New(clients, redlock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
+		for range 2 { // the second over a connection that was used before
+			_, err := m.TryLock(t.Context(), "job")
+			if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "does not vote for another") {
+				t.Errorf("%s: %v; want ErrNoQuorum, and why", name, err)
+			}
+		}
+	}
+	if err := dialed.Trust(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
+		l, err := m.TryLock(t.Context(), "job")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		unlock(t, l)
+	}
 }

@@ -150,7 +150,7 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 	client, err := s.connect()
 	if err != nil {
 		for i := range replies {
-			replies[i] = reply{answer: failed, err: err}
+			replies[i] = reply{answer: failed, broken: true, err: err}
 		}
 		return
 	}
@@ -163,8 +163,9 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 	} else {
 		ctx = context.Background()
 	}
+	votes := slices.ContainsFunc(batch, isAcquire) && !s.cluster
 	before := s.dials.Load()
-	check := slices.ContainsFunc(batch, isAcquire) && !s.cluster && (s.dial == nil || before != s.checked)
+	check := votes && (s.dial == nil || before != s.checked)
 	s.batch = s.batch[:0]
 	if check {
 		s.batch = append(s.batch, s.command(client, &op{kind: opCheck}, false))
@@ -181,18 +182,21 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 	for i, result := range results {
 		replies[i] = s.verdict(ctx, client, batch[i], result)
 	}
-	if after := s.dials.Load(); !check && after != before && slices.ContainsFunc(batch, isAcquire) && !s.cluster {
+	if after := s.dials.Load(); votes && !check && after != before {
+		// The batch may have gone over a new connection.
 		ask := &op{kind: opCheck}
 		fit = s.verdict(ctx, client, ask, client.Do(ctx, s.command(client, ask, false)))
 		before = after
 	}
-	if fit.answer == yes {
+	switch {
+	case !votes:
+	case fit.answer == yes:
 		s.checked = before
-		return
-	}
-	for i, o := range batch {
-		if o.kind == opAcquire {
-			replies[i] = reply{answer: failed, maybe: replies[i].answer == yes || replies[i].maybe, ttl: fit.ttl, err: fit.err}
+	default:
+		for i, o := range batch {
+			if o.kind == opAcquire {
+				replies[i] = reply{answer: failed, maybe: replies[i].answer == yes || replies[i].maybe, ttl: fit.ttl, err: fit.err}
+			}
 		}
 	}
 }
@@ -353,7 +357,7 @@ func failure(err error) reply {
 	if errors.Is(err, rueidis.ErrClosing) {
 		err = errors.New("the client was closed")
 	}
-	return reply{answer: failed, maybe: true, err: err}
+	return reply{answer: failed, maybe: true, broken: true, err: err}
 }
 
 func (s *redisServer) listen(ctx context.Context, channel string, ready func(), heard func(value string, fit bool)) error {

@@ -301,7 +301,7 @@ var errSim = errors.New("the network broke")
 
 func failAll(replies []reply, maybe bool) {
 	for i := range replies {
-		replies[i] = reply{answer: failed, maybe: maybe, err: errSim}
+		replies[i] = reply{answer: failed, maybe: maybe, broken: true, err: errSim}
 	}
 }
 
