@@ -7,11 +7,12 @@
 -- ARGV[1]  the value that says who holds the lock
 -- ARGV[2]  ttl, milliseconds
 -- ARGV[3]  this waiter in KEYS[2], manager:value; empty: do not wait
--- ARGV[4]  since when it has been waiting, microseconds
+-- ARGV[4]  since when it has been waiting by its own clock, microseconds
 -- ARGV[5]  how long the line is kept when nobody joins it, milliseconds
 -- ARGV[6]  how long the lock is kept for the next in line, milliseconds
 -- ARGV[7]  '1': count a fencing token
--- ARGV[8]  the longest ttl in use, milliseconds; empty: check.lua was asked
+-- ARGV[8]  for how long it has been waiting, microseconds
+-- ARGV[9]  the longest ttl in use, milliseconds; empty: check.lua was asked
 --
 -- Reply    { 1, token}         held
 --          { 0, milliseconds}  held by another, for so long
@@ -23,7 +24,15 @@ local waiting = ARGV[3] ~= ''
 
 local function join()
 	if waiting then
-		redis.call('ZADD', KEYS[2], ARGV[4], ARGV[3])
+		-- The waiter's clock puts it in the same place on every server, unless
+		-- it is so wrong that it would push in, or never come first.
+		local since = ARGV[4]
+		local time = redis.call('TIME')
+		local likely = time[1] * 1000000 + time[2] - ARGV[8]
+		if math.abs(likely - since) > 1000000 then
+			since = string.format('%.0f', likely)
+		end
+		redis.call('ZADD', KEYS[2], since, ARGV[3])
 		redis.call('PEXPIRE', KEYS[2], ARGV[5])
 	end
 	return {0, redis.call('PTTL', KEYS[1])}
@@ -33,8 +42,8 @@ local function held()
 	return {1, ARGV[7] == '1' and count(KEYS[3]) or 0}
 end
 
-if ARGV[8] ~= '' then
-	local left = quarantine(nil, tonumber(ARGV[8]))
+if ARGV[9] ~= '' then
+	local left = quarantine(nil, tonumber(ARGV[9]))
 	if left > 0 then
 		return {-1, left}
 	end

@@ -47,13 +47,14 @@ type op struct {
 	quick bool
 	// queue puts the value in line (opAcquire), by the time since when in
 	// microseconds, or takes it out (opRelease).
-	queue bool
-	since int64
-	ttl   time.Duration
-	grant time.Duration
-	line  time.Duration
-	fence bool
-	token uint64
+	queue  bool
+	since  int64
+	waited time.Duration
+	ttl    time.Duration
+	grant  time.Duration
+	line   time.Duration
+	fence  bool
+	token  uint64
 	// trust makes a server vote from now on (opLearn).
 	trust bool
 	// until is when an opRelease need not be tried any more: by then the key

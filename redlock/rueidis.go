@@ -229,7 +229,7 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		}
 		args = []string{
 			o.value, number(o.ttl), s.queued(o), strconv.FormatInt(o.since, 10),
-			number(o.line), number(o.grant), flag(o.fence), longest,
+			number(o.line), number(o.grant), flag(o.fence), strconv.FormatInt(o.waited.Microseconds(), 10), longest,
 		}
 	case opRelease:
 		keys[0], keys[1] = o.name, waitersKey(o.name)

@@ -12,26 +12,60 @@ import (
 	"retwis/internal/redistest"
 )
 
-// TestSimServer does the same on a simulated and on a real server: what the
-// simulation proves is worth as much as the two agree.
-func TestSimServer(t *testing.T) {
-	t.Parallel()
-	shared := redistest.Own(t)
-	client := shared.Client(t)
-	const manager = "manager"
-	real := &redisServer{
-		label: "real", scripts: newScripts(), id: manager, client: client,
+// realServer returns a server that votes, its client, and what asks it.
+func realServer(t *testing.T) (rueidis.Client, func(op) reply) {
+	t.Helper()
+	client := redistest.Own(t).Client(t)
+	server := &redisServer{
+		label: "real", scripts: newScripts(), id: simManager, client: client,
 		longest: func() time.Duration { return time.Millisecond },
 	}
-	ctx := context.Background()
 	ask := func(o op) reply {
 		replies := make([]reply, 1)
-		real.run(ctx, []*op{&o}, replies)
+		server.run(t.Context(), []*op{&o}, replies)
 		return replies[0]
 	}
 	if answered := ask(op{kind: opLearn, ttl: time.Millisecond, trust: true}); answered.answer != yes {
 		t.Fatal(answered.err)
 	}
+	return client, ask
+}
+
+const simManager = "manager"
+
+// A waiter whose clock is wrong stands where it would with a right one.
+func TestWrongClock(t *testing.T) {
+	t.Parallel()
+	client, ask := realServer(t)
+	minute := op{kind: opAcquire, name: "name", value: "holder", ttl: time.Minute, grant: time.Minute, line: time.Minute}
+	if answered := ask(minute); answered.answer != yes {
+		t.Fatal(answered.err)
+	}
+	for value, since := range map[string]time.Time{
+		"right":  time.Now().Add(-5 * time.Second),
+		"behind": time.Now().Add(-time.Hour),
+		"ahead":  time.Now().Add(time.Hour),
+	} {
+		o := minute
+		o.value, o.queue, o.since, o.waited = value, true, since.UnixMicro(), 5*time.Second
+		if answered := ask(o); answered.answer != no {
+			t.Fatalf("%+v", answered)
+		}
+		score, err := client.Do(t.Context(), client.B().Zscore().Key(waitersKey("name")).Member(simManager+":"+value).Build()).AsFloat64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(time.UnixMicro(int64(score))); waited < 4*time.Second || waited > 30*time.Second {
+			t.Errorf("%s: it stands as if it had waited for %v", value, waited)
+		}
+	}
+}
+
+// TestSimServer does the same on a simulated and on a real server: what the
+// simulation proves is worth as much as the two agree.
+func TestSimServer(t *testing.T) {
+	t.Parallel()
+	client, ask := realServer(t)
 	cases := 0
 	rapid.Check(t, func(t *rapid.T) {
 		cases++
@@ -51,7 +85,7 @@ func TestSimServer(t *testing.T) {
 				o.queue = rapid.Bool().Draw(t, "queue")
 				o.fence = rapid.Bool().Draw(t, "fence")
 				o.quick = !o.queue && !o.fence && rapid.Bool().Draw(t, "quick")
-				o.since = rapid.Int64Range(1, 5).Draw(t, "since")
+				o.since = time.Now().UnixMicro()/1e6*1e6 + rapid.Int64Range(1, 5).Draw(t, "since")
 			case opRelease:
 				o.queue = rapid.Bool().Draw(t, "queue")
 				o.other = rapid.SampledFrom(append(values, "")).Draw(t, "other")
@@ -67,7 +101,7 @@ func TestSimServer(t *testing.T) {
 			}
 			toReal := o
 			toReal.token += offset[o.name]
-			got, want := ask(toReal), sim.do(&o, manager, time.Millisecond)
+			got, want := ask(toReal), sim.do(&o, simManager, time.Millisecond)
 			if want.token != 0 {
 				if offset[o.name] == 0 {
 					offset[o.name] = got.token - want.token

@@ -50,9 +50,9 @@ type world struct {
 }
 
 const (
-	simServers  = 5
-	simManagers = 4
-	simTTL      = time.Second
+	simServers = 5
+	simCount   = 4 // managers
+	simTTL     = time.Second
 )
 
 func newWorld(t *testing.T, s schedule) *world {
@@ -69,7 +69,7 @@ func newWorld(t *testing.T, s schedule) *world {
 		w.servers = append(w.servers, server)
 	}
 	w.net.calm = true
-	for range simManagers {
+	for range simCount {
 		w.managers = append(w.managers, w.manager(t, Options{TTL: simTTL, Drift: s.drift, Fencing: s.fencing}))
 	}
 	w.net.calm = false

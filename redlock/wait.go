@@ -205,7 +205,10 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 		}
 	}
 	for {
-		l, r, err := m.attempt(ctx, op{name: name, value: t.value, queue: true, since: begun.UnixMicro()}, time.Now())
+		now := time.Now()
+		l, r, err := m.attempt(ctx, op{
+			name: name, value: t.value, queue: true, since: begun.UnixMicro(), waited: now.Sub(begun),
+		}, now)
 		if err == nil {
 			m.stats.waited(time.Since(begun))
 			return l, nil
