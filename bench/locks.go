@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"retwis/internal/redisserver"
@@ -28,7 +29,8 @@ const (
 // lockResult is what one side did in one round.
 type lockResult struct {
 	result
-	jain float64 // fairness among competitors, 1 is equal shares
+	jain    float64 // fairness among competitors, 1 is equal shares
+	changes float64 // how often another competitor had it than before, a second
 }
 
 // lockBench measures locks on servers of its own.
@@ -63,6 +65,7 @@ func measureLocks(ctx context.Context, dir string, opt options) (string, error) 
 		return "", err
 	}
 	var text strings.Builder
+	text.WriteString("## Locks\n\nThe packages that people use for this in Go, on the same servers.\n\n")
 	for _, part := range []func(context.Context, io.Writer) error{b.free, b.single, b.contended, b.faults} {
 		if err := part(ctx, &text); err != nil {
 			return "", err
@@ -295,10 +298,12 @@ func (b *lockBench) contended(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, `### One name, %d competitors, %v of work each, %d servers
 
-Fairness is Jain's index of how often each had the lock; 1 is equal shares.
+How often a second the lock was taken, and taken by another one than before: who
+unlocks and locks again at once hands nothing over. Fairness is Jain's index of how
+often each had the lock; 1 is equal shares.
 
-| | handovers/s | of the mutex | fairness | wait, p50 | wait, p99 |
-| --- | ---: | ---: | ---: | ---: | ---: |
+| | taken/s | of the mutex | by another/s | fairness | wait, p50 | wait, p99 |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
 `, lockCompetitors, lockWork, lockServers)
 	seen := make([][]lockResult, len(makers))
 	names := make([]string, len(makers))
@@ -334,8 +339,8 @@ Fairness is Jain's index of how often each had the lock; 1 is equal shares.
 		if i == 0 {
 			limit = middle.perSecond
 		}
-		fmt.Fprintf(out, "| %s | %s | **%.2f** | %.3f | %s | %s |\n", names[i], thousands(int(middle.perSecond)),
-			middle.perSecond/limit, middle.jain, milliseconds(middle.p50), milliseconds(middle.p99))
+		fmt.Fprintf(out, "| %s | %s | **%.2f** | %s | %.3f | %s | %s |\n", names[i], thousands(int(middle.perSecond)),
+			middle.perSecond/limit, thousands(int(middle.changes)), middle.jain, milliseconds(middle.p50), milliseconds(middle.p99))
 	}
 	fmt.Fprintln(out)
 	return nil
@@ -351,6 +356,7 @@ func (b *lockBench) compete(ctx context.Context, competitors []locker) (lockResu
 	stop := warm.Add(b.opt.length)
 	waits := make([][]time.Duration, len(competitors))
 	errs := make([]error, len(competitors))
+	var holder, changes atomic.Int64
 	var all sync.WaitGroup
 	for i, l := range competitors {
 		all.Go(func() {
@@ -363,6 +369,9 @@ func (b *lockBench) compete(ctx context.Context, competitors []locker) (lockResu
 				}
 				if begun.After(warm) {
 					waits[i] = append(waits[i], time.Since(begun))
+					if holder.Swap(int64(i)) != int64(i) {
+						changes.Add(1)
+					}
 				}
 				time.Sleep(lockWork)
 				if err := unlock(); err != nil {
@@ -377,7 +386,7 @@ func (b *lockBench) compete(ctx context.Context, competitors []locker) (lockResu
 		return lockResult{}, err
 	}
 	r, err := summarize(slices.Concat(waits...), time.Since(warm))
-	return lockResult{result: r, jain: jain(waits)}, err
+	return lockResult{result: r, jain: jain(waits), changes: float64(changes.Load()) / time.Since(warm).Seconds()}, err
 }
 
 // jain is Jain's fairness index of how often each had its turn.

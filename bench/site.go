@@ -27,7 +27,6 @@ const password = "bench bench bench"
 // site is Retwis at work: the program, its server and who is signed in.
 type site struct {
 	server  *redisserver.Server
-	version string
 	program *exec.Cmd
 	addr    string
 	client  rueidis.Client // of the database
@@ -60,13 +59,7 @@ func startSite(ctx context.Context, binary, dir string, opt options) (*site, err
 }
 
 func (s *site) begin(ctx context.Context, binary string, opt options) error {
-	found, err := redisserver.Find(os.Getenv)
-	if err != nil {
-		return err
-	}
-	if s.version, err = redisserver.Version(ctx, found); err != nil {
-		return err
-	}
+	var err error
 	s.client, err = rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{s.server.Socket()}, DialCtxFn: dialUnix, ForceSingleClient: true, PipelineMultiplex: -1,
 	})
