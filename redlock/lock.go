@@ -264,8 +264,9 @@ func (l *Lock) changed(r *round, won bool) {
 	}
 }
 
-// keep runs f under the lock, extends it meanwhile and unlocks it at the end.
-func (l *Lock) keep(ctx context.Context, f func(context.Context, *Lock) error) (err error) {
+// Keep runs f under the lock as Manager.Do does: it extends the lock meanwhile and
+// unlocks it at the end.
+func (l *Lock) Keep(ctx context.Context, f func(context.Context, *Lock) error) (err error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })

@@ -335,7 +335,7 @@ func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Contex
 	if err != nil {
 		return err
 	}
-	return l.keep(ctx, f)
+	return l.Keep(ctx, f)
 }
 
 // Trust tells all servers that they have every lock that was ever given, so that

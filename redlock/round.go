@@ -232,7 +232,11 @@ func (r *round) err(timeout time.Duration) error {
 		switch answered.answer {
 		case yes:
 		case unanswered:
-			reasons = append(reasons, fmt.Sprintf("%s: timeout after %v", name, timeout))
+			if r.over {
+				reasons = append(reasons, name+": had not answered yet")
+			} else {
+				reasons = append(reasons, fmt.Sprintf("%s: timeout after %v", name, timeout))
+			}
 		case no:
 			refused++
 			if r.kind == opAcquire {
