@@ -36,9 +36,16 @@ func TestMain(m *testing.M) {
 //	posts PATH           prints the posts on a page, without their times
 //	redis COMMAND...     sends a command to the server of the script's site
 //	takeport             occupies a port until the script ends: $TAKEN
+//
+// Three servers that know nothing of each other are at $NODES, their sockets at
+// $SOCKETS; all scripts share them.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
+	var nodes, sockets []string
+	for _, s := range redistest.Nodes(t, 3) {
+		nodes, sockets = append(nodes, s.URL()), append(sockets, s.Socket())
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
@@ -50,6 +57,8 @@ func TestScripts(t *testing.T) {
 			// Under the race detector a program sleeps for a second before it
 			// ends, which fifty short commands would pay for.
 			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
+			env.Setenv("NODES", strings.Join(nodes, ","))
+			env.Setenv("SOCKETS", strings.Join(sockets, " "))
 			env.Values[running{}] = new(running)
 			path, err := withRedisCLI(env.Getenv("PATH"), filepath.Join(env.WorkDir, "bin"))
 			if err != nil {

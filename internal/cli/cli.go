@@ -22,6 +22,7 @@ const (
 // Env is what a command sees of the world.
 type Env struct {
 	Getenv  func(string) string
+	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Version string // empty: what the build knows
@@ -29,7 +30,8 @@ type Env struct {
 }
 
 // Run runs a command and returns its exit code: 0 when all went well, 1 when
-// something failed, 2 when the command was called in a way it does not know.
+// something failed, 2 when the command was called in a way it does not know, and
+// what its help says where that is more.
 func Run(ctx context.Context, args []string, env Env) int {
 	root := newRoot(env)
 	root.SetArgs(args)
@@ -41,9 +43,15 @@ func Run(ctx context.Context, args []string, env Env) int {
 		cmd = root // whose help lists what there is
 	}
 	var usage *usageError
+	var exit *exitError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			fmt.Fprintf(env.Stderr, "retwis: %s\n", oneLine(exit.err))
+		}
+		return exit.code
 	case !began || errors.As(err, &usage):
 		fmt.Fprintf(env.Stderr, "retwis: %v\nSee %q.\n", err, cmd.CommandPath()+" --help")
 		return exitUsage
@@ -64,14 +72,15 @@ func Run(ctx context.Context, args []string, env Env) int {
 func newRoot(env Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "retwis",
-		Short: "A Twitter clone that keeps everything in Redis",
+		Short: "A Twitter clone that keeps everything in Redis, and the patterns it is made of",
 		Long: `Retwis is the well-known Twitter clone that keeps everything in Redis, built to
-be run in earnest. The data is in a Redis or Valkey server, 6.2 or newer: one
+be run in earnest, and the patterns that it is made of, for use at a shell. The data is in a Redis or Valkey server, 6.2 or newer: one
 that retwis starts for itself (valkey-server or redis-server on PATH, or the
 program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 		Example: `  retwis serve --demo          look at it, filled with a made-up network
   retwis serve                 run it; the data is in ~/.local/share/retwis
-  retwis serve --redis redis://db.example.com --addr :8080`,
+  retwis serve --redis redis://db.example.com --addr :8080
+  retwis lock backup -- ./backup.sh    one at a time, whatever machine it is on`,
 		Version:       buildInfo(env).Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -84,9 +93,11 @@ program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetVersionTemplate("retwis {{.Version}}\n")
-	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newVersion(env))
+	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newLock(env), newVersion(env))
 	for _, command := range root.Commands() {
-		command.Args = noArguments
+		if command.Args == nil {
+			command.Args = noArguments
+		}
 	}
 	refuseUnknownWords(root)
 	return root

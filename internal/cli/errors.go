@@ -13,6 +13,15 @@ import (
 // errTold is a failure that the command has reported by itself.
 var errTold = errors.New("failed")
 
+// exitError ends the program with a code of its own, and tells err if there is one.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d: %v", e.code, e.err) }
+func (e *exitError) Unwrap() error { return e.err }
+
 // usageError is a command that was called in a way it does not know, found out
 // only after it began.
 type usageError struct{ err error }
@@ -55,7 +64,7 @@ func withoutPackages(text string) string {
 	for {
 		head, rest, ok := strings.Cut(text, ": ")
 		switch head {
-		case "store", "redisserver", "social", "web", "seed":
+		case "store", "redisserver", "social", "web", "seed", "redlock":
 		default:
 			ok = false
 		}

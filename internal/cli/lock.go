@@ -1,0 +1,325 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/spf13/cobra"
+
+	"retwis/internal/store"
+	"retwis/redlock"
+)
+
+// Exit codes of retwis lock, beside that of the command that it runs.
+const (
+	exitNotHad        = 75 // EX_TEMPFAIL: try again later
+	exitLost          = 76
+	exitNotExecutable = 126 // as shells have it
+	exitNotFound      = 127
+)
+
+// lockFlags are the flags of retwis lock.
+type lockFlags struct {
+	redis                            string
+	nodes                            []string
+	ttl, wait, grace, nodeTimeout    time.Duration
+	noWait, fencing, show, trust, js bool
+}
+
+func newLock(env Env) *cobra.Command {
+	var flags lockFlags
+	cmd := &cobra.Command{
+		Use:   "lock [flags] NAME -- COMMAND [ARG...]",
+		Short: "Run a command under a lock that all machines share",
+		Long: `Runs a command while it holds a lock, as flock does on one machine: whoever
+wants the same name on the same servers, on any machine, waits or gives up. The
+lock is extended as long as the command runs, and given back when it ends. If
+the machine dies, the name is free after --ttl.
+
+With --node the lock is kept on servers that know nothing of each other, three
+or five of them, and held by whoever has it on a majority; else it is kept in
+the database of --redis.
+
+The command finds the name in RETWIS_LOCK_NAME and, with --fencing, a number that
+grows with every lock of that name in RETWIS_LOCK_TOKEN. Signals are passed on to
+it. If the lock is lost, because the servers could not be reached for too long, the
+command gets SIGTERM and, after --grace, SIGKILL.
+
+A server that was started less than a --ttl ago may have forgotten locks, and does
+not count until then. --trust says that these servers have not: they are new, or
+write each change to disk before they answer.
+
+The exit code is that of the command (128 and the signal if one killed it), or
+   75  the lock could not be had; one line says who said no
+   76  the lock was lost while the command ran
+  126  the command cannot be run, 127 it was not found
+With --show it is 0 if a majority of the servers has the lock, 1 if not.`,
+		Example: `  retwis lock backup -- ./backup.sh
+  retwis lock --node redis://a --node redis://b --node redis://c --no-wait nightly -- make report
+  retwis lock --fencing --ttl 30s import -- sh -c 'import --token "$RETWIS_LOCK_TOKEN"'
+  retwis lock --node redis://a,redis://b,redis://c --show nightly`,
+		Args: func(*cobra.Command, []string) error { return nil }, // see check
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(args); err != nil {
+				return &usageError{err}
+			}
+			return flags.run(cmd, env, args)
+		},
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what comes after NAME is the command's
+	f.StringVar(&flags.redis, "redis", "embedded:", "the `URL` of the database that keeps the lock, if no --node is given")
+	f.StringSliceVar(&flags.nodes, "node", nil, "the `URL` of one of several independent servers; repeat it")
+	f.DurationVar(&flags.ttl, "ttl", 10*time.Second, "how long the lock outlives a holder that dies")
+	f.DurationVar(&flags.wait, "wait", 30*time.Second, "how long to wait for the lock")
+	f.BoolVar(&flags.noWait, "no-wait", false, "ask once, and give up if somebody else has the lock")
+	f.BoolVar(&flags.fencing, "fencing", false, "give the command a token that grows with every lock: RETWIS_LOCK_TOKEN")
+	f.DurationVar(&flags.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when the lock is lost")
+	f.DurationVar(&flags.nodeTimeout, "node-timeout", 0, "how long one server may take to answer (default 50ms, or a quarter of --ttl)")
+	f.BoolVar(&flags.show, "show", false, "show who holds NAME, on which servers and for how long")
+	f.BoolVar(&flags.trust, "trust", false, "let servers count at once that were started lately")
+	f.BoolVar(&flags.js, "json", false, "print what --show finds as JSON")
+	fromEnv(cmd, env.Getenv)
+	return cmd
+}
+
+// check refuses flags and arguments that do not go together.
+func (flags *lockFlags) check(args []string) error {
+	words := 2
+	switch {
+	case flags.show && flags.trust:
+		return errors.New("--show and --trust are two things: use one at a time")
+	case flags.show:
+		words = 1
+	case flags.trust:
+		words = 0
+	}
+	switch {
+	case flags.js && !flags.show:
+		return errors.New("--json goes with --show")
+	case words == 0 && len(args) > 0:
+		return fmt.Errorf("--trust takes no name, and %q is one", args[0])
+	case words > 0 && len(args) == 0:
+		return errors.New("name the lock: retwis lock NAME -- COMMAND")
+	case words == 1 && len(args) > 1:
+		return fmt.Errorf("--show takes one name, and %q is more; flags come before the name", args[1])
+	case words == 2 && (len(args) == 1 || len(args) == 2 && args[1] == "--"):
+		return fmt.Errorf("say what to run under %q: retwis lock NAME -- COMMAND", args[0])
+	case flags.ttl <= 0:
+		return fmt.Errorf("--ttl is %v: it must be more than 0", flags.ttl)
+	case flags.wait < 0:
+		return fmt.Errorf("--wait is %v: it cannot be negative", flags.wait)
+	case flags.wait == 0 && !flags.noWait:
+		return errors.New("--wait 0 is no time at all: use --no-wait to ask once")
+	case flags.grace < 0:
+		return fmt.Errorf("--grace is %v: it cannot be negative", flags.grace)
+	case flags.nodeTimeout < 0:
+		return fmt.Errorf("--node-timeout is %v: it cannot be negative", flags.nodeTimeout)
+	}
+	return nil
+}
+
+// run does what the flags ask for.
+func (flags *lockFlags) run(cmd *cobra.Command, env Env, args []string) (err error) {
+	if len(args) > 1 && args[1] == "--" {
+		args = append(args[:1:1], args[2:]...)
+	}
+	var program string
+	if len(args) > 1 {
+		if program, err = lookPath(args[1]); err != nil {
+			return err
+		}
+	}
+	m, end, err := flags.open(cmd, env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	switch {
+	case flags.trust:
+		return trustServers(cmd, m)
+	case flags.show:
+		return showLock(cmd, m, args[0], flags.js)
+	}
+	l, err := flags.lock(cmd, m, args[0])
+	if err != nil {
+		if cmd.Context().Err() != nil {
+			return err
+		}
+		return &exitError{exitNotHad, err}
+	}
+	c := lockedCommand{program: program, args: args[1:], env: env, grace: flags.grace}
+	return c.run(cmd.Context(), l)
+}
+
+// lookPath finds a program as a shell does, before anybody waits for a lock.
+func lookPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil || errors.Is(err, exec.ErrDot):
+		return path, nil
+	case errors.Is(err, exec.ErrNotFound) || isNotExist(err):
+		return "", &exitError{exitNotFound, fmt.Errorf("%s: not found", name)}
+	}
+	return "", &exitError{exitNotExecutable, fmt.Errorf("%s: %w", name, errors.Unwrap(err))}
+}
+
+// open returns what locks, on the servers or in the database of the flags.
+func (flags *lockFlags) open(cmd *cobra.Command, env Env) (*redlock.Manager, func() error, error) {
+	opt := redlock.Options{TTL: flags.ttl, NodeTimeout: flags.nodeTimeout, Fencing: flags.fencing}
+	if len(flags.nodes) > 0 {
+		m, err := redlock.Dial(flags.nodes, opt)
+		if err != nil {
+			return nil, nil, &usageError{errors.New(oneLine(err))}
+		}
+		return m, m.Close, nil
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return nil, nil, err
+	}
+	config, err := store.Parse(flags.redis)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := store.Open(cmd.Context(), flags.redis, store.Options{Logger: quiet(cmd), Getenv: env.Getenv})
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := redlock.New([]rueidis.Client{db.Client()}, opt)
+	if err != nil {
+		return nil, nil, errors.Join(&usageError{errors.New(oneLine(err))}, db.Close())
+	}
+	end := func() error { return errors.Join(m.Close(), db.Close()) }
+	// An embedded server forgets no lock that anybody still holds: it writes to
+	// its file before it answers, which only the death of the machine undoes,
+	// and all who can reach it are on that machine.
+	if config.Kind == store.Embedded {
+		if err := m.Trust(cmd.Context()); err != nil {
+			return nil, nil, errors.Join(err, end())
+		}
+	}
+	return m, end, nil
+}
+
+// lock waits for the lock as long as the flags say.
+func (flags *lockFlags) lock(cmd *cobra.Command, m *redlock.Manager, name string) (*redlock.Lock, error) {
+	if flags.noWait {
+		return m.TryLock(cmd.Context(), name)
+	}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), flags.wait, fmt.Errorf("waited for %v", flags.wait))
+	defer cancel()
+	if isTerminal(cmd.ErrOrStderr()) {
+		waiting := time.AfterFunc(time.Second, func() {
+			fmt.Fprintf(cmd.ErrOrStderr(), "retwis: waiting for %q; Ctrl-C gives up\n", name)
+		})
+		defer waiting.Stop()
+	}
+	return m.Lock(ctx, name)
+}
+
+func trustServers(cmd *cobra.Command, m *redlock.Manager) error {
+	if err := m.Trust(cmd.Context()); err != nil {
+		return err
+	}
+	_, nodes := m.Quorum()
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s from now on\n", plural(nodes, "server counts", "servers count"))
+	return err
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// lockStatus is what --show prints as JSON.
+type lockStatus struct {
+	Name   string           `json:"name"`
+	Held   bool             `json:"held"`
+	Value  string           `json:"value,omitempty"`
+	Quorum int              `json:"quorum"`
+	Nodes  []lockNodeStatus `json:"nodes"`
+}
+
+type lockNodeStatus struct {
+	Node    string `json:"node"`
+	Value   string `json:"value,omitempty"`
+	TTL     int64  `json:"ttl_ms,omitempty"`
+	Waiters int64  `json:"waiters"`
+	Error   string `json:"error,omitempty"`
+}
+
+// showLock prints who holds a name. The exit code tells whether anybody does.
+func showLock(cmd *cobra.Command, m *redlock.Manager, name string, asJSON bool) error {
+	nodes, err := m.Status(cmd.Context(), name)
+	if err != nil {
+		return err
+	}
+	status := lockStatus{Name: name}
+	status.Quorum, _ = m.Quorum()
+	votes := map[string]int{}
+	for _, n := range nodes {
+		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters}
+		if n.Err != nil {
+			node.Error = n.Err.Error()
+		}
+		status.Nodes = append(status.Nodes, node)
+		if n.Value != "" {
+			votes[n.Value]++
+		}
+		if n.Value != "" && votes[n.Value] >= status.Quorum {
+			status.Held, status.Value = true, n.Value
+		}
+	}
+	if asJSON {
+		err = json.NewEncoder(cmd.OutOrStdout()).Encode(status)
+	} else {
+		err = status.print(cmd)
+	}
+	if err == nil && !status.Held {
+		return &exitError{code: exitFailure}
+	}
+	return err
+}
+
+func (s lockStatus) print(cmd *cobra.Command) error {
+	out := cmd.OutOrStdout()
+	for _, n := range s.Nodes {
+		var what string
+		switch {
+		case n.Error != "":
+			what = n.Error
+		case n.Value == "":
+			what = "free"
+		default:
+			what = fmt.Sprintf("held by %s for another %v", n.Value, time.Duration(n.TTL)*time.Millisecond)
+		}
+		if n.Waiters > 0 {
+			what += fmt.Sprintf(", %d waiting", n.Waiters)
+		}
+		fmt.Fprintf(out, "%s: %s\n", n.Node, what)
+	}
+	var err error
+	if s.Held {
+		_, err = fmt.Fprintf(out, "%q is held: %d of %d agree\n", s.Name, s.agreed(), len(s.Nodes))
+	} else {
+		_, err = fmt.Fprintf(out, "%q is not held: it takes %d of %d\n", s.Name, s.Quorum, len(s.Nodes))
+	}
+	return err
+}
+
+func (s lockStatus) agreed() (n int) {
+	for _, node := range s.Nodes {
+		if node.Value == s.Value {
+			n++
+		}
+	}
+	return n
+}
