@@ -32,11 +32,11 @@ run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
 	@bin/retwis serve --demo $(ARGS)
 
 test: ## run every test on real servers; RACE=1 adds the race detector
-	@scripts/deps server curl
+	@scripts/deps server curl sqlite3
 	REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./...
 
 test-long: ## the same with ten times the random cases, and every fuzz test
-	@scripts/deps server curl
+	@scripts/deps server curl sqlite3
 	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 

@@ -161,8 +161,10 @@ func newReader(t *testing.T, text string) *reader {
 		t.Fatal(err)
 	}
 	r.env = append(r.env, "HOME="+dir, "PATH="+path)
-	if strings.Contains(text, "127.0.0.1:6379") {
-		r.ports["6379"] = strconv.Itoa(redistest.TCP(t).Port())
+	for _, port := range []string{"6379", "6380", "6381"} {
+		if strings.Contains(text, "127.0.0.1:"+port) {
+			r.ports[port] = strconv.Itoa(redistest.TCP(t).Port())
+		}
 	}
 	if strings.Contains(text, "127.0.0.1:9090") {
 		r.ports["9090"] = strconv.Itoa(redistest.FreePort(t))
