@@ -13,8 +13,6 @@ import (
 	"retwis/redlock"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
-
 // urls returns where servers listen.
 func urls(servers []*redistest.Server) []string {
 	all := make([]string, len(servers))

@@ -1,0 +1,336 @@
+package redlock_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// workerEnv makes a worker of the test binary: a process that competes for locks on
+// the servers it names.
+const workerEnv = "REDLOCK_TEST_WORKER"
+
+func TestMain(m *testing.M) {
+	if servers := os.Getenv(workerEnv); servers != "" {
+		if err := work(strings.Split(servers, ","), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	zerolog.SetGlobalLevel(zerolog.Disabled) // toxiproxy's
+	redistest.Main(m)
+}
+
+// workerTTL is short, so that what is forgotten and lost shows soon.
+const workerTTL = time.Second
+
+// work competes until stdin ends. It prints a line for each lock when it has it, and
+// one when it lets go.
+func work(servers []string, stdin io.Reader, stdout io.Writer) error {
+	m, err := redlock.Dial(servers, redlock.Options{TTL: workerTTL, Fencing: os.Getenv("REDLOCK_TEST_FENCING") != ""})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin)
+		cancel()
+	}()
+	var mu sync.Mutex
+	say := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(stdout, format+"\n", args...)
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				name := fmt.Sprint("name", rand.IntN(3))
+				waiting, cancel := context.WithTimeout(ctx, rand.N(2*time.Second))
+				l, err := m.Lock(waiting, name)
+				cancel()
+				if err != nil {
+					continue
+				}
+				begin := time.Now()
+				say("got %s %s %d %d", l.Value(), name, l.Token(), begin.UnixNano())
+				switch rand.IntN(20) {
+				case 0:
+					<-l.Context().Done()
+				case 1:
+					time.Sleep(rand.N(workerTTL))
+					_ = l.Extend(ctx)
+					time.Sleep(rand.N(workerTTL))
+				default:
+					time.Sleep(rand.N(10 * time.Millisecond))
+				}
+				end := time.Now()
+				if until := l.Until(); until.Before(end) {
+					end = until
+				}
+				_ = l.Unlock(context.WithoutCancel(ctx))
+				say("end %s %d", l.Value(), end.UnixNano())
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// workers are processes that compete, and what they have said.
+type workers struct {
+	t     *testing.T
+	mu    sync.Mutex
+	locks map[string]holding // by value
+	all   sync.WaitGroup
+}
+
+// start starts a worker, and returns how to end it: at once, or when it is done.
+func (w *workers) start(servers []string, fencing bool) (end func(kill bool)) {
+	w.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), workerEnv+"="+strings.Join(servers, ","))
+	if fencing {
+		cmd.Env = append(cmd.Env, "REDLOCK_TEST_FENCING=1")
+	}
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	who := strconv.Itoa(cmd.Process.Pid)
+	w.all.Go(func() {
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			w.heard(who, lines.Text())
+		}
+		_ = cmd.Wait()
+	})
+	return func(kill bool) {
+		if kill {
+			_ = cmd.Process.Kill()
+		}
+		stdin.Close()
+	}
+}
+
+func (w *workers) heard(who, line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	words := strings.Fields(line)
+	number := func(i int) int64 {
+		n, _ := strconv.ParseInt(words[i], 10, 64)
+		return n
+	}
+	switch {
+	case len(words) == 5 && words[0] == "got":
+		// Until it says more, it is known to have had it for an instant.
+		w.locks[words[1]] = holding{who: who, name: words[2], token: uint64(number(3)), begin: number(4), end: number(4)}
+	case len(words) == 3 && words[0] == "end":
+		h := w.locks[words[1]]
+		h.end = max(h.begin, number(2))
+		w.locks[words[1]] = h
+	}
+}
+
+func (w *workers) history() (all []holding) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.locks {
+		all = append(all, h)
+	}
+	return all
+}
+
+// proxied puts a proxy in front of each server.
+func proxied(t *testing.T, servers []*redistest.Server) (proxies []*toxiproxy.Proxy, urls []string) {
+	t.Helper()
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	for i, s := range servers {
+		p := toxiproxy.NewProxy(api, fmt.Sprint("proxy", i), fmt.Sprint("127.0.0.1:", redistest.FreePort(t)),
+			fmt.Sprint("127.0.0.1:", s.Port()))
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Stop)
+		proxies, urls = append(proxies, p), append(urls, "redis://"+p.Listen)
+	}
+	return proxies, urls
+}
+
+// long is how long a history is: seconds, or minutes where time is given.
+func long(t *testing.T) time.Duration {
+	t.Helper()
+	if text := os.Getenv("RAPID_CHECKS"); text != "" {
+		checks, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return max(5*time.Second, time.Duration(checks)*150*time.Millisecond)
+	}
+	return 5 * time.Second
+}
+
+// TestHistory has processes compete while servers freeze, die, forget and are cut
+// off, and processes are killed.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	for _, fencing := range []bool{true, false} {
+		t.Run(fmt.Sprint("fencing ", fencing), func(t *testing.T) {
+			t.Parallel()
+			var servers []*redistest.Server
+			for range 5 {
+				servers = append(servers, redistest.TCP(t, "appendonly yes", "appendfsync everysec"))
+			}
+			proxies, urls := proxied(t, servers)
+			m, err := redlock.Dial(urls, redlock.Options{TTL: workerTTL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			if err := m.Trust(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w := &workers{t: t, locks: map[string]holding{}}
+			var ends []func(bool)
+			for range 4 {
+				ends = append(ends, w.start(urls, fencing))
+			}
+			f := &faults{t: t, servers: servers, proxies: proxies, rng: rand.New(rand.NewPCG(rand.Uint64(), 1))}
+			for stop := time.Now().Add(long(t)); time.Now().Before(stop); {
+				f.next()
+				if f.rng.IntN(20) == 0 {
+					i := f.rng.IntN(len(ends))
+					ends[i](true)
+					ends[i] = w.start(urls, fencing)
+				}
+			}
+			f.mend()
+			before := len(w.history())
+			wait(t, "locks after the faults", func() bool { return len(w.history()) > before+10 })
+			for _, end := range ends {
+				end(false)
+			}
+			w.all.Wait()
+			history := w.history()
+			for _, wrong := range violations(history) {
+				t.Error(wrong)
+			}
+			t.Logf("%d locks, %d faults", len(history), f.count)
+			if before == 0 {
+				t.Error("nobody got a lock while there were faults")
+			}
+		})
+	}
+}
+
+// faults breaks servers and connections, two at a time at most, as a rule.
+type faults struct {
+	t       *testing.T
+	servers []*redistest.Server
+	proxies []*toxiproxy.Proxy
+	rng     *rand.Rand
+	count   int
+	undo    []func()
+}
+
+func (f *faults) next() {
+	f.t.Helper()
+	f.count++
+	i := f.rng.IntN(len(f.servers))
+	server, proxy := f.servers[i], f.proxies[i]
+	switch n := f.rng.IntN(30); {
+	case n == 0: // seldom, as the server keeps out of the voting for two seconds
+		f.thaw()
+		server.Restart(f.t, true)
+	case n == 1:
+		f.thaw()
+		server.Restart(f.t, false)
+	case n < 10:
+		server.Freeze(f.t)
+		f.undo = append(f.undo, func() { server.Thaw(f.t) })
+	case n < 15: // every connection breaks
+		proxy.Stop()
+		f.must(proxy.Start())
+	case n < 20: // nothing gets through
+		f.toxic(proxy, `{"name":"%s","type":"timeout","stream":"%s","attributes":{"timeout":0}}`)
+	default:
+		f.toxic(proxy, `{"name":"%s","type":"latency","stream":"%s","attributes":{"latency":40,"jitter":40}}`)
+	}
+	most := 2
+	if f.rng.IntN(5) == 0 {
+		most = 3
+	}
+	for len(f.undo) > most {
+		f.undo[0]()
+		f.undo = f.undo[1:]
+	}
+	time.Sleep(time.Duration(20+f.rng.IntN(150)) * time.Millisecond) // the pace of the faults
+}
+
+// toxic adds a fault of the network in one direction.
+func (f *faults) toxic(proxy *toxiproxy.Proxy, template string) {
+	f.t.Helper()
+	name := fmt.Sprint("toxic", f.count)
+	stream := []string{"upstream", "downstream"}[f.rng.IntN(2)]
+	_, err := proxy.Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(template, name, stream)))
+	f.must(err)
+	f.undo = append(f.undo, func() { f.must(proxy.Toxics.RemoveToxic(context.Background(), name)) })
+}
+
+func (f *faults) thaw() {
+	for _, s := range f.servers {
+		s.Thaw(f.t)
+	}
+}
+
+func (f *faults) mend() {
+	for _, undo := range f.undo {
+		undo()
+	}
+	f.undo = nil
+	f.thaw()
+}
+
+func (f *faults) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// wait polls until something is so.
+func wait(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !so(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
