@@ -14,11 +14,11 @@
 -- ARGV[8]  for how long it has been waiting, microseconds
 -- ARGV[9]  the longest ttl in use, milliseconds; empty: check.lua was asked
 --
--- Reply    { 1, token}         held
---          { 0, milliseconds}  held by another, for so long
---          {-1, milliseconds}  this server may have lost locks in a restart:
---                              it does not vote for so long
---          {-2, 0}             the name holds something that is not a lock
+-- Reply    { 1, token}                held
+--          { 0, milliseconds, value}  held by another, for so long
+--          {-1, milliseconds}         this server may have lost locks in a
+--                                     restart: it does not vote for so long
+--          {-2, 0}                    the name holds something that is not a lock
 
 local waiting = ARGV[3] ~= ''
 
@@ -35,7 +35,7 @@ local function join()
 		redis.call('ZADD', KEYS[2], since, ARGV[3])
 		redis.call('PEXPIRE', KEYS[2], ARGV[5])
 	end
-	return {0, redis.call('PTTL', KEYS[1])}
+	return {0, redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[1])}
 end
 
 local function held()

@@ -291,7 +291,7 @@ func (n *node) listen(ctx context.Context) {
 	pause := redialMin
 	for ctx.Err() == nil {
 		begun := time.Now()
-		_ = n.server.listen(ctx, channel(n.m.id), func() { n.heard.Store(true) }, func(value string, fit bool) { n.m.told(n.index, value, fit) })
+		_ = n.server.listen(ctx, channel(n.m.id), n.listening, func(value string, fit bool) { n.m.told(n.index, value, fit) })
 		n.heard.Store(false)
 		if time.Since(begun) > redialMax {
 			pause = redialMin
@@ -302,6 +302,12 @@ func (n *node) listen(ctx context.Context) {
 		}
 		pause = min(pause*2, redialMax)
 	}
+}
+
+// listening notes that the word of releases comes through.
+func (n *node) listening() {
+	n.heard.Store(true)
+	n.m.waiting.listening()
 }
 
 func (n *node) log(level slog.Level, message string, err error) {

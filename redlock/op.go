@@ -84,6 +84,6 @@ type reply struct {
 	// ttl is how long the key lives (a no to opAcquire, opShow), how long the
 	// server does not vote (errYoung), or the longest ttl in use (opLearn).
 	ttl     time.Duration
-	value   string // opShow: who holds it; opLearn: the run id
+	value   string // who holds it (opShow, a no to opAcquire); the run id (opLearn)
 	waiters int64  // opShow, opExtend
 }

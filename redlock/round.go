@@ -178,6 +178,22 @@ func (r *round) refused() nodeSet {
 	return set
 }
 
+// led says that another one has the lock on a majority of the servers.
+func (r *round) led() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	votes := make(map[string]int, 1)
+	for _, answered := range r.replies {
+		if answered.answer == no && answered.value != "" {
+			votes[answered.value]++
+			if votes[answered.value] >= r.need {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // waiters returns whether a server said that others wait.
 func (r *round) waiters() bool {
 	r.mu.Lock()

@@ -329,7 +329,11 @@ func decode(o *op, result rueidis.RedisResult) reply {
 		}
 		return answered
 	case 0:
-		return reply{answer: no, ttl: left}
+		answered := reply{answer: no, ttl: left}
+		if len(parts) > 2 {
+			answered.value, _ = parts[2].ToString()
+		}
+		return answered
 	case -1:
 		return reply{answer: failed, ttl: left, err: youngError{left}}
 	default:

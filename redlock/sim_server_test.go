@@ -210,7 +210,10 @@ func (s *simServer) acquire(o *op, manager string, held simKey, taken bool) repl
 			s.data.lines[o.name] = line
 		}
 		key := s.data.keys[o.name]
-		return reply{answer: no, ttl: key.expires - s.now()}
+		if o.quick {
+			return reply{answer: no}
+		}
+		return reply{answer: no, ttl: key.expires - s.now(), value: key.value}
 	}
 	switch line := s.data.lines[o.name]; {
 	case taken && held.value == o.value && !o.quick:

@@ -93,7 +93,7 @@ type ticket struct {
 	asked   time.Time
 	heard   nodeSet       // the servers that said that it has the lock
 	fit     nodeSet       // those of them whose word counts as a vote
-	soon    chan struct{} // the first one has
+	soon    chan struct{} // the first one has, or may have
 	now     chan struct{} // a majority has
 }
 
@@ -144,7 +144,25 @@ func (m *Manager) told(from int, value string, fit bool) {
 	case m.quorum:
 		t.now <- struct{}{}
 	case 1:
-		t.soon <- struct{}{}
+		t.hurry()
+	}
+}
+
+// hurry makes a waiter ask again soon.
+func (t *ticket) hurry() {
+	select {
+	case t.soon <- struct{}{}:
+	default:
+	}
+}
+
+// listening notes that the word of a server comes through from now on. What it said
+// before may have been missed.
+func (w *waiting) listening() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.tickets {
+		t.hurry()
 	}
 }
 
@@ -220,14 +238,18 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 		last = err
 		m.listen()
 		m.hints.note(name, time.Now())
-		agreed, _, unsure := r.tally()
-		if agreed+unsure > 0 {
+		// Some votes, and nobody has a majority: several asked at once, and none
+		// may keep what it got. Where somebody has one, the rest stays with who
+		// is in line there; so does what a server gives that has not answered.
+		agreed, _, _ := r.tally()
+		split := agreed > 0 && !r.led()
+		if split {
 			m.withdraw(r)
 			m.waiting.renew(&t)
 		} else {
 			m.waiting.note(&t, r)
 		}
-		pause, backoff = m.pause(r, agreed > 0, backoff), min(2*backoff, m.opt.RetryMax)
+		pause, backoff = m.pause(r, split, backoff), min(2*backoff, m.opt.RetryMax)
 		if cause := t.wait(ctx, m, pause); cause != nil {
 			m.withdraw(r)
 			m.stats.refused(err)

@@ -1,0 +1,234 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// short has locks that run out soon.
+func short() redlock.Options { return redlock.Options{TTL: 400 * time.Millisecond} }
+
+// keys returns how many servers have a key.
+func keys(t testing.TB, clients []rueidis.Client, name string) (n int) {
+	t.Helper()
+	for _, client := range clients {
+		found, err := client.Do(t.Context(), client.B().Exists().Key(name).Build()).AsInt64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += int(found)
+	}
+	return n
+}
+
+func clientsOf(t testing.TB, servers []*redistest.Server) []rueidis.Client {
+	t.Helper()
+	clients := make([]rueidis.Client, len(servers))
+	for i, s := range servers {
+		clients[i] = s.Client(t)
+	}
+	return clients
+}
+
+func TestMinorityGone(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]func(*redistest.Server){
+		"frozen": func(s *redistest.Server) { s.Freeze(t) },
+		"killed": func(s *redistest.Server) { s.Kill(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Nodes(t, 5)
+			m := dial(t, servers, redlock.Options{NodeTimeout: 2 * time.Second})
+			l := lock(t, m, "held before")
+			breaks(servers[1])
+			breaks(servers[4])
+			defer func() {
+				if name == "frozen" {
+					servers[1].Thaw(t)
+					servers[4].Thaw(t)
+				}
+			}()
+			// Nobody waits for the dead: one wait would take as long as all this may.
+			begun := time.Now()
+			unlock(t, l)
+			for i := range 50 {
+				unlock(t, lock(t, m, fmt.Sprint("job", i)))
+			}
+			if took := time.Since(begun); took > 2*time.Second {
+				t.Errorf("51 locks took %v", took)
+			}
+		})
+	}
+}
+
+func TestMajorityFrozen(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 5)
+	clients := clientsOf(t, servers)
+	m := dial(t, servers, redlock.Options{})
+	for _, s := range servers[:3] {
+		s.Freeze(t)
+	}
+	for range 20 {
+		if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrNoQuorum) {
+			t.Fatalf("TryLock: %v; want ErrNoQuorum", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := m.Lock(ctx, "job"); !errors.Is(err, redlock.ErrNoQuorum) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Lock: %v; want ErrNoQuorum and DeadlineExceeded", err)
+	}
+	for _, s := range servers[:3] {
+		s.Thaw(t)
+	}
+	// Long before anything expires.
+	wait(t, "all that was left to be taken back", func() bool {
+		return keys(t, clients, "job") == 0 && keys(t, clients, "redlock:waiters:{job}") == 0
+	})
+	unlock(t, lock(t, m, "job"))
+}
+
+// A server that restarts without its data must not give a name again while the lock
+// that it forgot lives.
+func TestForgottenLock(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		t.Run(fmt.Sprint(n, " servers"), func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Nodes(t, n)
+			opt := redlock.Options{TTL: 1500 * time.Millisecond}
+			a, b := dial(t, servers, opt), dial(t, servers, opt)
+			l := lock(t, a, "job")
+			for _, s := range servers[:n/2+1] {
+				s.Restart(t, false)
+			}
+			other := lock(t, b, "job")
+			if now := time.Now(); now.Before(l.Until()) {
+				t.Errorf("another one got the lock %v before it ran out", l.Until().Sub(now))
+			}
+			unlock(t, other)
+			if err := l.Unlock(t.Context()); !errors.Is(err, redlock.ErrLost) {
+				t.Errorf("Unlock of a lock that was forgotten: %v; want ErrLost", err)
+			}
+		})
+	}
+}
+
+func TestLost(t *testing.T) {
+	t.Parallel()
+	t.Run("deleted", func(t *testing.T) {
+		t.Parallel()
+		servers := redistest.Nodes(t, 3)
+		clients := clientsOf(t, servers)
+		m := dial(t, servers, redlock.Options{TTL: 10 * time.Second, ExtendEvery: 20 * time.Millisecond})
+		err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
+			for _, client := range clients[:2] {
+				client.Do(ctx, client.B().Del().Key("job").Build())
+			}
+			<-ctx.Done()
+			if cause := context.Cause(ctx); !errors.Is(cause, redlock.ErrLost) {
+				t.Errorf("the cause is %v; want ErrLost", cause)
+			}
+			return errors.New("stopped")
+		})
+		if !errors.Is(err, redlock.ErrLost) || err.Error()[:7] != "stopped" {
+			t.Errorf("Do: %v; want the error of the function and ErrLost", err)
+		}
+	})
+	t.Run("majority frozen", func(t *testing.T) {
+		t.Parallel()
+		servers := redistest.Nodes(t, 3)
+		m := dial(t, servers, short())
+		l := lock(t, m, "job")
+		until := l.Until()
+		for _, s := range servers[:2] {
+			s.Freeze(t)
+			defer s.Thaw(t)
+		}
+		if err := l.Extend(t.Context()); !errors.Is(err, redlock.ErrNoQuorum) {
+			t.Errorf("Extend: %v; want ErrNoQuorum", err)
+		}
+		<-l.Context().Done()
+		if now := time.Now(); now.Before(until) || now.After(until.Add(time.Second)) {
+			t.Errorf("the context ended %v after the lock", now.Sub(until))
+		}
+		if cause := context.Cause(l.Context()); !errors.Is(cause, redlock.ErrLost) {
+			t.Errorf("the cause is %v; want ErrLost", cause)
+		}
+		if err := l.Unlock(t.Context()); !errors.Is(err, redlock.ErrLost) {
+			t.Errorf("Unlock: %v; want ErrLost", err)
+		}
+	})
+	t.Run("to another", func(t *testing.T) {
+		t.Parallel()
+		servers := redistest.Nodes(t, 3)
+		clients := clientsOf(t, servers)
+		l := lock(t, dial(t, servers, short()), "job")
+		other := lock(t, dial(t, servers, redlock.Options{}), "job")
+		for what, err := range map[string]error{
+			"Extend": l.Extend(t.Context()), "Unlock": l.Unlock(t.Context()), "Unlock again": l.Unlock(t.Context()),
+		} {
+			if !errors.Is(err, redlock.ErrLost) {
+				t.Errorf("%s: %v; want ErrLost", what, err)
+			}
+		}
+		for _, client := range clients {
+			if value, err := client.Do(t.Context(), client.B().Get().Key("job").Build()).ToString(); err != nil || value != other.Value() {
+				t.Errorf("a server has %q (%v), want %q", value, err, other.Value())
+			}
+		}
+		unlock(t, other)
+	})
+}
+
+// TestNothingLeaks locks again and again while a server is frozen.
+func TestNothingLeaks(t *testing.T) {
+	t.Parallel()
+	locks := 2000
+	if long(t) > time.Minute {
+		locks = 100_000
+	}
+	servers := redistest.Nodes(t, 5)
+	clients := clientsOf(t, servers)
+	m := dial(t, servers, redlock.Options{})
+	run := func(n int) {
+		for i := range n {
+			unlock(t, lock(t, m, fmt.Sprint("job", i)))
+		}
+	}
+	run(100)
+	servers[4].Freeze(t)
+	run(100)
+	memory := func() uint64 {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := memory()
+	run(locks)
+	if after := memory(); after > before+8<<20 {
+		t.Errorf("the heap grew from %d to %d", before, after)
+	}
+	servers[4].Thaw(t)
+	wait(t, "empty servers", func() bool {
+		for _, client := range clients {
+			// The boot marker stays.
+			if n, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); err != nil || n != 1 {
+				return false
+			}
+		}
+		return true
+	})
+}
