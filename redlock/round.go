@@ -32,6 +32,10 @@ type round struct {
 	end     time.Time
 	sent    nodeSet
 	decided chan struct{}
+	// Servers whose token is less than settled are told to raise, also those
+	// that answer later.
+	settled uint64
+	raise   func(i int)
 }
 
 // nodeSet is a set of servers by their index.
@@ -94,7 +98,14 @@ func (r *round) vote(i int, answered reply) {
 	if over {
 		r.over, r.won, r.end = true, r.yes >= r.need, time.Now()
 	}
+	raise := r.raise
+	if answered.answer != yes || answered.token >= r.settled {
+		raise = nil
+	}
 	r.mu.Unlock()
+	if raise != nil {
+		raise(i)
+	}
 	if over {
 		if r.then != nil {
 			r.then(r.won)
@@ -209,6 +220,22 @@ func (r *round) took() time.Duration {
 		return time.Since(r.start)
 	}
 	return r.end.Sub(r.start)
+}
+
+// behind calls raise for every server that gave a smaller token, now or later.
+func (r *round) behind(token uint64, raise func(i int)) {
+	r.mu.Lock()
+	r.settled, r.raise = token, raise
+	var late []int
+	for i, answered := range r.replies {
+		if answered.answer == yes && answered.token < token {
+			late = append(late, i)
+		}
+	}
+	r.mu.Unlock()
+	for _, i := range late {
+		raise(i)
+	}
 }
 
 // asked returns the servers that were sent the op, or may have been.

@@ -53,6 +53,9 @@ func (m *Manager) validUntil(r *round) time.Time {
 func (m *Manager) settle(ctx context.Context, r *round) (uint64, error) {
 	token, agreed := r.most()
 	if agreed >= m.quorum {
+		// Servers that fell behind catch up, so that the next ones to fall
+		// behind are not one too many.
+		r.behind(token, func(i int) { m.ask(op{kind: opRaise, name: r.name, token: token}, 1<<i) })
 		return token, nil
 	}
 	raise := m.ask(op{kind: opRaise, name: r.name, token: token}, m.all)

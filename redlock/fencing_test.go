@@ -1,0 +1,68 @@
+package redlock_test
+
+import (
+	"strconv"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// Tokens grow whoever locks, and whatever happens to the counters.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 5)
+	clients := clientsOf(t, servers)
+	opt := redlock.Options{Fencing: true}
+	managers := []*redlock.Manager{dial(t, servers, opt), dial(t, servers, opt), dial(t, servers, opt)}
+	var last uint64
+	next := func(m *redlock.Manager) {
+		t.Helper()
+		l := lock(t, m, "job")
+		if l.Token() <= last {
+			t.Errorf("token %d after %d", l.Token(), last)
+		}
+		last = l.Token()
+		unlock(t, l)
+	}
+	for i := range 10 {
+		next(managers[i%3])
+	}
+	for range 5 { // whichever two lost theirs
+		for _, client := range clients[:2] {
+			client.Do(t.Context(), client.B().Del().Key("redlock:token:{job}").Build())
+		}
+		next(managers[0])
+		clients = append(clients[2:], clients[:2]...)
+	}
+	// Another majority each time: what one has counted, the next one knows.
+	for i := range servers {
+		servers[i].Freeze(t)
+		servers[(i+1)%5].Freeze(t)
+		next(managers[i%3])
+		servers[i].Thaw(t)
+		servers[(i+1)%5].Thaw(t)
+		wait(t, "all servers to answer", func() bool {
+			for _, m := range managers {
+				status, err := m.Status(t.Context(), "job")
+				if err != nil {
+					return false
+				}
+				for _, s := range status {
+					if s.Err != nil {
+						return false
+					}
+				}
+			}
+			return true
+		})
+	}
+	wait(t, "a later second on the servers' clocks", func() bool {
+		seconds, err := clients[0].Do(t.Context(), clients[0].B().Time().Build()).AsStrSlice()
+		return err == nil && seconds[0]+"000000" > strconv.FormatUint(last, 10)
+	})
+	for _, client := range clients {
+		client.Do(t.Context(), client.B().Del().Key("redlock:token:{job}").Build())
+	}
+	next(managers[1])
+}
