@@ -12,21 +12,24 @@ import (
 )
 
 // fromEnv lets every flag of a command be set by a variable too: --admin-addr
-// by RETWIS_ADMIN_ADDR. A flag on the command line wins.
-func fromEnv(cmd *cobra.Command, getenv func(string) string) {
+// by RETWIS_ADMIN_ADDR. A flag on the command line wins. Left out are those that
+// make another command of it.
+func fromEnv(cmd *cobra.Command, getenv func(string) string, except ...string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		f.Usage += fmt.Sprintf(" [%s]", variable(f.Name))
+		if !slices.Contains(except, f.Name) {
+			f.Usage += fmt.Sprintf(" [%s]", variable(f.Name))
+		}
 	})
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return setFromEnv(cmd.Flags(), getenv) }
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return setFromEnv(cmd.Flags(), getenv, except...) }
 }
 
 // setFromEnv sets each flag that was not given, and whose variable is not
 // empty.
-func setFromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
+func setFromEnv(flags *pflag.FlagSet, getenv func(string) string, except ...string) error {
 	var wrong error
 	flags.VisitAll(func(f *pflag.Flag) {
 		value := getenv(variable(f.Name))
-		if wrong != nil || value == "" || f.Changed || f.Name == "help" {
+		if wrong != nil || value == "" || f.Changed || f.Name == "help" || slices.Contains(except, f.Name) {
 			return
 		}
 		if err := f.Value.Set(value); err != nil {

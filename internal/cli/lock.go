@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -27,7 +28,7 @@ const (
 // lockFlags are the flags of retwis lock.
 type lockFlags struct {
 	redis                            string
-	nodes                            []string
+	nodes, given                     []string // given may hold several, with commas
 	ttl, wait, grace, nodeTimeout    time.Duration
 	noWait, fencing, show, trust, js bool
 }
@@ -66,7 +67,11 @@ With --show it is 0 if a majority of the servers has the lock, 1 if not.`,
   retwis lock --node redis://a,redis://b,redis://c --show nightly`,
 		Args: func(*cobra.Command, []string) error { return nil }, // see check
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(args); err != nil {
+			err := flags.settle(cmd.Flags().Changed)
+			if err == nil {
+				err = flags.check(args)
+			}
+			if err != nil {
 				return &usageError{err}
 			}
 			return flags.run(cmd, env, args)
@@ -75,7 +80,8 @@ With --show it is 0 if a majority of the servers has the lock, 1 if not.`,
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what comes after NAME is the command's
 	f.StringVar(&flags.redis, "redis", "embedded:", "the `URL` of the database that keeps the lock, if no --node is given")
-	f.StringSliceVar(&flags.nodes, "node", nil, "the `URL` of one of several independent servers; repeat it")
+	// Not a StringSlice, which prints the passwords in what it cannot split.
+	f.StringArrayVar(&flags.given, "node", nil, "the `URL` of one of several independent servers; repeat it, or put commas between them")
 	f.DurationVar(&flags.ttl, "ttl", 10*time.Second, "how long the lock outlives a holder that dies")
 	f.DurationVar(&flags.wait, "wait", 30*time.Second, "how long to wait for the lock")
 	f.BoolVar(&flags.noWait, "no-wait", false, "ask once, and give up if somebody else has the lock")
@@ -85,11 +91,40 @@ With --show it is 0 if a majority of the servers has the lock, 1 if not.`,
 	f.BoolVar(&flags.show, "show", false, "show who holds NAME, on which servers and for how long")
 	f.BoolVar(&flags.trust, "trust", false, "let servers count at once that were started lately")
 	f.BoolVar(&flags.js, "json", false, "print what --show finds as JSON")
-	fromEnv(cmd, env.Getenv)
+	fromEnv(cmd, env.Getenv, "show", "trust")
 	return cmd
 }
 
-// check refuses flags and arguments that do not go together.
+// settle refuses flags that contradict each other, and lets those on the command
+// line win over variables that contradict them.
+func (flags *lockFlags) settle(onCommandLine func(string) bool) error {
+	for _, urls := range flags.given {
+		for url := range strings.SplitSeq(urls, ",") {
+			if url = strings.TrimSpace(url); url != "" {
+				flags.nodes = append(flags.nodes, url)
+			}
+		}
+	}
+	switch {
+	case len(flags.given) > 0 && len(flags.nodes) == 0:
+		return errors.New("--node names no server")
+	case onCommandLine("node") && onCommandLine("redis"):
+		return errors.New("--node and --redis are two places to keep the lock: use one")
+	case onCommandLine("wait") && onCommandLine("no-wait") && flags.noWait:
+		return errors.New("--wait and --no-wait contradict each other: use one")
+	case flags.js && !flags.show && onCommandLine("json"):
+		return errors.New("--json goes with --show")
+	}
+	if onCommandLine("redis") {
+		flags.nodes = nil
+	}
+	if onCommandLine("wait") {
+		flags.noWait = false
+	}
+	return nil
+}
+
+// check refuses arguments that do not go with the flags, and values out of range.
 func (flags *lockFlags) check(args []string) error {
 	words := 2
 	switch {
@@ -101,18 +136,20 @@ func (flags *lockFlags) check(args []string) error {
 		words = 0
 	}
 	switch {
-	case flags.js && !flags.show:
-		return errors.New("--json goes with --show")
 	case words == 0 && len(args) > 0:
 		return fmt.Errorf("--trust takes no name, and %q is one", args[0])
 	case words > 0 && len(args) == 0:
 		return errors.New("name the lock: retwis lock NAME -- COMMAND")
+	case words > 0 && args[0] == "":
+		return errors.New("the name of the lock is empty")
 	case words == 1 && len(args) > 1:
 		return fmt.Errorf("--show takes one name, and %q is more; flags come before the name", args[1])
 	case words == 2 && (len(args) == 1 || len(args) == 2 && args[1] == "--"):
 		return fmt.Errorf("say what to run under %q: retwis lock NAME -- COMMAND", args[0])
-	case flags.ttl <= 0:
-		return fmt.Errorf("--ttl is %v: it must be more than 0", flags.ttl)
+	case words == 2 && len(args[1]) > 1 && args[1][0] == '-' && args[1] != "--":
+		return fmt.Errorf("%q comes after the name: flags of retwis lock come before it, and the command after --", args[1])
+	case flags.ttl < 10*time.Millisecond || flags.ttl%time.Millisecond != 0:
+		return fmt.Errorf("--ttl is %v: it must be whole milliseconds, at least 10", flags.ttl)
 	case flags.wait < 0:
 		return fmt.Errorf("--wait is %v: it cannot be negative", flags.wait)
 	case flags.wait == 0 && !flags.noWait:
