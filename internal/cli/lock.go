@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -60,7 +59,8 @@ The exit code is that of the command (128 and the signal if one killed it), or
    75  the lock could not be had; one line says who said no
    76  the lock was lost while the command ran
   126  the command cannot be run, 127 it was not found
-With --show it is 0 if a majority of the servers has the lock, 1 if not.`,
+With --show it is 0 if a majority of the servers has the lock, 1 if none can have
+it, and 75 if too few servers answered to tell.`,
 		Example: `  retwis lock backup -- ./backup.sh
   retwis lock --node redis://a --node redis://b --node redis://c --no-wait nightly -- make report
   retwis lock --fencing --ttl 30s import -- sh -c 'import --token "$RETWIS_LOCK_TOKEN"'
@@ -274,89 +274,4 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
-}
-
-// lockStatus is what --show prints as JSON.
-type lockStatus struct {
-	Name   string           `json:"name"`
-	Held   bool             `json:"held"`
-	Value  string           `json:"value,omitempty"`
-	Quorum int              `json:"quorum"`
-	Nodes  []lockNodeStatus `json:"nodes"`
-}
-
-type lockNodeStatus struct {
-	Node    string `json:"node"`
-	Value   string `json:"value,omitempty"`
-	TTL     int64  `json:"ttl_ms,omitempty"`
-	Waiters int64  `json:"waiters"`
-	Error   string `json:"error,omitempty"`
-}
-
-// showLock prints who holds a name. The exit code tells whether anybody does.
-func showLock(cmd *cobra.Command, m *redlock.Manager, name string, asJSON bool) error {
-	nodes, err := m.Status(cmd.Context(), name)
-	if err != nil {
-		return err
-	}
-	status := lockStatus{Name: name}
-	status.Quorum, _ = m.Quorum()
-	votes := map[string]int{}
-	for _, n := range nodes {
-		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters}
-		if n.Err != nil {
-			node.Error = n.Err.Error()
-		}
-		status.Nodes = append(status.Nodes, node)
-		if n.Value != "" {
-			votes[n.Value]++
-		}
-		if n.Value != "" && votes[n.Value] >= status.Quorum {
-			status.Held, status.Value = true, n.Value
-		}
-	}
-	if asJSON {
-		err = json.NewEncoder(cmd.OutOrStdout()).Encode(status)
-	} else {
-		err = status.print(cmd)
-	}
-	if err == nil && !status.Held {
-		return &exitError{code: exitFailure}
-	}
-	return err
-}
-
-func (s lockStatus) print(cmd *cobra.Command) error {
-	out := cmd.OutOrStdout()
-	for _, n := range s.Nodes {
-		var what string
-		switch {
-		case n.Error != "":
-			what = n.Error
-		case n.Value == "":
-			what = "free"
-		default:
-			what = fmt.Sprintf("held by %s for another %v", n.Value, time.Duration(n.TTL)*time.Millisecond)
-		}
-		if n.Waiters > 0 {
-			what += fmt.Sprintf(", %d waiting", n.Waiters)
-		}
-		fmt.Fprintf(out, "%s: %s\n", n.Node, what)
-	}
-	var err error
-	if s.Held {
-		_, err = fmt.Fprintf(out, "%q is held: %d of %d agree\n", s.Name, s.agreed(), len(s.Nodes))
-	} else {
-		_, err = fmt.Fprintf(out, "%q is not held: it takes %d of %d\n", s.Name, s.Quorum, len(s.Nodes))
-	}
-	return err
-}
-
-func (s lockStatus) agreed() (n int) {
-	for _, node := range s.Nodes {
-		if node.Value == s.Value {
-			n++
-		}
-	}
-	return n
 }
