@@ -2,8 +2,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -27,7 +27,8 @@ func TestLockPassesSignalsOn(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), "retwis", "lock", "--node", server.URL(), name, "--", "sh", "-c",
 				`trap 'echo `+name+`; exit 3' `+name+`; echo ready; while :; do sleep 0.02; done`)
-			cmd.Stderr = os.Stderr
+			var wrong bytes.Buffer // not our stderr, which may be a terminal
+			cmd.Stderr = &wrong
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +49,7 @@ func TestLockPassesSignalsOn(t *testing.T) {
 			}
 			var exit *exec.ExitError
 			if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 3 {
-				t.Errorf("retwis lock ended with %v, want exit code 3", err)
+				t.Errorf("retwis lock ended with %v, want exit code 3\n%s", err, wrong.String())
 			}
 			client := server.Client(t)
 			if n, err := client.Do(t.Context(), client.B().Exists().Key(name).Build()).AsInt64(); err != nil || n != 0 {

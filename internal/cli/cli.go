@@ -58,7 +58,7 @@ func Run(ctx context.Context, args []string, env Env) int {
 	case errors.Is(err, errTold):
 		return exitFailure
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		fmt.Fprintln(env.Stderr, "retwis: stopped before it was done")
+		fmt.Fprintf(env.Stderr, "retwis: %v\n", errStopped)
 		return exitFailure
 	}
 	fmt.Fprintf(env.Stderr, "retwis: %s\n", oneLine(err))

@@ -13,6 +13,9 @@ import (
 // errTold is a failure that the command has reported by itself.
 var errTold = errors.New("failed")
 
+// errStopped is a signal that came before the work was done.
+var errStopped = errors.New("stopped before it was done")
+
 // exitError ends the program with a code of its own, and tells err if there is one.
 type exitError struct {
 	code int

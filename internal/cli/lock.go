@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -48,8 +47,9 @@ the database of --redis.
 
 The command finds the name in RETWIS_LOCK_NAME and, with --fencing, a number that
 grows with every lock of that name in RETWIS_LOCK_TOKEN. Signals are passed on to
-it. If the lock is lost, because the servers could not be reached for too long, the
-command gets SIGTERM and, after --grace, SIGKILL.
+it; while the lock is waited for they end the waiting. If the lock is lost, because
+the servers could not be reached for too long, the command gets SIGTERM and, after
+--grace, SIGKILL; so does all that it has started, unless it runs at a terminal.
 
 A server that was started less than a --ttl ago may have forgotten locks, and does
 not count until then. --trust says that these servers have not: they are new, or
@@ -59,6 +59,8 @@ The exit code is that of the command (128 and the signal if one killed it), or
    75  the lock could not be had; one line says who said no
    76  the lock was lost while the command ran
   126  the command cannot be run, 127 it was not found
+    1  it was stopped before the command began, or something else failed
+    2  it was called in a wrong way
 With --show it is 0 if a majority of the servers has the lock, 1 if none can have
 it, and 75 if too few servers answered to tell.`,
 		Example: `  retwis lock backup -- ./backup.sh
@@ -184,15 +186,16 @@ func (flags *lockFlags) run(cmd *cobra.Command, env Env, args []string) (err err
 	case flags.show:
 		return showLock(cmd, m, args[0], flags.js)
 	}
-	l, err := flags.lock(cmd, m, args[0])
+	// From here to the end, so that none is missed between the waiting and the
+	// command.
+	signals, ignore := takeSignals()
+	defer ignore()
+	l, err := flags.lock(cmd, m, args[0], signals)
 	if err != nil {
-		if cmd.Context().Err() != nil {
-			return err
-		}
-		return &exitError{exitNotHad, err}
+		return err
 	}
 	c := lockedCommand{program: program, args: args[1:], env: env, grace: flags.grace}
-	return c.run(cmd.Context(), l)
+	return c.run(cmd.Context(), l, signals)
 }
 
 // lookPath finds a program as a shell does, before anybody waits for a lock.
@@ -233,31 +236,17 @@ func (flags *lockFlags) open(cmd *cobra.Command, env Env) (*redlock.Manager, fun
 		return nil, nil, errors.Join(&usageError{errors.New(oneLine(err))}, db.Close())
 	}
 	end := func() error { return errors.Join(m.Close(), db.Close()) }
-	// An embedded server forgets no lock that anybody still holds: it writes to
-	// its file before it answers, which only the death of the machine undoes,
-	// and all who can reach it are on that machine.
+	// An embedded server that was just started would let everybody wait for a
+	// ttl, each time. It has its locks: when it ends with its owner it writes
+	// all to its file, and a machine that dies takes with it all who can reach
+	// the server. What remains is a server that is killed by itself while a slow
+	// disk delays its file, which is a second or two behind then.
 	if config.Kind == store.Embedded {
 		if err := m.Trust(cmd.Context()); err != nil {
 			return nil, nil, errors.Join(err, end())
 		}
 	}
 	return m, end, nil
-}
-
-// lock waits for the lock as long as the flags say.
-func (flags *lockFlags) lock(cmd *cobra.Command, m *redlock.Manager, name string) (*redlock.Lock, error) {
-	if flags.noWait {
-		return m.TryLock(cmd.Context(), name)
-	}
-	ctx, cancel := context.WithTimeoutCause(cmd.Context(), flags.wait, fmt.Errorf("waited for %v", flags.wait))
-	defer cancel()
-	if isTerminal(cmd.ErrOrStderr()) {
-		waiting := time.AfterFunc(time.Second, func() {
-			fmt.Fprintf(cmd.ErrOrStderr(), "retwis: waiting for %q; Ctrl-C gives up\n", name)
-		})
-		defer waiting.Stop()
-	}
-	return m.Lock(ctx, name)
 }
 
 func trustServers(cmd *cobra.Command, m *redlock.Manager) error {

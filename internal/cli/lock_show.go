@@ -60,6 +60,19 @@ func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus
 	return s, nil
 }
 
+// holds returns for how long a majority keeps the lock at least, and how many
+// processes wait for it.
+func (s *lockStatus) holds() (ttl time.Duration, waiters int64) {
+	least := int64(-1)
+	for _, n := range s.Nodes {
+		if n.Value == s.Value && (least < 0 || n.TTL < least) {
+			least = n.TTL
+		}
+		waiters = max(waiters, n.Waiters)
+	}
+	return time.Duration(least) * time.Millisecond, waiters
+}
+
 // showLock prints who holds a name. The exit code tells whether anybody does.
 func showLock(cmd *cobra.Command, m *redlock.Manager, name string, asJSON bool) error {
 	s, err := statusOf(cmd.Context(), m, name)
