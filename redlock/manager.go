@@ -412,6 +412,14 @@ func waitError(name string, cause, last error) error {
 	return fmt.Errorf("redlock: %q: %w", name, cause)
 }
 
+// ended says that an attempt was the last because the context ended.
+func ended(ctx context.Context, name string, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return waitError(name, cause, err)
+	}
+	return err
+}
+
 // randomText returns 20 random bytes in printable letters.
 func randomText() string {
 	var bytes [20]byte

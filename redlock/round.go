@@ -275,7 +275,7 @@ func (r *round) err(timeout time.Duration) error {
 		switch answered.answer {
 		case yes:
 		case unanswered:
-			if r.over {
+			if r.over || time.Since(r.start) < timeout {
 				reasons = append(reasons, name+": had not answered yet")
 			} else {
 				reasons = append(reasons, fmt.Sprintf("%s: timeout after %v", name, timeout))

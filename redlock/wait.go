@@ -23,7 +23,7 @@ func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *rou
 	won, cause := r.await(ctx, m.opt.NodeTimeout)
 	switch {
 	case cause != nil:
-		return nil, r, waitError(o.name, cause, nil)
+		return nil, r, waitError(o.name, cause, r.err(m.opt.NodeTimeout))
 	case !won:
 		return nil, r, r.err(m.opt.NodeTimeout)
 	}
@@ -204,7 +204,7 @@ func (m *Manager) contend(ctx context.Context, name string) (*Lock, error) {
 		m.withdraw(r)
 	}
 	if ctx.Err() != nil {
-		return nil, err
+		return nil, ended(ctx, name, err)
 	}
 	var pause time.Duration
 	if agreed > 0 {
@@ -219,7 +219,6 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 	m.waiting.renew(&t)
 	defer m.waiting.remove(&t)
 	backoff := m.patience()
-	var last error
 	if pause > 0 {
 		if cause := t.wait(ctx, m, pause); cause != nil {
 			return nil, waitError(name, cause, nil)
@@ -236,9 +235,8 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 		}
 		if ctx.Err() != nil || errors.Is(err, ErrNotLock) {
 			m.withdraw(r)
-			return nil, waitEnd(err, last)
+			return nil, ended(ctx, name, err)
 		}
-		last = err
 		m.listen()
 		m.hints.note(name, time.Now())
 		// Some votes, and nobody has a majority: several asked at once, and none
@@ -263,15 +261,6 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 			return l, nil
 		}
 	}
-}
-
-// waitEnd is the error of a wait that ended while the servers were asked: what they
-// said before tells more.
-func waitEnd(err, last error) error {
-	if last == nil || errors.Is(err, ErrNotLock) {
-		return err
-	}
-	return fmt.Errorf("%w (%w)", last, err)
 }
 
 // hints remembers, roughly, which names were waited for lately: there it is no use
