@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -67,12 +68,16 @@ func redact(text string) string {
 	return u.String()
 }
 
-// clean takes the URL out of an error of url.Parse: it may hold a password.
+// clean takes out of an error of url.Parse what may be part of a password.
 func clean(err error) error {
-	if parse, ok := err.(*url.Error); ok {
-		return parse.Err
+	parse, ok := err.(*url.Error)
+	if !ok {
+		return err
 	}
-	return err
+	if _, ok := parse.Err.(url.EscapeError); ok {
+		return errors.New("a % in it begins no escape: write %25 for a % in a password")
+	}
+	return parse.Err
 }
 
 // sha1Hex is how servers name a script.

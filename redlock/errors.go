@@ -10,6 +10,9 @@ var (
 	// ErrLost says that a lock is not held any more, or cannot be shown to be:
 	// its time ran out, or a majority of the servers lost it.
 	ErrLost = errors.New("lock lost")
+	// ErrName says that a name cannot be locked: it is empty, too long, or one
+	// of the package's own.
+	ErrName = errors.New("not a name that can be locked")
 	// ErrNotLock says that a name is a key of another type, which is left as
 	// it is.
 	ErrNotLock = errors.New("the key of this name holds something that is not a lock")

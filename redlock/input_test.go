@@ -43,6 +43,7 @@ func TestBadNodes(t *testing.T) {
 		"none":            {nil, "no nodes given"},
 		"no URL":          {[]string{"http://user:secret@db"}, "http://db is not a URL like redis://"},
 		"not even one":    {[]string{"redis://user:secret@db:port"}, "is not a URL like redis://"},
+		"bad escape":      {[]string{"redis://user:%secret@db"}, "begins no escape"},
 		"twice":           {[]string{server.URL(), server.URL()}, "the same server twice"},
 		"twice, disguise": {[]string{server.URL(), server.URL() + "?db=1"}, "the same server twice"},
 		"too many":        {make([]string, 65), ""},
@@ -91,8 +92,8 @@ func TestBadNames(t *testing.T) {
 		"the name has 1025 bytes":          strings.Repeat("x", 1025),
 		"names that begin with \"redlock:": "redlock:boot",
 	} {
-		if _, err := m.Lock(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.10q: %v; want %q", name, err, want)
+		if _, err := m.Lock(t.Context(), name); !errors.Is(err, redlock.ErrName) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.10q: %v; want ErrName, and %q", name, err, want)
 		}
 	}
 	for _, name := range []string{strings.Repeat("x", 1024), "a b", "{a}b", "{}", "a}b", "\x00\xff", "é"} {

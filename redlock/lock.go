@@ -177,6 +177,10 @@ func (l *Lock) prolong(r *round) error {
 	return nil
 }
 
+// unlockPatience is how many times the node timeout Unlock waits: nobody is kept
+// waiting by it, and an error would help nobody.
+const unlockPatience = 4
+
 // Unlock gives the lock back, in one round trip, and returns when a majority of
 // the servers has it back; the rest follows behind. A waiter of this process gets
 // it without that.
@@ -202,7 +206,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	}
 	r := l.m.release(op{name: l.name, value: l.value, other: before}, l.asked)
 	l.m.gates.drop(l)
-	won, cause := r.await(ctx, l.m.opt.NodeTimeout)
+	won, cause := r.await(ctx, unlockPatience*l.m.opt.NodeTimeout)
 	switch {
 	case over != nil:
 		return over
@@ -211,7 +215,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	case cause != nil:
 		return waitError(l.name, cause, nil)
 	case !won:
-		return r.err(l.m.opt.NodeTimeout)
+		return r.err(unlockPatience * l.m.opt.NodeTimeout)
 	}
 	return nil
 }

@@ -389,13 +389,13 @@ func (m *Manager) isClosing() bool {
 func (m *Manager) check(ctx context.Context, name string) error {
 	switch {
 	case name == "":
-		return errors.New("redlock: the name is empty")
+		return fmt.Errorf("redlock: %w: the name is empty", ErrName)
 	case len(name) > maxName:
-		return fmt.Errorf("redlock: the name has %d bytes: at most %d", len(name), maxName)
+		return fmt.Errorf("redlock: %w: the name has %d bytes, and at most %d are allowed", ErrName, len(name), maxName)
 	case strings.HasPrefix(name, prefix):
-		return fmt.Errorf("redlock: %q: names that begin with %q are the package's own", name, prefix)
+		return fmt.Errorf("redlock: %q: %w: names that begin with %q are the package's own", name, ErrName, prefix)
 	case m.cluster && !sharesSlot(name):
-		return fmt.Errorf("redlock: %q: on a Cluster a closing brace needs a hash tag in front of it", name)
+		return fmt.Errorf("redlock: %q: %w: on a Cluster a closing brace needs a hash tag in front of it", name, ErrName)
 	case m.isClosing():
 		return ErrClosed
 	case ctx.Err() != nil:

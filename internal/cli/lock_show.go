@@ -35,7 +35,7 @@ type lockNodeStatus struct {
 func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus, error) {
 	nodes, err := m.Status(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, badName(err)
 	}
 	s := &lockStatus{Name: name}
 	s.Quorum, _ = m.Quorum()

@@ -79,6 +79,14 @@ func notHad(err error) error {
 			return &exitError{exitNotHad, err}
 		}
 	}
+	return badName(err)
+}
+
+// badName makes wrong usage of a name that cannot be locked.
+func badName(err error) error {
+	if errors.Is(err, redlock.ErrName) {
+		return &usageError{errors.New(oneLine(err))}
+	}
 	return err
 }
 
