@@ -84,6 +84,7 @@ type reply struct {
 	// ttl is how long the key lives (a no to opAcquire, opShow), how long the
 	// server does not vote (errYoung), or the longest ttl in use (opLearn).
 	ttl     time.Duration
-	value   string // who holds it (opShow, a no to opAcquire); the run id (opLearn)
-	waiters int64  // opShow, opExtend
+	value   string        // who holds it (opShow, a no to opAcquire); the run id (opLearn)
+	waiters int64         // opShow, opExtend
+	young   time.Duration // opShow: for how long the server does not vote
 }

@@ -106,8 +106,26 @@ func TestYoungServer(t *testing.T) {
 			}
 		}
 	}
+	young := func() (n int) {
+		status, err := dialed.Status(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range status {
+			if s.Young > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	if n := young(); n != 3 {
+		t.Errorf("%d of 3 servers say that they are young", n)
+	}
 	if err := dialed.Trust(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if n := young(); n != 0 {
+		t.Errorf("%d servers that are trusted say that they are young", n)
 	}
 	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
 		l, err := m.TryLock(t.Context(), "job")

@@ -51,7 +51,7 @@ func newScripts() [kinds]script {
 		opRelease: grantLua + releaseLua,
 		opExtend:  tokenLua + extendLua,
 		opRaise:   raiseLua,
-		opShow:    showLua,
+		opShow:    quarantineLua + showLua,
 		opLearn:   learnLua,
 		opCheck:   quarantineLua + checkLua,
 	} {
@@ -242,6 +242,10 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		args = []string{strconv.FormatUint(o.token, 10)}
 	case opShow:
 		keys[0], keys[1] = o.name, waitersKey(o.name)
+		if !s.cluster {
+			keys[2], count = bootKey(), 3
+		}
+		args = []string{number(s.longest())}
 	case opLearn:
 		keys[0], count = bootKey(), 1
 		args = []string{number(o.ttl), flag(o.trust)}
@@ -312,7 +316,12 @@ func decode(o *op, result rueidis.RedisResult) reply {
 		value, _ := parts[0].ToString()
 		left, _ := parts[1].AsInt64()
 		waiters, _ := parts[2].AsInt64()
-		return reply{answer: yes, value: value, ttl: time.Duration(max(left, 0)) * time.Millisecond, waiters: waiters}
+		answered := reply{answer: yes, value: value, ttl: time.Duration(max(left, 0)) * time.Millisecond, waiters: waiters}
+		if len(parts) > 3 {
+			young, _ := parts[3].AsInt64()
+			answered.young = time.Duration(young) * time.Millisecond
+		}
+		return answered
 	case opLearn:
 		run, _ := parts[0].ToString()
 		longest, _ := parts[1].AsInt64()

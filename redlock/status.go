@@ -12,6 +12,7 @@ type NodeStatus struct {
 	Value   string        // of the lock that holds the name; empty: it is free
 	TTL     time.Duration // how long the server keeps that
 	Waiters int64         // how many processes wait for it
+	Young   time.Duration // for how long the server does not vote: it may have forgotten locks
 	Err     error         // why the server could not be asked
 }
 
@@ -33,7 +34,7 @@ func (m *Manager) Status(ctx context.Context, name string) ([]NodeStatus, error)
 	for i, answered := range r.replies {
 		status[i] = NodeStatus{
 			Node: m.nodes[i].server.name(), Value: answered.value, TTL: answered.ttl, Waiters: answered.waiters,
-			Err: answered.err,
+			Young: answered.young, Err: answered.err,
 		}
 		if answered.answer == unanswered {
 			status[i].Err = errors.New("timeout after " + m.opt.NodeTimeout.String())

@@ -28,6 +28,7 @@ type lockNodeStatus struct {
 	Value   string `json:"value,omitempty"`
 	TTL     int64  `json:"ttl_ms,omitempty"`
 	Waiters int64  `json:"waiters"`
+	Young   int64  `json:"young_ms,omitempty"` // for so long it does not vote
 	Error   string `json:"error,omitempty"`
 }
 
@@ -41,7 +42,7 @@ func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus
 	s.Quorum, _ = m.Quorum()
 	votes, most, silent := map[string]int{}, 0, 0
 	for _, n := range nodes {
-		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters}
+		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters, Young: n.Young.Milliseconds()}
 		if n.Err != nil {
 			node.Error = oneLine(n.Err)
 			silent++
@@ -110,6 +111,9 @@ func (s *lockStatus) print(cmd *cobra.Command) error {
 		}
 		if n.Waiters > 0 {
 			what += fmt.Sprintf(", %d waiting", n.Waiters)
+		}
+		if n.Young > 0 {
+			what += fmt.Sprintf(", started lately: does not vote for another %v", time.Duration(n.Young)*time.Millisecond)
 		}
 		fmt.Fprintf(out, "%s: %s\n", n.Node, what)
 		if n.Value == s.Value {
