@@ -192,9 +192,9 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestNothingLeaks locks again and again while a server is frozen.
+// TestNothingLeaks locks again and again while a server is frozen. It is alone, as it
+// looks at the memory and the goroutines of the process.
 func TestNothingLeaks(t *testing.T) {
-	t.Parallel()
 	locks := 2000
 	if long(t) > time.Minute {
 		locks = 100_000
@@ -216,10 +216,13 @@ func TestNothingLeaks(t *testing.T) {
 		runtime.ReadMemStats(&stats)
 		return stats.HeapAlloc
 	}
-	before := memory()
+	before, goroutines := memory(), runtime.NumGoroutine()
 	run(locks)
 	if after := memory(); after > before+8<<20 {
 		t.Errorf("the heap grew from %d to %d", before, after)
+	}
+	if after := runtime.NumGoroutine(); after > goroutines+2 {
+		t.Errorf("%d goroutines became %d", goroutines, after)
 	}
 	servers[4].Thaw(t)
 	wait(t, "empty servers", func() bool {
