@@ -16,6 +16,8 @@ type Lock struct {
 	token uint64
 	asked nodeSet // the servers that may have it
 	turns int     // how often it was handed on within the process
+	// queued says that it was waited for: some server may have it in line yet.
+	queued bool
 
 	mu         sync.Mutex
 	before     string // the value that servers have which missed its last change
@@ -204,7 +206,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		l.m.stats.handed.Add(1)
 		return nil
 	}
-	r := l.m.release(op{name: l.name, value: l.value, other: before}, l.asked)
+	r := l.m.release(op{name: l.name, value: l.value, other: before, queue: l.queued}, l.asked)
 	l.m.gates.drop(l)
 	won, cause := r.await(ctx, unlockPatience*l.m.opt.NodeTimeout)
 	switch {

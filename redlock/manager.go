@@ -344,12 +344,25 @@ func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Contex
 // (appendfsync always) and were restarted with that data. It is wrong of any other
 // server that was restarted less than a TTL ago.
 func (m *Manager) Trust(ctx context.Context) error {
-	r := newRound(m.nodes, len(m.nodes), op{kind: opLearn, ttl: m.opt.TTL, trust: true}, time.Now())
-	r.send(m.all)
-	if won, err := r.await(ctx, greetTime); err != nil || !won {
-		return errors.Join(err, r.err(greetTime))
+	ctx, cancel := context.WithTimeout(ctx, greetTime)
+	defer cancel()
+	for {
+		r := newRound(m.nodes, len(m.nodes), op{kind: opLearn, ttl: m.opt.TTL, trust: true}, time.Now())
+		r.all = true
+		r.send(m.all)
+		won, cause := r.await(ctx, greetTime)
+		switch {
+		case won:
+			return nil
+		case cause == nil: // one was slow, or could not be reached just now
+			select {
+			case <-time.After(m.opt.RetryMin):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		return fmt.Errorf("redlock: not all servers were told: %d of %d agreed (%s)", r.agreed(), len(m.nodes), r.reasons(greetTime))
 	}
-	return nil
 }
 
 // Close ends the waiting of every Lock with ErrClosed, and waits, a second at

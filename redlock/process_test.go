@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
+	client "github.com/Shopify/toxiproxy/v2/client"
 	"github.com/rs/zerolog"
 
 	"retwis/internal/redistest"
@@ -25,6 +27,10 @@ import (
 // the servers it names.
 const workerEnv = "REDLOCK_TEST_WORKER"
 
+// proxyEnv makes a toxiproxy of the test binary, with its API on the port it names. It
+// has a process of its own because it leaves goroutines behind.
+const proxyEnv = "REDLOCK_TEST_PROXY"
+
 func TestMain(m *testing.M) {
 	if servers := os.Getenv(workerEnv); servers != "" {
 		if err := work(strings.Split(servers, ","), os.Stdin, os.Stdout); err != nil {
@@ -33,7 +39,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	zerolog.SetGlobalLevel(zerolog.Disabled) // toxiproxy's
+	if port := os.Getenv(proxyEnv); port != "" {
+		go toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()).Listen("127.0.0.1", port)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
 	redistest.Main(m)
 }
 
@@ -167,16 +177,34 @@ func (w *workers) history() (all []holding) {
 }
 
 // proxied puts a proxy in front of each server.
-func proxied(t *testing.T, servers []*redistest.Server) (proxies []*toxiproxy.Proxy, urls []string) {
+func proxied(t *testing.T, servers []*redistest.Server) (proxies []*client.Proxy, urls []string) {
 	t.Helper()
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	port := strconv.Itoa(redistest.FreePort(t))
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), proxyEnv+"="+port)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Wait()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	api := client.NewClient("127.0.0.1:" + port)
+	wait(t, "the proxy", func() bool {
+		_, err := api.Proxies()
+		return err == nil
+	})
 	for i, s := range servers {
-		p := toxiproxy.NewProxy(api, fmt.Sprint("proxy", i), fmt.Sprint("127.0.0.1:", redistest.FreePort(t)),
+		p, err := api.CreateProxy(fmt.Sprint("proxy", i), fmt.Sprint("127.0.0.1:", redistest.FreePort(t)),
 			fmt.Sprint("127.0.0.1:", s.Port()))
-		if err := p.Start(); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(p.Stop)
 		proxies, urls = append(proxies, p), append(urls, "redis://"+p.Listen)
 	}
 	return proxies, urls
@@ -252,7 +280,7 @@ func TestHistory(t *testing.T) {
 type faults struct {
 	t       *testing.T
 	servers []*redistest.Server
-	proxies []*toxiproxy.Proxy
+	proxies []*client.Proxy
 	rng     *rand.Rand
 	count   int
 	undo    []func()
@@ -274,12 +302,14 @@ func (f *faults) next() {
 		server.Freeze(f.t)
 		f.undo = append(f.undo, func() { server.Thaw(f.t) })
 	case n < 15: // every connection breaks
-		proxy.Stop()
-		f.must(proxy.Start())
+		f.must(proxy.Disable())
+		f.must(proxy.Enable())
 	case n < 20: // nothing gets through
-		f.toxic(proxy, `{"name":"%s","type":"timeout","stream":"%s","attributes":{"timeout":0}}`)
+		f.toxic(proxy, "timeout", client.Attributes{"timeout": 0})
+	case n < 25:
+		f.toxic(proxy, "latency", client.Attributes{"latency": 40, "jitter": 40})
 	default:
-		f.toxic(proxy, `{"name":"%s","type":"latency","stream":"%s","attributes":{"latency":40,"jitter":40}}`)
+		f.toxic(proxy, "slicer", client.Attributes{"average_size": 20, "size_variation": 10, "delay": 500})
 	}
 	most := 2
 	if f.rng.IntN(5) == 0 {
@@ -293,13 +323,13 @@ func (f *faults) next() {
 }
 
 // toxic adds a fault of the network in one direction.
-func (f *faults) toxic(proxy *toxiproxy.Proxy, template string) {
+func (f *faults) toxic(proxy *client.Proxy, kind string, attributes client.Attributes) {
 	f.t.Helper()
 	name := fmt.Sprint("toxic", f.count)
 	stream := []string{"upstream", "downstream"}[f.rng.IntN(2)]
-	_, err := proxy.Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(template, name, stream)))
+	_, err := proxy.AddToxic(name, kind, stream, 1, attributes)
 	f.must(err)
-	f.undo = append(f.undo, func() { f.must(proxy.Toxics.RemoveToxic(context.Background(), name)) })
+	f.undo = append(f.undo, func() { f.must(proxy.RemoveToxic(name)) })
 }
 
 func (f *faults) thaw() {

@@ -263,35 +263,26 @@ func (r *round) freeIn() time.Duration {
 	return nth(known, missing-1)
 }
 
+// agreed returns how many servers said yes.
+func (r *round) agreed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.yes
+}
+
 // err says who agreed and why the others did not, around the sentinel that tells
 // callers what to make of it.
 func (r *round) err(timeout time.Duration) error {
+	reasons := r.reasons(timeout)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var refused, notLocks int
-	var reasons []string
-	for i, answered := range r.replies {
-		name := r.nodes[i].server.name()
-		switch answered.answer {
-		case yes:
-		case unanswered:
-			if r.over || time.Since(r.start) < timeout {
-				reasons = append(reasons, name+": had not answered yet")
-			} else {
-				reasons = append(reasons, fmt.Sprintf("%s: timeout after %v", name, timeout))
-			}
-		case no:
+	for _, answered := range r.replies {
+		switch {
+		case answered.answer == no:
 			refused++
-			if r.kind == opAcquire {
-				reasons = append(reasons, name+": held for "+answered.ttl.String())
-			} else {
-				reasons = append(reasons, name+": no longer held")
-			}
-		case failed:
-			if answered.err == errNotLock {
-				notLocks++
-			}
-			reasons = append(reasons, fmt.Sprintf("%s: %v", name, answered.err))
+		case answered.err == errNotLock:
+			notLocks++
 		}
 	}
 	cause := ErrNoQuorum
@@ -303,6 +294,33 @@ func (r *round) err(timeout time.Duration) error {
 	case refused > len(r.nodes)-r.need:
 		cause = ErrLost
 	}
-	return fmt.Errorf("redlock: %q: %w: %d of %d agreed (%s)",
-		r.name, cause, r.yes, len(r.nodes), strings.Join(reasons, "; "))
+	return fmt.Errorf("redlock: %q: %w: %d of %d agreed (%s)", r.name, cause, r.yes, len(r.nodes), reasons)
+}
+
+// reasons says, for each server that did not agree, why.
+func (r *round) reasons(timeout time.Duration) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var reasons []string
+	for i, answered := range r.replies {
+		var why string
+		switch {
+		case answered.answer == yes:
+			continue
+		case answered.answer == failed:
+			why = answered.err.Error()
+		case answered.answer == no && r.kind == opAcquire && answered.ttl > 0:
+			why = "held for " + answered.ttl.String()
+		case answered.answer == no && r.kind == opAcquire:
+			why = "held"
+		case answered.answer == no:
+			why = "no longer held"
+		case r.over || time.Since(r.start) < timeout:
+			why = "had not answered yet"
+		default:
+			why = fmt.Sprintf("timeout after %v", timeout)
+		}
+		reasons = append(reasons, r.nodes[i].server.name()+": "+why)
+	}
+	return strings.Join(reasons, "; ")
 }

@@ -40,7 +40,7 @@ func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *rou
 			o.name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
 	}
 	m.stats.acquired.Add(1)
-	return &Lock{m: m, name: o.name, value: o.value, token: token, until: until, asked: r.asked()}, r, nil
+	return &Lock{m: m, name: o.name, value: o.value, token: token, until: until, asked: r.asked(), queued: o.queue}, r, nil
 }
 
 // validUntil returns how long a lock is valid that a round took or extended.
@@ -180,7 +180,7 @@ func (m *Manager) given(t *ticket, name string, r *round) *Lock {
 	if !proven || m.opt.Fencing || time.Until(until) < m.opt.grantTime()/4 {
 		return nil
 	}
-	l := &Lock{m: m, name: name, value: t.value, until: until, asked: r.asked()}
+	l := &Lock{m: m, name: name, value: t.value, until: until, asked: r.asked(), queued: true}
 	full := newRound(m.nodes, m.quorum, op{kind: opExtend, name: name, value: t.value, other: t.value, ttl: m.opt.TTL}, time.Now())
 	full.then = func(won bool) { l.changed(full, won) }
 	full.send(l.asked)
