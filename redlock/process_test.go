@@ -176,8 +176,28 @@ func (w *workers) history() (all []holding) {
 	return all
 }
 
+// proxy stands in front of a server.
+type proxy struct {
+	*client.Proxy
+	api *client.Client
+}
+
+// renew frees a proxy of its toxics by making it anew, which also cuts what goes through it:
+// to take a toxic out of a live connection can stop toxiproxy for good.
+func (p *proxy) renew() error {
+	if err := p.Delete(); err != nil {
+		return err
+	}
+	made, err := p.api.CreateProxy(p.Name, p.Listen, p.Upstream)
+	if err != nil {
+		return err
+	}
+	p.Proxy = made
+	return nil
+}
+
 // proxied puts a proxy in front of each server.
-func proxied(t *testing.T, servers []*redistest.Server) (proxies []*client.Proxy, urls []string) {
+func proxied(t *testing.T, servers []*redistest.Server) (proxies []*proxy, urls []string) {
 	t.Helper()
 	port := strconv.Itoa(redistest.FreePort(t))
 	cmd := exec.Command(os.Args[0])
@@ -205,7 +225,7 @@ func proxied(t *testing.T, servers []*redistest.Server) (proxies []*client.Proxy
 		if err != nil {
 			t.Fatal(err)
 		}
-		proxies, urls = append(proxies, p), append(urls, "redis://"+p.Listen)
+		proxies, urls = append(proxies, &proxy{p, api}), append(urls, "redis://"+p.Listen)
 	}
 	return proxies, urls
 }
@@ -280,7 +300,7 @@ func TestHistory(t *testing.T) {
 type faults struct {
 	t       *testing.T
 	servers []*redistest.Server
-	proxies []*client.Proxy
+	proxies []*proxy
 	rng     *rand.Rand
 	count   int
 	undo    []func()
@@ -323,13 +343,13 @@ func (f *faults) next() {
 }
 
 // toxic adds a fault of the network in one direction.
-func (f *faults) toxic(proxy *client.Proxy, kind string, attributes client.Attributes) {
+func (f *faults) toxic(p *proxy, kind string, attributes client.Attributes) {
 	f.t.Helper()
 	name := fmt.Sprint("toxic", f.count)
 	stream := []string{"upstream", "downstream"}[f.rng.IntN(2)]
-	_, err := proxy.AddToxic(name, kind, stream, 1, attributes)
+	_, err := p.AddToxic(name, kind, stream, 1, attributes)
 	f.must(err)
-	f.undo = append(f.undo, func() { f.must(proxy.RemoveToxic(name)) })
+	f.undo = append(f.undo, func() { f.must(p.renew()) })
 }
 
 func (f *faults) thaw() {
