@@ -1,0 +1,150 @@
+package bulk
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// csvSource is an input of records as RFC 4180 has them.
+type csvSource struct {
+	*records
+	r       *csv.Reader
+	bound   *bounded
+	columns []string
+	where   []int // for each of records.fields, its column
+	start   position
+	row     []string
+	buf     []byte // of the values
+}
+
+// newCSV reads the header, or takes the columns that are given.
+func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []string, start position) (*csvSource, error) {
+	bound := &bounded{r: r}
+	s := &csvSource{records: newRecords(do, skip, start), bound: bound, columns: columns, start: start}
+	buffered := bufio.NewReaderSize(bound, bufferSize)
+	if start.Offset == 0 {
+		if bom, err := buffered.Peek(3); err == nil && string(bom) == "\xef\xbb\xbf" {
+			s.start.Offset = 3
+			_, _ = buffered.Discard(3)
+		}
+	}
+	s.r = csv.NewReader(buffered)
+	s.r.Comma = comma
+	s.r.ReuseRecord = true
+	if columns == nil {
+		header, err := s.read()
+		if errors.Is(err, io.EOF) {
+			return nil, &InputError{Line: 1, Msg: "the input is empty: expected the names of the columns"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range header {
+			s.columns = append(s.columns, strings.Clone(name))
+		}
+		s.pos = s.behind()
+	}
+	s.r.FieldsPerRecord = len(s.columns)
+	return s, s.bind()
+}
+
+// bind finds the column of each field.
+func (s *csvSource) bind() error {
+	for _, field := range s.fields {
+		at := -1
+		for i, column := range s.columns {
+			if column == field && at >= 0 {
+				return &InputError{Line: 1, Msg: fmt.Sprintf("there are two columns %q: give the columns names of your own", field)}
+			}
+			if column == field {
+				at = i
+			}
+		}
+		if at < 0 {
+			return &InputError{Line: 1, Msg: fmt.Sprintf("there is no column %q; the columns are %s", field, strings.Join(s.columns, ", "))}
+		}
+		s.where = append(s.where, at)
+	}
+	return nil
+}
+
+// Columns are the names of the columns.
+func (s *csvSource) Columns() []string { return s.columns }
+
+func (s *csvSource) next(f *Frame) (place, error) { return s.records.next(f, s.record) }
+
+// record reads the next record.
+func (s *csvSource) record() error {
+	s.at.Offset = s.pos.Offset
+	row, err := s.read()
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			s.at = place{Line: s.pos.Line, Record: s.pos.Record, Offset: s.pos.Offset}
+		}
+		return err
+	}
+	line, _ := s.r.FieldPos(0)
+	s.at.Line = s.start.Line + int64(line)
+	s.at.Record = s.pos.Record + 1
+	s.buf = s.buf[:0]
+	for i, column := range s.where {
+		begin := len(s.buf)
+		s.buf = append(s.buf, row[column]...)
+		s.values[i] = value{s.buf[begin:len(s.buf):len(s.buf)], true}
+	}
+	s.pos = s.behind()
+	s.pos.Record = s.at.Record
+	return nil
+}
+
+// behind is the position behind the row that was read, were it on one line; see end.
+func (s *csvSource) behind() position {
+	line, _ := s.r.FieldPos(0)
+	return position{Offset: s.start.Offset + s.r.InputOffset(), Record: s.pos.Record, Line: s.start.Line + int64(line)}
+}
+
+func (s *csvSource) end() (position, bool) {
+	p, ok := s.records.end()
+	for _, field := range s.row {
+		p.Line += int64(strings.Count(field, "\n"))
+	}
+	return p, ok
+}
+
+// read reads a row.
+func (s *csvSource) read() ([]string, error) {
+	s.bound.left = maxRecord + bufferSize
+	row, err := s.r.Read()
+	s.row = row
+	var wrong *csv.ParseError
+	switch {
+	case errors.Is(err, errTooLong):
+		return nil, &InputError{Line: s.pos.Line + 1, Offset: s.pos.Offset, Msg: fmt.Sprintf("the record is longer than %d MiB: is a quote left open?", maxRecord>>20)}
+	case errors.As(err, &wrong) && errors.Is(wrong.Err, csv.ErrFieldCount):
+		return nil, &InputError{Line: s.start.Line + int64(wrong.Line), Msg: fmt.Sprintf("there are %d fields; expected %d: %s", len(row), len(s.columns), strings.Join(s.columns, ", "))}
+	case wrong != nil:
+		return nil, &InputError{Line: s.start.Line + int64(wrong.Line), Msg: fmt.Sprintf("column %d: %v", wrong.Column, wrong.Err)}
+	}
+	return row, err
+}
+
+var errTooLong = errors.New("too long")
+
+// bounded gives no more than left bytes.
+type bounded struct {
+	r    io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,69 @@
+package bulk
+
+import "strconv"
+
+// How much of a command is shown.
+const (
+	shownArgs  = 12
+	shownBytes = 60
+)
+
+// describe shows a command as one would type it into redis-cli, shortened.
+func describe(raw []byte) string {
+	var f Frame
+	s := Scanner{buf: raw, end: len(raw), done: true}
+	if s.scan(&f) != nil {
+		return ""
+	}
+	var text []byte
+	for i := range f.Len() {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		if i == shownArgs {
+			text = append(text, "… ("...)
+			text = strconv.AppendInt(text, int64(f.Len()-i), 10)
+			return string(append(text, " more)"...))
+		}
+		arg := f.Arg(i)
+		text = appendWord(text, shorten(arg, shownBytes))
+		if len(arg) > shownBytes {
+			text = append(text, "…"...)
+		}
+	}
+	return string(text)
+}
+
+// appendWord quotes a word if it has to be, so that redis-cli and the format
+// "commands" read it as it is.
+func appendWord(dst, word []byte) []byte {
+	plain := len(word) > 0
+	for _, b := range word {
+		if b <= ' ' || b > '~' || b == '"' || b == '\'' || b == '\\' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return append(dst, word...)
+	}
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, b := range word {
+		switch {
+		case b == '"' || b == '\\':
+			dst = append(dst, '\\', b)
+		case b == '\n':
+			dst = append(dst, '\\', 'n')
+		case b == '\r':
+			dst = append(dst, '\\', 'r')
+		case b == '\t':
+			dst = append(dst, '\\', 't')
+		case b < ' ' || b > '~':
+			dst = append(dst, '\\', 'x', hex[b>>4], hex[b&15])
+		default:
+			dst = append(dst, b)
+		}
+	}
+	return append(dst, '"')
+}

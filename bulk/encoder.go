@@ -1,0 +1,129 @@
+package bulk
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+)
+
+// Encoder writes commands in Redis' protocol, which Load and "redis-cli --pipe" take.
+//
+// It gathers 64 KiB before it writes; call Flush when all is written. No command
+// allocates.
+type Encoder struct {
+	w   io.Writer
+	buf []byte
+	err error
+}
+
+const encoderSize = 64 << 10
+
+// NewEncoder returns an Encoder that writes to w.
+func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w, buf: make([]byte, 0, encoderSize)} }
+
+// Encode writes one command: its name and its arguments. Strings and []byte are
+// written as they are, integers in decimal, floats in the shortest form that gives
+// the same number again, booleans as 1 and 0. Anything else, NaN, and a command
+// without a name, are errors, and nothing of the command is written.
+//
+// After an error of the writer every call returns that error.
+func (e *Encoder) Encode(args ...any) error {
+	if e.err != nil {
+		return e.err
+	}
+	if len(args) == 0 {
+		return fmt.Errorf("bulk: a command has no name")
+	}
+	begin := len(e.buf)
+	e.buf = appendLength(e.buf, '*', len(args))
+	for i, arg := range args {
+		if !e.append(arg) {
+			e.buf = e.buf[:begin]
+			return fmt.Errorf("bulk: argument %d of the command is a %v that cannot be written: use a string, []byte, integer, float or bool",
+				i, reflect.TypeOf(arg))
+		}
+	}
+	if len(e.buf) >= encoderSize {
+		return e.Flush()
+	}
+	return nil
+}
+
+// Flush writes what has been gathered.
+func (e *Encoder) Flush() error {
+	if e.err != nil || len(e.buf) == 0 {
+		return e.err
+	}
+	if _, err := e.w.Write(e.buf); err != nil {
+		e.err = fmt.Errorf("bulk: %w", err)
+	}
+	if e.buf = e.buf[:0]; cap(e.buf) > keepBuffer {
+		e.buf = make([]byte, 0, encoderSize)
+	}
+	return e.err
+}
+
+// append writes one argument, or returns false if it has no form in the protocol.
+func (e *Encoder) append(arg any) bool {
+	var digits [32]byte
+	var text []byte
+	switch v := arg.(type) {
+	case string:
+		e.buf = append(appendLength(e.buf, '$', len(v)), v...)
+		e.buf = append(e.buf, '\r', '\n')
+		return true
+	case []byte:
+		text = v
+	case int:
+		text = strconv.AppendInt(digits[:0], int64(v), 10)
+	case int64:
+		text = strconv.AppendInt(digits[:0], v, 10)
+	case int32:
+		text = strconv.AppendInt(digits[:0], int64(v), 10)
+	case uint64:
+		text = strconv.AppendUint(digits[:0], v, 10)
+	case uint32:
+		text = strconv.AppendUint(digits[:0], uint64(v), 10)
+	case uint:
+		text = strconv.AppendUint(digits[:0], uint64(v), 10)
+	case float64:
+		if math.IsNaN(v) {
+			return false
+		}
+		text = appendFloat(digits[:0], v)
+	case bool:
+		if text = append(digits[:0], '0'); v {
+			text[0] = '1'
+		}
+	default:
+		return false
+	}
+	e.buf = append(appendLength(e.buf, '$', len(text)), text...)
+	e.buf = append(e.buf, '\r', '\n')
+	return true
+}
+
+// appendFloat writes infinities as Redis reads them in scores and ranges.
+func appendFloat(dst []byte, v float64) []byte {
+	switch {
+	case math.IsInf(v, 1):
+		return append(dst, "+inf"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-inf"...)
+	}
+	return strconv.AppendFloat(dst, v, 'g', -1, 64)
+}
+
+// appendLength writes "*3\r\n" or "$3\r\n".
+func appendLength(dst []byte, kind byte, n int) []byte {
+	if n < 10 {
+		return append(dst, kind, byte('0'+n), '\r', '\n')
+	}
+	if n < 100 {
+		return append(dst, kind, byte('0'+n/10), byte('0'+n%10), '\r', '\n')
+	}
+	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
+	return append(dst, '\r', '\n')
+}

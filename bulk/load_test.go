@@ -1,0 +1,170 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+)
+
+// load loads an input, and fails the test if that does not work.
+func load(t *testing.T, url string, input []byte, opt Options) Report {
+	t.Helper()
+	report, err := Load(context.Background(), url, bytes.NewReader(input), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// digest is what DEBUG DIGEST says of a database.
+func digest(t *testing.T, c rueidis.Client) string {
+	t.Helper()
+	d, err := c.Do(context.Background(), c.B().Arbitrary("DEBUG", "DIGEST").Build()).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// encode writes commands in the protocol.
+func encode(t *testing.T, commands ...[]any) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	e := NewEncoder(&out)
+	for _, c := range commands {
+		if err := e.Encode(c...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// corpus has every type of data, and lengths of all sizes.
+func corpus(t *testing.T) []byte {
+	t.Helper()
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	var out bytes.Buffer
+	e := NewEncoder(&out)
+	add := func(args ...any) {
+		t.Helper()
+		if err := e.Encode(args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("SET", "", "")
+	add("SET", "empty", "")
+	add("SET", all, all)
+	add("SET", "huge", bytes.Repeat([]byte("0123456789"), 10<<20))
+	for i := range 300 {
+		add("SET", fmt.Sprint("length", i), strings.Repeat("x", i*i))
+	}
+	for i := range 20_000 {
+		switch i % 8 {
+		case 0:
+			add("SET", fmt.Sprint("key", i), i)
+		case 1:
+			add("HSET", fmt.Sprint("hash", i%50), i, fmt.Sprint("value", i), "empty", "")
+		case 2:
+			add("RPUSH", fmt.Sprint("list", i%50), i, all)
+		case 3:
+			add("SADD", fmt.Sprint("set", i%50), i, i+1)
+		case 4:
+			add("ZADD", fmt.Sprint("zset", i%50), float64(i)/3, i)
+		case 5:
+			add("XADD", fmt.Sprint("stream", i%50), fmt.Sprintf("%d-1", i+1), "field", i)
+		case 6:
+			add("PFADD", fmt.Sprint("hll", i%50), i)
+		case 7:
+			add("INCRBY", "counter", i)
+		}
+	}
+	add("SETBIT", "bits", 70000, true)
+	add("GEOADD", "geo", 13.361389, 38.115556, "Palermo")
+	add("EXPIREAT", "key0", 4102444800)
+	add("MULTI")
+	add("SET", "in", "transaction")
+	add("INCR", "counter")
+	add("EXEC")
+	args := []any{"MSET"}
+	for i := range 5000 {
+		args = append(args, fmt.Sprint("many", i), i)
+	}
+	add(args...)
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	out.WriteString("*0\r\n\r\n*1\r\n$4\r\nPING\r\n")
+	return out.Bytes()
+}
+
+func TestSameAsRedisCLI(t *testing.T) {
+	t.Parallel()
+	cli, err := exec.LookPath("redis-cli")
+	if err != nil {
+		if cli, err = exec.LookPath("valkey-cli"); err != nil {
+			t.Fatal("neither redis-cli nor valkey-cli is on PATH")
+		}
+	}
+	input := corpus(t)
+	theirs := redistest.Own(t, "enable-debug-command yes")
+	cmd := exec.Command(cli, "-s", theirs.Socket(), "--pipe")
+	cmd.Stdin = bytes.NewReader(input)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "errors: 0") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := digest(t, theirs.Client(t))
+	for name, opt := range map[string]Options{
+		"plain":       {},
+		"coalesce":    {Coalesce: true},
+		"connections": {Connections: 4, Coalesce: true},
+		"small":       {MaxInflight: 64 << 10, Connections: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Own(t, "enable-debug-command yes")
+			report := load(t, s.URL(), input, opt)
+			if report.Errors != 0 || report.Replies != report.Commands || report.Replies != 20_000+4+300+3+4+1+1 {
+				t.Errorf("report: %+v", report)
+			}
+			if got := digest(t, s.Client(t)); got != want {
+				t.Errorf("digest %s, redis-cli's is %s", got, want)
+			}
+		})
+	}
+}
+
+func TestLoadFile(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/in.resp"
+	if err := os.WriteFile(path, encode(t, []any{"SET", "a", 1}, []any{"INCR", "a"}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	db := redistest.DB(t)
+	report, err := Load(context.Background(), db.URL(), f, Options{})
+	if err != nil || report.Replies != 2 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	c := db.Client(t)
+	if n, err := c.Do(context.Background(), c.B().Get().Key("a").Build()).AsInt64(); n != 2 || err != nil {
+		t.Error(n, err)
+	}
+}

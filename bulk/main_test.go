@@ -1,0 +1,9 @@
+package bulk
+
+import (
+	"testing"
+
+	"retwis/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -1,0 +1,301 @@
+package bulk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Template says which command is sent for a record: "HSET user:{id} name {name}".
+//
+// It is split into words as redis-cli does it, so that {name} is one argument whatever
+// is in it. {field} is a field of the record, {#} its number, the first being 1; {{ and
+// }} are braces. Filters behind a | change a value, from left to right:
+//
+//	lower, upper, trim   as they say, of UTF-8
+//	int                  an integer of 64 bits, or the record is an error
+//	float                a finite number, or the record is an error
+//	default:TEXT         TEXT where the field is missing or empty
+//
+// In "user:{{{id}}}" the outer braces are a hash tag, which keeps the keys of one user
+// in one slot of a Cluster.
+type Template struct {
+	text   string
+	args   []argument
+	fields []string
+}
+
+// argument is one argument of the command: literals and fields in turn.
+type argument []part
+
+type part struct {
+	literal []byte
+	field   int // in Template.fields; -1 for the number of the record, -2 for a literal
+	filters []filter
+}
+
+type filter struct {
+	name string
+	text []byte // of default
+}
+
+const (
+	recordNumber = -1
+	literalPart  = -2
+)
+
+// ParseTemplate reads a template. The error says where it is wrong.
+func ParseTemplate(text string) (*Template, error) {
+	t := &Template{text: text}
+	words, err := splitTemplate(text)
+	if err != nil {
+		return nil, fmt.Errorf("bulk: template %q: %w", text, err)
+	}
+	if len(words) == 0 {
+		return nil, errors.New("bulk: the template is empty: write a command, as in 'SET user:{id} {name}'")
+	}
+	for _, word := range words {
+		arg, err := t.parse(word)
+		if err != nil {
+			return nil, fmt.Errorf("bulk: template %q: %w", text, err)
+		}
+		t.args = append(t.args, arg)
+	}
+	return t, nil
+}
+
+// splitTemplate splits a text into words. Blanks between braces do not end one:
+// {city|default:New York}.
+func splitTemplate(text string) ([]string, error) {
+	var s splitter
+	// A blank within braces is another character while the words are split.
+	var out strings.Builder
+	depth, quoted := 0, byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted != 0 && c == '\\' && i+1 < len(text):
+			out.WriteByte(c)
+			i++
+			out.WriteByte(text[i])
+			continue
+		case quoted != 0 && c == quoted:
+			quoted = 0
+		case quoted != 0:
+		case c == '"' || c == '\'':
+			quoted = c
+		case c == '{' && i+1 < len(text) && text[i+1] == '{' && depth == 0:
+			i++
+			out.WriteString("{{")
+			continue
+		case c == '{':
+			depth++
+		case c == '}' && depth > 0:
+			depth--
+		case c == ' ' && depth > 0:
+			out.WriteString("\x01")
+			continue
+		}
+		out.WriteByte(text[i])
+	}
+	words, err := s.split([]byte(out.String()))
+	if err != nil {
+		return nil, err
+	}
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = strings.ReplaceAll(string(w), "\x01", " ")
+	}
+	return all, nil
+}
+
+// parse reads one word.
+func (t *Template) parse(word string) (argument, error) {
+	var arg argument
+	var literal []byte
+	flush := func() {
+		if len(literal) > 0 {
+			arg = append(arg, part{literal: literal, field: literalPart})
+			literal = nil
+		}
+	}
+	for i := 0; i < len(word); i++ {
+		switch c := word[i]; {
+		case (c == '{' || c == '}') && i+1 < len(word) && word[i+1] == c:
+			literal = append(literal, c)
+			i++
+		case c == '}':
+			return nil, fmt.Errorf("%q has a } without a {; write }} for the character", word)
+		case c == '{':
+			size := strings.IndexByte(word[i:], '}')
+			if size < 0 {
+				return nil, fmt.Errorf("%q has a { without a }; write {{ for the character", word)
+			}
+			flush()
+			p, err := t.field(word[i+1 : i+size])
+			if err != nil {
+				return nil, err
+			}
+			arg = append(arg, p)
+			i += size
+		default:
+			literal = append(literal, c)
+		}
+	}
+	flush()
+	return arg, nil
+}
+
+// field reads what is between braces.
+func (t *Template) field(text string) (part, error) {
+	name, rest, more := strings.Cut(text, "|")
+	name = strings.TrimSpace(name)
+	p := part{field: recordNumber}
+	switch {
+	case name == "":
+		return p, fmt.Errorf("{%s} names no field", text)
+	case strings.ContainsRune(name, '{'):
+		return p, fmt.Errorf("{%s}: a { within a field; write {{ for the character", text)
+	case name != "#":
+		p.field = t.index(name)
+	}
+	for more {
+		var one string
+		one, rest, more = strings.Cut(rest, "|")
+		kind, arg, has := strings.Cut(one, ":")
+		kind = strings.TrimSpace(kind)
+		switch {
+		case kind == "default" && has:
+			p.filters = append(p.filters, filter{kind, []byte(arg)})
+		case kind == "default":
+			return p, fmt.Errorf("{%s}: default needs a text: {%s|default:TEXT}", text, name)
+		case has || kind != "lower" && kind != "upper" && kind != "trim" && kind != "int" && kind != "float":
+			return p, fmt.Errorf("{%s}: there is no filter %q; use lower, upper, trim, int, float or default:TEXT", text, one)
+		default:
+			p.filters = append(p.filters, filter{name: kind})
+		}
+	}
+	return p, nil
+}
+
+func (t *Template) index(name string) int {
+	for i, f := range t.fields {
+		if f == name {
+			return i
+		}
+	}
+	t.fields = append(t.fields, name)
+	return len(t.fields) - 1
+}
+
+// String returns the template as it was written.
+func (t *Template) String() string { return t.text }
+
+// Fields are the names of the fields that the template uses, each once.
+func (t *Template) Fields() []string { return append([]string(nil), t.fields...) }
+
+// Append appends the command for record number n in Redis' protocol. field returns the
+// value of a field, or false if the record has none.
+func (t *Template) Append(dst []byte, n int64, field func(name string) ([]byte, bool)) ([]byte, error) {
+	var f Frame
+	values := make([]value, len(t.fields))
+	for i, name := range t.fields {
+		values[i].text, values[i].there = field(name)
+	}
+	var scratch []byte
+	if err := t.fill(&f, n, values, &scratch); err != nil {
+		return dst, err
+	}
+	return append(dst, f.raw...), nil
+}
+
+// value is that of a field.
+type value struct {
+	text  []byte
+	there bool
+}
+
+// fill makes f the command for a record, whose values are in the order of t.fields.
+func (t *Template) fill(f *Frame, n int64, values []value, scratch *[]byte) error {
+	f.reset(len(t.args))
+	for _, arg := range t.args {
+		if len(arg) == 1 && arg[0].field == literalPart {
+			f.add(arg[0].literal)
+			continue
+		}
+		text := (*scratch)[:0]
+		var err error
+		for i := range arg {
+			if text, err = t.append(text, &arg[i], n, values); err != nil {
+				return err
+			}
+		}
+		f.add(text)
+		*scratch = text
+	}
+	return nil
+}
+
+// append appends one part.
+func (t *Template) append(dst []byte, p *part, n int64, values []value) ([]byte, error) {
+	switch p.field {
+	case literalPart:
+		return append(dst, p.literal...), nil
+	case recordNumber:
+		return strconv.AppendInt(dst, n, 10), nil
+	}
+	v := values[p.field]
+	for i := range p.filters {
+		var err error
+		if v, err = p.filters[i].apply(v); err != nil {
+			return dst, fmt.Errorf("field %q: %w", t.fields[p.field], err)
+		}
+	}
+	if !v.there {
+		return dst, fmt.Errorf("field %q is missing; give it a {%s|default:TEXT}, or pass over such records", t.fields[p.field], t.fields[p.field])
+	}
+	return append(dst, v.text...), nil
+}
+
+func (f *filter) apply(v value) (value, error) {
+	if f.name == "default" {
+		if !v.there || len(v.text) == 0 {
+			return value{f.text, true}, nil
+		}
+		return v, nil
+	}
+	if !v.there {
+		return v, nil
+	}
+	switch f.name {
+	case "lower":
+		v.text = bytes.ToLower(v.text)
+	case "upper":
+		v.text = bytes.ToUpper(v.text)
+	case "trim":
+		v.text = bytes.TrimSpace(v.text)
+	case "int":
+		return integer(v)
+	case "float":
+		x, err := strconv.ParseFloat(string(v.text), 64)
+		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+			return v, fmt.Errorf("%q is not a number", shorten(v.text, 40))
+		}
+	}
+	return v, nil
+}
+
+// integer checks that a value is an integer, and leaves one alone that is written as
+// Redis would.
+func integer(v value) (value, error) {
+	n, err := strconv.ParseInt(string(v.text), 10, 64)
+	if err != nil {
+		return v, fmt.Errorf("%q is not an integer", shorten(v.text, 40))
+	}
+	if v.text[0] == '+' || v.text[0] == '0' && len(v.text) > 1 || v.text[0] == '-' && (n == 0 || v.text[1] == '0') {
+		v.text = strconv.AppendInt(nil, n, 10)
+	}
+	return v, nil
+}

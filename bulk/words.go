@@ -1,0 +1,121 @@
+package bulk
+
+import (
+	"fmt"
+)
+
+// splitter splits lines into words as redis-cli does. Words are separated by blanks;
+// between double quotes \n \r \t \b \a \" \\ and \xHH have their meaning, between single
+// quotes \' has.
+type splitter struct {
+	words   [][]byte
+	scratch []byte // of words that had quotes
+}
+
+// split returns the words of a line, valid until the line or the splitter is used again.
+func (s *splitter) split(line []byte) ([][]byte, error) {
+	s.words = s.words[:0]
+	// A word is never longer than what it is written as, so scratch does not move
+	// while words point into it.
+	if cap(s.scratch) < len(line) {
+		s.scratch = make([]byte, 0, 2*len(line))
+	}
+	s.scratch = s.scratch[:0]
+	for i := 0; ; {
+		for i < len(line) && isBlank(line[i]) {
+			i++
+		}
+		if i == len(line) {
+			return s.words, nil
+		}
+		begin := i
+		for i < len(line) && !isBlank(line[i]) && line[i] != '"' && line[i] != '\'' {
+			i++
+		}
+		if i == len(line) || isBlank(line[i]) {
+			s.words = append(s.words, line[begin:i:i])
+			continue
+		}
+		var err error
+		if i, err = s.quoted(line, begin); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// quoted reads a word that has a quoted part, and returns where it ends.
+func (s *splitter) quoted(line []byte, i int) (int, error) {
+	from := len(s.scratch)
+	for i < len(line) && !isBlank(line[i]) {
+		if line[i] != '"' && line[i] != '\'' {
+			s.scratch = append(s.scratch, line[i])
+			i++
+			continue
+		}
+		open, quote := i, line[i]
+		for i++; i < len(line) && line[i] != quote; {
+			size := 1
+			if line[i] == '\\' && i+1 < len(line) {
+				size = s.escape(line[i:], quote)
+			} else {
+				s.scratch = append(s.scratch, line[i])
+			}
+			i += size
+		}
+		if i == len(line) {
+			return 0, fmt.Errorf("column %d: the quote %c is not closed", open+1, quote)
+		}
+		if i++; i < len(line) && !isBlank(line[i]) {
+			return 0, fmt.Errorf("column %d: expected a blank behind the closing quote, found %q", i+1, line[i])
+		}
+	}
+	s.words = append(s.words, s.scratch[from:len(s.scratch):len(s.scratch)])
+	return i, nil
+}
+
+// escape reads what begins with a backslash, and returns its size.
+func (s *splitter) escape(text []byte, quote byte) int {
+	c := text[1]
+	if quote == '\'' {
+		if c == '\'' {
+			s.scratch = append(s.scratch, c)
+			return 2
+		}
+		s.scratch = append(s.scratch, '\\')
+		return 1
+	}
+	if c == 'x' && len(text) >= 4 {
+		if high, low := hexDigit(text[2]), hexDigit(text[3]); high >= 0 && low >= 0 {
+			s.scratch = append(s.scratch, byte(high<<4|low))
+			return 4
+		}
+	}
+	switch c {
+	case 'n':
+		c = '\n'
+	case 'r':
+		c = '\r'
+	case 't':
+		c = '\t'
+	case 'b':
+		c = '\b'
+	case 'a':
+		c = '\a'
+	}
+	s.scratch = append(s.scratch, c)
+	return 2
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
