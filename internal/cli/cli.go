@@ -80,7 +80,8 @@ program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 		Example: `  retwis serve --demo          look at it, filled with a made-up network
   retwis serve                 run it; the data is in ~/.local/share/retwis
   retwis serve --redis redis://db.example.com --addr :8080
-  retwis lock backup -- ./backup.sh    one at a time, whatever machine it is on`,
+  retwis lock backup -- ./backup.sh    one at a time, whatever machine it is on
+  retwis load users.csv --do 'HSET user:{id} name {name}'`,
 		Version:       buildInfo(env).Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -93,7 +94,7 @@ program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetVersionTemplate("retwis {{.Version}}\n")
-	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newLock(env), newVersion(env))
+	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newLock(env), newLoad(env), newVersion(env))
 	for _, command := range root.Commands() {
 		if command.Args == nil {
 			command.Args = noArguments

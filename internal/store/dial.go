@@ -72,6 +72,16 @@ func (c Config) options() (rueidis.ClientOption, error) {
 	return opt, nil
 }
 
+// ClientOption describes the database for those who make connections of their own. For
+// an embedded one there has to be a server: see Store.ClientOption.
+func (c Config) ClientOption() (rueidis.ClientOption, error) {
+	opt, err := c.options()
+	if err != nil {
+		return opt, c.explain(err)
+	}
+	return opt, nil
+}
+
 // unixDialer connects to the socket whose path it is told each time.
 func unixDialer(path func() (string, error)) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, _ string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
@@ -84,16 +94,16 @@ func unixDialer(path func() (string, error)) func(context.Context, string, *net.
 }
 
 // dial connects to a database and sees that it can be used.
-func dial(ctx context.Context, c Config) (rueidis.Client, error) {
-	opt, err := c.options()
+func dial(ctx context.Context, c Config) (rueidis.Client, rueidis.ClientOption, error) {
+	opt, err := c.ClientOption()
 	if err != nil {
-		return nil, c.explain(err)
+		return nil, opt, err
 	}
 	client, err := reach(ctx, c.Kind, opt)
 	if err != nil {
-		return nil, c.explain(err)
+		return nil, opt, c.explain(err)
 	}
-	return client, nil
+	return client, opt, nil
 }
 
 // reach makes a client and tries it, within reachTimeout.

@@ -57,10 +57,15 @@ func openEmbedded(ctx context.Context, config Config, opt Options) (*Store, erro
 	if err != nil {
 		return nil, err
 	}
+	option, err := e.option()
+	if err != nil {
+		client.Close()
+		return nil, errors.Join(err, e.end(server, lock))
+	}
 	watch, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.watcher.Go(func() { e.watch(watch, server, lock) })
-	return &Store{client: client, where: e.dir, embedded: e}, nil
+	return &Store{client: client, option: option, where: e.dir, embedded: e}, nil
 }
 
 // connect enters the directory and connects to the server in it. A server that
@@ -89,17 +94,21 @@ func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, 
 // dial connects to the server of the directory, whoever runs it: after each
 // change of owner its socket can be elsewhere.
 func (e *embedded) dial(ctx context.Context) (rueidis.Client, error) {
-	config := Config{Kind: Embedded, Dir: e.dir, Socket: e.socket}
-	opt, err := config.options()
+	opt, err := e.option()
 	if err != nil {
-		return nil, config.explain(err)
+		return nil, err
 	}
-	opt.DialCtxFn = unixDialer(func() (string, error) { return readSocket(e.dir) })
 	client, err := reach(ctx, Embedded, opt)
 	if err != nil {
-		return nil, config.explain(err)
+		return nil, Config{Kind: Embedded, Dir: e.dir}.explain(err)
 	}
 	return client, nil
+}
+
+func (e *embedded) option() (rueidis.ClientOption, error) {
+	opt, err := Config{Kind: Embedded, Dir: e.dir, Socket: e.socket}.ClientOption()
+	opt.DialCtxFn = unixDialer(func() (string, error) { return readSocket(e.dir) })
+	return opt, err
 }
 
 // place finds the directory, makes it ours alone, and finds the server.

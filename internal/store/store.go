@@ -50,6 +50,7 @@ func (o *Options) prepare() error {
 // Store is an open database.
 type Store struct {
 	client   rueidis.Client
+	option   rueidis.ClientOption
 	where    string
 	embedded *embedded // nil for a database of somebody else's
 }
@@ -68,17 +69,20 @@ func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 	if config.Kind == Embedded {
 		return openEmbedded(ctx, config, opt)
 	}
-	client, err := dial(ctx, config)
+	client, option, err := dial(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client, where: config.String()}, nil
+	return &Store{client: client, option: option, where: config.String()}, nil
 }
 
 // Client is the client of the database. It keeps one connection to each
 // server, so that the reply to a command is always read after the server's
 // word on which keys earlier commands have changed.
 func (s *Store) Client() rueidis.Client { return s.client }
+
+// ClientOption describes the database for those who make connections of their own.
+func (s *Store) ClientOption() rueidis.ClientOption { return s.option }
 
 // String says where the data is, without secrets.
 func (s *Store) String() string { return s.where }
