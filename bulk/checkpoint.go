@@ -102,7 +102,7 @@ func (c *checkpoint) mark(pos position, no int64, db int, digest *digester) {
 
 // reach writes the promise down that nothing behind what is about to be sent has been.
 func (c *checkpoint) reach(offset int64) error {
-	if offset <= c.now.Promised {
+	if offset <= c.now.Promised && !c.lately.IsZero() {
 		return nil
 	}
 	c.now.Promised = offset + promise
@@ -123,12 +123,10 @@ func (c *checkpoint) passed(no int64) error {
 	return nil
 }
 
-// stop writes the last word of a load: sent is whether something may have been sent
-// that is not answered.
-func (c *checkpoint) stop(sent bool) error {
-	if !sent {
-		c.now.Promised = c.now.Offset
-	}
+// stop writes the last word of a load that has sent nothing behind an offset, but for
+// what is answered.
+func (c *checkpoint) stop(sent int64) error {
+	c.now.Promised = max(min(c.now.Promised, sent), c.now.Offset)
 	return c.write()
 }
 

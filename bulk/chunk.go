@@ -35,9 +35,15 @@ type chunk struct {
 	mixed bool  // some item is more than one command with one answer
 
 	// Of the pipe's reader, until the chunk has come back.
-	done    int            // items answered
-	trouble bool           // some items have the flag resend
-	asked   map[int]string // the servers that are to be asked for items: ASK
+	done    int              // items answered
+	trouble bool             // some items have the flag resend
+	turned  map[int]redirect // where items belong, as the server says
+}
+
+// redirect is where a command belongs: for good (MOVED), or for once (ASK).
+type redirect struct {
+	addr string
+	once bool
 }
 
 func (c *chunk) reset() {
@@ -45,7 +51,7 @@ func (c *chunk) reset() {
 		c.buf = nil
 	}
 	c.items, c.sets = c.items[:0], c.sets[:0]
-	c.mixed, c.done, c.trouble, c.asked = false, 0, false, nil
+	c.mixed, c.done, c.trouble, c.turned = false, 0, false, nil
 }
 
 // add appends an item.

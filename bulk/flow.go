@@ -200,10 +200,7 @@ func (l *loader) flush(ctx context.Context, p *pipe) error {
 		return l.recover(ctx)
 	}
 	if l.saves != nil {
-		if l.saveErr != nil {
-			return l.saveErr
-		}
-		if err := l.saves.reach(l.at.Offset); err != nil {
+		if err := l.reach(); err != nil {
 			return err
 		}
 	}
@@ -214,6 +211,15 @@ func (l *loader) flush(ctx context.Context, p *pipe) error {
 	}
 	l.count.commands.Add(n)
 	return l.send(ctx, p, c)
+}
+
+// reach tells the checkpoint what is about to be sent.
+func (l *loader) reach() error {
+	l.sent = l.at.Offset + 1
+	if l.saveErr != nil {
+		return l.saveErr
+	}
+	return l.saves.reach(l.sent)
 }
 
 // send hands a chunk to a pipe.
@@ -229,9 +235,16 @@ func (l *loader) send(ctx context.Context, p *pipe, c *chunk) error {
 		select {
 		case p.out <- c:
 			return nil
+		default:
+		}
+		select {
+		case p.out <- c:
+			return nil
 		case ev := <-l.events: // else both sides could wait for each other
 			l.handle(ev)
-		case <-ctx.Done():
+		case <-ctx.Done(): // it was not sent
+			p.pending = p.pending[:len(p.pending)-1]
+			l.held = append(l.held, c)
 			return ctx.Err()
 		}
 	}

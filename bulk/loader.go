@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -41,8 +42,11 @@ type loader struct {
 	frame Frame
 	no    int64 // of the current command
 	at    place
-	tx    chunk // the transaction that is being read
-	last  int64 // all up to this command are in chunks that have been sent or are being filled
+	tx    chunk    // the transaction that is being read
+	pos   position // behind the last record all of whose commands are sent or gathered
+	posNo int64    // the commands up to there
+	sent  int64    // nothing behind this offset has been sent
+	last  int64    // all up to this command are in chunks that have been sent or are being filled
 	db    int
 	due   time.Time // when the next command may be sent, with a rate
 }
@@ -96,6 +100,7 @@ func (l *loader) open(ctx context.Context, r io.Reader) error {
 	}
 	if from != nil {
 		l.no, l.last, l.until, l.count.from = from.Commands, from.Commands, from.Promised, from.Offset
+		l.pos, l.posNo = position{from.Offset, from.Line, from.Record}, from.Commands
 		if from.DB != l.db {
 			return l.useDB(ctx, from.DB)
 		}
@@ -116,16 +121,37 @@ func (l *loader) work(ctx context.Context) error {
 		// What stands before the damage is loaded.
 		err = errors.Join(err, l.finish(ctx))
 	case ctx.Err() != nil || errors.Is(err, ErrFailed):
-		l.drop()
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopFor)
-		defer cancel()
-		_ = l.quiesce(grace)
+		l.halt(context.WithoutCancel(ctx))
 	}
 	if l.saves != nil {
-		l.pass()
-		err = errors.Join(err, l.saves.stop(l.low() < l.last))
+		err = errors.Join(err, l.stopSaving())
 	}
 	return err
+}
+
+// halt ends a load before its end: what is gathered is still sent, unless a command has
+// failed, and what was sent is waited for.
+func (l *loader) halt(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopFor)
+	defer cancel()
+	if l.hasty.Load() || l.flushAll(ctx) != nil {
+		l.drop()
+	}
+	_ = l.quiesce(ctx)
+}
+
+// stopSaving writes down where a later load goes on.
+func (l *loader) stopSaving() error {
+	low := l.low()
+	if low >= l.posNo && l.posNo > 0 {
+		l.saves.mark(l.pos, l.posNo, l.db, l.in.digest)
+	}
+	l.pass()
+	sent := l.sent
+	if low == l.posNo && l.last == l.posNo { // nothing is in doubt
+		sent = 0
+	}
+	return errors.Join(l.saveErr, l.saves.stop(sent))
 }
 
 // all reads the input and sends what it says.
@@ -144,24 +170,27 @@ func (l *loader) all(ctx context.Context) error {
 			if err := l.check.end(); err != nil {
 				return &InputError{Offset: l.at.Offset, Line: l.at.Line, Msg: err.Error()}
 			}
+			l.mark()
 			return nil
 		}
 		l.no++
 		if err := l.command(ctx); err != nil {
 			return err
 		}
-		if l.saves != nil {
-			l.mark()
-		}
+		l.mark()
 	}
 }
 
-// mark notes a place to go on from, now and then.
+// mark notes the place that the load has come to, and now and then tells the checkpoint.
 func (l *loader) mark() {
-	if l.check.open != 0 || l.at.Offset < l.saves.next {
+	if l.saves == nil || l.check.open != 0 {
 		return
 	}
-	if pos, ok := l.in.end(); ok {
+	pos, ok := l.in.end()
+	if !ok {
+		return
+	}
+	if l.pos, l.posNo = pos, l.no; pos.Offset >= l.saves.next {
 		l.saves.mark(pos, l.no, l.db, l.in.digest)
 	}
 }
@@ -272,7 +301,7 @@ func (l *loader) everywhere(ctx context.Context, it item) error {
 		return err
 	}
 	if l.saves != nil {
-		if err := l.saves.reach(l.at.Offset); err != nil {
+		if err := l.reach(); err != nil {
 			return err
 		}
 	}
@@ -428,22 +457,31 @@ func (l *loader) mend(ctx context.Context) error {
 
 // redirected tells whether an error says that the command belongs elsewhere, or later.
 // It is called by pipes.
-func (l *loader) redirected(_ *pipe, c *chunk, i int, text []byte) bool {
+func (l *loader) redirected(p *pipe, c *chunk, i int, text []byte) bool {
 	word, rest, _ := strings.Cut(string(text), " ")
-	switch {
-	case l.cluster && word == "ASK":
-		if _, addr, ok := strings.Cut(rest, " "); ok {
-			if c.asked == nil {
-				c.asked = make(map[int]string)
+	if l.cluster {
+		if _, addr, ok := strings.Cut(rest, " "); ok && (word == "MOVED" || word == "ASK") {
+			if c.turned == nil {
+				c.turned = make(map[int]redirect)
 			}
-			c.asked[i] = addr
+			c.turned[i] = redirect{l.nodeAddr(p, addr), word == "ASK"}
+			return true
 		}
-		return true
-	case l.cluster:
-		return word == "MOVED" || word == "TRYAGAIN" || word == "CLUSTERDOWN"
+		return word == "TRYAGAIN" || word == "CLUSTERDOWN"
 	}
 	// A server that its sentinels have replaced.
 	return word == "READONLY" && l.dialer.opt.Sentinel.MasterSet != ""
+}
+
+// nodeAddr is the address in a redirection, which may leave out the host: that of the
+// server that sent it.
+func (l *loader) nodeAddr(p *pipe, addr string) string {
+	if port, ok := strings.CutPrefix(addr, ":"); ok {
+		if host, _, err := net.SplitHostPort(p.conn.addr); err == nil {
+			return net.JoinHostPort(host, port)
+		}
+	}
+	return addr
 }
 
 // failed counts the error of a command. It is called by pipes.

@@ -348,15 +348,19 @@ func (l *loader) copy(c *chunk, u unit, asked bool) {
 
 // destination is where a unit goes now: nil if nobody is known.
 func (l *loader) destination(ctx context.Context, u unit) (p *pipe, asked bool, err error) {
-	// A server takes ASKING for one command only. A transaction has to wait until its
-	// slot has moved.
-	if addr := u.c.asked[u.from]; addr != "" && u.to == u.from+1 {
-		p, err := l.pipeTo(ctx, addr)
-		if err != nil {
-			return nil, false, nil //nolint:nilerr // it is asked again who owns the slot
+	if to, ok := u.c.turned[u.from]; ok {
+		delete(u.c.turned, u.from)
+		p, err := l.pipeTo(ctx, to.addr)
+		switch {
+		case err != nil: // it is asked again who owns the slot
+			return nil, false, nil //nolint:nilerr // see above
+		case !to.once:
+			return p, false, nil
+		// A server takes ASKING for one command only. A transaction has to wait until
+		// its slot has moved.
+		case u.to == u.from+1:
+			return p, true, nil
 		}
-		delete(u.c.asked, u.from)
-		return p, true, nil
 	}
 	keys, _ := l.keysOf(u)
 	at := 0

@@ -257,10 +257,11 @@ func (l *loader) reconnect(ctx context.Context, began time.Time, cause error) er
 		if cause == nil {
 			cause = errMoved
 		}
-		if errors.Is(err, errRefused) || time.Since(began)+wait > l.opt.RetryFor {
+		left := l.opt.RetryFor - time.Since(began)
+		if errors.Is(err, errRefused) || left <= 0 {
 			return l.gone(fmt.Errorf("%w; then %w", cause, err))
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pause(ctx, min(wait, left)); err != nil {
 			return err
 		}
 	}
