@@ -1,0 +1,263 @@
+package bulk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// scanAll returns what a scanner finds, each command as its arguments joined by |.
+func scanAll(r io.Reader) (found []string, offsets []int64, err error) {
+	s := NewScanner(r)
+	for s.Scan() {
+		var args []string
+		for i := range s.Frame().Len() {
+			args = append(args, string(s.Frame().Arg(i)))
+		}
+		found = append(found, strings.Join(args, "|"))
+		offsets = append(offsets, s.Offset())
+	}
+	return found, offsets, s.Err()
+}
+
+func TestScanner(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		input string
+		want  []string
+		err   string // of the error, if there is one
+	}{
+		"empty":             {"", nil, ""},
+		"one":               {"*1\r\n$4\r\nPING\r\n", []string{"PING"}, ""},
+		"two":               {"*2\r\n$3\r\nGET\r\n$0\r\n\r\n*1\r\n$4\r\nPING\r\n", []string{"GET|", "PING"}, ""},
+		"binary":            {"*2\r\n$3\r\nGET\r\n$5\r\na\r\n\x00b\r\n", []string{"GET|a\r\n\x00b"}, ""},
+		"nothing":           {"*0\r\n\r\n\n*1\r\n$4\r\nPING\r\n\r\n", []string{"PING"}, ""},
+		"long count":        {"*12\r\n" + strings.Repeat("$1\r\nx\r\n", 12), []string{strings.TrimSuffix(strings.Repeat("x|", 12), "|")}, ""},
+		"after one":         {"*1\r\n$4\r\nPING\r\nhello", []string{"PING"}, "byte 14: expected a command, which begins with *, found \"hello\"; for commands"},
+		"LF":                {"*1\n$4\nPING\n", nil, "byte 2: expected CRLF behind the number of arguments, found \"\\n$4\\nPING\\n\"; lines of the protocol end in CR LF, these end in LF alone"},
+		"LF behind":         {"*1\r\n$4\r\nPING\n\n", nil, "byte 12: expected CRLF behind an argument of 4 bytes, found \"\\n\\n\"; lines of the protocol end in CR LF"},
+		"negative count":    {"*-1\r\n", nil, "byte 1: the number of arguments is negative"},
+		"negative length":   {"*1\r\n$-1\r\n", nil, "byte 5: the length of an argument is negative"},
+		"no number":         {"*x\r\n", nil, "byte 1: expected the number of arguments, found \"x\\r\\n\""},
+		"leading zero":      {"*01\r\n$1\r\nx\r\n", nil, "byte 1: the number of arguments begins with 0"},
+		"too many":          {"*1048577\r\n", nil, "byte 1: the number of arguments is more than 1048576, the most"},
+		"too long":          {"*1\r\n$536870913\r\n", nil, "byte 5: the length of an argument is more than 536870912"},
+		"huge":              {"*1\r\n$99999999999999999999\r\n", nil, "byte 5: the length of an argument is more than 536870912"},
+		"no dollar":         {"*1\r\n4\r\nPING\r\n", nil, "byte 4: expected $ and the length of an argument, found \"4\\r\\nPING\\r\\n\""},
+		"lies, too short":   {"*1\r\n$3\r\nPING\r\n", nil, "byte 11: expected CRLF behind an argument of 3 bytes, found \"G\\r\""},
+		"lies, too long":    {"*1\r\n$9\r\nPING\r\n", nil, "byte 14: the input ends within the command that begins at byte 0: expected an argument of 9 bytes and CRLF at byte 8"},
+		"cut in count":      {"*1", nil, "byte 2: the input ends within the command that begins at byte 0: expected CRLF at byte 2"},
+		"cut in CRLF":       {"*1\r", nil, "byte 3: the input ends within the command that begins at byte 0: expected CRLF"},
+		"cut behind count":  {"*1\r\n", nil, "byte 4: the input ends within the command that begins at byte 0: expected $ and the length of an argument at byte 4"},
+		"cut in length":     {"*1\r\n$4", nil, "byte 6: the input ends within the command that begins at byte 0"},
+		"cut behind star":   {"*", nil, "byte 1: the input ends within the command that begins at byte 0: expected the number of arguments"},
+		"cut in argument":   {"*1\r\n$4\r\nPI", nil, "byte 10: the input ends within the command that begins at byte 0"},
+		"second is cut":     {"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI", []string{"PING"}, "byte 24: the input ends within the command that begins at byte 14"},
+		"BOM":               {"\xef\xbb\xbf*1\r\n$4\r\nPING\r\n", nil, "byte 0: the input begins with a byte order mark"},
+		"RDB":               {"REDIS0010\xfa\t", nil, "byte 0: this is a snapshot (RDB)"},
+		"huge, many digits": {"*99999999999\r\n", nil, "byte 1: the number of arguments is more than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, r := range []io.Reader{strings.NewReader(test.input), iotest.OneByteReader(strings.NewReader(test.input))} {
+				got, _, err := scanAll(r)
+				if fmt.Sprint(got) != fmt.Sprint(test.want) {
+					t.Errorf("%q, expected %q", got, test.want)
+				}
+				var input *InputError
+				switch {
+				case test.err == "" && err != nil, test.err != "" && !errors.As(err, &input):
+					t.Errorf("error %v, expected %q", err, test.err)
+				case test.err != "" && !strings.Contains(err.Error(), test.err):
+					t.Errorf("error\n%v, expected\n%s", err, test.err)
+				}
+			}
+		})
+	}
+}
+
+// TestScannerMemory lets a length lie.
+func TestScannerMemory(t *testing.T) {
+	t.Parallel()
+	s := NewScanner(strings.NewReader("*2\r\n$3\r\nGET\r\n$536870912\r\nabc"))
+	if s.Scan() || s.Err() == nil {
+		t.Fatal("no error")
+	}
+	if len(s.buf) > 4*bufferSize {
+		t.Errorf("%d bytes were reserved for 26", len(s.buf))
+	}
+	big := encode(t, []any{"SET", "a", strings.Repeat("x", 8<<20)}, []any{"SET", "b", 1}, []any{"SET", "c", strings.Repeat("x", bufferSize)}, []any{"PING"})
+	s = NewScanner(bytes.NewReader(big))
+	n := 0
+	for s.Scan() {
+		n++
+	}
+	if n != 4 || s.Err() != nil || len(s.buf) > keepBuffer {
+		t.Errorf("%d commands, %v, a buffer of %d", n, s.Err(), len(s.buf))
+	}
+}
+
+// slowScan is the Scanner as one would write it in a minute, on the whole input. It
+// returns the commands before the first that is wrong.
+func slowScan(b []byte) (found []string, ok bool) {
+	line := func(kind byte, most int) (int, bool) {
+		i := bytes.Index(b, []byte("\r\n"))
+		if i < 2 || b[0] != kind {
+			return 0, false
+		}
+		n := 0
+		for _, d := range b[1:i] {
+			if d < '0' || d > '9' || n > most {
+				return 0, false
+			}
+			n = n*10 + int(d-'0')
+		}
+		if n > most || i > 2 && b[1] == '0' {
+			return 0, false
+		}
+		b = b[i+2:]
+		return n, true
+	}
+	for {
+		switch {
+		case len(b) == 0:
+			return found, true
+		case b[0] == '\n':
+			b = b[1:]
+			continue
+		case bytes.HasPrefix(b, []byte("\r\n")):
+			b = b[2:]
+			continue
+		}
+		n, ok := line('*', maxArgs)
+		if !ok {
+			return found, false
+		}
+		var args []string
+		for range n {
+			size, ok := line('$', maxLen)
+			if !ok || len(b) < size+2 || string(b[size:size+2]) != "\r\n" {
+				return found, false
+			}
+			args = append(args, string(b[:size]))
+			b = b[size+2:]
+		}
+		if n > 0 {
+			found = append(found, strings.Join(args, "|"))
+		}
+	}
+}
+
+func FuzzScanner(f *testing.F) {
+	for _, seed := range []string{"", "*1\r\n$4\r\nPING\r\n", "*2\r\n$3\r\nGET\r\n$0\r\n\r\n*0\r\n\r\n", "*1\n$4\nPING\n", "*-1\r\n", "*1\r\n$10\r\nPING\r\n"} {
+		f.Add([]byte(seed), uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, input []byte, piece uint8) {
+		want, fine := slowScan(bytes.Clone(input))
+		got, offsets, err := scanAll(&pieces{bytes.NewReader(input), int(piece%7) + 1})
+		if fmt.Sprint(got) != fmt.Sprint(want) || (err == nil) != fine {
+			t.Fatalf("%q: %q, %v; expected %q, %v", input, got, err, want, fine)
+		}
+		var wrong *InputError
+		if err != nil && (!errors.As(err, &wrong) || wrong.Offset < 0 || wrong.Offset > int64(len(input))) {
+			t.Fatalf("%q: %v", input, err)
+		}
+		for i, at := range offsets {
+			if input[at] != '*' || i > 0 && at <= offsets[i-1] {
+				t.Fatalf("%q: command %d at %d", input, i, at)
+			}
+		}
+	})
+}
+
+// pieces gives few bytes at a time.
+type pieces struct {
+	r io.Reader
+	n int
+}
+
+func (p *pieces) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.n)]) }
+
+func TestEncoder(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	e := NewEncoder(&out)
+	if err := e.Encode("ZADD", []byte("key"), 1.5, int64(-7), uint64(8), true, "", 12, int32(3), uint32(4), uint(5), false, 1e300); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := scanAll(&out)
+	if want := "ZADD|key|1.5|-7|8|1||12|3|4|5|0|1e+300"; err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("%q, %v; expected %q", got, err, want)
+	}
+	for _, wrong := range [][]any{{}, {"SET", nil}, {"SET", struct{}{}}, {"SET", []string{"a"}}} {
+		if e.Encode(wrong...) == nil {
+			t.Errorf("%v was encoded", wrong)
+		}
+	}
+	if err := e.Flush(); err != nil || out.Len() != 0 {
+		t.Errorf("%d bytes of commands that were refused, %v", out.Len(), err)
+	}
+}
+
+func TestEncoderFails(t *testing.T) {
+	t.Parallel()
+	e := NewEncoder(iotestErrWriter{})
+	for e.Encode("SET", "key", "value") == nil {
+	}
+	if e.Flush() == nil || e.Encode("PING") == nil {
+		t.Error("the error was forgotten")
+	}
+}
+
+type iotestErrWriter struct{}
+
+func (iotestErrWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestNoAllocations(t *testing.T) {
+	e := NewEncoder(io.Discard)
+	key, value := []byte("key"), "value"
+	if n := testing.AllocsPerRun(1000, func() { _ = e.Encode("SET", key, value, 12345, 1.25) }); n > 0 {
+		t.Errorf("Encode allocates %v times", n)
+	}
+	input := bytes.Repeat(encode(t, []any{"SET", "key", "value"}), 10_000)
+	s := NewScanner(bytes.NewReader(input))
+	if n := testing.AllocsPerRun(5000, func() { s.Scan() }); n > 0 {
+		t.Errorf("Scan allocates %v times", n)
+	}
+}
+
+func BenchmarkScanner(b *testing.B) {
+	input := bytes.Repeat(mustEncode("SET", "Key1234567", "Value1234567"), 20_000)
+	b.SetBytes(int64(len(input)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s := NewScanner(bytes.NewReader(input))
+		for s.Scan() {
+		}
+	}
+}
+
+func BenchmarkEncoder(b *testing.B) {
+	e := NewEncoder(io.Discard)
+	b.SetBytes(int64(len(mustEncode("SET", "Key1234567", "Value1234567"))))
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = e.Encode("SET", "Key1234567", "Value1234567")
+	}
+}
+
+func mustEncode(args ...any) []byte {
+	var out bytes.Buffer
+	e := NewEncoder(&out)
+	if err := errors.Join(e.Encode(args...), e.Flush()); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
