@@ -23,7 +23,7 @@ type csvSource struct {
 
 // newCSV reads the header, or takes the columns that are given.
 func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []string, start position) (*csvSource, error) {
-	bound := &bounded{r: r}
+	bound := &bounded{r: r, left: bufferSize}
 	s := &csvSource{records: newRecords(do, skip, start), bound: bound, columns: columns, start: start}
 	buffered := bufio.NewReaderSize(bound, bufferSize)
 	if start.Offset == 0 {

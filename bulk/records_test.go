@@ -1,0 +1,332 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// emitted is what an input becomes: each command as its arguments joined by |.
+func emitted(input string, opt Options) ([]string, Report, error) {
+	var out bytes.Buffer
+	report, err := Emit(context.Background(), &out, strings.NewReader(input), opt)
+	found, _, scanErr := scanAll(&out)
+	return found, report, errors.Join(err, scanErr)
+}
+
+func templates(t testing.TB, texts ...string) (all []*Template) {
+	t.Helper()
+	for _, text := range texts {
+		parsed, err := ParseTemplate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, parsed)
+	}
+	return all
+}
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	const hset = "HSET user:{id} name {name}"
+	for name, test := range map[string]struct {
+		input string
+		do    []string
+		opt   Options
+		want  string // the commands, one a line
+		err   string
+	}{
+		"commands":             {input: "SET a b\r\n\n  GET \"x y\" \nSET '' \"\\x00\\n\\\"\"", want: "SET|a|b\nGET|x y\nSET||\x00\n\""},
+		"commands, BOM":        {input: "\xef\xbb\xbfSET a b\n", want: "SET|a|b"},
+		"open quote":           {input: "SET a b\nSET a \"b\n", want: "SET|a|b", err: "line 2: column 7: the quote \" is not closed"},
+		"behind a quote":       {input: "SET a \"b\"c\n", err: "line 1: column 10: expected a blank behind the closing quote, found 'c'"},
+		"csv":                  {input: "id,name\n1,Ada\n2,\"Grace \"\"H\"\"\nHopper\"\n", do: []string{hset}, want: "HSET|user:1|name|Ada\nHSET|user:2|name|Grace \"H\"\nHopper"},
+		"csv, BOM, CRLF":       {input: "\xef\xbb\xbfid,name\r\n1,Ada\r\n", do: []string{hset}, want: "HSET|user:1|name|Ada"},
+		"csv, no end":          {input: "id,name\n1,Ada", do: []string{hset}, want: "HSET|user:1|name|Ada"},
+		"csv, two templates":   {input: "id,name\n1,Ada\n2,Bob\n", do: []string{"SADD ids {id}", "SET n{#} {name|lower}"}, want: "SADD|ids|1\nSET|n1|ada\nSADD|ids|2\nSET|n2|bob"},
+		"csv, columns":         {input: "1,Ada\n", do: []string{hset}, opt: Options{Format: CSV, Columns: []string{"id", "name"}}, want: "HSET|user:1|name|Ada"},
+		"tsv":                  {input: "id\tname\n1\tAda L\n", do: []string{hset}, want: "HSET|user:1|name|Ada L"},
+		"csv, no such column":  {input: "id,nam\n1,Ada\n", do: []string{hset}, err: `line 1: there is no column "name"; the columns are id, nam`},
+		"csv, column twice":    {input: "id,name,id\n1,Ada,2\n", do: []string{hset}, err: `there are two columns "id"`},
+		"csv, too few":         {input: "id,name\n1,Ada\n\n2\n", do: []string{hset}, want: "HSET|user:1|name|Ada", err: "line 4: there are 1 fields; expected 2: id, name"},
+		"csv, quote":           {input: "id,name\n1,A\"da\n", do: []string{hset}, err: "line 2: column 4: bare"},
+		"csv, empty":           {input: "", do: []string{hset}, err: "the input is empty"},
+		"csv, empty cell":      {input: "id,name\n1,\n", do: []string{hset, "SET a {name|default:no one}"}, want: "HSET|user:1|name|\nSET|a|no one"},
+		"csv, not an integer":  {input: "id,name\n1,a\nx,b\n", do: []string{"SET {id|int} {name}"}, want: "SET|1|a", err: `line 3: field "id": "x" is not an integer (for SET {id|int} {name})`},
+		"csv, skipped":         {input: "id,name\n1,\n2,b\n", do: []string{hset}, opt: Options{SkipIfMissing: []string{"name"}}, want: "HSET|user:2|name|b"},
+		"json":                 {input: "{\"id\":1,\"name\":\"A\\u00e9\\n\"}\n\n{\"name\":true,\"id\":1e3}\n", do: []string{hset}, want: "HSET|user:1|name|Aé\n\nHSET|user:1e3|name|true"},
+		"json, inside":         {input: `{"id":{"a":[1, 2]},"id.b":7,"c":{"d":"x"}}`, do: []string{"SET {id.b} {c.d} {id}"}, want: `SET|7|x|{"a":[1,2]}`},
+		"json, null":           {input: "{\"id\":1,\"name\":null}\n", do: []string{hset}, err: `line 1: field "name" is missing; give it a {name|default:TEXT}`},
+		"json, default":        {input: "{\"id\":1}\n", do: []string{"SET {id} {name|default:-|upper}"}, want: "SET|1|-"},
+		"json, skipped":        {input: "{\"id\":1}\n{\"id\":2,\"name\":\"b\"}\n", do: []string{hset}, opt: Options{SkipIfMissing: []string{"name"}}, want: "HSET|user:2|name|b"},
+		"json, not":            {input: "{\"id\":1,\"name\":\"a\"}\n{\"id\":1,}\n", do: []string{hset}, want: "HSET|user:1|name|a", err: "line 2: this is not JSON: "},
+		"json, two":            {input: "{\"id\":1}{\"id\":2}\n", do: []string{"SET {id} 1"}, err: "line 1: this is not JSON: "},
+		"json, array":          {input: "[1]\n", do: []string{"SET {id} 1"}, opt: Options{Format: NDJSON}, err: "line 1: expected a JSON object"},
+		"json, number":         {input: "{\"id\":01}\n", do: []string{"SET {id} 1"}, err: "line 1: "},
+		"records, no template": {input: "{\"id\":1}\n", opt: Options{Format: NDJSON}, err: "say with a template which commands to send"},
+		"commands, template":   {input: "SET a b", do: []string{hset}, opt: Options{Format: Commands}, err: "templates and columns are for csv"},
+		"nonsense":             {input: "SET a b\nsubscribe x\n", want: "SET|a|b", err: "line 2: command 2: SUBSCRIBE makes no sense in a load: it turns"},
+		"blocking":             {input: "XREAD BLOCK 0 STREAMS a 0\n", err: "XREAD with BLOCK makes no sense"},
+		"transaction":          {input: "MULTI\nSET a b\nEXEC\n", want: "MULTI\nSET|a|b\nEXEC"},
+		"open transaction":     {input: "MULTI\nSET a b\n", want: "MULTI\nSET|a|b", err: "the input ends within the transaction that begins with command 1: EXEC is missing"},
+		"nested transaction":   {input: "MULTI\nMULTI\n", want: "MULTI", err: "command 2: MULTI within the transaction"},
+		"EXEC alone":           {input: "EXEC\n", err: "command 1: EXEC without MULTI"},
+		"two slots":            {input: "MGET a b\n", opt: Options{Cluster: true}, err: `command 1: MGET: the keys "a" and "b" are of two slots`},
+		"two slots in all":     {input: "MULTI\nSET a 1\nSET b 1\nEXEC\n", opt: Options{Cluster: true}, want: "MULTI\nSET|a|1", err: "command 3: SET: the key \"b\" is of another slot"},
+		"one slot":             {input: "MGET {a}1 {a}2\nEVAL x 2 {a}1 {a}2 y\nXREAD STREAMS {a}1 {a}2 0 0\n", opt: Options{Cluster: true}, want: "MGET|{a}1|{a}2\nEVAL|x|2|{a}1|{a}2|y\nXREAD|STREAMS|{a}1|{a}2|0|0"},
+		"number of keys":       {input: "EVAL x 2 a\n", opt: Options{Cluster: true}, err: `EVAL: "2" is not the number of its keys`},
+		"gzip, cut":            {input: "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", err: "the gzip data is cut short"},
+		"zstd, damaged":        {input: "\x28\xb5\x2f\xfdxxxxxxxxxxxxxxxxxxxxxxxxxxx", err: "the zstd data is damaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.opt.Do = templates(t, test.do...)
+			got, _, err := emitted(test.input, test.opt)
+			if strings.Join(got, "\n") != test.want {
+				t.Errorf("%q, expected\n%q", strings.Join(got, "\n"), test.want)
+			}
+			if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("error\n%v, expected\n%s", err, test.err)
+			}
+		})
+	}
+}
+
+func TestLongRecords(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 3*bufferSize)
+	got, _, err := emitted("id,name\n1,"+long+"\n2,b\n", Options{Do: templates(t, "SET {id} {name}")})
+	if err != nil || len(got) != 2 || got[0] != "SET|1|"+long || got[1] != "SET|2|b" {
+		t.Errorf("%d commands, %v", len(got), err)
+	}
+	got, _, err = emitted("SET 1 "+long+"\nSET 2 b\n", Options{})
+	if err != nil || len(got) != 2 || got[0] != "SET|1|"+long || got[1] != "SET|2|b" {
+		t.Errorf("%d commands, %v", len(got), err)
+	}
+	open := "id,name\n1,a\n2,\"" + strings.Repeat("line\n", maxRecord/4)
+	_, _, err = emitted(open, Options{Do: templates(t, "SET {id} {name}")})
+	if err == nil || !strings.Contains(err.Error(), "line 3: the record is longer than 16 MiB: is a quote left open?") {
+		t.Error(err)
+	}
+	_, _, err = emitted("SET a b\nSET c "+strings.Repeat("x", maxRecord), Options{})
+	if err == nil || !strings.Contains(err.Error(), "line 2: the line is longer than 16 MiB") {
+		t.Error(err)
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	t.Parallel()
+	record := map[string]string{"id": "7", "name": "Ada L", "age": "+036", "score": "1.5", "blank": " x ", "empty": ""}
+	field := func(name string) ([]byte, bool) {
+		v, ok := record[name]
+		return []byte(v), ok
+	}
+	for text, want := range map[string]string{
+		"SET user:{id} {name}":               "SET|user:7|Ada L",
+		"SET user:{{{id}}} {#}":              "SET|user:{7}|42",
+		`SET "a b" '{id} {name}'`:            "SET|a b|7 Ada L",
+		"SET a {age|int}":                    "SET|a|36",
+		"SET a {score|float}":                "SET|a|1.5",
+		"SET a {name|upper}{name | lower}":   "SET|a|ADA Lada l",
+		"SET a {blank|trim}":                 "SET|a|x",
+		"SET a {nobody|default:New York}":    "SET|a|New York",
+		"SET a {empty|default:x:y|upper}":    "SET|a|X:Y",
+		"SET a {nobody|default:}":            "SET|a|",
+		"PING":                               "PING",
+		"SET }} {{":                          "SET|}|{",
+		`HSET "user:{id}" "the name" {name}`: "HSET|user:7|the name|Ada L",
+	} {
+		parsed, err := ParseTemplate(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		raw, err := parsed.Append(nil, 42, field)
+		got, _, scanErr := scanAll(bytes.NewReader(raw))
+		if err != nil || scanErr != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, %v, %v; expected %q", text, got, err, scanErr, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                    "is empty",
+		"  ":                  "is empty",
+		"SET {id":             "a { without a }",
+		"SET id}":             "a } without a {",
+		"SET {}":              "names no field",
+		"SET {|int}":          "names no field",
+		"SET {id|round}":      `there is no filter "round"; use lower`,
+		"SET {id|int:3}":      "there is no filter",
+		"SET {id|default}":    "default needs a text",
+		`SET "a`:              "is not closed",
+		"SET {a{b}":           "a { within a field",
+		"SET a {id|default:{": "a { without a }",
+	} {
+		if _, err := ParseTemplate(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, expected %q", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"SET a {nobody}":      `field "nobody" is missing`,
+		"SET a {name|int}":    `field "name": "Ada L" is not an integer`,
+		"SET a {name|float}":  `field "name": "Ada L" is not a number`,
+		"SET a {empty|int}":   `field "empty": "" is not an integer`,
+		"SET a {nobody|trim}": "is missing",
+	} {
+		before := []byte("before")
+		got, err := templates(t, text)[0].Append(before, 1, field)
+		if err == nil || !strings.Contains(err.Error(), want) || string(got) != "before" {
+			t.Errorf("%q: %q, %v, expected %q", text, got, err, want)
+		}
+	}
+}
+
+// slowWords splits as redis-cli does, by its own description: a word is any row of
+// characters that are no blanks, or has a quoted part behind which it ends.
+func slowWords(line string) (words []string, ok bool) {
+	const blanks = " \t\n\v\f\r\x00"
+	for {
+		line = strings.TrimLeft(line, blanks)
+		if line == "" {
+			return words, true
+		}
+		var word []byte
+		for line != "" && !strings.Contains(blanks, line[:1]) {
+			if line[0] != '"' && line[0] != '\'' {
+				word, line = append(word, line[0]), line[1:]
+				continue
+			}
+			quote := line[0]
+			line = line[1:]
+			for {
+				if line == "" {
+					return nil, false
+				}
+				if line[0] == quote {
+					line = line[1:]
+					break
+				}
+				var h, l int
+				switch {
+				case quote == '\'' && strings.HasPrefix(line, `\'`):
+					word, line = append(word, '\''), line[2:]
+				case quote == '"' && len(line) >= 4 && line[:2] == `\x` && scanHex(line[2:4], &h, &l):
+					word, line = append(word, byte(h*16+l)), line[4:]
+				case quote == '"' && len(line) >= 2 && line[0] == '\\':
+					c := line[1]
+					if at := strings.IndexByte("nrtba", c); at >= 0 {
+						c = "\n\r\t\b\a"[at]
+					}
+					word, line = append(word, c), line[2:]
+				default:
+					word, line = append(word, line[0]), line[1:]
+				}
+			}
+			if line != "" && !strings.Contains(blanks, line[:1]) {
+				return nil, false
+			}
+		}
+		words = append(words, string(word))
+	}
+}
+
+func scanHex(digits string, high, low *int) bool {
+	const all = "0123456789abcdef"
+	*high, *low = strings.IndexByte(all, digits[0]|0x20), strings.IndexByte(all, digits[1]|0x20)
+	if digits[0] <= '9' {
+		*high = strings.IndexByte(all[:10], digits[0])
+	}
+	if digits[1] <= '9' {
+		*low = strings.IndexByte(all[:10], digits[1])
+	}
+	return *high >= 0 && *low >= 0
+}
+
+func FuzzWords(f *testing.F) {
+	for _, seed := range []string{"SET a b", `SET "a\x00\n" 'it\'s'`, `"a"b`, `"`, `a"b c"`, `\x41 "\x4"`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var s splitter
+		got, err := s.split(bytes.Clone(line))
+		want, ok := slowWords(string(line))
+		if (err == nil) != ok {
+			t.Fatalf("%q: %q, %v; expected %q, %v", line, got, err, want, ok)
+		}
+		var quoted []byte
+		for i, w := range got {
+			if i >= len(want) || string(w) != want[i] {
+				t.Fatalf("%q: %q, expected %q", line, got, want)
+			}
+			quoted = append(appendWord(quoted, w), ' ')
+		}
+		again, err := s.split(quoted)
+		if err != nil || fmt.Sprintf("%q", again) != fmt.Sprintf("%q", want) && len(want) > 0 {
+			t.Fatalf("%q as %s: %q, %v; expected %q", line, quoted, again, err, want)
+		}
+	})
+}
+
+func FuzzTemplate(f *testing.F) {
+	f.Add("SET user:{id} {name|lower}", []byte("x"))
+	f.Add("SET {{{id|int}}} '{#} {a|default:b c}'", []byte("7"))
+	f.Fuzz(func(t *testing.T, text string, value []byte) {
+		parsed, err := ParseTemplate(text)
+		if err != nil {
+			return
+		}
+		raw, err := parsed.Append(nil, 1, func(string) ([]byte, bool) { return value, true })
+		if err != nil {
+			return
+		}
+		s := NewScanner(bytes.NewReader(raw))
+		if !s.Scan() || s.Frame().Len() != len(parsed.args) || len(s.Frame().Raw()) != len(raw) || s.Scan() || s.Err() != nil {
+			t.Fatalf("%q made %q: %v", text, raw, s.Err())
+		}
+	})
+}
+
+func FuzzJSON(f *testing.F) {
+	f.Add("name", 7, 1.5, true)
+	f.Add("a\"\\\n\x00é\U0001F600", -1, 1e300, false)
+	f.Fuzz(func(t *testing.T, text string, n int, x float64, yes bool) {
+		line, err := json.Marshal(map[string]any{"text": text, "n": n, "x": x, "yes": yes, "null": nil})
+		if err != nil || !utf8.ValidString(text) {
+			return
+		}
+		got, _, err := emitted(string(line), Options{Format: NDJSON, Do: templates(t, "SET {text} {n} {x} {yes} {null|default:none}")})
+		number, _ := json.Marshal(x)
+		if want := fmt.Sprintf("SET|%s|%d|%s|%v|none", text, n, number, yes); err != nil || len(got) != 1 || got[0] != want {
+			t.Fatalf("%s: %q, %v; expected %q", line, got, err, want)
+		}
+	})
+}
+
+func BenchmarkCSV(b *testing.B) {
+	benchmarkRecords(b, "1234567,user1234567,27,user1234567@example.com\n", Options{Format: CSV, Columns: []string{"id", "name", "age", "mail"}})
+}
+
+func BenchmarkJSON(b *testing.B) {
+	benchmarkRecords(b, `{"id":1234567,"name":"user1234567","age":27,"mail":"user1234567@example.com"}`+"\n", Options{Format: NDJSON})
+}
+
+func benchmarkRecords(b *testing.B, record string, opt Options) {
+	opt.Do = templates(b, "HSET user:{id} name {name} age {age|int} mail {mail}")
+	const n = 10_000
+	input := strings.Repeat(record, n)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Emit(context.Background(), discard{}, strings.NewReader(input), opt); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/record")
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
