@@ -77,6 +77,6 @@ func (l *loader) failedSet(p *pipe, c *chunk, i int, words string) {
 			return
 		}
 		s := c.sets[int(it.first)+k]
-		l.failedOne(p, s.no, s.at, one.Bytes(), words)
+		l.failedOne(p, s.no, s.at, words, one.Bytes(), one.Bytes())
 	}
 }

@@ -120,7 +120,13 @@ func TestKilledWhileCounting(t *testing.T) {
 	t.Parallel()
 	input := encode(t, repeat(50_000, "INCR", "counter")...)
 	s := redistest.Own(t, durable...)
-	r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) { s.Restart(t, true) }}
+	r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(i int) {
+		if i == 0 { // so that something is on its way when the server dies
+			s.Freeze(t)
+			return
+		}
+		s.Restart(t, true)
+	}}
 	report, err := Load(context.Background(), s.URL(), r, Options{})
 	r.wait()
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), fmt.Sprintf("before command %d (INCR counter, byte %d)", report.Replies+1, report.Replies*27)) {

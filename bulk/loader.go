@@ -457,8 +457,8 @@ func (l *loader) mend(ctx context.Context) error {
 
 // redirected tells whether an error says that the command belongs elsewhere, or later.
 // It is called by pipes.
-func (l *loader) redirected(p *pipe, c *chunk, i int, text []byte) bool {
-	word, rest, _ := strings.Cut(string(text), " ")
+func (l *loader) redirected(p *pipe, c *chunk, i int, words string) bool {
+	word, rest, _ := strings.Cut(words, " ")
 	if l.cluster {
 		if _, addr, ok := strings.Cut(rest, " "); ok && (word == "MOVED" || word == "ASK") {
 			if c.turned == nil {
@@ -485,24 +485,20 @@ func (l *loader) nodeAddr(p *pipe, addr string) string {
 }
 
 // failed counts the error of a command. It is called by pipes.
-func (l *loader) failed(p *pipe, c *chunk, i int, text []byte, inside bool) {
-	words := string(text)
-	it := c.items[i]
-	if it.many > 1 {
+func (l *loader) failed(p *pipe, c *chunk, i int, words string, raw []byte) {
+	if it := c.items[i]; it.many > 1 {
 		l.failedSet(p, c, i, words)
 	} else {
-		if inside {
-			words = "within the transaction: " + words
-		}
-		l.failedOne(p, it.no, it.at, c.raw(i), words)
+		l.failedOne(p, it.no, it.at, words, c.raw(i), raw)
 	}
 	if l.opt.FailFast {
 		l.hasty.Store(true)
 	}
 }
 
-func (l *loader) failedOne(p *pipe, no, at int64, raw []byte, words string) {
-	l.count.fail(p.node, words, raw, func() Failure {
+// failedOne counts the error of one command. again is what to send to try again.
+func (l *loader) failedOne(p *pipe, no, at int64, words string, raw, again []byte) {
+	l.count.fail(p.node, words, again, func() Failure {
 		f := Failure{Command: no, Text: describe(raw), Error: words, Node: p.node.addr}
 		if l.in.byLine() {
 			f.Line = at

@@ -115,9 +115,9 @@ func (p *pipe) write() {
 type judge interface {
 	// redirected tells whether the command was not executed and has to go
 	// elsewhere.
-	redirected(p *pipe, c *chunk, i int, text []byte) bool
-	// failed counts an error.
-	failed(p *pipe, c *chunk, i int, text []byte, inside bool)
+	redirected(p *pipe, c *chunk, i int, words string) bool
+	// failed counts an error. raw is what has to be sent to try again, if anything.
+	failed(p *pipe, c *chunk, i int, words string, raw []byte)
 }
 
 // read reads the answers to chunk after chunk.
@@ -155,19 +155,20 @@ func (p *pipe) answers(c *chunk, judge judge) error {
 	return nil
 }
 
+// failure is the error of an item.
+type failure struct {
+	item  int
+	words string
+}
+
 // unit reads the answers to the items from c.done to end, which belong together, and
 // counts them when all are there: a transaction that was sent to the wrong server
 // goes to another as a whole.
 func (p *pipe) unit(c *chunk, end int, judge judge) error {
-	type failure struct {
-		item   int
-		text   []byte
-		inside bool
-	}
+	begin, elsewhere := c.done, false
 	var failures []failure
-	elsewhere := false
-	for i := c.done; i < end; i++ {
-		r, err := p.conn.replies.next()
+	for i := begin; i < end; i++ {
+		failed, err := p.conn.replies.next()
 		if err != nil {
 			return err
 		}
@@ -177,14 +178,17 @@ func (p *pipe) unit(c *chunk, end int, judge judge) error {
 			}
 			continue
 		}
-		if r.failed && judge.redirected(p, c, i, p.conn.replies.text) {
-			elsewhere = true
+		if failed {
+			failures = append(failures, failure{i, string(p.conn.replies.text)})
+			elsewhere = judge.redirected(p, c, i, failures[len(failures)-1].words) || elsewhere
 		}
-		if r.failed {
-			failures = append(failures, failure{i, bytes.Clone(p.conn.replies.text), r.inside})
+		for _, in := range p.conn.replies.inside { // MULTI is the first of the unit, EXEC the last
+			if end-begin > 1 && begin+1+in.index < i {
+				failures = append(failures, failure{begin + 1 + in.index, in.text})
+			}
 		}
 	}
-	for i := c.done; i < end; i++ {
+	for i := begin; i < end; i++ {
 		switch {
 		case elsewhere:
 			c.items[i].flags |= resend
@@ -193,14 +197,28 @@ func (p *pipe) unit(c *chunk, end int, judge judge) error {
 			p.node.replies.Add(int64(c.items[i].many))
 		}
 	}
-	for _, f := range failures {
-		if !elsewhere {
-			c.items[f.item].flags |= erred
-			judge.failed(p, c, f.item, f.text, f.inside)
-		}
+	if !elsewhere {
+		p.tellFailures(c, begin, end, failures, judge)
 	}
 	c.done = end
 	return nil
+}
+
+// tellFailures counts errors. What a transaction did not do at all has to be tried again
+// as a whole, whatever the command that spoilt it.
+func (p *pipe) tellFailures(c *chunk, begin, end int, failures []failure, judge judge) {
+	aborted := end-begin > 1 && len(failures) > 0 && failures[len(failures)-1].item == end-1
+	for _, f := range failures {
+		c.items[f.item].flags |= erred
+		raw := c.raw(f.item)
+		if aborted {
+			raw = nil
+			if f.item == end-1 {
+				raw = c.buf[c.begin(begin):c.items[end-1].end]
+			}
+		}
+		judge.failed(p, c, f.item, f.words, raw)
+	}
 }
 
 // ours checks the answer to a command of our own: the echo that ends a load, or

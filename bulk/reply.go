@@ -20,13 +20,14 @@ type replies struct {
 	r        io.Reader
 	buf      []byte
 	pos, end int
-	text     []byte // of the last error, or the beginning of the last string
+	text     []byte  // of the last error, or the beginning of the last string
+	inside   []inner // the errors among several answers: EXEC
 }
 
-// reply is what a load wants to know of an answer.
-type reply struct {
-	failed bool // an error, whose words are in replies.text
-	inside bool // the error is one of several answers: EXEC
+// inner is an error that is one of several answers.
+type inner struct {
+	index int
+	text  string
 }
 
 func newReplies(r io.Reader) *replies { return &replies{r: r, buf: make([]byte, 64<<10)} }
@@ -51,63 +52,58 @@ func (p *replies) oks(n int) (passed int) {
 	return passed
 }
 
-// next reads one answer.
-func (p *replies) next() (reply, error) {
-	p.text = p.text[:0]
+// next reads one answer, and tells whether it is an error. Its words are in p.text.
+func (p *replies) next() (failed bool, err error) {
+	p.text, p.inside = p.text[:0], p.inside[:0]
 	return p.read(0)
 }
 
-func (p *replies) read(depth int) (reply, error) {
+func (p *replies) read(depth int) (failed bool, err error) {
 	line, err := p.line()
 	if err != nil {
-		return reply{}, err
+		return false, err
 	}
 	if len(line) == 0 || depth > maxDepth {
-		return reply{}, errProtocol
+		return false, errProtocol
 	}
 	switch line[0] {
 	case '+', ':', '_', ',', '#', '(':
 		p.keep(line[1:])
-		return reply{}, nil
+		return false, nil
 	case '-':
 		p.keep(line[1:])
-		return reply{failed: true}, nil
+		return true, nil
 	case '$', '=':
-		return reply{}, p.bulk(line[1:])
+		return false, p.bulk(line[1:])
 	case '*', '~', '%', '>':
-		return p.several(line[0], line[1:], depth)
+		return false, p.several(line[0], line[1:], depth)
 	}
-	return reply{}, fmt.Errorf("%w: %q", errProtocol, shorten(line, 20))
+	return false, fmt.Errorf("%w: %q", errProtocol, shorten(line, 20))
 }
 
-// several reads the answers within one. The first error among them is kept.
-func (p *replies) several(kind byte, length []byte, depth int) (all reply, err error) {
+// several reads the answers within one, and keeps the errors among them.
+func (p *replies) several(kind byte, length []byte, depth int) error {
 	if len(length) > 0 && length[0] == '-' {
-		return reply{}, nil
+		return nil
 	}
 	n, ok := parseLength(length)
 	if !ok {
-		return reply{}, errProtocol
+		return errProtocol
 	}
 	if kind == '%' {
 		n *= 2
 	}
-	var first []byte
-	for range n {
+	for i := range n {
 		p.text = p.text[:0]
-		r, err := p.read(depth + 1)
+		failed, err := p.read(depth + 1)
 		if err != nil {
-			return reply{}, err
+			return err
 		}
-		if r.failed && !all.failed {
-			all = reply{failed: true, inside: true}
-			first = append(first, p.text...)
+		if failed && depth == 0 {
+			p.inside = append(p.inside, inner{i, string(p.text)})
 		}
 	}
-	if all.failed {
-		p.text = append(p.text[:0], first...)
-	}
-	return all, nil
+	return nil
 }
 
 // bulk passes over a string.

@@ -86,8 +86,9 @@ func (c *counts) node(addr string) *node {
 	return n
 }
 
-// fail counts an error and keeps it, if there is room. make tells the rest of it.
-func (c *counts) fail(n *node, text string, raw []byte, tell func() Failure) {
+// fail counts an error and keeps it, if there is room. tell tells the rest of it, again
+// is what to send to try again.
+func (c *counts) fail(n *node, text string, again []byte, tell func() Failure) {
 	n.errors.Add(1)
 	kind, _, _ := strings.Cut(text, " ")
 	c.mu.Lock()
@@ -104,7 +105,7 @@ func (c *counts) fail(n *node, text string, raw []byte, tell func() Failure) {
 		c.failures = append(c.failures, tell())
 	}
 	if c.to != nil && c.toErr == nil {
-		_, c.toErr = c.to.Write(raw)
+		_, c.toErr = c.to.Write(again)
 	}
 }
 

@@ -1,0 +1,259 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+)
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		prepare []string // commands for the server, words separated by blanks
+		user    string
+		input   string
+		opt     Options
+		replies int64
+		kinds   string
+		failed  []string // each command that failed, and why
+		again   []string // what is to be loaded again, if it is not what failed
+		stays   string   // a key that went in behind the errors
+	}{
+		"WRONGTYPE": {
+			input:   "SET a 1\nLPUSH a x\nLPUSH a \"y\\x00 z\"\nSET after 1\nLPUSH a " + strings.Repeat("v ", 20) + strings.Repeat("w", 100) + "\n",
+			replies: 5, kinds: "map[WRONGTYPE:3]",
+			failed: []string{
+				"2 2 LPUSH a x: WRONGTYPE Operation against a key holding the wrong kind of value",
+				`3 3 LPUSH a "y\x00 z": WRONGTYPE Operation against a key holding the wrong kind of value`,
+				"5 5 LPUSH a v v v v v v v v v v … (11 more): WRONGTYPE Operation against a key holding the wrong kind of value",
+			},
+			stays: "after",
+		},
+		"unknown command": {
+			input: "NOSUCH a\nSET after 1\n", replies: 2, kinds: "map[ERR:1]",
+			failed: []string{"1 1 NOSUCH a: ERR unknown command 'NOSUCH', with args beginning with: 'a' "}, stays: "after",
+		},
+		"in a transaction": {
+			input:   "MULTI\nSET a 1\nLPUSH a x\nSET b 1\nEXEC\nMULTI\nSET a\nEXEC\nSET after 1\n",
+			replies: 9, kinds: "map[ERR:1 EXECABORT:1 WRONGTYPE:1]",
+			failed: []string{
+				"3 3 LPUSH a x: WRONGTYPE Operation against a key holding the wrong kind of value",
+				"7 7 SET a: ERR wrong number of arguments for 'set' command",
+				"8 8 EXEC: EXECABORT Transaction discarded because of previous errors.",
+			},
+			again: []string{"LPUSH|a|x", "MULTI", "SET|a", "EXEC"},
+			stays: "after",
+		},
+		"OOM": {
+			prepare: []string{"CONFIG SET maxmemory 1"},
+			input:   "SET a 1\nDEL after\nSET b 2\nCONFIG SET maxmemory 0\nSET after 1\n", replies: 5, kinds: "map[OOM:2]",
+			failed: []string{
+				"1 1 SET a 1: OOM command not allowed when used memory > 'maxmemory'.",
+				"3 3 SET b 2: OOM command not allowed when used memory > 'maxmemory'.",
+			},
+			stays: "after",
+		},
+		"OOM, coalesced": {
+			prepare: []string{"CONFIG SET maxmemory 1"}, opt: Options{Coalesce: true},
+			input: "SET a 1\nSET b 2\nDEL x\nCONFIG SET maxmemory 0\nSET after 1\nSET c 1\n", replies: 6, kinds: "map[OOM:2]",
+			failed: []string{
+				"1 1 SET a 1: OOM command not allowed when used memory > 'maxmemory'.",
+				"2 2 SET b 2: OOM command not allowed when used memory > 'maxmemory'.",
+			},
+			stays: "after",
+		},
+		"NOPERM": {
+			prepare: []string{"ACL SETUSER loader on >secret ~* +@all -incr"}, user: "loader:secret",
+			input: "INCR a\nSET after 1\n", replies: 2, kinds: "map[NOPERM:1]",
+			failed: []string{"1 1 INCR a: NOPERM this user has no permissions to run the 'incr' command"}, stays: "after",
+		},
+		"READONLY": {
+			prepare: []string{"REPLICAOF 127.0.0.1 1"},
+			input:   "SET a 1\nPING\n", replies: 2, kinds: "map[READONLY:1]",
+			failed: []string{"1 1 SET a 1: READONLY You can't write against a read only replica."},
+		},
+		"few are shown": {
+			input: "SET a 1\nLPUSH a x\nLPUSH a y\nLPUSH a z\n", opt: Options{ShowErrors: 1}, replies: 4, kinds: "map[WRONGTYPE:3]",
+			failed: []string{"2 2 LPUSH a x: WRONGTYPE Operation against a key holding the wrong kind of value"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Own(t)
+			c := s.Client(t)
+			for _, command := range test.prepare {
+				do(t, c, strings.Fields(command)...)
+			}
+			target := s.URL()
+			if test.user != "" {
+				target = strings.Replace(target, "unix://", "unix://"+test.user+"@", 1)
+			}
+			var again bytes.Buffer
+			test.opt.ErrorsTo = &again
+			report, err := Load(context.Background(), target, strings.NewReader(test.input), test.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var failed []string
+			for _, f := range report.Failures {
+				failed = append(failed, fmt.Sprintf("%d %d %s: %s", f.Command, f.Line, f.Text, f.Error))
+				if f.Node != s.Socket() {
+					t.Errorf("node %q", f.Node)
+				}
+			}
+			if strings.Join(failed, "\n") != strings.Join(test.failed, "\n") {
+				t.Errorf("failed:\n%s\nexpected:\n%s", strings.Join(failed, "\n"), strings.Join(test.failed, "\n"))
+			}
+			if report.Replies != test.replies || fmt.Sprint(report.Kinds) != test.kinds || report.Commands != test.replies {
+				t.Errorf("%+v", report)
+			}
+			found, _, err := scanAll(&again)
+			if want := test.again; err != nil || want == nil && int64(len(found)) != report.Errors || want != nil && fmt.Sprint(found) != fmt.Sprint(want) {
+				t.Errorf("%d commands to be loaded again of %d: %q, %v", len(found), report.Errors, found, err)
+			}
+			if test.stays != "" && do(t, c, "GET", test.stays) != "1" {
+				t.Errorf("%s is not there", test.stays)
+			}
+		})
+	}
+}
+
+func TestFailFast(t *testing.T) {
+	t.Parallel()
+	s := redistest.Own(t)
+	input := encode(t, append([][]any{{"SET", "a", 1}, {"LPUSH", "a", 1}}, repeat(200_000, "INCR", "n")...)...)
+	report, err := Load(context.Background(), s.URL(), bytes.NewReader(input), Options{FailFast: true, MaxInflight: 64 << 10})
+	if !errors.Is(err, ErrFailed) || report.Errors != 1 || report.Commands > 100_000 || report.Replies != report.Commands {
+		t.Errorf("%v, %+v", err, report)
+	}
+}
+
+// TestServers is what a person meets who mistypes a URL.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	secret := redistest.TCP(t, "requirepass secret")
+	port := fmt.Sprint(secret.Port())
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // a server of TLS, as it answers to what is not TLS
+		for {
+			c, err := other.Accept()
+			if err != nil {
+				return
+			}
+			buf := make([]byte, 16)
+			_, _ = c.Read(buf)
+			_, _ = c.Write([]byte{0x15, 3, 1, 0, 2, 2, 70})
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { other.Close() })
+	for target, want := range map[string]string{
+		"redis://127.0.0.1:" + port:                 "asks for a password",
+		"redis://:wrong@127.0.0.1:" + port:          "does not take this user and password",
+		"redis://nosuch.invalid:6379":               "no such host: nosuch.invalid",
+		"redis://127.0.0.1:1":                       "connection refused",
+		"redis://:secret@127.0.0.1:" + port + "/99": "DB index is out of range",
+		"rediss://127.0.0.1:" + port:                "TLS",
+		"redis://" + other.Addr().String():          "the server speaks TLS on this port; use rediss://",
+		"http://127.0.0.1":                          "the URL of the server cannot be read",
+	} {
+		t.Run(url.PathEscape(target), func(t *testing.T) {
+			t.Parallel()
+			_, err := Load(context.Background(), target, strings.NewReader("PING\n"), Options{})
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "wrong@") {
+				t.Errorf("%v, expected %q", err, want)
+			}
+		})
+	}
+	if report, err := Load(context.Background(), "redis://:secret@127.0.0.1:"+port, strings.NewReader("PING\n"), Options{}); err != nil || report.Replies != 1 {
+		t.Error(report, err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for name, opt := range map[string]Options{
+		"Format": {Format: "xml"}, "Connections": {Connections: -1}, "MaxInflight": {MaxInflight: 1}, "Rate": {Rate: -1},
+		"Resend": {Resend: 7}, "Do": {Do: []*Template{nil}},
+	} {
+		_, err := Load(context.Background(), "redis://127.0.0.1:1", strings.NewReader(""), opt)
+		if err == nil || !strings.Contains(err.Error(), "Options."+name+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSlowInput gives a command at a time: each has to be executed before the next is
+// there.
+func TestSlowInput(t *testing.T) {
+	t.Parallel()
+	for _, opt := range []Options{{}, {Coalesce: true, Connections: 3}, {Rate: 1000}} {
+		db := redistest.DB(t)
+		c := db.Client(t)
+		i := 0
+		r := readFunc(func(p []byte) (int, error) {
+			if i > 0 {
+				key := fmt.Sprint("key", i)
+				eventually(t, key, func() bool { return do(t, c, "GET", key) == "1" })
+			}
+			if i++; i > 20 {
+				return 0, context.Canceled
+			}
+			return copy(p, fmt.Sprintf("SET key%d 1\n", i)), nil
+		})
+		report, err := Load(context.Background(), db.URL(), r, opt)
+		if !errors.Is(err, context.Canceled) || report.Commands != 20 {
+			t.Errorf("%v, %+v", err, report)
+		}
+	}
+}
+
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestRate(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	began := time.Now()
+	report := load(t, db.URL(), encode(t, repeat(2000, "INCR", "n")...), Options{Rate: 10_000})
+	if took := time.Since(began); took < 150*time.Millisecond || report.Replies != 2000 {
+		t.Errorf("2000 commands in %v, %+v", took, report)
+	}
+}
+
+// TestDatabases selects databases in mid-load.
+func TestDatabases(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		s := redistest.Own(t, durable...)
+		var commands [][]any
+		for i := range 3000 {
+			if i%100 == 0 {
+				commands = append(commands, []any{"SELECT", i / 100 % 3})
+			}
+			commands = append(commands, []any{"SET", i, i})
+		}
+		input := encode(t, commands...)
+		r := &hook{r: bytes.NewReader(input), at: thirds(input)[1:], do: func(int) { s.Restart(t, true) }}
+		report, err := Load(context.Background(), s.URL(), r, Options{Connections: n})
+		if err != nil || report.Replies != 3030 {
+			t.Fatalf("%v, %+v", err, report)
+		}
+		c := s.Client(t)
+		if got := do(t, c, "INFO", "keyspace"); strings.Count(got, "keys=1000,") != 3 {
+			t.Error(got)
+		}
+	}
+}
