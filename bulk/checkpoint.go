@@ -88,8 +88,12 @@ func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 	return c, &from, nil
 }
 
-// begin notes what is only known when the input is open.
+// begin notes what is only known when the input is open. A load that begins has its
+// header behind it.
 func (c *checkpoint) begin(in *input) {
+	if pos, ok := in.end(); ok && pos.Offset > c.now.Offset {
+		c.now.Offset, c.now.Line, c.now.SHA256 = pos.Offset, pos.Line, in.digest.sum(pos.Offset)
+	}
 	c.now.Format, c.now.Columns = in.format, in.columns
 	c.next = c.now.Offset + markEvery
 }

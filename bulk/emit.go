@@ -24,7 +24,10 @@ func emit(ctx context.Context, w io.Writer, r io.Reader, opt Options) (Report, e
 	if errors.As(err, &interrupted) {
 		err = interrupted.err
 	}
-	return count.report(), errors.Join(err, out.flush())
+	if flushErr := out.flush(); err == nil {
+		err = flushErr
+	}
+	return count.report(), err
 }
 
 // emitter gathers what is written.
@@ -66,7 +69,7 @@ func (e *emitter) all(ctx context.Context, in *input, cluster bool) error {
 
 func (e *emitter) flush() error {
 	if e.err != nil || len(e.buf) == 0 {
-		return nil
+		return e.err
 	}
 	n, err := e.w.Write(e.buf)
 	e.count.bytes.Add(int64(n))
