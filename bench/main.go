@@ -22,6 +22,7 @@ type options struct {
 	length    time.Duration
 	users     int
 	followers int
+	records   int
 }
 
 func main() {
@@ -40,11 +41,12 @@ func run(ctx context.Context, args []string) error {
 	var opt options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&opt.out, "out", "../docs", "where to write benchmarks.md and its plot")
-	flags.StringVar(&opt.only, "only", "", "the one part to measure: site or locks; the page keeps the rest")
+	flags.StringVar(&opt.only, "only", "", "the one part to measure: site, locks or bulk; the page keeps the rest")
 	flags.IntVar(&opt.rounds, "rounds", 7, "how often to measure each side; the medians are reported")
 	flags.DurationVar(&opt.length, "length", 2*time.Second, "how long a measurement takes")
 	flags.IntVar(&opt.users, "users", 1000, "users of the made-up network; 20 follows and 10 posts for each")
 	flags.IntVar(&opt.followers, "followers", 100_000, "followers of the one whose post is fanned out")
+	flags.IntVar(&opt.records, "records", 2_000_000, "commands of a mass insertion")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,6 +62,7 @@ func run(ctx context.Context, args []string) error {
 	}{
 		{"site", measureSite},
 		{"locks", measureLocks},
+		{"bulk", measureBulk},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

@@ -14,7 +14,7 @@ import (
 
 // parts are those of docs/benchmarks.md, in order. Each is written by itself, so
 // that one can be measured anew without the others.
-var parts = []string{"site", "locks"}
+var parts = []string{"site", "locks", "bulk"}
 
 // mark begins a part of the page.
 func mark(part string) string { return "<!-- " + part + " -->\n" }
@@ -59,7 +59,8 @@ Made by `+"`make bench`"+`, which writes this page; `+"`make bench ARGS='--only 
 measures one part anew. Figures of one machine mean little elsewhere; the ratios,
 of sides that were measured in turn in one run, mean more.
 
-%s, %d cores, %s, server %s on unix sockets. Programs, servers and load share the
+%s, %d cores, %s, server %s on unix sockets unless
+it says otherwise. Programs, servers and load share the
 machine.
 `, cpu(), runtime.NumCPU(), runtime.Version(), version), nil
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// pingEvery is how often a bystander asks.
+const pingEvery = 5 * time.Millisecond
+
+// freePort finds a port that nobody listens on, low enough for the second port that a
+// server of a Cluster has, 10,000 above.
+func freePort() (int, error) {
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, err
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		defer l.Close() // when one is found, so that the next is another
+		if port < 55_000 {
+			return port, nil
+		}
+	}
+}
+
+// startPings asks a server again and again, until the function that it returns is called,
+// which tells the p99 of the waits. Each is measured from when it was to be sent.
+func startPings(port int) (stop func() time.Duration) {
+	end, waits := make(chan struct{}), make(chan []time.Duration)
+	go func() {
+		var all []time.Duration
+		defer func() { waits <- all }()
+		c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		in := bufio.NewReader(c)
+		for due := time.Now(); ; due = due.Add(pingEvery) {
+			select {
+			case <-end:
+				return
+			case <-time.After(time.Until(due)):
+			}
+			if _, err := c.Write([]byte("PING\r\n")); err != nil {
+				return
+			}
+			if _, err := in.ReadString('\n'); err != nil {
+				return
+			}
+			all = append(all, time.Since(due))
+		}
+	}()
+	return func() time.Duration {
+		close(end)
+		all := <-waits
+		if len(all) == 0 {
+			return 0
+		}
+		slices.Sort(all)
+		return all[len(all)*99/100]
+	}
+}
+
+// watchMemory looks again and again how much memory a process has had at most, in MiB,
+// until the function that it returns is called. What the system says of a process that
+// has ended counts the one that started it, too.
+func watchMemory(pid int) (stop func() float64) {
+	end, peak := make(chan struct{}), make(chan float64)
+	go func() {
+		most := 0.0
+		for {
+			status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+			if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok && err == nil {
+				kib, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+				most = max(most, kib/1024)
+			}
+			select {
+			case <-end:
+				peak <- most
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return func() float64 {
+		close(end)
+		return <-peak
+	}
+}

@@ -1,0 +1,109 @@
+package bulk_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	"retwis/bulk"
+	"retwis/internal/redistest"
+)
+
+// A file of records, two commands for each.
+func Example() {
+	urls, stop := redistest.Example(1)
+	defer stop()
+
+	people := "id,name,age\n1,Ada,36\n2,Grace,85\n"
+	var do []*bulk.Template
+	for _, text := range []string{"HSET user:{id} name {name} age {age|int}", "ZADD users.by.age {age} {id}"} {
+		t, err := bulk.ParseTemplate(text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		do = append(do, t)
+	}
+	report, err := bulk.Load(context.Background(), urls[0], strings.NewReader(people), bulk.Options{Do: do})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d records, %d commands, %d failed\n", report.Records, report.Replies, report.Errors)
+	// Output: 2 records, 4 commands, 0 failed
+}
+
+// What fails is told by its number and place, and the rest goes in.
+func ExampleLoad_errors() {
+	urls, stop := redistest.Example(1)
+	defer stop()
+
+	var failed bytes.Buffer
+	commands := "SET visits many\nINCR visits\nSET after \"it goes on\"\n"
+	report, err := bulk.Load(context.Background(), urls[0], strings.NewReader(commands), bulk.Options{ErrorsTo: &failed})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range report.Failures {
+		fmt.Printf("line %d: %s: %s\n", f.Line, f.Text, f.Error)
+	}
+	fmt.Printf("%d of %d; to be loaded again: %q\n", report.Errors, report.Replies, failed.String())
+	// Output:
+	// line 2: INCR visits: ERR value is not an integer or out of range
+	// 1 of 3; to be loaded again: "*2\r\n$4\r\nINCR\r\n$6\r\nvisits\r\n"
+}
+
+// The protocol from Go values, for a file, or for redis-cli --pipe.
+func ExampleEncoder() {
+	var out bytes.Buffer
+	e := bulk.NewEncoder(&out)
+	if err := e.Encode("ZADD", "users.by.age", 36, "Ada"); err != nil {
+		log.Fatal(err)
+	}
+	if err := e.Flush(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%q\n", out.String())
+	// Output: "*4\r\n$4\r\nZADD\r\n$12\r\nusers.by.age\r\n$2\r\n36\r\n$3\r\nAda\r\n"
+}
+
+// The commands of a stream, checked.
+func ExampleScanner() {
+	stream := "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n*1\r\n$4\r\nPING\n\n"
+	s := bulk.NewScanner(strings.NewReader(stream))
+	for s.Scan() {
+		fmt.Printf("byte %d: %s, %d arguments\n", s.Offset(), s.Frame().Arg(0), s.Frame().Len())
+	}
+	text, _, _ := strings.Cut(s.Err().Error(), ";")
+	fmt.Println(text)
+	// Output:
+	// byte 0: GET, 2 arguments
+	// bulk: byte 34: expected CRLF behind an argument of 4 bytes, found "\n\n"
+}
+
+// A template on its own.
+func ExampleTemplate() {
+	t, err := bulk.ParseTemplate("SET user:{id} {name|upper}")
+	if err != nil {
+		log.Fatal(err)
+	}
+	record := map[string]string{"id": "7", "name": "Ada"}
+	command, err := t.Append(nil, 1, func(field string) ([]byte, bool) {
+		v, ok := record[field]
+		return []byte(v), ok
+	})
+	fmt.Printf("%q %v\n", command, err)
+	// Output: "*3\r\n$3\r\nSET\r\n$6\r\nuser:7\r\n$3\r\nADA\r\n" <nil>
+}
+
+// Any of the formats, as the protocol.
+func ExampleEmit() {
+	t, err := bulk.ParseTemplate("SADD cities {city}")
+	if err != nil {
+		log.Fatal(err)
+	}
+	var out bytes.Buffer
+	report, err := bulk.Emit(context.Background(), &out, strings.NewReader(`{"city":"Palermo"}`), bulk.Options{Do: []*bulk.Template{t}})
+	fmt.Printf("%q, %d command, %v\n", out.String(), report.Commands, err)
+	// Output: "*3\r\n$4\r\nSADD\r\n$6\r\ncities\r\n$7\r\nPalermo\r\n", 1 command, <nil>
+}
