@@ -22,6 +22,7 @@ type replies struct {
 	pos, end int
 	text     []byte  // of the last error, or the beginning of the last string
 	inside   []inner // the errors among several answers: EXEC
+	before   func()  // called before each read, if set
 }
 
 // inner is an error that is one of several answers.
@@ -157,6 +158,9 @@ func (p *replies) fill() error {
 	if p.pos > 0 {
 		copy(p.buf, p.buf[p.pos:p.end])
 		p.pos, p.end = 0, p.end-p.pos
+	}
+	if p.before != nil {
+		p.before()
 	}
 	n, err := p.r.Read(p.buf[p.end:])
 	p.end += n
