@@ -52,6 +52,8 @@ var (
 	// ErrLost is a connection that was lost for good, or lost while commands were
 	// under way that cannot be sent twice.
 	ErrLost = errors.New("the connection was lost")
+	// ErrOptions is an option that is out of range, or does not go with the input.
+	ErrOptions = errors.New("an option is wrong")
 	// ErrFailed is what Load returns with Options.FailFast when a command failed.
 	ErrFailed = errors.New("a command failed")
 )
@@ -131,6 +133,15 @@ type Options struct {
 	OnProgress func(Report)
 }
 
+// optionError is an ErrOptions that says what is wrong.
+type optionError struct{ text string }
+
+func (e *optionError) Error() string        { return "bulk: " + e.text }
+func (e *optionError) Is(target error) bool { return target == ErrOptions }
+
+// wrongOption words an optionError.
+func wrongOption(format string, args ...any) error { return &optionError{fmt.Sprintf(format, args...)} }
+
 // minInflight is two chunks.
 const minInflight = 2 * chunkSize
 
@@ -138,21 +149,21 @@ func (o *Options) prepare() error {
 	switch o.Format {
 	case Auto, RESP, Commands, CSV, TSV, NDJSON:
 	default:
-		return fmt.Errorf("bulk: Options.Format: there is no format %q; use resp, commands, csv, tsv or ndjson", o.Format)
+		return wrongOption("Options.Format: there is no format %q; use resp, commands, csv, tsv or ndjson", o.Format)
 	}
 	switch {
 	case o.Connections < 0 || o.Connections > 64:
-		return fmt.Errorf("bulk: Options.Connections: %d is not between 1 and 64", o.Connections)
+		return wrongOption("Options.Connections: %d is not between 1 and 64", o.Connections)
 	case o.MaxInflight != 0 && o.MaxInflight < minInflight/2 || o.MaxInflight > 1<<30:
-		return fmt.Errorf("bulk: Options.MaxInflight: %d is not between 64 KiB and 1 GiB", o.MaxInflight)
+		return wrongOption("Options.MaxInflight: %d is not between 64 KiB and 1 GiB", o.MaxInflight)
 	case o.Rate < 0:
-		return fmt.Errorf("bulk: Options.Rate: %d is negative", o.Rate)
+		return wrongOption("Options.Rate: %d is negative", o.Rate)
 	case o.Resend < ResendHarmless || o.Resend > ResendNever:
-		return fmt.Errorf("bulk: Options.Resend: %d is none of the choices", o.Resend)
+		return wrongOption("Options.Resend: %d is none of the choices", o.Resend)
 	}
 	for i, t := range o.Do {
 		if t == nil {
-			return fmt.Errorf("bulk: Options.Do: template %d is nil", i+1)
+			return wrongOption("Options.Do: template %d is nil", i+1)
 		}
 	}
 	if o.Connections == 0 {
@@ -209,7 +220,7 @@ func Emit(ctx context.Context, w io.Writer, r io.Reader, opt Options) (Report, e
 		return Report{}, err
 	}
 	if opt.Checkpoint != "" {
-		return Report{}, errors.New("bulk: Options.Checkpoint: there is nothing to go on with when nothing is sent")
+		return Report{}, wrongOption("Options.Checkpoint: there is nothing to go on with when nothing is sent")
 	}
 	return emit(ctx, w, r, opt)
 }

@@ -18,12 +18,12 @@ import (
 const (
 	// markEvery is how much input lies between two places from which a load can go
 	// on.
-	markEvery = 256 << 10
+	markEvery = 64 << 10
 	// promise is how much further than was written down a load may go before it
 	// writes again.
 	promise = 16 << 20
 	// saveEvery is how often progress is written down, at most.
-	saveEvery = time.Second
+	saveEvery = 500 * time.Millisecond
 )
 
 // saved is what a checkpoint file holds.

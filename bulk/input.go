@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync/atomic"
@@ -81,11 +80,11 @@ func (in *input) read(r io.Reader, opt Options, start position) error {
 	records := in.format == CSV || in.format == TSV || in.format == NDJSON
 	switch {
 	case records && len(opt.Do) == 0:
-		return fmt.Errorf("bulk: the input is %s: say with a template which commands to send for a record, as in 'HSET user:{id} name {name}'", in.format)
+		return wrongOption("the input is %s: say with a template which commands to send for a record, as in 'HSET user:{id} name {name}'", in.format)
 	case !records && (len(opt.Do) > 0 || len(opt.SkipIfMissing) > 0 || len(opt.Columns) > 0):
-		return fmt.Errorf("bulk: templates and columns are for csv, tsv and ndjson, and the format of the input is %s", in.format)
+		return wrongOption("templates and columns are for csv, tsv and ndjson, and the format of the input is %s", in.format)
 	case in.format == NDJSON && len(opt.Columns) > 0:
-		return errors.New("bulk: columns are for csv and tsv: in ndjson each record names its fields")
+		return wrongOption("columns are for csv and tsv: in ndjson each record names its fields")
 	}
 	switch in.format {
 	case RESP, Auto:

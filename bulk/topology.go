@@ -48,7 +48,7 @@ func (l *loader) connectFirst(ctx context.Context) error {
 		l.check.cluster = l.cluster
 	}
 	if l.cluster && l.opt.Connections > 1 {
-		return errors.New("bulk: Options.Connections: the server is a Cluster, which has one connection for each master")
+		return wrongOption("Options.Connections: the server is a Cluster, which has one connection for each master")
 	}
 	if !l.cluster {
 		l.pipes = make([]*pipe, l.opt.Connections)

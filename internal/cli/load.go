@@ -65,7 +65,12 @@ The exit code is
   zcat events.ndjson.gz | retwis load --format ndjson --do 'XADD events * type {type} at {at}'
   retwis load --emit users.csv --do 'SADD users {id}' | redis-cli --pipe
   retwis load big.resp.zst --redis redis://db --coalesce --checkpoint big.progress --errors-to failed.resp`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("%q is one file too many: load them one after another", args[1])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := "-"
 			if len(args) > 0 {
@@ -217,7 +222,7 @@ func (flags *loadFlags) server(cmd *cobra.Command, env Env) (rueidis.ClientOptio
 	none := func() error { return nil }
 	config, err := store.Parse(flags.redis)
 	if err != nil {
-		return rueidis.ClientOption{}, none, err
+		return rueidis.ClientOption{}, none, &usageError{errors.New(oneLine(err))}
 	}
 	if config.Kind != store.Embedded {
 		server, err := config.ClientOption()
@@ -286,6 +291,8 @@ func (flags *loadFlags) tell(cmd *cobra.Command, report bulk.Report, failed erro
 	switch {
 	case stopped:
 		return &exitError{exitFailure, errStopped}
+	case errors.Is(failed, bulk.ErrOptions):
+		return &usageError{errors.New(oneLine(failed))}
 	case errors.As(failed, &input):
 		return &exitError{exitUsage, failed}
 	case errors.Is(failed, bulk.ErrLost):
