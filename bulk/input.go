@@ -30,7 +30,7 @@ func openInput(r io.Reader, opt Options, count *atomic.Int64, wait waiter, from 
 		in.async = startAsync(r, wait)
 		r = in.async
 	}
-	err := in.open(&counter{r, count}, opt, from)
+	err := in.open(&counter{r: r, n: count}, opt, from)
 	if err != nil {
 		in.close()
 		return nil, err
@@ -47,8 +47,8 @@ func (in *input) close() {
 	}
 }
 
-func (in *input) open(r io.Reader, opt Options, from *saved) error {
-	r, err := in.decompress(r)
+func (in *input) open(raw *counter, opt Options, from *saved) error {
+	r, err := in.decompress(raw)
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func detect(head []byte, records bool) Format {
 }
 
 // decompress undoes gzip and zstd.
-func (in *input) decompress(r io.Reader) (io.Reader, error) {
-	peeker := bufio.NewReaderSize(r, 4096)
+func (in *input) decompress(raw *counter) (io.Reader, error) {
+	peeker := bufio.NewReaderSize(raw, 4096)
 	head, err := peeker.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -138,18 +138,18 @@ func (in *input) decompress(r io.Reader) (io.Reader, error) {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(bufio.NewReaderSize(peeker, 64<<10))
 		if err != nil {
-			return nil, unpackError("gzip", err)
+			return nil, unpackError("gzip", raw, err)
 		}
-		return &unpacked{z, "gzip"}, nil
+		return &unpacked{z, "gzip", raw}, nil
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		// One block at a time: more would read ahead, and of memory it may take
 		// what "zstd -19" needs.
 		z, err := zstd.NewReader(peeker, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16<<20))
 		if err != nil {
-			return nil, unpackError("zstd", err)
+			return nil, unpackError("zstd", raw, err)
 		}
 		in.unpack = z.IOReadCloser()
-		return &unpacked{z, "zstd"}, nil
+		return &unpacked{z, "zstd", raw}, nil
 	}
 	return peeker, nil
 }
@@ -158,23 +158,23 @@ func (in *input) decompress(r io.Reader) (io.Reader, error) {
 type unpacked struct {
 	r    io.Reader
 	name string
+	raw  *counter
 }
 
 func (u *unpacked) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = unpackError(u.name, err)
+		err = unpackError(u.name, u.raw, err)
 	}
 	return n, err
 }
 
 // unpackError leaves the errors of what is read alone, and says of the others that
 // the data is damaged.
-func unpackError(name string, err error) error {
-	var interrupted *interruptedError
+func unpackError(name string, raw *counter, err error) error {
 	switch {
-	case errors.As(err, &interrupted):
-		return err
+	case raw.err != nil:
+		return raw.err
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return &InputError{Msg: "the " + name + " data is cut short: its end is missing"}
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
@@ -183,14 +183,19 @@ func unpackError(name string, err error) error {
 	return &InputError{Msg: "the " + name + " data is damaged: " + err.Error()}
 }
 
+// counter counts what is read, and keeps what ended it.
 type counter struct {
-	r io.Reader
-	n *atomic.Int64
+	r   io.Reader
+	n   *atomic.Int64
+	err error
 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n.Add(int64(n))
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
 	return n, err
 }
 
