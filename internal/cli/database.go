@@ -33,7 +33,8 @@ func open(cmd *cobra.Command, env Env, url string, fsync string, log *slog.Logge
 	if err != nil {
 		return nil, err
 	}
-	service, err := social.New(db.Client(), social.Options{Logger: log})
+	server := db.ClientOption()
+	service, err := social.New(db.Client(), social.Options{Logger: log, Server: &server})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

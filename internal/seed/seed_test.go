@@ -20,8 +20,13 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 func service(t *testing.T) (*social.Service, rueidis.Client) {
 	t.Helper()
-	client := redistest.DB(t).Client(t)
-	svc, err := social.New(client, social.Options{})
+	db := redistest.DB(t)
+	client := db.Client(t)
+	server, err := rueidis.ParseURL(db.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc, err := social.New(client, social.Options{Server: &server})
 	if err != nil {
 		t.Fatal(err)
 	}

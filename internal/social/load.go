@@ -3,24 +3,33 @@ package social
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/bulk"
 )
 
 // Loader writes many users, follows and posts at once, with times of their
 // own, and leaves the database as if each had come by itself: every invariant
 // between keys holds. It is for data that is trusted: names and bodies are
-// taken as they are. Its writes go out in pipelines of about a thousand
-// commands.
+// taken as they are. Its writes go out by mass insertion, or in pipelines; see
+// Options.Server.
 type Loader struct{ s *Service }
 
 // Loader returns a loader.
 func (s *Service) Loader() Loader { return Loader{s} }
 
-// pipeline is how many commands go out together: enough to make the round trip
-// cheap, few enough for others to get their turn.
-const pipeline = 1000
+// pipeline is how many commands go out together: enough to make what it costs to begin
+// and to end a load small. Through a client they go in parts, so that others get their
+// turn.
+const (
+	pipeline     = 5000
+	pipelinePart = 1000
+)
 
 // NewUser is a user to be loaded. PasswordHash is a PHC string, as HashPassword
 // returns it.
@@ -197,7 +206,7 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 		}
 		pushes = append(pushes, b.Zrem().Key(keyFanOuts).Member(itoa(id)).Build())
 		if len(pushes) >= pipeline || i == len(posts)-1 {
-			if err := firstError(l.s.client.DoMulti(ctx, pushes...)); err != nil {
+			if err := l.send(ctx, pushes); err != nil {
 				return err
 			}
 			pushes = pushes[:0]
@@ -247,10 +256,62 @@ func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) ru
 	for i := range n {
 		cmds = append(cmds, commands(i)...)
 		if len(cmds)+each > pipeline || i == n-1 {
-			if err := firstError(l.s.client.DoMulti(ctx, cmds...)); err != nil {
+			if err := l.send(ctx, cmds); err != nil {
 				return fmt.Errorf("social: load: %w", err)
 			}
 			cmds = cmds[:0]
+		}
+	}
+	return nil
+}
+
+// send sends commands and waits until all are done.
+func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
+	if l.s.server == nil {
+		for part := range slices.Chunk(cmds, pipelinePart) {
+			if err := firstError(l.s.client.DoMulti(ctx, part...)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	protocol, write := io.Pipe()
+	var encoding sync.WaitGroup
+	encoding.Go(func() { write.CloseWithError(encode(write, cmds)) })
+	report, err := bulk.LoadInto(ctx, *l.s.server, protocol, bulk.Options{Format: bulk.RESP, ShowErrors: 1})
+	protocol.Close()
+	encoding.Wait()
+	if err != nil {
+		return err
+	}
+	if report.Errors > 0 {
+		return fmt.Errorf("%s: %s", report.Failures[0].Text, report.Failures[0].Error)
+	}
+	return l.invalidated(ctx)
+}
+
+// encode writes commands in Redis' protocol.
+func encode(w io.Writer, cmds rueidis.Commands) error {
+	e := bulk.NewEncoder(w)
+	var args []any
+	for _, cmd := range cmds {
+		args = args[:0]
+		for _, word := range cmd.Commands() {
+			args = append(args, word)
+		}
+		if err := e.Encode(args...); err != nil {
+			return err
+		}
+	}
+	return e.Flush()
+}
+
+// invalidated waits until the client has dropped from its cache what other connections
+// have changed: servers tell that before they answer what comes later.
+func (l Loader) invalidated(ctx context.Context) error {
+	for _, node := range l.s.client.Nodes() {
+		if err := node.Do(ctx, node.B().Ping().Build()).Error(); err != nil {
+			return err
 		}
 	}
 	return nil

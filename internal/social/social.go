@@ -49,6 +49,11 @@ type Options struct {
 	// Hashers bounds how many password hashes are computed at once, and with
 	// that the memory they take. Default: the number of cores.
 	Hashers int
+
+	// Server describes the database to those who load it: a Loader then writes by
+	// mass insertion, on connections of its own. Default: it writes through the
+	// client.
+	Server *rueidis.ClientOption
 }
 
 // Service is Retwis on one database. It is safe for concurrent use.
@@ -57,6 +62,7 @@ type Service struct {
 	log     *slog.Logger
 	now     func() time.Time
 	hasher  *hasher
+	server  *rueidis.ClientOption
 	cluster bool
 
 	// ids maps a folded username to its user id, sessions the hash of a
@@ -108,6 +114,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		log:      opt.Logger,
 		now:      opt.Now,
 		hasher:   hasher,
+		server:   opt.Server,
 		cluster:  client.Mode() == rueidis.ClientModeCluster,
 		ids:      ids,
 		sessions: sessions,
