@@ -11,8 +11,7 @@ func (l *loader) room(ctx context.Context, slot, size int) (*pipe, error) {
 		p := l.pipeFor(slot)
 		switch {
 		case p == nil || l.trouble:
-			l.trouble = true
-			if err := l.recover(ctx); err != nil {
+			if err := l.recoverFor(ctx, slot); err != nil {
 				return nil, err
 			}
 		case p.cur == nil:

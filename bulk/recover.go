@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,7 +11,13 @@ import (
 // that belong elsewhere, or later, as a Cluster says. It lets all pipes run dry first,
 // so that nothing can overtake what is sent again; that takes milliseconds, and while
 // the slots of a Cluster move it happens a few times a second.
-func (l *loader) recover(ctx context.Context) error {
+func (l *loader) recover(ctx context.Context) error { return l.recoverFor(ctx, anySlot) }
+
+// anySlot is for those who need no slot in particular.
+const anySlot = -1
+
+// recoverFor is recover, and waits until somebody serves a slot.
+func (l *loader) recoverFor(ctx context.Context, slot int) error {
 	began, before := time.Now(), l.answered
 	for wait := time.Duration(0); ; wait = min(max(2*wait, 5*time.Millisecond), time.Second) {
 		if err := l.quiesce(ctx); err != nil {
@@ -25,7 +30,7 @@ func (l *loader) recover(ctx context.Context) error {
 		}
 		l.sweep()
 		l.trouble = false
-		if len(l.held) == 0 && l.connected() {
+		if len(l.held) == 0 && l.connected(slot) {
 			return nil
 		}
 		if err := l.mayResend(cause); err != nil {
@@ -35,7 +40,7 @@ func (l *loader) recover(ctx context.Context) error {
 			began, before, wait = time.Now(), l.answered, 0
 		}
 		if time.Since(began) > max(l.opt.RetryFor, 0) && wait > 0 {
-			return l.gone(l.stuck(cause))
+			return l.gone(l.stuck(cause, slot))
 		}
 		if cause != nil && l.opt.RetryFor < 0 {
 			return l.gone(cause)
@@ -52,18 +57,17 @@ func (l *loader) recover(ctx context.Context) error {
 	}
 }
 
-// connected tells whether each pipe is there.
-func (l *loader) connected() bool {
-	for _, p := range l.pipes {
-		if p == nil {
-			return false
-		}
+// connected tells whether each pipe to a single server is there, or the one to the owner
+// of a slot of a Cluster.
+func (l *loader) connected(slot int) bool {
+	if l.cluster {
+		return slot == anySlot || l.owners[slot] != nil
 	}
-	return !l.cluster || !slices.Contains(l.owners, nil)
+	return !slices.Contains(l.pipes, nil)
 }
 
 // stuck words what has not gone in for too long.
-func (l *loader) stuck(cause error) error {
+func (l *loader) stuck(cause error, slot int) error {
 	if cause != nil {
 		return cause
 	}
@@ -74,7 +78,7 @@ func (l *loader) stuck(cause error) error {
 			}
 		}
 	}
-	return errors.New("nobody in the Cluster serves some slots")
+	return fmt.Errorf("nobody in the Cluster serves slot %d, to which command %d belongs", slot, l.no)
 }
 
 // lost takes the pipes away whose connections broke, and returns why the first did.
