@@ -408,6 +408,34 @@ func TestClusterMoves(t *testing.T) {
 	}
 }
 
+// TestClusterKeepsOrder lets a command wait whose two keys are on two servers for the
+// moment, while the next one, to one of these keys, is executed.
+func TestClusterKeepsOrder(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
+	n := strconv.Itoa(slot([]byte("{10}"))) // of the first master
+	do(t, source, "SET", "{10}a", "0")
+	do(t, source, "SET", "{10}b", "0")
+	do(t, target, "CLUSTER", "SETSLOT", n, "IMPORTING", do(t, source, "CLUSTER", "MYID"))
+	do(t, source, "CLUSTER", "SETSLOT", n, "MIGRATING", do(t, target, "CLUSTER", "MYID"))
+	do(t, source, "MIGRATE", "127.0.0.1", strconv.Itoa(c.Masters[1].Port()), "{10}a", "0", "5000")
+	moved := make(chan struct{})
+	go func() {
+		defer close(moved)
+		eventually(t, "the later command is executed", func() bool { return do(t, source, "GET", "{10}b") == "2" })
+		move(t, c, slot([]byte("{10}")))
+	}()
+	report := load(t, url, []byte("MSET {10}a 1 {10}b 1\nSET {10}b 2\n"), Options{})
+	<-moved
+	if report.Errors != 0 || report.Replies != 2 || report.Resent < 2 {
+		t.Errorf("%+v", report)
+	}
+	if a, b := do(t, target, "GET", "{10}a"), do(t, target, "GET", "{10}b"); a != "1" || b != "2" {
+		t.Errorf("a is %s and b is %s, expected 1 and 2", a, b)
+	}
+}
+
 // slowly gives an input in pieces that last until something is done.
 type slowly struct {
 	r    io.Reader
