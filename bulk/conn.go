@@ -224,17 +224,17 @@ func explain(addr string, encrypted bool, err error) error {
 	case err == nil:
 		return nil
 	case isReply(err, "NOAUTH"):
-		err = fmt.Errorf("%wthe server asks for a password; give one in the URL: redis://user:password@host", errRefused)
+		err = &refusal{errors.New("the server asks for a password; give one in the URL: redis://user:password@host")}
 	case isReply(err, "WRONGPASS"), isReply(err, "ERR AUTH"), isReply(err, "ERR invalid password"):
-		err = fmt.Errorf("%wthe server does not take this user and password", errRefused)
+		err = &refusal{errors.New("the server does not take this user and password")}
 	case isReply(err, "DENIED"), isReply(err, "NOPERM"), isReply(err, "ERR DB index"):
-		err = fmt.Errorf("%w%w", errRefused, err)
+		err = &refusal{err}
 	case errors.As(err, &header):
-		err = fmt.Errorf("%wthe server does not speak TLS on this port; use redis:// instead of rediss://", errRefused)
+		err = &refusal{errors.New("the server does not speak TLS on this port; use redis:// instead of rediss://")}
 	case encrypted && isCertificate(err):
-		err = fmt.Errorf("%w%w", errRefused, err)
+		err = &refusal{err}
 	case errors.Is(err, errTLS):
-		err = fmt.Errorf("%wthe server speaks TLS on this port; use rediss:// instead of redis://", errRefused)
+		err = &refusal{errors.New("the server speaks TLS on this port; use rediss:// instead of redis://")}
 	case errors.As(err, &unknown) && unknown.IsNotFound:
 		err = fmt.Errorf("no such host: %s", unknown.Name)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
@@ -246,10 +246,13 @@ func explain(addr string, encrypted bool, err error) error {
 	return fmt.Errorf("%s: %w", addr, err)
 }
 
-var (
-	errRefused = errors.New("") // in errors that no waiting mends
-	errTLS     = errors.New("the answer is an alert of TLS")
-)
+var errTLS = errors.New("the answer is an alert of TLS")
+
+// refusal is an error that no waiting mends.
+type refusal struct{ err error }
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
 
 func isCertificate(err error) bool {
 	var cert *tls.CertificateVerificationError

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -280,92 +278,6 @@ func (l *loader) transaction(ctx context.Context, got checked, it item) error {
 	return nil
 }
 
-// alone sends a command while no other is on its way: its keys belong to several
-// connections, or nobody knows which they are.
-func (l *loader) alone(ctx context.Context, slot int, it item) error {
-	raw := bytes.Clone(l.frame.raw)
-	if err := l.settle(ctx); err != nil {
-		return err
-	}
-	if err := l.put(ctx, slot, raw, it); err != nil {
-		return err
-	}
-	return l.settle(ctx)
-}
-
-// everywhere sends a command to all servers, while no other is on its way. It is done
-// again on all when one of the connections breaks.
-func (l *loader) everywhere(ctx context.Context, it item) error {
-	f := Frame{raw: bytes.Clone(l.frame.raw)}
-	if err := l.settle(ctx); err != nil {
-		return err
-	}
-	if l.saves != nil {
-		if err := l.reach(); err != nil {
-			return err
-		}
-	}
-	l.count.commands.Add(1)
-	began := time.Now()
-	for {
-		before := l.failedCommands()
-		var first *chunk
-		for _, p := range l.pipes {
-			c := l.newExtra()
-			c.add(f.raw, it)
-			if it.flags |= copied; first == nil {
-				first = c
-			}
-			if err := l.send(ctx, p, c); err != nil {
-				return err
-			}
-		}
-		l.last = it.no
-		if err := l.quiesce(ctx); err != nil {
-			return err
-		}
-		if !l.trouble {
-			return l.selected(&f, before)
-		}
-		if first.done == 0 { // that is the one that counts
-			it.flags &^= copied
-		}
-		lost := l.lost()
-		first.frame(0, &f)
-		if err := l.mayRepeat(l.check.find(&f).repeatable(&f), first, 0, lost); err != nil {
-			return err
-		}
-		l.forget()
-		if err := l.reconnect(ctx, began, lost); err != nil {
-			return err
-		}
-	}
-}
-
-// selected notes the database that a SELECT chose.
-func (l *loader) selected(f *Frame, before int64) error {
-	c := chunk{}
-	c.add(f.raw, item{many: 1})
-	c.frame(0, f)
-	if n, ok := atoi(f.Arg(min(1, f.Len()-1))); ok && is(f.Arg(0), "SELECT") && l.failedCommands() == before {
-		l.db = n
-	}
-	return nil
-}
-
-// useDB selects a database on all connections, which are idle.
-func (l *loader) useDB(ctx context.Context, db int) error {
-	l.db = db
-	l.stopPipes()
-	return l.connect(ctx)
-}
-
-func (l *loader) failedCommands() int64 {
-	l.count.mu.Lock()
-	defer l.count.mu.Unlock()
-	return l.count.errors
-}
-
 // settle sends what is gathered and waits until all is answered.
 func (l *loader) settle(ctx context.Context) error {
 	for {
@@ -453,58 +365,4 @@ func (l *loader) mend(ctx context.Context) error {
 		return err
 	}
 	return l.recover(ctx)
-}
-
-// redirected tells whether an error says that the command belongs elsewhere, or later.
-// It is called by pipes.
-func (l *loader) redirected(p *pipe, c *chunk, i int, words string) bool {
-	word, rest, _ := strings.Cut(words, " ")
-	if l.cluster {
-		if _, addr, ok := strings.Cut(rest, " "); ok && (word == "MOVED" || word == "ASK") {
-			if c.turned == nil {
-				c.turned = make(map[int]redirect)
-			}
-			c.turned[i] = redirect{l.nodeAddr(p, addr), word == "ASK"}
-			return true
-		}
-		return word == "TRYAGAIN" || word == "CLUSTERDOWN"
-	}
-	// A server that its sentinels have replaced.
-	return word == "READONLY" && l.dialer.opt.Sentinel.MasterSet != ""
-}
-
-// nodeAddr is the address in a redirection, which may leave out the host: that of the
-// server that sent it.
-func (l *loader) nodeAddr(p *pipe, addr string) string {
-	if port, ok := strings.CutPrefix(addr, ":"); ok {
-		if host, _, err := net.SplitHostPort(p.conn.addr); err == nil {
-			return net.JoinHostPort(host, port)
-		}
-	}
-	return addr
-}
-
-// failed counts the error of a command. It is called by pipes.
-func (l *loader) failed(p *pipe, c *chunk, i int, words string, raw []byte) {
-	if it := c.items[i]; it.many > 1 {
-		l.failedSet(p, c, i, words)
-	} else {
-		l.failedOne(p, it.no, it.at, words, c.raw(i), raw)
-	}
-	if l.opt.FailFast {
-		l.hasty.Store(true)
-	}
-}
-
-// failedOne counts the error of one command. again is what to send to try again.
-func (l *loader) failedOne(p *pipe, no, at int64, words string, raw, again []byte) {
-	l.count.fail(p.node, words, again, func() Failure {
-		f := Failure{Command: no, Text: describe(raw), Error: words, Node: p.node.addr}
-		if l.in.byLine() {
-			f.Line = at
-		} else {
-			f.Offset = at
-		}
-		return f
-	})
 }

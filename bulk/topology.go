@@ -257,8 +257,9 @@ func (l *loader) reconnect(ctx context.Context, began time.Time, cause error) er
 		if cause == nil {
 			cause = errMoved
 		}
+		var final *refusal
 		left := l.opt.RetryFor - time.Since(began)
-		if errors.Is(err, errRefused) || left <= 0 {
+		if errors.As(err, &final) || left <= 0 {
 			return l.gone(fmt.Errorf("%w; then %w", cause, err))
 		}
 		if err := pause(ctx, min(wait, left)); err != nil {

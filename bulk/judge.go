@@ -1,0 +1,60 @@
+package bulk
+
+import (
+	"net"
+	"strings"
+)
+
+// redirected tells whether an error says that the command belongs elsewhere, or later.
+// It is called by pipes.
+func (l *loader) redirected(p *pipe, c *chunk, i int, words string) bool {
+	word, rest, _ := strings.Cut(words, " ")
+	if l.cluster {
+		if _, addr, ok := strings.Cut(rest, " "); ok && (word == "MOVED" || word == "ASK") {
+			if c.turned == nil {
+				c.turned = make(map[int]redirect)
+			}
+			c.turned[i] = redirect{l.nodeAddr(p, addr), word == "ASK"}
+			return true
+		}
+		return word == "TRYAGAIN" || word == "CLUSTERDOWN"
+	}
+	// A server that its sentinels have replaced.
+	return word == "READONLY" && l.dialer.opt.Sentinel.MasterSet != ""
+}
+
+// nodeAddr is the address in a redirection, which may leave out the host: that of the
+// server that sent it.
+func (l *loader) nodeAddr(p *pipe, addr string) string {
+	if port, ok := strings.CutPrefix(addr, ":"); ok {
+		if host, _, err := net.SplitHostPort(p.conn.addr); err == nil {
+			return net.JoinHostPort(host, port)
+		}
+	}
+	return addr
+}
+
+// failed counts the error of a command. It is called by pipes.
+func (l *loader) failed(p *pipe, c *chunk, i int, words string, raw []byte) {
+	if it := c.items[i]; it.many > 1 {
+		l.failedSet(p, c, i, words)
+	} else {
+		l.failedOne(p, it.no, it.at, words, c.raw(i), raw)
+	}
+	if l.opt.FailFast {
+		l.hasty.Store(true)
+	}
+}
+
+// failedOne counts the error of one command. again is what to send to try again.
+func (l *loader) failedOne(p *pipe, no, at int64, words string, raw, again []byte) {
+	l.count.fail(p.node, words, again, func() Failure {
+		f := Failure{Command: no, Text: describe(raw), Error: words, Node: p.node.addr}
+		if l.in.byLine() {
+			f.Line = at
+		} else {
+			f.Offset = at
+		}
+		return f
+	})
+}
