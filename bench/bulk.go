@@ -62,9 +62,9 @@ func measureBulk(ctx context.Context, dir string, opt options) (string, error) {
 	text.WriteString(`## Mass insertion
 
 Each program loads a file into an empty server on a TCP port of 127.0.0.1, which saves
-nothing; its CPU time and its memory are what the system says when it has ended. Beside
-it another client sends a PING every 5 ms and waits for the answer: the p99 of that wait
-is what others feel.
+nothing. Its CPU time is what the system says when it has ended, its memory the most
+that the system said while it ran. Beside it another client sends a PING every 5 ms: the
+p99 of the wait for the answer, from when it was to be sent, is what others feel.
 
 `)
 	for _, part := range []func(context.Context, io.Writer) error{b.sets, b.hashes, b.records, b.cluster, b.codec} {
@@ -323,14 +323,19 @@ func (b *bulkBench) run(ctx context.Context, side loader) (loaded, error) {
 	pings := startPings(b.servers[0].Port())
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
+		_, _ = pings()
 		return loaded{}, err
 	}
 	memory := watchMemory(cmd.Process.Pid)
 	err = cmd.Wait()
 	took := time.Since(began)
-	ping, peak := pings(), memory()
+	ping, unheard := pings()
+	peak := memory()
 	if err != nil {
 		return loaded{}, fmt.Errorf("%w\n%s", err, &said)
+	}
+	if unheard != nil {
+		return loaded{}, unheard
 	}
 	keys := 0
 	for _, s := range b.servers {
@@ -430,7 +435,14 @@ func (b *bulkBench) codec(_ context.Context, out io.Writer) error {
 	}
 	return measure("`Scanner`", func() error {
 		s := bulk.NewScanner(bytes.NewReader(input))
+		commands := 0
 		for s.Scan() {
+			if s.Frame().Len() == 3 {
+				commands++
+			}
+		}
+		if s.Err() == nil && commands != b.opt.records {
+			return fmt.Errorf("there are %d commands, want %d", commands, b.opt.records)
 		}
 		return s.Err()
 	})

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -31,13 +33,15 @@ func freePort() (int, error) {
 
 // startPings asks a server again and again, until the function that it returns is called,
 // which tells the p99 of the waits. Each is measured from when it was to be sent.
-func startPings(port int) (stop func() time.Duration) {
-	end, waits := make(chan struct{}), make(chan []time.Duration)
+func startPings(port int) (stop func() (time.Duration, error)) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	var all []time.Duration
+	var failed error
 	go func() {
-		var all []time.Duration
-		defer func() { waits <- all }()
+		defer close(ended)
 		c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err != nil {
+			failed = err
 			return
 		}
 		defer c.Close()
@@ -49,22 +53,31 @@ func startPings(port int) (stop func() time.Duration) {
 			case <-time.After(time.Until(due)):
 			}
 			if _, err := c.Write([]byte("PING\r\n")); err != nil {
+				failed = err
 				return
 			}
-			if _, err := in.ReadString('\n'); err != nil {
+			answer, err := in.ReadString('\n')
+			if err == nil && answer != "+PONG\r\n" {
+				err = fmt.Errorf("%q", answer)
+			}
+			if err != nil {
+				failed = err
 				return
 			}
 			all = append(all, time.Since(due))
 		}
 	}()
-	return func() time.Duration {
+	return func() (time.Duration, error) {
 		close(end)
-		all := <-waits
-		if len(all) == 0 {
-			return 0
+		<-ended
+		if failed == nil && len(all) == 0 {
+			failed = errors.New("none was sent")
+		}
+		if failed != nil {
+			return 0, fmt.Errorf("PING: %w", failed)
 		}
 		slices.Sort(all)
-		return all[len(all)*99/100]
+		return all[len(all)*99/100], nil
 	}
 }
 

@@ -50,8 +50,8 @@ func encode(t *testing.T, commands ...[]any) []byte {
 	return out.Bytes()
 }
 
-// corpus has every type of data, and lengths of all sizes.
-func corpus(t *testing.T) []byte {
+// corpus has every type of data, and lengths of all sizes, huge the largest.
+func corpus(t *testing.T, huge int) []byte {
 	t.Helper()
 	all := make([]byte, 256)
 	for i := range all {
@@ -68,7 +68,7 @@ func corpus(t *testing.T) []byte {
 	add("SET", "", "")
 	add("SET", "empty", "")
 	add("SET", all, all)
-	add("SET", "huge", bytes.Repeat([]byte("0123456789"), 10<<20))
+	add("SET", "huge", bytes.Repeat([]byte("0123456789"), huge/10))
 	for i := range 300 {
 		add("SET", fmt.Sprint("length", i), strings.Repeat("x", i*i))
 	}
@@ -119,28 +119,30 @@ func TestSameAsRedisCLI(t *testing.T) {
 			t.Fatal("neither redis-cli nor valkey-cli is on PATH")
 		}
 	}
-	input := corpus(t)
-	theirs := redistest.Own(t, "enable-debug-command yes")
-	cmd := exec.Command(cli, "-s", theirs.Socket(), "--pipe")
-	cmd.Stdin = bytes.NewReader(input)
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "errors: 0") {
-		t.Fatalf("%v: %s", err, out)
-	}
-	want := digest(t, theirs.Client(t))
-	for name, opt := range map[string]Options{
-		"plain":       {},
-		"coalesce":    {Coalesce: true},
-		"connections": {Connections: 4, Coalesce: true},
-		"small":       {MaxInflight: 64 << 10, Connections: 2},
+	for name, test := range map[string]struct {
+		huge int
+		opt  Options
+	}{
+		"plain":       {100 << 20, Options{}},
+		"coalesce":    {3 << 20, Options{Coalesce: true}},
+		"connections": {3 << 20, Options{Connections: 4, Coalesce: true}},
+		"small":       {3 << 20, Options{MaxInflight: 64 << 10, Connections: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := redistest.Own(t, "enable-debug-command yes")
-			report := load(t, s.URL(), input, opt)
+			input := corpus(t, test.huge)
+			theirs := redistest.Own(t, "enable-debug-command yes")
+			cmd := exec.Command(cli, "-s", theirs.Socket(), "--pipe")
+			cmd.Stdin = bytes.NewReader(input)
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "errors: 0") {
+				t.Fatalf("%v: %s", err, out)
+			}
+			ours := redistest.Own(t, "enable-debug-command yes")
+			report := load(t, ours.URL(), input, test.opt)
 			if report.Errors != 0 || report.Replies != report.Commands || report.Replies != 20_000+4+300+3+4+1+1 {
 				t.Errorf("report: %+v", report)
 			}
-			if got := digest(t, s.Client(t)); got != want {
+			if got, want := digest(t, ours.Client(t)), digest(t, theirs.Client(t)); got != want {
 				t.Errorf("digest %s, redis-cli's is %s", got, want)
 			}
 		})

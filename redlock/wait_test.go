@@ -289,7 +289,7 @@ func TestCluster(t *testing.T) {
 	managers := make([]*redlock.Manager, 2)
 	for i := range managers {
 		opt := patient()
-		opt.TTL, opt.Fencing = 2*time.Second, i == 0
+		opt.TTL, opt.NodeTimeout, opt.Fencing = 2*time.Second, 400*time.Millisecond, i == 0
 		m, err := redlock.New([]rueidis.Client{cluster.Client(t)}, opt)
 		if err != nil {
 			t.Fatal(err)
