@@ -71,20 +71,25 @@ func newLines(r io.Reader, start position) *linesSource {
 }
 
 func (s *linesSource) next(f *Frame) (place, error) {
-	line, err := s.lines.next()
-	at := place{Line: s.lines.pos.Line, Offset: s.lines.at}
-	if err != nil {
-		return at, err
+	for {
+		line, err := s.lines.next()
+		at := place{Line: s.lines.pos.Line, Offset: s.lines.at}
+		if err != nil {
+			return at, err
+		}
+		words, err := s.split.split(line)
+		if err != nil {
+			return at, &InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
+		}
+		if len(words) == 0 { // of zero bytes, as a crash leaves them at the end of a file
+			continue
+		}
+		f.reset(len(words))
+		for _, w := range words {
+			f.add(w)
+		}
+		return at, nil
 	}
-	words, err := s.split.split(line)
-	if err != nil {
-		return at, &InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
-	}
-	f.reset(len(words))
-	for _, w := range words {
-		f.add(w)
-	}
-	return at, nil
 }
 
 func (s *linesSource) end() (position, bool) { return s.lines.pos, true }

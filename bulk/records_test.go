@@ -188,14 +188,14 @@ func TestTemplate(t *testing.T) {
 // slowWords splits as redis-cli does, by its own description: a word is any row of
 // characters that are no blanks, or has a quoted part behind which it ends.
 func slowWords(line string) (words []string, ok bool) {
-	const blanks = " \t\n\v\f\r\x00"
+	const blanks, ends = " \t\n\v\f\r\x00", " \t\n\r\x00"
 	for {
 		line = strings.TrimLeft(line, blanks)
 		if line == "" {
 			return words, true
 		}
 		var word []byte
-		for line != "" && !strings.Contains(blanks, line[:1]) {
+		for line != "" && !strings.Contains(ends, line[:1]) {
 			if line[0] != '"' && line[0] != '\'' {
 				word, line = append(word, line[0]), line[1:]
 				continue
@@ -229,6 +229,7 @@ func slowWords(line string) (words []string, ok bool) {
 			if line != "" && !strings.Contains(blanks, line[:1]) {
 				return nil, false
 			}
+			break
 		}
 		words = append(words, string(word))
 	}

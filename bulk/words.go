@@ -29,10 +29,10 @@ func (s *splitter) split(line []byte) ([][]byte, error) {
 			return s.words, nil
 		}
 		begin := i
-		for i < len(line) && !isBlank(line[i]) && line[i] != '"' && line[i] != '\'' {
+		for i < len(line) && !endsWord(line[i]) && line[i] != '"' && line[i] != '\'' {
 			i++
 		}
-		if i == len(line) || isBlank(line[i]) {
+		if i == len(line) || endsWord(line[i]) {
 			s.words = append(s.words, line[begin:i:i])
 			continue
 		}
@@ -46,7 +46,7 @@ func (s *splitter) split(line []byte) ([][]byte, error) {
 // quoted reads a word that has a quoted part, and returns where it ends.
 func (s *splitter) quoted(line []byte, i int) (int, error) {
 	from := len(s.scratch)
-	for i < len(line) && !isBlank(line[i]) {
+	for i < len(line) && !endsWord(line[i]) {
 		if line[i] != '"' && line[i] != '\'' {
 			s.scratch = append(s.scratch, line[i])
 			i++
@@ -68,6 +68,7 @@ func (s *splitter) quoted(line []byte, i int) (int, error) {
 		if i++; i < len(line) && !isBlank(line[i]) {
 			return 0, fmt.Errorf("column %d: expected a blank behind the closing quote, found %q", i+1, line[i])
 		}
+		break
 	}
 	s.words = append(s.words, s.scratch[from:len(s.scratch):len(s.scratch)])
 	return i, nil
@@ -118,4 +119,8 @@ func hexDigit(c byte) int {
 	return -1
 }
 
+// isBlank tells what may stand between words.
 func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
+
+// endsWord tells what ends a word that has no quotes. As in redis-cli, \v and \f do not.
+func endsWord(c byte) bool { return isBlank(c) && c != '\v' && c != '\f' }
