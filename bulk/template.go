@@ -57,58 +57,64 @@ func ParseTemplate(text string) (*Template, error) {
 	if len(words) == 0 {
 		return nil, errors.New("bulk: the template is empty: write a command, as in 'SET user:{id} {name}'")
 	}
-	for _, word := range words {
-		arg, err := t.parse(word)
+	for _, w := range words {
+		arg, err := t.parse(w.text)
 		if err != nil {
-			return nil, fmt.Errorf("bulk: template %q: %w", text, err)
+			return nil, fmt.Errorf("bulk: template %q: %w (column %d)", text, err, w.column)
 		}
 		t.args = append(t.args, arg)
 	}
 	return t, nil
 }
 
+// word is one of a template's, without its quotes.
+type word struct {
+	text   string
+	column int // where it begins, the first being 1
+}
+
 // splitTemplate splits a text into words. Blanks between braces do not end one:
 // {city|default:New York}.
-func splitTemplate(text string) ([]string, error) {
-	var s splitter
-	// A blank within braces is another character while the words are split.
-	var out strings.Builder
-	depth, quoted := 0, byte(0)
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted != 0 && c == '\\' && i+1 < len(text):
-			out.WriteByte(c)
+func splitTemplate(text string) ([]word, error) {
+	line := []byte(text)
+	s := splitter{scratch: make([]byte, 0, len(line))}
+	var words []word
+	for i := 0; ; {
+		for i < len(line) && isBlank(line[i]) {
 			i++
-			out.WriteByte(text[i])
-			continue
-		case quoted != 0 && c == quoted:
-			quoted = 0
-		case quoted != 0:
-		case c == '"' || c == '\'':
-			quoted = c
-		case c == '{' && i+1 < len(text) && text[i+1] == '{' && depth == 0:
+		}
+		if i == len(line) {
+			return words, nil
+		}
+		begin := i
+		i = unquoted(line, i)
+		w := word{text: text[begin:i], column: begin + 1}
+		if i < len(line) && !endsWord(line[i]) {
+			var err error
+			if i, err = s.quoted(line, i); err != nil {
+				return nil, err
+			}
+			w.text += string(s.words[len(s.words)-1])
+		}
+		words = append(words, w)
+	}
+}
+
+// unquoted returns where the part of a word ends that has no quotes.
+func unquoted(line []byte, i int) int {
+	for depth := 0; i < len(line) && line[i] != '"' && line[i] != '\''; i++ {
+		switch c := line[i]; {
+		case c == '{' && depth == 0 && i+1 < len(line) && line[i+1] == '{':
 			i++
-			out.WriteString("{{")
-			continue
 		case c == '{':
 			depth++
 		case c == '}' && depth > 0:
 			depth--
-		case c == ' ' && depth > 0:
-			out.WriteString("\x01")
-			continue
+		case endsWord(c) && depth == 0:
+			return i
 		}
-		out.WriteByte(text[i])
 	}
-	words, err := s.split([]byte(out.String()))
-	if err != nil {
-		return nil, err
-	}
-	all := make([]string, len(words))
-	for i, w := range words {
-		all[i] = strings.ReplaceAll(string(w), "\x01", " ")
-	}
-	return all, nil
+	return i
 }
 
 // parse reads one word.
