@@ -1,8 +1,9 @@
 package bulk
 
 import (
-	"fmt"
+	"cmp"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fastjson"
@@ -14,6 +15,7 @@ type jsonSource struct {
 	lines  *lineReader
 	parser fastjson.Parser
 	paths  [][]string // for each of records.fields that has dots, its parts
+	order  []int      // in which records.fields are looked up
 	buf    []byte     // of the values
 }
 
@@ -24,8 +26,12 @@ func newJSON(r io.Reader, do []*Template, skip []string, start position) *jsonSo
 		if strings.Contains(field, ".") {
 			path = strings.Split(field, ".")
 		}
+		s.order = append(s.order, len(s.paths))
 		s.paths = append(s.paths, path)
 	}
+	// Looking into an object undoes the escapes in it, and then it is no longer given
+	// as it was written. So what is outside comes first.
+	slices.SortStableFunc(s.order, func(a, b int) int { return cmp.Compare(len(s.paths[a]), len(s.paths[b])) })
 	return s
 }
 
@@ -42,6 +48,11 @@ func (s *jsonSource) record() error {
 	if err != nil {
 		return s.wrong("this is not JSON: %v", oneLine(err))
 	}
+	// The parser lets pass what it does not need: bad escapes and numbers. The validator
+	// does not, but knows no bound of depth, so it comes second.
+	if err := fastjson.ValidateBytes(line); err != nil {
+		return s.wrong("this is not JSON: %v", oneLine(err))
+	}
 	object, err := v.Object()
 	if err != nil {
 		return s.wrong("expected a JSON object, as in {\"id\": 1}, found %s", v.Type())
@@ -50,7 +61,8 @@ func (s *jsonSource) record() error {
 	s.pos = s.lines.pos
 	s.pos.Record = s.at.Record
 	s.buf = s.buf[:0]
-	for i, field := range s.fields {
+	for _, i := range s.order {
+		field := s.fields[i]
 		found := object.Get(field)
 		if found == nil && s.paths[i] != nil {
 			found = v.Get(s.paths[i]...)
@@ -78,43 +90,7 @@ func (s *jsonSource) text(v *fastjson.Value) (value, error) {
 	}
 	begin := len(s.buf)
 	s.buf = v.MarshalTo(s.buf)
-	text := s.buf[begin:len(s.buf):len(s.buf)]
-	if v.Type() == fastjson.TypeNumber && !isNumber(text) {
-		return value{}, fmt.Errorf("%q is not a number", shorten(text, 40))
-	}
-	return value{text, true}, nil
-}
-
-// isNumber tells whether a text is a number as JSON has it; the parser takes more.
-func isNumber(b []byte) bool {
-	digits := func() bool {
-		n := 0
-		for n < len(b) && b[n] >= '0' && b[n] <= '9' {
-			n++
-		}
-		b = b[n:]
-		return n > 0
-	}
-	if len(b) > 0 && b[0] == '-' {
-		b = b[1:]
-	}
-	if len(b) > 1 && b[0] == '0' && b[1] >= '0' && b[1] <= '9' || !digits() {
-		return false
-	}
-	if len(b) > 0 && b[0] == '.' {
-		if b = b[1:]; !digits() {
-			return false
-		}
-	}
-	if len(b) > 0 && (b[0] == 'e' || b[0] == 'E') {
-		if b = b[1:]; len(b) > 0 && (b[0] == '+' || b[0] == '-') {
-			b = b[1:]
-		}
-		if !digits() {
-			return false
-		}
-	}
-	return len(b) == 0
+	return value{s.buf[begin:len(s.buf):len(s.buf)], true}, nil
 }
 
 // oneLine is the first line of an error that shows what it was given.
