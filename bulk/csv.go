@@ -17,7 +17,6 @@ type csvSource struct {
 	columns []string
 	where   []int // for each of records.fields, its column
 	start   position
-	row     []string
 	buf     []byte // of the values
 }
 
@@ -46,7 +45,7 @@ func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []st
 		for _, name := range header {
 			s.columns = append(s.columns, strings.Clone(name))
 		}
-		s.pos = s.behind()
+		s.pos = s.behind(header)
 	}
 	s.r.FieldsPerRecord = len(s.columns)
 	return s, s.bind()
@@ -96,40 +95,46 @@ func (s *csvSource) record() error {
 		s.buf = append(s.buf, row[column]...)
 		s.values[i] = value{s.buf[begin:len(s.buf):len(s.buf)], true}
 	}
-	s.pos = s.behind()
+	s.pos = s.behind(row)
 	s.pos.Record = s.at.Record
 	return nil
 }
 
-// behind is the position behind the row that was read, were it on one line; see end.
-func (s *csvSource) behind() position {
-	line, _ := s.r.FieldPos(0)
+// behind is the position behind the row that was read.
+func (s *csvSource) behind(row []string) position {
+	// Only the last field can still have lines behind the one that it begins on.
+	last := len(row) - 1
+	line, _ := s.r.FieldPos(last)
+	line += strings.Count(row[last], "\n")
 	return position{Offset: s.start.Offset + s.r.InputOffset(), Record: s.pos.Record, Line: s.start.Line + int64(line)}
-}
-
-func (s *csvSource) end() (position, bool) {
-	p, ok := s.records.end()
-	for _, field := range s.row {
-		p.Line += int64(strings.Count(field, "\n"))
-	}
-	return p, ok
 }
 
 // read reads a row.
 func (s *csvSource) read() ([]string, error) {
 	s.bound.left = maxRecord + bufferSize
 	row, err := s.r.Read()
-	s.row = row
+	if err == nil {
+		return row, nil
+	}
 	var wrong *csv.ParseError
 	switch {
 	case errors.Is(err, errTooLong):
 		return nil, &InputError{Line: s.pos.Line + 1, Offset: s.pos.Offset, Msg: fmt.Sprintf("the record is longer than %d MiB: is a quote left open?", maxRecord>>20)}
-	case errors.As(err, &wrong) && errors.Is(wrong.Err, csv.ErrFieldCount):
-		return nil, &InputError{Line: s.start.Line + int64(wrong.Line), Msg: fmt.Sprintf("there are %d fields; expected %d: %s", len(row), len(s.columns), strings.Join(s.columns, ", "))}
-	case wrong != nil:
-		return nil, &InputError{Line: s.start.Line + int64(wrong.Line), Msg: fmt.Sprintf("column %d: %v", wrong.Column, wrong.Err)}
+	case errors.As(err, &wrong):
+		return nil, &InputError{Line: s.start.Line + int64(wrong.StartLine), Offset: s.pos.Offset, Msg: s.explain(wrong, len(row))}
 	}
-	return row, err
+	return nil, err
+}
+
+// explain says what is wrong with a row of n fields.
+func (s *csvSource) explain(wrong *csv.ParseError, n int) string {
+	switch {
+	case errors.Is(wrong.Err, csv.ErrFieldCount):
+		return fmt.Sprintf("there are %d fields; expected %d: %s", n, len(s.columns), strings.Join(s.columns, ", "))
+	case wrong.Line > wrong.StartLine:
+		return fmt.Sprintf("the record goes on to line %d, column %d: %v: is a quote left open?", s.start.Line+int64(wrong.Line), wrong.Column, wrong.Err)
+	}
+	return fmt.Sprintf("column %d: %v", wrong.Column, wrong.Err)
 }
 
 var errTooLong = errors.New("too long")
