@@ -58,6 +58,7 @@ func Retwis() House {
 			"bulk":                 1,
 			"index":                1,
 			"index/...":            1,
+			"index/internal/...":   0,
 			"internal/store":       0,
 			"internal/redisserver": 0,
 		},

@@ -1,0 +1,19 @@
+-- What every script of an index begins with.
+
+-- declared compares the declaration that an index remembers with the one that
+-- the caller has, and writes it down in an index that is new. It returns
+-- whether the index is being rebuilt, in which case a writer adds what it
+-- changes to the key changed, or nil and an error for the caller to reply.
+--
+-- meta   hash: kind, declaration, partitions; rebuild while it is rebuilt
+-- kind, declaration, partitions   what the caller expects there
+local function declared(meta, kind, declaration, partitions)
+	local found = redis.call('HMGET', meta, 'kind', 'declaration', 'partitions', 'rebuild')
+	if found[1] == kind and found[2] == declaration and found[3] == partitions then
+		return found[4] ~= false
+	elseif not found[1] then
+		redis.call('HSET', meta, 'kind', kind, 'declaration', declaration, 'partitions', partitions)
+		return false
+	end
+	return nil, redis.error_reply('DECLARED otherwise')
+end

@@ -1,0 +1,166 @@
+// Package partition is what the types of index have in common in Redis: an index
+// is one or more partitions, each in a hash slot of its own, each with its
+// declaration beside it, changed by scripts and read in order.
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/rueidis"
+)
+
+// Errors that package index gives to its users.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrDeclared = errors.New("the index is declared otherwise")
+)
+
+// MaxPartitions is the most that an index can be spread over.
+const MaxPartitions = 1024
+
+// maxKey bounds the name of an index, in bytes.
+const maxKey = 1024
+
+// Declaration is what an index remembers of how it was made.
+type Declaration struct {
+	Kind       string // which type of index it is
+	Text       string // its columns, dimensions or options; may be empty
+	Partitions int
+}
+
+// Set are the partitions of an index.
+type Set struct {
+	Client rueidis.Client
+	Key    string
+	Keys   []Keys
+
+	declaration Declaration
+	known       atomic.Bool // the declaration was found to be that of the index
+}
+
+// New returns the partitions of an index; fewer than one are one. It asks no
+// server.
+func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
+	if d.Partitions < 1 {
+		d.Partitions = 1
+	}
+	tag, _ := hashTag(key)
+	switch {
+	case client == nil:
+		return nil, errors.New("the client is nil")
+	case key == "" || len(key) > maxKey:
+		return nil, fmt.Errorf("the key has %d bytes: it must have from 1 to %d", len(key), maxKey)
+	case d.Partitions > MaxPartitions:
+		return nil, fmt.Errorf("there are %d partitions: at most %d are allowed", d.Partitions, MaxPartitions)
+	case d.Partitions > 1 && tag == "" && strings.ContainsAny(key, "{}"):
+		return nil, fmt.Errorf("the key %q has a brace but no hash tag, and cannot be spread over partitions", key)
+	case d.Partitions == 1 && tag == "" && client.Mode() == rueidis.ClientModeCluster:
+		return nil, fmt.Errorf("the key %q has no hash tag, which a Cluster needs to keep an index in one slot: call it %q", key, "{"+key+"}")
+	}
+	return &Set{Client: client, Key: key, Keys: spread(key, d.Partitions), declaration: d}, nil
+}
+
+// Read returns what the index at a key remembers, or ErrNotFound.
+func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, error) {
+	found, err := client.Do(ctx, client.B().Hmget().Key(key+".meta").Field("kind", "declaration", "partitions").Build()).ToArray()
+	if err != nil {
+		return Declaration{}, err
+	}
+	if found[0].IsNil() {
+		return Declaration{}, fmt.Errorf("%w: there is no index %q", ErrNotFound, key)
+	}
+	var d Declaration
+	d.Kind, _ = found[0].ToString()
+	d.Text, _ = found[1].ToString()
+	n, _ := found[2].ToString()
+	if d.Partitions, err = strconv.Atoi(n); err != nil || d.Partitions < 1 || d.Partitions > MaxPartitions {
+		return Declaration{}, fmt.Errorf("%s.meta says that there are %q partitions", key, n)
+	}
+	return d, nil
+}
+
+// Of returns the keys of the partition that has an id.
+func (s *Set) Of(id string) *Keys { return &s.Keys[s.Index(id)] }
+
+// Index returns which partition has an id.
+func (s *Set) Index(id string) int { return partitionOf(id, len(s.Keys)) }
+
+// Declaration is what the index was made with.
+func (s *Set) Declaration() Declaration { return s.declaration }
+
+// Args are the arguments that the function declared of declare.lua takes behind
+// the key: kind, declaration, partitions.
+func (s *Set) Args() []string {
+	return []string{s.declaration.Kind, s.declaration.Text, strconv.Itoa(s.declaration.Partitions)}
+}
+
+// Check fails with ErrDeclared where the index remembers another declaration. It
+// asks once: one round trip. An index that does not exist yet is all right.
+func (s *Set) Check(ctx context.Context) error {
+	if s.known.Load() {
+		return nil
+	}
+	d, err := Read(ctx, s.Client, s.Key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case d != s.declaration:
+		return s.otherwise(d)
+	}
+	s.known.Store(true)
+	return nil
+}
+
+// Declare writes the declaration down where there is none yet, and is Check
+// otherwise. An index in one partition does not need it: its scripts do.
+func (s *Set) Declare(ctx context.Context) error {
+	if s.known.Load() {
+		return nil
+	}
+	meta := s.Key + ".meta"
+	r := declareScript().Run(ctx, s.Client, []string{meta}, s.Args())
+	if err := s.Error(ctx, r.Error()); err != nil {
+		return err
+	}
+	s.known.Store(true)
+	return nil
+}
+
+func declareScript() Script {
+	return NewScript("local _, refusal = declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
+}
+
+// Error words what a script replied: with what is declared, where it was refused
+// for that.
+func (s *Set) Error(ctx context.Context, err error) error {
+	if e, ok := rueidis.IsRedisErr(err); !ok || !strings.HasPrefix(e.Error(), "DECLARED") {
+		return err
+	}
+	d, err := Read(ctx, s.Client, s.Key)
+	if err != nil {
+		return errors.Join(ErrDeclared, err)
+	}
+	return s.otherwise(d)
+}
+
+func (s *Set) otherwise(d Declaration) error {
+	return fmt.Errorf("%w: %q is %s, not %s", ErrDeclared, s.Key, d, s.declaration)
+}
+
+func (d Declaration) String() string {
+	text := d.Kind
+	if d.Text != "" {
+		text += " " + d.Text
+	}
+	if d.Partitions > 1 {
+		text += fmt.Sprintf(" in %d partitions", d.Partitions)
+	}
+	return text
+}
