@@ -16,6 +16,9 @@ var (
 	// ErrValue is returned for a value that the index cannot hold or cannot
 	// order exactly. The error names the column and says what would do.
 	ErrValue = errors.New("value not possible")
+	// ErrReplaced is returned by a Repair or Rebuild on an index on which another
+	// has begun. What it has mended stays.
+	ErrReplaced = errors.New("another repair or rebuild has begun")
 	// ErrCorrupt is returned where something in the database is not what an
 	// index writes. Verify says what, Repair mends it.
 	ErrCorrupt = errors.New("the index is damaged")

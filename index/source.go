@@ -1,0 +1,185 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// Source is what an index is made from, and compared with: objects that have an
+// id, and a value for the index.
+type Source[V any] struct {
+	// Walk yields all objects, in any order, from a Cursor of one of them, or
+	// from the beginning. An object may come twice.
+	Walk func(ctx context.Context, after string) iter.Seq2[Object[V], error]
+	// Lookup returns those of some objects that exist. Repair needs it, to look
+	// again before it changes anything; and Verify, to find entries of objects
+	// that do not exist.
+	Lookup func(ctx context.Context, ids []string) ([]Object[V], error)
+}
+
+// Object is one of what a Source has.
+type Object[V any] struct {
+	ID     string
+	Value  V
+	Cursor string // from which Walk goes on behind this object; may be empty
+}
+
+// Objects is a source that can be walked once, as from a file.
+func Objects[V any](objects iter.Seq2[Object[V], error]) Source[V] {
+	return Source[V]{Walk: func(_ context.Context, after string) iter.Seq2[Object[V], error] {
+		if after != "" {
+			return func(yield func(Object[V], error) bool) {
+				yield(Object[V]{}, errors.New("this source begins at its beginning only: leave After empty"))
+			}
+		}
+		return objects
+	}}
+}
+
+// Hashes are the Redis hashes whose keys match a pattern with one asterisk, such
+// as room:*, as a source: the id is what stands for the asterisk. The function
+// reads a value from the fields, or says false for an object that is not to be in
+// the index.
+//
+// Walk is a SCAN of every master, a page of 200 hashes at a time; a cursor of it
+// is good until that server restarts. Lookup is one round trip for 1,000.
+func Hashes[V any](client rueidis.Client, pattern string, value func(id string, fields map[string]string) (V, bool, error)) (Source[V], error) {
+	prefix, suffix, ok := strings.Cut(pattern, "*")
+	if !ok || strings.ContainsAny(prefix+suffix, `*?[]\`) {
+		return Source[V]{}, fmt.Errorf("index: the pattern %q: write one asterisk where the id stands, as in room:*", pattern)
+	}
+	h := hashes[V]{client: client, prefix: prefix, suffix: suffix, value: value}
+	return Source[V]{Walk: h.walk, Lookup: h.lookup}, nil
+}
+
+type hashes[V any] struct {
+	client         rueidis.Client
+	prefix, suffix string
+	value          func(id string, fields map[string]string) (V, bool, error)
+}
+
+// scanPage is how many keys SCAN looks at in a step.
+const scanPage = 200
+
+func (h hashes[V]) walk(ctx context.Context, after string) iter.Seq2[Object[V], error] {
+	return func(yield func(Object[V], error) bool) {
+		masters, err := mastersOf(ctx, h.client)
+		if err != nil {
+			yield(Object[V]{}, err)
+			return
+		}
+		at, cursor, err := startOf(masters, after)
+		if err != nil {
+			yield(Object[V]{}, err)
+			return
+		}
+		for ; at < len(masters); at, cursor = at+1, 0 {
+			for more := true; more; more = cursor != 0 {
+				command := h.client.B().Scan().Cursor(cursor).Match(h.prefix + "*" + h.suffix).Count(scanPage).Type("hash").Build()
+				page, err := masters[at].client.Do(ctx, command).AsScanEntry()
+				if err != nil {
+					yield(Object[V]{}, err)
+					return
+				}
+				// The cursor of a page is what comes behind all of it.
+				cursor = page.Cursor
+				next := fmt.Sprintf("%s %d", masters[at].address, cursor)
+				switch {
+				case cursor == 0 && at+1 < len(masters):
+					next = fmt.Sprintf("%s 0", masters[at+1].address)
+				case cursor == 0:
+					next = walked
+				}
+				if !h.yieldPage(ctx, page.Elements, next, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (h hashes[V]) yieldPage(ctx context.Context, keys []string, next string, yield func(Object[V], error) bool) bool {
+	var ids []string
+	for _, key := range keys {
+		if id := strings.TrimSuffix(strings.TrimPrefix(key, h.prefix), h.suffix); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	objects, err := h.lookup(ctx, ids)
+	if err != nil {
+		yield(Object[V]{}, err)
+		return false
+	}
+	for i, o := range objects {
+		if i == len(objects)-1 {
+			o.Cursor = next
+		}
+		if !yield(o, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error) {
+	found, err := Fetch(ctx, h.client, ids, FetchOptions{Key: func(id string) string { return h.prefix + id + h.suffix }})
+	if err != nil {
+		return nil, err
+	}
+	var objects []Object[V]
+	for _, f := range found {
+		v, ok, err := h.value(f.ID, f.Fields)
+		if err != nil {
+			return nil, fmt.Errorf("index: %s%s%s: %w", h.prefix, f.ID, h.suffix, err)
+		}
+		if ok {
+			objects = append(objects, Object[V]{ID: f.ID, Value: v})
+		}
+	}
+	return objects, nil
+}
+
+// mapped is a source whose values are made from those of another.
+func mapped[V, W any](s Source[V], convert func(id string, v V) (W, error)) Source[W] {
+	one := func(o Object[V]) (Object[W], error) {
+		w, err := convert(o.ID, o.Value)
+		return Object[W]{ID: o.ID, Value: w, Cursor: o.Cursor}, err
+	}
+	m := Source[W]{}
+	if s.Walk != nil {
+		m.Walk = func(ctx context.Context, after string) iter.Seq2[Object[W], error] {
+			return func(yield func(Object[W], error) bool) {
+				for o, err := range s.Walk(ctx, after) {
+					var w Object[W]
+					if err == nil {
+						w, err = one(o)
+					}
+					if !yield(w, err) || err != nil {
+						return
+					}
+				}
+			}
+		}
+	}
+	if s.Lookup != nil {
+		m.Lookup = func(ctx context.Context, ids []string) ([]Object[W], error) {
+			found, err := s.Lookup(ctx, ids)
+			if err != nil {
+				return nil, err
+			}
+			objects := make([]Object[W], len(found))
+			for i, o := range found {
+				if objects[i], err = one(o); err != nil {
+					return nil, err
+				}
+			}
+			return objects, nil
+		}
+	}
+	return m
+}
