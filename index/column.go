@@ -113,25 +113,27 @@ func parseColumn(text string) (Column, error) {
 		return Column{}, fmt.Errorf("write NAME:TYPE, as in price:decimal(2)")
 	}
 	c := Column{Name: name}
-	rest, order, ordered := strings.Cut(strings.TrimSpace(rest), " ")
-	if ordered {
-		switch strings.TrimSpace(order) {
-		case "desc":
-			c.Desc = true
-		case "asc":
-		default:
-			return Column{}, fmt.Errorf("%q is not an order: use asc or desc", order)
-		}
-	}
 	word, numbers, bracket := strings.Cut(rest, "(")
-	c.Type = Type(word)
+	order := ""
 	if bracket {
-		if !strings.HasSuffix(numbers, ")") {
+		if numbers, order, ok = strings.Cut(numbers, ")"); !ok {
 			return Column{}, fmt.Errorf("the parenthesis is not closed")
 		}
-		if err := c.setNumbers(strings.TrimSuffix(numbers, ")")); err != nil {
+	} else {
+		word, order, _ = strings.Cut(strings.TrimSpace(word), " ")
+	}
+	c.Type = Type(strings.TrimSpace(word))
+	if bracket {
+		if err := c.setNumbers(numbers); err != nil {
 			return Column{}, err
 		}
+	}
+	switch order = strings.TrimSpace(order); order {
+	case "", "asc":
+	case "desc":
+		c.Desc = true
+	default:
+		return Column{}, fmt.Errorf("%q is not an order: use asc or desc", order)
 	}
 	return c.settled()
 }

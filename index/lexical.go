@@ -97,8 +97,14 @@ func (x *Lexical) Key() string { return x.set.Key }
 
 // Put adds an entry, or moves it: one script.
 func (x *Lexical) Put(ctx context.Context, m Member) error {
-	_, err := x.PutMany(ctx, func(yield func(Member) bool) { yield(m) })
-	return err
+	err := x.check(m)
+	if err == nil && len(x.set.Keys) > 1 {
+		err = x.set.Declare(ctx)
+	}
+	if err == nil {
+		err = x.put.Run(ctx, x.set.Client, x.set.Of(m.ID).All(), append(x.set.Args(), m.ID, m.Member)).Error()
+	}
+	return x.wrap(ctx, err)
 }
 
 // PutMany puts entries in pipelined scripts of a hundred, and returns how many
