@@ -5,7 +5,7 @@
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   what to do, id, member, ...:
 --             restore  add the member if it still is the one of the id
---             forget   the id, if it still has this member
+--             forget   what is beside the index for the id, if it still is this member
 --             drop     the member, if it still is not the one of the id
 --
 -- Reply  how many were mended
@@ -23,7 +23,6 @@ for i = 4, #ARGV, 3 do
 		mended = mended + 1
 	elseif what == 'forget' and is then
 		redis.call('HDEL', KEYS[2], id)
-		redis.call('ZREM', KEYS[1], member)
 		mended = mended + 1
 		if rebuilding then
 			redis.call('SADD', KEYS[6], id)
