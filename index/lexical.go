@@ -125,8 +125,7 @@ func (x *Lexical) PutMany(ctx context.Context, entries iter.Seq[Member]) (int, e
 			break
 		}
 	}
-	err = cmpOr(w.close(), wrong)
-	return w.done, x.wrap(ctx, err)
+	return w.closed(x.wrap, wrong)
 }
 
 // cmpOr returns the first error that is one.

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,19 +45,14 @@ func (x *Lexical) Verify(ctx context.Context, src *Source[string], up Upkeep) (R
 // With a source that has objects it needs its Lookup.
 func (x *Lexical) Repair(ctx context.Context, src *Source[string], up Upkeep) (Report, error) {
 	if src == nil {
-		return x.upkeep(ctx, nil, up, &mender{x: x})
+		return x.upkeep(ctx, nil, up, &mender{kept: x.kept()})
 	}
-	if src.Lookup == nil {
-		return Report{}, x.wrap(ctx, errors.New("to repair needs a source with Lookup, to look again before it changes an entry"))
-	}
-	m := &mender{x: x, name: newName(), lookup: src.Lookup}
-	if err := everywhere(ctx, x.set, x.begin, m.name); err != nil {
-		return Report{}, x.wrap(ctx, err)
-	}
-	report, err := x.upkeep(ctx, src, up, m)
-	// Also when ctx is done: or writers would note what they change for ever.
-	end := everywhere(context.WithoutCancel(ctx), x.set, x.end, m.name)
-	return report, cmpOr(err, x.wrap(ctx, end))
+	var report Report
+	err := x.kept().repairing(ctx, src.Lookup, func(m *mender) (err error) {
+		report, err = x.upkeep(ctx, src, up, m)
+		return err
+	})
+	return report, err
 }
 
 // Rebuild makes the index anew from a source, beside the old one, which serves
@@ -83,6 +77,17 @@ const (
 	ofSource  = "source"
 )
 
+// kept is what upkeep has to know of the index.
+func (x *Lexical) kept() *kept {
+	return &kept{
+		set: x.set, begin: x.begin, watch: x.watch, replace: x.replace, end: x.end,
+		values:   x.members,
+		check:    func(id, member string) error { return x.check(Member{id, member}) },
+		describe: x.describe,
+		normal:   func(member string) string { return member },
+	}
+}
+
 // upkeep verifies, and mends if there is a mender.
 func (x *Lexical) upkeep(ctx context.Context, src *Source[string], up Upkeep, m *mender) (Report, error) {
 	r := newRun(up)
@@ -106,15 +111,15 @@ func (x *Lexical) walkAll(ctx context.Context, r *run, src *Source[string], m *m
 		lookup = src.Lookup
 	}
 	if part == ofContent {
-		c := contentCheck{x: x, r: r, m: m, lookup: lookup, exists: src != nil && src.Lookup != nil}
-		if err := x.scan(ctx, r, ofContent, at, cursor, c.page); err != nil {
+		c := contentCheck{entryCheck: entryCheck{x, r, m}, lookup: lookup, exists: src != nil && src.Lookup != nil}
+		if err := scan(ctx, x.set, r, ofContent, at, cursor, c.page); err != nil {
 			return err
 		}
 		part, at, cursor = ofMembers, 0, ""
 	}
 	if part == ofMembers {
-		c := memberCheck{x: x, r: r, m: m}
-		if err := x.scan(ctx, r, ofMembers, at, cursor, c.page); err != nil {
+		c := memberCheck{entryCheck{x, r, m}}
+		if err := scan(ctx, x.set, r, ofMembers, at, cursor, c.page); err != nil {
 			return err
 		}
 		cursor = ""
@@ -122,7 +127,7 @@ func (x *Lexical) walkAll(ctx context.Context, r *run, src *Source[string], m *m
 	if src == nil || src.Walk == nil {
 		return nil
 	}
-	c := sourceCheck{x: x, r: r, m: m}
+	c := sourceCheck{kept: x.kept(), r: r, m: m}
 	return c.walk(ctx, *src, cursor)
 }
 
@@ -145,17 +150,18 @@ func upkeepFrom(after string, partitions int) (part string, at int, cursor strin
 
 // scan walks a hash or a sorted set of every partition in steps. A page is pairs
 // of a name and a value.
-func (x *Lexical) scan(ctx context.Context, r *run, part string, at int, from string, page func(context.Context, *partition.Keys, []string) (int, error)) error {
+func scan(ctx context.Context, set *partition.Set, r *run, part string, at int, from string, page func(context.Context, *partition.Keys, []string) (int, error)) error {
 	cursor, _ := strconv.ParseUint(from, 10, 64)
-	for ; at < len(x.set.Keys); at++ {
-		keys := &x.set.Keys[at]
+	for ; at < len(set.Keys); at++ {
+		keys := &set.Keys[at]
 		for more := true; more; more = cursor != 0 {
-			b := x.set.Client.B()
-			command := b.Hscan().Key(keys.Content).Cursor(cursor).Count(upkeepStep).Build()
+			var command rueidis.Completed
 			if part == ofMembers {
-				command = x.set.Client.B().Zscan().Key(keys.Index).Cursor(cursor).Count(upkeepStep).Build()
+				command = set.Client.B().Zscan().Key(keys.Index).Cursor(cursor).Count(upkeepStep).Build()
+			} else {
+				command = set.Client.B().Hscan().Key(keys.Content).Cursor(cursor).Count(upkeepStep).Build()
 			}
-			entry, err := x.set.Client.Do(ctx, command).AsScanEntry()
+			entry, err := set.Client.Do(ctx, command).AsScanEntry()
 			if err != nil {
 				return err
 			}
@@ -178,12 +184,37 @@ func (x *Lexical) scan(ctx context.Context, r *run, part string, at int, from st
 	return nil
 }
 
+// mending is what mend.lua is to do in a partition.
+type mending []string
+
+func (m *mending) add(what, id, member string) { *m = append(*m, what, id, member) }
+
+// entryCheck is a check of entries by themselves.
+type entryCheck struct {
+	x *Lexical
+	r *run
+	m *mender
+}
+
+// mend mends entries that do not agree with what is beside them.
+func (c entryCheck) mend(ctx context.Context, keys *partition.Keys, todo mending) error {
+	if c.m == nil {
+		return nil
+	}
+	for some := range slices.Chunk(todo, 3*mendBatch) {
+		n, err := c.x.mend.Run(ctx, c.x.set.Client, keys.All(), append(c.x.set.Args(), some...)).AsInt64()
+		if err != nil {
+			return err
+		}
+		c.r.report.Repaired += n
+	}
+	return nil
+}
+
 // contentCheck looks at what is beside an index: is the entry there, and its
 // object?
 type contentCheck struct {
-	x      *Lexical
-	r      *run
-	m      *mender
+	entryCheck
 	lookup func(context.Context, []string) ([]Object[string], error)
 	exists bool // lookup is one of objects
 }
@@ -234,18 +265,14 @@ func (c contentCheck) page(ctx context.Context, keys *partition.Keys, pairs []st
 		}
 		c.r.found(p)
 	}
-	if err := c.m.do(ctx, c.r, keys, todo); err != nil {
+	if err := c.mend(ctx, keys, todo); err != nil {
 		return 0, err
 	}
 	return len(ids), c.m.recheck(ctx, c.r, gone)
 }
 
 // memberCheck looks at the sorted set: is each member the one of its id?
-type memberCheck struct {
-	x *Lexical
-	r *run
-	m *mender
-}
+type memberCheck struct{ entryCheck }
 
 func (c memberCheck) page(ctx context.Context, keys *partition.Keys, pairs []string) (int, error) {
 	var ids, members []string
@@ -283,68 +310,5 @@ func (c memberCheck) page(ctx context.Context, keys *partition.Keys, pairs []str
 			todo.add("drop", id, members[i])
 		}
 	}
-	return strays, c.m.do(ctx, c.r, keys, todo)
-}
-
-// sourceCheck looks at the objects: does the index say what they say?
-type sourceCheck struct {
-	x *Lexical
-	r *run
-	m *mender
-}
-
-func (c sourceCheck) walk(ctx context.Context, src Source[string], from string) error {
-	var ids, wants []string
-	step := func() error {
-		if len(ids) > 0 {
-			if err := c.page(ctx, ids, wants); err != nil {
-				return err
-			}
-		}
-		cursor := ""
-		if from != "" {
-			cursor = ofSource + " " + from
-		}
-		n := len(ids)
-		ids, wants = nil, nil
-		return c.r.stepped(ctx, n, cursor)
-	}
-	for o, err := range src.Walk(ctx, from) {
-		if err != nil {
-			return err
-		}
-		if err := c.x.check(Member{o.ID, o.Value}); err != nil {
-			return err
-		}
-		ids, wants = append(ids, o.ID), append(wants, o.Value)
-		if o.Cursor != "" {
-			from = o.Cursor
-		}
-		if len(ids) == upkeepStep {
-			if err := step(); err != nil {
-				return err
-			}
-		}
-	}
-	return step()
-}
-
-func (c sourceCheck) page(ctx context.Context, ids, wants []string) error {
-	members, err := c.x.members(ctx, ids)
-	if err != nil {
-		return err
-	}
-	var wrong []string
-	for i, id := range ids {
-		if members[i] == wants[i] {
-			continue
-		}
-		p := Problem{Kind: missing, ID: id, Want: c.x.describe(wants[i])}
-		if members[i] != "" {
-			p.Kind, p.Found = stale, c.x.describe(members[i])
-		}
-		c.r.found(p)
-		wrong = append(wrong, id)
-	}
-	return c.m.recheck(ctx, c.r, wrong)
+	return strays, c.mend(ctx, keys, todo)
 }

@@ -2,41 +2,48 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"retwis/index/internal/partition"
 )
 
+// kept is what upkeep has to know of an index that is compared with objects. A
+// value is what an id has in it, as text; empty: it is not there.
+type kept struct {
+	set                        *partition.Set
+	begin, watch, replace, end partition.Script
+	values                     func(ctx context.Context, ids []string) ([]string, error)
+	check                      func(id, value string) error
+	describe                   func(value string) string
+	normal                     func(value string) string // the one way to write a value
+}
+
 // mender mends what a Verify finds. A nil mender mends nothing.
 type mender struct {
-	x      *Lexical
+	*kept
 	name   string // of the run, where it has a source
 	lookup func(context.Context, []string) ([]Object[string], error)
 }
 
-// mending is what mend.lua is to do in a partition.
-type mending []string
-
-func (m *mending) add(what, id, member string) { *m = append(*m, what, id, member) }
+// repairing runs a function with a mender that knows the objects.
+func (k *kept) repairing(ctx context.Context, lookup func(context.Context, []string) ([]Object[string], error), f func(*mender) error) error {
+	if lookup == nil {
+		return wrap(ctx, k.set, errors.New("to repair needs a source with Lookup, to look again before it changes an entry"))
+	}
+	m := &mender{kept: k, name: newName(), lookup: lookup}
+	if err := everywhere(ctx, k.set, k.begin, m.name); err != nil {
+		return wrap(ctx, k.set, err)
+	}
+	err := f(m)
+	// Also when ctx is done: or writers would note what they change for ever.
+	end := everywhere(context.WithoutCancel(ctx), k.set, k.end, m.name)
+	return cmpOr(err, wrap(ctx, k.set, end))
+}
 
 // mendBatch is how many entries one script mends.
 const mendBatch = 50
-
-// do mends entries that do not agree with what is beside them.
-func (m *mender) do(ctx context.Context, r *run, keys *partition.Keys, todo mending) error {
-	if m == nil {
-		return nil
-	}
-	for some := range slices.Chunk(todo, 3*mendBatch) {
-		n, err := m.x.mend.Run(ctx, m.x.set.Client, keys.All(), append(m.x.set.Args(), some...)).AsInt64()
-		if err != nil {
-			return err
-		}
-		r.report.Repaired += n
-	}
-	return nil
-}
 
 // recheckTries is how often an entry is looked at that others write all the time.
 // They leave it right.
@@ -49,16 +56,16 @@ func (m *mender) recheck(ctx context.Context, r *run, ids []string) error {
 	if m == nil {
 		return nil
 	}
-	byPart := make([][]string, len(m.x.set.Keys))
+	byPart := make([][]string, len(m.set.Keys))
 	for _, id := range ids {
-		p := m.x.set.Index(id)
+		p := m.set.Index(id)
 		byPart[p] = append(byPart[p], id)
 	}
 	for p, all := range byPart {
 		for some := range slices.Chunk(all, mendBatch) {
 			for try := 0; len(some) > 0 && try < recheckTries; try++ {
 				var err error
-				if some, err = m.once(ctx, r, &m.x.set.Keys[p], some); err != nil {
+				if some, err = m.once(ctx, r, &m.set.Keys[p], some); err != nil {
 					return err
 				}
 			}
@@ -69,8 +76,8 @@ func (m *mender) recheck(ctx context.Context, r *run, ids []string) error {
 
 // once is one try of recheck; it returns the ids that were written meanwhile.
 func (m *mender) once(ctx context.Context, r *run, keys *partition.Keys, ids []string) ([]string, error) {
-	head := append(m.x.set.Args(), m.name)
-	now, err := m.x.watch.Run(ctx, m.x.set.Client, keys.All(), append(slices.Clone(head), ids...)).ToArray()
+	head := append(m.set.Args(), m.name)
+	now, err := m.watch.Run(ctx, m.set.Client, keys.All(), append(slices.Clone(head), ids...)).ToArray()
 	if err != nil {
 		return nil, replaced(err)
 	}
@@ -80,7 +87,7 @@ func (m *mender) once(ctx context.Context, r *run, keys *partition.Keys, ids []s
 	}
 	want := make(map[string]string, len(objects))
 	for _, o := range objects {
-		if err := m.x.check(Member{o.ID, o.Value}); err != nil {
+		if err := m.check(o.ID, o.Value); err != nil {
 			return nil, fmt.Errorf("object %s: %w", shown(o.ID), err)
 		}
 		want[o.ID] = o.Value
@@ -88,8 +95,8 @@ func (m *mender) once(ctx context.Context, r *run, keys *partition.Keys, ids []s
 	args := head
 	var wrong []string
 	for i, id := range ids {
-		member, _ := now[i].ToString() // none for one that is not there
-		if member != want[id] {
+		value, _ := now[i].ToString() // none for one that is not there
+		if m.normal(value) != want[id] {
 			args = append(args, id, want[id])
 			wrong = append(wrong, id)
 		}
@@ -97,7 +104,7 @@ func (m *mender) once(ctx context.Context, r *run, keys *partition.Keys, ids []s
 	if len(wrong) == 0 {
 		return nil, nil
 	}
-	done, err := m.x.replace.Run(ctx, m.x.set.Client, keys.All(), args).AsIntSlice()
+	done, err := m.replace.Run(ctx, m.set.Client, keys.All(), args).AsIntSlice()
 	if err != nil {
 		return nil, replaced(err)
 	}

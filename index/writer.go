@@ -125,3 +125,23 @@ func (w *writer) close() error {
 	}
 	return w.wait()
 }
+
+// closed is close for a PutMany: how many are in, and what went wrong first.
+func (w *writer) closed(wrap func(context.Context, error) error, wrong error) (int, error) {
+	err := w.close()
+	return w.done, wrap(w.ctx, cmpOr(err, wrong))
+}
+
+// byPartition parts ids into those of each partition, in batches for a script.
+func byPartition(set *partition.Set, ids []string) [][][]string {
+	all := make([][][]string, len(set.Keys))
+	for _, id := range ids {
+		p := set.Index(id)
+		if n := len(all[p]); n == 0 || len(all[p][n-1]) == removeBatch {
+			all[p] = append(all[p], nil)
+		}
+		last := len(all[p]) - 1
+		all[p][last] = append(all[p][last], id)
+	}
+	return all
+}

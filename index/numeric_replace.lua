@@ -1,0 +1,27 @@
+-- Gives ids the scores that their objects have, where nobody has written them
+-- since numeric_watch.lua read them.
+--
+-- KEYS  the keys of a partition: index, content, meta, next, next content, changed
+-- ARGV[1..3]  kind, declaration, partitions
+-- ARGV[4]     the name of this run
+-- ARGV[5..]   id, its new score or '' to remove it, ...
+--
+-- Reply  for each id 1 if it was replaced, 0 if it was written meanwhile
+if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
+	return redis.error_reply('REPLACED by another run')
+end
+local reply = {}
+for i = 5, #ARGV, 2 do
+	local id, new = ARGV[i], ARGV[i + 1]
+	if redis.call('SISMEMBER', KEYS[6], id) == 1 then
+		reply[#reply + 1] = 0
+	else
+		if new ~= '' then
+			redis.call('ZADD', KEYS[1], new, id)
+		else
+			redis.call('ZREM', KEYS[1], id)
+		end
+		reply[#reply + 1] = 1
+	end
+end
+return reply

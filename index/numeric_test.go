@@ -1,0 +1,261 @@
+package index
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+)
+
+func numeric[N Number](t testing.TB, key string, opt NumericOptions) *Numeric[N] {
+	t.Helper()
+	x, err := NewNumeric[N](client(t), key, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func numericIDs[N Number](entries []NumericEntry[N]) string {
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.ID)
+	}
+	return strings.Join(all, " ")
+}
+
+// The tutorial's ages.
+func TestAges(t *testing.T) {
+	t.Parallel()
+	ages, ctx := numeric[int](t, "myindex", NumericOptions{}), t.Context()
+	for id, age := range map[string]int{"Manuel": 25, "Anna": 18, "Jon": 35, "Helen": 67} {
+		if err := ages.Put(ctx, id, age); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := list(t, ages.Select(ctx, From(20).To(40), Page{})); numericIDs(got) != "Manuel Jon" || got[0].Number != 25 {
+		t.Fatalf("between 20 and 40: %v", got)
+	}
+	for want, span := range map[string]Span[int]{
+		"Anna Manuel Jon Helen": {},
+		"Manuel Jon Helen":      Over(18),
+		"Anna Manuel":           Span[int]{}.Before(35),
+		"Manuel Jon":            Over(18).To(35),
+		"":                      From(68),
+	} {
+		if got := list(t, ages.Select(ctx, span, Page{})); numericIDs(got) != want {
+			t.Errorf("%+v: %s, expected %s", span, numericIDs(got), want)
+		}
+		if n, err := ages.Count(ctx, span); err != nil || int(n) != len(strings.Fields(want)) {
+			t.Errorf("%+v: counted %d, %v", span, n, err)
+		}
+	}
+	// A birthday.
+	if err := ages.Put(ctx, "Manuel", 26); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := ages.Get(ctx, "Manuel"); err != nil || e.Number != 26 {
+		t.Fatal(e, err)
+	}
+	if n, err := ages.Remove(ctx, "Manuel", "Nobody"); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if _, err := ages.Get(ctx, "Manuel"); !isErr(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	if n, err := ages.Len(ctx); err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+	if _, err := OpenNumeric[float64](ctx, ages.set.Client, "myindex"); !isErr(err, ErrDeclared) {
+		t.Fatalf("opened as floats: %v", err)
+	}
+	if again, err := OpenNumeric[int](ctx, ages.set.Client, "myindex"); err != nil || again.Key() != "myindex" {
+		t.Fatal(err)
+	}
+}
+
+// What a score cannot hold exactly is refused.
+func TestNumbersRefused(t *testing.T) {
+	t.Parallel()
+	ints, floats := numeric[int64](t, "ints", NumericOptions{}), numeric[float64](t, "floats", NumericOptions{})
+	for _, n := range []int64{1<<53 + 1, -1<<53 - 1, math.MaxInt64, math.MinInt64} {
+		if err := ints.Put(t.Context(), "1", n); !isErr(err, ErrValue) || !strings.Contains(err.Error(), "use a Composite") {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	if err := floats.Put(t.Context(), "1", math.NaN()); !isErr(err, ErrValue) {
+		t.Errorf("NaN: %v", err)
+	}
+	for _, f := range []float64{math.Inf(-1), -math.MaxFloat64, math.SmallestNonzeroFloat64, 0.1, 1 << 60, math.Inf(1)} {
+		id := strconv.FormatFloat(f, 'g', -1, 64)
+		if err := floats.Put(t.Context(), id, f); err != nil {
+			t.Errorf("%g: %v", f, err)
+		}
+		if e, err := floats.Get(t.Context(), id); err != nil || e.Number != f {
+			t.Errorf("%g comes back as %g, %v", f, e.Number, err)
+		}
+	}
+	if got := numericIDs(list(t, floats.Select(t.Context(), Span[float64]{}, Page{}))); got != "-Inf -1.7976931348623157e+308 5e-324 0.1 1.152921504606847e+18 +Inf" {
+		t.Error(got)
+	}
+}
+
+// A Numeric does what a sorted list does, whatever the page.
+func TestNumericIsASortedList(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		x, err := NewNumeric[float64](c, fmt.Sprint("list", n), NumericOptions{Partitions: rapid.SampledFrom([]int{1, 3}).Draw(t, "partitions")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		number := rapid.SampledFrom([]float64{math.Inf(-1), -2.5, 0, 1, 1, 1, 1e300, math.Inf(1)})
+		m := map[string]float64{}
+		var many []NumericEntry[float64]
+		for range rapid.IntRange(0, 40).Draw(t, "puts") {
+			e := NumericEntry[float64]{"i" + drawBytes(t), number.Draw(t, "number")}
+			many = append(many, e)
+			m[e.ID] = e.Number
+		}
+		if put, err := x.PutMany(ctx, slices.Values(many)); err != nil || put != len(many) {
+			t.Fatal(put, err)
+		}
+		for range 3 {
+			s := Span[float64]{}
+			low, high := number.Draw(t, "low"), number.Draw(t, "high")
+			inside := func(float64) bool { return true }
+			switch rapid.IntRange(0, 3).Draw(t, "span") {
+			case 0:
+				s = From(low).To(high)
+				inside = func(f float64) bool { return f >= low && f <= high }
+			case 1:
+				s = Over(low).Before(high)
+				inside = func(f float64) bool { return f > low && f < high }
+			case 2:
+				s = Over(low)
+				inside = func(f float64) bool { return f > low }
+			}
+			var want []NumericEntry[float64]
+			for id, f := range m {
+				if inside(f) {
+					want = append(want, NumericEntry[float64]{id, f})
+				}
+			}
+			slices.SortFunc(want, func(a, b NumericEntry[float64]) int {
+				return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ID, b.ID))
+			})
+			page := Page{Limit: rapid.IntRange(0, 5).Draw(t, "limit"), Offset: rapid.IntRange(0, 3).Draw(t, "offset"), Reverse: rapid.Bool().Draw(t, "reverse")}
+			if page.Reverse {
+				slices.Reverse(want)
+			}
+			want = want[min(page.Offset, len(want)):]
+			for {
+				part := want
+				if page.Limit > 0 {
+					part = want[:min(page.Limit, len(want))]
+				}
+				got := list(t, x.Select(ctx, s, page))
+				if !slices.Equal(got, part) {
+					t.Fatalf("%+v %+v: %v, expected %v", s, page, got, part)
+				}
+				if len(got) == 0 || page.Limit == 0 {
+					break
+				}
+				last := got[len(got)-1]
+				want = want[len(part):]
+				page.Offset, page.After = 0, last.Cursor()
+				if rapid.Bool().Draw(t, "gone") { // the place stays where it was
+					if _, err := x.Remove(ctx, last.ID); err != nil {
+						t.Fatal(err)
+					}
+					delete(m, last.ID)
+				}
+			}
+		}
+	})
+}
+
+// Long spans are read in steps; what differs from its object is found and mended;
+// and it is made anew.
+func TestNumericUpkeep(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3)
+	c, ctx := cluster.Client(t), t.Context()
+	for key, partitions := range map[string]int{"{one}": 1, "many": 4} {
+		x, err := NewNumeric[int](c, key, NumericOptions{Partitions: partitions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := Hashes(c, key+":person:*", func(_ string, fields map[string]string) (int, bool, error) {
+			n, err := strconv.Atoi(fields["age"])
+			return n, true, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const people = 1500
+		var many []NumericEntry[int]
+		for i := range people {
+			if err := c.Do(ctx, c.B().Hset().Key(fmt.Sprint(key, ":person:", i)).FieldValue().FieldValue("age", fmt.Sprint(i)).Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+			many = append(many, NumericEntry[int]{fmt.Sprint(i), i})
+		}
+		if n, err := x.PutMany(ctx, slices.Values(many)); err != nil || n != people {
+			t.Fatal(n, err)
+		}
+		if all := list(t, x.Select(ctx, Span[int]{}, Page{})); !slices.Equal(all, many) {
+			t.Fatalf("%d entries in another order", len(all))
+		}
+		if r, err := x.Verify(ctx, source, Upkeep{}); err != nil || r.Problems() != 0 || r.Checked != 2*people {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		for _, words := range [][]string{
+			{"ZREM", x.set.Of("1").Index, "1"}, {"ZADD", x.set.Of("2").Index, "77", "2"}, {"ZADD", x.set.Of("nobody").Index, "5", "nobody"},
+		} {
+			if err := c.Do(ctx, c.B().Arbitrary(words[0]).Keys(words[1]).Args(words[2:]...).Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := x.Verify(ctx, source, Upkeep{}); err != nil || r.Missing != 1 || r.Stale != 1 || r.Dangling != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err := x.Repair(ctx, source, Upkeep{}); err != nil || r.Repaired != 3 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err := x.Verify(ctx, source, Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		// Made anew, with a write in the middle of it.
+		if err := x.Put(ctx, "nobody", 5); err != nil {
+			t.Fatal(err)
+		}
+		wrote := false
+		r, err := x.Rebuild(ctx, source, Upkeep{Rate: 1e6, Progress: func(Progress) {
+			if !wrote {
+				wrote = true
+				if err := x.Put(ctx, "late", 9); err != nil {
+					t.Error(err)
+				}
+				if _, err := x.Remove(ctx, "3"); err != nil {
+					t.Error(err)
+				}
+			}
+		}})
+		if err != nil || r.Checked != people {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err := x.Verify(ctx, source, Upkeep{}); err != nil || r.Missing != 1 || r.Dangling != 1 || r.Stale != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+-- Reads the scores of ids, and forgets which of them were changed, so that
+-- numeric_replace.lua knows of changes that came after this.
+--
+-- KEYS  the keys of a partition: index, content, meta, next, next content, changed
+-- ARGV[1..3]  kind, declaration, partitions
+-- ARGV[4]     the name of this run
+-- ARGV[5..]   id, id, ...
+--
+-- Reply  the score of each id, or false
+if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
+	return redis.error_reply('REPLACED by another run')
+end
+local ids = {unpack(ARGV, 5)}
+redis.call('SREM', KEYS[6], unpack(ids))
+return redis.call('ZMSCORE', KEYS[1], unpack(ids))

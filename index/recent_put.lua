@@ -1,0 +1,15 @@
+-- Adds items to a capped list.
+--
+-- KEYS[1]     list: the items, newest first
+-- KEYS[2]     hash: the declaration
+-- ARGV[1..3]  kind, declaration (how many items are kept), partitions
+-- ARGV[4..]   items, the newest last
+--
+-- Reply  how many items there are
+local _, refusal = declared(KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+if refusal then
+	return refusal
+end
+redis.call('LPUSH', KEYS[1], unpack(ARGV, 4))
+redis.call('LTRIM', KEYS[1], 0, tonumber(ARGV[2]) - 1)
+return redis.call('LLEN', KEYS[1])

@@ -1,0 +1,24 @@
+-- Ends the lease of an item, or lets it last longer.
+--
+-- KEYS[1]  list: the ring
+-- KEYS[2]  hash: every item, with the name of its lease or nothing
+-- KEYS[3]  sorted set: items that are handed out, by when their lease ends, in
+--          milliseconds
+-- ARGV[1]  the item
+-- ARGV[2]  the name of the lease
+-- ARGV[3]  how much longer from now, milliseconds; '0': it ends, and the item is
+--          the last of the ring
+--
+-- Reply  1, or 0 where the lease is over
+if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then
+	return 0
+end
+if ARGV[3] ~= '0' then
+	local time = redis.call('TIME')
+	redis.call('ZADD', KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3], ARGV[1])
+	return 1
+end
+redis.call('ZREM', KEYS[3], ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], '')
+redis.call('RPUSH', KEYS[1], ARGV[1])
+return 1

@@ -1,0 +1,21 @@
+-- Adds items to a ring, those that are not in it.
+--
+-- KEYS[1]     list: the ring, whoever is next first
+-- KEYS[2]     hash: every item, with the name of its lease or nothing
+-- KEYS[3]     hash: the declaration
+-- ARGV[1..3]  kind, declaration, partitions
+-- ARGV[4..]   items
+--
+-- Reply  how many were added
+local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+if refusal then
+	return refusal
+end
+local added = 0
+for i = 4, #ARGV do
+	if redis.call('HSETNX', KEYS[2], ARGV[i], '') == 1 then
+		redis.call('RPUSH', KEYS[1], ARGV[i])
+		added = added + 1
+	end
+end
+return added
