@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -41,7 +42,7 @@ func run(ctx context.Context, args []string) error {
 	var opt options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&opt.out, "out", "../docs", "where to write benchmarks.md and its plot")
-	flags.StringVar(&opt.only, "only", "", "the one part to measure: site, locks or bulk; the page keeps the rest")
+	flags.StringVar(&opt.only, "only", "", "the one `part` to measure: "+strings.Join(parts, ", ")+"; the page keeps the rest")
 	flags.IntVar(&opt.rounds, "rounds", 7, "how often to measure each side; the medians are reported")
 	flags.DurationVar(&opt.length, "length", 2*time.Second, "how long a measurement takes")
 	flags.IntVar(&opt.users, "users", 1000, "users of the made-up network; 20 follows and 10 posts for each")
@@ -63,6 +64,7 @@ func run(ctx context.Context, args []string) error {
 		{"site", measureSite},
 		{"locks", measureLocks},
 		{"bulk", measureBulk},
+		{"index", measureIndex},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

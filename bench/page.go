@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 
 // parts are those of docs/benchmarks.md, in order. Each is written by itself, so
 // that one can be measured anew without the others.
-var parts = []string{"site", "locks", "bulk"}
+var parts = []string{"site", "locks", "bulk", "index", "suggest", "graph", "space"}
 
 // mark begins a part of the page.
 func mark(part string) string { return "<!-- " + part + " -->\n" }
@@ -39,6 +40,9 @@ func writePart(path, part, text string) error {
 			rest, _, _ = strings.Cut(rest, "<!-- ")
 			page += "\n" + mark(name) + "\n" + strings.TrimSpace(rest) + "\n"
 		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
 	}
 	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // for everybody to read
 }

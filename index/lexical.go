@@ -219,7 +219,7 @@ func (x *Lexical) removeAll(ctx context.Context, entries []Member, exactly bool)
 		}
 	}
 	removed := 0
-	for some := range slices.Chunk(calls, windowCalls) {
+	for some := range slices.Chunk(calls, 20) {
 		for _, r := range x.remove.RunMany(ctx, x.set.Client, some) {
 			n, err := r.AsInt64()
 			if err != nil {

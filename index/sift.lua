@@ -17,26 +17,49 @@
 -- Reply  { how many are kept, the last member looked at or '' at the end of the
 --          range, members ... }
 
--- less compares bytes. Lua's own comparison follows the locale of the server.
+-- less compares bytes, four at a time. Lua's own comparison follows the locale of
+-- the server.
+local unpack4 = struct.unpack
 local function less(a, b)
-	local n = math.min(#a, #b)
-	for i = 1, n do
+	local n, i = math.min(#a, #b), 1
+	while i + 3 <= n do
+		local x, y = unpack4('>I4', a, i), unpack4('>I4', b, i)
+		if x ~= y then
+			return x < y
+		end
+		i = i + 4
+	end
+	while i <= n do
 		local x, y = a:byte(i), b:byte(i)
 		if x ~= y then
 			return x < y
 		end
+		i = i + 1
 	end
 	return #a < #b
 end
 
-local columns = {}
+-- place is where a column begins, as long as those before it have a width.
+local columns, place = {}, 1
 for i = 6, #ARGV, 4 do
-	columns[#columns + 1] = {
-		width = tonumber(ARGV[i]),
+	local c = {
+		width = tonumber(ARGV[i]), place = place,
 		escape = ARGV[i + 1]:byte(1), finish = ARGV[i + 1]:byte(2), plain = ARGV[i + 1]:byte(3),
-		bound = ARGV[i + 2] ~= '' or ARGV[i + 3] ~= '',
 		low = ARGV[i + 2], high = ARGV[i + 3],
 	}
+	c.bound = c.low ~= '' or c.high ~= ''
+	if c.width == 8 then
+		-- Numbers are compared as two halves. A bound may be cut short: zeros follow.
+		c.low1, c.low2 = unpack4('>I4I4', c.low .. ('\0'):rep(8 - #c.low))
+		c.high1, c.high2 = 2 ^ 32, 0
+		if c.high ~= '' then
+			c.high1, c.high2 = unpack4('>I4I4', c.high .. ('\0'):rep(8 - #c.high))
+		end
+	end
+	place = place and c.width > 0 and place + c.width or nil
+	if c.bound or c.width == 0 or not place then
+		columns[#columns + 1] = c
+	end
 end
 
 -- ending returns where a column ends that begins at from.
@@ -63,8 +86,17 @@ end
 local function kept(member)
 	local from = 1
 	for _, c in ipairs(columns) do
+		from = c.place or from
 		local to = ending(member, from, c)
-		if c.bound then
+		if to > #member then -- not one that this index writes
+			return false
+		end
+		if c.width == 8 then
+			local x, y = unpack4('>I4I4', member, from)
+			if x < c.low1 or x == c.low1 and y < c.low2 or x > c.high1 or x == c.high1 and y >= c.high2 then
+				return false
+			end
+		elseif c.bound then
 			local value = member:sub(from, to)
 			if less(value, c.low) or (c.high ~= '' and not less(value, c.high)) then
 				return false
