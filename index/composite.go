@@ -105,9 +105,9 @@ func NewComposite(client rueidis.Client, key string, opt Options) (*Composite, e
 // OpenComposite returns the index at a key as it was declared when it came into
 // being: one round trip. It returns ErrNotFound where there is none.
 func OpenComposite(ctx context.Context, client rueidis.Client, key string) (*Composite, error) {
-	d, err := partition.Read(ctx, client, key)
+	d, err := Declared(ctx, client, key)
 	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
+		return nil, err
 	}
 	if d.Kind != kindComposite {
 		return nil, fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, kindComposite)

@@ -15,7 +15,7 @@ var (
 	ErrDeclared = partition.ErrDeclared
 	// ErrValue is returned for a value that the index cannot hold or cannot
 	// order exactly. The error names the column and says what would do.
-	ErrValue = errors.New("value not possible")
+	ErrValue = errors.New("invalid value")
 	// ErrReplaced is returned by a Repair or Rebuild on an index on which another
 	// has begun. What it has mended stays.
 	ErrReplaced = errors.New("another repair or rebuild has begun")

@@ -47,13 +47,17 @@ type Number interface{ ~int | ~int64 | ~float64 }
 // refused, and NaN: a Composite with one column orders all 64 bits. Ids with the
 // same number are in the order of their bytes.
 type Numeric[N Number] struct {
-	set *partition.Set
+	set    *partition.Set
+	column Column
 
 	put, remove, page, begin, watch, replace, end, fill, finish partition.Script
 }
 
 // NumericOptions are the options of NewNumeric.
 type NumericOptions struct {
+	// Name is what the number is called, as a column of a Composite is. Default:
+	// value.
+	Name string
 	// Partitions is over how many hash slots the index is spread, by id: on a
 	// Cluster over as many servers. A query asks all of them. Default: 1.
 	Partitions int
@@ -140,16 +144,23 @@ const kindNumeric = "numeric"
 
 // NewNumeric returns the index at a key. It asks no server.
 func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions) (*Numeric[N], error) {
-	word := "float"
-	if isInteger[N]() {
-		word = "int"
+	if opt.Name == "" {
+		opt.Name = "value"
 	}
-	set, err := partition.New(client, key, partition.Declaration{Kind: kindNumeric, Text: word, Partitions: opt.Partitions})
+	column := Column{Name: opt.Name, Type: Float}
+	if isInteger[N]() {
+		column.Type = Int
+	}
+	column, err := column.settled()
+	if err != nil {
+		return nil, fmt.Errorf("index: %s: Options.Name: %w", key, err)
+	}
+	set, err := partition.New(client, key, partition.Declaration{Kind: kindNumeric, Text: column.String(), Partitions: opt.Partitions})
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	return &Numeric[N]{
-		set: set,
+		set: set, column: column,
 		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(numericPageLua),
 		begin: partition.NewScript(beginLua), watch: partition.NewScript(numericWatchLua),
 		replace: partition.NewScript(numericReplaceLua), end: partition.NewScript(releaseLua),
@@ -161,11 +172,12 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 // returns ErrNotFound where there is none, and ErrDeclared where it is over
 // another kind of number.
 func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key string) (*Numeric[N], error) {
-	d, err := partition.Read(ctx, client, key)
+	d, err := Declared(ctx, client, key)
 	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
+		return nil, err
 	}
-	x, err := NewNumeric[N](client, key, NumericOptions{Partitions: d.Partitions})
+	name, _, _ := strings.Cut(d.Text, ":")
+	x, err := NewNumeric[N](client, key, NumericOptions{Name: name, Partitions: d.Partitions})
 	if err == nil {
 		err = x.wrap(ctx, x.set.Check(ctx))
 	}
@@ -174,6 +186,9 @@ func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key strin
 	}
 	return x, nil
 }
+
+// Column is what the number is called and what it is.
+func (x *Numeric[N]) Column() Column { return x.column }
 
 // Key is the key of the index.
 func (x *Numeric[N]) Key() string { return x.set.Key }

@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 //	takeport             occupies a port until the script ends: $TAKEN
 //
 // Three servers that know nothing of each other are at $NODES, their sockets at
-// $SOCKETS; all scripts share them.
+// $SOCKETS, the first at $SOCKET; all scripts share them, so that one that keeps
+// something there takes a database that no other has.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -59,6 +60,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
 			env.Setenv("NODES", strings.Join(nodes, ","))
 			env.Setenv("SOCKETS", strings.Join(sockets, " "))
+			env.Setenv("SOCKET", sockets[0])
 			env.Values[running{}] = new(running)
 			path, err := withRedisCLI(env.Getenv("PATH"), filepath.Join(env.WorkDir, "bin"))
 			if err != nil {

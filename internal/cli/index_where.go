@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"retwis/index"
+)
+
+// condition is what a query asks of a column: room=56, price=10..30, name=Ma*,
+// price>10.
+type condition struct {
+	column    string
+	operator  string // = == .. * > >= < <=
+	low, high any    // of "..", nil: open; of others low alone
+}
+
+// operators, the longer first.
+var operators = [...]string{"==", ">=", "<=", ">", "<", "="}
+
+// parseConditions reads the conditions of a query.
+func parseConditions(args []string, columns []index.Column) ([]condition, error) {
+	var all []condition
+	for _, arg := range args {
+		c, err := parseCondition(arg, columns)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func parseCondition(arg string, columns []index.Column) (condition, error) {
+	at := strings.IndexAny(arg, "=<>")
+	if at < 1 {
+		return condition{}, fmt.Errorf("%q is not a condition: write COLUMN=VALUE, COLUMN=LOW..HIGH or COLUMN>=LOW", arg)
+	}
+	c := condition{column: arg[:at]}
+	for _, o := range operators {
+		if strings.HasPrefix(arg[at:], o) {
+			c.operator = o
+			break
+		}
+	}
+	value := arg[at+len(c.operator):]
+	i := slices.IndexFunc(columns, func(o index.Column) bool { return o.Name == c.column })
+	if i < 0 {
+		var names []string
+		for _, o := range columns {
+			names = append(names, o.Name)
+		}
+		return condition{}, fmt.Errorf("%q: there is no column %q: the index has %s", arg, c.column, strings.Join(names, ", "))
+	}
+	return c.with(columns[i], value)
+}
+
+// with reads the value of a condition.
+func (c condition) with(column index.Column, value string) (condition, error) {
+	text := column.Type == index.String || column.Type == index.Bytes
+	low, high, ranged := strings.Cut(value, "..")
+	var err error
+	switch {
+	case c.operator == "=" && ranged:
+		c.operator = ".."
+		if low != "" {
+			c.low, err = column.Parse(low)
+		}
+		if high != "" && err == nil {
+			c.high, err = column.Parse(high)
+		}
+		if c.low == nil && c.high == nil && err == nil {
+			err = fmt.Errorf("%s=.. is every value: leave it out", column.Name)
+		}
+	case c.operator == "=" && text && strings.HasSuffix(value, "*"):
+		c.operator, c.low = "*", strings.TrimSuffix(value, "*")
+	default:
+		c.low, err = column.Parse(value)
+	}
+	return c, err
+}
+
+// where is the condition as a Composite takes it.
+func (c condition) where() index.Where {
+	switch c.operator {
+	case "..":
+		switch {
+		case c.low == nil:
+			return index.AtMost(c.column, c.high)
+		case c.high == nil:
+			return index.AtLeast(c.column, c.low)
+		}
+		return index.Between(c.column, c.low, c.high)
+	case "*":
+		return index.StartsWith(c.column, c.low.(string))
+	case ">":
+		return index.Above(c.column, c.low)
+	case ">=":
+		return index.AtLeast(c.column, c.low)
+	case "<":
+		return index.Below(c.column, c.low)
+	case "<=":
+		return index.AtMost(c.column, c.low)
+	}
+	return index.Equal(c.column, c.low)
+}
