@@ -407,3 +407,39 @@ func TestCluster(t *testing.T) {
 		healthy(t, x.Verify)
 	}
 }
+
+// The tutorial's first lexicographic index: members that are their own ids.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	words, err := NewLexical(client(t), "myindex", LexicalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []string{"baaa", "abbb", "aaaa", "bbbb"} {
+		if err := words.Put(t.Context(), Member{w, w}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(q LexQuery) string {
+		var all []string
+		for _, m := range list(t, words.Select(t.Context(), q)) {
+			all = append(all, m.ID)
+		}
+		return strings.Join(all, " ")
+	}
+	for want, q := range map[string]LexQuery{
+		"aaaa abbb baaa bbbb": {},
+		"aaaa abbb":           {Ranges: []LexRange{{"[a", "(b"}}},
+		"bbbb":                {Ranges: []LexRange{{"[b", "+"}}, Page: Page{Offset: 1}},
+		"bbbb baaa":           {Ranges: []LexRange{Prefix("b")}, Page: Page{Reverse: true}},
+		"aaaa bbbb":           {Ranges: []LexRange{{"-", "(ab"}, {"[bb", "+"}}},
+		"baaa":                {Keep: func(m string) bool { return strings.HasPrefix(m, "b") }, Page: Page{Limit: 1}},
+	} {
+		if got := read(q); got != want {
+			t.Errorf("%+v: %q, expected %q", q, got, want)
+		}
+	}
+	if n, err := words.Count(t.Context(), LexQuery{Ranges: []LexRange{{"[a", "(b"}, {"[bb", "+"}}}); err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+}

@@ -8,8 +8,6 @@ import (
 	"retwis/internal/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
-
 // none is a client that is never asked.
 type none struct{ rueidis.Client }
 

@@ -1,0 +1,271 @@
+package index_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// server returns a client of a server that is new.
+func server() (rueidis.Client, func()) {
+	urls, stop := redistest.Example(1)
+	opt, err := rueidis.ParseURL(urls[0])
+	must(err)
+	client, err := rueidis.NewClient(opt)
+	must(err)
+	return client, func() { client.Close(); stop() }
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Which rooms have the number 56 and cost from 10 to 30?
+func ExampleComposite() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	rooms, err := index.NewComposite(client, "rooms", index.Options{Columns: []index.Column{
+		{Name: "room", Type: index.Int},
+		{Name: "price", Type: index.Decimal, Scale: 2},
+	}})
+	must(err)
+	must(rooms.Put(ctx, "90", 56, "28.44"))
+	must(rooms.Put(ctx, "91", 56, "9.99"))
+	must(rooms.Put(ctx, "92", 57, "12"))
+	must(rooms.Put(ctx, "91", 56, "11.50")) // it became dearer: its entry moves
+
+	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Equal("room", 56), index.Between("price", 10, 30)) {
+		must(err)
+		fmt.Println(entry.ID, entry.Values)
+	}
+	// Output:
+	// 91 [56 11.50]
+	// 90 [56 28.44]
+}
+
+// Read a page, and later the next one.
+func ExamplePage() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	names, err := index.NewComposite(client, "names", index.Options{Columns: []index.Column{{Name: "name", Type: index.String}}})
+	must(err)
+	for i, name := range []string{"Ada", "Barbara", "Edsger", "Grace", "Katherine"} {
+		must(names.Put(ctx, fmt.Sprint(i), name))
+	}
+	cursor := ""
+	for entry, err := range names.Select(ctx, index.Page{Limit: 2}) {
+		must(err)
+		fmt.Println(entry.Values[0])
+		cursor = entry.Cursor()
+	}
+	must(names.Put(ctx, "9", "Alan")) // before the cursor: no other entry moves
+	for entry, err := range names.Select(ctx, index.Page{Limit: 2, After: cursor}) {
+		must(err)
+		fmt.Println("next page:", entry.Values[0])
+	}
+	// Output:
+	// Ada
+	// Barbara
+	// next page: Edsger
+	// next page: Grace
+}
+
+// Who is between 20 and 40 years old?
+func ExampleNumeric() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{})
+	must(err)
+	for id, age := range map[string]int{"Manuel": 25, "Anna": 18, "Jon": 35, "Helen": 67} {
+		must(ages.Put(ctx, id, age))
+	}
+	for entry, err := range ages.Select(ctx, index.From(20).To(40), index.Page{}) {
+		must(err)
+		fmt.Println(entry.ID, entry.Number)
+	}
+	n, err := ages.Count(ctx, index.Over(30))
+	must(err)
+	fmt.Println(n, "are over 30")
+	// Output:
+	// Manuel 25
+	// Jon 35
+	// 2 are over 30
+}
+
+// The key-value store of the tutorial: members such as mykey:myvalue, in which a
+// key has one value, and keys are in order.
+func ExampleLexical() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	store, err := index.NewLexical(client, "store", index.LexicalOptions{
+		ID: func(member string) (string, error) {
+			key, _, ok := strings.Cut(member, ":")
+			if !ok {
+				return "", fmt.Errorf("%q has no colon", member)
+			}
+			return key, nil
+		},
+	})
+	must(err)
+	set := func(key, value string) { must(store.Put(ctx, index.Member{ID: key, Member: key + ":" + value})) }
+	set("mykey", "myvalue")
+	set("mykey", "another") // in its place
+	set("other", "value")
+	for m, err := range store.Select(ctx, index.LexQuery{Ranges: []index.LexRange{index.Prefix("mykey:")}}) {
+		must(err)
+		fmt.Println(strings.TrimPrefix(m.Member, "mykey:"))
+	}
+	// Output: another
+}
+
+// Get the objects behind ids, and take the ids of those that are gone out of the
+// index.
+func ExampleFetch() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{})
+	must(err)
+	must(client.Do(ctx, client.B().Hset().Key("person:1").FieldValue().FieldValue("name", "Anna").Build()).Error())
+	must(ages.Put(ctx, "1", 18))
+	must(ages.Put(ctx, "2", 25)) // whose hash is gone
+
+	people, err := index.Fetch(ctx, client, []string{"1", "2"}, index.FetchOptions{
+		Key: func(id string) string { return "person:" + id },
+		Missing: func(ctx context.Context, ids []string) error {
+			_, err := ages.Remove(ctx, ids...)
+			return err
+		},
+	})
+	must(err)
+	n, err := ages.Len(ctx)
+	must(err)
+	fmt.Println(people[0].Fields["name"], "and", n, "entry")
+	// Output: Anna and 1 entry
+}
+
+// Compare an index with its objects, and mend what does not agree.
+func ExampleComposite_Repair() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	ages, err := index.NewComposite(client, "people", index.Options{Columns: []index.Column{{Name: "age", Type: index.Int}}})
+	must(err)
+	must(client.Do(ctx, client.B().Hset().Key("person:1").FieldValue().FieldValue("age", "19").Build()).Error())
+	must(ages.Put(ctx, "1", 18)) // of last year
+	must(ages.Put(ctx, "2", 25)) // of nobody
+
+	people, err := index.Hashes(client, "person:*", ages.Values)
+	must(err)
+	report, err := ages.Repair(ctx, &people, index.Upkeep{})
+	must(err)
+	for _, p := range report.Examples {
+		fmt.Printf("%s %s: found %s, expected %q\n", p.Kind, p.ID, p.Found, p.Want)
+	}
+	fmt.Println(report.Repaired, "mended")
+	// Output:
+	// dangling 2: found age=25, expected ""
+	// stale 1: found age=18, expected "age=19"
+	// 2 mended
+}
+
+// Give out work in turn; that of a worker that crashed comes round again.
+func ExampleRing() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	feeds, err := index.NewRing(client, "feeds")
+	must(err)
+	_, err = feeds.Put(ctx, "news", "weather")
+	must(err)
+
+	first, err := feeds.Take(ctx, time.Minute)
+	must(err)
+	second, err := feeds.Take(ctx, time.Minute)
+	must(err)
+	fmt.Println(first.Item, second.Item)
+	_, err = feeds.Take(ctx, time.Minute)
+	fmt.Println(err != nil) // all are handed out
+	must(first.Return(ctx))
+	again, err := feeds.Take(ctx, time.Minute)
+	must(err)
+	fmt.Println(again.Item)
+	// Output:
+	// news weather
+	// true
+	// news
+}
+
+// Draw ids by chance.
+func ExampleRandom() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	users, err := index.NewRandom(client, "users")
+	must(err)
+	_, err = users.Put(ctx, "ada", "grace", "edsger")
+	must(err)
+	two, err := users.Draw(ctx, 2)
+	must(err)
+	fmt.Println(len(two), two[0] != two[1])
+	// Output: 2 true
+}
+
+// Keep the newest three.
+func ExampleRecent() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	orders, err := index.NewRecent(client, "orders", 3)
+	must(err)
+	must(orders.Put(ctx, "1", "2", "3", "4", "5"))
+	newest, err := orders.Newest(ctx, 10)
+	must(err)
+	fmt.Println(newest)
+	// Output: [5 4 3]
+}
+
+// Put many entries at once.
+func ExampleComposite_PutMany() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	prices, err := index.NewComposite(client, "prices", index.Options{Columns: []index.Column{{Name: "price", Type: index.Uint, Desc: true}}})
+	must(err)
+	entries := []index.Entry{{ID: "a", Values: []any{3}}, {ID: "b", Values: []any{7}}, {ID: "c", Values: []any{5}}}
+	n, err := prices.PutMany(ctx, slices.Values(entries))
+	must(err)
+	fmt.Println(n)
+	for e, err := range prices.Select(ctx, index.Page{}) {
+		must(err)
+		fmt.Println(e.ID)
+	}
+	// Output:
+	// 3
+	// b
+	// c
+	// a
+}
