@@ -1,12 +1,12 @@
--- Puts entries into the index that a Rebuild makes, but for those that a writer
--- has changed since it began.
+-- Puts entries into the index that a Rebuild makes. What writers have changed since
+-- it began is for finish.lua.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of this run
 -- ARGV[5..]   id, member, id, member, ...; no id twice
 --
--- Reply  how many were put
+-- Reply  0
 if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
 	return redis.error_reply('REPLACED by another run')
 end
@@ -14,12 +14,11 @@ local ids = {}
 for i = 5, #ARGV, 2 do
 	ids[#ids + 1] = ARGV[i]
 end
-local changed = redis.call('SMISMEMBER', KEYS[6], unpack(ids))
 local old = redis.call('HMGET', KEYS[5], unpack(ids))
 local members, contents, gone = {}, {}, {}
 for i, id in ipairs(ids) do
 	local member = ARGV[2 * i + 4]
-	if changed[i] == 0 and old[i] ~= member then
+	if old[i] ~= member then
 		members[#members + 1] = 0
 		members[#members + 1] = member
 		contents[#contents + 1] = id
@@ -36,4 +35,4 @@ if #members > 0 then
 	redis.call('ZADD', KEYS[4], unpack(members))
 	redis.call('HSET', KEYS[5], unpack(contents))
 end
-return #members / 2
+return 0

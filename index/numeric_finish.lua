@@ -6,9 +6,12 @@
 -- ARGV[4]     the name of this run
 --
 -- Reply  1 when the new index is in place, 0: call again
-if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
+local run, finishing = redis.call('HGET', KEYS[3], 'rebuild'), ARGV[4] .. ' finishing'
+if run ~= ARGV[4] and run ~= finishing then
 	return redis.error_reply('REPLACED by another run')
 end
+-- From here on nothing may be filled in that is older than what is moved now.
+redis.call('HSET', KEYS[3], 'rebuild', finishing)
 local ids = redis.call('SPOP', KEYS[6], 100)
 if #ids > 0 then
 	local now = redis.call('ZMSCORE', KEYS[1], unpack(ids))

@@ -25,12 +25,15 @@ for i, id in ipairs(ids) do
 		members[#members + 1] = found[i]
 	end
 end
+if rebuilding then
+	-- Also those that were not there: the source of a rebuild may have them.
+	local changed = exact and gone or ids
+	if #changed > 0 then
+		redis.call('SADD', KEYS[6], unpack(changed))
+	end
+end
 if #gone == 0 then
 	return 0
 end
 redis.call('ZREM', KEYS[1], unpack(members))
-local removed = redis.call('HDEL', KEYS[2], unpack(gone))
-if rebuilding then
-	redis.call('SADD', KEYS[6], unpack(gone))
-end
-return removed
+return redis.call('HDEL', KEYS[2], unpack(gone))

@@ -1,0 +1,259 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+)
+
+// These tests let a writer come in at the one moment that matters.
+
+// objectsOf is a source of some objects, which tells between before it yields one.
+func objectsOf[V any](objects []Object[V], between func(i int)) Source[V] {
+	return Source[V]{Walk: func(context.Context, string) iter.Seq2[Object[V], error] {
+		return func(yield func(Object[V], error) bool) {
+			for i, o := range objects {
+				between(i)
+				if !yield(o, nil) {
+					return
+				}
+			}
+		}
+	}}
+}
+
+// What is written while an index is made anew is right, whatever the source said,
+// before or after that.
+func TestRebuildKeepsWrites(t *testing.T) {
+	t.Parallel()
+	x := composite(t, client(t), "keeps", Options{Columns: columns(t, "age:int")})
+	y := numeric[int](t, "keeps", NumericOptions{})
+	ctx := t.Context()
+	fail := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	put := func(id string, age int) { fail(x.Put(ctx, id, age)); fail(y.Put(ctx, id, age)) }
+	remove := func(id string) {
+		_, err := x.Remove(ctx, id)
+		fail(err)
+		_, err = y.Remove(ctx, id)
+		fail(err)
+	}
+	want := map[string]int{}
+	var all []Object[[]any]
+	var numbers []Object[int]
+	object := func(id string, age int) {
+		all, numbers = append(all, Object[[]any]{ID: id, Value: []any{age}}), append(numbers, Object[int]{ID: id, Value: age})
+	}
+	for i := range 500 {
+		id := fmt.Sprint(i)
+		put(id, 1)
+		object(id, 2)
+		want[id] = 2
+	}
+	object("7", 5) // twice: the later is right
+	want["7"] = 5
+	write := func(i int) {
+		switch i {
+		case 100: // of what was filled in, and of what will be
+			remove("0")
+			remove("400")
+			put("1", 9)
+			put("401", 9)
+			put("new", 9)
+		case 450: // more than one step of catching up
+			for i := 150; i < 400; i++ {
+				put(fmt.Sprint(i), 9)
+			}
+		}
+	}
+	delete(want, "0")
+	delete(want, "400")
+	for _, id := range []string{"1", "401", "new"} {
+		want[id] = 9
+	}
+	for i := 150; i < 400; i++ {
+		want[fmt.Sprint(i)] = 9
+	}
+	_, err := x.Rebuild(ctx, objectsOf(all, write), Upkeep{Rate: 1e6})
+	fail(err)
+	// The other index has had these writes; once more for its own rebuild.
+	for i := range 500 {
+		put(fmt.Sprint(i), 1)
+	}
+	remove("new")
+	_, err = y.Rebuild(ctx, objectsOf(numbers, write), Upkeep{Rate: 1e6})
+	fail(err)
+	for _, e := range list(t, y.Select(ctx, Span[int]{}, Page{})) {
+		if want[e.ID] != e.Number {
+			t.Errorf("numeric: %s is %d, expected %d", e.ID, e.Number, want[e.ID])
+		}
+	}
+	if n, err := y.Len(ctx); err != nil || int(n) != len(want) {
+		t.Errorf("numeric: %d entries, expected %d, %v", n, len(want), err)
+	}
+	// And the first, which y's writes have reached too, by itself.
+	_, err = x.Rebuild(ctx, objectsOf(all, write), Upkeep{Rate: 1e6})
+	fail(err)
+	for _, e := range list(t, x.Select(ctx, Page{})) {
+		if int64(want[e.ID]) != e.Values[0] {
+			t.Errorf("composite: %s is %v, expected %d", e.ID, e.Values, want[e.ID])
+		}
+	}
+	if n, err := x.Len(ctx); err != nil || int(n) != len(want) {
+		t.Errorf("composite: %d entries, expected %d, %v", n, len(want), err)
+	}
+	healthy(t, x.Verify)
+}
+
+// A rebuild that ended while it caught up cannot go on from its cursor: what it
+// would fill in is older than what it has caught up with.
+func TestRebuildEndsInCatchingUp(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "ends", 1)
+	for i := range 300 {
+		o.put(fmt.Sprint(i), i)
+	}
+	cursor := ""
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := o.index.Rebuild(ctx, o.source, Upkeep{Rate: 1e6, Progress: func(p Progress) {
+		if p.Cursor != "" {
+			cursor = p.Cursor
+			cancel()
+		}
+	}})
+	if err == nil || cursor == "" {
+		t.Fatal(err, cursor)
+	}
+	for i := range 150 {
+		o.put(fmt.Sprint(i), 99)
+	}
+	name, _, err := resumed(cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lex := o.index.lex
+	if n, err := lex.finish.Run(t.Context(), o.client, lex.set.Keys[0].All(), append(lex.set.Args(), name)).AsInt64(); err != nil || n != 0 {
+		t.Fatal(n, err)
+	}
+	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{After: cursor}); !isErr(err, ErrReplaced) {
+		t.Fatal(err)
+	}
+	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{}); err != nil {
+		t.Fatal(err)
+	}
+	if r := o.verify(); r.Problems() != 0 {
+		t.Fatalf("%+v", r)
+	}
+}
+
+// Between the moment in which a repair reads an object and the one in which it
+// mends the entry, somebody writes both.
+func TestRepairYieldsToWriters(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "yields", 1)
+	y := numeric[int](t, "yields", NumericOptions{})
+	ctx := t.Context()
+	for _, id := range []string{"x", "y"} {
+		o.put(id, 1)
+		if err := y.Put(ctx, id, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What the objects say: both entries are wrong.
+	say := map[string]int{"x": 2, "y": 3}
+	calls := 0
+	lookup := func(ids []string, write func()) map[string]int {
+		found := map[string]int{}
+		for _, id := range ids {
+			if age, ok := say[id]; ok {
+				found[id] = age
+			}
+		}
+		// The first call is of the check, the next is of the mending.
+		if calls++; calls == 2 {
+			say["x"] = 77
+			write()
+		}
+		return found
+	}
+	src := Source[[]any]{
+		Walk: func(context.Context, string) iter.Seq2[Object[[]any], error] {
+			return func(yield func(Object[[]any], error) bool) {
+				_ = yield(Object[[]any]{ID: "x", Value: []any{2}}, nil) && yield(Object[[]any]{ID: "y", Value: []any{3}}, nil)
+			}
+		},
+		Lookup: func(_ context.Context, ids []string) (all []Object[[]any], _ error) {
+			for id, age := range lookup(ids, func() { o.put("x", 77); o.put("y", 1) }) {
+				all = append(all, Object[[]any]{ID: id, Value: []any{age}})
+			}
+			return all, nil
+		},
+	}
+	if r, err := o.index.Repair(ctx, &src, Upkeep{}); err != nil || r.Repaired != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for id, want := range map[string]int64{"x": 77, "y": 3} {
+		if e, err := o.index.Get(ctx, id); err != nil || e.Values[0] != want {
+			t.Errorf("%s is %v, %v, expected %d", id, e.Values, err, want)
+		}
+	}
+
+	calls, say["x"] = 0, 2
+	numbers := Source[int]{
+		Walk: func(context.Context, string) iter.Seq2[Object[int], error] {
+			return func(yield func(Object[int], error) bool) {
+				_ = yield(Object[int]{ID: "x", Value: 2}, nil) && yield(Object[int]{ID: "y", Value: 3}, nil)
+			}
+		},
+		Lookup: func(_ context.Context, ids []string) (all []Object[int], err error) {
+			found := lookup(ids, func() { err = cmpOr(y.Put(ctx, "x", 77), y.Put(ctx, "y", 1)) })
+			for id, age := range found {
+				all = append(all, Object[int]{ID: id, Value: age})
+			}
+			return all, err
+		},
+	}
+	if r, err := y.Repair(ctx, numbers, Upkeep{}); err != nil || r.Repaired != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for id, want := range map[string]int{"x": 77, "y": 3} {
+		if e, err := y.Get(ctx, id); err != nil || e.Number != want {
+			t.Errorf("%s is %v, %v, expected %d", id, e.Number, err, want)
+		}
+	}
+}
+
+// What looked wrong and was put right by a writer in the meantime stays.
+func TestMendLooksAgain(t *testing.T) {
+	t.Parallel()
+	x := composite(t, client(t), "again", Options{Columns: columns(t, "age:int")})
+	ctx := t.Context()
+	if err := x.Put(ctx, "1", 5); err != nil {
+		t.Fatal(err)
+	}
+	right, err := x.member("1", []any{5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := x.member("1", []any{4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var todo mending
+	todo.add("drop", "1", right.Member)    // it is the one of its id by now
+	todo.add("restore", "1", old.Member)   // it is not any more
+	todo.add("forget", "1", old.Member)    // nor is that beside the index
+	todo.add("restore", "2", right.Member) // never was
+	n, err := x.lex.mend.Run(ctx, x.lex.set.Client, x.lex.set.Keys[0].All(), append(x.lex.set.Args(), todo...)).AsInt64()
+	if err != nil || n != 0 {
+		t.Fatal(n, err)
+	}
+	if got := ids(list(t, x.Select(ctx, Page{}))); got != "1" {
+		t.Fatal(got)
+	}
+	healthy(t, x.Verify)
+}
