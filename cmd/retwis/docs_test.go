@@ -222,6 +222,9 @@ func (r *reader) run(e example) (string, error) {
 		return r.serve("--demo")
 	case words[0] == "retwis" && words[1] == "serve":
 		return r.serve(words[2:]...)
+	case words[0] == "export" && len(words) == 2:
+		r.env = append(r.env, words[1])
+		return "", nil
 	case words[0] == "make":
 		return "", fmt.Errorf("only make run is run; put it into a block of another kind")
 	}
