@@ -1,0 +1,35 @@
+package suggest
+
+import "retwis/index/internal/partition"
+
+// keys are the keys of a partition. To those of every index come:
+//
+//	<key>.heads       hash: for each prefix of many terms, which of them are the best
+//	<key>.next.heads  hash: the same of the index that a rebuild makes
+//	<key>.blocked     set: normalised terms that are neither counted nor suggested
+//
+// The index itself is a sorted set of name:count:original, all scored 0, and
+// <key>.content a hash of name -> count:original, where the name of a term is its
+// normalised form.
+type keys struct {
+	*partition.Keys
+	heads, nextHeads, blocked string
+}
+
+func keysOf(p *partition.Keys) keys {
+	return keys{Keys: p, heads: p.Index + ".heads", nextHeads: p.Next + ".heads", blocked: p.Index + ".blocked"}
+}
+
+// reading are the keys as the scripts take them that only read, or mend a head.
+func (k keys) reading() []string { return []string{k.Index, k.Content, k.heads} }
+
+// writing are those that add.lua takes.
+func (k keys) writing() []string { return append(k.All(), k.heads, k.nextHeads, k.blocked) }
+
+// removing are those that remove.lua takes.
+func (k keys) removing() []string { return append(k.All(), k.heads, k.blocked) }
+
+// mending are those that verify.lua and, with those of the next index,
+// rebuild.lua take.
+func (k keys) mending() []string    { return append(k.All(), k.heads) }
+func (k keys) rebuilding() []string { return append(k.All(), k.heads, k.nextHeads) }

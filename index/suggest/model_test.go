@@ -1,0 +1,329 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// small gives an index heads that a test fills with few terms.
+func small(x *Index) *Index {
+	text := headsLua
+	for _, size := range [][2]string{
+		{"KEEP = 32", "KEEP = 3"}, {"FULL = 64", "FULL = 6"}, {"MANY = 64", "MANY = 5"}, {"FEW = 32", "FEW = 3"}, {"LIGHT = 1000", "LIGHT = 12"},
+	} {
+		changed := strings.Replace(text, size[0], size[1], 1)
+		if changed == text {
+			panic("heads.lua has no " + size[0])
+		}
+		text = changed
+	}
+	x.scripts, x.keep, x.light = newScripts(text), 3, 12
+	return x
+}
+
+func open(t rapid.TB, client rueidis.Client, key string, opt Options) *Index {
+	x, err := New(client, key, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// model is what an index should be.
+type model struct {
+	terms   map[string]term // by name
+	blocked map[string]bool
+}
+
+func (m *model) add(x *Index, text string, n int64) int64 {
+	name, _ := x.Normalize(text)
+	if m.blocked[name] {
+		return 0
+	}
+	t, ok := m.terms[name]
+	if !ok {
+		t = term{name: name, original: text}
+	}
+	t.count = min(t.count+float64(n), maxCount)
+	m.terms[name] = t
+	return int64(t.count)
+}
+
+// with returns the terms for which a name is right, in order.
+func (m *model) with(right func(name string) bool, k int) []Suggestion {
+	var all []term
+	for name, t := range m.terms {
+		if right(name) {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, compare)
+	out := []Suggestion{}
+	for _, t := range all[:min(k, len(all))] {
+		out = append(out, Suggestion{t.original, int64(t.count)})
+	}
+	return out
+}
+
+// fuzzy is CompleteFuzzy by its definition.
+func (m *model) fuzzy(prefix string, k int) []Suggestion {
+	exact := func(name string) bool { return strings.HasPrefix(name, prefix) }
+	out := m.with(exact, k)
+	word := []rune(prefix)
+	if len(word) < minFuzzy || len(word) > maxFuzzy {
+		return out
+	}
+	out = append(out, m.with(func(name string) bool { return !exact(name) && near(word, []rune(name)) }, k)...)
+	return out[:min(k, len(out))]
+}
+
+// near tells whether a word is one typo away from the beginning of a name.
+func near(word, name []rune) bool {
+	for l := max(0, len(word)-1); l <= min(len(word)+1, len(name)); l++ {
+		if typos(word, name[:l]) <= 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// typos counts letters too many, too few, other ones, and swapped neighbours.
+func typos(a, b []rune) int {
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		for j := range d[i] {
+			switch {
+			case i == 0 || j == 0:
+				d[i][j] = i + j
+				continue
+			case a[i-1] == b[j-1]:
+				d[i][j] = d[i-1][j-1]
+			default:
+				d[i][j] = 1 + min(d[i-1][j-1], d[i-1][j], d[i][j-1])
+			}
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}
+
+func drawTerm() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.StringOfN(rapid.SampledFrom([]rune("aab")), 1, 6, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune("aAbé:日 \n\\")), 1, 5, -1),
+		rapid.StringN(1, 8, -1),
+	)
+}
+
+func drawPrefix() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.StringOfN(rapid.SampledFrom([]rune("aab")), 0, 7, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune("aBe: 日")), 0, 3, -1),
+	)
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		n++
+		x := open(t, client, fmt.Sprint("model", n), Options{
+			Partitions:  rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions"),
+			Punctuation: rapid.SampledFrom([]Punctuation{"", "drop", "keep"}).Draw(t, "punctuation"),
+		})
+		if rapid.Bool().Draw(t, "small") {
+			small(x)
+		}
+		m := &model{terms: map[string]term{}, blocked: map[string]bool{}}
+		must := func(err error) {
+			if err != nil {
+				t.Helper()
+				t.Fatal(err)
+			}
+		}
+		valid := drawTerm().Filter(func(s string) bool { _, err := x.Normalize(s); return err == nil })
+		same := func(got, want any) {
+			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+				t.Helper()
+				t.Fatalf("\ngot  %q\nwant %q", got, want)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				text := valid.Draw(t, "term")
+				n := rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, maxCount)).Draw(t, "n")
+				got, err := x.Add(ctx, text, n)
+				must(err)
+				same(got, m.add(x, text, n))
+			},
+			"many": func(t *rapid.T) {
+				var list []Suggestion
+				for _, text := range rapid.SliceOfN(valid, 1, 40).Draw(t, "terms") {
+					s := Suggestion{text, rapid.Int64Range(1, 4).Draw(t, "n")}
+					list = append(list, s)
+					m.add(x, s.Term, s.Count)
+				}
+				must(x.AddMany(ctx, list))
+			},
+			"remove": func(t *rapid.T) {
+				list := rapid.SliceOfN(valid, 1, 5).Draw(t, "terms")
+				if rapid.Bool().Draw(t, "best") { // which empties heads
+					for _, s := range m.with(func(name string) bool { return true }, 8) {
+						list = append(list, s.Term)
+					}
+				}
+				want := 0
+				for _, text := range list {
+					name, _ := x.Normalize(text)
+					if _, ok := m.terms[name]; ok {
+						delete(m.terms, name)
+						want++
+					}
+				}
+				got, err := x.Remove(ctx, list...)
+				must(err)
+				same(got, want)
+			},
+			"lose": func(t *rapid.T) {
+				name, _ := x.Normalize(valid.Draw(t, "term"))
+				_, err := x.remove(ctx, "lose", 1, []string{name})
+				must(err)
+				if one, ok := m.terms[name]; ok {
+					one.count--
+					if m.terms[name] = one; one.count == 0 {
+						delete(m.terms, name)
+					}
+				}
+			},
+			"sweep": func(t *rapid.T) {
+				if len(m.terms) < 30 {
+					return
+				}
+				want := int64(0)
+				for name, one := range m.terms {
+					if one.count < 2 {
+						delete(m.terms, name)
+						want++
+					}
+				}
+				got, err := x.Sweep(ctx, 2, index.Upkeep{})
+				must(err)
+				same(got, want)
+			},
+			"block": func(t *rapid.T) {
+				text := valid.Draw(t, "term")
+				must(x.Block(ctx, text))
+				name, _ := x.Normalize(text)
+				delete(m.terms, name)
+				m.blocked[name] = true
+			},
+			"unblock": func(t *rapid.T) {
+				text := valid.Draw(t, "term")
+				must(x.Unblock(ctx, text))
+				name, _ := x.Normalize(text)
+				delete(m.blocked, name)
+			},
+			"head lost": func(t *rapid.T) {
+				k := x.keys[0]
+				prefix := drawPrefix().Draw(t, "prefix")
+				must(client.Do(ctx, client.B().Hdel().Key(k.heads).Field(prefix).Build()).Error())
+			},
+			"get": func(t *rapid.T) {
+				text := valid.Draw(t, "term")
+				got, err := x.Get(ctx, text)
+				name, _ := x.Normalize(text)
+				want, ok := m.terms[name]
+				if !ok {
+					same(strings.Contains(fmt.Sprint(err), "not found"), true)
+					return
+				}
+				must(err)
+				same(got, Suggestion{want.original, int64(want.count)})
+			},
+			"complete": func(t *rapid.T) {
+				prefix, k := drawPrefix().Draw(t, "prefix"), rapid.IntRange(1, 20).Draw(t, "k")
+				got, err := x.Complete(ctx, prefix, k)
+				must(err)
+				name, _ := x.normal(prefix)
+				same(got, m.with(func(n string) bool { return strings.HasPrefix(n, name) }, k))
+			},
+			"fuzzy": func(t *rapid.T) {
+				prefix, k := drawPrefix().Draw(t, "prefix"), rapid.IntRange(1, 20).Draw(t, "k")
+				got, err := x.CompleteFuzzy(ctx, prefix, k)
+				must(err)
+				name, _ := x.normal(prefix)
+				same(got, m.fuzzy(name, k))
+			},
+			"all": func(t *rapid.T) { checkAll(t, x, m) },
+			"verify": func(t *rapid.T) {
+				if n, _ := x.Len(ctx); n == 0 {
+					return
+				}
+				// The heads that were lost above are found, and mended.
+				_, err := x.Repair(ctx, index.Upkeep{})
+				must(err)
+				report, err := x.Verify(ctx, index.Upkeep{})
+				must(err)
+				if report.Problems() > 0 || report.Checked < int64(len(m.terms)) {
+					t.Fatalf("%d terms: %+v", len(m.terms), report)
+				}
+			},
+		})
+	})
+}
+
+// checkAll reads every term in pages.
+func checkAll(t *rapid.T, x *Index, m *model) {
+	prefix, _ := x.normal(drawPrefix().Draw(t, "prefix"))
+	page := index.Page{
+		Limit:   rapid.IntRange(1, 9).Draw(t, "limit"),
+		Offset:  rapid.IntRange(0, 3).Draw(t, "offset"),
+		Reverse: rapid.Bool().Draw(t, "reverse"),
+	}
+	var want []string
+	for name := range m.terms {
+		if strings.HasPrefix(name, prefix) {
+			want = append(want, name+":")
+		}
+	}
+	slices.Sort(want)
+	if page.Reverse {
+		slices.Reverse(want)
+	}
+	want = want[min(page.Offset, len(want)):]
+	var got []string
+	for n := page.Limit; n == page.Limit; page.Offset = 0 {
+		n = 0
+		for e, err := range x.All(context.Background(), strings.ReplaceAll(prefix, "\x1f", ":"), page) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if one := m.terms[e.Name]; one.original != e.Term || int64(one.count) != e.Count {
+				t.Fatalf("got %+v, want %+v", e, one)
+			}
+			got = append(got, e.Name+":")
+			page.After = e.Cursor()
+			n++
+		}
+		if n > page.Limit {
+			t.Fatalf("%d of a page of %d", n, page.Limit)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%+v\ngot  %q\nwant %q", page, got, want)
+	}
+}

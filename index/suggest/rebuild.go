@@ -1,0 +1,116 @@
+package suggest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"retwis/index"
+	"retwis/index/internal/partition"
+)
+
+// Rebuild makes the index anew, beside the one that is in use, and puts it in
+// its place in one step. The source yields how often each term was searched for,
+// once a term or, as a log does, many times; blocked terms are passed over. What
+// others write meanwhile wins over what the source says: of each term that they
+// change, the new index has what the present one has.
+//
+// A rebuild that is cut short changes nothing, and the next one begins afresh;
+// one that begins while another is under way puts an end to it. opt.After is not
+// used. The report has in Checked how many counts came from the source.
+func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt index.Upkeep) (report index.Report, err error) {
+	defer x.wrap(&err)
+	r := rebuild{x: x, id: rand.Text(), opt: opt, pace: partition.NewPace(opt.Rate), begin: time.Now()}
+	if err := r.run(ctx, source); err != nil {
+		if !errors.Is(err, errOvertaken) {
+			// So that writers need not keep track for it. It may be the database
+			// that failed, and then the next rebuild does this.
+			_, _ = r.all(context.WithoutCancel(ctx), "end", "0")
+		}
+		return r.report, fmt.Errorf("rebuild: %w", err)
+	}
+	return r.report, nil
+}
+
+// rebuild is one run of Rebuild.
+type rebuild struct {
+	x      *Index
+	id     string
+	opt    index.Upkeep
+	pace   *partition.Pace
+	begin  time.Time
+	report index.Report
+}
+
+func (r *rebuild) run(ctx context.Context, source iter.Seq2[Suggestion, error]) error {
+	if len(r.x.keys) > 1 {
+		if err := r.x.set.Declare(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := r.all(ctx, "begin", "0"); err != nil {
+		return err
+	}
+	var batch []Suggestion
+	for s, err := range source {
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, s); len(batch) == batchTerms*pipeline {
+			if err := r.fill(ctx, batch); err != nil {
+				return err
+			}
+			batch = batch[:0]
+		}
+	}
+	if err := r.fill(ctx, batch); err != nil {
+		return err
+	}
+	// Each partition is brought up and put in place by itself: no term is in two.
+	for i := range r.x.keys {
+		for more := true; more; {
+			n, err := r.step(ctx, i, "catch", "100")
+			if err != nil {
+				return err
+			}
+			if err := r.pace.Done(ctx, int(n)); err != nil {
+				return err
+			}
+			more = n > 0
+		}
+	}
+	return nil
+}
+
+// fill counts terms in the new index, but for those that others have written.
+func (r *rebuild) fill(ctx context.Context, batch []Suggestion) error {
+	if _, err := r.x.add(ctx, batch, r.id); err != nil {
+		return r.x.rebuildError(ctx, err)
+	}
+	r.report.Checked += int64(len(batch))
+	if r.opt.Progress != nil {
+		r.opt.Progress(index.Progress{Report: r.report, Elapsed: time.Since(r.begin)})
+	}
+	return r.pace.Done(ctx, len(batch))
+}
+
+// all runs rebuild.lua on every partition.
+func (r *rebuild) all(ctx context.Context, do, most string) (n int64, err error) {
+	for i := range r.x.keys {
+		one, err := r.step(ctx, i, do, most)
+		if err != nil {
+			return n, err
+		}
+		n += one
+	}
+	return n, nil
+}
+
+func (r *rebuild) step(ctx context.Context, part int, do, most string) (int64, error) {
+	args := append(r.x.set.Args(), do, r.id, most)
+	n, err := r.x.scripts.rebuild.Run(ctx, r.x.set.Client, r.x.keys[part].rebuilding(), args).AsInt64()
+	return n, r.x.rebuildError(ctx, err)
+}

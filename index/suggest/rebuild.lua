@@ -1,0 +1,60 @@
+-- Begins a rebuild, brings it up to what was written meanwhile, puts it in the
+-- place of the index, or gives it up. Preceded by declare.lua and heads.lua.
+--
+-- KEYS[1]…[6]  the index, as partition.Keys.All
+-- KEYS[7]      hash: the heads of the index
+-- KEYS[8]      hash: the heads of the index that is made
+-- ARGV[1]…[3]  kind, declaration, partitions
+-- ARGV[4]      begin, catch or end
+-- ARGV[5]      which rebuild this is
+-- ARGV[6]      catch: how many terms at most
+--
+-- Reply        how many terms were brought up. 0 of catch: there were none, and
+--              the new index is in place
+
+local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+if refusal then
+	return refusal
+end
+local function clear()
+	redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[8], KEYS[6])
+end
+
+if ARGV[4] == 'begin' then
+	clear()
+	redis.call('HSET', KEYS[3], 'rebuild', ARGV[5])
+	return 0
+end
+local ours = redis.call('HGET', KEYS[3], 'rebuild') == ARGV[5]
+if ARGV[4] == 'end' then
+	if ours then
+		clear()
+		redis.call('HDEL', KEYS[3], 'rebuild')
+	end
+	return 0
+end
+if not ours then
+	return redis.error_reply('REBUILD another has begun')
+end
+
+local names = redis.call('SPOP', KEYS[6], ARGV[6])
+if #names > 0 then
+	local changes = changesOf(KEYS[5], names)
+	for i, now in ipairs(changesOf(KEYS[2], names)) do
+		changes[i].count, changes[i].original = now.was, now.original
+	end
+	store(KEYS[4], KEYS[5], KEYS[8], changes)
+	return #names
+end
+
+local function replace(key, by)
+	redis.call('UNLINK', key) -- RENAME would free it here and now
+	if redis.call('EXISTS', by) == 1 then
+		redis.call('RENAME', by, key)
+	end
+end
+replace(KEYS[1], KEYS[4])
+replace(KEYS[2], KEYS[5])
+replace(KEYS[7], KEYS[8])
+redis.call('HDEL', KEYS[3], 'rebuild')
+return 0

@@ -1,0 +1,39 @@
+package suggest
+
+import (
+	_ "embed"
+
+	"retwis/index/internal/partition"
+)
+
+var (
+	//go:embed heads.lua
+	headsLua string
+	//go:embed add.lua
+	addLua string
+	//go:embed remove.lua
+	removeLua string
+	//go:embed complete.lua
+	completeLua string
+	//go:embed children.lua
+	childrenLua string
+	//go:embed mend.lua
+	mendLua string
+	//go:embed verify.lua
+	verifyLua string
+	//go:embed rebuild.lua
+	rebuildLua string
+)
+
+// scripts are those of an index.
+type scripts struct {
+	add, remove, complete, children, mend, verify, rebuild partition.Script
+}
+
+func newScripts(heads string) scripts {
+	of := func(source string) partition.Script { return partition.NewScript(heads + source) }
+	return scripts{
+		add: of(addLua), remove: of(removeLua), complete: of(completeLua), children: of(childrenLua),
+		mend: of(mendLua), verify: of(verifyLua), rebuild: of(rebuildLua),
+	}
+}

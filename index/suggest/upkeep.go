@@ -1,0 +1,190 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"retwis/index"
+	"retwis/index/internal/partition"
+)
+
+// looked is how many entries a step of Verify looks at, about.
+const looked = "100"
+
+// Verify looks whether entries, terms and heads agree with each other, and
+// returns what does not: entries without a term, terms without an entry or with
+// another, entries out of order, heads that miss a term that belongs there. It
+// looks at some hundred at a time, each in one step with all that it must agree
+// with, so that writers neither disturb it nor are kept waiting. What is written
+// meanwhile is right, and may be looked at or not. Of no index at all it says
+// index.ErrNotFound.
+func (x *Index) Verify(ctx context.Context, opt index.Upkeep) (index.Report, error) {
+	return x.walkOver(ctx, opt, false)
+}
+
+// Repair is Verify that mends what it finds, in the very step that finds it. Of a
+// term and its entry the term in <key>.content is right; where it is lost, it is
+// made of the entry.
+func (x *Index) Repair(ctx context.Context, opt index.Upkeep) (index.Report, error) {
+	return x.walkOver(ctx, opt, true)
+}
+
+// upkeep is a run of Verify or Repair.
+type upkeep struct {
+	x      *Index
+	opt    index.Upkeep
+	mend   bool
+	pace   *partition.Pace
+	begin  time.Time
+	total  int64
+	report index.Report
+}
+
+func (x *Index) walkOver(ctx context.Context, opt index.Upkeep, mend bool) (report index.Report, err error) {
+	defer x.wrap(&err)
+	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(mend && errors.Is(err, index.ErrNotFound)) {
+		return index.Report{}, err
+	}
+	if err := x.set.Check(ctx); err != nil {
+		return index.Report{}, err
+	}
+	u := upkeep{x: x, opt: opt, mend: mend, pace: partition.NewPace(opt.Rate), begin: time.Now()}
+	at, err := parsePlace(opt.After, len(x.keys))
+	if err != nil {
+		return index.Report{}, err
+	}
+	if u.total, err = x.len(ctx); err != nil {
+		return index.Report{}, err
+	}
+	for more := true; more; {
+		if more, err = u.step(ctx, &at); err != nil {
+			return u.report, err
+		}
+	}
+	return u.report, nil
+}
+
+// place is how far a run has come: which partition, which of its walks, and the
+// cursor of that.
+type place struct {
+	part, walk int
+	cursor     string
+}
+
+// walks are those of a partition, in order: a head that is none must have gone
+// before one is missed, and an entry that is none before one is missed.
+func walks() []string { return []string{"heads", "entries", "content"} }
+
+func (p place) String() string {
+	return partition.EncodeCursor(fmt.Sprintf("%d %d %s", p.part, p.walk, p.cursor))
+}
+
+func parsePlace(cursor string, partitions int) (place, error) {
+	if cursor == "" {
+		return place{cursor: "0"}, nil
+	}
+	text, err := partition.DecodeCursor(cursor)
+	if err == nil {
+		var p place
+		_, err = fmt.Sscanf(text, "%d %d %s", &p.part, &p.walk, &p.cursor)
+		if _, wrong := strconv.ParseUint(p.cursor, 10, 64); err == nil && wrong == nil &&
+			p.part >= 0 && p.part < partitions && p.walk >= 0 && p.walk < len(walks()) {
+			return p, nil
+		}
+	}
+	return place{}, fmt.Errorf("%w: Upkeep.After is not a cursor that Progress gave", index.ErrValue)
+}
+
+// step looks at the next few, and goes on. It returns false at the end.
+func (u *upkeep) step(ctx context.Context, at *place) (bool, error) {
+	k := u.x.keys[at.part]
+	mend := "0"
+	if u.mend {
+		mend = "1"
+	}
+	args := append(u.x.set.Args(), walks()[at.walk], at.cursor, looked, mend)
+	reply, err := u.x.scripts.verify.Run(ctx, u.x.set.Client, k.mending(), args).ToArray()
+	if err := u.x.set.Error(ctx, err); err != nil {
+		return false, err
+	}
+	next, err := reply[0].ToString()
+	if err != nil {
+		return false, err
+	}
+	n, err := reply[1].AsInt64()
+	if err != nil {
+		return false, err
+	}
+	problems, err := reply[2].AsStrSlice()
+	if err != nil {
+		return false, err
+	}
+	if walks()[at.walk] == "entries" {
+		u.report.Checked += n
+	}
+	if err := u.note(ctx, at.part, problems); err != nil {
+		return false, err
+	}
+	if at.cursor = next; next == "0" {
+		at.walk++
+	}
+	if at.walk == len(walks()) {
+		at.walk = 0
+		at.part++
+	}
+	if u.opt.Progress != nil {
+		p := index.Progress{Report: u.report, Total: u.total, Elapsed: time.Since(u.begin)}
+		if at.part < len(u.x.keys) {
+			p.Cursor = at.String()
+		}
+		u.opt.Progress(p)
+	}
+	return at.part < len(u.x.keys), u.pace.Done(ctx, int(n))
+}
+
+// note counts problems, as verify.lua tells them, and mends the heads that it
+// left.
+func (u *upkeep) note(ctx context.Context, part int, problems []string) error {
+	examples := u.opt.Examples
+	if examples == 0 {
+		examples = 10
+	}
+	for ; len(problems) >= 5; problems = problems[5:] {
+		p := index.Problem{Kind: problems[0], ID: problems[1], Found: problems[2], Want: problems[3]}
+		switch p.Kind {
+		case "missing":
+			u.report.Missing++
+		case "stale":
+			u.report.Stale++
+		case "dangling":
+			u.report.Dangling++
+		}
+		if len(u.report.Examples) < examples {
+			u.report.Examples = append(u.report.Examples, p)
+		}
+		if problems[4] == "mend" {
+			if err := u.x.mend(ctx, part, p.ID); err != nil {
+				return err
+			}
+		}
+		if problems[4] != "" {
+			u.report.Repaired++
+		}
+	}
+	return nil
+}
+
+// errOvertaken is a rebuild that another has put an end to.
+var errOvertaken = errors.New("another rebuild has begun")
+
+// rebuildError words what a script of a rebuild replied.
+func (x *Index) rebuildError(ctx context.Context, err error) error {
+	if err != nil && strings.HasPrefix(err.Error(), "REBUILD") {
+		return errOvertaken
+	}
+	return x.set.Error(ctx, err)
+}

@@ -1,0 +1,134 @@
+-- Compares a few entries, terms or heads with what they must agree with, and
+-- mends what does not, all in one step: no writer comes between. Preceded by
+-- declare.lua and heads.lua.
+--
+-- KEYS[1]…[6]  the index, as partition.Keys.All
+-- KEYS[7]      hash: the heads of the index
+-- ARGV[1]…[3]  kind, declaration, partitions
+-- ARGV[4]      which: heads, entries or content
+-- ARGV[5]      the cursor of a scan, from '0'
+-- ARGV[6]      how many, about
+-- ARGV[7]      '1': mend
+--
+-- Reply        {cursor of the next, '0' at the end; how many were looked at;
+--              for each problem kind, id, found, want and what was done:
+--              'mended', 'mend' this prefix by mend.lua, or ''}
+
+local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+if refusal then
+	return refusal
+end
+local index, content, heads = KEYS[1], KEYS[2], KEYS[7]
+local mend = ARGV[7] == '1'
+local done = mend and 'mended' or ''
+local problems = {}
+
+local function problem(kind, id, found, want, action)
+	for _, word in ipairs({kind, id, found, want, action or done}) do
+		problems[#problems + 1] = word
+	end
+end
+
+local function head(prefix)
+	return 'the head of "' .. prefix .. '"'
+end
+
+-- mended calls redis where the caller wants things mended, and lets a rebuild
+-- know of the term.
+local function mended(name, ...)
+	if mend then
+		redis.call(...)
+		if rebuilding and name then
+			redis.call('SADD', KEYS[6], name)
+		end
+	end
+end
+
+-- led looks whether each of the heads that a term has reached leads to it.
+local function led(name, count)
+	local dirty = {}
+	local known = headsOf(heads, {name}, dirty)
+	for l = 0, #name do
+		local prefix = string.sub(name, 1, l)
+		if not known[prefix] then
+			if redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > LIGHT then
+				problem('missing', prefix, '', head(prefix), mend and 'mend' or '')
+			end
+			break
+		end
+		if reaches(known[prefix], name, count) then
+			local changed = insert(content, known[prefix], prefix, name)
+			if changed ~= known[prefix] then
+				problem('missing', name, '', head(prefix))
+				mended(nil, 'HSET', heads, prefix, changed.text)
+			end
+		end
+	end
+end
+
+-- What the hash says of a term is right; where it says nothing, its entry is.
+local function ofEntry(member, score)
+	local name, count, original = entry(member)
+	if not count then
+		problem('dangling', member, member, '')
+		mended(nil, 'ZREM', index, member)
+		return
+	end
+	local value = redis.call('HGET', content, name)
+	if not fields(value) then
+		value = text(count) .. ':' .. original
+		problem('missing', name, '', value)
+		mended(name, 'HSET', content, name, value)
+	end
+	local right = name .. ':' .. value
+	if member ~= right then
+		problem('stale', name, member, right)
+		mended(nil, 'ZREM', index, member)
+		mended(name, 'ZADD', index, 0, right)
+		count = fields(value)
+	elseif tonumber(score) ~= 0 then
+		problem('stale', name, member .. ' at ' .. score, member .. ' at 0')
+		mended(nil, 'ZADD', index, 0, member)
+	end
+	led(name, count)
+end
+
+-- A term that has an entry, right or not, was looked at there.
+local function ofContent(name, value)
+	if #redis.call('ZRANGEBYLEX', index, from(name .. ':'), to(name .. ':'), 'LIMIT', 0, 1) > 0 then
+		return
+	end
+	local count = fields(value)
+	if name == '' or not count or string.find(name, ':', 1, true) then
+		problem('dangling', name, value, '')
+		mended(name, 'HDEL', content, name)
+		return
+	end
+	problem('missing', name, '', name .. ':' .. value)
+	mended(name, 'ZADD', index, 0, name .. ':' .. value)
+	if mend then
+		led(name, count)
+	end
+end
+
+local function ofHead(prefix, found)
+	if parse(found).broken then
+		problem('stale', prefix, found, head(prefix))
+		mended(nil, 'HDEL', heads, prefix)
+	elseif redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) == 0 then
+		problem('dangling', prefix, head(prefix), '')
+		mended(nil, 'HDEL', heads, prefix)
+	end
+end
+
+local command, key, look = 'HSCAN', heads, ofHead
+if ARGV[4] == 'entries' then
+	command, key, look = 'ZSCAN', index, ofEntry
+elseif ARGV[4] == 'content' then
+	key, look = content, ofContent
+end
+local found = redis.call(command, key, ARGV[5], 'COUNT', ARGV[6])
+for i = 1, #found[2], 2 do
+	look(found[2][i], found[2][i + 1])
+end
+return {found[1], #found[2] / 2, problems}
