@@ -74,6 +74,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("suggest: %w", err)
 	}
+	opt.Partitions = len(set.Keys)
 	x := &Index{set: set, opt: opt, scripts: newScripts(headsLua), keep: 32, light: 1000}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keysOf(&set.Keys[i]))

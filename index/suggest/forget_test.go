@@ -1,0 +1,200 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// A term weighs half as much after a half-life, whatever others do.
+func TestHalfLife(t *testing.T) {
+	t.Parallel()
+	x, _, ctx := testIndex(t, Options{HalfLife: 24 * time.Hour})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	x.now = func() time.Time { return now }
+	add := func(term string, n, want int64) {
+		t.Helper()
+		if got, err := x.Add(ctx, term, n); err != nil || got != want {
+			t.Fatalf("%s: got %d, %v, want %d", term, got, err, want)
+		}
+	}
+	add("bahama", 800, 800)
+	add("banana", 100, 100)
+	now = now.Add(24 * time.Hour)
+	expect(t, complete(t, x, "ba", 5), "bahama 400, banana 50")
+	add("banana", 350, 400) // a tie but for the last bit
+	now = now.Add(48 * time.Hour)
+	add("banana", 1, 101)
+	expect(t, complete(t, x, "ba", 5), "banana 101, bahama 100")
+	add("Bali", 1, 1)
+	now = now.Add(10 * 24 * time.Hour)
+	expect(t, complete(t, x, "ba", 5), "banana 0, bahama 0, Bali 0")
+	if n, err := x.Sweep(ctx, 1, index.Upkeep{}); err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+	add("banana", maxCount, maxCount)
+	verified(t, x)
+}
+
+// Decades of searches are as exact as those of one day: no count overflows.
+func TestHalfLifeLasts(t *testing.T) {
+	t.Parallel()
+	x, _, ctx := testIndex(t, Options{HalfLife: time.Second})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	x.now = func() time.Time { return now }
+	want := 0.0
+	for i := range 200 {
+		n := int64(1 + i%7*1000)
+		want += float64(n)
+		got, err := x.Add(ctx, "term", n)
+		if err != nil || math.Abs(float64(got)-want) > 1+want*1e-5 {
+			t.Fatalf("%v: got %d, %v, want %v", now, got, err, want)
+		}
+		now = now.Add(time.Second)
+		want /= 2
+		if i == 100 {
+			now, want = now.AddDate(100, 0, 0), 0
+		}
+	}
+}
+
+// Heads are right by weight as they are by number.
+func TestHalfLifeHeads(t *testing.T) {
+	t.Parallel()
+	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	x.now = func() time.Time { return now }
+	for hour := range 6 {
+		var list []Suggestion
+		for i := range 300 {
+			list = append(list, Suggestion{"t" + string(rune('a'+i%26)) + string(rune('a'+i/26)), int64(1 + (i*7+hour*100)%300)})
+		}
+		if err := x.AddMany(ctx, list); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Hour)
+	}
+	verified(t, x)
+	if _, err := x.Add(ctx, "tzz", 10_000); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, complete(t, x, "t", 1), "tzz 10000")
+}
+
+func TestBlock(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		x := open(t, redistest.DB(t).Client(t), "words", Options{Partitions: partitions})
+		addAll(t, x, "Damn", "dame", "damnation")
+		if err := x.Block(t.Context(), "damn", "darn"); err != nil {
+			t.Fatal(err)
+		}
+		addAll(t, x, "DAMN", "Darn")
+		if n, err := x.Add(t.Context(), "damn!", 5); err != nil || n != 0 {
+			t.Fatal(n, err)
+		}
+		expect(t, complete(t, x, "da", 5), "dame 1, damnation 1")
+		blocked, err := x.Blocked(t.Context())
+		expect(t, blocked, "[damn darn]")
+		if err != nil || x.Unblock(t.Context(), "Darn") != nil {
+			t.Fatal(err)
+		}
+		addAll(t, x, "Darn", "damn")
+		expect(t, complete(t, x, "da", 5), "dame 1, damnation 1, Darn 1")
+		verified(t, x)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{Punctuation: PunctuationDrop, HalfLife: 90 * time.Minute})
+	value := func(err error) {
+		t.Helper()
+		if !errors.Is(err, index.ErrValue) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	for _, n := range []int64{0, -1, math.MinInt64, maxCount + 1} {
+		_, err := x.Add(ctx, "banana", n)
+		value(err)
+	}
+	_, err := x.Add(ctx, "…", 1)
+	value(err)
+	value(x.AddMany(ctx, []Suggestion{{"banana", 1}, {"\xff", 1}}))
+	for _, k := range []int{0, -1, 1001} {
+		_, err = x.Complete(ctx, "b", k)
+		value(err)
+	}
+	_, err = x.Complete(ctx, "b\xff", 1)
+	value(err)
+	_, err = x.CompleteFuzzy(ctx, "b", 0)
+	value(err)
+	_, err = x.Remove(ctx, "")
+	value(err)
+	for _, page := range []index.Page{{After: "%"}, {Limit: -1}, {Offset: -1}} {
+		for _, err := range x.All(ctx, "", page) {
+			value(err)
+		}
+	}
+	for _, after := range []string{"x", "!", "MCAwIC0x"} {
+		_, err = x.Repair(ctx, index.Upkeep{After: after})
+		value(err)
+	}
+	if keys, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64(); err != nil || keys != 0 {
+		t.Fatal("something was written", keys, err)
+	}
+	if _, err := x.Verify(ctx, index.Upkeep{}); !errors.Is(err, index.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if _, err := Open(ctx, client, "words"); !errors.Is(err, index.ErrNotFound) {
+		t.Fatal(err)
+	}
+	for _, opt := range []Options{
+		{Punctuation: "x"}, {HalfLife: 1}, {HalfLife: -time.Hour}, {Cleanup: -1}, {Cleanup: 2}, {Cleanup: math.NaN()},
+		{Cleanup: 1, HalfLife: time.Hour}, {Partitions: 1025},
+	} {
+		if _, err := New(client, "words", opt); err == nil {
+			t.Errorf("%+v was accepted", opt)
+		}
+	}
+
+	// The index remembers how it was made.
+	addAll(t, x, "Ba-nana")
+	y, err := Open(ctx, client, "words")
+	if err != nil || y.Options() != x.Options() {
+		t.Fatal(err)
+	}
+	expect(t, complete(t, y, "ban", 5), "Ba-nana 1")
+	other := open(t, client, "words", Options{})
+	_, err = other.Add(ctx, "banana", 1)
+	refuses := func(err error) {
+		t.Helper()
+		if !errors.Is(err, index.ErrDeclared) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	refuses(err)
+	_, err = other.Complete(ctx, "ban", 5)
+	refuses(err)
+	_, err = other.Remove(ctx, "banana")
+	refuses(err)
+	_, err = other.Get(ctx, "banana")
+	refuses(err)
+	_, err = other.Verify(ctx, index.Upkeep{})
+	refuses(err)
+	_, err = other.Rebuild(ctx, func(func(Suggestion, error) bool) {}, index.Upkeep{})
+	refuses(err)
+	spread := open(t, client, "words", Options{Partitions: 2})
+	refuses(spread.AddMany(ctx, []Suggestion{{"x", 1}}))
+
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := x.Complete(ended, "b", 1); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,236 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+func testIndex(t *testing.T, opt Options) (*Index, rueidis.Client, context.Context) {
+	t.Helper()
+	client := redistest.DB(t).Client(t)
+	return open(t, client, "words", opt), client, t.Context()
+}
+
+func addAll(t *testing.T, x *Index, terms ...string) {
+	t.Helper()
+	list := make([]Suggestion, len(terms))
+	for i, term := range terms {
+		list[i] = Suggestion{term, 1}
+	}
+	if err := x.AddMany(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func complete(t *testing.T, x *Index, prefix string, k int) string {
+	t.Helper()
+	found, err := x.Complete(t.Context(), prefix, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return show(found)
+}
+
+func show(found []Suggestion) string {
+	words := make([]string, len(found))
+	for i, s := range found {
+		words[i] = fmt.Sprintf("%s %d", s.Term, s.Count)
+	}
+	return strings.Join(words, ", ")
+}
+
+func entries(t *testing.T, client rueidis.Client, key string) []string {
+	t.Helper()
+	all, err := client.Do(t.Context(), client.B().Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func expect(t *testing.T, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("\ngot  %v\nwant %v", got, want)
+	}
+}
+
+func verified(t *testing.T, x *Index) {
+	t.Helper()
+	report, err := x.Verify(context.WithoutCancel(t.Context()), index.Upkeep{})
+	if err != nil || report.Problems() > 0 {
+		t.Fatalf("verify: %v %+v", err, report)
+	}
+}
+
+// The user types bit, and the range goes up to \xff.
+func TestTutorialBit(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	addAll(t, x, "bit", "bite", "bitter", "bits", "bitÿ", "biu", "bis", "bi")
+	expect(t, complete(t, x, "bit", 10), "bit 1, bite 1, bits 1, bitter 1, bitÿ 1")
+	// The same range by hand, as in the tutorial.
+	byHand, err := client.Do(ctx, client.B().Zrangebylex().Key("words").Min("[bit").Max("[bit\xff").Build()).AsStrSlice()
+	if err != nil || len(byHand) != 5 {
+		t.Fatal(byHand, err)
+	}
+}
+
+// banana is searched for over and over.
+func TestTutorialBanana(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	for want := range int64(273) {
+		if got, err := x.Add(ctx, "Banana", 1); err != nil || got != want+1 {
+			t.Fatal(got, err)
+		}
+	}
+	expect(t, entries(t, client, "words"), "[banana:273:Banana]")
+	content, err := client.Do(ctx, client.B().Hgetall().Key("words.content").Build()).AsStrMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, content, map[string]string{"banana": "273:Banana"})
+	addAll(t, x, "BANANA", "bánana")
+	expect(t, entries(t, client, "words"), "[banana:275:Banana]")
+	expect(t, complete(t, x, "BAN", 10), "Banana 275")
+}
+
+// banaooo was searched for once, by mistake, and dies out.
+func TestTutorialCleanup(t *testing.T) {
+	t.Parallel()
+	for _, rare := range []bool{false, true} {
+		t.Run(fmt.Sprint("rare ", rare), func(t *testing.T) {
+			t.Parallel()
+			x, client, ctx := testIndex(t, Options{Cleanup: 1, CleanupRare: rare})
+			if _, err := x.Add(ctx, "banana", 1_000_000); err != nil {
+				t.Fatal(err)
+			}
+			addAll(t, x, "banaooo")
+			rounds := 0
+			for complete(t, x, "bana", 10); len(entries(t, client, "words")) > 1; rounds++ {
+				complete(t, x, "bana", 10)
+			}
+			got, err := x.Get(ctx, "banana")
+			if err != nil || got.Count < 1_000_000-int64(rounds) {
+				t.Fatal(got, err)
+			}
+			if rare && got.Count < 1_000_000-1 { // one in a million would be
+				t.Fatalf("banana lost %d though it is not rare", 1_000_000-got.Count)
+			}
+			verified(t, x)
+		})
+	}
+}
+
+// Nothing in a name breaks out of its place.
+func TestTutorialOriginal(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{Punctuation: PunctuationKeep})
+	addAll(t, x, "a:273:b", "A: 1", "ü\n:9:\x00")
+	expect(t, fmt.Sprintf("%q", entries(t, client, "words")),
+		fmt.Sprintf("%q", []string{"a\x1f 1:1:A: 1", "a\x1f273\x1fb:1:a:273:b", "u \x1f9\x1f:1:ü\n:9:\x00"}))
+	expect(t, complete(t, x, "a:", 5), "A: 1 1, a:273:b 1")
+	expect(t, complete(t, x, "A:2", 5), "a:273:b 1")
+	if got, err := x.Get(ctx, "U :9:"); err != nil || got.Term != "ü\n:9:\x00" {
+		t.Fatal(got, err)
+	}
+	verified(t, x)
+}
+
+func TestNormalize(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		punctuation Punctuation
+		term, want  string
+	}{
+		{"", "Banana", "banana"},
+		{"", "  Rock'n'Roll!  ", "rock n roll"},
+		{"drop", "Rock'n'Roll!", "rocknroll"},
+		{"keep", "Rock'n'Roll!", "rock'n'roll!"},
+		{"keep", "a:b", "a\x1fb"},
+		{"", "C++", "c++"},
+		{"", "Crème Brûlée", "creme brulee"},
+		{"", "cre\u0300me", "creme"},
+		{"", "STRASSE", "strasse"},
+		{"", "Straße", "strasse"},
+		{"", "ﬁsh", "fish"},
+		{"", "Σίσυφος", "σισυφοσ"},
+		{"", "ＦＵＬＬ　ｗｉｄｔｈ", "full width"},
+		{"", "zero\u200bwidth\u00adhyphen", "zerowidthhyphen"},
+		{"", "tab\tnew\nline\x00nul", "tab new line nul"},
+		{"", "İstanbul", "istanbul"},
+		{"", "한글", "\u1112\u1161\u11ab\u1100\u1173\u11af"},
+		{"", "東京", "東京"},
+		{"", "!?", ""},
+		{"", "", ""},
+		{"", "\u0301", ""},
+		{"", "\xff", ""},
+		{"", strings.Repeat("x", 513), ""},
+		{"", strings.Repeat("x", 512), strings.Repeat("x", 512)},
+		{"", strings.Repeat("ﷺ", 170), ""}, // 18 letters, each
+	} {
+		x := &Index{opt: Options{Punctuation: c.punctuation}}
+		got, err := x.Normalize(c.term)
+		if got != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%q: got %q, %v, want %q", c.term, got, err, c.want)
+		}
+		if again, _ := x.Normalize(got); c.punctuation != "keep" && again != got {
+			t.Errorf("%q: again it is %q", got, again)
+		}
+	}
+}
+
+// A blank that was typed ends the word.
+func TestPrefixWithBlank(t *testing.T) {
+	t.Parallel()
+	x, _, _ := testIndex(t, Options{})
+	addAll(t, x, "New York", "Newton", "new")
+	expect(t, complete(t, x, "new", 5), "new 1, New York 1, Newton 1")
+	expect(t, complete(t, x, " new ", 5), "New York 1")
+	expect(t, complete(t, x, "", 5), "new 1, New York 1, Newton 1")
+	expect(t, complete(t, x, "x", 5), "")
+}
+
+// Many terms of one long prefix: heads grow one byte at a time.
+func TestLongPrefix(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	prefix := strings.Repeat("long ", 40)
+	var all []string
+	for i := range 700 {
+		all = append(all, fmt.Sprintf("%s%03d", prefix, i))
+	}
+	addAll(t, x, all...)
+	addAll(t, x, all[600:610]...)
+	want := make([]string, 10)
+	for i := range want {
+		want[i] = all[600+i] + " 2"
+	}
+	for _, l := range []int{0, 1, 100, len(prefix) - 1, len(prefix)} {
+		expect(t, complete(t, x, prefix[:l], 10), strings.Join(want, ", "))
+	}
+	verified(t, x)
+	// A head that was lost is not missed, and one of many terms is made anew.
+	if err := client.Do(ctx, client.B().Del().Key("words.heads").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, complete(t, x, "l", 10), strings.Join(want, ", "))
+	// All go, and their heads with them.
+	slices.Reverse(all)
+	if n, err := x.Remove(ctx, all...); err != nil || n != len(all) {
+		t.Fatal(n, err)
+	}
+	keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil || len(keys) != 1 || keys[0] != "words.meta" {
+		t.Fatalf("left over: %q %v", keys, err)
+	}
+}
