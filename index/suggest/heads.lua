@@ -16,6 +16,8 @@
 --
 -- Names have no control characters, so that \n ends them, and no colon.
 
+local sub, byte, find = string.sub, string.byte, string.find
+
 local KEEP = 32   -- members of a new head: so many completions can be asked for
 local FULL = 64   -- members at which a head is cut down to the best
 local MANY = 64   -- terms above which a prefix gets a head
@@ -23,10 +25,14 @@ local FEW = 32    -- terms below which it loses it
 local LIGHT = 1000 -- terms that are read to the last where there is no head
 
 -- before tells the order of two names by their bytes. The operator < goes by the
--- locale of the server.
+-- locale of the server. What names have in common is passed over in pieces.
 local function before(a, b)
-	for i = 1, math.min(#a, #b) do
-		local x, y = string.byte(a, i), string.byte(b, i)
+	local i, n = 1, math.min(#a, #b)
+	while i <= n and sub(a, i, i + 15) == sub(b, i, i + 15) do
+		i = i + 16
+	end
+	for j = i, n do
+		local x, y = byte(a, j), byte(b, j)
 		if x ~= y then
 			return x < y
 		end
@@ -90,6 +96,9 @@ end
 
 -- lookup is HMGET of any number of fields.
 local function lookup(key, names)
+	if #names <= 500 then
+		return #names > 0 and redis.call('HMGET', key, unpack(names)) or {}
+	end
 	local all = {}
 	for i = 1, #names, 500 do
 		local found = redis.call('HMGET', key, unpack(names, i, math.min(i + 499, #names)))
@@ -126,17 +135,18 @@ local function parse(head)
 		return {text = head}
 	end
 	local count, name = string.match(first or '', '^(%d[%d.]*):(.+)$')
-	if not tonumber(count) or string.sub(head, -1) ~= '\n' then
+	count = tonumber(count)
+	if not count or byte(head, -1) ~= 10 then
 		return {text = head, broken = true}
 	end
-	return {text = head, floor = tonumber(count), name = name}
+	return {text = head, floor = count, name = name}
 end
 
 -- members returns the names in a head of a prefix.
 local function members(head, prefix)
 	local names = {}
-	local at = string.find(head.text, '\n', 1, true)
-	for line in string.gmatch(string.sub(head.text, at + 1), '([^\n]*)\n') do
+	local at = find(head.text, '\n', 1, true)
+	for line in string.gmatch(sub(head.text, at + 1), '([^\n]*)\n') do
 		names[#names + 1] = prefix .. line
 	end
 	return names
@@ -151,7 +161,7 @@ end
 local function write(prefix, best, floor)
 	local lines = {floor and text(floor.count) .. ':' .. floor.name or ''}
 	for i, term in ipairs(best) do
-		lines[i + 1] = string.sub(term.name, #prefix + 1)
+		lines[i + 1] = sub(term.name, #prefix + 1)
 	end
 	return parse(table.concat(lines, '\n') .. '\n')
 end
@@ -178,8 +188,8 @@ end
 
 -- insert puts a term into a head, unless it is there. It returns the head.
 local function insert(content, head, prefix, name)
-	local line = string.sub(name, #prefix + 1)
-	if string.find(head.text, '\n' .. line .. '\n', 1, true) then
+	local line = sub(name, #prefix + 1)
+	if find(head.text, '\n' .. line .. '\n', 1, true) then
 		return head
 	end
 	head = {text = head.text .. line .. '\n', floor = head.floor, name = head.name}
@@ -206,20 +216,22 @@ end
 -- headsOf returns the heads of every prefix of some names, false where there is
 -- none, and marks in dirty what is broken and so is taken for none.
 local function headsOf(heads, names, dirty)
-	local known, wanted = {}, {}
+	local known, wanted, n = {}, {}, 0
 	for _, name in ipairs(names) do
 		for l = #name, 0, -1 do
-			local prefix = string.sub(name, 1, l)
+			local prefix = sub(name, 1, l)
 			if known[prefix] ~= nil then
 				break -- and so are those that are shorter
 			end
 			known[prefix] = false
-			wanted[#wanted + 1] = prefix
+			n = n + 1
+			wanted[n] = prefix
 		end
 	end
-	for i, head in ipairs(lookup(heads, wanted)) do
-		if head then
-			head = parse(head)
+	local found = lookup(heads, wanted)
+	for i = 1, n do
+		if found[i] then
+			local head = parse(found[i])
 			if head.broken then
 				dirty[wanted[i]] = true
 			else
@@ -231,35 +243,32 @@ local function headsOf(heads, names, dirty)
 end
 
 -- raise puts a term into the heads of its prefixes that it has reached and was
--- not in before.
+-- not in before. It returns the shortest prefix that has no head, if any.
 local function raise(content, known, dirty, change)
-	for l = 0, #change.name do
-		local prefix = string.sub(change.name, 1, l)
+	local name, count, was, bare = change.name, change.count, change.was, nil
+	for l = 0, #name do
+		local prefix = sub(name, 1, l)
 		local head = known[prefix]
-		if head and reaches(head, change.name, change.count)
-			and not (change.was and reaches(head, change.name, change.was)) then
-			local changed = insert(content, head, prefix, change.name)
+		if not head then
+			bare = bare or prefix
+		elseif reaches(head, name, count) and not (was and reaches(head, name, was)) then
+			local changed = insert(content, head, prefix, name)
 			if changed ~= head then
 				known[prefix], dirty[prefix] = changed, true
 			end
 		end
 	end
+	return bare
 end
 
 -- grow gives a head to the shortest prefix of a new term that has none, if many
 -- terms have it. One at a time is enough: a prefix of n bytes waits for n more
 -- terms at most. A prefix that has far too many was robbed of its head, and is
 -- left to mend.lua.
-local function grow(index, known, dirty, name)
-	for l = 0, #name do
-		local prefix = string.sub(name, 1, l)
-		if not known[prefix] then
-			local n = redis.call('ZLEXCOUNT', index, from(prefix), to(prefix))
-			if n > MANY and n <= LIGHT then
-				known[prefix], dirty[prefix] = collect(index, prefix), true
-			end
-			return
-		end
+local function grow(index, known, dirty, prefix)
+	local n = redis.call('ZLEXCOUNT', index, from(prefix), to(prefix))
+	if n > MANY and n <= LIGHT then
+		known[prefix], dirty[prefix] = collect(index, prefix), true
 	end
 end
 
@@ -267,7 +276,7 @@ end
 -- have them.
 local function shrink(index, known, dirty, name)
 	for l = #name, 0, -1 do
-		local prefix = string.sub(name, 1, l)
+		local prefix = sub(name, 1, l)
 		if known[prefix] then
 			if redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > FEW then
 				return
@@ -307,9 +316,9 @@ local function store(index, content, heads, changes)
 	local known = headsOf(heads, names, dirty)
 	for _, c in ipairs(changes) do
 		if c.count then
-			raise(content, known, dirty, c)
-			if not c.was then
-				grow(index, known, dirty, c.name)
+			local bare = raise(content, known, dirty, c)
+			if bare and not c.was then
+				grow(index, known, dirty, bare)
 			end
 		elseif c.value then
 			shrink(index, known, dirty, c.name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,11 +15,12 @@ import (
 	"retwis/internal/redistest"
 )
 
-// small gives an index heads that a test fills with few terms.
-func small(x *Index) *Index {
+// small gives an index heads that a test fills with few terms. Its own heads are
+// whole where light is above 100, which are changed at once, and some.
+func small(x *Index, light int) *Index {
 	text := headsLua
 	for _, size := range [][2]string{
-		{"KEEP = 32", "KEEP = 3"}, {"FULL = 64", "FULL = 6"}, {"MANY = 64", "MANY = 5"}, {"FEW = 32", "FEW = 3"}, {"LIGHT = 1000", "LIGHT = 12"},
+		{"KEEP = 32", "KEEP = 3"}, {"FULL = 64", "FULL = 6"}, {"MANY = 64", "MANY = 5"}, {"FEW = 32", "FEW = 3"}, {"LIGHT = 1000", "LIGHT = " + strconv.Itoa(light)},
 	} {
 		changed := strings.Replace(text, size[0], size[1], 1)
 		if changed == text {
@@ -26,7 +28,7 @@ func small(x *Index) *Index {
 		}
 		text = changed
 	}
-	x.scripts, x.keep, x.light = newScripts(text), 3, 12
+	x.scripts, x.keep, x.light = newScripts(text), 3, light
 	return x
 }
 
@@ -146,7 +148,7 @@ func TestModel(t *testing.T) {
 			Punctuation: rapid.SampledFrom([]Punctuation{"", "drop", "keep"}).Draw(t, "punctuation"),
 		})
 		if rapid.Bool().Draw(t, "small") {
-			small(x)
+			small(x, 12)
 		}
 		m := &model{terms: map[string]term{}, blocked: map[string]bool{}}
 		must := func(err error) {

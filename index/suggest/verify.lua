@@ -21,7 +21,7 @@ end
 local index, content, heads = KEYS[1], KEYS[2], KEYS[7]
 local mend = ARGV[7] == '1'
 local done = mend and 'mended' or ''
-local problems = {}
+local problems, missed = {}, {}
 
 local function problem(kind, id, found, want, action)
 	for _, word in ipairs({kind, id, found, want, action or done}) do
@@ -51,7 +51,8 @@ local function led(name, count)
 	for l = 0, #name do
 		local prefix = string.sub(name, 1, l)
 		if not known[prefix] then
-			if redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > LIGHT then
+			if not missed[prefix] and redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > LIGHT then
+				missed[prefix] = true
 				problem('missing', prefix, '', head(prefix), mend and 'mend' or '')
 			end
 			break
@@ -93,12 +94,17 @@ local function ofEntry(member, score)
 	led(name, count)
 end
 
--- A term that has an entry, right or not, was looked at there.
+-- A term that has an entry, right or not, was looked at there. But where entries
+-- were lost, writers may have put some back since, and have taken for granted
+-- that heads lead to them.
 local function ofContent(name, value)
+	local count = fields(value)
 	if #redis.call('ZRANGEBYLEX', index, from(name .. ':'), to(name .. ':'), 'LIMIT', 0, 1) > 0 then
+		if mend and count then
+			led(name, count)
+		end
 		return
 	end
-	local count = fields(value)
 	if name == '' or not count or string.find(name, ':', 1, true) then
 		problem('dangling', name, value, '')
 		mended(name, 'HDEL', content, name)

@@ -1,0 +1,484 @@
+package suggest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// words are n terms, many of which share a beginning.
+func words(n int) []string {
+	r := rand.New(rand.NewPCG(7, 7))
+	all := make([]string, n)
+	for i := range all {
+		for range 1 + r.IntN(8) {
+			all[i] += string("aaabbc"[r.IntN(6)])
+		}
+		all[i] += fmt.Sprint(i)
+	}
+	return all
+}
+
+// counts reads every term of an index.
+func counts(t *testing.T, x *Index) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	for e, err := range x.All(t.Context(), "", index.Page{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name] = e.Count
+	}
+	return all
+}
+
+// busy lets connections of their own change terms until stop is called. Each
+// search is counted in what stop returns.
+func busy(t *testing.T, url string, opt Options, terms []string) (stop func() map[string]int64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	all := map[string]int64{}
+	for w := range 4 {
+		client, err := rueidis.NewClient(rueidis.MustParseURL(url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := small(open(t, client, "{words}", opt), 200)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			defer client.Close()
+			r := rand.New(rand.NewPCG(uint64(w), 1))
+			for ctx.Err() == nil {
+				var list []Suggestion
+				for range 1 + r.IntN(30) {
+					list = append(list, Suggestion{terms[r.IntN(len(terms))], 1 + r.Int64N(9)})
+				}
+				gone := terms[r.IntN(len(terms)/2)]
+				// What was begun is ended: it is counted.
+				err := x.AddMany(context.WithoutCancel(ctx), list)
+				if err == nil && r.IntN(3) == 0 {
+					_, err = x.Remove(context.WithoutCancel(ctx), gone)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for _, s := range list {
+					all[s.Term] += s.Count
+				}
+				mu.Unlock()
+			}
+		}()
+	}
+	stop = func() map[string]int64 {
+		cancel()
+		wg.Wait()
+		return all
+	}
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+// checkHeads compares completions with all there is.
+func checkHeads(t *testing.T, x *Index) {
+	t.Helper()
+	m := model{terms: map[string]term{}}
+	for e, err := range x.All(t.Context(), "", index.Page{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.terms[e.Name] = term{e.Name, float64(e.Count), e.Term}
+	}
+	for _, prefix := range []string{"", "a", "b", "c", "aa", "ab", "ba", "aaa", "aab", "abc", "aaaa", "aaaa1"} {
+		for _, k := range []int{1, 3, 20} {
+			want := m.with(func(name string) bool { return strings.HasPrefix(name, prefix) }, k)
+			expect(t, complete(t, x, prefix, k), show(want))
+		}
+	}
+}
+
+// Many connections change the same terms: none is counted amiss, and all keys
+// agree.
+func TestConcurrentWriters(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		t.Run(fmt.Sprint(partitions), func(t *testing.T) {
+			t.Parallel()
+			db := redistest.DB(t)
+			opt := Options{Partitions: partitions}
+			x := small(open(t, db.Client(t), "{words}", opt), 200)
+			terms := words(600)
+			stop := busy(t, db.URL(), opt, terms)
+			for range 30 {
+				complete(t, x, "a", 3)
+				// Writers come between its pages, and it sees none twice.
+				last := ""
+				for e, err := range x.All(t.Context(), "", index.Page{}) {
+					if err != nil || e.Name+":" <= last {
+						t.Fatal(e, last, err)
+					}
+					last = e.Name + ":"
+				}
+				verified(t, x)
+			}
+			added := stop()
+			verified(t, x)
+			checkHeads(t, x)
+			got := counts(t, x)
+			for _, term := range terms[len(terms)/2:] { // which nobody removed
+				if got[term] != added[term] {
+					t.Fatalf("%s: got %d, want %d", term, got[term], added[term])
+				}
+			}
+		})
+	}
+}
+
+// cutter is a connection that ends after so many bytes.
+type cutter struct {
+	net.Conn
+	left int
+}
+
+func (c *cutter) Write(p []byte) (int, error) {
+	if len(p) > c.left {
+		n, _ := c.Conn.Write(p[:c.left])
+		c.left = 0
+		return n, errors.Join(io.ErrClosedPipe, c.Conn.Close())
+	}
+	c.left -= len(p)
+	return c.Conn.Write(p)
+}
+
+// A writer whose connection ends anywhere in a pipeline leaves whole terms.
+func TestWriterCutOff(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	x := open(t, db.Client(t), "words", Options{})
+	terms := words(1000)
+	addAll(t, x, terms[0])
+	for i := range 12 {
+		option := rueidis.MustParseURL(db.URL())
+		cut := 2000 + i*4000
+		option.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			c, err := d.DialContext(ctx, "unix", address)
+			return &cutter{c, cut}, err
+		}
+		client, err := rueidis.NewClient(option)
+		if err != nil {
+			continue // cut off as it began
+		}
+		y := open(t, client, "words", Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		for err == nil {
+			var list []Suggestion
+			for _, term := range terms {
+				list = append(list, Suggestion{term, 1})
+			}
+			err = y.AddMany(ctx, list)
+		}
+		cancel()
+		client.Close()
+		verified(t, x)
+	}
+	if n, err := x.Len(t.Context()); err != nil || n == 0 {
+		t.Fatal("nothing was written", err)
+	}
+}
+
+// damage are the ways in which somebody with redis-cli can spoil an index.
+func damage() [][]string {
+	return [][]string{
+		{"ZADD", "{words}", "0", "aaa:7:Nobody"},
+		{"ZADD", "{words}", "0", "zzz:7:Nobody"},
+		{"ZADD", "{words}", "0", "nonsense"},
+		{"ZADD", "{words}", "0", ""},
+		{"ZADD", "{words}", "0", "a\xff"},
+		{"ZADD", "{words}", "0", ":1:x"},
+		{"ZADD", "{words}", "0", "a:x:x"},
+		{"ZADD", "{words}", "0", "a:0:x"},
+		{"ZADD", "{words}", "0", "kept:5:Kept"},
+		{"ZADD", "{words}", "3", "kept:3:Kept"},
+		{"ZADD", "{words}", "-3", "kept:3:Kept"},
+		{"ZREM", "{words}", "kept:3:Kept"},
+		{"HDEL", "{words}.content", "kept"},
+		{"HSET", "{words}.content", "kept", "nonsense"},
+		{"HSET", "{words}.content", "kept", "9:Kept"},
+		{"HSET", "{words}.content", "", "9:Empty"},
+		{"HSET", "{words}.content", "a:b", "9:Colon"},
+		{"HSET", "{words}.content", "aaa", "99:Lost"},
+		{"HSET", "{words}.heads", "a", "nonsense"},
+		{"HSET", "{words}.heads", "a", "1:z\n"},
+		{"HSET", "{words}.heads", "", "\n"},
+		{"HSET", "{words}.heads", "nothing", "\n"},
+		{"DEL", "{words}.heads"},
+		{"DEL", "{words}.content"},
+		{"DEL", "{words}"},
+	}
+}
+
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for _, writing := range []bool{false, true} {
+		t.Run(fmt.Sprint("writing ", writing), func(t *testing.T) {
+			t.Parallel()
+			db := redistest.DB(t)
+			client, ctx := db.Client(t), t.Context()
+			x := small(open(t, client, "{words}", Options{}), 200)
+			terms := words(600)
+			addAll(t, x, terms...)
+			if _, err := x.Add(ctx, "Kept", 3); err != nil {
+				t.Fatal(err)
+			}
+			stop := func() map[string]int64 { return nil }
+			if writing {
+				stop = busy(t, db.URL(), Options{}, terms)
+			}
+			for _, command := range damage() {
+				if err := client.Do(ctx, client.B().Arbitrary(command...).Build()).Error(); err != nil {
+					t.Fatal(err)
+				}
+				if report, err := x.Verify(ctx, index.Upkeep{}); err != nil || report.Problems() == 0 && !writing {
+					t.Fatalf("%q was not found: %v %+v", command, err, report)
+				}
+				report, err := x.Repair(ctx, index.Upkeep{})
+				if err != nil || !writing && (report.Repaired != report.Problems() || report.Repaired == 0 || len(report.Examples) == 0) {
+					t.Fatalf("%q was not repaired: %v %+v", command, err, report)
+				}
+				verified(t, x)
+				if got, err := x.Get(ctx, "kept"); err != nil || got.Term != "Kept" {
+					t.Fatalf("%q: %v %v", command, got, err)
+				}
+			}
+			stop()
+			verified(t, x)
+			checkHeads(t, x)
+		})
+	}
+}
+
+// A run that was cut short goes on where it was.
+func TestRepairGoesOn(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	addAll(t, x, words(1000)...)
+	for _, key := range []string{"words.content", "words.heads"} {
+		if err := client.Do(ctx, client.B().Del().Key(key).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var cursor string
+	var repaired int64
+	for done := false; !done; {
+		part, cancel := context.WithCancel(ctx)
+		report, err := x.Repair(part, index.Upkeep{After: cursor, Examples: -1, Progress: func(p index.Progress) {
+			cursor = p.Cursor
+			cancel()
+		}})
+		cancel()
+		repaired += report.Repaired
+		if len(report.Examples) > 0 || err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(report, err)
+		}
+		done = cursor == ""
+	}
+	if repaired < 1000 {
+		t.Fatalf("%d were repaired", repaired)
+	}
+	verified(t, x)
+	checkHeads(t, x)
+}
+
+func sourceOf(terms []string, meanwhile func(i int)) iter.Seq2[Suggestion, error] {
+	return func(yield func(Suggestion, error) bool) {
+		for i, term := range terms {
+			meanwhile(i)
+			if !yield(Suggestion{term, 1000}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// What is written while a rebuild is under way is in the new index, whenever it
+// was written; the rest is as the source says.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		t.Run(fmt.Sprint(partitions), func(t *testing.T) {
+			t.Parallel()
+			x := small(open(t, redistest.DB(t).Client(t), "{words}", Options{Partitions: partitions}), 200)
+			ctx := t.Context()
+			must := func(_ any, err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			addAll(t, x, "old", "stays", "goes", "both", "other")
+			terms := append(words(5000), "stays", "goes", "both", "both", "barred", "late barred", "unknown")
+			report, err := x.Rebuild(ctx, sourceOf(terms, func(i int) {
+				switch i {
+				case 0:
+					must(x.Add(ctx, "new", 5))
+					must(x.Add(ctx, "stays", 1))
+					must(x.Remove(ctx, "goes", "unknown"))
+					must(nil, x.Block(ctx, "barred"))
+				case len(terms) - 1:
+					must(x.Add(ctx, terms[0], 7))
+					must(x.Remove(ctx, terms[1]))
+					must(nil, x.Block(ctx, "late barred"))
+					if n, err := x.Len(ctx); err != nil || n != 6 {
+						t.Fatal("the present index does not serve", n, err)
+					}
+				}
+			}), index.Upkeep{})
+			if err != nil || report.Checked != int64(len(terms)) {
+				t.Fatal(report, err)
+			}
+			got := counts(t, x)
+			want := map[string]int64{"new": 5, "stays": 2, "both": 2000, terms[0]: 7}
+			for _, term := range terms[2:5000] {
+				want[term] = 1000
+			}
+			expect(t, got, want)
+			verified(t, x)
+			checkHeads(t, x)
+			addAll(t, x, "after")
+			expect(t, complete(t, x, "af", 2), "after 1")
+		})
+	}
+}
+
+// Writers from many connections lose nothing to a rebuild.
+func TestRebuildWhileWriting(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	x := small(open(t, db.Client(t), "{words}", Options{}), 200)
+	terms := words(200)
+	stop := busy(t, db.URL(), Options{}, terms)
+	for range 3 {
+		// The source is the index itself, read when writers are heard already.
+		_, err := x.Rebuild(t.Context(), func(yield func(Suggestion, error) bool) {
+			for e, err := range x.All(t.Context(), "", index.Page{}) {
+				if !yield(e.Suggestion, err) {
+					return
+				}
+			}
+		}, index.Upkeep{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		verified(t, x)
+	}
+	added := stop()
+	verified(t, x)
+	checkHeads(t, x)
+	got := counts(t, x)
+	for _, term := range terms[len(terms)/2:] {
+		if got[term] != added[term] {
+			t.Fatalf("%s: got %d, want %d", term, got[term], added[term])
+		}
+	}
+}
+
+// A rebuild that fails or is overtaken leaves the index as it is.
+func TestRebuildFails(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	addAll(t, x, "banana")
+	broken := errors.New("no more")
+	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
+		_ = yield(Suggestion{"apple", 1}, nil) && yield(Suggestion{}, broken)
+	}, index.Upkeep{})
+	if !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	_, err = x.Rebuild(ctx, func(yield func(Suggestion, error) bool) { yield(Suggestion{"\xff", 1}, nil) }, index.Upkeep{})
+	if !errors.Is(err, index.ErrValue) {
+		t.Fatal(err)
+	}
+	// One that crashed has left this behind.
+	for _, command := range [][]string{
+		{"HSET", "words.meta", "rebuild", "crashed"},
+		{"ZADD", "words.next", "0", "half:1:Half"},
+		{"HSET", "words.next.content", "half", "1:Half"},
+	} {
+		if err := client.Do(ctx, client.B().Arbitrary(command...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addAll(t, x, "banana")
+	expect(t, complete(t, x, "", 5), "banana 2")
+	_, err = x.Rebuild(ctx, sourceOf([]string{"cherry"}, func(int) {
+		if _, err := x.Rebuild(ctx, sourceOf([]string{"apple"}, func(int) {}), index.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+	}), index.Upkeep{})
+	if !errors.Is(err, errOvertaken) {
+		t.Fatal(err)
+	}
+	expect(t, complete(t, x, "", 5), "apple 1000")
+	// An empty source empties it.
+	if _, err := x.Rebuild(ctx, sourceOf(nil, nil), index.Upkeep{}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, entries(t, client, "words"), "[]")
+	keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("left over: %q %v", keys, err)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	client := redistest.Cluster(t, 3).Client(t)
+	if _, err := New(client, "words", Options{}); err == nil {
+		t.Fatal("a key without a hash tag was accepted")
+	}
+	for key, partitions := range map[string]int{"{one}": 1, "many": 8} {
+		x := small(open(t, client, key, Options{Partitions: partitions}), 200)
+		addAll(t, x, words(600)...)
+		if _, err := x.Add(t.Context(), "Banana", 9); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Block(t.Context(), "blocked"); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, complete(t, x, "", 1), "Banana 9")
+		if found, err := x.CompleteFuzzy(t.Context(), "banaan", 1); err != nil || show(found) != "Banana 9" {
+			t.Fatal(found, err)
+		}
+		verified(t, x)
+		checkHeads(t, x)
+		if _, err := x.Rebuild(t.Context(), sourceOf(words(400), func(int) {}), index.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := x.Len(t.Context()); err != nil || n != 400 {
+			t.Fatal(n, err)
+		}
+		verified(t, x)
+		checkHeads(t, x)
+		if y, err := Open(t.Context(), client, key); err != nil || y.Options().Partitions != partitions {
+			t.Fatal(err)
+		}
+	}
+}
