@@ -155,8 +155,14 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, opt := range []Options{
-		{Punctuation: "x"}, {HalfLife: 1}, {HalfLife: -time.Hour}, {Cleanup: -1}, {Cleanup: 2}, {Cleanup: math.NaN()},
-		{Cleanup: 1, HalfLife: time.Hour}, {Partitions: 1025},
+		{Punctuation: "x"},
+		{HalfLife: 1},
+		{HalfLife: -time.Hour},
+		{Cleanup: -1},
+		{Cleanup: 2},
+		{Cleanup: math.NaN()},
+		{Cleanup: 1, HalfLife: time.Hour},
+		{Partitions: 1025},
 	} {
 		if _, err := New(client, "words", opt); err == nil {
 			t.Errorf("%+v was accepted", opt)
