@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/suggest"
+	"retwis/internal/store"
+)
+
+// newSuggestVerify makes suggest verify, and suggest repair.
+func newSuggestVerify(env Env, repair bool) *cobra.Command {
+	var flags suggestFlags
+	var up upkeepFlags
+	cmd := &cobra.Command{
+		Use:   "verify [flags] KEY",
+		Short: "Check that the keys of an index agree with each other",
+		Long: `Looks whether the entries of an index, what is kept beside them and the best terms
+of each prefix agree, in short steps, while the index is in use, and shows what
+does not. It changes nothing: "suggest repair" mends. The exit code is 1 if there
+is a problem.`,
+		Example: `  retwis suggest verify words`,
+		Args:    named(1, 1, "retwis suggest verify KEY"),
+	}
+	if repair {
+		cmd.Use, cmd.Short = "repair [flags] KEY", "Mend what verify finds"
+		cmd.Long = `Mends what "suggest verify" finds, in short steps, while the index is in use. The
+counts in KEY.content are right; where they are lost, the entries are.`
+		cmd.Example = `  retwis suggest repair words --rate 10000`
+		cmd.Args = named(1, 1, "retwis suggest repair KEY")
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return flags.open(cmd, env, args[0], func(ctx context.Context, x *suggest.Index) error {
+			run := x.Verify
+			if repair {
+				run = x.Repair
+			}
+			opt, wipe := up.options(cmd)
+			report, err := run(ctx, opt)
+			wipe()
+			if err != nil {
+				return err
+			}
+			return tellUpkeep(cmd, report, flags.json)
+		})
+	}
+	up.add(cmd)
+	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
+	return cmd
+}
+
+func newSuggestRebuild(env Env) *cobra.Command {
+	var flags suggestFlags
+	var made newTerms
+	var up upkeepFlags
+	cmd := &cobra.Command{
+		Use:   "rebuild [flags] KEY [FILE...]",
+		Short: "Make an index anew from its source, while it is in use",
+		Long: `Makes an index anew of the terms of some files, or of standard input, which look as
+those of "suggest add". The present index serves until the new one takes its place
+in one step. What others write meanwhile is in the new one, and blocked terms are
+not. A bad line is told by its file and number, and the rest goes in; the exit
+code is then 1.`,
+		Example: `  retwis suggest rebuild words searches-of-this-year.tsv`,
+		Args:    named(1, -1, "retwis suggest rebuild KEY [FILE...]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, err := openInputs(cmd, env, args[1:], "terms")
+			if err != nil {
+				return err
+			}
+			defer in.close()
+			return withStore(cmd, env, *flags.redis, func(ctx context.Context, db *store.Store) error {
+				x, err := made.make(ctx, db.Client(), args[0], cmd.Flags().Changed)
+				if err != nil {
+					return err
+				}
+				opt, _ := up.options(cmd)
+				opt.Progress = nil // in shows it
+				if _, err := x.Rebuild(ctx, in.terms(x), opt); err != nil {
+					return err
+				}
+				return in.tell(flags.json)
+			})
+		},
+	}
+	made.add(cmd)
+	cmd.Flags().IntVar(&up.rate, "rate", 0, "how many `TERMS` a second to count, at most; 0: as fast as it goes")
+	flags.add(cmd, env, "print the summary as JSON")
+	return cmd
+}
