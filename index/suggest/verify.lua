@@ -21,7 +21,9 @@ end
 local index, content, heads = KEYS[1], KEYS[2], KEYS[7]
 local mend = ARGV[7] == '1'
 local done = mend and 'mended' or ''
-local problems, missed = {}, {}
+local problems = {}
+local known      -- the heads of the prefixes of all terms that are looked at
+local seen = {}  -- prefixes without one
 
 local function problem(kind, id, found, want, action)
 	for _, word in ipairs({kind, id, found, want, action or done}) do
@@ -46,21 +48,20 @@ end
 
 -- led looks whether each of the heads that a term has reached leads to it.
 local function led(name, count)
-	local dirty = {}
-	local known = headsOf(heads, {name}, dirty)
 	for l = 0, #name do
-		local prefix = string.sub(name, 1, l)
+		local prefix = sub(name, 1, l)
 		if not known[prefix] then
-			if not missed[prefix] and redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > LIGHT then
-				missed[prefix] = true
+			if not seen[prefix] and redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > LIGHT then
 				problem('missing', prefix, '', head(prefix), mend and 'mend' or '')
 			end
+			seen[prefix] = true
 			break
 		end
 		if reaches(known[prefix], name, count) then
 			local changed = insert(content, known[prefix], prefix, name)
 			if changed ~= known[prefix] then
 				problem('missing', name, '', head(prefix))
+				known[prefix] = changed
 				mended(nil, 'HSET', heads, prefix, changed.text)
 			end
 		end
@@ -105,7 +106,7 @@ local function ofContent(name, value)
 		end
 		return
 	end
-	if name == '' or not count or string.find(name, ':', 1, true) then
+	if name == '' or not count or find(name, ':', 1, true) then
 		problem('dangling', name, value, '')
 		mended(name, 'HDEL', content, name)
 		return
@@ -134,6 +135,11 @@ elseif ARGV[4] == 'content' then
 	key, look = content, ofContent
 end
 local found = redis.call(command, key, ARGV[5], 'COUNT', ARGV[6])
+local names = {}
+for i = 1, #found[2], 2 do
+	names[#names + 1] = ARGV[4] == 'entries' and entry(found[2][i]) or found[2][i]
+end
+known = ARGV[4] ~= 'heads' and headsOf(heads, names, {})
 for i = 1, #found[2], 2 do
 	look(found[2][i], found[2][i + 1])
 end
