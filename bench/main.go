@@ -65,6 +65,7 @@ func run(ctx context.Context, args []string) error {
 		{"locks", measureLocks},
 		{"bulk", measureBulk},
 		{"index", measureIndex},
+		{"suggest", measureSuggest},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

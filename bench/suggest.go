@@ -1,0 +1,335 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index/suggest"
+	"retwis/internal/redisserver"
+)
+
+const (
+	suggestTerms  = 1_000_000
+	suggestBest   = 10  // completions that are asked for
+	suggestAsked  = 300 // completions of a round, for each length
+	suggestBatch  = 1600
+	suggestLength = 8 // the longest prefix
+)
+
+// suggestBench measures completion on a server of its own, where the tutorial's
+// index has the same terms.
+type suggestBench struct {
+	opt    options
+	client rueidis.Client
+	x      *suggest.Index
+	terms  []suggest.Suggestion // the most frequent first
+	zipf   *rand.Zipf           // which of them is searched for
+}
+
+func measureSuggest(ctx context.Context, dir string, opt options) (string, error) {
+	server, err := redisserver.Start(ctx, redisserver.Options{
+		Dir:    filepath.Join(dir, "suggest"),
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Config: []string{`save ""`, "appendonly no"},
+	})
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = server.Stop(context.WithoutCancel(ctx)) }()
+	client, err := rueidisClient(server.Socket())
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	x, err := suggest.New(client, "ours", suggest.Options{})
+	if err != nil {
+		return "", err
+	}
+	b := &suggestBench{opt: opt, client: client, x: x, terms: makeTerms(suggestTerms)}
+	b.zipf = rand.NewZipf(rand.New(rand.NewPCG(5, 6)), 1.1, 10, suggestTerms-1)
+	var text strings.Builder
+	fmt.Fprintf(&text, `## Completion
+
+%s made-up terms of one or two words, counted by Zipf's law, in `+"`index/suggest`"+` and in
+the sorted set of the tutorial, `+"`name:count:original`"+`. One client on one connection.
+
+`, thousands(suggestTerms))
+	for _, part := range []func(context.Context, io.Writer) error{b.load, b.complete, b.fuzzy, b.add} {
+		if err := part(ctx, &text); err != nil {
+			return "", err
+		}
+	}
+	return text.String(), nil
+}
+
+// makeTerms makes different terms, the most frequent first. Some letters begin
+// many more of them than others.
+func makeTerms(n int) []suggest.Suggestion {
+	const letters = "aeitonshrdlucmfwypvbgkjqxz"
+	r := rand.New(rand.NewPCG(1, 2))
+	letter := rand.NewZipf(r, 1.2, 3, uint64(len(letters)-1))
+	seen := make(map[string]bool, n)
+	terms := make([]suggest.Suggestion, 0, n)
+	var word []byte
+	for len(terms) < n {
+		word = word[:0]
+		for w := range 1 + r.IntN(2) {
+			if w > 0 {
+				word = append(word, ' ')
+			}
+			for range 3 + r.IntN(7) {
+				word = append(word, letters[letter.Uint64()])
+			}
+		}
+		if seen[string(word)] {
+			continue
+		}
+		seen[string(word)] = true
+		term := strings.ToUpper(string(word[:1])) + string(word[1:])
+		terms = append(terms, suggest.Suggestion{Term: term, Count: int64(1 + n/(len(terms)+1))})
+	}
+	return terms
+}
+
+// load puts all terms into both, and tells how large they are.
+func (b *suggestBench) load(ctx context.Context, out io.Writer) error {
+	shuffled := slices.Clone(b.terms)
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	for piece := range slices.Chunk(shuffled, suggestBatch) {
+		if err := b.x.AddMany(ctx, piece); err != nil {
+			return err
+		}
+		if err := b.plainAdd(ctx, "plain", piece); err != nil {
+			return err
+		}
+	}
+	size := func(keys ...string) (all float64, err error) {
+		for _, key := range keys {
+			n, err := b.client.Do(ctx, b.client.B().MemoryUsage().Key(key).Samples(0).Build()).AsInt64()
+			if err != nil {
+				return 0, err
+			}
+			all += float64(n) / (1 << 20)
+		}
+		return all, nil
+	}
+	plain, err := size("plain")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "| memory | MiB | ratio |\n| --- | ---: | ---: |\n| the tutorial's sorted set | %.0f | 1.00 |\n", plain)
+	for _, row := range []struct {
+		name string
+		keys []string
+	}{
+		{"with `.content`, to find a term by its name", []string{"ours", "ours.content"}},
+		{"with the heads of short prefixes too: all of `index/suggest`", []string{"ours", "ours.content", "ours.heads", "ours.meta"}},
+	} {
+		n, err := size(row.keys...)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "| %s | %.0f | %.2f |\n", row.name, n, n/plain)
+	}
+	heads, err := b.client.Do(ctx, b.client.B().Hlen().Key("ours.heads").Build()).AsInt64()
+	fmt.Fprintf(out, "\n%s prefixes have a head.\n\n", thousands(int(heads)))
+	return err
+}
+
+// plainAdd writes terms with bare pipelined ZADDs.
+func (b *suggestBench) plainAdd(ctx context.Context, key string, terms []suggest.Suggestion) error {
+	commands := make(rueidis.Commands, len(terms))
+	for i, t := range terms {
+		member := strings.ToLower(t.Term) + ":" + strconv.FormatInt(t.Count, 10) + ":" + t.Term
+		commands[i] = b.client.B().Zadd().Key(key).ScoreMember().ScoreMember(0, member).Build()
+	}
+	for _, r := range b.client.DoMulti(ctx, commands...) {
+		if err := r.Error(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plain completes as the tutorial does: all of the range, sorted.
+func (b *suggestBench) plain(ctx context.Context, prefix string) ([]suggest.Suggestion, int, error) {
+	members, err := b.client.Do(ctx, b.client.B().Zrangebylex().Key("plain").Min("["+prefix).Max("["+prefix+"\xff").Build()).AsStrSlice()
+	if err != nil {
+		return nil, 0, err
+	}
+	all := make([]suggest.Suggestion, len(members))
+	for i, member := range members {
+		_, rest, _ := strings.Cut(member, ":")
+		count, term, _ := strings.Cut(rest, ":")
+		all[i].Term = term
+		if all[i].Count, err = strconv.ParseInt(count, 10, 64); err != nil {
+			return nil, 0, err
+		}
+	}
+	slices.SortFunc(all, func(a, b suggest.Suggestion) int {
+		if by := cmp.Compare(b.Count, a.Count); by != 0 {
+			return by
+		}
+		return strings.Compare(strings.ToLower(a.Term), strings.ToLower(b.Term))
+	})
+	return all[:min(suggestBest, len(all))], len(all), nil
+}
+
+// prefix is what somebody has typed of a term that is searched for.
+func (b *suggestBench) prefix(length int) string {
+	for {
+		if term := strings.ToLower(b.terms[b.zipf.Uint64()].Term); len(term) >= length {
+			return term[:length]
+		}
+	}
+}
+
+// waits are how long answers took, sorted.
+type waits []time.Duration
+
+func (w waits) at(share float64) time.Duration { return w[int(float64(len(w)-1)*share)] }
+
+// complete measures prefixes of each length.
+func (b *suggestBench) complete(ctx context.Context, out io.Writer) error {
+	fmt.Fprintf(out, `The ten best terms of prefixes that people type, %d rounds of %d. The tutorial's way
+is measured on a few of the same, and each of its answers compared with ours.
+
+| letters | terms read by the tutorial's way, mean | it takes, median | ours, median | p99 | ratio of the medians |
+| ---: | ---: | ---: | ---: | ---: | ---: |
+`, b.opt.rounds, suggestAsked)
+	for length := 1; length <= suggestLength; length++ {
+		var ours, plain waits
+		read := 0
+		for range b.opt.rounds {
+			var asked []string
+			for range suggestAsked {
+				asked = append(asked, b.prefix(length))
+			}
+			answers := make(map[string][]suggest.Suggestion, len(asked))
+			for _, prefix := range asked {
+				begin := time.Now()
+				found, err := b.x.Complete(ctx, prefix, suggestBest)
+				ours = append(ours, time.Since(begin))
+				if err != nil {
+					return err
+				}
+				answers[prefix] = found
+			}
+			for spent, i := time.Now(), 0; i < len(asked) && (i == 0 || time.Since(spent) < 300*time.Millisecond); i++ {
+				begin := time.Now()
+				found, n, err := b.plain(ctx, asked[i])
+				plain = append(plain, time.Since(begin))
+				if err != nil {
+					return err
+				}
+				if !slices.Equal(found, answers[asked[i]]) {
+					return fmt.Errorf("the completions of %q are %v, and should be %v", asked[i], answers[asked[i]], found)
+				}
+				read += n
+			}
+		}
+		slices.Sort(ours)
+		slices.Sort(plain)
+		fmt.Fprintf(out, "| %d | %s | %s | %s | %s | %.1f |\n", length, thousands(read/len(plain)), milliseconds(plain.at(0.5)),
+			milliseconds(ours.at(0.5)), milliseconds(ours.at(0.99)), float64(plain.at(0.5))/float64(ours.at(0.5)))
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// fuzzy measures prefixes with a typo in them.
+func (b *suggestBench) fuzzy(ctx context.Context, out io.Writer) error {
+	fmt.Fprintf(out, "With one typo forgiven, in prefixes with two neighbours swapped:\n\n| letters | median | p99 |\n| ---: | ---: | ---: |\n")
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, length := range []int{3, 4, 6, 8} {
+		var took waits
+		for range b.opt.rounds * suggestAsked / 5 {
+			typed := []byte(b.prefix(length))
+			i := r.IntN(length - 1)
+			typed[i], typed[i+1] = typed[i+1], typed[i]
+			begin := time.Now()
+			if _, err := b.x.CompleteFuzzy(ctx, string(typed), suggestBest); err != nil {
+				return err
+			}
+			took = append(took, time.Since(begin))
+		}
+		slices.Sort(took)
+		fmt.Fprintf(out, "| %d | %s | %s |\n", length, milliseconds(took.at(0.5)), milliseconds(took.at(0.99)))
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// add measures how fast terms are counted.
+func (b *suggestBench) add(ctx context.Context, out io.Writer) error {
+	const searches = 16_000
+	made := makeTerms(suggestTerms + b.opt.rounds*searches)[suggestTerms:]
+	sides := []struct {
+		name string
+		run  func(round int) (int, error)
+	}{
+		{"bare pipelined `ZADD`s of new terms", func(round int) (int, error) {
+			return searches, pieces(made[round*searches:][:searches], func(p []suggest.Suggestion) error { return b.plainAdd(ctx, "plain", p) })
+		}},
+		{"`AddMany` of new terms", func(round int) (int, error) {
+			return searches, pieces(made[round*searches:][:searches], func(p []suggest.Suggestion) error { return b.x.AddMany(ctx, p) })
+		}},
+		{"`AddMany` of searches by Zipf's law", func(int) (int, error) {
+			list := make([]suggest.Suggestion, searches)
+			for i := range list {
+				list[i] = suggest.Suggestion{Term: b.terms[b.zipf.Uint64()].Term, Count: 1}
+			}
+			return searches, pieces(list, func(p []suggest.Suggestion) error { return b.x.AddMany(ctx, p) })
+		}},
+		{"`Add`, one at a time, of the same", func(int) (int, error) {
+			for range searches / 8 {
+				if _, err := b.x.Add(ctx, b.terms[b.zipf.Uint64()].Term, 1); err != nil {
+					return 0, err
+				}
+			}
+			return searches / 8, nil
+		}},
+	}
+	rates := make([][]float64, len(sides))
+	for round := range b.opt.rounds {
+		for i, side := range sides {
+			begin := time.Now()
+			n, err := side.run(round)
+			if err != nil {
+				return err
+			}
+			rates[i] = append(rates[i], float64(n)/time.Since(begin).Seconds())
+		}
+	}
+	fmt.Fprintf(out, "Counting, medians of %d rounds:\n\n| | terms/s | ratio |\n| --- | ---: | ---: |\n", b.opt.rounds)
+	for i, side := range sides {
+		ratios := make([]float64, len(rates[i]))
+		for round := range ratios {
+			ratios[round] = rates[i][round] / rates[0][round]
+		}
+		slices.Sort(ratios)
+		all := slices.Sorted(slices.Values(rates[i]))
+		fmt.Fprintf(out, "| %s | %s | %.2f |\n", side.name, thousands(int(all[len(all)/2])), ratios[len(ratios)/2])
+	}
+	return nil
+}
+
+func pieces(list []suggest.Suggestion, do func([]suggest.Suggestion) error) error {
+	for piece := range slices.Chunk(list, suggestBatch) {
+		if err := do(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
