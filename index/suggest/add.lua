@@ -10,8 +10,10 @@
 --              half-lives since 1970 are the counts' own unit otherwise
 -- ARGV[6]…     name, how many, original, for each term; a name once
 --
--- Reply        the new count of each as text, "0" for one that is blocked, or
---              was written by others since the rebuild began
+-- Reply        the new count of each as text, "0" for one that is blocked
+--
+-- What a rebuild fills in of terms that others write meanwhile does not matter:
+-- rebuild.lua brings those up in the end.
 
 local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
@@ -31,7 +33,6 @@ for i = 6, #ARGV, 3 do
 	names[#names + 1] = ARGV[i]
 end
 local blocked = redis.call('SMISMEMBER', KEYS[9], unpack(names))
-local written = filling and redis.call('SMISMEMBER', KEYS[6], unpack(names))
 
 local now = tonumber(ARGV[5])
 local most = 9007199254740991
@@ -53,7 +54,7 @@ end
 
 local reply, changes, ids = {}, {}, {}
 for i, c in ipairs(changesOf(content, names)) do
-	if blocked[i] == 1 or written and written[i] == 1 then
+	if blocked[i] == 1 then
 		reply[i] = '0'
 	else
 		c.count = sum(c.was, tonumber(ARGV[3 * i + 4]))

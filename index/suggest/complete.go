@@ -121,7 +121,7 @@ func (x *Index) best(ctx context.Context, prefixes []string, k int) ([][]term, e
 	found := make([][]term, len(prefixes))
 	for i := range nodes {
 		n := &nodes[i]
-		if n.good() < min(k, x.keep) && (n.floor != nil || n.whole) {
+		if n.whole || n.floor != nil && n.good() < min(k, x.keep) {
 			if err := x.mend(ctx, n.part, n.prefix); err != nil {
 				return nil, err
 			}

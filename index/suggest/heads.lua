@@ -194,7 +194,7 @@ local function insert(content, head, prefix, name)
 	end
 	head = {text = head.text .. line .. '\n', floor = head.floor, name = head.name}
 	local _, lines = string.gsub(head.text, '\n', '\n')
-	if lines > FULL then
+	if lines > FULL + 1 then
 		return cut(content, head, prefix)
 	end
 	return head
@@ -228,7 +228,7 @@ local function headsOf(heads, names, dirty)
 			wanted[n] = prefix
 		end
 	end
-	local found = lookup(heads, wanted)
+	local found, longest = lookup(heads, wanted), 0
 	for i = 1, n do
 		if found[i] then
 			local head = parse(found[i])
@@ -236,17 +236,18 @@ local function headsOf(heads, names, dirty)
 				dirty[wanted[i]] = true
 			else
 				known[wanted[i]] = head
+				longest = math.max(longest, #wanted[i])
 			end
 		end
 	end
-	return known
+	return known, longest
 end
 
 -- raise puts a term into the heads of its prefixes that it has reached and was
 -- not in before. It returns the shortest prefix that has no head, if any.
-local function raise(content, known, dirty, change)
+local function raise(content, known, longest, dirty, change)
 	local name, count, was, bare = change.name, change.count, change.was, nil
-	for l = 0, #name do
+	for l = 0, math.min(#name, longest + 1) do
 		local prefix = sub(name, 1, l)
 		local head = known[prefix]
 		if not head then
@@ -313,12 +314,13 @@ local function store(index, content, heads, changes)
 	each('HDEL', content, delete)
 
 	local dirty = {}
-	local known = headsOf(heads, names, dirty)
+	local known, longest = headsOf(heads, names, dirty)
 	for _, c in ipairs(changes) do
 		if c.count then
-			local bare = raise(content, known, dirty, c)
+			local bare = raise(content, known, longest, dirty, c)
 			if bare and not c.was then
 				grow(index, known, dirty, bare)
+				longest = math.max(longest, #bare)
 			end
 		elseif c.value then
 			shrink(index, known, dirty, c.name)

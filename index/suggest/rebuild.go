@@ -85,7 +85,7 @@ func (r *rebuild) run(ctx context.Context, source iter.Seq2[Suggestion, error]) 
 	return nil
 }
 
-// fill counts terms in the new index, but for those that others have written.
+// fill counts terms in the new index.
 func (r *rebuild) fill(ctx context.Context, batch []Suggestion) error {
 	if _, err := r.x.add(ctx, batch, r.id); err != nil {
 		return r.x.rebuildError(ctx, err)

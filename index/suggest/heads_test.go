@@ -1,0 +1,138 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// Few terms with close counts, that rise and fall: what is in a head changes all
+// the time, and its floor decides.
+func TestHeads(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		n++
+		x := small(open(t, client, fmt.Sprint("heads", n), Options{}), 12)
+		m := &model{terms: map[string]term{}}
+		word := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 1, 5, -1)
+		// One by one, so that no prefix is ever without the head that it needs.
+		for range 60 {
+			text, n := word.Draw(t, "term"), rapid.Int64Range(1, 9).Draw(t, "n")
+			if _, err := x.Add(ctx, text, n); err != nil {
+				t.Fatal(err)
+			}
+			m.add(x, text, n)
+		}
+		for range 150 {
+			name := word.Draw(t, "term")
+			amount := rapid.Int64Range(1, 6).Draw(t, "amount")
+			switch rapid.IntRange(0, 12).Draw(t, "do") {
+			default:
+				if _, err := x.Add(ctx, name, amount); err != nil {
+					t.Fatal(err)
+				}
+				m.add(x, name, amount)
+			case 1, 2, 3, 4, 5:
+				if _, err := x.remove(ctx, "lose", float64(amount), []string{name}); err != nil {
+					t.Fatal(err)
+				}
+				if one, ok := m.terms[name]; ok {
+					one.count -= float64(amount)
+					if m.terms[name] = one; one.count <= 0 {
+						delete(m.terms, name)
+					}
+				}
+			case 0:
+				prefix, k := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 0, 3, -1).Draw(t, "prefix"), rapid.IntRange(1, 5).Draw(t, "k")
+				got, err := x.Complete(ctx, prefix, k)
+				want := m.with(func(name string) bool { return strings.HasPrefix(name, prefix) }, k)
+				if err != nil || show(got) != show(want) {
+					t.Fatalf("%v\ngot  %s\nwant %s", err, show(got), show(want))
+				}
+			}
+		}
+		checkSizes(t, client, x, 6)
+		if len(m.terms) == 0 {
+			return
+		}
+		if report, err := x.Verify(ctx, index.Upkeep{}); err != nil || report.Problems() > 0 {
+			t.Fatal(report, err)
+		}
+	})
+}
+
+// checkSizes fails where a head has more members than it may.
+func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
+	t.Helper()
+	heads, err := client.Do(context.Background(), client.B().Hgetall().Key(x.keys[0].heads).Build()).AsStrMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for prefix, head := range heads {
+		if n := strings.Count(head, "\n") - 1; n > most {
+			t.Fatalf("the head of %q has %d members", prefix, n)
+		}
+	}
+}
+
+// addOne counts a term, lose takes some of it.
+func addOne(t *testing.T, x *Index, name string, n int64) {
+	t.Helper()
+	if _, err := x.Add(t.Context(), name, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func lose(t *testing.T, x *Index, n float64, names ...string) {
+	t.Helper()
+	if _, err := x.remove(t.Context(), "lose", n, names); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A head that is cut down when most of its members have fallen keeps its floor:
+// terms that it does not have rank ahead of them by now.
+func TestFloorStays(t *testing.T) {
+	t.Parallel()
+	x, _, _ := testIndex(t, Options{})
+	small(x, 200)
+	for i, n := range []int64{60, 50, 40, 30, 20, 10} {
+		addOne(t, x, fmt.Sprint("a", i), n)
+	}
+	lose(t, x, 35, "a1", "a2") // 15 and 5
+	for i := range 3 {
+		addOne(t, x, fmt.Sprint("b", i), 1)
+		addOne(t, x, fmt.Sprint("ab", i), 45)
+	}
+	lose(t, x, 44, "ab0", "ab1", "ab2")
+	addOne(t, x, "ac", 44)
+	expect(t, complete(t, x, "a", 3), "a0 60, ac 44, a3 30")
+	verified(t, x)
+}
+
+// A head is not made of one whose best members have fallen.
+func TestMendGoesDeeper(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	small(x, 12)
+	for i := range 7 {
+		addOne(t, x, fmt.Sprint("a", i), int64(90-10*i))
+		addOne(t, x, fmt.Sprint("b", i), int64(9-i))
+	}
+	lose(t, x, 79, "a0", "a1") // 11 and 1
+	if err := client.Do(ctx, client.B().Hdel().Key("words.heads").Field("").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, complete(t, x, "", 3), "a2 70, a3 60, a4 50")
+	verified(t, x)
+}
