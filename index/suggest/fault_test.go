@@ -227,6 +227,7 @@ func damage() [][]string {
 		{"HSET", "{words}.content", "aaa", "99:Lost"},
 		{"HSET", "{words}.heads", "a", "nonsense"},
 		{"HSET", "{words}.heads", "a", "1:z\n"},
+		{"HSET", "{words}.heads", "a", "1:z\nx\nx\n"},
 		{"HSET", "{words}.heads", "", "\n"},
 		{"HSET", "{words}.heads", "nothing", "\n"},
 		{"DEL", "{words}.heads"},

@@ -117,6 +117,19 @@ local function offer(best, limit, name, count)
 		if not ahead(count, name, last.count, last.name) then
 			return
 		end
+	end
+	for i = 1, n do
+		if best[i].name == name then
+			-- Somebody has left an old entry of the term beside the new one.
+			if not ahead(count, name, best[i].count, name) then
+				return
+			end
+			table.remove(best, i)
+			n = n - 1
+			break
+		end
+	end
+	if n == limit then
 		best[n] = nil
 		n = n - 1
 	end

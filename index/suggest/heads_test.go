@@ -136,3 +136,28 @@ func TestMendGoesDeeper(t *testing.T) {
 	expect(t, complete(t, x, "", 3), "a2 70, a3 60, a4 50")
 	verified(t, x)
 }
+
+// An entry that is left over beside the one of its term, as somebody with
+// redis-cli can leave it, must not put the term into a head twice: when it has
+// gone, nothing would tell.
+func TestHeadHasNoTermTwice(t *testing.T) {
+	t.Parallel()
+	x, client, ctx := testIndex(t, Options{})
+	x = small(x, 200)
+	addAll(t, x, "a1", "a2", "a3")
+	if err := client.Do(ctx, client.B().Zadd().Key("words").ScoreMember().ScoreMember(0, "a1:7:Old").ScoreMember(0, "a1:9:Older").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	// With more than five terms the prefix has its head, of the best three.
+	for _, term := range []string{"a4", "a5", "a6"} {
+		addAll(t, x, term)
+	}
+	if _, err := x.Repair(ctx, index.Upkeep{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Add(ctx, "a1", 4); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, complete(t, x, "a", 3), "a1 5, a2 1, a3 1")
+	verified(t, x)
+}

@@ -9,7 +9,7 @@
 -- ARGV[5]      which rebuild this is
 -- ARGV[6]      catch: how many terms at most
 --
--- Reply        how many terms were brought up. 0 of catch: there were none, and
+-- Reply        how many terms were brought up. 0 of catch: there are no more, and
 --              the new index is in place
 
 local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
@@ -44,7 +44,10 @@ if #names > 0 then
 		changes[i].count, changes[i].original = now.was, now.original
 	end
 	store(KEYS[4], KEYS[5], KEYS[8], changes)
-	return #names
+	-- Not in a step of its own: writers who never rest would put it off for ever.
+	if redis.call('EXISTS', KEYS[6]) == 1 then
+		return #names
+	end
 end
 
 local function replace(key, by)

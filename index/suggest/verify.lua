@@ -118,8 +118,21 @@ local function ofContent(name, value)
 	end
 end
 
+-- twice tells whether a head has a name more than once.
+local function twice(head)
+	local had = {}
+	for _, name in ipairs(members(head, '')) do
+		if had[name] then
+			return true
+		end
+		had[name] = true
+	end
+	return false
+end
+
 local function ofHead(prefix, found)
-	if parse(found).broken then
+	local parsed = parse(found)
+	if parsed.broken or twice(parsed) then
 		problem('stale', prefix, found, head(prefix))
 		mended(nil, 'HDEL', heads, prefix)
 	elseif redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) == 0 then

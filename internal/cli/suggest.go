@@ -99,9 +99,7 @@ func newSuggestComplete(env Env) *cobra.Command {
 		Long: `Shows the most frequent terms that begin with a prefix, and how often each was
 counted, the most frequent first. An empty prefix, '', is that of every term. With
 --fuzzy terms follow that begin with something one typo away: a letter too many,
-one too few, another one, or two swapped.
-
-The exit code is 1 if there is none.`,
+one too few, another one, or two swapped.`,
 		Example: `  retwis suggest complete words ban
   retwis suggest complete words bnana --fuzzy -n 3
   retwis suggest complete words ban --json | jq -r .term`,
@@ -116,13 +114,7 @@ The exit code is 1 if there is none.`,
 				if err != nil {
 					return err
 				}
-				if err := flags.print(cmd, found); err != nil {
-					return err
-				}
-				if len(found) == 0 {
-					return errTold
-				}
-				return nil
+				return flags.print(cmd, found)
 			})
 		},
 	}
