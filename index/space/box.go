@@ -1,0 +1,200 @@
+package space
+
+import (
+	"fmt"
+	"slices"
+
+	"retwis/index"
+)
+
+// Box is what is looked for: one side for each dimension, in order.
+type Box []Side
+
+// Side is what a box spans in one dimension: both ends are included, and one that
+// is nil is open. An end may lie outside the range of the dimension, or have more
+// digits than it has; it takes what the values of the dimension take.
+type Side struct{ Min, Max any }
+
+// block is a box in places on the axes.
+type block struct {
+	low, high []uint64 // codes
+	exact     []exactSide
+	from, to  []uint64 // the numbers of its corners
+}
+
+// exactSide is a side of floats: codes do not tell them apart.
+type exactSide struct {
+	dim       int
+	at        int // in a member
+	low, high uint64
+}
+
+// blockOf returns a box in places, or false for one that nothing can be in.
+func (x *Index) blockOf(box Box) (block, bool, error) {
+	if len(box) != len(x.axes) {
+		return block{}, false, fmt.Errorf("%w: the box has %d sides for %d dimensions", index.ErrValue, len(box), len(x.axes))
+	}
+	low, high := make([]place, len(box)), make([]place, len(box))
+	empty := false
+	for d := range x.axes {
+		nothing, err := x.sideOf(d, box[d], &low[d], &high[d])
+		if err != nil {
+			return block{}, false, fmt.Errorf("%w: dimension %s: %w", index.ErrValue, x.axes[d].Name, err)
+		}
+		empty = empty || nothing
+	}
+	return x.block(low, high), !empty, nil
+}
+
+// sideOf sets the ends of a side, and tells whether nothing is between them.
+func (x *Index) sideOf(d int, s Side, low, high *place) (empty bool, err error) {
+	a := &x.axes[d]
+	*low, *high = a.least(), a.greatest()
+	lowSide, highSide := -1, 1
+	if s.Min != nil {
+		var p place
+		if p, lowSide, err = a.bound(s.Min, true); err != nil {
+			return false, err
+		}
+		if lowSide == 0 {
+			*low = p
+		}
+	}
+	if s.Max != nil {
+		var p place
+		if p, highSide, err = a.bound(s.Max, false); err != nil {
+			return false, err
+		}
+		if highSide == 0 {
+			*high = p
+		}
+	}
+	if lowSide > 0 || highSide < 0 {
+		return true, nil
+	}
+	return lowSide == 0 && highSide == 0 && (low.code > high.code || low.exact > high.exact), nil
+}
+
+// block is the box between two corners.
+func (x *Index) block(low, high []place) block {
+	b := block{low: make([]uint64, len(low)), high: make([]uint64, len(low))}
+	at := x.bytes
+	for d := range x.axes {
+		b.low[d], b.high[d] = low[d].code, high[d].code
+		if x.axes[d].Type == Float {
+			b.exact = append(b.exact, exactSide{d, at, low[d].exact, high[d].exact})
+			at += 8
+		}
+	}
+	b.from, b.to = x.weave(b.low), x.weave(b.high)
+	return b
+}
+
+// holds tells whether a member is in the block, given its number.
+func (x *Index) holds(b *block, z []uint64, member string) bool {
+	if !x.within(z, b.from, b.to) {
+		return false
+	}
+	for i := range b.exact {
+		e := &b.exact[i]
+		if v := exactAt(member, e.at); v < e.low || v > e.high {
+			return false
+		}
+	}
+	return true
+}
+
+// surely tells whether all points of a cell are in the block, also where codes do
+// not tell floats apart.
+func (x *Index) surely(b *block, c *cell) bool {
+	if c.waste() > 0 {
+		return false
+	}
+	for _, e := range b.exact {
+		a := &x.axes[e.dim]
+		if c.min[e.dim] == b.low[e.dim] && e.low != a.least().exact ||
+			c.max[e.dim] == b.high[e.dim] && e.high != a.greatest().exact {
+			return false
+		}
+	}
+	return true
+}
+
+// lexRange is the range of members whose numbers are from low to high.
+func (x *Index) lexRange(low, high []uint64) index.LexRange {
+	r := index.LexRange{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
+	end := x.layout.append(nil, high)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			r.Max = "(" + string(end)
+			break
+		}
+	}
+	return r
+}
+
+// region is what a query reads: blocks that have no point in common, and the
+// ranges that cover them.
+type region struct {
+	blocks []block
+	spans  []span
+	also   func(member string) bool // nil: all points of the blocks
+}
+
+// regionOf covers blocks with at most as many ranges as the index allows.
+func (x *Index) regionOf(blocks []block) region {
+	r := region{blocks: blocks}
+	for i := range blocks {
+		r.spans = append(r.spans, x.cover(blocks[i].low, blocks[i].high, max(1, x.opt.MaxRanges/len(blocks)))...)
+	}
+	if len(blocks) > 1 {
+		r.spans = x.apart(r.spans)
+	}
+	return r
+}
+
+// apart puts ranges in order and joins those that overlap.
+func (x *Index) apart(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return slices.Compare(a.low, b.low) })
+	joined := spans[:0]
+	for _, s := range spans {
+		if n := len(joined); n > 0 && slices.Compare(s.low, joined[n-1].high) <= 0 {
+			last := &joined[n-1]
+			if slices.Compare(s.high, last.high) > 0 {
+				last.high = s.high
+			}
+			last.volume += s.volume
+			last.length = x.length(last.low, last.high)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// ranges are the spans of a region as the index reads them.
+func (x *Index) ranges(spans []span) []index.LexRange {
+	all := make([]index.LexRange, len(spans))
+	for i, s := range spans {
+		all[i] = x.lexRange(s.low, s.high)
+	}
+	return all
+}
+
+// keep returns what tells whether a member is in the region. It is for one reader
+// at a time.
+func (x *Index) keep(r *region) func(member string) bool {
+	z := make([]uint64, x.words)
+	return func(member string) bool {
+		if len(member) < x.head {
+			return false
+		}
+		x.read(z, member)
+		for i := range r.blocks {
+			if x.holds(&r.blocks[i], z, member) {
+				return r.also == nil || r.also(member)
+			}
+		}
+		return false
+	}
+}

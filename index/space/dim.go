@@ -1,0 +1,237 @@
+package space
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Type is what the values of a dimension are.
+type Type string
+
+// The types of dimensions, and the Go values that they give. Each takes text too,
+// as it stands in a file: "75", "28.44", "2026-11-21T10:00:00Z", "2026-11-21".
+const (
+	Int     Type = "int"     // int64; takes every Go integer
+	Decimal Type = "decimal" // string, as in "28.44"; takes integers and floats of no more digits too
+	Float   Type = "float"   // float64; takes integers up to ±2^53 too
+	Time    Type = "time"    // time.Time in UTC, to the nanosecond
+)
+
+// Dim is one dimension of an index.
+type Dim struct {
+	Name string // letters, digits, - and _, but not id
+	Type Type
+	// Scale is how many digits of a Decimal stand behind the point, at most 18.
+	Scale int
+	// Min and Max are the least and the greatest value, both included. The range
+	// of an Int or a Decimal is one of an int64 in units of the last digit, that
+	// of a Time at most 584 years.
+	//
+	// Declare what the values really span: boxes are cut where the range is
+	// halved, and halved again. A Float keeps its exact value whatever its range,
+	// but points that are nearer to each other than a 2^48th of it are told apart
+	// only when they have been read.
+	Min, Max any
+}
+
+// Bounds of a declaration.
+const (
+	maxDims  = 16
+	maxName  = 64
+	maxScale = 18
+	maxText  = 100 // bytes of a value that is given as text
+)
+
+// String is the dimension as ParseDims reads it.
+func (d Dim) String() string {
+	a, err := settled(d)
+	if err != nil {
+		return d.Name + ":" + string(d.Type)
+	}
+	return a.String()
+}
+
+// String is the dimension as the index remembers it: one text for each range.
+func (a *axis) String() string {
+	text := a.Name + ":" + string(a.Type)
+	low, high := a.format(a.Min), a.format(a.Max)
+	switch a.Type {
+	case Decimal:
+		text += "(" + strconv.Itoa(a.Scale) + ")"
+		if a.Scale > 0 {
+			low, high = strings.TrimRight(strings.TrimRight(low, "0"), "."), strings.TrimRight(strings.TrimRight(high, "0"), ".")
+		}
+	case Time:
+		low, high = strings.TrimSuffix(low, "T00:00:00Z"), strings.TrimSuffix(high, "T00:00:00Z")
+	}
+	return text + "(" + low + ".." + high + ")"
+}
+
+// ParseDims reads a declaration such as
+//
+//	x:int(0..400),price:decimal(2)(0..1000),at:time(2020-01-01..2030-01-01),f:float(-1..1)
+//
+// in which decimal(2) has two digits behind the point, and geo stands for the two
+// dimensions of GeoDims.
+func ParseDims(text string) ([]Dim, error) {
+	if text == "geo" {
+		return GeoDims(), nil
+	}
+	var dims []Dim
+	for one := range strings.SplitSeq(text, ",") {
+		one = strings.TrimSpace(one)
+		a, err := parseDim(one)
+		if err != nil {
+			return nil, fmt.Errorf("space: dimension %d, %q: %w", len(dims)+1, shortened(one), err)
+		}
+		dims = append(dims, a.Dim)
+		if len(dims) > maxDims {
+			break
+		}
+	}
+	_, err := settle(dims)
+	if err != nil {
+		return nil, fmt.Errorf("space: %w", err)
+	}
+	return dims, nil
+}
+
+var errSyntax = errors.New("write NAME:TYPE(MIN..MAX), as in x:int(0..400) or price:decimal(2)(0..1000)")
+
+func parseDim(text string) (axis, error) {
+	name, rest, ok := strings.Cut(text, ":")
+	if !ok {
+		return axis{}, errSyntax
+	}
+	word, rest, ok := strings.Cut(rest, "(")
+	if !ok {
+		return axis{}, errSyntax
+	}
+	d := Dim{Name: name, Type: Type(word)}
+	if d.Type == Decimal {
+		var digits string
+		if digits, rest, ok = strings.Cut(rest, ")("); !ok {
+			return axis{}, errSyntax
+		}
+		var err error
+		if d.Scale, err = strconv.Atoi(digits); err != nil {
+			return axis{}, fmt.Errorf("%q is not a number of digits", shortened(digits))
+		}
+	}
+	inner, closed := strings.CutSuffix(rest, ")")
+	low, high, two := strings.Cut(inner, "..")
+	if !closed || !two || low == "" || high == "" {
+		return axis{}, errSyntax
+	}
+	d.Min, d.Max = low, high
+	return settled(d)
+}
+
+// settle checks a declaration and makes the axes of it.
+func settle(dims []Dim) ([]axis, error) {
+	if len(dims) < 1 || len(dims) > maxDims {
+		return nil, fmt.Errorf("there must be from 1 to %d dimensions", maxDims)
+	}
+	axes := make([]axis, len(dims))
+	for i, d := range dims {
+		var err error
+		if axes[i], err = settled(d); err == nil && slices.ContainsFunc(dims[:i], func(o Dim) bool { return o.Name == d.Name }) {
+			err = errors.New("the name is there twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("dimension %d, %s: %w", i+1, shortened(d.Name), err)
+		}
+	}
+	return axes, nil
+}
+
+// settled checks a dimension, and puts its bounds as its type gives values.
+func settled(d Dim) (axis, error) {
+	if err := checkName(d.Name); err != nil {
+		return axis{}, err
+	}
+	if d.Scale < 0 || d.Scale > maxScale || d.Scale != 0 && d.Type != Decimal {
+		return axis{}, fmt.Errorf("%s cannot have %d digits behind the point: a decimal can, from 0 to %d", d.Type, d.Scale, maxScale)
+	}
+	a := axis{Dim: d}
+	var low, high error
+	narrow := false
+	switch d.Type {
+	case Int, Decimal:
+		a.min, low = units(d.Min, d.Scale)
+		a.max, high = units(d.Max, d.Scale)
+		a.span, narrow = uint64(a.max)-uint64(a.min), a.min >= a.max
+	case Float:
+		a.low, low = toFloat(d.Min)
+		a.high, high = toFloat(d.Max)
+		width := a.high/2 - a.low/2
+		a.span, narrow = 1<<floatBits-1, !(width > 0)
+		if math.IsInf(a.low, 0) || math.IsInf(a.high, 0) {
+			return a, errors.New("the range of a float has two ends")
+		}
+	case Time:
+		a.from, low = toTime(d.Min)
+		a.to, high = toTime(d.Max)
+		if low == nil && high == nil {
+			var ok bool
+			if a.span, ok = nanoseconds(a.from, a.to); !ok && a.from.Before(a.to) {
+				return a, errors.New("a time spans at most 584 years")
+			}
+			narrow = !a.from.Before(a.to)
+		}
+	default:
+		return a, fmt.Errorf("%q is not a type: use int, decimal, float or time", shortened(string(d.Type)))
+	}
+	switch {
+	case low != nil:
+		return a, fmt.Errorf("the least value: %w", low)
+	case high != nil:
+		return a, fmt.Errorf("the greatest value: %w", high)
+	case narrow:
+		return a, errors.New("the least value must be less than the greatest")
+	}
+	a.settleBounds()
+	return a, nil
+}
+
+// checkName refuses names that could not be told from what stands around them in
+// a declaration or a command.
+func checkName(name string) error {
+	ok := name != "" && len(name) <= maxName && name != "id"
+	for _, r := range name {
+		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	}
+	if !ok {
+		return fmt.Errorf("%q is not a name for a dimension: use from 1 to %d letters, digits, - and _, but not id", shortened(name), maxName)
+	}
+	return nil
+}
+
+func shortened(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}
+
+// nanoseconds is how many there are from one time to a later one.
+func nanoseconds(from, to time.Time) (uint64, bool) {
+	const second = uint64(time.Second)
+	// Seconds are counted from before the year -290 billion on, so this does not
+	// overflow for times that a Go program can have.
+	seconds := to.Unix() - from.Unix()
+	part := int64(to.Nanosecond()) - int64(from.Nanosecond())
+	if part < 0 {
+		seconds, part = seconds-1, part+int64(second)
+	}
+	if seconds < 0 || uint64(seconds) > math.MaxUint64/second {
+		return 0, false
+	}
+	n := uint64(seconds)*second + uint64(part)
+	return n, n >= uint64(part)
+}

@@ -1,0 +1,247 @@
+package space
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"retwis/index"
+)
+
+func TestParseDims(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"x:int(0..400),y:int(0..400)":                                "x:int(0..400),y:int(0..400)",
+		" x:int(-5..5) , y:float(-1..1e3)":                           "x:int(-5..5),y:float(-1..1000)",
+		"price:decimal(2)(0..1000.50)":                               "price:decimal(2)(0..1000.5)",
+		"n:decimal(0)(100..200)":                                     "n:decimal(0)(100..200)",
+		"t:time(2020-01-01..2030-01-01)":                             "t:time(2020-01-01..2030-01-01)",
+		"t:time(2020-01-01T10:00:00Z..2030-01-01T00:00:00.5Z)":       "t:time(2020-01-01T10:00:00Z..2030-01-01T00:00:00.5Z)",
+		"t:time(2020-01-01T02:00:00+02:00..2030-01-01)":              "t:time(2020-01-01..2030-01-01)",
+		"all:int(-9223372036854775808..9223372036854775807)":         "all:int(-9223372036854775808..9223372036854775807)",
+		"f:float(-1.7976931348623157e+308..1.7976931348623157e+308)": "f:float(-1.7976931348623157e+308..1.7976931348623157e+308)",
+		"geo": "lat:decimal(6)(-90..90),lon:decimal(6)(-180..180)",
+	} {
+		dims, err := ParseDims(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := textOf(dims); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                 "write NAME:TYPE",
+		"x":                                "write NAME:TYPE",
+		"x:int":                            "write NAME:TYPE",
+		"x:int(0..)":                       "write NAME:TYPE",
+		"x:int(0..1":                       "write NAME:TYPE",
+		"x:int(1..1)":                      "less than the greatest",
+		"x:int(2..1)":                      "less than the greatest",
+		"x:int(0..1.5)":                    "more digits",
+		"x:int(0..9223372036854775808)":    "beyond",
+		"x:decimal(19)(0..1)":              "digits behind the point",
+		"x:decimal(x)(0..1)":               "not a number of digits",
+		"x:decimal(0..1)":                  "write NAME:TYPE",
+		"x:bool(0..1)":                     "is not a type",
+		"x:float(NaN..1)":                  "NaN",
+		"x:float(-Inf..1)":                 "two ends",
+		"x:float(0..5e-324)":               "less than the greatest",
+		"x:time(1500-01-01..2200-01-01)":   "584 years",
+		"x:time(today..2200-01-01)":        "not a time",
+		"id:int(0..1)":                     "not a name",
+		"a b:int(0..1)":                    "not a name",
+		"x:int(0..1),x:int(0..1)":          "twice",
+		strings.Repeat("x:int(0..1),", 40): "",
+	} {
+		dims, err := ParseDims(text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, %v, want an error with %q", shortened(text), dims, err, want)
+		}
+	}
+}
+
+func textOf(dims []Dim) string {
+	words := make([]string, len(dims))
+	for i, d := range dims {
+		words[i] = d.String()
+	}
+	return strings.Join(words, ",")
+}
+
+func FuzzParseDims(f *testing.F) {
+	for _, seed := range []string{"x:int(0..400),y:int(0..400)", "p:decimal(2)(-1.5..1000)", "t:time(2020-01-01..2030-01-01)", "f:float(-1..1)", "geo"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		dims, err := ParseDims(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseDims(textOf(dims))
+		if err != nil || textOf(again) != textOf(dims) {
+			t.Errorf("%q: %q, then %q, %v", text, textOf(dims), textOf(again), err)
+		}
+		if _, err := New(nil, "k", Options{Dims: dims}); err != nil && !strings.Contains(err.Error(), "client") {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
+}
+
+func TestDeclarationsRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		dims := anyDims(16).Draw(t, "dims")
+		text := textOf(dims)
+		again, err := ParseDims(text)
+		if err != nil || textOf(again) != text {
+			t.Fatalf("%q: %q, %v", text, textOf(again), err)
+		}
+	})
+}
+
+func TestValues(t *testing.T) {
+	t.Parallel()
+	x := offline(t, "i:int(-10..10),p:decimal(2)(0..1000),f:float(-1..1),t:time(2020-01-01..2030-01-01)")
+	when := time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("", 3600))
+	good := []any{-3, "28.44", 0.1, when}
+	m, err := x.member("90", good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := x.entry(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.ID != "90" || e.Values[0] != int64(-3) || e.Values[1] != "28.44" || e.Values[2] != 0.1 || !e.Values[3].(time.Time).Equal(when) {
+		t.Errorf("got %v", e)
+	}
+	if got := x.describe(m.Member); got != "i=-3 p=28.44 f=0.1 t=2026-11-21T09:00:00.123456789Z" {
+		t.Errorf("described as %s", got)
+	}
+	for _, same := range [][]any{
+		{int8(-3), "28.440", float32(0.5), "2026-11-21T09:00:00Z"},
+		{"-3", 28.44, "0.5", when},
+		{-3.0, float32(28.5), 1, when},
+	} {
+		if err := x.Check("90", same...); err != nil {
+			t.Errorf("%v: %v", same, err)
+		}
+	}
+	for _, c := range []struct {
+		dim   int
+		value any
+		want  string
+	}{
+		{0, 11, "dimension i: 11 is outside of -10..10"},
+		{0, uint64(math.MaxUint64), "outside"},
+		{0, "99999999999999999999", "outside"},
+		{0, 1.5, "more digits"},
+		{0, "1e1", "not a number"},
+		{0, nil, "not a number"},
+		{0, time.Second, "not a number"},
+		{1, "28.445", "dimension p: 28.445: it has more digits"},
+		{1, -1, "outside of 0.00..1000.00"},
+		{1, math.NaN(), "cannot be compared"},
+		{2, math.NaN(), "NaN"},
+		{2, math.Inf(1), "infinity"},
+		{2, 1.0000001, "dimension f: 1.0000001 is outside of -1..1"},
+		{2, 1 << 54, "2^53"},
+		{2, []byte("1"), "not a number"},
+		{3, "2019-12-31", "outside"},
+		{3, time.Time{}, "outside"},
+		{3, time.Date(2700, 1, 1, 0, 0, 0, 0, time.UTC), "outside"},
+		{3, 5, "not a time"},
+	} {
+		values := append([]any(nil), good...)
+		values[c.dim] = c.value
+		err := x.Check("90", values...)
+		if !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want %s", c.value, err, c.want)
+		}
+	}
+	for _, id := range []string{"", strings.Repeat("x", index.MaxID+1)} {
+		if err := x.Check(id, good...); !errors.Is(err, index.ErrValue) {
+			t.Errorf("id of %d bytes: %v", len(id), err)
+		}
+	}
+	if err := x.Check("90", good[:3]...); !errors.Is(err, index.ErrValue) {
+		t.Errorf("three values: %v", err)
+	}
+}
+
+// The order of floats, and of the places they are given, agree.
+func TestFloatOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, err := settled(Dim{Name: "f", Type: Float, Min: -math.MaxFloat64, Max: math.MaxFloat64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rapid.Bool().Draw(t, "narrow") {
+			low := rapid.Float64Range(-1e9, 1e9).Draw(t, "low")
+			if a, err = settled(Dim{Name: "f", Type: Float, Min: low, Max: low + rapid.Float64Range(1e-3, 1e9).Draw(t, "width")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, g := rapid.Float64Range(a.low, a.high).Draw(t, "f"), rapid.Float64Range(a.low, a.high).Draw(t, "g")
+		p, q := a.floatPlace(f), a.floatPlace(g)
+		if f < g && (p.code > q.code || p.exact >= q.exact) || f == g && p != q {
+			t.Fatalf("%v -> %v, %v -> %v", f, p, g, q)
+		}
+		if a.value(p) != f {
+			t.Fatalf("%v came back as %v", f, a.value(p))
+		}
+	})
+}
+
+// anyDims are declarations of all types, widths and numbers of dimensions.
+func anyDims(most int) *rapid.Generator[[]Dim] {
+	return rapid.Custom(func(t *rapid.T) []Dim {
+		dims := make([]Dim, rapid.IntRange(1, most).Draw(t, "n"))
+		for i := range dims {
+			dims[i] = anyDim().Draw(t, "dim")
+			dims[i].Name = string(rune('a' + i))
+		}
+		return dims
+	})
+}
+
+func anyDim() *rapid.Generator[Dim] {
+	return rapid.Custom(func(t *rapid.T) Dim {
+		low := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-100, 100), rapid.Just(int64(math.MinInt64))).Draw(t, "low")
+		high := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-100, 100), rapid.Just(int64(math.MaxInt64))).Draw(t, "high")
+		if low > high {
+			low, high = high, low
+		}
+		if low == high {
+			low, high = -1, 300
+		}
+		switch d := (Dim{Name: "d", Type: rapid.SampledFrom([]Type{Int, Int, Decimal, Float, Time}).Draw(t, "type")}); d.Type {
+		case Int:
+			d.Min, d.Max = low, high
+			return d
+		case Decimal:
+			d.Scale = rapid.IntRange(0, maxScale).Draw(t, "scale")
+			d.Min, d.Max = decimalText(low, d.Scale), decimalText(high, d.Scale)
+			return d
+		case Float:
+			d.Min, d.Max = -math.MaxFloat64, math.MaxFloat64
+			if rapid.Bool().Draw(t, "narrow") {
+				f := rapid.Float64Range(-1e6, 1e6).Draw(t, "least")
+				d.Min, d.Max = f, f+rapid.Float64Range(1e-3, 1e6).Draw(t, "width")
+			}
+			return d
+		default:
+			from := time.Unix(rapid.Int64Range(-1e10, 1e10).Draw(t, "from"), rapid.Int64Range(0, 999_999_999).Draw(t, "part"))
+			d.Min = from
+			d.Max = from.Add(time.Duration(rapid.OneOf(rapid.Int64Range(1, 1000), rapid.Int64Min(1)).Draw(t, "long")))
+			return d
+		}
+	})
+}

@@ -1,0 +1,245 @@
+package space
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+)
+
+// earth is the radius of the earth in metres, as GEODIST of Redis has it.
+const earth = 6372797.560856
+
+// GeoDims are the dimensions of places on earth: lat and lon, in degrees with six
+// digits behind the point, which is a tenth of a metre.
+func GeoDims() []Dim {
+	return []Dim{
+		{Name: "lat", Type: Decimal, Scale: 6, Min: "-90", Max: "90"},
+		{Name: "lon", Type: Decimal, Scale: 6, Min: "-180", Max: "180"},
+	}
+}
+
+// Geo is an index of places on earth: one of points whose dimensions are GeoDims,
+// which knows that distances are metres and that the world is round.
+type Geo struct{ x *Index }
+
+// Place is a place on earth.
+type Place struct {
+	ID       string
+	Lat, Lon float64 // degrees; north and east are positive
+	Metres   float64 // how far it is from the middle of what was asked; 0 for a box
+	member   string
+}
+
+// Cursor is the place of an entry that was read, for index.Page.After.
+func (p Place) Cursor() string { return index.Member{Member: p.member}.Cursor() }
+
+// NewGeo returns the index of places at a key; Options.Dims are GeoDims or left
+// out. It asks no server.
+func NewGeo(client rueidis.Client, key string, opt Options) (*Geo, error) {
+	if opt.Dims == nil {
+		opt.Dims = GeoDims()
+	}
+	x, err := New(client, key, opt)
+	if err != nil {
+		return nil, err
+	}
+	return x.Geo()
+}
+
+// Geo returns an index whose dimensions are GeoDims as one of places on earth.
+func (x *Index) Geo() (*Geo, error) {
+	axes, _ := settle(GeoDims())
+	if len(x.axes) != 2 || x.axes[0] != axes[0] || x.axes[1] != axes[1] {
+		return nil, x.named(fmt.Errorf("%w: it is %s, not %s,%s: use GeoDims", index.ErrDeclared, x.set.Declaration().Text, &axes[0], &axes[1]))
+	}
+	return &Geo{x}, nil
+}
+
+// Index is the index below, for all that is not about the earth: Remove, Len,
+// Count, Verify, Repair, Rebuild.
+func (g *Geo) Index() *Index { return g.x }
+
+// Put adds a place, or moves it: one script. Degrees are rounded to six digits
+// behind the point.
+func (g *Geo) Put(ctx context.Context, id string, lat, lon float64) error {
+	return g.x.Put(ctx, id, degrees(lat), degrees(lon))
+}
+
+// PutMany puts places; see Index.PutMany.
+func (g *Geo) PutMany(ctx context.Context, places iter.Seq[Place]) (int, error) {
+	return g.x.PutMany(ctx, func(yield func(Entry) bool) {
+		for p := range places {
+			if !yield(Entry{ID: p.ID, Values: []any{degrees(p.Lat), degrees(p.Lon)}}) {
+				return
+			}
+		}
+	})
+}
+
+// degrees rounds to what the index keeps, or returns what it refuses.
+func degrees(f float64) any {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return f
+	}
+	return strconv.FormatFloat(f, 'f', 6, 64)
+}
+
+// Get returns the place of an id, or index.ErrNotFound: one round trip.
+func (g *Geo) Get(ctx context.Context, id string) (Place, error) {
+	e, err := g.x.Get(ctx, id)
+	if err != nil {
+		return Place{}, err
+	}
+	return g.place(e, nil), nil
+}
+
+// Box yields the places in a box in the order of the curve. Where west is greater
+// than east it goes across the 180th meridian.
+func (g *Geo) Box(ctx context.Context, south, west, north, east float64, page index.Page) iter.Seq2[Place, error] {
+	return func(yield func(Place, error) bool) {
+		sides := []Side{{west, east}}
+		if west > east {
+			sides = []Side{{west, nil}, {nil, east}}
+		}
+		var blocks []block
+		for _, lon := range sides {
+			b, some, err := g.x.blockOf(Box{{south, north}, lon})
+			if err != nil {
+				yield(Place{}, g.x.named(err))
+				return
+			}
+			if some {
+				blocks = append(blocks, b)
+			}
+		}
+		g.yield(ctx, blocks, nil, page, yield)
+	}
+}
+
+// Within yields the places within so many metres, as the crow flies, in the order
+// of the curve, each with its distance.
+func (g *Geo) Within(ctx context.Context, lat, lon, metres float64, page index.Page) iter.Seq2[Place, error] {
+	return func(yield func(Place, error) bool) {
+		at, err := g.x.places([]any{degrees(lat), degrees(lon)})
+		if err == nil && !(metres >= 0) {
+			err = fmt.Errorf("%w: %v metres: it must be at least 0", index.ErrValue, metres)
+		}
+		if err != nil {
+			yield(Place{}, g.x.named(err))
+			return
+		}
+		here := coordinates(at)
+		within := func(member string) bool {
+			p, err := g.x.placesOf(member)
+			return err == nil && here.distance(coordinates(p)) <= metres
+		}
+		g.yieldFrom(ctx, g.around(here, metres), within, &here, page, yield)
+	}
+}
+
+func (g *Geo) yield(ctx context.Context, blocks []block, also func(string) bool, page index.Page, yield func(Place, error) bool) {
+	g.yieldFrom(ctx, blocks, also, nil, page, yield)
+}
+
+func (g *Geo) yieldFrom(ctx context.Context, blocks []block, also func(string) bool, here *coordinate, page index.Page, yield func(Place, error) bool) {
+	if len(blocks) == 0 {
+		return
+	}
+	r := g.x.regionOf(blocks)
+	r.also = also
+	g.x.yieldRegion(ctx, &r, page, func(e Entry, err error) bool {
+		if err != nil {
+			return yield(Place{}, err)
+		}
+		return yield(g.place(e, here), nil)
+	})
+}
+
+// Nearest returns the k places that are nearest to one, the nearest first; see
+// Index.Nearest.
+func (g *Geo) Nearest(ctx context.Context, lat, lon float64, k int) ([]Place, error) {
+	at, err := g.x.places([]any{degrees(lat), degrees(lon)})
+	if err != nil {
+		return nil, g.x.named(err)
+	}
+	here := coordinates(at)
+	near, err := g.x.nearest(ctx, at, k, metric{
+		distance: func(p []place) float64 { return here.distance(coordinates(p)) },
+		blocks:   func(metres float64) []block { return g.around(here, metres) },
+	})
+	places := make([]Place, len(near))
+	for i, n := range near {
+		places[i] = g.place(n.Entry, nil)
+		places[i].Metres = n.Distance
+	}
+	return places, err
+}
+
+func (g *Geo) place(e Entry, here *coordinate) Place {
+	p, _ := g.x.placesOf(e.member) // it was read before
+	c := coordinates(p)
+	found := Place{ID: e.ID, Lat: c.lat, Lon: c.lon, member: e.member}
+	if here != nil {
+		found.Metres = here.distance(c)
+	}
+	return found
+}
+
+// coordinate is a place in degrees.
+type coordinate struct{ lat, lon float64 }
+
+func coordinates(p []place) coordinate {
+	return coordinate{float64(int64(p[0].code)-90e6) / 1e6, float64(int64(p[1].code)-180e6) / 1e6}
+}
+
+const radian = math.Pi / 180
+
+// distance is how many metres it is to another place along a great circle, by the
+// haversine formula.
+func (c coordinate) distance(o coordinate) float64 {
+	u := math.Sin((o.lat - c.lat) * radian / 2)
+	v := math.Sin((o.lon - c.lon) * radian / 2)
+	h := u*u + math.Cos(c.lat*radian)*math.Cos(o.lat*radian)*v*v
+	return 2 * earth * math.Asin(math.Sqrt(min(1, h)))
+}
+
+// around returns blocks that hold all within so many metres of a place, or a
+// little more: one box, or two where it goes across the 180th meridian.
+func (g *Geo) around(c coordinate, metres float64) []block {
+	angle := metres/earth*(1+1e-9) + 1e-9 // radians; 6 mm more
+	south, north := c.lat-angle/radian, c.lat+angle/radian
+	box := Box{{max(south, -90), min(north, 90)}, {nil, nil}}
+	var boxes []Box
+	// A circle around a pole has every longitude; another one reaches farthest
+	// east and west where a meridian touches it.
+	if south > -90 && north < 90 {
+		reach := math.Asin(math.Min(1, math.Sin(angle)/math.Cos(c.lat*radian)))/radian*(1+1e-9) + 1e-9
+		west, east := c.lon-reach, c.lon+reach
+		switch {
+		case reach >= 180:
+		case west < -180:
+			boxes = []Box{{box[0], {nil, east}}, {box[0], {west + 360, nil}}}
+		case east > 180:
+			boxes = []Box{{box[0], {west, nil}}, {box[0], {nil, east - 360}}}
+		default:
+			box[1] = Side{west, east}
+		}
+	}
+	if boxes == nil {
+		boxes = []Box{box}
+	}
+	var blocks []block
+	for _, b := range boxes {
+		if found, some, err := g.x.blockOf(b); err == nil && some {
+			blocks = append(blocks, found)
+		}
+	}
+	return slices.Clip(blocks)
+}

@@ -1,0 +1,166 @@
+package space
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"retwis/index"
+)
+
+// Near is a point, and how far it is.
+type Near struct {
+	Entry
+	Distance float64
+}
+
+// MaxNearest is the most that Nearest returns.
+const MaxNearest = 100_000
+
+// Nearest returns the k points that are nearest to a place, the nearest first; of
+// points that are equally far those come first whose ids do. Fewer are returned
+// where there are fewer.
+//
+// The distance is Euclid's, in units of the values; times count in seconds. Where
+// the units of two dimensions mean different things, weights say how much 1 is
+// worth in each: with 1, 0.5 a difference of 2 in the second dimension counts as
+// much as one of 1 in the first, and with 0 it does not count. Default: 1 each.
+//
+// The neighbours along the curve, before and behind, say within which distance
+// the answer is, and the box of that size is read; where it is likely to hold
+// much more than is wanted, a smaller box is tried first, then one of twice its
+// size. That is 3 to 5 round trips, and a few points read for each that is
+// returned.
+func (x *Index) Nearest(ctx context.Context, point []any, k int, weights ...float64) ([]Near, error) {
+	at, err := x.places(point)
+	if err != nil {
+		return nil, x.named(err)
+	}
+	if len(weights) == 0 {
+		weights = slices.Repeat([]float64{1}, len(x.axes))
+	}
+	if len(weights) != len(x.axes) {
+		return nil, x.named(fmt.Errorf("%w: there are %d weights for %d dimensions", index.ErrValue, len(weights), len(x.axes)))
+	}
+	for d, w := range weights {
+		if !(w >= 0) || math.IsInf(w, 0) {
+			return nil, x.named(fmt.Errorf("%w: the weight %v of %s: it must be a number, at least 0", index.ErrValue, w, x.axes[d].Name))
+		}
+	}
+	return x.nearest(ctx, at, k, metric{
+		distance: func(p []place) float64 {
+			sum := 0.0
+			for d, w := range weights {
+				if w > 0 {
+					sum = math.Hypot(sum, w*x.axes[d].distance(at[d], p[d]))
+				}
+			}
+			return sum
+		},
+		blocks: func(radius float64) []block {
+			low, high := make([]place, len(at)), make([]place, len(at))
+			for d, w := range weights {
+				low[d], high[d] = x.axes[d].around(at[d], radius/w)
+			}
+			return []block{x.block(low, high)}
+		},
+	})
+}
+
+// metric is a way to measure how far it is from a place.
+type metric struct {
+	distance func([]place) float64
+	// blocks hold all points that are within a distance, and may hold others.
+	blocks func(distance float64) []block
+}
+
+// probe is how many neighbours along the curve are read at least.
+const probe = 32
+
+func (x *Index) nearest(ctx context.Context, at []place, k int, m metric) ([]Near, error) {
+	if k < 1 || k > MaxNearest {
+		return nil, x.named(fmt.Errorf("%w: %d points are wanted: from 1 to %d can be", index.ErrValue, k, MaxNearest))
+	}
+	z := string(x.layout.append(nil, x.weave(codesOf(at))))
+	found := nearestFound{x: x, k: k, metric: m}
+	page := index.Page{Limit: max(k, probe)}
+	err := found.add(ctx, index.LexQuery{Page: page, Ranges: []index.LexRange{{Min: "[" + z, Max: "+"}}})
+	if page.Reverse = true; err == nil {
+		err = found.add(ctx, index.LexQuery{Page: page, Ranges: []index.LexRange{{Min: "-", Max: "(" + z}}})
+	}
+	if err != nil || len(found.all) < k {
+		// Neither side had as many as it was asked for: these are all there are.
+		return found.best(), err
+	}
+	return found.within(ctx, found.best()[k-1].Distance)
+}
+
+// nearestFound are points that were found, of which the k nearest are wanted.
+type nearestFound struct {
+	x *Index
+	k int
+	metric
+	all []Near
+}
+
+// within returns the k nearest of all points, given a distance within which there
+// are as many.
+func (f *nearestFound) within(ctx context.Context, limit float64) ([]Near, error) {
+	r := f.x.regionOf(f.blocks(limit))
+	likely, err := f.x.estimate(ctx, &r)
+	if err != nil {
+		return nil, err
+	}
+	radius := limit
+	if likely > float64(8*f.k+200) {
+		radius *= math.Pow(float64(2*f.k+16)/likely, 1/float64(len(f.x.axes)))
+		if radius = max(radius, limit/1024); radius == 0 {
+			radius = limit
+		}
+	}
+	for {
+		if radius < limit {
+			r = f.x.regionOf(f.blocks(radius))
+		} else {
+			r, radius = f.x.regionOf(f.blocks(limit)), limit
+		}
+		f.all = f.all[:0]
+		if err := f.add(ctx, index.LexQuery{Ranges: f.x.ranges(r.spans), Keep: f.x.keep(&r)}); err != nil {
+			return nil, err
+		}
+		best := f.best()
+		if radius == limit || len(best) == f.k && best[f.k-1].Distance <= radius {
+			return best, nil
+		}
+		radius *= 2
+	}
+}
+
+// add reads points.
+func (f *nearestFound) add(ctx context.Context, q index.LexQuery) error {
+	for m, err := range f.x.lex.Select(ctx, q) {
+		if err != nil {
+			return err
+		}
+		places, err := f.x.placesOf(m.Member)
+		if err != nil {
+			return f.x.named(errors.Join(index.ErrCorrupt, err))
+		}
+		f.all = append(f.all, Near{f.x.entryAt(m, places), f.distance(places)})
+		if len(f.all) >= 4*(f.k+probe) {
+			f.all = f.best()
+		}
+	}
+	return nil
+}
+
+// best are the k nearest of those that were found, in order.
+func (f *nearestFound) best() []Near {
+	slices.SortFunc(f.all, func(a, b Near) int {
+		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.ID, b.ID))
+	})
+	return f.all[:min(f.k, len(f.all))]
+}

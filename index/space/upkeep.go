@@ -1,0 +1,90 @@
+package space
+
+import (
+	"context"
+	"iter"
+
+	"retwis/index"
+)
+
+// Verify looks, in steps of 200, for entries that do not agree with what is
+// beside them, and with the objects of a source if one is given, while others
+// read and write.
+func (x *Index) Verify(ctx context.Context, src *index.Source[[]any], up index.Upkeep) (index.Report, error) {
+	return x.lex.Verify(ctx, x.source(src), up)
+}
+
+// Repair finds what Verify finds and mends it: what the object says is right,
+// then what stands in key.content. Each entry is looked at again in the step that
+// changes it, so that what others write meanwhile stays. A source needs its
+// Lookup.
+func (x *Index) Repair(ctx context.Context, src *index.Source[[]any], up index.Upkeep) (index.Report, error) {
+	return x.lex.Repair(ctx, x.source(src), up)
+}
+
+// Rebuild makes the index anew from a source, beside the old one, which serves
+// until the new one takes its place: in one step that has caught up with all that
+// others wrote meanwhile.
+func (x *Index) Rebuild(ctx context.Context, src index.Source[[]any], up index.Upkeep) (index.Report, error) {
+	return x.lex.Rebuild(ctx, *x.source(&src), up)
+}
+
+// Values reads the values of the dimensions from the fields of a hash, for
+// index.Hashes. An object without one of them is not to be in the index.
+func (x *Index) Values(_ string, fields map[string]string) (values []any, ok bool, err error) {
+	for d := range x.axes {
+		text, ok := fields[x.axes[d].Name]
+		if !ok {
+			return nil, false, nil
+		}
+		values = append(values, text)
+	}
+	_, err = x.places(values)
+	return values, err == nil, err
+}
+
+// source is a source of points as one of members.
+func (x *Index) source(src *index.Source[[]any]) *index.Source[string] {
+	if src == nil {
+		return nil
+	}
+	one := func(o index.Object[[]any]) (index.Object[string], error) {
+		m, err := x.member(o.ID, o.Value)
+		if err != nil {
+			err = x.named(err)
+		}
+		return index.Object[string]{ID: o.ID, Value: m.Member, Cursor: o.Cursor}, err
+	}
+	var members index.Source[string]
+	if src.Walk != nil {
+		members.Walk = func(ctx context.Context, after string) iter.Seq2[index.Object[string], error] {
+			return func(yield func(index.Object[string], error) bool) {
+				for o, err := range src.Walk(ctx, after) {
+					var m index.Object[string]
+					if err == nil {
+						m, err = one(o)
+					}
+					if !yield(m, err) || err != nil {
+						return
+					}
+				}
+			}
+		}
+	}
+	if src.Lookup != nil {
+		members.Lookup = func(ctx context.Context, ids []string) ([]index.Object[string], error) {
+			found, err := src.Lookup(ctx, ids)
+			if err != nil {
+				return nil, err
+			}
+			objects := make([]index.Object[string], len(found))
+			for i, o := range found {
+				if objects[i], err = one(o); err != nil {
+					return nil, err
+				}
+			}
+			return objects, nil
+		}
+	}
+	return &members
+}

@@ -1,0 +1,203 @@
+package space
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// layout says how the bits of several dimensions are woven into one number.
+//
+// The most significant bits of all dimensions come first, then the next ones: so
+// a cut halves the range of each dimension in turn, whatever its width. One that
+// has no bits left is passed over.
+type layout struct {
+	bits  []bit      // from the most significant on
+	masks [][]uint64 // of each dimension: which bits of a number are its own
+	words int        // of a number
+	bytes int        // of a number in a member
+}
+
+// bit is one bit of a number: of which dimension, and how far from its end.
+type bit struct{ dim, shift uint8 }
+
+// newLayout weaves dimensions whose greatest codes are given.
+func newLayout(spans []uint64) layout {
+	var l layout
+	widest := 0
+	for _, s := range spans {
+		widest = max(widest, bits.Len64(s))
+	}
+	for level := range widest {
+		for d, s := range spans {
+			if width := bits.Len64(s); level < width {
+				l.bits = append(l.bits, bit{uint8(d), uint8(width - 1 - level)})
+			}
+		}
+	}
+	l.words, l.bytes = (len(l.bits)+63)/64, (len(l.bits)+7)/8
+	l.masks = make([][]uint64, len(spans))
+	for d := range spans {
+		l.masks[d] = make([]uint64, l.words)
+	}
+	for i, b := range l.bits {
+		word, at := l.at(len(l.bits) - 1 - i)
+		l.masks[b.dim][word] |= 1 << at
+	}
+	return l
+}
+
+// at is the word of a number, and the place in it, of the bit which is so far
+// from the end.
+func (l *layout) at(p int) (word int, at uint) { return l.words - 1 - p/64, uint(p % 64) }
+
+// weave returns the number of some codes, its most significant word first.
+func (l *layout) weave(codes []uint64) []uint64 {
+	z := make([]uint64, l.words)
+	l.weaveTo(z, codes)
+	return z
+}
+
+func (l *layout) weaveTo(z []uint64, codes []uint64) {
+	var w uint64
+	left := len(l.bits)
+	for _, b := range l.bits {
+		w = w<<1 | codes[b.dim]>>b.shift&1
+		if left--; left%64 == 0 {
+			z[l.words-1-left/64] = w
+			w = 0
+		}
+	}
+}
+
+// unweave writes the codes of a number.
+func (l *layout) unweave(codes []uint64, z []uint64) {
+	clear(codes)
+	left := len(l.bits)
+	for _, b := range l.bits {
+		left--
+		codes[b.dim] = codes[b.dim]<<1 | z[l.words-1-left/64]>>(left%64)&1
+	}
+}
+
+// append appends a number as it stands in a member: big-endian, in whole bytes.
+func (l *layout) append(b []byte, z []uint64) []byte {
+	first := l.bytes - 8*(l.words-1)
+	for i := 8 * (first - 1); i >= 0; i -= 8 {
+		b = append(b, byte(z[0]>>i))
+	}
+	for _, w := range z[1:] {
+		b = binary.BigEndian.AppendUint64(b, w)
+	}
+	return b
+}
+
+// read reads the number of a member, which has as many bytes at least.
+func (l *layout) read(z []uint64, member string) {
+	first := l.bytes - 8*(l.words-1)
+	z[0] = 0
+	for i := range first {
+		z[0] = z[0]<<8 | uint64(member[i])
+	}
+	for i := 1; i < l.words; i++ {
+		m := member[first+8*(i-1):][:8]
+		z[i] = uint64(m[0])<<56 | uint64(m[1])<<48 | uint64(m[2])<<40 | uint64(m[3])<<32 |
+			uint64(m[4])<<24 | uint64(m[5])<<16 | uint64(m[6])<<8 | uint64(m[7])
+	}
+}
+
+// within tells whether each dimension of a number is between those of two others,
+// without taking it apart: the bits of one dimension, left in their places, are in
+// the order of its codes.
+func (l *layout) within(z, low, high []uint64) bool {
+	if l.words == 1 {
+		n, low, high := z[0], low[0], high[0]
+		for _, m := range l.masks {
+			if v := n & m[0]; v < low&m[0] || v > high&m[0] {
+				return false
+			}
+		}
+		return true
+	}
+	for _, m := range l.masks {
+		if compareMasked(z, low, m) < 0 || compareMasked(z, high, m) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func compareMasked(a, b, mask []uint64) int {
+	for i, m := range mask {
+		switch x, y := a[i]&m, b[i]&m; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+	}
+	return 0
+}
+
+// differs is the place, counted from the end, of the first bit in which two
+// different numbers differ.
+func (l *layout) differs(a, b []uint64) int {
+	for i := range a {
+		if x := a[i] ^ b[i]; x != 0 {
+			return (l.words-1-i)*64 + bits.Len64(x) - 1
+		}
+	}
+	return -1
+}
+
+// cut sets z, in its dimension d, to the last number before the cut at the bit p
+// (up is false), or to the first one behind it: these are LITMAX and BIGMIN of
+// Tropf and Herzog.
+func (l *layout) cut(z []uint64, d uint8, p int, up bool) []uint64 {
+	z = append([]uint64(nil), z...)
+	word, at := l.at(p)
+	mask := l.masks[d]
+	for i := word; i < l.words; i++ {
+		below := ^uint64(0)
+		if i == word {
+			below = 1<<at - 1
+		}
+		if up {
+			z[i] &^= mask[i] & below
+		} else {
+			z[i] |= mask[i] & below
+		}
+	}
+	if up {
+		z[word] |= 1 << at
+	} else {
+		z[word] &^= 1 << at
+	}
+	return z
+}
+
+// scale keeps what is counted of a space of 1024 bits within a float64.
+const scale = -512
+
+// length is how many numbers there are from a to b, both included, times
+// 2^scale.
+func (l *layout) length(a, b []uint64) float64 {
+	sum, borrow := 0.0, uint64(0)
+	for i := l.words - 1; i >= 0; i-- {
+		var w uint64
+		w, borrow = bits.Sub64(b[i], a[i], borrow)
+		sum += math.Ldexp(float64(w), 64*(l.words-1-i)+scale)
+	}
+	return sum + math.Ldexp(1, scale)
+}
+
+// text is a number as zeros and ones.
+func (l *layout) text(z []uint64) string {
+	var b strings.Builder
+	for i := len(l.bits) - 1; i >= 0; i-- {
+		word, at := l.at(i)
+		b.WriteByte('0' + byte(z[word]>>at&1))
+	}
+	return b.String()
+}

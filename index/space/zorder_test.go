@@ -1,0 +1,128 @@
+package space
+
+import (
+	"bytes"
+	"cmp"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+)
+
+// offline returns an index that has no server.
+func offline(t rapid.TB, dims string) *Index {
+	t.Helper()
+	d, err := ParseDims(dims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := New(nowhere{}, "points", Options{Dims: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+type nowhere struct{ rueidis.Client }
+
+func (nowhere) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
+
+// The point in the middle of the box of the tutorial.
+func TestTutorialBits(t *testing.T) {
+	t.Parallel()
+	x := offline(t, "x:int(0..400),y:int(0..400)")
+	got, err := x.Bits(75, 200)
+	if want := "000111000011001010"; err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	m, err := x.member("90", []any{75, 200})
+	if want := "\x00\x70\xca90"; err != nil || m.Member != want {
+		t.Errorf("the member is %q, %v, want %q", m.Member, err, want)
+	}
+	// Of the last 2, 4, 6 and 8 bits, what stands for both values.
+	for _, c := range []struct {
+		free           int
+		x0, x1, y0, y1 uint64
+	}{{2, 74, 75, 200, 201}, {4, 72, 75, 200, 203}, {6, 72, 79, 200, 207}, {8, 64, 79, 192, 207}} {
+		z := x.weave([]uint64{75, 200})
+		low, high := make([]uint64, 2), make([]uint64, 2)
+		x.unweave(low, []uint64{z[0] &^ lowBits(c.free)})
+		x.unweave(high, []uint64{z[0] | lowBits(c.free)})
+		if got := [4]uint64{low[0], high[0], low[1], high[1]}; got != [4]uint64{c.x0, c.x1, c.y0, c.y1} {
+			t.Errorf("%d bits: got %v", c.free, got)
+		}
+	}
+}
+
+// anySpans are greatest codes of dimensions of all widths.
+func anySpans(most int) *rapid.Generator[[]uint64] {
+	return rapid.Custom(func(t *rapid.T) []uint64 {
+		spans := make([]uint64, rapid.IntRange(1, most).Draw(t, "n"))
+		for i := range spans {
+			spans[i] = rapid.Uint64Min(1).Draw(t, "span")>>rapid.IntRange(0, 63).Draw(t, "narrower") | 1
+		}
+		return spans
+	})
+}
+
+func anyCodes(t *rapid.T, spans []uint64) []uint64 {
+	codes := make([]uint64, len(spans))
+	for i, s := range spans {
+		codes[i] = rapid.OneOf(rapid.Uint64Range(0, s), rapid.Just(s), rapid.Just(uint64(0))).Draw(t, "code")
+	}
+	return codes
+}
+
+// woven is the number as a naive reading of the definition makes it.
+func woven(spans, codes []uint64) string {
+	var text []byte
+	for level := range 64 {
+		for d, s := range spans {
+			if width := bits.Len64(s); level < width {
+				text = append(text, '0'+byte(codes[d]>>(width-1-level)&1))
+			}
+		}
+	}
+	return string(text)
+}
+
+func TestWeave(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		spans := anySpans(16).Draw(t, "spans")
+		l := newLayout(spans)
+		a, b := anyCodes(t, spans), anyCodes(t, spans)
+		za, zb := l.weave(a), l.weave(b)
+		if got, want := l.text(za), woven(spans, a); got != want {
+			t.Fatalf("%v of %v: got %s, want %s", a, spans, got, want)
+		}
+		back := make([]uint64, len(spans))
+		if l.unweave(back, za); !slices.Equal(back, a) {
+			t.Fatalf("%v came back as %v", a, back)
+		}
+		bytesA, bytesB := l.append(nil, za), l.append(nil, zb)
+		if len(bytesA) != (len(l.bits)+7)/8 {
+			t.Fatalf("%d bits in %d bytes", len(l.bits), len(bytesA))
+		}
+		if got, want := bytes.Compare(bytesA, bytesB), cmp.Compare(woven(spans, a), woven(spans, b)); got != want {
+			t.Fatalf("the order of %v and %v is %d, want %d", a, b, got, want)
+		}
+		z := make([]uint64, l.words)
+		if l.read(z, string(bytesA)+"id"); !slices.Equal(z, za) {
+			t.Fatalf("%v was read as %v", za, z)
+		}
+
+		low, high := make([]uint64, len(a)), make([]uint64, len(a))
+		inside := true
+		c := anyCodes(t, spans)
+		for d := range a {
+			low[d], high[d] = min(a[d], b[d]), max(a[d], b[d])
+			inside = inside && c[d] >= low[d] && c[d] <= high[d]
+		}
+		if got := l.within(l.weave(c), l.weave(low), l.weave(high)); got != inside {
+			t.Fatalf("%v within %v..%v: %v", c, low, high, got)
+		}
+	})
+}
