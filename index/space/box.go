@@ -72,7 +72,15 @@ func (x *Index) sideOf(d int, s Side, low, high *place) (empty bool, err error) 
 	if lowSide > 0 || highSide < 0 {
 		return true, nil
 	}
-	return lowSide == 0 && highSide == 0 && (low.code > high.code || low.exact > high.exact), nil
+	if low.code <= high.code && low.exact <= high.exact {
+		return false, nil
+	}
+	// Between two values of the dimension there is nothing; but ends that are
+	// the wrong way round are a mistake.
+	if down, _, err := a.bound(s.Min, false); err != nil || down.code > high.code || a.Type == Float || a.Type == Time {
+		return false, fmt.Errorf("%s..%s ends before it begins", a.format(s.Min), a.format(s.Max))
+	}
+	return true, nil
 }
 
 // block is the box between two corners.
@@ -107,7 +115,7 @@ func (x *Index) holds(b *block, z []uint64, member string) bool {
 // surely tells whether all points of a cell are in the block, also where codes do
 // not tell floats apart.
 func (x *Index) surely(b *block, c *cell) bool {
-	if c.waste() > 0 {
+	if !x.full(c) {
 		return false
 	}
 	for _, e := range b.exact {

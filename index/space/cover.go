@@ -28,12 +28,25 @@ type cell struct {
 	next      int      // the cell behind it; -1: none
 }
 
-// waste is how much of what is read of a cell is not in the box.
+// waste is how much of what is read of a cell is not in the box, about.
 func (c *cell) waste() float64 {
 	if w := c.length - c.volume; w > 1e-9*c.length {
 		return w
 	}
 	return 0
+}
+
+// full tells whether a cell is one of those that the curve runs through from end
+// to end, exactly: all bits below the first in which its corners differ are free.
+func (l *layout) full(c *cell) bool {
+	free := l.differs(c.low, c.high) + 1
+	for i := range c.low {
+		below := lowBits(free - 64*(l.words-1-i))
+		if c.low[i]&below != 0 || c.high[i]&below != below {
+			return false
+		}
+	}
+	return true
 }
 
 // span is a range of the curve and what it holds of a box.

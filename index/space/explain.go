@@ -59,6 +59,9 @@ func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 	if err != nil {
 		return nil, x.named(err)
 	}
+	if err := x.set.Check(ctx); err != nil {
+		return nil, x.named(err)
+	}
 	e := &Explanation{x: x, block: b}
 	if some {
 		if err := e.read(ctx); err != nil {

@@ -152,7 +152,7 @@ func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 // so that little is in these.
 func (x *Index) countSpans(b *block) (inside, shared []span) {
 	t := newCutting(&x.layout, b.low, b.high, func(c *cell) float64 {
-		if c.waste() == 0 {
+		if x.full(c) {
 			return 0
 		}
 		return c.length

@@ -1,0 +1,438 @@
+package space
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+func newIndex(t rapid.TB, c rueidis.Client, key, dims string, opt Options) *Index {
+	t.Helper()
+	var err error
+	if dims != "" {
+		if opt.Dims, err = ParseDims(dims); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := New(c, key, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func list[E any](t interface{ Fatal(...any) }, entries iter.Seq2[E, error]) []E {
+	var all []E
+	for e, err := range entries {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func entries(values map[string][]any) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for id, v := range values {
+			if !yield(Entry{ID: id, Values: v}) {
+				return
+			}
+		}
+	}
+}
+
+func sortedIDs(all []Entry) []string {
+	ids := make([]string, len(all))
+	for i, e := range all {
+		ids[i] = e.ID
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// The tutorial's box on a plane of points.
+func TestTutorialQuery(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	x := newIndex(t, redistest.DB(t).Client(t), "points", "x:int(0..400),y:int(0..400)", Options{})
+	points := map[string][]any{}
+	for i := range 401 * 401 / 49 {
+		points[fmt.Sprint(i)] = []any{i * 49 % 401, i * 49 / 401}
+	}
+	points["90"] = []any{75, 200}
+	if n, err := x.PutMany(ctx, entries(points)); err != nil || n != len(points) {
+		t.Fatal(n, err)
+	}
+	var want []string
+	for id, p := range points {
+		if px, py := p[0].(int), p[1].(int); px >= 50 && px <= 100 && py >= 100 && py <= 300 {
+			want = append(want, id)
+		}
+	}
+	slices.Sort(want)
+	box := Box{{50, 100}, {100, 300}}
+	if got := sortedIDs(list(t, x.Query(ctx, box, index.Page{}))); !slices.Equal(got, want) {
+		t.Errorf("got %d points, want %d", len(got), len(want))
+	}
+	e, err := x.Explain(ctx, box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Ranges) > 32 || e.Returned != int64(len(want)) || e.Read > 2*e.Returned || e.Squares < len(e.Ranges) {
+		t.Errorf("%d ranges, %d squares, %d read, %d returned, want %d", len(e.Ranges), e.Squares, e.Read, e.Returned, len(want))
+	}
+	if got, err := x.Get(ctx, "90"); err != nil || got.Values[0] != int64(75) || got.Values[1] != int64(200) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if n, err := x.Remove(ctx, "90", "nobody"); err != nil || n != 1 {
+		t.Errorf("removed %d, %v", n, err)
+	}
+	if _, err := x.Get(ctx, "90"); !errors.Is(err, index.ErrNotFound) {
+		t.Errorf("it is gone, but %v", err)
+	}
+	if n, err := x.Len(ctx); err != nil || n != int64(len(points)-1) {
+		t.Errorf("%d points, %v", n, err)
+	}
+}
+
+// compareValues orders values of a dimension, not knowing how they are stored.
+func compareValues(t rapid.TB, d Dim, a, b any) int {
+	switch d.Type {
+	case Float:
+		return cmp.Compare(a.(float64), b.(float64))
+	case Time:
+		return a.(time.Time).Compare(b.(time.Time))
+	}
+	x, okX := new(big.Rat).SetString(fmt.Sprint(a))
+	y, okY := new(big.Rat).SetString(fmt.Sprint(b))
+	if !okX || !okY {
+		t.Fatalf("%v, %v are no numbers", a, b)
+	}
+	return x.Cmp(y)
+}
+
+// anyValue is a value of a dimension: extremes, near others, and equal ones.
+func anyValue(t *rapid.T, a *axis) any {
+	span := a.span
+	code := rapid.OneOf(rapid.Uint64Range(0, span), rapid.Uint64Range(0, min(span, 20)), rapid.Uint64Range(span/2-min(span/2, 3), span/2),
+		rapid.Just(uint64(0)), rapid.Just(span)).Draw(t, "code")
+	if a.Type == Float {
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		case 0:
+			return a.low
+		case 1:
+			return a.high
+		case 2:
+			return rapid.Float64Range(a.low, a.high).Draw(t, "f")
+		}
+		part := float64(code) / float64(span)
+		return min(a.high, max(a.low, a.low*(1-part)+a.high*part))
+	}
+	return a.value(place{code: code})
+}
+
+// anySide is a side of a box: of values, open, beyond the range, or finer than it.
+func anySide(t *rapid.T, a *axis) Side {
+	low, high := anyValue(t, a), anyValue(t, a)
+	if compareValues(t, a.Dim, low, high) > 0 {
+		low, high = high, low
+	}
+	s := Side{low, high}
+	switch rapid.IntRange(0, 9).Draw(t, "side") {
+	case 0:
+		s.Min = nil
+	case 1:
+		s.Max = nil
+	case 2:
+		s = Side{}
+	case 3:
+		s.Max = low // thin
+	case 4:
+		switch a.Type { // beyond the range
+		case Int, Decimal:
+			s.Min, s.Max = "-99999999999999999999", "99999999999999999999"
+		case Float:
+			s.Min, s.Max = math.Inf(-1), math.Inf(1)
+		case Time:
+			s.Min, s.Max = a.from.AddDate(-900, 0, 0), a.to.AddDate(900, 0, 0)
+		}
+	case 5:
+		if a.Type == Int || a.Type == Decimal { // between two values
+			text := fmt.Sprint(s.Min)
+			if !strings.Contains(text, ".") {
+				text += "."
+			}
+			s.Min = text + strings.Repeat("0", 20) + "1"
+			if compareValues(t, a.Dim, s.Min, s.Max) > 0 {
+				s.Max = s.Min
+			}
+		}
+	}
+	return s
+}
+
+func inBox(t rapid.TB, dims []Dim, values []any, box Box) bool {
+	for d, v := range values {
+		if box[d].Min != nil && compareValues(t, dims[d], v, box[d].Min) < 0 ||
+			box[d].Max != nil && compareValues(t, dims[d], v, box[d].Max) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Whatever is declared, put, moved and removed: a query returns exactly the
+// points in its box, in one order, in pages too; and they are counted right.
+func TestQueryAgainstBruteForce(t *testing.T) {
+	t.Parallel()
+	c := redistest.DB(t).Client(t)
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := t.Context()
+		n++
+		dims := anyDims(rapid.SampledFrom([]int{2, 3, 16}).Draw(t, "most")).Draw(t, "dims")
+		x := newIndex(t, c, fmt.Sprint("brute", n), "", Options{
+			Dims: dims, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions"),
+			MaxRanges: rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "ranges"),
+		})
+		dims = x.Dims()
+		anyID := rapid.OneOf(rapid.StringN(1, 3, 8), rapid.Custom(func(t *rapid.T) string {
+			return string(rapid.SliceOfN(rapid.Byte(), 1, 3).Draw(t, "bytes"))
+		}), rapid.SampledFrom([]string{"\x00", "\xff\xff", "[", "a", "b"}))
+		model := map[string][]any{}
+		for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			batch := map[string][]any{}
+			for range rapid.IntRange(0, 120).Draw(t, "points") {
+				values := make([]any, len(dims))
+				for d := range values {
+					values[d] = anyValue(t, &x.axes[d])
+				}
+				id := anyID.Draw(t, "id")
+				batch[id], model[id] = values, values
+			}
+			if _, err := x.PutMany(ctx, entries(batch)); err != nil {
+				t.Fatal(err)
+			}
+			for range rapid.IntRange(0, 5).Draw(t, "removals") {
+				id := anyID.Draw(t, "gone")
+				delete(model, id)
+				if _, err := x.Remove(ctx, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for range 3 {
+			box := make(Box, len(dims))
+			for d := range box {
+				box[d] = anySide(t, &x.axes[d])
+			}
+			checkBox(t, x, model, box)
+		}
+		if report, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || report.Problems() != 0 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+	})
+}
+
+func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
+	ctx := t.Context()
+	var want []string
+	for id, values := range model {
+		if inBox(t, x.Dims(), values, box) {
+			want = append(want, id)
+		}
+	}
+	slices.Sort(want)
+	all := list(t, x.Query(ctx, box, index.Page{}))
+	if got := sortedIDs(all); !slices.Equal(got, want) {
+		t.Fatalf("%v: got %q, want %q", box, got, want)
+	}
+	for i, e := range all {
+		for d, v := range e.Values {
+			if compareValues(t, x.Dims()[d], v, model[e.ID][d]) != 0 {
+				t.Fatalf("%q came back as %v, put as %v", e.ID, e.Values, model[e.ID])
+			}
+		}
+		if i > 0 && all[i-1].member >= e.member {
+			t.Fatalf("%q comes before %q", all[i-1].member, e.member)
+		}
+	}
+	if n, err := x.Count(ctx, box); err != nil || n != int64(len(want)) {
+		t.Fatalf("%v: counted %d, %v, want %d", box, n, err, len(want))
+	}
+	if n, err := x.Estimate(ctx, box); err != nil || n < 0 || n > int64(len(model)) {
+		t.Fatalf("%v: estimated %d, %v", box, n, err)
+	}
+	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.opt.MaxRanges {
+		t.Fatalf("%v: explained %+v, %v", box, e, err)
+	}
+	// In pages, from both ends.
+	reversed := slices.Clone(all)
+	slices.Reverse(reversed)
+	for _, order := range [][]Entry{all, reversed} {
+		page := index.Page{Reverse: len(order) > 0 && &order[0] == &reversed[0], Limit: rapid.IntRange(1, 40).Draw(t, "limit")}
+		var paged []Entry
+		for {
+			part := list(t, x.Query(ctx, box, page))
+			if len(part) > page.Limit {
+				t.Fatalf("a page of %d has %d", page.Limit, len(part))
+			}
+			paged = append(paged, part...)
+			if len(part) < page.Limit {
+				break
+			}
+			page.After = part[len(part)-1].Cursor()
+		}
+		if !slices.EqualFunc(paged, order, func(a, b Entry) bool { return a.member == b.member }) {
+			t.Fatalf("%v: %d in pages of %d, want %d", box, len(paged), page.Limit, len(order))
+		}
+		page.After, page.Offset = "", rapid.IntRange(0, len(order)+1).Draw(t, "offset")
+		want := order[min(page.Offset, len(order)):]
+		want = want[:min(page.Limit, len(want))]
+		if got := list(t, x.Query(ctx, box, page)); !slices.EqualFunc(got, want, func(a, b Entry) bool { return a.member == b.member }) {
+			t.Fatalf("%v: %d behind %d, want %d", box, len(got), page.Offset, len(want))
+		}
+	}
+}
+
+func TestWrongBoxes(t *testing.T) {
+	t.Parallel()
+	x := newIndex(t, redistest.DB(t).Client(t), "wrong", "x:int(0..400),p:decimal(2)(0..10),t:time(2020-01-01..2030-01-01)", Options{})
+	for _, c := range []struct {
+		box  Box
+		want string
+	}{
+		{Box{{1, 2}}, "1 sides for 3 dimensions"},
+		{Box{{2, 1}, {}, {}}, "dimension x: 2..1 ends before it begins"},
+		{Box{{"a", 1}, {}, {}}, "dimension x: \"a\" is not a number"},
+		{Box{{}, {math.NaN(), nil}, {}}, "dimension p: NaN"},
+		{Box{{}, {}, {1, 2}}, "dimension t: it is int, not a time"},
+		{Box{{}, {nil, strings.Repeat("9", 1000)}, {}}, "too long"},
+	} {
+		for _, err := range []error{
+			func() error {
+				for _, err := range x.Query(t.Context(), c.box, index.Page{}) {
+					return err
+				}
+				return nil
+			}(),
+			second(x.Count(t.Context(), c.box)), second(x.Estimate(t.Context(), c.box)), second(x.Explain(t.Context(), c.box)),
+		} {
+			if !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: got %v, want %s", c.box, err, c.want)
+			}
+		}
+	}
+	for _, err := range x.Query(t.Context(), Box{{}, {}, {}}, index.Page{After: "!"}) {
+		if err == nil || !strings.Contains(err.Error(), "cursor") {
+			t.Errorf("a wrong cursor: %v", err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestDeclaration(t *testing.T) {
+	t.Parallel()
+	ctx, c := t.Context(), redistest.DB(t).Client(t)
+	if _, err := Open(ctx, c, "declared"); !errors.Is(err, index.ErrNotFound) {
+		t.Errorf("nothing is there, but %v", err)
+	}
+	x := newIndex(t, c, "declared", "x:int(0..400),f:float(-1..1)", Options{Partitions: 2})
+	if err := x.Put(ctx, "1", 75, 0.5); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(ctx, c, "declared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := again.Get(ctx, "1"); err != nil || e.Values[1] != 0.5 || textOf(again.Dims()) != textOf(x.Dims()) {
+		t.Errorf("%v, %v, %v", e, err, again.Dims())
+	}
+	for _, other := range []*Index{
+		newIndex(t, c, "declared", "x:int(0..401),f:float(-1..1)", Options{Partitions: 2}),
+		newIndex(t, c, "declared", "f:float(-1..1),x:int(0..400)", Options{Partitions: 2}),
+	} {
+		if err := other.Put(ctx, "2", 0, 0); !errors.Is(err, index.ErrDeclared) {
+			t.Errorf("put: %v", err)
+		}
+		for _, err := range other.Query(ctx, Box{{}, {}}, index.Page{}) {
+			if !errors.Is(err, index.ErrDeclared) {
+				t.Errorf("query: %v", err)
+			}
+		}
+		if _, err := other.Estimate(ctx, Box{{}, {}}); !errors.Is(err, index.ErrDeclared) {
+			t.Errorf("estimate: %v", err)
+		}
+		if _, err := other.Explain(ctx, Box{{}, {}}); !errors.Is(err, index.ErrDeclared) {
+			t.Errorf("explain: %v", err)
+		}
+	}
+	lexical, err := index.NewLexical(c, "words", index.LexicalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lexical.Put(ctx, index.Member{ID: "a", Member: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(ctx, c, "words"); !errors.Is(err, index.ErrDeclared) {
+		t.Errorf("another kind: %v", err)
+	}
+	for _, opt := range []Options{{}, {Dims: x.Dims(), MaxRanges: -1}, {Dims: x.Dims(), MaxRanges: 5000}, {Dims: slices.Repeat(x.Dims(), 9)}, {Dims: x.Dims(), Partitions: 5000}} {
+		if _, err := New(c, "declared", opt); err == nil {
+			t.Errorf("%+v was taken", opt)
+		}
+	}
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	c := redistest.Cluster(t, 3).Client(t)
+	for _, partitions := range []int{1, 5} {
+		x := newIndex(t, c, fmt.Sprintf("{points%d}", partitions), "x:int(0..1000),y:int(-1000..0)", Options{Partitions: partitions})
+		points := map[string][]any{}
+		for i := range 2000 {
+			points[fmt.Sprint(i)] = []any{i * 37 % 1001, -(i * 91 % 1001)}
+		}
+		if _, err := x.PutMany(ctx, entries(points)); err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		for _, p := range points {
+			if p[0].(int) >= 200 && p[0].(int) <= 600 && p[1].(int) >= -500 && p[1].(int) <= -100 {
+				want++
+			}
+		}
+		box := Box{{200, 600}, {-500, -100}}
+		if got := list(t, x.Query(ctx, box, index.Page{})); len(got) != want {
+			t.Errorf("%d partitions: got %d, want %d", partitions, len(got), want)
+		}
+		if got, err := x.Count(ctx, box); err != nil || got != int64(want) {
+			t.Errorf("%d partitions: counted %d, %v, want %d", partitions, got, err, want)
+		}
+		if near, err := x.Nearest(ctx, []any{500, -500}, 10); err != nil || len(near) != 10 {
+			t.Errorf("%d partitions: %v, %v", partitions, near, err)
+		}
+		if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(want) {
+			t.Errorf("%d partitions: %+v, %v", partitions, e, err)
+		}
+		if r, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Errorf("%d partitions: %+v, %v", partitions, r, err)
+		}
+	}
+}
