@@ -205,7 +205,7 @@ const radian = math.Pi / 180
 // haversine formula.
 func (c coordinate) distance(o coordinate) float64 {
 	u := math.Sin((o.lat - c.lat) * radian / 2)
-	v := math.Sin((o.lon - c.lon) * radian / 2)
+	v := math.Sin(math.Remainder(o.lon-c.lon, 360) * radian / 2)
 	h := u*u + math.Cos(c.lat*radian)*math.Cos(o.lat*radian)*v*v
 	return 2 * earth * math.Asin(math.Sqrt(min(1, h)))
 }

@@ -1,0 +1,124 @@
+package space
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// The nearest points are those that looking at every point finds.
+func TestNearestAgainstBruteForce(t *testing.T) {
+	t.Parallel()
+	c := redistest.DB(t).Client(t)
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := t.Context()
+		n++
+		dims := anyDims(rapid.SampledFrom([]int{2, 3, 16}).Draw(t, "most")).Draw(t, "dims")
+		x := newIndex(t, c, fmt.Sprint("near", n), "", Options{Dims: dims, Partitions: rapid.SampledFrom([]int{1, 2}).Draw(t, "partitions")})
+		model := map[string][]any{}
+		for i := range rapid.IntRange(0, 200).Draw(t, "points") {
+			values := make([]any, len(dims))
+			for d := range values {
+				values[d] = anyValue(t, &x.axes[d])
+			}
+			model[fmt.Sprint(i)] = values
+		}
+		if _, err := x.PutMany(ctx, entries(model)); err != nil {
+			t.Fatal(err)
+		}
+		here, weights := make([]any, len(dims)), []float64(nil)
+		for d := range here {
+			here[d] = anyValue(t, &x.axes[d])
+		}
+		if rapid.Bool().Draw(t, "weighted") {
+			weights = make([]float64, len(dims))
+			for d := range weights {
+				weights[d] = rapid.SampledFrom([]float64{0, 1e-3, 1, 2.5, 1e6}).Draw(t, "weight")
+			}
+		}
+		at, _ := x.places(here)
+		var want []Near
+		for id, values := range model {
+			p, _ := x.places(values)
+			sum := 0.0
+			for d := range p {
+				w := 1.0
+				if weights != nil {
+					w = weights[d]
+				}
+				if w > 0 {
+					sum = math.Hypot(sum, w*x.axes[d].distance(at[d], p[d]))
+				}
+			}
+			want = append(want, Near{Entry{ID: id}, sum})
+		}
+		slices.SortFunc(want, func(a, b Near) int {
+			return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.ID, b.ID))
+		})
+		k := rapid.IntRange(1, 220).Draw(t, "k")
+		want = want[:min(k, len(want))]
+		got, err := x.Nearest(ctx, here, k, weights...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(got, want, func(a, b Near) bool { return a.ID == b.ID && a.Distance == b.Distance }) {
+			t.Fatalf("from %v: got %v, want %v", here, got, want)
+		}
+	})
+}
+
+// In a crowd: as many as are wanted, and hardly more is read.
+func TestNearestInACrowd(t *testing.T) {
+	t.Parallel()
+	ctx, c := t.Context(), redistest.DB(t).Client(t)
+	x := newIndex(t, c, "crowd", "x:decimal(3)(-1000..1000),y:decimal(3)(-1000..1000)", Options{})
+	random := rand.New(rand.NewPCG(1, 2))
+	points := map[string][]any{}
+	for i := range 20_000 {
+		spread := 1000.0
+		if i%2 == 0 {
+			spread = 1 // half of all crowd around the middle
+		}
+		points[fmt.Sprint(i)] = []any{fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread), fmt.Sprintf("%.3f", (random.Float64()*2-1)*spread)}
+	}
+	if _, err := x.PutMany(ctx, entries(points)); err != nil {
+		t.Fatal(err)
+	}
+	for _, here := range [][]any{{0, 0}, {-0.001, 0}, {"0.5", "0.5"}, {-1000, 1000}, {500, 0}, {3, 3}} {
+		at, _ := x.places(here)
+		var want []float64
+		for _, values := range points {
+			p, _ := x.places(values)
+			want = append(want, math.Hypot(x.axes[0].distance(at[0], p[0]), x.axes[1].distance(at[1], p[1])))
+		}
+		slices.Sort(want)
+		got, err := x.Nearest(ctx, here, 25)
+		if err != nil || len(got) != 25 {
+			t.Fatal(len(got), err)
+		}
+		for i := range got {
+			if got[i].Distance != want[i] {
+				t.Errorf("from %v: the distance of number %d is %v, want %v", here, i, got[i].Distance, want[i])
+			}
+		}
+	}
+	for _, err := range []error{
+		second(x.Nearest(ctx, []any{0, 0}, 0)), second(x.Nearest(ctx, []any{0, 0}, MaxNearest+1)),
+		second(x.Nearest(ctx, []any{0}, 1)), second(x.Nearest(ctx, []any{0, 5000}, 1)),
+		second(x.Nearest(ctx, []any{0, 0}, 1, 1)), second(x.Nearest(ctx, []any{0, 0}, 1, 1, -1)), second(x.Nearest(ctx, []any{0, 0}, 1, 1, math.NaN())),
+	} {
+		if !errors.Is(err, index.ErrValue) {
+			t.Errorf("taken: %v", err)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package space
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+const plane = "x:int(0..1000),y:float(-1..1)"
+
+// write has many move and remove the same few points until stop is called.
+func write(t *testing.T, x *Index, prefix string) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	enough := make(chan struct{}, 4)
+	for w := range 4 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(5, uint64(w)))
+			for n := 0; ctx.Err() == nil; n++ {
+				var err error
+				if id := fmt.Sprint(prefix, random.IntN(30)); random.IntN(4) == 0 {
+					_, err = x.Remove(t.Context(), id)
+				} else {
+					err = x.Put(t.Context(), id, random.IntN(1001), random.Float64())
+				}
+				if err != nil {
+					t.Error(err)
+					enough <- struct{}{}
+					return
+				}
+				if n == 100 {
+					enough <- struct{}{}
+				}
+			}
+		})
+	}
+	return func() {
+		for range 4 {
+			<-enough
+		}
+		cancel()
+		all.Wait()
+	}
+}
+
+// Whoever writes the same points from many connections leaves an index that
+// agrees with itself, and a reader that pages meanwhile sees each point that
+// stayed once.
+func TestWritersAndPages(t *testing.T) {
+	t.Parallel()
+	ctx, server := t.Context(), redistest.One(t)
+	x := newIndex(t, server.Client(t), "pages", plane, Options{Partitions: 2})
+	for i := range 400 {
+		if err := x.Put(ctx, fmt.Sprint("stay", i), i*31%1001, float64(i)/400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := write(t, newIndex(t, server.Client(t), "pages", plane, Options{Partitions: 2}), "go")
+	for _, reverse := range []bool{false, true} {
+		seen := map[string]int{}
+		for page := (index.Page{Limit: 7, Reverse: reverse}); ; {
+			part := list(t, x.Query(ctx, Box{{0, 900}, {-0.5, 1}}, page))
+			for _, e := range part {
+				seen[e.ID]++
+			}
+			if len(part) < page.Limit {
+				break
+			}
+			page.After = part[len(part)-1].Cursor()
+		}
+		for i := range 400 {
+			want := 1
+			if i*31%1001 > 900 {
+				want = 0
+			}
+			if id := fmt.Sprint("stay", i); seen[id] != want {
+				t.Errorf("saw %s %d times", id, seen[id])
+			}
+		}
+	}
+	stop()
+	if r, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || r.Problems() != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A writer whose connection is killed in the middle leaves nothing to mend.
+func TestWriterKilled(t *testing.T) {
+	t.Parallel()
+	ctx, server := t.Context(), redistest.Own(t)
+	watcher := server.Client(t)
+	x := newIndex(t, watcher, "killed", plane, Options{})
+	for round := range 5 {
+		c := server.Client(t)
+		mine := newIndex(t, c, "killed", plane, Options{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = mine.PutMany(ctx, func(yield func(Entry) bool) {
+				for i := range 50_000 {
+					if !yield(Entry{ID: fmt.Sprint(i % 5000), Values: []any{(i + round) % 1001, 0.5}}) {
+						return
+					}
+				}
+			})
+		}()
+		for n := int64(0); n < int64(round)*900+1; {
+			var err error
+			if n, err = x.Len(ctx); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-done:
+				n = 1 << 30
+			default:
+			}
+		}
+		c.Close()
+		<-done
+		if r, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+}
+
+// hashes are objects of points, as a source.
+func hashes(t *testing.T, c rueidis.Client, x *Index) index.Source[[]any] {
+	t.Helper()
+	src, err := index.Hashes(c, x.Key()+":point:*", x.Values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func do(t *testing.T, c rueidis.Client, words ...string) {
+	t.Helper()
+	if err := c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was damaged by hand is found and mended, all of it, while others write,
+// and so it is by a rebuild.
+func TestRepairAndRebuild(t *testing.T) {
+	t.Parallel()
+	ctx, c := t.Context(), redistest.DB(t).Client(t)
+	for _, rebuild := range []bool{false, true} {
+		x := newIndex(t, c, "mend"+strconv.FormatBool(rebuild), plane, Options{})
+		object := func(i int) string { return fmt.Sprint(x.Key(), ":point:", i) }
+		for i := range 300 {
+			do(t, c, "HSET", object(i), "x", fmt.Sprint(i), "y", "0.25")
+			if err := x.Put(ctx, fmt.Sprint(i), i, 0.25); err != nil {
+				t.Fatal(err)
+			}
+		}
+		src := hashes(t, c, x)
+		if r, err := x.Verify(ctx, &src, index.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		member := func(id string, values ...any) string {
+			m, err := x.member(id, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.Member
+		}
+		wrongFloat := []byte(member("6", 6, 0.25))
+		wrongFloat[x.head-1] ^= 0xff                                        // another float than the number says is all right...
+		wrongFloat[x.head-8] ^= 0xff                                        // ...as long as it is near
+		do(t, c, "ZREM", x.Key(), member("1", 1, 0.25))                     // missing
+		do(t, c, "ZADD", x.Key(), "1", member("2", 2, 0.25))                // stale
+		do(t, c, "ZADD", x.Key(), "0", member("3", 999, 0.25))              // stale
+		do(t, c, "ZADD", x.Key(), "0", strings.Repeat("\xff", x.head)+"id") // dangling: outside of every range
+		do(t, c, "ZADD", x.Key(), "0", "short")                             // dangling
+		do(t, c, "ZADD", x.Key(), "0", string(wrongFloat))                  // dangling
+		do(t, c, "HDEL", x.Key()+".content", "4")                           // dangling, and missing for its object
+		do(t, c, "HSET", object(5), "x", "500")                             // stale for its object
+		do(t, c, "DEL", object(7))                                          // dangling
+		do(t, c, "HSET", object(1000), "x", "1000", "y", "1")               // missing
+		r, err := x.Verify(ctx, &src, index.Upkeep{})
+		if err != nil || r.Missing != 3 || r.Stale != 3 || r.Dangling != 5 {
+			t.Errorf("%+v, %v, want 3 missing, 3 stale, 5 dangling", r, err)
+		}
+		stop := write(t, x, "go")
+		if rebuild {
+			_, err = x.Rebuild(ctx, src, index.Upkeep{})
+		} else {
+			for range 2 {
+				if _, err = x.Repair(ctx, &src, index.Upkeep{}); err != nil {
+					break
+				}
+			}
+		}
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 30 {
+			if _, err := x.Remove(ctx, fmt.Sprint("go", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := x.Verify(ctx, &src, index.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Errorf("rebuild %v: %+v, %v", rebuild, r, err)
+		}
+		if e, err := x.Get(ctx, "5"); err != nil || e.Values[0] != int64(500) {
+			t.Errorf("%v, %v", e, err)
+		}
+	}
+}
