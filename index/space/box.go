@@ -2,6 +2,7 @@ package space
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"retwis/index"
@@ -98,6 +99,19 @@ func (x *Index) block(low, high []place) block {
 	return b
 }
 
+// open returns the greatest codes of a block for what covers it: at the end of a
+// range that fills no power of two there is nothing behind, which is not worth
+// leaving out.
+func (x *Index) open(b *block) []uint64 {
+	high := slices.Clone(b.high)
+	for d := range high {
+		if span := x.axes[d].span; high[d] == span {
+			high[d] = lowBits(bits.Len64(span))
+		}
+	}
+	return high
+}
+
 // holds tells whether a member is in the block, given its number.
 func (x *Index) holds(b *block, z []uint64, member string) bool {
 	if !x.within(z, b.from, b.to) {
@@ -121,7 +135,7 @@ func (x *Index) surely(b *block, c *cell) bool {
 	for _, e := range b.exact {
 		a := &x.axes[e.dim]
 		if c.min[e.dim] == b.low[e.dim] && e.low != a.least().exact ||
-			c.max[e.dim] == b.high[e.dim] && e.high != a.greatest().exact {
+			c.max[e.dim] >= b.high[e.dim] && e.high != a.greatest().exact {
 			return false
 		}
 	}
@@ -153,7 +167,7 @@ type region struct {
 func (x *Index) regionOf(blocks []block) region {
 	r := region{blocks: blocks}
 	for i := range blocks {
-		r.spans = append(r.spans, x.cover(blocks[i].low, blocks[i].high, max(1, x.opt.MaxRanges/len(blocks)))...)
+		r.spans = append(r.spans, x.cover(blocks[i].low, x.open(&blocks[i]), max(1, x.opt.MaxRanges/len(blocks)))...)
 	}
 	if len(blocks) > 1 {
 		r.spans = x.apart(r.spans)

@@ -131,16 +131,14 @@ func (e *Explanation) sample(ctx context.Context) error {
 	return nil
 }
 
-// dot is where a point stands in the first two dimensions.
-type dot struct{ x, y uint64 }
+// dot is where a point stands in the first two dimensions, as codes.
+type dot [2]uint64
 
 func (x *Index) dot(z []uint64) dot {
 	codes := make([]uint64, len(x.axes))
 	x.unweave(codes, z)
-	d := dot{x: codes[0]}
-	if len(codes) > 1 {
-		d.y = codes[1]
-	}
+	var d dot
+	copy(d[:], codes)
 	return d
 }
 

@@ -151,7 +151,7 @@ func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 // countSpans cuts a box into ranges that are wholly in it and those that are not,
 // so that little is in these.
 func (x *Index) countSpans(b *block) (inside, shared []span) {
-	t := newCutting(&x.layout, b.low, b.high, func(c *cell) float64 {
+	t := newCutting(&x.layout, b.low, x.open(b), func(c *cell) float64 {
 		if x.full(c) {
 			return 0
 		}

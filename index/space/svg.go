@@ -24,12 +24,16 @@ const (
 // visits, the points that it returns, those that it reads and passes over, and a
 // sample of the others. Where the box is less than a twentieth of the range in
 // both dimensions, the picture shows its neighbourhood only. It suits light and
-// dark pages.
+// dark pages. The first dimension goes across, but for GeoDims: a map has its
+// latitude upwards.
 func (e *Explanation) SVG(w io.Writer) error {
 	if len(e.x.axes) < 2 {
 		return errors.New("space: a picture needs two dimensions")
 	}
-	d := drawing{e: e, w: bufio.NewWriter(w)}
+	d := drawing{e: e, w: bufio.NewWriter(w), dims: [2]int{0, 1}}
+	if _, err := e.x.Geo(); err == nil {
+		d.dims = [2]int{1, 0}
+	}
 	d.frame()
 	d.head()
 	d.squares()
@@ -47,7 +51,8 @@ func (e *Explanation) SVG(w io.Writer) error {
 type drawing struct {
 	e             *Explanation
 	w             *bufio.Writer
-	low, high     [2]float64 // codes that are shown
+	dims          [2]int     // which goes across, and which up
+	low, high     [2]float64 // codes that are shown, across and up
 	width, height float64
 }
 
@@ -56,26 +61,27 @@ func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(d.w, format, 
 // frame decides what is shown.
 func (d *drawing) frame() {
 	near := true
-	for i := range 2 {
-		d.high[i] = float64(d.e.x.axes[i].span)
-		near = near && float64(d.e.block.high[i]-d.e.block.low[i]) < d.high[i]/20
+	b := &d.e.block
+	for i, dim := range d.dims {
+		d.high[i] = float64(d.e.x.axes[dim].span)
+		near = near && float64(b.high[dim])-float64(b.low[dim]) < d.high[i]/20
 	}
 	d.width, d.height = plot, plot
 	if !near {
 		return
 	}
-	for i := range 2 {
-		low, high := float64(d.e.block.low[i]), float64(d.e.block.high[i])
-		margin := 1.5 * (high - low + 1)
+	for i, dim := range d.dims {
+		low, high := float64(b.low[dim]), float64(b.high[dim])
+		margin := max(0, 1.5*(high-low+1))
 		d.low[i], d.high[i] = max(0, low-margin), min(d.high[i], high+margin)
 	}
 }
 
-// at is where a code is drawn.
-func (d *drawing) at(dim int, code float64) float64 {
-	share := (code - d.low[dim]) / (d.high[dim] + 1 - d.low[dim])
+// at is where a code is drawn: across, or with i = 1 up.
+func (d *drawing) at(i int, code float64) float64 {
+	share := (code - d.low[i]) / (d.high[i] + 1 - d.low[i])
 	share = max(-0.01, min(1.01, share)) // a little beyond is enough, and clipped
-	if dim == 0 {
+	if i == 0 {
 		return left + share*d.width
 	}
 	return top + (1-share)*d.height
@@ -118,8 +124,7 @@ func (d *drawing) squares() {
 			}
 			x.unweave(low, first)
 			x.unweave(high, last)
-			x0, x1 := d.at(0, float64(low[0])), d.at(0, float64(high[0])+1)
-			y0, y1 := d.at(1, float64(high[1])+1), d.at(1, float64(low[1]))
+			x0, y0, x1, y1 := d.rectangle(low, high)
 			if x1-x0 >= minCell && y1-y0 >= minCell {
 				d.printf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y0, x1, y1, x0)
 			}
@@ -128,20 +133,23 @@ func (d *drawing) squares() {
 	d.printf(`"/>` + "\n")
 }
 
+// rectangle is where what lies between two corners is drawn.
+func (d *drawing) rectangle(low, high []uint64) (x0, y0, x1, y1 float64) {
+	across, up := d.dims[0], d.dims[1]
+	return d.at(0, float64(low[across])), d.at(1, float64(high[up])+1), d.at(0, float64(high[across])+1), d.at(1, float64(low[up]))
+}
+
 func (d *drawing) box() {
-	b := &d.e.block
-	x0, x1 := d.at(0, float64(b.low[0])), d.at(0, float64(b.high[0])+1)
-	y0, y1 := d.at(1, float64(b.high[1])+1), d.at(1, float64(b.low[1]))
-	if b.low[0] > b.high[0] || b.low[1] > b.high[1] {
-		return
+	x0, y0, x1, y1 := d.rectangle(d.e.block.low, d.e.block.high)
+	if x0 < x1 && y0 < y1 {
+		d.printf(`<rect class="box" clip-path="url(#plot)" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`+"\n", x0, y0, max(1, x1-x0), max(1, y1-y0))
 	}
-	d.printf(`<rect class="box" clip-path="url(#plot)" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`+"\n", x0, y0, max(1, x1-x0), max(1, y1-y0))
 }
 
 func (d *drawing) dots(class string, dots []dot) {
 	d.printf(`<path class="%s" clip-path="url(#plot)" d="`, class)
 	for _, p := range dots {
-		if x, y := float64(p.x), float64(p.y); x >= d.low[0] && x <= d.high[0] && y >= d.low[1] && y <= d.high[1] {
+		if x, y := float64(p[d.dims[0]]), float64(p[d.dims[1]]); x >= d.low[0] && x <= d.high[0] && y >= d.low[1] && y <= d.high[1] {
 			d.printf("M%.1f %.1fh0", d.at(0, x+0.5), d.at(1, y+0.5))
 		}
 	}
@@ -156,22 +164,21 @@ func (d *drawing) axes() {
 		d.printf(`<text class="soft" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", x, top+d.height+18, escaped(d.tick(0, i)))
 		d.printf(`<text class="soft" x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", left-8, y+4, escaped(d.tick(1, i)))
 	}
-	d.printf(`<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", left+d.width/2, top+d.height+36, escaped(d.e.x.axes[0].Name))
-	d.printf(`<text x="%d" y="%d" text-anchor="start">%s</text>`+"\n", left-40, top-8, escaped(d.e.x.axes[1].Name))
+	d.printf(`<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", left+d.width/2, top+d.height+36, escaped(d.e.x.axes[d.dims[0]].Name))
+	d.printf(`<text x="%d" y="%d" text-anchor="start">%s</text>`+"\n", left-40, top-8, escaped(d.e.x.axes[d.dims[1]].Name))
 }
 
 // tick is the value at a quarter of a side.
-func (d *drawing) tick(dim, quarter int) string {
-	a := &d.e.x.axes[dim]
-	share := float64(quarter) / 4
-	code := d.low[dim] + (d.high[dim]-d.low[dim])*share
+func (d *drawing) tick(i, quarter int) string {
+	a := &d.e.x.axes[d.dims[i]]
+	code := d.low[i] + (d.high[i]-d.low[i])*float64(quarter)/4
 	switch a.Type {
 	case Float:
 		part := code / (1 << floatBits)
 		return fmt.Sprintf("%.4g", a.low*(1-part)+a.high*part)
 	case Time:
 		t := a.value(place{code: whole(code, a.span)}).(time.Time)
-		if d.high[dim]-d.low[dim] < 4*86400e9 {
+		if d.high[i]-d.low[i] < 4*86400e9 {
 			return t.Format("15:04:05")
 		}
 		return t.Format("2006-01-02")

@@ -1,0 +1,134 @@
+package space
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+)
+
+// The squares of a range are the cells that it consists of, next to each other.
+func TestSquares(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		spans := anySpans(16).Draw(t, "spans")
+		l := newLayout(spans)
+		a, b := l.weave(anyCodes(t, spans)), l.weave(anyCodes(t, spans))
+		if slices.Compare(a, b) > 0 {
+			a, b = b, a
+		}
+		n := 0
+		length := 0.0
+		last := slices.Clone(a)
+		l.squares(a, b, func(first []uint64, free int) {
+			if trailingZeros(first) < free {
+				t.Fatalf("%v is no cell of %d bits", first, free)
+			}
+			if n > 0 {
+				next := slices.Clone(last)
+				for i := len(next) - 1; i >= 0; i-- {
+					if next[i]++; next[i] != 0 {
+						break
+					}
+				}
+				if !slices.Equal(next, first) {
+					t.Fatalf("%v comes behind %v", first, last)
+				}
+			} else if !slices.Equal(first, a) {
+				t.Fatalf("the first is %v, not %v", first, a)
+			}
+			copy(last, first)
+			for i := range last {
+				last[i] |= lowBits(free - 64*(l.words-1-i))
+			}
+			length += l.length(first, last)
+			n++
+		})
+		if want := l.length(a, b); !slices.Equal(last, b) || length < want*(1-1e-9) || length > want*(1+1e-9) {
+			t.Fatalf("%d squares end at %v, not %v", n, last, b)
+		}
+	})
+}
+
+func TestPicture(t *testing.T) {
+	t.Parallel()
+	ctx, c := t.Context(), redistest.DB(t).Client(t)
+	for i, dims := range []string{"x:int(0..400),y:int(0..400)", "geo", "a:float(-1..1),t:time(2020-01-01..2030-01-01),c:int(0..9)"} {
+		x := newIndex(t, c, fmt.Sprint("picture", i), dims, Options{})
+		box := make(Box, len(x.axes))
+		for n := range 200 {
+			values := make([]any, len(x.axes))
+			for d := range values {
+				p := place{code: x.axes[d].span / 200 * uint64(n*(d+3)%200)}
+				if x.axes[d].Type == Float {
+					values[d] = float64(n)/100 - 1
+				} else {
+					values[d] = x.axes[d].value(p)
+				}
+				box[d] = Side{x.axes[d].Min, nil}
+			}
+			if err := x.Put(ctx, fmt.Sprint(n), values...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, err := x.Explain(ctx, box)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Returned != 200 || len(e.Ranges) != 1 || e.FalsePositives() != 0 || e.Expected != 0 {
+			t.Errorf("%s: %d returned of %d, %d ranges, expected %v", dims, e.Returned, e.Read, len(e.Ranges), e.Expected)
+		}
+		var picture bytes.Buffer
+		if err := e.SVG(&picture); err != nil {
+			t.Fatal(err)
+		}
+		elements := map[string]int{}
+		for d := xml.NewDecoder(strings.NewReader(picture.String())); ; {
+			token, err := d.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", dims, err)
+			}
+			if s, ok := token.(xml.StartElement); ok {
+				for _, a := range s.Attr {
+					if a.Name.Local == "class" {
+						elements[a.Value]++
+					}
+				}
+			}
+		}
+		if elements["box"] != 1 || elements["in"] != 2 || elements["square"] != 2 || elements["soft"] < 10 {
+			t.Errorf("%s: the picture has %v", dims, elements)
+		}
+		for _, odd := range []string{"NaN", "Inf", "%!"} {
+			if strings.Contains(picture.String(), odd) {
+				t.Errorf("%s: the picture has %s", dims, odd)
+			}
+		}
+	}
+	line := newIndex(t, c, "line", "x:int(0..9)", Options{})
+	e, err := line.Explain(ctx, Box{{}})
+	if err != nil || e.SVG(io.Discard) == nil {
+		t.Errorf("a picture of a line: %v", err)
+	}
+	// Nothing there, and nothing that could be.
+	for _, box := range []Box{{{500, 600}, {}}, {{7, 7}, {7, 7}}} {
+		x := newIndex(t, c, "nothing", "x:int(0..400),y:int(0..400)", Options{})
+		e, err := x.Explain(ctx, box)
+		if err != nil || e.Read != 0 || e.FalsePositives() != 0 {
+			t.Errorf("%+v, %v", e, err)
+		}
+		if err := e.SVG(io.Discard); err != nil {
+			t.Error(err)
+		}
+	}
+}
