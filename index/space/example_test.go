@@ -87,7 +87,7 @@ func ExampleParseDims() {
 	fmt.Println(err)
 	// Output:
 	// attic 640.00 38.5
-	// space: flats: id "castle": value not possible: dimension rent: 25000 is outside of 0.00..10000.00
+	// space: flats: id "castle": invalid value: dimension rent: 25000 is outside of 0.00..10000.00
 }
 
 // Places on earth, in metres.

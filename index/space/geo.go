@@ -165,21 +165,27 @@ func (g *Geo) yieldFrom(ctx context.Context, blocks []block, also func(string) b
 // Nearest returns the k places that are nearest to one, the nearest first; see
 // Index.Nearest.
 func (g *Geo) Nearest(ctx context.Context, lat, lon float64, k int) ([]Place, error) {
-	at, err := g.x.places([]any{degrees(lat), degrees(lon)})
-	if err != nil {
-		return nil, g.x.named(err)
-	}
-	here := coordinates(at)
-	near, err := g.x.nearest(ctx, at, k, metric{
-		distance: func(p []place) float64 { return here.distance(coordinates(p)) },
-		blocks:   func(metres float64) []block { return g.around(here, metres) },
-	})
+	near, err := g.NearestPoints(ctx, []any{degrees(lat), degrees(lon)}, k)
 	places := make([]Place, len(near))
 	for i, n := range near {
 		places[i] = g.place(n.Entry, nil)
 		places[i].Metres = n.Distance
 	}
 	return places, err
+}
+
+// NearestPoints is Nearest with the values of Index: lat and lon exactly, and
+// distances in metres.
+func (g *Geo) NearestPoints(ctx context.Context, point []any, k int) ([]Near, error) {
+	at, err := g.x.places(point)
+	if err != nil {
+		return nil, g.x.named(err)
+	}
+	here := coordinates(at)
+	return g.x.nearest(ctx, at, k, metric{
+		distance: func(p []place) float64 { return here.distance(coordinates(p)) },
+		blocks:   func(metres float64) []block { return g.around(here, metres) },
+	})
 }
 
 func (g *Geo) place(e Entry, here *coordinate) Place {

@@ -112,6 +112,9 @@ func (x *Index) Key() string { return x.lex.Key() }
 // Dims are the dimensions of the index, in order.
 func (x *Index) Dims() []Dim { return slices.Clone(x.opt.Dims) }
 
+// Partitions is over how many hash slots the index is spread.
+func (x *Index) Partitions() int { return len(x.set.Keys) }
+
 // Put adds a point with a value for each dimension, or moves it: one script. A
 // value that a dimension cannot hold is refused with index.ErrValue.
 func (x *Index) Put(ctx context.Context, id string, values ...any) error {
