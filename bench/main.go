@@ -66,6 +66,7 @@ func run(ctx context.Context, args []string) error {
 		{"bulk", measureBulk},
 		{"index", measureIndex},
 		{"suggest", measureSuggest},
+		{"space", measureSpace},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

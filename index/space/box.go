@@ -160,6 +160,7 @@ func (x *Index) lexRange(low, high []uint64) index.LexRange {
 type region struct {
 	blocks []block
 	spans  []span
+	pieces []span                   // of the spans, if the server is to jump from one to the next
 	also   func(member string) bool // nil: all points of the blocks
 }
 

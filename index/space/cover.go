@@ -2,7 +2,6 @@ package space
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 )
@@ -13,6 +12,8 @@ const (
 	maxRanges     = 4096
 	// cutsPerRange bounds the work: a cut takes about 0.3 µs in two dimensions.
 	cutsPerRange = 16
+	// maxCuts bounds the work where a box is cut finely.
+	maxCuts = 1 << 13
 	// trifle is the share of all that is read which is not worth a range.
 	trifle = 1.0 / 4096
 )
@@ -66,18 +67,18 @@ type span struct {
 // what any cell wastes.
 func (l *layout) cover(low, high []uint64, n int) []span {
 	t := newCutting(l, low, high, func(c *cell) float64 { return c.waste() })
-	var widest floats // the n-1 widest gaps, least first
+	var widest ranked // the n-1 widest gaps, the least first
 	for cuts := 0; len(t.queue) > 0 && cuts < n*cutsPerRange && n > 1; cuts++ {
 		top := t.queue[0]
-		if len(widest) == n-1 && widest[0] >= top.rank || top.rank < trifle*t.volume {
+		if len(widest) == n-1 && -widest[0].rank >= top.rank || top.rank < trifle*t.volume {
 			break
 		}
 		gap := t.cut()
 		if len(widest) < n-1 {
-			heap.Push(&widest, gap)
-		} else if gap > widest[0] {
-			widest[0] = gap
-			heap.Fix(&widest, 0)
+			widest.push(rankedCell{rank: -gap})
+		} else if gap > -widest[0].rank {
+			widest[0].rank = -gap
+			widest.settle()
 		}
 	}
 	return t.group(n)
@@ -91,6 +92,18 @@ type cutting struct {
 	rank  func(*cell) float64
 
 	volume float64 // of the box
+	slab   []uint64
+}
+
+// copyOf copies words into memory that is taken in large pieces.
+func (t *cutting) copyOf(words []uint64) []uint64 {
+	if len(t.slab) < len(words) {
+		t.slab = make([]uint64, max(1024, len(words)))
+	}
+	c := t.slab[:len(words):len(words)]
+	t.slab = t.slab[len(words):]
+	copy(c, words)
+	return c
 }
 
 func newCutting(l *layout, low, high []uint64, rank func(*cell) float64) *cutting {
@@ -113,21 +126,23 @@ func volumeOf(low, high []uint64) float64 {
 // add queues a cell, if it is worth a cut.
 func (t *cutting) add(i int) {
 	if r := t.rank(&t.cells[i]); r > 0 {
-		heap.Push(&t.queue, rankedCell{r, i})
+		t.queue.push(rankedCell{r, i})
 	}
 }
 
 // cut halves the first cell of the queue and returns the gap that opens there.
 func (t *cutting) cut() float64 {
-	i := heap.Pop(&t.queue).(rankedCell).cell
+	i := t.queue.pop().cell
 	c := &t.cells[i]
 	p := t.differs(c.low, c.high)
 	b := t.bits[len(t.bits)-1-p]
 	middle := c.max[b.dim] >> b.shift << b.shift
 
-	right := cell{low: t.layout.cut(c.low, b.dim, p, true), high: c.high, min: slices.Clone(c.min), max: c.max, next: c.next}
+	right := cell{low: t.copyOf(c.low), high: c.high, min: t.copyOf(c.min), max: c.max, next: c.next}
+	t.layout.cut(right.low, b.dim, p, true)
 	right.min[b.dim] = middle
-	left := cell{low: c.low, high: t.layout.cut(c.high, b.dim, p, false), min: c.min, max: slices.Clone(c.max), next: len(t.cells), gap: c.gap}
+	left := cell{low: c.low, high: t.copyOf(c.high), min: c.min, max: t.copyOf(c.max), next: len(t.cells), gap: c.gap}
+	t.layout.cut(left.high, b.dim, p, false)
 	left.max[b.dim] = middle - 1
 	for _, half := range []*cell{&left, &right} {
 		half.length, half.volume = t.length(half.low, half.high), volumeOf(half.min, half.max)
@@ -142,7 +157,8 @@ func (t *cutting) cut() float64 {
 
 // between is how many numbers there are between two of them, times 2^scale.
 func (t *cutting) between(before, behind []uint64) float64 {
-	next := slices.Clone(before)
+	var words [16]uint64
+	next := words[:copy(words[:], before)]
 	for i := len(next) - 1; i >= 0; i-- {
 		if next[i]++; next[i] != 0 {
 			break
@@ -165,17 +181,20 @@ func (t *cutting) group(n int) []span {
 		}
 	}
 	slices.SortFunc(gaps, func(a, b float64) int { return cmp.Compare(b, a) })
-	least, ties := math.Inf(1), 0 // the least gap that is left out, and how many of exactly that
-	if n > 1 && len(gaps) > 0 {
-		gaps = gaps[:min(n-1, len(gaps))]
-		for len(gaps) > 0 && gaps[len(gaps)-1] < trifle*total {
-			gaps = gaps[:len(gaps)-1]
-		}
-		if len(gaps) > 0 {
-			least = gaps[len(gaps)-1]
-			ties = len(gaps) - slices.Index(gaps, least)
-		}
+	gaps = gaps[:min(n-1, len(gaps))]
+	for len(gaps) > 0 && gaps[len(gaps)-1] < trifle*total {
+		gaps = gaps[:len(gaps)-1]
 	}
+	if len(gaps) == 0 {
+		return t.join(math.Inf(1), 0)
+	}
+	least := gaps[len(gaps)-1]
+	return t.join(least, len(gaps)-slices.Index(gaps, least))
+}
+
+// join joins cells to ranges, leaving out the gaps that are wider than least, and
+// so many of those that are as wide.
+func (t *cutting) join(least float64, ties int) []span {
 	var spans []span
 	for i := 0; i >= 0; i = t.cells[i].next {
 		c := &t.cells[i]
@@ -189,37 +208,70 @@ func (t *cutting) group(n int) []span {
 		}
 		s := &spans[len(spans)-1]
 		s.high, s.volume = c.high, s.volume+c.volume
-		s.length = t.length(s.low, s.high)
+	}
+	for i := range spans {
+		spans[i].length = t.length(spans[i].low, spans[i].high)
 	}
 	return spans
 }
 
-// rankedCell is a cell that is worth a cut; those of the highest rank come first.
+// finely returns as many ranges as it takes to leave out all gaps of at least some
+// width, or most of them if these are very many.
+func (l *layout) finely(low, high []uint64, width float64) []span {
+	t := newCutting(l, low, high, func(c *cell) float64 { return c.waste() })
+	for cuts := 0; len(t.queue) > 0 && cuts < maxCuts && t.queue[0].rank >= width; cuts++ {
+		t.cut()
+	}
+	return t.join(width, len(t.cells))
+}
+
+// rankedCell is a cell that is worth a cut.
 type rankedCell struct {
 	rank float64
 	cell int
 }
 
+// ranked is a heap whose first is of the highest rank. (That of container/heap
+// allocates for each.)
 type ranked []rankedCell
 
-func (r ranked) Len() int           { return len(r) }
-func (r ranked) Less(i, j int) bool { return r[i].rank > r[j].rank }
-func (r ranked) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *ranked) Push(v any)        { *r = append(*r, v.(rankedCell)) }
-func (r *ranked) Pop() any {
-	last := (*r)[len(*r)-1]
-	*r = (*r)[:len(*r)-1]
-	return last
+func (r *ranked) push(c rankedCell) {
+	*r = append(*r, c)
+	h := *r
+	for i := len(h) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if h[parent].rank >= h[i].rank {
+			break
+		}
+		h[i], h[parent] = h[parent], h[i]
+		i = parent
+	}
 }
 
-type floats []float64
+func (r *ranked) pop() rankedCell {
+	h := *r
+	first := h[0]
+	h[0] = h[len(h)-1]
+	*r = h[:len(h)-1]
+	r.settle()
+	return first
+}
 
-func (f floats) Len() int           { return len(f) }
-func (f floats) Less(i, j int) bool { return f[i] < f[j] }
-func (f floats) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
-func (f *floats) Push(v any)        { *f = append(*f, v.(float64)) }
-func (f *floats) Pop() any {
-	last := (*f)[len(*f)-1]
-	*f = (*f)[:len(*f)-1]
-	return last
+// settle puts the first where it belongs.
+func (r *ranked) settle() {
+	h := *r
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && h[child+1].rank > h[child].rank {
+			child++
+		}
+		if h[i].rank >= h[child].rank {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
 }

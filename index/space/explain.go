@@ -2,6 +2,7 @@ package space
 
 import (
 	"context"
+	"iter"
 	"math/bits"
 	"slices"
 	"sort"
@@ -14,7 +15,8 @@ import (
 // Explanation is what a query of a box reads.
 type Explanation struct {
 	Ranges   []RangeRead // in the order of the curve
-	Squares  int         // of how many aligned cells of the space the ranges consist
+	Squares  int         // of how many aligned cells of the space they consist
+	Jumps    int         // how many gaps in them the server jumps over
 	Read     int64       // how many points the ranges have
 	Returned int64       // how many of these are in the box
 	// Expected is the share of what is read that would not be in the box if points
@@ -23,18 +25,18 @@ type Explanation struct {
 
 	x        *Index
 	block    block
-	in, over []dot // points that were read
-	rest     []dot // some of all points
+	pieces   []span // that are read
+	in, over []dot  // points that were read
+	rest     []dot  // some of all points
 }
 
 // RangeRead is a range of the curve, and what is in it.
 type RangeRead struct {
 	Low, High string // its ends, both included: bits as zeros and ones
-	Squares   int
+	Squares   int    // of which it consists, without what is jumped over
+	Jumps     int    // how many gaps in it the server jumps over
 	Read      int64
 	Returned  int64
-
-	low, high []uint64
 }
 
 // FalsePositives is the share of the points that were read which are not in the
@@ -75,28 +77,48 @@ func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 func (e *Explanation) read(ctx context.Context) error {
 	x := e.x
 	r := x.regionOf([]block{e.block})
-	length, volume := 0.0, 0.0
+	if err := x.cutFinely(ctx, &r); err != nil {
+		return err
+	}
 	for _, s := range r.spans {
-		n := 0
-		x.squares(s.low, s.high, func([]uint64, int) { n++ })
-		e.Ranges = append(e.Ranges, RangeRead{Low: x.text(s.low), High: x.text(s.high), Squares: n, low: s.low, high: s.high})
-		e.Squares += n
+		e.Ranges = append(e.Ranges, RangeRead{Low: x.text(s.low), High: x.text(s.high), Jumps: -1})
+	}
+	of := func(z []uint64) *RangeRead {
+		return &e.Ranges[sort.Search(len(r.spans)-1, func(i int) bool { return slices.Compare(r.spans[i].high, z) >= 0 })]
+	}
+	length, volume := 0.0, 0.0
+	e.pieces = r.pieces
+	if r.pieces == nil {
+		e.pieces = r.spans
+	}
+	for _, s := range e.pieces {
+		within := of(s.low)
+		x.squares(s.low, s.high, func([]uint64, int) { within.Squares++; e.Squares++ })
+		within.Jumps++
 		length, volume = length+s.length, volume+s.volume
 	}
+	e.Jumps = len(e.pieces) - len(e.Ranges)
 	e.Expected = max(0, 1-volume/length)
 	keep := x.keep(&r)
 	z := make([]uint64, x.words)
-	for m, err := range x.lex.Select(ctx, index.LexQuery{Ranges: x.ranges(r.spans)}) {
+	members := x.jump(ctx, &r, index.Page{}, func(string) bool { return true })
+	if r.pieces == nil {
+		members = x.members(ctx, x.ranges(r.spans))
+	}
+	for m, err := range members {
 		if err != nil {
 			return err
 		}
-		x.layout.read(z, m.Member)
-		of := &e.Ranges[sort.Search(len(r.spans), func(i int) bool { return slices.Compare(r.spans[i].high, z) >= 0 })]
-		of.Read++
+		if len(m) < x.head {
+			continue
+		}
+		x.layout.read(z, m)
+		within := of(z)
+		within.Read++
 		e.Read++
 		dots := &e.over
-		if keep(m.Member) {
-			of.Returned++
+		if keep(m) {
+			within.Returned++
 			e.Returned++
 			dots = &e.in
 		}
@@ -105,6 +127,17 @@ func (e *Explanation) read(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// members yields the members of ranges.
+func (x *Index) members(ctx context.Context, ranges []index.LexRange) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for m, err := range x.lex.Select(ctx, index.LexQuery{Ranges: ranges}) {
+			if !yield(m.Member, err) {
+				return
+			}
+		}
+	}
 }
 
 // sample reads some of all points, for a picture.

@@ -16,6 +16,11 @@ import (
 // first hundred points each; a range with more of them takes another round trip
 // for each 500. With a small Limit the first few ranges are asked first.
 //
+// Of a long and thin box the ranges hold much that is beside it. That is counted
+// first, and if it is more than a thousand points, a script jumps within the ranges
+// over all gaps that hold more points than a jump is worth, 512 of them in a round
+// trip.
+//
 // A point that others put, move or remove while it reads is seen or not, and
 // never half; one that they move ahead of the reader can be seen twice.
 func (x *Index) Query(ctx context.Context, box Box, page index.Page) iter.Seq2[Entry, error] {
@@ -32,8 +37,11 @@ func (x *Index) Query(ctx context.Context, box Box, page index.Page) iter.Seq2[E
 	}
 }
 
-// fewRanges is how many ranges are asked first for a small page.
-const fewRanges = 4
+// How many ranges are asked first for a small page.
+const (
+	fewRanges = 4
+	smallPage = 100
+)
 
 // yieldRegion yields what is in a region.
 func (x *Index) yieldRegion(ctx context.Context, r *region, page index.Page, yield func(Entry, error) bool) {
@@ -42,7 +50,18 @@ func (x *Index) yieldRegion(ctx context.Context, r *region, page index.Page, yie
 	if len(ranges) == 0 && page.After != "" {
 		return
 	}
-	if page.Limit <= 0 || page.Limit+page.Offset > 100 || len(ranges) <= fewRanges {
+	small := page.Limit > 0 && page.Limit+page.Offset <= smallPage
+	if !small {
+		if err := x.cutFinely(ctx, r); err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		if r.pieces != nil {
+			x.yieldJumps(ctx, r, q, yield)
+			return
+		}
+	}
+	if !small || len(ranges) <= fewRanges {
 		q.Ranges = ranges
 		x.yieldAll(ctx, q, yield)
 		return
@@ -75,6 +94,23 @@ func (x *Index) yieldRegion(ctx context.Context, r *region, page index.Page, yie
 	}
 	q.Ranges, q.Limit, q.Offset = ranges, page.Limit-yielded, max(0, page.Offset-kept)
 	x.yieldAll(ctx, q, count)
+}
+
+// yieldJumps yields what is in a region that is cut into pieces.
+func (x *Index) yieldJumps(ctx context.Context, r *region, q index.LexQuery, yield func(Entry, error) bool) {
+	for member, err := range x.jump(ctx, r, q.Page, q.Keep) {
+		var e Entry
+		if err == nil {
+			places, wrong := x.placesOf(member)
+			if wrong != nil {
+				continue // not one that this index writes; Verify tells of it
+			}
+			e = x.entryAt(index.Member{ID: member[x.head:], Member: member}, places)
+		}
+		if !yield(e, err) || err != nil {
+			return
+		}
+	}
 }
 
 // ahead returns the ranges that are not behind a reader at the cursor of its page.

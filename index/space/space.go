@@ -22,7 +22,10 @@ type Index struct {
 	opt  Options
 	axes []axis
 	layout
-	head int // bytes of a member before its id
+	head  int // bytes of a member before its id
+	jumps partition.Script
+
+	jumpWorth, jumpWaste float64 // as the constants, but in tests
 }
 
 // Options are the options of New.
@@ -65,7 +68,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	if opt.MaxRanges == 0 {
 		opt.MaxRanges = defaultRanges
 	}
-	x := &Index{opt: opt, axes: axes}
+	x := &Index{opt: opt, axes: axes, jumps: partition.NewScript(jumpLua), jumpWorth: jumpWorth, jumpWaste: jumpWaste}
 	x.opt.Dims = make([]Dim, len(axes))
 	spans := make([]uint64, len(axes))
 	words := make([]string, len(axes))

@@ -210,6 +210,9 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 			MaxRanges: rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "ranges"),
 		})
 		dims = x.Dims()
+		if rapid.Bool().Draw(t, "jump") {
+			x.jumpWaste, x.jumpWorth = 0, rapid.SampledFrom([]float64{0, 0.1, 1}).Draw(t, "worth")
+		}
 		anyID := rapid.OneOf(rapid.StringN(1, 3, 8), rapid.Custom(func(t *rapid.T) string {
 			return string(rapid.SliceOfN(rapid.Byte(), 1, 3).Draw(t, "bytes"))
 		}), rapid.SampledFrom([]string{"\x00", "\xff\xff", "[", "a", "b"}))
@@ -284,7 +287,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 	reversed := slices.Clone(all)
 	slices.Reverse(reversed)
 	for _, order := range [][]Entry{all, reversed} {
-		page := index.Page{Reverse: len(order) > 0 && &order[0] == &reversed[0], Limit: rapid.IntRange(1, 40).Draw(t, "limit")}
+		page := index.Page{Reverse: len(order) > 0 && &order[0] == &reversed[0], Limit: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(101, 150)).Draw(t, "limit")}
 		var paged []Entry
 		for {
 			part := list(t, x.Query(ctx, box, page))
@@ -305,6 +308,66 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 		want = want[:min(page.Limit, len(want))]
 		if got := list(t, x.Query(ctx, box, page)); !slices.EqualFunc(got, want, func(a, b Entry) bool { return a.member == b.member }) {
 			t.Fatalf("%v: %d behind %d, want %d", box, len(got), page.Offset, len(want))
+		}
+	}
+}
+
+// A long and thin box among many points: the server jumps over what is beside it.
+func TestThinBox(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	for _, partitions := range []int{1, 3} {
+		x := newIndex(t, redistest.DB(t).Client(t), "thin", "x:int(0..9999),y:int(0..9999)", Options{Partitions: partitions})
+		model := map[string][]any{}
+		for i := range 40_000 {
+			model[fmt.Sprint(i)] = []any{i * 7919 % 10_000, i * 104_729 / 7 % 10_000}
+		}
+		for i := range 3_000 { // more in one place than a script reads
+			model[fmt.Sprint("crowd", i)] = []any{5000, 5000}
+		}
+		if _, err := x.PutMany(ctx, entries(model)); err != nil {
+			t.Fatal(err)
+		}
+		box := Box{{100, 9900}, {4996, 5005}}
+		var want []string
+		for id, v := range model {
+			if inBox(t, x.Dims(), v, box) {
+				want = append(want, id)
+			}
+		}
+		slices.Sort(want)
+		all := list(t, x.Query(ctx, box, index.Page{}))
+		if got := sortedIDs(all); !slices.Equal(got, want) {
+			t.Fatalf("%d partitions: got %d, want %d", partitions, len(got), len(want))
+		}
+		e, err := x.Explain(ctx, box)
+		if err != nil || len(e.Ranges) > 32 || e.Jumps == 0 || e.Returned != int64(len(want)) || e.Read > 2*e.Returned {
+			t.Errorf("%d partitions: %d ranges, %d jumps, %d read, %d returned, %v", partitions, len(e.Ranges), e.Jumps, e.Read, e.Returned, err)
+		}
+		for _, reverse := range []bool{false, true} {
+			var paged []Entry
+			for page := (index.Page{Limit: 333, Reverse: reverse}); ; {
+				part := list(t, x.Query(ctx, box, page))
+				if paged = append(paged, part...); len(part) < page.Limit {
+					break
+				}
+				page.After = part[len(part)-1].Cursor()
+			}
+			if reverse {
+				slices.Reverse(paged)
+			}
+			if !slices.EqualFunc(paged, all, func(a, b Entry) bool { return a.member == b.member }) {
+				t.Errorf("%d partitions: %d in pages, want %d", partitions, len(paged), len(all))
+			}
+		}
+		n := 0
+		for range x.Query(ctx, box, index.Page{Offset: 50}) {
+			if n++; n == 10 {
+				break
+			}
+		}
+		if n != 10 {
+			t.Errorf("stopped after %d", n)
 		}
 	}
 }

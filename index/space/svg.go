@@ -116,7 +116,7 @@ func (d *drawing) squares() {
 	x := d.e.x
 	low, high := make([]uint64, len(x.axes)), make([]uint64, len(x.axes))
 	last := make([]uint64, x.words)
-	for _, r := range d.e.Ranges {
+	for _, r := range d.e.pieces {
 		x.layout.squares(r.low, r.high, func(first []uint64, free int) {
 			copy(last, first)
 			for i := range last {

@@ -154,8 +154,7 @@ func (l *layout) differs(a, b []uint64) int {
 // cut sets z, in its dimension d, to the last number before the cut at the bit p
 // (up is false), or to the first one behind it: these are LITMAX and BIGMIN of
 // Tropf and Herzog.
-func (l *layout) cut(z []uint64, d uint8, p int, up bool) []uint64 {
-	z = append([]uint64(nil), z...)
+func (l *layout) cut(z []uint64, d uint8, p int, up bool) {
 	word, at := l.at(p)
 	mask := l.masks[d]
 	for i := word; i < l.words; i++ {
@@ -174,7 +173,6 @@ func (l *layout) cut(z []uint64, d uint8, p int, up bool) []uint64 {
 	} else {
 		z[word] &^= 1 << at
 	}
-	return z
 }
 
 // scale keeps what is counted of a space of 1024 bits within a float64.
@@ -183,6 +181,9 @@ const scale = -512
 // length is how many numbers there are from a to b, both included, times
 // 2^scale.
 func (l *layout) length(a, b []uint64) float64 {
+	if l.words == 1 {
+		return math.Ldexp(float64(b[0]-a[0])+1, scale)
+	}
 	sum, borrow := 0.0, uint64(0)
 	for i := l.words - 1; i >= 0; i-- {
 		var w uint64

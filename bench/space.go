@@ -1,0 +1,488 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/space"
+	"retwis/internal/redisserver"
+)
+
+// How much is measured.
+const (
+	spacePoints = 1_000_000
+	spaceBoxes  = 10 // of each shape
+	spaceRounds = 5  // at most
+)
+
+// spaceBench measures points of many dimensions.
+type spaceBench struct {
+	opt    options
+	client rueidis.Client
+	server *redisserver.Server
+}
+
+// spaceSet are a million points, evenly spread, in an index.
+type spaceSet struct {
+	name   string
+	index  *space.Index
+	widths []float64 // of what the points fill, in units of the codes
+	offset []int64   // what is taken off a value for its code
+	used   []int64   // the least value that there is
+	bits   int       // of each dimension
+	scale  int       // digits behind the point
+}
+
+// spaceShape are boxes of one shape, as values in units of the last digit.
+type spaceShape struct {
+	name  string
+	sides []float64 // shares of what the points fill
+	boxes [][2][]int64
+}
+
+// spaceAsked is what one way to ask for the boxes of a shape took.
+type spaceAsked struct {
+	took     []float64 // seconds for all boxes, one a round
+	ranges   int       // at most, for a box
+	read     int64
+	returned int64
+}
+
+func measureSpace(ctx context.Context, dir string, opt options) (string, error) {
+	opt.rounds = min(opt.rounds, spaceRounds)
+	b := &spaceBench{opt: opt}
+	var err error
+	b.server, err = redisserver.Start(ctx, redisserver.Options{
+		Dir: filepath.Join(dir, "space"), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Config: []string{`save ""`, "appendonly no"},
+	})
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		_ = b.server.Stop(ctx)
+	}()
+	if b.client, err = clientOf(b.server); err != nil {
+		return "", err
+	}
+	defer b.client.Close()
+	var text strings.Builder
+	fmt.Fprintf(&text, `## Points of many dimensions
+
+%s points, evenly spread, in two and in three dimensions. Beside `+"`index/space`"+`
+the way of the tutorial: equal squares, or cubes, sized by the shortest side of the box,
+one range of the same index each, and what is over is passed over; once one range after
+the other, and once all in one pipeline. Each asks for %d boxes of a shape; medians of
+%d rounds, and the median of the rounds' ratios to `+"`index/space`"+`.
+
+`, thousands(spacePoints), spaceBoxes, opt.rounds)
+	for _, part := range []func(context.Context, io.Writer) error{b.plane, b.solid} {
+		if err := part(ctx, &text); err != nil {
+			return "", err
+		}
+	}
+	return text.String(), nil
+}
+
+// plane are places on earth, so that GEOSEARCH can be asked too.
+func (b *spaceBench) plane(ctx context.Context, out io.Writer) error {
+	set := &spaceSet{
+		name: "plane", bits: 29, scale: 6, widths: []float64{360e6, 170e6},
+		used: []int64{-180e6, -85e6}, offset: []int64{-180e6, -180e6},
+	}
+	if err := b.fill(ctx, out, set, "lon:decimal(6)(-180..180),lat:decimal(6)(-180..180)"); err != nil {
+		return err
+	}
+	// Of a side of 17 degrees: the shape is one in degrees, not in shares.
+	shapes := []*spaceShape{
+		{name: "square of 1,000", sides: []float64{7.8 / 360, 7.8 / 170}},
+		{name: "square of 10,000", sides: []float64{24.7 / 360, 24.7 / 170}},
+		{name: "thin, 1:1000", sides: []float64{0.9, 0.324 / 170}},
+		{name: "thin, 1000:1", sides: []float64{0.162 / 360, 0.9529}},
+		{name: "large, a tenth of all", sides: []float64{math.Sqrt(0.1), math.Sqrt(0.1)}},
+	}
+	if err := b.compare(ctx, out, set, shapes); err != nil {
+		return err
+	}
+	return b.geo(ctx, out, set)
+}
+
+// solid are points in three dimensions.
+func (b *spaceBench) solid(ctx context.Context, out io.Writer) error {
+	set := &spaceSet{name: "solid", bits: 20, widths: []float64{1 << 20, 1 << 20, 1 << 20}, used: []int64{0, 0, 0}, offset: []int64{0, 0, 0}}
+	if err := b.fill(ctx, out, set, "x:int(0..1048575),y:int(0..1048575),z:int(0..1048575)"); err != nil {
+		return err
+	}
+	return b.compare(ctx, out, set, []*spaceShape{
+		{name: "cube of 1,000", sides: []float64{0.1, 0.1, 0.1}},
+		{name: "cube of 10,000", sides: []float64{0.2154, 0.2154, 0.2154}},
+		{name: "needle, 1:1:1000", sides: []float64{0.0009, 0.0009, 0.9}},
+		{name: "plate, 1:1000:1000", sides: []float64{0.9, 0.0009, 0.9}},
+		{name: "large, a tenth of all", sides: []float64{0.4642, 0.4642, 0.4642}},
+	})
+}
+
+// value is a coordinate as Put takes it.
+func (s *spaceSet) value(n int64) any {
+	if s.scale == 0 {
+		return n
+	}
+	text := strconv.FormatInt(n, 10)
+	sign := strings.HasPrefix(text, "-")
+	text = strings.TrimPrefix(text, "-")
+	text = strings.Repeat("0", max(0, s.scale+1-len(text))) + text
+	text = text[:len(text)-s.scale] + "." + text[len(text)-s.scale:]
+	if sign {
+		return "-" + text
+	}
+	return text
+}
+
+// fill puts the points, and tells how fast that was.
+func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dims string) error {
+	d, err := space.ParseDims(dims)
+	if err != nil {
+		return err
+	}
+	if set.index, err = space.New(b.client, set.name, space.Options{Dims: d}); err != nil {
+		return err
+	}
+	random := rand.New(rand.NewPCG(7, uint64(len(d))))
+	put := func() (float64, error) {
+		began := time.Now()
+		n, err := set.index.PutMany(ctx, func(yield func(space.Entry) bool) {
+			for i := range spacePoints {
+				e := space.Entry{ID: strconv.Itoa(i), Values: make([]any, len(d))}
+				for k := range e.Values {
+					e.Values[k] = set.value(set.used[k] + int64(random.Float64()*set.widths[k]))
+				}
+				if !yield(e) {
+					return
+				}
+			}
+		})
+		return float64(n) / time.Since(began).Seconds(), err
+	}
+	rate, err := put()
+	if err != nil {
+		return err
+	}
+	moved, err := put()
+	if err != nil {
+		return err
+	}
+	var bytes [2]int64
+	for i, key := range []string{set.name, set.name + ".content"} {
+		if bytes[i], err = b.client.Do(ctx, b.client.B().MemoryUsage().Key(key).Samples(1000).Build()).AsInt64(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "### %d dimensions\n\n`%s`: %s points a second are put, and %s a second are moved; a point takes %d bytes of the index, and %d beside it.\n\n",
+		len(d), dims, thousands(int(rate)), thousands(int(moved)), bytes[0]/spacePoints, bytes[1]/spacePoints)
+	return nil
+}
+
+// place makes the boxes of a shape.
+func (s *spaceShape) place(set *spaceSet) {
+	random := rand.New(rand.NewPCG(11, uint64(len(s.name))))
+	for range spaceBoxes {
+		low, high := make([]int64, len(s.sides)), make([]int64, len(s.sides))
+		for k, side := range s.sides {
+			size := side * set.widths[k]
+			low[k] = set.used[k] + int64(random.Float64()*(set.widths[k]-size))
+			high[k] = low[k] + int64(size)
+		}
+		s.boxes = append(s.boxes, [2][]int64{low, high})
+	}
+}
+
+// compare asks for the boxes of each shape in every way.
+func (b *spaceBench) compare(ctx context.Context, out io.Writer, set *spaceSet, shapes []*spaceShape) error {
+	fmt.Fprintf(out, "| box | points in it | ranges | read for each | time a box | the tutorial's ranges | read for each | one by one | ratio | in one pipeline | ratio |\n")
+	fmt.Fprintf(out, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+	for _, shape := range shapes {
+		shape.place(set)
+		var ours, single, piped spaceAsked
+		for round := range b.opt.rounds {
+			if err := b.round(ctx, set, shape, round == 0, &ours, &single, &piped); err != nil {
+				return fmt.Errorf("%s: %w", shape.name, err)
+			}
+		}
+		fmt.Fprintf(out, "| %s | %s | %d | %s | %s |", shape.name, thousands(int(ours.returned/spaceBoxes)), ours.ranges, ours.perPoint(), ours.time())
+		if single.returned == 0 && ours.returned > 0 {
+			fmt.Fprintf(out, " %s | | not asked | | | |\n", thousands(single.ranges))
+			continue
+		}
+		fmt.Fprintf(out, " %s | %s | %s | **%.1f** | %s | **%.1f** |\n", thousands(single.ranges), single.perPoint(),
+			single.time(), single.against(&ours), piped.time(), piped.against(&ours))
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// round asks once in every way.
+func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape, first bool, ours, single, piped *spaceAsked) error {
+	began := time.Now()
+	returned := int64(0)
+	for _, box := range shape.boxes {
+		for _, err := range set.index.Query(ctx, set.box(box), index.Page{}) {
+			if err != nil {
+				return err
+			}
+			returned++
+		}
+	}
+	ours.took = append(ours.took, time.Since(began).Seconds())
+	if ours.returned = returned; first {
+		for _, box := range shape.boxes {
+			e, err := set.index.Explain(ctx, set.box(box))
+			if err != nil {
+				return err
+			}
+			ours.ranges = max(ours.ranges, len(e.Ranges))
+			ours.read += e.Read
+		}
+	}
+	for i, way := range []*spaceAsked{single, piped} {
+		t := tutorial{set: set, client: b.client, together: i == 1}
+		began := time.Now()
+		way.read, way.returned = 0, 0
+		for _, box := range shape.boxes {
+			n := t.cells(box)
+			way.ranges = max(way.ranges, n)
+			if n > 50_000 {
+				return nil
+			}
+			if err := t.ask(ctx, box, way); err != nil {
+				return err
+			}
+		}
+		way.took = append(way.took, time.Since(began).Seconds())
+		if way.returned != ours.returned {
+			return fmt.Errorf("the tutorial's way finds %d points, and ours %d", way.returned, ours.returned)
+		}
+	}
+	return nil
+}
+
+func (s *spaceSet) box(corners [2][]int64) space.Box {
+	box := make(space.Box, len(corners[0]))
+	for k := range box {
+		box[k] = space.Side{Min: s.value(corners[0][k]), Max: s.value(corners[1][k])}
+	}
+	return box
+}
+
+func (a *spaceAsked) time() string {
+	sorted := slices.Sorted(slices.Values(a.took))
+	return milliseconds(time.Duration(sorted[len(sorted)/2] / spaceBoxes * float64(time.Second)))
+}
+
+func (a *spaceAsked) perPoint() string {
+	return fmt.Sprintf("%.2f", float64(a.read)/float64(max(1, a.returned)))
+}
+
+// against is the median of the rounds' ratios of the time.
+func (a *spaceAsked) against(other *spaceAsked) float64 {
+	ratios := make([]float64, len(a.took))
+	for i := range ratios {
+		ratios[i] = a.took[i] / other.took[i]
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}
+
+// tutorial asks for boxes as the tutorial does.
+type tutorial struct {
+	set      *spaceSet
+	client   rueidis.Client
+	together bool // all ranges in one pipeline
+}
+
+// exponent says how large the squares are: the power of two that is nearest to the
+// shortest side.
+func (t *tutorial) exponent(box [2][]int64) int {
+	shortest := math.Inf(1)
+	for k := range box[0] {
+		shortest = min(shortest, float64(box[1][k]-box[0][k]+1))
+	}
+	return int(math.Round(math.Log2(shortest)))
+}
+
+// cells is how many squares a box takes.
+func (t *tutorial) cells(box [2][]int64) int {
+	exp, n := t.exponent(box), 1
+	for k := range box[0] {
+		n *= int((box[1][k]-t.set.offset[k])>>exp - (box[0][k]-t.set.offset[k])>>exp + 1)
+	}
+	return n
+}
+
+// ask reads the squares of a box.
+func (t *tutorial) ask(ctx context.Context, box [2][]int64, asked *spaceAsked) error {
+	exp := t.exponent(box)
+	low, high := make([]uint64, len(box[0])), make([]uint64, len(box[0]))
+	for k := range low {
+		low[k], high[k] = uint64(box[0][k]-t.set.offset[k]), uint64(box[1][k]-t.set.offset[k])
+	}
+	cell := slices.Clone(low)
+	for k := range cell {
+		cell[k] = cell[k] >> exp
+	}
+	var commands rueidis.Commands
+	for {
+		first := make([]uint64, len(cell))
+		for k := range first {
+			first[k] = cell[k] << exp
+		}
+		z := t.weave(first)
+		end := z | (1<<(exp*len(cell)) - 1)
+		command := t.client.B().Zrangebylex().Key(t.set.name).Min("[" + t.bytes(z)).Max("(" + t.bytes(end+1)).Build()
+		if t.together {
+			commands = append(commands, command)
+		} else if err := t.read(t.client.Do(ctx, command), low, high, asked); err != nil {
+			return err
+		}
+		// The next square, as with one loop within the other.
+		k := len(cell) - 1
+		for ; k >= 0; k-- {
+			if cell[k]++; cell[k] <= high[k]>>exp {
+				break
+			}
+			cell[k] = low[k] >> exp
+		}
+		if k < 0 {
+			break
+		}
+	}
+	for _, reply := range t.client.DoMulti(ctx, commands...) {
+		if err := t.read(reply, low, high, asked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read counts what is in the box.
+func (t *tutorial) read(reply rueidis.RedisResult, low, high []uint64, asked *spaceAsked) error {
+	members, err := reply.AsStrSlice()
+	if err != nil {
+		return err
+	}
+	size := (t.set.bits*len(low) + 7) / 8
+	codes := make([]uint64, len(low))
+	var number [8]byte
+	for _, m := range members {
+		copy(number[8-size:], m[:size])
+		t.unweave(codes, binary.BigEndian.Uint64(number[:]))
+		inside := true
+		for k, c := range codes {
+			inside = inside && c >= low[k] && c <= high[k]
+		}
+		if inside {
+			asked.returned++
+		}
+	}
+	asked.read += int64(len(members))
+	return nil
+}
+
+func (t *tutorial) weave(codes []uint64) uint64 {
+	var z uint64
+	for shift := t.set.bits - 1; shift >= 0; shift-- {
+		for _, c := range codes {
+			z = z<<1 | c>>shift&1
+		}
+	}
+	return z
+}
+
+func (t *tutorial) unweave(codes []uint64, z uint64) {
+	clear(codes)
+	for at := t.set.bits*len(codes) - 1; at >= 0; {
+		for k := range codes {
+			codes[k] = codes[k]<<1 | z>>at&1
+			at--
+		}
+	}
+}
+
+func (t *tutorial) bytes(z uint64) string {
+	b := binary.BigEndian.AppendUint64(nil, z)
+	return string(b[8-(t.set.bits*len(t.set.widths)+7)/8:])
+}
+
+// geo compares with GEOSEARCH BYBOX on the same points.
+func (b *spaceBench) geo(ctx context.Context, out io.Writer, set *spaceSet) error {
+	var commands rueidis.Commands
+	for e, err := range set.index.All(ctx, index.Page{}) {
+		if err != nil {
+			return err
+		}
+		lon, _ := strconv.ParseFloat(e.Values[0].(string), 64)
+		lat, _ := strconv.ParseFloat(e.Values[1].(string), 64)
+		commands = append(commands, b.client.B().Geoadd().Key("geo").LongitudeLatitudeMember().LongitudeLatitudeMember(lon, lat, e.ID).Build())
+		if len(commands) == 1000 {
+			for _, r := range b.client.DoMulti(ctx, commands...) {
+				if err := r.Error(); err != nil {
+					return err
+				}
+			}
+			commands = nil
+		}
+	}
+	for _, r := range b.client.DoMulti(ctx, commands...) {
+		if err := r.Error(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "Squares around the equator, where degrees are nearly metres, beside `GEOSEARCH BYBOX … WITHCOORD` on the same points:\n\n")
+	fmt.Fprintf(out, "| side | points in it | `index/space` | `GEOSEARCH` finds | time | ratio |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
+	for _, side := range []float64{0.78, 2.47, 7.8, 24.7} {
+		random := rand.New(rand.NewPCG(13, 17))
+		var ours, theirs spaceAsked
+		for range b.opt.rounds {
+			var took [2]time.Duration
+			ours.returned, theirs.returned = 0, 0
+			for range spaceBoxes {
+				lon := random.Float64()*300 - 150
+				began := time.Now()
+				for _, err := range set.index.Query(ctx, space.Box{{Min: lon - side/2, Max: lon + side/2}, {Min: -side / 2, Max: side / 2}}, index.Page{}) {
+					if err != nil {
+						return err
+					}
+					ours.returned++
+				}
+				took[0] += time.Since(began)
+				began = time.Now()
+				metres := side * math.Pi / 180 * 6372797.560856
+				found, err := b.client.Do(ctx, b.client.B().Geosearch().Key("geo").Fromlonlat(lon, 0).Bybox(metres).Height(metres).M().Withcoord().Build()).AsGeosearch()
+				if err != nil {
+					return err
+				}
+				theirs.returned += int64(len(found))
+				took[1] += time.Since(began)
+			}
+			ours.took, theirs.took = append(ours.took, took[0].Seconds()), append(theirs.took, took[1].Seconds())
+		}
+		fmt.Fprintf(out, "| %.2f° | %s | %s | %s | %s | **%.1f** |\n", side, thousands(int(ours.returned/spaceBoxes)), ours.time(),
+			thousands(int(theirs.returned/spaceBoxes)), theirs.time(), theirs.against(&ours))
+	}
+	fmt.Fprintln(out)
+	return nil
+}
