@@ -1,0 +1,26 @@
+-- Removes triples, each in every order. Preceded by declare.lua and entries.lua.
+--
+-- KEYS     index, content, meta, next, next content, changed
+-- ARGV[1..3]  kind, declaration, partitions
+-- ARGV[4..]   subject, predicate, object of each triple, escaped; at most 100
+--
+-- Reply    how many were there
+
+local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+if refusal then
+	return refusal
+end
+local ids, rest = {}, {}
+for i = 4, #ARGV, 3 do
+	local s, p, o = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+	ids[#ids + 1] = known(s, p, o)
+	for _, entry in ipairs(others(s, p, o)) do
+		rest[#rest + 1] = entry
+	end
+end
+if rebuilding then
+	redis.call('SADD', KEYS[6], unpack(ids))
+end
+local gone = redis.call('ZREM', KEYS[1], unpack(ids))
+redis.call('ZREM', KEYS[1], unpack(rest))
+return gone

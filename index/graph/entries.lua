@@ -1,0 +1,31 @@
+-- Shared by the scripts that write triples, which are sent with this text in
+-- front. ARGV[2], the declaration, says which orders the graph keeps.
+
+-- others returns the entries of a triple but that of spo, by which it is known.
+-- The names are escaped.
+local function others(s, p, o)
+	local pos, osp = 'pos:' .. p .. ':' .. o .. ':' .. s, 'osp:' .. o .. ':' .. s .. ':' .. p
+	if ARGV[2] == 'compact' then
+		return {pos, osp}
+	end
+	return {
+		pos, osp,
+		'sop:' .. s .. ':' .. o .. ':' .. p,
+		'pso:' .. p .. ':' .. s .. ':' .. o,
+		'ops:' .. o .. ':' .. p .. ':' .. s,
+	}
+end
+
+-- known returns the entry of spo.
+local function known(s, p, o)
+	return 'spo:' .. s .. ':' .. p .. ':' .. o
+end
+
+-- append appends values to a list, each behind a score of 0 for ZADD.
+local function append(list, values)
+	local n = #list
+	for i = 1, #values do
+		list[n + 1], list[n + 2] = 0, values[i]
+		n = n + 2
+	end
+end

@@ -1,0 +1,308 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// names are few, so that triples share them, and all that can break an entry.
+func names() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.SampledFrom([]string{
+			"a", "b", "a:", ":", "::", ";", ";;", ";:", "a;", "a:b", "a;b", "spo", "spo:a:b", "ab", "a b", "a-b", "9", "\x00", "\xff", "\xff\xff", "é", "?x", "*", "\n",
+		}),
+		rapid.StringOfN(rapid.RuneFrom([]rune("a:;9\x00")), 1, 3, -1),
+	)
+}
+
+func triples() *rapid.Generator[Triple] {
+	return rapid.Custom(func(t *rapid.T) Triple {
+		return Triple{names().Draw(t, "s"), names().Draw(t, "p"), names().Draw(t, "o")}
+	})
+}
+
+// comparable is a name such that plain byte order is the order of entries: one
+// that ends counts as a byte between '9' and ':'.
+func comparableName(name string) string {
+	var out strings.Builder
+	for i := range len(name) {
+		if c := name[i]; c < ':' {
+			out.WriteByte(c)
+		} else {
+			out.WriteString(string([]byte{';', c}))
+		}
+	}
+	return out.String() + ":"
+}
+
+func compareIn(order Order) func(a, b Triple) int {
+	return func(a, b Triple) int {
+		for i := range 3 {
+			x, y := a.part(order[i]), b.part(order[i])
+			if i == 2 { // the last is the end of its entry: plain byte order
+				return strings.Compare(x, y)
+			}
+			if c := strings.Compare(comparableName(x), comparableName(y)); c != 0 {
+				return c
+			}
+		}
+		return 0
+	}
+}
+
+// Entries sort as names do, and are read back as they were.
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := triples().Draw(t, "a"), triples().Draw(t, "b")
+		for _, order := range kept(false) {
+			x, y := order.entry(a.escaped()), order.entry(b.escaped())
+			if got, want := strings.Compare(x, y), compareIn(order)(a, b); got != want {
+				t.Fatalf("%q and %q compare as %d, their triples %q and %q as %d", x, y, got, a, b, want)
+			}
+			if o, back, ok := parseEntry(x); !ok || o != order || back != a {
+				t.Fatalf("%q is read as %q %v %v", x, back, o, ok)
+			}
+		}
+	})
+	for _, bad := range []string{"", "spo", "spo:", "spo:a:b", "spo:a:b:c:d", "spo:a:b:;", "spo:a:b:c;x", "xyz:a:b:c", "spo::b:c", "spo:a::c", "spo:a:b:", "SPO:a:b:c"} {
+		if order, got, ok := parseEntry(bad); ok {
+			t.Errorf("%q is read as %s of %q", bad, order, got)
+		}
+	}
+}
+
+// Match against a list that is searched, with every option of a page.
+func TestMatchAgainstModel(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	ctx := context.Background()
+	run := 0
+	rapid.Check(t, func(t *rapid.T) {
+		run++
+		opt := Options{Compact: rapid.Bool().Draw(t, "compact"), Partitions: rapid.SampledFrom([]int{1, 3}).Draw(t, "partitions")}
+		g, err := New(client, fmt.Sprintf("m%d", run), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := map[Triple]bool{}
+		for range rapid.IntRange(1, 4).Draw(t, "changes") {
+			some := rapid.SliceOfN(triples(), 0, 40).Draw(t, "triples")
+			before := len(model)
+			if rapid.IntRange(0, 3).Draw(t, "what") == 0 {
+				for _, one := range some {
+					delete(model, one)
+				}
+				n, err := g.DelMany(ctx, some)
+				if err != nil || int(n) != before-len(model) {
+					t.Fatalf("%d are deleted, want %d (%v)", n, before-len(model), err)
+				}
+				continue
+			}
+			for _, one := range some {
+				model[one] = true
+			}
+			n, err := g.PutMany(ctx, some)
+			if err != nil || int(n) != len(model)-before {
+				t.Fatalf("%d are new, want %d (%v)", n, len(model)-before, err)
+			}
+		}
+		for range 6 {
+			matchOnce(t, g, model)
+		}
+	})
+}
+
+func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
+	ctx := context.Background()
+	p := Pattern{}
+	fixed := triples().Draw(t, "fixed")
+	if len(model) > 0 && rapid.IntRange(0, 3).Draw(t, "of the graph") > 0 {
+		var known []Triple
+		for one := range model {
+			known = append(known, one)
+		}
+		slices.SortFunc(known, compareIn(SPO))
+		fixed = rapid.SampledFrom(known).Draw(t, "known")
+	}
+	which := rapid.IntRange(0, 7).Draw(t, "which are named")
+	for i, term := range [3]*Term{&p.S, &p.P, &p.O} {
+		if which&(1<<i) != 0 {
+			*term = Name(fixed.part("spo"[i]))
+		}
+	}
+	var orders []Order
+	for _, order := range kept(g.compact) {
+		if p.leads(order, strings.Count(fmt.Sprintf("%03b", which), "1")) {
+			orders = append(orders, order)
+		}
+	}
+	order := orders[0]
+	if rapid.Bool().Draw(t, "choose the order") {
+		p.Order = rapid.SampledFrom(orders).Draw(t, "order")
+		order = p.Order
+	}
+	var want []Triple
+	for one := range model {
+		if fits(p.S, one.S) && fits(p.P, one.P) && fits(p.O, one.O) {
+			want = append(want, one)
+		}
+	}
+	slices.SortFunc(want, compareIn(order))
+	if n, err := g.Count(ctx, p); err != nil || int(n) != len(want) {
+		t.Fatalf("%s counts %d, want %d (%v)", p, n, len(want), err)
+	}
+	page := index.Page{
+		Limit: rapid.IntRange(0, 5).Draw(t, "limit"), Offset: rapid.IntRange(0, 4).Draw(t, "offset"), Reverse: rapid.Bool().Draw(t, "reverse"),
+	}
+	if page.Reverse {
+		slices.Reverse(want)
+	}
+	if len(want) > 0 && rapid.Bool().Draw(t, "behind a cursor") {
+		at := rapid.IntRange(0, len(want)-1).Draw(t, "at")
+		page.After, want = want[at].Cursor(), want[at+1:]
+	}
+	want = want[min(page.Offset, len(want)):]
+	if page.Limit > 0 {
+		want = want[:min(page.Limit, len(want))]
+	}
+	got, err := collect(g.Match(ctx, p, page))
+	if err != nil || !slices.Equal(got, want) {
+		t.Fatalf("%s with %+v gives %q, want %q (%v)", p, page, got, want, err)
+	}
+}
+
+// fits tells whether a name fits a term of names and anything.
+func fits(t Term, name string) bool { return t.kind != named || t.text == name }
+
+// A range of many steps, stopped and gone on with, while others write.
+func TestMatchPagesWhileWriting(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, partitions := range []int{1, 4} {
+		g := newGraph(t, redistest.DB(t).Client(t), "g", Options{Partitions: partitions})
+		var stay []Triple
+		for i := range 1200 {
+			stay = append(stay, Triple{fmt.Sprintf("s%04d", i), "p", "o"})
+		}
+		put(t, g, stay...)
+		stop, done := make(chan struct{}), make(chan error)
+		go func() {
+			var err error
+			for i := 0; err == nil; i++ {
+				select {
+				case <-stop:
+					done <- nil
+					return
+				default:
+				}
+				other := Triple{fmt.Sprintf("s%04dx", i*37%1200), "p", "o"}
+				if _, err = g.Put(ctx, other); err == nil && i%2 == 0 {
+					_, err = g.Del(ctx, other)
+				}
+			}
+			done <- err
+		}()
+		for _, reverse := range []bool{false, true} {
+			seen := map[Triple]int{}
+			page := index.Page{Limit: 70, Reverse: reverse}
+			for {
+				found := all(t, g.Match(ctx, Pattern{P: Name("p")}, page))
+				if len(found) == 0 {
+					break
+				}
+				for _, one := range found {
+					seen[one]++
+				}
+				page.After = found[len(found)-1].Cursor()
+			}
+			for _, one := range stay {
+				if seen[one] != 1 {
+					t.Errorf("%v is seen %d times", one, seen[one])
+				}
+				delete(seen, one)
+			}
+			for one, n := range seen {
+				if n > 1 {
+					t.Errorf("%v is seen %d times", one, n)
+				}
+			}
+		}
+		close(stop)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What cannot be is refused by name, and does no harm.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	client := redistest.DB(t).Client(t)
+	g := newGraph(t, client, "g", Options{})
+	for _, bad := range []Triple{{"", "p", "o"}, {"s", "", "o"}, {"s", "p", ""}, {"s", "p", strings.Repeat("x", MaxName+1)}} {
+		if _, err := g.Put(ctx, bad); !errors.Is(err, index.ErrValue) {
+			t.Errorf("put %.10q: %v", bad, err)
+		}
+	}
+	longest := Triple{strings.Repeat(":", MaxName), strings.Repeat(";", MaxName), strings.Repeat("\xff", MaxName)}
+	put(t, g, longest)
+	if has, err := g.Has(ctx, longest); !has || err != nil {
+		t.Errorf("the longest names are not there: %v", err)
+	}
+	if found := all(t, g.Match(ctx, Pattern{S: Name(longest.S)}, index.Page{})); len(found) != 1 || found[0] != longest {
+		t.Errorf("the longest names are found %d times", len(found))
+	}
+	for name, page := range map[string]index.Page{
+		"limit": {Limit: -1}, "offset": {Offset: -1}, "cursor": {After: "!"}, "no triple": {After: "YQ"},
+		"another pattern": {After: Triple{"other", "p", "o"}.Cursor()},
+	} {
+		if _, err := collect(g.Match(ctx, Pattern{S: Name("s")}, page)); !errors.Is(err, index.ErrValue) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, p := range []Pattern{{S: Var("x")}, {P: Path("p", 1, 2)}, {S: Name("s"), Order: POS}, {Order: "abc"}} {
+		if _, err := collect(g.Match(ctx, p, index.Page{})); !errors.Is(err, index.ErrValue) {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	for _, opt := range []Options{{Compact: true}, {Partitions: 2}} {
+		other := newGraph(t, client, "g", opt)
+		if _, err := other.Put(ctx, Triple{"s", "p", "o"}); !errors.Is(err, index.ErrDeclared) {
+			t.Errorf("put into what is declared otherwise: %v", err)
+		}
+		if _, err := other.Len(ctx); !errors.Is(err, index.ErrDeclared) {
+			t.Errorf("count what is declared otherwise: %v", err)
+		}
+	}
+	if _, err := Open(ctx, client, "nothing"); !errors.Is(err, index.ErrNotFound) {
+		t.Errorf("open nothing: %v", err)
+	}
+	if _, err := New(client, "", Options{}); err == nil {
+		t.Error("an empty key is taken")
+	}
+	for _, opt := range []Options{{Compact: true, Partitions: 1}, {Partitions: 5}} {
+		key := fmt.Sprint(opt)
+		put(t, newGraph(t, client, "g"+key, opt), Triple{"s", "p", "o"})
+		opened, err := Open(ctx, client, "g"+key)
+		if err != nil || opened.Options() != opt {
+			t.Errorf("opened as %+v, want %+v (%v)", opened.Options(), opt, err)
+		}
+	}
+	if err := client.Do(ctx, client.B().Zadd().Key("g").ScoreMember().ScoreMember(0, "spo:a:b").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := collect(g.Match(ctx, Pattern{}, index.Page{})); !errors.Is(err, index.ErrCorrupt) {
+		t.Errorf("a damaged entry: %v", err)
+	}
+}

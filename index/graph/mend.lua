@@ -1,0 +1,52 @@
+-- Mends triples of which something is missing or wrong, and removes entries
+-- that no triple has. Preceded by declare.lua and entries.lua.
+--
+-- Each triple is looked at again, in the same step: one that a writer has put
+-- or removed by now is left as it is. Of one that is there in part, at least
+-- half of its entries bring back the others; fewer are removed.
+--
+-- KEYS     index, content, meta, next, next content, changed
+-- ARGV[1..3]  kind, declaration, partitions
+-- ARGV[4]     how many triples there are, at most 100
+-- ARGV[5..]   subject, predicate, object of each, escaped
+-- then        entries to remove, at most 500
+--
+-- Reply    how many triples and entries were mended or removed
+
+local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+if refusal then
+	return refusal
+end
+local mended = 0
+local last = 4 + 3 * tonumber(ARGV[4])
+for i = 5, last, 3 do
+	local s, p, o = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+	local entries = others(s, p, o)
+	entries[#entries + 1] = known(s, p, o)
+	local there, right = 0, 0
+	for _, score in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(entries))) do
+		if score then
+			there = there + 1
+			if tonumber(score) == 0 then
+				right = right + 1
+			end
+		end
+	end
+	if there > 0 and right < #entries then
+		if there * 2 >= #entries then
+			local scored = {}
+			append(scored, entries)
+			redis.call('ZADD', KEYS[1], unpack(scored))
+		else
+			redis.call('ZREM', KEYS[1], unpack(entries))
+		end
+		if rebuilding then
+			redis.call('SADD', KEYS[6], known(s, p, o))
+		end
+		mended = mended + 1
+	end
+end
+if #ARGV > last then
+	mended = mended + redis.call('ZREM', KEYS[1], unpack(ARGV, last + 1))
+end
+return mended

@@ -1,0 +1,415 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// naive answers a query by trying every triple for every pattern, and counts how
+// often each answer comes.
+func naive(model []Triple, q Query) map[string]int {
+	vars := q.vars()
+	selected := q.Select
+	if len(selected) == 0 {
+		selected = vars
+	}
+	found := map[string]int{}
+	var try func(i int, row map[string]string)
+	try = func(i int, row map[string]string) {
+		if i == len(q.Where) {
+			b := Binding{vars: vars}
+			for _, v := range vars {
+				b.names = append(b.names, row[v])
+			}
+			for _, f := range q.Filters {
+				if !f.keep(b) {
+					return
+				}
+			}
+			var key []string
+			for _, v := range selected {
+				key = append(key, row[v])
+			}
+			found[fmt.Sprintf("%q", key)]++
+			return
+		}
+		p := q.Where[i]
+		ways := model
+		if p.P.kind == path {
+			ways = walks(model, p.P)
+		}
+		for _, one := range ways {
+			next := maps.Clone(row)
+			if fit(next, p.S, one.S) && fit(next, p.O, one.O) && (p.P.kind == path || fit(next, p.P, one.P)) {
+				try(i+1, next)
+			}
+		}
+	}
+	try(0, map[string]string{})
+	if q.Distinct {
+		for key := range found {
+			found[key] = 1
+		}
+	}
+	return found
+}
+
+func fit(row map[string]string, t Term, name string) bool {
+	switch t.kind {
+	case named:
+		return t.text == name
+	case variable:
+		if known, ok := row[t.text]; ok {
+			return known == name
+		}
+		row[t.text] = name
+	}
+	return true
+}
+
+// walks are the pairs of ends of a path, by sets of pairs of each length.
+func walks(model []Triple, t Term) []Triple {
+	edges, nodes := map[string][]string{}, map[string]bool{}
+	for _, one := range model {
+		nodes[one.S], nodes[one.O] = true, true
+		if one.P == t.text {
+			edges[one.S] = append(edges[one.S], one.O)
+		}
+	}
+	most := t.max
+	if most == 0 {
+		most = t.min + len(nodes) + 1
+	}
+	var pairs []Triple
+	for start := range nodes {
+		level, ends := map[string]bool{start: true}, map[string]bool{}
+		for k := 0; k <= most; k++ {
+			if k >= t.min {
+				maps.Copy(ends, level)
+			}
+			next := map[string]bool{}
+			for name := range level {
+				for _, to := range edges[name] {
+					next[to] = true
+				}
+			}
+			level = next
+		}
+		for end := range ends {
+			pairs = append(pairs, Triple{S: start, O: end})
+		}
+	}
+	return pairs
+}
+
+func queries() *rapid.Generator[Query] {
+	return rapid.Custom(func(t *rapid.T) Query {
+		name := rapid.SampledFrom([]string{"a", "b", "c", "d:", ";e"})
+		variables := rapid.SampledFrom([]string{"x", "y", "z"})
+		term := func(label string, predicate bool) Term {
+			switch n := rapid.IntRange(0, 9).Draw(t, label); {
+			case n < 6 && !predicate, n < 2:
+				return Var(variables.Draw(t, "variable"))
+			case n == 9:
+				return Term{}
+			default:
+				return Name(name.Draw(t, "name"))
+			}
+		}
+		var q Query
+		for range rapid.IntRange(1, 3).Draw(t, "patterns") {
+			p := Pattern{S: term("subject", false), P: term("predicate", true), O: term("object", false)}
+			if rapid.IntRange(0, 3).Draw(t, "path") == 0 {
+				least := rapid.IntRange(0, 3).Draw(t, "least")
+				if least == 0 && p.S.free() && p.O.free() {
+					least = 1
+				}
+				most := 0
+				if rapid.Bool().Draw(t, "bounded") {
+					most = max(1, least+rapid.IntRange(0, 2).Draw(t, "more"))
+				}
+				p.P = Path(name.Draw(t, "name"), least, most)
+			}
+			q.Where = append(q.Where, p)
+		}
+		vars := q.vars()
+		if len(vars) > 0 {
+			q.Select = rapid.SliceOfNDistinct(rapid.SampledFrom(vars), 0, len(vars), rapid.ID[string]).Draw(t, "select")
+			v := rapid.SampledFrom(vars)
+			switch rapid.IntRange(0, 4).Draw(t, "filter") {
+			case 0:
+				q.Filters = append(q.Filters, Differ(Var(v.Draw(t, "v")), Name(name.Draw(t, "name"))))
+			case 1:
+				q.Filters = append(q.Filters, Differ(Var(v.Draw(t, "v")), Var(v.Draw(t, "w"))))
+			case 2:
+				q.Filters = append(q.Filters, Matches(v.Draw(t, "v"), regexp.MustCompile("^[ac]")))
+			case 3:
+				q.Filters = append(q.Filters, Keep(func(b Binding) bool { return b.Get(vars[0]) != "b" }))
+			}
+		}
+		q.Distinct = rapid.Bool().Draw(t, "distinct")
+		return q
+	})
+}
+
+// Query against a naive join.
+func TestQueryAgainstModel(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	ctx := context.Background()
+	run := 0
+	rapid.Check(t, func(t *rapid.T) {
+		run++
+		g, err := New(client, fmt.Sprintf("q%d", run), Options{
+			Compact: rapid.Bool().Draw(t, "compact"), Partitions: rapid.SampledFrom([]int{1, 3}).Draw(t, "partitions"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		few := rapid.SampledFrom([]string{"a", "b", "c", "d:", ";e"})
+		model := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Triple {
+			return Triple{few.Draw(t, "s"), few.Draw(t, "p"), few.Draw(t, "o")}
+		}), 0, 25, rapid.ID[Triple]).Draw(t, "triples")
+		if _, err := g.PutMany(ctx, model); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			q := queries().Draw(t, "query")
+			// A path from a name that is in no triple is one to itself.
+			for _, p := range q.Where {
+				if p.P.kind == path && p.P.min == 0 && !slices.ContainsFunc(model, func(one Triple) bool { return one.S == p.S.text || one.O == p.S.text }) {
+					return
+				}
+			}
+			want := naive(model, q)
+			got := map[string]int{}
+			for b, err := range g.Query(ctx, q) {
+				if err != nil {
+					t.Fatalf("%v: %v", q.Where, err)
+				}
+				got[fmt.Sprintf("%q", b.names)]++
+			}
+			if !maps.Equal(got, want) {
+				plan, _ := g.Explain(ctx, q)
+				t.Fatalf("of %q\n%v %v distinct %v gives\n%v, want\n%v; the plan is\n%s", model, q.Where, q.Select, q.Distinct, got, want, plan)
+			}
+			total := 0
+			for _, n := range want {
+				total += n
+			}
+			q.Limit = rapid.IntRange(1, 4).Draw(t, "limit")
+			limited, err := collect(g.Query(ctx, q))
+			if err != nil || len(limited) != min(q.Limit, total) {
+				t.Fatalf("%d answers with limit %d of %d (%v)", len(limited), q.Limit, total, err)
+			}
+		}
+	})
+}
+
+// network is one in which everybody knows the next few of n people.
+func network(n int) []Triple {
+	var triples []Triple
+	person := func(i int) string { return fmt.Sprintf("person%05d", i%n) }
+	for i := range n {
+		for k := 1; k <= 3; k++ {
+			triples = append(triples, Triple{person(i), "knows", person(i + k*k)})
+		}
+		triples = append(triples, Triple{person(i), "lives-in", fmt.Sprintf("city%d", i%10)})
+	}
+	return triples
+}
+
+// Joins of more rows than a batch, with ranges of more entries than a step.
+func TestQueryOfManyRows(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, opt := range []Options{{}, {Compact: true, Partitions: 4}} {
+		g := newGraph(t, redistest.DB(t).Client(t), "g", opt)
+		const n = 6000
+		put(t, g, network(n)...)
+		for text, want := range map[string]int{
+			"?x lives-in city1 . ?x knows ?y":                  n / 10 * 3,
+			"?x lives-in city1 . ?x knows ?y . ?y lives-in ?c": n / 10 * 3,
+			"?x lives-in city1 . ?y lives-in city1 . ?y knows ?x . person00001 knows ?z": 0, // nobody knows somebody 10 further on
+			"?x lives-in city1 . ?y lives-in city2 . ?x knows ?y":                        n / 10,
+			"?x lives-in ?c":                          n,
+			"person00000 knows* ?x":                   n,
+			"?x knows+ person00000 . ?x lives-in ?c":  n,
+			"person00000 knows*2..2 ?x":               6,
+			"?x knows*2 ?y . ?x lives-in city3":       n / 10 * 6,
+			"person00000 knows+ ?x . ?x ~ 5$":         n / 10,
+			"?x knows person00001 . person00001 ?p ?": -1,
+		} {
+			q, err := Parse(text)
+			if want < 0 {
+				if err == nil {
+					t.Errorf("%s is read", text)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := all(t, g.Query(ctx, q)); len(got) != want {
+				t.Errorf("%+v: %s has %d answers, want %d", opt, text, len(got), want)
+			}
+		}
+	}
+}
+
+// What would need too much memory is refused, and what needs less is not.
+func TestQueryMemory(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
+	put(t, g, network(2000)...)
+	for text, fails := range map[string]bool{
+		"person00000 knows+ ?x":           true,
+		"person00000 knows*1..2 ?x":       false,
+		"?x knows*1..2 ?y":                false, // of each, one after the other
+		"?x knows*20..20 person00000":     true,
+		"person00000 knows*900..900 ?x":   true,
+		"?x knows * . ?x lives-in city1":  false, // no distinct
+		"?x knows ?y . ?y lives-in city1": false,
+	} {
+		q, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Memory = 12_000
+		if _, err := collect(g.Query(ctx, q)); errors.Is(err, ErrTooMuch) != fails || err != nil && !fails {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	q := Query{Where: []Pattern{{S: Var("x"), P: Name("knows"), O: Var("y")}}, Select: []string{"x"}, Distinct: true, Memory: 12_000}
+	if _, err := collect(g.Query(ctx, q)); !errors.Is(err, ErrTooMuch) {
+		t.Errorf("distinct: %v", err)
+	}
+	q.Memory = 0
+	if got, err := collect(g.Query(ctx, q)); err != nil || len(got) != 2000 {
+		t.Errorf("%d distinct answers, want 2000 (%v)", len(got), err)
+	}
+	// Whoever stops early is not told of what would have come.
+	q.Memory = 12_000
+	for _, err := range g.Query(ctx, q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+}
+
+// A plan begins with what is rare, goes on along variables, and knows an empty
+// answer.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
+	put(t, g, network(100)...)
+	put(t, g, Triple{"person00007", "likes", "beer"})
+	order := func(text string) (steps []string, empty bool) {
+		q, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := g.Explain(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range plan.Steps {
+			steps = append(steps, s.Pattern.String())
+		}
+		if !strings.Contains(plan.String(), steps[0]) {
+			t.Errorf("the plan does not say %q:\n%s", steps[0], plan)
+		}
+		return steps, plan.Empty
+	}
+	for text, want := range map[string][]string{
+		"?x knows ?y . ?y lives-in ?c . ?x likes beer":                  {"?x likes beer", "?x knows ?y", "?y lives-in ?c"},
+		"?a likes ?b . ?x knows ?y . ?y lives-in city1 . ?z likes beer": {"?a likes ?b", "?z likes beer", "?y lives-in city1", "?x knows ?y"},
+		"?x knows+ ?y . ?y likes beer":                                  {"?y likes beer", "?x knows+ ?y"},
+		"?x knows*1..2 ?y":                                              {"?x knows*1..2 ?y", "?x knows*1..2 ?y"},
+	} {
+		if got, empty := order(text); !slices.Equal(got, want) || empty {
+			t.Errorf("%s is planned as %q, want %q", text, got, want)
+		}
+	}
+	if _, empty := order("?x knows ?y . ?x likes wine"); !empty {
+		t.Error("nobody likes wine, and the plan does not know")
+	}
+}
+
+func TestQueryRefusals(t *testing.T) {
+	t.Parallel()
+	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
+	x := Pattern{S: Var("x"), P: Name("p"), O: Name("o")}
+	for name, q := range map[string]Query{
+		"no pattern":        {},
+		"many patterns":     {Where: slices.Repeat([]Pattern{x}, 65)},
+		"limit":             {Where: []Pattern{x}, Limit: -1},
+		"memory":            {Where: []Pattern{x}, Memory: -1},
+		"select":            {Where: []Pattern{x}, Select: []string{"y"}},
+		"selected twice":    {Where: []Pattern{x}, Select: []string{"x", "x"}},
+		"filter":            {Where: []Pattern{x}, Filters: []Filter{Differ(Var("y"), Name("a"))}},
+		"zero filter":       {Where: []Pattern{x}, Filters: []Filter{{}}},
+		"filter of nothing": {Where: []Pattern{x}, Filters: []Filter{Differ(Var("x"), Term{})}},
+		"no expression":     {Where: []Pattern{x}, Filters: []Filter{Matches("x", nil)}},
+		"path as subject":   {Where: []Pattern{{S: Path("p", 1, 2)}}},
+		"path backwards":    {Where: []Pattern{{S: Name("s"), P: Path("p", 3, 2)}}},
+		"long path":         {Where: []Pattern{{S: Name("s"), P: Path("p", 1, 2000)}}},
+		"path of nothing":   {Where: []Pattern{{P: Path("p", 0, 1)}}},
+		"no variable":       {Where: []Pattern{{S: Var("")}}},
+	} {
+		if _, err := collect(g.Query(context.Background(), q)); !errors.Is(err, index.ErrValue) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
+	put(t, g, Triple{"a", "friend", "b"}, Triple{"b", "friend", "c"}, Triple{"c", "friend", "a"},
+		Triple{"b", "likes", "beer"}, Triple{"c", "likes", "beer"}, Triple{"d", "likes", "beer"}, Triple{"d", "lives-in", "palermo"})
+	for name, test := range map[string]struct {
+		walk Walk
+		want []string
+	}{
+		"nowhere":    {g.From("a"), []string{"a"}},
+		"out":        {g.From("a").Out("friend"), []string{"b"}},
+		"in":         {g.From("beer").In("likes"), []string{"b", "c", "d"}},
+		"out and in": {g.From("a").Out("friend").Out("likes").In("likes"), []string{"b", "c", "d"}},
+		"has":        {g.From("beer").In("likes").Has("lives-in", "palermo"), []string{"d"}},
+		"not":        {g.From("beer").In("likes").Not("b"), []string{"c", "d"}},
+		"path":       {g.From("a").OutPath("friend", 1, 0).Not("a"), []string{"b", "c"}},
+		"path back":  {g.From("a").InPath("friend", 2, 2), []string{"b"}},
+		"it has":     {g.From("d").Has("likes", "beer"), []string{"d"}},
+		"it has not": {g.From("a").Has("likes", "beer"), nil},
+	} {
+		got := all(t, test.walk.Values(ctx))
+		slices.Sort(got)
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s leads to %v, want %v", name, got, test.want)
+		}
+	}
+	if got := all(t, g.From("beer").In("likes").Limit(2).Values(ctx)); len(got) != 2 {
+		t.Errorf("limit 2 leads to %v", got)
+	}
+	base := g.From("a").Out("friend")
+	one, two := base.Has("likes", "beer"), base.Has("likes", "wine")
+	if len(all(t, one.Values(ctx))) != 1 || len(all(t, two.Values(ctx))) != 0 {
+		t.Error("two walks from one disturb each other")
+	}
+}

@@ -1,0 +1,114 @@
+package graph
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"retwis/index"
+	"retwis/index/internal/partition"
+)
+
+// errOvertaken is returned by a rebuild that another one has replaced.
+var errOvertaken = errors.New("another rebuild has begun, or this one was given up")
+
+// Rebuild makes the graph anew from a source, which yields all triples that there
+// should be. It is made beside the present one, which goes on to serve; what is
+// put and deleted meanwhile is taken over at the end, and wins over what the
+// source said. Then the new one takes the place of the old one in one step, of
+// each partition. The report counts the triples of the source.
+//
+// A rebuild that fails leaves all as it was. One that is killed leaves writers
+// with more to do until the next one begins, which starts afresh; of two at the
+// same time the later one counts.
+func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], up index.Upkeep) (report index.Report, err error) {
+	if err := g.declare(ctx); err != nil {
+		return report, err
+	}
+	name := rand.Text()
+	if err := g.rebuilding(ctx, name, "1"); err != nil {
+		return report, err
+	}
+	defer func() {
+		if err != nil && !errors.Is(err, errOvertaken) {
+			// The caller's time may be over; what was begun is given up all the same.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			err = errors.Join(err, g.rebuilding(ctx, name, "0"))
+		}
+	}()
+	pace, began := partition.NewPace(up.Rate), time.Now()
+	for some, err := range inBatches(source, scriptTriples*pipeline/4) {
+		if err != nil {
+			return report, err
+		}
+		if err := g.take(ctx, name, some); err != nil {
+			return report, err
+		}
+		report.Checked += int64(len(some))
+		if err := pace.Done(ctx, len(some)); err != nil {
+			return report, err
+		}
+		if up.Progress != nil {
+			up.Progress(index.Progress{Report: report, Elapsed: time.Since(began)})
+		}
+	}
+	for i := range g.set.Keys {
+		if err := g.takePlace(ctx, name, i); err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// rebuilding begins a rebuild in every partition, or gives it up.
+func (g *Graph) rebuilding(ctx context.Context, name, begin string) error {
+	for i := range g.set.Keys {
+		args := append(g.set.Args(), name, begin)
+		if err := g.begin.Run(ctx, g.set.Client, g.set.Keys[i].All(), args).Error(); err != nil {
+			return g.wrap(ctx, err)
+		}
+	}
+	return nil
+}
+
+// take puts triples of the source into the new graph.
+func (g *Graph) take(ctx context.Context, name string, triples []Triple) error {
+	var calls []partition.Call
+	// It cannot fail: all that is done with a call is to keep it.
+	_ = g.batches(triples, []string{name}, func(c partition.Call) error {
+		calls = append(calls, c)
+		return nil
+	})
+	for _, r := range g.build.RunMany(ctx, g.set.Client, calls) {
+		switch n, err := r.AsInt64(); {
+		case err != nil:
+			return g.wrap(ctx, err)
+		case n < 0:
+			return g.wrap(ctx, errOvertaken)
+		}
+	}
+	return nil
+}
+
+// takePlace lets the new graph catch up in one partition, and take the place of
+// the old one. Each script takes over a hundred triples; more and more of them go
+// out together, so that writers in a hurry do not stay ahead for ever.
+func (g *Graph) takePlace(ctx context.Context, name string, i int) error {
+	call := partition.Call{Keys: g.set.Keys[i].All(), Args: append(g.set.Args(), name)}
+	for n := 1; ; n = min(2*n, 256) {
+		for _, r := range g.swap.RunMany(ctx, g.set.Client, slices.Repeat([]partition.Call{call}, n)) {
+			switch n, err := r.AsInt64(); {
+			case err != nil:
+				return g.wrap(ctx, err)
+			case n < 0:
+				return g.wrap(ctx, errOvertaken)
+			case n > 0:
+				return nil // those behind it found nothing to do
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// What the tutorial on secondary indexes shows, with its own names.
+func TestTutorial(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	client := redistest.DB(t).Client(t)
+	g := newGraph(t, client, "myindex", Options{})
+	put(t, g, Triple{"matteojcollina", "is-friend-of", "antirez"})
+	entries, err := client.Do(ctx, client.B().Zrange().Key("myindex").Min("0").Max("-1").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"ops:antirez:is-friend-of:matteojcollina",
+		"osp:antirez:matteojcollina:is-friend-of",
+		"pos:is-friend-of:antirez:matteojcollina",
+		"pso:is-friend-of:matteojcollina:antirez",
+		"sop:matteojcollina:antirez:is-friend-of",
+		"spo:matteojcollina:is-friend-of:antirez",
+	}
+	if !slices.Equal(entries, want) {
+		t.Errorf("the entries are\n%q, want\n%q", entries, want)
+	}
+
+	put(
+		t, g,
+		Triple{"matteojcollina", "is-friend-of", "antirez"},
+		Triple{"matteojcollina", "is-friend-of", "mcollina"},
+		Triple{"matteojcollina", "is-friend-of", "beppe"},
+		Triple{"matteojcollina", "likes", "antirez"},
+		Triple{"antirez", "is-friend-of", "beppe"},
+	)
+	// Who are the people that matteojcollina is a friend of?
+	friends := all(t, g.Match(ctx, Pattern{S: Name("matteojcollina"), P: Name("is-friend-of")}, index.Page{}))
+	if want := []Triple{
+		{"matteojcollina", "is-friend-of", "antirez"},
+		{"matteojcollina", "is-friend-of", "beppe"},
+		{"matteojcollina", "is-friend-of", "mcollina"},
+	}; !slices.Equal(friends, want) {
+		t.Errorf("friends are %v, want %v", friends, want)
+	}
+	// What are all the relations from matteojcollina to antirez?
+	relations := all(t, g.Match(ctx, Pattern{S: Name("matteojcollina"), O: Name("antirez")}, index.Page{}))
+	if want := []Triple{
+		{"matteojcollina", "is-friend-of", "antirez"},
+		{"matteojcollina", "likes", "antirez"},
+	}; !slices.Equal(relations, want) {
+		t.Errorf("relations are %v, want %v", relations, want)
+	}
+}
+
+// Among the friends of matteo, who likes beer and lives in barcelona?
+func TestTutorialQuestion(t *testing.T) {
+	t.Parallel()
+	for _, opt := range []Options{{}, {Compact: true}, {Partitions: 3}} {
+		g := newGraph(t, redistest.DB(t).Client(t), "people", opt)
+		put(
+			t, g,
+			Triple{"matteo", "friend-of", "lucio"}, Triple{"matteo", "friend-of", "maria"}, Triple{"matteo", "friend-of", "davide"},
+			Triple{"lucio", "likes", "beer"}, Triple{"maria", "likes", "beer"}, Triple{"greta", "likes", "beer"}, Triple{"davide", "likes", "wine"},
+			Triple{"lucio", "lives-in", "barcelona"}, Triple{"maria", "lives-in", "palermo"},
+			Triple{"greta", "lives-in", "barcelona"}, Triple{"davide", "lives-in", "barcelona"},
+		)
+		got := answers(t, g, `?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`)
+		if want := []string{`{"x":"lucio"}`}; !slices.Equal(got, want) {
+			t.Errorf("%+v: the answer is %v, want %v", opt, got, want)
+		}
+		walked := all(t, g.From("matteo").Out("friend-of").Has("likes", "beer").Has("lives-in", "barcelona").Values(context.Background()))
+		if !slices.Equal(walked, []string{"lucio"}) {
+			t.Errorf("%+v: the walk leads to %v", opt, walked)
+		}
+	}
+}
