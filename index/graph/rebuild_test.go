@@ -1,0 +1,253 @@
+package graph
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+func dialUnix(ctx context.Context, addr string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+	return dialer.DialContext(ctx, "unix", addr)
+}
+
+// numberOf is the number of a database, of its URL.
+func numberOf(t testing.TB, url string) int {
+	t.Helper()
+	_, n, _ := strings.Cut(url, "?db=")
+	number, err := strconv.Atoi(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
+// noTraces fails the test if something of a rebuild is left.
+func noTraces(t testing.TB, g *Graph) {
+	t.Helper()
+	ctx, client := context.Background(), g.set.Client
+	for _, k := range g.set.Keys {
+		for _, key := range []string{k.Next, k.NextContent, k.Changed, k.Content} {
+			if n, err := client.Do(ctx, client.B().Exists().Key(key).Build()).AsInt64(); err != nil || n != 0 {
+				t.Errorf("%s is left (%v)", key, err)
+			}
+		}
+		if n, err := client.Do(ctx, client.B().Hexists().Key(k.Meta).Field("rebuild").Build()).AsBool(); err != nil || n {
+			t.Errorf("%s says that a rebuild is under way (%v)", k.Meta, err)
+		}
+	}
+}
+
+// A rebuild brings what the source has, but for what was written meanwhile.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, opt := range []Options{{}, {Compact: true}, {Partitions: 3}} {
+		t.Run(fmt.Sprintf("%+v", opt), func(t *testing.T) {
+			t.Parallel()
+			g := newGraph(t, redistest.DB(t).Client(t), "g", opt)
+			old := Triple{"old", "is", "here"}
+			first, last := Triple{"deleted:before", "p;", "o"}, Triple{"zzz", "deleted", "after"}
+			new1, new2 := Triple{"a:new", "comes", "first"}, Triple{"new", "comes", "last"}
+			put(t, g, old, first, last)
+			damage(t, g, "old", "ZADD", "5", "of nothing")
+			network := network(300)
+			var source iter.Seq2[Triple, error] = func(yield func(Triple, error) bool) {
+				if _, err := g.Del(ctx, first); err != nil {
+					yield(Triple{}, err)
+					return
+				}
+				put(t, g, new1)
+				for _, one := range append([]Triple{first, last}, network...) {
+					if !yield(one, nil) {
+						return
+					}
+				}
+				// The old graph serves, with what is written.
+				for one, want := range map[Triple]bool{old: true, first: false, last: true, new1: true} {
+					if has, err := g.Has(ctx, one); err != nil || has != want {
+						t.Errorf("during the rebuild %v is there: %v (%v)", one, has, err)
+					}
+				}
+				if _, err := g.Del(ctx, last); err != nil {
+					yield(Triple{}, err)
+				}
+				put(t, g, new2)
+			}
+			var progress index.Progress
+			report, err := g.Rebuild(ctx, source, index.Upkeep{Progress: func(p index.Progress) { progress = p }})
+			if err != nil || report.Checked != int64(len(network)+2) || progress.Checked != report.Checked {
+				t.Errorf("the report is %+v, progress %+v (%v)", report, progress, err)
+			}
+			sameState(t, g, append([]Triple{new1, new2}, network...))
+			noTraces(t, g)
+			if _, err := g.Rebuild(ctx, sourceOf(nil), index.Upkeep{}); err != nil {
+				t.Fatal(err)
+			}
+			sameState(t, g, nil)
+			noTraces(t, g)
+		})
+	}
+}
+
+// Writers in a hurry do not keep a rebuild from its end, and lose nothing.
+func TestRebuildBesideWriters(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	db := redistest.DB(t)
+	g := newGraph(t, db.Client(t), "g", Options{})
+	base := network(200)
+	put(t, g, base...)
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	const n = 4
+	var wrote [n]map[Triple]bool // and whether it is there in the end
+	for i := range n {
+		wrote[i] = map[Triple]bool{}
+		own := newGraph(t, db.Client(t), "g", Options{})
+		writers.Go(func() {
+			for k := 0; ; k++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				some := make([]Triple, 0, 40)
+				for j := range 40 {
+					some = append(some, Triple{fmt.Sprintf("writer%d", i), "wrote", strconv.Itoa((k*40 + j) % 1000)})
+				}
+				change := own.PutMany
+				if k%3 == 2 {
+					change = own.DelMany
+				}
+				if _, err := change(ctx, some); err != nil {
+					t.Error(err)
+					return
+				}
+				for _, one := range some {
+					wrote[i][one] = k%3 != 2
+				}
+			}
+		})
+	}
+	for range 5 {
+		if _, err := g.Rebuild(ctx, sourceOf(base), index.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	writers.Wait()
+	clean(t, g)
+	noTraces(t, g)
+	// What was written before a rebuild began and is not in the source is gone;
+	// a last round without a rebuild makes the writers' word count.
+	for i := range n {
+		for one, there := range wrote[i] {
+			if !there {
+				if has, err := g.Has(ctx, one); err != nil || has {
+					t.Errorf("%v was deleted and is there (%v)", one, err)
+				}
+			}
+		}
+	}
+	for _, one := range base {
+		if has, err := g.Has(ctx, one); err != nil || !has {
+			t.Errorf("%v is lost (%v)", one, err)
+		}
+	}
+}
+
+// Of two rebuilds the later one counts; one that was killed harms nothing, and
+// writers go on.
+func TestRebuildsMeet(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
+	put(t, g, Triple{"a", "b", "c"})
+	// Killed: it has begun, and put a part.
+	if err := g.rebuilding(ctx, "killed", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.take(ctx, "killed", []Triple{{"left", "by", "killed"}}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, g, Triple{"d", "e", "f"})
+	sameState(t, g, []Triple{{"a", "b", "c"}, {"d", "e", "f"}})
+	clean(t, g)
+
+	var inner error
+	var source iter.Seq2[Triple, error] = func(yield func(Triple, error) bool) {
+		if yield(Triple{"first", "of", "outer"}, nil) {
+			_, inner = g.Rebuild(ctx, sourceOf([]Triple{{"inner", "is", "later"}}), index.Upkeep{})
+			yield(Triple{"second", "of", "outer"}, nil)
+		}
+	}
+	_, err := g.Rebuild(ctx, source, index.Upkeep{})
+	if inner != nil || !errors.Is(err, errOvertaken) {
+		t.Errorf("the inner rebuild: %v; the outer one: %v", inner, err)
+	}
+	sameState(t, g, []Triple{{"inner", "is", "later"}})
+	noTraces(t, g)
+
+	// Its caller's time is over: it is given up.
+	stopped, cancel := context.WithCancel(ctx)
+	var slow iter.Seq2[Triple, error] = func(yield func(Triple, error) bool) {
+		cancel()
+		_ = yield(Triple{"x", "y", "z"}, nil)
+	}
+	if _, err := g.Rebuild(stopped, slow, index.Upkeep{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a rebuild without time: %v", err)
+	}
+	sameState(t, g, []Triple{{"inner", "is", "later"}})
+	noTraces(t, g)
+}
+
+// A graph on a Cluster, in one slot and in several.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	client := redistest.Cluster(t, 3).Client(t)
+	if _, err := New(client, "untagged", Options{}); err == nil || !strings.Contains(err.Error(), "{untagged}") {
+		t.Errorf("a key without a tag on a Cluster: %v", err)
+	}
+	for key, opt := range map[string]Options{"{one}": {}, "many": {Partitions: 5}, "{some}:more": {Partitions: 3, Compact: true}} {
+		g := newGraph(t, client, key, opt)
+		triples := network(700)
+		put(t, g, triples...)
+		if n, err := g.Len(ctx); err != nil || int(n) != len(triples) {
+			t.Errorf("%s: there are %d, want %d (%v)", key, n, len(triples), err)
+		}
+		found := all(t, g.Match(ctx, Pattern{P: Name("lives-in"), O: Name("city3")}, index.Page{Limit: 3, Offset: 1}))
+		if len(found) != 3 || found[0].S != "person00013" || found[2].S != "person00033" {
+			t.Errorf("%s: in city3 are %v", key, found)
+		}
+		if got := answers(t, g, "?x lives-in city1 . ?y lives-in city2 . ?x knows ?y . ?x ~ 01$ . person00001 knows*0..40 ?x"); len(got) == 0 {
+			t.Errorf("%s: no answer", key)
+		}
+		if _, err := g.DelMany(ctx, triples[:100]); err != nil {
+			t.Error(err)
+		}
+		damage(t, g, triples[200].S, "ZREM", triples[200].id())
+		if report, err := g.Repair(ctx, sourceOf(triples[:150]), index.Upkeep{}); err != nil || report.Repaired != 101 {
+			t.Errorf("%s: Repair reports %+v (%v)", key, report, err)
+		}
+		if _, err := g.Rebuild(ctx, sourceOf(triples[:500]), index.Upkeep{}); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+		sameState(t, g, triples[:500])
+		noTraces(t, g)
+		opened, err := Open(ctx, client, key)
+		if err != nil || opened.compact != opt.Compact {
+			t.Errorf("%s: opened as %+v (%v)", key, opened, err)
+		}
+	}
+}

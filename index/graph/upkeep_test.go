@@ -1,0 +1,398 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// clean fails the test if Verify finds something.
+func clean(t testing.TB, g *Graph) {
+	t.Helper()
+	report, err := g.Verify(context.Background(), nil, index.Upkeep{})
+	if err != nil || report.Problems() != 0 {
+		t.Fatalf("Verify finds %+v (%v)", report, err)
+	}
+}
+
+// state is every entry of every partition, with its score.
+func state(t testing.TB, g *Graph) map[string]float64 {
+	t.Helper()
+	found := map[string]float64{}
+	client := g.set.Client
+	for i := range g.set.Keys {
+		entries, err := client.Do(context.Background(), client.B().Zrange().Key(g.set.Keys[i].Index).Min("0").Max("-1").Withscores().Build()).AsZScores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			found[fmt.Sprintf("%d %s", i, e.Member)] = e.Score
+		}
+	}
+	return found
+}
+
+// wantState is the state of a graph of some triples.
+func wantState(g *Graph, triples []Triple) map[string]float64 {
+	want := map[string]float64{}
+	for _, t := range triples {
+		for _, order := range kept(g.compact) {
+			want[fmt.Sprintf("%d %s", g.set.Index(t.S), order.entry(t.escaped()))] = 0
+		}
+	}
+	return want
+}
+
+func sameState(t testing.TB, g *Graph, triples []Triple) {
+	t.Helper()
+	got, want := state(t, g), wantState(g, triples)
+	for entry, score := range want {
+		if s, ok := got[entry]; !ok || s != score {
+			t.Errorf("entry %q is there: %v, with score %v", entry, ok, s)
+		}
+		delete(got, entry)
+	}
+	for entry := range got {
+		t.Errorf("entry %q should not be there", entry)
+	}
+}
+
+// damage breaks entries of a partition by hand.
+func damage(t testing.TB, g *Graph, of string, command ...string) {
+	t.Helper()
+	client := g.set.Client
+	words := append([]string{command[0], g.set.Of(of).Index}, command[1:]...)
+	if err := client.Do(context.Background(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Corruption made by hand is found, each kind as what it is, and mended.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, opt := range []Options{{}, {Partitions: 3}} {
+		t.Run(fmt.Sprintf("%+v", opt), func(t *testing.T) {
+			t.Parallel()
+			g := newGraph(t, redistest.DB(t).Client(t), "g", opt)
+			triples := network(100)
+			put(t, g, triples...)
+			clean(t, g)
+			sameState(t, g, triples)
+
+			damage(t, g, "person00001", "ZREM", "pos:lives-in:city1:person00001")
+			damage(t, g, "person00002", "ZREM", "spo:person00002:lives-in:city2")
+			damage(t, g, "person00003", "ZREM", "spo:person00003:lives-in:city3", "sop:person00003:city3:lives-in", "osp:city3:person00003:lives-in")
+			damage(t, g, "person00004", "ZREM", "spo:person00004:lives-in:city4", "sop:person00004:city4:lives-in", "osp:city4:person00004:lives-in", "pos:lives-in:city4:person00004")
+			damage(t, g, "person00005", "ZADD", "3", "ops:city5:lives-in:person00005")
+			damage(t, g, "person00006", "ZADD", "-1", "spo:person00006:lives-in:city6")
+			damage(t, g, "nobody", "ZADD", "0", "spo:nobody:likes:beer")
+			damage(t, g, "nobody", "ZADD", "0", "what is this", "0", "spo:a:b", "0", "xyz:a:b:c", "0", "")
+			want := index.Report{Missing: 3, Stale: 2, Dangling: 6}
+			if opt.Partitions > 1 { // moved to another partition: it is missing here and of nothing there
+				at := (g.set.Index("person00007") + 1) % 3
+				client := g.set.Client
+				for _, command := range []rueidis.Completed{
+					client.B().Zrem().Key(g.set.Of("person00007").Index).Member("pso:lives-in:person00007:city7").Build(),
+					client.B().Zadd().Key(g.set.Keys[at].Index).ScoreMember().ScoreMember(0, "pso:lives-in:person00007:city7").Build(),
+				} {
+					if err := client.Do(ctx, command).Error(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want.Missing, want.Dangling = 4, 7
+			}
+			before := state(t, g)
+			report, err := g.Verify(ctx, nil, index.Upkeep{Examples: 100})
+			if err != nil || report.Missing != want.Missing || report.Stale != want.Stale || report.Dangling != want.Dangling || report.Repaired != 0 {
+				t.Errorf("Verify reports %+v, want %+v (%v)", report, want, err)
+			}
+			if len(report.Examples) != int(report.Problems()) || report.Checked != int64(len(before)) {
+				t.Errorf("%d examples of %d problems, %d of %d entries", len(report.Examples), report.Problems(), report.Checked, len(before))
+			}
+			if fmt.Sprint(state(t, g)) != fmt.Sprint(before) {
+				t.Error("Verify has changed something")
+			}
+			report, err = g.Repair(ctx, nil, index.Upkeep{})
+			if err != nil || report.Problems() != want.Problems() || report.Repaired != want.Problems() {
+				t.Errorf("Repair reports %+v (%v)", report, err)
+			}
+			clean(t, g)
+			lost := Triple{"person00004", "lives-in", "city4"}
+			sameState(t, g, slices.DeleteFunc(slices.Clone(triples), func(one Triple) bool { return one == lost }))
+
+			report, err = g.Verify(ctx, sourceOf(triples), index.Upkeep{})
+			if err != nil || report.Missing != 1 || report.Problems() != 1 || report.Examples[0].ID != lost.id() {
+				t.Errorf("Verify with a source reports %+v (%v)", report, err)
+			}
+			if report, err = g.Repair(ctx, sourceOf(triples), index.Upkeep{}); err != nil || report.Repaired != 1 {
+				t.Errorf("Repair with a source reports %+v (%v)", report, err)
+			}
+			sameState(t, g, triples)
+		})
+	}
+}
+
+// Three orders lead back to the rest as six do; entries of the others are of
+// nothing.
+func TestRepairCompact(t *testing.T) {
+	t.Parallel()
+	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{Compact: true})
+	put(t, g, Triple{"a", "p", "1"}, Triple{"b", "p", "2"}, Triple{"c", "p", "3"})
+	sameState(t, g, []Triple{{"a", "p", "1"}, {"b", "p", "2"}, {"c", "p", "3"}})
+	damage(t, g, "a", "ZREM", "osp:1:a:p")
+	damage(t, g, "b", "ZREM", "osp:2:b:p", "spo:b:p:2")
+	damage(t, g, "c", "ZADD", "0", "sop:c:3:p")
+	report, err := g.Repair(context.Background(), nil, index.Upkeep{})
+	if err != nil || report.Missing != 1 || report.Dangling != 2 || report.Repaired != 3 {
+		t.Errorf("Repair reports %+v (%v)", report, err)
+	}
+	sameState(t, g, []Triple{{"a", "p", "1"}, {"c", "p", "3"}})
+	clean(t, g)
+}
+
+// Whatever is broken, after Repair all triples are whole, and those of which
+// at least half was left are there.
+func TestRepairAnything(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	ctx := context.Background()
+	run := 0
+	rapid.Check(t, func(r *rapid.T) {
+		run++
+		g, err := New(client, fmt.Sprintf("r%d", run), Options{Compact: rapid.Bool().Draw(r, "compact")})
+		if err != nil {
+			r.Fatal(err)
+		}
+		model := rapid.SliceOfNDistinct(triples(), 1, 30, rapid.ID[Triple]).Draw(r, "triples")
+		if _, err := g.PutMany(ctx, model); err != nil {
+			r.Fatal(err)
+		}
+		orders := kept(g.compact)
+		var left []Triple
+		for _, one := range model {
+			gone := rapid.SliceOfNDistinct(rapid.SampledFrom(orders), 0, len(orders), rapid.ID[Order]).Draw(r, "gone")
+			key := g.set.Keys[0].Index
+			for _, order := range orders {
+				command := client.B().Zadd().Key(key).Xx().ScoreMember().ScoreMember(float64(rapid.IntRange(-1, 1).Draw(r, "score")), order.entry(one.escaped())).Build()
+				if slices.Contains(gone, order) {
+					command = client.B().Zrem().Key(key).Member(order.entry(one.escaped())).Build()
+				}
+				if err := client.Do(ctx, command).Error(); err != nil {
+					r.Fatal(err)
+				}
+			}
+			if 2*(len(orders)-len(gone)) >= len(orders) {
+				left = append(left, one)
+			}
+		}
+		verified, err := g.Verify(ctx, nil, index.Upkeep{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		report, err := g.Repair(ctx, nil, index.Upkeep{})
+		if err != nil || report.Repaired != verified.Problems() {
+			r.Fatalf("%d problems, %+v (%v)", verified.Problems(), report, err)
+		}
+		after, err := g.Verify(ctx, nil, index.Upkeep{})
+		if err != nil || after.Problems() != 0 {
+			r.Fatalf("after Repair: %+v (%v)", after, err)
+		}
+		slices.SortFunc(left, compareIn(SPO))
+		found, err := collect(g.Match(ctx, Pattern{}, index.Page{}))
+		if err != nil || !slices.Equal(found, left) {
+			r.Fatalf("left are %q, want %q (%v)", found, left, err)
+		}
+	})
+}
+
+// Many connections put and delete the same triples, while Repair runs and hands
+// break them: in the end nothing is left to find.
+func TestRepairBesideWriters(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	db := redistest.DB(t)
+	g := newGraph(t, db.Client(t), "g", Options{})
+	few := network(20)
+	var writers sync.WaitGroup
+	for i := range 6 {
+		own := newGraph(t, db.Client(t), "g", Options{})
+		writers.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(i), 1))
+			for range 150 {
+				one := few[r.IntN(len(few))]
+				var err error
+				switch r.IntN(6) {
+				case 0: // by hand
+					entry := kept(false)[r.IntN(6)].entry(one.escaped())
+					err = own.set.Client.Do(ctx, own.set.Client.B().Zrem().Key("g").Member(entry).Build()).Error()
+				case 1, 2:
+					_, err = own.Del(ctx, one)
+				default:
+					_, err = own.PutMany(ctx, few[:r.IntN(len(few))])
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+			if _, err := g.Repair(ctx, nil, index.Upkeep{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := g.Repair(ctx, nil, index.Upkeep{}); err != nil {
+		t.Fatal(err)
+	}
+	clean(t, g)
+}
+
+// Without hands Verify finds nothing at any moment, and nothing in the end; also
+// where writers are cut off in the middle of what they do.
+func TestWriters(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	db := redistest.DB(t)
+	g := newGraph(t, db.Client(t), "g", Options{Partitions: 2})
+	few := network(20)
+	var writers sync.WaitGroup
+	for i := range 8 {
+		writers.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(i), 2))
+			for range 5 {
+				client, err := rueidis.NewClient(rueidis.ClientOption{
+					InitAddress: []string{strings.TrimPrefix(strings.Split(db.URL(), "?")[0], "unix://")}, ForceSingleClient: true,
+					DialCtxFn: dialUnix, SelectDB: numberOf(t, db.URL()), DisableCache: true, PipelineMultiplex: -1,
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				own, err := New(client, "g", Options{Partitions: 2})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				// The last of these ends with the connection.
+				var last sync.WaitGroup
+				for range 20 {
+					from := r.IntN(len(few))
+					some, remove := few[from:min(from+30, len(few))], r.IntN(2) == 0
+					last.Go(func() {
+						if remove {
+							_, _ = own.DelMany(ctx, some)
+						} else {
+							_, _ = own.PutMany(ctx, some)
+						}
+					})
+				}
+				client.Close()
+				last.Wait()
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+			clean(t, g)
+		}
+	}
+	clean(t, g)
+}
+
+// A run that was cut short goes on where it was.
+func TestUpkeepGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		g := newGraph(t, redistest.DB(t).Client(t), "g", Options{Partitions: partitions})
+		triples := network(400)
+		put(t, g, triples...)
+		for i := range 400 {
+			name := fmt.Sprintf("person%05d", i)
+			damage(t, g, name, "ZREM", fmt.Sprintf("osp:city%d:%s:lives-in", i%10, name))
+		}
+		var repaired int64
+		var after string
+		runs := 0
+		for ; ; runs++ {
+			ctx, cancel := context.WithCancel(context.Background())
+			steps := 0
+			report, err := g.Repair(ctx, nil, index.Upkeep{After: after, Progress: func(p index.Progress) {
+				after = p.Cursor
+				if steps++; steps == 3 {
+					cancel()
+				}
+				if p.Total == 0 || p.Cursor == "" {
+					t.Errorf("progress says %+v", p)
+				}
+			}})
+			cancel()
+			repaired += report.Repaired
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		if repaired != 400 || runs < 2 {
+			t.Errorf("%d were mended in %d runs, want 400", repaired, runs+1)
+		}
+		sameState(t, g, triples)
+	}
+	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
+	if _, err := g.Verify(context.Background(), nil, index.Upkeep{After: "!"}); !errors.Is(err, index.ErrValue) {
+		t.Errorf("a cursor of nothing: %v", err)
+	}
+}
+
+// A source that fails ends the run.
+func TestSourceFails(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
+	put(t, g, Triple{"a", "b", "c"})
+	broken := errors.New("broken")
+	var bad iter.Seq2[Triple, error] = func(yield func(Triple, error) bool) {
+		_ = yield(Triple{"x", "y", "z"}, nil) && yield(Triple{}, broken)
+	}
+	empty := sourceOf([]Triple{{"a", "", "c"}})
+	for name, run := range map[string]func(iter.Seq2[Triple, error]) error{
+		"verify":  func(s iter.Seq2[Triple, error]) error { _, err := g.Verify(ctx, s, index.Upkeep{}); return err },
+		"repair":  func(s iter.Seq2[Triple, error]) error { _, err := g.Repair(ctx, s, index.Upkeep{}); return err },
+		"rebuild": func(s iter.Seq2[Triple, error]) error { _, err := g.Rebuild(ctx, s, index.Upkeep{}); return err },
+	} {
+		if err := run(bad); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := run(empty); !errors.Is(err, index.ErrValue) {
+			t.Errorf("%s of a name that is empty: %v", name, err)
+		}
+	}
+	sameState(t, g, []Triple{{"a", "b", "c"}})
+	noTraces(t, g)
+}
