@@ -148,9 +148,8 @@ func (p *parser) quotes(w word) (word, error) {
 			p.at++
 			return p.literal(w, out.String())
 		case '\\':
-			p.at++
-			if p.at == len(p.text) {
-				continue
+			if p.at++; p.at == len(p.text) {
+				return w, p.wrong(w.at, "this quote is never closed")
 			}
 			at := strings.IndexByte(`"\nt`, p.text[p.at])
 			if at < 0 {

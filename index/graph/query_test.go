@@ -239,8 +239,8 @@ func TestQueryOfManyRows(t *testing.T) {
 		const n = 6000
 		put(t, g, network(n)...)
 		for text, want := range map[string]int{
-			"?x lives-in city1 . ?x knows ?y":                  n / 10 * 3,
-			"?x lives-in city1 . ?x knows ?y . ?y lives-in ?c": n / 10 * 3,
+			"?x lives-in city1 . ?x knows ?y":                                            n / 10 * 3,
+			"?x lives-in city1 . ?x knows ?y . ?y lives-in ?c":                           n / 10 * 3,
 			"?x lives-in city1 . ?y lives-in city1 . ?y knows ?x . person00001 knows ?z": 0, // nobody knows somebody 10 further on
 			"?x lives-in city1 . ?y lives-in city2 . ?x knows ?y":                        n / 10,
 			"?x lives-in ?c":                          n,

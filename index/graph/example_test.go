@@ -1,0 +1,216 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/graph"
+	"retwis/internal/redistest"
+)
+
+// connect gives an example a server of its own.
+func connect() (rueidis.Client, func()) {
+	urls, stop := redistest.Example(1)
+	option, err := rueidis.ParseURL(urls[0])
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, func() { client.Close(); stop() }
+}
+
+// The question of the tutorial: which friends of matteo like beer and live in
+// barcelona?
+func Example() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	g, err := graph.New(client, "people", graph.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = g.PutMany(ctx, []graph.Triple{
+		{S: "matteo", P: "friend-of", O: "lucio"},
+		{S: "matteo", P: "friend-of", O: "maria"},
+		{S: "lucio", P: "likes", O: "beer"},
+		{S: "maria", P: "likes", O: "beer"},
+		{S: "lucio", P: "lives-in", O: "barcelona"},
+		{S: "maria", P: "lives-in", O: "palermo"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	q, err := graph.Parse(`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for b, err := range g.Query(ctx, q) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(b.Get("x"))
+	}
+	// Output: lucio
+}
+
+// Some parts are known, the others are found.
+func ExampleGraph_Match() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	g, err := graph.New(client, "people", graph.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, friend := range []string{"beppe", "antirez", "mcollina"} {
+		if _, err := g.Put(ctx, graph.Triple{S: "matteojcollina", P: "is-friend-of", O: friend}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	friends := graph.Pattern{S: graph.Name("matteojcollina"), P: graph.Name("is-friend-of")}
+	page := index.Page{Limit: 2}
+	for range 2 {
+		for t, err := range g.Match(ctx, friends, page) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(t.O)
+			page.After = t.Cursor()
+		}
+		fmt.Println("--")
+	}
+	// Output:
+	// antirez
+	// beppe
+	// --
+	// mcollina
+	// --
+}
+
+// Patterns from values, which may be any bytes, and a path.
+func ExampleGraph_Query() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	g, err := graph.New(client, "people", graph.Options{Compact: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, pair := range [][2]string{{"ada", "grace"}, {"grace", "barbara"}, {"barbara", "ada"}, {"barbara", "frances"}} {
+		if _, err := g.Put(ctx, graph.Triple{S: pair[0], P: "knows", O: pair[1]}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Whom does ada know through others?
+	whom := graph.Var("whom")
+	for b, err := range g.Query(ctx, graph.Query{
+		Where:   []graph.Pattern{{S: graph.Name("ada"), P: graph.Path("knows", 2, 3), O: whom}},
+		Filters: []graph.Filter{graph.Differ(whom, graph.Name("ada"))},
+	}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(b.Get("whom"))
+	}
+	// Unordered output:
+	// barbara
+	// frances
+}
+
+// From name to name.
+func ExampleGraph_From() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	g, err := graph.New(client, "people", graph.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := g.PutMany(ctx, []graph.Triple{
+		{S: "ada", P: "likes", O: "tea"}, {S: "grace", P: "likes", O: "tea"}, {S: "grace", P: "lives-in", O: "new york"},
+	}); err != nil {
+		log.Fatal(err)
+	}
+	// Who likes what ada likes, and lives in New York?
+	for name, err := range g.From("ada").Out("likes").In("likes").Has("lives-in", "new york").Values(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(name)
+	}
+	// Output: grace
+}
+
+// A file of N-Triples, line by line; what is wrong is told, and the rest goes in.
+func ExampleRead() {
+	file := "<http://a/ada> <http://a/likes> \"t\\u00e9\"@fr .\n<http://a/ada> likes tea .\n"
+	for t, err := range graph.Read(strings.NewReader(file), graph.NTriples) {
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(t.O)
+	}
+	// Output:
+	// "té"@fr
+	// graph: line 2, column 16: expected a predicate, <IRI>, found 'l'
+}
+
+// All of a graph, or a part of it, as a file.
+func ExampleWrite() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	g, err := graph.New(client, "people", graph.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := g.Put(ctx, graph.Triple{S: "ada", P: "likes", O: "tea\tand cake"}); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := graph.Write(os.Stdout, graph.TSV, g.Match(ctx, graph.Pattern{}, index.Page{})); err != nil {
+		log.Fatal(err)
+	}
+	// Output: ada	likes	tea\tand cake
+}
+
+// What went wrong in the database is found and mended, while it is in use.
+func ExampleGraph_Repair() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	g, err := graph.New(client, "people", graph.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := g.Put(ctx, graph.Triple{S: "ada", P: "likes", O: "tea"}); err != nil {
+		log.Fatal(err)
+	}
+	client.Do(ctx, client.B().Zrem().Key("people").Member("pos:likes:tea:ada").Build())
+	report, err := g.Repair(ctx, nil, index.Upkeep{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range report.Examples {
+		fmt.Printf("%s: %s has %s\n", p.Kind, p.ID, p.Found)
+	}
+	fmt.Println("repaired:", report.Repaired)
+	// Output:
+	// missing: spo:ada:likes:tea has spo, sop, pso, osp, ops
+	// repaired: 1
+}

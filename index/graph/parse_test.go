@@ -1,0 +1,131 @@
+package graph
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/index"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	x, y := Var("x"), Var("y")
+	for text, want := range map[string][]Pattern{
+		"?x likes beer":                          {{S: x, P: Name("likes"), O: Name("beer")}},
+		"?x likes beer . ":                       {{S: x, P: Name("likes"), O: Name("beer")}},
+		"?x likes ?y . ?y lives-in\n\tbarcelona": {{S: x, P: Name("likes"), O: y}, {S: y, P: Name("lives-in"), O: Name("barcelona")}},
+		`?x "lives in" "a \"b\" \\ \n\t."`:       {{S: x, P: Name("lives in"), O: Name("a \"b\" \\ \n\t.")}},
+		"* * *":                                  {{}},
+		`"*" "?x" "."`:                           {{S: Name("*"), P: Name("?x"), O: Name(".")}},
+		"a.b c. d":                               {{S: Name("a.b"), P: Name("c."), O: Name("d")}},
+		"a friend-of*1..3 ?x":                    {{S: Name("a"), P: Path("friend-of", 1, 3), O: x}},
+		"a p*2 ?x . a p*2.. ?x . a p+ ?x . a p* ?x": {{S: Name("a"), P: Path("p", 2, 2), O: x}, {S: Name("a"), P: Path("p", 2, 0), O: x}, {S: Name("a"), P: Path("p", 1, 0), O: x}, {S: Name("a"), P: Path("p", 0, 0), O: x}},
+		"a c++ ?x":                                    {{S: Name("a"), P: Path("c+", 1, 0), O: x}},
+		`a "c++" c++`:                                 {{S: Name("a"), P: Name("c++"), O: Name("c++")}},
+		`a "is friend of"*0..2 ?x`:                    {{S: Name("a"), P: Path("is friend of", 0, 2), O: x}},
+		"<http://a/b.c> <http://a/p>+ ?x":             {{S: Name("<http://a/b.c>"), P: Path("<http://a/p>", 1, 0), O: x}},
+		`a p "text"@en . a p "1"^^<http://a/integer>`: {{S: Name("a"), P: Name("p"), O: Name(`"text"@en`)}, {S: Name("a"), P: Name("p"), O: Name(`"1"^^<http://a/integer>`)}},
+		`a p "\"text\""`:                              {{S: Name("a"), P: Name("p"), O: Name(`"text"`)}},
+		"a*2 p b*2":                                   {{S: Name("a*2"), P: Name("p"), O: Name("b*2")}},
+		"a *x b":                                      {{S: Name("a"), P: Name("*x"), O: Name("b")}},
+	} {
+		q, err := Parse(text)
+		if err != nil || len(q.Where) != len(want) {
+			t.Errorf("%s is read as %v (%v)", text, q.Where, err)
+			continue
+		}
+		for i := range want {
+			if q.Where[i] != want[i] {
+				t.Errorf("%s is read as %v, want %v", text, q.Where, want)
+			}
+		}
+	}
+	q, err := Parse(`?x p ?y . ?x != ?y . ?y != "a b" . ?x ~ "^a b"`)
+	if err != nil || len(q.Where) != 1 || len(q.Filters) != 3 {
+		t.Fatalf("filters are read as %+v (%v)", q, err)
+	}
+	for names, want := range map[[2]string]bool{
+		{"a b", "c"}: true, {"a b", "a b"}: false, {"a bc", "a b"}: false, {"b", "c"}: false,
+	} {
+		got := true
+		for _, f := range q.Filters {
+			got = got && f.keep(Binding{vars: []string{"x", "y"}, names: names[:]})
+		}
+		if got != want {
+			t.Errorf("%q is kept: %v", names, got)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                      "column 1: there is no pattern",
+		" . a b c":                              "column 2: there is no pattern before this dot",
+		"?x likes":                              "column 4: a pattern is a subject, a predicate and an object, and there are 2 words",
+		"é":                                     "column 1: a pattern is a subject, a predicate and an object, and there is 1 word",
+		"é likes ice cream":                     "column 13: a pattern is a subject, a predicate and an object, and there are 4 words",
+		"é likes \"ice":                         "column 9: this quote is never closed",
+		"é likes \"ice\\":                       "column 9: this quote is never closed",
+		`é likes "ice\é"`:                       `column 13: use \" \\ \n or \t, not \é`,
+		"é likes <ice":                          "column 9: this < is never closed",
+		`é likes "ice"cream`:                    `column 9: there is no blank before "cream"`,
+		`é likes "ice"@`:                        "column 14: expected a language",
+		`é likes "ice"@en!`:                     `column 17: there is no blank before "!"`,
+		"é ? x":                                 `column 3: "?" is not a variable`,
+		"é ?x? x":                               `column 3: "?x?" is not a variable`,
+		"é p*3..1 ?x":                           `column 3: "*3..1" is not the length of a path`,
+		"é p*0 ?x":                              `column 3: "*0" is not the length of a path`,
+		"é p*1..0 ?x":                           `column 3: "*1..0" is not the length of a path`,
+		"é p*.. ?x":                             `column 3: "*.." is not the length of a path`,
+		"é p*1..2..3 ?x":                        `column 3: "*1..2..3" is not the length of a path`,
+		"é p*1001 ?x":                           `column 3: "*1001" is not the length of a path`,
+		"é p*99999999999999999999 ?x":           `column 3: "*99999999999999999999" is not`,
+		"é \"p\"*x ?x":                          `column 3: there is no blank before "*x"`,
+		`é "" ?x`:                               "column 3: a name is not empty",
+		"?x p ?y . ?x !=":                       "column 14: a filter is a variable, != and what it is compared with",
+		"?x p ?y . a != ?x":                     "column 11: a filter begins with a variable",
+		"?x p ?y . ?x != *":                     "column 17: nothing differs from anything",
+		"?x p ?y . ?x ~ a(":                     "column 16: error parsing regexp",
+		"?x p ?y . ?z != a":                     "?z is filtered and stands in no pattern",
+		"?x != a":                               "column 8: there is no pattern",
+		"?x p* ?y":                              "leads from every name to itself",
+		"a b " + strings.Repeat("x", MaxName-1): "column 5: the name",
+		strings.Repeat("x", maxQuery+1):         "the query has 65537 bytes",
+	} {
+		if len(text) == MaxName+3 { // a name that is too long does not fit into a query
+			continue
+		}
+		q, err := Parse(text)
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, index.ErrValue) {
+			t.Errorf("%.40s is read as %v: %v, want %s", text, q.Where, err, want)
+		}
+	}
+}
+
+// A pattern is read as it is written, whatever the names are.
+func TestPatternString(t *testing.T) {
+	t.Parallel()
+	term := rapid.Custom(func(t *rapid.T) Term {
+		switch rapid.IntRange(0, 2).Draw(t, "kind") {
+		case 0:
+			return Term{}
+		case 1:
+			return Var("x-1_A")
+		}
+		return Name(rapid.OneOf(names(), rapid.StringN(1, 10, -1), rapid.SampledFrom([]string{"p*2", "c++", "!=", "~", "<a>", "<a>b", `"a"@en`, `\`})).Draw(t, "name"))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		p := Pattern{S: term.Draw(t, "s"), P: term.Draw(t, "p"), O: term.Draw(t, "o")}
+		if p.P.kind == named && rapid.Bool().Draw(t, "path") {
+			p.P = Path(p.P.text, 1, rapid.IntRange(0, 3).Draw(t, "max"))
+		}
+		q, err := Parse(p.String())
+		if err != nil || len(q.Where) != 1 || q.Where[0] != p {
+			t.Fatalf("%v is read as %v (%v)", p, q.Where, err)
+		}
+	})
+}
