@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -39,14 +40,14 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = g.PutMany(ctx, []graph.Triple{
+	_, err = g.PutMany(ctx, slices.Values([]graph.Triple{
 		{S: "matteo", P: "friend-of", O: "lucio"},
 		{S: "matteo", P: "friend-of", O: "maria"},
 		{S: "lucio", P: "likes", O: "beer"},
 		{S: "maria", P: "likes", O: "beer"},
 		{S: "lucio", P: "lives-in", O: "barcelona"},
 		{S: "maria", P: "lives-in", O: "palermo"},
-	})
+	}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -139,9 +140,9 @@ func ExampleGraph_From() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := g.PutMany(ctx, []graph.Triple{
+	if _, err := g.PutMany(ctx, slices.Values([]graph.Triple{
 		{S: "ada", P: "likes", O: "tea"}, {S: "grace", P: "likes", O: "tea"}, {S: "grace", P: "lives-in", O: "new york"},
-	}); err != nil {
+	})); err != nil {
 		log.Fatal(err)
 	}
 	// Who likes what ada likes, and lives in New York?

@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"iter"
+	"slices"
 
 	"github.com/redis/rueidis"
 
@@ -92,109 +94,27 @@ func (g *Graph) Options() Options {
 // Put adds a triple, and tells whether it was not there. One round trip; in the
 // server O(log n) for each order.
 func (g *Graph) Put(ctx context.Context, t Triple) (bool, error) {
-	n, err := g.change(ctx, g.put, []Triple{t})
+	n, err := g.PutMany(ctx, slices.Values([]Triple{t}))
 	return n > 0, err
 }
 
-// PutMany adds triples, 50 a script and some 1,500 a round trip, and tells how
-// many were not there. Each script is one atomic step. Where one fails those
-// before it are in, and it does no harm to put all of them again.
-func (g *Graph) PutMany(ctx context.Context, triples []Triple) (int64, error) {
+// PutMany adds triples, and tells how many were not there: 50 a script, which is
+// one atomic step, 1,600 a round trip, the next ones gathered while those are
+// under way. It stops at the first error; what went before is in, and it does no
+// harm to put it again.
+func (g *Graph) PutMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
 	return g.change(ctx, g.put, triples)
 }
 
 // Del removes a triple, and tells whether it was there. One round trip.
 func (g *Graph) Del(ctx context.Context, t Triple) (bool, error) {
-	n, err := g.change(ctx, g.del, []Triple{t})
+	n, err := g.DelMany(ctx, slices.Values([]Triple{t}))
 	return n > 0, err
 }
 
 // DelMany removes triples as PutMany adds them, and tells how many were there.
-func (g *Graph) DelMany(ctx context.Context, triples []Triple) (int64, error) {
+func (g *Graph) DelMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
 	return g.change(ctx, g.del, triples)
-}
-
-const (
-	scriptTriples = 50        // how many triples one script writes
-	scriptBytes   = 256 << 10 // or how many bytes of names, about
-	pipeline      = 32        // how many scripts go out together
-	step          = 500       // how many entries are read together
-)
-
-// change runs a script on triples, as many at a time as are good for others that
-// use the server, and sums up what it replies.
-func (g *Graph) change(ctx context.Context, script partition.Script, triples []Triple) (int64, error) {
-	for i, t := range triples {
-		if err := t.check(); err != nil {
-			return 0, fmt.Errorf("graph: triple %d of %d: %w", i+1, len(triples), err)
-		}
-	}
-	if err := g.declare(ctx); err != nil {
-		return 0, err
-	}
-	var total int64
-	var calls []partition.Call
-	send := func() error {
-		for _, r := range script.RunMany(ctx, g.set.Client, calls) {
-			n, err := r.AsInt64()
-			if err != nil {
-				return g.wrap(ctx, err)
-			}
-			total += n
-		}
-		calls = calls[:0]
-		return nil
-	}
-	err := g.batches(triples, nil, func(c partition.Call) error {
-		calls = append(calls, c)
-		if len(calls) < pipeline {
-			return nil
-		}
-		return send()
-	})
-	if err == nil && len(calls) > 0 {
-		err = send()
-	}
-	return total, err
-}
-
-// batches cuts triples into calls of a script, each for one partition. between
-// are arguments of all of them, behind those of the declaration.
-func (g *Graph) batches(triples []Triple, between []string, yield func(partition.Call) error) error {
-	type batch struct {
-		args []string
-		size int
-	}
-	open := make([]batch, len(g.set.Keys))
-	head := append(g.set.Args(), between...)
-	flush := func(i int) error {
-		call := partition.Call{Keys: g.set.Keys[i].All(), Args: open[i].args}
-		open[i] = batch{}
-		return yield(call)
-	}
-	for _, t := range triples {
-		i := g.set.Index(t.S)
-		b := &open[i]
-		if b.args == nil {
-			b.args = append(make([]string, 0, len(head)+3*min(len(triples), scriptTriples)), head...)
-		}
-		e := t.escaped()
-		b.args = append(b.args, e.S, e.P, e.O)
-		b.size += len(e.S) + len(e.P) + len(e.O)
-		if len(b.args) == len(head)+3*scriptTriples || b.size >= scriptBytes {
-			if err := flush(i); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range open {
-		if open[i].args != nil {
-			if err := flush(i); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // declare writes the declaration down where the scripts do not.

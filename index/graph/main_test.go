@@ -26,7 +26,7 @@ func newGraph(t testing.TB, client rueidis.Client, key string, opt Options) *Gra
 // put puts triples, or fails the test.
 func put(t testing.TB, g *Graph, triples ...Triple) {
 	t.Helper()
-	if _, err := g.PutMany(context.Background(), triples); err != nil {
+	if _, err := g.PutMany(context.Background(), slices.Values(triples)); err != nil {
 		t.Fatal(err)
 	}
 }

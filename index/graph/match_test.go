@@ -102,7 +102,7 @@ func TestMatchAgainstModel(t *testing.T) {
 				for _, one := range some {
 					delete(model, one)
 				}
-				n, err := g.DelMany(ctx, some)
+				n, err := g.DelMany(ctx, slices.Values(some))
 				if err != nil || int(n) != before-len(model) {
 					t.Fatalf("%d are deleted, want %d (%v)", n, before-len(model), err)
 				}
@@ -111,7 +111,7 @@ func TestMatchAgainstModel(t *testing.T) {
 			for _, one := range some {
 				model[one] = true
 			}
-			n, err := g.PutMany(ctx, some)
+			n, err := g.PutMany(ctx, slices.Values(some))
 			if err != nil || int(n) != len(model)-before {
 				t.Fatalf("%d are new, want %d (%v)", n, len(model)-before, err)
 			}

@@ -111,7 +111,7 @@ func (n *nt) iri() (string, error) {
 		case r == '>':
 			if !absolute(out.String()) {
 				n.at = start
-				return "", fmt.Errorf("the IRI <%.100s> has no scheme, such as http:", out.String())
+				return "", fmt.Errorf("the IRI <%.100s> has no scheme such as http", out.String())
 			}
 			return "<" + out.String() + ">", nil
 		case r == '\\':

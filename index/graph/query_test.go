@@ -181,7 +181,7 @@ func TestQueryAgainstModel(t *testing.T) {
 		model := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Triple {
 			return Triple{few.Draw(t, "s"), few.Draw(t, "p"), few.Draw(t, "o")}
 		}), 0, 25, rapid.ID[Triple]).Draw(t, "triples")
-		if _, err := g.PutMany(ctx, model); err != nil {
+		if _, err := g.PutMany(ctx, slices.Values(model)); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {

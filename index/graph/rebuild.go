@@ -41,20 +41,25 @@ func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], up
 		}
 	}()
 	pace, began := partition.NewPace(up.Rate), time.Now()
-	for some, err := range inBatches(source, scriptTriples*pipeline/4) {
+	w := g.newWriter(ctx, g.build, name)
+	for some, err := range inBatches(source, step) {
+		for i := 0; i < len(some) && err == nil; i++ {
+			err = w.add(some[i])
+		}
+		if err == nil {
+			report.Checked += int64(len(some))
+			err = pace.Done(ctx, len(some))
+		}
 		if err != nil {
-			return report, err
-		}
-		if err := g.take(ctx, name, some); err != nil {
-			return report, err
-		}
-		report.Checked += int64(len(some))
-		if err := pace.Done(ctx, len(some)); err != nil {
+			_, _ = w.close() // the first error counts
 			return report, err
 		}
 		if up.Progress != nil {
 			up.Progress(index.Progress{Report: report, Elapsed: time.Since(began)})
 		}
+	}
+	if _, err := w.close(); err != nil {
+		return report, err
 	}
 	for i := range g.set.Keys {
 		if err := g.takePlace(ctx, name, i); err != nil {
@@ -70,25 +75,6 @@ func (g *Graph) rebuilding(ctx context.Context, name, begin string) error {
 		args := append(g.set.Args(), name, begin)
 		if err := g.begin.Run(ctx, g.set.Client, g.set.Keys[i].All(), args).Error(); err != nil {
 			return g.wrap(ctx, err)
-		}
-	}
-	return nil
-}
-
-// take puts triples of the source into the new graph.
-func (g *Graph) take(ctx context.Context, name string, triples []Triple) error {
-	var calls []partition.Call
-	// It cannot fail: all that is done with a call is to keep it.
-	_ = g.batches(triples, []string{name}, func(c partition.Call) error {
-		calls = append(calls, c)
-		return nil
-	})
-	for _, r := range g.build.RunMany(ctx, g.set.Client, calls) {
-		switch n, err := r.AsInt64(); {
-		case err != nil:
-			return g.wrap(ctx, err)
-		case n < 0:
-			return g.wrap(ctx, errOvertaken)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -129,7 +130,7 @@ func TestRebuildBesideWriters(t *testing.T) {
 				if k%3 == 2 {
 					change = own.DelMany
 				}
-				if _, err := change(ctx, some); err != nil {
+				if _, err := change(ctx, slices.Values(some)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -177,8 +178,12 @@ func TestRebuildsMeet(t *testing.T) {
 	if err := g.rebuilding(ctx, "killed", "1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.take(ctx, "killed", []Triple{{"left", "by", "killed"}}); err != nil {
+	w := g.newWriter(ctx, g.build, "killed")
+	if err := w.add(Triple{"left", "by", "killed"}); err != nil {
 		t.Fatal(err)
+	}
+	if n, err := w.close(); n != 1 || err != nil {
+		t.Fatal(n, err)
 	}
 	put(t, g, Triple{"d", "e", "f"})
 	sameState(t, g, []Triple{{"a", "b", "c"}, {"d", "e", "f"}})
@@ -233,7 +238,7 @@ func TestCluster(t *testing.T) {
 		if got := answers(t, g, "?x lives-in city1 . ?y lives-in city2 . ?x knows ?y . ?x ~ 01$ . person00001 knows*0..40 ?x"); len(got) == 0 {
 			t.Errorf("%s: no answer", key)
 		}
-		if _, err := g.DelMany(ctx, triples[:100]); err != nil {
+		if _, err := g.DelMany(ctx, slices.Values(triples[:100])); err != nil {
 			t.Error(err)
 		}
 		damage(t, g, triples[200].S, "ZREM", triples[200].id())

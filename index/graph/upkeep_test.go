@@ -177,7 +177,7 @@ func TestRepairAnything(t *testing.T) {
 			r.Fatal(err)
 		}
 		model := rapid.SliceOfNDistinct(triples(), 1, 30, rapid.ID[Triple]).Draw(r, "triples")
-		if _, err := g.PutMany(ctx, model); err != nil {
+		if _, err := g.PutMany(ctx, slices.Values(model)); err != nil {
 			r.Fatal(err)
 		}
 		orders := kept(g.compact)
@@ -241,7 +241,7 @@ func TestRepairBesideWriters(t *testing.T) {
 				case 1, 2:
 					_, err = own.Del(ctx, one)
 				default:
-					_, err = own.PutMany(ctx, few[:r.IntN(len(few))])
+					_, err = own.PutMany(ctx, slices.Values(few[:r.IntN(len(few))]))
 				}
 				if err != nil {
 					t.Error(err)
@@ -300,9 +300,9 @@ func TestWriters(t *testing.T) {
 					some, remove := few[from:min(from+30, len(few))], r.IntN(2) == 0
 					last.Go(func() {
 						if remove {
-							_, _ = own.DelMany(ctx, some)
+							_, _ = own.DelMany(ctx, slices.Values(some))
 						} else {
-							_, _ = own.PutMany(ctx, some)
+							_, _ = own.PutMany(ctx, slices.Values(some))
 						}
 					})
 				}
