@@ -9,6 +9,8 @@ import (
 	"iter"
 	"strings"
 	"unicode/utf8"
+
+	"retwis/index"
 )
 
 // Format is how triples are written in a file.
@@ -183,7 +185,7 @@ func parseNT(line string) (Triple, bool, error) {
 	}
 	if ok {
 		if err := t.check(); err != nil {
-			return Triple{}, false, &SyntaxError{Text: strings.TrimPrefix(err.Error(), "value not possible: ")}
+			return Triple{}, false, &SyntaxError{Text: strings.TrimPrefix(err.Error(), index.ErrValue.Error()+": ")}
 		}
 	}
 	return t, ok, nil

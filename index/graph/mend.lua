@@ -3,7 +3,8 @@
 --
 -- Each triple is looked at again, in the same step: one that a writer has put
 -- or removed by now is left as it is. Of one that is there in part, at least
--- half of its entries bring back the others; fewer are removed.
+-- half of its entries bring back the others; fewer are removed. A rebuild that is
+-- under way does not have to know: its source says what is right.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
@@ -13,7 +14,7 @@
 --
 -- Reply    how many triples and entries were mended or removed
 
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
@@ -39,9 +40,6 @@ for i = 5, last, 3 do
 			redis.call('ZADD', KEYS[1], unpack(scored))
 		else
 			redis.call('ZREM', KEYS[1], unpack(entries))
-		end
-		if rebuilding then
-			redis.call('SADD', KEYS[6], known(s, p, o))
 		end
 		mended = mended + 1
 	end

@@ -140,7 +140,7 @@ func (g *Graph) plan(ctx context.Context, q Query) (*plan, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
 	}
-	p := &plan{vars: q.vars(), wanted: q.Select, limit: q.Limit, memory: cmp.Or(q.Memory, maxMemory)}
+	p := &plan{vars: q.Vars(), wanted: q.Select, limit: q.Limit, memory: cmp.Or(q.Memory, maxMemory)}
 	if len(p.wanted) == 0 {
 		p.wanted = p.vars
 	}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,23 +59,26 @@ func (b Binding) Get(variable string) string {
 
 // MarshalJSON writes an object of one member a variable, in order.
 func (b Binding) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // that is for whoever encodes the whole to say
+	out.WriteByte('{')
 	for i, v := range b.vars {
 		if i > 0 {
-			out = append(out, ',')
+			out.WriteByte(',')
 		}
 		for j, text := range [2]string{v, b.names[i]} {
-			quoted, err := json.Marshal(text)
-			if err != nil {
+			if j > 0 {
+				out.WriteByte(':')
+			}
+			if err := e.Encode(text); err != nil {
 				return nil, err
 			}
-			if j == 1 {
-				out = append(out, ':')
-			}
-			out = append(out, quoted...)
+			out.Truncate(out.Len() - 1) // the line feed
 		}
 	}
-	return append(out, '}'), nil
+	out.WriteByte('}')
+	return out.Bytes(), nil
 }
 
 // Filter keeps some answers of a Query.
@@ -162,7 +166,7 @@ func (q *Query) check() error {
 			return err
 		}
 	}
-	vars := q.vars()
+	vars := q.Vars()
 	for i, v := range q.Select {
 		if !slices.Contains(vars, v) {
 			return invalid("?%s is selected and stands in no pattern", v)
@@ -207,8 +211,9 @@ func (p Pattern) check() error {
 	return nil
 }
 
-// vars are the variables of a query in the order of their first appearance.
-func (q *Query) vars() []string {
+// Vars are the variables of a query in the order in which they first stand in
+// Where.
+func (q *Query) Vars() []string {
 	var vars []string
 	for _, p := range q.Where {
 		for _, t := range [3]Term{p.S, p.P, p.O} {

@@ -19,7 +19,7 @@ import (
 // naive answers a query by trying every triple for every pattern, and counts how
 // often each answer comes.
 func naive(model []Triple, q Query) map[string]int {
-	vars := q.vars()
+	vars := q.Vars()
 	selected := q.Select
 	if len(selected) == 0 {
 		selected = vars
@@ -143,7 +143,7 @@ func queries() *rapid.Generator[Query] {
 			}
 			q.Where = append(q.Where, p)
 		}
-		vars := q.vars()
+		vars := q.Vars()
 		if len(vars) > 0 {
 			q.Select = rapid.SliceOfNDistinct(rapid.SampledFrom(vars), 0, len(vars), rapid.ID[string]).Draw(t, "select")
 			v := rapid.SampledFrom(vars)

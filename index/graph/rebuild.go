@@ -12,9 +12,6 @@ import (
 	"retwis/index/internal/partition"
 )
 
-// errOvertaken is returned by a rebuild that another one has replaced.
-var errOvertaken = errors.New("another rebuild has begun, or this one was given up")
-
 // Rebuild makes the graph anew from a source, which yields all triples that there
 // should be. It is made beside the present one, which goes on to serve; what is
 // put and deleted meanwhile is taken over at the end, and wins over what the
@@ -23,7 +20,7 @@ var errOvertaken = errors.New("another rebuild has begun, or this one was given 
 //
 // A rebuild that fails leaves all as it was. One that is killed leaves writers
 // with more to do until the next one begins, which starts afresh; of two at the
-// same time the later one counts.
+// same time the later one counts, and the other ends with index.ErrReplaced.
 func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], up index.Upkeep) (report index.Report, err error) {
 	if err := g.declare(ctx); err != nil {
 		return report, err
@@ -33,7 +30,7 @@ func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], up
 		return report, err
 	}
 	defer func() {
-		if err != nil && !errors.Is(err, errOvertaken) {
+		if err != nil && !errors.Is(err, index.ErrReplaced) {
 			// The caller's time may be over; what was begun is given up all the same.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
@@ -91,7 +88,7 @@ func (g *Graph) takePlace(ctx context.Context, name string, i int) error {
 			case err != nil:
 				return g.wrap(ctx, err)
 			case n < 0:
-				return g.wrap(ctx, errOvertaken)
+				return g.wrap(ctx, index.ErrReplaced)
 			case n > 0:
 				return nil // those behind it found nothing to do
 			}

@@ -197,7 +197,7 @@ func TestRebuildsMeet(t *testing.T) {
 		}
 	}
 	_, err := g.Rebuild(ctx, source, index.Upkeep{})
-	if inner != nil || !errors.Is(err, errOvertaken) {
+	if inner != nil || !errors.Is(err, index.ErrReplaced) {
 		t.Errorf("the inner rebuild: %v; the outer one: %v", inner, err)
 	}
 	sameState(t, g, []Triple{{"inner", "is", "later"}})

@@ -33,7 +33,11 @@ for _, id in ipairs(redis.call('SPOP', KEYS[6], 100)) do
 	local second = cut(id, first + 1)
 	local entries = others(string.sub(id, 5, first - 1), string.sub(id, first + 1, second - 1), string.sub(id, second + 1))
 	entries[#entries + 1] = id
-	if redis.call('ZSCORE', KEYS[1], id) then
+	local there = 0
+	for _, score in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(entries))) do
+		there = there + (score and 1 or 0)
+	end
+	if there * 2 >= #entries then -- as mend.lua has it
 		append(put, entries)
 	else
 		for _, entry in ipairs(entries) do

@@ -146,11 +146,11 @@ func inBatches(source iter.Seq2[Triple, error], n int) iter.Seq2[[]Triple, error
 		at := 0
 		for t, err := range source {
 			at++
-			if err == nil {
-				err = t.check()
+			if err == nil && t.check() != nil {
+				err = fmt.Errorf("graph: triple %d of the source: %w", at, t.check())
 			}
 			if err != nil {
-				yield(nil, fmt.Errorf("graph: triple %d of the source: %w", at, err))
+				yield(nil, err)
 				return
 			}
 			if batch = append(batch, t); len(batch) == n {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"retwis/index"
 	"retwis/index/internal/partition"
 )
 
@@ -126,7 +127,7 @@ func (w *writer) run(calls []partition.Call) (done sent) {
 			return done
 		}
 		if n < 0 {
-			done.err = w.g.wrap(w.ctx, errOvertaken)
+			done.err = w.g.wrap(w.ctx, index.ErrReplaced)
 			return done
 		}
 		done.replied += int(n)

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/graph"
+)
+
+// newGraphVerify makes graph verify, and graph repair.
+func newGraphVerify(env Env, repair bool) *cobra.Command {
+	var flags graphFlags
+	var up upkeepFlags
+	var format *choice
+	cmd := &cobra.Command{
+		Use:   "verify [flags] KEY [FILE...]",
+		Short: "Check that every triple of a graph is there in every order",
+		Long: `Looks whether every triple is there in every order, in short steps, while the graph
+is in use, and shows what is not. With files it also shows which of their triples
+are missing altogether. It changes nothing: "graph repair" mends. The exit code is
+1 if there is a problem.`,
+		Example: `  retwis graph verify people
+  retwis graph verify people friends.tsv --json`,
+		Args: named(1, -1, "retwis graph verify KEY [FILE...]"),
+	}
+	if repair {
+		cmd.Use, cmd.Short = "repair [flags] KEY [FILE...]", "Mend triples of a graph that are not there in every order"
+		cmd.Long = `Mends what "graph verify" finds, in short steps, while the graph is in use: where at
+least half of the orders of a triple are left the others are brought back, else
+they are removed. Triples of the files that are missing are put.`
+		cmd.Example = `  retwis graph repair people --rate 10000
+  retwis graph repair people friends.tsv`
+		cmd.Args = named(1, -1, "retwis graph repair KEY [FILE...]")
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var source iter.Seq2[graph.Triple, error]
+		bad := func() int64 { return 0 }
+		if len(args) > 1 {
+			in, err := openTriples(cmd, env, args[1:], format)
+			if err != nil {
+				return err
+			}
+			defer in.close()
+			source, bad = in.triples(false), func() int64 { return in.bad }
+		}
+		return flags.open(cmd, env, args[0], nil, func(ctx context.Context, g *graph.Graph) error {
+			run := g.Verify
+			if repair {
+				run = g.Repair
+			}
+			opt, wipe := up.options(cmd)
+			report, err := run(ctx, source, opt)
+			wipe()
+			if err != nil {
+				return err
+			}
+			err = tellUpkeep(cmd, report, flags.json)
+			if err == nil && bad() > 0 {
+				err = errTold
+			}
+			return err
+		})
+	}
+	format = addGraphFormat(cmd)
+	up.add(cmd)
+	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
+	return cmd
+}
+
+func newGraphRebuild(env Env) *cobra.Command {
+	var flags graphFlags
+	var declared graph.Options
+	var up upkeepFlags
+	var format *choice
+	cmd := &cobra.Command{
+		Use:   "rebuild [flags] KEY [FILE...]",
+		Short: "Make a graph anew from its source, while it is in use",
+		Long: `Makes a graph anew of the triples of some files, or of standard input, which look as
+those of "graph put". The present graph serves until the new one takes its place
+in one step. What others write meanwhile is in the new one. At the first bad line
+it gives up, and nothing has changed.`,
+		Example: `  retwis graph rebuild people friends.tsv`,
+		Args:    named(1, -1, "retwis graph rebuild KEY [FILE...]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in, err := openTriples(cmd, env, args[1:], format)
+			if err != nil {
+				return err
+			}
+			defer in.close()
+			return flags.open(cmd, env, args[0], &declared, func(ctx context.Context, g *graph.Graph) error {
+				opt, _ := up.options(cmd)
+				opt.Progress = nil // in shows it
+				if _, err := g.Rebuild(ctx, in.triples(true), opt); err != nil {
+					in.wipe()
+					return err
+				}
+				return in.tell(flags.json)
+			})
+		},
+	}
+	format = addGraphFormat(cmd)
+	addGraphOptions(cmd, &declared)
+	up.add(cmd)
+	flags.add(cmd, env, "print the summary as JSON")
+	return cmd
+}
