@@ -67,6 +67,7 @@ func run(ctx context.Context, args []string) error {
 		{"index", measureIndex},
 		{"suggest", measureSuggest},
 		{"space", measureSpace},
+		{"graph", measureGraph},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

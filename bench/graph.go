@@ -1,0 +1,381 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/graph"
+)
+
+const (
+	graphTriples = 1_000_000
+	graphPeople  = 100_000
+)
+
+// graphBench measures the hexastore.
+type graphBench struct {
+	opt     options
+	client  rueidis.Client
+	triples []graph.Triple
+}
+
+func measureGraph(ctx context.Context, dir string, opt options) (string, error) {
+	var text strings.Builder
+	err := onServer(ctx, dir, "graph", func(client rueidis.Client) error {
+		b := &graphBench{opt: opt, client: client, triples: socialGraph(graphTriples)}
+		fmt.Fprintf(&text, `## Graph
+
+%s triples: of %s people each lives in one of 100 cities, and they have friends and like
+1,000 things, as Zipf has it: few are everybody's. One client, in this process, on one server.
+
+`, thousands(graphTriples), thousands(graphPeople))
+		for _, part := range []func(context.Context, io.Writer) error{b.load, b.memory, b.pages, b.joins} {
+			if err := part(ctx, &text); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return text.String(), err
+}
+
+// socialGraph makes n triples, all different, in no order.
+func socialGraph(n int) []graph.Triple {
+	random := rand.New(rand.NewPCG(1, 2))
+	friends, things, cities := rand.NewZipf(random, 1.2, 50, graphPeople-1), rand.NewZipf(random, 1.2, 5, 999), rand.NewZipf(random, 1.2, 5, 99)
+	person := func(i int) string { return "person" + strconv.Itoa(i) }
+	all := make([]graph.Triple, 0, n)
+	seen := make(map[graph.Triple]bool, n)
+	add := func(t graph.Triple) {
+		if !seen[t] && len(all) < n {
+			seen[t] = true
+			all = append(all, t)
+		}
+	}
+	for i := range graphPeople {
+		add(graph.Triple{S: person(i), P: "lives-in", O: "city" + strconv.Itoa(int(cities.Uint64()))})
+	}
+	for len(all) < n {
+		who := person(random.IntN(graphPeople))
+		if random.IntN(3) == 0 {
+			add(graph.Triple{S: who, P: "likes", O: "thing" + strconv.Itoa(int(things.Uint64()))})
+		} else {
+			add(graph.Triple{S: who, P: "friend-of", O: person(int(friends.Uint64()))})
+		}
+	}
+	random.Shuffle(n, func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+func (b *graphBench) empty(ctx context.Context) error {
+	return b.client.Do(ctx, b.client.B().Flushall().Build()).Error()
+}
+
+func (b *graphBench) open(key string, opt graph.Options) (*graph.Graph, error) {
+	return graph.New(b.client, key, opt)
+}
+
+// load compares PutMany with the bare ZADDs of the same entries.
+func (b *graphBench) load(ctx context.Context, out io.Writer) error {
+	some := b.triples[:100_000]
+	put := func(opt graph.Options) func() error {
+		return func() error {
+			g, err := b.open("put", opt)
+			if err != nil {
+				return err
+			}
+			n, err := g.PutMany(ctx, slices.Values(some))
+			if err == nil && n != len(some) {
+				err = fmt.Errorf("%d triples are new, want %d", n, len(some))
+			}
+			return err
+		}
+	}
+	sides := []struct {
+		name string
+		run  func() error
+	}{
+		{"`ZADD` of the six entries of each, pipelines of 1,000", func() error { return b.bare(ctx, some) }},
+		{"`PutMany`, six orders", put(graph.Options{})},
+		{"`PutMany`, three orders", put(graph.Options{Compact: true})},
+	}
+	took := make([][]time.Duration, len(sides))
+	for range b.opt.rounds {
+		for i, s := range sides {
+			if err := b.empty(ctx); err != nil {
+				return err
+			}
+			d, err := timed(s.run)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			took[i] = append(took[i], d)
+		}
+	}
+	fmt.Fprintf(out, "%s triples into an empty graph, medians of %d rounds:\n\n| | triples/s | ratio |\n| --- | ---: | ---: |\n", thousands(len(some)), b.opt.rounds)
+	for i, s := range sides {
+		d := medianTime(took[i]).Seconds()
+		fmt.Fprintf(out, "| %s | %s | **%.2f** |\n", s.name, thousands(int(float64(len(some))/d)), medianTime(took[0]).Seconds()/d)
+	}
+	fmt.Fprintln(out)
+	return b.empty(ctx)
+}
+
+// bare adds the six entries of triples, each triple by one ZADD.
+func (b *graphBench) bare(ctx context.Context, triples []graph.Triple) error {
+	for some := range slices.Chunk(triples, 1000) {
+		commands := make(rueidis.Commands, len(some))
+		for i, t := range some {
+			commands[i] = b.client.B().Zadd().Key("bare").ScoreMember().
+				ScoreMember(0, "spo:"+t.S+":"+t.P+":"+t.O).ScoreMember(0, "sop:"+t.S+":"+t.O+":"+t.P).
+				ScoreMember(0, "pso:"+t.P+":"+t.S+":"+t.O).ScoreMember(0, "pos:"+t.P+":"+t.O+":"+t.S).
+				ScoreMember(0, "osp:"+t.O+":"+t.S+":"+t.P).ScoreMember(0, "ops:"+t.O+":"+t.P+":"+t.S).Build()
+		}
+		for _, r := range b.client.DoMulti(ctx, commands...) {
+			if err := r.Error(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// memory loads all triples, in three orders and then in six, which stay for what
+// is measured next.
+func (b *graphBench) memory(ctx context.Context, out io.Writer) error {
+	names := 0
+	for _, t := range b.triples {
+		names += len(t.S) + len(t.P) + len(t.O)
+	}
+	fmt.Fprintf(out, "All of them; their names have %.1f bytes a triple:\n\n| | bytes a triple | triples/s |\n| --- | ---: | ---: |\n", float64(names)/graphTriples)
+	for _, side := range []struct {
+		name string
+		opt  graph.Options
+	}{{"three orders", graph.Options{Compact: true}}, {"six orders", graph.Options{}}} {
+		if err := b.empty(ctx); err != nil {
+			return err
+		}
+		before, err := b.used(ctx)
+		if err != nil {
+			return err
+		}
+		g, err := b.open("people", side.opt)
+		if err != nil {
+			return err
+		}
+		took, err := timed(func() error { _, err := g.PutMany(ctx, slices.Values(b.triples)); return err })
+		if err != nil {
+			return err
+		}
+		after, err := b.used(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "| %s | **%d** | %s |\n", side.name, (after-before)/graphTriples, thousands(int(graphTriples/took.Seconds())))
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// used is the memory of the data of the server.
+func (b *graphBench) used(ctx context.Context) (int, error) {
+	info, err := b.client.Do(ctx, b.client.B().Info().Section("memory").Build()).ToString()
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`used_memory_dataset:(\d+)`).FindStringSubmatch(info)
+	if found == nil {
+		return 0, fmt.Errorf("the server does not say its used_memory_dataset")
+	}
+	return strconv.Atoi(found[1])
+}
+
+// pages compares a page of Match with the bare ZRANGE of it.
+func (b *graphBench) pages(ctx context.Context, out io.Writer) error {
+	g, err := b.open("people", graph.Options{})
+	if err != nil {
+		return err
+	}
+	bare := func(prefix string) error {
+		_, err := b.client.Do(ctx, b.client.B().Zrange().Key("people").Min("["+prefix+":").Max("("+prefix+";").Bylex().Limit(0, 20).Build()).AsStrSlice()
+		return err
+	}
+	page := index.Page{Limit: 20}
+	sides := []struct {
+		name string
+		run  func(t graph.Triple) error
+	}{
+		{"`ZRANGE BYLEX LIMIT 0 20` of a subject", func(t graph.Triple) error { return bare("spo:" + t.S) }},
+		{"`Match` of a subject, limit 20", func(t graph.Triple) error {
+			return drain(g.Match(ctx, graph.Pattern{S: graph.Name(t.S)}, page))
+		}},
+		{"`ZRANGE BYLEX LIMIT 0 20` of a predicate and an object", func(t graph.Triple) error { return bare("pos:" + t.P + ":" + t.O) }},
+		{"`Match` of a predicate and an object, limit 20", func(t graph.Triple) error {
+			return drain(g.Match(ctx, graph.Pattern{P: graph.Name(t.P), O: graph.Name(t.O)}, page))
+		}},
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	took := make([][]time.Duration, len(sides))
+	for range b.opt.rounds {
+		for i, s := range sides {
+			const times = 500
+			d, err := timed(func() error {
+				for range times {
+					if err := s.run(b.triples[random.IntN(len(b.triples))]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			took[i] = append(took[i], d/times)
+		}
+	}
+	fmt.Fprintf(out, "A page, of a triple by chance, one after the other:\n\n| | time | ratio |\n| --- | ---: | ---: |\n")
+	for i, s := range sides {
+		fmt.Fprintf(out, "| %s | %.1f µs | **%.2f** |\n", s.name, float64(medianTime(took[i]).Nanoseconds())/1000,
+			medianTime(took[i]).Seconds()/medianTime(took[i&^1]).Seconds())
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// joins compares queries of three patterns with a client that asks one binding
+// at a time, in the same order of patterns.
+func (b *graphBench) joins(ctx context.Context, out io.Writer) error {
+	g, err := b.open("people", graph.Options{})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, `Joins of three patterns, beside a client that takes the patterns in the same order and asks
+one binding at a time; all answers, medians of %d rounds:
+
+| | answers | one at a time | its round trips | `+"`Query`"+` | ratio |
+| --- | ---: | ---: | ---: | ---: | ---: |
+`, b.opt.rounds)
+	for _, text := range []string{
+		"?x likes thing5 . ?x lives-in city3 . ?x friend-of person7",
+		"?x lives-in city9 . ?x likes thing2 . ?x friend-of ?y",
+		"?x friend-of person100 . ?x friend-of ?y . ?y lives-in city1",
+		"person1 friend-of ?x . ?x friend-of ?y . ?y likes thing0",
+	} {
+		q, err := graph.Parse(text)
+		if err != nil {
+			return err
+		}
+		plan, err := g.Explain(ctx, q)
+		if err != nil {
+			return err
+		}
+		one := oneByOne{ctx: ctx, client: b.client}
+		for _, s := range plan.Steps {
+			one.patterns = append(one.patterns, s.Pattern.String())
+		}
+		var slow, fast []time.Duration
+		answers := 0
+		for range b.opt.rounds {
+			one.trips = 0
+			took, err := timed(func() (err error) { answers, err = one.run(); return err })
+			if err != nil {
+				return err
+			}
+			slow = append(slow, took)
+			found := 0
+			took, err = timed(func() error {
+				for _, err := range g.Query(ctx, q) {
+					if err != nil {
+						return err
+					}
+					found++
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if found != answers {
+				return fmt.Errorf("%s: %d answers, one at a time %d", text, found, answers)
+			}
+			fast = append(fast, took)
+		}
+		ratios := make([]float64, len(slow))
+		for i := range slow {
+			ratios[i] = slow[i].Seconds() / fast[i].Seconds()
+		}
+		slices.Sort(ratios)
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s | **%.1f** |\n", text, thousands(answers), milliseconds(medianTime(slow)),
+			thousands(one.trips), milliseconds(medianTime(fast)), ratios[len(ratios)/2])
+	}
+	fmt.Fprintln(out)
+	return nil
+}
+
+// oneByOne answers queries of plain names and variables as a client does that
+// has a range for each pattern and no more.
+type oneByOne struct {
+	ctx      context.Context
+	client   rueidis.Client
+	patterns []string
+	trips    int
+}
+
+func (o *oneByOne) run() (int, error) { return o.from(0, map[string]string{}) }
+
+// from counts the answers that a binding has in the patterns from one on.
+func (o *oneByOne) from(i int, known map[string]string) (int, error) {
+	if i == len(o.patterns) {
+		return 1, nil
+	}
+	words := strings.Fields(o.patterns[i])
+	for k, w := range words {
+		if name, ok := known[w]; ok {
+			words[k] = name
+		}
+	}
+	s, p, v := words[0], words[1], words[2]
+	var prefix, open string
+	switch {
+	case s[0] != '?' && v[0] != '?':
+		o.trips++
+		_, err := o.client.Do(o.ctx, o.client.B().Zscore().Key("people").Member("spo:"+s+":"+p+":"+v).Build()).AsFloat64()
+		if rueidis.IsRedisNil(err) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		return o.from(i+1, known)
+	case v[0] == '?':
+		prefix, open = "spo:"+s+":"+p+":", v
+	default:
+		prefix, open = "pos:"+p+":"+v+":", s
+	}
+	o.trips++
+	found, err := o.client.Do(o.ctx, o.client.B().Zrange().Key("people").Min("["+prefix).Max("("+strings.TrimSuffix(prefix, ":")+";").Bylex().Build()).AsStrSlice()
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, entry := range found {
+		known[open] = strings.TrimPrefix(entry, prefix)
+		n, err := o.from(i+1, known)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	delete(known, open)
+	return total, nil
+}
