@@ -39,7 +39,7 @@
 //
 // # Cost
 //
-// A triple is six entries: about 120 bytes each and those of its names. With
+// A triple is six entries: about 110 bytes each and those of its names. With
 // Options.Compact it is three, enough to look up every pattern by one range. A
 // lookup is a search in the set and a walk along the answer: O(log n + answer).
 package graph

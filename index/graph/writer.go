@@ -1,9 +1,12 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"retwis/index"
 	"retwis/index/internal/partition"
@@ -12,7 +15,7 @@ import (
 const (
 	scriptTriples = 50        // how many triples one script writes
 	scriptBytes   = 256 << 10 // or how many bytes of names, about
-	window        = 32 * scriptTriples
+	windowTriples = 32 * scriptTriples
 	windowBytes   = 4 << 20
 	step          = 500 // how many entries are read together
 )
@@ -41,32 +44,31 @@ func (g *Graph) change(ctx context.Context, script partition.Script, triples ite
 	return w.close()
 }
 
-// writer gathers triples into calls of a script, and these into pipelines.
+// writer gathers triples into windows, and sends each as a pipeline of scripts.
 type writer struct {
 	ctx    context.Context //nolint:containedctx // of the call that the writer lives in
 	g      *Graph
 	script partition.Script
 	head   []string // the arguments before the first triple
 
-	open    []batch // of each partition
-	calls   []partition.Call
-	n, size int // triples and bytes since the last pipeline
+	window []placed
+	size   int // bytes of names in it
 
 	flight  chan sent // nil: nothing is under way
 	replied int
 	failed  error
 }
 
+// placed is a triple, escaped, and the partition that it is in.
+type placed struct {
+	Triple
+	partition int
+}
+
 // newWriter returns a writer for a script whose arguments are the declaration,
 // then some that are the same for every call, then triples.
 func (g *Graph) newWriter(ctx context.Context, script partition.Script, same ...string) *writer {
-	return &writer{ctx: ctx, g: g, script: script, open: make([]batch, len(g.set.Keys)), head: append(g.set.Args(), same...)}
-}
-
-// batch is a call that is not full yet.
-type batch struct {
-	args []string
-	size int
+	return &writer{ctx: ctx, g: g, script: script, head: append(g.set.Args(), same...)}
 }
 
 // sent is what came of a pipeline.
@@ -77,46 +79,51 @@ type sent struct {
 
 // add gathers a triple.
 func (w *writer) add(t Triple) error {
-	i := w.g.set.Index(t.S)
-	b := &w.open[i]
-	if b.args == nil {
-		b.args = append(make([]string, 0, len(w.head)+3*scriptTriples), w.head...)
+	e := placed{t.escaped(), w.g.set.Index(t.S)}
+	w.window = append(w.window, e)
+	if w.size += e.size(); len(w.window) < windowTriples && w.size < windowBytes {
+		return nil
 	}
-	e := t.escaped()
-	size := len(e.S) + len(e.P) + len(e.O)
-	b.args = append(b.args, e.S, e.P, e.O)
-	b.size += size
-	if len(b.args) == len(w.head)+3*scriptTriples || b.size >= scriptBytes {
-		w.full(i)
-	}
-	w.n++
-	if w.size += size; w.n >= window || w.size >= windowBytes {
-		return w.send()
-	}
-	return nil
+	return w.send()
 }
 
-// full makes a call of what is gathered for a partition.
-func (w *writer) full(i int) {
-	w.calls = append(w.calls, partition.Call{Keys: w.g.set.Keys[i].All(), Args: w.open[i].args})
-	w.open[i] = batch{}
-}
+func (t placed) size() int { return len(t.S) + len(t.P) + len(t.O) }
 
 // send sends what is gathered when what is under way has arrived.
 func (w *writer) send() error {
-	for i := range w.open {
-		if w.open[i].args != nil {
-			w.full(i)
-		}
-	}
-	calls := w.calls
-	w.calls, w.n, w.size = nil, 0, 0
+	calls := w.calls()
+	w.window, w.size = w.window[:0], 0
 	if err := w.wait(); err != nil || len(calls) == 0 {
 		return err
 	}
 	w.flight = make(chan sent, 1)
 	go func(flight chan<- sent) { flight <- w.run(calls) }(w.flight)
 	return nil
+}
+
+// calls parts the window into scripts. Sorted, for the server goes from one place
+// to the next in its sorted set faster than back and forth; of all orders this
+// one leaves the others nearest to theirs.
+func (w *writer) calls() []partition.Call {
+	slices.SortFunc(w.window, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.partition, b.partition), strings.Compare(a.P, b.P), strings.Compare(a.O, b.O), strings.Compare(a.S, b.S))
+	})
+	var calls []partition.Call
+	last, size := -1, 0
+	for _, t := range w.window {
+		full := last < 0 || len(calls[len(calls)-1].Args) == len(w.head)+3*scriptTriples || size >= scriptBytes
+		if full || last != t.partition {
+			calls = append(calls, partition.Call{
+				Keys: w.g.set.Keys[t.partition].All(),
+				Args: append(make([]string, 0, len(w.head)+3*scriptTriples), w.head...),
+			})
+			last, size = t.partition, 0
+		}
+		c := &calls[len(calls)-1]
+		c.Args = append(c.Args, t.S, t.P, t.O)
+		size += t.size()
+	}
+	return calls
 }
 
 func (w *writer) run(calls []partition.Call) (done sent) {
