@@ -130,8 +130,8 @@ func (t Term) in(b Binding) string {
 
 // Query yields the answers to a query, in no order that is promised. It counts
 // what each pattern has (one round trip), begins where there is least, and goes
-// on along shared variables, 500 answers a round trip, each handed on before
-// more are read: so the first come soon, and whoever stops early pays for no
+// on along shared variables, 1,000 rows a round trip, each handed on before more
+// are read: so the first come soon, and whoever stops early pays for no
 // more. Triples that are put or deleted meanwhile may be seen or not.
 func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 	return func(yield func(Binding, error) bool) {

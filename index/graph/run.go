@@ -15,8 +15,10 @@ import (
 // errStop ends a run whose reader has had enough.
 var errStop = errors.New("enough")
 
-// answer is how many entries are read in one round trip, about.
-const answer = 10_000
+const (
+	batch  = 1000   // how many rows go through a step together
+	answer = 10_000 // how many entries are read in one round trip, about
+)
 
 // run answers one query. Rows go through the steps of the plan in batches, each
 // batch to the end before the next is read: depth first, so that what is in
@@ -121,7 +123,7 @@ func (o *out) add(row []string) error {
 		}
 	}
 	o.rows = append(o.rows, row)
-	if len(o.rows) < step {
+	if len(o.rows) < batch {
 		return nil
 	}
 	return o.flush()
@@ -217,11 +219,9 @@ func (s *planStep) unify(row []string, t Triple, letters string) ([]string, bool
 
 // fetch reads ranges and hands on their entries, some 10,000 a round trip: a
 // few of each range where there are many, then more of those that have more.
-func (g *Graph) fetch(ctx context.Context, spans []span, each func(i int, entry string) error) error {
-	type part struct {
-		i              int
-		key, low, high string
-	}
+// From the second round trip on the next one is under way while the entries of
+// one are handed on, so that whoever takes only the first pays for no more.
+func (g *Graph) fetch(ctx context.Context, spans []span, each func(i int, entry string) error) (err error) {
 	var open []part
 	for i, s := range spans {
 		low, high := s.bounds()
@@ -229,34 +229,77 @@ func (g *Graph) fetch(ctx context.Context, spans []span, each func(i int, entry 
 			open = append(open, part{i, key, low, high})
 		}
 	}
-	var commands rueidis.Commands
-	for len(open) > 0 {
-		now := open[:min(len(open), step)]
-		count := min(max(answer/len(now), 20), step)
-		commands = commands[:0]
-		for _, p := range now {
-			commands = append(commands, g.set.Client.B().Zrange().Key(p.key).Min(p.low).Max(p.high).Bylex().Limit(0, int64(count)).Build())
+	ctx, cancel := context.WithCancel(ctx)
+	var ahead chan round
+	defer func() {
+		cancel()
+		if ahead != nil {
+			<-ahead
 		}
-		var more []part
-		for j, reply := range g.set.Client.DoMulti(ctx, commands...) {
-			entries, err := reply.AsStrSlice()
-			if err != nil {
-				return g.wrap(ctx, err)
-			}
+	}()
+	for n := 0; len(open) > 0 || ahead != nil; n++ {
+		var now round
+		if ahead != nil {
+			now, ahead = <-ahead, nil
+		} else {
+			now, open = g.round(ctx, open[:min(len(open), step)]), open[min(len(open), step):]
+		}
+		if now.err != nil {
+			return now.err
+		}
+		open = append(now.more, open...)
+		if n > 0 && len(open) > 0 {
+			next := open[:min(len(open), step)]
+			open = open[len(next):]
+			ahead = make(chan round, 1)
+			go func(to chan<- round) { to <- g.round(ctx, next) }(ahead)
+		}
+		for j, entries := range now.entries {
 			for _, entry := range entries {
-				if err := each(now[j].i, entry); err != nil {
+				if err := each(now.parts[j].i, entry); err != nil {
 					return err
 				}
 			}
-			if len(entries) == count {
-				p := now[j]
-				p.low = "(" + entries[count-1]
-				more = append(more, p)
-			}
 		}
-		open = append(more, open[len(now):]...)
 	}
 	return nil
+}
+
+// part is what is left of a range in one partition.
+type part struct {
+	i              int // of the range
+	key, low, high string
+}
+
+// round is what one round trip has brought.
+type round struct {
+	parts   []part
+	entries [][]string // of each
+	more    []part     // that have more
+	err     error
+}
+
+func (g *Graph) round(ctx context.Context, parts []part) round {
+	count := min(max(answer/len(parts), 20), batch)
+	commands := make(rueidis.Commands, len(parts))
+	for i, p := range parts {
+		commands[i] = g.set.Client.B().Zrange().Key(p.key).Min(p.low).Max(p.high).Bylex().Limit(0, int64(count)).Build()
+	}
+	r := round{parts: parts, entries: make([][]string, len(parts))}
+	for i, reply := range g.set.Client.DoMulti(ctx, commands...) {
+		entries, err := reply.AsStrSlice()
+		if err != nil {
+			r.err = g.wrap(ctx, err)
+			return r
+		}
+		r.entries[i] = entries
+		if len(entries) == count {
+			p := parts[i]
+			p.low = "(" + entries[count-1]
+			r.more = append(r.more, p)
+		}
+	}
+	return r
 }
 
 // ends extends each row by every object of a predicate.
