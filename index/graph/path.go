@@ -2,7 +2,6 @@ package graph
 
 import (
 	"errors"
-	"slices"
 	"strings"
 )
 
@@ -72,7 +71,7 @@ func (o *out) arrive(row []string, to place, found *reached) error {
 		return nil
 	}
 	for _, name := range found.names {
-		row := slices.Clone(row)
+		row := o.slab.copy(row)
 		if to.kind == open {
 			row[to.slot] = name
 		}
@@ -191,7 +190,7 @@ func (r *run) further(s *planStep, front [][]string, next []*reached) error {
 			of[k] = append(of[k], i)
 		}
 	}
-	return r.g.fetch(r.ctx, spans, func(k int, entry string) error {
+	return r.g.fetch(r.ctx, spans, true, func(k int, entry string) error {
 		name, _, more, ok := cutName(entry[len(spans[k].prefix):])
 		if !ok || more {
 			return r.g.damaged(entry)

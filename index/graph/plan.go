@@ -75,6 +75,8 @@ type planStep struct {
 	fixed   int   // how many parts are known by then
 	filters []Filter
 	memo    *reached // of a path that always begins at the same name
+	few     bool     // of ask: to read all of its triples may be less work
+	all     *reached // of ask: what the variable is in them, once they were read
 }
 
 type method int
@@ -119,6 +121,9 @@ func (p place) of(row []string) string {
 func (s *planStep) how() string {
 	switch s.method {
 	case ask:
+		if s.few {
+			return "ask whether it is there, or read all for many rows"
+		}
 		return "ask whether it is there"
 	case walk:
 		return "walk from the subject"
@@ -246,6 +251,17 @@ func (p Pattern) named() Pattern {
 	return Pattern{S: only(p.S), P: only(p.P), O: only(p.O)}
 }
 
+// free are the letters of the parts that are not named.
+func (p Pattern) free() string {
+	var letters []byte
+	for _, letter := range []byte("spo") {
+		if p.term(letter).kind != named {
+			letters = append(letters, letter)
+		}
+	}
+	return string(letters)
+}
+
 // rank puts a pattern behind others: 0 all of it is known, 1 it shares a
 // variable with what is known, 2 every row is combined with all that it has.
 func (e estimated) rank(known map[string]bool) int {
@@ -304,6 +320,10 @@ func (p *plan) add(g *Graph, e estimated, known map[string]bool) {
 	}
 	if s.fixed == 3 {
 		s.method = ask
+		// Entries in a row cost the server a third of as many here and there.
+		// How many rows there will be, the first step tells at most.
+		named := e.named()
+		s.few = p.limit == 0 && len(p.steps) > 0 && s.count <= 3*p.steps[0].count && len(named.free()) == 1
 	}
 	p.steps = append(p.steps, s)
 }

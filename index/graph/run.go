@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -110,6 +109,7 @@ type out struct {
 	i    int
 	s    *planStep
 	rows [][]string
+	slab slab
 }
 
 // add adds a row that it may keep.
@@ -137,6 +137,13 @@ func (o *out) flush() error {
 
 // ask keeps rows whose triple is there: one round trip.
 func (r *run) ask(i int, s *planStep, rows [][]string) error {
+	if s.few && (s.all != nil || len(rows) == batch) {
+		done, err := r.among(i, s, rows)
+		if done || err != nil {
+			return err
+		}
+		s.few = false
+	}
 	triples := make([]Triple, len(rows))
 	for j, row := range rows {
 		triples[j] = Triple{s.places[0].of(row), s.places[1].of(row), s.places[2].of(row)}
@@ -154,6 +161,46 @@ func (r *run) ask(i int, s *planStep, rows [][]string) error {
 		}
 	}
 	return o.flush()
+}
+
+// among is ask for many rows: it reads all triples of the pattern, once, and
+// keeps rows that are among them. It returns false where that would be too much
+// to remember.
+func (r *run) among(i int, s *planStep, rows [][]string) (done bool, err error) {
+	p := s.pattern.named()
+	letters := p.free()
+	if s.all == nil {
+		one, err := r.g.spanOf(p)
+		if err != nil {
+			return false, err
+		}
+		left, all := r.left, &reached{set: make(map[string]struct{}, s.count)}
+		err = r.g.fetch(r.ctx, []span{one}, true, func(_ int, entry string) error {
+			name, _, more, ok := cutName(entry[len(one.prefix):])
+			if !ok || more {
+				return r.g.damaged(entry)
+			}
+			return r.meet(all, name)
+		})
+		if errors.Is(err, ErrTooMuch) {
+			r.left = left
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		s.all = all
+	}
+	o := out{r: r, i: i, s: s}
+	at := s.place(letters[0])
+	for _, row := range rows {
+		if s.all.has(at.of(row)) {
+			if err := o.add(row); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, o.flush()
 }
 
 // lookUp extends each row by every triple of its range. Rows that ask the same
@@ -180,13 +227,13 @@ func (r *run) lookUp(i int, s *planStep, rows [][]string) error {
 	}
 	letters := string(s.order[s.fixed:])
 	o := out{r: r, i: i, s: s}
-	err := r.g.fetch(r.ctx, spans, func(k int, entry string) error {
+	err := r.g.fetch(r.ctx, spans, r.plan.limit == 0, func(k int, entry string) error {
 		var t Triple
 		if !t.parse(letters, entry[len(spans[k].prefix):]) {
 			return r.g.damaged(entry)
 		}
 		for _, row := range of[k] {
-			if row, ok := s.unify(row, t, letters); ok {
+			if row, ok := s.unify(&o.slab, row, t, letters); ok {
 				if err := o.add(row); err != nil {
 					return err
 				}
@@ -200,10 +247,24 @@ func (r *run) lookUp(i int, s *planStep, rows [][]string) error {
 	return o.flush()
 }
 
+// slab hands out rows of which many are allocated together.
+type slab struct{ free []string }
+
+// copy returns a copy of a row.
+func (b *slab) copy(row []string) []string {
+	if len(b.free) < len(row) {
+		b.free = make([]string, max(len(row), 1)*64)
+	}
+	to := b.free[:len(row):len(row)]
+	b.free = b.free[len(row):]
+	copy(to, row)
+	return to
+}
+
 // unify returns a row with the parts of a triple that some letters mean, or
 // false where a variable would have two names.
-func (s *planStep) unify(row []string, t Triple, letters string) ([]string, bool) {
-	row = slices.Clone(row)
+func (s *planStep) unify(rows *slab, row []string, t Triple, letters string) ([]string, bool) {
+	row = rows.copy(row)
 	for i := range len(letters) {
 		if at := s.place(letters[i]); at.kind == open {
 			row[at.slot] = t.part(letters[i])
@@ -219,9 +280,9 @@ func (s *planStep) unify(row []string, t Triple, letters string) ([]string, bool
 
 // fetch reads ranges and hands on their entries, some 10,000 a round trip: a
 // few of each range where there are many, then more of those that have more.
-// From the second round trip on the next one is under way while the entries of
-// one are handed on, so that whoever takes only the first pays for no more.
-func (g *Graph) fetch(ctx context.Context, spans []span, each func(i int, entry string) error) (err error) {
+// While the entries of one round trip are handed on the next is under way; not
+// yet with the first where the reader may want few (hurry is false).
+func (g *Graph) fetch(ctx context.Context, spans []span, hurry bool, each func(i int, entry string) error) (err error) {
 	var open []part
 	for i, s := range spans {
 		low, high := s.bounds()
@@ -248,7 +309,7 @@ func (g *Graph) fetch(ctx context.Context, spans []span, each func(i int, entry 
 			return now.err
 		}
 		open = append(now.more, open...)
-		if n > 0 && len(open) > 0 {
+		if (hurry || n > 0) && len(open) > 0 {
 			next := open[:min(len(open), step)]
 			open = open[len(next):]
 			ahead = make(chan round, 1)
@@ -323,7 +384,7 @@ func (r *run) ends(i int, s *planStep, rows [][]string) error {
 		}
 		last, any = t.O, true
 		for _, row := range rows {
-			row = slices.Clone(row)
+			row = o.slab.copy(row)
 			row[s.places[2].slot] = t.O
 			if err := o.add(row); err != nil {
 				return err
