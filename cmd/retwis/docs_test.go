@@ -82,9 +82,31 @@ func TestDocuments(t *testing.T) {
 			checkTargets(t, string(text))
 			checkLinks(t, path, string(text))
 			if all := examples(string(text)); len(all) > 0 {
-				newReader(t, string(text)).follow(all)
+				r := newReader(t, string(text))
+				r.follow(all)
+				r.comparePictures(filepath.Dir(path))
 			}
 		})
+	}
+}
+
+// comparePictures checks that what the commands of a page have drawn is what the
+// page shows.
+func (r *reader) comparePictures(docs string) {
+	r.t.Helper()
+	drawn, err := filepath.Glob(filepath.Join(r.home, "*.svg"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, name := range drawn {
+		ours, err := os.ReadFile(name)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		shown, err := os.ReadFile(filepath.Join(docs, filepath.Base(name)))
+		if err != nil || !bytes.Equal(ours, shown) {
+			r.t.Errorf("%s is not what the page's command draws (%v)", filepath.Base(name), err)
+		}
 	}
 }
 
