@@ -55,12 +55,10 @@ func (flags *graphFlags) open(cmd *cobra.Command, env Env, key string, declared 
 		case errors.Is(err, index.ErrNotFound) && declared == nil:
 			return &hintedError{err, fmt.Sprintf("Make it with %q.", "retwis graph put "+key)}
 		case errors.Is(err, index.ErrNotFound), err == nil && declared != nil && *declared != (graph.Options{}):
-			// What was said must be so: the first write tells if it is not.
 			g, err = graph.New(db.Client(), key, *declared)
-			if err != nil {
-				return &usageError{errors.New(oneLine(err))}
-			}
-		case err != nil:
+			g, err = asDeclared(ctx, g, err)
+		}
+		if err != nil {
 			return err
 		}
 		return do(ctx, g)

@@ -109,10 +109,7 @@ func (n *newColumns) make(ctx context.Context, client rueidis.Client, key string
 		return nil, &usageError{fmt.Errorf("--columns: %s", oneLine(err))}
 	}
 	x, err := n.declared(client, key, columns)
-	if err != nil {
-		return nil, &usageError{errors.New(oneLine(err))}
-	}
-	return x, nil
+	return asDeclared(ctx, x, err)
 }
 
 func (n *newColumns) declared(client rueidis.Client, key string, columns []index.Column) (ordered, error) {

@@ -14,6 +14,7 @@ import (
 // ordered is an index over columns, be it a Composite or a Numeric.
 type ordered interface {
 	Columns() []index.Column
+	Len(ctx context.Context) (int64, error)
 	check(id string, values []any) error
 	putMany(ctx context.Context, entries iter.Seq[index.Entry]) (int, error)
 	Remove(ctx context.Context, ids ...string) (int, error)

@@ -63,6 +63,19 @@ func withStore(cmd *cobra.Command, env Env, url string, do func(context.Context,
 	return err
 }
 
+// asDeclared returns an index that flags have declared, unless it is there and
+// was declared otherwise: told before anything is read.
+func asDeclared[X interface {
+	Len(ctx context.Context) (int64, error)
+}](ctx context.Context, x X, err error) (X, error) {
+	if err == nil {
+		_, err = x.Len(ctx)
+	} else {
+		err = &usageError{errors.New(oneLine(err))}
+	}
+	return x, err
+}
+
 // inputs are files of lines or records. A bad one is told by its file and number,
 // and the rest goes in.
 type inputs struct {

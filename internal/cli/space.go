@@ -88,10 +88,7 @@ func (n *newDims) make(ctx context.Context, client rueidis.Client, key string, c
 		return nil, &usageError{fmt.Errorf("--dims: %s", oneLine(err))}
 	}
 	x, err := space.New(client, key, space.Options{Dims: dims, Partitions: n.partitions})
-	if err != nil {
-		return nil, &usageError{errors.New(oneLine(err))}
-	}
-	return x, nil
+	return asDeclared(ctx, x, err)
 }
 
 // dimNames are the names of the dimensions.

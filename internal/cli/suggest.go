@@ -83,10 +83,8 @@ func (n *newTerms) make(ctx context.Context, client rueidis.Client, key string, 
 	if n.punctuation.value != "space" {
 		opt.Punctuation = suggest.Punctuation(n.punctuation.value)
 	}
-	if x, err = suggest.New(client, key, opt); err != nil {
-		return nil, &usageError{errors.New(oneLine(err))}
-	}
-	return x, nil
+	x, err = suggest.New(client, key, opt)
+	return asDeclared(ctx, x, err)
 }
 
 func newSuggestComplete(env Env) *cobra.Command {
