@@ -195,6 +195,11 @@ func TestMatchPagesWhileWriting(t *testing.T) {
 			stay = append(stay, Triple{fmt.Sprintf("s%04d", i), "p", "o"})
 		}
 		put(t, g, stay...)
+		for offset, want := range map[int]int{0: 1200, 600: 600, 1199: 1, 1200: 0} {
+			if found := all(t, g.Match(ctx, Pattern{}, index.Page{Offset: offset})); len(found) != want || want > 0 && found[0] != stay[offset] {
+				t.Errorf("%d are behind an offset of %d, want %d", len(found), offset, want)
+			}
+		}
 		stop, done := make(chan struct{}), make(chan error)
 		go func() {
 			var err error

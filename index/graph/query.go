@@ -130,9 +130,9 @@ func (t Term) in(b Binding) string {
 
 // Query yields the answers to a query, in no order that is promised. It counts
 // what each pattern has (one round trip), begins where there is least, and goes
-// on along shared variables, 1,000 rows a round trip, each handed on before more
-// are read: so the first come soon, and whoever stops early pays for no
-// more. Triples that are put or deleted meanwhile may be seen or not.
+// on along shared variables, 1,000 rows a round trip, and takes these to the end
+// before it takes more: so the first answers come soon. Whoever stops early pays
+// for no more than what is under way. Triples that are put or deleted meanwhile may be seen or not.
 func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 	return func(yield func(Binding, error) bool) {
 		p, err := g.plan(ctx, q)
