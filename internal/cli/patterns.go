@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
@@ -250,7 +251,7 @@ func newEncoder(out io.Writer) *json.Encoder {
 // forTerminal quotes a text that could do something else to a terminal than be
 // read.
 func forTerminal(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 		return strconv.Quote(text)
 	}
 	return text
