@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -340,18 +341,24 @@ func roundedUnits(v any, scale int, up bool) (*big.Int, error) {
 
 // decimalText words a number of units of the last digit.
 func decimalText(n int64, scale int) string {
-	if scale == 0 {
-		return strconv.FormatInt(n, 10)
-	}
-	sign, u := "", uint64(n)
+	u := uint64(n)
 	if n < 0 {
-		sign, u = "-", -u
+		u = -u
 	}
-	digits := strconv.FormatUint(u, 10)
-	if len(digits) <= scale {
-		digits = strings.Repeat("0", scale+1-len(digits)) + digits
+	var digits [20 + maxScale]byte
+	text := digits[:0]
+	if n < 0 {
+		text = append(text, '-')
 	}
-	return sign + digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
+	sign := len(text)
+	text = strconv.AppendUint(text, u, 10)
+	if scale == 0 {
+		return string(text)
+	}
+	for len(text)-sign <= scale {
+		text = slices.Insert(text, sign, '0')
+	}
+	return string(slices.Insert(text, len(text)-scale, '.'))
 }
 
 // integer returns any Go integer: as an int64, or as a uint64 where it is greater

@@ -7,10 +7,10 @@
 -- ARGV[3..]  min, max, min, max, ... of the pieces, as ZRANGEBYLEX takes them, in
 --            the order in which they are read
 --
--- Reply  how many pieces are read to their ends, and the members. Behind the last
---        of these goes on the piece that is not.
+-- Reply  how many pieces are read to their ends, then an array of the members of
+--        each piece. Behind the last of these goes on the piece that is not.
 local left = tonumber(ARGV[1])
-local reply, n = {0}, 1
+local reply = {0}
 for i = 3, #ARGV, 2 do
 	local found
 	if ARGV[2] == '1' then
@@ -18,10 +18,7 @@ for i = 3, #ARGV, 2 do
 	else
 		found = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[i], ARGV[i + 1], 'LIMIT', 0, left)
 	end
-	for j = 1, #found do
-		n = n + 1
-		reply[n] = found[j]
-	end
+	reply[#reply + 1] = found
 	left = left - #found
 	if left <= 0 then
 		break

@@ -101,11 +101,11 @@ func (x *Index) yieldJumps(ctx context.Context, r *region, q index.LexQuery, yie
 	for member, err := range x.jump(ctx, r, q.Page, q.Keep) {
 		var e Entry
 		if err == nil {
-			places, wrong := x.placesOf(member)
-			if wrong != nil {
+			var places [maxDims]place
+			if x.readPlaces(places[:len(x.axes)], member) != nil {
 				continue // not one that this index writes; Verify tells of it
 			}
-			e = x.entryAt(index.Member{ID: member[x.head:], Member: member}, places)
+			e = x.entryAt(index.Member{ID: member[x.head:], Member: member}, places[:len(x.axes)])
 		}
 		if !yield(e, err) || err != nil {
 			return

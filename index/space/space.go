@@ -252,7 +252,8 @@ var errMember = errors.New("it is not one that this index writes")
 
 // id returns the id of a member, having seen that Put could have written it.
 func (x *Index) id(member string) (string, error) {
-	if _, err := x.placesOf(member); err != nil {
+	var places [maxDims]place
+	if err := x.readPlaces(places[:len(x.axes)], member); err != nil {
 		return "", err
 	}
 	return member[x.head:], nil
@@ -260,33 +261,37 @@ func (x *Index) id(member string) (string, error) {
 
 // placesOf returns the places of a member.
 func (x *Index) placesOf(member string) ([]place, error) {
+	places := make([]place, len(x.axes))
+	return places, x.readPlaces(places, member)
+}
+
+func (x *Index) readPlaces(places []place, member string) error {
 	if len(member) <= x.head {
-		return nil, errMember
+		return errMember
 	}
 	var words, codes [maxDims]uint64
 	z, all := words[:x.words], codes[:len(x.axes)]
 	x.read(z, member)
-	if x.words*64 > len(x.bits) && x.beyond(z) {
-		return nil, errMember
+	if x.beyond(z) {
+		return errMember
 	}
 	x.unweave(all, z)
-	places := make([]place, len(all))
 	at := x.bytes
 	for d := range x.axes {
 		a := &x.axes[d]
 		places[d].code = all[d]
 		if all[d] > a.span {
-			return nil, errMember
+			return errMember
 		}
 		if a.Type == Float {
 			places[d].exact = exactAt(member, at)
 			if f := floatOf(places[d].exact); !(f >= a.low && f <= a.high) || a.floatPlace(f) != places[d] {
-				return nil, errMember
+				return errMember
 			}
 			at += 8
 		}
 	}
-	return places, nil
+	return nil
 }
 
 // beyond tells whether a number has bits before its first.
@@ -303,7 +308,9 @@ func exactAt(member string, at int) uint64 {
 
 // entry decodes a member.
 func (x *Index) entry(m index.Member) (Entry, error) {
-	places, err := x.placesOf(m.Member)
+	var buffer [maxDims]place
+	places := buffer[:len(x.axes)]
+	err := x.readPlaces(places, m.Member)
 	if err == nil && m.Member[x.head:] != m.ID {
 		err = errMember
 	}
