@@ -48,6 +48,15 @@ func TestSquares(t *testing.T) {
 			for i := range last {
 				last[i] |= lowBits(free - 64*(l.words-1-i))
 			}
+			if free < len(l.bits) && trailingZeros(first) > free {
+				twice := slices.Clone(first)
+				for i := range twice {
+					twice[i] |= lowBits(free + 1 - 64*(l.words-1-i))
+				}
+				if slices.Compare(twice, b) <= 0 {
+					t.Fatalf("a cell of %d bits at %v could be greater", free, first)
+				}
+			}
 			length += l.length(first, last)
 			n++
 		})

@@ -229,7 +229,6 @@ func (g *Geo) around(c coordinate, metres float64) []block {
 		reach := math.Asin(math.Min(1, math.Sin(angle)/math.Cos(c.lat*radian)))/radian*(1+1e-9) + 1e-9
 		west, east := c.lon-reach, c.lon+reach
 		switch {
-		case reach >= 180:
 		case west < -180:
 			boxes = []Box{{box[0], {nil, east}}, {box[0], {west + 360, nil}}}
 		case east > 180:

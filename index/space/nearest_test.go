@@ -122,3 +122,46 @@ func TestNearestInACrowd(t *testing.T) {
 		}
 	}
 }
+
+// The corners of a box are farther than what is just outside of its sides: as many
+// points as are wanted are not enough if they are in the corners.
+func TestNearestIsNotInACorner(t *testing.T) {
+	t.Parallel()
+	ctx, c := t.Context(), redistest.DB(t).Client(t)
+	x := newIndex(t, c, "corner", "x:int(-10000..10000),y:int(-10000..10000)", Options{})
+	points := map[string][]any{}
+	for i := range 2000 {
+		points[fmt.Sprint("far", i)] = []any{9000 + i/50, -9000 - i%50}
+	}
+	if _, err := x.PutMany(ctx, entries(points)); err != nil {
+		t.Fatal(err)
+	}
+	at, _ := x.places([]any{0, 0})
+	for side := 100.0; side < 8000; side *= 1.15 {
+		ring := map[string][]any{}
+		for i := range 30 {
+			ring[fmt.Sprint("corner", i)] = []any{int(0.99 * side), int(0.99*side) * (1 - i%2*2)}
+			ring[fmt.Sprint("side", i)] = []any{-int(1.2 * side), i}
+		}
+		if _, err := x.PutMany(ctx, entries(ring)); err != nil {
+			t.Fatal(err)
+		}
+		f := nearestFound{x: x, k: 25, metric: metric{
+			distance: func(p []place) float64 {
+				return math.Hypot(x.axes[0].distance(at[0], p[0]), x.axes[1].distance(at[1], p[1]))
+			},
+			blocks: func(radius float64) []block {
+				low, high := make([]place, 2), make([]place, 2)
+				for d := range low {
+					low[d], high[d] = x.axes[d].around(at[d], radius)
+				}
+				return []block{x.block(low, high)}
+			},
+		}}
+		// As if the neighbours along the curve had told no better.
+		got, err := f.within(ctx, 14_000)
+		if err != nil || len(got) != 25 || got[24].Distance > 1.3*side {
+			t.Errorf("side %.0f: %d, %v, the last at %v", side, len(got), err, got[len(got)-1])
+		}
+	}
+}
