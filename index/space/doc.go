@@ -25,8 +25,9 @@
 // takes at most 32, however long and thin it is: those that leave out the 31
 // widest gaps of the curve, found by cutting the box where the curve leaves it.
 // All are asked in one round trip, and what lies beside the box is passed over
-// as it arrives. See Index.Explain, which tells what a query reads, and can draw
-// it.
+// as it arrives. Within the ranges of a long and thin box, which hold far more than
+// the box, the server jumps from one piece to the next. See Index.Explain, which
+// tells what a query reads, and can draw it.
 //
 // An index has from 1 to 16 dimensions: integers, decimals, floats and times,
 // each of a declared range, negative ones too. A point is exactly what was put,
