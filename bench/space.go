@@ -25,7 +25,9 @@ import (
 const (
 	spacePoints = 1_000_000
 	spaceBoxes  = 10 // of each shape
-	spaceRounds = 5  // at most
+	largeBoxes  = 3  // of a large one
+	spaceMoves  = 200_000
+	spaceRounds = 5 // at most
 )
 
 // spaceBench measures points of many dimensions.
@@ -50,6 +52,7 @@ type spaceSet struct {
 type spaceShape struct {
 	name  string
 	sides []float64 // shares of what the points fill
+	large bool
 	boxes [][2][]int64
 }
 
@@ -89,10 +92,10 @@ func measureSpace(ctx context.Context, dir string, opt options) (string, error) 
 the way of the tutorial: equal squares, or cubes, sized by the shortest side of the box,
 one range of the same index each, and what is over is passed over; once one range after
 the other, as its code does, and once all in one pipeline. Jumps are how many gaps
-within its ranges the server passes over. Each asks for %d boxes of a shape; medians of
+within its ranges the server passes over. Each asks for %d boxes of a shape, %d large ones; medians of
 %d rounds, and the median of the rounds' ratios to `+"`index/space`"+`.
 
-`, thousands(spacePoints), spaceBoxes, opt.rounds)
+`, thousands(spacePoints), spaceBoxes, largeBoxes, opt.rounds)
 	for _, part := range []func(context.Context, io.Writer) error{b.plane, b.solid} {
 		if err := part(ctx, &text); err != nil {
 			return "", err
@@ -117,7 +120,7 @@ func (b *spaceBench) plane(ctx context.Context, out io.Writer) error {
 		{name: "thin, 1:1000, through all", sides: []float64{0.9, 0.324 / 170}},
 		{name: "thin, 1000:1, through all", sides: []float64{0.153 / 360, 0.9}},
 		{name: "thin, 1:1000, a quarter", sides: []float64{0.25, 0.09 / 170}},
-		{name: "large, a tenth of all", sides: []float64{math.Sqrt(0.1), math.Sqrt(0.1)}},
+		{name: "large, a tenth of all", sides: []float64{math.Sqrt(0.1), math.Sqrt(0.1)}, large: true},
 	}
 	if err := b.compare(ctx, out, set, shapes); err != nil {
 		return err
@@ -136,7 +139,7 @@ func (b *spaceBench) solid(ctx context.Context, out io.Writer) error {
 		{name: "cube of 10,000", sides: []float64{0.2154, 0.2154, 0.2154}},
 		{name: "needle, 1:1:1000", sides: []float64{0.0009, 0.0009, 0.9}},
 		{name: "plate, 1:1000:1000", sides: []float64{0.9, 0.0009, 0.9}},
-		{name: "large, a tenth of all", sides: []float64{0.4642, 0.4642, 0.4642}},
+		{name: "large, a tenth of all", sides: []float64{0.4642, 0.4642, 0.4642}, large: true},
 	})
 }
 
@@ -166,10 +169,10 @@ func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dim
 		return err
 	}
 	random := rand.New(rand.NewPCG(7, uint64(len(d))))
-	put := func() (float64, error) {
+	put := func(points int) (float64, error) {
 		began := time.Now()
 		n, err := set.index.PutMany(ctx, func(yield func(space.Entry) bool) {
-			for i := range spacePoints {
+			for i := range points {
 				e := space.Entry{ID: strconv.Itoa(i), Values: make([]any, len(d))}
 				for k := range e.Values {
 					e.Values[k] = set.value(set.used[k] + int64(random.Float64()*set.widths[k]))
@@ -181,11 +184,11 @@ func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dim
 		})
 		return float64(n) / time.Since(began).Seconds(), err
 	}
-	rate, err := put()
+	rate, err := put(spacePoints)
 	if err != nil {
 		return err
 	}
-	moved, err := put()
+	moved, err := put(spaceMoves)
 	if err != nil {
 		return err
 	}
@@ -203,7 +206,11 @@ func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dim
 // place makes the boxes of a shape.
 func (s *spaceShape) place(set *spaceSet) {
 	random := rand.New(rand.NewPCG(11, uint64(len(s.name))))
-	for range spaceBoxes {
+	n := spaceBoxes
+	if s.large {
+		n = largeBoxes
+	}
+	for range n {
 		low, high := make([]int64, len(s.sides)), make([]int64, len(s.sides))
 		for k, side := range s.sides {
 			size := side * set.widths[k]
@@ -226,13 +233,13 @@ func (b *spaceBench) compare(ctx context.Context, out io.Writer, set *spaceSet, 
 				return fmt.Errorf("%s: %w", shape.name, err)
 			}
 		}
-		fmt.Fprintf(out, "| %s | %s | %d | %s | %s | %s |", shape.name, thousands(int(ours.returned/spaceBoxes)), ours.ranges, thousands(ours.jumps/spaceBoxes), ours.perPoint(), ours.time())
+		fmt.Fprintf(out, "| %s | %s | %d | %s | %s | %s |", shape.name, thousands(int(ours.returned)/len(shape.boxes)), ours.ranges, thousands(ours.jumps/len(shape.boxes)), ours.perPoint(), ours.time(len(shape.boxes)))
 		if single.returned == 0 && ours.returned > 0 {
 			fmt.Fprintf(out, " %s | | not asked | | | |\n", thousands(single.ranges))
 			continue
 		}
 		fmt.Fprintf(out, " %s | %s | %s | **%.1f** | %s | **%.1f** |\n", thousands(single.ranges), single.perPoint(),
-			single.time(), single.against(&ours), piped.time(), piped.against(&ours))
+			single.time(len(shape.boxes)), single.against(&ours), piped.time(len(shape.boxes)), piped.against(&ours))
 	}
 	fmt.Fprintln(out)
 	return nil
@@ -292,9 +299,9 @@ func (s *spaceSet) box(corners [2][]int64) space.Box {
 	return box
 }
 
-func (a *spaceAsked) time() string {
+func (a *spaceAsked) time(boxes int) string {
 	sorted := slices.Sorted(slices.Values(a.took))
-	return milliseconds(time.Duration(sorted[len(sorted)/2] / spaceBoxes * float64(time.Second)))
+	return milliseconds(time.Duration(sorted[len(sorted)/2] / float64(boxes) * float64(time.Second)))
 }
 
 func (a *spaceAsked) perPoint() string {
@@ -484,8 +491,8 @@ func (b *spaceBench) geo(ctx context.Context, out io.Writer, set *spaceSet) erro
 			}
 			ours.took, theirs.took = append(ours.took, took[0].Seconds()), append(theirs.took, took[1].Seconds())
 		}
-		fmt.Fprintf(out, "| %.2f° | %s | %s | %s | %s | **%.1f** |\n", side, thousands(int(ours.returned/spaceBoxes)), ours.time(),
-			thousands(int(theirs.returned/spaceBoxes)), theirs.time(), theirs.against(&ours))
+		fmt.Fprintf(out, "| %.2f° | %s | %s | %s | %s | **%.1f** |\n", side, thousands(int(ours.returned/spaceBoxes)), ours.time(spaceBoxes),
+			thousands(int(theirs.returned/spaceBoxes)), theirs.time(spaceBoxes), theirs.against(&ours))
 	}
 	fmt.Fprintln(out)
 	return nil

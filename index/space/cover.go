@@ -23,7 +23,7 @@ const (
 type cell struct {
 	low, high []uint64 // numbers of its corners
 	min, max  []uint64 // their codes
-	length    float64  // how many numbers there are from low to high, times 2^scale
+	length    float64  // how many numbers there are from low to high
 	volume    float64  // how many of these are in the box
 	gap       float64  // how many there are between the cell before and this one
 	next      int      // the cell behind it; -1: none
@@ -110,13 +110,13 @@ func newCutting(l *layout, low, high []uint64, rank func(*cell) float64) *cuttin
 	t := &cutting{layout: l, rank: rank}
 	c := cell{low: l.weave(low), high: l.weave(high), min: low, max: high, next: -1}
 	c.length, c.volume = l.length(c.low, c.high), volumeOf(low, high)
-	t.volume, t.cells = c.volume, append(t.cells, c)
+	t.volume, t.cells = c.volume, append(make([]cell, 0, 256), c)
 	t.add(0)
 	return t
 }
 
 func volumeOf(low, high []uint64) float64 {
-	v := math.Ldexp(1, scale)
+	v := unit
 	for d := range low {
 		v *= float64(high[d]-low[d]) + 1
 	}
@@ -155,7 +155,7 @@ func (t *cutting) cut() float64 {
 	return right.gap
 }
 
-// between is how many numbers there are between two of them, times 2^scale.
+// between is how many numbers there are between two of them.
 func (t *cutting) between(before, behind []uint64) float64 {
 	var words [16]uint64
 	next := words[:copy(words[:], before)]
@@ -167,7 +167,7 @@ func (t *cutting) between(before, behind []uint64) float64 {
 	if slices.Equal(next, behind) {
 		return 0
 	}
-	return max(t.length(next, behind)-math.Ldexp(1, scale), math.Ldexp(1, scale))
+	return max(t.length(next, behind)-unit, unit)
 }
 
 // group joins cells to n ranges, leaving out the widest gaps between them.

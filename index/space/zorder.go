@@ -2,7 +2,6 @@ package space
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
 	"strings"
 )
@@ -175,22 +174,20 @@ func (l *layout) cut(z []uint64, d uint8, p int, up bool) {
 	}
 }
 
-// scale keeps what is counted of a space of 1024 bits within a float64.
-const scale = -512
+// unit is what one number counts in lengths and volumes, so that those of a space
+// of 1024 bits are within a float64.
+const unit = 0x1p-512
 
-// length is how many numbers there are from a to b, both included, times
-// 2^scale.
+// length is how many numbers there are from a to b, both included, in units.
 func (l *layout) length(a, b []uint64) float64 {
-	if l.words == 1 {
-		return math.Ldexp(float64(b[0]-a[0])+1, scale)
-	}
-	sum, borrow := 0.0, uint64(0)
+	sum, borrow, worth := unit, uint64(0), unit
 	for i := l.words - 1; i >= 0; i-- {
 		var w uint64
 		w, borrow = bits.Sub64(b[i], a[i], borrow)
-		sum += math.Ldexp(float64(w), 64*(l.words-1-i)+scale)
+		sum += float64(w) * worth
+		worth *= 0x1p64
 	}
-	return sum + math.Ldexp(1, scale)
+	return sum
 }
 
 // text is a number as zeros and ones.
