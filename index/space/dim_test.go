@@ -245,3 +245,14 @@ func anyDim() *rapid.Generator[Dim] {
 		}
 	})
 }
+
+// Zero is one value, whatever its sign.
+func TestNegativeZero(t *testing.T) {
+	t.Parallel()
+	x := offline(t, "f:float(-1..1)")
+	zero, err := x.member("a", []any{0.0})
+	minus, err2 := x.member("a", []any{math.Copysign(0, -1)})
+	if err != nil || err2 != nil || zero != minus {
+		t.Errorf("%q, %v and %q, %v", zero.Member, err, minus.Member, err2)
+	}
+}
