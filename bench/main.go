@@ -66,8 +66,8 @@ func run(ctx context.Context, args []string) error {
 		{"bulk", measureBulk},
 		{"index", measureIndex},
 		{"suggest", measureSuggest},
-		{"space", measureSpace},
 		{"graph", measureGraph},
+		{"space", measureSpace},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue
