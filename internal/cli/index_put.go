@@ -129,13 +129,14 @@ type record struct {
 // to go on. A record that is none is told; it fails where a file cannot be read.
 func (in *inputs) records(names []string, do func(record) bool) error {
 	for i, f := range in.files {
-		r := csv.NewReader(f)
+		bound := &boundReader{r: f, left: maxCSVRecord}
+		r := csv.NewReader(bound)
 		r.ReuseRecord = true
 		where, err := readHeader(r, names)
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.names[i], err)
 		}
-		more, err := in.readRecords(r, in.names[i], where, do)
+		more, err := in.readRecords(r, bound, in.names[i], where, do)
 		if err != nil || !more {
 			return err
 		}
@@ -164,8 +165,31 @@ func readHeader(r *csv.Reader, names []string) ([]int, error) {
 	return where, nil
 }
 
-func (in *inputs) readRecords(r *csv.Reader, name string, where []int, do func(record) bool) (more bool, err error) {
+// maxCSVRecord bounds a record, in bytes: a quote that is never closed would take
+// all of a file.
+const maxCSVRecord = 1 << 20
+
+var errLongRecord = fmt.Errorf("the record is longer than %d KB: is a quote left open?", maxCSVRecord>>10)
+
+// boundReader fails when more is read than is left.
+type boundReader struct {
+	r    io.Reader
+	left int
+}
+
+func (b *boundReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLongRecord
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func (in *inputs) readRecords(r *csv.Reader, bound *boundReader, name string, where []int, do func(record) bool) (more bool, err error) {
+	line := 1
 	for {
+		bound.left = maxCSVRecord
 		fields, err := r.Read()
 		var wrong *csv.ParseError
 		switch {
@@ -179,9 +203,9 @@ func (in *inputs) readRecords(r *csv.Reader, name string, where []int, do func(r
 			in.wrong(name, wrong.StartLine, err)
 			continue
 		case err != nil:
-			return false, fmt.Errorf("%s: %w", name, err)
+			return false, fmt.Errorf("%s: behind line %d: %w", name, line, err)
 		}
-		line, _ := r.FieldPos(0)
+		line, _ = r.FieldPos(0)
 		texts := make([]string, len(where))
 		for i, at := range where {
 			texts[i] = strings.Clone(fields[at])
