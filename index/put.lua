@@ -21,7 +21,7 @@ local old = redis.call('HMGET', KEYS[2], unpack(ids))
 local members, contents, gone, new = {}, {}, {}, 0
 for i, id in ipairs(ids) do
 	local member = ARGV[2 * i + 3]
-	members[2 * i - 1] = 0
+	members[2 * i - 1] = '0' -- a number would be made text each time
 	members[2 * i] = member
 	if old[i] ~= member then
 		contents[#contents + 1] = id

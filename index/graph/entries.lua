@@ -25,7 +25,7 @@ end
 local function append(list, values)
 	local n = #list
 	for i = 1, #values do
-		list[n + 1], list[n + 2] = 0, values[i]
+		list[n + 1], list[n + 2] = '0', values[i] -- a number would be made text each time
 		n = n + 2
 	end
 end

@@ -313,7 +313,7 @@ local function store(index, content, heads, changes)
 			remove[#remove + 1] = c.name .. ':' .. c.value
 		end
 		if value then
-			add[#add + 1] = 0
+			add[#add + 1] = '0'
 			add[#add + 1] = c.name .. ':' .. value
 			set[#set + 1] = c.name
 			set[#set + 1] = value
