@@ -219,3 +219,49 @@ func TestRingIsExclusive(t *testing.T) {
 		t.Fatal(items, err)
 	}
 }
+
+// The small ones work on a Cluster as well.
+func TestSmallOnCluster(t *testing.T) {
+	t.Parallel()
+	c, ctx := redistest.Cluster(t, 3).Client(t), t.Context()
+	if _, err := NewRing(c, "ring"); err == nil || !strings.Contains(err.Error(), `call it "{ring}"`) {
+		t.Fatalf("a ring without a hash tag: %v", err)
+	}
+	ring, err := NewRing(c, "{ring}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recent, err := NewRecent(c, "{recent}", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random, err := NewRandom(c, "random")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := ring.Put(ctx, "a", "b"); err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	l, err := ring.Take(ctx, time.Minute)
+	if err != nil || l.Item != "a" {
+		t.Fatal(l, err)
+	}
+	if item, err := ring.Next(ctx); err != nil || item != "b" {
+		t.Fatal(item, err)
+	}
+	if err := l.Return(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := recent.Put(ctx, "1", "2", "3"); err != nil {
+		t.Fatal(err)
+	}
+	if items, err := recent.Newest(ctx, 5); err != nil || strings.Join(items, "") != "32" {
+		t.Fatal(items, err)
+	}
+	if n, err := random.Put(ctx, "x", "y"); err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	if some, err := random.DrawEach(ctx, 5); err != nil || len(some) != 5 {
+		t.Fatal(some, err)
+	}
+}
