@@ -78,8 +78,9 @@ func (g *Graph) rebuilding(ctx context.Context, name, begin string) error {
 }
 
 // takePlace lets the new graph catch up in one partition, and take the place of
-// the old one. Each script takes over a hundred triples; more and more of them go
-// out together, so that writers in a hurry do not stay ahead for ever.
+// the old one. Each script takes over a hundred triples, or fewer long ones; more
+// and more of them go out together, so that writers in a hurry do not stay ahead
+// for ever.
 func (g *Graph) takePlace(ctx context.Context, name string, i int) error {
 	call := partition.Call{Keys: g.set.Keys[i].All(), Args: append(g.set.Args(), name)}
 	for n := 1; ; n = min(2*n, 256) {

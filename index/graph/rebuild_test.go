@@ -256,3 +256,29 @@ func TestCluster(t *testing.T) {
 		}
 	}
 }
+
+// A step of the end of a rebuild takes few triples whose names are long.
+func TestSwapTakesFewLongNames(t *testing.T) {
+	client := redistest.DB(t).Client(t)
+	ctx := t.Context()
+	g := newGraph(t, client, "long", Options{})
+	if err := g.rebuilding(ctx, "ours", "1"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		put(t, g, Triple{strings.Repeat("s;", MaxName/2), "p", fmt.Sprint(i)})
+	}
+	for left := int64(9); left >= 0; left-- {
+		done, err := g.swap.Run(ctx, client, g.set.Keys[0].All(), append(g.set.Args(), "ours")).AsInt64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := client.Do(ctx, client.B().Scard().Key(g.set.Keys[0].All()[5]).Build()).AsInt64()
+		if err != nil || n != left || done == 1 != (left == 0) {
+			t.Fatalf("%d triples are left, want %d; the step said %d, %v", n, left, done, err)
+		}
+	}
+	if n, err := g.Len(ctx); err != nil || n != 10 {
+		t.Errorf("there are %d triples, %v, want 10", n, err)
+	}
+}

@@ -27,8 +27,15 @@ local function cut(entry, from)
 	end
 end
 
+-- A hundred, or fewer with long names.
 local put, gone = {}, {}
-for _, id in ipairs(redis.call('SPOP', KEYS[6], 100)) do
+local count, bytes = 0, 0
+while count < 100 and bytes < 65536 do
+	local id = redis.call('SPOP', KEYS[6])
+	if not id then
+		break
+	end
+	count, bytes = count + 1, bytes + #id
 	local first = cut(id, 5)
 	local second = cut(id, first + 1)
 	local entries = others(string.sub(id, 5, first - 1), string.sub(id, first + 1, second - 1), string.sub(id, second + 1))
