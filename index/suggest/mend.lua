@@ -46,8 +46,8 @@ while true do
 	if head and not head.broken then
 		headed(child, head)
 	else
-		local all = redis.call('ZRANGEBYLEX', KEYS[1], from(child), to(child), 'LIMIT', 0, LIGHT + 1)
-		if #all > LIGHT then
+		local all = redis.call('ZRANGEBYLEX', KEYS[1], from(child), to(child), 'LIMIT', 0, MANY + 1)
+		if #all > MANY then -- it was robbed of its head, as others may have been
 			return child
 		end
 		for _, member in ipairs(all) do

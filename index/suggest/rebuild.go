@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"retwis/index"
@@ -28,7 +29,7 @@ func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error]
 		if !errors.Is(err, errOvertaken) {
 			// So that writers need not keep track for it. It may be the database
 			// that failed, and then the next rebuild does this.
-			_, _ = r.all(context.WithoutCancel(ctx), "end", "0")
+			_, _ = r.all(context.WithoutCancel(ctx), "end", 0)
 		}
 		return r.report, fmt.Errorf("rebuild: %w", err)
 	}
@@ -51,7 +52,7 @@ func (r *rebuild) run(ctx context.Context, source iter.Seq2[Suggestion, error]) 
 			return err
 		}
 	}
-	if _, err := r.all(ctx, "begin", "0"); err != nil {
+	if _, err := r.all(ctx, "begin", 0); err != nil {
 		return err
 	}
 	var batch []Suggestion
@@ -72,7 +73,7 @@ func (r *rebuild) run(ctx context.Context, source iter.Seq2[Suggestion, error]) 
 	// Each partition is brought up and put in place by itself: no term is in two.
 	for i := range r.x.keys {
 		for more := true; more; {
-			n, err := r.step(ctx, i, "catch", "100")
+			n, err := r.step(ctx, i, "catch", batchTerms)
 			if err != nil {
 				return err
 			}
@@ -98,7 +99,7 @@ func (r *rebuild) fill(ctx context.Context, batch []Suggestion) error {
 }
 
 // all runs rebuild.lua on every partition.
-func (r *rebuild) all(ctx context.Context, do, most string) (n int64, err error) {
+func (r *rebuild) all(ctx context.Context, do string, most int) (n int64, err error) {
 	for i := range r.x.keys {
 		one, err := r.step(ctx, i, do, most)
 		if err != nil {
@@ -109,8 +110,8 @@ func (r *rebuild) all(ctx context.Context, do, most string) (n int64, err error)
 	return n, nil
 }
 
-func (r *rebuild) step(ctx context.Context, part int, do, most string) (int64, error) {
-	args := append(r.x.set.Args(), do, r.id, most)
+func (r *rebuild) step(ctx context.Context, part int, do string, most int) (int64, error) {
+	args := append(r.x.set.Args(), do, r.id, strconv.Itoa(most), strconv.Itoa(batchBytes))
 	n, err := r.x.scripts.rebuild.Run(ctx, r.x.set.Client, r.x.keys[part].rebuilding(), args).AsInt64()
 	return n, r.x.rebuildError(ctx, err)
 }

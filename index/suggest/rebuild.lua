@@ -8,6 +8,7 @@
 -- ARGV[4]      begin, catch or end
 -- ARGV[5]      which rebuild this is
 -- ARGV[6]      catch: how many terms at most
+-- ARGV[7]      catch: after how many bytes of names no more are taken
 --
 -- Reply        how many terms were brought up. 0 of catch: there are no more, and
 --              the new index is in place
@@ -37,7 +38,14 @@ if not ours then
 	return redis.error_reply('REBUILD another has begun')
 end
 
-local names = redis.call('SPOP', KEYS[6], ARGV[6])
+local names, bytes = {}, 0
+while #names < tonumber(ARGV[6]) and bytes < tonumber(ARGV[7]) do
+	local name = redis.call('SPOP', KEYS[6])
+	if not name then
+		break
+	end
+	names[#names + 1], bytes = name, bytes + #name
+end
 if #names > 0 then
 	local changes = changesOf(KEYS[5], names)
 	for i, now in ipairs(changesOf(KEYS[2], names)) do

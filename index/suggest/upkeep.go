@@ -12,13 +12,15 @@ import (
 	"retwis/index/internal/partition"
 )
 
-// looked is how many entries a step of Verify looks at, about.
-const looked = "100"
+// looked is how many entries the first step of a walk looks at, about. The next
+// ones look at as many as make a batch, if their names are as long as those were:
+// each byte of a name is a prefix that may have a head.
+const looked = 10
 
 // Verify looks whether entries, terms and heads agree with each other, and
 // returns what does not: entries without a term, terms without an entry or with
 // another, entries out of order, heads that miss a term that belongs there. It
-// looks at some hundred at a time, each in one step with all that it must agree
+// looks at a hundred at a time, about, fewer of long ones, each in one step with all that it must agree
 // with, so that writers neither disturb it nor are kept waiting. What is written
 // meanwhile is right, and may be looked at or not. Of no index at all it says
 // index.ErrNotFound.
@@ -41,6 +43,7 @@ type upkeep struct {
 	pace   *partition.Pace
 	begin  time.Time
 	total  int64
+	look   int // how many entries the next step looks at
 	report index.Report
 }
 
@@ -52,7 +55,7 @@ func (x *Index) walkOver(ctx context.Context, opt index.Upkeep, mend bool) (repo
 	if err := x.set.Check(ctx); err != nil {
 		return index.Report{}, err
 	}
-	u := upkeep{x: x, opt: opt, mend: mend, pace: partition.NewPace(opt.Rate), begin: time.Now()}
+	u := upkeep{x: x, opt: opt, mend: mend, pace: partition.NewPace(opt.Rate), begin: time.Now(), look: looked}
 	at, err := parsePlace(opt.After, len(x.keys))
 	if err != nil {
 		return index.Report{}, err
@@ -106,7 +109,7 @@ func (u *upkeep) step(ctx context.Context, at *place) (bool, error) {
 	if u.mend {
 		mend = "1"
 	}
-	args := append(u.x.set.Args(), walks()[at.walk], at.cursor, looked, mend)
+	args := append(u.x.set.Args(), walks()[at.walk], at.cursor, strconv.Itoa(u.look), mend)
 	reply, err := u.x.scripts.verify.Run(ctx, u.x.set.Client, k.mending(), args).ToArray()
 	if err := u.x.set.Error(ctx, err); err != nil {
 		return false, err
@@ -123,6 +126,13 @@ func (u *upkeep) step(ctx context.Context, at *place) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	bytes, err := reply[3].AsInt64()
+	if err != nil {
+		return false, err
+	}
+	if n > 0 {
+		u.look = int(max(1, min(batchTerms, batchBytes*n/max(bytes, 1))))
+	}
 	if walks()[at.walk] == "entries" {
 		u.report.Checked += n
 	}
@@ -131,6 +141,7 @@ func (u *upkeep) step(ctx context.Context, at *place) (bool, error) {
 	}
 	if at.cursor = next; next == "0" {
 		at.walk++
+		u.look = looked
 	}
 	if at.walk == len(walks()) {
 		at.walk = 0

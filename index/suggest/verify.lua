@@ -12,7 +12,8 @@
 --
 -- Reply        {cursor of the next, '0' at the end; how many were looked at;
 --              for each problem kind, id, found, want and what was done:
---              'mended', 'mend' this prefix by mend.lua, or ''}
+--              'mended', 'mend' this prefix by mend.lua, or '';
+--              how many bytes the names have that were looked at}
 
 local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
@@ -148,12 +149,13 @@ elseif ARGV[4] == 'content' then
 	key, look = content, ofContent
 end
 local found = redis.call(command, key, ARGV[5], 'COUNT', ARGV[6])
-local names = {}
+local names, bytes = {}, 0
 for i = 1, #found[2], 2 do
-	names[#names + 1] = ARGV[4] == 'entries' and entry(found[2][i]) or found[2][i]
+	local name = ARGV[4] == 'entries' and entry(found[2][i]) or found[2][i]
+	names[#names + 1], bytes = name, bytes + #name
 end
 known = ARGV[4] ~= 'heads' and headsOf(heads, names, {})
 for i = 1, #found[2], 2 do
 	look(found[2][i], found[2][i + 1])
 end
-return {found[1], #found[2] / 2, problems}
+return {found[1], #found[2] / 2, problems, bytes}

@@ -1,0 +1,89 @@
+package suggest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// long are n terms of 500 bytes.
+func long(n int) []Suggestion {
+	terms := make([]Suggestion, n)
+	for i := range terms {
+		terms[i] = Suggestion{strings.Repeat(fmt.Sprintf("%04d", i*7919%10000), 125), 1}
+	}
+	return terms
+}
+
+// Each byte of a name is a prefix that may have a head, so that a step takes few
+// long names.
+func TestStepsTakeFewLongNames(t *testing.T) {
+	client := redistest.DB(t).Client(t)
+	ctx := t.Context()
+	x := open(t, client, "long", Options{})
+	r := rebuild{x: x, id: "ours"}
+	if _, err := r.all(ctx, "begin", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.AddMany(ctx, long(600)); err != nil {
+		t.Fatal(err)
+	}
+
+	caught, steps := int64(0), 0
+	for ; ; steps++ {
+		n, err := r.step(ctx, 0, "catch", batchTerms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > batchBytes/500+1 {
+			t.Fatalf("a step of a rebuild took %d names of 500 bytes", n)
+		}
+		if caught += n; n == 0 {
+			break
+		}
+	}
+	if n, err := x.Len(ctx); err != nil || n != 600 {
+		t.Fatalf("after %d steps that took %d there are %d terms, %v", steps, caught, n, err)
+	}
+
+	was, most := int64(0), int64(0)
+	report, err := x.Verify(ctx, index.Upkeep{Progress: func(p index.Progress) {
+		most, was = max(most, p.Report.Checked-was), p.Report.Checked
+	}})
+	if err != nil || report.Checked < 600 || report.Problems() != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if most > 30 { // a scan returns about as many as it is asked for
+		t.Errorf("a step of Verify looked at %d names of 500 bytes", most)
+	}
+}
+
+// Where heads are lost, a head is made of few terms of each longer prefix, once
+// that has a head of its own.
+func TestMendReadsFew(t *testing.T) {
+	client := redistest.DB(t).Client(t)
+	ctx := t.Context()
+	x := open(t, client, "wide", Options{})
+	var terms []Suggestion
+	for letter := 'a'; letter <= 'z'; letter++ {
+		for i := range 100 {
+			terms = append(terms, Suggestion{fmt.Sprintf("%c%d", letter, i), int64(1 + i)})
+		}
+	}
+	if err := x.AddMany(ctx, terms); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Do(ctx, client.B().Del().Key(x.keys[0].heads).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	first, err := x.scripts.mend.Run(ctx, client, x.keys[0].reading(), []string{""}).ToString()
+	if err != nil || first != "a" {
+		t.Fatalf("to be mended first: %q, %v, want a", first, err)
+	}
+	if best, err := x.Complete(ctx, "", 30); err != nil || len(best) != 30 || best[0] != (Suggestion{"a99", 100}) || best[29] != (Suggestion{"d98", 99}) {
+		t.Fatalf("%v, %v", best, err)
+	}
+}
