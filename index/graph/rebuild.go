@@ -18,23 +18,29 @@ import (
 // source said. Then the new one takes the place of the old one in one step, of
 // each partition. The report counts the triples of the source.
 //
-// A rebuild that fails leaves all as it was. One that is killed leaves writers
-// with more to do until the next one begins, which starts afresh; of two at the
-// same time the later one counts, and the other ends with index.ErrReplaced.
+// A rebuild that fails leaves all as it was, but for partitions that it had put in
+// their place already. One that is killed leaves writers with more to do until the
+// next one begins, which starts afresh; of two at the same time the later one
+// counts, and the other ends with index.ErrReplaced.
 func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], up index.Upkeep) (report index.Report, err error) {
 	if err := g.declare(ctx); err != nil {
 		return report, err
 	}
 	name := rand.Text()
+	// The caller's time may be over; what was begun is given up all the same, where
+	// another one has not come.
+	giveUp := func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		return g.rebuilding(ctx, name, "0")
+	}
 	if err := g.rebuilding(ctx, name, "1"); err != nil {
+		_ = giveUp() // the first error counts
 		return report, err
 	}
 	defer func() {
-		if err != nil && !errors.Is(err, index.ErrReplaced) {
-			// The caller's time may be over; what was begun is given up all the same.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			err = errors.Join(err, g.rebuilding(ctx, name, "0"))
+		if err != nil {
+			err = errors.Join(err, giveUp())
 		}
 	}()
 	pace, began := partition.NewPace(up.Rate), time.Now()

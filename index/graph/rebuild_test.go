@@ -282,3 +282,32 @@ func TestSwapTakesFewLongNames(t *testing.T) {
 		t.Errorf("there are %d triples, %v, want 10", n, err)
 	}
 }
+
+// A rebuild that another has overtaken in one partition does not leave the writers
+// of the others with more to do.
+func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
+	client := redistest.DB(t).Client(t)
+	ctx := t.Context()
+	g := newGraph(t, client, "two", Options{Partitions: 2})
+	_, err := g.Rebuild(ctx, func(yield func(Triple, error) bool) {
+		// The other one gets no further than this.
+		first := g.set.Keys[0].All()
+		if err := g.begin.Run(ctx, client, first, append(g.set.Args(), "other", "1")).Error(); err != nil {
+			t.Error(err)
+		}
+		for i := range 100 {
+			if !yield(Triple{fmt.Sprint(i), "p", "o"}, nil) {
+				return
+			}
+		}
+	}, index.Upkeep{})
+	if !errors.Is(err, index.ErrReplaced) {
+		t.Fatalf("%v, want ErrReplaced", err)
+	}
+	for i, want := range []string{"other", ""} {
+		meta := g.set.Keys[i].All()[2]
+		if found, _ := client.Do(ctx, client.B().Hget().Key(meta).Field("rebuild").Build()).ToString(); found != want {
+			t.Errorf("partition %d is made anew by %q, want %q", i, found, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -85,5 +86,34 @@ func TestMendReadsFew(t *testing.T) {
 	}
 	if best, err := x.Complete(ctx, "", 30); err != nil || len(best) != 30 || best[0] != (Suggestion{"a99", 100}) || best[29] != (Suggestion{"d98", 99}) {
 		t.Fatalf("%v, %v", best, err)
+	}
+}
+
+// A rebuild that another has overtaken in one partition does not leave the writers
+// of the others with more to do.
+func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
+	client := redistest.DB(t).Client(t)
+	ctx := t.Context()
+	x := open(t, client, "two", Options{Partitions: 2})
+	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
+		// The other one gets no further than this.
+		other := rebuild{x: x, id: "other"}
+		if _, err := other.step(ctx, 0, "begin", 0); err != nil {
+			t.Error(err)
+		}
+		for i := range 100 {
+			if !yield(Suggestion{fmt.Sprint(i), 1}, nil) {
+				return
+			}
+		}
+	}, index.Upkeep{})
+	if !errors.Is(err, errOvertaken) {
+		t.Fatalf("%v, want %v", err, errOvertaken)
+	}
+	for i, want := range []string{"other", ""} {
+		meta := x.keys[i].All()[2]
+		if found, _ := client.Do(ctx, client.B().Hget().Key(meta).Field("rebuild").Build()).ToString(); found != want {
+			t.Errorf("partition %d is made anew by %q, want %q", i, found, want)
+		}
 	}
 }

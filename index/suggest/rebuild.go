@@ -3,7 +3,6 @@ package suggest
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -19,18 +18,17 @@ import (
 // others write meanwhile wins over what the source says: of each term that they
 // change, the new index has what the present one has.
 //
-// A rebuild that is cut short changes nothing, and the next one begins afresh;
-// one that begins while another is under way puts an end to it. opt.After is not
-// used. The report has in Checked how many counts came from the source.
+// A rebuild that is cut short changes nothing, or with partitions at its very end
+// some of them, and the next one begins afresh; one that begins while another is
+// under way puts an end to it. opt.After is not used. The report has in Checked how many counts came from the source.
 func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt index.Upkeep) (report index.Report, err error) {
 	defer x.wrap(&err)
 	r := rebuild{x: x, id: rand.Text(), opt: opt, pace: partition.NewPace(opt.Rate), begin: time.Now()}
 	if err := r.run(ctx, source); err != nil {
-		if !errors.Is(err, errOvertaken) {
-			// So that writers need not keep track for it. It may be the database
-			// that failed, and then the next rebuild does this.
-			_, _ = r.all(context.WithoutCancel(ctx), "end", 0)
-		}
+		// So that writers need not keep track for it; of one that was overtaken,
+		// where the other has not come. It may be the database that failed, and
+		// then the next rebuild does this.
+		_, _ = r.all(context.WithoutCancel(ctx), "end", 0)
 		return r.report, fmt.Errorf("rebuild: %w", err)
 	}
 	return r.report, nil
