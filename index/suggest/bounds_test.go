@@ -107,8 +107,8 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 			}
 		}
 	}, index.Upkeep{})
-	if !errors.Is(err, errOvertaken) {
-		t.Fatalf("%v, want %v", err, errOvertaken)
+	if !errors.Is(err, index.ErrReplaced) {
+		t.Fatalf("%v, want ErrReplaced", err)
 	}
 	for i, want := range []string{"other", ""} {
 		meta := x.keys[i].All()[2]

@@ -434,7 +434,7 @@ func TestRebuildFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}), index.Upkeep{})
-	if !errors.Is(err, errOvertaken) {
+	if !errors.Is(err, index.ErrReplaced) {
 		t.Fatal(err)
 	}
 	expect(t, complete(t, x, "", 5), "apple 1000")

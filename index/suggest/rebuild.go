@@ -19,8 +19,9 @@ import (
 // change, the new index has what the present one has.
 //
 // A rebuild that is cut short changes nothing, or with partitions at its very end
-// some of them, and the next one begins afresh; one that begins while another is
-// under way puts an end to it. opt.After is not used. The report has in Checked how many counts came from the source.
+// some of them, and the next one begins afresh. Of two at the same time the later
+// one counts, and the other ends with index.ErrReplaced. opt.After is not used. The
+// report has in Checked how many counts came from the source.
 func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt index.Upkeep) (report index.Report, err error) {
 	defer x.wrap(&err)
 	r := rebuild{x: x, id: rand.Text(), opt: opt, pace: partition.NewPace(opt.Rate), begin: time.Now()}

@@ -189,13 +189,10 @@ func (u *upkeep) note(ctx context.Context, part int, problems []string) error {
 	return nil
 }
 
-// errOvertaken is a rebuild that another has put an end to.
-var errOvertaken = errors.New("another rebuild has begun")
-
 // rebuildError words what a script of a rebuild replied.
 func (x *Index) rebuildError(ctx context.Context, err error) error {
 	if err != nil && strings.HasPrefix(err.Error(), "REBUILD") {
-		return errOvertaken
+		return index.ErrReplaced
 	}
 	return x.set.Error(ctx, err)
 }
