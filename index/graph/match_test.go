@@ -311,3 +311,9 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a damaged entry: %v", err)
 	}
 }
+
+func TestOpenWithoutAClient(t *testing.T) {
+	if _, err := Open(t.Context(), nil, "g"); err == nil {
+		t.Error("a graph was opened without a client")
+	}
+}

@@ -499,3 +499,9 @@ func TestCluster(t *testing.T) {
 		}
 	}
 }
+
+func TestOpenWithoutAClient(t *testing.T) {
+	if _, err := Open(t.Context(), nil, "points"); err == nil {
+		t.Error("an index was opened without a client")
+	}
+}

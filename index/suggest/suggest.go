@@ -86,9 +86,6 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 // index.ErrNotFound, or index.ErrDeclared where the key has an index of another
 // type: one round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
-	if client == nil {
-		return nil, errors.New("suggest: the client is nil")
-	}
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {
 		return nil, fmt.Errorf("suggest: %w", err)

@@ -67,6 +67,9 @@ func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 
 // Read returns what the index at a key remembers, or ErrNotFound.
 func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, error) {
+	if client == nil {
+		return Declaration{}, errors.New("the client is nil")
+	}
 	found, err := client.Do(ctx, client.B().Hmget().Key(key+".meta").Field("kind", "declaration", "partitions").Build()).ToArray()
 	if err != nil {
 		return Declaration{}, err
