@@ -18,9 +18,9 @@ import (
 const kind = "suggest"
 
 const (
-	batchTerms = 100     // terms that one script takes
+	batchTerms = 50      // terms that one script takes
 	batchBytes = 4 << 10 // of their names, which bounds how many heads it looks at
-	pipeline   = 16      // scripts in one pipeline
+	pipeline   = 32      // scripts in one pipeline
 )
 
 // Options say how an index goes about its terms. The zero value is a good
@@ -149,7 +149,7 @@ func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err
 	return counts[0], nil
 }
 
-// AddMany is Add of many terms, 100 a script and 16 scripts a pipeline. It fails
+// AddMany is Add of many terms, 50 a script and 32 scripts a pipeline. It fails
 // before it writes anything if one of them is none. Where the database fails
 // midway, some may have been counted.
 func (x *Index) AddMany(ctx context.Context, terms []Suggestion) (err error) {

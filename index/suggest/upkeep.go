@@ -20,7 +20,7 @@ const looked = 10
 // Verify looks whether entries, terms and heads agree with each other, and
 // returns what does not: entries without a term, terms without an entry or with
 // another, entries out of order, heads that miss a term that belongs there. It
-// looks at a hundred at a time, about, fewer of long ones, each in one step with all that it must agree
+// looks at fifty at a time, about, fewer of long ones, each in one step with all that it must agree
 // with, so that writers neither disturb it nor are kept waiting. What is written
 // meanwhile is right, and may be looked at or not. Of no index at all it says
 // index.ErrNotFound.
