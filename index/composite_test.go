@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -364,6 +365,60 @@ func TestWrongQueries(t *testing.T) {
 	n, err := x.PutMany(ctx, slices.Values([]Entry{{ID: "1", Values: []any{1, "b"}}, {ID: "2", Values: []any{"2", "b"}}, {ID: "3", Values: []any{3, "b"}}}))
 	if n != 1 || !isErr(err, ErrValue) || !strings.Contains(err.Error(), `id "2"`) {
 		t.Errorf("a wrong value among others: %d, %v", n, err)
+	}
+}
+
+// Any Limit and Offset is a part of the answer, however great or small.
+func TestOddPages(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	for _, partitions := range []int{1, 2} {
+		x := composite(t, c, fmt.Sprintf("odd%d", partitions), Options{Columns: columns(t, "a:int"), Partitions: partitions})
+		y, err := NewNumeric[int](c, fmt.Sprintf("oddnumbers%d", partitions), NumericOptions{Partitions: partitions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 9 {
+			if err := cmpOr(x.Put(ctx, fmt.Sprint(i), i), y.Put(ctx, fmt.Sprint(i), i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for want, page := range map[string]Page{
+			"0 1 2":             {Limit: 3, Offset: -5},
+			"0 1":               {Limit: 2, Offset: math.MinInt},
+			"7 8":               {Limit: math.MaxInt, Offset: 7},
+			"":                  {Limit: 3, Offset: math.MaxInt},
+			"0 1 2 3 4 5 6 7 8": {Limit: math.MinInt},
+		} {
+			if got := ids(list(t, x.Select(ctx, page))); got != want {
+				t.Errorf("%d partitions, %+v: %q, expected %q", partitions, page, got, want)
+			}
+			if got := numericIDs(list(t, y.Select(ctx, Span[int]{}, page))); got != want {
+				t.Errorf("numbers, %d partitions, %+v: %q, expected %q", partitions, page, got, want)
+			}
+		}
+	}
+}
+
+// A range that is none says so, with a cursor or without.
+func TestWrongRanges(t *testing.T) {
+	t.Parallel()
+	x, err := NewLexical(client(t), "ranges", LexicalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []LexRange{{}, {Min: "a", Max: "+"}, {Min: "-", Max: "b"}, {Max: "[c"}} {
+		for _, page := range []Page{{}, {After: Member{"b", "b"}.Cursor()}, {After: Member{"b", "b"}.Cursor(), Reverse: true}} {
+			q := LexQuery{Page: page, Ranges: []LexRange{r}}
+			for _, err := range x.Select(t.Context(), q) {
+				if !isErr(err, ErrValue) {
+					t.Errorf("%q, %+v: %v", r, page, err)
+				}
+			}
+			if _, err := x.Count(t.Context(), q); !isErr(err, ErrValue) {
+				t.Errorf("counting %q: %v", r, err)
+			}
+		}
 	}
 }
 

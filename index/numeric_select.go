@@ -30,7 +30,7 @@ func (x *Numeric[N]) Select(ctx context.Context, s Span[N], page Page) iter.Seq2
 			fail(err)
 			return
 		}
-		r := scoreReader{set: x.set, script: x.page, page: page}
+		r := scoreReader{set: x.set, script: x.page, page: page.settled()}
 		var err error
 		if r.low, r.high, err = s.ends(); err == nil {
 			r.afterScore, r.afterID, err = cursorOf(page.After)

@@ -1,5 +1,7 @@
 package index
 
+import "math"
+
 // Page says which part of the answer of a query is wanted. The zero value is all
 // of it, first to last.
 //
@@ -11,4 +13,12 @@ type Page struct {
 	Offset  int    // pass over so many first; they cost as much as if they were read
 	Reverse bool   // last first
 	After   string // the cursor of an entry: begin behind it
+}
+
+// settled is a page whose Limit and Offset can be added up: less than none is
+// none.
+func (p Page) settled() Page {
+	p.Limit = min(max(p.Limit, 0), math.MaxInt/2)
+	p.Offset = min(max(p.Offset, 0), math.MaxInt/2)
+	return p
 }

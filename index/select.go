@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -80,6 +81,7 @@ func (x *Lexical) Select(ctx context.Context, q LexQuery) iter.Seq2[Member, erro
 			yield(Member{}, x.wrap(ctx, err))
 			return
 		}
+		q.Page = q.settled()
 		page := q.Page
 		sources := make([]iter.Seq2[string, error], len(x.set.Keys))
 		reader := lexReader{x: x, q: q, ranges: ranges}
@@ -141,6 +143,9 @@ func (q *LexQuery) clipped() ([]LexRange, error) {
 	}
 	var all []LexRange
 	for _, r := range ranges {
+		if !isEnd(r.Min) || !isEnd(r.Max) {
+			return nil, fmt.Errorf("%w: the range from %s to %s: an end is -, +, or begins with [ or (", ErrValue, shown(r.Min), shown(r.Max))
+		}
 		switch {
 		case q.After == "":
 		case q.Reverse && before(r.Min, at):
@@ -158,6 +163,11 @@ func (q *LexQuery) clipped() ([]LexRange, error) {
 		}
 	}
 	return all, nil
+}
+
+// isEnd tells whether ZRANGEBYLEX takes an end of a range.
+func isEnd(end string) bool {
+	return end == "-" || end == "+" || strings.HasPrefix(end, "[") || strings.HasPrefix(end, "(")
 }
 
 // before tells whether a range that begins at min has something before at.
