@@ -12,7 +12,8 @@ import (
 type FetchOptions struct {
 	// Key returns the key of the hash of an id. Default: the id itself.
 	Key func(id string) string
-	// Fields are those to get. Default: all.
+	// Fields are those to get. A hash that has none of them is fetched without
+	// any, which takes one more round trip. Default: all.
 	Fields []string
 	// Missing is told the ids whose hashes do not exist: the place to take them
 	// out of the index, with Remove, or RemoveExactly where others may put them
@@ -47,15 +48,26 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 				commands[i] = client.B().Hgetall().Key(opt.Key(id)).Build()
 			}
 		}
+		all := make([]map[string]string, len(some))
+		var empty []int
 		for i, reply := range client.DoMulti(ctx, commands...) {
-			fields, err := fieldsOf(reply, opt.Fields)
-			switch {
-			case err != nil:
+			var err error
+			if all[i], err = fieldsOf(reply, opt.Fields); err != nil {
 				return nil, fmt.Errorf("index: %s: %w", opt.Key(some[i]), err)
-			case len(fields) == 0:
-				missing = append(missing, some[i])
-			default:
-				found = append(found, Fetched{some[i], fields})
+			}
+			if len(all[i]) == 0 {
+				empty = append(empty, i)
+			}
+		}
+		gone, err := goneOf(ctx, client, some, empty, opt)
+		if err != nil {
+			return nil, err
+		}
+		for i, id := range some {
+			if gone[i] {
+				missing = append(missing, id)
+			} else {
+				found = append(found, Fetched{id, all[i]})
 			}
 		}
 	}
@@ -65,6 +77,31 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 		}
 	}
 	return found, nil
+}
+
+// goneOf tells which of the ids whose fields came back empty have no hash. One
+// without fields does not exist; but HMGET does not tell it from one that has
+// others than those it asked for.
+func goneOf(ctx context.Context, client rueidis.Client, ids []string, empty []int, opt FetchOptions) (map[int]bool, error) {
+	gone := make(map[int]bool, len(empty))
+	if len(opt.Fields) == 0 || len(empty) == 0 {
+		for _, i := range empty {
+			gone[i] = true
+		}
+		return gone, nil
+	}
+	commands := make(rueidis.Commands, len(empty))
+	for c, i := range empty {
+		commands[c] = client.B().Exists().Key(opt.Key(ids[i])).Build()
+	}
+	for c, reply := range client.DoMulti(ctx, commands...) {
+		n, err := reply.AsInt64()
+		if err != nil {
+			return nil, fmt.Errorf("index: %s: %w", opt.Key(ids[empty[c]]), err)
+		}
+		gone[empty[c]] = n == 0
+	}
+	return gone, nil
 }
 
 // fieldsOf reads the reply of HGETALL, or of HMGET if names are given.

@@ -427,4 +427,13 @@ func TestFetch(t *testing.T) {
 	if err != nil || len(some) != 1 || len(some[0].Fields) != 1 {
 		t.Fatalf("%+v, %v", some, err)
 	}
+	// A hash without the fields that are asked for is there all the same.
+	gone = nil
+	some, err = Fetch(t.Context(), o.client, []string{"none", "4", "2", "0"}, FetchOptions{
+		Key: o.key, Fields: []string{"name"},
+		Missing: func(_ context.Context, ids []string) error { gone = ids; return nil },
+	})
+	if err != nil || len(some) != 2 || some[0].ID != "4" || some[1].ID != "0" || len(some[0].Fields) != 0 || strings.Join(gone, " ") != "none 2" {
+		t.Fatalf("%+v, %v, gone %v", some, err, gone)
+	}
 }
