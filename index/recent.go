@@ -64,12 +64,18 @@ func (r *Recent) Newest(ctx context.Context, n int) ([]string, error) {
 	if n < 1 {
 		return nil, nil
 	}
+	if err := r.set.Check(ctx); err != nil {
+		return nil, r.wrap(ctx, err)
+	}
 	items, err := r.set.Client.Do(ctx, r.set.Client.B().Lrange().Key(r.set.Key).Start(0).Stop(int64(min(n, r.max)-1)).Build()).AsStrSlice()
 	return items, r.wrap(ctx, err)
 }
 
 // Len is how many items there are.
 func (r *Recent) Len(ctx context.Context) (int64, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return 0, r.wrap(ctx, err)
+	}
 	n, err := r.set.Client.Do(ctx, r.set.Client.B().Llen().Key(r.set.Key).Build()).AsInt64()
 	return n, r.wrap(ctx, err)
 }

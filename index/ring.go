@@ -84,6 +84,9 @@ func (r *Ring) Put(ctx context.Context, items ...string) (int, error) {
 // Remove takes items out of the ring, also those that are handed out, and returns
 // how many were in. It costs O(n) of the ring for each item.
 func (r *Ring) Remove(ctx context.Context, items ...string) (int, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return 0, r.wrap(ctx, err)
+	}
 	return r.each(ctx, items, func(some []string) rueidis.RedisResult {
 		return r.remove.Run(ctx, r.set.Client, r.leased(), some)
 	})
@@ -103,6 +106,9 @@ func (r *Ring) each(ctx context.Context, items []string, run func([]string) ruei
 
 // Len is how many items the ring has, handed out or not.
 func (r *Ring) Len(ctx context.Context) (int64, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return 0, r.wrap(ctx, err)
+	}
 	n, err := r.set.Client.Do(ctx, r.set.Client.B().Hlen().Key(r.set.Keys[0].Content).Build()).AsInt64()
 	return n, r.wrap(ctx, err)
 }
@@ -111,6 +117,9 @@ func (r *Ring) Len(ctx context.Context) (int64, error) {
 // returns ErrNotFound where there is none. The item stays in the ring, so that
 // no crash can lose it, and others may be given it when it comes round.
 func (r *Ring) Next(ctx context.Context) (string, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return "", r.wrap(ctx, err)
+	}
 	item, err := r.set.Client.Do(ctx, r.set.Client.B().Lmove().Source(r.set.Key).Destination(r.set.Key).Left().Right().Build()).ToString()
 	if rueidis.IsRedisNil(err) {
 		err = fmt.Errorf("%w: the ring has no item to give", ErrNotFound)
@@ -148,6 +157,9 @@ func (e *EmptyError) Is(target error) bool { return target == ErrNotFound }
 func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
 	if lease < time.Millisecond {
 		return nil, r.wrap(ctx, fmt.Errorf("%w: a lease of %v: it must last for a millisecond at least", ErrValue, lease))
+	}
+	if err := r.set.Check(ctx); err != nil {
+		return nil, r.wrap(ctx, err)
 	}
 	l := &Lease{ring: r, name: newName()}
 	reply, err := r.take.Run(ctx, r.set.Client, r.leased(), []string{l.name, strconv.FormatInt(lease.Milliseconds(), 10)}).ToArray()

@@ -178,6 +178,59 @@ func TestRing(t *testing.T) {
 	}
 }
 
+// A ring and a list of the newest leave what is at their key alone where it is
+// something else.
+func TestRingOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	x := composite(t, c, "rooms", Options{Columns: columns(t, "a:int")})
+	if err := x.Put(ctx, "1", 1); err != nil {
+		t.Fatal(err)
+	}
+	recent, err := NewRecent(c, "newest", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := recent.Put(ctx, "a", "b", "c"); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"rooms", "newest"} {
+		r, err := NewRing(c, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Put(ctx, "1"); !errors.Is(err, ErrDeclared) {
+			t.Errorf("%s: Put: %v", key, err)
+		}
+		if _, err := r.Next(ctx); !errors.Is(err, ErrDeclared) {
+			t.Errorf("%s: Next: %v", key, err)
+		}
+		if _, err := r.Take(ctx, time.Minute); !errors.Is(err, ErrDeclared) {
+			t.Errorf("%s: Take: %v", key, err)
+		}
+		if _, err := r.Remove(ctx, "1"); !errors.Is(err, ErrDeclared) {
+			t.Errorf("%s: Remove: %v", key, err)
+		}
+		if _, err := r.Len(ctx); !errors.Is(err, ErrDeclared) {
+			t.Errorf("%s: Len: %v", key, err)
+		}
+	}
+	healthy(t, x.Verify)
+	if items, err := recent.Newest(ctx, 3); err != nil || strings.Join(items, "") != "cba" {
+		t.Fatal(items, err)
+	}
+	other, err := NewRecent(c, "rooms", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Newest(ctx, 1); !errors.Is(err, ErrDeclared) {
+		t.Error(err)
+	}
+	if _, err := other.Len(ctx); !errors.Is(err, ErrDeclared) {
+		t.Error(err)
+	}
+}
+
 // However many take at once, nobody has what another has, and nothing is lost.
 func TestRingIsExclusive(t *testing.T) {
 	t.Parallel()
