@@ -74,7 +74,8 @@ func (e NumericEntry[N]) Cursor() string {
 	return partition.EncodeCursor(scoreText(e.Number) + " " + e.ID)
 }
 
-func scoreText[N Number](n N) string { return strconv.FormatFloat(float64(n), 'g', -1, 64) }
+// scoreText is a number as a score is written; -0 is 0, as Redis orders it.
+func scoreText[N Number](n N) string { return strconv.FormatFloat(float64(n)+0, 'g', -1, 64) }
 
 // Span is a range of numbers. The zero value is all of them.
 type Span[N Number] struct {
