@@ -177,10 +177,13 @@ func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key strin
 	if err != nil {
 		return nil, err
 	}
+	if d.Kind != kindNumeric {
+		return nil, fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, kindNumeric)
+	}
 	name, _, _ := strings.Cut(d.Text, ":")
 	x, err := NewNumeric[N](client, key, NumericOptions{Name: name, Partitions: d.Partitions})
-	if err == nil {
-		err = x.wrap(ctx, x.set.Check(ctx))
+	if err == nil && x.column.String() != d.Text {
+		err = fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, Declaration(x.set.Declaration()))
 	}
 	if err != nil {
 		return nil, err

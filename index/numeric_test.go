@@ -76,6 +76,16 @@ func TestAges(t *testing.T) {
 	if _, err := OpenNumeric[float64](ctx, ages.set.Client, "myindex"); !isErr(err, ErrDeclared) {
 		t.Fatalf("opened as floats: %v", err)
 	}
+	wordy, err := NewLexical(ages.set.Client, "wordy", LexicalOptions{Declaration: "with a word or two"})
+	if err == nil {
+		err = wordy.Put(ctx, Member{"a", "a"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenNumeric[int](ctx, ages.set.Client, "wordy"); !isErr(err, ErrDeclared) {
+		t.Fatal(err)
+	}
 	if again, err := OpenNumeric[int](ctx, ages.set.Client, "myindex"); err != nil || again.Key() != "myindex" {
 		t.Fatal(err)
 	}
