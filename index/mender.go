@@ -32,12 +32,16 @@ func (k *kept) repairing(ctx context.Context, lookup func(context.Context, []str
 	if lookup == nil {
 		return wrap(ctx, k.set, errors.New("to repair needs a source with Lookup, to look again before it changes an entry"))
 	}
-	m := &mender{kept: k, name: newName(), lookup: lookup}
-	if err := everywhere(ctx, k.set, k.begin, m.name); err != nil {
+	if err := k.set.Check(ctx); err != nil {
 		return wrap(ctx, k.set, err)
 	}
-	err := f(m)
-	// Also when ctx is done: or writers would note what they change for ever.
+	m := &mender{kept: k, name: newName(), lookup: lookup}
+	err := wrap(ctx, k.set, everywhere(ctx, k.set, k.begin, m.name))
+	if err == nil {
+		err = f(m)
+	}
+	// Also when ctx is done, and when it began in some partitions only: or writers
+	// would note what they change for ever.
 	end := everywhere(context.WithoutCancel(ctx), k.set, k.end, m.name)
 	return cmpOr(err, wrap(ctx, k.set, end))
 }

@@ -245,6 +245,9 @@ func (x *Numeric[N]) PutMany(ctx context.Context, entries iter.Seq[NumericEntry[
 // Remove takes ids out of the index and returns how many were in: one round trip
 // for thousands.
 func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
+	if err := x.set.Check(ctx); err != nil {
+		return 0, x.wrap(ctx, err)
+	}
 	removed := 0
 	calls := make([]partition.Call, 0, len(ids)/removeBatch+1)
 	for p, batch := range byPartition(x.set, ids) {

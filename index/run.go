@@ -143,15 +143,17 @@ func rebuild(ctx context.Context, set *partition.Set, r *run, begin, fill, finis
 	if err != nil {
 		return err
 	}
+	// It declares the index, so that nothing begins in the partitions of one that
+	// is spread otherwise.
+	w, err := newWriter(ctx, set, fill, append(set.Args(), name))
+	if err != nil {
+		return err
+	}
 	if r.up.After == "" {
 		err = everywhere(ctx, set, begin, name)
 	} else {
 		err = underWay(ctx, set, name)
 	}
-	if err != nil {
-		return err
-	}
-	w, err := newWriter(ctx, set, fill, append(set.Args(), name))
 	if err != nil {
 		return err
 	}

@@ -387,6 +387,58 @@ func TestVerifyGoesOn(t *testing.T) {
 	}
 }
 
+// What is refused leaves nothing behind in the partitions that an index does not
+// have.
+func TestRefusedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	x := composite(t, c, "spread", Options{Columns: columns(t, "age:int")})
+	n, err := NewNumeric[int](c, "numbers", NumericOptions{})
+	if err == nil {
+		err = cmpOr(x.Put(ctx, "1", 1), n.Put(ctx, "1", 1))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := composite(t, c, "spread", Options{Columns: columns(t, "age:int"), Partitions: 2})
+	source := objectsOf([]Object[[]any]{{ID: "1", Value: []any{1}}}, func(int) {})
+	source.Lookup = func(context.Context, []string) ([]Object[[]any], error) { return nil, nil }
+	if _, err := y.Rebuild(ctx, source, Upkeep{}); !isErr(err, ErrDeclared) {
+		t.Error(err)
+	}
+	if _, err := y.Repair(ctx, &source, Upkeep{}); !isErr(err, ErrDeclared) {
+		t.Error(err)
+	}
+	m, err := NewNumeric[int](c, "numbers", NumericOptions{Partitions: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Remove(ctx, "1"); !isErr(err, ErrDeclared) {
+		t.Error(err)
+	}
+	left, err := c.Do(ctx, c.B().Keys().Pattern("{*").Build()).AsStrSlice()
+	if err != nil || len(left) != 0 {
+		t.Fatal(left, err)
+	}
+}
+
+// A repair that could not begin in every partition ends in those in which it did.
+func TestRepairBeginsHalf(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "half", 2)
+	for i := range 10 {
+		o.put(fmt.Sprint(i), i)
+	}
+	o.do("HSET", "{half.1}.meta", "declaration", "something else")
+	if _, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); !isErr(err, ErrDeclared) {
+		t.Fatal(err)
+	}
+	n, err := o.client.Do(t.Context(), o.client.B().Hexists().Key("{half.0}.meta").Field("rebuild").Build()).AsInt64()
+	if err != nil || n != 0 {
+		t.Fatal("writers would note what they change for ever", err)
+	}
+}
+
 // Read-repair: whoever finds an object gone takes its entry out.
 func TestFetch(t *testing.T) {
 	t.Parallel()
