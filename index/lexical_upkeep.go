@@ -151,7 +151,13 @@ func upkeepFrom(after string, partitions int) (part string, at int, cursor strin
 // scan walks a hash or a sorted set of every partition in steps. A page is pairs
 // of a name and a value.
 func scan(ctx context.Context, set *partition.Set, r *run, part string, at int, from string, page func(context.Context, *partition.Keys, []string) (int, error)) error {
-	cursor, _ := strconv.ParseUint(from, 10, 64)
+	var cursor uint64
+	if from != "" {
+		var err error
+		if cursor, err = strconv.ParseUint(from, 10, 64); err != nil {
+			return fmt.Errorf("%q is not a cursor of an upkeep of this index", r.up.After)
+		}
+	}
 	for ; at < len(set.Keys); at++ {
 		keys := &set.Keys[at]
 		for more := true; more; more = cursor != 0 {
@@ -176,12 +182,27 @@ func scan(ctx context.Context, set *partition.Set, r *run, part string, at int, 
 				looked += n
 			}
 			cursor = entry.Cursor
-			if err := r.stepped(ctx, looked, fmt.Sprintf("%s %d %d", part, at, cursor)); err != nil {
+			if err := r.stepped(ctx, looked, behindPage(part, at, cursor, len(set.Keys))); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// behindPage is the cursor behind a page of scan: of the partition, the next one
+// or the next part.
+func behindPage(part string, at int, cursor uint64, partitions int) string {
+	switch {
+	case cursor != 0 || at+1 < partitions:
+		if cursor == 0 {
+			at++
+		}
+		return fmt.Sprintf("%s %d %d", part, at, cursor)
+	case part == ofContent:
+		return ofMembers + " 0 0"
+	}
+	return ofSource + " "
 }
 
 // mending is what mend.lua is to do in a partition.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -378,12 +379,29 @@ func TestVerifyGoesOn(t *testing.T) {
 		if err != nil || rest.Problems() != 0 || rest.Checked > whole.Checked {
 			t.Fatalf("from %q: %+v, %v", cursor, rest, err)
 		}
+		if last := i == len(cursors)-1; last && rest.Checked != 0 {
+			t.Errorf("from the end, %q, it checked %d", cursor, rest.Checked)
+		}
 		if i > len(cursors)/2 && rest.Checked > whole.Checked*3/4 {
 			t.Errorf("from %q of %d it checked %d", cursor, i, rest.Checked)
 		}
 	}
-	if _, err := o.index.Verify(t.Context(), nil, Upkeep{After: "nonsense"}); err == nil {
-		t.Error("a wrong cursor was taken")
+	for _, wrong := range []string{"nonsense", "content 0 x", "members 3 0"} {
+		if _, err := o.index.Verify(t.Context(), nil, Upkeep{After: wrong}); err == nil {
+			t.Errorf("the wrong cursor %q was taken", wrong)
+		}
+	}
+	// Behind the last page of a partition comes the next: none is looked at again.
+	cursors = nil
+	whole, err = o.index.Verify(t.Context(), nil, Upkeep{Progress: func(p Progress) { cursors = append(cursors, p.Cursor) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := o.index.Verify(t.Context(), nil, Upkeep{After: cursors[len(cursors)-1]}); err != nil || rest.Checked != 0 {
+		t.Fatalf("%+v, %v, from %q", rest, err, cursors[len(cursors)-1])
+	}
+	if !slices.Contains(cursors, "content 1 0") || !slices.Contains(cursors, "members 0 0") || slices.Contains(cursors, "content 0 0") {
+		t.Errorf("%q", cursors)
 	}
 }
 
