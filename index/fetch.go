@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/redis/rueidis"
 )
@@ -19,6 +20,8 @@ type FetchOptions struct {
 	// out of the index, with Remove, or RemoveExactly where others may put them
 	// again. Default: they are passed over.
 	Missing func(ctx context.Context, ids []string) error
+
+	hashesOnly bool // what has another type is passed over as if it did not exist
 }
 
 // Fetched is a hash behind an id.
@@ -52,7 +55,7 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 		var empty []int
 		for i, reply := range client.DoMulti(ctx, commands...) {
 			var err error
-			if all[i], err = fieldsOf(reply, opt.Fields); err != nil {
+			if all[i], err = fieldsOf(reply, opt.Fields); err != nil && (!opt.hashesOnly || !isWrongType(err)) {
 				return nil, fmt.Errorf("index: %s: %w", opt.Key(some[i]), err)
 			}
 			if len(all[i]) == 0 {
@@ -77,6 +80,11 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 		}
 	}
 	return found, nil
+}
+
+func isWrongType(err error) bool {
+	e, ok := rueidis.IsRedisErr(err)
+	return ok && strings.HasPrefix(e.Error(), "WRONGTYPE")
 }
 
 // goneOf tells which of the ids whose fields came back empty have no hash. One

@@ -127,7 +127,10 @@ func (h hashes[V]) yieldPage(ctx context.Context, keys []string, next string, yi
 }
 
 func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error) {
-	found, err := Fetch(ctx, h.client, ids, FetchOptions{Key: func(id string) string { return h.prefix + id + h.suffix }})
+	// Walk passes over keys of other types, so this does too.
+	found, err := Fetch(ctx, h.client, ids, FetchOptions{
+		Key: func(id string) string { return h.prefix + id + h.suffix }, hashesOnly: true,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -457,6 +457,28 @@ func TestRepairBeginsHalf(t *testing.T) {
 	}
 }
 
+// A key of another type is not an object: neither in the walk over all objects nor
+// when some are looked up.
+func TestOnlyHashesAreObjects(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "types", 1)
+	for i := range 3 {
+		o.put(fmt.Sprint(i), i)
+	}
+	o.do("DEL", o.key("1"))
+	o.do("SET", o.key("1"), "a string")
+	o.do("SADD", o.key("set"), "a member")
+	if r := o.verify(); r.Dangling != 1 || r.Problems() != 1 {
+		t.Fatalf("%+v", r)
+	}
+	if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Repaired != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := Fetch(t.Context(), o.client, []string{"1"}, FetchOptions{Key: o.key}); err == nil {
+		t.Error("Fetch says nothing of a string")
+	}
+}
+
 // Read-repair: whoever finds an object gone takes its entry out.
 func TestFetch(t *testing.T) {
 	t.Parallel()
