@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math/rand/v2"
+	"sync"
 	"testing"
+	"time"
+
+	"retwis/internal/redistest"
 )
 
 // These tests let a writer come in at the one moment that matters.
@@ -148,6 +153,36 @@ func TestRebuildEndsInCatchingUp(t *testing.T) {
 	if r := o.verify(); r.Problems() != 0 {
 		t.Fatalf("%+v", r)
 	}
+}
+
+// A rebuild catches up with those who write all the time, as fast as they can.
+func TestRebuildCatchesUp(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	x := composite(t, server.Client(t), "busy", Options{Columns: columns(t, "a:int")})
+	writing, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 3 {
+		y := composite(t, server.Client(t), "busy", x.opt)
+		all.Go(func() {
+			// Its error is that it was stopped.
+			_, _ = y.PutMany(writing, func(yield func(Entry) bool) {
+				for writing.Err() == nil && yield(Entry{ID: fmt.Sprint(rand.IntN(1_000_000)), Values: []any{1}}) {
+				}
+			})
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	for n := int64(0); n < 10_000 && ctx.Err() == nil; n, _ = x.Len(ctx) {
+	}
+	_, err := x.Rebuild(ctx, objectsOf([]Object[[]any]{{ID: "a", Value: []any{1}}}, func(int) {}), Upkeep{})
+	cancel()
+	stop()
+	all.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	healthy(t, x.Verify)
 }
 
 // Between the moment in which a repair reads an object and the one in which it

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,19 +93,36 @@ func replaced(err error) error {
 	return err
 }
 
+// maxCatchUp is how many of the last steps of a Rebuild go in one pipeline, at
+// most.
+const maxCatchUp = 64
+
 // caughtUp runs the last steps of a Rebuild until every partition has its new
-// index.
+// index. The pipelines grow: those of several PutMany, of twenty scripts each,
+// would for ever be ahead of a step a round trip.
 func caughtUp(ctx context.Context, set *partition.Set, finish partition.Script, name string) error {
 	for i := range set.Keys {
-		for done := int64(0); done == 0; {
+		step := partition.Call{Keys: set.Keys[i].All(), Args: append(set.Args(), name)}
+		for n, done := 1, false; !done; n = min(2*n, maxCatchUp) {
 			var err error
-			done, err = finish.Run(ctx, set.Client, set.Keys[i].All(), append(set.Args(), name)).AsInt64()
-			if err != nil {
+			if done, err = finished(finish.RunMany(ctx, set.Client, slices.Repeat([]partition.Call{step}, n))); err != nil {
 				return replaced(err)
 			}
 		}
 	}
 	return nil
+}
+
+// finished tells whether one of the last steps of a partition was the last. Those
+// behind it are refused, which is no error.
+func finished(steps []rueidis.RedisResult) (bool, error) {
+	for _, s := range steps {
+		n, err := s.AsInt64()
+		if err != nil || n != 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // resumed returns the name of the run that a cursor is of, and where its source
