@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -398,6 +399,35 @@ func TestOddPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An answer can be read more than once, and by several at a time.
+func TestReadAnswerAgain(t *testing.T) {
+	t.Parallel()
+	x, y := composite(t, client(t), "again", Options{Columns: columns(t, "a:int")}), numeric[int](t, "again", NumericOptions{})
+	for i := range 9 {
+		if err := cmpOr(x.Put(t.Context(), fmt.Sprint(i), i), y.Put(t.Context(), fmt.Sprint(i), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := Page{Offset: 2, Limit: 3}
+	entries, numbers := x.Select(t.Context(), page, AtLeast("a", 1)), y.Select(t.Context(), From(1), page)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for e, err := range entries {
+				if err != nil || e.ID < "3" || e.ID > "5" {
+					t.Error(e, err)
+				}
+			}
+			for e, err := range numbers {
+				if err != nil || e.ID < "3" || e.ID > "5" {
+					t.Error(e, err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // A range that is none says so, with a cursor or without.

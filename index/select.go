@@ -81,10 +81,10 @@ func (x *Lexical) Select(ctx context.Context, q LexQuery) iter.Seq2[Member, erro
 			yield(Member{}, x.wrap(ctx, err))
 			return
 		}
-		q.Page = q.settled()
-		page := q.Page
+		page := q.settled()
 		sources := make([]iter.Seq2[string, error], len(x.set.Keys))
 		reader := lexReader{x: x, q: q, ranges: ranges}
+		reader.q.Page = page
 		if len(sources) == 1 && len(ranges) == 1 && q.Keep == nil && len(q.sift) == 0 {
 			reader.offset, page.Offset = page.Offset, 0
 		}
