@@ -22,7 +22,8 @@ func compareScored(a, b scored) int {
 
 // Select yields the entries of a span in the order of their numbers. It reads in
 // steps of a round trip each, 100 entries or Limit, then 500; each costs O(log n)
-// and what it returns, at any offset and behind any cursor.
+// and what it returns, at any offset and behind any cursor. Only in an index of
+// several partitions an offset costs as much as reading what it passes over.
 func (x *Numeric[N]) Select(ctx context.Context, s Span[N], page Page) iter.Seq2[NumericEntry[N], error] {
 	return func(yield func(NumericEntry[N], error) bool) {
 		fail := func(err error) { yield(NumericEntry[N]{}, x.wrap(ctx, err)) }

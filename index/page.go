@@ -10,7 +10,7 @@ import "math"
 // meanwhile move no other entry onto the next page or off it.
 type Page struct {
 	Limit   int    // at most so many entries; 0: all
-	Offset  int    // pass over so many first; they cost as much as if they were read
+	Offset  int    // pass over so many first; they cost as much as if they were read, but in a Numeric
 	Reverse bool   // last first
 	After   string // the cursor of an entry: begin behind it
 }

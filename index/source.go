@@ -44,7 +44,8 @@ func Objects[V any](objects iter.Seq2[Object[V], error]) Source[V] {
 // Hashes are the Redis hashes whose keys match a pattern with one asterisk, such
 // as room:*, as a source: the id is what stands for the asterisk. The function
 // reads a value from the fields, or says false for an object that is not to be in
-// the index.
+// the index. All fields of every hash that matches are read: give the index a key
+// that does not match itself, or its .content, which may be large, is among them.
 //
 // Walk is a SCAN of every master, a page of 200 hashes at a time; a cursor of it
 // is good until that server restarts. Lookup is one round trip for 1,000.
