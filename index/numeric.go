@@ -265,7 +265,8 @@ func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
 	return removed, nil
 }
 
-// Get returns the entry of an id, or ErrNotFound: one round trip.
+// Get returns the entry of an id, or ErrNotFound: one round trip. Where N is an
+// integer and the score is none, that is ErrCorrupt.
 func (x *Numeric[N]) Get(ctx context.Context, id string) (NumericEntry[N], error) {
 	if err := x.set.Check(ctx); err != nil {
 		return NumericEntry[N]{}, x.wrap(ctx, err)
@@ -274,7 +275,21 @@ func (x *Numeric[N]) Get(ctx context.Context, id string) (NumericEntry[N], error
 	if rueidis.IsRedisNil(err) {
 		err = fmt.Errorf("%w: id %s", ErrNotFound, shown(id))
 	}
-	return NumericEntry[N]{id, N(f)}, x.wrap(ctx, err)
+	if err != nil {
+		return NumericEntry[N]{}, x.wrap(ctx, err)
+	}
+	e, err := entryOf[N](id, f)
+	return e, x.wrap(ctx, err)
+}
+
+// entryOf is the entry with a score, which somebody else may have written: the
+// cursor of one that was rounded would lead back to it for ever.
+func entryOf[N Number](id string, score float64) (NumericEntry[N], error) {
+	n := N(score)
+	if float64(n) != score {
+		return NumericEntry[N]{}, fmt.Errorf("%w: id %s has the score %g, which is not an integer", ErrCorrupt, shown(id), score)
+	}
+	return NumericEntry[N]{id, n}, nil
 }
 
 // Len is how many entries there are: one round trip.

@@ -48,7 +48,12 @@ func (x *Numeric[N]) Select(ctx context.Context, s Span[N], page Page) iter.Seq2
 				fail(err)
 				return
 			}
-			if !yield(NumericEntry[N]{e.id, N(e.score)}, nil) {
+			entry, err := entryOf[N](e.id, e.score)
+			if err != nil {
+				fail(err)
+				return
+			}
+			if !yield(entry, nil) {
 				return
 			}
 		}

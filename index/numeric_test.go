@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -292,5 +293,36 @@ func TestNegativeZero(t *testing.T) {
 	}
 	if n, err := x.Count(ctx, From(0.0).To(minus)); err != nil || n != 2 {
 		t.Fatal(n, err)
+	}
+}
+
+// A score that is no integer, which this index does not write, is told and mended.
+func TestScoreIsNoInteger(t *testing.T) {
+	t.Parallel()
+	x, ctx := numeric[int](t, "fractions", NumericOptions{}), t.Context()
+	if err := x.Put(ctx, "a", 1); err != nil {
+		t.Fatal(err)
+	}
+	c := x.set.Client
+	source := objectsOf([]Object[int]{{ID: "a", Value: 1}}, func(int) {})
+	source.Lookup = func(context.Context, []string) ([]Object[int], error) { return []Object[int]{{ID: "a", Value: 1}}, nil }
+	for _, score := range []float64{1.5, math.Inf(1), math.Inf(-1), 1e300} {
+		if err := c.Do(ctx, c.B().Zadd().Key("fractions").ScoreMember().ScoreMember(score, "a").Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Get(ctx, "a"); !isErr(err, ErrCorrupt) {
+			t.Errorf("Get at %g: %v", score, err)
+		}
+		for e, err := range x.Select(ctx, Span[int]{}, Page{}) {
+			if !isErr(err, ErrCorrupt) {
+				t.Errorf("Select at %g: %+v, %v", score, e, err)
+			}
+		}
+		if r, err := x.Repair(ctx, source, Upkeep{}); err != nil || r.Repaired != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if e, err := x.Get(ctx, "a"); err != nil || e.Number != 1 {
+			t.Errorf("%+v, %v", e, err)
+		}
 	}
 }
