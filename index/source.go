@@ -50,6 +50,9 @@ func Objects[V any](objects iter.Seq2[Object[V], error]) Source[V] {
 // Walk is a SCAN of every master, a page of 200 hashes at a time; a cursor of it
 // is good until that server restarts. Lookup is one round trip for 1,000.
 func Hashes[V any](client rueidis.Client, pattern string, value func(id string, fields map[string]string) (V, bool, error)) (Source[V], error) {
+	if client == nil || value == nil {
+		return Source[V]{}, fmt.Errorf("index: the pattern %q: hashes need a client, and a function that reads a value", pattern)
+	}
 	prefix, suffix, ok := strings.Cut(pattern, "*")
 	if !ok || strings.ContainsAny(prefix+suffix, `*?[]\`) {
 		return Source[V]{}, fmt.Errorf("index: the pattern %q: write one asterisk where the id stands, as in room:*", pattern)

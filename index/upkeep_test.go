@@ -457,6 +457,23 @@ func TestRepairBeginsHalf(t *testing.T) {
 	}
 }
 
+// What would fail in the middle of a walk is refused at once.
+func TestHashesRefused(t *testing.T) {
+	t.Parallel()
+	value := func(string, map[string]string) (int, bool, error) { return 0, true, nil }
+	for _, pattern := range []string{"", "room", "a*b*", "a?*", "[a]*"} {
+		if _, err := Hashes(none{}, pattern, value); err == nil {
+			t.Errorf("%q was taken", pattern)
+		}
+	}
+	if _, err := Hashes(nil, "room:*", value); err == nil {
+		t.Error("no client was taken")
+	}
+	if _, err := Hashes[int](none{}, "room:*", nil); err == nil {
+		t.Error("no function was taken")
+	}
+}
+
 // A key of another type is not an object: neither in the walk over all objects nor
 // when some are looked up.
 func TestOnlyHashesAreObjects(t *testing.T) {
