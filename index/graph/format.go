@@ -39,6 +39,9 @@ const maxLine = 4 << 20
 func Read(r io.Reader, format Format) iter.Seq2[Triple, error] {
 	return func(yield func(Triple, error) bool) {
 		lines := lineReader{r: bufio.NewReaderSize(r, 64<<10)}
+		if head, _ := lines.r.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+			_, _ = lines.r.Discard(len(head)) // they were peeked
+		}
 		parse := parseTSV
 		switch format {
 		case TSV:
@@ -75,6 +78,9 @@ func Read(r io.Reader, format Format) iter.Seq2[Triple, error] {
 		}
 	}
 }
+
+// byteOrderMark is what some editors begin a file with; it is no part of a name.
+const byteOrderMark = "\ufeff"
 
 // lineReader reads lines of bounded length.
 type lineReader struct {
