@@ -101,6 +101,9 @@ func (in *inputs) readTerms(x *suggest.Index, name string, f io.Reader, yield fu
 			return yield(suggest.Suggestion{}, fmt.Errorf("%s:%d: %w", name, number, err))
 		}
 		text := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		if number == 1 {
+			text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with it
+		}
 		var s suggest.Suggestion
 		wrong := fmt.Errorf("the line is longer than %d bytes", suggestLine)
 		if !long {
