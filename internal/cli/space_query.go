@@ -184,6 +184,9 @@ shows only what is no farther than so many.`,
   retwis space nearest cities lat=38.1 lon=13.4 --within 200000`,
 		Args: named(2, -1, "retwis space nearest KEY DIMENSION=VALUE..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !(within >= 0) { // nor NaN
+				return &usageError{errors.New("--within cannot be negative")}
+			}
 			return flags.open(cmd, env, args[0], func(ctx context.Context, x *space.Index, _ *store.Store) error {
 				point, err := pointOf(x, args[1:])
 				if err != nil {
