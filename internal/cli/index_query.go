@@ -47,7 +47,7 @@ found at once, whatever the size of the index. Others are looked at entry by ent
 				if count {
 					n, err := x.count(ctx, conditions)
 					if err == nil {
-						_, err = fmt.Fprintln(cmd.OutOrStdout(), n)
+						err = printCount(cmd.OutOrStdout(), flags.json, n)
 					}
 					return err
 				}
@@ -73,6 +73,15 @@ found at once, whatever the size of the index. Others are looked at entry by ent
 	f.BoolVar(&count, "count", false, "show only how many there are")
 	flags.add(cmd, env, "print each entry as a line of JSON")
 	return cmd
+}
+
+// printCount prints how many there are: as JSON {"count":3}.
+func printCount(out io.Writer, asJSON bool, n int64) (err error) {
+	if asJSON {
+		return printNumber(out, true, "count", n)
+	}
+	_, err = fmt.Fprintln(out, n)
+	return err
 }
 
 func newIndexGet(env Env) *cobra.Command {
