@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -70,7 +71,7 @@ func (c composite) upkeep(ctx context.Context, client rueidis.Client, pattern st
 	if pattern != "" {
 		hashes, err := index.Hashes(client, pattern, c.Values)
 		if err != nil {
-			return index.Report{}, &usageError{err}
+			return index.Report{}, &usageError{errors.New(oneLine(err))}
 		}
 		src = &hashes
 	}
@@ -94,7 +95,7 @@ func (c composite) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, e
 func (c composite) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep) (index.Report, error) {
 	src, err := index.Hashes(client, pattern, c.Values)
 	if err != nil {
-		return index.Report{}, &usageError{err}
+		return index.Report{}, &usageError{errors.New(oneLine(err))}
 	}
 	return c.Rebuild(ctx, src, up)
 }
@@ -212,7 +213,7 @@ func (n numeric[N]) source(client rueidis.Client, pattern string) (index.Source[
 		return n.number(v), true, err
 	})
 	if err != nil {
-		return src, &usageError{err}
+		return src, &usageError{errors.New(oneLine(err))}
 	}
 	return src, nil
 }

@@ -158,7 +158,7 @@ func readHeader(r *csv.Reader, names []string) ([]int, error) {
 	for _, name := range append([]string{"id"}, names...) {
 		at := slices.Index(header, name)
 		if at < 0 {
-			return nil, fmt.Errorf("its header has no column %q: it names %s", name, strings.Join(header, ","))
+			return nil, fmt.Errorf("its header has no column %q: it names %s", name, forTerminal(strings.Join(header, ",")))
 		}
 		where = append(where, at)
 	}
