@@ -102,7 +102,7 @@ it gives up, and nothing has changed.`,
 	}
 	format = addGraphFormat(cmd)
 	addGraphOptions(cmd, &declared)
-	up.add(cmd)
+	up.addRate(cmd)
 	flags.add(cmd, env, "print the summary as JSON")
 	return cmd
 }

@@ -97,7 +97,7 @@ with all that others wrote meanwhile.`,
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in 'room:*'; * is the id")
-	up.add(cmd)
+	up.addRate(cmd)
 	flags.add(cmd, env, "print the summary as JSON")
 	return cmd
 }

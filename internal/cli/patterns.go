@@ -163,12 +163,17 @@ func (in *inputs) tell(asJSON bool) error {
 	return err
 }
 
-// upkeepFlags are those of verify, repair and rebuild.
+// upkeepFlags are those of verify and repair, and of rebuild, which shows no
+// problems and has only the rate.
 type upkeepFlags struct{ rate, examples int }
 
 func (u *upkeepFlags) add(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&u.rate, "rate", 0, "how many `ENTRIES` a second to look at, at most; 0: as fast as it goes")
+	u.addRate(cmd)
 	cmd.Flags().IntVar(&u.examples, "examples", 10, "how many problems to show")
+}
+
+func (u *upkeepFlags) addRate(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&u.rate, "rate", 0, "how many `ENTRIES` a second to look at, at most; 0: as fast as it goes")
 }
 
 // options are those of the run, which shows its progress on a terminal.

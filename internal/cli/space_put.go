@@ -187,7 +187,7 @@ with all that others wrote meanwhile.`,
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in 'point:*'; * is the id")
-	up.add(cmd)
+	up.addRate(cmd)
 	flags.add(cmd, env, "print the summary as JSON")
 	return cmd
 }
