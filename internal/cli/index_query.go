@@ -151,6 +151,7 @@ type entryPrinter struct {
 	columns []index.Column
 	json    bool
 	cursor  bool
+	headed  bool // the names of the columns are printed
 	table   table
 }
 
@@ -171,7 +172,8 @@ func (p *entryPrinter) print(e found) error {
 	if p.json {
 		return p.line(e)
 	}
-	if len(p.table.rows) == 0 {
+	if !p.headed {
+		p.headed = true
 		head := []string{"id"}
 		for _, c := range p.columns {
 			head = append(head, c.Name)

@@ -95,7 +95,7 @@ type inputs struct {
 const shownBad = 20
 
 // openInputs opens all files before anything of them is read; none is standard
-// input.
+// input. They may be compressed.
 func openInputs(cmd *cobra.Command, env Env, names []string, what string) (*inputs, error) {
 	if len(names) == 0 {
 		names = []string{"-"}
@@ -110,12 +110,13 @@ func openInputs(cmd *cobra.Command, env Env, names []string, what string) (*inpu
 		if name == "-" {
 			name = "stdin"
 		}
-		in.names, in.files = append(in.names, name), append(in.files, f)
+		in.names, in.files = append(in.names, name), append(in.files, unpack(f))
 	}
 	return in, nil
 }
 
 func (in *inputs) close() {
+	in.wipe()
 	for _, f := range in.files {
 		_ = f.Close() // it was only read
 	}
@@ -165,20 +166,20 @@ func (in *inputs) tell(asJSON bool) error {
 
 // upkeepFlags are those of verify and repair, and of rebuild, which shows no
 // problems and has only the rate.
-type upkeepFlags struct{ rate, examples int }
+type upkeepFlags struct{ rate, examples uint32 }
 
 func (u *upkeepFlags) add(cmd *cobra.Command) {
 	u.addRate(cmd)
-	cmd.Flags().IntVar(&u.examples, "examples", 10, "how many problems to show")
+	cmd.Flags().Uint32Var(&u.examples, "examples", 10, "how many problems to show")
 }
 
 func (u *upkeepFlags) addRate(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&u.rate, "rate", 0, "how many `ENTRIES` a second to look at, at most; 0: as fast as it goes")
+	cmd.Flags().Uint32Var(&u.rate, "rate", 0, "how many `ENTRIES` a second to look at, at most; 0: as fast as it goes")
 }
 
 // options are those of the run, which shows its progress on a terminal.
 func (u *upkeepFlags) options(cmd *cobra.Command) (up index.Upkeep, wipe func()) {
-	up = index.Upkeep{Rate: u.rate, Examples: u.examples}
+	up = index.Upkeep{Rate: int(u.rate), Examples: int(u.examples)}
 	if u.examples == 0 {
 		up.Examples = -1
 	}

@@ -266,10 +266,11 @@ type pointField struct {
 
 // pointPrinter prints points: a table for people, or a line of JSON each.
 type pointPrinter struct {
-	out   io.Writer
-	names []string
-	json  bool
-	table table
+	out    io.Writer
+	names  []string
+	json   bool
+	headed bool // the names of the dimensions are printed
+	table  table
 }
 
 func newPointPrinter(out io.Writer, x *space.Index, json bool) *pointPrinter {
@@ -296,7 +297,8 @@ func (p *pointPrinter) print(e space.Entry, more ...pointField) error {
 			cells[i] = v.Format(time.RFC3339Nano)
 		}
 	}
-	if len(p.table.rows) == 0 {
+	if !p.headed {
+		p.headed = true
 		if err := p.table.add(head...); err != nil {
 			return err
 		}

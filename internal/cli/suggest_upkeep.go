@@ -85,7 +85,7 @@ code is then 1.`,
 		},
 	}
 	made.add(cmd)
-	cmd.Flags().IntVar(&up.rate, "rate", 0, "how many `TERMS` a second to count, at most; 0: as fast as it goes")
+	cmd.Flags().Uint32Var(&up.rate, "rate", 0, "how many `TERMS` a second to count, at most; 0: as fast as it goes")
 	flags.add(cmd, env, "print the summary as JSON")
 	return cmd
 }

@@ -43,10 +43,9 @@ type Set struct {
 	known       atomic.Bool // the declaration was found to be that of the index
 }
 
-// New returns the partitions of an index; fewer than one are one. It asks no
-// server.
+// New returns the partitions of an index; none are one. It asks no server.
 func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
-	if d.Partitions < 1 {
+	if d.Partitions == 0 {
 		d.Partitions = 1
 	}
 	tag, _ := hashTag(key)
@@ -55,8 +54,8 @@ func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 		return nil, errors.New("the client is nil")
 	case key == "" || len(key) > maxKey:
 		return nil, fmt.Errorf("the key has %d bytes: it must have from 1 to %d", len(key), maxKey)
-	case d.Partitions > MaxPartitions:
-		return nil, fmt.Errorf("there are %d partitions: at most %d are allowed", d.Partitions, MaxPartitions)
+	case d.Partitions < 1 || d.Partitions > MaxPartitions:
+		return nil, fmt.Errorf("there are %d partitions: from 1 to %d are allowed", d.Partitions, MaxPartitions)
 	case d.Partitions > 1 && tag == "" && strings.ContainsAny(key, "{}"):
 		return nil, fmt.Errorf("the key %q has a brace but no hash tag, and cannot be spread over partitions", key)
 	case d.Partitions == 1 && tag == "" && client.Mode() == rueidis.ClientModeCluster:
