@@ -36,6 +36,8 @@ const (
 	// watchEvery is how often a process that has joined another's server
 	// looks whether the other is gone.
 	watchEvery = 500 * time.Millisecond
+	// lastWords is how long a server whose owner is gone is given to end.
+	lastWords = 2 * time.Second
 	// maxJoins is how often joining a server that is there and yet does not
 	// answer is tried.
 	maxJoins = 20
@@ -145,7 +147,7 @@ func (e *embedded) place() error {
 // another process runs one that answers. A lock without an answer is an owner
 // that has just died, or has just begun: either ends soon.
 func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, error) {
-	told := false
+	began, told := time.Now(), false
 	for {
 		lock, err := tryLock(e.dir)
 		if err != nil {
@@ -159,10 +161,14 @@ func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, er
 			}
 			return server, lock, nil
 		}
-		if e.answers() {
+		// A server whose owner was killed ends too, and answers for a moment more:
+		// who joined it then would lose a command. Where it does not end, as
+		// outside Linux, it is joined after all.
+		dying := time.Since(began) < lastWords && orphaned(e.dir)
+		if e.answers() && !dying {
 			return nil, nil, nil
 		}
-		if !told {
+		if !told && !dying {
 			told = true
 			e.log.Info("another process has the data directory; waiting for its server to answer or to end", "dir", e.dir)
 		}

@@ -280,6 +280,27 @@ func TestEmbeddedTakesOverFromTheKilled(t *testing.T) {
 	set(t, db.Client(), "mine", "still")
 }
 
+// The owner was killed, and its server answers until it has ended: whoever comes
+// in that moment does not join it, and loses no command to its end.
+func TestEmbeddedDoesNotJoinTheDying(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		dir := t.TempDir()
+		cmd, acknowledged := owner(t, dir, "everysec")
+		<-acknowledged
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		c := open(t, "embedded:"+dir).Client()
+		for began := time.Now(); time.Since(began) < 300*time.Millisecond; {
+			if err := c.Do(t.Context(), c.B().Incr().Key("mine").Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // Two processes with different environments meet all the same, where the
 // directory is too deep for its socket.
 func TestEmbeddedJoinElsewhere(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +14,8 @@ import (
 // lockFile is the lock on a directory. Who holds it runs the server. The
 // server inherits it, so it stays held until owner and server are both gone. It
 // holds the path of the server's socket, which two processes with different
-// environments would not look for at the same place.
+// environments would not look for at the same place, and on the next line the
+// process that runs the server.
 const lockFile = "lock"
 
 // tryLock takes the lock of a directory, or returns nil when somebody has it.
@@ -36,7 +39,7 @@ func tryLock(dir string) (*os.File, error) {
 func writeSocket(lock *os.File, socket string) error {
 	err := lock.Truncate(0)
 	if err == nil {
-		_, err = lock.WriteAt([]byte(socket), 0)
+		_, err = lock.WriteAt(fmt.Appendf(nil, "%s\n%d", socket, os.Getpid()), 0)
 	}
 	if err != nil {
 		return fmt.Errorf("store: lock the data directory: %w", err)
@@ -44,15 +47,29 @@ func writeSocket(lock *os.File, socket string) error {
 	return nil
 }
 
-// readSocket returns where the server of a directory listens, or listened
-// last.
-func readSocket(dir string) (string, error) {
-	path, err := os.ReadFile(filepath.Join(dir, lockFile))
+// readLock returns where the server of a directory listens, or listened last, and
+// the process that ran it; 0 where that is not known.
+func readLock(dir string) (socket string, owner int, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, lockFile))
 	if err != nil {
-		return "", fmt.Errorf("store: %w", err)
+		return "", 0, fmt.Errorf("store: %w", err)
 	}
-	if len(path) == 0 {
-		return "", fmt.Errorf("store: nobody runs the server of %s yet", dir)
+	if len(text) == 0 {
+		return "", 0, fmt.Errorf("store: nobody runs the server of %s yet", dir)
 	}
-	return string(path), nil
+	socket, process, _ := strings.Cut(string(text), "\n")
+	owner, _ = strconv.Atoi(process)
+	return socket, owner, nil
+}
+
+// readSocket returns where the server of a directory listens, or listened last.
+func readSocket(dir string) (string, error) {
+	socket, _, err := readLock(dir)
+	return socket, err
+}
+
+// orphaned tells whether the process that ran the server of a directory is gone.
+func orphaned(dir string) bool {
+	_, owner, err := readLock(dir)
+	return err == nil && owner > 0 && errors.Is(unix.Kill(owner, 0), unix.ESRCH)
 }
