@@ -6,7 +6,7 @@
 -- ARGV[4]     the name of this run
 --
 -- Reply  0
-local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3], KEYS[1])
 if refusal then
 	return refusal
 end

@@ -339,6 +339,25 @@ func TestDeclaredOnce(t *testing.T) {
 	}
 }
 
+// A key that holds something else is left alone, and so is what is beside it.
+func TestForeignKey(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	if err := c.Do(ctx, c.B().Set().Key("foreign").Value("mine").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	x := composite(t, c, "foreign", Options{Columns: columns(t, "a:int")})
+	if err := x.Put(ctx, "1", 1); err == nil || !strings.Contains(err.Error(), "the key holds a string and no index") {
+		t.Fatal(err)
+	}
+	if _, err := OpenComposite(ctx, c, "foreign"); !isErr(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	if n, err := c.Do(ctx, c.B().Dbsize().Build()).AsInt64(); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+}
+
 func TestWrongQueries(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()

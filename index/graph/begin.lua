@@ -8,7 +8,7 @@
 --
 -- Reply    1, or 0 where another one is under way by now
 
-local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3], KEYS[1])
 if refusal then
 	return refusal
 end

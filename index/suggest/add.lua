@@ -15,7 +15,7 @@
 -- What a rebuild fills in of terms that others write meanwhile does not matter:
 -- rebuild.lua brings those up in the end.
 
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3], KEYS[1])
 if refusal then
 	return refusal
 end

@@ -7,11 +7,16 @@
 --
 -- meta   hash: kind, declaration, partitions; rebuild while it is rebuilt
 -- kind, declaration, partitions   what the caller expects there
-local function declared(meta, kind, declaration, partitions)
+-- index  of a writer: the sorted set; another key there is left alone
+local function declared(meta, kind, declaration, partitions, index)
 	local found = redis.call('HMGET', meta, 'kind', 'declaration', 'partitions', 'rebuild')
 	if found[1] == kind and found[2] == declaration and found[3] == partitions then
 		return found[4] ~= false
 	elseif not found[1] then
+		local holds = index and redis.call('TYPE', index).ok or 'none'
+		if holds ~= 'none' and holds ~= 'zset' then
+			return nil, redis.error_reply('WRONGTYPE the key holds a ' .. holds .. ' and no index')
+		end
 		redis.call('HSET', meta, 'kind', kind, 'declaration', declaration, 'partitions', partitions)
 		return false
 	end
