@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"retwis/index/internal/partition"
@@ -90,17 +89,16 @@ func (m *mender) once(ctx context.Context, r *run, keys *partition.Keys, ids []s
 		return nil, err
 	}
 	want := make(map[string]string, len(objects))
+	left := map[string]bool{} // what they say cannot be in the index
 	for _, o := range objects {
-		if err := m.check(o.ID, o.Value); err != nil {
-			return nil, fmt.Errorf("object %s: %w", shown(o.ID), err)
-		}
+		left[o.ID] = o.Err != nil || m.check(o.ID, o.Value) != nil
 		want[o.ID] = o.Value
 	}
 	args := head
 	var wrong []string
 	for i, id := range ids {
 		value, _ := now[i].ToString() // none for one that is not there
-		if m.normal(value) != want[id] {
+		if !left[id] && m.normal(value) != want[id] {
 			args = append(args, id, want[id])
 			wrong = append(wrong, id)
 		}

@@ -45,6 +45,8 @@ func (r *run) found(p Problem) {
 		r.report.Stale++
 	case dangling:
 		r.report.Dangling++
+	case invalid:
+		r.report.Invalid++
 	}
 	if len(r.report.Examples) < r.up.Examples {
 		r.report.Examples = append(r.report.Examples, p)
@@ -56,6 +58,7 @@ const (
 	missing  = "missing"
 	stale    = "stale"
 	dangling = "dangling"
+	invalid  = "invalid"
 )
 
 // stepped tells of a step that looked at n entries, and waits until it is time
@@ -200,7 +203,7 @@ func (r *run) fillFrom(ctx context.Context, w *writer, name string, src Source[s
 	}
 	n := 0
 	for o, err := range src.Walk(ctx, from) {
-		if err == nil {
+		if err = cmpOr(err, o.Err); err == nil {
 			err = w.add(o.ID, o.Value)
 		}
 		if err != nil {

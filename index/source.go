@@ -27,6 +27,10 @@ type Object[V any] struct {
 	ID     string
 	Value  V
 	Cursor string // from which Walk goes on behind this object; may be empty
+	// Err is why the object has no value that the index could hold. Verify and
+	// Repair tell of it, and leave what the index says of it; a Rebuild, which
+	// could only lose it, fails.
+	Err error
 }
 
 // Objects is a source that can be walked once, as from a file.
@@ -142,10 +146,10 @@ func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error
 	for _, f := range found {
 		v, ok, err := h.value(f.ID, f.Fields)
 		if err != nil {
-			return nil, fmt.Errorf("index: %s%s%s: %w", h.prefix, f.ID, h.suffix, err)
+			err = fmt.Errorf("%s%s%s: %w", h.prefix, f.ID, h.suffix, err)
 		}
-		if ok {
-			objects = append(objects, Object[V]{ID: f.ID, Value: v})
+		if ok || err != nil {
+			objects = append(objects, Object[V]{ID: f.ID, Value: v, Err: err})
 		}
 	}
 	return objects, nil
@@ -153,9 +157,12 @@ func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error
 
 // mapped is a source whose values are made from those of another.
 func mapped[V, W any](s Source[V], convert func(id string, v V) (W, error)) Source[W] {
-	one := func(o Object[V]) (Object[W], error) {
-		w, err := convert(o.ID, o.Value)
-		return Object[W]{ID: o.ID, Value: w, Cursor: o.Cursor}, err
+	one := func(o Object[V]) Object[W] {
+		m := Object[W]{ID: o.ID, Cursor: o.Cursor, Err: o.Err}
+		if m.Err == nil {
+			m.Value, m.Err = convert(o.ID, o.Value)
+		}
+		return m
 	}
 	m := Source[W]{}
 	if s.Walk != nil {
@@ -164,7 +171,7 @@ func mapped[V, W any](s Source[V], convert func(id string, v V) (W, error)) Sour
 				for o, err := range s.Walk(ctx, after) {
 					var w Object[W]
 					if err == nil {
-						w, err = one(o)
+						w = one(o)
 					}
 					if !yield(w, err) || err != nil {
 						return
@@ -181,9 +188,7 @@ func mapped[V, W any](s Source[V], convert func(id string, v V) (W, error)) Sour
 			}
 			objects := make([]Object[W], len(found))
 			for i, o := range found {
-				if objects[i], err = one(o); err != nil {
-					return nil, err
-				}
+				objects[i] = one(o)
 			}
 			return objects, nil
 		}

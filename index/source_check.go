@@ -11,28 +11,34 @@ type sourceCheck struct {
 
 func (c sourceCheck) walk(ctx context.Context, src Source[string], from string) error {
 	var ids, wants []string
+	invalids := 0
 	step := func() error {
 		if len(ids) > 0 {
 			if err := c.page(ctx, ids, wants); err != nil {
 				return err
 			}
 		}
-		n := len(ids)
-		ids, wants = nil, nil
+		n := len(ids) + invalids
+		ids, wants, invalids = nil, nil, 0
 		return c.r.stepped(ctx, n, ofSource+" "+from)
 	}
 	for o, err := range src.Walk(ctx, from) {
 		if err != nil {
 			return err
 		}
-		if err := c.check(o.ID, o.Value); err != nil {
-			return err
+		if o.Err == nil {
+			o.Err = c.check(o.ID, o.Value)
 		}
-		ids, wants = append(ids, o.ID), append(wants, o.Value)
+		if o.Err != nil {
+			c.r.found(Problem{Kind: invalid, ID: o.ID, Found: o.Err.Error()})
+			invalids++
+		} else {
+			ids, wants = append(ids, o.ID), append(wants, o.Value)
+		}
 		if o.Cursor != "" {
 			from = o.Cursor
 		}
-		if len(ids) == upkeepStep {
+		if len(ids)+invalids == upkeepStep {
 			if err := step(); err != nil {
 				return err
 			}

@@ -30,16 +30,17 @@ type Report struct {
 	Missing  int64 // objects, or entries, that the index does not lead to
 	Stale    int64 // entries that say something else than their object
 	Dangling int64 // entries of objects that are not there, or of nothing at all
+	Invalid  int64 // objects with a value that the index cannot hold
 	Repaired int64 // how many of these were mended
 	Examples []Problem
 }
 
 // Problems is how many were found.
-func (r *Report) Problems() int64 { return r.Missing + r.Stale + r.Dangling }
+func (r *Report) Problems() int64 { return r.Missing + r.Stale + r.Dangling + r.Invalid }
 
 // Problem is one thing that was found.
 type Problem struct {
-	Kind  string // "missing", "stale" or "dangling"
+	Kind  string // "missing", "stale", "dangling" or "invalid"
 	ID    string
 	Found string // what the index says, for a person; empty: nothing
 	Want  string // what it should say; empty: nothing

@@ -274,6 +274,36 @@ func TestRepairByItself(t *testing.T) {
 	}
 }
 
+// An object that the index cannot hold is told of, and stops nothing but a rebuild,
+// which would lose it.
+func TestInvalidObjects(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "invalid", 1)
+	for i := range 5 {
+		o.put(fmt.Sprint(i), i)
+	}
+	o.do("HSET", o.key("1"), "age", "old")
+	o.do("HSET", o.key("never"), "age", "young")
+	o.do("HSET", o.key("2"), "age", "22")
+	for range 2 {
+		r := o.verify()
+		if r.Invalid != 2 || r.Dangling != 0 || r.Missing != 0 || r.Checked != 11 {
+			t.Fatalf("%+v", r)
+		}
+		if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Invalid != 2 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	for id, age := range map[string]int64{"1": 1, "2": 22} {
+		if e, err := o.index.Get(t.Context(), id); err != nil || e.Values[0] != age {
+			t.Errorf("%s: %v, %v", id, e.Values, err)
+		}
+	}
+	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{}); err == nil || !strings.Contains(err.Error(), "is not an integer") {
+		t.Errorf("rebuild: %v", err)
+	}
+}
+
 // An index is made anew while others read and write, and they lose nothing.
 func TestRebuild(t *testing.T) {
 	t.Parallel()

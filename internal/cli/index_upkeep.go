@@ -24,6 +24,7 @@ use, and changes nothing. It tells
   missing    objects, or entries, that the index does not lead to
   stale      entries that say something else than their object
   dangling   entries of objects that are not there, or of nothing at all
+  invalid    objects with a value that the index cannot hold
 The exit code is 1 if there is a problem.`,
 		Example: `  retwis index verify rooms
   retwis index verify rooms --from 'room:*' --rate 10000`,

@@ -220,8 +220,12 @@ func printUpkeep(out io.Writer, r index.Report, asJSON bool) error {
 	if more := r.Problems() - int64(len(r.Examples)); more > 0 && len(r.Examples) > 0 {
 		fmt.Fprintf(out, "… and %d more\n", more)
 	}
-	_, err := fmt.Fprintf(out, "checked: %d, missing: %d, stale: %d, dangling: %d, repaired: %d\n",
-		r.Checked, r.Missing, r.Stale, r.Dangling, r.Repaired)
+	invalid := ""
+	if r.Invalid > 0 {
+		invalid = fmt.Sprintf("invalid: %d, ", r.Invalid)
+	}
+	_, err := fmt.Fprintf(out, "checked: %d, missing: %d, stale: %d, dangling: %d, %srepaired: %d\n",
+		r.Checked, r.Missing, r.Stale, r.Dangling, invalid, r.Repaired)
 	return err
 }
 
@@ -243,8 +247,9 @@ func printUpkeepJSON(out io.Writer, r index.Report) error {
 		Missing  int64 `json:"missing"`
 		Stale    int64 `json:"stale"`
 		Dangling int64 `json:"dangling"`
+		Invalid  int64 `json:"invalid,omitempty"`
 		Repaired int64 `json:"repaired"`
-	}{r.Checked, r.Missing, r.Stale, r.Dangling, r.Repaired})
+	}{r.Checked, r.Missing, r.Stale, r.Dangling, r.Invalid, r.Repaired})
 }
 
 // newEncoder writes JSON a line at a time, as it is.
