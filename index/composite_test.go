@@ -5,14 +5,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redis/rueidis"
-	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
 )
@@ -102,157 +99,6 @@ func TestRooms(t *testing.T) {
 		t.Fatalf("%d are left, %v", n, err)
 	}
 	healthy(t, rooms.Verify)
-}
-
-// model is what an index has to be: a list in order.
-type model struct {
-	columns []Column
-	entries map[string][]any
-}
-
-func (m *model) sorted() []Entry {
-	var all []Entry
-	for id, values := range m.entries {
-		all = append(all, Entry{ID: id, Values: values})
-	}
-	slices.SortFunc(all, func(a, b Entry) int {
-		for i, c := range m.columns {
-			if n := compareValues(c, a.Values[i], b.Values[i]); n != 0 {
-				return n
-			}
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	return all
-}
-
-// drawWhere draws a condition and what it means.
-func drawWhere(t *rapid.T, columns []Column) (Where, func([]any) bool) {
-	i := rapid.IntRange(0, len(columns)-1).Draw(t, "column")
-	c := columns[i]
-	asc := c
-	asc.Desc = false
-	v, w := drawValue(t, c), drawValue(t, c)
-	order := func(values []any, v any) int { return compareValues(asc, values[i], v) }
-	switch n := rapid.IntRange(0, 6).Draw(t, "condition"); {
-	case n == 0:
-		return Between(c.Name, v, w), func(x []any) bool { return order(x, v) >= 0 && order(x, w) <= 0 }
-	case n == 1:
-		return AtLeast(c.Name, v), func(x []any) bool { return order(x, v) >= 0 }
-	case n == 2:
-		return Above(c.Name, v), func(x []any) bool { return order(x, v) > 0 }
-	case n == 3:
-		return AtMost(c.Name, v), func(x []any) bool { return order(x, v) <= 0 }
-	case n == 4:
-		return Below(c.Name, v), func(x []any) bool { return order(x, v) < 0 }
-	case n == 5 && (c.Type == String || c.Type == Bytes):
-		p := drawBytes(t)
-		return StartsWith(c.Name, p), func(x []any) bool { return strings.HasPrefix(fmt.Sprintf("%s", x[i]), p) }
-	}
-	return Equal(c.Name, v), func(x []any) bool { return order(x, v) == 0 }
-}
-
-// A Composite does what a sorted list does, on one server and in partitions.
-func TestCompositeIsASortedList(t *testing.T) {
-	t.Parallel()
-	c, ctx := client(t), t.Context()
-	var n int
-	rapid.Check(t, func(t *rapid.T) {
-		n++
-		readable := rapid.Bool().Draw(t, "readable")
-		m := model{entries: map[string][]any{}}
-		for i := range rapid.IntRange(1, 3).Draw(t, "columns") {
-			m.columns = append(m.columns, drawColumn(t, fmt.Sprint("c", i), readable))
-		}
-		x, err := NewComposite(c, fmt.Sprint("list", n), Options{Columns: m.columns, Readable: readable, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		values := func() []any {
-			var all []any
-			for _, c := range m.columns {
-				all = append(all, drawValue(t, c))
-			}
-			return all
-		}
-		id := func() string { return "i" + drawBytes(t) }
-		var many []Entry
-		for range rapid.IntRange(0, 30).Draw(t, "puts") {
-			many = append(many, Entry{ID: id(), Values: values()})
-			m.entries[many[len(many)-1].ID] = many[len(many)-1].Values
-		}
-		if got, err := x.PutMany(ctx, slices.Values(many)); err != nil || got != len(many) {
-			t.Fatal(got, err)
-		}
-		for range rapid.IntRange(0, 5).Draw(t, "changes") {
-			switch id := id(); rapid.Bool().Draw(t, "put") {
-			case true:
-				m.entries[id] = values()
-				if err := x.Put(ctx, id, m.entries[id]...); err != nil {
-					t.Fatal(err)
-				}
-			default:
-				_, was := m.entries[id]
-				delete(m.entries, id)
-				if n, err := x.Remove(ctx, id); err != nil || n == 1 != was {
-					t.Fatal(n, was, err)
-				}
-			}
-		}
-		for range rapid.IntRange(1, 4).Draw(t, "queries") {
-			compareQuery(t, ctx, x, &m)
-		}
-		if report, err := x.Verify(ctx, nil, Upkeep{}); err != nil || report.Problems() != 0 || report.Checked != int64(len(m.entries)) {
-			t.Fatalf("%+v, %v", report, err)
-		}
-	})
-}
-
-// compareQuery makes up a query and compares the answers.
-func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
-	var conditions []Where
-	var hold []func([]any) bool
-	for range rapid.IntRange(0, 4).Draw(t, "conditions") {
-		w, f := drawWhere(t, m.columns)
-		conditions, hold = append(conditions, w), append(hold, f)
-	}
-	var want []Entry
-	for _, e := range m.sorted() {
-		if !slices.ContainsFunc(hold, func(f func([]any) bool) bool { return !f(e.Values) }) {
-			want = append(want, e)
-		}
-	}
-	if n, err := x.Count(ctx, conditions...); err != nil || n != int64(len(want)) {
-		t.Fatalf("%+v: counted %d of %d, %v", conditions, n, len(want), err)
-	}
-	page := Page{Limit: rapid.IntRange(0, 4).Draw(t, "limit"), Offset: rapid.IntRange(0, 3).Draw(t, "offset"), Reverse: rapid.Bool().Draw(t, "reverse")}
-	if page.Reverse {
-		slices.Reverse(want)
-	}
-	// All pages behind each other: with the offset once.
-	want = want[min(page.Offset, len(want)):]
-	for {
-		part := want
-		if page.Limit > 0 {
-			part = want[:min(page.Limit, len(want))]
-		}
-		got := list(t, x.Select(ctx, page, conditions...))
-		if ids(got) != ids(part) {
-			t.Fatalf("%+v %+v: %q, expected %q", page, conditions, ids(got), ids(part))
-		}
-		for i, e := range got {
-			for j, c := range m.columns {
-				if compareValues(c, e.Values[j], part[i].Values[j]) != 0 {
-					t.Fatalf("%s says %v, expected %v", e.ID, e.Values, part[i].Values)
-				}
-			}
-		}
-		if len(got) == 0 || page.Limit == 0 {
-			return
-		}
-		want = want[len(part):]
-		page.Offset, page.After = 0, got[len(got)-1].Cursor()
-	}
 }
 
 // A long range is read in steps, and one that is sifted as well.
@@ -388,89 +234,6 @@ func TestWrongQueries(t *testing.T) {
 	}
 }
 
-// Any Limit and Offset is a part of the answer, however great or small.
-func TestOddPages(t *testing.T) {
-	t.Parallel()
-	c, ctx := client(t), t.Context()
-	for _, partitions := range []int{1, 2} {
-		x := composite(t, c, fmt.Sprintf("odd%d", partitions), Options{Columns: columns(t, "a:int"), Partitions: partitions})
-		y, err := NewNumeric[int](c, fmt.Sprintf("oddnumbers%d", partitions), NumericOptions{Partitions: partitions})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range 9 {
-			if err := cmpOr(x.Put(ctx, fmt.Sprint(i), i), y.Put(ctx, fmt.Sprint(i), i)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for want, page := range map[string]Page{
-			"0 1 2":             {Limit: 3, Offset: -5},
-			"0 1":               {Limit: 2, Offset: math.MinInt},
-			"7 8":               {Limit: math.MaxInt, Offset: 7},
-			"":                  {Limit: 3, Offset: math.MaxInt},
-			"0 1 2 3 4 5 6 7 8": {Limit: math.MinInt},
-		} {
-			if got := ids(list(t, x.Select(ctx, page))); got != want {
-				t.Errorf("%d partitions, %+v: %q, expected %q", partitions, page, got, want)
-			}
-			if got := numericIDs(list(t, y.Select(ctx, Span[int]{}, page))); got != want {
-				t.Errorf("numbers, %d partitions, %+v: %q, expected %q", partitions, page, got, want)
-			}
-		}
-	}
-}
-
-// An answer can be read more than once, and by several at a time.
-func TestReadAnswerAgain(t *testing.T) {
-	t.Parallel()
-	x, y := composite(t, client(t), "again", Options{Columns: columns(t, "a:int")}), numeric[int](t, "again", NumericOptions{})
-	for i := range 9 {
-		if err := cmpOr(x.Put(t.Context(), fmt.Sprint(i), i), y.Put(t.Context(), fmt.Sprint(i), i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	page := Page{Offset: 2, Limit: 3}
-	entries, numbers := x.Select(t.Context(), page, AtLeast("a", 1)), y.Select(t.Context(), From(1), page)
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for e, err := range entries {
-				if err != nil || e.ID < "3" || e.ID > "5" {
-					t.Error(e, err)
-				}
-			}
-			for e, err := range numbers {
-				if err != nil || e.ID < "3" || e.ID > "5" {
-					t.Error(e, err)
-				}
-			}
-		})
-	}
-	all.Wait()
-}
-
-// A range that is none says so, with a cursor or without.
-func TestWrongRanges(t *testing.T) {
-	t.Parallel()
-	x, err := NewLexical(client(t), "ranges", LexicalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range []LexRange{{}, {Min: "a", Max: "+"}, {Min: "-", Max: "b"}, {Max: "[c"}} {
-		for _, page := range []Page{{}, {After: Member{"b", "b"}.Cursor()}, {After: Member{"b", "b"}.Cursor(), Reverse: true}} {
-			q := LexQuery{Page: page, Ranges: []LexRange{r}}
-			for _, err := range x.Select(t.Context(), q) {
-				if !isErr(err, ErrValue) {
-					t.Errorf("%q, %+v: %v", r, page, err)
-				}
-			}
-			if _, err := x.Count(t.Context(), q); !isErr(err, ErrValue) {
-				t.Errorf("counting %q: %v", r, err)
-			}
-		}
-	}
-}
-
 func isErr(err, target error) bool {
 	return err != nil && strings.Contains(err.Error(), target.Error())
 }
@@ -509,41 +272,5 @@ func TestCluster(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		healthy(t, x.Verify)
-	}
-}
-
-// The tutorial's first lexicographic index: members that are their own ids.
-func TestWords(t *testing.T) {
-	t.Parallel()
-	words, err := NewLexical(client(t), "myindex", LexicalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range []string{"baaa", "abbb", "aaaa", "bbbb"} {
-		if err := words.Put(t.Context(), Member{w, w}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read := func(q LexQuery) string {
-		var all []string
-		for _, m := range list(t, words.Select(t.Context(), q)) {
-			all = append(all, m.ID)
-		}
-		return strings.Join(all, " ")
-	}
-	for want, q := range map[string]LexQuery{
-		"aaaa abbb baaa bbbb": {},
-		"aaaa abbb":           {Ranges: []LexRange{{"[a", "(b"}}},
-		"bbbb":                {Ranges: []LexRange{{"[b", "+"}}, Page: Page{Offset: 1}},
-		"bbbb baaa":           {Ranges: []LexRange{Prefix("b")}, Page: Page{Reverse: true}},
-		"aaaa bbbb":           {Ranges: []LexRange{{"-", "(ab"}, {"[bb", "+"}}},
-		"baaa":                {Keep: func(m string) bool { return strings.HasPrefix(m, "b") }, Page: Page{Limit: 1}},
-	} {
-		if got := read(q); got != want {
-			t.Errorf("%+v: %q, expected %q", q, got, want)
-		}
-	}
-	if n, err := words.Count(t.Context(), LexQuery{Ranges: []LexRange{{"[a", "(b"}, {"[bb", "+"}}}); err != nil || n != 3 {
-		t.Fatal(n, err)
 	}
 }

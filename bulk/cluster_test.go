@@ -1,0 +1,338 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+)
+
+// clusterCommands hold every key to its order, by lists that grow; nothing of it can be
+// done twice. pairs adds commands with two keys.
+func clusterCommands(t *testing.T, n int, pairs bool) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	e := NewEncoder(&out)
+	for i := range n {
+		tag := "{" + strconv.Itoa(i%40) + "}"
+		var err error
+		switch {
+		case pairs && i%10 == 3:
+			err = e.Encode("MSET", tag+"a", i, tag+"b", i)
+		case pairs && i%10 == 4:
+			err = e.Encode("SET", tag+"a", i)
+		case i%1000 == 500:
+			for _, words := range [][]any{{"MULTI"}, {"RPUSH", tag + "tx", i}, {"INCR", tag + "n"}, {"EXEC"}} {
+				err = errors.Join(err, e.Encode(words...))
+			}
+		default:
+			err = e.Encode("RPUSH", tag+strconv.Itoa(i%7), i)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func cluster(t *testing.T) (*redistest.ClusterServers, string) {
+	t.Helper()
+	c := redistest.Cluster(t, 3)
+	for _, m := range c.Masters {
+		do(t, m.Client(t), "CONFIG", "SET", "save", "")
+	}
+	return c, fmt.Sprintf("redis://127.0.0.1:%d", c.Masters[0].Port())
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	input := clusterCommands(t, 30_000, true)
+	var slow bytes.Buffer
+	slow.Write(encode(t, []any{"SET", "gone", 1}, []any{"FLUSHALL"}, []any{"SELECT", 0}))
+	slow.Write(input)
+	report := load(t, url, slow.Bytes(), Options{Coalesce: true})
+	if report.Errors != 0 || report.Replies != report.Commands || len(report.Nodes) != 3 || report.Resent != 0 {
+		t.Errorf("%+v", report)
+	}
+	if got, want := union(t, c.Masters), union(t, []*redistest.Server{single(t, input)}); got != want {
+		t.Error("the Cluster holds other data than one server")
+	}
+}
+
+func single(t *testing.T, input []byte) *redistest.Server {
+	t.Helper()
+	s := redistest.Own(t)
+	load(t, s.URL(), input, Options{})
+	return s
+}
+
+// union is all that some servers hold, as text, whoever holds it.
+func union(t *testing.T, servers []*redistest.Server) string {
+	t.Helper()
+	all := make(map[string]string)
+	for _, s := range servers {
+		c := s.Client(t)
+		keys, err := c.Do(context.Background(), c.B().Keys().Pattern("*").Build()).AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range keys {
+			if _, twice := all[k]; twice {
+				t.Errorf("two servers hold %q", k)
+			}
+			all[k] = held(t, c, k)
+		}
+	}
+	return fmt.Sprint(all)
+}
+
+// TestClusterMoves moves slots from one master to another, key by key, while they are
+// loaded.
+func TestClusterMoves(t *testing.T) {
+	t.Parallel()
+	for name, pairs := range map[string]bool{"one key": false, "two keys": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, url := cluster(t)
+			input := clusterCommands(t, 60_000, pairs)
+			want := union(t, []*redistest.Server{single(t, input)})
+			moved := make(chan struct{})
+			r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) {
+				go func() {
+					defer close(moved)
+					for i := range 40 { // those of the first master
+						if n := slot([]byte("{" + strconv.Itoa(i) + "}")); n < slots/3 {
+							move(t, c, n)
+						}
+					}
+				}()
+			}}
+			report, err := Load(context.Background(), url, &slowly{r, moved}, Options{MaxInflight: 256 << 10})
+			<-moved
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Errors != 0 || report.Replies != report.Commands {
+				t.Errorf("%+v", report)
+			}
+			if got := union(t, c.Masters); got != want {
+				t.Error("the Cluster holds other data than one server")
+			}
+			t.Logf("%d commands were sent again", report.Resent)
+			if report.Resent == 0 {
+				t.Error("nothing was sent again: nothing moved under the load")
+			}
+		})
+	}
+}
+
+// TestClusterKeepsOrder lets a command wait whose two keys are on two servers for the
+// moment, while the next one, to one of these keys, is executed.
+func TestClusterKeepsOrder(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
+	n := strconv.Itoa(slot([]byte("{10}"))) // of the first master
+	do(t, source, "SET", "{10}a", "0")
+	do(t, source, "SET", "{10}b", "0")
+	do(t, target, "CLUSTER", "SETSLOT", n, "IMPORTING", do(t, source, "CLUSTER", "MYID"))
+	do(t, source, "CLUSTER", "SETSLOT", n, "MIGRATING", do(t, target, "CLUSTER", "MYID"))
+	do(t, source, "MIGRATE", "127.0.0.1", strconv.Itoa(c.Masters[1].Port()), "{10}a", "0", "5000")
+	moved := make(chan struct{})
+	go func() {
+		defer close(moved)
+		eventually(t, "the later command is executed", func() bool { return do(t, source, "GET", "{10}b") == "2" })
+		move(t, c, slot([]byte("{10}")))
+	}()
+	report := load(t, url, []byte("MSET {10}a 1 {10}b 1\nSET {10}b 2\n"), Options{})
+	<-moved
+	if report.Errors != 0 || report.Replies != 2 || report.Resent < 2 {
+		t.Errorf("%+v", report)
+	}
+	if a, b := do(t, target, "GET", "{10}a"), do(t, target, "GET", "{10}b"); a != "1" || b != "2" {
+		t.Errorf("a is %s and b is %s, expected 1 and 2", a, b)
+	}
+}
+
+// slowly gives an input in pieces that last until something is done.
+type slowly struct {
+	r    io.Reader
+	done chan struct{}
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	select {
+	case <-s.done:
+	case <-time.After(time.Millisecond):
+	}
+	return s.r.Read(p[:min(len(p), 4<<10)])
+}
+
+// move moves a slot from its master to the next.
+func move(t *testing.T, c *redistest.ClusterServers, slot int) {
+	n := strconv.Itoa(slot)
+	from := slot * 3 / slots
+	source, target := c.Masters[from], c.Masters[(from+1)%3]
+	a, b := source.Client(t), target.Client(t)
+	aID, bID := do(t, a, "CLUSTER", "MYID"), do(t, b, "CLUSTER", "MYID")
+	do(t, b, "CLUSTER", "SETSLOT", n, "IMPORTING", aID)
+	do(t, a, "CLUSTER", "SETSLOT", n, "MIGRATING", bID)
+	for {
+		keys, err := a.Do(context.Background(), a.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", n, "1").Build()).AsStrSlice()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if len(keys) == 0 {
+			break
+		}
+		do(t, a, "MIGRATE", "127.0.0.1", strconv.Itoa(target.Port()), keys[0], "0", "5000")
+	}
+	// Moves between other pairs of masters, right behind each other, leave masters that
+	// take each other for the owner, for good: Redis settles by epochs, and these need a
+	// moment to get around.
+	eventually(t, "all masters agree who has the slot", func() bool {
+		agreed := 0
+		for _, m := range []rueidis.Client{b, a, c.Masters[(from+2)%3].Client(t)} {
+			_, _ = try(m, "CLUSTER", "SETSLOT", n, "NODE", bID)
+			if owner(t, m, slot) == target.Port() {
+				agreed++
+			}
+		}
+		return agreed == 3
+	})
+}
+
+// owner is the port of the master of a slot, as one server sees it.
+func owner(t *testing.T, c rueidis.Client, slot int) int {
+	t.Helper()
+	ranges, err := c.Do(context.Background(), c.B().ClusterSlots().Build()).ToArray()
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	for _, r := range ranges {
+		fields, _ := r.ToArray()
+		from, _ := fields[0].AsInt64()
+		to, _ := fields[1].AsInt64()
+		master, _ := fields[2].ToArray()
+		if port, _ := master[1].AsInt64(); int64(slot) >= from && int64(slot) <= to {
+			return int(port)
+		}
+	}
+	return 0
+}
+
+// TestClusterFailover lets a replica take over from its master, twice.
+func TestClusterFailover(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	master := c.Masters[1]
+	other := replica(t, master)
+	input := clusterCommands(t, 60_000, true)
+	want := union(t, []*redistest.Server{single(t, input)})
+	over := make(chan struct{})
+	r := &hook{r: bytes.NewReader(input), at: thirds(input)[:1], do: func(int) {
+		go func() {
+			defer close(over)
+			do(t, other.Client(t), "CLUSTER", "FAILOVER")
+			eventually(t, "the replica is the master", func() bool {
+				role, err := try(other.Client(t), "INFO", "replication")
+				return err == nil && strings.Contains(role, "role:master")
+			})
+		}()
+	}}
+	report, err := Load(context.Background(), url, &slowly{r, over}, Options{})
+	<-over
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Errors != 0 || report.Replies != report.Commands {
+		t.Errorf("%+v", report)
+	}
+	if got := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}); got != want {
+		t.Error("the Cluster holds other data than one server")
+	}
+}
+
+// TestClusterMasterKilled kills a master, whose replica takes over when the others have
+// noticed. Nothing was being loaded while the replica had not caught up, and all can be
+// sent again.
+func TestClusterMasterKilled(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	other := replica(t, c.Masters[1])
+	input := harmlessCommands(t, 20_000)
+	want := union(t, []*redistest.Server{single(t, input)})
+	pause := len(input) / 2
+	r := &hook{r: bytes.NewReader(input), at: []int{pause}, do: func(int) {
+		eventually(t, "the replica has caught up", func() bool {
+			return offset(t, c.Masters[1], "master_repl_offset") == offset(t, other, "slave_repl_offset") &&
+				idle(t, c.Masters[1])
+		})
+		c.Masters[1].Kill(t)
+	}}
+	report, err := Load(context.Background(), url, r, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Errors != 0 || report.Replies != report.Commands {
+		t.Errorf("%+v", report)
+	}
+	if got := union(t, []*redistest.Server{c.Masters[0], other, c.Masters[2]}); got != want {
+		t.Error("the Cluster holds other data than one server")
+	}
+}
+
+func offset(t *testing.T, s *redistest.Server, field string) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(do(t, s.Client(t), "INFO", "replication"), field+":")
+	value, _, _ := strings.Cut(rest, "\r")
+	return value
+}
+
+// idle tells whether a server has not been written to for two looks in a row.
+func idle(t *testing.T, s *redistest.Server) bool {
+	t.Helper()
+	before := offset(t, s, "master_repl_offset")
+	time.Sleep(20 * time.Millisecond)
+	return offset(t, s, "master_repl_offset") == before
+}
+
+// held is what a key holds, as text.
+func held(t *testing.T, c rueidis.Client, key string) string {
+	t.Helper()
+	var value any
+	var err error
+	switch kind := do(t, c, "TYPE", key); kind {
+	case "string":
+		return do(t, c, "GET", key)
+	case "hash":
+		value, err = c.Do(context.Background(), c.B().Hgetall().Key(key).Build()).AsStrMap()
+	case "set":
+		value, err = c.Do(context.Background(), c.B().Sort().Key(key).Build()).AsStrSlice()
+	case "zset":
+		value, err = c.Do(context.Background(), c.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()).AsStrSlice()
+	case "list":
+		value, err = c.Do(context.Background(), c.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice()
+	default:
+		t.Fatalf("%s is a %s", key, kind)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(value)
+}

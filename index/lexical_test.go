@@ -1,0 +1,128 @@
+package index
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Any Limit and Offset is a part of the answer, however great or small.
+func TestOddPages(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	for _, partitions := range []int{1, 2} {
+		x := composite(t, c, fmt.Sprintf("odd%d", partitions), Options{Columns: columns(t, "a:int"), Partitions: partitions})
+		y, err := NewNumeric[int](c, fmt.Sprintf("oddnumbers%d", partitions), NumericOptions{Partitions: partitions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 9 {
+			if err := cmpOr(x.Put(ctx, fmt.Sprint(i), i), y.Put(ctx, fmt.Sprint(i), i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for want, page := range map[string]Page{
+			"0 1 2":             {Limit: 3, Offset: -5},
+			"0 1":               {Limit: 2, Offset: math.MinInt},
+			"7 8":               {Limit: math.MaxInt, Offset: 7},
+			"":                  {Limit: 3, Offset: math.MaxInt},
+			"0 1 2 3 4 5 6 7 8": {Limit: math.MinInt},
+		} {
+			if got := ids(list(t, x.Select(ctx, page))); got != want {
+				t.Errorf("%d partitions, %+v: %q, expected %q", partitions, page, got, want)
+			}
+			if got := numericIDs(list(t, y.Select(ctx, Span[int]{}, page))); got != want {
+				t.Errorf("numbers, %d partitions, %+v: %q, expected %q", partitions, page, got, want)
+			}
+		}
+	}
+}
+
+// An answer can be read more than once, and by several at a time.
+func TestReadAnswerAgain(t *testing.T) {
+	t.Parallel()
+	x, y := composite(t, client(t), "again", Options{Columns: columns(t, "a:int")}), numeric[int](t, "again", NumericOptions{})
+	for i := range 9 {
+		if err := cmpOr(x.Put(t.Context(), fmt.Sprint(i), i), y.Put(t.Context(), fmt.Sprint(i), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := Page{Offset: 2, Limit: 3}
+	entries, numbers := x.Select(t.Context(), page, AtLeast("a", 1)), y.Select(t.Context(), From(1), page)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for e, err := range entries {
+				if err != nil || e.ID < "3" || e.ID > "5" {
+					t.Error(e, err)
+				}
+			}
+			for e, err := range numbers {
+				if err != nil || e.ID < "3" || e.ID > "5" {
+					t.Error(e, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A range that is none says so, with a cursor or without.
+func TestWrongRanges(t *testing.T) {
+	t.Parallel()
+	x, err := NewLexical(client(t), "ranges", LexicalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []LexRange{{}, {Min: "a", Max: "+"}, {Min: "-", Max: "b"}, {Max: "[c"}} {
+		for _, page := range []Page{{}, {After: Member{"b", "b"}.Cursor()}, {After: Member{"b", "b"}.Cursor(), Reverse: true}} {
+			q := LexQuery{Page: page, Ranges: []LexRange{r}}
+			for _, err := range x.Select(t.Context(), q) {
+				if !isErr(err, ErrValue) {
+					t.Errorf("%q, %+v: %v", r, page, err)
+				}
+			}
+			if _, err := x.Count(t.Context(), q); !isErr(err, ErrValue) {
+				t.Errorf("counting %q: %v", r, err)
+			}
+		}
+	}
+}
+
+// The tutorial's first lexicographic index: members that are their own ids.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	words, err := NewLexical(client(t), "myindex", LexicalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []string{"baaa", "abbb", "aaaa", "bbbb"} {
+		if err := words.Put(t.Context(), Member{w, w}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(q LexQuery) string {
+		var all []string
+		for _, m := range list(t, words.Select(t.Context(), q)) {
+			all = append(all, m.ID)
+		}
+		return strings.Join(all, " ")
+	}
+	for want, q := range map[string]LexQuery{
+		"aaaa abbb baaa bbbb": {},
+		"aaaa abbb":           {Ranges: []LexRange{{"[a", "(b"}}},
+		"bbbb":                {Ranges: []LexRange{{"[b", "+"}}, Page: Page{Offset: 1}},
+		"bbbb baaa":           {Ranges: []LexRange{Prefix("b")}, Page: Page{Reverse: true}},
+		"aaaa bbbb":           {Ranges: []LexRange{{"-", "(ab"}, {"[bb", "+"}}},
+		"baaa":                {Keep: func(m string) bool { return strings.HasPrefix(m, "b") }, Page: Page{Limit: 1}},
+	} {
+		if got := read(q); got != want {
+			t.Errorf("%+v: %q, expected %q", q, got, want)
+		}
+	}
+	if n, err := words.Count(t.Context(), LexQuery{Ranges: []LexRange{{"[a", "(b"}, {"[bb", "+"}}}); err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+}

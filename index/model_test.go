@@ -1,0 +1,162 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// model is what an index has to be: a list in order.
+type model struct {
+	columns []Column
+	entries map[string][]any
+}
+
+func (m *model) sorted() []Entry {
+	var all []Entry
+	for id, values := range m.entries {
+		all = append(all, Entry{ID: id, Values: values})
+	}
+	slices.SortFunc(all, func(a, b Entry) int {
+		for i, c := range m.columns {
+			if n := compareValues(c, a.Values[i], b.Values[i]); n != 0 {
+				return n
+			}
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return all
+}
+
+// drawWhere draws a condition and what it means.
+func drawWhere(t *rapid.T, columns []Column) (Where, func([]any) bool) {
+	i := rapid.IntRange(0, len(columns)-1).Draw(t, "column")
+	c := columns[i]
+	asc := c
+	asc.Desc = false
+	v, w := drawValue(t, c), drawValue(t, c)
+	order := func(values []any, v any) int { return compareValues(asc, values[i], v) }
+	switch n := rapid.IntRange(0, 6).Draw(t, "condition"); {
+	case n == 0:
+		return Between(c.Name, v, w), func(x []any) bool { return order(x, v) >= 0 && order(x, w) <= 0 }
+	case n == 1:
+		return AtLeast(c.Name, v), func(x []any) bool { return order(x, v) >= 0 }
+	case n == 2:
+		return Above(c.Name, v), func(x []any) bool { return order(x, v) > 0 }
+	case n == 3:
+		return AtMost(c.Name, v), func(x []any) bool { return order(x, v) <= 0 }
+	case n == 4:
+		return Below(c.Name, v), func(x []any) bool { return order(x, v) < 0 }
+	case n == 5 && (c.Type == String || c.Type == Bytes):
+		p := drawBytes(t)
+		return StartsWith(c.Name, p), func(x []any) bool { return strings.HasPrefix(fmt.Sprintf("%s", x[i]), p) }
+	}
+	return Equal(c.Name, v), func(x []any) bool { return order(x, v) == 0 }
+}
+
+// A Composite does what a sorted list does, on one server and in partitions.
+func TestCompositeIsASortedList(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	var n int
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		readable := rapid.Bool().Draw(t, "readable")
+		m := model{entries: map[string][]any{}}
+		for i := range rapid.IntRange(1, 3).Draw(t, "columns") {
+			m.columns = append(m.columns, drawColumn(t, fmt.Sprint("c", i), readable))
+		}
+		x, err := NewComposite(c, fmt.Sprint("list", n), Options{Columns: m.columns, Readable: readable, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := func() []any {
+			var all []any
+			for _, c := range m.columns {
+				all = append(all, drawValue(t, c))
+			}
+			return all
+		}
+		id := func() string { return "i" + drawBytes(t) }
+		var many []Entry
+		for range rapid.IntRange(0, 30).Draw(t, "puts") {
+			many = append(many, Entry{ID: id(), Values: values()})
+			m.entries[many[len(many)-1].ID] = many[len(many)-1].Values
+		}
+		if got, err := x.PutMany(ctx, slices.Values(many)); err != nil || got != len(many) {
+			t.Fatal(got, err)
+		}
+		for range rapid.IntRange(0, 5).Draw(t, "changes") {
+			switch id := id(); rapid.Bool().Draw(t, "put") {
+			case true:
+				m.entries[id] = values()
+				if err := x.Put(ctx, id, m.entries[id]...); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				_, was := m.entries[id]
+				delete(m.entries, id)
+				if n, err := x.Remove(ctx, id); err != nil || n == 1 != was {
+					t.Fatal(n, was, err)
+				}
+			}
+		}
+		for range rapid.IntRange(1, 4).Draw(t, "queries") {
+			compareQuery(t, ctx, x, &m)
+		}
+		if report, err := x.Verify(ctx, nil, Upkeep{}); err != nil || report.Problems() != 0 || report.Checked != int64(len(m.entries)) {
+			t.Fatalf("%+v, %v", report, err)
+		}
+	})
+}
+
+// compareQuery makes up a query and compares the answers.
+func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
+	var conditions []Where
+	var hold []func([]any) bool
+	for range rapid.IntRange(0, 4).Draw(t, "conditions") {
+		w, f := drawWhere(t, m.columns)
+		conditions, hold = append(conditions, w), append(hold, f)
+	}
+	var want []Entry
+	for _, e := range m.sorted() {
+		if !slices.ContainsFunc(hold, func(f func([]any) bool) bool { return !f(e.Values) }) {
+			want = append(want, e)
+		}
+	}
+	if n, err := x.Count(ctx, conditions...); err != nil || n != int64(len(want)) {
+		t.Fatalf("%+v: counted %d of %d, %v", conditions, n, len(want), err)
+	}
+	page := Page{Limit: rapid.IntRange(0, 4).Draw(t, "limit"), Offset: rapid.IntRange(0, 3).Draw(t, "offset"), Reverse: rapid.Bool().Draw(t, "reverse")}
+	if page.Reverse {
+		slices.Reverse(want)
+	}
+	// All pages behind each other: with the offset once.
+	want = want[min(page.Offset, len(want)):]
+	for {
+		part := want
+		if page.Limit > 0 {
+			part = want[:min(page.Limit, len(want))]
+		}
+		got := list(t, x.Select(ctx, page, conditions...))
+		if ids(got) != ids(part) {
+			t.Fatalf("%+v %+v: %q, expected %q", page, conditions, ids(got), ids(part))
+		}
+		for i, e := range got {
+			for j, c := range m.columns {
+				if compareValues(c, e.Values[j], part[i].Values[j]) != 0 {
+					t.Fatalf("%s says %v, expected %v", e.ID, e.Values, part[i].Values)
+				}
+			}
+		}
+		if len(got) == 0 || page.Limit == 0 {
+			return
+		}
+		want = want[len(part):]
+		page.Offset, page.After = 0, got[len(got)-1].Cursor()
+	}
+}

@@ -1,0 +1,102 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/rueidis"
+)
+
+// objects are hashes person:ID with a field age, and an index of these.
+type objects struct {
+	t      testing.TB
+	client rueidis.Client
+	index  *Composite
+	source Source[[]any]
+}
+
+func newObjects(t testing.TB, c rueidis.Client, key string, partitions int) *objects {
+	o := &objects{t: t, client: c, index: composite(t, c, key, Options{Columns: columns(t, "age:int"), Partitions: partitions})}
+	var err error
+	o.source, err = Hashes(c, key+":person:*", o.index.Values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func (o *objects) key(id string) string { return o.index.Key() + ":person:" + id }
+
+// put writes an object, then its entry.
+func (o *objects) put(id string, age int) {
+	if err := o.client.Do(o.t.Context(), o.client.B().Hset().Key(o.key(id)).FieldValue().FieldValue("age", strconv.Itoa(age)).Build()).Error(); err != nil {
+		o.t.Error(err)
+	}
+	if err := o.index.Put(o.t.Context(), id, age); err != nil {
+		o.t.Error(err)
+	}
+}
+
+// remove removes an object, then its entry.
+func (o *objects) remove(id string) {
+	if err := o.client.Do(o.t.Context(), o.client.B().Del().Key(o.key(id)).Build()).Error(); err != nil {
+		o.t.Error(err)
+	}
+	if _, err := o.index.Remove(o.t.Context(), id); err != nil {
+		o.t.Error(err)
+	}
+}
+
+func (o *objects) verify() Report {
+	o.t.Helper()
+	report, err := o.index.Verify(o.t.Context(), &o.source, Upkeep{})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return report
+}
+
+func (o *objects) do(words ...string) {
+	o.t.Helper()
+	if err := o.client.Do(o.t.Context(), o.client.B().Arbitrary(words...).Build()).Error(); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// write has many write the same few ids until stop is called: each id has one who
+// writes it, so that its object and its entry end alike.
+func (o *objects) write(prefix string) (stop func()) {
+	ctx, cancel := context.WithCancel(o.t.Context())
+	var all sync.WaitGroup
+	var writes atomic.Int64
+	for w := range 4 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(w)))
+			for ctx.Err() == nil {
+				id := prefix + fmt.Sprint(w, "-", random.IntN(25))
+				if random.IntN(4) == 0 {
+					o.remove(id)
+				} else {
+					o.put(id, random.IntN(100))
+				}
+				writes.Add(1)
+			}
+		})
+	}
+	return func() {
+		for writes.Load() < 200 && !o.t.Failed() {
+			select {
+			case <-o.t.Context().Done():
+			default:
+				o.put(prefix+"more", 1)
+			}
+		}
+		cancel()
+		all.Wait()
+	}
+}

@@ -1,0 +1,98 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What would fail in the middle of a walk is refused at once.
+func TestHashesRefused(t *testing.T) {
+	t.Parallel()
+	value := func(string, map[string]string) (int, bool, error) { return 0, true, nil }
+	for _, pattern := range []string{"", "room", "a*b*", "a?*", "[a]*"} {
+		if _, err := Hashes(none{}, pattern, value); err == nil {
+			t.Errorf("%q was taken", pattern)
+		}
+	}
+	if _, err := Hashes(nil, "room:*", value); err == nil {
+		t.Error("no client was taken")
+	}
+	if _, err := Hashes[int](none{}, "room:*", nil); err == nil {
+		t.Error("no function was taken")
+	}
+}
+
+// A key of another type is not an object: neither in the walk over all objects nor
+// when some are looked up.
+func TestOnlyHashesAreObjects(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "types", 1)
+	for i := range 3 {
+		o.put(fmt.Sprint(i), i)
+	}
+	o.do("DEL", o.key("1"))
+	o.do("SET", o.key("1"), "a string")
+	o.do("SADD", o.key("set"), "a member")
+	if r := o.verify(); r.Dangling != 1 || r.Problems() != 1 {
+		t.Fatalf("%+v", r)
+	}
+	if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Repaired != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := Fetch(t.Context(), o.client, []string{"1"}, FetchOptions{Key: o.key}); err == nil {
+		t.Error("Fetch says nothing of a string")
+	}
+}
+
+// Read-repair: whoever finds an object gone takes its entry out.
+func TestFetch(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "fetch", 1)
+	for i := range 5 {
+		o.put(fmt.Sprint(i), i)
+	}
+	o.do("DEL", o.key("2"))
+	var gone []string
+	found, err := Fetch(t.Context(), o.client, []string{"4", "2", "0", "none"}, FetchOptions{
+		Key: o.key,
+		Missing: func(ctx context.Context, ids []string) error {
+			gone = ids
+			_, err := o.index.Remove(ctx, ids...)
+			return err
+		},
+	})
+	if err != nil || len(found) != 2 || found[0].ID != "4" || found[1].Fields["age"] != "0" || strings.Join(gone, " ") != "2 none" {
+		t.Fatalf("%+v, %v, gone %v", found, err, gone)
+	}
+	if r := o.verify(); r.Problems() != 0 {
+		t.Fatalf("%+v", r)
+	}
+	// An entry that was put again meanwhile stays.
+	e, err := o.index.Get(t.Context(), "3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.put("3", 30)
+	if n, err := o.index.RemoveExactly(t.Context(), e); err != nil || n != 0 {
+		t.Fatal(n, err)
+	}
+	e, _ = o.index.Get(t.Context(), "3")
+	if n, err := o.index.RemoveExactly(t.Context(), e); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	some, err := Fetch(t.Context(), o.client, []string{"4"}, FetchOptions{Key: o.key, Fields: []string{"age", "none"}})
+	if err != nil || len(some) != 1 || len(some[0].Fields) != 1 {
+		t.Fatalf("%+v, %v", some, err)
+	}
+	// A hash without the fields that are asked for is there all the same.
+	gone = nil
+	some, err = Fetch(t.Context(), o.client, []string{"none", "4", "2", "0"}, FetchOptions{
+		Key: o.key, Fields: []string{"name"},
+		Missing: func(_ context.Context, ids []string) error { gone = ids; return nil },
+	})
+	if err != nil || len(some) != 2 || some[0].ID != "4" || some[1].ID != "0" || len(some[0].Fields) != 0 || strings.Join(gone, " ") != "none 2" {
+		t.Fatalf("%+v, %v, gone %v", some, err, gone)
+	}
+}

@@ -1,0 +1,220 @@
+package space
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// compareValues orders values of a dimension, not knowing how they are stored.
+func compareValues(t rapid.TB, d Dim, a, b any) int {
+	switch d.Type {
+	case Float:
+		return cmp.Compare(a.(float64), b.(float64))
+	case Time:
+		return a.(time.Time).Compare(b.(time.Time))
+	}
+	x, okX := new(big.Rat).SetString(fmt.Sprint(a))
+	y, okY := new(big.Rat).SetString(fmt.Sprint(b))
+	if !okX || !okY {
+		t.Fatalf("%v, %v are no numbers", a, b)
+	}
+	return x.Cmp(y)
+}
+
+// anyValue is a value of a dimension: extremes, near others, and equal ones.
+func anyValue(t *rapid.T, a *axis) any {
+	span := a.span
+	code := rapid.OneOf(rapid.Uint64Range(0, span), rapid.Uint64Range(0, min(span, 20)), rapid.Uint64Range(span/2-min(span/2, 3), span/2),
+		rapid.Just(uint64(0)), rapid.Just(span)).Draw(t, "code")
+	if a.Type == Float {
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		case 0:
+			return a.low
+		case 1:
+			return a.high
+		case 2:
+			return rapid.Float64Range(a.low, a.high).Draw(t, "f")
+		}
+		part := float64(code) / float64(span)
+		return min(a.high, max(a.low, a.low*(1-part)+a.high*part))
+	}
+	return a.value(place{code: code})
+}
+
+// anySide is a side of a box: of values, open, beyond the range, or finer than it.
+func anySide(t *rapid.T, a *axis) Side {
+	low, high := anyValue(t, a), anyValue(t, a)
+	if compareValues(t, a.Dim, low, high) > 0 {
+		low, high = high, low
+	}
+	s := Side{low, high}
+	switch rapid.IntRange(0, 9).Draw(t, "side") {
+	case 0:
+		s.Min = nil
+	case 1:
+		s.Max = nil
+	case 2:
+		s = Side{}
+	case 3:
+		s.Max = low // thin
+	case 4:
+		switch a.Type { // beyond the range
+		case Int, Decimal:
+			s.Min, s.Max = "-99999999999999999999", "99999999999999999999"
+		case Float:
+			s.Min, s.Max = math.Inf(-1), math.Inf(1)
+		case Time:
+			s.Min, s.Max = a.from.AddDate(-900, 0, 0), a.to.AddDate(900, 0, 0)
+		}
+	case 5:
+		if a.Type == Int || a.Type == Decimal { // between two values
+			text := fmt.Sprint(s.Min)
+			if !strings.Contains(text, ".") {
+				text += "."
+			}
+			s.Min = text + strings.Repeat("0", 20) + "1"
+			if compareValues(t, a.Dim, s.Min, s.Max) > 0 {
+				s.Max = s.Min
+			}
+		}
+	}
+	return s
+}
+
+func inBox(t rapid.TB, dims []Dim, values []any, box Box) bool {
+	for d, v := range values {
+		if box[d].Min != nil && compareValues(t, dims[d], v, box[d].Min) < 0 ||
+			box[d].Max != nil && compareValues(t, dims[d], v, box[d].Max) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Whatever is declared, put, moved and removed: a query returns exactly the
+// points in its box, in one order, in pages too; and they are counted right.
+func TestQueryAgainstBruteForce(t *testing.T) {
+	t.Parallel()
+	c := redistest.DB(t).Client(t)
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := t.Context()
+		n++
+		dims := anyDims(rapid.SampledFrom([]int{2, 3, 16}).Draw(t, "most")).Draw(t, "dims")
+		x := newIndex(t, c, fmt.Sprint("brute", n), "", Options{
+			Dims: dims, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions"),
+			MaxRanges: rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "ranges"),
+		})
+		dims = x.Dims()
+		if rapid.Bool().Draw(t, "jump") {
+			x.jumpWaste, x.jumpWorth = 0, rapid.SampledFrom([]float64{0.5, 3}).Draw(t, "worth")
+		}
+		anyID := rapid.OneOf(rapid.StringN(1, 3, 8), rapid.Custom(func(t *rapid.T) string {
+			return string(rapid.SliceOfN(rapid.Byte(), 1, 3).Draw(t, "bytes"))
+		}), rapid.SampledFrom([]string{"\x00", "\xff\xff", "[", "a", "b"}))
+		model := map[string][]any{}
+		for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			batch := map[string][]any{}
+			for range rapid.IntRange(0, 120).Draw(t, "points") {
+				values := make([]any, len(dims))
+				for d := range values {
+					values[d] = anyValue(t, &x.axes[d])
+				}
+				id := anyID.Draw(t, "id")
+				batch[id], model[id] = values, values
+			}
+			if _, err := x.PutMany(ctx, entries(batch)); err != nil {
+				t.Fatal(err)
+			}
+			for range rapid.IntRange(0, 5).Draw(t, "removals") {
+				id := anyID.Draw(t, "gone")
+				delete(model, id)
+				if _, err := x.Remove(ctx, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for range 3 {
+			box := make(Box, len(dims))
+			for d := range box {
+				box[d] = anySide(t, &x.axes[d])
+			}
+			checkBox(t, x, model, box)
+		}
+		if report, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || report.Problems() != 0 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+	})
+}
+
+func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
+	ctx := t.Context()
+	var want []string
+	for id, values := range model {
+		if inBox(t, x.Dims(), values, box) {
+			want = append(want, id)
+		}
+	}
+	slices.Sort(want)
+	all := list(t, x.Query(ctx, box, index.Page{}))
+	if got := sortedIDs(all); !slices.Equal(got, want) {
+		t.Fatalf("%v: got %q, want %q", box, got, want)
+	}
+	for i, e := range all {
+		for d, v := range e.Values {
+			if compareValues(t, x.Dims()[d], v, model[e.ID][d]) != 0 {
+				t.Fatalf("%q came back as %v, put as %v", e.ID, e.Values, model[e.ID])
+			}
+		}
+		if i > 0 && all[i-1].member >= e.member {
+			t.Fatalf("%q comes before %q", all[i-1].member, e.member)
+		}
+	}
+	if n, err := x.Count(ctx, box); err != nil || n != int64(len(want)) {
+		t.Fatalf("%v: counted %d, %v, want %d", box, n, err, len(want))
+	}
+	if n, err := x.Estimate(ctx, box); err != nil || n < 0 || n > int64(len(model)) {
+		t.Fatalf("%v: estimated %d, %v", box, n, err)
+	}
+	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.opt.MaxRanges {
+		t.Fatalf("%v: explained %+v, %v", box, e, err)
+	}
+	// In pages, from both ends.
+	reversed := slices.Clone(all)
+	slices.Reverse(reversed)
+	for _, order := range [][]Entry{all, reversed} {
+		page := index.Page{Reverse: len(order) > 0 && &order[0] == &reversed[0], Limit: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(101, 150)).Draw(t, "limit")}
+		var paged []Entry
+		for {
+			part := list(t, x.Query(ctx, box, page))
+			if len(part) > page.Limit {
+				t.Fatalf("a page of %d has %d", page.Limit, len(part))
+			}
+			paged = append(paged, part...)
+			if len(part) < page.Limit {
+				break
+			}
+			page.After = part[len(part)-1].Cursor()
+		}
+		if !slices.EqualFunc(paged, order, func(a, b Entry) bool { return a.member == b.member }) {
+			t.Fatalf("%v: %d in pages of %d, want %d", box, len(paged), page.Limit, len(order))
+		}
+		page.After, page.Offset = "", rapid.IntRange(0, len(order)+1).Draw(t, "offset")
+		want := order[min(page.Offset, len(order)):]
+		want = want[:min(page.Limit, len(want))]
+		if got := list(t, x.Query(ctx, box, page)); !slices.EqualFunc(got, want, func(a, b Entry) bool { return a.member == b.member }) {
+			t.Fatalf("%v: %d behind %d, want %d", box, len(got), page.Offset, len(want))
+		}
+	}
+}
