@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (c *Composite) PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, 
 			}
 		}
 	})
-	return n, cmpOr(err, c.lex.wrap(ctx, wrong))
+	return n, cmp.Or(err, c.lex.wrap(ctx, wrong))
 }
 
 // member encodes an entry.

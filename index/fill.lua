@@ -7,8 +7,9 @@
 -- ARGV[5..]   id, member, id, member, ...; no id twice
 --
 -- Reply  0
-if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
-	return redis.error_reply('REPLACED by another run')
+local refusal = replaced(KEYS[3], ARGV[4])
+if refusal then
+	return refusal
 end
 local ids = {}
 for i = 5, #ARGV, 2 do

@@ -77,7 +77,7 @@ func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical
 	}
 	x := &Lexical{
 		set: set, id: opt.ID, describe: opt.Describe,
-		put: partition.NewScript(putLua), remove: partition.NewScript(removeLua), sift: partition.NewScript(siftLua),
+		put: partition.NewScript(putLua), remove: partition.NewScript(removeLua), sift: partition.NewScript(lessLua + siftLua),
 		mend:  partition.NewScript(mendLua),
 		begin: partition.NewScript(beginLua), watch: partition.NewScript(watchLua),
 		replace: partition.NewScript(replaceLua), end: partition.NewScript(releaseLua),
@@ -126,16 +126,6 @@ func (x *Lexical) PutMany(ctx context.Context, entries iter.Seq[Member]) (int, e
 		}
 	}
 	return w.closed(x.wrap, wrong)
-}
-
-// cmpOr returns the first error that is one.
-func cmpOr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // check refuses entries that could not be found again.

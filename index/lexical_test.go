@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -19,7 +20,7 @@ func TestOddPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 9 {
-			if err := cmpOr(x.Put(ctx, fmt.Sprint(i), i), y.Put(ctx, fmt.Sprint(i), i)); err != nil {
+			if err := cmp.Or(x.Put(ctx, fmt.Sprint(i), i), y.Put(ctx, fmt.Sprint(i), i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -45,7 +46,7 @@ func TestReadAnswerAgain(t *testing.T) {
 	t.Parallel()
 	x, y := composite(t, client(t), "again", Options{Columns: columns(t, "a:int")}), numeric[int](t, "again", NumericOptions{})
 	for i := range 9 {
-		if err := cmpOr(x.Put(t.Context(), fmt.Sprint(i), i), y.Put(t.Context(), fmt.Sprint(i), i)); err != nil {
+		if err := cmp.Or(x.Put(t.Context(), fmt.Sprint(i), i), y.Put(t.Context(), fmt.Sprint(i), i)); err != nil {
 			t.Fatal(err)
 		}
 	}

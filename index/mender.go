@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -42,7 +43,7 @@ func (k *kept) repairing(ctx context.Context, lookup func(context.Context, []str
 	// Also when ctx is done, and when it began in some partitions only: or writers
 	// would note what they change for ever.
 	end := everywhere(context.WithoutCancel(ctx), k.set, k.end, m.name)
-	return cmpOr(err, wrap(ctx, k.set, end))
+	return cmp.Or(err, wrap(ctx, k.set, end))
 }
 
 // mendBatch is how many entries one script mends.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -162,7 +163,7 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	}
 	return &Numeric[N]{
 		set: set, column: column,
-		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(numericPageLua),
+		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(lessLua + numericPageLua),
 		begin: partition.NewScript(beginLua), watch: partition.NewScript(numericWatchLua),
 		replace: partition.NewScript(numericReplaceLua), end: partition.NewScript(releaseLua),
 		fill: partition.NewScript(numericFillLua), finish: partition.NewScript(numericFinishLua),
@@ -201,7 +202,7 @@ func (x *Numeric[N]) wrap(ctx context.Context, err error) error { return wrap(ct
 
 // Check tells whether Put would take an entry; it asks no server.
 func (x *Numeric[N]) Check(id string, n N) error {
-	err := cmpOr(checkID(id), checkNumber(n))
+	err := cmp.Or(checkID(id), checkNumber(n))
 	if err != nil {
 		return fmt.Errorf("index: %s: id %s: %w", x.Key(), shown(id), err)
 	}

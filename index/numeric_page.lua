@@ -1,5 +1,5 @@
 -- Reads entries of a numeric index by their rank, so that neither an offset nor a
--- cursor costs more than O(log n).
+-- cursor costs more than O(log n). Preceded by less.lua.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1], ARGV[2]  the range, as ZRANGEBYSCORE takes it
@@ -10,17 +10,6 @@
 --
 -- Reply  id, score, id, score, ...
 local low, high, reverse = ARGV[1], ARGV[2], ARGV[3] == '1'
-
--- less compares bytes. Lua's own comparison follows the locale of the server.
-local function less(a, b)
-	for i = 1, math.min(#a, #b) do
-		local x, y = a:byte(i), b:byte(i)
-		if x ~= y then
-			return x < y
-		end
-	end
-	return #a < #b
-end
 
 -- place returns how many entries stand before one, and how many before what is
 -- behind it. It may be gone: then it is where it would be.

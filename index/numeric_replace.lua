@@ -7,8 +7,9 @@
 -- ARGV[5..]   id, its new score or '' to remove it, ...
 --
 -- Reply  for each id 1 if it was replaced, 0 if it was written meanwhile
-if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
-	return redis.error_reply('REPLACED by another run')
+local refusal = replaced(KEYS[3], ARGV[4])
+if refusal then
+	return refusal
 end
 local reply = {}
 for i = 5, #ARGV, 2 do

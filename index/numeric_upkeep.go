@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -42,7 +43,7 @@ func (x *Numeric[N]) Rebuild(ctx context.Context, src Source[N], up Upkeep) (Rep
 // source is a source of scores.
 func (x *Numeric[N]) source(src Source[N]) Source[string] {
 	return mapped(src, func(id string, n N) (string, error) {
-		return scoreText(n), cmpOr(checkID(id), checkNumber(n))
+		return scoreText(n), cmp.Or(checkID(id), checkNumber(n))
 	})
 }
 

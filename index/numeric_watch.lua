@@ -7,8 +7,9 @@
 -- ARGV[5..]   id, id, ...
 --
 -- Reply  the score of each id, or false
-if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
-	return redis.error_reply('REPLACED by another run')
+local refusal = replaced(KEYS[3], ARGV[4])
+if refusal then
+	return refusal
 end
 local ids = {unpack(ARGV, 5)}
 redis.call('SREM', KEYS[6], unpack(ids))

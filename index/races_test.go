@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -245,7 +246,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 			}
 		},
 		Lookup: func(_ context.Context, ids []string) (all []Object[int], err error) {
-			found := lookup(ids, func() { err = cmpOr(y.Put(ctx, "x", 77), y.Put(ctx, "y", 1)) })
+			found := lookup(ids, func() { err = cmp.Or(y.Put(ctx, "x", 77), y.Put(ctx, "y", 1)) })
 			for id, age := range found {
 				all = append(all, Object[int]{ID: id, Value: age})
 			}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -203,11 +204,11 @@ func (r *run) fillFrom(ctx context.Context, w *writer, name string, src Source[s
 	}
 	n := 0
 	for o, err := range src.Walk(ctx, from) {
-		if err = cmpOr(err, o.Err); err == nil {
+		if err = cmp.Or(err, o.Err); err == nil {
 			err = w.add(o.ID, o.Value)
 		}
 		if err != nil {
-			return cmpOr(err, w.close())
+			return cmp.Or(err, w.close())
 		}
 		if o.Cursor != "" {
 			from = o.Cursor

@@ -13,8 +13,12 @@ import (
 	"retwis/index/internal/partition"
 )
 
-//go:embed sift.lua
-var siftLua string
+var (
+	//go:embed less.lua
+	lessLua string
+	//go:embed sift.lua
+	siftLua string
+)
 
 // LexRange is a range of members, its ends as ZRANGEBYLEX takes them: "[a"
 // includes a, "(a" does not, "-" and "+" are before and behind all.

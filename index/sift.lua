@@ -1,5 +1,5 @@
 -- Reads a range of a lexicographic index and keeps the members whose columns are
--- within bounds.
+-- within bounds. Preceded by less.lua.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1], ARGV[2]  the range, as ZRANGEBYLEX takes it; with ARGV[3] '1' from
@@ -16,28 +16,6 @@
 --
 -- Reply  { how many are kept, the last member looked at or '' at the end of the
 --          range, members ... }
-
--- less compares bytes, four at a time. Lua's own comparison follows the locale of
--- the server.
-local unpack4 = struct.unpack
-local function less(a, b)
-	local n, i = math.min(#a, #b), 1
-	while i + 3 <= n do
-		local x, y = unpack4('>I4', a, i), unpack4('>I4', b, i)
-		if x ~= y then
-			return x < y
-		end
-		i = i + 4
-	end
-	while i <= n do
-		local x, y = a:byte(i), b:byte(i)
-		if x ~= y then
-			return x < y
-		end
-		i = i + 1
-	end
-	return #a < #b
-end
 
 -- place is where a column begins, as long as those before it have a width.
 local columns, place = {}, 1

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -262,7 +263,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 	x := composite(t, c, "spread", Options{Columns: columns(t, "age:int")})
 	n, err := NewNumeric[int](c, "numbers", NumericOptions{})
 	if err == nil {
-		err = cmpOr(x.Put(ctx, "1", 1), n.Put(ctx, "1", 1))
+		err = cmp.Or(x.Put(ctx, "1", 1), n.Put(ctx, "1", 1))
 	}
 	if err != nil {
 		t.Fatal(err)

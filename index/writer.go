@@ -136,7 +136,7 @@ func (w *writer) close() error {
 // closed is close for a PutMany: how many are in, and what went wrong first.
 func (w *writer) closed(wrap func(context.Context, error) error, wrong error) (int, error) {
 	err := w.close()
-	return w.done, wrap(w.ctx, cmpOr(err, wrong))
+	return w.done, wrap(w.ctx, cmp.Or(err, wrong))
 }
 
 // byPartition parts ids into those of each partition, in batches for a script.

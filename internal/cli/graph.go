@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,7 +102,7 @@ A name is taken as it is; \* is the name *.`,
 						}(t), t.S, t.P, t.O)
 					}
 					if err != nil {
-						return cmpOr(err, out.end())
+						return cmp.Or(err, out.end())
 					}
 				}
 				return out.end()
@@ -167,4 +168,4 @@ func (r *rows) print(v any, cells ...string) error {
 	return r.table.add(cells...)
 }
 
-func (r *rows) end() error { return cmpOr(r.table.flush(), r.out.Flush()) }
+func (r *rows) end() error { return cmp.Or(r.table.flush(), r.out.Flush()) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +101,7 @@ func (flags *graphFlags) change(cmd *cobra.Command, env Env, args []string, form
 				}
 			}
 		})
-		if err = cmpOr(err, failed); err != nil {
+		if err = cmp.Or(err, failed); err != nil {
 			in.wipe()
 			return err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (flags *graphFlags) answer(cmd *cobra.Command, ctx context.Context, g *grap
 	n := 0
 	for b, err := range g.Query(ctx, q) {
 		if err != nil {
-			return cmpOr(err, out.end())
+			return cmp.Or(err, out.end())
 		}
 		vars := b.Vars()
 		var head, cells []string
@@ -84,12 +85,12 @@ func (flags *graphFlags) answer(cmd *cobra.Command, ctx context.Context, g *grap
 		if n++; n == 1 && len(vars) > 1 && !flags.json {
 			err = out.table.add(head...)
 		}
-		if err = cmpOr(err, out.print(b, cells...)); err != nil {
+		if err = cmp.Or(err, out.print(b, cells...)); err != nil {
 			return err
 		}
 	}
 	if n == 0 && len(q.Vars()) == 0 && !flags.json {
-		return cmpOr(out.table.add("no"), out.end())
+		return cmp.Or(out.table.add("no"), out.end())
 	}
 	return out.end()
 }

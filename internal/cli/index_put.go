@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -57,7 +58,7 @@ then 1. Putting a file twice does no harm.`,
 						}
 					}
 				})
-				if err = cmpOr(err, wrong); err != nil {
+				if err = cmp.Or(err, wrong); err != nil {
 					return err
 				}
 				return in.tell(flags.json)
@@ -67,16 +68,6 @@ then 1. Putting a file twice does no harm.`,
 	declared.add(cmd)
 	flags.add(cmd, env, "print the summary as JSON")
 	return cmd
-}
-
-// cmpOr returns the first error that is one.
-func cmpOr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // entries yields the good records of all files, and tells the bad ones.

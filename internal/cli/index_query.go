@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,7 +112,7 @@ index.`,
 						return errors.Join(err, p.end())
 					}
 				}
-				return cmpOr(p.end(), missing)
+				return cmp.Or(p.end(), missing)
 			})
 		},
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -54,7 +55,7 @@ then 1. Putting a file twice does no harm.`,
 						}
 					}
 				})
-				if err = cmpOr(err, wrong); err != nil {
+				if err = cmp.Or(err, wrong); err != nil {
 					return err
 				}
 				return in.tell(flags.json)

@@ -22,3 +22,14 @@ local function declared(meta, kind, declaration, partitions, index)
 	end
 	return nil, redis.error_reply('DECLARED otherwise')
 end
+
+-- replaced returns an error for the caller to reply where a repair or rebuild is
+-- not the one under way, or nil.
+--
+-- meta   hash: rebuild is its name
+-- run    the name of the caller's
+local function replaced(meta, run)
+	if redis.call('HGET', meta, 'rebuild') ~= run then
+		return redis.error_reply('REPLACED by another run')
+	end
+end

@@ -1,0 +1,23 @@
+-- The order of bytes, for the scripts that this is sent before.
+
+-- less compares bytes, four at a time. Lua's own comparison follows the locale of
+-- the server.
+local unpack4 = struct.unpack
+local function less(a, b)
+	local n, i = math.min(#a, #b), 1
+	while i + 3 <= n do
+		local x, y = unpack4('>I4', a, i), unpack4('>I4', b, i)
+		if x ~= y then
+			return x < y
+		end
+		i = i + 4
+	end
+	while i <= n do
+		local x, y = a:byte(i), b:byte(i)
+		if x ~= y then
+			return x < y
+		end
+		i = i + 1
+	end
+	return #a < #b
+end
