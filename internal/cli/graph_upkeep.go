@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retwis/index"
 	"retwis/index/graph"
 )
 
@@ -50,13 +51,7 @@ they are removed. Triples of the files that are missing are put.`
 			if repair {
 				run = g.Repair
 			}
-			opt, wipe := up.options(cmd)
-			report, err := run(ctx, source, opt)
-			wipe()
-			if err != nil {
-				return err
-			}
-			err = tellUpkeep(cmd, report, flags.json)
+			err := up.run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return run(ctx, source, opt) })
 			if err == nil && bad() > 0 {
 				err = errTold
 			}

@@ -37,8 +37,8 @@ found at once, whatever the size of the index. Others are looked at entry by ent
   retwis index query rooms 'price<20' --count`,
 		Args: named(1, -1, "retwis index query KEY [CONDITION...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if page.Limit < 0 || page.Offset < 0 {
-				return &usageError{errors.New("--limit and --offset cannot be negative")}
+			if err := checkPage(page); err != nil {
+				return err
 			}
 			return flags.open(cmd, env, args[0], func(ctx context.Context, x ordered, _ *store.Store) error {
 				conditions, err := parseConditions(args[1:], x.Columns())
@@ -65,13 +65,8 @@ found at once, whatever the size of the index. Others are looked at entry by ent
 			})
 		},
 	}
-	f := cmd.Flags()
-	f.IntVarP(&page.Limit, "limit", "n", 0, "how many entries to show; 0: all")
-	f.IntVar(&page.Offset, "offset", 0, "how many to pass over first")
-	f.BoolVarP(&page.Reverse, "reverse", "r", false, "show the last first")
-	f.BoolVar(&cursor, "cursor", false, "show the place of each entry")
-	f.StringVar(&page.After, "after", "", "go on behind the entry with this `CURSOR`")
-	f.BoolVar(&count, "count", false, "show only how many there are")
+	addPage(cmd, &page, &cursor)
+	cmd.Flags().BoolVar(&count, "count", false, "show only how many there are")
 	flags.add(cmd, env, "print each entry as a line of JSON")
 	return cmd
 }
@@ -97,22 +92,14 @@ index.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.open(cmd, env, args[0], func(ctx context.Context, x ordered, _ *store.Store) error {
 				p := newEntryPrinter(cmd.OutOrStdout(), x.Columns(), flags.json, false)
-				var missing error
-				for _, id := range args[1:] {
+				err := showEach(cmd, args[1:], func(id string) error {
 					e, err := x.get(ctx, id)
-					if errors.Is(err, index.ErrNotFound) {
-						missing = errTold
-						fmt.Fprintf(cmd.ErrOrStderr(), "retwis: %s\n", oneLine(err))
-						continue
-					}
-					if err == nil {
-						err = p.print(found{Entry: e})
-					}
 					if err != nil {
-						return errors.Join(err, p.end())
+						return err
 					}
-				}
-				return cmp.Or(p.end(), missing)
+					return p.print(found{Entry: e})
+				})
+				return cmp.Or(p.end(), err)
 			})
 		},
 	}
@@ -133,12 +120,7 @@ func newIndexRemove(env Env) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if flags.json {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "{\"removed\":%d}\n", n)
-				} else {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed: %d\n", n)
-				}
-				return err
+				return printNumber(cmd.OutOrStdout(), flags.json, "removed", int64(n))
 			})
 		},
 	}

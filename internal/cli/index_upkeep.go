@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retwis/index"
 	"retwis/internal/store"
 )
 
@@ -41,16 +42,12 @@ others write meanwhile stays.`
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return flags.open(cmd, env, args[0], func(ctx context.Context, x ordered, db *store.Store) error {
-			opt, wipe := up.options(cmd)
-			report, err := x.upkeep(ctx, db.Client(), from, opt, repair)
-			wipe()
-			if err != nil {
-				return err
-			}
-			return tellUpkeep(cmd, report, flags.json)
+			return up.run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) {
+				return x.upkeep(ctx, db.Client(), from, opt, repair)
+			})
 		})
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in 'room:*'; * is the id")
+	addFrom(cmd, &from, "room:*")
 	up.add(cmd)
 	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
 	return cmd
@@ -97,7 +94,7 @@ with all that others wrote meanwhile.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in 'room:*'; * is the id")
+	addFrom(cmd, &from, "room:*")
 	up.addRate(cmd)
 	flags.add(cmd, env, "print the summary as JSON")
 	return cmd

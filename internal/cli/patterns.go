@@ -192,6 +192,57 @@ func (u *upkeepFlags) options(cmd *cobra.Command) (up index.Upkeep, wipe func())
 	return up, func() { fmt.Fprint(cmd.ErrOrStderr(), "\r\x1b[K") }
 }
 
+// run runs verify or repair, with its progress on a terminal, and prints the report.
+func (u *upkeepFlags) run(cmd *cobra.Command, asJSON bool, do func(index.Upkeep) (index.Report, error)) error {
+	opt, wipe := u.options(cmd)
+	report, err := do(opt)
+	wipe()
+	if err != nil {
+		return err
+	}
+	return tellUpkeep(cmd, report, asJSON)
+}
+
+// addFrom adds the flag that names the objects of an index.
+func addFrom(cmd *cobra.Command, from *string, example string) {
+	cmd.Flags().StringVar(from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in '"+example+"'; * is the id")
+}
+
+// addPage adds the flags of a query that say which part of the answer is wanted.
+func addPage(cmd *cobra.Command, page *index.Page, cursor *bool) {
+	f := cmd.Flags()
+	f.IntVarP(&page.Limit, "limit", "n", 0, "how many to show; 0: all")
+	f.IntVar(&page.Offset, "offset", 0, "how many to pass over first")
+	f.BoolVarP(&page.Reverse, "reverse", "r", false, "show the last first")
+	f.BoolVar(cursor, "cursor", false, "show the place of each in the order of the index")
+	f.StringVar(&page.After, "after", "", "go on behind the one with this `CURSOR`")
+}
+
+// checkPage refuses what is no part of an answer.
+func checkPage(page index.Page) error {
+	if page.Limit < 0 || page.Offset < 0 {
+		return &usageError{errors.New("--limit and --offset cannot be negative")}
+	}
+	return nil
+}
+
+// showEach shows what ids have, and tells of those that are not there.
+func showEach(cmd *cobra.Command, ids []string, show func(id string) error) error {
+	var missing error
+	for _, id := range ids {
+		err := show(id)
+		if errors.Is(err, index.ErrNotFound) {
+			missing = errTold
+			fmt.Fprintf(cmd.ErrOrStderr(), "retwis: %s\n", oneLine(err))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return missing
+}
+
 // tellUpkeep prints a report, and fails if a problem is left.
 func tellUpkeep(cmd *cobra.Command, r index.Report, asJSON bool) error {
 	if err := printUpkeep(cmd.OutOrStdout(), r, asJSON); err != nil {

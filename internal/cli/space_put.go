@@ -127,16 +127,10 @@ others write meanwhile stays.`
 			if repair {
 				run = x.Repair
 			}
-			opt, wipe := up.options(cmd)
-			report, err := run(ctx, src, opt)
-			wipe()
-			if err != nil {
-				return err
-			}
-			return tellUpkeep(cmd, report, flags.json)
+			return up.run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return run(ctx, src, opt) })
 		})
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in 'point:*'; * is the id")
+	addFrom(cmd, &from, "point:*")
 	up.add(cmd)
 	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
 	return cmd
@@ -187,7 +181,7 @@ with all that others wrote meanwhile.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in 'point:*'; * is the id")
+	addFrom(cmd, &from, "point:*")
 	up.addRate(cmd)
 	flags.add(cmd, env, "print the summary as JSON")
 	return cmd

@@ -34,8 +34,8 @@ A dimension without a condition is open.`,
   retwis space query points --limit 100 --cursor    then again with --after CURSOR`,
 		Args: named(1, -1, "retwis space query KEY [CONDITION...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if page.Limit < 0 || page.Offset < 0 {
-				return &usageError{errors.New("--limit and --offset cannot be negative")}
+			if err := checkPage(page); err != nil {
+				return err
 			}
 			return flags.open(cmd, env, args[0], func(ctx context.Context, x *space.Index, _ *store.Store) error {
 				box, err := boxOf(x, args[1:])
@@ -57,12 +57,7 @@ A dimension without a condition is open.`,
 			})
 		},
 	}
-	f := cmd.Flags()
-	f.IntVarP(&page.Limit, "limit", "n", 0, "how many points to show; 0: all")
-	f.IntVar(&page.Offset, "offset", 0, "how many to pass over first")
-	f.BoolVarP(&page.Reverse, "reverse", "r", false, "show the last first")
-	f.BoolVar(&cursor, "cursor", false, "show the place of each point in the order of the index")
-	f.StringVar(&page.After, "after", "", "go on behind the point with this `CURSOR`")
+	addPage(cmd, &page, &cursor)
 	flags.add(cmd, env, "print each point as a line of JSON")
 	return cmd
 }
@@ -79,22 +74,14 @@ index.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.open(cmd, env, args[0], func(ctx context.Context, x *space.Index, _ *store.Store) error {
 				p := newPointPrinter(cmd.OutOrStdout(), x, flags.json)
-				var missing error
-				for _, id := range args[1:] {
+				err := showEach(cmd, args[1:], func(id string) error {
 					e, err := x.Get(ctx, id)
-					if errors.Is(err, index.ErrNotFound) {
-						missing = errTold
-						fmt.Fprintf(cmd.ErrOrStderr(), "retwis: %s\n", oneLine(err))
-						continue
-					}
-					if err == nil {
-						err = p.print(e)
-					}
 					if err != nil {
-						return errors.Join(err, p.end())
+						return err
 					}
-				}
-				return cmp.Or(p.end(), missing)
+					return p.print(e)
+				})
+				return cmp.Or(p.end(), err)
 			})
 		},
 	}

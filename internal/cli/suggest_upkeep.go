@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retwis/index"
 	"retwis/index/suggest"
 	"retwis/internal/store"
 )
@@ -36,13 +37,7 @@ counts in KEY.content are right; where they are lost, the entries are.`
 			if repair {
 				run = x.Repair
 			}
-			opt, wipe := up.options(cmd)
-			report, err := run(ctx, opt)
-			wipe()
-			if err != nil {
-				return err
-			}
-			return tellUpkeep(cmd, report, flags.json)
+			return up.run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return run(ctx, opt) })
 		})
 	}
 	up.add(cmd)
