@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index"
+)
+
+// upkeepFlags are those of verify and repair, and of rebuild, which shows no
+// problems and has only the rate.
+type upkeepFlags struct{ rate, examples uint32 }
+
+func (u *upkeepFlags) add(cmd *cobra.Command) {
+	u.addRate(cmd)
+	cmd.Flags().Uint32Var(&u.examples, "examples", 10, "how many problems to show")
+}
+
+func (u *upkeepFlags) addRate(cmd *cobra.Command) {
+	cmd.Flags().Uint32Var(&u.rate, "rate", 0, "how many `ENTRIES` a second to look at, at most; 0: as fast as it goes")
+}
+
+// options are those of the run, which shows its progress on a terminal.
+func (u *upkeepFlags) options(cmd *cobra.Command) (up index.Upkeep, wipe func()) {
+	up = index.Upkeep{Rate: int(u.rate), Examples: int(u.examples)}
+	if u.examples == 0 {
+		up.Examples = -1
+	}
+	if !isTerminal(cmd.ErrOrStderr()) {
+		return up, func() {}
+	}
+	up.Progress = func(p index.Progress) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "\r%s checked, %s ", thousands(p.Checked), plural(int(p.Problems()), "problem", "problems"))
+	}
+	return up, func() { fmt.Fprint(cmd.ErrOrStderr(), "\r\x1b[K") }
+}
+
+// run runs verify or repair, with its progress on a terminal, and prints the report.
+func (u *upkeepFlags) run(cmd *cobra.Command, asJSON bool, do func(index.Upkeep) (index.Report, error)) error {
+	opt, wipe := u.options(cmd)
+	report, err := do(opt)
+	wipe()
+	if err != nil {
+		return err
+	}
+	return tellUpkeep(cmd, report, asJSON)
+}
+
+// addFrom adds the flag that names the objects of an index.
+func addFrom(cmd *cobra.Command, from *string, example string) {
+	cmd.Flags().StringVar(from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in '"+example+"'; * is the id")
+}
+
+// tellUpkeep prints a report, and fails if a problem is left.
+func tellUpkeep(cmd *cobra.Command, r index.Report, asJSON bool) error {
+	if err := printUpkeep(cmd.OutOrStdout(), r, asJSON); err != nil {
+		return err
+	}
+	if r.Problems() > r.Repaired {
+		return errTold
+	}
+	return nil
+}
+
+func printUpkeep(out io.Writer, r index.Report, asJSON bool) error {
+	if asJSON {
+		return printUpkeepJSON(out, r)
+	}
+	for _, p := range r.Examples {
+		fmt.Fprintf(out, "%s: %s", p.Kind, forTerminal(p.ID))
+		if p.Found != "" {
+			fmt.Fprintf(out, ", found %s", forTerminal(p.Found))
+		}
+		if p.Want != "" {
+			fmt.Fprintf(out, ", expected %s", forTerminal(p.Want))
+		}
+		fmt.Fprintln(out)
+	}
+	if more := r.Problems() - int64(len(r.Examples)); more > 0 && len(r.Examples) > 0 {
+		fmt.Fprintf(out, "… and %d more\n", more)
+	}
+	invalid := ""
+	if r.Invalid > 0 {
+		invalid = fmt.Sprintf("invalid: %d, ", r.Invalid)
+	}
+	_, err := fmt.Fprintf(out, "checked: %d, missing: %d, stale: %d, dangling: %d, %srepaired: %d\n",
+		r.Checked, r.Missing, r.Stale, r.Dangling, invalid, r.Repaired)
+	return err
+}
+
+func printUpkeepJSON(out io.Writer, r index.Report) error {
+	e := newEncoder(out)
+	for _, p := range r.Examples {
+		err := e.Encode(struct {
+			Kind  string `json:"problem"`
+			ID    string `json:"id"`
+			Found string `json:"found,omitempty"`
+			Want  string `json:"expected,omitempty"`
+		}(p))
+		if err != nil {
+			return err
+		}
+	}
+	return e.Encode(struct {
+		Checked  int64 `json:"checked"`
+		Missing  int64 `json:"missing"`
+		Stale    int64 `json:"stale"`
+		Dangling int64 `json:"dangling"`
+		Invalid  int64 `json:"invalid,omitempty"`
+		Repaired int64 `json:"repaired"`
+	}{r.Checked, r.Missing, r.Stale, r.Dangling, r.Invalid, r.Repaired})
+}
