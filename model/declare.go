@@ -1,0 +1,212 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// declaration is what New reads from a struct: how its fields are written, and
+// the schema of what is stored.
+type declaration struct {
+	schema
+	goFields []goField // as schema.fields, without the computed ones
+	computes []computation
+	id       goField
+	version  int // number of the field, or -1
+	expires  int
+	refs     []refField
+}
+
+// goField is where a field is in the struct, and how it is written.
+type goField struct {
+	codec
+	path    []int
+	goName  string
+	stored  string
+	counter bool
+}
+
+// computation is what fills a computed field.
+type computation struct {
+	codec
+	name string
+	of   func(record any) any
+}
+
+// refField is a field that refers to other records.
+type refField struct {
+	field  int
+	target reflect.Type
+	rule   OnDelete // "": nothing
+}
+
+// of returns the field in a struct; within embedded pointers that are nil there
+// is none.
+func (f *goField) of(record reflect.Value) reflect.Value {
+	if len(f.path) == 1 {
+		return record.Field(f.path[0])
+	}
+	return record.FieldByIndex(f.path)
+}
+
+// declared reads the declaration of a struct.
+func declared[T any]() (*declaration, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%s is not a struct", t)
+	}
+	d := &declaration{version: -1, expires: -1}
+	if err := d.addFields(t, nil); err != nil {
+		return nil, err
+	}
+	if d.id.path == nil {
+		return nil, fmt.Errorf("%s has no id: give a field of type string or an integer the tag `redis:\",id\"`", t)
+	}
+	for _, x := range computed[T]() {
+		if err := d.addIndex(x.name, x.columns, x.unique, x.fold, x.compute, x.result); err != nil {
+			return nil, fmt.Errorf("%s.Indexes: index %q: %w", t, x.name, err)
+		}
+	}
+	return d, nil
+}
+
+func (d *declaration) addFields(t reflect.Type, path []int) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		text, tagged := f.Tag.Lookup("redis")
+		at := append(slices.Clone(path), i)
+		var err error
+		switch {
+		case text == "-":
+			continue
+		case f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct:
+			err = d.addFields(f.Type, at)
+		case !f.IsExported() && tagged:
+			err = errors.New("it has a tag but is not exported")
+		case f.IsExported():
+			err = d.addField(f, text, at)
+		}
+		if err != nil {
+			return fmt.Errorf("%s.%s: %w", t.Name(), f.Name, err)
+		}
+	}
+	return nil
+}
+
+func (d *declaration) addField(f reflect.StructField, text string, path []int) error {
+	tag, err := parseTag(text, f.Name)
+	if err != nil {
+		return err
+	}
+	if c, ok := reflect.Zero(f.Type).Interface().(collection); ok {
+		return d.addCollection(tag, c)
+	}
+	codec, err := codecOf(f.Type, tag.has("unix"))
+	if err != nil {
+		return err
+	}
+	g := goField{codec: codec, path: path, goName: f.Name, stored: tag.name, counter: tag.has("counter")}
+	if tag.has("id") {
+		return d.setID(g, f.Type)
+	}
+	if d.number(tag.name) >= 0 || slices.Contains(d.collections, tag.name) {
+		return fmt.Errorf("another field is called %q too: give one of them another name in its tag", tag.name)
+	}
+	number := len(d.fields)
+	switch {
+	case tag.has("version") && d.version >= 0, tag.has("expires") && d.expires >= 0:
+		return errors.New("another field has this option too")
+	case tag.has("version") && codec.kind != kindInt:
+		return errors.New("a version is an int64")
+	case tag.has("expires") && codec.kind != kindTime && codec.kind != kindUnix:
+		return errors.New("expires is for a time.Time")
+	case tag.has("counter") && codec.kind != kindInt:
+		return errors.New("a counter is an integer with a sign")
+	case tag.has("version"):
+		d.version = number
+	case tag.has("expires"):
+		d.expires = number
+	}
+	d.goFields = append(d.goFields, g)
+	d.fields = append(d.fields, field{Name: tag.name, Kind: codec.kind, Element: codec.element})
+	return d.addFieldIndexes(number, tag, f.Type)
+}
+
+// addFieldIndexes adds the indexes that the tag of a field asks for.
+func (d *declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error {
+	f := d.fields[number]
+	for _, o := range []string{"index", "range", "unique"} {
+		if !tag.has(o) {
+			continue
+		}
+		x := indexSpec{Name: f.Name, Columns: []column{{Field: f.Name}}, Unique: o == "unique", Equal: o == "index", Fold: tag.has("fold")}
+		if o == "range" && tag.has("unique") {
+			x.Name = f.Name + ".range" // beside the unique one
+		}
+		if err := d.addSpec(x); err != nil {
+			return err
+		}
+	}
+	codec := d.goFields[number].codec
+	rule := OnDelete("")
+	for _, r := range []OnDelete{Restrict, Cascade, Clear} {
+		if tag.has(string(r)) {
+			rule = r
+		}
+	}
+	switch {
+	case rule != "" && codec.target == nil:
+		return fmt.Errorf("%s is for a model.Ref, not %s", rule, t)
+	case rule != "" && !tag.has("index") && !tag.has("range"):
+		return fmt.Errorf("%s needs to find the records that refer: add index", rule)
+	case codec.target != nil:
+		d.refs = append(d.refs, refField{field: number, target: codec.target, rule: rule})
+	}
+	return nil
+}
+
+// addIndex adds an index that the model declares by its method.
+func (d *declaration) addIndex(name string, columns []string, unique, fold bool, compute func(record any) any, result reflect.Type) error {
+	x := indexSpec{Name: name, Unique: unique, Fold: fold}
+	if compute != nil {
+		if err := checkFieldName(name); err != nil {
+			return err
+		}
+		c, err := codecOf(result, false)
+		if err != nil {
+			return err
+		}
+		if d.number(name) >= 0 {
+			return errors.New("a field is called so: give the index another name")
+		}
+		d.fields = append(d.fields, field{Name: name, Kind: c.kind, Element: c.element, Computed: true})
+		d.computes = append(d.computes, computation{name: name, of: compute, codec: c})
+	} else if len(columns) < 2 {
+		return errors.New("a composite index has at least two columns; for one field use its tag")
+	}
+	for _, text := range columns {
+		field, order, _ := strings.Cut(strings.TrimSpace(text), " ")
+		if order != "" && order != "desc" && order != "asc" {
+			return fmt.Errorf("column %q: %q is not an order: use asc or desc", text, order)
+		}
+		if d.number(field) < 0 {
+			return fmt.Errorf("column %q: no field, and no computed index before this one, is called so", text)
+		}
+		x.Columns = append(x.Columns, column{Field: field, Desc: order == "desc"})
+	}
+	return d.addSpec(x)
+}
+
+func (d *declaration) setID(g goField, t reflect.Type) error {
+	if d.id.path != nil {
+		return errors.New("another field is the id already")
+	}
+	if t.Kind() != reflect.String && g.kind != kindInt && g.kind != kindUint {
+		return fmt.Errorf("an id is a string or an integer, not %s", t)
+	}
+	d.id = g
+	return nil
+}

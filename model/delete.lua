@@ -1,0 +1,41 @@
+-- Deletes a record and all that it has in the indexes.
+--
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, then the
+--      indexes, then the sets and lists of the record, then the indexes of
+--      records that may refer to it
+-- ARGV 1 id, 2 digest of the declaration, 3 slots, 4 how many changes are kept,
+--      5 how many sets and lists, then for each index of those that may refer
+--      the range within which they would be: from, to
+-- Reply OK, NOTFOUND, SCHEMA, or REFERRED and which of the last keys leads to a
+-- record that refers
+
+local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
+local id, digest, slots, cap, members = unpack(ARGV, 1, 5)
+
+if not writable(meta, digest) then
+	return 'SCHEMA'
+end
+
+local places = placesOf(slots, 7)
+local _, indexes = slots:gsub('[uz]', '')
+local last = 6 + indexes + tonumber(members)
+for i = last + 1, #KEYS do
+	local from = 6 + 2 * (i - last - 1)
+	if redis.call('ZLEXCOUNT', KEYS[i], ARGV[from], ARGV[from + 1]) > 0 then
+		return { 'REFERRED', i - last }
+	end
+end
+
+local before = redis.call('HGET', content, id)
+local existed = redis.call('UNLINK', record) == 1
+for i = last - tonumber(members) + 1, last do
+	redis.call('UNLINK', KEYS[i])
+end
+if before then
+	forget(places, id, cmsgpack.unpack(before), content, all, expires)
+end
+if not existed then
+	return 'NOTFOUND'
+end
+told(changes, cap, 'delete', id)
+return 'OK'

@@ -1,0 +1,58 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+
+	"retwis/index"
+)
+
+var (
+	// ErrNotFound is returned for an id that no record has.
+	ErrNotFound = errors.New("no such record")
+	// ErrTaken is returned where a unique value, or an id, belongs to another
+	// record. The error is a *TakenError, which names the field and the record.
+	ErrTaken = errors.New("taken by another record")
+	// ErrConflict is returned where a record has changed since it was read.
+	ErrConflict = errors.New("the record has changed since it was read")
+	// ErrValue is returned for a value that a field, or its index, cannot hold.
+	// The error names the field.
+	ErrValue = index.ErrValue
+	// ErrDeclaration is returned by New for a struct or options that make no
+	// model. The error names the field.
+	ErrDeclaration = errors.New("not a model")
+	// ErrSchema is returned by a Store whose indexes are not those that are
+	// kept: another process has migrated to other ones, or Migrate is yet to be
+	// run.
+	ErrSchema = errors.New("the indexes are declared otherwise")
+	// ErrCorrupt is returned where a key holds something that the model does
+	// not write. The error names the key and the field.
+	ErrCorrupt = errors.New("the record is damaged")
+	// ErrNoIndex is returned for a query that no index answers. The error says
+	// which declaration would.
+	ErrNoIndex = errors.New("no index answers this")
+	// ErrCursor is returned for a cursor that another query gave.
+	ErrCursor = errors.New("the cursor is not of this query")
+)
+
+// TakenError says which value is taken, and by whom. It is an ErrTaken.
+type TakenError struct {
+	Field string // the unique field or index; "id" for an id
+	Value string
+	Owner string // the id of the record that has it
+}
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("%s %q is taken by record %s", e.Field, shortened(e.Value), shortened(e.Owner))
+}
+
+// Is makes the error an ErrTaken.
+func (e *TakenError) Is(target error) bool { return target == ErrTaken }
+
+// shortened is text for an error: bounded.
+func shortened(s string) string {
+	if len(s) > 60 {
+		return s[:60] + "…"
+	}
+	return s
+}

@@ -1,0 +1,82 @@
+package model
+
+import (
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+// keys are the keys of one partition of a model, all in one hash slot. A model
+// that is not spread is its own only partition.
+type keys struct {
+	record  string // before the id: user:<id>, hash or string, one record
+	base    string // before all others:
+	content string // user.content: hash, id -> what is in the indexes of it
+	all     string // user.all: sorted set, id by order of creation
+	meta    string // user.meta: hash, what is declared and how far it is built
+	expires string // user.expires: sorted set, id by the millisecond it ends at
+	changes string // user.changes: stream, what Watch yields
+}
+
+// of is the key of a record.
+func (k *keys) of(id string) string { return k.record + id }
+
+// index is the key of an index, of a name and perhaps a number that tells it
+// from an older one of that name: user.by.age. Sorted set, or of a unique index
+// hash.
+func (k *keys) index(name string) string { return k.base + ".by." + name }
+
+// member is the key of a Set or List of a record: user.of.friends:<id>.
+func (k *keys) member(name, id string) string { return k.base + ".of." + name + ":" + id }
+
+// lock is the name of the lock of a record.
+func (k *keys) lock(id string) string { return k.base + ".lock:" + id }
+
+func keysOf(base, record string) keys {
+	return keys{
+		record: record, base: base,
+		content: base + ".content", all: base + ".all", meta: base + ".meta",
+		expires: base + ".expires", changes: base + ".changes",
+	}
+}
+
+// spread returns the keys of the partitions of a model. The number of each is
+// within the hash tag, so that they are in different slots: {user.0}:7.
+func (o *Options) spread() []keys {
+	if o.Partitions == 1 {
+		record := o.Keys.Record
+		if record == "" {
+			record = o.Name + ":"
+		}
+		return []keys{keysOf(o.Name, record)}
+	}
+	before, tag, behind := "", o.Name, ""
+	if t := hashTag(o.Name); t != "" {
+		before, behind, _ = strings.Cut(o.Name, "{"+t+"}")
+		tag = t
+	}
+	all := make([]keys, o.Partitions)
+	for i := range all {
+		base := before + "{" + tag + "." + strconv.Itoa(i) + "}" + behind
+		all[i] = keysOf(base, base+":")
+	}
+	return all
+}
+
+// counter is the key that new ids come from.
+func (o *Options) counter() string {
+	if o.Keys.Counter != "" {
+		return o.Keys.Counter
+	}
+	return "next_" + o.Name + "_id"
+}
+
+// partitionOf returns which of n partitions has an id, or a unique value.
+func partitionOf(id string, n int) int {
+	if n == 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return int(h.Sum32() % uint32(n))
+}

@@ -1,0 +1,9 @@
+package model_test
+
+import (
+	"testing"
+
+	"retwis/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -1,0 +1,139 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Encoding is how a record is stored.
+type Encoding string
+
+// The encodings.
+const (
+	Hash Encoding = "hash" // a hash, a field for each field
+	JSON Encoding = "json" // a string, one JSON object
+)
+
+// IDs says where the id of a new record comes from.
+type IDs string
+
+// The sources of ids.
+const (
+	Counter IDs = "counter" // 1, 2, 3, … from next_<name>_id
+	ULID    IDs = "ulid"    // 26 letters and digits in the order of time, without asking the server
+	Own     IDs = "own"     // the caller's, in the id field of the struct
+)
+
+// Options of a Store. Only Name has to be set.
+type Options struct {
+	// Name of the model, and the beginning of its keys: 1 to 100 bytes. On a
+	// Cluster, unless it is spread by Partitions, it needs a hash tag: {user}.
+	Name string
+	// Encoding is how records are stored. Default Hash.
+	Encoding Encoding
+	// IDs says where ids come from. Default Counter.
+	IDs IDs
+	// Keys are names of keys, for layouts that exist already.
+	Keys Keys
+	// Partitions is over how many hash slots of a Cluster the records are
+	// spread, by their ids. It cannot be changed later. Default 1.
+	Partitions int
+	// Cache is how long Get and GetMany may answer from the memory of the
+	// client, which the server tells when a record changes. Default 0: they
+	// always ask.
+	Cache time.Duration
+	// Changes is how many changes are kept for Watch, about. Default 0: none,
+	// and Watch is an error.
+	Changes int
+}
+
+// Keys are the keys of a model where they are not to be the default ones.
+type Keys struct {
+	// Record is what stands before the id in the key of a record. Default
+	// "<name>:".
+	Record string
+	// Counter is the key that ids come from. Default "next_<name>_id".
+	Counter string
+	// Unique are the keys of the hashes from unique value to id, by the name of
+	// the field or index. Default "<name>.by.<field>".
+	Unique map[string]string
+}
+
+const (
+	maxName       = 100
+	maxPartitions = 1024
+)
+
+// withDefaults returns the options with what was left out filled in, or an
+// error that names the field.
+func (o Options) withDefaults(client rueidis.Client) (Options, error) {
+	if o.Name == "" || len(o.Name) > maxName {
+		return o, fmt.Errorf("Options.Name has %d bytes: it must have from 1 to %d", len(o.Name), maxName)
+	}
+	if strings.ContainsAny(o.Name, " \n\r\t") {
+		return o, fmt.Errorf("Options.Name is %q: it cannot have blanks", o.Name)
+	}
+	if o.Encoding == "" {
+		o.Encoding = Hash
+	}
+	if o.IDs == "" {
+		o.IDs = Counter
+	}
+	if o.Partitions == 0 {
+		o.Partitions = 1
+	}
+	switch {
+	case o.Encoding != Hash && o.Encoding != JSON:
+		return o, fmt.Errorf("Options.Encoding is %q: use model.Hash or model.JSON", o.Encoding)
+	case o.IDs != Counter && o.IDs != ULID && o.IDs != Own:
+		return o, fmt.Errorf("Options.IDs is %q: use model.Counter, model.ULID or model.Own", o.IDs)
+	case o.Partitions < 1 || o.Partitions > maxPartitions:
+		return o, fmt.Errorf("Options.Partitions is %d: from 1 to %d are allowed", o.Partitions, maxPartitions)
+	case o.Cache < 0:
+		return o, fmt.Errorf("Options.Cache is %v: it cannot be negative", o.Cache)
+	case o.Changes < 0:
+		return o, fmt.Errorf("Options.Changes is %d: it cannot be negative", o.Changes)
+	case o.Partitions > 1 && (o.Keys.Record != "" || len(o.Keys.Unique) > 0):
+		return o, fmt.Errorf("Options.Keys cannot be set with Options.Partitions: their keys hold the number of the partition")
+	}
+	if client.Mode() == rueidis.ClientModeCluster {
+		return o, o.checkSlots()
+	}
+	return o, nil
+}
+
+// checkSlots refuses keys that a Cluster would put into different slots.
+func (o *Options) checkSlots() error {
+	if o.Partitions > 1 {
+		return nil
+	}
+	tag := hashTag(o.Name)
+	if tag == "" {
+		return fmt.Errorf("Options.Name is %q: on a Cluster it needs a hash tag, so that the keys of a record meet in one slot: call it %q, or spread it by Options.Partitions",
+			o.Name, "{"+o.Name+"}")
+	}
+	keys := map[string]string{"Record": o.Keys.Record}
+	for name, key := range o.Keys.Unique {
+		keys[fmt.Sprintf("Unique[%q]", name)] = key
+	}
+	for name, key := range keys {
+		if key != "" && hashTag(key) != tag {
+			return fmt.Errorf("Options.Keys.%s is %q: on a Cluster it must have the hash tag of the name, {%s}", name, key, tag)
+		}
+	}
+	return nil
+}
+
+// hashTag returns the part of a key that decides its slot, or nothing where the
+// whole key does.
+func hashTag(key string) string {
+	_, rest, ok := strings.Cut(key, "{")
+	tag, _, closed := strings.Cut(rest, "}")
+	if !ok || !closed {
+		return ""
+	}
+	return tag
+}

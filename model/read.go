@@ -1,0 +1,194 @@
+package model
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // compared with what the server computes, against changes and not against attacks
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+// row is a record in its stored form.
+type row struct {
+	fields []text                     // by the number of the field, with room for the computed ones
+	json   string                     // of a record that is stored as JSON: all of it
+	others map[string]json.RawMessage // and its members that the model does not know
+}
+
+// command reads a record: those of its fields that the model knows.
+func (t *table) command(id string) rueidis.Cacheable {
+	key := t.of(id).of(id)
+	if t.opt.Encoding == JSON {
+		return t.client.B().Get().Key(key).Cache()
+	}
+	if len(t.names) == 0 {
+		return t.client.B().Hmget().Key(key).Field(emptyField).Cache()
+	}
+	return t.client.B().Hmget().Key(key).Field(t.names...).Cache()
+}
+
+// emptyField is written to a hash that would have no fields, and so not be there.
+const emptyField = "_"
+
+// do reads a record, from the memory of the client if the model is cached and
+// fresh is not asked for.
+func (t *table) do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
+	c := t.command(id)
+	if t.opt.Cache > 0 && !fresh {
+		return t.client.DoCache(ctx, c, t.opt.Cache)
+	}
+	return t.client.Do(ctx, rueidis.Completed(c))
+}
+
+// parse takes in the reply to command. A record that has none of the fields of
+// the model may be there or not: then known is false.
+func (t *table) parse(id string, r rueidis.RedisResult, into *row) (known bool, err error) {
+	if t.opt.Encoding == JSON {
+		return t.parseJSON(id, r, into)
+	}
+	list, err := r.ToArray()
+	if err != nil {
+		return false, t.readError(id, err)
+	}
+	for i := range list {
+		if list[i].IsNil() || i >= len(t.names) {
+			known = known || !list[i].IsNil()
+			continue
+		}
+		s, err := list[i].ToString()
+		if err != nil {
+			return false, t.readError(id, err)
+		}
+		into.fields[i] = text{s, true}
+		known = true
+	}
+	return known, nil
+}
+
+func (t *table) readError(id string, err error) error {
+	if e, ok := rueidis.IsRedisErr(err); ok && len(e.Error()) > 9 && e.Error()[:9] == "WRONGTYPE" {
+		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, t.of(id).of(id), t.opt.Encoding, err)
+	}
+	return err
+}
+
+func (t *table) parseJSON(id string, r rueidis.RedisResult, into *row) (bool, error) {
+	s, err := r.ToString()
+	if rueidis.IsRedisNil(err) {
+		return false, fmt.Errorf("%w: id %q", ErrNotFound, shortened(id))
+	}
+	if err != nil {
+		return false, t.readError(id, err)
+	}
+	into.json = s
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(s), &members); err != nil {
+		return false, fmt.Errorf("%w: key %q: %w", ErrCorrupt, t.of(id).of(id), err)
+	}
+	for i, name := range t.names {
+		raw, ok := members[name]
+		delete(members, name)
+		if !ok || string(raw) == "null" {
+			continue
+		}
+		s, err := fromJSON(raw, t.fields[i].Kind)
+		if err != nil {
+			return false, fmt.Errorf("%w: key %q, field %s: %w", ErrCorrupt, t.of(id).of(id), name, err)
+		}
+		into.fields[i] = text{s, true}
+	}
+	into.others = members
+	return true, nil
+}
+
+// absent tells apart a record that has none of the fields of the model from one
+// that is not there: one more round trip, in that rare case.
+func (t *table) absent(ctx context.Context, id string) error {
+	n, err := t.client.Do(ctx, t.client.B().Exists().Key(t.of(id).of(id)).Build()).AsInt64()
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("%w: id %q", ErrNotFound, shortened(id))
+	}
+	return nil
+}
+
+// read reads a record as it is now: one round trip.
+func (t *table) read(ctx context.Context, id string) (row, error) {
+	r := row{fields: make([]text, len(t.fields))}
+	known, err := t.parse(id, t.do(ctx, id, true), &r)
+	if err == nil && !known {
+		err = t.absent(ctx, id)
+	}
+	return r, err
+}
+
+// expectation is what write.lua compares a record with that was read.
+func (t *table) expectation(r *row) string {
+	if t.opt.Encoding == JSON {
+		return "j" + hexSum(r.json)
+	}
+	if t.version >= 0 {
+		if v := r.fields[t.version]; v.ok {
+			return "v" + v.s
+		}
+		return "v0"
+	}
+	var b []byte
+	for i := range t.names {
+		switch f := r.fields[i]; {
+		case t.counters[i]:
+		case !f.ok:
+			b = append(b, '-')
+		default:
+			b = append(append(strconv.AppendInt(b, int64(len(f.s)), 10), ':'), f.s...)
+		}
+	}
+	return "d" + hexSum(string(b))
+}
+
+func hexSum(s string) string {
+	sum := sha1.Sum([]byte(s)) //nolint:gosec // see the import
+	return hex.EncodeToString(sum[:])
+}
+
+// document is a record as one JSON object: the fields of the model in their
+// order, and then what else was in it.
+func (t *table) document(r *row) (string, error) {
+	b := []byte{'{'}
+	add := func(name string, value json.RawMessage) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		quoted, _ := marshalled(name) // a string can always be written
+		b = append(append(append(b, quoted...), ':'), value...)
+	}
+	for i, name := range t.names {
+		if !r.fields[i].ok {
+			continue
+		}
+		value, err := toJSON(r.fields[i].s, t.fields[i].Kind)
+		if err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrValue, name, err)
+		}
+		add(name, value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.others)) {
+		add(name, r.others[name])
+	}
+	return string(append(b, '}')), nil
+}
+
+// due is when a record expires, in milliseconds since 1970, or 0.
+func (t *table) due(fields []text) (int64, error) {
+	if t.expires < 0 || !fields[t.expires].ok {
+		return 0, nil
+	}
+	return dueOf(&t.fields[t.expires], fields[t.expires].s)
+}

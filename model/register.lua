@@ -1,0 +1,79 @@
+-- Tells a model's declaration to the database, and how its indexes are called
+-- there.
+--
+-- KEYS 1 meta, then keys that are there only where records are: all, the counter
+--      or a unique hash of a layout that is older than the model
+-- ARGV 1 digest, 2 schema, 3 the unchangeable part of it, 4 numbers that are
+--      given elsewhere already: so many, each with its identity before it;
+--      then the identities of the indexes, each with its name before it
+-- Reply the digest that is in force, then for each index its number, what it is
+-- called in its key, and 1 where it is built
+
+local meta = KEYS[1]
+local digest, schema, fixed = unpack(ARGV, 1, 3)
+local given = tonumber(ARGV[4])
+local first = 5 + 2 * given
+
+local found = redis.call('HMGET', meta, 'digest', 'fixed')
+if found[2] and found[2] ~= fixed then
+	return redis.error_reply('SCHEMA ' .. found[2])
+end
+local fresh = not found[1]
+local built = true
+if fresh then
+	for i = 2, #KEYS do
+		built = built and redis.call('EXISTS', KEYS[i]) == 0
+	end
+	redis.call('HSET', meta, 'digest', digest, 'schema', schema, 'fixed', fixed)
+end
+for i = 5, first - 1, 2 do
+	if redis.call('HSETNX', meta, 'index:' .. ARGV[i], ARGV[i + 1]) == 1 and built and fresh then
+		redis.call('HSET', meta, 'built:' .. ARGV[i], 1)
+	end
+end
+
+-- An index of a name that another one has is called so and its number.
+local names = {}
+local all = redis.call('HGETALL', meta)
+for i = 1, #all, 2 do
+	if all[i]:sub(1, 6) == 'index:' then
+		names[all[i + 1]:match('^%d+ (.*)$')] = true
+	end
+end
+
+local reply = { redis.call('HGET', meta, 'digest') }
+local wanted = {}
+for i = first, #ARGV, 2 do
+	local name, identity = ARGV[i], ARGV[i + 1]
+	wanted['index:' .. identity] = true
+	local called = redis.call('HGET', meta, 'index:' .. identity)
+	if not called then
+		local number = redis.call('HINCRBY', meta, 'last', 1)
+		called = number .. ' ' .. (names[name] and name .. '.' .. number or name)
+		names[called:match('^%d+ (.*)$')] = true
+		redis.call('HSET', meta, 'index:' .. identity, called)
+		if fresh and built then
+			redis.call('HSET', meta, 'built:' .. identity, 1)
+		end
+	end
+	local number, key = called:match('^(%d+) (.*)$')
+	reply[#reply + 1] = number
+	reply[#reply + 1] = key
+	reply[#reply + 1] = redis.call('HEXISTS', meta, 'built:' .. identity)
+end
+
+-- Where other indexes are in force, the declaration waits for a migration. Until
+-- then it may write beside them if it knows of all that are in force.
+if reply[1] ~= digest then
+	local knows = true
+	for i = 1, #all, 2 do
+		if all[i]:sub(1, 6) == 'built:' and not wanted['index:' .. all[i]:sub(7)] then
+			knows = false
+		end
+	end
+	redis.call('HSET', meta, 'wanted', schema, 'wanteddigest', digest)
+	if knows then
+		redis.call('HSET', meta, 'also', digest)
+	end
+end
+return reply

@@ -1,0 +1,265 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// Save writes a whole record that is there already, and returns it with its next
+// version. Fields of the record that the struct does not know stay; counters are
+// left alone. Where the model has a version, and the record another one by now,
+// it returns ErrConflict; without a version the last writer wins. One script; of
+// a record that is stored as JSON it is read before.
+func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
+	saved, err := s.save(ctx, record)
+	return saved, s.wrap(err)
+}
+
+func (s *Store[T]) save(ctx context.Context, record T) (T, error) {
+	id := s.idOf(&record)
+	if err := s.checkID(id); err != nil {
+		return record, err
+	}
+	if s.t.opt.Encoding == JSON {
+		return s.saveJSON(ctx, record, id)
+	}
+	saved := record
+	s.setVersion(&saved, s.versionOf(&record)+1)
+	c, err := s.written(&saved, id)
+	if err != nil {
+		return record, err
+	}
+	s.leaveCounters(c)
+	c.operation = "save"
+	if s.version >= 0 {
+		c.expected = "v" + strconv.FormatInt(s.versionOf(&record), 10)
+	}
+	if err := s.t.put(ctx, c); err != nil {
+		return record, err
+	}
+	return saved, nil
+}
+
+// leaveCounters takes the counters out of what is written.
+func (s *Store[T]) leaveCounters(c *change) {
+	var kept []string
+	for i := 0; i < len(c.set); i += 2 {
+		if n := s.number(c.set[i]); n < 0 || !s.t.counters[n] {
+			kept = append(kept, c.set[i], c.set[i+1])
+		}
+	}
+	c.set = kept
+	if len(c.set) == 0 {
+		c.set = []string{emptyField, ""}
+	}
+}
+
+// saveJSON replaces what the struct knows in the JSON of a record.
+func (s *Store[T]) saveJSON(ctx context.Context, record T, id string) (T, error) {
+	saved := record
+	s.setVersion(&saved, s.versionOf(&record)+1)
+	err := s.retry(ctx, func() error {
+		stored, err := s.t.read(ctx, id)
+		if err != nil {
+			return err
+		}
+		if s.version >= 0 && storedVersion(&stored, s.version) != s.versionOf(&record) {
+			return &moved{id}
+		}
+		return s.rewrite(ctx, &stored, &saved, id)
+	})
+	if err != nil {
+		return record, err
+	}
+	return saved, nil
+}
+
+// moved is a conflict that trying again does not solve. It is an ErrConflict.
+type moved struct{ id string }
+
+func (m *moved) Error() string        { return fmt.Sprintf("%v: id %q", ErrConflict, shortened(m.id)) }
+func (m *moved) Is(target error) bool { return target == ErrConflict }
+
+func storedVersion(r *row, field int) int64 {
+	n, _ := strconv.ParseInt(r.fields[field].s, 10, 64) // none, or none that we wrote: 0
+	return n
+}
+
+// Update reads a record, calls f with it and writes what f changed, again where
+// another writer came between: f may be called more than once, and should do
+// nothing else. An error of f ends it, with nothing written. Two round trips
+// where nobody comes between; one where f changes nothing.
+func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) error {
+	err := s.checkID(id)
+	if err == nil {
+		err = s.retry(ctx, func() error { return s.update(ctx, id, f) })
+	}
+	return s.wrap(err)
+}
+
+func (s *Store[T]) update(ctx context.Context, id string, f func(*T) error) error {
+	stored, err := s.t.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	record := new(T)
+	if err := s.decode(s.t.of(id).of(id), id, stored.fields, record); err != nil {
+		return err
+	}
+	if err := f(record); err != nil {
+		return err
+	}
+	if now := s.idOf(record); now != id {
+		return fmt.Errorf("%w: the function of Update changed the id from %q to %q", ErrValue, shortened(id), shortened(now))
+	}
+	s.setVersion(record, storedVersionOf(s, &stored))
+	return s.rewrite(ctx, &stored, record, id)
+}
+
+// storedVersionOf is the version of a row, 0 where the model has none.
+func storedVersionOf[T any](s *Store[T], r *row) int64 {
+	if s.version < 0 {
+		return 0
+	}
+	return storedVersion(r, s.version)
+}
+
+// rewrite writes those fields of a record that are not as they are stored, if
+// it is still as it was read.
+func (s *Store[T]) rewrite(ctx context.Context, stored *row, record *T, id string) error {
+	fields, err := s.encode(record)
+	if err != nil {
+		return err
+	}
+	c := &change{id: id, operation: "save", expected: s.t.expectation(stored)}
+	changed := false
+	for i, name := range s.t.names {
+		now := fields[i]
+		if s.t.counters[i] {
+			now = stored.fields[i]
+			fields[i] = now
+		}
+		if now == stored.fields[i] {
+			continue
+		}
+		changed = true
+		switch {
+		case i == s.version:
+		case now.ok:
+			c.set = append(c.set, name, now.s)
+		default:
+			c.remove = append(c.remove, name)
+		}
+	}
+	if !changed {
+		return nil
+	}
+	if s.version >= 0 {
+		next := strconv.FormatInt(storedVersion(stored, s.version)+1, 10)
+		fields[s.version] = text{next, true}
+		c.set = append(c.set, s.t.names[s.version], next)
+	}
+	if c.content, c.entries, err = s.t.packed(fields); err != nil {
+		return err
+	}
+	if s.t.opt.Encoding == JSON {
+		if c.json, err = s.t.document(&row{fields: fields, others: stored.others}); err != nil {
+			return err
+		}
+	} else if len(c.set) == 0 {
+		c.set = []string{emptyField, ""}
+	}
+	return s.t.put(ctx, c)
+}
+
+// retry tries again after a conflict, a moment later each time.
+func (s *Store[T]) retry(ctx context.Context, f func() error) error {
+	for attempt := 0; ; attempt++ {
+		err := f()
+		var final *moved
+		if !errors.Is(err, ErrConflict) || errors.As(err, &final) {
+			return err
+		}
+		if wait(ctx, attempt) != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// wait waits before another attempt: not at all before the first two, then up to
+// a random, growing time of 50 ms at most.
+func wait(ctx context.Context, attempt int) error {
+	if attempt < 2 {
+		return ctx.Err()
+	}
+	most := time.Millisecond << min(attempt-2, 5)
+	timer := time.NewTimer(rand.N(min(most, 50*time.Millisecond)) + 1) //nolint:gosec // no secret
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Patch sets some fields of a record, by the names that they are stored under,
+// and leaves the others as they are, also to writers at the same time that set
+// other ones. A value has the type of the field, or one that converts to it; nil
+// is none. Where the model has a version it goes up by one. Two round trips.
+func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) error {
+	for name := range values {
+		n := s.number(name)
+		switch {
+		case n < 0 || n >= len(s.goFields):
+			return s.wrap(fmt.Errorf("%w: no field is called %q", ErrValue, name))
+		case n == s.version:
+			return s.wrap(fmt.Errorf("%w: %s is the version, which the store sets", ErrValue, name))
+		case s.t.counters[n]:
+			return s.wrap(fmt.Errorf("%w: %s is a counter: use Incr", ErrValue, name))
+		}
+	}
+	return s.Update(ctx, id, func(record *T) error {
+		v := reflect.ValueOf(record).Elem()
+		for name, value := range values {
+			f := &s.goFields[s.number(name)]
+			if err := assign(f.of(v), value); err != nil {
+				return fmt.Errorf("%w: %s: %w", ErrValue, f.goName, err)
+			}
+		}
+		return nil
+	})
+}
+
+// assign sets a field to a value of its type, or one that means the same.
+func assign(field reflect.Value, value any) error {
+	if value == nil {
+		field.SetZero()
+		return nil
+	}
+	v := reflect.ValueOf(value)
+	t := field.Type()
+	if t.Kind() == reflect.Pointer && v.Type() != t {
+		p := reflect.New(t.Elem())
+		field.Set(p)
+		return assign(p.Elem(), value)
+	}
+	switch {
+	case v.Type().AssignableTo(t):
+		field.Set(v)
+		return nil
+	case !v.Type().ConvertibleTo(t) || (t.Kind() == reflect.String) != (v.Kind() == reflect.String):
+		return fmt.Errorf("it is a %s, not a %s", v.Type(), t)
+	}
+	c := v.Convert(t)
+	if c.Kind() != v.Kind() && (!c.CanConvert(v.Type()) || !c.Convert(v.Type()).Equal(v)) {
+		return fmt.Errorf("%v does not fit into a %s", value, t)
+	}
+	field.Set(c)
+	return nil
+}

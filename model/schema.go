@@ -1,0 +1,182 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retwis/index"
+)
+
+// schema is what is stored of a model and how it is indexed: all that Verify and
+// Repair need to know, without the Go type.
+type schema struct {
+	fields      []field // the stored ones, then the computed ones
+	indexes     []*indexSpec
+	collections []string // names of the Sets and Lists of a record
+}
+
+// field is one field of a record.
+type field struct {
+	Name     string `json:"name"`
+	Kind     kind   `json:"kind"`
+	Element  kind   `json:"element,omitempty"` // of a list that can be indexed
+	Computed bool   `json:"computed,omitempty"`
+}
+
+// indexSpec is one index. Unless it is unique it is a sorted set whose scores are
+// all 0, and whose members are the values of the columns in bytes of the same
+// order, and then the id.
+type indexSpec struct {
+	Name    string   `json:"name"`
+	Columns []column `json:"columns"`
+	Unique  bool     `json:"unique,omitempty"` // a hash from value to id
+	Equal   bool     `json:"equal,omitempty"`  // answers equality only: long values are kept as digests
+	Fold    bool     `json:"fold,omitempty"`
+
+	fieldOf  []int // number of the field of each column
+	many     int   // which column has many values, or -1
+	encoding *index.Encoding
+	number   int    // what it is called in the content of a record
+	key      string // what it is called in its key: the name, or one beside it
+	built    bool   // all records are in it
+}
+
+// column is one column of an index.
+type column struct {
+	Field string `json:"field"`
+	Desc  bool   `json:"desc,omitempty"`
+}
+
+// maxElements is how many elements of a list are indexed.
+const maxElements = 1000
+
+// number returns the number of a field, or -1.
+func (s *schema) number(name string) int {
+	return slices.IndexFunc(s.fields, func(f field) bool { return f.Name == name })
+}
+
+// index returns an index by its name, or nil.
+func (s *schema) index(name string) *indexSpec {
+	i := slices.IndexFunc(s.indexes, func(x *indexSpec) bool { return x.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.indexes[i]
+}
+
+// addSpec checks an index and adds it.
+func (s *schema) addSpec(x indexSpec) error {
+	if s.index(x.Name) != nil {
+		return fmt.Errorf("another index is called %q too", x.Name)
+	}
+	x.many = -1
+	var columns []index.Column
+	text := false
+	for i, c := range x.Columns {
+		number := s.number(c.Field)
+		if number < 0 {
+			return fmt.Errorf("no field is called %q", c.Field)
+		}
+		f := s.fields[number]
+		if f.Kind == kindJSON {
+			switch {
+			case f.Element == "":
+				return fmt.Errorf("%s cannot be indexed: of what is stored as JSON, only lists of strings, numbers, bools, times and references can", c.Field)
+			case x.many >= 0:
+				return fmt.Errorf("%s and %s are both lists: an index has one list at most", x.Columns[x.many].Field, c.Field)
+			}
+			x.many = i
+		}
+		text = text || f.valueKind().column() == index.String
+		columns = append(columns, index.Column{Name: columnName(c.Field), Type: f.valueKind().column(), Desc: c.Desc})
+		x.fieldOf = append(x.fieldOf, number)
+	}
+	if x.Fold && !text {
+		return errors.New("fold is for text")
+	}
+	var err error
+	x.encoding, err = index.NewEncoding(columns...)
+	s.indexes = append(s.indexes, &x)
+	return err
+}
+
+// columnName is what errors call a column of the field: index knows none named
+// id.
+func columnName(field string) string {
+	if field == "id" {
+		return "id_"
+	}
+	return field
+}
+
+// valueKind is the kind of the values in an index: of the elements of a list.
+func (f *field) valueKind() kind {
+	if f.Element != "" {
+		return f.Element
+	}
+	return f.Kind
+}
+
+// identity is the text of an index that tells it from all others, also from one
+// of the same name that is declared otherwise.
+func (x *indexSpec) identity(s *schema) string {
+	words := make([]string, len(x.Columns))
+	for i, c := range x.Columns {
+		f := &s.fields[x.fieldOf[i]]
+		words[i] = c.Field + ":" + string(f.Kind)
+		if f.Element != "" {
+			words[i] += " of " + string(f.Element)
+		}
+		if c.Desc {
+			words[i] += " desc"
+		}
+		if f.Computed {
+			words[i] += " computed"
+		}
+	}
+	text := x.Name + "=" + strings.Join(words, ",")
+	for _, o := range []struct {
+		is   bool
+		word string
+	}{{x.Unique, "unique"}, {x.Equal, "equal"}, {x.Fold, "fold"}} {
+		if o.is {
+			text += " " + o.word
+		}
+	}
+	return text
+}
+
+// stored is a schema as it is written down in user.meta, for programs that do
+// not have the Go type.
+type stored struct {
+	Encoding    Encoding     `json:"encoding"`
+	Record      string       `json:"record"` // before the id in the key of a record of an unspread model
+	Counter     string       `json:"counter,omitempty"`
+	Unique      uniqueKeys   `json:"unique,omitempty"`
+	Partitions  int          `json:"partitions"`
+	Expires     string       `json:"expires,omitempty"`
+	Fields      []field      `json:"fields"` // those that indexes need, in the order of their numbers
+	Indexes     []*indexSpec `json:"indexes"`
+	Collections []string     `json:"collections,omitempty"`
+}
+
+type uniqueKeys map[string]string
+
+// parseStored reads a schema that a Store wrote.
+func parseStored(text string) (stored, schema, error) {
+	var w stored
+	var s schema
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return w, s, fmt.Errorf("%w: the schema: %w", ErrCorrupt, err)
+	}
+	s.fields, s.collections = w.Fields, w.Collections
+	for _, x := range w.Indexes {
+		if err := s.addSpec(*x); err != nil {
+			return w, s, fmt.Errorf("%w: the schema: index %s: %w", ErrCorrupt, x.Name, err)
+		}
+	}
+	return w, s, nil
+}

@@ -1,0 +1,246 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/redis/rueidis"
+)
+
+// Store keeps records of type T. It may be used by many goroutines; all of its
+// methods may be called from many processes at once.
+type Store[T any] struct {
+	mapper[T]
+	t *table
+}
+
+// New returns the store of a model. It reads the declaration from the struct,
+// and refuses one that makes no model with the name of the field. It tells the
+// database what is declared: one round trip for each partition, of 10 seconds at
+// most. Where the indexes in the database are others, Pending tells which are to
+// be built by Migrate.
+func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
+	d, err := declared[T]()
+	if err != nil {
+		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
+	}
+	t, err := newTable(client, opt, d)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
+	}
+	s := &Store[T]{mapper: mapper[T]{d}, t: t}
+	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
+	defer cancel()
+	if err := t.register(ctx); err != nil {
+		return nil, fmt.Errorf("model: %s: %w", opt.Name, err)
+	}
+	return s, nil
+}
+
+func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error) {
+	opt, err := opt.withDefaults(client)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{client: client, opt: opt, schema: d.schema, version: d.version, expires: d.expires, scripts: newScripts()}
+	for i := range d.goFields {
+		if d.goFields[i].counter && opt.Encoding == JSON {
+			return nil, fmt.Errorf("%s: a counter is kept in a hash, not in JSON", d.goFields[i].goName)
+		}
+		t.names = append(t.names, d.fields[i].Name)
+		t.counters = append(t.counters, d.goFields[i].counter)
+	}
+	for name := range opt.Keys.Unique {
+		if x := d.index(name); x == nil || !x.Unique {
+			return nil, fmt.Errorf("Options.Keys.Unique[%q]: no unique field or index is called so", name)
+		}
+	}
+	if opt.IDs != Counter && opt.IDs != Own && d.id.kind != kindString {
+		return nil, fmt.Errorf("%s: a ULID is text: make the id a string", d.id.goName)
+	}
+	for _, k := range opt.spread() {
+		t.parts = append(t.parts, partition{keys: k})
+	}
+	return t, nil
+}
+
+// wrap words an error for the caller.
+func (s *Store[T]) wrap(err error) error { return s.t.wrap(err) }
+
+func (t *table) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("model: %s: %w", t.opt.Name, err)
+}
+
+// Create writes a new record and returns it with its id, and version 1. Where a
+// unique value is another record's it returns a *TakenError and has written
+// nothing; so it does where the caller's own id is in use. One script, and before
+// it one round trip for an id from the counter.
+func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
+	created, err := s.create(ctx, record)
+	return created, s.wrap(err)
+}
+
+func (s *Store[T]) create(ctx context.Context, record T) (T, error) {
+	own := s.idOf(&record)
+	if own != "" && s.t.opt.IDs != Own {
+		return record, fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", ErrValue, s.id.goName, shortened(own), s.t.opt.IDs)
+	}
+	s.setVersion(&record, 1)
+	for {
+		id := own
+		var err error
+		if own == "" {
+			if id, err = s.newID(ctx); err != nil {
+				return record, err
+			}
+		}
+		if err := s.checkID(id); err != nil {
+			return record, err
+		}
+		if err := s.setID(&record, id); err != nil {
+			return record, fmt.Errorf("%w: id %q: %w", ErrValue, id, err)
+		}
+		c, err := s.written(&record, id)
+		if err != nil {
+			return record, err
+		}
+		c.operation = "create"
+		switch err = s.t.put(ctx, c); {
+		case errors.Is(err, errExists) && own == "":
+			// The counter fell back, or another program made the record: the
+			// next id will do.
+		case errors.Is(err, errExists):
+			return record, &TakenError{Field: "id", Value: own, Owner: own}
+		default:
+			return record, err
+		}
+	}
+}
+
+// newID returns an id that no record has had, as long as the counter keeps it.
+func (s *Store[T]) newID(ctx context.Context) (string, error) {
+	switch s.t.opt.IDs {
+	case Counter:
+		n, err := s.t.client.Do(ctx, s.t.client.B().Incr().Key(s.t.opt.counter()).Build()).AsInt64()
+		return strconv.FormatInt(n, 10), err
+	case ULID:
+		return ulid.Make().String(), nil
+	}
+	return "", fmt.Errorf("%w: %s is empty: with model.Own the caller gives the id", ErrValue, s.id.goName)
+}
+
+// written is the change that writes a whole record.
+func (s *Store[T]) written(record *T, id string) (*change, error) {
+	fields, err := s.encode(record)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{id: id}
+	if c.content, c.entries, err = s.t.packed(fields); err != nil {
+		return nil, err
+	}
+	if s.t.opt.Encoding == JSON {
+		c.json, err = s.t.document(&row{fields: fields})
+		return c, err
+	}
+	c.set = make([]string, 0, 2*len(s.t.names))
+	for i, name := range s.t.names {
+		if fields[i].ok {
+			c.set = append(c.set, name, fields[i].s)
+		} else {
+			c.remove = append(c.remove, name)
+		}
+	}
+	if len(c.set) == 0 {
+		c.set = []string{emptyField, ""}
+	}
+	return c, nil
+}
+
+// packed is the content of a record, and its entries.
+func (t *table) packed(fields []text) (content, []entry, error) {
+	due, err := t.due(fields)
+	if err != nil {
+		return "", nil, err
+	}
+	entries, err := t.entries(fields)
+	if err != nil {
+		return "", nil, err
+	}
+	return pack(due, entries), entries, nil
+}
+
+// Get returns a record, or ErrNotFound: one round trip. With Options.Cache it is
+// answered from memory where that is up to date.
+func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
+	var record T
+	err := s.get(ctx, id, s.t.do(ctx, id, false), &record)
+	return record, err
+}
+
+func (s *Store[T]) get(ctx context.Context, id string, r rueidis.RedisResult, into *T) error {
+	var room [32]text
+	stored := row{fields: room[:]}
+	if len(s.fields) > len(room) {
+		stored.fields = make([]text, len(s.fields))
+	}
+	known, err := s.t.parse(id, r, &stored)
+	if err == nil && !known {
+		err = s.t.absent(ctx, id)
+	}
+	if err == nil {
+		err = s.decode(s.t.of(id).record+id, id, stored.fields, into)
+	}
+	return s.wrap(err)
+}
+
+// GetMany returns the records with these ids, in their order, without those that
+// are not there: one pipeline.
+func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
+	records := make([]T, 0, len(ids))
+	for chunk := range slices.Chunk(ids, fetchMany) {
+		for i, r := range s.t.doMany(ctx, chunk) {
+			var record T
+			err := s.get(ctx, chunk[i], r, &record)
+			if errors.Is(err, ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			records = append(records, record)
+		}
+	}
+	return records, nil
+}
+
+// fetchMany is how many records are read in one pipeline.
+const fetchMany = 500
+
+func (t *table) doMany(ctx context.Context, ids []string) []rueidis.RedisResult {
+	if t.opt.Cache > 0 {
+		commands := make([]rueidis.CacheableTTL, len(ids))
+		for i, id := range ids {
+			commands[i] = rueidis.CT(t.command(id), t.opt.Cache)
+		}
+		return t.client.DoMultiCache(ctx, commands...)
+	}
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = rueidis.Completed(t.command(id))
+	}
+	return t.client.DoMulti(ctx, commands...)
+}
+
+// Exists tells whether there is a record with an id: one round trip.
+func (s *Store[T]) Exists(ctx context.Context, id string) (bool, error) {
+	there, err := s.t.client.Do(ctx, s.t.client.B().Exists().Key(s.t.of(id).of(id)).Build()).AsBool()
+	return there, s.wrap(err)
+}

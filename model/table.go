@@ -1,0 +1,282 @@
+package model
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// table is the records of a model in their stored form: all of a Store that does
+// not know the Go type.
+type table struct {
+	client rueidis.Client
+	opt    Options
+	schema
+	names    []string // of the stored fields
+	counters []bool   // which of them are counters
+	version  int      // number of the field, or -1
+	expires  int
+	parts    []partition
+	slots    string // as placesOf of entries.lua takes them
+	digest   string
+	scripts  scripts
+}
+
+// partition are the keys of one partition, and those of its indexes in the order
+// of the schema, without the unique ones of a model that is spread.
+type partition struct {
+	keys
+	indexes []string
+}
+
+// of returns the partition that has an id.
+func (t *table) of(id string) *partition { return &t.parts[partitionOf(id, len(t.parts))] }
+
+// spread tells whether unique values and records are in different slots.
+func (t *table) spread() bool { return len(t.parts) > 1 }
+
+// stored is the schema as it is written down: the fields are those that the
+// indexes need.
+func (t *table) stored() stored {
+	w := stored{
+		Encoding: t.opt.Encoding, Record: t.parts[0].record, Counter: t.opt.counter(), Unique: t.opt.Keys.Unique,
+		Partitions: len(t.parts), Fields: t.fields, Indexes: t.indexes, Collections: t.collections,
+	}
+	if t.spread() {
+		w.Record = ""
+	}
+	if t.opt.IDs != Counter {
+		w.Counter = ""
+	}
+	if t.expires >= 0 {
+		w.Expires = t.fields[t.expires].Name
+	}
+	return w
+}
+
+// fixed is what of a model cannot be changed by a migration.
+func (w *stored) fixed() string {
+	return fmt.Sprintf("records as %s in %d partitions", w.Encoding, w.Partitions)
+}
+
+// registerTimeout bounds the round trip that New makes.
+const registerTimeout = 10 * time.Second
+
+// register tells the database what is declared, and learns how the indexes are
+// called there and which are built.
+func (t *table) register(ctx context.Context) error {
+	w := t.stored()
+	schema, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	identities := make([]string, len(t.indexes))
+	for i, x := range t.indexes {
+		identities[i] = x.identity(&t.schema)
+	}
+	sum := sha256.Sum256([]byte(w.Expires + "\n" + strings.Join(identities, "\n")))
+	t.digest = hex.EncodeToString(sum[:8])
+	// The first partition numbers the indexes, and the others follow.
+	var given []string
+	for i := range t.parts {
+		p := &t.parts[i]
+		keys := []string{p.meta, p.all}
+		if !t.spread() {
+			keys = append(keys, t.legacyKeys()...)
+		}
+		args := append([]string{t.digest, string(schema), w.fixed(), strconv.Itoa(len(given) / 2)}, given...)
+		for i, x := range t.indexes {
+			args = append(args, x.Name, identities[i])
+		}
+		reply, err := t.scripts.register.Exec(ctx, t.client, keys, args).AsStrSlice()
+		if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
+			return fmt.Errorf("%w: %s has %s, not %s", ErrSchema, p.base, strings.TrimPrefix(e.Error(), "SCHEMA "), w.fixed())
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.learn(i == 0, reply); err != nil {
+			return err
+		}
+		for j, x := range t.indexes {
+			if i == 0 {
+				given = append(given, identities[j], fmt.Sprintf("%d %s", x.number, x.key))
+			}
+		}
+	}
+	t.place()
+	return nil
+}
+
+// legacyKeys are there where another program kept records before the model.
+func (t *table) legacyKeys() []string {
+	var all []string
+	if t.opt.IDs == Counter && t.client.Mode() != rueidis.ClientModeCluster {
+		all = append(all, t.opt.counter())
+	}
+	for _, x := range t.indexes {
+		if key, ok := t.opt.Keys.Unique[x.Name]; ok && x.Unique {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+// learn takes in what register.lua replied.
+func (t *table) learn(first bool, reply []string) error {
+	if len(reply) != 1+3*len(t.indexes) {
+		return fmt.Errorf("%w: %s", ErrCorrupt, t.parts[0].meta)
+	}
+	for i, x := range t.indexes {
+		number, err := strconv.Atoi(reply[1+3*i])
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, t.parts[0].meta, err)
+		}
+		x.number, x.key = number, reply[2+3*i]
+		x.built = (first || x.built) && reply[3+3*i] == "1"
+	}
+	return nil
+}
+
+// place makes the lists of keys that scripts are called with.
+func (t *table) place() {
+	var slots strings.Builder
+	for _, x := range t.indexes {
+		kind := "z"
+		if x.Unique && t.spread() {
+			kind = "n"
+		} else if x.Unique {
+			kind = "u"
+		}
+		slots.WriteString(kind + strconv.Itoa(x.number))
+	}
+	t.slots = slots.String()
+	for i := range t.parts {
+		p := &t.parts[i]
+		p.indexes = nil
+		for _, x := range t.indexes {
+			if !x.Unique || !t.spread() {
+				p.indexes = append(p.indexes, t.indexKey(p, x))
+			}
+		}
+	}
+}
+
+// indexKey is the key of an index in a partition.
+func (t *table) indexKey(p *partition, x *indexSpec) string {
+	if key := t.opt.Keys.Unique[x.Name]; key != "" && x.Unique {
+		return key
+	}
+	return p.index(x.key)
+}
+
+// writeKeys are the keys that scripts take which write a record.
+func (t *table) writeKeys(p *partition, id string) []string {
+	all := make([]string, 0, 6+len(p.indexes))
+	all = append(all, p.of(id), p.content, p.all, p.meta, p.expires, p.changes)
+	return append(all, p.indexes...)
+}
+
+// change is one write of a record.
+type change struct {
+	operation string // create, save or adopt
+	id        string
+	expected  string // see write.lua
+	content   content
+	entries   []entry
+	set       []string // names and values
+	remove    []string // names
+	json      string
+}
+
+// write runs write.lua: one round trip.
+func (t *table) write(ctx context.Context, c *change) error {
+	p := t.of(c.id)
+	args := make([]string, 0, 14+len(t.names)+len(c.set)+len(c.remove))
+	score := ""
+	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && t.opt.IDs == Counter {
+		score = strconv.FormatUint(n, 10)
+	}
+	versionField := ""
+	if t.version >= 0 {
+		versionField = t.names[t.version]
+	}
+	args = append(args, c.operation, c.id, t.digest, t.slots, string(c.content), score, strconv.Itoa(t.opt.Changes),
+		c.expected, versionField, c.json)
+	checked := 0
+	at := len(args)
+	args = append(args, "")
+	if strings.HasPrefix(c.expected, "d") {
+		for i, name := range t.names {
+			if !t.counters[i] {
+				args = append(args, name)
+				checked++
+			}
+		}
+	}
+	args[at] = strconv.Itoa(checked)
+	args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
+	args = append(args, c.set...)
+	return t.written(c.id, t.scripts.write.Exec(ctx, t.client, t.writeKeys(p, c.id), args))
+}
+
+// errExists is returned where a record that is to be created is there.
+var errExists = errors.New("the record exists") //nolint:gochecknoglobals // a sentinel
+
+// written words what write.lua and delete.lua reply.
+func (t *table) written(id string, r rueidis.RedisResult) error {
+	m, err := r.ToMessage()
+	if err != nil {
+		return err
+	}
+	if !m.IsArray() {
+		word, err := m.ToString()
+		switch {
+		case err != nil:
+			return err
+		case word == "OK":
+			return nil
+		case word == "NOTFOUND":
+			return fmt.Errorf("%w: id %q", ErrNotFound, shortened(id))
+		case word == "CONFLICT":
+			return fmt.Errorf("%w: id %q", ErrConflict, shortened(id))
+		case word == "EXISTS":
+			return errExists
+		}
+		return fmt.Errorf("%w: another process has migrated %s, or Migrate is to be run first", ErrSchema, t.parts[0].base)
+	}
+	list, err := m.ToArray()
+	if err != nil || len(list) < 2 {
+		return errors.Join(ErrCorrupt, err)
+	}
+	number, err := list[1].AsInt64()
+	if err != nil {
+		return err
+	}
+	if word, _ := list[0].ToString(); word == "REFERRED" {
+		return &referred{which: int(number)}
+	}
+	taken := &TakenError{}
+	if i := slices.IndexFunc(t.indexes, func(x *indexSpec) bool { return x.number == int(number) }); i >= 0 {
+		taken.Field = t.indexes[i].Name
+	}
+	if len(list) == 4 {
+		taken.Value, _ = list[2].ToString()
+		taken.Owner, _ = list[3].ToString()
+	}
+	return taken
+}
+
+// referred is returned where a record that is to be deleted is referred to.
+type referred struct{ which int }
+
+func (r *referred) Error() string { return "a record refers to it" }

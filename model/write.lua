@@ -1,0 +1,153 @@
+-- Writes a record and all that it has in the indexes, or nothing.
+--
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, then the indexes
+-- ARGV 1 create, save or adopt: the record must not be there, must be there, or
+--      is not written, and only its entries are;
+--      2 id, 3 digest of the declaration, 4 slots (see placesOf), 5 content,
+--      6 place in the order of creation, or nothing: the time of the server,
+--      7 how many changes are kept, 8 what the record must be for a save:
+--      nothing: anything; v and its version, d and the digest of the fields that
+--      are named next, j and the digest of its JSON, c and its content,
+--      9 name of the version field, 10 JSON of the record, or nothing: a hash,
+--      11 so many names of fields that the digest is of, then these;
+--      so many names of fields to delete, then these; then names and values
+-- Reply OK, NOTFOUND, EXISTS, CONFLICT, SCHEMA, or TAKEN with the number of the
+-- index, the value and the id that has it
+
+local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
+local operation, id, digest, slots, packed, score, cap, expected, versionField, json = unpack(ARGV, 1, 10)
+
+if not writable(meta, digest) then
+	return 'SCHEMA'
+end
+
+local at = 11
+local function names()
+	local n = tonumber(ARGV[at])
+	local from = at + 1
+	at = from + n
+	return from, at - 1
+end
+
+local function digestOf(from, to)
+	local parts = {}
+	for i, value in ipairs(from > to and {} or redis.call('HMGET', record, unpack(ARGV, from, to))) do
+		parts[i] = value and #value .. ':' .. value or '-'
+	end
+	return redis.sha1hex(table.concat(parts))
+end
+
+local before = redis.call('HGET', content, id)
+local exists = redis.call('EXISTS', record) == 1
+local checkedFrom, checkedTo = names()
+if operation == 'create' then
+	if exists then
+		return 'EXISTS'
+	end
+elseif not exists then
+	return 'NOTFOUND'
+elseif expected ~= '' then
+	local kind, want = expected:sub(1, 1), expected:sub(2)
+	local found
+	if kind == 'v' then
+		found = redis.call('HGET', record, versionField) or '0'
+	elseif kind == 'd' then
+		found = digestOf(checkedFrom, checkedTo)
+	elseif kind == 'j' then
+		found = redis.sha1hex(redis.call('GET', record))
+	else
+		found = before or ''
+	end
+	if found ~= want then
+		return 'CONFLICT'
+	end
+end
+
+local places = placesOf(slots, 7)
+local old = before and cmsgpack.unpack(before) or { 0 }
+local new = cmsgpack.unpack(packed)
+
+-- What stays is neither left nor entered. Entries of an index that the caller
+-- does not know of stay until a migration sees to them.
+local had, has = {}, {}
+local carried = false
+for i = 2, #old, 2 do
+	if places[old[i]] then
+		had[old[i] .. ':' .. old[i + 1]] = true
+	else
+		carried = true
+		new[#new + 1] = old[i]
+		new[#new + 1] = old[i + 1]
+	end
+end
+if before ~= packed then
+	for i = 2, #new, 2 do
+		has[new[i] .. ':' .. new[i + 1]] = true
+	end
+end
+
+-- An owner whose time has come has it no more. Of one without content nothing is
+-- known: it may be a record that is not indexed yet.
+local dead = {}
+for i = 2, #new, 2 do
+	local place = places[new[i]]
+	if place and place.kind == 'u' and not had[new[i] .. ':' .. new[i + 1]] then
+		local owner = redis.call('HGET', place.key, new[i + 1])
+		if owner and owner ~= id then
+			local its = redis.call('HGET', content, owner)
+			its = its and cmsgpack.unpack(its)
+			if not its or its[1] == 0 or its[1] > now() then
+				return { 'TAKEN', new[i], new[i + 1], owner }
+			end
+			dead[owner] = its
+		end
+	end
+end
+
+-- From here on nothing is refused.
+local deleteFrom, deleteTo = names()
+if operation == 'adopt' then
+	-- as it is
+elseif json ~= '' then
+	redis.call('SET', record, json, 'KEEPTTL')
+else
+	for i = at, #ARGV, 2000 do
+		redis.call('HSET', record, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
+	end
+	for i = deleteFrom, deleteTo do
+		redis.call('HDEL', record, ARGV[i])
+	end
+end
+for owner, entries in pairs(dead) do
+	forget(places, owner, entries, content, all, expires)
+end
+if new[1] ~= 0 then
+	redis.call('PEXPIREAT', record, string.format('%.0f', new[1]))
+	redis.call('ZADD', expires, string.format('%.0f', new[1]), id)
+elseif old[1] ~= 0 then
+	redis.call('PERSIST', record)
+	redis.call('ZREM', expires, id)
+end
+if before ~= packed then
+	for i = 2, #old, 2 do
+		if places[old[i]] and not has[old[i] .. ':' .. old[i + 1]] then
+			leave(places, id, old[i], old[i + 1])
+		end
+	end
+	for i = 2, #new, 2 do
+		if places[new[i]] and not had[new[i] .. ':' .. new[i + 1]] then
+			enter(places, id, new[i], new[i + 1])
+		end
+	end
+	redis.call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
+end
+if not before then
+	if score == '' then
+		local _, time = now()
+		local last = redis.call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
+		score = string.format('%.0f', math.max(time, last and last + 1 or 0))
+	end
+	redis.call('ZADD', all, score, id)
+end
+told(changes, cap, operation, id)
+return 'OK'
