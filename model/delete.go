@@ -23,5 +23,9 @@ func (t *table) remove(ctx context.Context, id string) error {
 		keys = append(keys, p.member(name, id))
 	}
 	args := []string{id, t.digest, t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections))}
-	return t.written(id, t.scripts.delete.Exec(ctx, t.client, keys, args))
+	left, err := t.written(id, t.scripts.delete.Exec(ctx, t.client, keys, args))
+	for _, e := range left {
+		_ = t.release(ctx, id, e) // else whoever asks for the value takes it over
+	}
+	return err
 }

@@ -1,13 +1,14 @@
 -- Deletes a record and all that it has in the indexes.
 --
--- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, then the
---      indexes, then the sets and lists of the record, then the indexes of
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids,
+--      then the indexes, then the sets and lists of the record, then the indexes of
 --      records that may refer to it
 -- ARGV 1 id, 2 digest of the declaration, 3 slots, 4 how many changes are kept,
 --      5 how many sets and lists, then for each index of those that may refer
 --      the range within which they would be: from, to
--- Reply OK, NOTFOUND, SCHEMA, or REFERRED and which of the last keys leads to a
--- record that refers
+-- Reply OK, where it had unique values in other partitions with index and value of
+-- each; NOTFOUND, SCHEMA; or REFERRED and which of the last keys leads to a record
+-- that refers
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
 local id, digest, slots, cap, members = unpack(ARGV, 1, 5)
@@ -16,9 +17,9 @@ if not writable(meta, digest) then
 	return 'SCHEMA'
 end
 
-local places = placesOf(slots, 7)
+local places = placesOf(slots, 8)
 local _, indexes = slots:gsub('[uz]', '')
-local last = 6 + indexes + tonumber(members)
+local last = 7 + indexes + tonumber(members)
 for i = last + 1, #KEYS do
 	local from = 6 + 2 * (i - last - 1)
 	if redis.call('ZLEXCOUNT', KEYS[i], ARGV[from], ARGV[from + 1]) > 0 then
@@ -31,11 +32,20 @@ local existed = redis.call('UNLINK', record) == 1
 for i = last - tonumber(members) + 1, last do
 	redis.call('UNLINK', KEYS[i])
 end
+local left = { 'OK' }
 if before then
-	forget(places, id, cmsgpack.unpack(before), content, all, expires)
+	local entries = cmsgpack.unpack(before)
+	for i = 2, #entries, 2 do
+		local place = places[entries[i]]
+		if place and place.kind == 'n' then
+			left[#left + 1] = entries[i]
+			left[#left + 1] = entries[i + 1]
+		end
+	end
+	forget(places, id, entries, content, all, expires)
 end
 if not existed then
 	return 'NOTFOUND'
 end
 told(changes, cap, 'delete', id)
-return 'OK'
+return #left > 1 and left or 'OK'

@@ -16,6 +16,7 @@ type keys struct {
 	meta    string // user.meta: hash, what is declared and how far it is built
 	expires string // user.expires: sorted set, id by the millisecond it ends at
 	changes string // user.changes: stream, what Watch yields
+	voids   string // user.voids: sorted set, tokens of void claims by their deadline
 }
 
 // of is the key of a record.
@@ -36,7 +37,7 @@ func keysOf(base, record string) keys {
 	return keys{
 		record: record, base: base,
 		content: base + ".content", all: base + ".all", meta: base + ".meta",
-		expires: base + ".expires", changes: base + ".changes",
+		expires: base + ".expires", changes: base + ".changes", voids: base + ".voids",
 	}
 }
 

@@ -15,12 +15,21 @@ var (
 	writeLua string
 	//go:embed delete.lua
 	deleteLua string
+	//go:embed sweep.lua
+	sweepLua string
+	//go:embed claim.lua
+	claimLua string
+	//go:embed swap.lua
+	swapLua string
+	//go:embed void.lua
+	voidLua string
 )
 
 // scripts are the scripts of a model. Each is sent by its digest, and in full to
 // a server that does not know it.
 type scripts struct {
-	register, write, delete *rueidis.Lua
+	register, write, delete, sweep *rueidis.Lua
+	claim, swap, void              *rueidis.Lua // of unique values in other partitions
 }
 
 func newScripts() scripts {
@@ -28,5 +37,9 @@ func newScripts() scripts {
 		register: rueidis.NewLuaScript(registerLua),
 		write:    rueidis.NewLuaScript(entriesLua + writeLua),
 		delete:   rueidis.NewLuaScript(entriesLua + deleteLua),
+		sweep:    rueidis.NewLuaScript(entriesLua + sweepLua),
+		claim:    rueidis.NewLuaScript(entriesLua + claimLua),
+		swap:     rueidis.NewLuaScript(swapLua),
+		void:     rueidis.NewLuaScript(entriesLua + voidLua),
 	}
 }

@@ -1,13 +1,13 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -181,8 +181,8 @@ func (t *table) indexKey(p *partition, x *indexSpec) string {
 
 // writeKeys are the keys that scripts take which write a record.
 func (t *table) writeKeys(p *partition, id string) []string {
-	all := make([]string, 0, 6+len(p.indexes))
-	all = append(all, p.of(id), p.content, p.all, p.meta, p.expires, p.changes)
+	all := make([]string, 0, 7+len(p.indexes))
+	all = append(all, p.of(id), p.content, p.all, p.meta, p.expires, p.changes, p.voids)
 	return append(all, p.indexes...)
 }
 
@@ -196,6 +196,8 @@ type change struct {
 	set       []string // names and values
 	remove    []string // names
 	json      string
+	claims    string  // of a model that is spread: the unique values claimed for it
+	left      []entry // and after the write, those that it had before
 }
 
 // write runs write.lua: one round trip.
@@ -211,7 +213,7 @@ func (t *table) write(ctx context.Context, c *change) error {
 		versionField = t.names[t.version]
 	}
 	args = append(args, c.operation, c.id, t.digest, t.slots, string(c.content), score, strconv.Itoa(t.opt.Changes),
-		c.expected, versionField, c.json)
+		c.expected, versionField, c.json, c.claims)
 	checked := 0
 	at := len(args)
 	args = append(args, "")
@@ -226,54 +228,70 @@ func (t *table) write(ctx context.Context, c *change) error {
 	args[at] = strconv.Itoa(checked)
 	args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
 	args = append(args, c.set...)
-	return t.written(c.id, t.scripts.write.Exec(ctx, t.client, t.writeKeys(p, c.id), args))
+	left, err := t.written(c.id, t.scripts.write.Exec(ctx, t.client, t.writeKeys(p, c.id), args))
+	c.left = left
+	return err
 }
 
 // errExists is returned where a record that is to be created is there.
 var errExists = errors.New("the record exists") //nolint:gochecknoglobals // a sentinel
 
-// written words what write.lua and delete.lua reply.
-func (t *table) written(id string, r rueidis.RedisResult) error {
+// written words what write.lua and delete.lua reply. It returns the entries in
+// other partitions that the record had before.
+func (t *table) written(id string, r rueidis.RedisResult) ([]entry, error) {
 	m, err := r.ToMessage()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !m.IsArray() {
 		word, err := m.ToString()
-		switch {
-		case err != nil:
-			return err
-		case word == "OK":
-			return nil
-		case word == "NOTFOUND":
-			return fmt.Errorf("%w: id %q", ErrNotFound, shortened(id))
-		case word == "CONFLICT":
-			return fmt.Errorf("%w: id %q", ErrConflict, shortened(id))
-		case word == "EXISTS":
-			return errExists
+		if err != nil {
+			return nil, err
 		}
-		return fmt.Errorf("%w: another process has migrated %s, or Migrate is to be run first", ErrSchema, t.parts[0].base)
+		return nil, t.outcome(id, word)
 	}
 	list, err := m.ToArray()
 	if err != nil || len(list) < 2 {
-		return errors.Join(ErrCorrupt, err)
+		return nil, errors.Join(ErrCorrupt, err)
 	}
-	number, err := list[1].AsInt64()
-	if err != nil {
-		return err
+	switch word, _ := list[0].ToString(); word {
+	case "OK":
+		return t.entriesOf(list[1:])
+	case "CLAIM":
+		entries, err := t.entriesOf(list[1:])
+		return nil, cmp.Or[error](err, &unclaimed{entries})
+	case "REFERRED":
+		which, _ := list[1].AsInt64()
+		return nil, &referred{which: int(which)}
 	}
-	if word, _ := list[0].ToString(); word == "REFERRED" {
-		return &referred{which: int(number)}
+	entries, err := t.entriesOf(list[1:3])
+	if err != nil || len(list) != 4 {
+		return nil, errors.Join(ErrCorrupt, err)
 	}
-	taken := &TakenError{}
-	if i := slices.IndexFunc(t.indexes, func(x *indexSpec) bool { return x.number == int(number) }); i >= 0 {
-		taken.Field = t.indexes[i].Name
+	owner, _ := list[3].ToString()
+	return nil, &TakenError{Field: entries[0].index.Name, Value: entries[0].value, Owner: owner}
+}
+
+// outcome words a reply of one word.
+func (t *table) outcome(id, word string) error {
+	switch word {
+	case "OK":
+		return nil
+	case "NOTFOUND":
+		return fmt.Errorf("%w: id %q", ErrNotFound, shortened(id))
+	case "CONFLICT":
+		return fmt.Errorf("%w: id %q", ErrConflict, shortened(id))
+	case "EXISTS":
+		return errExists
+	case "LATE":
+		return errLate
 	}
-	if len(list) == 4 {
-		taken.Value, _ = list[2].ToString()
-		taken.Owner, _ = list[3].ToString()
-	}
-	return taken
+	return t.otherSchema()
+}
+
+// otherSchema words what scripts reply to a declaration that is not in force.
+func (t *table) otherSchema() error {
+	return fmt.Errorf("%w: another process has migrated %s, or Migrate is to be run first", ErrSchema, t.parts[0].base)
 }
 
 // referred is returned where a record that is to be deleted is referred to.

@@ -1,6 +1,7 @@
 -- Writes a record and all that it has in the indexes, or nothing.
 --
--- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, then the indexes
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
+--      indexes
 -- ARGV 1 create, save or adopt: the record must not be there, must be there, or
 --      is not written, and only its entries are;
 --      2 id, 3 digest of the declaration, 4 slots (see placesOf), 5 content,
@@ -9,19 +10,23 @@
 --      nothing: anything; v and its version, d and the digest of the fields that
 --      are named next, j and the digest of its JSON, c and its content,
 --      9 name of the version field, 10 JSON of the record, or nothing: a hash,
---      11 so many names of fields that the digest is of, then these;
+--      11 unique values in other partitions that are claimed for the record: a
+--      MessagePack list of index, value, token and deadline, or nothing,
+--      12 so many names of fields that the digest is of, then these;
 --      so many names of fields to delete, then these; then names and values
--- Reply OK, NOTFOUND, EXISTS, CONFLICT, SCHEMA, or TAKEN with the number of the
--- index, the value and the id that has it
+-- Reply OK, where it has left unique values in other partitions with index and
+-- value of each; NOTFOUND, EXISTS, CONFLICT, SCHEMA; TAKEN with index, value and
+-- the id that has it; CLAIM with index and value of what is to be claimed; LATE
+-- where claims did not hold
 
-local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
-local operation, id, digest, slots, packed, score, cap, expected, versionField, json = unpack(ARGV, 1, 10)
+local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
+local operation, id, digest, slots, packed, score, cap, expected, versionField, json, claims = unpack(ARGV, 1, 11)
 
 if not writable(meta, digest) then
 	return 'SCHEMA'
 end
 
-local at = 11
+local at = 12
 local function names()
 	local n = tonumber(ARGV[at])
 	local from = at + 1
@@ -63,7 +68,7 @@ elseif expected ~= '' then
 	end
 end
 
-local places = placesOf(slots, 7)
+local places = placesOf(slots, 8)
 local old = before and cmsgpack.unpack(before) or { 0 }
 local new = cmsgpack.unpack(packed)
 
@@ -104,6 +109,28 @@ for i = 2, #new, 2 do
 	end
 end
 
+-- What is kept elsewhere is there by a claim that still holds.
+local valid = {}
+if claims ~= '' then
+	local list = cmsgpack.unpack(claims)
+	for i = 1, #list, 4 do
+		if tonumber(list[i + 3]) > now() and not redis.call('ZSCORE', voids, list[i + 2]) then
+			valid[list[i] .. ':' .. list[i + 1]] = true
+		end
+	end
+end
+local missing = { 'CLAIM' }
+for i = 2, #new, 2 do
+	local place, name = places[new[i]], new[i] .. ':' .. new[i + 1]
+	if place and place.kind == 'n' and not had[name] and not valid[name] then
+		missing[#missing + 1] = new[i]
+		missing[#missing + 1] = new[i + 1]
+	end
+end
+if #missing > 1 then
+	return claims == '' and missing or 'LATE'
+end
+
 -- From here on nothing is refused.
 local deleteFrom, deleteTo = names()
 if operation == 'adopt' then
@@ -128,10 +155,15 @@ elseif old[1] ~= 0 then
 	redis.call('PERSIST', record)
 	redis.call('ZREM', expires, id)
 end
+local left = { 'OK' }
 if before ~= packed then
 	for i = 2, #old, 2 do
 		if places[old[i]] and not has[old[i] .. ':' .. old[i + 1]] then
 			leave(places, id, old[i], old[i + 1])
+			if places[old[i]].kind == 'n' then
+				left[#left + 1] = old[i]
+				left[#left + 1] = old[i + 1]
+			end
 		end
 	end
 	for i = 2, #new, 2 do
@@ -150,4 +182,4 @@ if not before then
 	redis.call('ZADD', all, score, id)
 end
 told(changes, cap, operation, id)
-return 'OK'
+return #left > 1 and left or 'OK'

@@ -1,0 +1,16 @@
+-- Claims a unique value for a record in another partition, if what the hash says
+-- of it has not changed.
+--
+-- KEYS 1 hash of the unique index
+-- ARGV 1 value, 2 what the hash says now, or nothing: it says nothing, 3 id,
+--      4 token of the claim, 5 for so many milliseconds
+-- Reply what the hash says then, and 1 if that is the claim
+
+local value, expected, id, token, lease = unpack(ARGV)
+local found = redis.call('HGET', KEYS[1], value) or ''
+if found ~= expected then
+	return { found, 0 }
+end
+local claim = string.format('%s\0%s\0%.0f', id, token, now() + lease)
+redis.call('HSET', KEYS[1], value, claim)
+return { claim, 1 }

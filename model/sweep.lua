@@ -1,0 +1,40 @@
+-- Takes records whose time has come out of the indexes. The server has deleted
+-- them by itself.
+--
+-- KEYS 1 content, 2 all, 3 expires, 4 meta, 5 changes, then the indexes
+-- ARGV 1 digest of the declaration, 2 slots, 3 how many changes are kept,
+--      4 so many records at most, 5 and after so many entries no more
+-- Reply SCHEMA, or how many records there were, 1 if there may be more, then id,
+-- number and value of each entry that is kept elsewhere
+
+local content, all, expires, meta, changes = unpack(KEYS, 1, 5)
+local digest, slots, cap, records, budget = unpack(ARGV)
+if not writable(meta, digest) then
+	return 'SCHEMA'
+end
+
+local places = placesOf(slots, 6)
+local due = redis.call('ZRANGEBYSCORE', expires, '-inf', now(), 'LIMIT', 0, records)
+local reply = { #due, #due == tonumber(records) and 1 or 0 }
+local seen = 0
+for i, id in ipairs(due) do
+	if seen >= tonumber(budget) then
+		reply[1], reply[2] = i - 1, 1
+		break
+	end
+	local packed = redis.call('HGET', content, id)
+	local entries = packed and cmsgpack.unpack(packed) or { 0 }
+	for j = 2, #entries, 2 do
+		local place = places[entries[j]]
+		if place and place.kind == 'n' then
+			reply[#reply + 1] = id
+			reply[#reply + 1] = entries[j]
+			reply[#reply + 1] = entries[j + 1]
+		end
+	end
+	seen = seen + #entries
+	forget(places, id, entries, content, all, expires)
+	redis.call('ZREM', expires, id)
+	told(changes, cap, 'expire', id)
+end
+return reply

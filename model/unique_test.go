@@ -1,0 +1,318 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+type account struct {
+	ID      string  `redis:",id"`
+	Email   string  `redis:"email,unique,fold"`
+	Phone   *string `redis:"phone,unique"`
+	Visits  int     `redis:"visits,counter"`
+	Version int64   `redis:",version"`
+}
+
+// layouts are the ways in which the keys of a model can lie.
+func layouts(t *testing.T, name string, f func(t *testing.T, client rueidis.Client, opt model.Options)) {
+	t.Helper()
+	for _, partitions := range []int{1, 3} {
+		for _, encoding := range []model.Encoding{model.Hash, model.JSON} {
+			t.Run(fmt.Sprintf("%s in %d", encoding, partitions), func(t *testing.T) {
+				t.Parallel()
+				f(t, redistest.DB(t).Client(t), model.Options{Name: name, Encoding: encoding, Partitions: partitions})
+			})
+		}
+	}
+}
+
+type member struct {
+	ID    string  `redis:",id"`
+	Email string  `redis:"email,unique,fold"`
+	Phone *string `redis:"phone,unique"`
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// Of many who want a value at once one has it, and the index leads to them.
+func TestUniqueAmongWriters(t *testing.T) {
+	t.Parallel()
+	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		members := store[member](t, client, opt)
+		for round := range 5 {
+			email := fmt.Sprintf("%d@example.com", round)
+			var mu sync.Mutex
+			var winners []string
+			var owners []string
+			var wg sync.WaitGroup
+			for range 64 {
+				wg.Go(func() {
+					m, err := members.Create(t.Context(), member{Email: email})
+					mu.Lock()
+					defer mu.Unlock()
+					var taken *model.TakenError
+					switch {
+					case err == nil:
+						winners = append(winners, m.ID)
+					case errors.As(err, &taken) && taken.Field == "email" && taken.Value == email:
+						owners = append(owners, taken.Owner)
+					default:
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if len(winners) != 1 || len(owners) != 63 {
+				t.Fatalf("%d have it: %v", len(winners), winners)
+			}
+			for _, o := range owners {
+				if o != winners[0] {
+					t.Fatalf("it is %s's, and somebody was told %s's", winners[0], o)
+				}
+			}
+			if id := ownerOf(t, client, opt, "email", email); id != winners[0] {
+				t.Fatalf("the index leads to %s, not %s", id, winners[0])
+			}
+		}
+	})
+}
+
+// Values pass from record to record, and back to where they were, without being
+// lost or had twice.
+func TestUniqueMoves(t *testing.T) {
+	t.Parallel()
+	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		members := store[member](t, client, opt)
+		const records, values = 6, 4
+		for i := range records {
+			if _, err := members.Create(t.Context(), member{Email: fmt.Sprint("own", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wg sync.WaitGroup
+		for w := range 8 {
+			wg.Go(func() {
+				for i := range 30 {
+					id := fmt.Sprint((i*7+w*5)%records + 1)
+					value := fmt.Sprint("v", (i*3+w)%values)
+					err := members.Update(t.Context(), id, func(m *member) error {
+						if i%3 == 2 {
+							m.Phone = nil
+						} else {
+							m.Phone = &value
+						}
+						return nil
+					})
+					if err != nil && !errors.Is(err, model.ErrTaken) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		had := map[string]string{}
+		for i := range records {
+			m, err := members.Get(t.Context(), fmt.Sprint(i+1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Phone == nil {
+				continue
+			}
+			if other, ok := had[*m.Phone]; ok {
+				t.Fatalf("%s and %s both have %s", other, m.ID, *m.Phone)
+			}
+			had[*m.Phone] = m.ID
+		}
+		for v := range values {
+			value := fmt.Sprint("v", v)
+			if id := ownerOf(t, client, opt, "phone", value); id != had[value] {
+				t.Errorf("%s: the index leads to %q, the record that has it is %q", value, id, had[value])
+			}
+		}
+	})
+}
+
+// A deleted record gives its values back, in whatever case they were written.
+func TestUniqueIsGivenBack(t *testing.T) {
+	t.Parallel()
+	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		members := store[member](t, client, opt)
+		for range 3 {
+			m, err := members.Create(t.Context(), member{Email: "STRASSE@x", Phone: ptr("1")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := members.Create(t.Context(), member{Email: "straße@x"}); !errors.Is(err, model.ErrTaken) {
+				t.Fatal(err)
+			}
+			if _, err := members.Create(t.Context(), member{Email: "other", Phone: ptr("1")}); !errors.Is(err, model.ErrTaken) {
+				t.Fatal(err)
+			}
+			if err := members.Delete(t.Context(), m.ID); err != nil {
+				t.Fatal(err)
+			}
+			if id := ownerOf(t, client, opt, "email", "strasse@x"); id != "" {
+				t.Fatalf("it is %s's still", id)
+			}
+			// What was refused has left nothing behind.
+			if id := ownerOf(t, client, opt, "email", "other"); id != "" {
+				t.Fatalf("it is %s's, who was refused", id)
+			}
+		}
+	})
+}
+
+// ownerOf reads the hash of a unique index as it is.
+func ownerOf(t *testing.T, client rueidis.Client, opt model.Options, index, value string) string {
+	t.Helper()
+	for i := range max(opt.Partitions, 1) {
+		key := opt.Name + ".by." + index
+		if opt.Partitions > 1 {
+			key = fmt.Sprintf("{%s.%d}.by.%s", opt.Name, i, index)
+		}
+		text, err := client.Do(t.Context(), client.B().Hget().Key(key).Field(value).Build()).ToString()
+		if rueidis.IsRedisNil(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _, _ := cut(text)
+		return id
+	}
+	return ""
+}
+
+func cut(text string) (id, token, deadline string) {
+	parts := []string{"", "", ""}
+	at := 0
+	for _, r := range text {
+		if r == 0 {
+			at++
+			continue
+		}
+		parts[at] += string(r)
+	}
+	return parts[0], parts[1], parts[2]
+}
+
+// Claims that were left by writers who died are taken over: one whose record has
+// the value stands, one whose record has not is void, also for a writer who is
+// still under way.
+func TestClaimsLeftBehind(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "member", Partitions: 3, IDs: model.Counter}
+	members := store[member](t, client, opt)
+	m, err := members.Create(t.Context(), member{Email: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := hashOf(t, client, "email", "a")
+	set := func(value, text string) {
+		t.Helper()
+		if err := client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue(value, text).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
+
+	// The writer died after the record was written: the value is its.
+	set("a", m.ID+"\x00token\x00"+later)
+	if _, err := members.Create(t.Context(), member{Email: "a"}); !errors.Is(err, model.ErrTaken) {
+		t.Fatal(err)
+	}
+	if text, _ := client.Do(t.Context(), client.B().Hget().Key(key).Field("a").Build()).ToString(); text != m.ID+"\x00token" {
+		t.Errorf("the claim was not settled: %q", text)
+	}
+	// It died before that, or before it gave back what its record no longer has.
+	for _, text := range []string{"77\x00token\x00" + later, "77\x00token\x001", "77\x00token", m.ID + "\x00old"} {
+		if err := members.Delete(t.Context(), m.ID); err != nil {
+			t.Fatal(err)
+		}
+		set("a", text)
+		if m, err = members.Create(t.Context(), member{Email: "a"}); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+	}
+}
+
+// hashOf finds the hash that has a unique value.
+func hashOf(t *testing.T, client rueidis.Client, index, value string) string {
+	t.Helper()
+	for i := range 3 {
+		key := fmt.Sprintf("{member.%d}.by.%s", i, index)
+		if there, _ := client.Do(t.Context(), client.B().Hexists().Key(key).Field(value).Build()).AsBool(); there {
+			return key
+		}
+	}
+	t.Fatalf("no hash has %q", value)
+	return ""
+}
+
+// A writer that was stopped between its claim and its write finds that somebody
+// else has the value now.
+func TestSlowWriterIsRefused(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	slow := &stalling{Client: client, at: make(chan struct{}), on: make(chan struct{})}
+	opt := model.Options{Name: "member", Partitions: 3}
+	members := store[member](t, slow, opt)
+	quick := store[member](t, client, opt)
+	errs := make(chan error, 1)
+	slow.stall.Store(true)
+	go func() {
+		_, err := members.Create(t.Context(), member{Email: "a"})
+		errs <- err
+	}()
+	<-slow.at // it has claimed, and is about to write
+	m, err := quick.Create(t.Context(), member{Email: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(slow.on)
+	var taken *model.TakenError
+	if err := <-errs; !errors.As(err, &taken) || taken.Owner != m.ID {
+		t.Fatalf("the slow writer got %v", err)
+	}
+	if id := ownerOf(t, client, opt, "email", "a"); id != m.ID {
+		t.Errorf("the index leads to %s", id)
+	}
+}
+
+func TestPatchAndCounters(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	accounts := store[account](t, client, model.Options{Name: "account"})
+	a, err := accounts.Create(t.Context(), account{Email: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range map[string]map[string]any{
+		"unknown field":      {"nobody": 1},
+		"the version":        {"version": 7},
+		"a counter":          {"visits": 1},
+		"another type":       {"email": 7},
+		"another type still": {"phone": []string{}},
+	} {
+		if err := accounts.Patch(t.Context(), a.ID, values); !errors.Is(err, model.ErrValue) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := accounts.Patch(t.Context(), a.ID, map[string]any{"phone": "123"}); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = accounts.Get(context.Background(), a.ID); err != nil || *a.Phone != "123" || a.Version != 2 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+}

@@ -1,0 +1,27 @@
+-- Tells whether a record has a unique value, and if it has not, that the write
+-- which claimed it shall not come any more.
+--
+-- KEYS 1 content, 2 voids
+-- ARGV 1 id, 2 number of the index, 3 value, 4 token of the claim, 5 its deadline,
+--      or nothing: it was settled, and no write is under way
+-- Reply 1 if the record has the value
+
+local content, voids = unpack(KEYS)
+local id, number, value, token, deadline = unpack(ARGV)
+local packed = redis.call('HGET', content, id)
+local entries = packed and cmsgpack.unpack(packed) or { 0 }
+local time = now()
+if entries[1] == 0 or entries[1] > time then
+	for i = 2, #entries, 2 do
+		if entries[i] == tonumber(number) and entries[i + 1] == value then
+			return 1
+		end
+	end
+end
+-- A write that comes after its deadline by the clock of this server is refused
+-- without being remembered here.
+redis.call('ZREMRANGEBYSCORE', voids, '-inf', string.format('(%.0f', time))
+if deadline ~= '' then
+	redis.call('ZADD', voids, deadline, token)
+end
+return 0
