@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -357,7 +356,7 @@ func packClaims(token string, claims []claimed) string {
 	if len(claims) == 0 {
 		return ""
 	}
-	b := binary.BigEndian.AppendUint16([]byte{0xdc}, uint16(4*len(claims)))
+	b := packList(nil, 4*len(claims))
 	for _, c := range claims {
 		b = packText(packInt(b, int64(c.index.number)), c.value)
 		b = packText(packText(b, token), c.deadline)

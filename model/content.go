@@ -163,19 +163,19 @@ func pack(due int64, entries []entry) content {
 		size += len(entries[i].value) + 8
 	}
 	b := make([]byte, 0, size)
-	n := 1 + 2*len(entries)
-	if n < 16 {
-		b = append(b, 0x90|byte(n))
-	} else {
-		b = append(b, 0xdc)
-		b = binary.BigEndian.AppendUint16(b, uint16(n))
-	}
-	b = packInt(b, due)
+	b = packInt(packList(b, 1+2*len(entries)), due)
 	for i := range entries {
 		b = packInt(b, int64(entries[i].index.number))
 		b = packText(b, entries[i].value)
 	}
 	return content(b)
+}
+
+func packList(b []byte, n int) []byte {
+	if n < 16 {
+		return append(b, 0x90|byte(n))
+	}
+	return binary.BigEndian.AppendUint16(append(b, 0xdc), uint16(n))
 }
 
 func packInt(b []byte, n int64) []byte {

@@ -17,9 +17,8 @@ if not writable(meta, digest) then
 	return 'SCHEMA'
 end
 
-local places = placesOf(slots, 8)
-local _, indexes = slots:gsub('[uz]', '')
-local last = 7 + indexes + tonumber(members)
+local places, sorted, behind = placesOf(slots, 8)
+local last = behind - 1 + tonumber(members)
 for i = last + 1, #KEYS do
 	local from = 6 + 2 * (i - last - 1)
 	if redis.call('ZLEXCOUNT', KEYS[i], ARGV[from], ARGV[from + 1]) > 0 then
@@ -36,13 +35,12 @@ local left = { 'OK' }
 if before then
 	local entries = cmsgpack.unpack(before)
 	for i = 2, #entries, 2 do
-		local place = places[entries[i]]
-		if place and place.kind == 'n' then
+		if places[entries[i]] == 0 then
 			left[#left + 1] = entries[i]
 			left[#left + 1] = entries[i + 1]
 		end
 	end
-	forget(places, id, entries, content, all, expires)
+	forget(places, sorted, id, entries, content, all, expires)
 end
 if not existed then
 	return 'NOTFOUND'

@@ -4,38 +4,38 @@
 -- expires or 0, then the number of an index and a value, in turn. Within a sorted
 -- set a member is the value and then the id.
 
--- places tells which key an index has by its number.
+-- placesOf tells where an index is by its number: which of KEYS it is, or 0 where
+-- it is a unique one that is kept elsewhere. From the second result on they are
+-- sorted sets, before it unique ones.
 --
--- slots   'u1z2n3': a unique index, a sorted set, one that is kept elsewhere
--- first   where in KEYS those of the first two begin
+-- slots   a MessagePack list: how many of KEYS are unique indexes, how many sorted
+--         sets, then the numbers of these and of those that are kept elsewhere
+-- first   where in KEYS they begin
 local function placesOf(slots, first)
+	local list = cmsgpack.unpack(slots)
+	local here = list[1] + list[2]
 	local places = {}
-	for kind, number in slots:gmatch('(%a)(%d+)') do
-		local place = { kind = kind }
-		if kind ~= 'n' then
-			place.key = KEYS[first]
-			first = first + 1
-		end
-		places[tonumber(number)] = place
+	for i = 1, #list - 2 do
+		places[list[i + 2]] = i <= here and first + i - 1 or 0
 	end
-	return places
+	return places, first + list[1], first + here
 end
 
-local function enter(places, id, number, value)
+local function enter(places, sorted, id, number, value)
 	local place = places[number]
-	if place.kind == 'z' then
-		redis.call('ZADD', place.key, '0', value .. id)
-	elseif place.kind == 'u' then
-		redis.call('HSET', place.key, value, id)
+	if place >= sorted then
+		redis.call('ZADD', KEYS[place], '0', value .. id)
+	elseif place > 0 then
+		redis.call('HSET', KEYS[place], value, id)
 	end
 end
 
-local function leave(places, id, number, value)
+local function leave(places, sorted, id, number, value)
 	local place = places[number]
-	if place.kind == 'z' then
-		redis.call('ZREM', place.key, value .. id)
-	elseif place.kind == 'u' and redis.call('HGET', place.key, value) == id then
-		redis.call('HDEL', place.key, value)
+	if place >= sorted then
+		redis.call('ZREM', KEYS[place], value .. id)
+	elseif place > 0 and redis.call('HGET', KEYS[place], value) == id then
+		redis.call('HDEL', KEYS[place], value)
 	end
 end
 
@@ -49,10 +49,10 @@ end
 --
 -- content, all, expires   the keys
 -- entries                 its content, unpacked
-local function forget(places, id, entries, content, all, expires)
+local function forget(places, sorted, id, entries, content, all, expires)
 	for i = 2, #entries, 2 do
 		if places[entries[i]] then
-			leave(places, id, entries[i], entries[i + 1])
+			leave(places, sorted, id, entries[i], entries[i + 1])
 		end
 	end
 	redis.call('HDEL', content, id)
@@ -71,6 +71,5 @@ end
 
 -- writable tells whether a caller with a digest of its declaration may write.
 local function writable(meta, digest)
-	local may = redis.call('HMGET', meta, 'digest', 'also')
-	return may[1] == digest or may[2] == digest
+	return redis.call('HGET', meta, 'digest') == digest or redis.call('HGET', meta, 'also') == digest
 end

@@ -13,7 +13,7 @@ if not writable(meta, digest) then
 	return 'SCHEMA'
 end
 
-local places = placesOf(slots, 6)
+local places, sorted = placesOf(slots, 6)
 local due = redis.call('ZRANGEBYSCORE', expires, '-inf', now(), 'LIMIT', 0, records)
 local reply = { #due, #due == tonumber(records) and 1 or 0 }
 local seen = 0
@@ -25,15 +25,14 @@ for i, id in ipairs(due) do
 	local packed = redis.call('HGET', content, id)
 	local entries = packed and cmsgpack.unpack(packed) or { 0 }
 	for j = 2, #entries, 2 do
-		local place = places[entries[j]]
-		if place and place.kind == 'n' then
+		if places[entries[j]] == 0 then
 			reply[#reply + 1] = id
 			reply[#reply + 1] = entries[j]
 			reply[#reply + 1] = entries[j + 1]
 		end
 	end
 	seen = seen + #entries
-	forget(places, id, entries, content, all, expires)
+	forget(places, sorted, id, entries, content, all, expires)
 	redis.call('ZREM', expires, id)
 	told(changes, cap, 'expire', id)
 end

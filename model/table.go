@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +32,8 @@ type table struct {
 	scripts  scripts
 }
 
-// partition are the keys of one partition, and those of its indexes in the order
-// of the schema, without the unique ones of a model that is spread.
+// partition are the keys of one partition, and those of its indexes: the unique
+// ones, unless the model is spread, and then the others.
 type partition struct {
 	keys
 	indexes []string
@@ -147,26 +148,34 @@ func (t *table) learn(first bool, reply []string) error {
 	return nil
 }
 
-// place makes the lists of keys that scripts are called with.
+// place makes the lists of keys and numbers that scripts are called with.
 func (t *table) place() {
-	var slots strings.Builder
+	var here, elsewhere []*indexSpec // the unique ones first
 	for _, x := range t.indexes {
-		kind := "z"
-		if x.Unique && t.spread() {
-			kind = "n"
-		} else if x.Unique {
-			kind = "u"
+		switch {
+		case x.Unique && t.spread():
+			elsewhere = append(elsewhere, x)
+		case x.Unique:
+			here = append(here, x)
 		}
-		slots.WriteString(kind + strconv.Itoa(x.number))
 	}
-	t.slots = slots.String()
+	unique := len(here)
+	for _, x := range t.indexes {
+		if !x.Unique {
+			here = append(here, x)
+		}
+	}
+	b := packList(nil, 2+len(here)+len(elsewhere))
+	b = packInt(packInt(b, int64(unique)), int64(len(here)-unique))
+	for _, x := range slices.Concat(here, elsewhere) {
+		b = packInt(b, int64(x.number))
+	}
+	t.slots = string(b)
 	for i := range t.parts {
 		p := &t.parts[i]
-		p.indexes = nil
-		for _, x := range t.indexes {
-			if !x.Unique || !t.spread() {
-				p.indexes = append(p.indexes, t.indexKey(p, x))
-			}
+		p.indexes = make([]string, len(here))
+		for j, x := range here {
+			p.indexes[j] = t.indexKey(p, x)
 		}
 	}
 }

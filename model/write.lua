@@ -68,48 +68,31 @@ elseif expected ~= '' then
 	end
 end
 
-local places = placesOf(slots, 8)
-local old = before and cmsgpack.unpack(before) or { 0 }
+local places, sorted = placesOf(slots, 8)
 local new = cmsgpack.unpack(packed)
+local old = { 0 }
 
 -- What stays is neither left nor entered. Entries of an index that the caller
 -- does not know of stay until a migration sees to them.
 local had, has = {}, {}
 local carried = false
-for i = 2, #old, 2 do
-	if places[old[i]] then
-		had[old[i] .. ':' .. old[i + 1]] = true
-	else
-		carried = true
-		new[#new + 1] = old[i]
-		new[#new + 1] = old[i + 1]
+if before then
+	old = cmsgpack.unpack(before)
+	for i = 2, #old, 2 do
+		if places[old[i]] then
+			had[old[i] .. ':' .. old[i + 1]] = true
+		else
+			carried = true
+			new[#new + 1] = old[i]
+			new[#new + 1] = old[i + 1]
+		end
 	end
-end
-if before ~= packed then
 	for i = 2, #new, 2 do
 		has[new[i] .. ':' .. new[i + 1]] = true
 	end
 end
 
--- An owner whose time has come has it no more. Of one without content nothing is
--- known: it may be a record that is not indexed yet.
-local dead = {}
-for i = 2, #new, 2 do
-	local place = places[new[i]]
-	if place and place.kind == 'u' and not had[new[i] .. ':' .. new[i + 1]] then
-		local owner = redis.call('HGET', place.key, new[i + 1])
-		if owner and owner ~= id then
-			local its = redis.call('HGET', content, owner)
-			its = its and cmsgpack.unpack(its)
-			if not its or its[1] == 0 or its[1] > now() then
-				return { 'TAKEN', new[i], new[i + 1], owner }
-			end
-			dead[owner] = its
-		end
-	end
-end
-
--- What is kept elsewhere is there by a claim that still holds.
+-- What is claimed elsewhere is there by claims that still hold.
 local valid = {}
 if claims ~= '' then
 	local list = cmsgpack.unpack(claims)
@@ -119,12 +102,31 @@ if claims ~= '' then
 		end
 	end
 end
+
+-- An owner whose time has come has a value no more. Of one without content
+-- nothing is known: it may be a record that is not indexed yet.
+local dead = {}
 local missing = { 'CLAIM' }
 for i = 2, #new, 2 do
-	local place, name = places[new[i]], new[i] .. ':' .. new[i + 1]
-	if place and place.kind == 'n' and not had[name] and not valid[name] then
-		missing[#missing + 1] = new[i]
-		missing[#missing + 1] = new[i + 1]
+	local number, value = new[i], new[i + 1]
+	local place = places[number]
+	if place and place < sorted and not had[number .. ':' .. value] then
+		if place == 0 then
+			if not valid[number .. ':' .. value] then
+				missing[#missing + 1] = number
+				missing[#missing + 1] = value
+			end
+		else
+			local owner = redis.call('HGET', KEYS[place], value)
+			if owner and owner ~= id then
+				local its = redis.call('HGET', content, owner)
+				its = its and cmsgpack.unpack(its)
+				if not its or its[1] == 0 or its[1] > now() then
+					return { 'TAKEN', number, value, owner }
+				end
+				dead[owner] = its
+			end
+		end
 	end
 end
 if #missing > 1 then
@@ -146,7 +148,7 @@ else
 	end
 end
 for owner, entries in pairs(dead) do
-	forget(places, owner, entries, content, all, expires)
+	forget(places, sorted, owner, entries, content, all, expires)
 end
 if new[1] ~= 0 then
 	redis.call('PEXPIREAT', record, string.format('%.0f', new[1]))
@@ -159,16 +161,16 @@ local left = { 'OK' }
 if before ~= packed then
 	for i = 2, #old, 2 do
 		if places[old[i]] and not has[old[i] .. ':' .. old[i + 1]] then
-			leave(places, id, old[i], old[i + 1])
-			if places[old[i]].kind == 'n' then
+			leave(places, sorted, id, old[i], old[i + 1])
+			if places[old[i]] == 0 then
 				left[#left + 1] = old[i]
 				left[#left + 1] = old[i + 1]
 			end
 		end
 	end
 	for i = 2, #new, 2 do
-		if places[new[i]] and not had[new[i] .. ':' .. new[i + 1]] then
-			enter(places, id, new[i], new[i + 1])
+		if places[new[i]] and not (before and had[new[i] .. ':' .. new[i + 1]]) then
+			enter(places, sorted, id, new[i], new[i + 1])
 		end
 	end
 	redis.call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
