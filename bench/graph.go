@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,7 +164,7 @@ func (b *graphBench) memory(ctx context.Context, out io.Writer) error {
 		if err := b.empty(ctx); err != nil {
 			return err
 		}
-		before, err := b.used(ctx)
+		before, err := dataset(ctx, b.client)
 		if err != nil {
 			return err
 		}
@@ -177,7 +176,7 @@ func (b *graphBench) memory(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		after, err := b.used(ctx)
+		after, err := dataset(ctx, b.client)
 		if err != nil {
 			return err
 		}
@@ -185,19 +184,6 @@ func (b *graphBench) memory(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintln(out)
 	return nil
-}
-
-// used is the memory of the data of the server.
-func (b *graphBench) used(ctx context.Context) (int, error) {
-	info, err := b.client.Do(ctx, b.client.B().Info().Section("memory").Build()).ToString()
-	if err != nil {
-		return 0, err
-	}
-	found := regexp.MustCompile(`used_memory_dataset:(\d+)`).FindStringSubmatch(info)
-	if found == nil {
-		return 0, fmt.Errorf("the server does not say its used_memory_dataset")
-	}
-	return strconv.Atoi(found[1])
 }
 
 // pages compares a page of Match with the bare ZRANGE of it.

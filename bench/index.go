@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,19 @@ func onServer(ctx context.Context, dir, name string, measure func(rueidis.Client
 	}
 	defer client.Close()
 	return measure(client)
+}
+
+// dataset is the memory of the data of the server.
+func dataset(ctx context.Context, client rueidis.Client) (int, error) {
+	info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`used_memory_dataset:(\d+)`).FindStringSubmatch(info)
+	if found == nil {
+		return 0, fmt.Errorf("the server does not say its used_memory_dataset")
+	}
+	return strconv.Atoi(found[1])
 }
 
 // timed is how long something takes.

@@ -68,6 +68,7 @@ func run(ctx context.Context, args []string) error {
 		{"suggest", measureSuggest},
 		{"graph", measureGraph},
 		{"space", measureSpace},
+		{"model", measureModel},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

@@ -15,7 +15,7 @@ import (
 
 // parts are those of docs/benchmarks.md, in order. Each is written by itself, so
 // that one can be measured anew without the others.
-var parts = []string{"site", "locks", "bulk", "index", "suggest", "graph", "space"}
+var parts = []string{"site", "locks", "bulk", "index", "suggest", "graph", "space", "model"}
 
 // mark begins a part of the page.
 func mark(part string) string { return "<!-- " + part + " -->\n" }
