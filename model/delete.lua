@@ -6,8 +6,8 @@
 -- ARGV 1 id, 2 digest of the declaration, 3 slots, 4 how many changes are kept,
 --      5 how many sets and lists, then for each index of those that may refer
 --      the range within which they would be: from, to
--- Reply OK, where it had unique values in other partitions with index and value of
--- each; NOTFOUND, SCHEMA; or REFERRED and which of the last keys leads to a record
+-- Reply OK or NOTFOUND, where it had unique values in other partitions with index
+-- and value of each; SCHEMA; or REFERRED and which of the last keys leads to a record
 -- that refers
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
@@ -42,8 +42,9 @@ if before then
 	end
 	forget(places, sorted, id, entries, content, all, expires)
 end
-if not existed then
-	return 'NOTFOUND'
+if existed then
+	told(changes, cap, 'delete', id)
+else
+	left[1] = 'NOTFOUND'
 end
-told(changes, cap, 'delete', id)
-return #left > 1 and left or 'OK'
+return #left > 1 and left or left[1]

@@ -264,8 +264,9 @@ func (t *table) written(id string, r rueidis.RedisResult) ([]entry, error) {
 		return nil, errors.Join(ErrCorrupt, err)
 	}
 	switch word, _ := list[0].ToString(); word {
-	case "OK":
-		return t.entriesOf(list[1:])
+	case "OK", "NOTFOUND":
+		left, err := t.entriesOf(list[1:])
+		return left, cmp.Or(err, t.outcome(id, word))
 	case "CLAIM":
 		entries, err := t.entriesOf(list[1:])
 		return nil, cmp.Or[error](err, &unclaimed{entries})

@@ -1,0 +1,168 @@
+package model_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/model"
+)
+
+// citizen has an index of every sort.
+type citizen struct {
+	ID      string             `redis:",id"`
+	Name    string             `redis:"name,index"`
+	Email   string             `redis:"email,unique,fold"`
+	Phone   *string            `redis:"phone,unique"`
+	Age     int                `redis:"age,range"`
+	City    string             `redis:"city,range,fold"`
+	Tags    []string           `redis:"tags,index"`
+	Boss    model.Ref[citizen] `redis:"boss,index"`
+	Notes   map[string]int     `redis:"notes"`
+	Version int64              `redis:",version"`
+	Expires time.Time          `redis:",expires"`
+}
+
+// Indexes of a citizen that no single field has.
+func (citizen) Indexes() []model.Index[citizen] {
+	return []model.Index[citizen]{
+		model.Computed("domain", func(c citizen) string { return c.Email[strings.IndexByte(c.Email, '@')+1:] }),
+		model.Composite[citizen]("city", "age desc"),
+	}
+}
+
+func lexInt(n int) string { return string(binary.BigEndian.AppendUint64(nil, uint64(n)^1<<63)) }
+
+func lexText(s string) string { return strings.ReplaceAll(s, "\x00", "\x00\xff") + "\x00\x01" }
+
+// short is a long value as an index for equality keeps it.
+func short(s string) string {
+	if len(s) <= 64 {
+		return s
+	}
+	return fmt.Sprintf("%s…%x", s[:24], sha256.Sum256([]byte(s)))[:24+len("…")+32]
+}
+
+func inverted(s string) string {
+	b := []byte(s)
+	for i := range b {
+		b[i] ^= 0xff
+	}
+	return string(b)
+}
+
+// expected is what the indexes should hold of citizens: of each the members, and
+// of the unique ones fields and ids.
+func expected(all []citizen) (sorted map[string][]string, unique map[string]map[string]string) {
+	sorted = map[string][]string{"name": nil, "age": nil, "city": nil, "tags": nil, "boss": nil, "domain": nil, "city,age desc": nil}
+	unique = map[string]map[string]string{"email": {}, "phone": {}}
+	for _, c := range all {
+		add := func(index, value string) { sorted[index] = append(sorted[index], value+c.ID) }
+		add("name", lexText(short(c.Name)))
+		add("age", lexInt(c.Age))
+		add("city", lexText(strings.ToLower(c.City)))
+		add("city,age desc", lexText(c.City)+inverted(lexInt(c.Age)))
+		add("domain", lexText(c.Email[strings.IndexByte(c.Email, '@')+1:]))
+		for _, tag := range slices.Compact(slices.Sorted(slices.Values(c.Tags))) {
+			add("tags", lexText(tag))
+		}
+		if c.Boss.ID != "" {
+			add("boss", lexText(c.Boss.ID))
+		}
+		unique["email"][strings.ToLower(c.Email)] = c.ID
+		if c.Phone != nil {
+			unique["phone"][*c.Phone] = c.ID
+		}
+	}
+	for _, members := range sorted {
+		slices.Sort(members)
+	}
+	return sorted, unique
+}
+
+// agree fails where what is stored of the indexes is not what the records say,
+// and returns the records. It asks Redis itself, key by key.
+func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *model.Store[citizen]) map[string]citizen {
+	t.Helper()
+	bases := []string{opt.Name}
+	if opt.Partitions > 1 {
+		bases = nil
+		for i := range opt.Partitions {
+			bases = append(bases, fmt.Sprintf("{%s.%d}", opt.Name, i))
+		}
+	}
+	records := map[string]citizen{}
+	content, expiring := 0, 0
+	for _, base := range bases {
+		ids := zset(t, client, base+".all")
+		found, err := citizens.GetMany(t.Context(), ids...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) != len(ids) {
+			t.Fatalf("%s.all has %d ids, and %d records are there", base, len(ids), len(found))
+		}
+		for _, c := range found {
+			records[c.ID] = c
+			if !c.Expires.IsZero() {
+				expiring++
+			}
+		}
+		n, err := client.Do(t.Context(), client.B().Hlen().Key(base+".content").Build()).AsInt64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content += int(n)
+		expiring -= len(zset(t, client, base+".expires"))
+	}
+	if content != len(records) || expiring != 0 {
+		t.Fatalf("%d records, content of %d; %d too few expire", len(records), content, expiring)
+	}
+	sorted, unique := expected(slices.Collect(maps.Values(records)))
+	for index, want := range sorted {
+		var got []string
+		for _, base := range bases {
+			got = append(got, zset(t, client, base+".by."+index)...)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("index %s holds\n%q, and should\n%q", index, got, want)
+		}
+	}
+	for index, want := range unique {
+		got := map[string]string{}
+		for _, base := range bases {
+			fields, err := client.Do(t.Context(), client.B().Hgetall().Key(base+".by."+index).Build()).AsStrMap()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for value, text := range fields {
+				id, token, spread := strings.Cut(text, "\x00")
+				if _, other := got[value]; other || strings.Contains(token, "\x00") || spread != (opt.Partitions > 1) {
+					t.Fatalf("unique index %s: %q is %q", index, value, text)
+				}
+				got[value] = id
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("unique index %s holds\n%v, and should\n%v", index, got, want)
+		}
+	}
+	return records
+}
+
+func zset(t testing.TB, client rueidis.Client, key string) []string {
+	t.Helper()
+	members, err := client.Do(t.Context(), client.B().Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return members
+}

@@ -1,0 +1,194 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// The test binary can also be a writer that is killed.
+func TestMain(m *testing.M) {
+	if url := os.Getenv("MODEL_TEST_WRITER"); url != "" {
+		partitions, _ := strconv.Atoi(os.Getenv("MODEL_TEST_PARTITIONS"))
+		if err := writeForEver(url, partitions); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	redistest.Main(m)
+}
+
+// writeForEver writes citizens until it is killed, and says so once.
+func writeForEver(url string, partitions int) error {
+	go func() { // it ends with the test that started it, whatever happens to that
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	opt, err := rueidis.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	client, err := rueidis.NewClient(opt)
+	if err != nil {
+		return err
+	}
+	citizens, err := model.New[citizen](client, model.Options{Name: "citizen", Partitions: partitions})
+	if err != nil {
+		return err
+	}
+	for w := range 8 {
+		random := rand.New(rand.NewPCG(uint64(w), rand.Uint64()))
+		go func() {
+			for i := 0; ; i++ {
+				err := anything(context.Background(), citizens, random)
+				if err == nil && i == 20 && w == 0 {
+					fmt.Println("writing")
+				}
+			}
+		}()
+	}
+	select {}
+}
+
+// startWriter starts a writer, which is writing when this returns.
+func startWriter(t *testing.T, url string, partitions int) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "MODEL_TEST_WRITER="+url, fmt.Sprint("MODEL_TEST_PARTITIONS=", partitions))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdinPipe(); err != nil { // open for as long as this process is there
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	word := make([]byte, len("writing"))
+	if _, err := io.ReadFull(out, word); err != nil || string(word) != "writing" {
+		rest, _ := io.ReadAll(out)
+		t.Errorf("%q%q, %v", word, rest, err)
+	}
+	return cmd
+}
+
+func kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+// Writers that are killed at any moment leave records and indexes that agree. In
+// a model that is spread they may leave unique values that no record has, and
+// that anybody can have.
+func TestWritersKilled(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
+			t.Parallel()
+			server := redistest.TCP(t)
+			opt := model.Options{Name: "citizen", Partitions: partitions}
+			for range 3 {
+				cmd := startWriter(t, server.URL(), partitions)
+				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
+				kill(cmd)
+				left(t, server.Client(t), opt)
+			}
+		})
+	}
+}
+
+// A server that is killed while others write comes back with records and indexes
+// that agree.
+func TestServerKilled(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		t.Run(fmt.Sprint(partitions, " partitions"), func(t *testing.T) {
+			t.Parallel()
+			server := redistest.TCP(t, "appendonly yes", "appendfsync always", `save ""`)
+			opt := model.Options{Name: "citizen", Partitions: partitions}
+			for range 3 {
+				cmd := startWriter(t, server.URL(), partitions)
+				time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
+				server.Kill(t)
+				kill(cmd)
+				server.Restart(t, true)
+				left(t, server.Client(t), opt)
+			}
+		})
+	}
+}
+
+// left checks what a writer has left that was killed, and mends what it may
+// leave by wanting it.
+func left(t *testing.T, client rueidis.Client, opt model.Options) {
+	t.Helper()
+	citizens := store[citizen](t, client, opt)
+	for _, email := range abandoned(t, client, opt, citizens, "email") {
+		c, err := citizens.Create(t.Context(), citizen{Email: email})
+		if err != nil {
+			t.Fatalf("nobody has %s: %v", email, err)
+		}
+		if err := citizens.Delete(t.Context(), c.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, phone := range abandoned(t, client, opt, citizens, "phone") {
+		c, err := citizens.Create(t.Context(), citizen{Email: "nobody else's", Phone: &phone})
+		if err != nil {
+			t.Fatalf("nobody has %s: %v", phone, err)
+		}
+		if err := citizens.Delete(t.Context(), c.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(agree(t, client, opt, citizens)) == 0 {
+		t.Error("no record is left")
+	}
+}
+
+// abandoned are the values of a unique index of a model that is spread that no
+// record has. Those that one has, but are not settled, are by looking at them.
+func abandoned(t *testing.T, client rueidis.Client, opt model.Options, citizens *model.Store[citizen], index string) []string {
+	t.Helper()
+	var all []string
+	for i := range opt.Partitions {
+		fields, err := client.Do(t.Context(), client.B().Hgetall().Key(fmt.Sprintf("{%s.%d}.by.%s", opt.Name, i, index)).Build()).AsStrMap()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for value, text := range fields {
+			id, _, deadline := cut(text)
+			c, err := citizens.Get(t.Context(), id)
+			if has := err == nil && (index == "email" && c.Email == value || index == "phone" && c.Phone != nil && *c.Phone == value); !has {
+				all = append(all, value)
+			} else if deadline != "" {
+				settled(t, citizens, index, value)
+			}
+		}
+	}
+	return all
+}
+
+// settled asks for a value that a record has.
+func settled(t *testing.T, citizens *model.Store[citizen], index, value string) {
+	t.Helper()
+	c := citizen{Email: value}
+	if index == "phone" {
+		c = citizen{Email: "nobody's", Phone: &value}
+	}
+	if c, err := citizens.Create(t.Context(), c); err == nil {
+		t.Fatalf("%s %s is had by %s too", index, value, c.ID)
+	}
+}

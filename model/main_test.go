@@ -1,9 +1,0 @@
-package model_test
-
-import (
-	"testing"
-
-	"retwis/internal/redistest"
-)
-
-func TestMain(m *testing.M) { redistest.Main(m) }
