@@ -1,0 +1,236 @@
+package model_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// A declaration that makes no model is refused with the name of the field and
+// what would do.
+func TestBadDeclarations(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "x"}
+	type half struct{ ID string }
+	for want, declare := range map[string]error{
+		"int is not a struct":                              refused[int](client, opt),
+		"half has no id: give":                             refused[half](client, opt),
+		"struct1.A: \"indx\" is not an option":             refused[struct1](client, opt),
+		"struct2.B: another field is called \"a\" too":     refused[struct2](client, opt),
+		"struct3.A: index and range: range answers all":    refused[struct3](client, opt),
+		"struct4.F: a func() cannot be stored":             refused[struct4](client, opt),
+		"struct5.M: m cannot be indexed":                   refused[struct5](client, opt),
+		"struct6.V: a version is an int64":                 refused[struct6](client, opt),
+		"struct7.E: expires is for a time.Time":            refused[struct7](client, opt),
+		"struct8.B: another field has this option too":     refused[struct8](client, opt),
+		"struct9.R: restrict needs to find the records":    refused[struct9](client, opt),
+		"struct10.S: restrict is for a model.Ref":          refused[struct10](client, opt),
+		"struct11.A: fold is for text":                     refused[struct11](client, opt),
+		"struct12.A: \"a b\" is not a name for a field":    refused[struct12](client, opt),
+		"struct13.a: it has a tag but is not exported":     refused[struct13](client, opt),
+		"struct14.U: unix is for a time.Time":              refused[struct14](client, opt),
+		"struct15.I: an id is a string or an integer":      refused[struct15](client, opt),
+		"struct16.J: another field is the id already":      refused[struct16](client, opt),
+		"has only one of MarshalText and UnmarshalText":    refused[struct17](client, opt),
+		"index \"a,nobody\": column \"nobody\": no field":  refused[struct18](client, opt),
+		"index \"a up,b\": column \"a up\": \"up\" is not": refused[struct19](client, opt),
+		"index \"b,c\": b and c are both lists":            refused[struct20](client, opt),
+		"C: a counter is an integer":                       refused[struct21](client, opt),
+		"E: element: a func() cannot be":                   refused[struct22](client, opt),
+		"one pointer is enough":                            refused[struct23](client, opt),
+		"Options.Name has 0 bytes":                         refused[valid](client, model.Options{}),
+		"Options.Name is \"a b\"":                          refused[valid](client, model.Options{Name: "a b"}),
+		"Options.Encoding is \"xml\"":                      refused[valid](client, model.Options{Name: "x", Encoding: "xml"}),
+		"Options.IDs is \"uuid\"":                          refused[valid](client, model.Options{Name: "x", IDs: "uuid"}),
+		"Options.Partitions is -1":                         refused[valid](client, model.Options{Name: "x", Partitions: -1}),
+		"Options.Cache is -1s":                             refused[valid](client, model.Options{Name: "x", Cache: -time.Second}),
+		"Options.Changes is -1":                            refused[valid](client, model.Options{Name: "x", Changes: -1}),
+		"Options.Keys.Unique[\"a\"]: no unique field":      refused[valid](client, model.Options{Name: "x", Keys: model.Keys{Unique: map[string]string{"a": "k"}}}),
+		"Options.Keys cannot be set with":                  refused[valid](client, model.Options{Name: "x", Partitions: 2, Keys: model.Keys{Record: "r:"}}),
+		"N: a ULID is text":                                refused[numbered](client, model.Options{Name: "x", IDs: model.ULID}),
+		"V: a counter is kept in a hash":                   refused[counted](client, model.Options{Name: "x", Encoding: model.JSON}),
+	} {
+		if !errors.Is(declare, model.ErrDeclaration) || !strings.Contains(declare.Error(), want) {
+			t.Errorf("%v, expected %q", declare, want)
+		}
+	}
+	// Nothing of all this has come to the database.
+	if n, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); n != 0 || err != nil {
+		t.Errorf("%d keys, %v", n, err)
+	}
+}
+
+var errAccepted = errors.New("it was accepted")
+
+func refused[T any](client rueidis.Client, opt model.Options) error {
+	if _, err := model.New[T](client, opt); err != nil {
+		return err
+	}
+	return errAccepted
+}
+
+type (
+	valid struct {
+		ID string `redis:",id"`
+		A  string
+	}
+	numbered struct {
+		N int `redis:",id"`
+	}
+	counted struct {
+		ID string `redis:",id"`
+		V  int    `redis:",counter"`
+	}
+	struct1 struct {
+		ID string `redis:",id"`
+		A  string `redis:"a,indx"`
+	}
+	struct2 struct {
+		ID string `redis:",id"`
+		A  string
+		B  string `redis:"a"`
+	}
+	struct3 struct {
+		ID string `redis:",id"`
+		A  string `redis:",index,range"`
+	}
+	struct4 struct {
+		ID string `redis:",id"`
+		F  func()
+	}
+	struct5 struct {
+		ID string         `redis:",id"`
+		M  map[string]int `redis:",index"`
+	}
+	struct6 struct {
+		ID string `redis:",id"`
+		V  string `redis:",version"`
+	}
+	struct7 struct {
+		ID string `redis:",id"`
+		E  int64  `redis:",expires"`
+	}
+	struct8 struct {
+		ID string `redis:",id"`
+		A  int64  `redis:",version"`
+		B  int64  `redis:",version"`
+	}
+	struct9 struct {
+		ID string             `redis:",id"`
+		R  model.Ref[struct9] `redis:",restrict"`
+	}
+	struct10 struct {
+		ID string `redis:",id"`
+		S  string `redis:",index,restrict"`
+	}
+	struct11 struct {
+		ID string `redis:",id"`
+		A  int    `redis:",range,fold"`
+	}
+	struct12 struct {
+		ID string `redis:",id"`
+		A  int    `redis:"a b"`
+	}
+	struct13 struct {
+		ID string `redis:",id"`
+		a  int    `redis:"a"`
+	}
+	struct14 struct {
+		ID string `redis:",id"`
+		U  int    `redis:",unix"`
+	}
+	struct15 struct {
+		I float64 `redis:",id"`
+	}
+	struct16 struct {
+		I string `redis:",id"`
+		J string `redis:",id"`
+	}
+	struct17 struct {
+		ID string `redis:",id"`
+		H  halfText
+	}
+	struct18 struct {
+		ID string `redis:",id"`
+		A  int
+	}
+	struct19 struct {
+		ID   string `redis:",id"`
+		A, B int
+	}
+	struct20 struct {
+		ID   string `redis:",id"`
+		B, C []string
+	}
+	struct21 struct {
+		ID string `redis:",id"`
+		C  string `redis:",counter"`
+	}
+	struct22 struct {
+		ID string `redis:",id"`
+		E  []func()
+	}
+	struct23 struct {
+		ID string `redis:",id"`
+		E  **int
+	}
+)
+
+func (s struct13) unused() int { return s.a }
+
+type halfText struct{ A string }
+
+func (halfText) MarshalText() ([]byte, error) { return nil, nil }
+
+func (struct18) Indexes() []model.Index[struct18] {
+	return []model.Index[struct18]{model.Composite[struct18]("a", "nobody")}
+}
+
+func (struct19) Indexes() []model.Index[struct19] {
+	return []model.Index[struct19]{model.Composite[struct19]("a up", "b")}
+}
+
+func (struct20) Indexes() []model.Index[struct20] {
+	return []model.Index[struct20]{model.Composite[struct20]("b", "c")}
+}
+
+// On a Cluster the keys of a record must meet in one slot.
+func TestKeysOnCluster(t *testing.T) {
+	t.Parallel()
+	client := redistest.Cluster(t, 3).Client(t)
+	for want, opt := range map[string]model.Options{
+		`call it "{x}", or spread it`:                               {Name: "x"},
+		`Options.Keys.Record is "r:": on a Cluster it must`:         {Name: "{x}", Keys: model.Keys{Record: "r:"}},
+		`Options.Keys.Unique["email"] is "emails": on a Cluster it`: {Name: "{x}", Keys: model.Keys{Unique: map[string]string{"email": "emails"}}},
+	} {
+		if err := refused[citizen](client, opt); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, expected %q", err, want)
+		}
+	}
+	for _, opt := range []model.Options{{Name: "{one}"}, {Name: "three", Partitions: 3}} {
+		citizens := store[citizen](t, client, opt)
+		for i := range 20 {
+			if _, err := citizens.Create(t.Context(), citizen{Email: string(rune('a'+i)) + "@x", Tags: []string{"a"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := citizens.Create(t.Context(), citizen{Email: "A@x"}); !errors.Is(err, model.ErrTaken) {
+			t.Fatal(err)
+		}
+		for i := range 10 {
+			if err := citizens.Delete(t.Context(), string(rune('1'+i%9))); err != nil && i < 9 {
+				t.Fatal(err)
+			}
+		}
+		if left := agree(t, client, opt, citizens); len(left) != 11 {
+			t.Errorf("%d are left", len(left))
+		}
+	}
+}

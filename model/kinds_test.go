@@ -1,0 +1,315 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// everything has a field of every kind.
+type everything struct {
+	Key  int64 `redis:",id"`
+	Base       // its fields are fields of everything
+	S    string
+	B    bool
+	I8   int8    `redis:",range"`
+	U    uint64  `redis:",range"`
+	F    float64 `redis:",range"`
+	F32  float32
+	At   time.Time     `redis:",range"`
+	Sec  time.Time     `redis:"sec,unix,range"`
+	For  time.Duration `redis:",range"`
+	Raw  []byte        `redis:",range"`
+	P    *int          `redis:",range"`
+	PT   *time.Time
+	L    []int `redis:",index"`
+	Ds   []time.Duration
+	M    map[string][]string
+	Sub  struct{ A, B int }
+	Arr  [3]bool
+	Addr netip.Addr `redis:",range"`
+	Big  *big.Int
+	URL  url.URL
+	Refs []model.Ref[everything] `redis:",index"`
+	Skip string                  `redis:"-"`
+	note string                  // not exported: not stored
+}
+
+type Base struct {
+	Word string
+	Rune rune
+}
+
+func everythingDrawn(t *rapid.T) everything {
+	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\x00\x01\xff", "<&>\u2028", strings.Repeat("é", 300)}))
+	moment := rapid.Custom(func(t *rapid.T) time.Time {
+		return time.Unix(rapid.Int64Range(-62135596799, 253402300799).Draw(t, "s"), rapid.Int64Range(0, 999999999).Draw(t, "ns")).UTC()
+	})
+	e := everything{
+		Base: Base{Word: valid8(text.Draw(t, "word")), Rune: rapid.Rune().Draw(t, "rune")},
+		S:    valid8(text.Draw(t, "s")), B: rapid.Bool().Draw(t, "b"), I8: rapid.Int8().Draw(t, "i8"), U: rapid.Uint64().Draw(t, "u"),
+		F: rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, "f"), F32: rapid.Float32().Draw(t, "f32"),
+		At: moment.Draw(t, "at"), Sec: moment.Draw(t, "sec").Truncate(time.Second), For: time.Duration(rapid.Int64().Draw(t, "for")),
+		Raw: rapid.SliceOf(rapid.Byte()).Draw(t, "raw"), L: rapid.SliceOf(rapid.Int()).Draw(t, "l"),
+		Ds:   rapid.SliceOf(rapid.Just(time.Second)).Draw(t, "ds"),
+		M:    rapid.MapOf(rapid.StringMatching("[a-z]*"), rapid.SliceOf(rapid.StringMatching("[a-z]*"))).Draw(t, "m"),
+		Addr: netip.AddrFrom4([4]byte{10, 0, 0, rapid.Byte().Draw(t, "addr")}), URL: url.URL{Scheme: "https", Host: "redis.io", Path: "/docs"},
+		Refs: []model.Ref[everything]{{ID: "1"}, {ID: "2"}}, Arr: [3]bool{true, false, true},
+	}
+	e.Sub.A = rapid.Int().Draw(t, "sub")
+	if rapid.Bool().Draw(t, "pointers") {
+		e.P, e.PT, e.Big = ptr(rapid.Int().Draw(t, "p")), ptr(moment.Draw(t, "pt")), new(big.Int).Lsh(big.NewInt(-3), 100)
+	}
+	return e
+}
+
+func valid8(s string) string { return strings.ToValidUTF8(s, "?") }
+
+// What is stored is what is read.
+func TestEverythingComesBack(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []model.Encoding{model.Hash, model.JSON} {
+		t.Run(string(encoding), func(t *testing.T) {
+			t.Parallel()
+			all := store[everything](t, redistest.DB(t).Client(t), model.Options{Name: "all", Encoding: encoding})
+			rapid.Check(t, func(r *rapid.T) {
+				e := everythingDrawn(r)
+				e.Skip, e.note = "not stored", "neither"
+				created, err := all.Create(t.Context(), e)
+				if err != nil {
+					r.Fatal(err)
+				}
+				e.Key = created.Key
+				e.Skip, e.note = "", ""
+				got, err := all.Get(t.Context(), fmt.Sprint(e.Key))
+				if err != nil || !same(got, e) {
+					r.Fatalf("%v\n%+v comes back as\n%+v", err, e, got)
+				}
+			})
+		})
+	}
+}
+
+// same compares records; an empty []byte may come back as nil in neither.
+func same(a, b everything) bool {
+	if a.Big != nil && b.Big != nil && a.Big.Cmp(b.Big) == 0 {
+		a.Big, b.Big = nil, nil
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// The zero value is stored and read, and so is a struct of nothing but an id.
+func TestNothingComesBack(t *testing.T) {
+	t.Parallel()
+	type only struct {
+		ID string `redis:",id"`
+	}
+	for _, encoding := range []model.Encoding{model.Hash, model.JSON} {
+		client := redistest.DB(t).Client(t)
+		all := store[everything](t, client, model.Options{Name: "all", Encoding: encoding})
+		e, err := all.Create(t.Context(), everything{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := all.Get(t.Context(), fmt.Sprint(e.Key)); err != nil || !reflect.DeepEqual(got, e) {
+			t.Errorf("%+v comes back as %+v, %v", e, got, err)
+		}
+		ids := store[only](t, client, model.Options{Name: "only", Encoding: encoding, IDs: model.Own})
+		if _, err := ids.Create(t.Context(), only{"me"}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ids.Get(t.Context(), "me"); err != nil || got.ID != "me" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if _, err := ids.Create(t.Context(), only{"me"}); !errors.Is(err, model.ErrTaken) {
+			t.Error(err)
+		}
+		if _, err := ids.Save(t.Context(), only{"me"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := ids.Save(t.Context(), only{"you"}); !errors.Is(err, model.ErrNotFound) {
+			t.Error(err)
+		}
+	}
+}
+
+// Values that cannot be kept are refused with the name of the field, and nothing
+// is written.
+func TestBadValues(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	all := store[everything](t, client, model.Options{Name: "all"})
+	for want, e := range map[string]everything{
+		"F: NaN":              {F: math.NaN()},
+		"F32: +Inf":           {F32: float32(math.Inf(1))},
+		"At: the year 10000":  {At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"raw has 1026 bytes":  {Raw: make([]byte, 512)},
+		"l has 1001 elements": {L: manyInts(1001)},
+		"Key is \"7\"":        {Key: 7},
+	} {
+		if _, err := all.Create(t.Context(), e); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, expected %q", err, want)
+		}
+	}
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("all:*").Build()).AsStrSlice()
+	if len(keys) > 0 || err != nil {
+		t.Errorf("%v, %v", keys, err)
+	}
+}
+
+func manyInts(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// What others wrote is read where it can be: fields that are missing are zero,
+// those that nobody knows stay, and those that do not parse are told by key and
+// field.
+func TestWrittenByOthers(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	hashes := store[everything](t, client, model.Options{Name: "h"})
+	jsons := store[everything](t, client, model.Options{Name: "j", Encoding: model.JSON})
+	run := func(command ...string) {
+		t.Helper()
+		if err := client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("HSET", "h:1", "word", "hi", "b", "true", "colour", "red")
+	run("SET", "j:1", `{"word":"hi","b":true,"colour":"red","p":null}`)
+	for name, s := range map[string]*model.Store[everything]{"h": hashes, "j": jsons} {
+		got, err := s.Get(t.Context(), "1")
+		if err != nil || got.Word != "hi" || !got.B || got.I8 != 0 {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		if err := s.Update(t.Context(), "1", func(e *everything) error { e.I8 = 5; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Save(t.Context(), got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if colour, err := client.Do(t.Context(), client.B().Hget().Key("h:1").Field("colour").Build()).ToString(); colour != "red" {
+		t.Errorf("the unknown field is %q, %v", colour, err)
+	}
+	if text, err := client.Do(t.Context(), client.B().Get().Key("j:1").Build()).ToString(); !strings.Contains(text, `"colour":"red"`) {
+		t.Errorf("the unknown member is gone: %s, %v", text, err)
+	}
+	run("HSET", "h:2", "i8", "1000")
+	run("SET", "h:3", "a string")
+	run("HSET", "j:2", "a", "hash")
+	run("SET", "j:3", "{no JSON")
+	run("SET", "j:4", `{"b":"no bool"}`)
+	for _, test := range []struct {
+		s    *model.Store[everything]
+		id   string
+		want string
+	}{
+		{hashes, "2", `key "h:2", field i8: "1000" is not an integer of 8 bits`},
+		{hashes, "3", `key "h:3" does not hold a hash`},
+		{jsons, "2", `key "j:2" does not hold a json`},
+		{jsons, "3", `key "j:3": `},
+		{jsons, "4", `key "j:4", field b: `},
+	} {
+		for name, do := range map[string]func() error{
+			"Get":     func() error { _, err := test.s.Get(t.Context(), test.id); return err },
+			"GetMany": func() error { _, err := test.s.GetMany(t.Context(), test.id); return err },
+			"Update": func() error {
+				return test.s.Update(t.Context(), test.id, func(*everything) error { return nil })
+			},
+		} {
+			if err := do(); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s %s: %v, expected %q", name, test.id, err, test.want)
+			}
+		}
+	}
+	for _, id := range []string{"", "x", "01", strings.Repeat("1", 300)} {
+		if err := hashes.Update(t.Context(), id, func(*everything) error { return nil }); err == nil {
+			t.Errorf("id %.10q was accepted", id)
+		}
+		if _, err := hashes.Get(t.Context(), id); err == nil {
+			t.Errorf("id %.10q was read", id)
+		}
+	}
+}
+
+// Existing layouts are what a model writes, if its keys are named so.
+func TestExistingLayout(t *testing.T) {
+	t.Parallel()
+	type legacy struct {
+		ID   int64     `redis:",id"`
+		Name string    `redis:"username,unique,fold"`
+		Time time.Time `redis:"time,unix"`
+	}
+	client := redistest.DB(t).Client(t)
+	users := store[legacy](t, client, model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}})
+	if _, err := users.Create(t.Context(), legacy{Name: "Antirez", Time: time.Unix(1700000000, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ key, field, want string }{
+		{"user:1", "username", "Antirez"},
+		{"user:1", "time", "1700000000"},
+		{"users", "antirez", "1"},
+	} {
+		if got, err := client.Do(t.Context(), client.B().Hget().Key(test.key).Field(test.field).Build()).ToString(); got != test.want || err != nil {
+			t.Errorf("%s of %s is %q, %v", test.field, test.key, got, err)
+		}
+	}
+	if n, err := client.Do(t.Context(), client.B().Get().Key("next_user_id").Build()).ToString(); n != "1" || err != nil {
+		t.Errorf("the counter is %s, %v", n, err)
+	}
+}
+
+// Reads are answered from memory until the record changes.
+func TestCachedReads(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	client := server.Client(t)
+	opt := model.Options{Name: "citizen", Cache: time.Minute}
+	citizens := store[citizen](t, client, opt)
+	c, err := citizens.Create(t.Context(), citizen{Email: "a@x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if got, err := citizens.Get(t.Context(), c.ID); err != nil || got.Email != "a@x" {
+			t.Fatal(got, err)
+		}
+		if got, err := citizens.GetMany(t.Context(), c.ID, "99"); err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+	}
+	calls, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
+	if err != nil || !strings.Contains(calls, "cmdstat_pttl:calls=2,") { // one for each id that is read to be kept
+		t.Errorf("%s, %v", calls, err)
+	}
+	other := store[citizen](t, server.Client(t), model.Options{Name: "citizen"})
+	if err := other.Update(t.Context(), c.ID, func(c *citizen) error { c.Age = 7; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		got, err := citizens.Get(t.Context(), c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Age == 7 {
+			break // the server told of the change
+		}
+	}
+}
