@@ -155,6 +155,8 @@ type reader struct {
 	env   []string
 	site  *site
 	ports map[string]string // those of the page, and ours
+
+	blocks []goBlock
 }
 
 func newReader(t *testing.T, text string) *reader {
@@ -165,7 +167,7 @@ func newReader(t *testing.T, text string) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{t: t, home: dir, ports: map[string]string{}}
+	r := &reader{t: t, home: dir, ports: map[string]string{}, blocks: goBlocks(text)}
 	t.Cleanup(func() {
 		r.stop()
 		if err := os.RemoveAll(dir); err != nil {
@@ -244,6 +246,8 @@ func (r *reader) run(e example) (string, error) {
 		return r.serve("--demo")
 	case words[0] == "retwis" && words[1] == "serve":
 		return r.serve(words[2:]...)
+	case words[0] == "go" && words[1] == "run":
+		return r.goRun(words)
 	case words[0] == "export" && len(words) == 2:
 		r.env = append(r.env, words[1])
 		return "", nil

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A block of Go on a page is a whole program, which a command on the page may
+// run, or some lines, of which only that they compile is checked.
+type goBlock struct {
+	line int
+	code string
+}
+
+func (b goBlock) program() bool { return strings.HasPrefix(b.code, "package main\n") }
+
+func goBlocks(text string) []goBlock {
+	var all []goBlock
+	inside := false
+	for i, line := range strings.SplitAfter(text, "\n") {
+		switch {
+		case line == "```go\n":
+			all = append(all, goBlock{line: i + 2})
+			inside = true
+		case strings.HasPrefix(line, "```"):
+			inside = false
+		case inside:
+			all[len(all)-1].code += line
+		}
+	}
+	return all
+}
+
+// goCommand is the go command on files that are not there: overlay has their
+// content by their path below the top of the repository.
+func goCommand(dir string, overlay map[string]string, args ...string) (*exec.Cmd, error) {
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		return nil, err
+	}
+	replace := map[string]string{}
+	for path, content := range overlay {
+		file := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+		replace[filepath.Join(top, path)] = file
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, list, 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("go", append([]string{args[0], "-overlay", file}, args[1:]...)...)
+	cmd.Dir = top
+	return cmd, nil
+}
+
+// goRun runs the program of the page.
+func (r *reader) goRun(words []string) (string, error) {
+	for _, b := range r.blocks {
+		if !b.program() {
+			continue
+		}
+		cmd, err := goCommand(r.t.TempDir(), map[string]string{filepath.Join(words[2], "main.go"): b.code}, words[1:]...)
+		if err != nil {
+			return "", err
+		}
+		output, err := cmd.CombinedOutput()
+		return r.translateBack(string(output)), err
+	}
+	return "", fmt.Errorf("the page has no program")
+}
+
+// packages are what the lines on a page may use without saying so.
+var packages = map[string]string{
+	"context": "context", "errors": "errors", "fmt": "fmt", "strings": "strings", "time": "time", "rueidis": "github.com/redis/rueidis",
+	"redlock": "retwis/redlock", "bulk": "retwis/bulk", "index": "retwis/index", "suggest": "retwis/index/suggest",
+	"graph": "retwis/index/graph", "space": "retwis/index/space", "model": "retwis/model",
+}
+
+var (
+	qualifier = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
+	typeStart = regexp.MustCompile(`^(type|func) `)
+	complaint = regexp.MustCompile(`(?m)^.*snippet(\d+)\.go:(\d+):\d+: (.*)$`)
+	// What lines of a program that is not there may lack.
+	lacking = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use)$|too many errors|is not used$`)
+)
+
+// snippet makes a file of lines: types and functions stay at its top, what is
+// left becomes a function.
+func snippet(number int, code string) string {
+	used := map[string]bool{}
+	for _, found := range qualifier.FindAllStringSubmatch(code, -1) {
+		used[found[1]] = true
+	}
+	var top, body strings.Builder
+	declares := false
+	for line := range strings.SplitAfterSeq(code, "\n") {
+		declares = declares || typeStart.MatchString(line)
+		if declares {
+			top.WriteString(line)
+		} else {
+			body.WriteString(line)
+		}
+		declares = declares && !strings.HasPrefix(line, "}") && !(typeStart.MatchString(line) && strings.HasSuffix(line, "}\n"))
+	}
+	file := fmt.Sprintf("package snippet%d\n", number)
+	for name, path := range packages {
+		if used[name] || name == "context" || name == "rueidis" {
+			file += fmt.Sprintf("import %q\n", path)
+		}
+	}
+	return file + top.String() + "\nfunc page(ctx context.Context, client rueidis.Client) error {\n" + body.String() + "}\n"
+}
+
+// What the pages show of Go compiles, but for what they leave out.
+func TestGoOnPages(t *testing.T) {
+	t.Parallel()
+	overlay := map[string]string{}
+	var blocks []string
+	args := []string{"build", "-gcflags=-e"}
+	for _, path := range documents(t) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range goBlocks(string(text)) {
+			if b.program() {
+				continue // it is run
+			}
+			n := len(blocks)
+			dir := fmt.Sprintf("snippets/%d", n)
+			overlay[fmt.Sprintf("%s/snippet%d.go", dir, n)] = snippet(n, b.code)
+			args = append(args, "./"+dir)
+			blocks = append(blocks, fmt.Sprintf("%s:%d", filepath.Base(path), b.line))
+		}
+	}
+	if len(blocks) < 4 {
+		t.Fatalf("only these blocks were found: %v", blocks)
+	}
+	cmd, err := goCommand(t.TempDir(), overlay, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, _ := cmd.CombinedOutput() // fails for what the pages leave out
+	for _, found := range complaint.FindAllStringSubmatch(string(output), -1) {
+		if !lacking.MatchString(found[3]) {
+			var n int
+			_, _ = fmt.Sscan(found[1], &n)
+			t.Errorf("the block at %s: %s", blocks[n], found[3])
+		}
+	}
+	if !strings.Contains(string(output), "declared and not used") {
+		t.Errorf("it was not compiled:\n%s", output)
+	}
+}
