@@ -184,7 +184,6 @@ type (
 	}
 )
 
-
 type halfText struct{ A string }
 
 func (halfText) MarshalText() ([]byte, error) { return nil, nil }
