@@ -1,0 +1,150 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// tally has a version; score has none.
+type (
+	tally struct {
+		ID      string  `redis:",id"`
+		N       int     `redis:"n,range"`
+		Note    *string `redis:"note"`
+		Version int64   `redis:",version"`
+	}
+	score struct {
+		ID   string  `redis:",id"`
+		N    int     `redis:"n,range"`
+		Note *string `redis:"note"`
+	}
+)
+
+// Of many who add one at once, none is lost.
+func TestNoUpdateIsLost(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []model.Encoding{model.Hash, model.JSON} {
+		opt := model.Options{Name: "n", Encoding: encoding}
+		t.Run(fmt.Sprint(encoding, " with a version"), func(t *testing.T) {
+			t.Parallel()
+			all := store[tally](t, redistest.DB(t).Client(t), opt)
+			adds(t, all, tally{}, func(n *tally) *int { return &n.N })
+			if n, err := all.Get(t.Context(), "1"); err != nil || n.N != 100 || n.Version != 101 {
+				t.Errorf("%+v, %v", n, err)
+			}
+		})
+		t.Run(fmt.Sprint(encoding, " without"), func(t *testing.T) {
+			t.Parallel()
+			all := store[score](t, redistest.DB(t).Client(t), opt)
+			adds(t, all, score{}, func(n *score) *int { return &n.N })
+			if n, err := all.Get(t.Context(), "1"); err != nil || n.N != 100 {
+				t.Errorf("%+v, %v", n, err)
+			}
+		})
+	}
+}
+
+func adds[T any](t *testing.T, all *model.Store[T], zero T, n func(*T) *int) {
+	t.Helper()
+	if _, err := all.Create(t.Context(), zero); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			for range 10 {
+				if err := all.Update(t.Context(), "1", func(r *T) error { *n(r)++; return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Without a version it is what was read that counts: also where a field came or
+// went by another program's hand, an Update begins again.
+func TestUpdateSeesOthers(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	all := store[score](t, client, model.Options{Name: "n"})
+	if _, err := all.Create(t.Context(), score{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"HSET", "n:1", "note", ""}, {"HSET", "n:1", "note", "-"}, {"HDEL", "n:1", "note"}, {"HSET", "n:1", "n", "7"}} {
+		calls := 0
+		err := all.Update(t.Context(), "1", func(s *score) error {
+			if calls++; calls == 1 {
+				if err := client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
+					return err
+				}
+			}
+			s.N++
+			return nil
+		})
+		if err != nil || calls != 2 {
+			t.Errorf("%v: it was called %d times, %v", command, calls, err)
+		}
+	}
+}
+
+// A function that fails, changes nothing, or the id.
+func TestUpdateIsLeft(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	all := store[tally](t, client, model.Options{Name: "n"})
+	n, err := all.Create(t.Context(), tally{N: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := errors.New("wrong")
+	for _, test := range []struct {
+		change func(*tally) error
+		want   error
+	}{
+		{func(n *tally) error { n.N = 6; return wrong }, wrong},
+		{func(n *tally) error { n.ID = "2"; return nil }, model.ErrValue},
+		{func(n *tally) error { n.Version = 99; return nil }, nil},
+	} {
+		if err := all.Update(t.Context(), n.ID, test.change); !errors.Is(err, test.want) {
+			t.Errorf("%v, expected %v", err, test.want)
+		}
+	}
+	if got, err := all.Get(t.Context(), n.ID); err != nil || got != n {
+		t.Errorf("%+v became %+v, %v", n, got, err)
+	}
+}
+
+// Two writers who give the same value to the same record do not stand in each
+// other's way.
+func TestUniqueOfOneRecord(t *testing.T) {
+	t.Parallel()
+	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		members := store[member](t, client, opt)
+		m, err := members.Create(t.Context(), member{Email: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range 20 {
+			var wg sync.WaitGroup
+			for range 6 {
+				wg.Go(func() {
+					if err := members.Patch(t.Context(), m.ID, map[string]any{"phone": fmt.Sprint(round)}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if id := ownerOf(t, client, opt, "phone", fmt.Sprint(round)); id != m.ID {
+				t.Fatalf("it is %q's", id)
+			}
+		}
+	})
+}
