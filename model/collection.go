@@ -1,13 +1,17 @@
 package model
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strconv"
+
+	"github.com/redis/rueidis"
 )
 
 // Set is a field whose values are a Redis set of its own, not a part of the
-// record: for many or often changed members. It holds nothing in Go; see
-// Store.Set. It is deleted with its record.
+// record: for many or often changed members, such as the ids of other records. It
+// holds nothing in Go; see Store.Set. It ends with its record.
 type Set struct{}
 
 // List is a field whose values are a Redis list of its own; see Store.List.
@@ -19,7 +23,7 @@ func (List) collection() string { return "list" }
 // collection is any of them.
 type collection interface{ collection() string }
 
-func (d *declaration) addCollection(t tag, _ collection) error {
+func (d *declaration) addCollection(t tag, c collection) error {
 	if len(t.options) > 0 {
 		return fmt.Errorf("a Set or List takes no options, not %q", t.options[0])
 	}
@@ -27,5 +31,128 @@ func (d *declaration) addCollection(t tag, _ collection) error {
 		return fmt.Errorf("another field is called %q too", t.name)
 	}
 	d.collections = append(d.collections, t.name)
+	d.kinds[t.name] = c.collection()
 	return nil
+}
+
+// Bounds of what one script writes to a set or list.
+const (
+	maxValue  = 64 << 10 // bytes of a value
+	pushMany  = 500
+	pushBytes = 256 << 10
+)
+
+// members is the set or list of one record.
+type members struct {
+	t              *table
+	id, name, kind string
+	key            string
+	most           int   // how many values a list keeps; 0: all
+	err            error // why there is none
+}
+
+// members returns a set or list of a record. What is wrong comes out when it is
+// used.
+func (s *Store[T]) members(kind, name, id string) members {
+	m := members{t: s.t, id: id, name: name, kind: kind}
+	declared, goType := s.kinds[name], map[string]string{"set": "Set", "list": "List"}[kind]
+	switch {
+	case declared == "":
+		m.err = fmt.Errorf("%w: no %s is called %q: declare a field of type model.%s with the tag `redis:%q`", ErrValue, kind, shortened(name), goType, shortened(name))
+	case declared != kind:
+		m.err = fmt.Errorf("%w: %s is a %s, not a %s", ErrValue, name, declared, kind)
+	default:
+		m.err = s.checkID(id)
+	}
+	if m.err == nil {
+		m.key = s.t.of(id).member(name, id)
+	}
+	return m
+}
+
+// change runs collection.lua and returns what its command replies.
+func (m *members) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
+	p := m.t.of(m.id)
+	all := append([]string{m.id, m.name, strconv.Itoa(m.t.opt.Changes), m.kind, strconv.Itoa(m.most), command}, args...)
+	list, err := m.t.scripts.collection.Exec(ctx, m.t.client, []string{p.of(m.id), m.key, p.changes}, all).ToArray()
+	if err != nil {
+		return rueidis.RedisMessage{}, m.wrong(err)
+	}
+	switch word, _ := list[0].ToString(); word {
+	case "OK":
+		return list[1], nil
+	case "LONG":
+		length, _ := list[1].AsInt64()
+		return rueidis.RedisMessage{}, fmt.Errorf("%w: list %s of id %q has %d values: at most 50000 are searched through; keep it shorter by Max",
+			ErrValue, m.name, shortened(m.id), length)
+	default:
+		return rueidis.RedisMessage{}, m.t.outcome(m.id, word)
+	}
+}
+
+// count runs collection.lua for values in parts that a script takes, and returns
+// the last reply and the sum of all. Each part is one script.
+func (m *members) count(ctx context.Context, command string, values []string) (last, sum int64, err error) {
+	if m.err != nil {
+		return 0, 0, m.t.wrap(m.err)
+	}
+	for _, v := range values {
+		if len(v) > maxValue {
+			return 0, 0, m.t.wrap(fmt.Errorf("%w: a value for %s has %d bytes: at most %d are allowed", ErrValue, m.name, len(v), maxValue))
+		}
+	}
+	for len(values) > 0 {
+		n, bytes := 0, 0
+		for n < len(values) && n < pushMany && (n == 0 || bytes+len(values[n]) <= pushBytes) {
+			bytes += len(values[n])
+			n++
+		}
+		reply, err := m.change(ctx, command, values[:n]...)
+		if err == nil {
+			last, err = reply.AsInt64()
+		}
+		if err != nil {
+			return last, sum, m.t.wrap(err)
+		}
+		sum += last
+		values = values[n:]
+	}
+	return last, sum, nil
+}
+
+// read runs a command that only reads.
+func (m *members) read(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (rueidis.RedisMessage, error) {
+	if m.err != nil {
+		return rueidis.RedisMessage{}, m.t.wrap(m.err)
+	}
+	reply, err := m.t.client.Do(ctx, command(m.t.client.B())).ToMessage()
+	if rueidis.IsRedisNil(err) {
+		return reply, err
+	}
+	return reply, m.t.wrap(m.wrong(err))
+}
+
+func (m *members) readInt(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (int64, error) {
+	reply, err := m.read(ctx, command)
+	if err != nil {
+		return 0, err
+	}
+	return reply.AsInt64()
+}
+
+// clear removes all values.
+func (m *members) clear(ctx context.Context) error {
+	err := m.err
+	if err == nil {
+		_, err = m.change(ctx, "UNLINK")
+	}
+	return m.t.wrap(err)
+}
+
+// wrong words an error where a key holds something else.
+func (m *members) wrong(err error) error {
+	if isWrongType(err) {
+		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, m.key, m.kind, err)
+	}
+	return err
 }

@@ -18,6 +18,7 @@ type declaration struct {
 	version  int // number of the field, or -1
 	expires  int
 	refs     []refField
+	kinds    map[string]string // "set" or "list", by the name of the collection
 }
 
 // goField is where a field is in the struct, and how it is written.
@@ -58,7 +59,7 @@ func declared[T any]() (*declaration, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is not a struct", t)
 	}
-	d := &declaration{version: -1, expires: -1}
+	d := &declaration{version: -1, expires: -1, kinds: map[string]string{}}
 	if err := d.addFields(t, nil); err != nil {
 		return nil, err
 	}

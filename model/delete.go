@@ -18,10 +18,7 @@ func (s *Store[T]) Delete(ctx context.Context, id string) error {
 // remove runs delete.lua.
 func (t *table) remove(ctx context.Context, id string) error {
 	p := t.of(id)
-	keys := t.writeKeys(p, id)
-	for _, name := range t.collections {
-		keys = append(keys, p.member(name, id))
-	}
+	keys := t.memberKeys(t.writeKeys(p, id), p, id)
 	args := []string{id, t.digest, t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections))}
 	left, err := t.written(id, t.scripts.delete.Exec(ctx, t.client, keys, args))
 	for _, e := range left {

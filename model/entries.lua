@@ -63,8 +63,15 @@ local function forget(places, sorted, id, entries, content, all, expires)
 end
 
 -- told adds a change to the stream, where one is kept.
-local function told(changes, cap, operation, id)
-	if cap ~= '0' then
+--
+-- field   what was changed beside the record: a counter, set or list, or nothing
+local function told(changes, cap, operation, id, field)
+	if cap == '0' then
+		return
+	end
+	if field then
+		redis.call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id, 'field', field)
+	else
 		redis.call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id)
 	end
 end

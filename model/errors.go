@@ -33,6 +33,14 @@ var (
 	ErrNoIndex = errors.New("no index answers this")
 	// ErrCursor is returned for a cursor that another query gave.
 	ErrCursor = errors.New("the cursor is not of this query")
+	// ErrReferred is returned where a record is not deleted because others refer
+	// to it. The error is a *ReferredError, which names one of them.
+	ErrReferred = errors.New("another record refers to it")
+	// ErrNoChanges is returned by Watch where no changes are kept.
+	ErrNoChanges = errors.New("no changes are kept")
+	// ErrGap is returned by Watch where changes were dropped before they were
+	// read.
+	ErrGap = errors.New("changes were dropped before they were read")
 )
 
 // TakenError says which value is taken, and by whom. It is an ErrTaken.
@@ -48,6 +56,21 @@ func (e *TakenError) Error() string {
 
 // Is makes the error an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
+
+// ReferredError says which record refers to one that was to be deleted. It is an
+// ErrReferred.
+type ReferredError struct {
+	Model string // the model that refers
+	Field string // its field, which has the rule restrict
+	ID    string // one of its records
+}
+
+func (e *ReferredError) Error() string {
+	return fmt.Sprintf("%s of %s %s refers to it", e.Field, e.Model, shortened(e.ID))
+}
+
+// Is makes the error an ErrReferred.
+func (e *ReferredError) Is(target error) bool { return target == ErrReferred }
 
 // shortened is text for an error: bounded.
 func shortened(s string) string {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/rueidis"
 )
@@ -71,10 +72,17 @@ func (t *table) parse(id string, r rueidis.RedisResult, into *row) (known bool, 
 }
 
 func (t *table) readError(id string, err error) error {
-	if e, ok := rueidis.IsRedisErr(err); ok && len(e.Error()) > 9 && e.Error()[:9] == "WRONGTYPE" {
+	if isWrongType(err) {
 		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, t.of(id).of(id), t.opt.Encoding, err)
 	}
 	return err
+}
+
+// isWrongType tells whether a key holds something of another type. Old servers
+// put what a script was doing before it.
+func isWrongType(err error) bool {
+	e, ok := rueidis.IsRedisErr(err)
+	return ok && strings.Contains(e.Error(), "WRONGTYPE")
 }
 
 func (t *table) parseJSON(id string, r rueidis.RedisResult, into *row) (bool, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -57,6 +58,7 @@ func (s *Store[T]) leaveCounters(c *change) {
 	if len(c.set) == 0 {
 		c.set = []string{emptyField, ""}
 	}
+	c.remove = slices.DeleteFunc(c.remove, func(name string) bool { return s.t.counters[s.number(name)] })
 }
 
 // saveJSON replaces what the struct knows in the JSON of a record.

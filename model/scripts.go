@@ -17,6 +17,12 @@ var (
 	deleteLua string
 	//go:embed sweep.lua
 	sweepLua string
+	//go:embed counter.lua
+	counterLua string
+	//go:embed collection.lua
+	collectionLua string
+	//go:embed mark.lua
+	markLua string
 	//go:embed claim.lua
 	claimLua string
 	//go:embed swap.lua
@@ -29,17 +35,21 @@ var (
 // a server that does not know it.
 type scripts struct {
 	register, write, delete, sweep *rueidis.Lua
+	counter, collection, mark      *rueidis.Lua
 	claim, swap, void              *rueidis.Lua // of unique values in other partitions
 }
 
 func newScripts() scripts {
 	return scripts{
-		register: rueidis.NewLuaScript(registerLua),
-		write:    rueidis.NewLuaScript(entriesLua + writeLua),
-		delete:   rueidis.NewLuaScript(entriesLua + deleteLua),
-		sweep:    rueidis.NewLuaScript(entriesLua + sweepLua),
-		claim:    rueidis.NewLuaScript(entriesLua + claimLua),
-		swap:     rueidis.NewLuaScript(swapLua),
-		void:     rueidis.NewLuaScript(entriesLua + voidLua),
+		register:   rueidis.NewLuaScript(registerLua),
+		write:      rueidis.NewLuaScript(entriesLua + writeLua),
+		delete:     rueidis.NewLuaScript(entriesLua + deleteLua),
+		sweep:      rueidis.NewLuaScript(entriesLua + sweepLua),
+		counter:    rueidis.NewLuaScript(entriesLua + counterLua),
+		collection: rueidis.NewLuaScript(entriesLua + collectionLua),
+		mark:       rueidis.NewLuaScript(markLua),
+		claim:      rueidis.NewLuaScript(entriesLua + claimLua),
+		swap:       rueidis.NewLuaScript(swapLua),
+		void:       rueidis.NewLuaScript(entriesLua + voidLua),
 	}
 }

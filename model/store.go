@@ -15,7 +15,8 @@ import (
 // methods may be called from many processes at once.
 type Store[T any] struct {
 	mapper[T]
-	t *table
+	t     *table
+	locks *locks
 }
 
 // New returns the store of a model. It reads the declaration from the struct,
@@ -32,7 +33,7 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
-	s := &Store[T]{mapper: mapper[T]{d}, t: t}
+	s := &Store[T]{mapper: mapper[T]{d}, t: t, locks: &locks{}}
 	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
 	defer cancel()
 	if err := t.register(ctx); err != nil {

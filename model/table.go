@@ -195,6 +195,14 @@ func (t *table) writeKeys(p *partition, id string) []string {
 	return append(all, p.indexes...)
 }
 
+// memberKeys appends the keys of the sets and lists of a record.
+func (t *table) memberKeys(keys []string, p *partition, id string) []string {
+	for _, name := range t.collections {
+		keys = append(keys, p.member(name, id))
+	}
+	return keys
+}
+
 // change is one write of a record.
 type change struct {
 	operation string // create, save or adopt
@@ -237,7 +245,11 @@ func (t *table) write(ctx context.Context, c *change) error {
 	args[at] = strconv.Itoa(checked)
 	args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
 	args = append(args, c.set...)
-	left, err := t.written(c.id, t.scripts.write.Exec(ctx, t.client, t.writeKeys(p, c.id), args))
+	keys := t.writeKeys(p, c.id)
+	if t.expires >= 0 {
+		keys = t.memberKeys(keys, p, c.id) // they end with it
+	}
+	left, err := t.written(c.id, t.scripts.write.Exec(ctx, t.client, keys, args))
 	c.left = left
 	return err
 }

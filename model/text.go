@@ -22,6 +22,7 @@ type text struct {
 type codec struct {
 	kind    kind
 	element kind // of a list whose elements can be indexed
+	bits    int  // of an integer with a sign
 	encode  func(v reflect.Value) (text, error)
 	decode  func(v reflect.Value, s string) error // v is zero before
 	target  reflect.Type                          // of a Ref or a list of these
@@ -85,6 +86,7 @@ func intCodec(t reflect.Type) codec {
 	bits := t.Bits()
 	return codec{
 		kind:   kindInt,
+		bits:   bits,
 		encode: func(v reflect.Value) (text, error) { return text{strconv.FormatInt(v.Int(), 10), true}, nil },
 		decode: func(v reflect.Value, s string) error {
 			n, err := strconv.ParseInt(s, 10, bits)

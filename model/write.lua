@@ -1,7 +1,7 @@
 -- Writes a record and all that it has in the indexes, or nothing.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
---      indexes
+--      indexes, then the sets and lists of a record that can expire
 -- ARGV 1 create, save or adopt: the record must not be there, must be there, or
 --      is not written, and only its entries are;
 --      2 id, 3 digest of the declaration, 4 slots (see placesOf), 5 content,
@@ -156,6 +156,16 @@ if new[1] ~= 0 then
 elseif old[1] ~= 0 then
 	redis.call('PERSIST', record)
 	redis.call('ZREM', expires, id)
+end
+if new[1] ~= old[1] then
+	local _, indexes = slots:gsub('[uz]', '')
+	for i = 8 + indexes, #KEYS do
+		if new[1] ~= 0 then
+			redis.call('PEXPIREAT', KEYS[i], string.format('%.0f', new[1]))
+		else
+			redis.call('PERSIST', KEYS[i])
+		end
+	end
 end
 local left = { 'OK' }
 if before ~= packed then

@@ -1,0 +1,336 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+type traveller struct {
+	ID      string `redis:",id"`
+	Name    string `redis:"name,index"`
+	Friends model.Set
+	History model.List `redis:"seen"`
+	Expires time.Time  `redis:",expires"`
+}
+
+// sortedOf is what an iteration yields, sorted.
+func sortedOf(t testing.TB, seq iter.Seq2[string, error]) []string {
+	t.Helper()
+	var all []string
+	for s, err := range seq {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func createdOf[T any](t testing.TB, s *model.Store[T], record T) T {
+	t.Helper()
+	r, err := s.Create(t.Context(), record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestSets(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			members := store[traveller](t, redistest.DB(t).Client(t), opt)
+			a, b := createdOf(t, members, traveller{Name: "a"}), createdOf(t, members, traveller{Name: "b"})
+			var many []string
+			for i := range 1234 {
+				many = append(many, fmt.Sprintf("%04d", i))
+			}
+			ctx := t.Context()
+			friends, others := members.Set("friends", a.ID), members.Set("friends", b.ID)
+			if n, err := friends.Add(ctx, many...); n != 1234 || err != nil {
+				t.Fatal(n, err)
+			}
+			if n, err := friends.Add(ctx, "0001", "x"); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			if n, err := others.Add(ctx, "0007", "y", "x"); n != 3 || err != nil {
+				t.Fatal(n, err)
+			}
+			if n, err := friends.Count(ctx); n != 1235 || err != nil {
+				t.Fatal(n, err)
+			}
+			for member, want := range map[string]bool{"x": true, "z": false} {
+				if is, err := friends.Contains(ctx, member); is != want || err != nil {
+					t.Fatal(member, is, err)
+				}
+			}
+			if got := sortedOf(t, friends.All(ctx)); !slices.Equal(got, append(many, "x")) {
+				t.Fatal(len(got))
+			}
+			for _, test := range []struct {
+				what      string
+				got, want []string
+			}{
+				{"intersect", sortedOf(t, friends.Intersect(ctx, others)), []string{"0007", "x"}},
+				{"intersect", sortedOf(t, others.Intersect(ctx, friends, others)), []string{"0007", "x"}},
+				{"subtract", sortedOf(t, others.Subtract(ctx, friends)), []string{"y"}},
+				{"unite", sortedOf(t, others.Unite(ctx, friends)), append(append([]string{}, many...), "x", "y")},
+				{"intersect with none", sortedOf(t, others.Intersect(ctx, members.Set("friends", "99"))), nil},
+			} {
+				if !slices.Equal(test.got, test.want) {
+					t.Errorf("%s: %d, %.200q", test.what, len(test.got), test.got)
+				}
+			}
+			if n, err := friends.Remove(ctx, append(many, "nobody")...); n != 1234 || err != nil {
+				t.Fatal(n, err)
+			}
+			if err := others.Clear(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := others.Count(ctx); n != 0 || err != nil {
+				t.Fatal(n, err)
+			}
+			for range friends.All(ctx) { // leaving early
+				break
+			}
+		})
+	}
+}
+
+// A list does what a slice does.
+func TestListsProperty(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	members := store[traveller](t, client, model.Options{Name: "m"})
+	rapid.Check(t, func(rt *rapid.T) {
+		list := members.List("seen", createdOf(t, members, traveller{}).ID)
+		most := rapid.SampledFrom([]int{0, 1, 3, 10}).Draw(rt, "most")
+		if most > 0 {
+			list = list.Max(most)
+		}
+		var want []string
+		value := rapid.SampledFrom([]string{"a", "b", "c", ""})
+		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
+			values := rapid.SliceOfN(value, 0, 6).Draw(rt, "values")
+			switch rapid.IntRange(0, 4).Draw(rt, "op") {
+			case 0:
+				n, err := list.PushBack(t.Context(), values...)
+				want = append(want, values...)
+				if most > 0 {
+					want = want[max(0, len(want)-most):]
+				}
+				if int(n) != len(want) || err != nil {
+					rt.Fatal(n, err, want)
+				}
+			case 1:
+				n, err := list.PushFront(t.Context(), values...)
+				for _, v := range values {
+					want = append([]string{v}, want...)
+				}
+				if most > 0 {
+					want = want[:min(most, len(want))]
+				}
+				if int(n) != len(want) || err != nil {
+					rt.Fatal(n, err, want)
+				}
+			case 2:
+				v, ok, err := list.PopFront(t.Context())
+				if ok != (len(want) > 0) || ok && v != want[0] || err != nil {
+					rt.Fatal(v, ok, err, want)
+				}
+				want = want[min(1, len(want)):]
+			case 3:
+				v, ok, err := list.PopBack(t.Context())
+				if ok != (len(want) > 0) || ok && v != want[len(want)-1] || err != nil {
+					rt.Fatal(v, ok, err, want)
+				}
+				want = want[:max(0, len(want)-1)]
+			case 4:
+				v := value.Draw(rt, "value")
+				before := len(want)
+				want = slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == v })
+				if n, err := list.Remove(t.Context(), v); int(n) != before-len(want) || err != nil {
+					rt.Fatal(n, err, want)
+				}
+			}
+			got, err := list.Range(t.Context(), 0, -1)
+			if n, _ := list.Len(t.Context()); err != nil || !slices.Equal(got, want) || int(n) != len(want) {
+				rt.Fatalf("%q, %v; want %q", got, err, want)
+			}
+		}
+	})
+}
+
+func TestCollectionsRefuse(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	members := store[traveller](t, client, model.Options{Name: "m"})
+	a, ctx := createdOf(t, members, traveller{}), t.Context()
+	add := func(s *model.Members, values ...string) error { _, err := s.Add(ctx, values...); return err }
+	push := func(l *model.Values, values ...string) error { _, err := l.PushBack(ctx, values...); return err }
+	pop := func(l *model.Values) error { _, _, err := l.PopBack(ctx); return err }
+	count := func(s *model.Members) error { _, err := s.Count(ctx); return err }
+	all := func(s iter.Seq2[string, error]) error {
+		for _, err := range s {
+			return err
+		}
+		return nil
+	}
+	redisDo(t, client, "SET", "m.of.friends:7", "text")
+	redisDo(t, client, "HSET", "m:7", "name", "seven")
+	for what, test := range map[string]struct {
+		err, want error
+		says      string
+	}{
+		"unknown":         {add(members.Set("foes", a.ID), "x"), model.ErrValue, "model.Set with the tag `redis:\"foes\"`"},
+		"unknown, read":   {count(members.Set("foes", a.ID)), model.ErrValue, "model.Set"},
+		"unknown, all":    {all(members.Set("foes", a.ID).All(ctx)), model.ErrValue, "model.Set"},
+		"unknown, other":  {all(members.Set("friends", a.ID).Unite(ctx, members.Set("foes", a.ID))), model.ErrValue, "model.Set"},
+		"unknown, inter":  {all(members.Set("friends", a.ID).Intersect(ctx, members.Set("foes", a.ID))), model.ErrValue, "model.Set"},
+		"unknown list":    {push(members.List("foes", a.ID), "x"), model.ErrValue, "model.List"},
+		"not a list":      {push(members.List("friends", a.ID), "x"), model.ErrValue, "friends is a set"},
+		"not a set":       {add(members.Set("seen", a.ID), "x"), model.ErrValue, "seen is a list"},
+		"no record":       {add(members.Set("friends", "99"), "x"), model.ErrNotFound, "99"},
+		"no record, list": {push(members.List("seen", "99").Max(3), "x"), model.ErrNotFound, "99"},
+		"no record, pop":  {pop(members.List("seen", "99")), model.ErrNotFound, "99"},
+		"no id":           {add(members.Set("friends", ""), "x"), model.ErrValue, "empty"},
+		"too long":        {add(members.Set("friends", a.ID), "ok", strings.Repeat("x", 1<<16+1)), model.ErrValue, "65536"},
+		"other type":      {add(members.Set("friends", "7"), "x"), model.ErrCorrupt, "m.of.friends:7"},
+		"other type read": {count(members.Set("friends", "7")), model.ErrCorrupt, "m.of.friends:7"},
+	} {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+			t.Errorf("%s: %v", what, test.err)
+		}
+	}
+	if keys := redisDo(t, client, "EXISTS", "m.of.friends:99", "m.of.seen:99"); keys != "0" {
+		t.Error("a record that is not there has a set or list")
+	}
+	if n, err := members.Set("friends", a.ID).Count(ctx); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+	// A list that others made too long is shortened little by little, and not searched.
+	seen := members.List("seen", a.ID)
+	for range 60 {
+		values := make([]string, 1000)
+		if _, err := seen.PushBack(ctx, values...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := seen.Remove(ctx, "x"); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "60000") {
+		t.Error(err)
+	}
+	for _, want := range []int64{50_001, 40_002, 30_003} {
+		if n, err := seen.Max(10).PushFront(ctx, "x"); n != want || err != nil {
+			t.Error(n, err)
+		}
+	}
+}
+
+// What belongs to a record ends with it, however it ends.
+func TestCollectionsEndWithTheirRecord(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []model.Encoding{model.Hash, model.JSON} {
+		for name, opt := range refLayouts(t) {
+			t.Run(name+" "+string(encoding), func(t *testing.T) {
+				t.Parallel()
+				client := redistest.DB(t).Client(t)
+				opt.Encoding = encoding
+				members := store[traveller](t, client, opt)
+				end := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+				a := createdOf(t, members, traveller{Name: "a", Expires: end})
+				ctx := t.Context()
+				friends, seen := members.Set("friends", a.ID), members.List("seen", a.ID)
+				fill := func() {
+					t.Helper()
+					if _, err := friends.Add(ctx, "x"); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := seen.Max(5).PushBack(ctx, "x"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				setEnd := func(end time.Time) {
+					t.Helper()
+					if err := members.Update(ctx, a.ID, func(m *traveller) error { m.Expires = end; return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				fill() // made after the record was told its end
+				endsAt(t, opt, client, a.ID, end)
+				setEnd(end.Add(time.Hour)) // there before
+				endsAt(t, opt, client, a.ID, end.Add(time.Hour))
+				setEnd(time.Time{})
+				endsAt(t, opt, client, a.ID, time.Time{})
+				setEnd(end)
+				endsAt(t, opt, client, a.ID, end)
+				setEnd(time.Now().Add(50 * time.Millisecond))
+				for {
+					if _, err := friends.Add(ctx, "y"); errors.Is(err, model.ErrNotFound) {
+						break
+					} else if err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, kind := range []string{"friends", "seen"} {
+					if redisDo(t, client, "EXISTS", collectionKey(opt, kind, a.ID)) != "0" {
+						t.Errorf("%s outlives its record", kind)
+					}
+				}
+				a = createdOf(t, members, traveller{Name: "b"})
+				friends, seen = members.Set("friends", a.ID), members.List("seen", a.ID)
+				fill()
+				if err := members.Delete(ctx, a.ID); err != nil {
+					t.Fatal(err)
+				}
+				for _, kind := range []string{"friends", "seen"} {
+					if redisDo(t, client, "EXISTS", collectionKey(opt, kind, a.ID)) != "0" {
+						t.Errorf("%s outlives its record", kind)
+					}
+				}
+			})
+		}
+	}
+}
+
+// collectionKey is the key of a set or list.
+func collectionKey(opt model.Options, name, id string) string {
+	return baseOf(opt, id) + ".of." + name + ":" + id
+}
+
+// baseOf is what the keys of a record begin with.
+func baseOf(opt model.Options, id string) string {
+	if opt.Partitions < 2 {
+		return opt.Name
+	}
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return fmt.Sprintf("{%s.%d}", opt.Name, h.Sum32()%uint32(opt.Partitions))
+}
+
+// endsAt checks when the record and all that belongs to it end: never, where end is
+// zero.
+func endsAt(t *testing.T, opt model.Options, client rueidis.Client, id string, end time.Time) {
+	t.Helper()
+	for _, key := range []string{baseOf(opt, id) + ":" + id, collectionKey(opt, "friends", id), collectionKey(opt, "seen", id)} {
+		ms, err := strconv.ParseInt(redisDo(t, client, "PTTL", key), 10, 64)
+		left := time.Duration(ms) * time.Millisecond
+		if err != nil || end.IsZero() != (ms == -1) || ms != -1 && (time.Until(end)-left).Abs() > time.Second {
+			t.Errorf("%s ends in %v (%d), not at %v", key, left, ms, end)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package model_test
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+type wikiPage struct {
+	ID     string `redis:",id"`
+	Title  string `redis:"title,index"`
+	Visits int64  `redis:"visits,counter"`
+	Small  int8   `redis:"small,counter"`
+	Likes  *int32 `redis:"likes,counter"`
+	Plain  int64
+}
+
+// refLayouts are the ways in which a model can be kept that change how its keys are.
+func refLayouts(t *testing.T) map[string]model.Options {
+	t.Helper()
+	return map[string]model.Options{
+		"one":        {Name: "m", Changes: 100_000},
+		"partitions": {Name: "m", Changes: 100_000, Partitions: 3},
+	}
+}
+
+func TestIncr(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			opt.Cache = time.Minute
+			pages := store[wikiPage](t, client, opt)
+			p, err := pages.Create(t.Context(), wikiPage{Title: "a"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					for range 50 {
+						if _, err := pages.Incr(t.Context(), p.ID, "visits", 2); err != nil {
+							t.Error(err)
+						}
+						if err := pages.Update(t.Context(), p.ID, func(p *wikiPage) error { p.Plain++; p.Visits = 7; return nil }); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if n, err := pages.Incr(t.Context(), p.ID, "visits", -1); n != 799 || err != nil {
+				t.Fatal(n, err)
+			}
+			if n, err := pages.Incr(t.Context(), p.ID, "likes", 3); n != 3 || err != nil {
+				t.Fatal(n, err)
+			}
+			if _, err := pages.Save(t.Context(), wikiPage{ID: p.ID, Title: "b", Visits: 5}); err != nil {
+				t.Fatal(err)
+			}
+			awaitPage(t, pages, p.ID, func(p wikiPage) bool {
+				return p.Visits == 799 && p.Title == "b" && p.Plain == 0 && p.Likes != nil && *p.Likes == 3
+			})
+			if _, err := pages.Incr(t.Context(), p.ID, "visits", 1); err != nil {
+				t.Fatal(err)
+			}
+			awaitPage(t, pages, p.ID, func(p wikiPage) bool { return p.Visits == 800 })
+		})
+	}
+}
+
+// awaitPage reads a wikiPage from the memory of the client until the server has told it
+// of a change.
+func awaitPage(t *testing.T, pages *model.Store[wikiPage], id string, ok func(wikiPage) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		p, err := pages.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok(p) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", p)
+		}
+	}
+}
+
+func TestIncrRefuses(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	pages := store[wikiPage](t, client, model.Options{Name: "m"})
+	p, err := pages.Create(t.Context(), wikiPage{Visits: math.MaxInt64 - 1, Small: 127})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		id, field string
+		by        int64
+		want      error
+		says      string
+	}{
+		{p.ID, "visits", 2, model.ErrValue, "64 bits"},
+		{p.ID, "small", 1, model.ErrValue, "8 bits"},
+		{p.ID, "small", math.MaxInt64, model.ErrValue, "8 bits"},
+		{p.ID, "small", -256, model.ErrValue, "8 bits"},
+		{p.ID, "likes", 1 << 31, model.ErrValue, "32 bits"},
+		{p.ID, "plain", 1, model.ErrValue, "`redis:\"plain,counter\"`"},
+		{p.ID, "nothing", 1, model.ErrValue, "nothing"},
+		{"9", "visits", 1, model.ErrNotFound, "9"},
+		{"", "visits", 1, model.ErrValue, "empty"},
+	} {
+		if _, err := pages.Incr(t.Context(), test.id, test.field, test.by); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+	for field, want := range map[string]int64{"visits": math.MaxInt64, "small": -128} {
+		by := int64(1)
+		if field == "small" {
+			by = -255
+		}
+		if n, err := pages.Incr(t.Context(), p.ID, field, by); n != want || err != nil {
+			t.Errorf("%s: %d, %v", field, n, err)
+		}
+	}
+	redisDo(t, client, "HSET", "m:1", "visits", "many")
+	if _, err := pages.Incr(t.Context(), p.ID, "visits", 1); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "visits") {
+		t.Error(err)
+	}
+	redisDo(t, client, "SET", "m:2", "text")
+	for _, field := range []string{"visits", "small"} {
+		if _, err := pages.Incr(t.Context(), "2", field, 1); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "m:2") {
+			t.Error(err)
+		}
+	}
+	if exists := redisDo(t, client, "EXISTS", "m:9"); exists != "0" {
+		t.Error("a counter made a record")
+	}
+}
+
+// redisDo runs a command, and returns its reply as text.
+func redisDo(t *testing.T, client rueidis.Client, words ...string) string {
+	t.Helper()
+	b := client.B().Arbitrary(words[0])
+	if len(words) > 1 {
+		b = b.Keys(words[1]).Args(words[2:]...)
+	}
+	m, err := client.Do(t.Context(), b.Build()).ToMessage()
+	if rueidis.IsRedisNil(err) {
+		return ""
+	}
+	if err != nil {
+		t.Fatalf("%v: %v", words, err)
+	}
+	if n, err := m.AsInt64(); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	s, _ := m.ToString()
+	return s
+}

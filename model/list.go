@@ -1,0 +1,102 @@
+package model
+
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+)
+
+// Values are the values of a List of one record. To read those of a record that is
+// not there finds none; to add to them is ErrNotFound.
+type Values struct{ members }
+
+// List returns a list of a record, by the name that its field has in Redis. It
+// asks nothing of the server: a wrong name is an error of what is done with it.
+func (s *Store[T]) List(name, id string) *Values { return &Values{s.members("list", name, id)} }
+
+// Max returns the list as one that keeps n values at most: where more are pushed
+// the oldest go, those at the other end. It is for whoever pushes: all should say
+// the same. A list that is much too long is shortened by 10,000 with each push.
+func (v *Values) Max(n int) *Values {
+	capped := *v
+	capped.most = max(n, 0)
+	return &capped
+}
+
+// PushFront puts values before the first, one after the other: the last one will
+// be the first. It returns how many there are then. One script for 500, each all
+// or nothing.
+func (v *Values) PushFront(ctx context.Context, values ...string) (int64, error) {
+	return v.push(ctx, "LPUSH", values)
+}
+
+// PushBack puts values behind the last, and returns how many there are then. One
+// script for 500, each all or nothing.
+func (v *Values) PushBack(ctx context.Context, values ...string) (int64, error) {
+	return v.push(ctx, "RPUSH", values)
+}
+
+func (v *Values) push(ctx context.Context, command string, values []string) (int64, error) {
+	if len(values) == 0 {
+		return v.Len(ctx)
+	}
+	length, _, err := v.count(ctx, command, values)
+	return length, err
+}
+
+// PopFront takes the first value off the list: one script. It returns false where
+// there is none.
+func (v *Values) PopFront(ctx context.Context) (string, bool, error) { return v.pop(ctx, "LPOP") }
+
+// PopBack takes the last value off the list.
+func (v *Values) PopBack(ctx context.Context) (string, bool, error) { return v.pop(ctx, "RPOP") }
+
+func (v *Values) pop(ctx context.Context, command string) (string, bool, error) {
+	if v.err != nil {
+		return "", false, v.t.wrap(v.err)
+	}
+	reply, err := v.change(ctx, command)
+	if err != nil {
+		return "", false, v.t.wrap(err)
+	}
+	if reply.IsNil() {
+		return "", false, nil
+	}
+	value, err := reply.ToString()
+	return value, err == nil, v.t.wrap(err)
+}
+
+// Remove removes a value wherever it is in the list, and returns how often it was
+// there. It looks through all of the list, which is refused with ErrValue where
+// that has more than 50,000 values. One script.
+func (v *Values) Remove(ctx context.Context, value string) (int64, error) {
+	if v.err != nil {
+		return 0, v.t.wrap(v.err)
+	}
+	reply, err := v.change(ctx, "LREM", "0", value)
+	if err != nil {
+		return 0, v.t.wrap(err)
+	}
+	return reply.AsInt64()
+}
+
+// Clear removes all values: one script.
+func (v *Values) Clear(ctx context.Context) error { return v.clear(ctx) }
+
+// Len returns how many values there are: one round trip.
+func (v *Values) Len(ctx context.Context) (int64, error) {
+	return v.readInt(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Llen().Key(v.key).Build() })
+}
+
+// Range returns the values from one position to another, both included. The first
+// is at 0, the last at -1: Range(ctx, 0, 9) are the first ten, Range(ctx, 0, -1)
+// are all. One round trip.
+func (v *Values) Range(ctx context.Context, from, to int64) ([]string, error) {
+	reply, err := v.read(ctx, func(b rueidis.Builder) rueidis.Completed {
+		return b.Lrange().Key(v.key).Start(from).Stop(to).Build()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return reply.AsStrSlice()
+}

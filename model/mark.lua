@@ -1,0 +1,12 @@
+-- Returns the last change that is kept, and makes one that tells nothing where
+-- there is none.
+--
+-- KEYS 1 changes
+-- ARGV 1 how many are kept
+-- Reply its id
+
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+if last[1] then
+	return last[1][1]
+end
+return redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'op', 'mark')
