@@ -1,0 +1,125 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+	"retwis/redlock"
+)
+
+// trust lets a server that was just started grant locks at once.
+func trust(t testing.TB, client rueidis.Client) {
+	t.Helper()
+	m, err := redlock.New([]rueidis.Client{client}, redlock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Trust(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Two processes, as it were, that read, think and write.
+func TestLockExcludes(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := redistest.DB(t)
+			trust(t, db.Client(t))
+			var p wikiPage
+			var wg sync.WaitGroup
+			for i := range 2 {
+				pages := store[wikiPage](t, db.Client(t), opt)
+				defer func() { checked(t, pages.Close()) }()
+				if i == 0 {
+					p = createdOf(t, pages, wikiPage{})
+				}
+				for range 4 {
+					wg.Go(func() {
+						for range 10 {
+							checked(t, pages.WithLock(t.Context(), p.ID, func(ctx context.Context) error {
+								p, err := pages.Get(ctx, p.ID)
+								if err != nil {
+									return err
+								}
+								p.Plain++
+								_, err = pages.Save(ctx, p)
+								return err
+							}))
+						}
+					})
+				}
+			}
+			wg.Wait()
+			pages := store[wikiPage](t, db.Client(t), opt)
+			if got, err := pages.Get(t.Context(), p.ID); got.Plain != 80 || err != nil {
+				t.Fatal(got.Plain, err)
+			}
+		})
+	}
+}
+
+func checked(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	client := db.Client(t)
+	trust(t, client)
+	one, other := store[wikiPage](t, client, model.Options{Name: "m"}), store[wikiPage](t, db.Client(t), model.Options{Name: "m"})
+	ctx := t.Context()
+	l, err := one.Lock(ctx, "7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held := redisDo(t, client, "EXISTS", "m.lock:7"); held != "1" {
+		t.Error("the lock is not where it is said to be")
+	}
+	for _, s := range []*model.Store[wikiPage]{one, other} {
+		if _, err := s.TryLock(ctx, "7"); !errors.Is(err, redlock.ErrHeld) {
+			t.Error(err)
+		}
+		l, err := s.TryLock(ctx, "8")
+		checked(t, err)
+		checked(t, l.Unlock(ctx))
+	}
+	waiting, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if _, err := other.Lock(waiting, "7"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	checked(t, l.Unlock(ctx))
+	failed := errors.New("failed")
+	if err := other.WithLock(ctx, "7", func(context.Context) error { return failed }); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if _, err := one.Lock(ctx, ""); !errors.Is(err, model.ErrValue) {
+		t.Error(err)
+	}
+	checked(t, one.Close())
+	checked(t, one.Close())
+	checked(t, other.Close())
+	checked(t, store[wikiPage](t, client, model.Options{Name: "m"}).Close()) // never locked
+	if _, err := one.Lock(ctx, "7"); !errors.Is(err, redlock.ErrClosed) {
+		t.Error(err)
+	}
+	if err := one.WithLock(ctx, "7", func(context.Context) error { return nil }); !errors.Is(err, redlock.ErrClosed) {
+		t.Error(err)
+	}
+}
