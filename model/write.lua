@@ -68,7 +68,7 @@ elseif expected ~= '' then
 	end
 end
 
-local places, sorted = placesOf(slots, 8)
+local places, sorted, behind = placesOf(slots, 8)
 local new = cmsgpack.unpack(packed)
 local old = { 0 }
 
@@ -158,8 +158,7 @@ elseif old[1] ~= 0 then
 	redis.call('ZREM', expires, id)
 end
 if new[1] ~= old[1] then
-	local _, indexes = slots:gsub('[uz]', '')
-	for i = 8 + indexes, #KEYS do
+	for i = behind, #KEYS do
 		if new[1] ~= 0 then
 			redis.call('PEXPIREAT', KEYS[i], string.format('%.0f', new[1]))
 		else
