@@ -163,6 +163,8 @@ func (d *declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		return fmt.Errorf("%s is for a model.Ref, not %s", rule, t)
 	case rule != "" && !tag.has("index") && !tag.has("range"):
 		return fmt.Errorf("%s needs to find the records that refer: add index", rule)
+	case rule != "" && tag.has("fold"):
+		return fmt.Errorf("%s and fold: ids that differ by case are different records: leave fold out", rule)
 	case codec.target != nil:
 		d.refs = append(d.refs, refField{field: number, target: codec.target, rule: rule})
 	}

@@ -1,39 +1,81 @@
--- Deletes a record and all that it has in the indexes.
+-- Deletes a record and all that it has in the indexes, if none refers to it that
+-- may not.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids,
---      then the indexes, then the sets and lists of the record, then the indexes of
---      records that may refer to it
+--      then the indexes, then the sets and lists of the record, then for each field
+--      that may refer to it the meta of its model and its index
 -- ARGV 1 id, 2 digest of the declaration, 3 slots, 4 how many changes are kept,
---      5 how many sets and lists, then for each index of those that may refer
---      the range within which they would be: from, to
+--      5 how many sets and lists, 6 number of an index and 7 value that the record
+--      must have, or nothing: what leads there and should not is taken out,
+--      8 gone: only if there is no such record, or nothing,
+--      9 for each field that may refer, in turn, in one MessagePack list: digest of
+--      its declaration, range of its index within which those that refer are: from,
+--      to; 1 where those must not be if there is a record; how many members of the
+--      index do not count, and these
 -- Reply OK or NOTFOUND, where it had unique values in other partitions with index
--- and value of each; SCHEMA; or REFERRED and which of the last keys leads to a record
--- that refers
+-- and value of each; LEFT: it does not have the value, KEPT: it is there, SCHEMA; or
+-- REFERRED, the number of the field and up to a hundred members of its index, or of
+-- none where its model has another declaration
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
-local id, digest, slots, cap, members = unpack(ARGV, 1, 5)
+local id, digest, slots, cap, members, number, value, only, fields = unpack(ARGV, 1, 9)
 
 if not writable(meta, digest) then
 	return 'SCHEMA'
 end
 
 local places, sorted, behind = placesOf(slots, 8)
-local last = behind - 1 + tonumber(members)
-for i = last + 1, #KEYS do
-	local from = 6 + 2 * (i - last - 1)
-	if redis.call('ZLEXCOUNT', KEYS[i], ARGV[from], ARGV[from + 1]) > 0 then
-		return { 'REFERRED', i - last }
+local before = redis.call('HGET', content, id)
+local entries = before and cmsgpack.unpack(before)
+
+if number ~= '' then
+	number = tonumber(number)
+	local has = false
+	for i = 2, entries and #entries or 0, 2 do
+		has = has or entries[i] == number and entries[i + 1] == value
+	end
+	if not has then
+		leave(places, sorted, id, number, value)
+		return 'LEFT'
 	end
 end
 
-local before = redis.call('HGET', content, id)
-local existed = redis.call('UNLINK', record) == 1
-for i = last - tonumber(members) + 1, last do
+local exists = redis.call('EXISTS', record) == 1
+if exists and only == 'gone' then
+	return 'KEPT'
+end
+
+local last = behind - 1 + tonumber(members)
+local list, at = cmsgpack.unpack(fields), 1
+for i = last + 1, #KEYS, 2 do
+	local declared, from, to, restricts, ignored = unpack(list, at, at + 4)
+	if restricts == 0 or exists then
+		local reply = { 'REFERRED', (i - last - 1) / 2 }
+		if not writable(KEYS[i], declared) then
+			return reply
+		end
+		local ignore = {}
+		for j = at + 5, at + 4 + ignored do
+			ignore[list[j]] = true
+		end
+		for _, member in ipairs(redis.call('ZRANGE', KEYS[i + 1], from, to, 'BYLEX', 'LIMIT', 0, 100 + ignored)) do
+			if not ignore[member] then
+				reply[#reply + 1] = member
+			end
+		end
+		if #reply > 2 then
+			return reply
+		end
+	end
+	at = at + 5 + ignored
+end
+
+redis.call('UNLINK', record)
+for i = behind, last do
 	redis.call('UNLINK', KEYS[i])
 end
-local left = { 'OK' }
-if before then
-	local entries = cmsgpack.unpack(before)
+local left = { exists and 'OK' or 'NOTFOUND' }
+if entries then
 	for i = 2, #entries, 2 do
 		if places[entries[i]] == 0 then
 			left[#left + 1] = entries[i]
@@ -42,9 +84,7 @@ if before then
 	end
 	forget(places, sorted, id, entries, content, all, expires)
 end
-if existed then
+if exists then
 	told(changes, cap, 'delete', id)
-else
-	left[1] = 'NOTFOUND'
 end
 return #left > 1 and left or left[1]

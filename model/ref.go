@@ -32,12 +32,17 @@ func (r *Ref[T]) UnmarshalText(text []byte) error {
 }
 
 func (r Ref[T]) target() reflect.Type { return reflect.TypeFor[T]() }
+func (r Ref[T]) to() string           { return r.ID }
 
 // reference is any Ref.
-type reference interface{ target() reflect.Type }
+type reference interface {
+	target() reflect.Type
+	to() string
+}
 
 // OnDelete says what becomes of a reference when the record that it refers to is
-// deleted. It is an option in the tag of a Ref field, which needs an index too.
+// deleted. It is an option in the tag of a Ref field, which needs an index too. See
+// Refer and Store.Delete.
 type OnDelete string
 
 // The rules for references.

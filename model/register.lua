@@ -59,7 +59,7 @@ for i = first, #ARGV, 2 do
 	local number, key = called:match('^(%d+) (.*)$')
 	reply[#reply + 1] = number
 	reply[#reply + 1] = key
-	reply[#reply + 1] = redis.call('HEXISTS', meta, 'built:' .. identity)
+	reply[#reply + 1] = tostring(redis.call('HEXISTS', meta, 'built:' .. identity))
 end
 
 -- Where other indexes are in force, the declaration waits for a migration. Until

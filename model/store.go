@@ -39,6 +39,7 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 	if err := t.register(ctx); err != nil {
 		return nil, fmt.Errorf("model: %s: %w", opt.Name, err)
 	}
+	refer(s, s)
 	return s, nil
 }
 

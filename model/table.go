@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -30,6 +31,11 @@ type table struct {
 	slots    string // as placesOf of entries.lua takes them
 	digest   string
 	scripts  scripts
+	// referring are the fields of this and other models that refer to records.
+	referring struct {
+		sync.RWMutex
+		all []*referrer
+	}
 }
 
 // partition are the keys of one partition, and those of its indexes: the unique
@@ -283,8 +289,9 @@ func (t *table) written(id string, r rueidis.RedisResult) ([]entry, error) {
 		entries, err := t.entriesOf(list[1:])
 		return nil, cmp.Or[error](err, &unclaimed{entries})
 	case "REFERRED":
-		which, _ := list[1].AsInt64()
-		return nil, &referred{which: int(which)}
+		field, _ := list[1].AsInt64()
+		members, err := textsOf(list[2:])
+		return nil, cmp.Or[error](err, &refers{int(field), members})
 	}
 	entries, err := t.entriesOf(list[1:3])
 	if err != nil || len(list) != 4 {
@@ -307,6 +314,10 @@ func (t *table) outcome(id, word string) error {
 		return errExists
 	case "LATE":
 		return errLate
+	case "LEFT":
+		return errLeft
+	case "KEPT":
+		return errKept
 	}
 	return t.otherSchema()
 }
@@ -316,7 +327,22 @@ func (t *table) otherSchema() error {
 	return fmt.Errorf("%w: another process has migrated %s, or Migrate is to be run first", ErrSchema, t.parts[0].base)
 }
 
-// referred is returned where a record that is to be deleted is referred to.
-type referred struct{ which int }
+// refers is what delete.lua replies where records refer to one.
+type refers struct {
+	field   int
+	members []string
+}
 
-func (r *referred) Error() string { return "a record refers to it" }
+func (r *refers) Error() string { return "records refer to it" }
+
+// textsOf reads a list of texts.
+func textsOf(list []rueidis.RedisMessage) ([]string, error) {
+	all := make([]string, len(list))
+	for i := range list {
+		var err error
+		if all[i], err = list[i].ToString(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,305 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/redis/rueidis"
+)
+
+// deletion deletes a record and by their rules those that refer to it, depth first:
+// each goes when none is left that refers to it. The way down is a list and not a
+// recursion, so that a long chain of references needs no deep stack.
+type deletion struct {
+	down []*doomed
+	way  map[place]bool // where down leads through: these are about to go
+}
+
+// place is where a record is.
+type place struct {
+	t  *table
+	id string
+}
+
+// doomed is a record that is to be deleted.
+type doomed struct {
+	place
+	via     *entry // it is only while it refers by this to the one before
+	entered bool   // its own turn has come
+	gone    bool   // it is deleted, and looked at once more
+	passed  map[*referrer][]string
+	idle    int // how often nothing could be done
+}
+
+// Bounds of a deletion.
+const (
+	maxPassed = 1000 // records on the way down that refer to one and the same
+	maxIdle   = 100  // attempts to clear a reference that does not go
+	clearMany = 16   // records that are cleared at the same time
+	farMany   = 100  // records that are read at once from an index in another slot
+)
+
+// delete deletes a record by the rules for those that refer to it.
+func (t *table) delete(ctx context.Context, id string) error {
+	d := &deletion{way: map[place]bool{}}
+	d.push(t, nil, id)
+	for len(d.down) > 0 {
+		top := d.down[len(d.down)-1]
+		if !top.entered {
+			top.entered = true
+			d.way[top.place] = true
+		}
+		done, err := d.step(ctx, top)
+		if len(d.down) > 1 && isGone(err) {
+			done, err = true, nil // somebody else was quicker
+		}
+		if err != nil {
+			return err
+		}
+		if done {
+			d.down = d.down[:len(d.down)-1]
+			delete(d.way, top.place)
+		}
+	}
+	return nil
+}
+
+func isGone(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, errLeft) }
+
+func (d *deletion) push(t *table, via *entry, ids ...string) {
+	for _, id := range ids {
+		d.down = append(d.down, &doomed{place: place{t, id}, via: via, passed: map[*referrer][]string{}})
+	}
+}
+
+// step sees to some of those that refer to a record, or deletes it where there are
+// none. It tells whether the record is done with.
+func (d *deletion) step(ctx context.Context, f *doomed) (bool, error) {
+	near, far, err := f.t.referrers()
+	if err != nil {
+		return false, err
+	}
+	again := false // those that came between are to be looked for
+	for _, r := range far {
+		if f.gone && r.rule == Restrict {
+			continue
+		}
+		again = again || r.rule != Restrict
+		members, err := r.far(ctx, f)
+		if err != nil {
+			return false, fmt.Errorf("%s of %s: %w", r.field, r.from.opt.Name, err)
+		}
+		if len(members) > 0 {
+			return false, d.treat(ctx, f, r, members)
+		}
+	}
+	if f.gone {
+		return true, nil
+	}
+	err = f.t.remove(ctx, &removal{id: f.id, via: f.via, near: near, passed: f.passed})
+	var by *referred
+	if errors.As(err, &by) {
+		return false, d.treat(ctx, f, by.by, by.members)
+	}
+	f.gone = again
+	return err == nil && !again, err
+}
+
+// far reads members of an index in another slot or database that refer to a record:
+// of the first partition that has some. The declaration of the model that refers is
+// compared, as delete.lua does it.
+func (r *referrer) far(ctx context.Context, f *doomed) ([]string, error) {
+	prefix, err := r.value(f.id)
+	if err != nil {
+		return nil, err
+	}
+	from, to := within(prefix)
+	t, passed := r.from, f.passed[r]
+	var commands rueidis.Commands
+	for i := range t.parts {
+		p := &t.parts[i]
+		commands = append(commands,
+			t.client.B().Hmget().Key(p.meta).Field("digest", "also").Build(),
+			t.client.B().Zrange().Key(t.indexKey(p, r.index)).Min(from).Max(to).Bylex().Limit(0, int64(farMany+len(passed))).Build())
+	}
+	replies := t.client.DoMulti(ctx, commands...)
+	for i := 0; i+1 < len(replies); i += 2 {
+		digests, err := replies[i].ToArray()
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(digests, func(m rueidis.RedisMessage) bool { s, _ := m.ToString(); return s == t.digest }) {
+			return nil, t.otherSchema()
+		}
+		members, err := replies[i+1].AsStrSlice()
+		if err != nil {
+			return nil, err
+		}
+		members = slices.DeleteFunc(members, func(m string) bool { return slices.Contains(passed, m) })
+		if len(members) > 0 {
+			return members, nil
+		}
+	}
+	return nil, nil
+}
+
+// treat does to records that refer what the rule says. Those on the way down are
+// about to go, and do not count.
+func (d *deletion) treat(ctx context.Context, f *doomed, r *referrer, members []string) error {
+	prefix, err := r.value(f.id)
+	if err != nil {
+		return err
+	}
+	via := &entry{r.index, prefix}
+	var ids []string
+	for _, member := range members {
+		id := member[len(prefix):]
+		if d.way[place{r.from, id}] {
+			f.passed[r] = append(f.passed[r], member)
+		} else {
+			ids = append(ids, id)
+		}
+	}
+	switch {
+	case len(f.passed[r]) > maxPassed:
+		return fmt.Errorf("%w: id %q is in more than %d circles of references", ErrReferred, shortened(f.id), maxPassed)
+	case len(ids) == 0:
+		return nil
+	case r.rule == Restrict:
+		return f.restricted(ctx, r, ids, via)
+	case r.rule == Clear:
+		return f.cleared(ctx, r, ids, via)
+	}
+	return d.cascade(ctx, r, ids, via)
+}
+
+// cascade deletes records to which nothing refers, in one pipeline, and puts off
+// the others.
+func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *entry) error {
+	near, far, err := r.from.referrers()
+	if err != nil {
+		return err
+	}
+	if len(far) > 0 {
+		d.push(r.from, via, ids...)
+		return nil
+	}
+	removals := make([]*removal, len(ids))
+	for i, id := range ids {
+		removals[i] = &removal{id: id, via: via, near: near}
+	}
+	for i, err := range r.from.removeMany(ctx, removals) {
+		var by *referred
+		switch {
+		case errors.As(err, &by):
+			d.push(r.from, via, ids[i])
+		case err != nil && !isGone(err):
+			return r.wrap(ids[i], err)
+		}
+	}
+	return nil
+}
+
+// restricted returns an error where one of some records is there. What leads to
+// those that are not is taken out of the index.
+func (f *doomed) restricted(ctx context.Context, r *referrer, ids []string, via *entry) error {
+	for i, reply := range r.from.existMany(ctx, ids) {
+		there, err := reply.AsBool()
+		if err != nil {
+			return r.wrap(ids[i], err)
+		}
+		if !there {
+			if err := r.forget(ctx, ids[i], via); err != nil && !errors.Is(err, errKept) {
+				return err
+			}
+			continue
+		}
+		if there, err = f.t.existMany(ctx, []string{f.id})[0].AsBool(); err != nil {
+			return err
+		}
+		if !there {
+			return f.t.outcome(f.id, "NOTFOUND")
+		}
+		return &ReferredError{Model: r.from.opt.Name, Field: r.field, ID: ids[i]}
+	}
+	return nil
+}
+
+// existMany asks which records there are, in one pipeline.
+func (t *table) existMany(ctx context.Context, ids []string) []rueidis.RedisResult {
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = t.client.B().Exists().Key(t.of(id).of(id)).Build()
+	}
+	return t.client.DoMulti(ctx, commands...)
+}
+
+// cleared makes records refer to nothing.
+func (f *doomed) cleared(ctx context.Context, r *referrer, ids []string, via *entry) error {
+	var mu sync.Mutex
+	var failed error
+	var kept string
+	var work sync.WaitGroup
+	some := make(chan string)
+	for range min(clearMany, len(ids)) {
+		work.Go(func() {
+			for id := range some {
+				err := r.clearOne(ctx, id, f.id, via)
+				mu.Lock()
+				if errors.Is(err, errKept) {
+					kept, err = id, nil
+				}
+				failed = cmp.Or(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, id := range ids {
+		some <- id
+	}
+	close(some)
+	work.Wait()
+	if kept != "" {
+		f.idle++
+	}
+	if f.idle > maxIdle {
+		return r.wrap(kept, fmt.Errorf("%w: index %s says that the record refers to id %q, and the record does not: run Repair", ErrCorrupt, r.index.Name, shortened(f.id)))
+	}
+	return failed
+}
+
+// clearOne makes one record refer to nothing. Where it does not refer any more, what
+// leads to it is taken out of the index; errKept tells that the index still leads
+// there.
+func (r *referrer) clearOne(ctx context.Context, id, target string, via *entry) error {
+	did, err := r.clear(ctx, id, target)
+	if did {
+		return nil
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return r.wrap(id, err)
+	}
+	return r.forget(ctx, id, via)
+}
+
+// forget takes what leads to a record that is not there, or does not refer any more,
+// out of the index, or returns errKept.
+func (r *referrer) forget(ctx context.Context, id string, via *entry) error {
+	err := r.from.remove(ctx, &removal{id: id, via: via, gone: true})
+	switch {
+	case err == nil, isGone(err):
+		return nil
+	case errors.Is(err, errKept):
+		return errKept
+	}
+	return r.wrap(id, err)
+}
+
+// wrap says which record that refers an error is about.
+func (r *referrer) wrap(id string, err error) error {
+	return fmt.Errorf("%s of %s %s, which refers to it: %w", r.field, r.from.opt.Name, shortened(id), err)
+}

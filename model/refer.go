@@ -1,0 +1,180 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/redis/rueidis"
+)
+
+// Refer tells a Store that records of another refer to its own, so that Delete
+// keeps the rules in the tags of their Ref fields: restrict, cascade or clear. Call
+// it after New, in every program that deletes; a model that refers to itself needs
+// none. The Stores may be in different databases. It is ErrDeclaration where from
+// has no Ref, or list of Refs, to the other model with a rule.
+//
+//	type Post struct {
+//		ID     string          `redis:",id"`
+//		Author model.Ref[User] `redis:"author,index,cascade"`
+//	}
+//	…
+//	err = model.Refer(posts, users)
+func Refer[A, B any](from *Store[A], to *Store[B]) error {
+	if !refer(from, to) {
+		return from.wrap(fmt.Errorf("%w: %s has no field of type model.Ref[%s] with a rule: give its tag restrict, cascade or clear",
+			ErrDeclaration, reflect.TypeFor[A](), reflect.TypeFor[B]()))
+	}
+	return nil
+}
+
+// refer adds the fields of a model that refer to another, and tells whether there
+// are any.
+func refer[A, B any](from *Store[A], to *Store[B]) bool {
+	found := false
+	for _, f := range from.refs {
+		if f.target != reflect.TypeFor[B]() || f.rule == "" {
+			continue
+		}
+		found = true
+		field := &from.goFields[f.field]
+		to.t.addReferrer(&referrer{
+			from: from.t, field: field.stored, index: from.fieldIndex(f.field), rule: f.rule,
+			clear: func(ctx context.Context, id, target string) (bool, error) {
+				return from.clearRef(ctx, field, id, target)
+			},
+		})
+	}
+	return found
+}
+
+// referrer is a field of a model that refers to records of another.
+type referrer struct {
+	from  *table
+	field string
+	index *indexSpec // that of the field
+	rule  OnDelete
+	// clear makes a record refer to a target no more, and tells whether it did.
+	clear func(ctx context.Context, id, target string) (bool, error)
+}
+
+// fieldIndex returns the sorted set of a field, which New has seen to.
+func (s *schema) fieldIndex(field int) *indexSpec {
+	for _, x := range s.indexes {
+		if !x.Unique && len(x.Columns) == 1 && x.fieldOf[0] == field {
+			return x
+		}
+	}
+	return nil
+}
+
+// addReferrer adds a field, or puts it in the place of the same one.
+func (t *table) addReferrer(r *referrer) {
+	t.referring.Lock()
+	defer t.referring.Unlock()
+	var all []*referrer // a new list: others read the old one
+	for _, old := range t.referring.all {
+		if old.from != r.from || old.field != r.field {
+			all = append(all, old)
+		}
+	}
+	t.referring.all = append(all, r)
+}
+
+// referrers returns the fields that refer to records here: those whose indexes are
+// in the same slot, so that one script sees to both, and the others.
+func (t *table) referrers() (near, far []*referrer, err error) {
+	t.referring.RLock()
+	defer t.referring.RUnlock()
+	for _, r := range t.referring.all {
+		if !r.index.built {
+			return nil, nil, fmt.Errorf("%w: index %s of %s, which leads to records that refer, is not built yet: run Migrate", ErrSchema, r.index.Name, r.from.opt.Name)
+		}
+		if t.beside(r.from) {
+			near = append(near, r)
+		} else {
+			far = append(far, r)
+		}
+	}
+	return near, far, nil
+}
+
+// beside tells whether the keys of two models are in the same slot of the same
+// database, as far as is known.
+func (t *table) beside(other *table) bool {
+	if t == other {
+		return !t.spread()
+	}
+	same := reflect.TypeOf(t.client) == reflect.TypeOf(other.client) && reflect.TypeOf(t.client).Comparable() && t.client == other.client
+	if !same || t.spread() || other.spread() {
+		return false
+	}
+	return t.client.Mode() != rueidis.ClientModeCluster || hashTag(t.opt.Name) == hashTag(other.opt.Name)
+}
+
+// value is what the records that refer to an id have in the index.
+func (r *referrer) value(id string) (string, error) {
+	b, err := r.index.appendColumn(nil, &r.from.schema, 0, id)
+	return string(b), err
+}
+
+// within is the range of members of a sorted set that begin with some bytes, as
+// BYLEX takes it.
+func within(prefix string) (from, to string) {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff {
+			return "[" + prefix, "(" + prefix[:i] + string([]byte{prefix[i] + 1})
+		}
+	}
+	return "[" + prefix, "+"
+}
+
+// clearRef makes a field of a record refer to a target no more, and tells whether
+// it did.
+func (s *Store[T]) clearRef(ctx context.Context, f *goField, id, target string) (bool, error) {
+	cleared := false
+	err := s.retry(ctx, func() error {
+		return s.update(ctx, id, func(record *T) error {
+			cleared = clearRefs(f.of(reflect.ValueOf(record).Elem()), target)
+			return nil
+		})
+	})
+	return cleared && err == nil, err
+}
+
+// clearRefs takes the references to a target out of a value: a Ref, or a pointer
+// to one or a list of them.
+func clearRefs(v reflect.Value, target string) bool {
+	if r, ok := v.Interface().(reference); ok && v.Kind() != reflect.Pointer {
+		if r.to() != target {
+			return false
+		}
+		v.SetZero()
+		return true
+	}
+	cleared := false
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() && clearRefs(v.Elem(), target) {
+			v.SetZero()
+			cleared = true
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			cleared = clearRefs(v.Index(i), target) || cleared
+		}
+	case reflect.Slice:
+		kept := reflect.MakeSlice(v.Type(), 0, v.Len())
+		for i := range v.Len() {
+			if clearRefs(v.Index(i), target) {
+				cleared = true
+			} else {
+				kept = reflect.Append(kept, v.Index(i))
+			}
+		}
+		if cleared {
+			v.Set(kept)
+		}
+	}
+	return cleared
+}

@@ -1,0 +1,327 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+type author struct {
+	ID     string            `redis:",id"`
+	Name   string            `redis:"name"`
+	Mentor model.Ref[author] `redis:"mentor,index,clear"`
+}
+
+type post struct {
+	ID      string            `redis:",id"`
+	Author  model.Ref[author] `redis:"author,index,cascade"`
+	Parent  model.Ref[post]   `redis:"parent,index,cascade"`
+	Version int64             `redis:",version"`
+	Expires time.Time         `redis:",expires"`
+}
+
+type invoice struct {
+	ID      string            `redis:",id"`
+	Payer   model.Ref[author] `redis:"payer,range,restrict"`
+	Expires time.Time         `redis:",expires"`
+}
+
+type band struct {
+	ID      string              `redis:",id"`
+	Members []model.Ref[author] `redis:"members,index,clear"`
+	Lead    *model.Ref[author]  `redis:"lead,index,clear"`
+	Version int64               `redis:",version"`
+}
+
+// library is all of them together.
+type library struct {
+	authors  *model.Store[author]
+	posts    *model.Store[post]
+	invoices *model.Store[invoice]
+	bands    *model.Store[band]
+	clients  []rueidis.Client
+}
+
+// libraryOf makes the Stores, each as opt says for it.
+func libraryOf(t *testing.T, opt func(name string) (rueidis.Client, model.Options)) library {
+	t.Helper()
+	var l library
+	set := func(name string) (rueidis.Client, model.Options) {
+		client, opt := opt(name)
+		opt.IDs = model.Own
+		l.clients = append(l.clients, client)
+		return client, opt
+	}
+	client, o := set("author")
+	l.authors = store[author](t, client, o)
+	client, o = set("post")
+	l.posts = store[post](t, client, o)
+	client, o = set("invoice")
+	l.invoices = store[invoice](t, client, o)
+	client, o = set("band")
+	l.bands = store[band](t, client, o)
+	for range 2 { // again is the same
+		checked(t, model.Refer(l.posts, l.authors))
+		checked(t, model.Refer(l.invoices, l.authors))
+		checked(t, model.Refer(l.bands, l.authors))
+	}
+	return l
+}
+
+// libraries are the ways in which models can lie to each other.
+func libraries(t *testing.T, f func(t *testing.T, l library)) {
+	t.Helper()
+	for name, options := range map[string]func(t *testing.T) func(string) (rueidis.Client, model.Options){
+		"one database": func(t *testing.T) func(string) (rueidis.Client, model.Options) {
+			client := redistest.DB(t).Client(t)
+			return func(name string) (rueidis.Client, model.Options) { return client, model.Options{Name: name} }
+		},
+		"partitions": func(t *testing.T) func(string) (rueidis.Client, model.Options) {
+			client := redistest.DB(t).Client(t)
+			return func(name string) (rueidis.Client, model.Options) {
+				return client, model.Options{Name: name, Partitions: 3}
+			}
+		},
+		"a database each, as JSON": func(t *testing.T) func(string) (rueidis.Client, model.Options) {
+			return func(name string) (rueidis.Client, model.Options) {
+				return redistest.DB(t).Client(t), model.Options{Name: name, Encoding: model.JSON}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, libraryOf(t, options(t)))
+		})
+	}
+}
+
+func TestDeleteRules(t *testing.T) {
+	t.Parallel()
+	libraries(t, testRules)
+}
+
+func testRules(t *testing.T, l library) {
+	ctx := t.Context()
+	for _, id := range []string{"ada", "bob", "eve"} {
+		createdOf(t, l.authors, author{ID: id, Mentor: model.To[author]("ada")}) // ada is her own
+	}
+	for id, of := range map[string]string{"1": "ada", "2": "ada", "3": "bob"} {
+		createdOf(t, l.posts, post{ID: id, Author: model.To[author](of)})
+	}
+	for id, parent := range map[string]string{"4": "1", "5": "4", "6": "3"} {
+		createdOf(t, l.posts, post{ID: id, Author: model.To[author]("eve"), Parent: model.To[post](parent)})
+	}
+	createdOf(t, l.invoices, invoice{ID: "i", Payer: model.To[author]("ada")})
+	ada, bob := model.To[author]("ada"), model.To[author]("bob")
+	createdOf(t, l.bands, band{ID: "b", Members: []model.Ref[author]{bob, ada, bob}, Lead: &ada})
+
+	err := l.authors.Delete(ctx, "ada")
+	var referred *model.ReferredError
+	if !errors.Is(err, model.ErrReferred) || !errors.As(err, &referred) || *referred != (model.ReferredError{Model: "invoice", Field: "payer", ID: "i"}) {
+		t.Fatalf("%v", err)
+	}
+	if !strings.Contains(err.Error(), "payer of invoice i") {
+		t.Error(err)
+	}
+	if there, err := l.authors.Exists(ctx, "ada"); !there || err != nil {
+		t.Fatal("the record is gone", err)
+	}
+	checked(t, l.invoices.Delete(ctx, "i"))
+	checked(t, l.authors.Delete(ctx, "ada"))
+	if _, err := l.authors.Get(ctx, "ada"); !errors.Is(err, model.ErrNotFound) {
+		t.Error(err)
+	}
+	var left []string
+	for i := range 6 {
+		if there, err := l.posts.Exists(ctx, fmt.Sprint(i+1)); err != nil {
+			t.Fatal(err)
+		} else if there {
+			left = append(left, fmt.Sprint(i+1))
+		}
+	}
+	if !slices.Equal(left, []string{"3", "6"}) {
+		t.Errorf("%q are left", left)
+	}
+	got, err := l.bands.Get(ctx, "b")
+	if err != nil || !slices.Equal(got.Members, []model.Ref[author]{bob, bob}) || got.Lead != nil || got.Version < 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, id := range []string{"bob", "eve"} {
+		if a, err := l.authors.Get(ctx, id); err != nil || !a.Mentor.IsZero() {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+	if err := l.authors.Delete(ctx, "ada"); !errors.Is(err, model.ErrNotFound) {
+		t.Error(err)
+	}
+	// The others can be deleted in turn.
+	for _, id := range []string{"bob", "eve"} {
+		checked(t, l.authors.Delete(ctx, id))
+	}
+	if there, err := l.posts.Exists(ctx, "6"); there || err != nil {
+		t.Error(there, err)
+	}
+}
+
+// A reference to a record that is not there is in nobody's way.
+func TestDanglingReferences(t *testing.T) {
+	t.Parallel()
+	libraries(t, func(t *testing.T, l library) {
+		ctx := t.Context()
+		nobody := model.To[author]("nobody")
+		createdOf(t, l.posts, post{ID: "1", Author: nobody})
+		createdOf(t, l.invoices, invoice{ID: "1", Payer: nobody})
+		createdOf(t, l.bands, band{ID: "1", Members: []model.Ref[author]{nobody, {}}})
+		if _, err := nobody.Get(ctx, l.authors); !errors.Is(err, model.ErrNotFound) {
+			t.Error(err)
+		}
+		if err := l.authors.Delete(ctx, "nobody"); !errors.Is(err, model.ErrNotFound) {
+			t.Error(err)
+		}
+		if _, err := l.invoices.Get(ctx, "1"); err != nil {
+			t.Error(err)
+		}
+		checked(t, l.invoices.Delete(ctx, "1"))
+		// As after a Delete that was cut short, or an expiry: what is to go goes.
+		if err := l.authors.Delete(ctx, "nobody"); !errors.Is(err, model.ErrNotFound) {
+			t.Error(err)
+		}
+		if there, err := l.posts.Exists(ctx, "1"); there || err != nil {
+			t.Error("a post of nobody is left", err)
+		}
+		if b, err := l.bands.Get(ctx, "1"); err != nil || !slices.Equal(b.Members, []model.Ref[author]{{}}) {
+			t.Errorf("%+v, %v", b, err)
+		}
+		checked(t, l.bands.Delete(ctx, "1"))
+	})
+}
+
+func TestRefToAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	here, there := redistest.DB(t).Client(t), redistest.DB(t).Client(t)
+	posts := store[post](t, here, model.Options{Name: "post"})
+	authors := store[author](t, there, model.Options{Name: "author"})
+	ada := createdOf(t, authors, author{Name: "Ada"})
+	p := createdOf(t, posts, post{Author: model.To[author](ada.ID)})
+	p, err := posts.Get(t.Context(), p.ID)
+	checked(t, err)
+	if got, err := p.Author.Get(t.Context(), authors); got.Name != "Ada" || err != nil {
+		t.Error(got, err)
+	}
+	if redisDo(t, here, "KEYS", "author*") != "" {
+		t.Error("the author is here")
+	}
+}
+
+func TestReferRefuses(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	authors := store[author](t, client, model.Options{Name: "author"})
+	posts := store[post](t, client, model.Options{Name: "post"})
+	if err := model.Refer(authors, posts); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "model.Ref[model_test.post]") {
+		t.Error(err)
+	}
+	type plain struct {
+		ID string            `redis:",id"`
+		A  model.Ref[author] `redis:"a,index"`
+	}
+	plains := store[plain](t, client, model.Options{Name: "plain"})
+	if err := model.Refer(plains, authors); !errors.Is(err, model.ErrDeclaration) {
+		t.Error(err)
+	}
+	type folded struct {
+		ID string            `redis:",id"`
+		A  model.Ref[author] `redis:"a,index,cascade,fold"`
+	}
+	if _, err := model.New[folded](client, model.Options{Name: "folded"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "fold") {
+		t.Error(err)
+	}
+}
+
+// An index that does not lead to all that refer yet is not trusted.
+func TestDeleteWaitsForMigrate(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	type before struct {
+		ID    string            `redis:",id"`
+		Payer model.Ref[author] `redis:"payer"`
+	}
+	authors := store[author](t, client, model.Options{Name: "author"})
+	old := store[before](t, client, model.Options{Name: "invoice"})
+	a := createdOf(t, authors, author{})
+	createdOf(t, old, before{Payer: model.To[author](a.ID)})
+	invoices := store[invoice](t, client, model.Options{Name: "invoice"})
+	checked(t, model.Refer(invoices, authors))
+	if err := authors.Delete(t.Context(), a.ID); !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "Migrate") {
+		t.Error(err)
+	}
+}
+
+// Another process has migrated the model that refers: its indexes are others.
+func TestDeleteHearsOfMigrations(t *testing.T) {
+	t.Parallel()
+	libraries(t, func(t *testing.T, l library) {
+		a := createdOf(t, l.authors, author{ID: "ada"})
+		for _, client := range l.clients {
+			for _, key := range []string{"post.meta", "{post.0}.meta", "{post.1}.meta", "{post.2}.meta"} {
+				if redisDo(t, client, "EXISTS", key) == "1" {
+					redisDo(t, client, "HSET", key, "digest", "another")
+					redisDo(t, client, "HDEL", key, "also")
+				}
+			}
+		}
+		if err := l.authors.Delete(t.Context(), a.ID); !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "post") {
+			t.Error(err)
+		}
+	})
+}
+
+// What leads to records that others have deleted, or that have expired, is in
+// nobody's way; what others have written into a record is told.
+func TestDeleteAmongDamage(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	l := libraryOf(t, func(name string) (rueidis.Client, model.Options) { return client, model.Options{Name: name} })
+	ctx := t.Context()
+	ada := createdOf(t, l.authors, author{ID: "ada"})
+	ref := model.To[author]("ada")
+	createdOf(t, l.invoices, invoice{ID: "deleted", Payer: ref})
+	redisDo(t, client, "DEL", "invoice:deleted")
+	createdOf(t, l.invoices, invoice{ID: "expired", Payer: ref, Expires: time.Now().Add(-time.Hour)})
+	createdOf(t, l.posts, post{ID: "deleted", Author: ref})
+	redisDo(t, client, "DEL", "post:deleted")
+	createdOf(t, l.bands, band{ID: "deleted", Lead: &ref})
+	redisDo(t, client, "DEL", "band:deleted")
+	for _, key := range []string{"invoice.by.payer", "post.by.author", "band.by.lead"} {
+		redisDo(t, client, "ZADD", key, "0", "ada\x00\x01orphan")
+	}
+	createdOf(t, l.posts, post{ID: "other"})
+	redisDo(t, client, "ZADD", "post.by.author", "0", "ada\x00\x01other") // it does not refer
+	createdOf(t, l.bands, band{ID: "changed", Lead: &ref})
+	redisDo(t, client, "HSET", "band:changed", "lead", "bob") // past the model
+	if err := l.authors.Delete(ctx, "ada"); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "changed") || !strings.Contains(err.Error(), "Repair") {
+		t.Error(err)
+	}
+	checked(t, l.bands.Update(ctx, "changed", func(b *band) error { b.Lead = nil; return nil }))
+	checked(t, l.authors.Delete(ctx, ada.ID))
+	if there, err := l.posts.Exists(ctx, "other"); !there || err != nil {
+		t.Error("a record that does not refer was deleted", err)
+	}
+	for _, key := range []string{"invoice.by.payer", "post.by.author", "band.by.lead", "invoice.all", "band.content"} {
+		want := "0"
+		if key == "band.content" {
+			want = "1"
+		}
+		if redisDo(t, client, "EXISTS", key) != want {
+			t.Errorf("%s is %s", key, redisDo(t, client, "TYPE", key))
+		}
+	}
+}
