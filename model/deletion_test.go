@@ -1,0 +1,319 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// node refers to others of its kind by each of the rules.
+type node struct {
+	ID    string            `redis:",id"`
+	Under []model.Ref[node] `redis:"under,index,cascade"`
+	Holds model.Ref[node]   `redis:"holds,index,restrict"`
+	Sees  []model.Ref[node] `redis:"sees,index,clear"`
+}
+
+// Random graphs, with circles, against a walk in memory.
+func TestDeletePropertyOfGraphs(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			round := 0
+			rapid.Check(t, func(rt *rapid.T) {
+				round++
+				opt.Name, opt.IDs, opt.Changes = fmt.Sprint("node", round), model.Own, 0
+				s := store[node](t, client, opt)
+				n := rapid.IntRange(1, 8).Draw(rt, "nodes")
+				one := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
+					return model.To[node](fmt.Sprint(rapid.IntRange(1, n+1).Draw(rt, "to"))) // n+1 is nobody
+				})
+				some := rapid.SliceOfN(one, 0, 3)
+				nodes := map[string]node{}
+				for i := range n {
+					x := node{ID: fmt.Sprint(i + 1), Under: some.Draw(rt, "under"), Sees: some.Draw(rt, "sees")}
+					if rapid.IntRange(0, 9).Draw(rt, "holds") == 0 {
+						x.Holds = one.Draw(rt, "held")
+					}
+					nodes[x.ID] = createdOf(t, s, x)
+				}
+				for _, id := range rapid.SliceOfN(rapid.IntRange(1, n), 1, 3).Draw(rt, "deleted") {
+					deleteNode(rt, t, s, nodes, fmt.Sprint(id))
+				}
+			})
+		})
+	}
+}
+
+// deleteNode deletes a node and compares what is left.
+func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[string]node, id string) {
+	err := s.Delete(t.Context(), id)
+	if _, there := nodes[id]; !there {
+		if !errors.Is(err, model.ErrNotFound) {
+			rt.Fatalf("delete %s, which is not there: %v", id, err)
+		}
+		return
+	}
+	doomed := under(nodes, id)
+	held, heldByOthers := false, false
+	for _, x := range nodes {
+		if _, there := nodes[x.Holds.ID]; doomed[x.Holds.ID] && x.ID != x.Holds.ID && there {
+			held = true
+			heldByOthers = heldByOthers || !doomed[x.ID]
+		}
+	}
+	now := map[string]node{}
+	for other := range nodes {
+		x, err := s.Get(t.Context(), other)
+		if err == nil {
+			now[other] = x
+		} else if !errors.Is(err, model.ErrNotFound) {
+			rt.Fatal(err)
+		}
+	}
+	switch {
+	case err != nil && (!errors.Is(err, model.ErrReferred) || !held):
+		rt.Fatal(err)
+	case err == nil && heldByOthers:
+		rt.Fatalf("%s was deleted although one that depends on it is held", id)
+	case err != nil:
+		if _, there := now[id]; !there {
+			rt.Fatalf("%s is gone, and %v", id, err)
+		}
+		for other := range nodes {
+			if _, there := now[other]; !there && !doomed[other] {
+				rt.Fatalf("%s is gone", other)
+			}
+		}
+	default:
+		for other, x := range nodes {
+			got, there := now[other]
+			if there == doomed[other] {
+				rt.Fatalf("%s of %v: there is %v", other, doomed, there)
+			}
+			gone := func(r model.Ref[node]) bool { return doomed[r.ID] }
+			if want := slices.DeleteFunc(slices.Clone(x.Sees), gone); there && !slices.Equal(got.Sees, want) {
+				rt.Fatalf("%s sees %v, and should %v", other, got.Sees, want)
+			}
+		}
+	}
+	clear(nodes)
+	for other, x := range now {
+		nodes[other] = x
+	}
+}
+
+// under is a node and all that depend on it.
+func under(nodes map[string]node, id string) map[string]bool {
+	all := map[string]bool{id: true}
+	for grown := true; grown; {
+		grown = false
+		for _, x := range nodes {
+			if !all[x.ID] && slices.ContainsFunc(x.Under, func(r model.Ref[node]) bool { return all[r.ID] }) {
+				all[x.ID], grown = true, true
+			}
+		}
+	}
+	return all
+}
+
+// Of one who writes a reference and finds the record there after, the record stays.
+// With cascade and clear nothing refers to what is gone.
+func TestDeleteAmongWriters(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	l := libraryOf(t, func(name string) (rueidis.Client, model.Options) { return client, model.Options{Name: name} })
+	ctx := t.Context()
+	stop := make(chan struct{})
+	var deleting, writing sync.WaitGroup
+	const authors = 4
+	var mu sync.Mutex
+	deleted, refused := 0, 0
+	for a := range authors {
+		deleting.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, err := l.authors.Create(ctx, author{ID: fmt.Sprint(a)})
+				if err != nil && !errors.Is(err, model.ErrTaken) {
+					t.Error(err)
+				}
+				err = l.authors.Delete(ctx, fmt.Sprint(a))
+				mu.Lock()
+				switch {
+				case err == nil:
+					deleted++
+				case errors.Is(err, model.ErrReferred):
+					refused++
+				default:
+					t.Error(err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for w := range 4 {
+		writing.Go(func() {
+			for i := range 100 {
+				id := fmt.Sprintf("%d-%d", w, i)
+				writeReference(t, l, id, fmt.Sprint(i%authors), i%3)
+			}
+		})
+	}
+	writing.Wait()
+	close(stop)
+	deleting.Wait()
+	if deleted == 0 || refused == 0 {
+		t.Errorf("%d were deleted, %d refused: that proves little", deleted, refused)
+	}
+	for w := range 4 {
+		for i := range 100 {
+			id := fmt.Sprintf("%d-%d", w, i)
+			if p, err := l.posts.Get(ctx, id); err == nil {
+				if there, _ := l.authors.Exists(ctx, p.Author.ID); !there {
+					t.Errorf("post %s is by nobody", id)
+				}
+			}
+			if b, err := l.bands.Get(ctx, id); err == nil && b.Lead != nil {
+				if there, _ := l.authors.Exists(ctx, b.Lead.ID); !there {
+					t.Errorf("band %s is led by nobody", id)
+				}
+			}
+		}
+	}
+}
+
+// writeReference writes a record that refers to an author, and takes it back if
+// there is no author after that.
+func writeReference(t *testing.T, l library, id, of string, kind int) {
+	ctx, ref := t.Context(), model.To[author](of)
+	switch kind {
+	case 0:
+		createdOf(t, l.invoices, invoice{ID: id, Payer: ref})
+		for range 3 { // as long as it refers, there is no end of it
+			there, err := l.authors.Exists(ctx, of)
+			checked(t, err)
+			if !there {
+				break
+			}
+			for range 5 {
+				if still, err := l.authors.Exists(ctx, of); !still || err != nil {
+					t.Errorf("author %s is gone although invoice %s refers (%v)", of, id, err)
+				}
+			}
+		}
+		checked(t, l.invoices.Delete(ctx, id))
+	case 1:
+		createdOf(t, l.posts, post{ID: id, Author: ref})
+		if there, err := l.authors.Exists(ctx, of); !there {
+			checked(t, err)
+			if err := l.posts.Delete(ctx, id); err != nil && !errors.Is(err, model.ErrNotFound) {
+				t.Error(err)
+			}
+		}
+	default:
+		createdOf(t, l.bands, band{ID: id, Lead: &ref})
+		if there, err := l.authors.Exists(ctx, of); !there {
+			checked(t, err)
+			checked(t, l.bands.Update(ctx, id, func(b *band) error { b.Lead = nil; return nil }))
+		}
+	}
+}
+
+// What is cut short leaves the record there, and can be done again.
+func TestDeleteCutShort(t *testing.T) {
+	t.Parallel()
+	libraries(t, func(t *testing.T, l library) {
+		ada := model.To[author]("ada")
+		createdOf(t, l.authors, author{ID: "ada"})
+		const n = 300
+		var wg sync.WaitGroup
+		for w := range 10 {
+			wg.Go(func() {
+				for i := w; i < n; i += 10 {
+					id := strconv.Itoa(i)
+					p := post{ID: id, Author: ada}
+					if i%2 == 1 { // some at the second step
+						p = post{ID: id, Parent: model.To[post](strconv.Itoa(i - 1))}
+					}
+					createdOf(t, l.posts, p)
+					createdOf(t, l.bands, band{ID: id, Members: []model.Ref[author]{ada}})
+				}
+			})
+		}
+		wg.Wait()
+		cuts := 0
+		for wait := 500 * time.Microsecond; ; wait += 500 * time.Microsecond {
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			err := l.authors.Delete(ctx, "ada")
+			cancel()
+			if err == nil || errors.Is(err, model.ErrNotFound) && cuts > 0 {
+				break
+			}
+			cuts++
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
+		if cuts == 0 {
+			t.Error("nothing was cut short")
+		}
+		for i := range n {
+			id := strconv.Itoa(i)
+			if there, err := l.posts.Exists(t.Context(), id); there || err != nil {
+				t.Errorf("post %s is left (%v)", id, err)
+			}
+			if b, err := l.bands.Get(t.Context(), id); err != nil || len(b.Members) > 0 {
+				t.Errorf("%+v, %v", b, err)
+			}
+		}
+	})
+}
+
+// Many refer, directly and one behind the other.
+func TestDeleteMany(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	l := libraryOf(t, func(name string) (rueidis.Client, model.Options) {
+		return client, model.Options{Name: name, Changes: 100_000}
+	})
+	const n = 10_000
+	var wg sync.WaitGroup
+	for w := range 50 {
+		wg.Go(func() {
+			for i := w; i < n; i += 50 {
+				p := post{ID: strconv.Itoa(i), Author: model.To[author]("ada")}
+				if i > n-1000 { // a chain
+					p = post{ID: p.ID, Parent: model.To[post](strconv.Itoa(i - 1))}
+				}
+				createdOf(t, l.posts, p)
+			}
+		})
+	}
+	wg.Wait()
+	createdOf(t, l.authors, author{ID: "ada"})
+	begun := time.Now()
+	checked(t, l.authors.Delete(t.Context(), "ada"))
+	t.Logf("%d records in %v", n, time.Since(begun))
+	for _, key := range []string{"post.all", "post.content", "post.by.author", "post.by.parent", "author.all"} {
+		if redisDo(t, client, "EXISTS", key) != "0" {
+			t.Errorf("%s is left", key)
+		}
+	}
+}
