@@ -48,6 +48,7 @@ type library struct {
 	invoices *model.Store[invoice]
 	bands    *model.Store[band]
 	clients  []rueidis.Client
+	invoice  string // what its model is called
 }
 
 // libraryOf makes the Stores, each as opt says for it.
@@ -65,6 +66,7 @@ func libraryOf(t *testing.T, opt func(name string) (rueidis.Client, model.Option
 	client, o = set("post")
 	l.posts = store[post](t, client, o)
 	client, o = set("invoice")
+	l.invoice = o.Name
 	l.invoices = store[invoice](t, client, o)
 	client, o = set("band")
 	l.bands = store[band](t, client, o)
@@ -125,10 +127,10 @@ func testRules(t *testing.T, l library) {
 
 	err := l.authors.Delete(ctx, "ada")
 	var referred *model.ReferredError
-	if !errors.Is(err, model.ErrReferred) || !errors.As(err, &referred) || *referred != (model.ReferredError{Model: "invoice", Field: "payer", ID: "i"}) {
+	if !errors.Is(err, model.ErrReferred) || !errors.As(err, &referred) || *referred != (model.ReferredError{Model: l.invoice, Field: "payer", ID: "i"}) {
 		t.Fatalf("%v", err)
 	}
-	if !strings.Contains(err.Error(), "payer of invoice i") {
+	if !strings.Contains(err.Error(), "payer of "+l.invoice+" i") {
 		t.Error(err)
 	}
 	if there, err := l.authors.Exists(ctx, "ada"); !there || err != nil {

@@ -1,0 +1,81 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+	"retwis/redlock"
+)
+
+// All that belongs to records works on a Cluster: in one slot, in several, spread.
+func TestClusterOfReferences(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3)
+	client := cluster.Client(t)
+	for name, options := range map[string]func(name string) model.Options{
+		"one slot":      func(name string) model.Options { return model.Options{Name: "{app}:" + name} },
+		"several slots": func(name string) model.Options { return model.Options{Name: "{" + name + "}"} },
+		"spread":        func(name string) model.Options { return model.Options{Name: "spread:" + name, Partitions: 3} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := libraryOf(t, func(name string) (rueidis.Client, model.Options) { return client, options(name) })
+			testRules(t, l)
+			opt := options("watched")
+			opt.Changes = 1000
+			testMembersAndCounters(t, store[watched](t, client, opt))
+			pages := store[wikiPage](t, cluster.Client(t), options("page"))
+			defer func() { checked(t, pages.Close()) }()
+			// A Cluster that was just started grants no lock for ten seconds.
+			l1, err := pages.Lock(t.Context(), "7")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := pages.TryLock(t.Context(), "7"); !errors.Is(err, redlock.ErrHeld) {
+				t.Error(err)
+			}
+			checked(t, l1.Unlock(t.Context()))
+			checked(t, pages.WithLock(t.Context(), "7", func(ctx context.Context) error { return ctx.Err() }))
+		})
+	}
+}
+
+func testMembersAndCounters(t *testing.T, s *model.Store[watched]) {
+	ctx := t.Context()
+	before, err := s.LastChange(ctx)
+	checked(t, err)
+	const n = 10
+	for i := range n {
+		id := createdOf(t, s, watched{}).ID
+		added, err := s.Set("set", id).Add(ctx, "x", fmt.Sprint(i))
+		checked(t, err)
+		length, err := s.List("list", id).Max(1).PushBack(ctx, "x", "y")
+		checked(t, err)
+		hits, err := s.Incr(ctx, id, "hits", 5)
+		checked(t, err)
+		if added != 2 || length != 1 || hits != 5 {
+			t.Error(added, length, hits)
+		}
+	}
+	if got := sortedOf(t, s.Set("set", "1").Intersect(ctx, s.Set("set", "2"), s.Set("set", "3"))); len(got) != 1 || got[0] != "x" {
+		t.Errorf("%q", got)
+	}
+	for i := range n {
+		checked(t, s.Delete(ctx, fmt.Sprint(i+1)))
+	}
+	told := map[string]string{}
+	for _, c := range firstChanges(t, s, before, 5*n) {
+		told[c.ID] += string(c.Op) + " "
+	}
+	for id, ops := range told {
+		if ops != "create set list incr delete " {
+			t.Errorf("%s: %s", id, ops)
+		}
+	}
+}
