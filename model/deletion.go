@@ -117,7 +117,7 @@ func (r *referrer) far(ctx context.Context, f *doomed) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, to := within(prefix)
+	from, to := beginningWith(prefix)
 	t, passed := r.from, f.passed[r]
 	var commands rueidis.Commands
 	for i := range t.parts {

@@ -118,9 +118,9 @@ func (r *referrer) value(id string) (string, error) {
 	return string(b), err
 }
 
-// within is the range of members of a sorted set that begin with some bytes, as
+// beginningWith is the range of members of a sorted set that begin with some bytes, as
 // BYLEX takes it.
-func within(prefix string) (from, to string) {
+func beginningWith(prefix string) (from, to string) {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xff {
 			return "[" + prefix, "(" + prefix[:i] + string([]byte{prefix[i] + 1})

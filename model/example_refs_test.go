@@ -1,0 +1,255 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+	"retwis/redlock"
+)
+
+// exampleServer returns a client of a server that is new.
+func exampleServer() (rueidis.Client, func()) {
+	urls, stop := redistest.Example(1)
+	opt, err := rueidis.ParseURL(urls[0])
+	must(err)
+	client, err := rueidis.NewClient(opt)
+	must(err)
+	return client, func() { client.Close(); stop() }
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// What becomes of an author's books, and of what was lent to one, when they leave?
+func ExampleRefer() {
+	client, stop := exampleServer()
+	defer stop()
+	ctx := context.Background()
+
+	type Author struct {
+		ID   string `redis:",id"`
+		Name string
+	}
+	type Book struct {
+		ID     string            `redis:",id"`
+		Author model.Ref[Author] `redis:"author,index,cascade"`
+	}
+	type Loan struct {
+		ID string            `redis:",id"`
+		To model.Ref[Author] `redis:"to,index,restrict"`
+	}
+	authors, err := model.New[Author](client, model.Options{Name: "author"})
+	must(err)
+	books, err := model.New[Book](client, model.Options{Name: "book"})
+	must(err)
+	loans, err := model.New[Loan](client, model.Options{Name: "loan"})
+	must(err)
+	must(model.Refer(books, authors))
+	must(model.Refer(loans, authors))
+
+	ada, err := authors.Create(ctx, Author{Name: "Ada"})
+	must(err)
+	book, err := books.Create(ctx, Book{Author: model.To[Author](ada.ID)})
+	must(err)
+	loan, err := loans.Create(ctx, Loan{To: model.To[Author](ada.ID)})
+	must(err)
+
+	err = authors.Delete(ctx, ada.ID)
+	fmt.Println(errors.Is(err, model.ErrReferred), err)
+	must(loans.Delete(ctx, loan.ID))
+	must(authors.Delete(ctx, ada.ID))
+	fmt.Println(books.Exists(ctx, book.ID))
+	// Output:
+	// true model: author: to of loan 1 refers to it
+	// false <nil>
+}
+
+// Follow a reference to the record.
+func ExampleRef() {
+	client, stop := exampleServer()
+	defer stop()
+	ctx := context.Background()
+
+	type Employee struct {
+		ID   string `redis:",id"`
+		Name string
+		Boss model.Ref[Employee] `redis:"boss,index"`
+	}
+	employees, err := model.New[Employee](client, model.Options{Name: "employee", IDs: model.Own})
+	must(err)
+	_, err = employees.Create(ctx, Employee{ID: "e1", Name: "Grace"})
+	must(err)
+	ann, err := employees.Create(ctx, Employee{ID: "e2", Name: "Ann", Boss: model.To[Employee]("e1")})
+	must(err)
+	boss, err := ann.Boss.Get(ctx, employees)
+	must(err)
+	fmt.Println(boss.Name, boss.Boss.IsZero())
+	// Output:
+	// Grace true
+}
+
+// Friends of a person, and those in common with another.
+func ExampleStore_Set() {
+	client, stop := exampleServer()
+	defer stop()
+	ctx := context.Background()
+
+	type Person struct {
+		ID      string `redis:",id"`
+		Friends model.Set
+	}
+	people, err := model.New[Person](client, model.Options{Name: "person", IDs: model.Own})
+	must(err)
+	for _, name := range []string{"ada", "bob"} {
+		_, err := people.Create(ctx, Person{ID: name})
+		must(err)
+	}
+	ada, bob := people.Set("friends", "ada"), people.Set("friends", "bob")
+	_, err = ada.Add(ctx, "carol", "dave")
+	must(err)
+	_, err = bob.Add(ctx, "dave", "eve")
+	must(err)
+
+	for friend, err := range ada.Intersect(ctx, bob) {
+		must(err)
+		fmt.Println("in common:", friend)
+	}
+	var all []string
+	for friend, err := range ada.Unite(ctx, bob) {
+		must(err)
+		all = append(all, friend)
+	}
+	slices.Sort(all)
+	fmt.Println("together:", all)
+	// Output:
+	// in common: dave
+	// together: [carol dave eve]
+}
+
+// The last three pages that somebody has seen.
+func ExampleStore_List() {
+	client, stop := exampleServer()
+	defer stop()
+	ctx := context.Background()
+
+	type Reader struct {
+		ID   string `redis:",id"`
+		Seen model.List
+	}
+	readers, err := model.New[Reader](client, model.Options{Name: "reader"})
+	must(err)
+	reader, err := readers.Create(ctx, Reader{})
+	must(err)
+	seen := readers.List("seen", reader.ID).Max(3)
+	for _, page := range []string{"/", "/about", "/news", "/news/7"} {
+		_, err := seen.PushFront(ctx, page)
+		must(err)
+	}
+	fmt.Println(seen.Range(ctx, 0, -1))
+	// Output:
+	// [/news/7 /news /about] <nil>
+}
+
+// Count what many count at the same time.
+func ExampleStore_Incr() {
+	client, stop := exampleServer()
+	defer stop()
+	ctx := context.Background()
+
+	type Page struct {
+		ID     string `redis:",id"`
+		Visits int64  `redis:"visits,counter"`
+	}
+	pages, err := model.New[Page](client, model.Options{Name: "page"})
+	must(err)
+	page, err := pages.Create(ctx, Page{})
+	must(err)
+	fmt.Println(pages.Incr(ctx, page.ID, "visits", 1))
+	fmt.Println(pages.Incr(ctx, page.ID, "visits", 9))
+	// Output:
+	// 1 <nil>
+	// 10 <nil>
+}
+
+// Do something with a record that nobody else may do meanwhile.
+func ExampleStore_WithLock() {
+	client, stop := exampleServer()
+	defer stop()
+	ctx := context.Background()
+	voting(ctx, client)
+
+	type Order struct {
+		ID   string `redis:",id"`
+		Paid bool
+	}
+	orders, err := model.New[Order](client, model.Options{Name: "order"})
+	must(err)
+	defer orders.Close()
+	order, err := orders.Create(ctx, Order{})
+	must(err)
+
+	err = orders.WithLock(ctx, order.ID, func(ctx context.Context) error {
+		if order, err := orders.Get(ctx, order.ID); err != nil || order.Paid {
+			return err
+		}
+		fmt.Println("ask the bank") // once, however many try
+		return orders.Patch(ctx, order.ID, map[string]any{"paid": true})
+	})
+	fmt.Println(err)
+	// Output:
+	// ask the bank
+	// <nil>
+}
+
+// voting lets the server of an example, which is new, grant locks at once. Yours has
+// been up for a while.
+func voting(ctx context.Context, client rueidis.Client) {
+	m, err := redlock.New([]rueidis.Client{client}, redlock.Options{})
+	must(err)
+	must(m.Trust(ctx))
+	must(m.Close())
+}
+
+// Know all records, and what becomes of them.
+func ExampleStore_Watch() {
+	client, stop := exampleServer()
+	defer stop()
+	ctx := context.Background()
+
+	type Task struct {
+		ID   string `redis:",id"`
+		Done bool
+	}
+	tasks, err := model.New[Task](client, model.Options{Name: "task", Changes: 10_000})
+	must(err)
+	cursor, err := tasks.LastChange(ctx)
+	must(err)
+	// Here is the place to read all that there are.
+
+	task, err := tasks.Create(ctx, Task{})
+	must(err)
+	must(tasks.Patch(ctx, task.ID, map[string]any{"done": true}))
+	must(tasks.Delete(ctx, task.ID))
+
+	for change, err := range tasks.Watch(ctx, cursor) {
+		must(err)
+		fmt.Println(change.Op, change.ID)
+		cursor = change.Cursor() // keep it, to go on here another time
+		if change.Op == model.Deleted {
+			break
+		}
+	}
+	// Output:
+	// create 1
+	// save 1
+	// delete 1
+}
