@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -314,6 +315,36 @@ func TestDeleteMany(t *testing.T) {
 	for _, key := range []string{"post.all", "post.content", "post.by.author", "post.by.parent", "author.all"} {
 		if redisDo(t, client, "EXISTS", key) != "0" {
 			t.Errorf("%s is left", key)
+		}
+	}
+}
+
+// A way down that is long, and leads back to its end from everywhere on it.
+func TestDeleteThroughManyCircles(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for _, n := range []int{150, 1100} {
+		s := store[node](t, client, model.Options{Name: fmt.Sprint("node", n), IDs: model.Own})
+		end := model.To[node]("end")
+		for i := range n {
+			under := []model.Ref[node]{end}
+			if i > 0 {
+				under = append(under, model.To[node](fmt.Sprintf("%04d", i-1)))
+			}
+			createdOf(t, s, node{ID: fmt.Sprintf("%04d", i), Under: under})
+		}
+		createdOf(t, s, node{ID: "end", Under: []model.Ref[node]{model.To[node](fmt.Sprintf("%04d", n-1))}})
+		createdOf(t, s, node{ID: "last", Under: []model.Ref[node]{end}})
+		err := s.Delete(t.Context(), "0000")
+		if n > 1000 {
+			if !errors.Is(err, model.ErrReferred) || !strings.Contains(err.Error(), "1000 circles") {
+				t.Error(err)
+			}
+			continue
+		}
+		checked(t, err)
+		if left := redisDo(t, client, "EXISTS", fmt.Sprintf("node%d.all", n)); left != "0" {
+			t.Error("something is left")
 		}
 	}
 }
