@@ -26,7 +26,7 @@ end
 
 local places, sorted, behind = placesOf(slots, 8)
 local before = redis.call('HGET', content, id)
-local entries = before and cmsgpack.unpack(before)
+local entries = before and unpacked(before)
 
 if number ~= '' then
 	number = tonumber(number)

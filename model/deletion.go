@@ -79,7 +79,7 @@ func (d *deletion) push(t *table, via *entry, ids ...string) {
 // step sees to some of those that refer to a record, or deletes it where there are
 // none. It tells whether the record is done with.
 func (d *deletion) step(ctx context.Context, f *doomed) (bool, error) {
-	near, far, err := f.t.referrers()
+	near, far, err := f.t.referrers(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -180,7 +180,7 @@ func (d *deletion) treat(ctx context.Context, f *doomed, r *referrer, members []
 // cascade deletes records to which nothing refers, in one pipeline, and puts off
 // the others.
 func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *entry) error {
-	near, far, err := r.from.referrers()
+	near, far, err := r.from.referrers(ctx)
 	if err != nil {
 		return err
 	}

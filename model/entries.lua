@@ -45,6 +45,34 @@ local function now()
 	return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000000 + time[2]
 end
 
+-- unpacked is a content as a list, and true; of one that is not there, or
+-- damaged, that of nothing.
+local function unpacked(content)
+	local ok, entries = pcall(cmsgpack.unpack, content or '')
+	if not ok or type(entries) ~= 'table' or type(entries[1]) ~= 'number' or #entries % 2 == 0 then
+		return { 0 }, false
+	end
+	for i = 2, #entries, 2 do
+		if type(entries[i]) ~= 'number' or type(entries[i + 1]) ~= 'string' then
+			return { 0 }, false
+		end
+	end
+	return entries, true
+end
+
+-- has tells whether a record has an entry, by its content, and has not expired.
+local function has(entries, number, value)
+	if entries[1] ~= 0 and entries[1] <= now() then
+		return false
+	end
+	for i = 2, #entries, 2 do
+		if entries[i] == number and entries[i + 1] == value then
+			return true
+		end
+	end
+	return false
+end
+
 -- forget takes a record out of all indexes.
 --
 -- content, all, expires   the keys

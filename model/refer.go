@@ -83,12 +83,13 @@ func (t *table) addReferrer(r *referrer) {
 
 // referrers returns the fields that refer to records here: those whose indexes are
 // in the same slot, so that one script sees to both, and the others.
-func (t *table) referrers() (near, far []*referrer, err error) {
+func (t *table) referrers(ctx context.Context) (near, far []*referrer, err error) {
 	t.referring.RLock()
-	defer t.referring.RUnlock()
-	for _, r := range t.referring.all {
-		if !r.index.built {
-			return nil, nil, fmt.Errorf("%w: index %s of %s, which leads to records that refer, is not built yet: run Migrate", ErrSchema, r.index.Name, r.from.opt.Name)
+	all := t.referring.all
+	t.referring.RUnlock()
+	for _, r := range all {
+		if err := r.from.ready(ctx, r.index); err != nil {
+			return nil, nil, fmt.Errorf("records of %s may refer to it: %w", r.from.opt.Name, err)
 		}
 		if t.beside(r.from) {
 			near = append(near, r)

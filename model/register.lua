@@ -8,6 +8,9 @@
 --      then the identities of the indexes, each with its name before it
 -- Reply the digest that is in force, then for each index its number, what it is
 -- called in its key, and 1 where it is built
+--
+-- An index keeps its number and key for ever, also where no declaration has it
+-- any more: a program that still has it means the same by it.
 
 local meta = KEYS[1]
 local digest, schema, fixed = unpack(ARGV, 1, 3)
@@ -20,11 +23,19 @@ if found[2] and found[2] ~= fixed then
 end
 local fresh = not found[1]
 local built = true
+local identities = {}
+for i = first + 1, #ARGV, 2 do
+	identities[#identities + 1] = ARGV[i]
+end
 if fresh then
 	for i = 2, #KEYS do
 		built = built and redis.call('EXISTS', KEYS[i]) == 0
 	end
-	redis.call('HSET', meta, 'digest', digest, 'schema', schema, 'fixed', fixed)
+	redis.call('HSET', meta, 'digest', digest, 'schema', schema, 'fixed', fixed,
+		'identities', table.concat(identities, '\n'))
+	if not built then
+		redis.call('HSET', meta, 'walk', 'to begin') -- see migrate.go
+	end
 end
 for i = 5, first - 1, 2 do
 	if redis.call('HSETNX', meta, 'index:' .. ARGV[i], ARGV[i + 1]) == 1 and built and fresh then
@@ -45,7 +56,7 @@ local reply = { redis.call('HGET', meta, 'digest') }
 local wanted = {}
 for i = first, #ARGV, 2 do
 	local name, identity = ARGV[i], ARGV[i + 1]
-	wanted['index:' .. identity] = true
+	wanted[identity] = true
 	local called = redis.call('HGET', meta, 'index:' .. identity)
 	if not called then
 		local number = redis.call('HINCRBY', meta, 'last', 1)
@@ -66,10 +77,8 @@ end
 -- then it may write beside them if it knows of all that are in force.
 if reply[1] ~= digest then
 	local knows = true
-	for i = 1, #all, 2 do
-		if all[i]:sub(1, 6) == 'built:' and not wanted['index:' .. all[i]:sub(7)] then
-			knows = false
-		end
+	for identity in redis.call('HGET', meta, 'identities'):gmatch('[^\n]+') do
+		knows = knows and wanted[identity]
 	end
 	redis.call('HSET', meta, 'wanted', schema, 'wanteddigest', digest)
 	if knows then

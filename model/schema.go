@@ -41,7 +41,7 @@ type indexSpec struct {
 	encoding *index.Encoding
 	number   int    // what it is called in the content of a record
 	key      string // what it is called in its key: the name, or one beside it
-	built    bool   // all records are in it
+	state    *indexState
 }
 
 // column is one column of an index.
@@ -72,7 +72,7 @@ func (s *schema) addSpec(x indexSpec) error {
 	if s.index(x.Name) != nil {
 		return fmt.Errorf("another index is called %q too", x.Name)
 	}
-	x.many = -1
+	x.many, x.state = -1, new(indexState)
 	var columns []index.Column
 	text := false
 	for i, c := range x.Columns {
@@ -153,6 +153,7 @@ func (x *indexSpec) identity(s *schema) string {
 // not have the Go type.
 type stored struct {
 	Encoding    Encoding     `json:"encoding"`
+	IDs         IDs          `json:"ids"`
 	Record      string       `json:"record"` // before the id in the key of a record of an unspread model
 	Counter     string       `json:"counter,omitempty"`
 	Unique      uniqueKeys   `json:"unique,omitempty"`

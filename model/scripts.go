@@ -29,6 +29,18 @@ var (
 	swapLua string
 	//go:embed void.lua
 	voidLua string
+	//go:embed align.lua
+	alignLua string
+	//go:embed gone.lua
+	goneLua string
+	//go:embed stray.lua
+	strayLua string
+	//go:embed order.lua
+	orderLua string
+	//go:embed migrate_begin.lua
+	migrateBeginLua string
+	//go:embed migrate_end.lua
+	migrateEndLua string
 )
 
 // scripts are the scripts of a model. Each is sent by its digest, and in full to
@@ -37,19 +49,28 @@ type scripts struct {
 	register, write, delete, sweep *rueidis.Lua
 	counter, collection, mark      *rueidis.Lua
 	claim, swap, void              *rueidis.Lua // of unique values in other partitions
+	align, gone, stray             *rueidis.Lua // of upkeep
+	migrateBegin, migrateEnd       *rueidis.Lua
+	order                          *rueidis.Lua
 }
 
 func newScripts() scripts {
 	return scripts{
-		register:   rueidis.NewLuaScript(registerLua),
-		write:      rueidis.NewLuaScript(entriesLua + writeLua),
-		delete:     rueidis.NewLuaScript(entriesLua + deleteLua),
-		sweep:      rueidis.NewLuaScript(entriesLua + sweepLua),
-		counter:    rueidis.NewLuaScript(entriesLua + counterLua),
-		collection: rueidis.NewLuaScript(entriesLua + collectionLua),
-		mark:       rueidis.NewLuaScript(markLua),
-		claim:      rueidis.NewLuaScript(entriesLua + claimLua),
-		swap:       rueidis.NewLuaScript(swapLua),
-		void:       rueidis.NewLuaScript(entriesLua + voidLua),
+		register:     rueidis.NewLuaScript(registerLua),
+		write:        rueidis.NewLuaScript(entriesLua + writeLua),
+		delete:       rueidis.NewLuaScript(entriesLua + deleteLua),
+		sweep:        rueidis.NewLuaScript(entriesLua + sweepLua),
+		counter:      rueidis.NewLuaScript(entriesLua + counterLua),
+		collection:   rueidis.NewLuaScript(entriesLua + collectionLua),
+		mark:         rueidis.NewLuaScript(markLua),
+		claim:        rueidis.NewLuaScript(entriesLua + claimLua),
+		swap:         rueidis.NewLuaScript(swapLua),
+		void:         rueidis.NewLuaScript(entriesLua + voidLua),
+		align:        rueidis.NewLuaScript(entriesLua + alignLua),
+		gone:         rueidis.NewLuaScript(entriesLua + goneLua),
+		stray:        rueidis.NewLuaScript(entriesLua + strayLua),
+		order:        rueidis.NewLuaScript(orderLua),
+		migrateBegin: rueidis.NewLuaScript(migrateBeginLua),
+		migrateEnd:   rueidis.NewLuaScript(migrateEndLua),
 	}
 }

@@ -34,6 +34,8 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
 	s := &Store[T]{mapper: mapper[T]{d}, t: t, locks: &locks{}}
+	t.compute = s.recompute
+	t.relevant = t.relevantFields()
 	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
 	defer cancel()
 	if err := t.register(ctx); err != nil {
@@ -41,6 +43,15 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 	}
 	refer(s, s)
 	return s, nil
+}
+
+// recompute checks a stored record, and fills in its computed fields.
+func (s *Store[T]) recompute(id string, fields []text) error {
+	var record T
+	if err := s.decode(s.t.of(id).of(id), id, fields, &record); err != nil {
+		return err
+	}
+	return s.compute(&record, fields)
 }
 
 func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error) {

@@ -23,7 +23,7 @@ for i, id in ipairs(due) do
 		break
 	end
 	local packed = redis.call('HGET', content, id)
-	local entries = packed and cmsgpack.unpack(packed) or { 0 }
+	local entries = unpacked(packed)
 	for j = 2, #entries, 2 do
 		if places[entries[j]] == 0 then
 			reply[#reply + 1] = id

@@ -31,6 +31,9 @@ type table struct {
 	slots    string // as placesOf of entries.lua takes them
 	digest   string
 	scripts  scripts
+	compute  func(id string, fields []text) error // checks a record and fills in what is computed; nil: the Go type is not known
+	relevant []int                                // fields that what is in the indexes depends on
+	right    string                               // numbers of the indexes that nobody here can compute, as align.lua takes them
 	// referring are the fields of this and other models that refer to records.
 	referring struct {
 		sync.RWMutex
@@ -55,7 +58,7 @@ func (t *table) spread() bool { return len(t.parts) > 1 }
 // indexes need.
 func (t *table) stored() stored {
 	w := stored{
-		Encoding: t.opt.Encoding, Record: t.parts[0].record, Counter: t.opt.counter(), Unique: t.opt.Keys.Unique,
+		Encoding: t.opt.Encoding, IDs: t.opt.IDs, Record: t.parts[0].record, Counter: t.opt.counter(), Unique: t.opt.Keys.Unique,
 		Partitions: len(t.parts), Fields: t.fields, Indexes: t.indexes, Collections: t.collections,
 	}
 	if t.spread() {
@@ -75,6 +78,22 @@ func (w *stored) fixed() string {
 	return fmt.Sprintf("records as %s in %d partitions", w.Encoding, w.Partitions)
 }
 
+// identities are those of the indexes.
+func (t *table) identities() []string {
+	all := make([]string, len(t.indexes))
+	for i, x := range t.indexes {
+		all[i] = x.identity(&t.schema)
+	}
+	return all
+}
+
+// digestOf is the digest of a declaration: what it must have in common with
+// another for both to write the same records.
+func digestOf(expires string, identities []string) string {
+	sum := sha256.Sum256([]byte(expires + "\n" + strings.Join(slices.Sorted(slices.Values(identities)), "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
 // registerTimeout bounds the round trip that New makes.
 const registerTimeout = 10 * time.Second
 
@@ -86,12 +105,8 @@ func (t *table) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	identities := make([]string, len(t.indexes))
-	for i, x := range t.indexes {
-		identities[i] = x.identity(&t.schema)
-	}
-	sum := sha256.Sum256([]byte(w.Expires + "\n" + strings.Join(identities, "\n")))
-	t.digest = hex.EncodeToString(sum[:8])
+	identities := t.identities()
+	t.digest = digestOf(w.Expires, identities)
 	// The first partition numbers the indexes, and the others follow.
 	var given []string
 	for i := range t.parts {
@@ -149,7 +164,7 @@ func (t *table) learn(first bool, reply []string) error {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, t.parts[0].meta, err)
 		}
 		x.number, x.key = number, reply[2+3*i]
-		x.built = (first || x.built) && reply[3+3*i] == "1"
+		x.state.built.Store((first || x.state.built.Load()) && reply[3+3*i] == "1")
 	}
 	return nil
 }

@@ -8,19 +8,12 @@
 
 local content, voids = unpack(KEYS)
 local id, number, value, token, deadline = unpack(ARGV)
-local packed = redis.call('HGET', content, id)
-local entries = packed and cmsgpack.unpack(packed) or { 0 }
-local time = now()
-if entries[1] == 0 or entries[1] > time then
-	for i = 2, #entries, 2 do
-		if entries[i] == tonumber(number) and entries[i + 1] == value then
-			return 1
-		end
-	end
+if has(unpacked(redis.call('HGET', content, id)), tonumber(number), value) then
+	return 1
 end
 -- A write that comes after its deadline by the clock of this server is refused
 -- without being remembered here.
-redis.call('ZREMRANGEBYSCORE', voids, '-inf', string.format('(%.0f', time))
+redis.call('ZREMRANGEBYSCORE', voids, '-inf', string.format('(%.0f', now()))
 if deadline ~= '' then
 	redis.call('ZADD', voids, deadline, token)
 end

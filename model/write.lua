@@ -77,7 +77,7 @@ local old = { 0 }
 local had, has = {}, {}
 local carried = false
 if before then
-	old = cmsgpack.unpack(before)
+	old = unpacked(before)
 	for i = 2, #old, 2 do
 		if places[old[i]] then
 			had[old[i] .. ':' .. old[i + 1]] = true
@@ -120,7 +120,7 @@ for i = 2, #new, 2 do
 			local owner = redis.call('HGET', KEYS[place], value)
 			if owner and owner ~= id then
 				local its = redis.call('HGET', content, owner)
-				its = its and cmsgpack.unpack(its)
+				its = its and unpacked(its)
 				if not its or its[1] == 0 or its[1] > now() then
 					return { 'TAKEN', number, value, owner }
 				end

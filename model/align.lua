@@ -1,0 +1,200 @@
+-- Compares what one record has in the indexes with what it should have, and
+-- brings it into line.
+--
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
+--      indexes
+-- ARGV 1 look: changes nothing, mend, or migrate: mends, and forgets entries of
+--      indexes that the declaration does not have, 2 id, 3 digest of the
+--      declaration, 4 slots, 5 content as it should be, 6 place in the order of
+--      creation, or nothing: the time of the server, 7 what the record must be
+--      still: d and the digest of the fields that are named last, or j and the
+--      digest of its JSON, 8 1 if the model says when records expire, 9 numbers of
+--      the indexes that are right as they are, as in ,3,7, 10 claims as write.lua
+--      takes them, or any: who has unique values is known, then names
+-- Reply SCHEMA; CONFLICT: the record is another by now; UNKNOWN: what it has in the
+-- indexes that are right is lost; or OK and what was found, each with number, value
+-- and owner:
+--   claim     the value is to be claimed first     } then nothing
+--   taken     another record has the value         } was changed
+--   unclear   so says the index, but not of what   }
+--   absent    there is no content; other: it is another one
+--   extra     an entry in the content that should not be there
+--   lacks     an entry that should be there, and is not
+--   entry     an entry that is in the content, but not in the index, or not rightly
+--   all, expires, ttl   the record is not there, or not rightly; ttl: its own
+--   left      an entry elsewhere that it has no longer
+
+local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
+local mode, id, digest, slots, packed, score, expected, expiring, right, claims = unpack(ARGV, 1, 10)
+
+if redis.call('HGET', meta, 'digest') ~= digest then
+	return { 'SCHEMA' }
+end
+
+local function fingerprint()
+	if redis.call('EXISTS', record) == 0 then
+		return ''
+	end
+	if expected:sub(1, 1) == 'j' then
+		return 'j' .. redis.sha1hex(redis.call('GET', record))
+	end
+	local parts = {}
+	for i, value in ipairs(#ARGV > 10 and redis.call('HMGET', record, unpack(ARGV, 11)) or {}) do
+		parts[i] = value and #value .. ':' .. value or '-'
+	end
+	return 'd' .. redis.sha1hex(table.concat(parts))
+end
+
+if fingerprint() ~= expected then
+	return { 'CONFLICT' }
+end
+
+local reply = { 'OK' }
+local function found(word, number, value, owner)
+	reply[#reply + 1] = word
+	reply[#reply + 1] = number or 0
+	reply[#reply + 1] = value or ''
+	reply[#reply + 1] = owner or ''
+end
+
+local examples = 0
+local function example(word, number, value)
+	examples = examples + 1
+	if examples <= 8 then
+		found(word, number, value)
+	end
+end
+
+-- What the record had, and what it should have.
+local places, sorted = placesOf(slots, 8)
+local before = redis.call('HGET', content, id)
+local old, sound = unpacked(before)
+local new = cmsgpack.unpack(packed)
+local carried = false
+if right ~= '' and not sound then
+	return { 'UNKNOWN' }
+end
+local had, wanted = {}, {}
+for i = 2, #old, 2 do
+	local number = old[i]
+	had[number .. ':' .. old[i + 1]] = true
+	if right:find(',' .. number .. ',', 1, true) or (mode ~= 'migrate' and not places[number]) then
+		carried = true
+		new[#new + 1] = number
+		new[#new + 1] = old[i + 1]
+	end
+end
+
+-- Values that are not to be had as they are.
+local valid = {}
+if claims ~= '' and claims ~= 'any' then
+	local list = cmsgpack.unpack(claims)
+	for i = 1, #list, 4 do
+		if tonumber(list[i + 3]) > now() and not redis.call('ZSCORE', voids, list[i + 2]) then
+			valid[list[i] .. ':' .. list[i + 1]] = true
+		end
+	end
+end
+for i = 2, #new, 2 do
+	local number, value = new[i], new[i + 1]
+	local name, place = number .. ':' .. value, places[number]
+	wanted[name] = true
+	if place == 0 and not had[name] and not valid[name] and claims ~= 'any' then
+		found('claim', number, value)
+	elseif place and place > 0 and place < sorted then
+		local owner = redis.call('HGET', KEYS[place], value)
+		if owner and owner ~= id then
+			local its = redis.call('HGET', content, owner)
+			if not its then
+				if claims ~= 'any' then
+					found('unclear', number, value, owner)
+				end
+			elseif has(unpacked(its), number, value) then
+				found('taken', number, value, owner)
+			end
+		end
+	end
+end
+if #reply > 1 then
+	return reply
+end
+
+-- What is wrong.
+local same = sound and old[1] == new[1] and #old == #new
+if not before then
+	found('absent')
+end
+for i = 2, #new, 2 do
+	local number, value = new[i], new[i + 1]
+	local place = places[number]
+	if not had[number .. ':' .. value] then
+		same = false
+		example('lacks', number, value)
+	elseif place and (place >= sorted and redis.call('ZSCORE', KEYS[place], value .. id) ~= '0'
+		or place > 0 and place < sorted and redis.call('HGET', KEYS[place], value) ~= id) then
+		example('entry', number, value)
+	end
+end
+for i = 2, #old, 2 do
+	if not wanted[old[i] .. ':' .. old[i + 1]] then
+		same = false
+		example('extra', old[i], old[i + 1])
+	end
+end
+if before and not same then
+	found('other')
+end
+if not redis.call('ZSCORE', all, id) then
+	found('all')
+end
+local due = string.format('%.0f', new[1])
+local listed = redis.call('ZSCORE', expires, id)
+if new[1] == 0 and listed or new[1] ~= 0 and tonumber(listed) ~= new[1] then
+	found('expires')
+end
+local lives = redis.call('PTTL', record)
+if new[1] ~= 0 then
+	-- The time stands still within a script, but not at the same moment for all.
+	if lives < 0 or math.abs(lives - (new[1] - now())) > 1000 then
+		found('ttl')
+	end
+elseif lives >= 0 and (expiring == '1' or old[1] ~= 0) then
+	found('ttl')
+end
+if mode == 'look' or #reply == 1 then
+	return reply
+end
+
+-- All is entered, whatever the content says is there.
+for i = 2, #old, 2 do
+	if not wanted[old[i] .. ':' .. old[i + 1]] and places[old[i]] then
+		leave(places, sorted, id, old[i], old[i + 1])
+		if places[old[i]] == 0 then
+			found('left', old[i], old[i + 1])
+		end
+	end
+end
+for i = 2, #new, 2 do
+	if places[new[i]] then
+		enter(places, sorted, id, new[i], new[i + 1])
+	end
+end
+redis.call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
+if not redis.call('ZSCORE', all, id) then
+	if score == '' then
+		local _, time = now()
+		local last = redis.call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
+		score = string.format('%.0f', math.max(time, last and last + 1 or 0))
+	end
+	redis.call('ZADD', all, score, id)
+end
+if new[1] ~= 0 then
+	redis.call('ZADD', expires, due, id)
+	redis.call('PEXPIREAT', record, due)
+else
+	redis.call('ZREM', expires, id)
+	if expiring == '1' or old[1] ~= 0 then
+		redis.call('PERSIST', record)
+	end
+end
+return reply

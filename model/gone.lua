@@ -1,0 +1,53 @@
+-- Compares what a record that is not there has in the indexes with nothing, and
+-- takes it out of them.
+--
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
+--      indexes, then the sets and lists of the record
+-- ARGV 1 look: changes nothing, or mend, 2 id, 3 digest of the declaration,
+--      4 slots, 5 how many changes are kept, 6 how many sets and lists
+-- Reply SCHEMA; CONFLICT: the record is there; OK: there is nothing; or one of
+-- these and then number and value of each entry that is kept elsewhere:
+--   EXPIRED   it had its time, and is yet to be swept
+--   DANGLING  it was deleted otherwise than by the model
+
+local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
+local mode, id, digest, slots, cap, members = unpack(ARGV)
+
+if redis.call('HGET', meta, 'digest') ~= digest then
+	return { 'SCHEMA' }
+end
+if redis.call('EXISTS', record) == 1 then
+	return { 'CONFLICT' }
+end
+
+local before = redis.call('HGET', content, id)
+local old = unpacked(before)
+local there = before or redis.call('ZSCORE', all, id) or redis.call('ZSCORE', expires, id)
+for i = #KEYS - members + 1, #KEYS do
+	there = there or redis.call('EXISTS', KEYS[i]) == 1
+end
+if not there then
+	return { 'OK' }
+end
+local expired = old[1] ~= 0 and old[1] <= now()
+local reply = { expired and 'EXPIRED' or 'DANGLING' }
+if mode == 'look' then
+	return reply
+end
+
+local places, sorted = placesOf(slots, 8)
+for i = 2, #old, 2 do
+	if places[old[i]] == 0 then
+		reply[#reply + 1] = old[i]
+		reply[#reply + 1] = old[i + 1]
+	end
+end
+forget(places, sorted, id, old, content, all, expires)
+redis.call('ZREM', expires, id)
+for i = #KEYS - members + 1, #KEYS do
+	redis.call('UNLINK', KEYS[i])
+end
+if expired then
+	told(changes, cap, 'expire', id)
+end
+return reply

@@ -1,0 +1,40 @@
+-- Puts a declaration into force in a partition, for Migrate: writers with another
+-- one are refused from here on, so what they would keep up is no longer to be
+-- relied on. What is to be built begins empty.
+--
+-- KEYS 1 meta, then the sorted sets of the indexes
+-- ARGV 1 digest, 2 schema, 3 a name for the walk through all records, then the
+--      identity of each index, and how many of the keys are its: 1, or 0 where it
+--      is a unique one, whose values stay taken
+-- Reply the name of the walk, which another Migrate may have begun; nothing: there
+-- is nothing to do
+
+local meta = KEYS[1]
+local digest, schema, name = unpack(ARGV, 1, 3)
+local found = redis.call('HMGET', meta, 'digest', 'walk')
+local walk = found[2]
+if found[1] == digest and walk ~= 'to begin' then
+	return walk or ''
+end
+
+local declared, identities = {}, {}
+local key = 2
+for i = 4, #ARGV, 2 do
+	declared['built:' .. ARGV[i]] = true
+	identities[#identities + 1] = ARGV[i]
+	if ARGV[i + 1] == '1' then
+		if redis.call('HEXISTS', meta, 'built:' .. ARGV[i]) == 0 then
+			redis.call('UNLINK', KEYS[key])
+		end
+		key = key + 1
+	end
+end
+for _, field in ipairs(redis.call('HKEYS', meta)) do
+	if field:sub(1, 6) == 'built:' and not declared[field] then
+		redis.call('HDEL', meta, field)
+	end
+end
+redis.call('HSET', meta, 'digest', digest, 'schema', schema, 'walk', name,
+	'identities', table.concat(identities, '\n'))
+redis.call('HDEL', meta, 'also', 'wanted', 'wanteddigest')
+return name

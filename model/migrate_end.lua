@@ -1,0 +1,23 @@
+-- Ends a Migrate in a partition: the indexes of the declaration are built, and
+-- those that it does not have are gone.
+--
+-- KEYS 1 meta, then keys of indexes that are to go
+-- ARGV 1 digest of the declaration, 2 name of the walk, then the identities of the
+--      indexes
+-- Reply 1, also where another Migrate has ended the same walk; 0: another
+-- declaration is in force, or another walk has begun
+
+local meta = KEYS[1]
+local digest, name = unpack(ARGV, 1, 2)
+local found = redis.call('HMGET', meta, 'digest', 'walk')
+if found[1] ~= digest or found[2] and found[2] ~= name then
+	return 0
+end
+for i = 3, #ARGV do
+	redis.call('HSET', meta, 'built:' .. ARGV[i], 1)
+end
+for i = 2, #KEYS do
+	redis.call('UNLINK', KEYS[i])
+end
+redis.call('HDEL', meta, 'walk')
+return 1

@@ -1,0 +1,221 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// visitor is a user as another program has kept them.
+type visitor struct {
+	ID   int64  `redis:",id"`
+	Name string `redis:"username,unique"`
+	City string `redis:"city,range"`
+}
+
+// Records that no model wrote come into the indexes, in the order of their ids,
+// with the unique values that the layout says they have.
+func TestMigrateExistingLayout(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}}
+	d := damaging{t, client, opt}
+	for i := 1; i <= 250; i++ {
+		d.do("HSET", fmt.Sprint("user:", i), "username", fmt.Sprint("name", i), "city", fmt.Sprint("c", i%7), "password", "x")
+		d.do("HSET", "users", fmt.Sprint("name", i), fmt.Sprint(i))
+	}
+	d.do("SET", "next_user_id", "250")
+	d.do("HSET", "users", "left", "999")        // of a user that was deleted
+	d.do("HSET", "users", "former", "7")        // that user 7 no longer has
+	d.do("HSET", "user:5:followers", "a", "b")  // no user
+	d.do("SET", "user:6:name", "a")             // nor this
+	d.do("HSET", "user:8", "username", "name9") // two of one name: the layout says whose it is
+	d.do("HSET", "user:12", "username", "left") // has it, whatever the layout says
+	d.do("HSET", "users", "name13", "14")       // so the layout says, and the records not
+	visitors := store[visitor](t, client, opt)
+	if pending, err := visitors.Pending(t.Context()); err != nil || len(pending) != 2 {
+		t.Fatalf("%q, %v", pending, err)
+	}
+	// They can be used at once.
+	if v, err := visitors.Create(t.Context(), visitor{Name: "new", City: "c1"}); err != nil || v.ID != 251 {
+		t.Fatal(v, err)
+	}
+	if _, err := visitors.Create(t.Context(), visitor{Name: "name3"}); !errors.Is(err, model.ErrTaken) {
+		t.Fatal(err)
+	}
+	if err := visitors.Update(t.Context(), "250", func(v *visitor) error { v.City = "moved"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	r, err := visitors.Migrate(t.Context(), model.Upkeep{})
+	if err != nil || r.Problems() != 1 || r.Examples[0].Kind != "taken" || r.Examples[0].ID != "8" || r.Examples[0].Found != `username "name9" is taken by record 9` {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r, err = visitors.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 1 || r.Invalid != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	all := zset(t, client, "user.all")
+	if len(all) != 251 || all[0] != "1" || all[99] != "100" || all[250] != "251" {
+		t.Fatalf("%q", all)
+	}
+	users, err := d.do("HGETALL", "users").AsStrMap()
+	if err != nil || users["left"] != "12" || users["former"] != "" || users["name9"] != "9" || users["name13"] != "13" || users["name8"] != "" || len(users) != 250 {
+		t.Fatalf("%d: %q, %v", len(users), users, err)
+	}
+	if n := len(zset(t, client, "user.by.city")); n != 251 {
+		t.Fatalf("%d have a city", n)
+	}
+	if s, err := d.do("HGET", "user:1", "password").ToString(); err != nil || s != "x" {
+		t.Fatal("a field of the other program is gone")
+	}
+	// Who has a name that is another's can be written once they have one of their own.
+	err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.City = "else"; return nil })
+	if !errors.Is(err, model.ErrTaken) {
+		t.Fatal(err)
+	}
+	if err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.Name = "eight"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = visitors.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// Two records of which each says, by the layout, that the other has its name.
+func TestMigrateCrossedNames(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}}
+	d := damaging{t, client, opt}
+	d.do("HSET", "user:1", "username", "a")
+	d.do("HSET", "user:2", "username", "b")
+	d.do("HSET", "users", "a", "2", "b", "1")
+	d.do("SET", "next_user_id", "2")
+	visitors := store[visitor](t, client, opt)
+	if r, err := visitors.Migrate(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if users, err := d.do("HGETALL", "users").AsStrMap(); err != nil || users["a"] != "1" || users["b"] != "2" {
+		t.Fatalf("%q, %v", users, err)
+	}
+}
+
+// A migration goes on from the cursor of any step, and takes none of another.
+func TestMigrateGoesOn(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "citizen", Partitions: 2}
+	for step := range 8 {
+		if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(1, 1))
+		old := editionOf[bareCitizen](t, client, opt)
+		for range 250 {
+			if _, err := old.create(t.Context(), someone(random)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := editionOf[citizen](t, client, opt)
+		cut := &failing{Client: client}
+		cut.left.Store(1 << 40)
+		cutting := editionOf[citizen](t, cut, opt)
+		n, cursor := 0, ""
+		_, err := cutting.store.Migrate(t.Context(), model.Upkeep{Progress: func(p model.Progress) {
+			if n++; n == step {
+				cut.left.Store(0)
+				cursor = p.Cursor
+			}
+		}})
+		if step > 0 && err == nil {
+			break
+		}
+		if _, err := now.store.Migrate(t.Context(), model.Upkeep{After: "nonsense"}); step > 0 && !errors.Is(err, model.ErrCursor) {
+			t.Fatal(err)
+		}
+		r, err := now.store.Migrate(t.Context(), model.Upkeep{After: cursor})
+		if err != nil {
+			t.Fatalf("from %q: %+v, %v", cursor, r, err)
+		}
+		settleTaken(t, now)
+		agree(t, client, opt, store[citizen](t, client, opt))
+	}
+}
+
+// A migration that was begun elsewhere ends this one, which can be told by its
+// error.
+func TestMigrateIsOvertaken(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "citizen"}
+	random := rand.New(rand.NewPCG(1, 1))
+	bare := editionOf[bareCitizen](t, client, opt)
+	for range 250 {
+		if _, err := bare.create(t.Context(), someone(random)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, now := editionOf[otherCitizen](t, client, opt), editionOf[citizen](t, client, opt)
+	overtaken := false
+	_, err := other.store.Migrate(t.Context(), model.Upkeep{Progress: func(model.Progress) {
+		if !overtaken {
+			overtaken = true
+			if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if !errors.Is(err, model.ErrSchema) {
+		t.Fatal(err)
+	}
+	for _, e := range []edition{bare, other} {
+		if _, err := e.store.Verify(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrSchema) {
+			t.Error(err)
+		}
+		if _, err := e.store.Repair(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrSchema) {
+			t.Error(err)
+		}
+	}
+	settleTaken(t, now)
+	agree(t, client, opt, store[citizen](t, client, opt))
+}
+
+// A model whose meta is lost is taken for a layout that is older than it, and
+// comes back.
+func TestMetaIsLost(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		random := rand.New(rand.NewPCG(1, 1))
+		editionOf[otherCitizen](t, client, opt)
+		e := editionOf[citizen](t, client, opt) // whose indexes have other numbers for that
+		if _, err := e.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			if err := e.work(t.Context(), random, 30); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := damaging{t, client, opt}
+		for _, base := range d.bases() {
+			d.do("DEL", base+".meta")
+		}
+		if _, err := e.create(t.Context(), citizen{Email: "x@x"}); !errors.Is(err, model.ErrSchema) {
+			t.Fatal(err)
+		}
+		now := editionOf[citizen](t, client, opt)
+		if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
+			t.Fatal(pending, err)
+		}
+		if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		settleTaken(t, now)
+		agree(t, client, opt, store[citizen](t, client, opt))
+	})
+}

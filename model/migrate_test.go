@@ -1,0 +1,257 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// settleTaken gives up the values that a report says are another's, so that what
+// is left agrees. A value that its owner gave up meanwhile is nobody's until a
+// repair: no other problem may there be.
+func settleTaken(t testing.TB, e edition) {
+	t.Helper()
+	for range 100 {
+		r, err := e.store.Verify(t.Context(), model.Upkeep{Examples: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Problems() == 0 {
+			return
+		}
+		for i, p := range r.Examples {
+			if p.Kind == "missing" && p.Found == "" && (strings.HasPrefix(p.Want, "email=") || strings.HasPrefix(p.Want, "phone=")) {
+				if _, err := e.store.Repair(t.Context(), model.Upkeep{}); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if p.Kind != "taken" || p.ID == "" || !strings.Contains(p.Found, "is taken by record") {
+				t.Fatalf("%+v of %+v", p, r)
+			}
+			err := e.store.Patch(t.Context(), p.ID, map[string]any{"phone": nil, "email": fmt.Sprintf("%s.%d@x", p.ID, i)})
+			if err != nil && !errors.Is(err, model.ErrTaken) {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Fatal("values stay taken")
+}
+
+// Whatever was declared before, a migration under writers leaves the indexes as
+// if nothing else had ever been declared.
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	for i, before := range editions()[:3] {
+		t.Run(fmt.Sprint("edition ", i), func(t *testing.T) {
+			t.Parallel()
+			layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+				random := rand.New(rand.NewPCG(uint64(i), 7))
+				old := before(t, client, opt)
+				for range 120 {
+					if _, err := old.create(t.Context(), someone(random)); err != nil && !errors.Is(err, model.ErrTaken) {
+						t.Fatal(err)
+					}
+				}
+				now := editionOf[citizen](t, client, opt)
+				if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
+					t.Fatalf("%q, %v", pending, err)
+				}
+				var done, refused atomic.Bool
+				var wg sync.WaitGroup
+				for w := range 4 {
+					wg.Go(func() {
+						random := rand.New(rand.NewPCG(uint64(w), 8))
+						e := old
+						for n := 0; !done.Load() || n < 30; n++ {
+							err := e.work(t.Context(), random, 100)
+							if errors.Is(err, model.ErrSchema) {
+								refused.Store(true)
+								e = now
+							} else if err != nil {
+								t.Error(err)
+								return
+							}
+						}
+					})
+				}
+				report, err := now.store.Migrate(t.Context(), model.Upkeep{})
+				done.Store(true)
+				wg.Wait()
+				if err != nil || report.Checked == 0 {
+					t.Fatalf("%+v, %v", report, err)
+				}
+				if !refused.Load() {
+					t.Error("no writer of the old declaration was refused")
+				}
+				if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) > 0 {
+					t.Fatalf("%q, %v", pending, err)
+				}
+				settleTaken(t, now)
+				agree(t, client, opt, store[citizen](t, client, opt))
+				onlyKeys(t, client, opt)
+			})
+		})
+	}
+}
+
+// onlyKeys fails where keys of indexes are left that nobody declares.
+func onlyKeys(t testing.TB, client rueidis.Client, opt model.Options) {
+	t.Helper()
+	base := opt.Name
+	if opt.Partitions > 1 {
+		base = "{" + opt.Name + ".0}"
+	}
+	called := calledIn(t, client, base)
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*.by.*").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		_, name, _ := strings.Cut(key, ".by.")
+		if !slices.ContainsFunc(slices.Collect(mapsValues(called)), func(c string) bool { return c == name }) {
+			t.Errorf("key %s is left", key)
+		}
+	}
+}
+
+func mapsValues(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, v := range m {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// However often declarations change, are migrated to, halfway or not, and written
+// through: the last one is right at the end.
+func TestDeclarationsComeAndGo(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	rapid.Check(t, func(r *rapid.T) {
+		if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
+			r.Fatal(err)
+		}
+		opt := model.Options{Name: "citizen", Partitions: rapid.SampledFrom([]int{1, 2}).Draw(r, "partitions")}
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 1))
+		all := editions()
+		var open []edition
+		for range rapid.IntRange(1, 8).Draw(r, "steps") {
+			e := all[rapid.IntRange(0, 3).Draw(r, "edition")](t, client, opt)
+			open = append(open, e)
+			for range 10 {
+				one := open[random.IntN(len(open))]
+				if err := one.work(t.Context(), random, 20); err != nil && !errors.Is(err, model.ErrSchema) {
+					r.Fatal(err)
+				}
+			}
+			one := open[random.IntN(len(open))]
+			switch rapid.IntRange(0, 2).Draw(r, "migrate") {
+			case 1:
+				if _, err := one.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+					r.Fatal(err)
+				}
+			case 2:
+				stop, cancel := context.WithCancel(t.Context())
+				_, _ = one.store.Migrate(stop, model.Upkeep{Progress: func(model.Progress) { cancel() }})
+				cancel()
+			}
+		}
+		e := all[3](t, client, opt)
+		if _, err := e.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			r.Fatal(err)
+		}
+		for range 10 {
+			if err := e.work(t.Context(), random, 20); err != nil {
+				r.Fatal(err)
+			}
+		}
+		settleTaken(t, e)
+		agree(t, client, opt, store[citizen](t, client, opt))
+	})
+}
+
+// failing is a client whose commands fail after so many.
+type failing struct {
+	rueidis.Client
+	left atomic.Int64
+}
+
+var errCut = errors.New("cut off")
+
+func (f *failing) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	if f.left.Add(-1) < 0 {
+		cut, cancel := context.WithCancelCause(ctx)
+		cancel(errCut)
+		return f.Client.Do(cut, cmd)
+	}
+	return f.Client.Do(ctx, cmd)
+}
+
+func (f *failing) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+	if f.left.Add(-1) < 0 {
+		cut, cancel := context.WithCancelCause(ctx)
+		cancel(errCut)
+		return f.Client.DoMulti(cut, multi...)
+	}
+	return f.Client.DoMulti(ctx, multi...)
+}
+
+// A migration that is cut short at any of its commands can be run again, or two at
+// once.
+func TestMigrateCutShort(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for _, partitions := range []int{1, 2} {
+		opt := model.Options{Name: "citizen", Partitions: partitions}
+		step := int64(1)
+		for n, over := int64(0), false; !over; n += step {
+			if partitions > 1 { // where claims are left, and waited for
+				step += 2
+			}
+			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+			random := rand.New(rand.NewPCG(uint64(n), 3))
+			old := editionOf[otherCitizen](t, client, opt)
+			for range 12 {
+				if _, err := old.create(t.Context(), someone(random)); err != nil && !errors.Is(err, model.ErrTaken) {
+					t.Fatal(err)
+				}
+			}
+			cut := &failing{Client: client}
+			cut.left.Store(1 << 40)
+			now := editionOf[citizen](t, cut, opt)
+			cut.left.Store(n)
+			_, err := now.store.Migrate(t.Context(), model.Upkeep{})
+			over = err == nil
+			again := editionOf[citizen](t, client, opt)
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() {
+					if _, err := again.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			settleTaken(t, again)
+			agree(t, client, opt, store[citizen](t, client, opt))
+			onlyKeys(t, client, opt)
+		}
+	}
+}

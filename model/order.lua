@@ -1,0 +1,18 @@
+-- Reads ids in the order of creation.
+--
+-- KEYS 1 all
+-- ARGV 1 the score behind which to go on, or nothing: at the first, 2 the id that
+--      has it, 3 how many
+-- Reply id and score, in turn
+
+local score, id, count = unpack(ARGV)
+local from = 0
+if score ~= '' then
+	local rank = redis.call('ZRANK', KEYS[1], id)
+	if rank and redis.call('ZSCORE', KEYS[1], id) == score then
+		from = rank + 1
+	else
+		from = redis.call('ZCOUNT', KEYS[1], '-inf', '(' .. score)
+	end
+end
+return redis.call('ZRANGE', KEYS[1], from, from + count - 1, 'WITHSCORES')

@@ -1,0 +1,110 @@
+package model
+
+import (
+	"context"
+	"time"
+
+	"retwis/index"
+)
+
+// Upkeep says how Migrate, Verify and Repair go about their work. The zero value
+// is a good default.
+type Upkeep = index.Upkeep
+
+// Report says what was found, and what was mended.
+type Report = index.Report
+
+// Progress is how far a run has come.
+type Progress = index.Progress
+
+// Problem is one thing that was found. Beside the kinds that the indexes of
+// package index have there is "taken", which counts as invalid: a record with a
+// unique value that another record has.
+type Problem = index.Problem
+
+// Kinds of problems.
+const (
+	missing  = "missing"
+	stale    = "stale"
+	dangling = "dangling"
+	invalid  = "invalid"
+	taken    = "taken"
+)
+
+// upkeepStep is how many records or entries a step looks at.
+const upkeepStep = 100
+
+// run is a Migrate, Verify or Repair under way.
+type run struct {
+	t      *table
+	mode   mode
+	up     Upkeep
+	begin  time.Time
+	report Report
+	total  int64
+}
+
+// mode is what a run does with what it finds.
+type mode string
+
+// The modes.
+const (
+	look    mode = "look"
+	mend    mode = "mend"
+	migrate mode = "migrate" // mends, and forgets what the declaration does not have
+)
+
+func (t *table) newRun(m mode, up Upkeep) *run {
+	switch {
+	case up.Examples == 0:
+		up.Examples = 10
+	case up.Examples < 0:
+		up.Examples = 0
+	}
+	return &run{t: t, mode: m, up: up, begin: time.Now()}
+}
+
+// found counts a problem.
+func (r *run) found(p Problem) {
+	switch p.Kind {
+	case missing:
+		r.report.Missing++
+	case stale:
+		r.report.Stale++
+	case dangling:
+		r.report.Dangling++
+	default:
+		r.report.Invalid++
+	}
+	if len(r.report.Examples) < r.up.Examples {
+		r.report.Examples = append(r.report.Examples, p)
+	}
+}
+
+// mended counts a problem that was mended, if this run mends.
+func (r *run) mended(n int) {
+	if r.mode != look {
+		r.report.Repaired += int64(n)
+	}
+}
+
+// stepped tells of a step that looked at n records or entries, and waits until it
+// is time for the next.
+func (r *run) stepped(ctx context.Context, n int, cursor string) error {
+	r.report.Checked += int64(n)
+	if r.up.Progress != nil {
+		r.up.Progress(Progress{Report: r.report, Total: r.total, Elapsed: time.Since(r.begin), Cursor: cursor})
+	}
+	if r.up.Rate <= 0 {
+		return ctx.Err()
+	}
+	due := r.begin.Add(time.Duration(float64(r.report.Checked) / float64(r.up.Rate) * float64(time.Second)))
+	timer := time.NewTimer(time.Until(due))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

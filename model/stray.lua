@@ -1,0 +1,58 @@
+-- Looks for entries that lead to records which do not have them, and removes
+-- these.
+--
+-- KEYS 1 meta, 2 content, 3 where the entries are, then the record of each
+-- ARGV 1 look: changes nothing, or mend, 2 digest of the declaration, 3 what has
+--      the entries: z a sorted set, u a unique index, a all, e expires, 4 number of
+--      the index, then id and value of each; an entry that leads to no id has the
+--      id empty, and is all value
+-- Reply SCHEMA, or which of the entries are wrong, counted from 1
+--
+-- A record without content is not indexed yet: what leads to it stays, but for f.
+
+local meta, content, place = unpack(KEYS, 1, 3)
+local mode, digest, kind, number = unpack(ARGV, 1, 4)
+
+if redis.call('HGET', meta, 'digest') ~= digest then
+	return 'SCHEMA'
+end
+
+local function there(id, value)
+	if kind == 'u' or kind == 'f' then
+		return redis.call('HGET', place, value) == id
+	end
+	return redis.call('ZSCORE', place, value .. id)
+end
+
+local function right(i, id, value)
+	local packed = id ~= '' and redis.call('HGET', content, id)
+	if not packed then
+		return kind ~= 'f' and id ~= '' and redis.call('EXISTS', KEYS[3 + i]) == 1
+	end
+	local entries = unpacked(packed)
+	if kind == 'a' then
+		return true
+	elseif kind == 'e' then
+		return entries[1] ~= 0
+	end
+	for j = 2, #entries, 2 do
+		if entries[j] == tonumber(number) and entries[j + 1] == value then
+			return true
+		end
+	end
+	return false
+end
+
+local wrong = {}
+for i = 1, #KEYS - 3 do
+	local id, value = ARGV[3 + 2 * i], ARGV[4 + 2 * i]
+	if there(id, value) and not right(i, id, value) then
+		wrong[#wrong + 1] = i
+		if mode ~= 'look' and (kind == 'u' or kind == 'f') then
+			redis.call('HDEL', place, value)
+		elseif mode ~= 'look' then
+			redis.call('ZREM', place, value .. id)
+		end
+	end
+end
+return wrong

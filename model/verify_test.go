@@ -1,0 +1,448 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// damaging does things by hand to the keys of a model.
+type damaging struct {
+	t      testing.TB
+	client rueidis.Client
+	opt    model.Options
+}
+
+func (d *damaging) do(command ...string) rueidis.RedisResult {
+	d.t.Helper()
+	r := d.client.Do(d.t.Context(), d.client.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build())
+	if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {
+		d.t.Fatalf("%q: %v", command, err)
+	}
+	return r
+}
+
+// of is the key that some kind of thing has for a record: in its partition.
+func (d *damaging) of(id, what string) string {
+	for _, base := range d.bases() {
+		there, err := d.client.Do(d.t.Context(), d.client.B().Zscore().Key(base+".all").Member(id).Build()).ToString()
+		if err == nil && there != "" {
+			if what == "" {
+				return base + ":" + id
+			}
+			return base + "." + what
+		}
+	}
+	d.t.Fatalf("no record %s", id)
+	return ""
+}
+
+func (d *damaging) bases() []string {
+	if d.opt.Partitions < 2 {
+		return []string{d.opt.Name}
+	}
+	var all []string
+	for i := range d.opt.Partitions {
+		all = append(all, fmt.Sprintf("{%s.%d}", d.opt.Name, i))
+	}
+	return all
+}
+
+// set changes a field of a record behind the model's back.
+func (d *damaging) set(id, field, value string) {
+	key := d.of(id, "")
+	if d.opt.Encoding != model.JSON {
+		d.do("HSET", key, field, value)
+		return
+	}
+	text, err := d.do("GET", key).ToString()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(text, `"`+field+`":`)
+	end := strings.IndexAny(rest, ",}")
+	quoted := value
+	if strings.HasPrefix(rest, `"`) || strings.Trim(value, "0123456789") != "" {
+		quoted = `"` + value + `"`
+	}
+	d.do("SET", key, before+`"`+field+`":`+quoted+rest[end:], "KEEPTTL")
+}
+
+// unique is the hash that has a unique value.
+func (d *damaging) unique(index, value string) string {
+	for _, base := range d.bases() {
+		if _, err := d.do("HGET", base+".by."+index, value).ToString(); err == nil {
+			return base + ".by." + index
+		}
+	}
+	d.t.Fatalf("no hash has %q", value)
+	return ""
+}
+
+// resident has an index of every sort, and a set of its own.
+type resident struct {
+	ID      string    `redis:",id"`
+	Name    string    `redis:"name,index"`
+	Email   string    `redis:"email,unique,fold"`
+	Age     int       `redis:"age,range"`
+	Notes   []int     `redis:"notes"`
+	Friends model.Set `redis:"friends"`
+	Expires time.Time `redis:"until,expires"`
+}
+
+func (resident) Indexes() []model.Index[resident] {
+	return []model.Index[resident]{model.Computed("initial", func(r resident) string { return r.Name[:min(1, len(r.Name))] })}
+}
+
+func residents(t testing.TB, client rueidis.Client, opt model.Options, n int) *model.Store[resident] {
+	s := store[resident](t, client, opt)
+	for i := range n {
+		r := resident{Name: fmt.Sprint("n", i%3), Email: fmt.Sprint("E", i+1), Age: i + 1, Notes: []int{i}}
+		if i%2 == 0 {
+			r.Expires = time.UnixMilli(4_000_000_000_000).UTC()
+		}
+		if _, err := s.Create(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// damages are what can be done to a model of residents 1 to 20 by hand, and what
+// is found then.
+func damages() map[string]struct {
+	do   func(d *damaging)
+	kind string
+	n    int64
+} {
+	type damage = struct {
+		do   func(d *damaging)
+		kind string
+		n    int64
+	}
+	age := func(n int, id string) string { return lexInt(n) + id }
+	return map[string]damage{
+		"a record is gone":                {func(d *damaging) { d.do("DEL", d.of("1", "")) }, "dangling", 1},
+		"a record that expires is gone":   {func(d *damaging) { d.do("DEL", d.of("3", "")) }, "dangling", 1},
+		"no content":                      {func(d *damaging) { d.do("HDEL", d.of("1", "content"), "1") }, "missing", 1},
+		"no content at all":               {func(d *damaging) { d.do("DEL", d.of("1", "content")) }, "missing", -1},
+		"bad content":                     {func(d *damaging) { d.do("HSET", d.of("1", "content"), "1", "\x93\x00") }, "", -1},
+		"content of strings":              {func(d *damaging) { d.do("HSET", d.of("1", "content"), "1", "\x93\x00\xa1a\xa1b") }, "", -1},
+		"content that is empty":           {func(d *damaging) { d.do("HSET", d.of("1", "content"), "1", "") }, "", -1},
+		"content of an unknown record":    {func(d *damaging) { d.do("HSET", d.of("1", "content"), d.alike("1", "77"), "\x91\x00") }, "dangling", 1},
+		"not in the order of creation":    {func(d *damaging) { d.do("ZREM", d.of("1", "all"), "1") }, "missing", 1},
+		"an unknown record in the order":  {func(d *damaging) { d.do("ZADD", d.of("1", "all"), "7", "nobody") }, "dangling", 1},
+		"not in what expires":             {func(d *damaging) { d.do("ZREM", d.of("1", "expires"), "1") }, "stale", 1},
+		"expires at another time":         {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "1", "1") }, "stale", 1},
+		"listed to expire":                {func(d *damaging) { d.do("ZADD", d.of("2", "expires"), "4000000000000", "2") }, "", -1},
+		"an unknown record that expires":  {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "4000000000000", "nobody") }, "dangling", 1},
+		"lives for ever":                  {func(d *damaging) { d.do("PERSIST", d.of("1", "")) }, "stale", 1},
+		"lives for a while":               {func(d *damaging) { d.do("EXPIRE", d.of("2", ""), "1000") }, "stale", 1},
+		"an entry is gone":                {func(d *damaging) { d.do("ZREM", d.of("1", "by.age"), age(1, "1")) }, "missing", 1},
+		"an entry has a score":            {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "1", age(1, "1")) }, "missing", 1},
+		"an index is gone":                {func(d *damaging) { d.do("DEL", d.of("1", "by.age")) }, "missing", -1},
+		"rubbish in an index":             {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", "?") }, "dangling", 1},
+		"an entry of nobody":              {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", age(1, "nobody")) }, "dangling", 1},
+		"an entry of another value":       {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", age(2, "1")) }, "dangling", 1},
+		"a rubbish name":                  {func(d *damaging) { d.do("ZADD", d.of("1", "by.name"), "0", "\x00") }, "dangling", 1},
+		"a field was changed":             {func(d *damaging) { d.set("1", "age", "99") }, "stale", 1},
+		"a field of a computed index":     {func(d *damaging) { d.set("1", "name", "zzz") }, "stale", 1},
+		"a unique field was changed":      {func(d *damaging) { d.set("1", "email", "other") }, "stale", -1},
+		"a unique value is gone":          {func(d *damaging) { d.do("HDEL", d.unique("email", "e1"), "e1") }, "missing", 1},
+		"a unique value of another":       {func(d *damaging) { d.do("HSET", d.unique("email", "e1"), "e1", d.owner("2")) }, "", -1},
+		"a unique value of nobody":        {func(d *damaging) { d.do("HSET", d.unique("email", "e1"), "e1", d.owner("nobody")) }, "", -1},
+		"an unknown unique value":         {func(d *damaging) { d.do("HSET", d.unique("email", "e1"), "e99", d.owner("1")) }, "dangling", 1},
+		"a set of nobody":                 {func(d *damaging) { d.do("SADD", d.of("1", "of.friends:")+d.alike("1", "77"), "x") }, "dangling", 1},
+		"a record of another program":     {func(d *damaging) { d.add("77", "age", "9", "email", "new") }, "missing", 1},
+		"one of them without indexes":     {func(d *damaging) { d.add("77", "colour", "blue") }, "missing", 1},
+		"one of them that is damaged":     {func(d *damaging) { d.add("77", "age", "old") }, "invalid", 1},
+		"a field that cannot be read":     {func(d *damaging) { d.set("1", "age", "young") }, "invalid", 1},
+		"an unindexed one":                {func(d *damaging) { d.set("1", "notes", "?") }, "invalid", 1},
+		"a value that another record has": {func(d *damaging) { d.set("1", "email", "E2") }, "", -1},
+		"one that another program added":  {func(d *damaging) { d.add("77", "email", "e2") }, "", -1},
+		"one of them is in the index": {func(d *damaging) {
+			d.add("77", "email", "e77")
+			d.do("HSET", d.unique("email", "e1"), "e77", d.owner("77"))
+		}, "", -1},
+	}
+}
+
+// owner is what the hash of a unique index says of a record.
+func (d *damaging) owner(id string) string {
+	if d.opt.Partitions > 1 {
+		return id + "\x00token"
+	}
+	return id
+}
+
+// alike is an id that begins as given, and is in the partition of another one.
+func (d *damaging) alike(id, begin string) string {
+	if d.opt.Partitions < 2 {
+		return begin
+	}
+	probe := store[resident](d.t, d.client, model.Options{Name: "probe", Encoding: d.opt.Encoding, Partitions: d.opt.Partitions, IDs: model.Own})
+	want := strings.TrimSuffix(strings.TrimPrefix(d.of(id, ""), "{"+d.opt.Name+"."), "}:"+id)
+	for i := range 1000 {
+		other := fmt.Sprint(begin, i)
+		_, err := probe.Create(d.t.Context(), resident{ID: other, Email: other})
+		if err != nil && !errors.Is(err, model.ErrTaken) {
+			d.t.Fatal(err)
+		}
+		if n, _ := d.do("EXISTS", "{probe."+want+"}:"+other).AsInt64(); n == 1 {
+			return other
+		}
+	}
+	return begin
+}
+
+// add writes a record as another program would.
+func (d *damaging) add(begin string, fields ...string) {
+	id := d.alike("1", begin)
+	key := strings.TrimSuffix(d.of("1", ""), "1") + id
+	if d.opt.Encoding != model.JSON {
+		d.do(append([]string{"HSET", key}, fields...)...)
+		return
+	}
+	var members []string
+	for i := 0; i < len(fields); i += 2 {
+		value := fields[i+1]
+		if strings.Trim(value, "0123456789") != "" {
+			value = `"` + value + `"`
+		}
+		members = append(members, fmt.Sprintf("%q:%s", fields[i], value))
+	}
+	d.do("SET", key, "{"+strings.Join(members, ",")+"}")
+}
+
+// Whatever was done by hand is found, as what it is, and mended; but for what only
+// a person can decide.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	layouts(t, "resident", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		for name, damage := range damages() {
+			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+			s := residents(t, client, opt, 20)
+			if r, err := s.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
+				t.Fatalf("%s: before: %+v, %v", name, r, err)
+			}
+			damage.do(&damaging{t, client, opt})
+			found, err := s.Verify(t.Context(), model.Upkeep{})
+			if err != nil || found.Problems() == 0 || damage.n > 0 && found.Problems() != damage.n || found.Repaired != 0 {
+				t.Errorf("%s: %+v, %v", name, found, err)
+			}
+			if damage.kind != "" && found.Examples[0].Kind != damage.kind {
+				t.Errorf("%s: found %+v", name, found.Examples)
+			}
+			if opt.Partitions > 1 {
+				// It takes a moment to be sure of a unique value elsewhere.
+			} else if again, err := s.Verify(t.Context(), model.Upkeep{}); err != nil || again.Problems() != found.Problems() {
+				t.Errorf("%s: verify has changed something: %+v, %v", name, again, err)
+			}
+			mended, err := s.Repair(t.Context(), model.Upkeep{})
+			if err != nil || mended.Repaired != mended.Problems()-mended.Invalid {
+				t.Errorf("%s: repair: %+v, %v", name, mended, err)
+			}
+			after, err := s.Verify(t.Context(), model.Upkeep{})
+			if err != nil || after.Problems() != mended.Invalid {
+				t.Errorf("%s: after %+v: %+v, %v", name, mended, after, err)
+			}
+			if mended.Invalid == 0 && !strings.Contains(name, "of them") && !strings.Contains(name, "another program") {
+				recreated(t, client, opt, s, name)
+			}
+		}
+	})
+}
+
+// recreated fails where the indexes are not those of the same records in a
+// database that has never been damaged.
+func recreated(t testing.TB, client rueidis.Client, opt model.Options, s *model.Store[resident], name string) {
+	t.Helper()
+	d := damaging{t, client, opt}
+	before := d.entries()
+	for _, base := range d.bases() {
+		for _, id := range zset(t, client, base+".all") {
+			r, err := s.Get(t.Context(), id)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			copied := opt
+			copied.Name, copied.IDs = "copy", model.Own
+			if _, err := store[resident](t, client, copied).Create(t.Context(), r); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+	}
+	d.opt.Name = "copy"
+	if after := d.entries(); !slices.Equal(before, after) {
+		t.Errorf("%s: the indexes hold\n%q, and should\n%q", name, before, after)
+	}
+}
+
+// entries are all that is in the indexes.
+func (d *damaging) entries() []string {
+	var all []string
+	for i, base := range d.bases() {
+		for _, index := range []string{"name", "age", "initial"} {
+			for _, m := range zset(d.t, d.client, base+".by."+index) {
+				all = append(all, fmt.Sprint(i, index, m))
+			}
+		}
+		emails, err := d.do("HGETALL", base+".by.email").AsStrMap()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		for email, text := range emails {
+			id, _, _ := strings.Cut(text, "\x00")
+			all = append(all, fmt.Sprint(i, email, id))
+		}
+		for _, key := range []string{base + ".all", base + ".expires"} {
+			all = append(all, fmt.Sprint(i, key[len(base):], slices.Sorted(slices.Values(zset(d.t, d.client, key)))))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// A verify while others write finds nothing, and a repair mends what was damaged
+// without harming what they write.
+func TestRepairAmongWriters(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		citizens := store[citizen](t, client, opt)
+		e := editionOf[citizen](t, client, opt)
+		var done atomic.Bool
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				random := rand.New(rand.NewPCG(uint64(w), 5))
+				for n := 0; !done.Load() || n < 50; n++ {
+					if err := e.work(t.Context(), random, 50); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for range 5 {
+			if r, err := citizens.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+		d := damaging{t, client, opt}
+		for i, base := range d.bases() {
+			d.do("DEL", base+".by.age")
+			d.do("ZADD", base+".by.city", "0", "rubbish")
+			d.do("HSET", base+".by.email", fmt.Sprint("nobody", i), d.owner("nobody"))
+			d.do("ZADD", base+".all", "0", "nobody")
+		}
+		if r, err := citizens.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired == 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		done.Store(true)
+		wg.Wait()
+		if r, err := citizens.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		agree(t, client, opt, citizens)
+	})
+}
+
+// What has expired is no problem, and is swept by a repair.
+func TestRepairSweeps(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s := store[resident](t, client, model.Options{Name: "resident"})
+	until := time.Now().Add(50 * time.Millisecond)
+	for i := range 5 {
+		if _, err := s.Create(t.Context(), resident{Email: fmt.Sprint(i), Expires: until}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	passed(t, client, until)
+	if r, err := s.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := s.Repair(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if n := len(zset(t, client, "resident.all")); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}
+
+// A verify goes on from the cursor of any step, and no other cursor is taken.
+func TestVerifyGoesOn(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for _, partitions := range []int{1, 3} {
+		s := residents(t, client, model.Options{Name: fmt.Sprint("resident", partitions), Partitions: partitions}, 700)
+		var all []model.Progress
+		whole, err := s.Verify(t.Context(), model.Upkeep{Rate: 1e6, Progress: func(p model.Progress) { all = append(all, p) }})
+		if err != nil || whole.Problems() != 0 || len(all) < 20 {
+			t.Fatalf("%+v, %v, %d steps", whole, err, len(all))
+		}
+		for i, p := range all {
+			if i%5 != 0 && i != len(all)-1 {
+				continue
+			}
+			rest, err := s.Verify(t.Context(), model.Upkeep{After: p.Cursor})
+			if err != nil || rest.Problems() != 0 || rest.Checked != whole.Checked-p.Checked || p.Total == 0 {
+				t.Errorf("from %q of %+v: %+v, %v", p.Cursor, p, rest, err)
+			}
+		}
+		for _, wrong := range []string{"nonsense", "verify", "verify content 9 ", "verify all 0 x", "other content 0 ", "verify index.99 0 0"} {
+			if _, err := s.Verify(t.Context(), model.Upkeep{After: wrong}); !errors.Is(err, model.ErrCursor) {
+				t.Errorf("%q: %v", wrong, err)
+			}
+		}
+		stopped, cancel := context.WithCancel(t.Context())
+		if _, err := s.Verify(stopped, model.Upkeep{Progress: func(model.Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+}
+
+// A key of the model that holds something else is told, and left alone.
+func TestKeyOfAnotherType(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s := residents(t, client, model.Options{Name: "resident"}, 3)
+	d := damaging{t, client, model.Options{Name: "resident"}}
+	for _, key := range []string{"resident.by.age", "resident.by.email", "resident.all", "resident.content"} {
+		kept := d.do("DUMP", key)
+		bytes, err := kept.ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.do("SET", key, "mine")
+		for _, f := range []func(context.Context, model.Upkeep) (model.Report, error){s.Verify, s.Repair, s.Migrate} {
+			if _, err := f(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+		if text, err := d.do("GET", key).ToString(); err != nil || text != "mine" {
+			t.Errorf("%s: %q, %v", key, text, err)
+		}
+		d.do("RESTORE", key, "0", bytes, "REPLACE")
+	}
+	// A record of another type is one that cannot be read.
+	d.do("DEL", "resident:1")
+	d.do("SET", "resident:1", "mine")
+	if r, err := s.Repair(t.Context(), model.Upkeep{}); err != nil || r.Invalid != 1 || r.Problems() != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
