@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -144,6 +145,56 @@ func TestMigrateGoesOn(t *testing.T) {
 		}
 		settleTaken(t, now)
 		agree(t, client, opt, store[citizen](t, client, opt))
+	}
+}
+
+// On a Cluster all of this is as it is on one server.
+func TestUpkeepOnCluster(t *testing.T) {
+	t.Parallel()
+	client := redistest.Cluster(t, 3).Client(t)
+	for _, opt := range []model.Options{{Name: "{citizen}"}, {Name: "citizen", Partitions: 5}} {
+		random := rand.New(rand.NewPCG(1, 2))
+		old := editionOf[otherCitizen](t, client, opt)
+		for range 150 {
+			if err := old.work(t.Context(), random, 50); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := editionOf[citizen](t, client, opt)
+		if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		settleTaken(t, now)
+		citizens := store[citizen](t, client, opt)
+		agree(t, client, opt, citizens)
+		if _, err := old.create(t.Context(), citizen{Email: "old@x"}); !errors.Is(err, model.ErrSchema) {
+			t.Fatal(err)
+		}
+		m, err := model.Open(t.Context(), client, opt.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := damaging{t, client, opt}
+		for _, base := range d.bases() {
+			for _, what := range []string{".by.phone", ".by.boss.", ".expires", ".all"} {
+				key := base + what
+				if strings.HasSuffix(what, ".") {
+					key = base + ".by." + calledIn(t, client, base)["boss"]
+				}
+				d.do("UNLINK", key)
+			}
+		}
+		if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() == 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err := citizens.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired != r.Problems() {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		agree(t, client, opt, citizens)
+	}
+	all, err := model.Models(t.Context(), client)
+	if err != nil || len(all) != 2 || all[0].Partitions != 5 || all[1].Name != "{citizen}" || all[0].Records == 0 {
+		t.Fatalf("%+v, %v", all, err)
 	}
 }
 

@@ -136,7 +136,7 @@ func (t *table) register(ctx context.Context) error {
 		}
 	}
 	t.place()
-	return nil
+	return t.announce(ctx)
 }
 
 // legacyKeys are there where another program kept records before the model.

@@ -92,3 +92,31 @@ func ExampleStore_Repair() {
 	// stale: 1, found age=20, expected age=21
 	// repaired: 1
 }
+
+// A program that looks after databases does not know the Go types of others.
+func ExampleModels() {
+	client, stop := upkeepServer()
+	defer stop()
+	ctx := context.Background()
+
+	type User struct {
+		ID    string `redis:",id"`
+		Email string `redis:"email,unique"`
+	}
+	users, err := model.New[User](client, model.Options{Name: "user"})
+	mustUpkeep(err)
+	_, err = users.Create(ctx, User{Email: "anti@rez.com"})
+	mustUpkeep(err)
+
+	all, err := model.Models(ctx, client)
+	mustUpkeep(err)
+	for _, info := range all {
+		m, err := model.Open(ctx, client, info.Name)
+		mustUpkeep(err)
+		report, err := m.Verify(ctx, model.Upkeep{})
+		mustUpkeep(err)
+		fmt.Println(info.Name, info.Records, info.Indexes, "problems:", report.Problems())
+	}
+	// Output:
+	// user 1 [{email email:string unique built}] problems: 0
+}

@@ -1,0 +1,156 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// plainCitizen is a citizen with two indexes, none of them computed.
+type plainCitizen struct {
+	ID    string `redis:",id"`
+	Name  string `redis:"name,index"`
+	Email string `redis:"email,unique,fold"`
+	Age   int    `redis:"age"`
+}
+
+// rangedCitizen has other ones.
+type rangedCitizen struct {
+	ID    string `redis:",id"`
+	Name  string `redis:"name"`
+	Email string `redis:"email,unique,fold"`
+	Age   int    `redis:"age,range"`
+}
+
+// A program without the Go type lists models, verifies them, mends them and
+// migrates them as one that has it.
+func TestModelWithoutType(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		citizens := store[plainCitizen](t, client, opt)
+		for i := range 30 {
+			if _, err := citizens.Create(t.Context(), plainCitizen{Name: fmt.Sprint(i % 3), Email: fmt.Sprint("E", i), Age: i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := model.Open(t.Context(), client, "citizen")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		d := damaging{t, client, opt}
+		d.do("ZREM", d.of("1", "by.name"), lexText("0")+"1")
+		d.do("HDEL", d.of("2", "content"), "2")
+		d.do("DEL", d.of("3", ""))
+		if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Missing != 2 || r.Dangling != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired != 3 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err := citizens.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+
+		ranged := store[rangedCitizen](t, client, opt)
+		all, err := model.Models(t.Context(), client)
+		want := []model.IndexInfo{
+			{Name: "age", On: "age:int", State: "to build"},
+			{Name: "email", On: "email:string unique fold", State: "built"},
+			{Name: "name", On: "name:string equal", State: "to drop"},
+		}
+		if err != nil || len(all) != 1 || all[0].Name != "citizen" || all[0].Records != 29 || !slices.Equal(all[0].Indexes, want) ||
+			!slices.Equal(all[0].Pending, []string{"build age (age:int)", "drop name (name:string equal)"}) {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		if m, err = model.Open(t.Context(), client, "citizen"); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := m.Migrate(t.Context(), model.Upkeep{}); err != nil || r.Checked != 29 || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r, err := ranged.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if pending, err := ranged.Pending(t.Context()); err != nil || len(pending) != 0 {
+			t.Fatalf("%q, %v", pending, err)
+		}
+		if _, err := citizens.Create(t.Context(), plainCitizen{Email: "new"}); !errors.Is(err, model.ErrSchema) {
+			t.Fatal(err)
+		}
+		onlyKeys(t, client, opt)
+	})
+}
+
+// What is computed is taken to be right, and not computed without the program.
+func TestComputedWithoutType(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "citizen"}
+	e := editionOf[otherCitizen](t, client, opt)
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		if err := e.work(t.Context(), random, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id, err := e.create(t.Context(), citizen{Email: "a@b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Open(t.Context(), client, "citizen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := damaging{t, client, opt}
+	d.set(id, "age", "77")
+	if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 1 || r.Repaired != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r, err := e.store.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	d.do("HDEL", "citizen.content", id)
+	if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Missing != 1 || r.Repaired != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	editionOf[citizen](t, client, opt)
+	if m, err = model.Open(t.Context(), client, "citizen"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Migrate(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrSchema) {
+		t.Fatal(err)
+	}
+	if _, err := model.Open(t.Context(), client, "nobody"); !errors.Is(err, model.ErrNotFound) {
+		t.Fatal(err)
+	}
+	d.do("HSET", "citizen.meta", "schema", "{")
+	if _, err := model.Open(t.Context(), client, "citizen"); !errors.Is(err, model.ErrCorrupt) {
+		t.Fatal(err)
+	}
+	if _, err := model.Models(t.Context(), client); !errors.Is(err, model.ErrCorrupt) {
+		t.Fatal(err)
+	}
+}
+
+// A server that does not let the list be written has models all the same.
+func TestModelNotListed(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	if err := client.Do(t.Context(), client.B().Set().Key("models").Value("mine").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	store[plainCitizen](t, client, model.Options{Name: "citizen"})
+	if _, err := model.Open(t.Context(), client, "citizen"); err != nil {
+		t.Fatal(err)
+	}
+}
