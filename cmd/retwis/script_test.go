@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 //	post PATH FORM       sends a form, and prints the page that it leads to
 //	posts PATH           prints the posts on a page, without their times
 //	redis COMMAND...     sends a command to the server of the script's site
+//	model NAME EDITION   opens a model of people with package model, and gives it
+//	                     three records if it has none; there are editions 1 and 2,
+//	                     and 3, which computes an index
 //	takeport             occupies a port until the script ends: $TAKEN
 //
 // Three servers that know nothing of each other are at $NODES, their sockets at
@@ -77,6 +80,7 @@ func TestScripts(t *testing.T) {
 			"serve":    serveCmd,
 			"end":      endCmd,
 			"get":      getCmd,
+			"model":    modelCmd,
 			"post":     postCmd,
 			"posts":    postsCmd,
 			"redis":    redisCmd,

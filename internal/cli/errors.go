@@ -67,7 +67,7 @@ func withoutPackages(text string) string {
 	for {
 		head, rest, ok := strings.Cut(text, ": ")
 		switch head {
-		case "store", "redisserver", "social", "web", "seed", "redlock", "bulk", "index", "suggest", "graph", "space":
+		case "store", "redisserver", "social", "web", "seed", "redlock", "bulk", "index", "suggest", "graph", "space", "model":
 		default:
 			ok = false
 		}

@@ -68,6 +68,18 @@ func printUpkeep(out io.Writer, r index.Report, asJSON bool) error {
 	if asJSON {
 		return printUpkeepJSON(out, r)
 	}
+	printProblems(out, r)
+	invalid := ""
+	if r.Invalid > 0 {
+		invalid = fmt.Sprintf("invalid: %d, ", r.Invalid)
+	}
+	_, err := fmt.Fprintf(out, "checked: %d, missing: %d, stale: %d, dangling: %d, %srepaired: %d\n",
+		r.Checked, r.Missing, r.Stale, r.Dangling, invalid, r.Repaired)
+	return err
+}
+
+// printProblems prints the examples of a report.
+func printProblems(out io.Writer, r index.Report) {
 	for _, p := range r.Examples {
 		fmt.Fprintf(out, "%s: %s", p.Kind, forTerminal(p.ID))
 		if p.Found != "" {
@@ -81,16 +93,10 @@ func printUpkeep(out io.Writer, r index.Report, asJSON bool) error {
 	if more := r.Problems() - int64(len(r.Examples)); more > 0 && len(r.Examples) > 0 {
 		fmt.Fprintf(out, "… and %d more\n", more)
 	}
-	invalid := ""
-	if r.Invalid > 0 {
-		invalid = fmt.Sprintf("invalid: %d, ", r.Invalid)
-	}
-	_, err := fmt.Fprintf(out, "checked: %d, missing: %d, stale: %d, dangling: %d, %srepaired: %d\n",
-		r.Checked, r.Missing, r.Stale, r.Dangling, invalid, r.Repaired)
-	return err
 }
 
-func printUpkeepJSON(out io.Writer, r index.Report) error {
+// printProblemsJSON prints the examples of a report as JSON.
+func printProblemsJSON(out io.Writer, r index.Report) error {
 	e := newEncoder(out)
 	for _, p := range r.Examples {
 		err := e.Encode(struct {
@@ -103,7 +109,14 @@ func printUpkeepJSON(out io.Writer, r index.Report) error {
 			return err
 		}
 	}
-	return e.Encode(struct {
+	return nil
+}
+
+func printUpkeepJSON(out io.Writer, r index.Report) error {
+	if err := printProblemsJSON(out, r); err != nil {
+		return err
+	}
+	return newEncoder(out).Encode(struct {
 		Checked  int64 `json:"checked"`
 		Missing  int64 `json:"missing"`
 		Stale    int64 `json:"stale"`

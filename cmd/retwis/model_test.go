@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"retwis/internal/store"
+	"retwis/model"
+)
+
+// modelCmd writes to the database that RETWIS_REDIS names, as programs do that use
+// package model.
+func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: model NAME EDITION")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	db, err := store.Open(ctx, ts.Getenv("RETWIS_REDIS"), store.Options{})
+	ts.Check(err)
+	defer func() { ts.Check(db.Close()) }()
+	switch opt := (model.Options{Name: args[0]}); args[1] {
+	case "1":
+		err = openPeople(ctx, db.Client(), opt, func(i int) person1 {
+			return person1{Name: fmt.Sprint("name", i), Email: "same@example.com", Age: 20 + i}
+		})
+	case "2":
+		err = openPeople(ctx, db.Client(), opt, func(i int) person2 {
+			return person2{Name: fmt.Sprint("name", i), Email: fmt.Sprint(i), Age: 20 + i}
+		})
+	case "3":
+		err = openPeople(ctx, db.Client(), opt, func(i int) person3 {
+			return person3{Name: fmt.Sprint("name", i)}
+		})
+	default:
+		err = errors.New("no such edition")
+	}
+	ts.Check(err)
+}
+
+type person1 struct {
+	ID    string `redis:",id"`
+	Name  string `redis:"name,index"`
+	Email string `redis:"email"`
+	Age   int    `redis:"age,range"`
+}
+
+type person2 struct {
+	ID    string `redis:",id"`
+	Name  string `redis:"name,index"`
+	Email string `redis:"email,unique"`
+	Age   int    `redis:"age"`
+}
+
+type person3 struct {
+	ID   string `redis:",id"`
+	Name string `redis:"name,index"`
+}
+
+func (person3) Indexes() []model.Index[person3] {
+	return []model.Index[person3]{model.Computed("initial", func(p person3) string { return p.Name[:1] })}
+}
+
+// openPeople opens a model, and creates three records where it has none.
+func openPeople[T any](ctx context.Context, client rueidis.Client, opt model.Options, person func(i int) T) error {
+	people, err := model.New[T](client, opt)
+	if err != nil {
+		return err
+	}
+	if there, err := people.Exists(ctx, "1"); err != nil || there {
+		return err
+	}
+	for i := range 3 {
+		if _, err := people.Create(ctx, person(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

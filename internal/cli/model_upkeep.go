@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index"
+	"retwis/model"
+)
+
+// newModelVerify makes model verify, and model repair.
+func newModelVerify(env Env, repair bool) *cobra.Command {
+	var flags modelFlags
+	var up upkeepFlags
+	cmd := &cobra.Command{
+		Use:   "verify [flags] NAME",
+		Short: "Check that records and indexes of a model agree",
+		Long: `Looks whether the records of a model and its indexes agree, in short steps while it
+is in use, and changes nothing. It tells
+  missing    records that are not in the indexes, or not in all of them
+  stale      records of which an index says something else
+  dangling   what is left of records that are not there
+  invalid    records with a field that cannot be read, or that an index cannot hold
+  taken      records with a unique value that another record has
+What only the program of the model can compute is taken to be right. The exit code
+is 1 if there is a problem.`,
+		Example: `  retwis model verify user
+  retwis model verify user --rate 10000 --json`,
+		Args: named(1, 1, "retwis model verify NAME"),
+	}
+	if repair {
+		cmd.Use, cmd.Short = "repair [flags] NAME", "Mend what verify finds"
+		cmd.Long = `Mends what "model verify" finds, in short steps while the model is in use: what the
+fields of a record say is right. Records that other programs wrote come into the
+indexes; those that have expired leave them. What is invalid or taken is told and
+left: change the record. The exit code is 1 if a problem is left.`
+		cmd.Example = `  retwis model repair user`
+		cmd.Args = named(1, 1, "retwis model repair NAME")
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return flags.open(cmd, env, args[0], func(ctx context.Context, m *model.Model) error {
+			run := m.Verify
+			if repair {
+				run = m.Repair
+			}
+			return up.run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return run(ctx, opt) })
+		})
+	}
+	up.add(cmd)
+	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
+	return cmd
+}
+
+func newModelMigrate(env Env) *cobra.Command {
+	var flags modelFlags
+	var up upkeepFlags
+	cmd := &cobra.Command{
+		Use:   "migrate [flags] NAME",
+		Short: "Build and drop indexes as a program declares them by now",
+		Long: `Puts the declaration that a program has opened the model with last into force, and
+brings all records into its indexes, in short steps while others read and write.
+Programs of the declaration before that can no longer write from then on. One that
+was cut short can be run again. "model list" shows what it would do.
+
+An index on what a program computes can only be built by that program. The exit
+code is 1 if a record could not be brought in.`,
+		Example: `  retwis model migrate user --rate 10000`,
+		Args:    named(1, 1, "retwis model migrate NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.open(cmd, env, args[0], func(ctx context.Context, m *model.Model) error {
+				info, err := m.Describe(ctx)
+				if err != nil {
+					return err
+				}
+				opt, wipe := up.options(cmd)
+				report, err := m.Migrate(ctx, opt)
+				wipe()
+				if errors.Is(err, model.ErrSchema) {
+					return &hintedError{err, fmt.Sprintf("Migrate %s in the program that declares it: %s.", args[0], toMigrate(info.Pending))}
+				}
+				if err != nil {
+					return err
+				}
+				return tellMigrate(cmd, info.Pending, report, flags.json)
+			})
+		},
+	}
+	up.add(cmd)
+	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
+	return cmd
+}
+
+// tellMigrate prints what was done, and fails where a record could not be brought
+// in.
+func tellMigrate(cmd *cobra.Command, done []string, r index.Report, asJSON bool) error {
+	out := cmd.OutOrStdout()
+	var err error
+	if asJSON {
+		if err := printProblemsJSON(out, r); err != nil {
+			return err
+		}
+		err = newEncoder(out).Encode(struct {
+			Done    []string `json:"done"`
+			Checked int64    `json:"checked"`
+			Invalid int64    `json:"invalid,omitempty"`
+		}{append([]string{}, done...), r.Checked, r.Invalid})
+	} else {
+		printProblems(out, r)
+		if len(done) == 0 {
+			done = []string{"nothing to do"}
+		}
+		_, err = fmt.Fprintf(out, "%s\nchecked: %d, invalid: %d\n", forTerminal(toMigrate(done)), r.Checked, r.Invalid)
+	}
+	if err == nil && r.Invalid > 0 {
+		return errTold
+	}
+	return err
+}
