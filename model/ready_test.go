@@ -2,8 +2,12 @@ package model
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
 )
@@ -25,6 +29,11 @@ func TestReady(t *testing.T) {
 	old, err := New[before](client, opt)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for range 10 {
+		if _, err := old.Create(t.Context(), before{Name: "ann"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	now, err := New[after](client, opt)
 	if err != nil {
@@ -62,4 +71,43 @@ func TestReady(t *testing.T) {
 	if err := ready(other.t); err != nil {
 		t.Fatal(err)
 	}
+	// Nothing is left of the index that was dropped.
+	for i := range now.t.parts {
+		contents, err := client.Do(t.Context(), client.B().Hvals().Key(now.t.parts[i].content).Build()).AsStrSlice()
+		if err != nil || len(contents) == 0 {
+			t.Fatal(err)
+		}
+		for _, c := range contents {
+			_, entries, err := unpack(content(c))
+			if err != nil || len(entries) != 1 || entries[0].number != now.t.indexes[0].number {
+				t.Fatalf("%v, %v", entries, err)
+			}
+		}
+	}
+}
+
+// What pack writes unpack reads, and nothing of any other bytes makes it panic.
+func TestUnpack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		x := &indexSpec{number: rapid.IntRange(1, 1<<40).Draw(r, "number")}
+		due := rapid.Int64Range(0, maxDue).Draw(r, "due")
+		var entries []entry
+		var want []packed
+		for range rapid.IntRange(0, 40).Draw(r, "entries") {
+			value := strings.Repeat("v", rapid.IntRange(0, maxIndexed).Draw(r, "length"))
+			entries, want = append(entries, entry{x, value}), append(want, packed{x.number, value})
+		}
+		c := pack(due, entries)
+		gotDue, got, err := unpack(c)
+		if err != nil || gotDue != due || !slices.Equal(got, want) {
+			r.Fatalf("%d, %v, %v", gotDue, got, err)
+		}
+		cut := rapid.IntRange(0, len(c)-1).Draw(r, "cut")
+		if _, _, err := unpack(c[:cut]); err == nil {
+			r.Fatalf("%q is half of a content", c[:cut])
+		}
+		_, _, _ = unpack(content(rapid.SliceOf(rapid.Byte()).Draw(r, "bytes")))
+		_, _, _ = unpack(c[:cut] + content(rapid.SliceOf(rapid.Byte()).Draw(r, "more bytes")))
+	})
 }
