@@ -72,6 +72,11 @@ func (o *Options) counter() string {
 	return "next_" + o.Name + "_id"
 }
 
+// modelsKey is a hash from the name of each model that New has made to over how
+// many partitions it is spread. On a Cluster it is in a slot of its own: it is
+// written by itself, and again by every New.
+const modelsKey = "models"
+
 // partitionOf returns which of n partitions has an id, or a unique value.
 func partitionOf(id string, n int) int {
 	if n == 1 {

@@ -98,7 +98,7 @@ func (r *run) migrateAll(ctx context.Context, name string) error {
 		if !x.Unique {
 			continue
 		}
-		built, err := t.isBuilt(ctx, x)
+		built, err := t.isBuilt(ctx, x, t.parts)
 		if err != nil {
 			return err
 		}

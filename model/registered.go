@@ -28,7 +28,11 @@ const askAgain = time.Second
 func (t *table) ready(ctx context.Context, x *indexSpec) error {
 	asked, now := x.state.asked.Load(), time.Now().UnixNano()
 	if now-asked >= int64(askAgain) && x.state.asked.CompareAndSwap(asked, now) {
-		built, err := t.isBuilt(ctx, x)
+		parts := t.parts
+		if x.state.built.Load() {
+			parts = parts[:1] // where it would be taken back first
+		}
+		built, err := t.isBuilt(ctx, x, parts)
 		if err != nil {
 			x.state.asked.Store(asked) // it did not answer
 			return err
@@ -41,12 +45,12 @@ func (t *table) ready(ctx context.Context, x *indexSpec) error {
 	return nil
 }
 
-// isBuilt asks every partition.
-func (t *table) isBuilt(ctx context.Context, x *indexSpec) (bool, error) {
+// isBuilt asks partitions.
+func (t *table) isBuilt(ctx context.Context, x *indexSpec, parts []partition) (bool, error) {
 	field := "built:" + x.identity(&t.schema)
-	commands := make(rueidis.Commands, len(t.parts))
-	for i := range t.parts {
-		commands[i] = t.client.B().Hexists().Key(t.parts[i].meta).Field(field).Build()
+	commands := make(rueidis.Commands, len(parts))
+	for i := range parts {
+		commands[i] = t.client.B().Hexists().Key(parts[i].meta).Field(field).Build()
 	}
 	for _, r := range t.client.DoMulti(ctx, commands...) {
 		if there, err := r.AsBool(); err != nil || !there {

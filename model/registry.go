@@ -11,11 +11,6 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// modelsKey is a hash from the name of each model that New has made to over how
-// many partitions it is spread. On a Cluster it is in a slot of its own: it is
-// written by itself, and again by every New.
-const modelsKey = "models"
-
 // announce writes the name of the model down. That a server refuses it, as where a
 // program may write its own keys only, keeps the model from being listed, and from
 // nothing else.
@@ -245,7 +240,7 @@ func (m *Model) migrate(ctx context.Context, up Upkeep) (Report, error) {
 	}
 	for i := range t.indexes {
 		x := t.indexes[i]
-		built, err := t.isBuilt(ctx, x)
+		built, err := t.isBuilt(ctx, x, t.parts)
 		if err != nil {
 			return Report{}, err
 		}

@@ -164,6 +164,7 @@ func (t *table) learn(first bool, reply []string) error {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, t.parts[0].meta, err)
 		}
 		x.number, x.key = number, reply[2+3*i]
+		x.state.asked.Store(time.Now().UnixNano())
 		x.state.built.Store((first || x.state.built.Load()) && reply[3+3*i] == "1")
 	}
 	return nil
