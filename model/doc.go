@@ -38,6 +38,11 @@
 // JSON. A nil pointer, nil list and zero time are not stored, and a record has no
 // place in an index of a field that it does not have.
 //
+// What is in the indexes belongs to a declaration that is in force. Where a program
+// declares other indexes, Pending tells which, and Migrate builds them while others
+// read and write. Verify tells where records and indexes do not agree, as after
+// somebody has changed a record by hand, and Repair mends it.
+//
 // The values of unique fields are kept as they are stored; an empty string is a
 // value like any other. Use a pointer where there may be none.
 package model

@@ -149,6 +149,7 @@ func damages() map[string]struct {
 		"listed to expire":                {func(d *damaging) { d.do("ZADD", d.of("2", "expires"), "4000000000000", "2") }, "", -1},
 		"an unknown record that expires":  {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "4000000000000", "nobody") }, "dangling", 1},
 		"lives for ever":                  {func(d *damaging) { d.do("PERSIST", d.of("1", "")) }, "stale", 1},
+		"dies before its time":            {func(d *damaging) { d.do("EXPIRE", d.of("1", ""), "1000") }, "stale", 1},
 		"lives for a while":               {func(d *damaging) { d.do("EXPIRE", d.of("2", ""), "1000") }, "stale", 1},
 		"an entry is gone":                {func(d *damaging) { d.do("ZREM", d.of("1", "by.age"), age(1, "1")) }, "missing", 1},
 		"an entry has a score":            {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "1", age(1, "1")) }, "missing", 1},
