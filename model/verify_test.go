@@ -232,6 +232,9 @@ func (d *damaging) add(begin string, fields ...string) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	layouts(t, "resident", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		if opt.Partitions > 1 && opt.Encoding == model.JSON {
+			return // where unique values are has nothing to do with how records are written
+		}
 		for name, damage := range damages() {
 			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
 				t.Fatal(err)
