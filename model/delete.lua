@@ -84,7 +84,7 @@ if entries then
 	end
 	forget(places, sorted, id, entries, content, all, expires)
 end
-if exists then
-	told(changes, cap, 'delete', id)
+if exists or entries then
+	told(changes, cap, exists and 'delete' or 'expire', id)
 end
 return #left > 1 and left or left[1]

@@ -22,7 +22,7 @@ const (
 	Created     Op = "create"
 	Saved       Op = "save"   // by Save, Update or Patch
 	Deleted     Op = "delete" // by Delete
-	Expired     Op = "expire" // and was swept since: see Sweep
+	Expired     Op = "expire" // and was found to have: see Sweep
 	Counted     Op = "incr"   // a counter, which Field names
 	SetChanged  Op = "set"    // a Set, which Field names
 	ListChanged Op = "list"   // a List, which Field names

@@ -16,9 +16,10 @@ import (
 )
 
 type watched struct {
-	ID      string `redis:",id"`
-	N       int    `redis:"n"`
-	Hits    int64  `redis:"hits,counter"`
+	ID      string  `redis:",id"`
+	N       int     `redis:"n"`
+	Key     *string `redis:"key,unique"`
+	Hits    int64   `redis:"hits,counter"`
 	Set     model.Set
 	List    model.List
 	Version int64     `redis:",version"`
@@ -97,6 +98,37 @@ func told(changes []model.Change) []string {
 		all = append(all, tell(c))
 	}
 	return all
+}
+
+// A record that has expired is told of by whoever takes it out of the indexes.
+func TestWatchTellsOfTheExpired(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", Changes: 1000, IDs: model.Own})
+	start, err := s.LastChange(ctx)
+	checked(t, err)
+	past := time.Now().Add(-time.Second)
+	createdOf(t, s, watched{ID: "swept", Expires: past})
+	_, err = s.Sweep(ctx)
+	checked(t, err)
+	createdOf(t, s, watched{ID: "owner", Expires: past, Key: ptr("k")})
+	createdOf(t, s, watched{ID: "next", Key: ptr("k")})
+	createdOf(t, s, watched{ID: "again", Expires: past})
+	createdOf(t, s, watched{ID: "again"})
+	createdOf(t, s, watched{ID: "deleted", Expires: past})
+	for range 2 {
+		if err := s.Delete(ctx, "deleted"); !errors.Is(err, model.ErrNotFound) {
+			t.Error(err)
+		}
+	}
+	checked(t, s.Delete(ctx, "next"))
+	want := []string{
+		"create swept", "expire swept", "create owner", "expire owner", "create next",
+		"create again", "expire again", "create again", "create deleted", "expire deleted", "delete next",
+	}
+	if got := told(firstChanges(t, s, start, len(want))); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
 }
 
 // Whoever watches from now on misses nothing that comes after it began.

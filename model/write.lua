@@ -149,6 +149,7 @@ else
 end
 for owner, entries in pairs(dead) do
 	forget(places, sorted, owner, entries, content, all, expires)
+	told(changes, cap, 'expire', owner)
 end
 if new[1] ~= 0 then
 	redis.call('PEXPIREAT', record, string.format('%.0f', new[1]))
@@ -191,6 +192,9 @@ if not before then
 		score = string.format('%.0f', math.max(time, last and last + 1 or 0))
 	end
 	redis.call('ZADD', all, score, id)
+end
+if before and operation == 'create' then
+	told(changes, cap, 'expire', id)
 end
 told(changes, cap, operation, id)
 return #left > 1 and left or 'OK'
