@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -268,5 +269,31 @@ func TestMetaIsLost(t *testing.T) {
 		}
 		settleTaken(t, now)
 		agree(t, client, opt, store[citizen](t, client, opt))
+	})
+}
+
+// Where a declaration no longer says when records end, they do not end.
+func TestMigrateFromExpiry(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		id, err := editionOf[citizen](t, client, opt).create(t.Context(), citizen{Email: "a@b", Expires: time.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := damaging{t, client, opt}
+		record := d.of(id, "")
+		if ttl, err := d.do("PTTL", record).AsInt64(); err != nil || ttl < 0 {
+			t.Fatal(ttl, err)
+		}
+		now := editionOf[bareCitizen](t, client, opt)
+		if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		if ttl, err := d.do("PTTL", record).AsInt64(); err != nil || ttl != -1 {
+			t.Fatal(ttl, err)
+		}
+		if r, err := now.store.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
 	})
 }

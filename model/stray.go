@@ -158,7 +158,7 @@ func (r *run) listed(ctx context.Context, p *partition, pairs []string, kind str
 	}
 	var suspects []stray
 	for _, id := range ids {
-		if c, ok := have[id]; !ok || kind == inExpires && c.due == 0 {
+		if _, ok := have[id]; !ok {
 			suspects = append(suspects, stray{id: id})
 		}
 	}

@@ -29,12 +29,10 @@ local function right(i, id, value)
 	if not packed then
 		return kind ~= 'f' and id ~= '' and redis.call('EXISTS', KEYS[3 + i]) == 1
 	end
-	local entries = unpacked(packed)
-	if kind == 'a' then
+	if kind == 'a' or kind == 'e' then
 		return true
-	elseif kind == 'e' then
-		return entries[1] ~= 0
 	end
+	local entries = unpacked(packed)
 	for j = 2, #entries, 2 do
 		if entries[j] == tonumber(number) and entries[j + 1] == value then
 			return true
