@@ -24,9 +24,10 @@ import (
 //
 // A record goes after those that refer to it, a hundred at a time. So what is cut
 // short leaves a record that can be deleted again, and no reference to nothing; what
-// was deleted by then stays so, also where deeper down there is a restrict. Records
-// that refer to each other in a circle go together. It needs memory for the longest
-// chain of references, not for all that is deleted.
+// was deleted by then stays so, also where deeper down there is a restrict; one of
+// the record itself refuses before anything is done. Records that refer to each
+// other in a circle go together. It needs memory for the longest chain of references,
+// not for all that is deleted.
 //
 // A record that expires is not deleted: references to it stay. Delete then returns
 // ErrNotFound, and has seen to cascade and clear.

@@ -84,16 +84,19 @@ func (d *deletion) step(ctx context.Context, f *doomed) (bool, error) {
 		return false, err
 	}
 	again := false // those that came between are to be looked for
-	for _, r := range far {
-		if f.gone && r.rule == Restrict {
-			continue
-		}
+	for _, r := range f.toRead(near, far) {
 		again = again || r.rule != Restrict
 		members, err := r.far(ctx, f)
 		if err != nil {
 			return false, fmt.Errorf("%s of %s: %w", r.field, r.from.opt.Name, err)
 		}
-		if len(members) > 0 {
+		there := true
+		if len(members) > 0 && r.rule == Restrict {
+			if there, err = f.t.existMany(ctx, []string{f.id})[0].AsBool(); err != nil {
+				return false, err
+			}
+		}
+		if len(members) > 0 && there {
 			return false, d.treat(ctx, f, r, members)
 		}
 	}
@@ -107,6 +110,26 @@ func (d *deletion) step(ctx context.Context, f *doomed) (bool, error) {
 	}
 	f.gone = again
 	return err == nil && !again, err
+}
+
+// toRead are the fields whose indexes are read before the script, or after it: what
+// is in other slots, and before that whatever refuses.
+func (f *doomed) toRead(near, far []*referrer) []*referrer {
+	var first, then []*referrer
+	for _, r := range far {
+		if r.rule != Restrict {
+			then = append(then, r)
+		}
+	}
+	if f.gone {
+		return then
+	}
+	for _, r := range slices.Concat(far, near) {
+		if r.rule == Restrict && len(far) > 0 {
+			first = append(first, r)
+		}
+	}
+	return append(first, then...)
 }
 
 // far reads members of an index in another slot or database that refer to a record:
@@ -170,7 +193,7 @@ func (d *deletion) treat(ctx context.Context, f *doomed, r *referrer, members []
 	case len(ids) == 0:
 		return nil
 	case r.rule == Restrict:
-		return f.restricted(ctx, r, ids, via)
+		return r.restricted(ctx, ids, via)
 	case r.rule == Clear:
 		return f.cleared(ctx, r, ids, via)
 	}
@@ -206,7 +229,7 @@ func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *
 
 // restricted returns an error where one of some records is there. What leads to
 // those that are not is taken out of the index.
-func (f *doomed) restricted(ctx context.Context, r *referrer, ids []string, via *entry) error {
+func (r *referrer) restricted(ctx context.Context, ids []string, via *entry) error {
 	for i, reply := range r.from.existMany(ctx, ids) {
 		there, err := reply.AsBool()
 		if err != nil {
@@ -217,12 +240,6 @@ func (f *doomed) restricted(ctx context.Context, r *referrer, ids []string, via 
 				return err
 			}
 			continue
-		}
-		if there, err = f.t.existMany(ctx, []string{f.id})[0].AsBool(); err != nil {
-			return err
-		}
-		if !there {
-			return f.t.outcome(f.id, "NOTFOUND")
 		}
 		return &ReferredError{Model: r.from.opt.Name, Field: r.field, ID: ids[i]}
 	}

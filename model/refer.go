@@ -78,11 +78,16 @@ func (t *table) addReferrer(r *referrer) {
 			all = append(all, old)
 		}
 	}
-	t.referring.all = append(all, r)
+	if r.rule == Restrict {
+		t.referring.all = append([]*referrer{r}, all...)
+	} else {
+		t.referring.all = append(all, r)
+	}
 }
 
 // referrers returns the fields that refer to records here: those whose indexes are
-// in the same slot, so that one script sees to both, and the others.
+// in the same slot, so that one script sees to both, and the others. Those that
+// refuse come first, before anything is done.
 func (t *table) referrers(ctx context.Context) (near, far []*referrer, err error) {
 	t.referring.RLock()
 	all := t.referring.all

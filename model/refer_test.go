@@ -136,6 +136,12 @@ func testRules(t *testing.T, l library) {
 	if there, err := l.authors.Exists(ctx, "ada"); !there || err != nil {
 		t.Fatal("the record is gone", err)
 	}
+	if posts, err := l.posts.GetMany(ctx, "1", "2", "3", "4", "5", "6"); len(posts) != 6 || err != nil {
+		t.Errorf("%d posts are left (%v)", len(posts), err)
+	}
+	if b, err := l.bands.Get(ctx, "b"); b.Lead == nil || b.Version != 1 || err != nil {
+		t.Errorf("%+v, %v", b, err)
+	}
 	checked(t, l.invoices.Delete(ctx, "i"))
 	checked(t, l.authors.Delete(ctx, "ada"))
 	if _, err := l.authors.Get(ctx, "ada"); !errors.Is(err, model.ErrNotFound) {
