@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -296,4 +297,69 @@ func TestMigrateFromExpiry(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	})
+}
+
+// A declaration that may write beside the one in force may not beside the next.
+func TestMigrateRefusesAll(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		bare := editionOf[bareCitizen](t, client, opt)
+		now := editionOf[citizen](t, client, opt)
+		other := editionOf[otherCitizen](t, client, opt)
+		for i, e := range []edition{bare, other} {
+			if _, err := e.create(t.Context(), citizen{Email: fmt.Sprint(i, "@x")}); err != nil {
+				t.Fatal(i, err)
+			}
+		}
+		if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range []edition{bare, other} {
+			if _, err := e.create(t.Context(), citizen{Email: "late"}); !errors.Is(err, model.ErrSchema) {
+				t.Fatal(i, err)
+			}
+		}
+		agree(t, client, opt, store[citizen](t, client, opt))
+	})
+}
+
+// A migration whose walk was taken back and begun again does not end the other
+// walk, which has only begun.
+func TestMigrateEndsItsOwnWalk(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "citizen"}
+	other, now := editionOf[otherCitizen](t, client, opt), editionOf[citizen](t, client, opt)
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 50 {
+		if err := other.work(t.Context(), random, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := now.store.Migrate(t.Context(), model.Upkeep{Progress: func(p model.Progress) {
+		if !strings.HasSuffix(p.Cursor, " end") {
+			return
+		}
+		if _, err := other.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Error(err)
+		}
+		if _, err := other.create(t.Context(), citizen{Email: "of the other"}); err != nil {
+			t.Error(err)
+		}
+		stop, cancel := context.WithCancel(t.Context())
+		if _, err := now.store.Migrate(stop, model.Upkeep{Progress: func(model.Progress) { cancel() }}); err == nil {
+			t.Error("it was not cut short")
+		}
+	}})
+	if !errors.Is(err, model.ErrSchema) {
+		t.Fatal(err)
+	}
+	if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
+		t.Fatal(pending, err)
+	}
+	if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		t.Fatal(err)
+	}
+	settleTaken(t, now)
+	agree(t, client, opt, store[citizen](t, client, opt))
 }

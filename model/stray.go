@@ -91,13 +91,10 @@ func (r *run) tellStrays(x *indexSpec, all []stray, where string) {
 
 // contents are what records have in the indexes, by id, without those of which
 // nothing can be read.
-type contents map[string]struct {
-	due     int64
-	entries []packed
-}
+type contents map[string][]packed
 
 func (c contents) have(id string, x *indexSpec, value string) bool {
-	return slices.Contains(c[id].entries, packed{x.number, value})
+	return slices.Contains(c[id], packed{x.number, value})
 }
 
 func (t *table) contentsOf(ctx context.Context, p *partition, ids []string) (contents, error) {
@@ -118,13 +115,11 @@ func (t *table) contentsOf(ctx context.Context, p *partition, ids []string) (con
 		if err != nil {
 			return nil, err
 		}
-		due, entries, err := unpack(content(text))
+		_, entries, err := unpack(content(text))
 		if errors.Is(err, errContent) {
 			continue
 		}
-		one := all[ids[i]]
-		one.due, one.entries = due, entries
-		all[ids[i]] = one
+		all[ids[i]] = entries
 	}
 	return all, nil
 }
