@@ -158,7 +158,7 @@ if new[1] ~= 0 then
 	if lives < 0 or math.abs(lives - (new[1] - now())) > 1000 then
 		found('ttl')
 	end
-elseif lives >= 0 and (expiring == '1' or old[1] ~= 0) then
+elseif lives >= 0 and expiring == '1' then
 	found('ttl')
 end
 if mode == 'look' or #reply == 1 then

@@ -108,6 +108,28 @@ func TestMigrateCrossedNames(t *testing.T) {
 	}
 }
 
+// A record that cannot be read keeps the name that the layout says it has.
+func TestMigrateDamagedOwner(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "user", Keys: model.Keys{Counter: "next_user_id", Unique: map[string]string{"username": "users"}}}
+	d := damaging{t, client, opt}
+	d.do("HSET", "user:1", "username", "a")
+	d.do("HSET", "user:2", "username", "a", "city", strings.Repeat("x", 2000))
+	d.do("HSET", "users", "a", "2")
+	visitors := store[visitor](t, client, opt)
+	r, err := visitors.Migrate(t.Context(), model.Upkeep{})
+	if err != nil || r.Invalid != 2 || r.Problems() != 2 || r.Examples[0].ID == r.Examples[1].ID {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := visitors.Repair(t.Context(), model.Upkeep{}); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := d.do("HGET", "users", "a").ToString(); err != nil || id != "2" {
+		t.Fatalf("%q, %v", id, err)
+	}
+}
+
 // A migration goes on from the cursor of any step, and takes none of another.
 func TestMigrateGoesOn(t *testing.T) {
 	t.Parallel()

@@ -365,6 +365,24 @@ func TestRepairAmongWriters(t *testing.T) {
 	})
 }
 
+// A claim that may still be followed by its write is no problem; one that was left
+// behind is.
+func TestVerifyClaims(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "resident", Partitions: 2}
+	s := residents(t, client, opt, 2)
+	d := damaging{t, client, opt}
+	claim := d.unique("email", "e1")
+	for age, want := range map[time.Duration]int64{-time.Minute: 0, time.Second: 0, time.Minute: 1} {
+		d.do("HSET", claim, "e1", fmt.Sprintf("9\x00token\x00%d", time.Now().Add(-age).UnixMilli()))
+		d.do("HDEL", d.of("1", "content"), "1") // or the value would be missing
+		if r, err := s.Verify(t.Context(), model.Upkeep{}); err != nil || r.Dangling != want {
+			t.Errorf("%v: %+v, %v", age, r, err)
+		}
+	}
+}
+
 // What has expired is no problem, and is swept by a repair.
 func TestRepairSweeps(t *testing.T) {
 	t.Parallel()
