@@ -24,6 +24,7 @@ type options struct {
 	users     int
 	followers int
 	records   int
+	stored    int
 }
 
 func main() {
@@ -48,6 +49,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&opt.users, "users", 1000, "users of the made-up network; 20 follows and 10 posts for each")
 	flags.IntVar(&opt.followers, "followers", 100_000, "followers of the one whose post is fanned out")
 	flags.IntVar(&opt.records, "records", 2_000_000, "commands of a mass insertion")
+	flags.IntVar(&opt.stored, "stored", 1_000_000, "records that queries are asked of")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

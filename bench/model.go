@@ -67,7 +67,10 @@ func measureModel(ctx context.Context, dir string, opt options) (string, error) 
 		if err := b.creates(ctx, &text); err != nil {
 			return err
 		}
-		return b.gets(ctx, &text)
+		if err := b.gets(ctx, &text); err != nil {
+			return err
+		}
+		return b.finds(ctx, &text)
 	})
 	return text.String(), err
 }

@@ -47,6 +47,13 @@ func (e *Encoding) Cut(column int, s string) (v any, rest string, err error) {
 	return v, rest, err
 }
 
+// Ending tells how to find the end of a column without this package, in a script:
+// it has so many bytes or, where width is 0, ends with the first place at which
+// the two bytes of terminator stand.
+func (e *Encoding) Ending(column int) (width int, terminator string) {
+	return e.codecs[column].width, e.codecs[column].escape()
+}
+
 // LuaLess is the source of a Lua function less(a, b) that compares such bytes,
 // for scripts that look at them: Lua's own comparison follows the locale of the
 // server.

@@ -33,8 +33,9 @@ type goField struct {
 // computation is what fills a computed field.
 type computation struct {
 	codec
-	name string
-	of   func(record any) any
+	name   string
+	of     func(record any) any
+	result reflect.Type
 }
 
 // refField is a field that refers to other records.
@@ -186,7 +187,7 @@ func (d *declaration) addIndex(name string, columns []string, unique, fold bool,
 			return errors.New("a field is called so: give the index another name")
 		}
 		d.fields = append(d.fields, field{Name: name, Kind: c.kind, Element: c.element, Computed: true})
-		d.computes = append(d.computes, computation{name: name, of: compute, codec: c})
+		d.computes = append(d.computes, computation{name: name, of: compute, codec: c, result: result})
 	} else if len(columns) < 2 {
 		return errors.New("a composite index has at least two columns; for one field use its tag")
 	}

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 
 	"github.com/redis/rueidis"
+
+	"retwis/index"
 )
 
 var (
@@ -23,6 +25,10 @@ var (
 	collectionLua string
 	//go:embed mark.lua
 	markLua string
+	//go:embed select.lua
+	selectLua string
+	//go:embed count.lua
+	countLua string
 	//go:embed claim.lua
 	claimLua string
 	//go:embed swap.lua
@@ -48,6 +54,7 @@ var (
 type scripts struct {
 	register, write, delete, sweep *rueidis.Lua
 	counter, collection, mark      *rueidis.Lua
+	choose, count                  *rueidis.Lua
 	claim, swap, void              *rueidis.Lua // of unique values in other partitions
 	align, gone, stray             *rueidis.Lua // of upkeep
 	migrateBegin, migrateEnd       *rueidis.Lua
@@ -63,6 +70,8 @@ func newScripts() scripts {
 		counter:      rueidis.NewLuaScript(entriesLua + counterLua),
 		collection:   rueidis.NewLuaScript(entriesLua + collectionLua),
 		mark:         rueidis.NewLuaScript(markLua),
+		choose:       rueidis.NewLuaScript(index.LuaLess() + selectLua),
+		count:        rueidis.NewLuaScript(entriesLua + countLua),
 		claim:        rueidis.NewLuaScript(entriesLua + claimLua),
 		swap:         rueidis.NewLuaScript(swapLua),
 		void:         rueidis.NewLuaScript(entriesLua + voidLua),

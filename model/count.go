@@ -1,0 +1,128 @@
+package model
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Count returns how many records there are: one script for each partition, O(1).
+// Where records expire, those that are due are swept before.
+func (s *Store[T]) Count(ctx context.Context) (int64, error) { return s.Find().Count(ctx) }
+
+// Count returns how many records fit the conditions; OrderBy, Limit and After
+// count for nothing. Where one index answers all of it the server counts in
+// O(log n), and otherwise looks at every entry of the smallest one, some hundred
+// in a script. Records that have expired are not counted.
+func (q *Query[T]) Count(ctx context.Context) (int64, error) {
+	bare := &Query[T]{s: q.s, conds: q.conds, err: q.err}
+	f, _, err := bare.finder(ctx, 0)
+	if err != nil {
+		return 0, q.s.wrap(err)
+	}
+	n, err := f.count(ctx)
+	return n, q.s.wrap(err)
+}
+
+// countAttempts is how often Count sweeps what has expired meanwhile, before it
+// looks at each entry instead.
+const countAttempts = 3
+
+func (f *finder) count(ctx context.Context) (int64, error) {
+	if !f.countable() {
+		return f.countEach(ctx)
+	}
+	var total atomic.Int64
+	src := f.sources[0]
+	err := each(len(f.t.parts), func(i int) error {
+		n, err := f.t.countPart(ctx, src, f.walks[i])
+		total.Add(n)
+		return err
+	})
+	return total.Load(), err
+}
+
+// countable tells whether a record that fits is one entry of one index, and all
+// entries are of records that fit.
+func (f *finder) countable() bool {
+	if len(f.sources) != 1 {
+		return false
+	}
+	src := f.sources[0]
+	return !src.once && len(src.residual(f.e).kids) == 0 && (src.x == nil || !src.x.Unique)
+}
+
+// countPart counts the entries of a partition.
+func (t *table) countPart(ctx context.Context, src *source, w *walk) (int64, error) {
+	for range countAttempts {
+		n, again, err := t.countRanges(ctx, src, w)
+		if err != nil || !again {
+			return n, err
+		}
+		if _, err := t.sweep(ctx, w.part); err != nil {
+			return 0, err
+		}
+	}
+	return t.countWalk(ctx, w)
+}
+
+// countRanges counts the entries within the spans of a source, some spans in a
+// script.
+func (t *table) countRanges(ctx context.Context, src *source, w *walk) (total int64, again bool, err error) {
+	keys := []string{w.part.expires, w.part.meta, w.part.all}
+	args := []string{"0"}
+	if src.x != nil {
+		keys[2] = t.indexKey(w.part, src.x)
+		args = []string{"1", "built:" + src.x.identity(&t.schema)}
+		if len(src.spans) == 0 {
+			return 0, false, nil
+		}
+	}
+	for begin := 0; begin == 0 || begin < len(src.spans); begin += stepRanges {
+		some := args[:len(args):len(args)]
+		if src.x != nil {
+			for _, s := range src.spans[begin:min(len(src.spans), begin+stepRanges)] {
+				from, to := (&walk{source: src}).ends(s)
+				some = append(some, from, to)
+			}
+		}
+		m, err := t.scripts.count.Exec(ctx, t.client, keys, some).ToMessage()
+		if err != nil {
+			return 0, false, err
+		}
+		if m.IsString() {
+			word, err := m.ToString()
+			if err == nil && word != "AGAIN" {
+				err = t.otherSchema()
+			}
+			return 0, true, err
+		}
+		n, err := m.ToInt64()
+		if err != nil {
+			return 0, false, err
+		}
+		total += n
+	}
+	return total, false, nil
+}
+
+// countEach counts what the walks of a query keep.
+func (f *finder) countEach(ctx context.Context) (int64, error) {
+	var total atomic.Int64
+	err := each(len(f.walks), func(i int) error {
+		n, err := f.t.countWalk(ctx, f.walks[i])
+		total.Add(n)
+		return err
+	})
+	return total.Load(), err
+}
+
+func (t *table) countWalk(ctx context.Context, w *walk) (total int64, err error) {
+	for !w.done {
+		n, err := t.step(ctx, w, 0)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}

@@ -1,0 +1,172 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// connected returns a client of a server that is new.
+func connected() (rueidis.Client, func()) {
+	urls, stop := redistest.Example(1)
+	opt, err := rueidis.ParseURL(urls[0])
+	orPanic(err)
+	client, err := rueidis.NewClient(opt)
+	orPanic(err)
+	return client, func() { client.Close(); stop() }
+}
+
+func orPanic(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Contact is found by its name, age, city and tags.
+type Contact struct {
+	ID   string             `redis:",id"`
+	Name string             `redis:"name,index"`
+	Age  int                `redis:"age,range"`
+	City string             `redis:"city,range,fold"`
+	Tags []string           `redis:"tags,index"`
+	Boss model.Ref[Contact] `redis:"boss,index"`
+}
+
+// Indexes has one for those of a city in the order of their age.
+func (Contact) Indexes() []model.Index[Contact] {
+	return []model.Index[Contact]{model.Composite[Contact]("city", "age").Fold()}
+}
+
+func contacts(ctx context.Context, client rueidis.Client) *model.Store[Contact] {
+	s, err := model.New[Contact](client, model.Options{Name: "contact"})
+	orPanic(err)
+	for _, c := range []Contact{
+		{Name: "Ada", Age: 36, City: "London", Tags: []string{"maths", "machines"}},
+		{Name: "Edsger", Age: 72, City: "Nuenen", Tags: []string{"maths"}, Boss: model.To[Contact]("1")},
+		{Name: "Grace", Age: 85, City: "Arlington", Tags: []string{"navy", "machines"}, Boss: model.To[Contact]("1")},
+		{Name: "Alan", Age: 41, City: "London", Tags: []string{"maths", "machines"}, Boss: model.To[Contact]("3")},
+	} {
+		_, err := s.Create(ctx, c)
+		orPanic(err)
+	}
+	return s
+}
+
+func show(all []Contact, err error) {
+	orPanic(err)
+	words := make([]string, len(all))
+	for i, c := range all {
+		words[i] = fmt.Sprint(c.Name, " ", c.Age)
+	}
+	fmt.Println(strings.Join(words, ", "))
+}
+
+// Who is it that …?
+func ExampleStore_Find() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	s := contacts(ctx, client)
+
+	show(s.Find(model.Eq("name", "Ada")).All(ctx))
+	show(s.Find(model.Eq("tags", "machines"), model.Between("age", 40, 90)).OrderBy("age").All(ctx))
+	show(s.Find(model.Prefix("city", "lo"), model.Not(model.Eq("name", "Ada"))).All(ctx))
+	show(s.Find(model.Or(model.Above("age", 80), model.In("name", "Ada", "Alan"))).OrderBy("age desc").All(ctx))
+
+	_, err := s.Find(model.Prefix("name", "A")).All(ctx)
+	fmt.Println(err)
+	// Output:
+	// Ada 36
+	// Alan 41, Grace 85
+	// Alan 41
+	// Grace 85, Alan 41, Ada 36
+	// model: contact: no index answers this: name begins with: declare it `redis:"name,range"`
+}
+
+// Read a page, and later the next one.
+func ExampleQuery_Page() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	s := contacts(ctx, client)
+
+	q := s.Find(model.Eq("tags", "maths")).OrderBy("age").Limit(2)
+	page, err := q.Page(ctx)
+	show(page.Items, err)
+	page, err = q.After(page.Next).Page(ctx)
+	show(page.Items, err)
+	fmt.Println(page.Next == "")
+	// Output:
+	// Ada 36, Alan 41
+	// Edsger 72
+	// true
+}
+
+// The newest first, and how many.
+func ExampleQuery_Desc() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	s := contacts(ctx, client)
+
+	show(s.Find().Desc().Limit(2).All(ctx))
+	fmt.Println(s.Count(ctx))
+	fmt.Println(s.Find(model.Eq("city", "LONDON")).Count(ctx))
+	// Output:
+	// Alan 41, Grace 85
+	// 4 <nil>
+	// 2 <nil>
+}
+
+// Go through all records, a few hundred at once.
+func ExampleStore_All() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+
+	for c, err := range contacts(ctx, client).All(ctx) {
+		orPanic(err)
+		fmt.Print(c.Name, " ")
+	}
+	// Output: Ada Edsger Grace Alan
+}
+
+// Who refers to Ada?
+func ExampleStore_Refs() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	s := contacts(ctx, client)
+
+	ada, err := s.Find(model.Eq("name", "Ada")).First(ctx)
+	orPanic(err)
+	show(s.Refs("boss", ada.ID).OrderBy("age").All(ctx))
+	ids, err := s.Refs("boss", ada.ID).IDs(ctx)
+	fmt.Println(len(ids), err)
+	// Output:
+	// Edsger 72, Grace 85
+	// 2 <nil>
+}
+
+// What will the server do?
+func ExampleQuery_Explain() {
+	client, stop := connected()
+	defer stop()
+	ctx := context.Background()
+	s := contacts(ctx, client)
+
+	fmt.Println(s.Find(model.Eq("tags", "maths"), model.AtLeast("age", 72)).Explain(ctx))
+	fmt.Println(s.Find(model.Eq("city", "London")).OrderBy("age").Explain(ctx))
+	// Output:
+	// walk index age: age >= "72" (about 2 entries)
+	//   keep those with tags = "maths"
+	//  <nil>
+	// walk index city,age: city = "London" (about 2 entries)
+	// until there are enough: index city,age is in order
+	//  <nil>
+}

@@ -1,0 +1,292 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// expr is a condition whose values are text, and that knows which index tells
+// whether it holds.
+type expr struct {
+	op   operator
+	kids []*expr
+
+	// Of a condition on a field:
+	field  int
+	texts  []string
+	home   *indexSpec // what a record has in it tells whether the condition holds
+	column int        // of home
+	within []span     // where the value of that column must be
+}
+
+// Bounds of a query.
+const (
+	maxConds  = 256
+	maxValues = 1000 // of one In
+)
+
+// leaf tells whether it is a condition on a field.
+func (e *expr) leaf() bool { return e.op != opAnd && e.op != opOr && e.op != opNot }
+
+// resolve reads the conditions of a query.
+func (m mapper[T]) resolve(conds []Cond) (*expr, error) {
+	left := maxConds
+	e, err := m.resolveAll(opAnd, conds, &left)
+	if err == nil {
+		err = m.settle(e, nil)
+	}
+	return e, err
+}
+
+func (m mapper[T]) resolveAll(op operator, conds []Cond, left *int) (*expr, error) {
+	e := &expr{op: op}
+	for i := range conds {
+		if *left--; *left < 0 {
+			return nil, fmt.Errorf("%w: a query has %d conditions at most", ErrValue, maxConds)
+		}
+		kid, err := m.resolveOne(&conds[i], left)
+		if err != nil {
+			return nil, err
+		}
+		if kid.op == op && op != opNot { // and of and
+			e.kids = append(e.kids, kid.kids...)
+		} else {
+			e.kids = append(e.kids, kid)
+		}
+	}
+	return e, nil
+}
+
+func (m mapper[T]) resolveOne(c *Cond, left *int) (*expr, error) {
+	switch c.op {
+	case opAnd, opOr, opNot:
+		return m.resolveAll(c.op, c.conds, left)
+	case "":
+		return nil, fmt.Errorf("%w: a condition is empty: make it by Eq, In, Between and so on", ErrValue)
+	}
+	number, err := m.fieldNumber(c.field)
+	if err != nil {
+		return nil, err
+	}
+	f := &m.fields[number]
+	if c.op == opPrefix && !m.isText(number) {
+		return nil, fmt.Errorf("%w: %s: only text has prefixes, this is %s", ErrValue, f.Name, f.valueKind())
+	}
+	if len(c.values) > maxValues {
+		return nil, fmt.Errorf("%w: %s: In has %d values: at most %d are allowed", ErrValue, f.Name, len(c.values), maxValues)
+	}
+	e := &expr{op: c.op, field: number, texts: make([]string, len(c.values))}
+	for i, v := range c.values {
+		if c.op == opPrefix {
+			e.texts[i] = v.(string)
+		} else if e.texts[i], err = m.textOf(number, v); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrValue, f.Name, err)
+		}
+	}
+	return e, nil
+}
+
+// fieldNumber finds a field that can be asked for.
+func (m mapper[T]) fieldNumber(name string) (int, error) {
+	number := m.number(name)
+	if number >= 0 {
+		return number, nil
+	}
+	hint := ""
+	switch {
+	case slices.Contains(m.collections, name):
+		hint = ": it is a Set or List, which is kept beside the record"
+	case m.index(name) != nil:
+		hint = ": it is an index; ask for the fields that it has"
+	case name == "id" || name == m.id.stored:
+		hint = ": records are got by their id with Get and GetMany"
+	default:
+		for i := range m.goFields {
+			if m.goFields[i].goName == name {
+				hint = fmt.Sprintf(": it is stored as %q", m.goFields[i].stored)
+			}
+		}
+	}
+	return -1, fmt.Errorf("%w: no field is called %q%s", ErrValue, shortened(name), hint)
+}
+
+// settle finds the home of each condition. bound are the fields of which single
+// values are asked for where the condition stands.
+func (s *schema) settle(e *expr, bound []int) error {
+	if e.leaf() {
+		return s.settleLeaf(e, bound)
+	}
+	bound = slices.Clip(bound)
+	if e.op == opAnd {
+		for _, kid := range e.kids {
+			if kid.op.exact() {
+				bound = append(bound, kid.field)
+			}
+		}
+	}
+	for _, kid := range e.kids {
+		if err := s.settle(kid, bound); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *schema) settleLeaf(e *expr, bound []int) error {
+	best := 0
+	var waiting *indexSpec
+	for _, x := range s.indexes {
+		column := x.columnOf(e.field)
+		if column < 0 {
+			continue
+		}
+		rank := x.answers(column, e.op, bound)
+		if rank > 0 && !x.ready() {
+			waiting = x
+			continue
+		}
+		if rank > 0 && (best == 0 || rank < best) {
+			best, e.home, e.column = rank, x, column
+		}
+	}
+	switch {
+	case best > 0:
+		var err error
+		e.within, err = e.home.spans(s, e.column, e)
+		return err
+	case waiting != nil:
+		return waiting.notBuilt()
+	}
+	return s.noIndex(e)
+}
+
+// notBuilt is the error of a query that an index would answer.
+func (x *indexSpec) notBuilt() error {
+	return fmt.Errorf("%w: the index %s is not built yet: run Migrate", ErrSchema, x.Name)
+}
+
+// columnOf returns which column of an index a field is, or -1.
+func (x *indexSpec) columnOf(field int) int { return slices.Index(x.fieldOf, field) }
+
+// answers tells whether an index answers a condition on one of its columns, and
+// how well: 1 is best, and 0 not at all.
+func (x *indexSpec) answers(column int, op operator, bound []int) int {
+	isBound := func(f int) bool { return slices.Contains(bound, f) }
+	switch single := len(x.Columns) == 1; {
+	case single && !x.Unique && (!x.Equal || op.exact()):
+		return 1
+	case single && x.Unique && op.exact():
+		return 2
+	case !single && !x.Unique && !slices.ContainsFunc(x.fieldOf[:column], func(f int) bool { return !isBound(f) }):
+		return 3
+	case !single && x.Unique && op.exact() && !slices.ContainsFunc(x.fieldOf, func(f int) bool { return !isBound(f) }):
+		return 4
+	}
+	return 0
+}
+
+// noIndex is the error of a condition that no index answers: it says which
+// declaration would.
+func (s *schema) noIndex(e *expr) error {
+	f := &s.fields[e.field]
+	option := "range"
+	if e.op.exact() {
+		option = "index"
+	}
+	var hint string
+	switch {
+	case f.valueKind().column() == "":
+		hint = "it is stored as JSON; declare model.Computed for what you look for in it"
+	case f.Computed:
+		hint = "declare a model.Computed that is not unique beside it"
+	default:
+		hint = fmt.Sprintf("declare it `redis:\"%s,%s\"`", f.Name, option)
+		for _, x := range s.indexes {
+			if column := x.columnOf(e.field); column > 0 && !x.Unique {
+				hint += fmt.Sprintf(", or ask for one %s too", x.Columns[0].Field)
+				break
+			}
+		}
+	}
+	return fmt.Errorf("%w: %s %s: %s", ErrNoIndex, f.Name, e.op, hint)
+}
+
+// holds tells whether a record fits, by what it has in the indexes.
+func (e *expr) holds(entries []entry) bool {
+	holds := func(kid *expr) bool { return kid.holds(entries) }
+	switch e.op {
+	case opAnd:
+		return !slices.ContainsFunc(e.kids, func(kid *expr) bool { return !holds(kid) })
+	case opOr:
+		return slices.ContainsFunc(e.kids, holds)
+	case opNot:
+		return !holds(e.kids[0])
+	}
+	return slices.ContainsFunc(entries, func(v entry) bool {
+		if v.index != e.home {
+			return false
+		}
+		rest, err := v.index.after(e.column, v.value)
+		return err == nil && within(rest, e.within)
+	})
+}
+
+var errNoColumn = errors.New("it ends before the column") //nolint:gochecknoglobals // a sentinel
+
+// after is what of a value stands behind its first columns.
+func (x *indexSpec) after(columns int, value string) (string, error) {
+	for i := range columns {
+		_, rest, err := x.encoding.Cut(i, value)
+		if err != nil {
+			return "", errNoColumn
+		}
+		value = rest
+	}
+	return value, nil
+}
+
+// indexes appends those indexes that tell whether a condition holds.
+func (e *expr) indexes(all []*indexSpec) []*indexSpec {
+	if e.leaf() && !slices.Contains(all, e.home) {
+		all = append(all, e.home)
+	}
+	for _, kid := range e.kids {
+		all = kid.indexes(all)
+	}
+	return all
+}
+
+// append appends the text of a condition, which is the same for the same
+// conditions only.
+func (e *expr) append(b []byte, s *schema) []byte {
+	if !e.leaf() {
+		b = append(append(b, e.op...), '(')
+		for i, kid := range e.kids {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			b = kid.append(b, s)
+		}
+		return append(b, ')')
+	}
+	b = append(append(append(append(b, s.fields[e.field].Name...), ' '), e.op...), ' ')
+	for i, t := range e.texts {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendQuote(b, t)
+	}
+	return b
+}
+
+// text is the condition for a person, bounded.
+func (e *expr) text(s *schema) string {
+	t := string(e.append(nil, s))
+	if len(t) > 500 {
+		t = strings.ToValidUTF8(t[:500], "") + "…"
+	}
+	return t
+}

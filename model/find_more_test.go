@@ -1,0 +1,344 @@
+package model_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 100, func(i int) pupil {
+		return pupil{Name: "n" + strconv.Itoa(i%2), Class: i, Grade: float32(i), Nick: ptr(strconv.Itoa(i)), Floor: i % 4, Door: i, Marks: []int{i, i + 1}}
+	})
+	for name, test := range map[string]struct {
+		query *model.Query[pupil]
+		want  string
+	}{
+		"all":                              {s.Find(), "walk all records\n"},
+		"newest":                           {s.Find().Desc(), "walk all records, the last first\n"},
+		"one way":                          {s.Find(model.Eq("name", "n1")), "walk index name: name = \"n1\"\n"},
+		"a scan":                           {s.Find(model.Not(model.Eq("name", "n1"))), "walk all records\n  keep those with not(name = \"n1\")\n"},
+		"the smaller":                      {s.Find(model.Eq("name", "n1"), model.Between("class", 3, 5)), "walk index class: class between \"3\", \"5\" (about 3 entries)\n  keep those with name = \"n1\"\n"},
+		"a composite":                      {s.Find(model.Eq("floor", 1), model.AtLeast("door", 50)), "walk index floor,door: floor = \"1\" and door >= \"50\"\n"},
+		"unique":                           {s.Find(model.Eq("nick", "7"), model.Eq("name", "n1")), "walk index nick: nick = \"7\" (about 1 entries)\n  keep those with nick = \"7\" and name = \"n1\"\n"},
+		"both of a list":                   {s.Find(model.Eq("marks", 7), model.AtLeast("marks", 8)), "walk index marks: marks = \"7\" (about 2 entries)\n  keep those with marks >= \"8\"\n"},
+		"a range of what is not in a list": {s.Find(model.AtLeast("class", 7), model.Below("class", 9)), "walk index class: class >= \"7\" and class < \"9\"\n"},
+		"branches": {
+			s.Find(model.Or(model.Eq("class", 1), model.Eq("grade", 2))),
+			"walk index class: class = \"1\"\nthen walk index grade: grade = \"2\"\n  keep those with not(class = \"1\")\n",
+		},
+		"a branch that scans": {s.Find(model.Or(model.Eq("class", 1), model.Not(model.Eq("grade", 2)))), "walk all records\n  keep those with or(class = \"1\", not(grade = \"2\"))\n"},
+		"sorted": {
+			s.Find(model.Between("class", 1, 5)).OrderBy("grade").Limit(3),
+			"walk index class: class between \"1\", \"5\" (about 5 entries)\nsort what is found by index grade\n",
+		},
+		"in order": {
+			s.Find(model.Eq("name", "n1")).OrderBy("grade").Limit(3),
+			"walk index grade (about 100 entries)\n  keep those with name = \"n1\"\nuntil there are enough: index grade is in order\n",
+		},
+		"in the order of a composite": {
+			s.Find(model.Eq("floor", 2)).OrderBy("door desc").Limit(3),
+			"walk index floor,door: floor = \"2\" (about 25 entries)\nuntil there are enough: index floor,door is in order\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, err := test.query.Explain(t.Context())
+			if err != nil || x.String() != test.want {
+				t.Errorf("%v\n%s\nwant\n%s", err, x, test.want)
+			}
+		})
+	}
+}
+
+func TestFindOnACluster(t *testing.T) {
+	t.Parallel()
+	client := redistest.Cluster(t, 3).Client(t)
+	for _, opt := range []model.Options{{Name: "{pupil}"}, {Name: "spread", Partitions: 5}, {Name: "json", Partitions: 5, Encoding: model.JSON}} {
+		t.Run(opt.Name, func(t *testing.T) {
+			t.Parallel()
+			const n = 200
+			s := pupils(t, client, opt, n, func(i int) pupil {
+				return pupil{Name: "n" + strconv.Itoa(i%3), Class: i % 10, Grade: float32(n - i), Nick: ptr("n" + strconv.Itoa(i)), Marks: []int{i % 4, i % 6}}
+			})
+			var two, listed, unique []int
+			for i := range n {
+				if i%3 == 2 && i%10 < 5 {
+					two = append(two, i)
+				}
+				if i%4 >= 2 || i%6 >= 2 {
+					listed = append(listed, i)
+				}
+				if i%9 == 2 {
+					unique = append(unique, i)
+				}
+			}
+			nicks := make([]string, len(unique))
+			for i, u := range unique {
+				nicks[i] = "n" + strconv.Itoa(u)
+			}
+			q := s.Find(model.Eq("name", "n2"), model.Below("class", 5))
+			compare(t, q, two, nil)
+			compare(t, q.OrderBy("grade"), two, func(i int) int { return n - i })
+			compare(t, s.Find(model.AtLeast("marks", 2)), listed, nil)
+			compare(t, s.Find(model.In("nick", nicks...)), unique, nil)
+			compare(t, s.Find(model.In("nick", nicks...)).OrderBy("grade").Desc(), unique, func(i int) int { return i - n })
+			if total, err := s.Count(t.Context()); err != nil || total != n {
+				t.Error(total, err)
+			}
+		})
+	}
+}
+
+type guest struct {
+	ID      string    `redis:",id"`
+	Room    int       `redis:"room,range"`
+	Bed     int       `redis:"bed,range"`
+	Name    *string   `redis:"name,unique"`
+	Expires time.Time `redis:",expires"`
+}
+
+// What has expired is never found nor counted, swept or not, while more goes on
+// expiring.
+func TestExpiredAreNotFound(t *testing.T) {
+	t.Parallel()
+	layouts(t, "guest", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		s := store[guest](t, client, opt)
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				for i := range 100 {
+					x := guest{Room: 1, Bed: i, Name: ptr(fmt.Sprintf("%d.%d", g, i))}
+					if i%4 > 0 { // some at once, most in a moment
+						x.Expires = begin.Add(time.Duration(i*4) * time.Millisecond)
+					}
+					if _, err := s.Create(t.Context(), x); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for round := 0; ; round++ {
+			for _, q := range []*model.Query[guest]{
+				s.Find(model.Eq("room", 1)), s.Find(), s.Find(model.Eq("room", 1)).OrderBy("bed"), s.Find(model.Eq("room", 1), model.Not(model.Eq("bed", 2))),
+				s.Find(model.In("name", "0.1", "0.2", "0.4")),
+			} {
+				before := time.Now()
+				all, err := q.All(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, x := range all {
+					if !x.Expires.IsZero() && x.Expires.Before(before.Add(-time.Millisecond)) {
+						t.Fatalf("%v was found at %v", x, before)
+					}
+				}
+			}
+			before := time.Now()
+			n, err := s.Find(model.Eq("room", 1)).Count(t.Context())
+			alive := 0
+			for i := range 100 {
+				if i%4 == 0 || begin.Add(time.Duration(i*4)*time.Millisecond).After(before.Add(-2*time.Millisecond)) {
+					alive += 4
+				}
+			}
+			if err != nil || int(n) > alive {
+				t.Fatalf("counted %d, %v, but %d are left at most", n, err, alive)
+			}
+			if time.Since(begin) > 500*time.Millisecond {
+				break
+			}
+		}
+		wg.Wait()
+		for _, q := range []*model.Query[guest]{s.Find(), s.Find(model.Eq("room", 1)), s.Find(model.Eq("room", 1), model.AtLeast("bed", 0)), s.Find(model.Eq("room", 1)).OrderBy("bed")} {
+			n, err := q.Count(t.Context())
+			ids, err2 := q.IDs(t.Context())
+			if n != 100 || len(ids) != 100 || err != nil || err2 != nil {
+				t.Fatal(n, len(ids), err, err2)
+			}
+		}
+	})
+}
+
+// What other programs did to the records and the keys is told, or left out.
+func TestFindWhatOthersWrote(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	ctx := t.Context()
+	s := pupils(t, client, model.Options{Name: "pupil"}, 10, func(i int) pupil { return pupil{Class: i, Name: "n", Grade: 1} })
+	do := func(words ...string) {
+		t.Helper()
+		if err := client.Do(ctx, client.B().Arbitrary(words...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := s.Find(model.Eq("name", "n"), model.AtLeast("class", 2)).OrderBy("class")
+	do("DEL", "pupil:3")                           // a record that is gone
+	do("HSET", "pupil:4", "class", "1")            // one that no longer fits, unseen by the index
+	do("HSET", "pupil:5", "class", "7")            // one that stands elsewhere
+	do("HDEL", "pupil.content", "6")               // one of which nothing is known
+	do("ZADD", "pupil.by.class", "0", "garbage")   // what no index has
+	do("ZADD", "pupil.by.class", "0", "\x80")      //
+	do("HSET", "pupil:8", "more", "than is known") // a field that the model does not have
+	for _, q := range []*model.Query[pupil]{q, q.Limit(2), s.Find(model.AtLeast("class", 2), model.Eq("grade", 1)).OrderBy("class")} {
+		var got []string
+		for cursor := ""; ; {
+			page, err := q.After(cursor).Page(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, pupilIDs(page.Items)...)
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, []string{"2", "7", "8", "9"}) {
+			t.Fatalf("%q", got)
+		}
+	}
+	do("HSET", "pupil:9", "class", "nine")
+	if _, err := q.All(ctx); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), `"pupil:9", field class`) {
+		t.Fatal(err)
+	}
+	do("SET", "pupil.by.name", "text")
+	if _, err := s.Find(model.Eq("name", "n")).All(ctx); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+		t.Fatal(err)
+	}
+	// An index that another process has dropped.
+	do("HDEL", "pupil.meta", "built:grade=grade:float")
+	_, find := s.Find(model.Eq("grade", 1)).All(ctx)
+	_, count := s.Find(model.Eq("grade", 1)).Count(ctx)
+	_, sorted := s.Find(model.Eq("class", 2)).OrderBy("grade").IDs(ctx)
+	for _, err := range []error{find, count, sorted} {
+		if !errors.Is(err, model.ErrSchema) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a client remembers of records may be older than the index.
+func TestFindCached(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	writer := pupils(t, db.Client(t), model.Options{Name: "pupil"}, 3, func(int) pupil { return pupil{} })
+	reader := store[pupil](t, db.Client(t), model.Options{Name: "pupil", IDs: model.Own, Cache: time.Minute})
+	for i := range 100 {
+		if _, err := reader.GetMany(t.Context(), "0", "1", "2"); err != nil {
+			t.Fatal(err)
+		}
+		if err := writer.Patch(t.Context(), "1", map[string]any{"class": i + 1}); err != nil {
+			t.Fatal(err)
+		}
+		all, err := reader.Find(model.Eq("class", i+1)).All(t.Context())
+		if err != nil || len(all) != 1 || all[0].Class != i+1 {
+			t.Fatal(all, err)
+		}
+	}
+}
+
+// Indexes that are not built are not asked, and once they are nobody has to begin
+// anew.
+func TestFindBesidesMigrate(t *testing.T) {
+	t.Parallel()
+	type old struct {
+		ID   string `redis:",id"`
+		Name string `redis:"name,index"`
+		Room int    `redis:"room,range"`
+	}
+	type now struct {
+		ID   string `redis:",id"`
+		Name string `redis:"name,range"`
+		Room int    `redis:"room,range"`
+	}
+	layouts(t, "lodger", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		before := store[old](t, client, opt)
+		for i := range 10 {
+			if _, err := before.Create(t.Context(), old{Name: "n" + strconv.Itoa(i), Room: i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after, other := store[now](t, client, opt), store[now](t, client, opt)
+		_, eq := after.Find(model.Eq("name", "n1")).All(t.Context())
+		_, order := after.Find().OrderBy("name").All(t.Context())
+		for _, err := range []error{eq, order} {
+			if !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "index name is not built yet: run Migrate") {
+				t.Fatal(err)
+			}
+		}
+		if all, err := after.Find(model.Above("room", 7)).All(t.Context()); err != nil || len(all) != 2 {
+			t.Fatal(all, err)
+		}
+		if _, err := after.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []*model.Store[now]{after, other} {
+			q := s.Find(model.Prefix("name", "n")).OrderBy("name desc")
+			all, err := q.All(t.Context())
+			for begin := time.Now(); errors.Is(err, model.ErrSchema) && s == other && time.Since(begin) < 3*time.Second; {
+				all, err = q.All(t.Context()) // it asks once a second
+			}
+			if err != nil || len(all) != 10 || all[0].Room != 9 {
+				t.Fatal(all, err)
+			}
+		}
+		if _, err := before.Find(model.Eq("name", "n1")).All(t.Context()); !errors.Is(err, model.ErrSchema) {
+			t.Fatal(err)
+		}
+	})
+}
+
+func FuzzCursor(f *testing.F) {
+	s := store[guest](f, redistest.DB(f).Client(f), model.Options{Name: "guest", Partitions: 2})
+	for i := range 12 {
+		if _, err := s.Create(f.Context(), guest{Room: i % 3, Bed: i, Name: ptr(strconv.Itoa(i))}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	queries := []*model.Query[guest]{
+		s.Find(), s.Find().Desc(), s.Find(model.AtLeast("room", 0)), s.Find(model.AtLeast("room", 0), model.AtLeast("bed", 1)).OrderBy("bed").Desc(),
+		s.Find(model.Or(model.Eq("room", 1), model.In("name", "0", "2", "3"))),
+	}
+	var cursors [][]byte
+	for _, q := range queries {
+		page, err := q.Limit(2).Page(f.Context())
+		if err != nil || page.Next == "" {
+			f.Fatal(page.Next, err)
+		}
+		b, err := base64.RawURLEncoding.DecodeString(page.Next)
+		if err != nil {
+			f.Fatal(err)
+		}
+		cursors = append(cursors, b[8:])
+		f.Add(len(cursors)-1, b[8:])
+	}
+	f.Fuzz(func(t *testing.T, which int, body []byte) {
+		q := queries[uint(which)%uint(len(queries))].Limit(2)
+		page, err := q.Page(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := base64.RawURLEncoding.DecodeString(page.Next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bytes := range [][]byte{body, append(own[:8:8], body...)} {
+			_, err := q.After(base64.RawURLEncoding.EncodeToString(bytes)).Page(t.Context())
+			if err != nil && !errors.Is(err, model.ErrCursor) {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,318 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+type pupil struct {
+	ID     string             `redis:",id"`
+	Name   string             `redis:"name,index"`
+	Class  int                `redis:"class,range"`
+	Grade  float32            `redis:"grade,range"`
+	Nick   *string            `redis:"nick,unique"`
+	Tutor  model.Ref[pupil]   `redis:"tutor,index"`
+	Pals   []model.Ref[pupil] `redis:"pals,index"`
+	Marks  []int              `redis:"marks,range"`
+	Waits  []time.Duration    `redis:"waits,range"`
+	Born   time.Time          `redis:"born,range"`
+	Raw    []byte             `redis:"raw,range"`
+	Small  uint8              `redis:"small,range"`
+	Notes  map[string]string
+	Secret string
+	Floor  int
+	Door   int
+	Clubs  model.Set
+}
+
+func (pupil) Indexes() []model.Index[pupil] {
+	return []model.Index[pupil]{
+		model.Composite[pupil]("floor", "door"),
+		model.Computed("code", func(p pupil) string { return p.Name + p.ID }).Unique(),
+	}
+}
+
+// pupils makes n pupils, many at once, as the function says.
+func pupils(t *testing.T, client rueidis.Client, opt model.Options, n int, nth func(i int) pupil) *model.Store[pupil] {
+	t.Helper()
+	opt.IDs = model.Own
+	s := store[pupil](t, client, opt)
+	var wg sync.WaitGroup
+	errs := make([]error, 32)
+	for g := range errs {
+		wg.Go(func() {
+			for i := g; i < n && errs[g] == nil; i += len(errs) {
+				p := nth(i)
+				p.ID = strconv.Itoa(i)
+				_, errs[g] = s.Create(t.Context(), p)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func pupilIDs(all []pupil) []string {
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	return ids
+}
+
+func TestFindErrors(t *testing.T) {
+	t.Parallel()
+	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 1, func(int) pupil { return pupil{} })
+	deep := make([]model.Cond, 257)
+	for i := range deep {
+		deep[i] = model.Eq("class", i)
+	}
+	for name, test := range map[string]struct {
+		query *model.Query[pupil]
+		is    error
+		says  string
+	}{
+		"no field":              {s.Find(model.Eq("nothing", 1)), model.ErrValue, `no field is called "nothing"`},
+		"the name in Go":        {s.Find(model.Eq("Name", "x")), model.ErrValue, `it is stored as "name"`},
+		"the id":                {s.Find(model.Eq("id", "x")), model.ErrValue, "Get and GetMany"},
+		"a composite":           {s.Find(model.Eq("floor,door", 1)), model.ErrValue, "ask for the fields that it has"},
+		"a set":                 {s.Find(model.Eq("clubs", 1)), model.ErrValue, "kept beside the record"},
+		"no index":              {s.Find(model.Eq("secret", "x")), model.ErrNoIndex, "declare it `redis:\"secret,index\"`"},
+		"no range":              {s.Find(model.Above("name", "x")), model.ErrNoIndex, "declare it `redis:\"name,range\"`"},
+		"no prefix":             {s.Find(model.Prefix("name", "x")), model.ErrNoIndex, "declare it `redis:\"name,range\"`"},
+		"a range of unique":     {s.Find(model.AtMost("nick", "x")), model.ErrNoIndex, "declare it `redis:\"nick,range\"`"},
+		"a range of a computed": {s.Find(model.AtMost("code", "x")), model.ErrNoIndex, "declare a model.Computed that is not unique"},
+		"a map":                 {s.Find(model.Eq("notes", map[string]string{})), model.ErrNoIndex, "model.Computed"},
+		"the second column":     {s.Find(model.Eq("door", 1)), model.ErrNoIndex, "or ask for one floor too"},
+		"behind a range":        {s.Find(model.AtLeast("floor", 1), model.Eq("door", 1)), model.ErrNoIndex, "or ask for one floor too"},
+		"in another branch":     {s.Find(model.Or(model.Eq("floor", 1), model.Eq("door", 1))), model.ErrNoIndex, "one floor too"},
+		"text for a number":     {s.Find(model.Eq("class", "5")), model.ErrValue, "class: it is string, not int"},
+		"a number for text":     {s.Find(model.Eq("name", 5)), model.ErrValue, "name: it is int, not string"},
+		"a fraction":            {s.Find(model.Between("class", 1.5, 2)), model.ErrValue, "class: 1.5 does not fit into int"},
+		"too great":             {s.Find(model.Eq("small", 256)), model.ErrValue, "small: 256 does not fit into uint8"},
+		"below zero":            {s.Find(model.Eq("small", -1)), model.ErrValue, "small: -1 does not fit into uint8"},
+		"not exact":             {s.Find(model.Eq("grade", 0.1)), model.ErrValue, "grade: 0.1 does not fit into float32"},
+		"not a number":          {s.Find(model.Eq("grade", math.NaN())), model.ErrValue, "grade: NaN"},
+		"nil":                   {s.Find(model.Eq("nick", nil)), model.ErrValue, "use Not"},
+		"a nil pointer":         {s.Find(model.Eq("nick", (*string)(nil))), model.ErrValue, "use Not"},
+		"nothing that is kept":  {s.Find(model.Eq("tutor", "")), model.ErrValue, "use Not"},
+		"no time":               {s.Find(model.Eq("born", time.Time{})), model.ErrValue, "use Not"},
+		"text that is no time":  {s.Find(model.Eq("born", "yesterday")), model.ErrValue, "born: "},
+		"a struct":              {s.Find(model.Eq("class", struct{}{})), model.ErrValue, "class: it is struct {}, not int"},
+		"a list for an element": {s.Find(model.Eq("marks", []int{1})), model.ErrValue, "marks: it is []int, not int"},
+		"a prefix of a number":  {s.Find(model.Prefix("class", "1")), model.ErrValue, "class: only text has prefixes"},
+		"an empty condition":    {s.Find(model.Cond{}), model.ErrValue, "empty"},
+		"within another":        {s.Find(model.Not(model.And(model.Or(model.Eq("nothing", 1))))), model.ErrValue, `"nothing"`},
+		"too many conditions":   {s.Find(deep...), model.ErrValue, "256 conditions"},
+		"too many values":       {s.Find(model.In("class", manyInts(1001)...)), model.ErrValue, "In has 1001 values"},
+		"a negative limit":      {s.Find().Limit(-1), model.ErrValue, "Limit(-1)"},
+		"no order":              {s.Find().OrderBy("secret"), model.ErrNoIndex, "declare it `redis:\"secret,range\"`"},
+		"the order of digests":  {s.Find().OrderBy("name"), model.ErrNoIndex, "declare it `redis:\"name,range\"`"},
+		"the order of a hash":   {s.Find().OrderBy("code"), model.ErrNoIndex, "declare a model.Computed beside it"},
+		"the order of a list":   {s.Find().OrderBy("marks"), model.ErrValue, "many elements"},
+		"no composite":          {s.Find().OrderBy("class", "grade desc"), model.ErrNoIndex, `declare model.Composite[T]("class", "grade desc")`},
+		"half turned":           {s.Find().OrderBy("floor", "door desc"), model.ErrNoIndex, `declare model.Composite[T]("floor", "door desc")`},
+		"the order without its": {s.Find().OrderBy("door"), model.ErrNoIndex, "`redis:\"door,range\"`"},
+		"no such direction":     {s.Find().OrderBy("class down"), model.ErrValue, `"down" is not an order`},
+		"twice":                 {s.Find().OrderBy("class", "class"), model.ErrValue, "names class twice"},
+		"an order of nothing":   {s.Find().OrderBy("nothing"), model.ErrValue, `no field is called "nothing"`},
+		"Desc of no order":      {s.Find(model.Eq("class", 1)).Desc(), model.ErrValue, "add OrderBy"},
+		"Refs of no Ref":        {s.Refs("name", "1"), model.ErrValue, "it is no model.Ref"},
+		"Refs of no field":      {s.Refs("nothing", "1"), model.ErrValue, `"nothing"`},
+		"a cursor of nobody":    {s.Find().After("!"), model.ErrCursor, "illegal base64"},
+		"a short cursor":        {s.Find().After("AAAA"), model.ErrCursor, "not of this query"},
+		"a long cursor":         {s.Find().After(strings.Repeat("A", 20000)), model.ErrCursor, "20000 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			_, all := test.query.All(ctx)
+			_, page := test.query.Page(ctx)
+			_, first := test.query.First(ctx)
+			_, ids := test.query.IDs(ctx)
+			_, explain := test.query.Explain(ctx)
+			for i, err := range []error{all, page, first, ids, explain} {
+				if i == 2 && name == "a negative limit" { // First sets its own
+					continue
+				}
+				if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.says) || !strings.HasPrefix(err.Error(), "model: pupil: ") {
+					t.Errorf("%d: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+// Values may be of any type that means the same.
+func TestFindValues(t *testing.T) {
+	t.Parallel()
+	type text string
+	born := time.Date(2016, 2, 29, 8, 0, 0, 5, time.FixedZone("", 3600))
+	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 1, func(int) pupil {
+		return pupil{
+			Name: "Ada", Class: 5, Grade: 1.5, Nick: ptr("a"), Tutor: model.To[pupil]("7"), Pals: []model.Ref[pupil]{model.To[pupil]("8")},
+			Marks: []int{3}, Waits: []time.Duration{time.Second}, Born: born, Raw: []byte("raw"), Small: 200,
+		}
+	})
+	five, name := 5, text("Ada")
+	for i, c := range []model.Cond{
+		model.Eq("name", "Ada"), model.Eq("name", name), model.Eq("name", &name), model.In("name", "x", "Ada"),
+		model.Eq("class", 5), model.Eq("class", uint8(5)), model.Eq("class", 5.0), model.Eq("class", &five), model.Eq("class", int64(5)), model.Eq("class", time.Duration(5)),
+		model.Eq("grade", 1.5), model.Eq("grade", float32(1.5)), model.Above("grade", 1), model.Below("grade", uint64(2)),
+		model.Eq("nick", "a"), model.Eq("nick", ptr("a")),
+		model.Eq("tutor", "7"), model.Eq("tutor", model.To[pupil]("7")), model.Eq("pals", "8"), model.Eq("pals", model.To[pupil]("8")),
+		model.Eq("marks", uint(3)), model.AtMost("waits", time.Second), model.AtLeast("waits", int64(time.Second)),
+		model.Eq("born", born), model.Eq("born", born.UTC()), model.Eq("born", &born), model.Eq("born", "2016-02-29T08:00:00.000000005+01:00"),
+		model.Eq("raw", []byte("raw")), model.Eq("raw", "raw"), model.Prefix("raw", "r"), model.Eq("small", 200), model.Eq("code", "Ada0"),
+		model.Prefix("raw", strings.Repeat("r", 0)), model.Below("raw", strings.Repeat("x", 100_000)), model.AtMost("raw", strings.Repeat("s", 1<<20)),
+		model.Not(model.Eq("raw", strings.Repeat("r", 1<<20))), model.Not(model.Prefix("raw", strings.Repeat("r", 1<<20))),
+	} {
+		if ids, err := s.Find(c).IDs(t.Context()); err != nil || len(ids) != 1 {
+			t.Errorf("%d: %q, %v", i, ids, err)
+		}
+		if all, err := s.Find(c).All(t.Context()); err != nil || len(all) != 1 {
+			t.Errorf("%d: %d records, %v", i, len(all), err)
+		}
+	}
+}
+
+func TestRefs(t *testing.T) {
+	t.Parallel()
+	layouts(t, "pupil", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		s := pupils(t, client, opt, 20, func(i int) pupil {
+			return pupil{Tutor: model.To[pupil](strconv.Itoa(i % 3)), Pals: []model.Ref[pupil]{model.To[pupil]("0"), model.To[pupil](strconv.Itoa(i))}}
+		})
+		if n, err := s.Refs("tutor", "2").Count(t.Context()); err != nil || n != 6 {
+			t.Fatal(n, err)
+		}
+		if n, err := s.Refs("pals", "0").Count(t.Context()); err != nil || n != 20 {
+			t.Fatal(n, err)
+		}
+		ids, err := s.Refs("pals", "13").IDs(t.Context())
+		if err != nil || !slices.Equal(ids, []string{"13"}) {
+			t.Fatal(ids, err)
+		}
+	})
+}
+
+// Records come in the order of their creation, and the other way round.
+func TestAllInOrderOfCreation(t *testing.T) {
+	t.Parallel()
+	layouts(t, "pupil", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		s := store[pupil](t, client, opt) // ids from a counter
+		var want []string
+		for range 25 {
+			p, err := s.Create(t.Context(), pupil{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, p.ID)
+		}
+		var got []string
+		for p, err := range s.All(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, p.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q", got)
+		}
+		got = nil
+		q := s.Find().Desc().Limit(4)
+		for cursor := ""; ; {
+			page, err := q.After(cursor).Page(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, pupilIDs(page.Items)...)
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+			// Also behind one that is gone.
+			if err := s.Delete(t.Context(), page.Items[3].ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if slices.Reverse(got); !slices.Equal(got, want) {
+			t.Fatalf("%q", got)
+		}
+		if n, err := s.Count(t.Context()); err != nil || n != 19 {
+			t.Fatal(n, err)
+		}
+	})
+}
+
+// A cursor is for its query: other conditions, orders and models have others.
+func TestCursorsOfOthers(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	nth := func(i int) pupil { return pupil{Class: i, Grade: 1} }
+	s := pupils(t, client, model.Options{Name: "pupil"}, 10, nth)
+	other := pupils(t, client, model.Options{Name: "other"}, 10, nth)
+	queries := []*model.Query[pupil]{
+		s.Find(), s.Find().Desc(), other.Find(), s.Find(model.Above("class", 1)), s.Find(model.Above("class", 2)), s.Find(model.AtLeast("class", 1)),
+		s.Find(model.Above("class", 1)).OrderBy("class"), s.Find(model.Above("class", 1)).OrderBy("class").Desc(), s.Find(model.Above("class", 1)).OrderBy("grade"),
+		s.Find(model.Not(model.Eq("class", 1))), s.Find(model.In("class", 1, 2, 3)), s.Find(model.Or(model.Eq("class", 1), model.Eq("class", 2), model.Eq("class", 3))),
+	}
+	for i, q := range queries {
+		page, err := q.Limit(2).Page(t.Context())
+		if err != nil || page.Next == "" {
+			t.Fatal(i, page.Next, err)
+		}
+		for j, other := range queries {
+			_, err := other.Limit(3).After(page.Next).Page(t.Context())
+			if i == j && err != nil || i != j && !errors.Is(err, model.ErrCursor) {
+				t.Errorf("the cursor of %d for %d: %v", i, j, err)
+			}
+		}
+	}
+}
+
+// ended is a context that has ended.
+func ended(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
+}
+
+func TestFindEnds(t *testing.T) {
+	t.Parallel()
+	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 3, func(int) pupil { return pupil{Class: 1} })
+	ctx := ended(t.Context())
+	q := s.Find(model.Eq("class", 1), model.AtLeast("grade", 0))
+	_, all := q.All(ctx)
+	_, ids := q.IDs(ctx)
+	_, count := q.Count(ctx)
+	_, first := q.First(ctx)
+	for i, err := range []error{all, ids, count, first} {
+		if !errors.Is(err, context.Canceled) {
+			t.Error(i, err)
+		}
+	}
+	n := 0
+	for _, err := range q.Iter(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n == 2 {
+			break
+		}
+	}
+}

@@ -1,0 +1,454 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// finder finds the ids of the records of a query, in its order.
+type finder struct {
+	t       *table
+	e       *expr
+	sources []*source
+	names   []string  // of what was chosen, for cursors
+	order   *walkable // nil: none
+	sorted  bool      // all that fit are read and then put in order
+	instead []*source // what all that fit are read from, if walking the order
+	patient int64     // has looked at so many entries
+	reverse bool
+	limit   int // how many are wanted; 0: all
+	walks   []*walk
+	window  int // how many walks are read at once, where they are read in turn
+
+	behind position // of what is sorted: go on behind it
+	ready  []hit    // what is sorted, or was read too far
+	last   bool     // there is no more to sort
+}
+
+// What is counted to choose what drives a query: of so many spans, in so many
+// partitions at most.
+const (
+	countedSpans = 64
+	countedParts = 8
+)
+
+// maxSorted is how many entries are looked at in order to sort all that fit.
+const maxSorted = 10_000
+
+// plan settles how a query is done: one round trip where there is a choice, none
+// otherwise. pinned is what a cursor names.
+func (t *table) plan(ctx context.Context, q *question, pinned []string) (*finder, error) {
+	p := &planner{s: &t.schema}
+	for _, o := range q.order {
+		p.order = append(p.order, o.field)
+	}
+	f := &finder{t: t, e: q.e, limit: q.limit, reverse: q.reverse, window: 1}
+	if len(q.order) > 0 {
+		var err error
+		if f.order, err = p.orderIndex(q.order, q.e); err != nil {
+			return nil, err
+		}
+		f.reverse = f.order.reverse
+	}
+	options, err := p.options(q.e, nil)
+	if err != nil {
+		return nil, err
+	}
+	records := int64(-1)
+	if pinned == nil && (f.order != nil && len(options) > 0 || f.undecided(options)) {
+		if records, err = t.countOptions(ctx, options, f.order); err != nil {
+			return nil, err
+		}
+	}
+	c := choice{pinned: pinned}
+	switch {
+	case f.order != nil && (len(options) == 0 || !f.sorts(options, records)):
+		f.sources = []*source{f.order.source}
+		if f.patient > 0 {
+			f.instead = c.choose(options)
+		}
+		return f, nil
+	case len(options) == 0:
+		f.sources = []*source{{size: records}}
+		if c.lost = len(pinned) > 0; c.lost {
+			return nil, ErrCursor
+		}
+		return f, nil
+	}
+	f.sources = c.choose(options)
+	f.names, f.sorted = c.names, f.order != nil
+	if c.lost || pinned != nil && len(c.names) != len(pinned) {
+		return nil, ErrCursor
+	}
+	return f, nil
+}
+
+// refresh asks, once a second at most, whether indexes have been built that were
+// not.
+func (t *table) refresh(ctx context.Context) error {
+	for _, x := range t.indexes {
+		if x.ready() {
+			continue
+		}
+		if err := t.ready(ctx, x); err != nil && !errors.Is(err, ErrSchema) {
+			return err
+		}
+	}
+	return nil
+}
+
+// undecided tells whether there is a choice among some options.
+func (f *finder) undecided(options []*option) bool {
+	if len(options) != 1 {
+		return len(options) > 1
+	}
+	return slices.ContainsFunc(options[0].branches, f.undecided)
+}
+
+// countOptions counts the entries of all that could drive a query, and of all
+// records: one pipeline.
+func (t *table) countOptions(ctx context.Context, options []*option, order *walkable) (int64, error) {
+	var counted []*source
+	count := func(s *source) {
+		if s.x.Unique {
+			s.size = int64(len(s.spans))
+			return
+		}
+		counted = append(counted, s)
+	}
+	for _, o := range options {
+		o.all(count)
+	}
+	if order != nil {
+		count(order.source)
+	}
+	var commands rueidis.Commands
+	parts := t.parts[:min(len(t.parts), countedParts)]
+	for _, s := range counted {
+		for i := range parts {
+			key := t.indexKey(&parts[i], s.x)
+			for _, r := range s.spans[:min(len(s.spans), countedSpans)] {
+				from, to := (&walk{source: s}).ends(r)
+				commands = append(commands, t.client.B().Zlexcount().Key(key).Min(from).Max(to).Build())
+			}
+		}
+	}
+	for i := range parts {
+		commands = append(commands, t.client.B().Zcard().Key(parts[i].all).Build())
+	}
+	replies := t.client.DoMulti(ctx, commands...)
+	sum := func(n int) (total int64, err error) {
+		for _, r := range replies[:n] {
+			one, err := r.AsInt64()
+			if err != nil {
+				return 0, err
+			}
+			total += one
+		}
+		replies = replies[n:]
+		return total * int64(len(t.parts)) / int64(len(parts)), nil
+	}
+	for _, s := range counted {
+		n := min(len(s.spans), countedSpans)
+		total, err := sum(n * len(parts))
+		if err != nil {
+			return 0, err
+		}
+		if s.size = total; n > 0 {
+			s.size = total * int64(len(s.spans)) / int64(n)
+		}
+	}
+	return sum(len(parts))
+}
+
+// sorts tells whether all that fit are to be read and put in order, as that is
+// sure to cost less than going through the index that is in order until enough are
+// found. If in doubt that index is walked, but not for longer than sorting takes:
+// neither costs more than twice of what the better one does, whatever the
+// conditions have to do with each other.
+func (f *finder) sorts(options []*option, records int64) bool {
+	best := leastOf(options)
+	least := best.weight()
+	if f.limit == 0 && least > maxSorted {
+		return false
+	}
+	// How many fit if the conditions have nothing to do with each other.
+	fit := float64(least)
+	seen := f.consumed(best)
+	for _, o := range options {
+		if own := f.consumed(o); !slices.ContainsFunc(own, func(e *expr) bool { return slices.Contains(seen, e) }) {
+			seen = append(seen, own...)
+			fit *= min(1, float64(o.weight())/math.Max(1, float64(records)))
+		}
+	}
+	walked := float64(f.order.size)
+	if f.limit > 0 {
+		walked = min(walked, float64(f.limit)*walked/math.Max(fit, 1))
+	}
+	if f.limit == 0 || least <= sortedAtOnce || walked > 10*float64(least) {
+		return float64(least) < walked
+	}
+	f.patient = least
+	return false
+}
+
+// sortedAtOnce is how many entries are looked at in one script, or two.
+const sortedAtOnce = 500
+
+// consumed are the conditions that an option sees to.
+func (f *finder) consumed(o *option) []*expr {
+	if o.source != nil {
+		return slices.Clone(o.source.consumed)
+	}
+	return slices.Clone(o.or.kids)
+}
+
+// start makes the walks of a query, to go on behind a cursor.
+func (f *finder) start(at cursor) error {
+	var within *walkable
+	if f.sorted {
+		within = f.order
+	}
+	for _, src := range f.sources {
+		parts := make([]*partition, 0, len(f.t.parts))
+		if src.x != nil && src.x.Unique && f.t.spread() {
+			parts = append(parts, nil)
+		} else {
+			for i := range f.t.parts {
+				parts = append(parts, &f.t.parts[i])
+			}
+		}
+		packed := f.t.packQuery(src, parts[0], f.e, f.reverse && !f.sorted, within)
+		for _, part := range parts {
+			f.walks = append(f.walks, &walk{source: src, number: len(f.walks), part: part, packed: packed, reverse: f.reverse && !f.sorted})
+		}
+	}
+	if at.walk > 0 && at.walk >= len(f.walks) {
+		return ErrCursor
+	}
+	f.behind = at.position
+	for i, w := range f.walks {
+		switch {
+		case f.sorted:
+			w.begin(position{})
+		case f.merged() || i == at.walk:
+			w.begin(at.position)
+		case i < at.walk:
+			w.done = true
+		default:
+			w.begin(position{})
+		}
+	}
+	return nil
+}
+
+// merged tells whether the walks are read side by side, as their entries have an
+// order in common, or one after the other.
+func (f *finder) merged() bool {
+	return !f.sorted && (f.order != nil || len(f.sources) == 1 && f.sources[0].x == nil)
+}
+
+// cursor is where to go on behind a hit. In an order that is all that is to be
+// known, so that it can be planned anew.
+func (f *finder) cursor(h hit) cursor {
+	if f.order != nil || f.merged() {
+		return cursor{position: h.position}
+	}
+	return cursor{walk: h.walk, position: h.position, names: f.names}
+}
+
+// next returns the next n hits, or fewer at the end.
+func (f *finder) next(ctx context.Context, n int) ([]hit, error) {
+	for len(f.ready) < n {
+		var some []hit
+		var err error
+		sorted := f.sorted
+		switch want := n - len(f.ready); {
+		case f.sorted:
+			some, err = f.sort(ctx, want)
+		case f.merged():
+			some, err = f.merge(ctx, want)
+		default:
+			some, err = f.chain(ctx, want)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(some) == 0 && sorted == f.sorted {
+			break
+		}
+		f.ready = append(f.ready, some...)
+	}
+	n = min(n, len(f.ready))
+	hits := f.ready[:n:n]
+	f.ready = f.ready[n:]
+	return hits, nil
+}
+
+// more tells whether there is another hit.
+func (f *finder) more(ctx context.Context) (bool, error) {
+	hits, err := f.next(ctx, 1)
+	f.ready = append(hits, f.ready...)
+	return len(hits) > 0, err
+}
+
+// chain reads the walks one after the other. The first ones that yield little
+// make it read more of them at once.
+func (f *finder) chain(ctx context.Context, want int) ([]hit, error) {
+	for {
+		var open []*walk
+		for _, w := range f.walks {
+			if w.done && len(w.found) == 0 {
+				continue
+			}
+			if len(open) == 0 && len(w.found) > 0 {
+				return w.take(want), nil
+			}
+			if len(w.found) == 0 {
+				open = append(open, w)
+			}
+			if len(open) == f.window {
+				break
+			}
+		}
+		if len(open) == 0 {
+			return nil, nil
+		}
+		if err := f.read(ctx, open, want); err != nil {
+			return nil, err
+		}
+		f.window = min(2*f.window, atOnce)
+	}
+}
+
+// take takes hits that a walk has found.
+func (w *walk) take(n int) []hit {
+	n = min(n, len(w.found))
+	hits := w.found[:n:n]
+	w.found = w.found[n:]
+	return hits
+}
+
+// read takes each walk one step further.
+func (f *finder) read(ctx context.Context, walks []*walk, want int) error {
+	return each(len(walks), func(i int) error {
+		_, err := f.t.step(ctx, walks[i], want)
+		return err
+	})
+}
+
+// merge reads all walks side by side, the first in order first.
+func (f *finder) merge(ctx context.Context, want int) ([]hit, error) {
+	var hits []hit
+	for len(hits) < want {
+		var empty []*walk
+		var first *walk
+		looked := int64(0)
+		for _, w := range f.walks {
+			looked += w.looked
+			switch {
+			case len(w.found) == 0 && !w.done:
+				empty = append(empty, w)
+			case len(w.found) > 0 && (first == nil || f.less(&w.found[0], &first.found[0])):
+				first = w
+			}
+		}
+		if len(empty) > 0 && f.patient > 0 && looked > f.patient {
+			return hits, f.giveUp()
+		}
+		if len(empty) > 0 {
+			share := want - len(hits)
+			if len(f.walks) > 1 {
+				share = share/len(f.walks) + 8
+			}
+			if err := f.read(ctx, empty, share); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if first == nil {
+			break
+		}
+		hits = append(hits, first.take(1)...)
+		f.behind = hits[len(hits)-1].position
+	}
+	return hits, nil
+}
+
+// giveUp goes on by sorting all that fit, behind what was found so far.
+func (f *finder) giveUp() error {
+	f.sorted, f.sources, f.walks = true, f.instead, nil
+	return f.start(cursor{position: f.behind})
+}
+
+// less tells whether a hit is before another in the order of the query.
+func (f *finder) less(a, b *hit) bool {
+	if f.reverse {
+		a, b = b, a
+	}
+	if f.order == nil {
+		x, _ := strconv.ParseFloat(a.score, 64) // what Redis writes
+		y, _ := strconv.ParseFloat(b.score, 64)
+		if x != y {
+			return x < y
+		}
+	}
+	return a.at < b.at
+}
+
+// sort reads all that fit, and returns the first of them behind the last ones that
+// it returned. It reads again when these are used up, which is rarely: records go
+// away meanwhile, or there are more than can be kept.
+func (f *finder) sort(ctx context.Context, want int) ([]hit, error) {
+	if f.last {
+		return nil, nil
+	}
+	keep := maxSorted
+	if f.limit > 0 {
+		keep = max(want, f.limit) + 20
+	}
+	var hits []hit
+	for _, w := range f.walks {
+		w.next, w.found, w.done = 0, nil, false
+		w.begin(position{})
+	}
+	for {
+		some, err := f.chain(ctx, maxWant)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range some {
+			if h.walk = 0; f.behind.at == "" || f.less(&hit{position: f.behind}, &h) {
+				hits = append(hits, h)
+			}
+		}
+		if len(some) == 0 || len(hits) > 4*keep {
+			hits = f.firstOf(hits, keep)
+		}
+		if len(some) == 0 {
+			break
+		}
+	}
+	if f.last = len(hits) < keep; len(hits) > 0 {
+		f.behind = hits[len(hits)-1].position
+	}
+	return hits, nil
+}
+
+// firstOf are the first n hits in order, each once.
+func (f *finder) firstOf(hits []hit, n int) []hit {
+	slices.SortFunc(hits, func(a, b hit) int {
+		if f.reverse {
+			a, b = b, a
+		}
+		return strings.Compare(a.at, b.at)
+	})
+	hits = slices.CompactFunc(hits, func(a, b hit) bool { return a.at == b.at })
+	return hits[:min(n, len(hits))]
+}

@@ -1,0 +1,144 @@
+package model
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+)
+
+// textOf is the text that a value of a condition has in a field, or in an element
+// of its list.
+func (m mapper[T]) textOf(number int, value any) (string, error) {
+	f := &m.fields[number]
+	typ, codec := m.goType(number)
+	if f.Element != "" {
+		for typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		typ = typ.Elem()
+	}
+	v, err := operand(typ, value)
+	if err != nil {
+		return "", err
+	}
+	if f.Element != "" {
+		raw, err := marshalled(v.Addr().Interface())
+		if err != nil {
+			return "", err
+		}
+		return fromJSON(raw, f.Element)
+	}
+	t, err := codec.encode(v)
+	if err == nil && !t.ok {
+		err = fmt.Errorf("%v is not stored, so no record has it: to find those without a value, use Not", value)
+	}
+	return t.s, err
+}
+
+// goType is the type of a field in Go, and how it is written.
+func (m mapper[T]) goType(number int) (reflect.Type, *codec) {
+	if number < len(m.goFields) {
+		f := &m.goFields[number]
+		return reflect.TypeFor[T]().FieldByIndex(f.path).Type, &f.codec
+	}
+	c := &m.computes[number-len(m.goFields)]
+	return c.result, &c.codec
+}
+
+// operand is a value as one of a type, in a place of its own.
+func operand(t reflect.Type, value any) (reflect.Value, error) {
+	into := reflect.New(t).Elem()
+	v := reflect.ValueOf(value)
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return into, fmt.Errorf("nil is no value: to find the records without one, use Not")
+	}
+	if v.Type().AssignableTo(t) {
+		into.Set(v)
+		return into, nil
+	}
+	if t.Kind() == reflect.Pointer {
+		inner, err := operand(t.Elem(), value)
+		if err == nil {
+			into.Set(inner.Addr())
+		}
+		return into, err
+	}
+	if v.Kind() == reflect.Pointer {
+		return operand(t, v.Elem().Interface())
+	}
+	return into, convert(into, v)
+}
+
+// convert sets a value to what another one means.
+func convert(into, v reflect.Value) error {
+	reader, reads := into.Addr().Interface().(encoding.TextUnmarshaler)
+	switch {
+	case reads && v.Kind() == reflect.String:
+		return reader.UnmarshalText([]byte(v.String()))
+	case into.Type() == reflect.TypeFor[time.Time]() && v.Type().ConvertibleTo(into.Type()):
+		into.Set(v.Convert(into.Type()))
+		return nil
+	case reads:
+	case into.Kind() == reflect.String && v.Kind() == reflect.String:
+		into.SetString(v.String())
+		return nil
+	case into.Kind() == reflect.Bool && v.Kind() == reflect.Bool:
+		into.SetBool(v.Bool())
+		return nil
+	case into.Kind() == reflect.Slice && into.Type().Elem().Kind() == reflect.Uint8 && v.Kind() == reflect.String:
+		into.SetBytes([]byte(v.String()))
+		return nil
+	case isNumber(into.Kind()) && isNumber(v.Kind()):
+		if setNumber(into, v) {
+			return nil
+		}
+		return fmt.Errorf("%v does not fit into %s", v, into.Type())
+	}
+	return fmt.Errorf("it is %s, not %s", v.Type(), into.Type())
+}
+
+func isNumber(k reflect.Kind) bool {
+	return k >= reflect.Int && k <= reflect.Float64 && k != reflect.Uintptr
+}
+
+// setNumber sets a number to the same number of another type, or returns false
+// where that cannot hold it.
+func setNumber(into, v reflect.Value) bool {
+	switch {
+	case v.CanInt():
+		return setInt(into, v.Int())
+	case v.CanUint() && v.Uint() <= math.MaxInt64:
+		return setInt(into, int64(v.Uint()))
+	case v.CanUint() && into.CanUint() && !into.OverflowUint(v.Uint()):
+		into.SetUint(v.Uint())
+		return true
+	case v.CanUint():
+		return setFloat(into, float64(v.Uint())) && uint64(into.Float()) == v.Uint()
+	case into.CanFloat():
+		return setFloat(into, v.Float())
+	}
+	f := v.Float()
+	return f == math.Trunc(f) && math.Abs(f) < 1<<63 && setInt(into, int64(f))
+}
+
+func setInt(into reflect.Value, n int64) bool {
+	switch {
+	case into.CanInt() && !into.OverflowInt(n):
+		into.SetInt(n)
+		return true
+	case into.CanUint() && n >= 0 && !into.OverflowUint(uint64(n)):
+		into.SetUint(uint64(n))
+		return true
+	}
+	return setFloat(into, float64(n)) && int64(into.Float()) == n
+}
+
+func setFloat(into reflect.Value, f float64) bool {
+	if !into.CanFloat() || into.OverflowFloat(f) {
+		return false
+	}
+	into.SetFloat(f)
+	return into.Float() == f
+}

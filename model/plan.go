@@ -1,0 +1,356 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A query is driven by one index, whose entries within some spans are looked at
+// one by one; what else it asks for is looked up in the content of the record. Of
+// several indexes that could drive it the one with the fewest entries does. An Or
+// is driven by what its conditions are driven by, one after the other.
+
+// source is what a query is driven by, or a part of it.
+type source struct {
+	x        *indexSpec // nil: all records, in the order of their creation
+	spans    []span     // of the values in it, in order
+	consumed []*expr    // the conditions that hold for all that is within
+	ors      []*expr    // of these it is for what one of their conditions fits,
+	one      []*expr    // this one,
+	not      []*expr    // and none before it: these are yielded by other sources
+	once     bool       // a record can be within more than once
+	size     int64      // about how many entries are within; -1: not counted
+}
+
+// option is one way to drive a query.
+type option struct {
+	name     string
+	source   *source
+	or       *expr       // instead: an Or,
+	branches [][]*option // and the ways to drive each of its conditions
+}
+
+// planner finds the ways to drive a query.
+type planner struct {
+	s     *schema
+	order []int // fields that a record must have a value of
+}
+
+// ready tells whether all records are in the index, as far as is known here. One
+// that another process has dropped is found out by the scripts of a query.
+func (x *indexSpec) ready() bool { return x.state.built.Load() }
+
+// options are the ways to drive a condition, given others that hold too. None: it
+// takes all records.
+func (p *planner) options(e *expr, given []*expr) ([]*option, error) {
+	var own, ors []*expr
+	switch {
+	case e.leaf():
+		own = []*expr{e}
+	case e.op == opOr:
+		ors = []*expr{e}
+	case e.op == opAnd:
+		for _, kid := range e.kids {
+			if kid.leaf() {
+				own = append(own, kid)
+			} else if kid.op == opOr {
+				ors = append(ors, kid)
+			}
+		}
+	}
+	all := slices.Concat(given, own)
+	var options []*option
+	for _, x := range p.s.indexes {
+		some, err := p.indexOptions(x, all)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range some {
+			if slices.ContainsFunc(o.source.consumed, func(c *expr) bool { return slices.Contains(own, c) }) {
+				options = append(options, o)
+			}
+		}
+	}
+	for i, or := range ors {
+		o := &option{name: "or" + strconv.Itoa(i), or: or}
+		for _, kid := range or.kids {
+			branch, err := p.options(kid, all)
+			if err != nil {
+				return nil, err
+			}
+			if len(branch) == 0 {
+				o = nil
+				break
+			}
+			o.branches = append(o.branches, branch)
+		}
+		if o != nil {
+			options = append(options, o)
+		}
+	}
+	return options, nil
+}
+
+// indexOptions are the ways in which one index can drive conditions that all
+// hold: one for each of those on a list, as these can hold for different elements.
+func (p *planner) indexOptions(x *indexSpec, conds []*expr) ([]*option, error) {
+	if !x.ready() || !p.present(x, conds) {
+		return nil, nil
+	}
+	ways := [][]*expr{conds}
+	if x.many >= 0 {
+		field := x.fieldOf[x.many]
+		var on, others []*expr
+		for _, c := range conds {
+			if c.field == field {
+				on = append(on, c)
+			} else {
+				others = append(others, c)
+			}
+		}
+		if len(on) > 1 {
+			ways = nil
+			for _, c := range on {
+				ways = append(ways, append(slices.Clone(others), c))
+			}
+		}
+	}
+	var all []*option
+	for i, way := range ways {
+		src, err := p.drive(x, way)
+		if err != nil {
+			return nil, err
+		}
+		if src != nil {
+			all = append(all, &option{name: fmt.Sprintf("%d.%d", x.number, i), source: src})
+		}
+	}
+	return all, nil
+}
+
+// present tells whether a record that fits has a value of each column, so that it
+// is in the index.
+func (p *planner) present(x *indexSpec, conds []*expr) bool {
+	for _, field := range x.fieldOf {
+		if !slices.Contains(p.order, field) && !slices.ContainsFunc(conds, func(c *expr) bool {
+			return c.field == field || slices.Contains(c.home.fieldOf, field)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// usable are the conditions that the index can answer for one of its columns.
+func (p *planner) usable(x *indexSpec, column int, conds []*expr) []*expr {
+	var all []*expr
+	for _, c := range conds {
+		folds := c.home.Fold == x.Fold || !p.s.isText(c.field)
+		if c.field == x.fieldOf[column] && folds && (c.op.exact() || !x.Equal && !x.Unique) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// columnSpans are where the values of a column must be for some conditions to
+// hold. exact: they are single values.
+func (p *planner) columnSpans(x *indexSpec, column int, conds []*expr) (spans []span, exact bool, err error) {
+	for i, c := range conds {
+		some, err := x.spans(p.s, column, c)
+		if err != nil {
+			return nil, false, err
+		}
+		if exact = exact || c.op.exact(); i == 0 {
+			spans = some
+		} else {
+			spans = intersection(spans, some)
+		}
+	}
+	return spans, exact, nil
+}
+
+// drive is the part of an index that the longest list of its columns leads to of
+// which values are asked for: single ones of all but the last. It is nil where
+// the index is of no use.
+func (p *planner) drive(x *indexSpec, conds []*expr) (*source, error) {
+	src := &source{x: x, size: -1, once: x.many >= 0}
+	prefixes := []string{""}
+	for column := range x.Columns {
+		on := p.usable(x, column, conds)
+		if len(on) == 0 {
+			if x.Unique {
+				return nil, nil
+			}
+			break
+		}
+		spans, exact, err := p.columnSpans(x, column, on)
+		if err != nil {
+			return nil, err
+		}
+		if len(prefixes)*len(spans) > maxValues {
+			if x.Unique {
+				return nil, nil
+			}
+			break
+		}
+		src.consumed = append(src.consumed, on...)
+		if column == x.many && exact && len(spans) <= 1 {
+			src.once = false
+		}
+		if !exact {
+			src.spans = joined(prefixes, spans)
+			return src, nil
+		}
+		longer := make([]string, 0, len(prefixes)*len(spans))
+		for _, prefix := range prefixes {
+			for _, s := range spans {
+				longer = append(longer, prefix+s.low)
+			}
+		}
+		prefixes = longer
+	}
+	if len(src.consumed) == 0 {
+		return nil, nil
+	}
+	if x.Unique {
+		src.spans = eachOf(prefixes, func(v string) span { return span{v, v + "\x00"} })
+	} else {
+		src.spans = eachOf(prefixes, startingWith)
+	}
+	return src, nil
+}
+
+// joined are the spans of values that begin with a prefix and go on within a span.
+func joined(prefixes []string, spans []span) []span {
+	all := make([]span, 0, len(prefixes)*len(spans))
+	for _, prefix := range prefixes {
+		for _, s := range spans {
+			all = append(all, s.behind(prefix))
+		}
+	}
+	return settledSpans(all)
+}
+
+// choice settles which options drive a query: those with the fewest entries, or
+// those that a cursor names.
+type choice struct {
+	pinned []string // by a cursor; nil: by size
+	names  []string // of what was chosen, in the order in which it was asked for
+	lost   bool     // a cursor names an option that there is not
+}
+
+// choose returns the sources of the best of some options, and of an Or those of
+// its conditions: each leaves out what an earlier one yields.
+func (c *choice) choose(options []*option) []*source {
+	best := c.best(options)
+	if best == nil {
+		return nil
+	}
+	c.names = append(c.names, best.name)
+	if best.source != nil {
+		return []*source{best.source}
+	}
+	var all []*source
+	for i, branch := range best.branches {
+		for _, s := range c.choose(branch) {
+			with := *s
+			with.ors = append(slices.Clip(s.ors), best.or)
+			with.one = append(slices.Clip(s.one), best.or.kids[i])
+			with.not = slices.Concat(s.not, best.or.kids[:i])
+			all = append(all, &with)
+		}
+	}
+	return all
+}
+
+func (c *choice) best(options []*option) *option {
+	if c.pinned == nil {
+		return leastOf(options)
+	}
+	if at := len(c.names); at < len(c.pinned) {
+		for _, o := range options {
+			if o.name == c.pinned[at] {
+				return o
+			}
+		}
+	}
+	c.lost = true
+	return nil
+}
+
+// leastOf is the option that looks at the fewest entries.
+func leastOf(options []*option) *option {
+	return slices.MinFunc(options, func(a, b *option) int { return cmp.Compare(a.weight(), b.weight()) })
+}
+
+// weight is how many entries an option looks at.
+func (o *option) weight() int64 {
+	if o.source != nil {
+		return o.source.size
+	}
+	var sum int64
+	for _, branch := range o.branches {
+		least := branch[0].weight()
+		for _, b := range branch[1:] {
+			least = min(least, b.weight())
+		}
+		sum += least
+	}
+	return sum
+}
+
+// all calls f for each source that an option can have.
+func (o *option) all(f func(*source)) {
+	if o.source != nil {
+		f(o.source)
+	}
+	for _, branch := range o.branches {
+		for _, b := range branch {
+			b.all(f)
+		}
+	}
+}
+
+// residual is what of a condition is to be looked up for each entry of a source.
+func (src *source) residual(e *expr) *expr {
+	left := src.unmet(nil, e)
+	for _, one := range src.one {
+		left = src.unmet(left, one)
+	}
+	for _, n := range src.not {
+		left = append(left, &expr{op: opNot, kids: []*expr{n}})
+	}
+	return &expr{op: opAnd, kids: left}
+}
+
+// unmet appends what of a condition does not hold for all entries of a source.
+// What leads to a unique value is looked up too: there can be a claim that the
+// record has not come to have.
+func (src *source) unmet(left []*expr, e *expr) []*expr {
+	switch {
+	case e.op == opAnd:
+		for _, kid := range e.kids {
+			left = src.unmet(left, kid)
+		}
+		return left
+	case slices.Contains(src.ors, e), src.x != nil && !src.x.Unique && slices.Contains(src.consumed, e):
+		return left
+	}
+	return append(left, e)
+}
+
+// text names a source for a person.
+func (src *source) text(s *schema) string {
+	if src.x == nil {
+		return "all records"
+	}
+	words := make([]string, len(src.consumed))
+	for i, c := range src.consumed {
+		words[i] = c.text(s)
+	}
+	return strings.Join(words, " and ")
+}

@@ -1,0 +1,315 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/rueidis"
+)
+
+// walk reads what one source has in one partition, in steps of select.lua.
+type walk struct {
+	*source
+	number  int        // among the walks of the query
+	part    *partition // nil: of a unique index whose values are in all partitions
+	packed  string     // the query, as select.lua takes it
+	reverse bool
+	next    int // which of the spans comes next
+	at      position
+	found   []hit // not yet taken
+	looked  int64 // how many entries it has looked at
+	done    bool
+}
+
+// position is where a walk is: behind a member of an index, a unique value, or a
+// record in the order of creation.
+type position struct {
+	at    string
+	score string // of a record in the order of creation
+}
+
+// hit is a record that fits, as the index says.
+type hit struct {
+	id string
+	position
+	walk int
+}
+
+// stepRanges is how many ranges, or unique values, a step takes on at most.
+const stepRanges = 128
+
+// maxWant is how many records a step keeps at most.
+const maxWant = 500
+
+// begin sets a walk to go on behind a position.
+func (w *walk) begin(p position) {
+	w.at = p
+	if w.x == nil {
+		return
+	}
+	for w.next < len(w.spans) && w.passed(w.span(w.next)) {
+		w.next++
+	}
+	w.done = w.next == len(w.spans)
+}
+
+// span is one of the spans, in the order of the walk.
+func (w *walk) span(i int) span {
+	if w.reverse {
+		return w.spans[len(w.spans)-1-i]
+	}
+	return w.spans[i]
+}
+
+// passed tells whether a span is before the place of the walk.
+func (w *walk) passed(s span) bool {
+	switch {
+	case w.at.at == "":
+		return false
+	case w.x.Unique:
+		return s.low <= w.at.at
+	case w.reverse:
+		return w.at.at <= s.low
+	}
+	return s.high != "" && s.high <= w.at.at
+}
+
+// ends are the ends of a span as ZRANGEBYLEX takes them, or from its end as
+// ZREVRANGEBYLEX does, without what the walk is behind.
+func (w *walk) ends(s span) (from, to string) {
+	low, high := "["+s.low, "("+s.high
+	if s.low == "" {
+		low = "-"
+	}
+	if s.high == "" {
+		high = "+"
+	}
+	switch at := w.at.at; {
+	case at == "":
+	case w.reverse && (s.high == "" || at < s.high):
+		high = "(" + at
+	case !w.reverse && at >= s.low:
+		low = "(" + at
+	}
+	if w.reverse {
+		return high, low
+	}
+	return low, high
+}
+
+// step looks at the next entries, keeps those hits that were wanted, and returns
+// how many there were. want 0 counts.
+func (t *table) step(ctx context.Context, w *walk, want int) (int64, error) {
+	if w.part == nil {
+		return t.stepOwners(ctx, w, want)
+	}
+	keys := []string{w.part.content, w.part.meta, w.part.all}
+	args := []string{w.packed, strconv.Itoa(min(want, maxWant)), w.at.score, ""}
+	last := min(len(w.spans), w.next+stepRanges)
+	switch {
+	case w.x == nil:
+		args[3] = w.at.at
+	case w.x.Unique:
+		keys[2] = t.indexKey(w.part, w.x)
+		for i := w.next; i < last; i++ {
+			args = append(args, w.span(i).low)
+		}
+	default:
+		keys[2] = t.indexKey(w.part, w.x)
+		for i := w.next; i < last; i++ {
+			from, to := w.ends(w.span(i))
+			args = append(args, from, to)
+		}
+	}
+	r, err := t.selected(ctx, keys, args)
+	if err != nil {
+		return 0, err
+	}
+	for i := range r.hits {
+		r.hits[i].walk = w.number
+		if w.x == nil {
+			r.hits[i].position = position{at: r.hits[i].id, score: r.hits[i].at}
+		}
+	}
+	w.found = append(w.found, r.hits...)
+	w.looked += r.looked
+	return r.kept, w.advance(r)
+}
+
+// advance sets a walk to where a step ended.
+func (w *walk) advance(r selection) error {
+	if w.x == nil {
+		w.at = position{at: r.last, score: r.ended}
+		w.done = r.ended == ""
+		return nil
+	}
+	ended, err := strconv.Atoi(r.ended)
+	if err != nil || ended == 0 && r.last == "" || w.next+ended > len(w.spans) {
+		return errors.Join(fmt.Errorf("%w: select.lua replied %q", ErrCorrupt, r.ended), err)
+	}
+	w.next += ended
+	w.at = position{at: r.last}
+	w.done = w.next == len(w.spans)
+	return nil
+}
+
+// stepOwners is step for unique values that are in other partitions than the
+// records: their owners are asked for first.
+func (t *table) stepOwners(ctx context.Context, w *walk, want int) (int64, error) {
+	last := min(len(w.spans), w.next+stepRanges)
+	if want > 0 {
+		last = min(last, w.next+max(want, 8))
+	}
+	values := make([]string, last-w.next)
+	owners := make([]string, len(values))
+	for i := range values {
+		values[i] = w.spans[w.next+i].low
+	}
+	err := each(len(values), func(i int) error {
+		var err error
+		owners[i], _, err = t.owner(ctx, w.x, values[i])
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	byPart := make([][]string, len(t.parts))
+	for i, id := range owners {
+		if id != "" {
+			p := partitionOf(id, len(t.parts))
+			byPart[p] = append(byPart[p], values[i], id)
+		}
+	}
+	found := make([]selection, len(byPart))
+	err = each(len(byPart), func(i int) error {
+		var err error
+		found[i], err = t.selectIDs(ctx, &t.parts[i], w, byPart[i], want)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	var hits []hit
+	kept := int64(0)
+	for _, f := range found {
+		kept += f.kept
+		hits = append(hits, f.hits...)
+	}
+	for i := range hits {
+		hits[i].walk = w.number
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return strings.Compare(a.at, b.at) })
+	w.found = append(w.found, hits...)
+	w.next, w.at = last, position{}
+	w.done = w.next == len(w.spans)
+	return kept, nil
+}
+
+// selectIDs looks at records of a partition by their ids: pairs is unique value
+// and id, in turn.
+func (t *table) selectIDs(ctx context.Context, p *partition, w *walk, pairs []string, want int) (selection, error) {
+	var all selection
+	if want > 0 {
+		want = len(pairs) // all of them
+	}
+	for len(pairs) > 0 {
+		args := append([]string{w.packed, strconv.Itoa(want), "", ""}, pairs...)
+		r, err := t.selected(ctx, []string{p.content, p.meta, p.content}, args)
+		if err != nil {
+			return all, err
+		}
+		n, err := strconv.Atoi(r.ended)
+		if err != nil || n < 1 || 2*n > len(pairs) {
+			return all, errors.Join(fmt.Errorf("%w: select.lua replied %q", ErrCorrupt, r.ended), err)
+		}
+		all.kept += r.kept
+		all.hits = append(all.hits, r.hits...)
+		pairs = pairs[2*n:]
+	}
+	return all, nil
+}
+
+// selection is what select.lua replies.
+type selection struct {
+	ended, last string
+	kept        int64
+	looked      int64
+	hits        []hit
+}
+
+func (t *table) selected(ctx context.Context, keys, args []string) (selection, error) {
+	var r selection
+	m, err := t.scripts.choose.Exec(ctx, t.client, keys, args).ToMessage()
+	if err != nil {
+		return r, err
+	}
+	if m.IsString() {
+		return r, t.otherSchema()
+	}
+	list, err := m.ToArray()
+	if err != nil || len(list) < 4 || len(list)%2 != 0 {
+		return r, errors.Join(ErrCorrupt, err)
+	}
+	if r.ended, err = wordOf(&list[0]); err != nil {
+		return r, err
+	}
+	if r.last, err = wordOf(&list[1]); err != nil {
+		return r, err
+	}
+	if r.kept, err = list[2].AsInt64(); err != nil {
+		return r, err
+	}
+	if r.looked, err = list[3].AsInt64(); err != nil {
+		return r, err
+	}
+	r.hits = make([]hit, 0, len(list)/2)
+	for i := 4; i < len(list); i += 2 {
+		at, err := list[i].ToString()
+		if err != nil {
+			return r, err
+		}
+		id, err := list[i+1].ToString()
+		if err != nil {
+			return r, err
+		}
+		r.hits = append(r.hits, hit{id: id, position: position{at: at}})
+	}
+	return r, nil
+}
+
+// wordOf reads a number or text.
+func wordOf(m *rueidis.RedisMessage) (string, error) {
+	if m.IsInt64() {
+		n, err := m.ToInt64()
+		return strconv.FormatInt(n, 10), err
+	}
+	return m.ToString()
+}
+
+// atOnce is how many scripts of a query are under way at once.
+const atOnce = 32
+
+// each calls f for the numbers below n, some at once, so that they share round
+// trips, and returns the first error.
+func each(n int, f func(i int) error) error {
+	if n == 1 {
+		return f(0)
+	}
+	errs := make([]error, n)
+	turn := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i := range n {
+		turn <- struct{}{}
+		wg.Go(func() {
+			errs[i] = f(i)
+			<-turn
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

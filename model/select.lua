@@ -1,0 +1,363 @@
+-- Looks at what a query is driven by, some entries at a time, and keeps the
+-- records that fit. Preceded by less.lua.
+--
+-- KEYS 1 content, 2 meta, 3 what is looked at: an index, or all records
+-- ARGV 1 the query, a MessagePack list:
+--        1 kind: z a sorted set, a all records, u a unique index, i records with
+--          an id each
+--        2 1: from its end, 3 1: records expire, 4 number of the index
+--        5 how the columns of a member end: each a width, or its last bytes
+--        6 what a record must fit, see fits
+--        7 spans of values, of which a record can have several: it is kept once,
+--          by the first; or none
+--        8 number of the index whose members are replied instead, or 0, and
+--        9 spans within which its value is
+--        10 names in meta of the indexes that have to be built
+--      2 how many records to keep; 0: only count them
+--      3 a: the score, 4 and the id to begin behind, or nothing
+--      5.. z: ends of ranges, each as ZRANGEBYLEX takes it, the first one first;
+--          u: values; i: value and id
+-- Reply how many ranges, or values, are at their end; the last member looked at
+-- in the next one, or nothing (of all records the score and the id, as in the
+-- next place); how many records were kept; how many entries were looked at; then
+-- for each record that was kept member, value or score, and the id; or SCHEMA
+
+local content, meta, key = unpack(KEYS)
+local query = cmsgpack.unpack(ARGV[1])
+local kind, reverse, expiring, number, endings = unpack(query, 1, 5)
+local filter, once, other, within, built = unpack(query, 6, 10)
+local want = tonumber(ARGV[2])
+
+if #built > 0 then
+	for _, is in ipairs(redis.call('HMGET', meta, unpack(built))) do
+		if not is then
+			return 'SCHEMA'
+		end
+	end
+end
+
+-- What one run looks at: so many members, steps, and bytes of content.
+local MEMBERS, STEPS, BYTES = 500, 30000, 262144
+
+-- spanned returns a function that tells whether a value is within spans: low,
+-- high, in turn and in order. A high end that is empty is none.
+local function spanned(spans)
+	local n = #spans / 2
+	return function(value)
+		local i, j = 0, n -- the last span that begins before or at the value
+		while i < j do
+			local k = math.ceil((i + j) / 2)
+			if less(value, spans[2 * k - 1]) then
+				j = k - 1
+			else
+				i = k
+			end
+		end
+		return i > 0 and (spans[2 * i] == '' or less(value, spans[2 * i]))
+	end
+end
+
+-- after returns where the columns of a value end, or nothing.
+local function after(value, ends)
+	local at = 1
+	for _, e in ipairs(ends) do
+		if type(e) == 'number' then
+			at = at + e
+		else
+			local _, last = value:find(e, at, true)
+			if not last then
+				return nil
+			end
+			at = last + 1
+		end
+	end
+	return at
+end
+
+-- fits reads a condition, as a list in which each stands before its parts:
+-- 'and' or 'or' and how many there are, 'not', or 'is', number of an index, how
+-- the columns before the one that is meant end, and its spans.
+local at, leaves = 0, 0
+local fits
+local function take()
+	at = at + 1
+	return filter[at]
+end
+local function all(wanted)
+	local kids = {}
+	for i = 1, take() do
+		kids[i] = fits()
+	end
+	return function(entries)
+		for i = 1, #kids do
+			if kids[i](entries) ~= wanted then
+				return not wanted
+			end
+		end
+		return wanted
+	end
+end
+fits = function()
+	local op = take()
+	if op == 'and' then
+		return all(true)
+	elseif op == 'or' then
+		return all(false)
+	elseif op == 'not' then
+		local kid = fits()
+		return function(entries)
+			return not kid(entries)
+		end
+	end
+	local n, ends, is = take(), take(), spanned(take())
+	leaves = leaves + 1
+	return function(entries)
+		for i = 2, #entries, 2 do
+			if entries[i] == n then
+				local value = entries[i + 1]
+				if #ends > 0 then
+					value = value:sub(after(value, ends) or #value + 1)
+				end
+				if is(value) then
+					return true
+				end
+			end
+		end
+		return false
+	end
+end
+local keep = #filter > 0 and fits() or nil
+if #once > 0 then
+	leaves = leaves + 1
+end
+local isOnce, isWithin = spanned(once), spanned(within)
+
+-- firstOf returns the first value of a record within the spans.
+local function firstOf(entries)
+	local found
+	for i = 2, #entries, 2 do
+		local v = entries[i + 1]
+		if entries[i] == number and isOnce(v) and (not found or less(v, found) == (reverse == 0)) then
+			found = v
+		end
+	end
+	return found
+end
+
+-- member returns what a record has in the other index, and its id.
+local function member(entries, id)
+	for i = 2, #entries, 2 do
+		if entries[i] == other and isWithin(entries[i + 1]) then
+			return entries[i + 1] .. id
+		end
+	end
+	return nil
+end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local bare = not keep and #once == 0 and other == 0 and expiring == 0
+local reply = { 0, '', 0, 0 }
+local kept, looked, steps, bytes = 0, 0, 0, 0
+
+local function spent()
+	return looked >= MEMBERS or steps >= STEPS or bytes >= BYTES or want > 0 and kept >= want
+end
+
+local function add(position, id)
+	kept = kept + 1
+	if want > 0 then
+		reply[#reply + 1] = position
+		reply[#reply + 1] = id
+	end
+end
+
+-- judged are the records that were looked at: false, or the value by which one is
+-- kept, and what is replied for it.
+local judged = {}
+local function judge(id, packed)
+	if not packed then
+		return false
+	end
+	local entries = cmsgpack.unpack(packed)
+	steps = steps + #entries * (leaves + 1)
+	bytes = bytes + #packed
+	if entries[1] ~= 0 and entries[1] <= now or keep and not keep(entries) then
+		return false
+	end
+	local position
+	if other ~= 0 then
+		position = member(entries, id)
+		if not position then
+			return false
+		end
+	end
+	return { first = #once > 0 and firstOf(entries), position = position }
+end
+
+-- see looks at candidates, each with an id, a value and a position, and returns
+-- at which it stopped because enough was seen.
+local function see(candidates)
+	local from, size = 1, 16
+	while from <= #candidates do
+		local to = math.min(from + size - 1, #candidates)
+		local ids, asked = {}, {}
+		for i = from, to do
+			local id = candidates[i].id
+			if not bare and judged[id] == nil and not asked[id] then
+				asked[id] = true
+				ids[#ids + 1] = id
+			end
+		end
+		local contents = {}
+		for i, packed in ipairs(#ids > 0 and redis.call('HMGET', content, unpack(ids)) or {}) do
+			contents[ids[i]] = packed
+		end
+		for i = from, to do
+			local c = candidates[i]
+			looked = looked + 1
+			steps = steps + 5
+			if bare then
+				add(c.position, c.id)
+			else
+				if judged[c.id] == nil then
+					judged[c.id] = judge(c.id, contents[c.id])
+				end
+				local it = judged[c.id]
+				if it and (not it.first or it.first == c.value) then
+					add(it.position or c.position, c.id)
+				end
+			end
+			if spent() then
+				return i
+			end
+		end
+		-- Contents can be large: read no more of them than may still be looked at.
+		local each = bytes / looked
+		size = math.max(1, math.min(200, math.floor((BYTES - bytes) / math.max(each, 1))))
+		from = to + 1
+	end
+	return nil
+end
+
+local function finish(ended, last)
+	reply[1], reply[2], reply[3], reply[4] = ended, last, kept, looked
+	return reply
+end
+
+-- size is how many members to read next: few at first, as that may do.
+local size = want > 0 and math.min(math.max(want, 8), MEMBERS) or MEMBERS
+local function grow()
+	size = math.min(size * 2, MEMBERS)
+end
+
+local function parsed(members)
+	local candidates = {}
+	for _, m in ipairs(members) do
+		local behind = after(m, endings)
+		if behind and behind <= #m then -- or not one that the model writes
+			candidates[#candidates + 1] = { id = m:sub(behind), value = m:sub(1, behind - 1), position = m }
+		end
+	end
+	return candidates
+end
+
+local function ranges()
+	local ended = 0
+	for r = 5, #ARGV, 2 do
+		local from, to = ARGV[r], ARGV[r + 1]
+		while true do
+			local members
+			if reverse == 1 then
+				members = redis.call('ZREVRANGEBYLEX', key, from, to, 'LIMIT', 0, size)
+			else
+				members = redis.call('ZRANGEBYLEX', key, from, to, 'LIMIT', 0, size)
+			end
+			local candidates = parsed(members)
+			local stopped = see(candidates)
+			if stopped then
+				return finish(ended, candidates[stopped].position)
+			end
+			if #members < size then
+				break
+			end
+			looked = looked + #members - #candidates
+			if spent() then
+				return finish(ended, members[#members])
+			end
+			from = '(' .. members[#members]
+			grow()
+		end
+		ended = ended + 1
+		steps = steps + 100 -- as much as it takes to find the next
+		if spent() then
+			break
+		end
+	end
+	return finish(ended, '')
+end
+
+local function list()
+	local candidates = {}
+	if kind == 'u' then
+		local values = { unpack(ARGV, 5) }
+		for i, id in ipairs(#values > 0 and redis.call('HMGET', key, unpack(values)) or {}) do
+			if id then
+				candidates[#candidates + 1] = { id = id, value = values[i], position = values[i], ended = i }
+			end
+		end
+		local stopped = see(candidates)
+		return finish(stopped and candidates[stopped].ended or #values, '')
+	end
+	for i = 5, #ARGV, 2 do
+		candidates[#candidates + 1] = { id = ARGV[i + 1], value = ARGV[i], position = ARGV[i] }
+	end
+	return finish(see(candidates) or #candidates, '')
+end
+
+-- rank is where to go on in the set of all records. The one to begin behind may
+-- be gone, or in another partition; of those with its score the ones before it
+-- are passed over.
+local function rank(score, id)
+	if score == '' then
+		return 0
+	end
+	if redis.call('ZSCORE', key, id) == score then
+		return redis.call(reverse == 1 and 'ZREVRANK' or 'ZRANK', key, id) + 1
+	end
+	if reverse == 1 then
+		return redis.call('ZCOUNT', key, '(' .. score, '+inf')
+	end
+	return redis.call('ZCOUNT', key, '-inf', '(' .. score)
+end
+
+local function records()
+	local score, id = ARGV[3], ARGV[4]
+	local at = rank(score, id)
+	while true do
+		local members = redis.call(reverse == 1 and 'ZREVRANGE' or 'ZRANGE', key, at, at + size - 1, 'WITHSCORES')
+		local candidates = {}
+		for i = 1, #members, 2 do
+			local passed = members[i + 1] == score and (members[i] == id or less(members[i], id) == (reverse == 0))
+			if not passed then
+				candidates[#candidates + 1] = { id = members[i], value = '', position = members[i + 1] }
+			end
+		end
+		local stopped = see(candidates)
+		if stopped then
+			return finish(candidates[stopped].position, candidates[stopped].id)
+		end
+		if #members < 2 * size then
+			return finish('', '')
+		end
+		at = at + size
+		grow()
+	end
+end
+
+if kind == 'z' then
+	return ranges()
+elseif kind == 'a' then
+	return records()
+end
+return list()
