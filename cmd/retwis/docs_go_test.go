@@ -90,29 +90,33 @@ var packages = map[string]string{
 
 var (
 	qualifier = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
-	typeStart = regexp.MustCompile(`^(type|func) `)
+	typeStart = regexp.MustCompile(`^(type |func \()`)
 	complaint = regexp.MustCompile(`(?m)^.*snippet(\d+)\.go:(\d+):\d+: (.*)$`)
 	// What lines of a program that is not there may lack.
 	lacking = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use)$|too many errors|is not used$`)
 )
 
-// snippet makes a file of lines: types and functions stay at its top, what is
-// left becomes a function.
-func snippet(number int, code string) string {
-	used := map[string]bool{}
-	for _, found := range qualifier.FindAllStringSubmatch(code, -1) {
-		used[found[1]] = true
-	}
-	var top, body strings.Builder
+// parted parts lines into types with their methods, which stay at the top of a
+// file, and the rest.
+func parted(code string) (types, rest string) {
 	declares := false
 	for line := range strings.SplitAfterSeq(code, "\n") {
-		declares = declares || typeStart.MatchString(line)
-		if declares {
-			top.WriteString(line)
+		begins := typeStart.MatchString(line)
+		if declares = declares || begins; declares {
+			types += line
 		} else {
-			body.WriteString(line)
+			rest += line
 		}
-		declares = declares && !strings.HasPrefix(line, "}") && !(typeStart.MatchString(line) && strings.HasSuffix(line, "}\n"))
+		declares = declares && !strings.HasPrefix(line, "}") && !(begins && strings.HasSuffix(line, "}\n"))
+	}
+	return types, rest
+}
+
+// snippet makes a file of types and lines, which become a function.
+func snippet(number int, types, lines string) string {
+	used := map[string]bool{}
+	for _, found := range qualifier.FindAllStringSubmatch(types+lines, -1) {
+		used[found[1]] = true
 	}
 	file := fmt.Sprintf("package snippet%d\n", number)
 	for name, path := range packages {
@@ -120,7 +124,7 @@ func snippet(number int, code string) string {
 			file += fmt.Sprintf("import %q\n", path)
 		}
 	}
-	return file + top.String() + "\nfunc page(ctx context.Context, client rueidis.Client) error {\n" + body.String() + "}\n"
+	return file + types + "\nfunc page(ctx context.Context, client rueidis.Client) error {\n" + lines + "}\n"
 }
 
 // What the pages show of Go compiles, but for what they leave out.
@@ -134,13 +138,16 @@ func TestGoOnPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		types := "" // of the page so far
 		for _, b := range goBlocks(string(text)) {
+			declared, lines := parted(b.code)
+			types += declared
 			if b.program() {
 				continue // it is run
 			}
 			n := len(blocks)
 			dir := fmt.Sprintf("snippets/%d", n)
-			overlay[fmt.Sprintf("%s/snippet%d.go", dir, n)] = snippet(n, b.code)
+			overlay[fmt.Sprintf("%s/snippet%d.go", dir, n)] = snippet(n, types, lines)
 			args = append(args, "./"+dir)
 			blocks = append(blocks, fmt.Sprintf("%s:%d", filepath.Base(path), b.line))
 		}
