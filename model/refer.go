@@ -161,10 +161,7 @@ func clearRefs(v reflect.Value, target string) bool {
 	cleared := false
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() && clearRefs(v.Elem(), target) {
-			v.SetZero()
-			cleared = true
-		}
+		cleared = !v.IsNil() && clearRefs(v.Elem(), target)
 	case reflect.Array:
 		for i := range v.Len() {
 			cleared = clearRefs(v.Index(i), target) || cleared

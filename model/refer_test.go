@@ -92,6 +92,15 @@ func libraries(t *testing.T, f func(t *testing.T, l library)) {
 				return client, model.Options{Name: name, Partitions: 3}
 			}
 		},
+		"posts elsewhere": func(t *testing.T) func(string) (rueidis.Client, model.Options) {
+			client := redistest.DB(t).Client(t)
+			return func(name string) (rueidis.Client, model.Options) {
+				if name == "post" {
+					return client, model.Options{Name: name, Partitions: 3}
+				}
+				return client, model.Options{Name: name}
+			}
+		},
 		"a database each, as JSON": func(t *testing.T) func(string) (rueidis.Client, model.Options) {
 			return func(name string) (rueidis.Client, model.Options) {
 				return redistest.DB(t).Client(t), model.Options{Name: name, Encoding: model.JSON}

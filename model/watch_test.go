@@ -53,6 +53,9 @@ func TestWatchTellsOfAllWrites(t *testing.T) {
 	createdOf(t, s, watched{})
 	before, err := s.LastChange(ctx)
 	checked(t, err)
+	if again, err := s.LastChange(ctx); again != before || err != nil {
+		t.Errorf("to ask for the last change makes one: %s after %s (%v)", again, before, err)
+	}
 	a := createdOf(t, s, watched{})
 	a, err = s.Save(ctx, a)
 	checked(t, err)
