@@ -162,6 +162,9 @@ func clearRefs(v reflect.Value, target string) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
 		cleared = !v.IsNil() && clearRefs(v.Elem(), target)
+		if _, one := reflect.Zero(v.Type().Elem()).Interface().(reference); cleared && one {
+			v.SetZero()
+		}
 	case reflect.Array:
 		for i := range v.Len() {
 			cleared = clearRefs(v.Index(i), target) || cleared

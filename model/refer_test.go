@@ -188,6 +188,30 @@ func testRules(t *testing.T, l library) {
 	}
 }
 
+// Of a list behind a pointer, or of a fixed length, the other references stay.
+func TestClearLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	type team struct {
+		ID    string               `redis:",id"`
+		Group *[]model.Ref[author] `redis:"group,index,clear"`
+		Pair  [2]model.Ref[author] `redis:"pair,index,clear"`
+	}
+	client := redistest.DB(t).Client(t)
+	authors := store[author](t, client, model.Options{Name: "author", IDs: model.Own})
+	teams := store[team](t, client, model.Options{Name: "team", IDs: model.Own})
+	checked(t, model.Refer(teams, authors))
+	ada, bob := model.To[author]("ada"), model.To[author]("bob")
+	createdOf(t, authors, author{ID: "ada"})
+	createdOf(t, authors, author{ID: "bob"})
+	createdOf(t, teams, team{ID: "1", Group: &[]model.Ref[author]{ada, bob}, Pair: [2]model.Ref[author]{ada, bob}})
+	checked(t, authors.Delete(t.Context(), "ada"))
+	got, err := teams.Get(t.Context(), "1")
+	checked(t, err)
+	if got.Group == nil || !slices.Equal(*got.Group, []model.Ref[author]{bob}) || got.Pair != [2]model.Ref[author]{{}, bob} {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A reference to a record that is not there is in nobody's way.
 func TestDanglingReferences(t *testing.T) {
 	t.Parallel()
