@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 )
 
 // mapper turns structs into stored records and back.
@@ -100,13 +101,15 @@ func (m mapper[T]) setVersion(record *T, version int64) {
 // maxID is how many bytes an id has at most.
 const maxID = 256
 
-// checkID refuses what cannot be an id.
+// checkID refuses what cannot be an id. A zero byte ends it in a claim.
 func (m mapper[T]) checkID(id string) error {
 	switch {
 	case id == "":
 		return fmt.Errorf("%w: the id is empty", ErrValue)
 	case len(id) > maxID:
 		return fmt.Errorf("%w: the id has %d bytes: at most %d are allowed", ErrValue, len(id), maxID)
+	case strings.Contains(id, "\x00"):
+		return fmt.Errorf("%w: id %q has a zero byte", ErrValue, shortened(id))
 	case m.id.kind == kindInt || m.id.kind == kindUint:
 		var n string
 		if i, err := strconv.ParseInt(id, 10, 64); err == nil {

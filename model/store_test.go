@@ -3,6 +3,7 @@ package model_test
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +94,39 @@ func TestCreateGetSaveDelete(t *testing.T) {
 			keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
 			t.Log(keys, err)
 		})
+	}
+}
+
+// What cannot be part of a key, or of a claim, is no id.
+func TestBadIDs(t *testing.T) {
+	t.Parallel()
+	type thing struct {
+		ID   string `redis:",id"`
+		Mail string `redis:"mail,unique"`
+	}
+	ctx := t.Context()
+	things := store[thing](t, redistest.DB(t).Client(t), model.Options{Name: "thing", IDs: model.Own, Partitions: 3})
+	for _, id := range []string{"", strings.Repeat("a", 257), "a\x00b"} {
+		_, created := things.Create(ctx, thing{ID: id})
+		_, saved := things.Save(ctx, thing{ID: id})
+		for what, err := range map[string]error{
+			"Create": created, "Save": saved, "Delete": things.Delete(ctx, id),
+			"Update": things.Update(ctx, id, func(*thing) error { return nil }),
+			"Patch":  things.Patch(ctx, id, map[string]any{"mail": "x"}),
+		} {
+			if !errors.Is(err, model.ErrValue) {
+				t.Errorf("%s of id %q: %v", what, id, err)
+			}
+		}
+		if _, err := things.Get(ctx, id); !errors.Is(err, model.ErrNotFound) {
+			t.Errorf("Get of id %q: %v", id, err)
+		}
+	}
+	long := strings.Repeat("a", 256)
+	if got, err := things.Create(ctx, thing{ID: long, Mail: "m"}); err != nil || got.ID != long {
+		t.Error(err)
+	}
+	if _, err := things.Create(ctx, thing{ID: "b", Mail: "m"}); !errors.Is(err, model.ErrTaken) {
+		t.Error(err)
 	}
 }

@@ -146,7 +146,7 @@ func (t *table) isID(id string) bool {
 		_, err := ulid.ParseStrict(id)
 		return err == nil
 	}
-	return id != "" && len(id) <= maxID
+	return id != "" && len(id) <= maxID && !strings.Contains(id, "\x00")
 }
 
 // described words an entry.
