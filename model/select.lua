@@ -8,8 +8,8 @@
 --        2 1: from its end, 3 1: records expire, 4 number of the index
 --        5 how the columns of a member end: each a width, or its last bytes
 --        6 what a record must fit, see fits
---        7 spans of values, of which a record can have several: it is kept once,
---          by the first; or none
+--        7 spans of values, of which a record can have several: it is kept by one
+--          of these; or none
 --        8 number of the index whose members are replied instead, or 0, and
 --        9 spans within which its value is
 --        10 names in meta of the indexes that have to be built
@@ -132,16 +132,14 @@ if #once > 0 then
 end
 local isOnce, isWithin = spanned(once), spanned(within)
 
--- firstOf returns the first value of a record within the spans.
-local function firstOf(entries)
-	local found
+-- oneOf returns one value of a record within the spans, always the same.
+local function oneOf(entries)
 	for i = 2, #entries, 2 do
-		local v = entries[i + 1]
-		if entries[i] == number and isOnce(v) and (not found or less(v, found) == (reverse == 0)) then
-			found = v
+		if entries[i] == number and isOnce(entries[i + 1]) then
+			return entries[i + 1]
 		end
 	end
-	return found
+	return nil
 end
 
 -- member returns what a record has in the other index, and its id.
@@ -192,7 +190,7 @@ local function judge(id, packed)
 			return false
 		end
 	end
-	return { first = #once > 0 and firstOf(entries), position = position }
+	return { by = #once > 0 and oneOf(entries), position = position }
 end
 
 -- see looks at candidates, each with an id, a value and a position, and returns
@@ -224,7 +222,7 @@ local function see(candidates)
 					judged[c.id] = judge(c.id, contents[c.id])
 				end
 				local it = judged[c.id]
-				if it and (not it.first or it.first == c.value) then
+				if it and (not it.by or it.by == c.value) then
 					add(it.position or c.position, c.id)
 				end
 			end
