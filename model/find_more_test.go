@@ -229,6 +229,46 @@ func TestFindWhatOthersWrote(t *testing.T) {
 	}
 }
 
+// Records that came at the same moment are told apart by their ids, also where the
+// last one of a page is gone.
+func TestAllOfOneMoment(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	const n = 30
+	s := pupils(t, client, model.Options{Name: "pupil"}, n, func(int) pupil { return pupil{} })
+	for i := range n {
+		if err := client.Do(t.Context(), client.B().Zadd().Key("pupil.all").ScoreMember().ScoreMember(5, strconv.Itoa(i)).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, q := range []*model.Query[pupil]{s.Find(), s.Find().Desc()} {
+		seen := map[string]bool{}
+		left := 0
+		for cursor := ""; ; left++ {
+			page, err := q.Limit(4).After(cursor).Page(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range page.Items {
+				if seen[p.ID] {
+					t.Fatal(p.ID, "is there twice")
+				}
+				seen[p.ID] = true
+			}
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+			if err := s.Delete(t.Context(), page.Items[3].ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, err := s.Find().IDs(t.Context())
+		if err != nil || len(seen) != len(all)+left {
+			t.Fatal(len(seen), len(all), left, err)
+		}
+	}
+}
+
 // What a client remembers of records may be older than the index.
 func TestFindCached(t *testing.T) {
 	t.Parallel()
