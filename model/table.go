@@ -227,7 +227,7 @@ func (t *table) memberKeys(keys []string, p *partition, id string) []string {
 
 // change is one write of a record.
 type change struct {
-	operation string // create, save or adopt
+	operation string // create or save
 	id        string
 	expected  string // see write.lua
 	content   content

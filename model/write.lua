@@ -2,13 +2,12 @@
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes, then the sets and lists of a record that can expire
--- ARGV 1 create, save or adopt: the record must not be there, must be there, or
---      is not written, and only its entries are;
+-- ARGV 1 create: the record must not be there, or save: it must be,
 --      2 id, 3 digest of the declaration, 4 slots (see placesOf), 5 content,
 --      6 place in the order of creation, or nothing: the time of the server,
 --      7 how many changes are kept, 8 what the record must be for a save:
 --      nothing: anything; v and its version, d and the digest of the fields that
---      are named next, j and the digest of its JSON, c and its content,
+--      are named next, j and the digest of its JSON,
 --      9 name of the version field, 10 JSON of the record, or nothing: a hash,
 --      11 unique values in other partitions that are claimed for the record: a
 --      MessagePack list of index, value, token and deadline, or nothing,
@@ -58,10 +57,8 @@ elseif expected ~= '' then
 		found = redis.call('HGET', record, versionField) or '0'
 	elseif kind == 'd' then
 		found = digestOf(checkedFrom, checkedTo)
-	elseif kind == 'j' then
-		found = redis.sha1hex(redis.call('GET', record))
 	else
-		found = before or ''
+		found = redis.sha1hex(redis.call('GET', record))
 	end
 	if found ~= want then
 		return 'CONFLICT'
@@ -135,9 +132,7 @@ end
 
 -- From here on nothing is refused.
 local deleteFrom, deleteTo = names()
-if operation == 'adopt' then
-	-- as it is
-elseif json ~= '' then
+if json ~= '' then
 	redis.call('SET', record, json, 'KEEPTTL')
 else
 	for i = at, #ARGV, 2000 do
