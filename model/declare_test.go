@@ -45,6 +45,9 @@ func TestBadDeclarations(t *testing.T) {
 		"C: a counter is an integer":                       refused[struct21](client, opt),
 		"E: element: a func() cannot be":                   refused[struct22](client, opt),
 		"one pointer is enough":                            refused[struct23](client, opt),
+		"L: a []model_test.lists cannot be stored":         refused[struct24](client, opt),
+		"P: a model_test.pointers cannot be stored":        refused[struct25](client, opt),
+		"the client is nil":                                refused[valid](nil, opt),
 		"Options.Name has 0 bytes":                         refused[valid](client, model.Options{}),
 		"Options.Name is \"a b\"":                          refused[valid](client, model.Options{Name: "a b"}),
 		"Options.Encoding is \"xml\"":                      refused[valid](client, model.Options{Name: "x", Encoding: "xml"}),
@@ -182,6 +185,16 @@ type (
 		ID string `redis:",id"`
 		E  **int
 	}
+	struct24 struct {
+		ID string `redis:",id"`
+		L  []lists
+	}
+	struct25 struct {
+		ID string `redis:",id"`
+		P  pointers
+	}
+	lists    []lists
+	pointers *pointers
 )
 
 type halfText struct{ A string }

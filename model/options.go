@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -70,6 +71,9 @@ const (
 // withDefaults returns the options with what was left out filled in, or an
 // error that names the field.
 func (o Options) withDefaults(client rueidis.Client) (Options, error) {
+	if client == nil {
+		return o, errors.New("the client is nil")
+	}
 	if o.Name == "" || len(o.Name) > maxName {
 		return o, fmt.Errorf("Options.Name has %d bytes: it must have from 1 to %d", len(o.Name), maxName)
 	}

@@ -47,6 +47,9 @@ func codecOf(t reflect.Type, unix bool) (codec, error) {
 	if c, err := marshalerCodec(t); err != nil || c.kind != "" {
 		return c, err
 	}
+	if endless(t) {
+		return codec{}, fmt.Errorf("a %s cannot be stored: it holds nothing but itself", t)
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return pointerCodec(t)
@@ -68,6 +71,19 @@ func codecOf(t reflect.Type, unix bool) (codec, error) {
 		return jsonCodec(t)
 	}
 	return codec{}, fmt.Errorf("a %s cannot be stored: use strings, numbers, bools, times, []byte, slices, maps, structs, pointers to these, or a type that marshals itself", t)
+}
+
+// endless tells whether the elements of a type lead back to it: type list []list.
+func endless(t reflect.Type) bool {
+	seen := map[reflect.Type]bool{}
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		if seen[t] {
+			return true
+		}
+		seen[t] = true
+		t = t.Elem()
+	}
+	return false
 }
 
 func boolCodec() codec {
