@@ -74,8 +74,11 @@ for i = first, #ARGV, 2 do
 end
 
 -- Where other indexes are in force, the declaration waits for a migration. Until
--- then it may write beside them if it knows of all that are in force.
-if reply[1] ~= digest then
+-- then it may write beside them if it knows of all that are in force. Sets and lists
+-- that are declared anew need none.
+if reply[1] == digest then
+	redis.call('HSET', meta, 'schema', schema)
+else
 	local knows = true
 	for identity in redis.call('HGET', meta, 'identities'):gmatch('[^\n]+') do
 		knows = knows and wanted[identity]

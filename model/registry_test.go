@@ -154,3 +154,35 @@ func TestModelNotListed(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Sets that were declared later go with what is left of a record, also where the Go
+// type is not known.
+func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
+	t.Parallel()
+	type before struct {
+		ID string `redis:",id"`
+		A  string `redis:"a,index"`
+	}
+	type after struct {
+		ID string `redis:",id"`
+		A  string `redis:"a,index"`
+		S  model.Set
+	}
+	layouts(t, "thing", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		store[before](t, client, opt)
+		s := store[after](t, client, opt)
+		created := createdOf(t, s, after{})
+		_, err := s.Set("s", created.ID).Add(t.Context(), "member")
+		checked(t, err)
+		d := damaging{t, client, opt}
+		d.do("DEL", d.of(created.ID, ""))
+		m, err := model.Open(t.Context(), client, "thing")
+		checked(t, err)
+		if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if n, err := s.Set("s", created.ID).Count(t.Context()); n != 0 || err != nil {
+			t.Errorf("%d members of no record, %v", n, err)
+		}
+	})
+}
