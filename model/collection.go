@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/rueidis"
 )
@@ -55,10 +56,9 @@ type members struct {
 // used.
 func (s *Store[T]) members(kind, name, id string) members {
 	m := members{t: s.t, id: id, name: name, kind: kind}
-	declared, goType := s.kinds[name], map[string]string{"set": "Set", "list": "List"}[kind]
-	switch {
+	switch declared := s.kinds[name]; {
 	case declared == "":
-		m.err = fmt.Errorf("%w: no %s is called %q: declare a field of type model.%s with the tag `redis:%q`", ErrValue, kind, shortened(name), goType, shortened(name))
+		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, shortened(name), s.thoseOf(kind))
 	case declared != kind:
 		m.err = fmt.Errorf("%w: %s is a %s, not a %s", ErrValue, name, declared, kind)
 	default:
@@ -68,6 +68,15 @@ func (s *Store[T]) members(kind, name, id string) members {
 		m.key = s.t.of(id).member(name, id)
 	}
 	return m
+}
+
+// thoseOf says which sets or lists there are.
+func (d *declaration) thoseOf(kind string) string {
+	names := slices.DeleteFunc(slices.Clone(d.collections), func(name string) bool { return d.kinds[name] != kind })
+	if len(names) == 0 {
+		return fmt.Sprintf("the model has none; declare a field of type model.%s", map[string]string{"set": "Set", "list": "List"}[kind])
+	}
+	return "the model has " + strings.Join(names, ", ")
 }
 
 // change runs collection.lua and returns what its command replies.

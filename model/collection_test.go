@@ -180,6 +180,7 @@ func TestCollectionsRefuse(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	members := store[traveller](t, client, model.Options{Name: "m"})
+	notes := store[author](t, client, model.Options{Name: "note"})
 	a, ctx := createdOf(t, members, traveller{}), t.Context()
 	add := func(s *model.Members, values ...string) error { _, err := s.Add(ctx, values...); return err }
 	push := func(l *model.Values, values ...string) error { _, err := l.PushBack(ctx, values...); return err }
@@ -197,12 +198,13 @@ func TestCollectionsRefuse(t *testing.T) {
 		err, want error
 		says      string
 	}{
-		"unknown":         {add(members.Set("foes", a.ID), "x"), model.ErrValue, "model.Set with the tag `redis:\"foes\"`"},
-		"unknown, read":   {count(members.Set("foes", a.ID)), model.ErrValue, "model.Set"},
-		"unknown, all":    {all(members.Set("foes", a.ID).All(ctx)), model.ErrValue, "model.Set"},
-		"unknown, other":  {all(members.Set("friends", a.ID).Unite(ctx, members.Set("foes", a.ID))), model.ErrValue, "model.Set"},
-		"unknown, inter":  {all(members.Set("friends", a.ID).Intersect(ctx, members.Set("foes", a.ID))), model.ErrValue, "model.Set"},
-		"unknown list":    {push(members.List("foes", a.ID), "x"), model.ErrValue, "model.List"},
+		"unknown":         {add(members.Set("foes", a.ID), "x"), model.ErrValue, "the model has friends"},
+		"unknown, read":   {count(members.Set("foes", a.ID)), model.ErrValue, "no set is called"},
+		"unknown, all":    {all(members.Set("foes", a.ID).All(ctx)), model.ErrValue, "no set is called"},
+		"unknown, other":  {all(members.Set("friends", a.ID).Unite(ctx, members.Set("foes", a.ID))), model.ErrValue, "no set is called"},
+		"unknown, inter":  {all(members.Set("friends", a.ID).Intersect(ctx, members.Set("foes", a.ID))), model.ErrValue, "no set is called"},
+		"unknown list":    {push(members.List("foes", a.ID), "x"), model.ErrValue, "the model has seen"},
+		"none at all":     {push(notes.List("foes", a.ID), "x"), model.ErrValue, "declare a field of type model.List"},
 		"not a list":      {push(members.List("friends", a.ID), "x"), model.ErrValue, "friends is a set"},
 		"not a set":       {add(members.Set("seen", a.ID), "x"), model.ErrValue, "seen is a list"},
 		"no record":       {add(members.Set("friends", "99"), "x"), model.ErrNotFound, "99"},

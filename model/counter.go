@@ -24,7 +24,7 @@ func (s *Store[T]) incr(ctx context.Context, id, field string, n int64) (int64, 
 	number := s.number(field)
 	switch {
 	case number < 0 || number >= len(s.goFields):
-		return 0, fmt.Errorf("%w: no field is called %q", ErrValue, shortened(field))
+		return 0, s.unknown(field)
 	case !s.t.counters[number]:
 		return 0, fmt.Errorf("%w: %s is not a counter: declare it `redis:\"%s,counter\"`", ErrValue, field, field)
 	}

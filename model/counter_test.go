@@ -118,6 +118,7 @@ func TestIncrRefuses(t *testing.T) {
 		{p.ID, "likes", 1 << 31, model.ErrValue, "32 bits"},
 		{p.ID, "plain", 1, model.ErrValue, "`redis:\"plain,counter\"`"},
 		{p.ID, "nothing", 1, model.ErrValue, "nothing"},
+		{p.ID, "Visits", 1, model.ErrValue, `stored as "visits"`},
 		{"9", "visits", 1, model.ErrNotFound, "9"},
 		{"", "visits", 1, model.ErrValue, "empty"},
 	} {

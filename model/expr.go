@@ -92,25 +92,10 @@ func (m mapper[T]) resolveOne(c *Cond, left *int) (*expr, error) {
 // fieldNumber finds a field that can be asked for.
 func (m mapper[T]) fieldNumber(name string) (int, error) {
 	number := m.number(name)
-	if number >= 0 {
-		return number, nil
+	if number < 0 {
+		return -1, m.unknown(name)
 	}
-	hint := ""
-	switch {
-	case slices.Contains(m.collections, name):
-		hint = ": it is a Set or List, which is kept beside the record"
-	case m.index(name) != nil:
-		hint = ": it is an index; ask for the fields that it has"
-	case name == "id" || name == m.id.stored:
-		hint = ": records are got by their id with Get and GetMany"
-	default:
-		for i := range m.goFields {
-			if m.goFields[i].goName == name {
-				hint = fmt.Sprintf(": it is stored as %q", m.goFields[i].stored)
-			}
-		}
-	}
-	return -1, fmt.Errorf("%w: no field is called %q%s", ErrValue, shortened(name), hint)
+	return number, nil
 }
 
 // settle finds the home of each condition. bound are the fields of which single

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -63,6 +64,28 @@ func (m mapper[T]) decode(key, id string, fields []text, into *T) error {
 		}
 	}
 	return nil
+}
+
+// unknown says that no field has a name, and what has it.
+func (m mapper[T]) unknown(name string) error {
+	hint := ""
+	switch {
+	case m.number(name) >= 0:
+		hint = ": it is computed"
+	case slices.Contains(m.collections, name):
+		hint = ": it is a Set or List, which is kept beside the record"
+	case m.index(name) != nil:
+		hint = ": it is an index; ask for the fields that it has"
+	case name == "id" || name == m.id.stored:
+		hint = ": it is the id, which Get and GetMany take, and which stays"
+	default:
+		for i := range m.goFields {
+			if m.goFields[i].goName == name {
+				hint = fmt.Sprintf(": it is stored as %q", m.goFields[i].stored)
+			}
+		}
+	}
+	return fmt.Errorf("%w: no field is called %q%s", ErrValue, shortened(name), hint)
 }
 
 // idOf is the id within a struct, or nothing where it is not set.
