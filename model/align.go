@@ -205,7 +205,7 @@ func (r *run) contest(ctx context.Context, w *wanted, words []word) (status stri
 func (r *run) decide(ctx context.Context, w *wanted, x word) error {
 	drop := func(owner string) {
 		w.entries = slices.DeleteFunc(w.entries, func(e entry) bool { return e.index == x.entry.index && e.value == x.value })
-		w.taken = append(w.taken, &TakenError{Field: x.entry.index.Name, Value: x.value, Owner: owner})
+		w.taken = append(w.taken, takenBy(entry{x.entry.index, x.value}, owner))
 	}
 	switch x.what {
 	case "taken":

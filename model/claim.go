@@ -170,7 +170,7 @@ func (t *table) claim(ctx context.Context, id, token string, e entry) (claimed, 
 		case has && owner == id:
 			return claimed{}, nil
 		case has:
-			return claimed{}, &TakenError{Field: e.index.Name, Value: e.value, Owner: owner}
+			return claimed{}, takenBy(e, owner)
 		case claimParts(found).deadline == "" || void:
 			expected = found
 		default:

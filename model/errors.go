@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"retwis/index"
 )
@@ -46,12 +47,24 @@ var (
 // TakenError says which value is taken, and by whom. It is an ErrTaken.
 type TakenError struct {
 	Field string // the unique field or index; "id" for an id
-	Value string
+	Value string // of an index on several fields each of them: room="a",day=3
 	Owner string // the id of the record that has it
 }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("%s %q is taken by record %s", e.Field, shortened(e.Value), shortened(e.Owner))
+	what := fmt.Sprintf("%s %q", e.Field, shortened(e.Value))
+	if strings.Contains(e.Field, ",") {
+		what = e.Value // which names the fields
+	}
+	return fmt.Sprintf("%s is taken by record %s", what, shortened(e.Owner))
+}
+
+func takenBy(e entry, owner string) *TakenError {
+	value := e.value
+	if len(e.index.Columns) > 1 {
+		value = e.index.described(value)
+	}
+	return &TakenError{Field: e.index.Name, Value: value, Owner: owner}
 }
 
 // Is makes the error an ErrTaken.

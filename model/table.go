@@ -314,7 +314,7 @@ func (t *table) written(id string, r rueidis.RedisResult) ([]entry, error) {
 		return nil, errors.Join(ErrCorrupt, err)
 	}
 	owner, _ := list[3].ToString()
-	return nil, &TakenError{Field: entries[0].index.Name, Value: entries[0].value, Owner: owner}
+	return nil, takenBy(entries[0], owner)
 }
 
 // outcome words a reply of one word.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -315,4 +316,28 @@ func TestPatchAndCounters(t *testing.T) {
 	if a, err = accounts.Get(context.Background(), a.ID); err != nil || *a.Phone != "123" || a.Version != 2 {
 		t.Fatalf("%+v, %v", a, err)
 	}
+}
+
+type seat struct {
+	ID   string `redis:",id"`
+	Room string `redis:"room"`
+	Row  int    `redis:"row"`
+}
+
+func (seat) Indexes() []model.Index[seat] {
+	return []model.Index[seat]{model.Composite[seat]("room", "row").Unique()}
+}
+
+// Of several fields the error tells each.
+func TestTakenTellsAllFields(t *testing.T) {
+	t.Parallel()
+	layouts(t, "seat", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		seats := store[seat](t, client, opt)
+		createdOf(t, seats, seat{Room: "hall", Row: -3})
+		_, err := seats.Create(t.Context(), seat{Room: "hall", Row: -3})
+		var taken *model.TakenError
+		if want := `room="hall",row=-3`; !errors.As(err, &taken) || taken.Field != "room,row" || taken.Value != want || !strings.Contains(err.Error(), want+" is taken by record 1") {
+			t.Error(err)
+		}
+	})
 }
