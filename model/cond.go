@@ -6,7 +6,8 @@ package model
 // each of these.
 //
 // Values are those of the field's type, or ones that mean the same: any integer
-// for any number, a string for what is stored as text, an id for a Ref.
+// for any number, a string for what is stored as text, an id, as text or an
+// integer, for a Ref.
 type Cond struct {
 	op     operator
 	field  string

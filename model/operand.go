@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"time"
 )
 
@@ -80,12 +81,13 @@ func convert(into, v reflect.Value) error {
 	case into.Type() == reflect.TypeFor[time.Time]() && v.Type().ConvertibleTo(into.Type()):
 		into.Set(v.Convert(into.Type()))
 		return nil
+	case reads && isRef(into) && v.CanInt():
+		return reader.UnmarshalText(strconv.AppendInt(nil, v.Int(), 10))
+	case reads && isRef(into) && v.CanUint():
+		return reader.UnmarshalText(strconv.AppendUint(nil, v.Uint(), 10))
 	case reads:
-	case into.Kind() == reflect.String && v.Kind() == reflect.String:
-		into.SetString(v.String())
-		return nil
-	case into.Kind() == reflect.Bool && v.Kind() == reflect.Bool:
-		into.SetBool(v.Bool())
+	case into.Kind() == v.Kind() && v.Type().ConvertibleTo(into.Type()):
+		into.Set(v.Convert(into.Type()))
 		return nil
 	case into.Kind() == reflect.Slice && into.Type().Elem().Kind() == reflect.Uint8 && v.Kind() == reflect.String:
 		into.SetBytes([]byte(v.String()))
@@ -97,6 +99,11 @@ func convert(into, v reflect.Value) error {
 		return fmt.Errorf("%v does not fit into %s", v, into.Type())
 	}
 	return fmt.Errorf("it is %s, not %s", v.Type(), into.Type())
+}
+
+func isRef(v reflect.Value) bool {
+	_, is := v.Interface().(reference)
+	return is
 }
 
 func isNumber(k reflect.Kind) bool {

@@ -13,7 +13,8 @@ import (
 // where.
 type Ref[T any] struct{ ID string }
 
-// To returns a reference to the record with an id.
+// To returns a reference to the record with an id: one that is an integer in
+// decimal.
 func To[T any](id string) Ref[T] { return Ref[T]{ID: id} }
 
 // Get returns the record that is referred to: one round trip, or ErrNotFound.

@@ -212,14 +212,14 @@ func wait(ctx context.Context, attempt int) error {
 
 // Patch sets some fields of a record, by the names that they are stored under,
 // and leaves the others as they are, also to writers at the same time that set
-// other ones. A value has the type of the field, or one that converts to it; nil
-// is none. Where the model has a version it goes up by one. Two round trips.
+// other ones. A value has the type of the field, or means the same, as for a Cond;
+// nil is none. Where the model has a version it goes up by one. Two round trips.
 func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) error {
 	for name := range values {
 		n := s.number(name)
 		switch {
 		case n < 0 || n >= len(s.goFields):
-			return s.wrap(fmt.Errorf("%w: no field is called %q", ErrValue, name))
+			return s.wrap(s.unknown(name))
 		case n == s.version:
 			return s.wrap(fmt.Errorf("%w: %s is the version, which the store sets", ErrValue, name))
 		case s.t.counters[n]:
@@ -238,30 +238,16 @@ func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) 
 	})
 }
 
-// assign sets a field to a value of its type, or one that means the same.
+// assign sets a field to a value of its type, or one that means the same; nil is
+// none.
 func assign(field reflect.Value, value any) error {
-	if value == nil {
+	if v := reflect.ValueOf(value); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		field.SetZero()
 		return nil
 	}
-	v := reflect.ValueOf(value)
-	t := field.Type()
-	if t.Kind() == reflect.Pointer && v.Type() != t {
-		p := reflect.New(t.Elem())
-		field.Set(p)
-		return assign(p.Elem(), value)
-	}
-	switch {
-	case v.Type().AssignableTo(t):
+	v, err := operand(field.Type(), value)
+	if err == nil {
 		field.Set(v)
-		return nil
-	case !v.Type().ConvertibleTo(t) || (t.Kind() == reflect.String) != (v.Kind() == reflect.String):
-		return fmt.Errorf("it is a %s, not a %s", v.Type(), t)
 	}
-	c := v.Convert(t)
-	if c.Kind() != v.Kind() && (!c.CanConvert(v.Type()) || !c.Convert(v.Type()).Equal(v)) {
-		return fmt.Errorf("%v does not fit into a %s", value, t)
-	}
-	field.Set(c)
-	return nil
+	return err
 }

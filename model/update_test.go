@@ -3,8 +3,11 @@ package model_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -147,4 +150,51 @@ func TestUniqueOfOneRecord(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Patch takes values that mean the same as those of the fields.
+func TestPatchValues(t *testing.T) {
+	t.Parallel()
+	type cents int64
+	type part struct{ A, B int }
+	type shape struct{ A, B int }
+	type thing struct {
+		ID    string          `redis:",id"`
+		Boss  model.Ref[user] `redis:"boss,index"`
+		Price cents           `redis:"price"`
+		Small *int8           `redis:"small"`
+		At    time.Time       `redis:"at"`
+		Tags  []string        `redis:"tags"`
+		Part  part            `redis:"part"`
+		Done  bool            `redis:"done"`
+	}
+	s := store[thing](t, redistest.DB(t).Client(t), model.Options{Name: "thing"})
+	x := createdOf(t, s, thing{Tags: []string{"a"}, Done: true})
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	checked(t, s.Patch(t.Context(), x.ID, map[string]any{
+		"boss": 7, "price": 3, "small": 4, "at": at.Format(time.RFC3339), "tags": nil, "part": shape{1, 2}, "done": (*bool)(nil),
+	}))
+	got, err := s.Get(t.Context(), x.ID)
+	want := thing{ID: x.ID, Boss: model.To[user]("7"), Price: 3, Small: ptr(int8(4)), At: at, Part: part{1, 2}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for field, test := range map[string]struct {
+		value any
+		says  string
+	}{
+		"price": {"3", "string"},
+		"small": {300, "does not fit"},
+		"at":    {"yesterday", "yesterday"},
+		"boss":  {1.5, "float64"},
+		"Price": {3, `stored as "price"`},
+		"id":    {"x", "it is the id"},
+	} {
+		if err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if found, err := s.Find(model.Eq("boss", uint8(7))).IDs(t.Context()); err != nil || len(found) != 1 {
+		t.Error(found, err)
+	}
 }
