@@ -291,6 +291,45 @@ func TestSlowWriterIsRefused(t *testing.T) {
 	}
 }
 
+// So does one whose record had the value before it expired.
+func TestSlowWriterAfterExpiry(t *testing.T) {
+	t.Parallel()
+	type guest struct {
+		ID      string    `redis:",id"`
+		Email   string    `redis:"email,unique"`
+		Expires time.Time `redis:",expires"`
+	}
+	client := redistest.DB(t).Client(t)
+	slow := &stalling{Client: client, at: make(chan struct{}), on: make(chan struct{})}
+	opt := model.Options{Name: "guest", Partitions: 3, IDs: model.Own}
+	guests, quick := store[guest](t, slow, opt), store[guest](t, client, opt)
+	if _, err := quick.Create(t.Context(), guest{ID: "1", Email: "a", Expires: time.Now().Add(20 * time.Millisecond)}); err != nil {
+		t.Fatal(err)
+	}
+	for there := true; there; {
+		var err error
+		if there, err = quick.Exists(t.Context(), "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slow.stall.Store(true)
+	errs := make(chan error, 1)
+	go func() {
+		_, err := guests.Create(t.Context(), guest{ID: "1", Email: "a"})
+		errs <- err
+	}()
+	<-slow.at // it has claimed, and is about to write
+	g, err := quick.Create(t.Context(), guest{ID: "2", Email: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(slow.on)
+	var taken *model.TakenError
+	if err := <-errs; !errors.As(err, &taken) || taken.Owner != g.ID {
+		t.Fatalf("the slow writer got %v", err)
+	}
+}
+
 func TestPatchAndCounters(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

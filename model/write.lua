@@ -70,14 +70,16 @@ local new = cmsgpack.unpack(packed)
 local old = { 0 }
 
 -- What stays is neither left nor entered. Entries of an index that the caller
--- does not know of stay until a migration sees to them.
+-- does not know of stay until a migration sees to them. Those of a record of the
+-- same id that has expired may be others' by now.
 local had, has = {}, {}
 local carried = false
 if before then
 	old = unpacked(before)
+	local lives = old[1] == 0 or old[1] > now()
 	for i = 2, #old, 2 do
 		if places[old[i]] then
-			had[old[i] .. ':' .. old[i + 1]] = true
+			had[old[i] .. ':' .. old[i + 1]] = lives
 		else
 			carried = true
 			new[#new + 1] = old[i]
