@@ -175,7 +175,7 @@ func (t *table) countOptions(ctx context.Context, options []*option, order *walk
 func (f *finder) sorts(options []*option, records int64) bool {
 	best := leastOf(options)
 	least := best.weight()
-	if f.limit == 0 && least > maxSorted {
+	if f.wantsAll() && least > maxSorted {
 		return false
 	}
 	// How many fit if the conditions have nothing to do with each other.
@@ -191,12 +191,15 @@ func (f *finder) sorts(options []*option, records int64) bool {
 	if f.limit > 0 {
 		walked = min(walked, float64(f.limit)*walked/math.Max(fit, 1))
 	}
-	if f.limit == 0 || least <= sortedAtOnce || walked > 10*float64(least) {
+	if f.wantsAll() || least <= sortedAtOnce || walked > 10*float64(least) {
 		return float64(least) < walked
 	}
 	f.patient = least
 	return false
 }
+
+// wantsAll tells whether more are wanted than are kept in order to sort them.
+func (f *finder) wantsAll() bool { return f.limit == 0 || f.limit > maxSorted }
 
 // sortedAtOnce is how many entries are looked at in one script, or two.
 const sortedAtOnce = 500
@@ -410,7 +413,7 @@ func (f *finder) sort(ctx context.Context, want int) ([]hit, error) {
 		return nil, nil
 	}
 	keep := maxSorted
-	if f.limit > 0 {
+	if !f.wantsAll() {
 		keep = max(want, f.limit) + 20
 	}
 	var hits []hit
