@@ -340,6 +340,69 @@ func TestFindBesidesMigrate(t *testing.T) {
 	})
 }
 
+// A cursor goes on in the index that it is a position of, though another would do
+// better by then.
+func TestCursorBesidesMigrate(t *testing.T) {
+	t.Parallel()
+	layouts(t, "tenant", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		before := store[tenantBefore](t, client, opt)
+		for i := range 10 {
+			if _, err := before.Create(t.Context(), tenantBefore{Room: i, House: 7}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := store[tenant](t, client, opt)
+		q := s.Find(model.Eq("house", 7)).OrderBy("room").Limit(4)
+		first, err := q.Page(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		if x, err := q.Explain(t.Context()); err != nil || x.Order != "house,room" {
+			t.Fatal(x, err)
+		}
+		second, err := q.After(first.Next).Page(t.Context())
+		if err != nil || len(second.Items) != 4 || second.Items[0].Room != 4 {
+			t.Fatal(second, err)
+		}
+		// One of an index that is no more is told.
+		if _, err := store[tenantBefore](t, client, opt).Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		after := store[tenantAfter](t, client, opt)
+		if _, err := after.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := after.Find(model.Eq("house", 7)).OrderBy("room").After(second.Next).Page(t.Context()); !errors.Is(err, model.ErrCursor) {
+			t.Fatal(err)
+		}
+	})
+}
+
+type tenantBefore struct {
+	ID    string `redis:",id"`
+	House int    `redis:"house,range"`
+	Room  int    `redis:"room,range"`
+}
+
+type tenant tenantBefore
+
+func (tenant) Indexes() []model.Index[tenant] {
+	return []model.Index[tenant]{model.Composite[tenant]("house", "room")}
+}
+
+type tenantAfter struct {
+	ID    string `redis:",id"`
+	House int    `redis:"house,range"`
+	Room  int    `redis:"room"`
+}
+
+func (tenantAfter) Indexes() []model.Index[tenantAfter] {
+	return []model.Index[tenantAfter]{model.Composite[tenantAfter]("house", "room")}
+}
+
 func FuzzCursor(f *testing.F) {
 	s := store[guest](f, redistest.DB(f).Client(f), model.Options{Name: "guest", Partitions: 2})
 	for i := range 12 {

@@ -42,7 +42,8 @@ const (
 const maxSorted = 10_000
 
 // plan settles how a query is done: one round trip where there is a choice, none
-// otherwise. pinned is what a cursor names.
+// otherwise. pinned is what a cursor names: how the query was planned, or in an
+// order the index that the position is of.
 func (t *table) plan(ctx context.Context, q *question, pinned []string) (*finder, error) {
 	p := &planner{s: &t.schema}
 	for _, o := range q.order {
@@ -51,10 +52,10 @@ func (t *table) plan(ctx context.Context, q *question, pinned []string) (*finder
 	f := &finder{t: t, e: q.e, limit: q.limit, reverse: q.reverse, window: 1}
 	if len(q.order) > 0 {
 		var err error
-		if f.order, err = p.orderIndex(q.order, q.e); err != nil {
+		if f.order, err = p.orderIndex(q.order, q.e, pinned); err != nil {
 			return nil, err
 		}
-		f.reverse = f.order.reverse
+		f.reverse, pinned = f.order.reverse, nil
 	}
 	options, err := p.options(q.e, nil)
 	if err != nil {
@@ -257,10 +258,13 @@ func (f *finder) merged() bool {
 	return !f.sorted && (f.order != nil || len(f.sources) == 1 && f.sources[0].x == nil)
 }
 
-// cursor is where to go on behind a hit. In an order that is all that is to be
-// known, so that it can be planned anew.
+// cursor is where to go on behind a hit. In an order nothing else is to be known
+// but the index that it is a position of, so that it can be planned anew.
 func (f *finder) cursor(h hit) cursor {
-	if f.order != nil || f.merged() {
+	if f.order != nil {
+		return cursor{position: h.position, names: []string{strconv.Itoa(f.order.x.number)}}
+	}
+	if f.merged() {
 		return cursor{position: h.position}
 	}
 	return cursor{walk: h.walk, position: h.position, names: f.names}

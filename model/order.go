@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -44,9 +45,9 @@ type walkable struct {
 }
 
 // orderIndex finds the index that gives an order: the one with the most columns
-// before it that are bound to single values. It depends on nothing that changes
-// from page to page.
-func (p *planner) orderIndex(order []ordering, e *expr) (*walkable, error) {
+// before it that are bound to single values, or the one that a cursor names. An
+// index that is built or dropped between two pages changes which is the best.
+func (p *planner) orderIndex(order []ordering, e *expr, pinned []string) (*walkable, error) {
 	var conds []*expr
 	for _, kid := range e.kids {
 		if kid.leaf() {
@@ -56,7 +57,7 @@ func (p *planner) orderIndex(order []ordering, e *expr) (*walkable, error) {
 	var best *walkable
 	var waiting *indexSpec
 	for _, x := range p.s.indexes {
-		if x.Unique || x.Equal || !p.present(x, conds) {
+		if x.Unique || x.Equal || !p.present(x, conds) || pinned != nil && !slices.Equal(pinned, []string{strconv.Itoa(x.number)}) {
 			continue
 		}
 		w, err := p.walk(x, order, conds)
@@ -73,6 +74,9 @@ func (p *planner) orderIndex(order []ordering, e *expr) (*walkable, error) {
 	}
 	if best == nil && waiting != nil {
 		return nil, waiting.notBuilt()
+	}
+	if best == nil && pinned != nil {
+		return nil, ErrCursor
 	}
 	if best == nil {
 		return nil, p.s.noOrder(order)

@@ -127,7 +127,7 @@ func (q *Query[T]) finder(ctx context.Context, limit int) (*finder, *question, e
 	}
 	a.limit = limit
 	var pinned []string
-	if q.after != "" && len(a.order) == 0 {
+	if q.after != "" {
 		pinned = append([]string{}, a.after.names...)
 	}
 	f, err := q.s.t.plan(ctx, a, pinned)
