@@ -146,9 +146,10 @@ func (x *indexSpec) folded(s string) string {
 	return strings.ToLower(s)
 }
 
-// digested keeps long text short where only equality is asked for.
+// digested keeps long text short where only equality is asked for. A digest has 59
+// bytes: text of so many is digested too, or it could be taken for that of another.
 func digested(s string) string {
-	const keep, most = 24, 64
+	const keep, most = 24, 58
 	if len(s) <= most {
 		return s
 	}
