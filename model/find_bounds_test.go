@@ -3,7 +3,9 @@ package model_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,6 +43,54 @@ func TestFindWhatLooksLikeADigest(t *testing.T) {
 	for i, name := range names {
 		if ids, err := s.Find(model.Eq("name", name)).IDs(t.Context()); len(ids) != 1 || ids[0] != strconv.Itoa(i) || err != nil {
 			t.Errorf("%q: %q, %v", name, ids, err)
+		}
+	}
+}
+
+// Of a record whose content is damaged nothing is known, and the others are found.
+func TestFindDamagedContents(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s := pupils(t, client, model.Options{Name: "pupil"}, 9, func(i int) pupil { return pupil{Name: "n", Class: i, Marks: []int{1, 2}} })
+	for _, damaged := range []string{"", "garbage", "\x05", "\xc0", "\x90", "\x91\xa1x", "\x92\x00\x01", "\x93\x00\x02\x03", "\x93\xc0\xc0\xc0", "\xdd\xff\xff\xff\xff"} {
+		set := client.B().Hset().Key("pupil.content").FieldValue().FieldValue("4", damaged).Build()
+		if n, err := client.Do(t.Context(), set).AsInt64(); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		for i, q := range []*model.Query[pupil]{
+			s.Find(model.Eq("name", "n"), model.AtLeast("class", 0)), s.Find(model.AtLeast("marks", 1)), s.Find(model.Eq("name", "n")).OrderBy("class"),
+		} {
+			ids, err := q.IDs(t.Context())
+			count, err2 := q.Count(t.Context())
+			if len(ids) != 8 || slices.Contains(ids, "4") || err != nil || i < 2 && count != 8 || err2 != nil {
+				t.Errorf("%q: %q, %d, %v, %v", damaged, ids, count, err, err2)
+			}
+		}
+	}
+}
+
+// A script looks at a bounded number of bytes, of members and of contents.
+func TestFindLongValuesInManyScripts(t *testing.T) {
+	t.Parallel()
+	client := redistest.Own(t).Client(t)
+	const n, most = 600, 256 << 10
+	long := strings.Repeat("x", 900)
+	s := pupils(t, client, model.Options{Name: "pupil"}, n, func(i int) pupil {
+		return pupil{Raw: fmt.Appendf(nil, "%s%d", long, i), Class: i}
+	})
+	for i, q := range []*model.Query[pupil]{s.Find(model.AtLeast("raw", "x")), s.Find(model.AtLeast("class", 0), model.Not(model.Eq("raw", "y")))} {
+		if err := client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		if ids, err := q.IDs(t.Context()); len(ids) != n || err != nil {
+			t.Fatal(len(ids), err)
+		}
+		stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if calls := callsOf(t, stats, "evalsha"); calls < n*len(long)/most {
+			t.Errorf("%d: %d scripts", i, calls)
 		}
 	}
 }

@@ -23,9 +23,12 @@ func (t *table) packQuery(src *source, part *partition, e *expr, reverse bool, w
 	b = packInt(b, int64(number))
 	b = packEndings(b, src.x, -1)
 	b = left.packFilter(b)
-	if many {
+	switch {
+	case many && src.single:
+		b = packValues(b, src.spans)
+	case many:
 		b = packSpans(b, src.spans)
-	} else {
+	default:
 		b = packList(b, 0)
 	}
 	if within != nil {
@@ -78,6 +81,16 @@ func packEndings(b []byte, x *indexSpec, columns int) []byte {
 	return b
 }
 
+// packValues writes spans of single values as a map from these, as a script finds a
+// value in it at once.
+func packValues(b []byte, spans []span) []byte {
+	b = binary.BigEndian.AppendUint16(append(b, 0xde), uint16(len(spans)))
+	for _, s := range spans {
+		b = append(packText(b, s.low), 0xc3) // true
+	}
+	return b
+}
+
 func packSpans(b []byte, spans []span) []byte {
 	b = packList(b, 2*len(spans))
 	for _, s := range spans {
@@ -110,6 +123,9 @@ func (e *expr) packWords(b []byte, n int) ([]byte, int) {
 	default:
 		b = packInt(packText(b, "is"), int64(e.home.number))
 		b = packEndings(b, e.home, e.column)
+		if e.op.exact() && e.column == len(e.home.Columns)-1 {
+			return packValues(b, e.within), n + 4
+		}
 		return packSpans(b, e.within), n + 4
 	}
 	for _, kid := range e.kids {

@@ -21,6 +21,7 @@ type source struct {
 	ors      []*expr    // of these it is for what one of their conditions fits,
 	one      []*expr    // this one,
 	not      []*expr    // and none before it: these are yielded by other sources
+	single   bool       // the spans are of single values
 	once     bool       // a record can be within more than once
 	size     int64      // about how many entries are within; -1: not counted
 }
@@ -179,6 +180,7 @@ func (p *planner) columnSpans(x *indexSpec, column int, conds []*expr) (spans []
 func (p *planner) drive(x *indexSpec, conds []*expr) (*source, error) {
 	src := &source{x: x, size: -1, once: x.many >= 0}
 	prefixes := []string{""}
+	bound := 0 // columns of which single values are asked for
 	for column := range x.Columns {
 		on := p.usable(x, column, conds)
 		if len(on) == 0 {
@@ -212,10 +214,12 @@ func (p *planner) drive(x *indexSpec, conds []*expr) (*source, error) {
 			}
 		}
 		prefixes = longer
+		bound++
 	}
 	if len(src.consumed) == 0 {
 		return nil, nil
 	}
+	src.single = bound == len(x.Columns)
 	if x.Unique {
 		src.spans = eachOf(prefixes, func(v string) span { return span{v, v + "\x00"} })
 	} else {

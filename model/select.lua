@@ -8,8 +8,8 @@
 --        2 1: from its end, 3 1: records expire, 4 number of the index
 --        5 how the columns of a member end: each a width, or its last bytes
 --        6 what a record must fit, see fits
---        7 spans of values, of which a record can have several: it is kept by one
---          of these; or none
+--        7 spans of values, see spanned, of which a record can have several: it
+--          is kept by one of these; or none
 --        8 number of the index whose members are replied instead, or 0, and
 --        9 spans within which its value is
 --        10 names in meta of the indexes that have to be built
@@ -36,16 +36,25 @@ if #built > 0 then
 	end
 end
 
--- What one run looks at: so many members, steps, and bytes of content.
+-- What one run looks at: so many members, steps, and bytes of these and of content.
 local MEMBERS, STEPS, BYTES = 500, 30000, 262144
+local kept, looked, steps, bytes = 0, 0, 0, 0
 
 -- spanned returns a function that tells whether a value is within spans: low,
--- high, in turn and in order. A high end that is empty is none.
+-- high, in turn and in order. A high end that is empty is none. Single values are
+-- a map from each to true instead.
 local function spanned(spans)
 	local n = #spans / 2
+	if n == 0 then
+		return function(value)
+			return spans[value]
+		end
+	end
 	return function(value)
+		steps = steps + 5 + #value / 8 -- for each comparison about so much
 		local i, j = 0, n -- the last span that begins before or at the value
 		while i < j do
+			steps = steps + 5 + #value / 8
 			local k = math.ceil((i + j) / 2)
 			if less(value, spans[2 * k - 1]) then
 				j = k - 1
@@ -127,7 +136,8 @@ fits = function()
 	end
 end
 local keep = #filter > 0 and fits() or nil
-if #once > 0 then
+local single = next(once) == nil
+if not single then
 	leaves = leaves + 1
 end
 local isOnce, isWithin = spanned(once), spanned(within)
@@ -154,9 +164,8 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local bare = not keep and #once == 0 and other == 0 and expiring == 0
+local bare = not keep and single and other == 0 and expiring == 0
 local reply = { 0, '', 0, 0 }
-local kept, looked, steps, bytes = 0, 0, 0, 0
 
 local function spent()
 	return looked >= MEMBERS or steps >= STEPS or bytes >= BYTES or want > 0 and kept >= want
@@ -170,70 +179,72 @@ local function add(position, id)
 	end
 end
 
--- judged are the records that were looked at: false, or the value by which one is
--- kept, and what is replied for it.
-local judged = {}
+-- judge tells of a record whether it is kept: false, or by which of its values, and
+-- what is replied for it.
 local function judge(id, packed)
-	if not packed then
-		return false
-	end
 	local entries = cmsgpack.unpack(packed)
 	steps = steps + #entries * (leaves + 1)
-	bytes = bytes + #packed
 	if entries[1] ~= 0 and entries[1] <= now or keep and not keep(entries) then
 		return false
 	end
-	local position
-	if other ~= 0 then
-		position = member(entries, id)
-		if not position then
-			return false
+	local by = not single and oneOf(entries)
+	local position = other ~= 0 and member(entries, id)
+	return by ~= nil and position ~= nil and { by = by, position = position }
+end
+
+-- judged are the records that were looked at. Of one without content, or with a
+-- damaged one, nothing is known.
+local judged = {}
+local function judgement(id, packed)
+	if judged[id] == nil then
+		local ok, it = pcall(judge, id, packed or '')
+		bytes = bytes + #(packed or '')
+		judged[id] = ok and it
+	end
+	return judged[id]
+end
+
+-- contentsOf reads the contents of candidates that are not judged yet. They can be
+-- large: a few at once, and no more than may still be looked at.
+local largest
+local function contentsOf(candidates, from)
+	local n = largest and math.max(1, math.min(8, math.floor((BYTES - bytes) / largest))) or 1
+	local to = math.min(from + n - 1, #candidates)
+	local ids, contents = {}, {}
+	for i = from, to do
+		if judged[candidates[i].id] == nil then
+			ids[#ids + 1] = candidates[i].id
 		end
 	end
-	return { by = #once > 0 and oneOf(entries), position = position }
+	for i, packed in ipairs(#ids > 0 and redis.call('HMGET', content, unpack(ids)) or {}) do
+		contents[ids[i]] = packed
+		largest = math.max(largest or 1, packed and #packed or 1)
+	end
+	return contents, to
 end
 
 -- see looks at candidates, each with an id, a value and a position, and returns
 -- at which it stopped because enough was seen.
 local function see(candidates)
-	local from, size = 1, 16
-	while from <= #candidates do
-		local to = math.min(from + size - 1, #candidates)
-		local ids, asked = {}, {}
-		for i = from, to do
-			local id = candidates[i].id
-			if not bare and judged[id] == nil and not asked[id] then
-				asked[id] = true
-				ids[#ids + 1] = id
+	local contents, to = {}, 0
+	for i, c in ipairs(candidates) do
+		looked = looked + 1
+		steps = steps + 5
+		bytes = bytes + #c.position + #c.id
+		if bare then
+			add(c.position, c.id)
+		else
+			if i > to then
+				contents, to = contentsOf(candidates, i)
+			end
+			local it = judgement(c.id, contents[c.id])
+			if it and (not it.by or it.by == c.value) then
+				add(it.position or c.position, c.id)
 			end
 		end
-		local contents = {}
-		for i, packed in ipairs(#ids > 0 and redis.call('HMGET', content, unpack(ids)) or {}) do
-			contents[ids[i]] = packed
+		if spent() then
+			return i
 		end
-		for i = from, to do
-			local c = candidates[i]
-			looked = looked + 1
-			steps = steps + 5
-			if bare then
-				add(c.position, c.id)
-			else
-				if judged[c.id] == nil then
-					judged[c.id] = judge(c.id, contents[c.id])
-				end
-				local it = judged[c.id]
-				if it and (not it.by or it.by == c.value) then
-					add(it.position or c.position, c.id)
-				end
-			end
-			if spent() then
-				return i
-			end
-		end
-		-- Contents can be large: read no more of them than may still be looked at.
-		local each = bytes / looked
-		size = math.max(1, math.min(200, math.floor((BYTES - bytes) / math.max(each, 1))))
-		from = to + 1
 	end
 	return nil
 end
@@ -243,10 +254,16 @@ local function finish(ended, last)
 	return reply
 end
 
--- size is how many members to read next: few at first, as that may do.
-local size = want > 0 and math.min(math.max(want, 8), MEMBERS) or MEMBERS
-local function grow()
-	size = math.min(size * 2, MEMBERS)
+-- nextSize returns how many members to read next: few at first, as that may do, and
+-- no more than may still be looked at if they are as long as those before.
+local most = want > 0 and math.min(math.max(want, 8), 100) or 100
+local function nextSize()
+	local size = math.min(most, MEMBERS - looked)
+	if bytes > 0 then
+		size = math.min(size, math.floor((BYTES - bytes) * looked / bytes))
+	end
+	most = most * 2
+	return math.max(size, 1)
 end
 
 local function parsed(members)
@@ -265,7 +282,7 @@ local function ranges()
 	for r = 5, #ARGV, 2 do
 		local from, to = ARGV[r], ARGV[r + 1]
 		while true do
-			local members
+			local size, members = nextSize(), nil
 			if reverse == 1 then
 				members = redis.call('ZREVRANGEBYLEX', key, from, to, 'LIMIT', 0, size)
 			else
@@ -284,7 +301,6 @@ local function ranges()
 				return finish(ended, members[#members])
 			end
 			from = '(' .. members[#members]
-			grow()
 		end
 		ended = ended + 1
 		steps = steps + 100 -- as much as it takes to find the next
@@ -333,6 +349,7 @@ local function records()
 	local score, id = ARGV[3], ARGV[4]
 	local at = rank(score, id)
 	while true do
+		local size = nextSize()
 		local members = redis.call(reverse == 1 and 'ZREVRANGE' or 'ZRANGE', key, at, at + size - 1, 'WITHSCORES')
 		local candidates = {}
 		for i = 1, #members, 2 do
@@ -349,7 +366,6 @@ local function records()
 			return finish('', '')
 		end
 		at = at + size
-		grow()
 	end
 end
 
