@@ -40,7 +40,8 @@ func Eq(field string, value any) Cond {
 	return Cond{op: opEq, field: field, values: []any{value}}
 }
 
-// In asks for any of some values, of 1000 at most.
+// In asks for any of some values, of 1000 at most; a query has 2000 values at most,
+// and 256 KB of them.
 func In[V any](field string, values ...V) Cond {
 	c := Cond{op: opIn, field: field, values: make([]any, len(values))}
 	for i, v := range values {

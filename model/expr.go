@@ -22,30 +22,52 @@ type expr struct {
 	within []span     // where the value of that column must be
 }
 
-// Bounds of a query.
+// Bounds of a query, which each of its scripts reads.
 const (
 	maxConds  = 256
-	maxValues = 1000 // of one In
+	maxValues = 1000       // of one In
+	maxTotal  = 2000       // values in all
+	maxBytes  = 256 * 1024 // of them in an index
 )
+
+// budget is how much more a query may have.
+type budget struct{ conds, values, bytes int }
+
+// take takes from a budget what a condition needs.
+func (b *budget) take(conds int, values []string) error {
+	b.conds -= conds
+	b.values -= len(values)
+	for _, v := range values {
+		b.bytes -= min(len(v), maxIndexed)
+	}
+	switch {
+	case b.conds < 0:
+		return fmt.Errorf("%w: a query has %d conditions at most", ErrValue, maxConds)
+	case b.values < 0:
+		return fmt.Errorf("%w: a query has %d values at most: ask for some after the others", ErrValue, maxTotal)
+	case b.bytes < 0:
+		return fmt.Errorf("%w: the values of a query have %d bytes at most: ask for some after the others", ErrValue, maxBytes)
+	}
+	return nil
+}
 
 // leaf tells whether it is a condition on a field.
 func (e *expr) leaf() bool { return e.op != opAnd && e.op != opOr && e.op != opNot }
 
 // resolve reads the conditions of a query.
 func (m mapper[T]) resolve(conds []Cond) (*expr, error) {
-	left := maxConds
-	e, err := m.resolveAll(opAnd, conds, &left)
+	e, err := m.resolveAll(opAnd, conds, &budget{maxConds, maxTotal, maxBytes})
 	if err == nil {
 		err = m.settle(e, nil)
 	}
 	return e, err
 }
 
-func (m mapper[T]) resolveAll(op operator, conds []Cond, left *int) (*expr, error) {
+func (m mapper[T]) resolveAll(op operator, conds []Cond, left *budget) (*expr, error) {
 	e := &expr{op: op}
 	for i := range conds {
-		if *left--; *left < 0 {
-			return nil, fmt.Errorf("%w: a query has %d conditions at most", ErrValue, maxConds)
+		if err := left.take(1, nil); err != nil {
+			return nil, err
 		}
 		kid, err := m.resolveOne(&conds[i], left)
 		if err != nil {
@@ -60,7 +82,7 @@ func (m mapper[T]) resolveAll(op operator, conds []Cond, left *int) (*expr, erro
 	return e, nil
 }
 
-func (m mapper[T]) resolveOne(c *Cond, left *int) (*expr, error) {
+func (m mapper[T]) resolveOne(c *Cond, left *budget) (*expr, error) {
 	switch c.op {
 	case opAnd, opOr, opNot:
 		return m.resolveAll(c.op, c.conds, left)
@@ -86,7 +108,7 @@ func (m mapper[T]) resolveOne(c *Cond, left *int) (*expr, error) {
 			return nil, fmt.Errorf("%w: %s: %w", ErrValue, f.Name, err)
 		}
 	}
-	return e, nil
+	return e, left.take(0, e.texts)
 }
 
 // fieldNumber finds a field that can be asked for.

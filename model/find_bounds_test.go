@@ -3,6 +3,7 @@ package model_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -65,6 +66,32 @@ func TestFindDamagedContents(t *testing.T) {
 			if len(ids) != 8 || slices.Contains(ids, "4") || err != nil || i < 2 && count != 8 || err2 != nil {
 				t.Errorf("%q: %q, %d, %v, %v", damaged, ids, count, err, err2)
 			}
+		}
+	}
+}
+
+// A query has so much in it at most: each of its scripts reads all of it.
+func TestFindWithManyValues(t *testing.T) {
+	t.Parallel()
+	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 1, func(int) pupil { return pupil{Raw: []byte("r")} })
+	thousand := func(n int) model.Cond { return model.Not(model.In("class", manyInts(n)...)) }
+	long := make([]string, 256)
+	for i := range long {
+		long[i] = fmt.Sprintf("%01024d", i)
+	}
+	for name, test := range map[string]struct {
+		query *model.Query[pupil]
+		says  string
+	}{
+		"all values":     {s.Find(thousand(1000), thousand(1000)), ""},
+		"one more":       {s.Find(thousand(1000), thousand(1000), thousand(1)), "2000 values at most"},
+		"all bytes":      {s.Find(model.Not(model.In("raw", long...))), ""},
+		"one byte more":  {s.Find(model.Not(model.In("raw", long...)), model.Above("raw", "q")), "262144 bytes at most"},
+		"one great text": {s.Find(model.Not(model.Eq("raw", strings.Repeat("x", 1<<20)))), ""},
+	} {
+		_, err := test.query.IDs(t.Context())
+		if test.says == "" && err != nil || test.says != "" && (!errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says)) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -193,7 +193,7 @@ func (p *planner) drive(x *indexSpec, conds []*expr) (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(prefixes)*len(spans) > maxValues {
+		if tooMany(prefixes, spans) {
 			if x.Unique {
 				return nil, nil
 			}
@@ -226,6 +226,22 @@ func (p *planner) drive(x *indexSpec, conds []*expr) (*source, error) {
 		src.spans = eachOf(prefixes, startingWith)
 	}
 	return src, nil
+}
+
+// tooMany tells whether spans behind each of some prefixes are more than a script
+// should be given.
+func tooMany(prefixes []string, spans []span) bool {
+	if len(prefixes) == 1 {
+		return false // they are those of the query
+	}
+	size := 0
+	for _, p := range prefixes {
+		size += len(p) * len(spans)
+	}
+	for _, s := range spans {
+		size += len(s.low) * len(prefixes)
+	}
+	return len(prefixes)*len(spans) > maxValues || size > maxBytes
 }
 
 // joined are the spans of values that begin with a prefix and go on within a span.
