@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Cond is a condition of a query. A condition on a list holds where any of its
 // elements fits. A record without a value fits no condition on that field, but
 // for Not; one that only an index on several fields answers takes a value for
@@ -85,7 +87,7 @@ func Prefix(field, prefix string) Cond {
 func Not(cond Cond) Cond { return Cond{op: opNot, conds: []Cond{cond}} }
 
 // And asks for records that all conditions fit. Of none, it fits every record.
-func And(conds ...Cond) Cond { return Cond{op: opAnd, conds: conds} }
+func And(conds ...Cond) Cond { return Cond{op: opAnd, conds: slices.Clone(conds)} }
 
 // Or asks for records that any of the conditions fits. Of none, it fits no record.
-func Or(conds ...Cond) Cond { return Cond{op: opOr, conds: conds} }
+func Or(conds ...Cond) Cond { return Cond{op: opOr, conds: slices.Clone(conds)} }

@@ -121,3 +121,17 @@ func TestFindLongValuesInManyScripts(t *testing.T) {
 		}
 	}
 }
+
+// Conditions are those that were given, whatever becomes of the list.
+func TestCondsAreKept(t *testing.T) {
+	t.Parallel()
+	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 4, func(i int) pupil { return pupil{Class: i} })
+	conds := []model.Cond{model.Eq("class", 1)}
+	queries := []*model.Query[pupil]{s.Find(conds...), s.Find(model.And(conds...)), s.Find(model.Or(conds...))}
+	conds[0] = model.Eq("class", 2)
+	for i, q := range queries {
+		if ids, err := q.IDs(t.Context()); len(ids) != 1 || ids[0] != "1" || err != nil {
+			t.Errorf("%d: %q, %v", i, ids, err)
+		}
+	}
+}
