@@ -7,25 +7,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redistest"
 	"retwis/model"
 )
-
-// connected returns a client of a server that is new.
-func connected() (rueidis.Client, func()) {
-	urls, stop := redistest.Example(1)
-	opt, err := rueidis.ParseURL(urls[0])
-	orPanic(err)
-	client, err := rueidis.NewClient(opt)
-	orPanic(err)
-	return client, func() { client.Close(); stop() }
-}
-
-func orPanic(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
 
 // Contact is found by its name, age, city and tags.
 type Contact struct {
@@ -44,7 +27,7 @@ func (Contact) Indexes() []model.Index[Contact] {
 
 func contacts(ctx context.Context, client rueidis.Client) *model.Store[Contact] {
 	s, err := model.New[Contact](client, model.Options{Name: "contact"})
-	orPanic(err)
+	must(err)
 	for _, c := range []Contact{
 		{Name: "Ada", Age: 36, City: "London", Tags: []string{"maths", "machines"}},
 		{Name: "Edsger", Age: 72, City: "Nuenen", Tags: []string{"maths"}, Boss: model.To[Contact]("1")},
@@ -52,13 +35,13 @@ func contacts(ctx context.Context, client rueidis.Client) *model.Store[Contact] 
 		{Name: "Alan", Age: 41, City: "London", Tags: []string{"maths", "machines"}, Boss: model.To[Contact]("3")},
 	} {
 		_, err := s.Create(ctx, c)
-		orPanic(err)
+		must(err)
 	}
 	return s
 }
 
 func show(all []Contact, err error) {
-	orPanic(err)
+	must(err)
 	words := make([]string, len(all))
 	for i, c := range all {
 		words[i] = fmt.Sprint(c.Name, " ", c.Age)
@@ -68,7 +51,7 @@ func show(all []Contact, err error) {
 
 // Who is it that …?
 func ExampleStore_Find() {
-	client, stop := connected()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 	s := contacts(ctx, client)
@@ -90,7 +73,7 @@ func ExampleStore_Find() {
 
 // Read a page, and later the next one.
 func ExampleQuery_Page() {
-	client, stop := connected()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 	s := contacts(ctx, client)
@@ -109,7 +92,7 @@ func ExampleQuery_Page() {
 
 // The newest first, and how many.
 func ExampleQuery_Desc() {
-	client, stop := connected()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 	s := contacts(ctx, client)
@@ -125,12 +108,12 @@ func ExampleQuery_Desc() {
 
 // Go through all records, a few hundred at once.
 func ExampleStore_All() {
-	client, stop := connected()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 
 	for c, err := range contacts(ctx, client).All(ctx) {
-		orPanic(err)
+		must(err)
 		fmt.Print(c.Name, " ")
 	}
 	// Output: Ada Edsger Grace Alan
@@ -138,13 +121,13 @@ func ExampleStore_All() {
 
 // Who refers to Ada?
 func ExampleStore_Refs() {
-	client, stop := connected()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 	s := contacts(ctx, client)
 
 	ada, err := s.Find(model.Eq("name", "Ada")).First(ctx)
-	orPanic(err)
+	must(err)
 	show(s.Refs("boss", ada.ID).OrderBy("age").All(ctx))
 	ids, err := s.Refs("boss", ada.ID).IDs(ctx)
 	fmt.Println(len(ids), err)
@@ -155,7 +138,7 @@ func ExampleStore_Refs() {
 
 // What will the server do?
 func ExampleQuery_Explain() {
-	client, stop := connected()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 	s := contacts(ctx, client)

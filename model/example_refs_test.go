@@ -8,26 +8,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/redistest"
 	"retwis/model"
 	"retwis/redlock"
 )
-
-// exampleServer returns a client of a server that is new.
-func exampleServer() (rueidis.Client, func()) {
-	urls, stop := redistest.Example(1)
-	opt, err := rueidis.ParseURL(urls[0])
-	must(err)
-	client, err := rueidis.NewClient(opt)
-	must(err)
-	return client, func() { client.Close(); stop() }
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
 
 // What becomes of an author's books, and of what was lent to one, when they leave?
 func ExampleRefer() {

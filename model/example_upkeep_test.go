@@ -4,31 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/rueidis"
-
-	"retwis/internal/redistest"
 	"retwis/model"
 )
 
-// upkeepServer returns a client of a server that is new.
-func upkeepServer() (rueidis.Client, func()) {
-	urls, stop := redistest.Example(1)
-	opt, err := rueidis.ParseURL(urls[0])
-	mustUpkeep(err)
-	client, err := rueidis.NewClient(opt)
-	mustUpkeep(err)
-	return client, func() { client.Close(); stop() }
-}
-
-func mustUpkeep(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
 // A new edition of a program finds users by their age too.
 func ExampleStore_Migrate() {
-	client, stop := upkeepServer()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 
@@ -37,10 +18,10 @@ func ExampleStore_Migrate() {
 		Age int    `redis:"age"`
 	}
 	users, err := model.New[User](client, model.Options{Name: "user"})
-	mustUpkeep(err)
+	must(err)
 	for age := range 5 {
 		_, err := users.Create(ctx, User{Age: 20 + age})
-		mustUpkeep(err)
+		must(err)
 	}
 
 	type UserNow struct {
@@ -48,15 +29,15 @@ func ExampleStore_Migrate() {
 		Age int    `redis:"age,range"`
 	}
 	now, err := model.New[UserNow](client, model.Options{Name: "user"})
-	mustUpkeep(err)
+	must(err)
 	pending, err := now.Pending(ctx)
-	mustUpkeep(err)
+	must(err)
 	fmt.Println(pending)
 	report, err := now.Migrate(ctx, model.Upkeep{})
-	mustUpkeep(err)
+	must(err)
 	fmt.Println("checked:", report.Checked, "problems:", report.Problems())
 	pending, err = now.Pending(ctx)
-	mustUpkeep(err)
+	must(err)
 	fmt.Println(pending)
 	// Output:
 	// [build age (age:int)]
@@ -66,7 +47,7 @@ func ExampleStore_Migrate() {
 
 // Somebody has changed a record with redis-cli, and the index does not know.
 func ExampleStore_Repair() {
-	client, stop := upkeepServer()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 
@@ -75,18 +56,18 @@ func ExampleStore_Repair() {
 		Age int    `redis:"age,range"`
 	}
 	users, err := model.New[User](client, model.Options{Name: "user"})
-	mustUpkeep(err)
+	must(err)
 	_, err = users.Create(ctx, User{Age: 20})
-	mustUpkeep(err)
-	mustUpkeep(client.Do(ctx, client.B().Hset().Key("user:1").FieldValue().FieldValue("age", "21").Build()).Error())
+	must(err)
+	must(client.Do(ctx, client.B().Hset().Key("user:1").FieldValue().FieldValue("age", "21").Build()).Error())
 
 	report, err := users.Verify(ctx, model.Upkeep{})
-	mustUpkeep(err)
+	must(err)
 	for _, p := range report.Examples {
 		fmt.Printf("%s: %s, found %s, expected %s\n", p.Kind, p.ID, p.Found, p.Want)
 	}
 	report, err = users.Repair(ctx, model.Upkeep{})
-	mustUpkeep(err)
+	must(err)
 	fmt.Println("repaired:", report.Repaired)
 	// Output:
 	// stale: 1, found age=20, expected age=21
@@ -95,7 +76,7 @@ func ExampleStore_Repair() {
 
 // A program that looks after databases does not know the Go types of others.
 func ExampleModels() {
-	client, stop := upkeepServer()
+	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 
@@ -104,17 +85,17 @@ func ExampleModels() {
 		Email string `redis:"email,unique"`
 	}
 	users, err := model.New[User](client, model.Options{Name: "user"})
-	mustUpkeep(err)
+	must(err)
 	_, err = users.Create(ctx, User{Email: "anti@rez.com"})
-	mustUpkeep(err)
+	must(err)
 
 	all, err := model.Models(ctx, client)
-	mustUpkeep(err)
+	must(err)
 	for _, info := range all {
 		m, err := model.Open(ctx, client, info.Name)
-		mustUpkeep(err)
+		must(err)
 		report, err := m.Verify(ctx, model.Upkeep{})
-		mustUpkeep(err)
+		must(err)
 		fmt.Println(info.Name, info.Records, info.Indexes, "problems:", report.Problems())
 	}
 	// Output:
