@@ -43,6 +43,11 @@
 // read and write. Verify tells where records and indexes do not agree, as after
 // somebody has changed a record by hand, and Repair mends it.
 //
+// A write is one script, and a Get one command. A query takes two or three round
+// trips for a page, however many records there are; each method says what it costs.
+// Errors can be told apart by errors.Is: ErrNotFound, ErrTaken, ErrConflict and the
+// others below.
+//
 // The values of unique fields are kept as they are stored; an empty string is a
 // value like any other. Use a pointer where there may be none.
 package model

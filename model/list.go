@@ -14,8 +14,8 @@ type Values struct{ members }
 // asks nothing of the server: a wrong name is an error of what is done with it.
 func (s *Store[T]) List(name, id string) *Values { return &Values{s.members("list", name, id)} }
 
-// Max returns the list as one that keeps n values at most: where more are pushed
-// the oldest go, those at the other end. It is for whoever pushes: all should say
+// Max returns the list as one that keeps n values at most, or all where n is 0:
+// where more are pushed the oldest go, those at the other end. It is for whoever pushes: all should say
 // the same. A list that is much too long is shortened by 10,000 with each push.
 func (v *Values) Max(n int) *Values {
 	capped := *v

@@ -28,7 +28,8 @@ type locks struct {
 // server that was just started grants none for that long. One round trip where
 // nobody holds it.
 //
-// The first Lock starts what makes locks: end it with Close.
+// The first Lock starts what makes locks: end it with Close, after which they are
+// refused with redlock.ErrClosed.
 func (s *Store[T]) Lock(ctx context.Context, id string) (*redlock.Lock, error) {
 	return s.lock(ctx, id, (*redlock.Manager).Lock)
 }

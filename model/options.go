@@ -40,7 +40,8 @@ type Options struct {
 	// Keys are names of keys, for layouts that exist already.
 	Keys Keys
 	// Partitions is over how many hash slots of a Cluster the records are
-	// spread, by their ids. It cannot be changed later. Default 1.
+	// spread, by their ids. A write of a new unique value then takes three steps,
+	// and a query asks all of them. It cannot be changed later. Default 1.
 	Partitions int
 	// Cache is how long Get and GetMany may answer from the memory of the
 	// client, which the server tells when a record changes. Default 0: they

@@ -14,8 +14,9 @@ import (
 // Save writes a whole record that is there already, and returns it with its next
 // version. Fields of the record that the struct does not know stay; counters are
 // left alone. Where the model has a version, and the record another one by now,
-// it returns ErrConflict; without a version the last writer wins. One script; of
-// a record that is stored as JSON it is read before.
+// it returns ErrConflict; without a version the last writer wins. It returns
+// ErrNotFound where there is no such record, and a *TakenError as Create does. One
+// script; of a record that is stored as JSON it is read before.
 func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
 	saved, err := s.save(ctx, record)
 	return saved, s.wrap(err)
@@ -94,8 +95,9 @@ func storedVersion(r *row, field int) int64 {
 
 // Update reads a record, calls f with it and writes what f changed, again where
 // another writer came between: f may be called more than once, and should do
-// nothing else. An error of f ends it, with nothing written. Two round trips
-// where nobody comes between; one where f changes nothing.
+// nothing else. An error of f ends it, with nothing written; so do ErrNotFound and a
+// *TakenError. Two round trips where nobody comes between; one where f changes
+// nothing.
 func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) error {
 	err := s.checkID(id)
 	if err == nil {
@@ -213,7 +215,8 @@ func wait(ctx context.Context, attempt int) error {
 // Patch sets some fields of a record, by the names that they are stored under,
 // and leaves the others as they are, also to writers at the same time that set
 // other ones. A value has the type of the field, or means the same, as for a Cond;
-// nil is none. Where the model has a version it goes up by one. Two round trips.
+// nil is none. Where the model has a version it goes up by one. It returns the
+// errors of Update, and costs as much.
 func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) error {
 	for name := range values {
 		n := s.number(name)

@@ -74,6 +74,7 @@ func (s *Store[T]) Watch(ctx context.Context, after string) iter.Seq2[Change, er
 
 // LastChange returns the cursor of the last change so far. To know all records and
 // what becomes of them, take it first, then read them all, and then watch from it.
+// One script for each partition.
 func (s *Store[T]) LastChange(ctx context.Context) (string, error) {
 	all, err := s.t.lastChanges(ctx)
 	return strings.Join(all, ","), s.wrap(err)
