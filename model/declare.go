@@ -45,8 +45,7 @@ type refField struct {
 	rule   OnDelete // "": nothing
 }
 
-// of returns the field in a struct; within embedded pointers that are nil there
-// is none.
+// of returns the field in a struct, or in one that is embedded there.
 func (f *goField) of(record reflect.Value) reflect.Value {
 	if len(f.path) == 1 {
 		return record.Field(f.path[0])
@@ -84,7 +83,7 @@ func (d *declaration) addFields(t reflect.Type, path []int) error {
 		switch {
 		case text == "-":
 			continue
-		case f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct:
+		case f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct && !writesItself(f.Type):
 			err = d.addFields(f.Type, at)
 		case !f.IsExported() && tagged:
 			err = errors.New("it has a tag but is not exported")
@@ -96,6 +95,13 @@ func (d *declaration) addFields(t reflect.Type, path []int) error {
 		}
 	}
 	return nil
+}
+
+// writesItself tells whether an embedded struct is a field of its own: its fields
+// say nothing of it.
+func writesItself(t reflect.Type) bool {
+	c, err := marshalerCodec(t)
+	return err != nil || c.kind != "" || writesJSON(t)
 }
 
 func (d *declaration) addField(f reflect.StructField, text string, path []int) error {
@@ -121,7 +127,7 @@ func (d *declaration) addField(f reflect.StructField, text string, path []int) e
 	switch {
 	case tag.has("version") && d.version >= 0, tag.has("expires") && d.expires >= 0:
 		return errors.New("another field has this option too")
-	case tag.has("version") && codec.kind != kindInt:
+	case tag.has("version") && (codec.kind != kindInt || f.Type.Kind() != reflect.Int64 && f.Type.Kind() != reflect.Int):
 		return errors.New("a version is an int64")
 	case tag.has("expires") && codec.kind != kindTime && codec.kind != kindUnix:
 		return errors.New("expires is for a time.Time")
@@ -196,8 +202,12 @@ func (d *declaration) addIndex(name string, columns []string, unique, fold bool,
 		if order != "" && order != "desc" && order != "asc" {
 			return fmt.Errorf("column %q: %q is not an order: use asc or desc", text, order)
 		}
-		if d.number(field) < 0 {
+		number := d.number(field)
+		if number < 0 {
 			return fmt.Errorf("column %q: no field, and no computed index before this one, is called so", text)
+		}
+		if number < len(d.goFields) && d.goFields[number].counter {
+			return fmt.Errorf("column %q: a counter is changed without its indexes", text)
 		}
 		x.Columns = append(x.Columns, column{Field: field, Desc: order == "desc"})
 	}

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -45,9 +46,14 @@ func TestBadDeclarations(t *testing.T) {
 		"C: a counter is an integer":                       refused[struct21](client, opt),
 		"E: element: a func() cannot be":                   refused[struct22](client, opt),
 		"one pointer is enough":                            refused[struct23](client, opt),
-		"L: a []model_test.lists cannot be stored":         refused[struct24](client, opt),
-		"P: a model_test.pointers cannot be stored":        refused[struct25](client, opt),
 		"the client is nil":                                refused[valid](nil, opt),
+		"struct24.V: a version is an int64":                refused[struct24](client, opt),
+		"struct25.V: a version is an int64":                refused[struct25](client, opt),
+		"struct26.V: version and counter: one field":       refused[struct26](client, opt),
+		"struct27.L: a model_test.nest cannot be stored":   refused[struct27](client, opt),
+		"struct28.P: a model_test.chain cannot be stored":  refused[struct28](client, opt),
+		"struct29.W: w cannot be indexed":                  refused[struct29](client, opt),
+		"index \"n,a\": column \"n\": a counter is":        refused[struct30](client, opt),
 		"Options.Name has 0 bytes":                         refused[valid](client, model.Options{}),
 		"Options.Name is \"a b\"":                          refused[valid](client, model.Options{Name: "a b"}),
 		"Options.Encoding is \"xml\"":                      refused[valid](client, model.Options{Name: "x", Encoding: "xml"}),
@@ -91,6 +97,38 @@ type (
 	counted struct {
 		ID string `redis:",id"`
 		V  int    `redis:",counter"`
+	}
+	struct24 struct {
+		ID string `redis:",id"`
+		V  *int64 `redis:",version"`
+	}
+	struct25 struct {
+		ID string `redis:",id"`
+		V  int8   `redis:",version"`
+	}
+	struct26 struct {
+		ID string `redis:",id"`
+		V  int64  `redis:",version,counter"`
+	}
+	nest     []nest
+	struct27 struct {
+		ID string `redis:",id"`
+		L  nest
+	}
+	chain    *chain
+	struct28 struct {
+		ID string `redis:",id"`
+		P  chain
+	}
+	words    []string
+	struct29 struct {
+		ID string `redis:",id"`
+		W  words  `redis:",index"`
+	}
+	struct30 struct {
+		ID string `redis:",id"`
+		N  int    `redis:",counter"`
+		A  string
 	}
 	struct1 struct {
 		ID string `redis:",id"`
@@ -185,16 +223,6 @@ type (
 		ID string `redis:",id"`
 		E  **int
 	}
-	struct24 struct {
-		ID string `redis:",id"`
-		L  []lists
-	}
-	struct25 struct {
-		ID string `redis:",id"`
-		P  pointers
-	}
-	lists    []lists
-	pointers *pointers
 )
 
 type halfText struct{ A string }
@@ -246,3 +274,10 @@ func TestKeysOnCluster(t *testing.T) {
 		}
 	}
 }
+
+func (struct30) Indexes() []model.Index[struct30] {
+	return []model.Index[struct30]{model.Composite[struct30]("n", "a")}
+}
+
+// MarshalJSON makes it a text, and no list.
+func (w words) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(w, " ")) }

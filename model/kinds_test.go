@@ -77,6 +77,31 @@ func everythingDrawn(t *rapid.T) everything {
 
 func valid8(s string) string { return strings.ToValidUTF8(s, "?") }
 
+// Bytes of a type of their own are bytes, and a struct that writes itself is a
+// field, also where it is embedded.
+func TestNamedAndEmbedded(t *testing.T) {
+	t.Parallel()
+	type hash []byte
+	type file struct {
+		ID   string `redis:",id"`
+		Hash hash   `redis:",index"`
+		time.Time
+	}
+	client := redistest.DB(t).Client(t)
+	files := store[file](t, client, model.Options{Name: "file"})
+	want := file{Hash: hash("\x00\xff"), Time: time.Unix(7, 0).UTC()}
+	want, err := files.Create(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := files.Find(model.Eq("hash", hash("\x00\xff"))).First(t.Context()); err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if text, err := client.Do(t.Context(), client.B().Hget().Key("file:1").Field("hash").Build()).ToString(); err != nil || text != "\x00\xff" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 // What is stored is what is read.
 func TestEverythingComesBack(t *testing.T) {
 	t.Parallel()

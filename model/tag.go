@@ -57,6 +57,8 @@ func (t *tag) checkTogether() error {
 		{"id", "version", "one field cannot be both"},
 		{"id", "expires", "one field cannot be both"},
 		{"version", "expires", "one field cannot be both"},
+		{"id", "counter", "one field cannot be both"},
+		{"version", "counter", "one field cannot be both"},
 		{"counter", "index", "a counter is changed without its indexes: leave one of them out"},
 		{"counter", "range", "a counter is changed without its indexes: leave one of them out"},
 		{"counter", "unique", "a counter is changed without its indexes: leave one of them out"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -30,6 +31,9 @@ type codec struct {
 
 // codecOf returns the codec of a Go type, or why it has none.
 func codecOf(t reflect.Type, unix bool) (codec, error) {
+	if endless(t) {
+		return codec{}, fmt.Errorf("a %s cannot be stored: it holds nothing but itself", t)
+	}
 	if unix && t != reflect.TypeFor[time.Time]() {
 		return codec{}, fmt.Errorf("unix is for a time.Time, not %s", t)
 	}
@@ -41,14 +45,12 @@ func codecOf(t reflect.Type, unix bool) (codec, error) {
 		return timeCodec(), nil
 	case reflect.TypeFor[time.Duration]():
 		return durationCodec(), nil
-	case reflect.TypeFor[[]byte]():
-		return bytesCodec(), nil
 	}
 	if c, err := marshalerCodec(t); err != nil || c.kind != "" {
 		return c, err
 	}
-	if endless(t) {
-		return codec{}, fmt.Errorf("a %s cannot be stored: it holds nothing but itself", t)
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && !writesJSON(t) && !writesJSON(t.Elem()) {
+		return bytesCodec(), nil
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -73,17 +75,23 @@ func codecOf(t reflect.Type, unix bool) (codec, error) {
 	return codec{}, fmt.Errorf("a %s cannot be stored: use strings, numbers, bools, times, []byte, slices, maps, structs, pointers to these, or a type that marshals itself", t)
 }
 
-// endless tells whether the elements of a type lead back to it: type list []list.
+// endless tells of a type that is a list of, or a pointer to, itself.
 func endless(t reflect.Type) bool {
-	seen := map[reflect.Type]bool{}
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-		if seen[t] {
+	var seen []reflect.Type
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Pointer {
+		if slices.Contains(seen, t) {
 			return true
 		}
-		seen[t] = true
+		seen = append(seen, t)
 		t = t.Elem()
 	}
 	return false
+}
+
+// writesJSON tells whether a type says itself how it is written as JSON: nobody
+// else knows whether that is a list.
+func writesJSON(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
 }
 
 func boolCodec() codec {
@@ -305,7 +313,7 @@ func jsonCodec(t reflect.Type) (codec, error) {
 			return nil
 		},
 	}
-	if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+	if (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !writesJSON(t) {
 		e, err := codecOf(t.Elem(), false)
 		if err != nil {
 			return c, fmt.Errorf("element: %w", err)
@@ -323,7 +331,7 @@ func elementKind(t reflect.Type, e codec) kind {
 		return ""
 	case e.kind == kindDuration:
 		return kindInt
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) && e.kind != kindTime:
+	case writesJSON(t) && e.kind != kindTime:
 		return ""
 	}
 	return e.kind
