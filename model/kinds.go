@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"retwis/index"
 )
@@ -121,6 +122,9 @@ func toJSON(text string, k kind) (json.RawMessage, error) {
 		}
 		return json.Marshal(b)
 	case kindString, kindTime, kindDuration:
+		if !utf8.ValidString(text) { // it would be read as another text
+			return nil, errors.New("it is not UTF-8, which JSON needs: use a hash, or []byte")
+		}
 		return marshalled(text)
 	}
 	if !json.Valid([]byte(text)) {

@@ -102,6 +102,25 @@ func TestNamedAndEmbedded(t *testing.T) {
 	}
 }
 
+// JSON holds no text that is not UTF-8: it would be read as another one, which is
+// not the one in the indexes.
+func TestTextWithinJSON(t *testing.T) {
+	t.Parallel()
+	type note struct {
+		ID   string `redis:",id"`
+		Text string `redis:"text,unique"`
+	}
+	for encoding, want := range map[model.Encoding]error{model.Hash: nil, model.JSON: model.ErrValue} {
+		notes := store[note](t, redistest.DB(t).Client(t), model.Options{Name: "note", Encoding: encoding})
+		if _, err := notes.Create(t.Context(), note{Text: "a\xff"}); !errors.Is(err, want) {
+			t.Errorf("%s: %v", encoding, err)
+		}
+		if r, err := notes.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Errorf("%s: %+v, %v", encoding, r, err)
+		}
+	}
+}
+
 // What is stored is what is read.
 func TestEverythingComesBack(t *testing.T) {
 	t.Parallel()
