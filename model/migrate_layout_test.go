@@ -385,3 +385,77 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	settleTaken(t, now)
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
+
+// Other keys are noticed: those of records are refused, that of a unique index is
+// another index, which is built before it is relied on.
+func TestKeysChange(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	named := model.Options{Name: "member", Keys: model.Keys{Unique: map[string]string{"email": "emails"}}}
+	if _, err := store[member](t, client, named).Create(t.Context(), member{Email: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, opt := range []model.Options{{Name: "member"}, named} {
+		members := store[member](t, client, opt)
+		if _, err := members.Create(t.Context(), member{Email: "a"}); !errors.Is(err, model.ErrSchema) {
+			t.Fatal(err)
+		}
+		if _, err := members.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := members.Create(t.Context(), member{Email: "a"}); !errors.Is(err, model.ErrTaken) {
+			t.Fatal(err)
+		}
+		if r, err := members.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		m, err := model.Open(t.Context(), client, "member")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	named.Keys.Record = "m:"
+	if _, err := model.New[member](client, named); !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "at member:<id>, not each record as hash at m:<id>") {
+		t.Fatal(err)
+	}
+}
+
+// A program without the Go type knows of sets that came after the indexes.
+func TestSetsAddedLater(t *testing.T) {
+	t.Parallel()
+	type friend struct {
+		ID      string `redis:",id"`
+		Name    string `redis:"name,index"`
+		Friends model.Set
+	}
+	type lonely struct {
+		ID   string `redis:",id"`
+		Name string `redis:"name,index"`
+	}
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "friend"}
+	store[lonely](t, client, opt)
+	friends := store[friend](t, client, opt)
+	f, err := friends.Create(t.Context(), friend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"SADD", "friend.of.friends:" + f.ID, "x"}, {"DEL", "friend:" + f.ID}} {
+		if err := client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := model.Open(t.Context(), client, "friend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Dangling != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if n, err := client.Do(t.Context(), client.B().Exists().Key("friend.of.friends:"+f.ID).Build()).AsInt64(); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}

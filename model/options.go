@@ -54,13 +54,14 @@ type Options struct {
 
 // Keys are the keys of a model where they are not to be the default ones.
 type Keys struct {
-	// Record is what stands before the id in the key of a record. Default
-	// "<name>:".
+	// Record is what stands before the id in the key of a record. It cannot be
+	// changed later. Default "<name>:".
 	Record string
 	// Counter is the key that ids come from. Default "next_<name>_id".
 	Counter string
 	// Unique are the keys of the hashes from unique value to id, by the name of
-	// the field or index. Default "<name>.by.<field>".
+	// the field or index. Another key is another index: see Migrate. Default
+	// "<name>.by.<field>".
 	Unique map[string]string
 }
 

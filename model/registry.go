@@ -41,7 +41,8 @@ type IndexInfo struct {
 }
 
 // Models describes the models of a database, in the order of their names: those that
-// New has made since there is such a list. Two round trips for each.
+// New has made since there is such a list. Four round trips for each, and one for
+// each partition.
 func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
 	names, err := client.Do(ctx, client.B().Hkeys().Key(modelsKey).Build()).AsStrSlice()
 	if err != nil {
@@ -122,7 +123,7 @@ func storedTable(client rueidis.Client, name, text string, r *registered) (*tabl
 	}
 	t := &table{client: client, schema: s, version: -1, expires: -1, scripts: newScripts(), opt: Options{
 		Name: name, Encoding: w.Encoding, IDs: w.IDs, Partitions: w.Partitions,
-		Keys: Keys{Record: w.Record, Counter: w.Counter, Unique: w.Unique},
+		Keys: Keys{Record: w.Record, Counter: w.Counter},
 	}}
 	for _, f := range s.fields {
 		if !f.Computed {
@@ -168,7 +169,7 @@ func (m *Model) next() (*table, error) {
 }
 
 // Describe tells of what the model is, and which indexes it has. One round trip
-// for each partition.
+// for each partition, and one for all.
 func (m *Model) Describe(ctx context.Context) (Info, error) {
 	info, err := m.describe(ctx)
 	return info, m.t.wrap(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"retwis/index"
@@ -35,6 +36,7 @@ type indexSpec struct {
 	Unique  bool     `json:"unique,omitempty"` // a hash from value to id
 	Equal   bool     `json:"equal,omitempty"`  // answers equality only: long values are kept as digests
 	Fold    bool     `json:"fold,omitempty"`
+	At      string   `json:"at,omitempty"` // key of a unique one that Options.Keys names
 
 	fieldOf  []int // number of the field of each column
 	many     int   // which column has many values, or -1
@@ -146,6 +148,9 @@ func (x *indexSpec) identity(s *schema) string {
 			text += " " + o.word
 		}
 	}
+	if x.At != "" {
+		text += " at " + strconv.Quote(x.At) // it is one line, whatever the key is
+	}
 	return text
 }
 
@@ -156,15 +161,12 @@ type stored struct {
 	IDs         IDs          `json:"ids"`
 	Record      string       `json:"record"` // before the id in the key of a record of an unspread model
 	Counter     string       `json:"counter,omitempty"`
-	Unique      uniqueKeys   `json:"unique,omitempty"`
 	Partitions  int          `json:"partitions"`
 	Expires     string       `json:"expires,omitempty"`
-	Fields      []field      `json:"fields"` // those that indexes need, in the order of their numbers
+	Fields      []field      `json:"fields"` // in the order of their numbers
 	Indexes     []*indexSpec `json:"indexes"`
 	Collections []string     `json:"collections,omitempty"`
 }
-
-type uniqueKeys map[string]string
 
 // parseStored reads a schema that a Store wrote.
 func parseStored(text string) (stored, schema, error) {

@@ -67,10 +67,12 @@ func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error
 		t.names = append(t.names, d.fields[i].Name)
 		t.counters = append(t.counters, d.goFields[i].counter)
 	}
-	for name := range opt.Keys.Unique {
-		if x := d.index(name); x == nil || !x.Unique {
+	for name, key := range opt.Keys.Unique {
+		x := d.index(name)
+		if x == nil || !x.Unique {
 			return nil, fmt.Errorf("Options.Keys.Unique[%q]: no unique field or index is called so", name)
 		}
+		x.At = key
 	}
 	if opt.IDs != Counter && opt.IDs != Own && d.id.kind != kindString {
 		return nil, fmt.Errorf("%s: a ULID is text: make the id a string", d.id.goName)

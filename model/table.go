@@ -54,11 +54,10 @@ func (t *table) of(id string) *partition { return &t.parts[partitionOf(id, len(t
 // spread tells whether unique values and records are in different slots.
 func (t *table) spread() bool { return len(t.parts) > 1 }
 
-// stored is the schema as it is written down: the fields are those that the
-// indexes need.
+// stored is the schema as it is written down.
 func (t *table) stored() stored {
 	w := stored{
-		Encoding: t.opt.Encoding, IDs: t.opt.IDs, Record: t.parts[0].record, Counter: t.opt.counter(), Unique: t.opt.Keys.Unique,
+		Encoding: t.opt.Encoding, IDs: t.opt.IDs, Record: t.parts[0].record, Counter: t.opt.counter(),
 		Partitions: len(t.parts), Fields: t.fields, Indexes: t.indexes, Collections: t.collections,
 	}
 	if t.spread() {
@@ -75,7 +74,10 @@ func (t *table) stored() stored {
 
 // fixed is what of a model cannot be changed by a migration.
 func (w *stored) fixed() string {
-	return fmt.Sprintf("records as %s in %d partitions", w.Encoding, w.Partitions)
+	if w.Partitions == 1 {
+		return fmt.Sprintf("each record as %s at %s<id>", w.Encoding, w.Record)
+	}
+	return fmt.Sprintf("each record as %s, in %d partitions", w.Encoding, w.Partitions)
 }
 
 // identities are those of the indexes.
@@ -146,8 +148,8 @@ func (t *table) legacyKeys() []string {
 		all = append(all, t.opt.counter())
 	}
 	for _, x := range t.indexes {
-		if key, ok := t.opt.Keys.Unique[x.Name]; ok && x.Unique {
-			all = append(all, key)
+		if x.At != "" {
+			all = append(all, x.At)
 		}
 	}
 	return all
@@ -204,8 +206,8 @@ func (t *table) place() {
 
 // indexKey is the key of an index in a partition.
 func (t *table) indexKey(p *partition, x *indexSpec) string {
-	if key := t.opt.Keys.Unique[x.Name]; key != "" && x.Unique {
-		return key
+	if x.At != "" {
+		return x.At
 	}
 	return p.index(x.key)
 }
