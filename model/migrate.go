@@ -22,7 +22,9 @@ import (
 // are deleted, but for those that Options.Keys named.
 //
 // Where an index becomes unique and two records have the same value, the one that
-// was created first has it; of the other the Report tells as "taken". It is found
+// was created first has it, unless a writer gives it to another record while Migrate
+// has not come to the first; of records in different partitions, or that no model
+// wrote, it is the one that Migrate comes to first. Of the other the Report tells as "taken". It is found
 // by all else, and it can be written as soon as its value changes: until then
 // writing it returns ErrTaken, and Verify tells of it again. A record that cannot
 // be read is told as invalid, and left as it is.
