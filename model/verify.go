@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,15 +101,41 @@ func (r *run) recordPart(masters []master) part {
 			if err != nil {
 				return 0, err
 			}
+			var bare []string
 			for i := range list {
 				if list[i].IsNil() {
-					ids = append(ids, some[i])
+					bare = append(bare, some[i])
 				}
 			}
+			if r.mode == migrate {
+				if bare, err = t.unlisted(ctx, p, bare); err != nil {
+					return 0, err
+				}
+			}
+			ids = append(ids, bare...)
 		}
 		slices.Sort(ids)
 		return len(ids), r.align(ctx, ids)
 	})
+}
+
+// unlisted returns those that are not in the order of creation, by which Migrate has
+// seen the others.
+func (t *table) unlisted(ctx context.Context, p *partition, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	list, err := t.client.Do(ctx, t.client.B().Zmscore().Key(p.all).Member(ids...).Build()).ToArray()
+	if err != nil || len(list) != len(ids) {
+		return nil, errors.Join(err, errReply(err))
+	}
+	var all []string
+	for i, id := range ids {
+		if list[i].IsNil() {
+			all = append(all, id)
+		}
+	}
+	return all, nil
 }
 
 // recordPrefix is how the keys of all records begin.

@@ -36,6 +36,10 @@ func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 		err = openPeople(ctx, db.Client(), opt, func(i int) person3 {
 			return person3{Name: fmt.Sprint("name", i)}
 		})
+	case "4":
+		err = openPeople(ctx, db.Client(), opt, func(i int) person4 {
+			return person4{Name: fmt.Sprint("name", i)}
+		})
 	default:
 		err = errors.New("no such edition")
 	}
@@ -63,6 +67,15 @@ type person3 struct {
 
 func (person3) Indexes() []model.Index[person3] {
 	return []model.Index[person3]{model.Computed("initial", func(p person3) string { return p.Name[:1] })}
+}
+
+type person4 struct {
+	ID   string `redis:",id"`
+	Name string `redis:"name"`
+}
+
+func (person4) Indexes() []model.Index[person4] {
+	return []model.Index[person4]{model.Computed("initial", func(p person4) string { return p.Name[:1] })}
 }
 
 // openPeople opens a model, and creates three records where it has none.

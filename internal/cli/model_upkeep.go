@@ -60,8 +60,9 @@ func newModelMigrate(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate [flags] NAME",
 		Short: "Build and drop indexes as a program declares them by now",
-		Long: `Puts the declaration that a program has opened the model with last into force, and
-brings all records into its indexes, in short steps while others read and write.
+		Long: `Puts into force the last declaration that a program has opened the model with and
+that is not in force, and brings all records into its indexes, in short steps while
+others read and write.
 Programs of the declaration before that can no longer write from then on. One that
 was cut short can be run again. "model list" shows what it would do.
 
@@ -105,16 +106,17 @@ func tellMigrate(cmd *cobra.Command, done []string, r index.Report, asJSON bool)
 		err = newEncoder(out).Encode(struct {
 			Done    []string `json:"done"`
 			Checked int64    `json:"checked"`
+			Missing int64    `json:"missing,omitempty"`
 			Invalid int64    `json:"invalid,omitempty"`
-		}{append([]string{}, done...), r.Checked, r.Invalid})
+		}{append([]string{}, done...), r.Checked, r.Missing, r.Invalid})
 	} else {
 		printProblems(out, r)
 		if len(done) == 0 {
 			done = []string{"nothing to do"}
 		}
-		_, err = fmt.Fprintf(out, "%s\nchecked: %d, invalid: %d\n", forTerminal(toMigrate(done)), r.Checked, r.Invalid)
+		_, err = fmt.Fprintf(out, "%s\nchecked: %d, missing: %d, invalid: %d\n", forTerminal(toMigrate(done)), r.Checked, r.Missing, r.Invalid)
 	}
-	if err == nil && r.Invalid > 0 {
+	if err == nil && r.Problems() > 0 {
 		return errTold
 	}
 	return err
