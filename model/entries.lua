@@ -4,6 +4,8 @@
 -- expires or 0, then the number of an index and a value, in turn. Within a sorted
 -- set a member is the value and then the id.
 
+local call = redis.call -- looked up once
+
 -- placesOf tells where an index is by its number: which of KEYS it is, or 0 where
 -- it is a unique one that is kept elsewhere. From the second result on they are
 -- sorted sets, before it unique ones.
@@ -24,24 +26,24 @@ end
 local function enter(places, sorted, id, number, value)
 	local place = places[number]
 	if place >= sorted then
-		redis.call('ZADD', KEYS[place], '0', value .. id)
+		call('ZADD', KEYS[place], '0', value .. id)
 	elseif place > 0 then
-		redis.call('HSET', KEYS[place], value, id)
+		call('HSET', KEYS[place], value, id)
 	end
 end
 
 local function leave(places, sorted, id, number, value)
 	local place = places[number]
 	if place >= sorted then
-		redis.call('ZREM', KEYS[place], value .. id)
-	elseif place > 0 and redis.call('HGET', KEYS[place], value) == id then
-		redis.call('HDEL', KEYS[place], value)
+		call('ZREM', KEYS[place], value .. id)
+	elseif place > 0 and call('HGET', KEYS[place], value) == id then
+		call('HDEL', KEYS[place], value)
 	end
 end
 
 -- now is the time of the server in milliseconds, and in microseconds.
 local function now()
-	local time = redis.call('TIME')
+	local time = call('TIME')
 	return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000000 + time[2]
 end
 
@@ -83,10 +85,10 @@ local function forget(places, sorted, id, entries, content, all, expires)
 			leave(places, sorted, id, entries[i], entries[i + 1])
 		end
 	end
-	redis.call('HDEL', content, id)
-	redis.call('ZREM', all, id)
+	call('HDEL', content, id)
+	call('ZREM', all, id)
 	if entries[1] ~= 0 then
-		redis.call('ZREM', expires, id)
+		call('ZREM', expires, id)
 	end
 end
 
@@ -98,13 +100,13 @@ local function told(changes, cap, operation, id, field)
 		return
 	end
 	if field then
-		redis.call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id, 'field', field)
+		call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id, 'field', field)
 	else
-		redis.call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id)
+		call('XADD', changes, 'MAXLEN', '~', cap, '*', 'op', operation, 'id', id)
 	end
 end
 
 -- writable tells whether a caller with a digest of its declaration may write.
 local function writable(meta, digest)
-	return redis.call('HGET', meta, 'digest') == digest or redis.call('HGET', meta, 'also') == digest
+	return call('HGET', meta, 'digest') == digest or call('HGET', meta, 'also') == digest
 end

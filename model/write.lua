@@ -35,14 +35,14 @@ end
 
 local function digestOf(from, to)
 	local parts = {}
-	for i, value in ipairs(from > to and {} or redis.call('HMGET', record, unpack(ARGV, from, to))) do
+	for i, value in ipairs(from > to and {} or call('HMGET', record, unpack(ARGV, from, to))) do
 		parts[i] = value and #value .. ':' .. value or '-'
 	end
 	return redis.sha1hex(table.concat(parts))
 end
 
-local before = redis.call('HGET', content, id)
-local exists = redis.call('EXISTS', record) == 1
+local before = call('HGET', content, id)
+local exists = call('EXISTS', record) == 1
 local checkedFrom, checkedTo = names()
 if operation == 'create' then
 	if exists then
@@ -54,11 +54,11 @@ elseif expected ~= '' then
 	local kind, want = expected:sub(1, 1), expected:sub(2)
 	local found
 	if kind == 'v' then
-		found = redis.call('HGET', record, versionField) or '0'
+		found = call('HGET', record, versionField) or '0'
 	elseif kind == 'd' then
 		found = digestOf(checkedFrom, checkedTo)
 	else
-		found = redis.sha1hex(redis.call('GET', record))
+		found = redis.sha1hex(call('GET', record))
 	end
 	if found ~= want then
 		return 'CONFLICT'
@@ -96,7 +96,7 @@ local valid = {}
 if claims ~= '' then
 	local list = cmsgpack.unpack(claims)
 	for i = 1, #list, 4 do
-		if tonumber(list[i + 3]) > now() and not redis.call('ZSCORE', voids, list[i + 2]) then
+		if tonumber(list[i + 3]) > now() and not call('ZSCORE', voids, list[i + 2]) then
 			valid[list[i] .. ':' .. list[i + 1]] = true
 		end
 	end
@@ -109,16 +109,16 @@ local missing = { 'CLAIM' }
 for i = 2, #new, 2 do
 	local number, value = new[i], new[i + 1]
 	local place = places[number]
-	if place and place < sorted and not had[number .. ':' .. value] then
+	if place and place < sorted and not (before and had[number .. ':' .. value]) then
 		if place == 0 then
 			if not valid[number .. ':' .. value] then
 				missing[#missing + 1] = number
 				missing[#missing + 1] = value
 			end
 		else
-			local owner = redis.call('HGET', KEYS[place], value)
+			local owner = call('HGET', KEYS[place], value)
 			if owner and owner ~= id then
-				local its = redis.call('HGET', content, owner)
+				local its = call('HGET', content, owner)
 				its = its and unpacked(its)
 				if not its or its[1] == 0 or its[1] > now() then
 					return { 'TAKEN', number, value, owner }
@@ -135,13 +135,13 @@ end
 -- From here on nothing is refused.
 local deleteFrom, deleteTo = names()
 if json ~= '' then
-	redis.call('SET', record, json, 'KEEPTTL')
+	call('SET', record, json, 'KEEPTTL')
 else
 	for i = at, #ARGV, 2000 do
-		redis.call('HSET', record, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
+		call('HSET', record, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
 	end
 	for i = deleteFrom, deleteTo do
-		redis.call('HDEL', record, ARGV[i])
+		call('HDEL', record, ARGV[i])
 	end
 end
 for owner, entries in pairs(dead) do
@@ -149,18 +149,18 @@ for owner, entries in pairs(dead) do
 	told(changes, cap, 'expire', owner)
 end
 if new[1] ~= 0 then
-	redis.call('PEXPIREAT', record, string.format('%.0f', new[1]))
-	redis.call('ZADD', expires, string.format('%.0f', new[1]), id)
+	call('PEXPIREAT', record, string.format('%.0f', new[1]))
+	call('ZADD', expires, string.format('%.0f', new[1]), id)
 elseif old[1] ~= 0 then
-	redis.call('PERSIST', record)
-	redis.call('ZREM', expires, id)
+	call('PERSIST', record)
+	call('ZREM', expires, id)
 end
 if new[1] ~= old[1] then
 	for i = behind, #KEYS do
 		if new[1] ~= 0 then
-			redis.call('PEXPIREAT', KEYS[i], string.format('%.0f', new[1]))
+			call('PEXPIREAT', KEYS[i], string.format('%.0f', new[1]))
 		else
-			redis.call('PERSIST', KEYS[i])
+			call('PERSIST', KEYS[i])
 		end
 	end
 end
@@ -180,15 +180,15 @@ if before ~= packed then
 			enter(places, sorted, id, new[i], new[i + 1])
 		end
 	end
-	redis.call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
+	call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
 end
 if not before then
 	if score == '' then
 		local _, time = now()
-		local last = redis.call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
+		local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
 		score = string.format('%.0f', math.max(time, last and last + 1 or 0))
 	end
-	redis.call('ZADD', all, score, id)
+	call('ZADD', all, score, id)
 end
 if before and operation == 'create' then
 	told(changes, cap, 'expire', id)
