@@ -84,7 +84,7 @@ func (t *table) exec(r *removal) (rueidis.LuaExec, error) {
 		}
 		theirs := &f.from.parts[0]
 		keys = append(keys, theirs.meta, f.from.indexKey(theirs, f.index))
-		from, to := beginningWith(prefix)
+		from, to := startingWith(prefix).byLex()
 		fields = packText(packText(packText(fields, f.from.digest), from), to)
 		restricts := int64(0)
 		if f.rule == Restrict {

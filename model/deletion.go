@@ -140,7 +140,7 @@ func (r *referrer) far(ctx context.Context, f *doomed) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, to := beginningWith(prefix)
+	from, to := startingWith(prefix).byLex()
 	t, passed := r.from, f.passed[r]
 	var commands rueidis.Commands
 	for i := range t.parts {

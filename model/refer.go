@@ -124,17 +124,6 @@ func (r *referrer) value(id string) (string, error) {
 	return string(b), err
 }
 
-// beginningWith is the range of members of a sorted set that begin with some bytes, as
-// BYLEX takes it.
-func beginningWith(prefix string) (from, to string) {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			return "[" + prefix, "(" + prefix[:i] + string([]byte{prefix[i] + 1})
-		}
-	}
-	return "[" + prefix, "+"
-}
-
 // clearRef makes a field of a record refer to a target no more, and tells whether
 // it did.
 func (s *Store[T]) clearRef(ctx context.Context, f *goField, id, target string) (bool, error) {

@@ -99,12 +99,5 @@ func (r *run) stepped(ctx context.Context, n int, cursor string) error {
 		return ctx.Err()
 	}
 	due := r.begin.Add(time.Duration(float64(r.report.Checked) / float64(r.up.Rate) * float64(time.Second)))
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return sleep(ctx, time.Until(due))
 }

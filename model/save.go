@@ -202,7 +202,12 @@ func wait(ctx context.Context, attempt int) error {
 		return ctx.Err()
 	}
 	most := time.Millisecond << min(attempt-2, 5)
-	timer := time.NewTimer(rand.N(min(most, 50*time.Millisecond)) + 1) //nolint:gosec // no secret
+	return sleep(ctx, rand.N(min(most, 50*time.Millisecond))+1) //nolint:gosec // no secret
+}
+
+// sleep waits for a time, or until the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -82,13 +82,7 @@ func (w *walk) passed(s span) bool {
 // ends are the ends of a span as ZRANGEBYLEX takes them, or from its end as
 // ZREVRANGEBYLEX does, without what the walk is behind.
 func (w *walk) ends(s span) (from, to string) {
-	low, high := "["+s.low, "("+s.high
-	if s.low == "" {
-		low = "-"
-	}
-	if s.high == "" {
-		high = "+"
-	}
+	low, high := s.byLex()
 	switch at := w.at.at; {
 	case at == "":
 	case w.reverse && (s.high == "" || at < s.high):

@@ -25,6 +25,18 @@ func successor(p string) string {
 // startingWith is the span of all that begins with p.
 func startingWith(p string) span { return span{p, successor(p)} }
 
+// byLex are the ends of a span as ZRANGEBYLEX takes them.
+func (s span) byLex() (from, to string) {
+	from, to = "["+s.low, "("+s.high
+	if s.low == "" {
+		from = "-"
+	}
+	if s.high == "" {
+		to = "+"
+	}
+	return from, to
+}
+
 // empty tells whether nothing is within.
 func (s span) empty() bool { return s.high != "" && s.low >= s.high }
 
