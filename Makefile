@@ -19,11 +19,11 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 	[ "$$(go env CGO_ENABLED)" = 1 ] && echo -race || \
 	echo "make: no C compiler here: testing without the race detector" >&2))
 
-.PHONY: help run test test-long e2e screenshots lint bench generate build dist clean
+.PHONY: help run test test-long test-servers e2e screenshots lint bench generate build dist clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { sub(/:.*/, "", $$1); printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { sub(/:.*/, "", $$1); printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Not by "go run", which takes Ctrl-C for a failure.
 run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
@@ -39,6 +39,13 @@ test-long: ## the same with ten times the random cases, and every fuzz test
 	@scripts/deps server curl sqlite3
 	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
+
+# A directory with one directory for each server to test on.
+SERVERS ?= ../shared/servers
+
+test-servers: ## the tests on every server below SERVERS=DIRECTORY; ONLY='NAME...' and PACKAGES='...' for a part
+	@scripts/deps server curl sqlite3
+	ONLY='$(ONLY)' TESTFLAGS='$(TESTFLAGS)' scripts/test-servers '$(SERVERS)' $(PACKAGES)
 
 e2e: e2e/node_modules/.package-lock.json ## a real browser against the real program; installs chromium if there is none
 	@scripts/deps server chromium
