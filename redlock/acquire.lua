@@ -4,6 +4,9 @@
 -- KEYS[1]  the name that is locked
 -- KEYS[2]  sorted set: who waits for it, by the time since when
 -- KEYS[3]  string: the last fencing token of the name
+-- KEYS[4]  hash: of each waiter, the number of its last attempt, the time by which
+--          it asks again on this server's clock, in milliseconds, and whether it
+--          listens for its grant ('1') or not ('0')
 -- ARGV[1]  the value that says who holds the lock
 -- ARGV[2]  ttl, milliseconds
 -- ARGV[3]  this waiter in KEYS[2], manager:value; empty: do not wait
@@ -13,6 +16,10 @@
 -- ARGV[7]  '1': count a fencing token
 -- ARGV[8]  for how long it has been waiting, microseconds
 -- ARGV[9]  the longest ttl in use, milliseconds; empty: check.lua was asked
+-- ARGV[10] the number of this attempt
+-- ARGV[11] within how many milliseconds the waiter asks again
+-- ARGV[12] '1': it listens for its grant on this server, '0': it does not, or
+--          not where this server can tell
 --
 -- Reply    { 1, token}                held
 --          { 0, milliseconds, value}  held by another, for so long
@@ -28,12 +35,15 @@ local function join()
 		-- it is so wrong that it would push in, or never come first.
 		local since = ARGV[4]
 		local time = redis.call('TIME')
+		local again = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[11]
 		local likely = time[1] * 1000000 + time[2] - ARGV[8]
 		if math.abs(likely - since) > 1000000 then
 			since = string.format('%.0f', likely)
 		end
 		redis.call('ZADD', KEYS[2], since, ARGV[3])
 		redis.call('PEXPIRE', KEYS[2], ARGV[5])
+		redis.call('HSET', KEYS[4], ARGV[3], string.format('%s %.0f %s', ARGV[10], again, ARGV[12]))
+		redis.call('PEXPIRE', KEYS[4], ARGV[5])
 	end
 	return {0, redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[1])}
 end
@@ -56,11 +66,8 @@ end
 
 if not holder then
 	if waiting then
-		local first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-		if first == ARGV[3] then
-			redis.call('ZREM', KEYS[2], first)
-		elseif first then
-			grant(KEYS[1], KEYS[2], ARGV[6])
+		local first = grant(KEYS[1], KEYS[2], KEYS[4], ARGV[6], ARGV[3])
+		if first and first ~= ARGV[3] then
 			return join()
 		end
 	end

@@ -17,6 +17,10 @@ func bootKey() string { return prefix + "boot" }
 // that the lock will have.
 func waitersKey(name string) string { return prefix + "waiters:" + beside(name) }
 
+// attemptsKey is a hash: for each member of the line, the number of its last attempt
+// that was refused, by when it asks again, and whether it listens for its grant.
+func attemptsKey(name string) string { return prefix + "attempts:" + beside(name) }
+
 // tokenKey is a string: the last fencing token of a name. It lives for a day
 // after the last one.
 func tokenKey(name string) string { return prefix + "token:" + beside(name) }

@@ -23,11 +23,14 @@ type Lock struct {
 	before     string // the value that servers have which missed its last change
 	until      time.Time
 	extensions int
-	wanted     bool  // other processes wait for it
-	over       error // why it is not held any more
-	ctx        context.Context
-	cancel     context.CancelCauseFunc
-	expiry     *time.Timer
+	wanted     bool // other processes wait for it
+	// unconfirmed says that it stands on what servers said of themselves, and
+	// that no majority has answered about it yet. It is not handed on.
+	unconfirmed bool
+	over        error // why it is not held any more
+	ctx         context.Context
+	cancel      context.CancelCauseFunc
+	expiry      *time.Timer
 }
 
 // Name returns what is locked.
@@ -167,6 +170,7 @@ func (l *Lock) prolong(r *round) error {
 	if l.over != nil {
 		return l.over
 	}
+	l.unconfirmed = false
 	l.wanted = l.wanted || r.waiters()
 	if until := l.m.validUntil(r); until.After(l.until) {
 		l.until = until
@@ -192,7 +196,7 @@ const unlockPatience = 4
 // asked again, and let go of the lock by themselves after the TTL.
 func (l *Lock) Unlock(ctx context.Context) error {
 	l.mu.Lock()
-	valid, over := l.heldLocked(time.Now()), l.over
+	valid, over, unconfirmed := l.heldLocked(time.Now()), l.over, l.unconfirmed
 	l.end(context.Canceled)
 	before, turns := l.before, maxTurns
 	if l.wanted {
@@ -202,7 +206,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	switch {
 	case over == context.Canceled:
 		return l.lost("it was unlocked before")
-	case valid && l.turns < turns && l.m.gates.pass(l):
+	case valid && !unconfirmed && l.turns < turns && l.m.gates.pass(l):
 		l.m.stats.handed.Add(1)
 		return nil
 	}
@@ -214,6 +218,8 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return over
 	case !valid:
 		return l.lost("its time ran out before it was unlocked")
+	case unconfirmed && !won:
+		return l.lost("no majority of the servers confirmed it before it was unlocked")
 	case cause != nil:
 		return waitError(l.name, cause, nil)
 	case !won:
@@ -257,6 +263,13 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock) *Lock {
 	return l
 }
 
+// confirmed says that a majority of the servers has answered about this lock.
+func (l *Lock) confirmed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.unconfirmed
+}
+
 // changed notes how the servers took the new value of a lock that was handed on.
 func (l *Lock) changed(r *round, won bool) {
 	if won {
@@ -296,7 +309,12 @@ func (l *Lock) Keep(ctx context.Context, f func(context.Context, *Lock) error) (
 // extendAlways extends the lock every Options.ExtendEvery, sooner after a failure,
 // until the context ends or the lock cannot be extended any more.
 func (l *Lock) extendAlways(ctx context.Context) {
-	timer := time.NewTimer(l.m.opt.ExtendEvery)
+	pause := l.m.opt.ExtendEvery
+	unconfirmed := !l.confirmed()
+	if unconfirmed {
+		pause = min(pause, l.m.opt.RetryMin)
+	}
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
 		select {
@@ -304,7 +322,12 @@ func (l *Lock) extendAlways(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		pause := l.m.opt.ExtendEvery
+		pause = l.m.opt.ExtendEvery
+		if unconfirmed && l.confirmed() {
+			unconfirmed = false
+			timer.Reset(pause)
+			continue
+		}
 		switch err := l.Extend(ctx); {
 		case err == nil:
 		case errors.Is(err, ErrNoQuorum):

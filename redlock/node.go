@@ -291,7 +291,10 @@ func (n *node) listen(ctx context.Context) {
 	pause := redialMin
 	for ctx.Err() == nil {
 		begun := time.Now()
-		_ = n.server.listen(ctx, channel(n.m.id), n.listening, func(value string, fit bool) { n.m.told(n.index, value, fit) })
+		_ = n.server.listen(ctx, channel(n.m.id), n.listening, func(message string, fit bool) {
+			value, attempt := parseGrant(message)
+			n.m.told(n.index, value, attempt, fit)
+		})
 		n.heard.Store(false)
 		if time.Since(begun) > redialMax {
 			pause = redialMin

@@ -16,9 +16,9 @@ type server interface {
 	// it.
 	run(ctx context.Context, batch []*op, replies []reply)
 	// listen calls ready when it listens to a channel, then heard with each
-	// value that is told there, until the context ends or the connection
-	// breaks; fit says that the server was found to vote, over this connection.
-	listen(ctx context.Context, channel string, ready func(), heard func(value string, fit bool)) error
+	// message there, until the context ends or the connection breaks; fit says
+	// that the server was found to vote, over this connection.
+	listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error
 	close()
 }
 
@@ -50,11 +50,15 @@ type op struct {
 	queue  bool
 	since  int64
 	waited time.Duration
-	ttl    time.Duration
-	grant  time.Duration
-	line   time.Duration
-	fence  bool
-	token  uint64
+	// attempt is the number of this attempt among those of its waiter, which
+	// asks again within that time (opAcquire that queues).
+	attempt uint64
+	within  time.Duration
+	ttl     time.Duration
+	grant   time.Duration
+	line    time.Duration
+	fence   bool
+	token   uint64
 	// trust makes a server vote from now on (opLearn).
 	trust bool
 	// until is when an opRelease need not be tried any more: by then the key

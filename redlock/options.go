@@ -99,5 +99,9 @@ func (o Options) grantTime() time.Duration {
 	return min(max(10*o.NodeTimeout, 10*time.Millisecond), o.TTL)
 }
 
+// askTime is within what time a waiter asks again, or is taken for dead: twice the
+// longest pause, and what an attempt may take.
+func (o Options) askTime() time.Duration { return 2*o.RetryMax + 4*o.NodeTimeout }
+
 // lineTime is how long a line of waiters outlives the last one that joined it.
 func (o Options) lineTime() time.Duration { return 4*o.RetryMax + o.TTL }

@@ -176,13 +176,13 @@ func (r *round) most() (token uint64, agreed int) {
 	return token, agreed
 }
 
-// refused returns the servers that said no.
-func (r *round) refused() nodeSet {
+// said returns the servers that gave this answer.
+func (r *round) said(what answer) nodeSet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var set nodeSet
 	for i, answered := range r.replies {
-		if answered.answer == no {
+		if answered.answer == what {
 			set |= 1 << i
 		}
 	}

@@ -78,6 +78,8 @@ type redisServer struct {
 	closed bool
 	// dials counts the connections that dial made.
 	dials atomic.Int64
+	// listens says that the server knows that this manager listens.
+	listens atomic.Bool
 
 	// These belong to run, which one goroutine calls.
 	batch   []rueidis.Completed
@@ -214,7 +216,7 @@ func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op,
 // command builds the call of an op: of its digest, or of the whole script.
 func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.Completed {
 	number := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-	var keys [3]string
+	var keys [4]string
 	var args []string
 	count := 2
 	switch o.kind {
@@ -222,7 +224,7 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		if o.quick && !s.cluster {
 			return client.B().Set().Key(o.name).Value(o.value).Nx().PxMilliseconds(o.ttl.Milliseconds()).Build()
 		}
-		keys, count = [...]string{o.name, waitersKey(o.name), tokenKey(o.name)}, 3
+		keys, count = [...]string{o.name, waitersKey(o.name), tokenKey(o.name), attemptsKey(o.name)}, 4
 		longest := ""
 		if s.cluster {
 			longest = number(s.longest())
@@ -230,12 +232,13 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		args = []string{
 			o.value, number(o.ttl), s.queued(o), strconv.FormatInt(o.since, 10),
 			number(o.line), number(o.grant), flag(o.fence), strconv.FormatInt(o.waited.Microseconds(), 10), longest,
+			strconv.FormatUint(o.attempt, 10), number(o.within), s.earshot(),
 		}
 	case opRelease:
-		keys[0], keys[1] = o.name, waitersKey(o.name)
+		keys, count = [...]string{o.name, waitersKey(o.name), attemptsKey(o.name), ""}, 3
 		args = []string{number(o.grant), s.queued(o), o.value, o.other}
 	case opExtend:
-		keys, count = [...]string{o.name, tokenKey(o.name), waitersKey(o.name)}, 3
+		keys, count = [...]string{o.name, tokenKey(o.name), waitersKey(o.name), ""}, 3
 		args = []string{o.value, o.other, number(o.ttl), flag(o.fence)}
 	case opRaise:
 		keys[0], count = tokenKey(o.name), 1
@@ -265,6 +268,16 @@ func (s *redisServer) queued(o *op) string {
 		return ""
 	}
 	return s.id + ":" + o.value
+}
+
+// earshot says whether this manager listens for its grants on this server. The
+// subscription of a Cluster is on one node of it, and those who publish on another
+// one do not see it.
+func (s *redisServer) earshot() string {
+	if s.listens.Load() && !s.cluster {
+		return "1"
+	}
+	return "0"
 }
 
 func flag(b bool) string {
@@ -373,8 +386,12 @@ func failure(err error) reply {
 	return reply{answer: failed, maybe: true, broken: true, err: err}
 }
 
-func (s *redisServer) listen(ctx context.Context, channel string, ready func(), heard func(value string, fit bool)) error {
-	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { ready() })
+func (s *redisServer) listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error {
+	defer s.listens.Store(false)
+	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) {
+		s.listens.Store(true)
+		ready()
+	})
 	client, err := s.connect()
 	if err != nil {
 		return err

@@ -85,6 +85,7 @@ func TestSimServer(t *testing.T) {
 				o.queue = rapid.Bool().Draw(t, "queue")
 				o.fence = rapid.Bool().Draw(t, "fence")
 				o.quick = !o.queue && !o.fence && rapid.Bool().Draw(t, "quick")
+				o.attempt, o.within = 1, time.Minute
 				o.since = time.Now().UnixMicro()/1e6*1e6 + rapid.Int64Range(1, 5).Draw(t, "since")
 			case opRelease:
 				o.queue = rapid.Bool().Draw(t, "queue")
@@ -101,7 +102,7 @@ func TestSimServer(t *testing.T) {
 			}
 			toReal := o
 			toReal.token += offset[o.name]
-			got, want := ask(toReal), sim.do(&o, simManager, time.Millisecond)
+			got, want := ask(toReal), sim.do(&o, simManager, false, time.Millisecond)
 			if want.token != 0 {
 				if offset[o.name] == 0 {
 					offset[o.name] = got.token - want.token

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,8 @@ type simServer struct {
 
 	mu       sync.Mutex
 	epoch    time.Time
+	offset   time.Duration // by how much its clock was set
+	stepped  time.Time     // when it was last set forward
 	boot     int
 	started  time.Duration
 	data     simData
@@ -50,11 +53,14 @@ type simWaiter struct {
 	since   int64
 	manager string
 	value   string
+	attempt uint64
+	again   time.Duration // by when it asks again
+	listens bool
 }
 
 type simEar struct {
 	channel string
-	tell    func(value string)
+	tell    func(value string, attempt uint64)
 }
 
 func newSimServer(label string, rate float64) *simServer {
@@ -85,7 +91,7 @@ func (d simData) clone() simData {
 
 // now is the time on the server's clock.
 func (s *simServer) now() time.Duration {
-	return time.Duration(float64(time.Since(s.epoch)) * s.rate)
+	return time.Duration(float64(time.Since(s.epoch))*s.rate) + s.offset
 }
 
 // quarantine is quarantine.lua.
@@ -115,20 +121,29 @@ func (s *simServer) set(name, value string, ttl time.Duration) {
 }
 
 // grant is grant.lua.
-func (s *simServer) grant(name string, ttl time.Duration) bool {
-	line := s.data.lines[name]
-	if len(line) == 0 {
-		return false
-	}
-	next := line[0]
-	s.data.lines[name] = line[1:]
-	s.set(name, next.value, ttl)
-	for _, ear := range s.ears {
-		if ear.channel == channel(next.manager) {
-			ear.tell(next.value)
+func (s *simServer) grant(name string, ttl time.Duration, caller string) string {
+	for len(s.data.lines[name]) > 0 {
+		next := s.data.lines[name][0]
+		s.data.lines[name] = s.data.lines[name][1:]
+		if next.value == caller {
+			return next.value
+		}
+		if s.now() > next.again {
+			continue
+		}
+		heard := 0
+		for _, ear := range s.ears {
+			if ear.channel == channel(next.manager) {
+				heard++
+				ear.tell(next.value, next.attempt)
+			}
+		}
+		if heard > 0 || !next.listens {
+			s.set(name, next.value, ttl)
+			return next.value
 		}
 	}
-	return true
+	return ""
 }
 
 func (s *simServer) count(name string) uint64 {
@@ -146,7 +161,7 @@ func (s *simServer) leave(name, value string) {
 }
 
 // do carries out one op.
-func (s *simServer) do(o *op, manager string, longest time.Duration) reply {
+func (s *simServer) do(o *op, manager string, listens bool, longest time.Duration) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held, taken := s.holder(o.name)
@@ -155,7 +170,7 @@ func (s *simServer) do(o *op, manager string, longest time.Duration) reply {
 		if left := s.quarantine(longest); left > 0 {
 			return reply{answer: failed, ttl: left, err: youngError{left}}
 		}
-		return s.acquire(o, manager, held, taken)
+		return s.acquire(o, manager, listens, held, taken)
 	case opRelease:
 		if o.queue {
 			s.leave(o.name, o.value)
@@ -163,7 +178,7 @@ func (s *simServer) do(o *op, manager string, longest time.Duration) reply {
 		if !taken || held.value != o.value && (o.other == "" || held.value != o.other) {
 			return reply{answer: no}
 		}
-		if !s.grant(o.name, o.grant) {
+		if s.grant(o.name, o.grant, "") == "" {
 			delete(s.data.keys, o.name)
 		}
 		return reply{answer: yes}
@@ -189,7 +204,7 @@ func (s *simServer) do(o *op, manager string, longest time.Duration) reply {
 }
 
 // acquire is acquire.lua, and SET NX.
-func (s *simServer) acquire(o *op, manager string, held simKey, taken bool) reply {
+func (s *simServer) acquire(o *op, manager string, listens bool, held simKey, taken bool) reply {
 	yes := func() reply {
 		s.set(o.name, o.value, o.ttl)
 		if o.fence {
@@ -200,7 +215,7 @@ func (s *simServer) acquire(o *op, manager string, held simKey, taken bool) repl
 	join := func() reply {
 		if o.queue && !o.quick {
 			s.leave(o.name, o.value)
-			line := append(s.data.lines[o.name], simWaiter{o.since, manager, o.value})
+			line := append(s.data.lines[o.name], simWaiter{o.since, manager, o.value, o.attempt, s.now() + o.within, listens})
 			slices.SortFunc(line, func(a, b simWaiter) int {
 				if a.since != b.since {
 					return int(a.since - b.since)
@@ -215,17 +230,16 @@ func (s *simServer) acquire(o *op, manager string, held simKey, taken bool) repl
 		}
 		return reply{answer: no, ttl: key.expires - s.now(), value: key.value}
 	}
-	switch line := s.data.lines[o.name]; {
+	switch {
 	case taken && held.value == o.value && !o.quick:
 		return yes()
 	case taken:
 		return join()
-	case o.queue && len(line) > 0 && line[0].value != o.value:
-		s.grant(o.name, o.grant)
-		return join()
 	}
 	if o.queue {
-		s.leave(o.name, o.value)
+		if first := s.grant(o.name, o.grant, o.value); first != "" && first != o.value {
+			return join()
+		}
 	}
 	return yes()
 }
@@ -253,6 +267,10 @@ type simLink struct {
 	server *simServer
 	m      *Manager
 	net    *simNet
+	// listens says that the manager knows of its subscription.
+	listens atomic.Bool
+	// untied plants a bug: a message counts for whatever attempt it meets.
+	untied bool
 }
 
 // simNet is what the network does.
@@ -264,7 +282,39 @@ type simNet struct {
 	late  sync.WaitGroup
 	calm  bool
 	cuts  map[*simLink]bool
+	holds map[*simLink]simHold
 	drops func(*op) bool // ops that the network swallows on purpose
+}
+
+// simHold is until when the connections of a link keep what goes over them: the one
+// of the commands, and the one of the messages.
+type simHold struct{ commands, messages time.Time }
+
+// hold keeps what goes over a link for a while. Nothing is lost, and the two
+// connections need not go on at the same time.
+func (n *simNet) hold(l *simLink, commands, messages time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	n.holds[l] = simHold{now.Add(commands), now.Add(messages)}
+}
+
+// pass returns when a connection of a link is not held any more.
+func (n *simNet) pass(l *simLink, messages bool) {
+	for {
+		n.mu.Lock()
+		until := n.holds[l].commands
+		if messages {
+			until = n.holds[l].messages
+		}
+		calm := n.calm
+		n.mu.Unlock()
+		left := time.Until(until)
+		if left <= 0 || calm {
+			return
+		}
+		time.Sleep(left)
+	}
 }
 
 // simAnswerTime is how long a connection may be silent in the simulation.
@@ -296,6 +346,16 @@ func (n *simNet) cut(l *simLink) bool {
 	return n.cuts[l]
 }
 
+// latest returns the number of the last attempt of a waiter.
+func (w *waiting) latest(value string) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.tickets[value]; t != nil {
+		return t.attempt
+	}
+	return 0
+}
+
 func (l *simLink) name() string { return l.server.label }
 
 func (l *simLink) close() {}
@@ -321,13 +381,14 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 	for i, o := range batch {
 		sent[i] = *o
 	}
-	longest := l.m.quarantine()
+	longest, listens := l.m.quarantine(), l.listens.Load()
+	l.net.pass(l, false)
 	if l.net.cut(l) || l.net.chance(l.net.loss) {
 		if l.net.chance(0.5) { // it gets there when nobody expects it any more
 			l.net.late.Go(func() {
 				time.Sleep(l.net.upTo(2 * time.Second))
 				if l.arrives(boot, time.Minute) {
-					l.execute(sent, make([]reply, len(sent)), longest)
+					l.execute(sent, make([]reply, len(sent)), listens, longest)
 				}
 			})
 		}
@@ -340,19 +401,20 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 	if !l.arrives(boot, simAnswerTime) {
 		l.net.late.Go(func() {
 			if l.arrives(boot, time.Minute) {
-				l.execute(sent, done, longest)
+				l.execute(sent, done, listens, longest)
 			}
 		})
 		failAll(replies, true)
 		return
 	}
-	l.execute(sent, done, longest)
+	l.execute(sent, done, listens, longest)
 	if l.net.cut(l) || l.net.chance(l.net.loss) {
 		time.Sleep(simAnswerTime)
 		failAll(replies, true)
 		return
 	}
 	time.Sleep(l.net.delay())
+	l.net.pass(l, false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.boot != boot {
@@ -385,17 +447,18 @@ func (l *simLink) arrives(boot int, patience time.Duration) bool {
 	}
 }
 
-func (l *simLink) execute(sent []op, replies []reply, longest time.Duration) {
+func (l *simLink) execute(sent []op, replies []reply, listens bool, longest time.Duration) {
 	for i := range sent {
 		if l.net.drops != nil && l.net.drops(&sent[i]) {
 			replies[i] = reply{answer: failed, err: errSim}
 			continue
 		}
-		replies[i] = l.server.do(&sent[i], l.m.id, longest)
+		replies[i] = l.server.do(&sent[i], l.m.id, listens, longest)
 	}
 }
 
-func (l *simLink) listen(ctx context.Context, channel string, ready func(), heard func(value string, fit bool)) error {
+func (l *simLink) listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error {
+	defer l.listens.Store(false)
 	s := l.server
 	s.mu.Lock()
 	if !s.up || s.frozen {
@@ -404,18 +467,23 @@ func (l *simLink) listen(ctx context.Context, channel string, ready func(), hear
 	}
 	boot := s.boot
 	fit := s.quarantine(l.m.quarantine()) <= 0
-	s.ears = append(s.ears, simEar{channel, func(value string) {
+	s.ears = append(s.ears, simEar{channel, func(value string, attempt uint64) {
 		if l.net.chance(l.net.loss) {
 			return
 		}
 		l.net.late.Go(func() {
 			time.Sleep(l.net.delay())
+			l.net.pass(l, true)
 			if !l.net.cut(l) {
-				heard(value, fit)
+				if l.untied {
+					attempt = l.m.waiting.latest(value)
+				}
+				heard(value+" "+strconv.FormatUint(attempt, 10), fit)
 			}
 		})
 	}})
 	s.mu.Unlock()
+	l.listens.Store(true)
 	ready()
 	for {
 		s.mu.Lock()

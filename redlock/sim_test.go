@@ -17,9 +17,13 @@ import (
 type schedule struct {
 	seed      uint64
 	forgetful bool          // plant a bug: servers vote after a restart
+	untied    bool          // plant a bug: a message counts for any attempt
 	drift     time.Duration // 0: the default
 	fencing   bool
 	length    time.Duration
+	// outages has processes that stand still and links that hold what they
+	// carry, and no other faults; holders that hold for long.
+	outages bool
 }
 
 // simulate runs a schedule and returns what was wrong with it, and how many locks
@@ -53,6 +57,9 @@ const (
 	simServers = 5
 	simCount   = 4 // managers
 	simTTL     = time.Second
+	// simStep is how far a clock may be set forward once within simTTL: with that
+	// and its rate it stays within the default Options.Drift.
+	simStep = 3 * time.Millisecond
 )
 
 func newWorld(t *testing.T, s schedule) *world {
@@ -60,7 +67,7 @@ func newWorld(t *testing.T, s schedule) *world {
 	w := &world{
 		pace:     300*time.Millisecond + time.Duration(rng.Int64N(int64(3*time.Second))),
 		schedule: s, active: map[string][]*Lock{}, tokens: map[string]uint64{},
-		net: &simNet{rng: rng, loss: rng.Float64() * 0.03, slow: rng.Float64() * 0.05, cuts: map[*simLink]bool{}},
+		net: &simNet{rng: rng, loss: rng.Float64() * 0.03, slow: rng.Float64() * 0.05, cuts: map[*simLink]bool{}, holds: map[*simLink]simHold{}},
 	}
 	for i := range simServers {
 		// Clocks that are up to 0.8% fast let go of locks early.
@@ -79,7 +86,7 @@ func newWorld(t *testing.T, s schedule) *world {
 func (w *world) manager(t *testing.T, opt Options) *Manager {
 	links := make([]server, len(w.servers))
 	for i, s := range w.servers {
-		l := &simLink{server: s, net: w.net}
+		l := &simLink{server: s, net: w.net, untied: w.untied}
 		links[i] = l
 		w.links = append(w.links, l)
 	}
@@ -142,7 +149,11 @@ func (w *world) compete(ctx context.Context, m *Manager, rng *rand.Rand) {
 
 // hold does what holders do.
 func (w *world) hold(ctx context.Context, l *Lock, rng *rand.Rand) {
-	switch rng.IntN(12) {
+	kind := rng.IntN(12)
+	if w.outages && kind > 5 {
+		kind = 2
+	}
+	switch kind {
 	case 0: // dies: never unlocks
 		time.Sleep(time.Until(l.Until()))
 		return
@@ -203,7 +214,11 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(rng.Int64N(int64(w.pace))))
 		s := w.servers[rng.IntN(len(w.servers))]
-		switch rng.IntN(7) {
+		fault := rng.IntN(12)
+		if w.outages {
+			fault = 7 + fault%3
+		}
+		switch fault {
 		case 0:
 			s.change(func() { s.frozen = true })
 		case 1:
@@ -234,6 +249,24 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 				time.Sleep(away)
 				s.restart(newSimData())
 			})
+		case 7, 8: // a process stands still, and what is sent to it is kept
+			m := w.managers[rng.IntN(len(w.managers))]
+			length := 500*time.Millisecond + time.Duration(rng.Int64N(int64(2500*time.Millisecond)))
+			for _, l := range w.links {
+				if l.m == m {
+					w.net.hold(l, length, length+w.apart(rng))
+				}
+			}
+		case 9: // an outage of a link, after which everything arrives
+			length := time.Duration(rng.Int64N(int64(2 * time.Second)))
+			w.net.hold(w.links[rng.IntN(len(w.links))], length, length+w.apart(rng))
+		case 10: // a clock is set back: what is locked there stays so for longer
+			s := w.servers[rng.IntN(len(w.servers)/2)]
+			s.change(func() { s.offset -= time.Duration(rng.Int64N(int64(5 * time.Second))) })
+		case 11: // or forward, by less than Options.Drift allows for
+			if w.drift == 0 && time.Since(s.stepped) > simTTL {
+				s.change(func() { s.offset += time.Duration(rng.Int64N(int64(simStep))); s.stepped = time.Now() })
+			}
 		}
 		for _, s := range w.servers {
 			if rng.IntN(3) == 0 {
@@ -241,6 +274,14 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 			}
 		}
 	}
+}
+
+// apart is how much later the second connection of a link goes on than the first.
+func (w *world) apart(rng *rand.Rand) time.Duration {
+	if rng.IntN(2) == 0 {
+		return 0
+	}
+	return time.Duration(rng.Int64N(int64(300 * time.Millisecond)))
 }
 
 // schedules returns how many to run: thousands where time is given.
@@ -263,6 +304,7 @@ func TestSimulationComplains(t *testing.T) {
 	for name, plant := range map[string]func(*schedule){
 		"no quarantine": func(s *schedule) { s.forgetful = true },
 		"no drift":      func(s *schedule) { s.drift = time.Nanosecond },
+		"old messages":  func(s *schedule) { s.untied, s.outages = true, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -289,7 +331,7 @@ func TestSimulation(t *testing.T) {
 			t.Parallel()
 			taken := 0
 			for i := shard; i < schedules(t); i += shards {
-				s := schedule{seed: uint64(i), fencing: i%8 < 4, length: 10 * time.Second}
+				s := schedule{seed: uint64(i), fencing: i%8 < 4, outages: i%2 == 1, length: 10 * time.Second}
 				wrong, n := simulate(t, s)
 				taken += n
 				if len(wrong) > 0 {

@@ -7,6 +7,8 @@ import (
 	"hash/maphash"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +18,7 @@ import (
 // too: whoever gives up has to withdraw it.
 func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *round, error) {
 	o.kind, o.ttl, o.fence = opAcquire, m.opt.TTL, m.opt.Fencing
-	o.grant, o.line = m.opt.grantTime(), m.opt.lineTime()
+	o.grant, o.line, o.within = m.opt.grantTime(), m.opt.lineTime(), m.opt.askTime()
 	r := newRound(m.nodes, m.quorum, o, now)
 	r.patient = o.queue || o.quick
 	r.send(m.all)
@@ -89,13 +91,17 @@ func (m *Manager) release(taken op, from nodeSet) *round {
 // ticket is the place of one waiter in the line of a name.
 type ticket struct {
 	value string
-	// What the last attempt with this value found: these servers refused it
-	// after asked. If one of them gives the lock later, it is for grantTime
-	// from then on.
-	refused nodeSet
+	// attempt is the number of the last attempt, which was sent at asked. A
+	// server that refused it keeps the number in the line, and repeats it in
+	// the message that it gives the lock: such a grant is younger than asked,
+	// and lives for grantTime from then on at least. A message with another
+	// number may be of any age, whenever it arrives.
+	attempt uint64
 	asked   time.Time
-	heard   nodeSet       // the servers that said that it has the lock
-	fit     nodeSet       // those of them whose word counts as a vote
+	refused nodeSet       // the servers that have refused this attempt,
+	agreed  nodeSet       // or given the lock in reply
+	heard   nodeSet       // those that said later that it has the lock
+	fit     nodeSet       // those of them whose message counts as a vote
 	soon    chan struct{} // the first one has, or may have
 	now     chan struct{} // a majority has
 }
@@ -113,7 +119,7 @@ func (w *waiting) renew(t *ticket) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.tickets, t.value)
-	*t = ticket{value: randomText(), soon: make(chan struct{}, 1), now: make(chan struct{}, 1)}
+	*t = ticket{value: randomText(), attempt: t.attempt, soon: make(chan struct{}, 1), now: make(chan struct{}, 1)}
 	w.tickets[t.value] = t
 }
 
@@ -123,32 +129,71 @@ func (w *waiting) remove(t *ticket) {
 	delete(w.tickets, t.value)
 }
 
-// note keeps who refused the last attempt.
-func (w *waiting) note(t *ticket, r *round) {
-	refused := r.refused()
+// next begins another attempt, and returns its number.
+func (w *waiting) next(t *ticket, now time.Time) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t.refused, t.asked = refused, r.start
+	t.attempt++
+	t.asked = now
+	t.refused, t.agreed, t.heard, t.fit = 0, 0, 0, 0
+	for _, c := range []chan struct{}{t.soon, t.now} {
+		select {
+		case <-c:
+		default:
+		}
+	}
+	return t.attempt
 }
 
-// told hears from one server that a value holds its lock.
-func (m *Manager) told(from int, value string, fit bool) {
+// note keeps what the servers have said to the last attempt.
+func (w *waiting) note(t *ticket, r *round) {
+	agreed, refused := r.said(yes), r.said(no)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.agreed, t.refused = agreed, refused
+	if t.heard != 0 {
+		t.heardBy(r.need)
+	}
+}
+
+// told hears from one server that a value holds its lock, given to the waiter
+// that was refused in this attempt.
+func (m *Manager) told(from int, value string, attempt uint64, fit bool) {
 	m.waiting.mu.Lock()
 	defer m.waiting.mu.Unlock()
 	t := m.waiting.tickets[value]
-	if t == nil || t.heard.has(from) {
+	switch {
+	case t == nil:
+		return
+	case attempt != t.attempt:
+		t.hurry() // what it says of may have expired: ask
 		return
 	}
 	t.heard |= 1 << from
 	if fit {
 		t.fit |= 1 << from
 	}
-	switch t.heard.len() {
-	case m.quorum:
-		t.now <- struct{}{}
-	case 1:
+	t.heardBy(m.quorum)
+}
+
+// heardBy wakes the waiter: at once when so many servers have given it the lock.
+func (t *ticket) heardBy(quorum int) {
+	if (t.heard | t.agreed).len() < quorum {
 		t.hurry()
+		return
 	}
+	select {
+	case t.now <- struct{}{}:
+	default:
+	}
+}
+
+// parseGrant reads the message of grant.lua. Scripts of an earlier version send
+// no attempt, which says no more than that it is time to ask.
+func parseGrant(message string) (value string, attempt uint64) {
+	value, number, _ := strings.Cut(message, " ")
+	attempt, _ = strconv.ParseUint(number, 10, 64)
+	return value, attempt
 }
 
 // hurry makes a waiter ask again soon.
@@ -169,23 +214,42 @@ func (w *waiting) listening() {
 	}
 }
 
-// given returns the lock of a ticket if a majority of the servers has said that it
-// has it: they gave it for grantTime, after they were last asked. A fencing token
-// has to be asked for.
+// given returns the lock of a ticket if a majority of the servers gave it, in
+// answer to its last attempt or, as they have said, since: they keep it for
+// grantTime from when that was sent. A fencing token has to be asked for.
+//
+// The lock is not confirmed before its full time is.
 func (m *Manager) given(t *ticket, name string, r *round) *Lock {
 	m.waiting.mu.Lock()
 	until := t.asked.Add(m.opt.grantTime() - m.opt.Drift)
-	proven := (t.refused & t.fit).len() >= m.quorum
+	votes := t.agreed | t.refused&t.fit
 	m.waiting.mu.Unlock()
-	if !proven || m.opt.Fencing || time.Until(until) < m.opt.grantTime()/4 {
+	now := time.Now()
+	if m.opt.Fencing || (votes&m.reachable(now)).len() < m.quorum {
 		return nil
 	}
-	l := &Lock{m: m, name: name, value: t.value, until: until, asked: r.asked(), queued: true}
-	full := newRound(m.nodes, m.quorum, op{kind: opExtend, name: name, value: t.value, other: t.value, ttl: m.opt.TTL}, time.Now())
+	l := &Lock{m: m, name: name, value: t.value, until: until, asked: r.asked(), queued: true, unconfirmed: true}
+	if !l.held(now.Add(m.opt.grantTime() / 4)) {
+		return nil
+	}
+	full := newRound(m.nodes, m.quorum, op{kind: opExtend, name: name, value: t.value, other: t.value, ttl: m.opt.TTL}, now)
 	full.then = func(won bool) { l.changed(full, won) }
 	full.send(l.asked)
 	m.stats.acquired.Add(1)
 	return l
+}
+
+// reachable returns the servers that answer, as far as is known.
+func (m *Manager) reachable(now time.Time) nodeSet {
+	var set nodeSet
+	for i, n := range m.nodes {
+		n.mu.Lock()
+		if n.unfit(now) == nil {
+			set |= 1 << i
+		}
+		n.mu.Unlock()
+	}
+	return set
 }
 
 // contend asks the servers until they give the lock. A free name is taken by the
@@ -228,6 +292,7 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 		now := time.Now()
 		l, r, err := m.attempt(ctx, op{
 			name: name, value: t.value, queue: true, since: begun.UnixMicro(), waited: now.Sub(begun),
+			attempt: m.waiting.next(&t, now),
 		}, now)
 		if err == nil {
 			m.stats.waited(time.Since(begun))

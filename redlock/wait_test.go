@@ -142,7 +142,7 @@ func TestHandedOn(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Nodes(t, 3)
 			clients := clientsOf(t, servers)
-			m := dial(t, servers, redlock.Options{Fencing: fencing})
+			m := dial(t, servers, redlock.Options{Fencing: fencing, NodeTimeout: 2 * time.Second})
 			var last uint64
 			values := map[string]bool{}
 			var all sync.WaitGroup

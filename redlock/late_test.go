@@ -1,0 +1,120 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// subscribers waits until every server has so many listening managers.
+func subscribers(t testing.TB, clients []rueidis.Client, n int) {
+	t.Helper()
+	wait(t, fmt.Sprint(n, " subscribers"), func() bool {
+		for _, c := range clients {
+			channels, err := c.Do(t.Context(), c.B().PubsubChannels().Pattern("redlock:*").Build()).AsStrSlice()
+			if err != nil || len(channels) != n {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// A waiter that was cut off while the lock was granted to it, and the grant
+// expired, does not take the news of it for a lock when everything arrives late,
+// in whatever order.
+func TestGrantArrivesLate(t *testing.T) {
+	t.Parallel()
+	const outage = 800 * time.Millisecond
+	for _, n := range []int{1, 3, 5} {
+		for name, later := range map[string][connections]time.Duration{
+			"together":                {0, 0},
+			"messages 100 ms later":   {0, 100 * time.Millisecond},
+			"messages 200 ms later":   {0, 200 * time.Millisecond},
+			"messages 100 ms earlier": {100 * time.Millisecond, 0},
+		} {
+			t.Run(fmt.Sprintf("%d servers, %s", n, name), func(t *testing.T) {
+				t.Parallel()
+				servers := redistest.Nodes(t, n)
+				clients := clientsOf(t, servers)
+				var relays []*relay
+				var through []string
+				for _, s := range servers {
+					r := relayed(t, "unix", s.Socket())
+					relays, through = append(relays, r), append(through, r.url())
+				}
+				opt := redlock.Options{TTL: 30 * time.Second, RetryMax: 40 * time.Millisecond}
+				opt.NodeTimeout = 50 * time.Millisecond
+				a, c := dial(t, servers, opt), dial(t, servers, opt)
+				b, err := redlock.Dial(through, opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer b.Close()
+
+				first := lock(t, a, "job")
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var taken atomic.Bool // by c
+				var waiting sync.WaitGroup
+				for range 3 {
+					waiting.Go(func() {
+						err := b.Do(ctx, "job", func(ctx context.Context, _ *redlock.Lock) error {
+							inside := taken.Load()
+							// Some work.
+							select {
+							case <-ctx.Done():
+							case <-time.After(3 * time.Millisecond):
+							}
+							if inside && taken.Load() {
+								t.Error("the function has run while another one held the lock")
+							}
+							return nil
+						})
+						if err != nil {
+							t.Errorf("Do: %v", err)
+						}
+					})
+				}
+				waiters(t, a, "job", 1)
+				subscribers(t, clients, 1)
+				for _, r := range relays {
+					r.slow(commands, 5*time.Millisecond)
+					r.slow(messages, 5*time.Millisecond)
+					r.hold(commands, outage+later[commands])
+					r.hold(messages, outage+later[messages])
+				}
+				unlock(t, first)
+				var held *redlock.Lock
+				wait(t, "the grant to expire", func() bool {
+					held, err = c.TryLock(ctx, "job")
+					if err != nil && !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNoQuorum) {
+						t.Fatal(err)
+					}
+					return err == nil
+				})
+				taken.Store(true)
+				var before [connections]int
+				for kind := range before {
+					before[kind] = relays[0].through(kind)
+				}
+				// It has heard of the grant, and asked some times more.
+				wait(t, "the one that was cut off", func() bool {
+					return relays[0].through(messages) > before[messages] && relays[0].through(commands) > before[commands]+20
+				})
+				taken.Store(false)
+				unlock(t, held)
+				waiting.Wait()
+			})
+		}
+	}
+}

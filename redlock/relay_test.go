@@ -1,0 +1,190 @@
+package redlock_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A client has two connections to a server: one for commands, one on which it hears
+// messages.
+const (
+	commands = iota
+	messages
+	connections
+)
+
+// relay stands between a client and a server, and can keep back what goes over
+// either connection without losing it.
+type relay struct {
+	listener net.Listener
+	target   string // the socket or the port of the server
+	all      sync.WaitGroup
+
+	mu      sync.Mutex
+	conns   map[net.Conn]bool
+	held    [connections]time.Time     // until when nothing gets through
+	delay   [connections]time.Duration // of what gets through
+	passed  [connections]int           // chunks that got through
+	changed chan struct{}
+	closed  bool
+}
+
+// relayed puts a relay in front of a server, which is closed when the test ends.
+func relayed(t testing.TB, network, target string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{listener: listener, target: target, conns: map[net.Conn]bool{}, changed: make(chan struct{})}
+	r.all.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial(network, target)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			r.all.Go(func() { r.serve(client, server) })
+		}
+	})
+	t.Cleanup(r.close)
+	return r
+}
+
+func (r *relay) url() string { return "redis://" + r.listener.Addr().String() }
+
+func (r *relay) close() {
+	r.listener.Close()
+	r.change(func() { r.closed = true })
+	r.cut()
+	r.all.Wait()
+}
+
+// cut breaks every connection.
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.conns {
+		c.Close()
+	}
+}
+
+func (r *relay) change(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// hold keeps back what goes over the connections of one kind.
+func (r *relay) hold(kind int, length time.Duration) {
+	r.change(func() { r.held[kind] = time.Now().Add(length) })
+}
+
+func (r *relay) slow(kind int, delay time.Duration) {
+	r.change(func() { r.delay[kind] = delay })
+}
+
+// through returns how much has got through to or from connections of a kind.
+func (r *relay) through(kind int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.passed[kind]
+}
+
+func (r *relay) serve(client, server net.Conn) {
+	r.change(func() { r.conns[client], r.conns[server] = true, true })
+	if r.isClosed() {
+		r.cut()
+	}
+	var kind kindOf
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+		both.Go(func() {
+			r.copy(way[1], way[0], &kind)
+			client.Close()
+			server.Close()
+		})
+	}
+	both.Wait()
+	r.change(func() {
+		delete(r.conns, client)
+		delete(r.conns, server)
+	})
+}
+
+func (r *relay) isClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}
+
+// kindOf is of which kind a connection has shown to be.
+type kindOf struct {
+	mu   sync.Mutex
+	kind int
+}
+
+func (k *kindOf) see(chunk []byte) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if bytes.Contains(chunk, []byte("SUBSCRIBE")) {
+		k.kind = messages
+	}
+	return k.kind
+}
+
+func (r *relay) copy(to io.Writer, from io.Reader, of *kindOf) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if !r.wait(of.see(buffer[:n])) {
+				return
+			}
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// wait returns true when a chunk may pass.
+func (r *relay) wait(kind int) bool {
+	r.mu.Lock()
+	earliest := time.Now().Add(r.delay[kind])
+	r.mu.Unlock()
+	for {
+		r.mu.Lock()
+		until, changed, closed := r.held[kind], r.changed, r.closed
+		if earliest.After(until) {
+			until = earliest
+		}
+		left := time.Until(until)
+		if left <= 0 && !closed {
+			r.passed[kind]++
+		}
+		r.mu.Unlock()
+		if closed || left <= 0 {
+			return !closed
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C:
+		case <-changed:
+		}
+		timer.Stop()
+	}
+}
