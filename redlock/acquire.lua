@@ -21,7 +21,7 @@
 -- ARGV[12] '1': it listens for its grant on this server, '0': it does not, or
 --          not where this server can tell
 --
--- Reply    { 1, token}                held
+-- Reply    { 1, token, fresh}         held; fresh: 1 if the counter of tokens was begun
 --          { 0, milliseconds, value}  held by another, for so long
 --          {-1, milliseconds}         this server may have lost locks in a
 --                                     restart: it does not vote for so long
@@ -49,7 +49,10 @@ local function join()
 end
 
 local function held()
-	return {1, ARGV[7] == '1' and count(KEYS[3]) or 0}
+	if ARGV[7] ~= '1' then
+		return {1, 0, 0}
+	end
+	return {1, count(KEYS[3])}
 end
 
 if ARGV[9] ~= '' then

@@ -9,12 +9,17 @@
 -- ARGV[3]  ttl, milliseconds
 -- ARGV[4]  '1': count a fencing token
 --
--- Reply    {1, token, how many wait} or {0, 0, 0}: it is not ours
+-- Reply    {1, token, how many wait, fresh} or {0, 0, 0, 0}: it is not ours; fresh: 1
+--          if the counter of tokens was begun
 
 local holder = redis.pcall('GET', KEYS[1])
 if holder ~= ARGV[1] then
-	return {0, 0, 0}
+	return {0, 0, 0, 0}
 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 local waiting = redis.call('ZCARD', KEYS[3])
-return {1, ARGV[4] == '1' and count(KEYS[2]) or 0, waiting}
+local token, fresh = 0, 0
+if ARGV[4] == '1' then
+	token, fresh = count(KEYS[2])
+end
+return {1, token, waiting, fresh}

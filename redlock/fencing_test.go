@@ -1,12 +1,48 @@
 package redlock_test
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"retwis/internal/redistest"
 	"retwis/redlock"
 )
+
+// Tokens grow, also within the second from which the counters of a name started,
+// when a minority of the counters is lost.
+func TestTokensOfYoungNames(t *testing.T) {
+	t.Parallel()
+	names := 200
+	if long(t) > time.Minute {
+		names = 5000
+	}
+	servers := redistest.Nodes(t, 5)
+	clients := clientsOf(t, servers)
+	opt := redlock.Options{Fencing: true}
+	managers := []*redlock.Manager{dial(t, servers, opt), dial(t, servers, opt), dial(t, servers, opt)}
+	for i := range names {
+		name := fmt.Sprint("young", i)
+		var last uint64
+		next := func(m *redlock.Manager) {
+			t.Helper()
+			l := lock(t, m, name)
+			if l.Token() <= last {
+				t.Errorf("%s: token %d after %d", name, l.Token(), last)
+			}
+			last = l.Token()
+			unlock(t, l)
+		}
+		for j := range 10 {
+			next(managers[j%3])
+		}
+		for _, j := range []int{i % 5, (i/5 + i + 1) % 5} {
+			clients[j].Do(t.Context(), clients[j].B().Del().Key("redlock:token:{"+name+"}").Build())
+		}
+		next(managers[i%3])
+	}
+}
 
 // Tokens grow whoever locks, and whatever happens to the counters.
 func TestTokens(t *testing.T) {

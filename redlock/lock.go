@@ -47,8 +47,11 @@ func (l *Lock) Value() string { return l.value }
 //
 // It is 0 without Options.Fencing. The first one is the microseconds from 1970 to
 // the next full second of a server's clock, the next ones count up from there; a
-// counter that was lost starts again from the clock. Tokens can go back only if a majority of the
-// servers lost its counters and had its clocks set back, too.
+// counter that was lost starts again from the clock, ahead of those that were not,
+// so that a token may be a million greater than the one before. Tokens can go back
+// only if a majority of the servers has lost its counters, or was not reached when
+// the last one was given, and its clocks were set back or the name is younger than
+// a second.
 func (l *Lock) Token() uint64 { return l.token }
 
 // Until returns how long the lock is valid, as it stands.

@@ -85,6 +85,8 @@ type reply struct {
 	broken bool
 	err    error
 	token  uint64
+	// fresh says that the server had no counter, and began one for the token.
+	fresh bool
 	// ttl is how long the key lives (a no to opAcquire, opShow), how long the
 	// server does not vote (errYoung), or the longest ttl in use (opLearn).
 	ttl     time.Duration

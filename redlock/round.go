@@ -32,8 +32,8 @@ type round struct {
 	end     time.Time
 	sent    nodeSet
 	decided chan struct{}
-	// Servers whose token is less than settled are told to raise, also those
-	// that answer later.
+	// Servers that have not given the settled token are told to raise, also
+	// those that answer later.
 	settled uint64
 	raise   func(i int)
 }
@@ -99,7 +99,7 @@ func (r *round) vote(i int, answered reply) {
 		r.over, r.won, r.end = true, r.yes >= r.need, time.Now()
 	}
 	raise := r.raise
-	if answered.answer != yes || answered.token >= r.settled {
+	if answered.answer == yes && answered.token >= r.settled {
 		raise = nil
 	}
 	r.mu.Unlock()
@@ -160,20 +160,26 @@ func (r *round) tally() (agreed, refused, unsure int) {
 	return agreed, refused, unsure
 }
 
-// most returns the greatest token that a server gave, and how many gave it.
-func (r *round) most() (token uint64, agreed int) {
+// most returns the greatest token that a server gave, how many gave it, and whether
+// some servers had a counter and others had none: those have lost it, or were not
+// reached when a token was given before.
+func (r *round) most() (token uint64, agreed int, mixed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var fresh, counted bool
 	for _, answered := range r.replies {
+		if answered.answer != yes {
+			continue
+		}
+		fresh, counted = fresh || answered.fresh, counted || !answered.fresh
 		switch {
-		case answered.answer != yes:
 		case answered.token > token:
 			token, agreed = answered.token, 1
 		case answered.token == token:
 			agreed++
 		}
 	}
-	return token, agreed
+	return token, agreed, fresh && counted
 }
 
 // said returns the servers that gave this answer.
@@ -222,13 +228,14 @@ func (r *round) took() time.Duration {
 	return r.end.Sub(r.start)
 }
 
-// behind calls raise for every server that gave a smaller token, now or later.
+// behind calls raise for every server that gave no token or a smaller one, now or
+// later.
 func (r *round) behind(token uint64, raise func(i int)) {
 	r.mu.Lock()
 	r.settled, r.raise = token, raise
 	var late []int
 	for i, answered := range r.replies {
-		if answered.answer == yes && answered.token < token {
+		if answered.answer != unanswered && (answered.answer != yes || answered.token < token) {
 			late = append(late, i)
 		}
 	}

@@ -346,8 +346,14 @@ func decode(o *op, result rueidis.RedisResult) reply {
 	switch verdict {
 	case 1:
 		answered := reply{answer: yes, token: uint64(number)}
+		fresh := 2
 		if o.kind == opExtend && len(parts) > 2 {
 			answered.waiters, _ = parts[2].AsInt64()
+			fresh = 3
+		}
+		if len(parts) > fresh {
+			begun, _ := parts[fresh].AsInt64()
+			answered.fresh = begun == 1
 		}
 		return answered
 	case 0:

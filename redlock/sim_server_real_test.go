@@ -109,7 +109,7 @@ func TestSimServer(t *testing.T) {
 				}
 				want.token += offset[o.name]
 			}
-			if got.answer != want.answer || got.token != want.token || got.value != want.value || got.waiters != want.waiters {
+			if got.answer != want.answer || got.token != want.token || got.value != want.value || got.waiters != want.waiters || got.fresh != want.fresh {
 				t.Fatalf("%+v: a real server says %+v, the simulated one %+v", o, got, want)
 			}
 		}

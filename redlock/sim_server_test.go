@@ -146,14 +146,15 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 	return ""
 }
 
-func (s *simServer) count(name string) uint64 {
-	if last := s.data.tokens[name]; last > 0 {
+func (s *simServer) count(name string) (token uint64, fresh bool) {
+	last := s.data.tokens[name]
+	if last > 0 {
 		s.data.tokens[name] = last + 1
 	} else {
 		// The year of the simulation, in the server's microseconds.
 		s.data.tokens[name] = uint64(946684800+int64(s.now()/time.Second)+1) * 1_000_000
 	}
-	return s.data.tokens[name]
+	return s.data.tokens[name], last == 0
 }
 
 func (s *simServer) leave(name, value string) {
@@ -189,7 +190,7 @@ func (s *simServer) do(o *op, manager string, listens bool, longest time.Duratio
 		s.set(o.name, o.other, o.ttl)
 		answered := reply{answer: yes, waiters: int64(len(s.data.lines[o.name]))}
 		if o.fence {
-			answered.token = s.count(o.name)
+			answered.token, answered.fresh = s.count(o.name)
 		}
 		return answered
 	case opRaise:
@@ -208,7 +209,8 @@ func (s *simServer) acquire(o *op, manager string, listens bool, held simKey, ta
 	yes := func() reply {
 		s.set(o.name, o.value, o.ttl)
 		if o.fence {
-			return reply{answer: yes, token: s.count(o.name)}
+			token, fresh := s.count(o.name)
+			return reply{answer: yes, token: token, fresh: fresh}
 		}
 		return reply{answer: yes}
 	}

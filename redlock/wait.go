@@ -50,13 +50,21 @@ func (m *Manager) validUntil(r *round) time.Time {
 	return r.start.Add(r.ttl - m.opt.Drift)
 }
 
+// tokenMargin is how far a token goes ahead of those that are known, where a counter
+// was lost: further than a counter gets in the second from which it started.
+const tokenMargin = 1_000_000
+
 // settle returns the token of a lock, once a majority has counted that far: any
-// later majority has one of these servers in it, and so a greater token.
+// later majority has one of these servers in it, and so a greater token. All other
+// servers are raised behind, those too that refused the lock, so that a minority
+// that loses its counters later is no harm.
 func (m *Manager) settle(ctx context.Context, r *round) (uint64, error) {
-	token, agreed := r.most()
-	if agreed >= m.quorum {
-		// Servers that fell behind catch up, so that the next ones to fall
-		// behind are not one too many.
+	token, agreed, mixed := r.most()
+	switch {
+	case mixed:
+		// Those that have no counter may be the ones that knew the last token.
+		token += tokenMargin
+	case agreed >= m.quorum:
 		r.behind(token, func(i int) { m.ask(op{kind: opRaise, name: r.name, token: token}, 1<<i) })
 		return token, nil
 	}
