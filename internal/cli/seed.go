@@ -17,7 +17,7 @@ import (
 
 func newSeed(env Env) *cobra.Command {
 	var opt seed.Options
-	var asJSON bool
+	var asJSON, share bool
 	var url *string
 	cmd := &cobra.Command{
 		Use:   "seed",
@@ -29,7 +29,7 @@ is for databases to try things with.`,
 		Example: `  retwis seed --users 1000 --follows 20000 --posts 10000
   retwis seed --users 50 --follows 300 --posts 200 --redis redis://localhost --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runSeed(cmd, env, *url, opt, asJSON)
+			return runSeed(cmd, env, *url, opt, asJSON, share)
 		},
 	}
 	f := cmd.Flags()
@@ -40,16 +40,20 @@ is for databases to try things with.`,
 	f.StringVar(&opt.Password, "password", "", "everybody's password; a random one when empty")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	url = redisFlag(cmd)
+	shareFlag(cmd, &share)
 	fromEnv(cmd, env.Getenv)
 	return cmd
 }
 
-func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON bool) (err error) {
+func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON, share bool) (err error) {
 	db, err := open(cmd, env, url, "", quiet(cmd))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := adopt(cmd.Context(), db, share, quiet(cmd)); err != nil {
+		return err
+	}
 	var wipe func()
 	opt.Progress, wipe = progress(cmd.ErrOrStderr())
 	began := time.Now()

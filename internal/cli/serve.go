@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +21,7 @@ type serveFlags struct {
 	redis        *string
 	fsync        *choice
 	demo, secure bool
+	share        bool
 	log          logFlags
 }
 
@@ -55,6 +55,7 @@ output says where it listens and where the data is.`,
 	flags.fsync = addChoice(cmd, "fsync", "when a server of our own forces writes to the disk", "everysec", "always")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with a made-up network, and say with whom to log in")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "behind a proxy that speaks TLS: mark cookies Secure")
+	shareFlag(cmd, &flags.share)
 	flags.log = addLogFlags(cmd)
 	fromEnv(cmd, env.Getenv)
 	return cmd
@@ -74,7 +75,7 @@ func serve(cmd *cobra.Command, env Env, flags serveFlags, log *slog.Logger) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := adopt(ctx, db.social, log); err != nil {
+	if err := adopt(ctx, db, flags.share, log); err != nil {
 		return err
 	}
 	login, err := demo(ctx, db, flags.demo)
@@ -140,17 +141,6 @@ func closeAll(listeners []net.Listener) {
 	for _, listener := range listeners {
 		listener.Close()
 	}
-}
-
-// adopt opens a database of the original Retwis, which may take its time.
-func adopt(ctx context.Context, service *social.Service, log *slog.Logger) error {
-	var told time.Time
-	return service.Adopt(ctx, func(done, total int64) {
-		if now := time.Now(); now.Sub(told) > time.Second {
-			told = now
-			log.Info("opening a database of the original Retwis", "keys", done, "of about", total)
-		}
-	})
 }
 
 // demo fills an empty database. One that people use is left alone, and not

@@ -2,24 +2,26 @@ package social
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
 )
 
 // layoutVersion is what `layout_version` says of a database that Adopt has
-// seen to. The original program wrote no such key.
+// adopted. The original programs wrote no such key.
 const layoutVersion = "2"
 
 // scanCount is how many keys or fields one step of a scan asks for: well under
 // a millisecond of the server's time.
 const scanCount = 1000
 
-// Adopt opens a database that the original PHP program wrote. Its keys stay as
-// they are; what the program did not keep is added beside them:
+// Adopt opens the database, whatever wrote it.
+//
+// One of the Retwis of 2014 keeps its keys as they are; what that program did
+// not keep is added beside them:
 //
 //   - each username is found in whatever case it is typed. Where two differ in
 //     case only, the first to be found answers to both spellings, and the
@@ -28,47 +30,136 @@ const scanCount = 1000
 //   - each profile shows every post of its owner that is still there;
 //   - counters that are behind the ids in use are moved past them.
 //
-// It costs one round trip on a database that it has seen to before. On another
-// it walks all keys once in short steps, calling progress (which may be nil)
-// with how many it has seen, of about how many; what it does can be repeated
-// from the start, and others may use the database meanwhile.
+// One of the case study of 2009 has a layout of its own, and is converted
+// first; its old keys are kept until RemoveLegacy. Entries of either that
+// cannot be read are logged and skipped. ErrTwoSites and ErrForeign say which
+// databases are refused.
+//
+// It costs one round trip on a database that it has adopted before. On another
+// it scans all keys a few times in short steps, calling progress (which may be
+// nil) with how many it has seen, of about how many. After a crash it starts
+// again and repeats what was done; several processes can adopt a database at
+// once, and serve it as soon as Adopt returns.
 func (s *Service) Adopt(ctx context.Context, progress func(done, total int64)) error {
 	if progress == nil {
 		progress = func(int64, int64) {}
 	}
-	version, err := text(s.client.Do(ctx, s.client.B().Get().Key(keyLayoutVersion).Build()))
-	if err != nil {
+	version, err := s.layout(ctx)
+	if err != nil || version == layoutVersion {
 		return err
-	}
-	if version == layoutVersion {
-		return nil
 	}
 	if version != "" {
 		return fmt.Errorf("social: the database is of layout %q, which only a newer retwis reads (this one reads %s)", version, layoutVersion)
 	}
 	a := &adoption{s: s, progress: progress}
-	if err := a.run(ctx); err != nil {
+	switch err := a.run(ctx); {
+	case errors.Is(err, errOver):
+		return nil
+	case err != nil:
 		return fmt.Errorf("social: adopt the database: %w", err)
-	}
-	if a.users == 0 {
-		return nil // nobody here yet: somebody may still load an old database
+	case a.users == 0 && a.old == nil:
+		return nil // nobody here yet: an old database may still be loaded
 	}
 	return s.client.Do(ctx, s.client.B().Set().Key(keyLayoutVersion).Value(layoutVersion).Build()).Error()
+}
+
+// layout returns the version of the layout, empty for a database that was not
+// adopted yet.
+func (s *Service) layout(ctx context.Context) (string, error) {
+	b := s.client.B()
+	res := s.client.DoMulti(ctx,
+		b.Get().Key(keyLayoutVersion).Build(),
+		b.Exists().Key(key2009NextUserID).Build(),
+		b.Get().Key(keyLegacyState).Build(),
+	)
+	version, err := text(res[0])
+	if err != nil {
+		return "", err
+	}
+	old, err := res[1].AsBool()
+	if err != nil {
+		return "", err
+	}
+	state, err := text(res[2])
+	if err != nil {
+		return "", err
+	}
+	if version != "" && old && state == "" {
+		s.log.WarnContext(ctx, "beside this site the database holds one of 2009, which is not shown: copy its keys to a database of their own and serve that",
+			"key", key2009NextUserID)
+	}
+	return version, nil
 }
 
 type adoption struct {
 	s           *Service
 	progress    func(done, total int64)
 	done, total int64
+	old         *conversion // of a database of 2009
 	users       int64
 	lastUser    int64 // the largest ids in use
 	lastPost    int64
 }
 
 func (a *adoption) run(ctx context.Context) error {
-	if err := a.adoptNames(ctx); err != nil || a.users == 0 {
+	if err := a.size(ctx); err != nil {
 		return err
 	}
+	old, err := a.s.isLayout2009(ctx)
+	if err != nil {
+		return err
+	}
+	if !old {
+		if err := a.adoptNames(ctx); err != nil {
+			return err
+		}
+		if a.users == 0 {
+			if old, err = a.s.claimDatabase(ctx); err != nil || !old {
+				return err
+			}
+			if err := a.s.beginConversion(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if old {
+		a.total *= passes + 1
+		if a.old, err = newConversion(a.s, a.seen); err != nil {
+			return err
+		}
+		if err := a.old.run(ctx); err != nil {
+			return err
+		}
+		if err := a.adoptNames(ctx); err != nil {
+			return err
+		}
+		a.lastUser, a.lastPost = max(a.lastUser, a.old.lastUser), a.old.lastPost
+	}
+	return a.complete(ctx)
+}
+
+// complete adds what the layout of 2014 lacks.
+func (a *adoption) complete(ctx context.Context) error {
+	err := a.s.scanKeys(ctx, prefixPost+"*", func(keys []string, seen int64) error {
+		a.seen(seen)
+		return a.adoptPosts(ctx, keys)
+	})
+	if err != nil {
+		return err
+	}
+	a.progress(a.total, a.total)
+	err = errors.Join(
+		a.raise(ctx, keyNextUserID, a.lastUser),
+		a.raise(ctx, keyNextPostID, a.lastPost),
+	)
+	if err != nil || a.old == nil {
+		return err
+	}
+	return a.old.finish(ctx)
+}
+
+// size asks how many keys there are.
+func (a *adoption) size(ctx context.Context) error {
 	for node := range a.s.masters() {
 		size, err := node.Do(ctx, node.B().Dbsize().Build()).AsInt64()
 		if err != nil {
@@ -76,22 +167,16 @@ func (a *adoption) run(ctx context.Context) error {
 		}
 		a.total += size
 	}
-	err := a.s.scanKeys(ctx, prefixPost+"*", func(keys []string, seen int64) error {
-		a.done += seen
-		a.progress(min(a.done, a.total), a.total)
-		return a.adoptPosts(ctx, keys)
-	})
-	if err != nil {
-		return err
-	}
-	a.progress(a.total, a.total)
-	return errors.Join(
-		a.raise(ctx, keyNextUserID, a.lastUser),
-		a.raise(ctx, keyNextPostID, a.lastPost),
-	)
+	return nil
 }
 
-// adoptNames walks `users`.
+// seen counts keys that a scan has passed.
+func (a *adoption) seen(keys int64) {
+	a.done += keys
+	a.progress(min(a.done, a.total), a.total)
+}
+
+// adoptNames scans `users`.
 func (a *adoption) adoptNames(ctx context.Context) error {
 	var cursor uint64
 	for {
@@ -102,12 +187,11 @@ func (a *adoption) adoptNames(ctx context.Context) error {
 		}
 		for i := 0; i+1 < len(entry.Elements); i += 2 {
 			name := entry.Elements[i]
-			uid, err := strconv.ParseInt(entry.Elements[i+1], 10, 64)
-			if err != nil {
-				return fmt.Errorf("key %s: field %q: %q is not a user id", keyUsers, name, entry.Elements[i+1])
+			uid, ok := parseID(entry.Elements[i+1])
+			if !ok {
+				a.s.log.WarnContext(ctx, "skipped a username that leads to no user", "key", keyUsers, "username", name, "user", entry.Elements[i+1])
+				continue
 			}
-			a.users++
-			a.lastUser = max(a.lastUser, uid)
 			if err := a.adoptName(ctx, name, uid); err != nil {
 				return err
 			}
@@ -139,8 +223,15 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 		return err
 	}
 	exists, err := res[3].AsBool()
-	if err != nil || !exists || parseTime(joined).IsZero() {
+	if err != nil && !isWrongType(err) {
 		return err
+	}
+	if exists {
+		a.users++
+	}
+	a.lastUser = max(a.lastUser, uid)
+	if !exists || parseTime(joined).IsZero() {
+		return nil
 	}
 	return client.Do(ctx, b.Hsetnx().Key(userKey(uid)).Field("joined").Value(seconds(parseTime(joined))).Build()).Error()
 }
@@ -151,8 +242,8 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 	var ids []int64
 	var reads, writes rueidis.Commands
 	for _, key := range keys {
-		id, err := strconv.ParseInt(strings.TrimPrefix(key, prefixPost), 10, 64)
-		if err != nil {
+		id, ok := parseID(strings.TrimPrefix(key, prefixPost))
+		if !ok {
 			continue // not a post
 		}
 		ids = append(ids, id)
@@ -162,13 +253,16 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 		return nil
 	}
 	for i, res := range client.DoMulti(ctx, reads...) {
+		a.lastPost = max(a.lastPost, ids[i]) // whatever it is: no new post can have its name
 		author, err := text(res)
+		if isWrongType(err) {
+			continue // reported by a check
+		}
 		if err != nil {
 			return fmt.Errorf("key %s: %w", postKey(ids[i]), err)
 		}
-		a.lastPost = max(a.lastPost, ids[i])
-		uid, err := strconv.ParseInt(author, 10, 64)
-		if err != nil {
+		uid, ok := parseID(author)
+		if !ok {
 			continue // nobody's
 		}
 		writes = append(writes, b.Zadd().Key(profileKey(uid)).ScoreMember().ScoreMember(float64(ids[i]), itoa(ids[i])).Build())
@@ -176,21 +270,21 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 	return firstError(client.DoMulti(ctx, writes...))
 }
 
+//go:embed raise.lua
+var raiseSource string
+
+var raiseScript = rueidis.NewLuaScriptRetryable(raiseSource)
+
 // raise moves a counter to last, if it is behind.
 func (a *adoption) raise(ctx context.Context, counter string, last int64) error {
-	now, err := text(a.s.client.Do(ctx, a.s.client.B().Get().Key(counter).Build()))
-	if err != nil {
-		return err
-	}
-	n, err := strconv.ParseInt(now, 10, 64)
-	if now != "" && err != nil {
-		return fmt.Errorf("key %s: %q is not a counter", counter, now)
-	}
-	if n >= last {
+	if last == 0 {
 		return nil
 	}
-	// Others count meanwhile: adding never moves it back.
-	return a.s.client.Do(ctx, a.s.client.B().Incrby().Key(counter).Increment(last-n).Build()).Error()
+	ok, err := raiseScript.Exec(ctx, a.s.client, []string{counter}, []string{itoa(last)}).AsBool()
+	if err == nil && !ok {
+		err = fmt.Errorf("key %s does not hold a number: set it to at least %d", counter, last)
+	}
+	return err
 }
 
 func firstError(results []rueidis.RedisResult) error {

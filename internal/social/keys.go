@@ -2,7 +2,8 @@ package social
 
 import "strconv"
 
-// Every key is built here. docs/keys.md says what each holds.
+// Every key is built here, those of 2009 in layout2009.go. docs/keys.md says
+// what each holds.
 const (
 	keyNextUserID    = "next_user_id"
 	keyNextPostID    = "next_post_id"
@@ -12,6 +13,7 @@ const (
 	keyTimeline      = "timeline"
 	keyFanOuts       = "fanouts"
 	keyLayoutVersion = "layout_version"
+	keyLayoutOwner   = "layout_owner"
 
 	prefixUser      = "user:"
 	prefixPost      = "post:"

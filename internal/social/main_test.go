@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(posterEnv) != "" {
 		postWithoutEnd()
 	}
+	if os.Getenv(adopterEnv) != "" {
+		adoptAndPrint()
+	}
 	redistest.Main(m)
 }
 

@@ -1,0 +1,427 @@
+package social
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+)
+
+//go:embed adopt_post.lua
+var adoptPostSource string
+
+var adoptPostScript = rueidis.NewLuaScriptRetryable(adoptPostSource)
+
+// conversion brings a database of 2009 to the layout of 2014, which Adopt then
+// completes. Users come first, then the posts of users, then what consists of
+// both: each pass drops what refers to nothing.
+//
+// Every write either adds what is missing or is a script on one key that looks
+// before it writes, so the whole can be repeated from the start after a crash,
+// and two processes can do it at once, also on a Cluster. The old keys stay,
+// but for the posts, whose name the new layout needs: the string of a post is
+// copied to legacy:post:<pid> before the post becomes a hash.
+type conversion struct {
+	s     *Service
+	seen  func(keys int64)
+	users *otter.Cache[int64, bool] // ids of some that exist
+	posts *otter.Cache[int64, bool]
+
+	lastUser, lastPost int64 // what the old counters say
+	converted          struct{ users, posts, lists, follows int64 }
+	skipped, warned    int64
+}
+
+// errOver: another process has finished the conversion meanwhile.
+var errOver = errors.New("social: the conversion is over")
+
+const (
+	// conversionPart is how many posts or follows one step reads and writes.
+	conversionPart = 200
+	// maxWarnings is how many damaged entries are logged one by one.
+	maxWarnings = 100
+)
+
+// isLayout2009 reports whether the database is one of 2009 that has to be
+// converted, and notes it before anything is written.
+func (s *Service) isLayout2009(ctx context.Context) (bool, error) {
+	b := s.client.B()
+	// In this order: what the conversion writes is there only after its state.
+	var found [3]bool
+	users, err := s.client.Do(ctx, b.Exists().Key(keyUsers).Build()).AsBool()
+	if err != nil {
+		return false, err
+	}
+	state, err := text(s.client.Do(ctx, b.Get().Key(keyLegacyState).Build()))
+	if err != nil || state != "" {
+		return err == nil, err
+	}
+	for i, key := range []string{key2009NextUserID, key2009NextPostID, key2009Timeline} {
+		if found[i], err = s.client.Do(ctx, b.Exists().Key(key).Build()).AsBool(); err != nil {
+			return false, err
+		}
+	}
+	if found == [3]bool{} {
+		return false, nil
+	}
+	if users {
+		return false, ErrTwoSites
+	}
+	return true, s.beginConversion(ctx)
+}
+
+func (s *Service) beginConversion(ctx context.Context) error {
+	err := s.client.Do(ctx, s.client.B().Set().Key(keyLegacyState).Value(stateConverting).Nx().Build()).Error()
+	if rueidis.IsRedisNil(err) {
+		return nil // another process was faster
+	}
+	return err
+}
+
+func newConversion(s *Service, seen func(int64)) (*conversion, error) {
+	c := &conversion{s: s, seen: seen}
+	for _, cache := range []**otter.Cache[int64, bool]{&c.users, &c.posts} {
+		var err error
+		if *cache, err = otter.New(&otter.Options[int64, bool]{MaximumSize: cachedPairs}); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// passes is how often run scans all keys.
+const passes = 3
+
+func (c *conversion) run(ctx context.Context) error {
+	for _, pass := range []struct {
+		match string
+		page  func(context.Context, []string) error
+	}{
+		{prefix2009UID + "*", c.convertUsers},
+		{prefixPost + "*", c.convertPosts},
+		{prefix2009UID + "*", c.convertLists},
+	} {
+		err := c.s.scanKeys(ctx, pass.match, func(keys []string, seen int64) error {
+			c.seen(seen)
+			return pass.page(ctx, keys)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.convertList(ctx, key2009Timeline, keyTimeline); err != nil {
+		return err
+	}
+	var err, err2 error
+	c.lastUser, err = c.counter(ctx, key2009NextUserID)
+	c.lastPost, err2 = c.counter(ctx, key2009NextPostID)
+	return errors.Join(err, err2)
+}
+
+// skip reports an entry that cannot be converted.
+func (c *conversion) skip(ctx context.Context, key, format string, args ...any) {
+	c.skipped++
+	c.warn(ctx, "skipped an entry of the database of 2009", "key", key, "reason", fmt.Sprintf(format, args...))
+}
+
+// warn logs what is not as it should be, the first times.
+func (c *conversion) warn(ctx context.Context, message string, args ...any) {
+	if c.warned++; c.warned <= maxWarnings {
+		c.s.log.WarnContext(ctx, message, args...)
+	}
+}
+
+// finish notes that everything is converted.
+func (c *conversion) finish(ctx context.Context) error {
+	err := c.s.client.Do(ctx, c.s.client.B().Set().Key(keyLegacyState).Value(stateConverted).Build()).Error()
+	if err != nil {
+		return err
+	}
+	c.s.log.InfoContext(ctx, "converted the database of 2009; its old keys are kept until retwis check --remove-legacy",
+		"users", c.converted.users, "posts", c.converted.posts, "timelines", c.converted.lists, "follows", c.converted.follows,
+		"skipped", c.skipped)
+	return nil
+}
+
+func (c *conversion) counter(ctx context.Context, key string) (int64, error) {
+	now, err := stringValue(c.s.client.Do(ctx, c.s.client.B().Getrange().Key(key).Start(0).End(maxDigits).Build()))
+	if now == "" || err != nil {
+		return 0, err
+	}
+	last, ok := parseID(now)
+	if !ok && now != "0" {
+		c.skip(ctx, key, "%q is not a counter", now)
+	}
+	return last, nil
+}
+
+// maxDigits is more than an id has.
+const maxDigits = 24
+
+// convertUsers converts the users whose names are among the keys.
+func (c *conversion) convertUsers(ctx context.Context, keys []string) error {
+	var ids []int64
+	var reads rueidis.Commands
+	b := c.s.client.B()
+	for _, name := range keys {
+		uid, field, ok := parse2009(name)
+		switch {
+		case !ok && hasField(name, "username"):
+			c.skip(ctx, name, "not a user id")
+		case ok && field == "username":
+			ids = append(ids, uid)
+			reads = append(reads,
+				b.Getrange().Key(name).Start(0).End(maxLookup).Build(),
+				b.Getrange().Key(key2009(uid, "password")).Start(0).End(maxTypedPassword).Build())
+		case ok && field == "password":
+			exists, err := c.s.client.Do(ctx, b.Exists().Key(key2009(uid, "username")).Build()).AsBool()
+			if err != nil {
+				return err
+			}
+			if !exists {
+				c.skip(ctx, name, "user %d has no username", uid)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	res := c.s.client.DoMulti(ctx, reads...)
+	for i, uid := range ids {
+		name, err := stringValue(res[2*i])
+		if err != nil {
+			return err
+		}
+		password, err := stringValue(res[2*i+1])
+		if err != nil {
+			return err
+		}
+		if err := c.convertUser(ctx, uid, name, password); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasField(name, field string) bool {
+	return strings.HasPrefix(name, prefix2009UID) && strings.HasSuffix(name, ":"+field)
+}
+
+// convertUser claims the name first and writes the user's hash after it: who
+// cannot have the name leaves nothing.
+func (c *conversion) convertUser(ctx context.Context, uid int64, name, password string) error {
+	key := key2009(uid, "username")
+	if reason := unusable(name); reason != "" {
+		c.skip(ctx, key, "%.40q %s", name, reason)
+		return nil
+	}
+	owner, err := c.owner2009(ctx, uid, name)
+	if err != nil {
+		return err
+	}
+	b := c.s.client.B()
+	if owner == uid {
+		res := c.s.client.DoMulti(ctx,
+			b.Hsetnx().Key(keyUsers).Field(name).Value(itoa(uid)).Build(),
+			b.Hget().Key(keyUsers).Field(name).Build(),
+		)
+		if owner, err = res[1].AsInt64(); err != nil {
+			return errors.Join(res[0].Error(), err)
+		}
+	}
+	if owner != uid {
+		c.skip(ctx, key, "%q is the name of user %d", name, owner)
+		return nil
+	}
+	if checkName(name) != nil {
+		c.warn(ctx, "a username that a new user could not have; it is kept as it is", "user", uid, "username", name)
+	}
+	writes := rueidis.Commands{
+		b.Hsetnx().Key(userKey(uid)).Field("username").Value(name).Build(),
+		b.Zadd().Key(keyUsersByTime).Nx().ScoreMember().ScoreMember(registered2009(uid), name).Build(),
+	}
+	if password == "" || len(password) > maxTypedPassword {
+		c.warn(ctx, "a user without a password that can be typed; nobody can log in as them", "user", uid, "username", name)
+	} else {
+		writes = append(writes, b.Hsetnx().Key(userKey(uid)).Field("password").Value(password).Build())
+	}
+	c.converted.users++
+	return firstError(c.s.client.DoMulti(ctx, writes...))
+}
+
+// unusable says why a name cannot be looked up or shown, if it cannot.
+func unusable(name string) string {
+	switch {
+	case name == "":
+		return "is no username"
+	case len(name) > maxLookup:
+		return fmt.Sprintf("is longer than %d bytes", maxLookup)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return "is not text"
+	}
+	return ""
+}
+
+// owner2009 returns the user to whom the old program would have taken the name:
+// uid, unless another user of exactly this name is the one that it leads to.
+func (c *conversion) owner2009(ctx context.Context, uid int64, name string) (int64, error) {
+	b := c.s.client.B()
+	for _, res := range c.s.client.DoMulti(ctx,
+		b.Getrange().Key(prefix2009Name+name+":uid").Start(0).End(maxDigits).Build(),
+		b.Getrange().Key(prefix2009Name+name+":id").Start(0).End(maxDigits).Build(),
+	) {
+		value, err := stringValue(res)
+		if err != nil {
+			return 0, err
+		}
+		other, ok := parseID(value)
+		if !ok || other == uid {
+			if ok {
+				return uid, nil
+			}
+			continue
+		}
+		theirs, err := stringValue(c.s.client.Do(ctx, b.Getrange().Key(key2009(other, "username")).Start(0).End(maxLookup).Build()))
+		if err != nil {
+			return 0, err
+		}
+		if theirs == name {
+			return other, nil
+		}
+	}
+	return uid, nil
+}
+
+// convertPosts converts the posts among the keys.
+func (c *conversion) convertPosts(ctx context.Context, keys []string) error {
+	for part := range slices.Chunk(keys, conversionPart) {
+		if err := c.convertPostsPart(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *conversion) convertPostsPart(ctx context.Context, keys []string) error {
+	b := c.s.client.B()
+	var ids []int64
+	var reads rueidis.Commands
+	for _, name := range keys {
+		if pid, ok := parseID(strings.TrimPrefix(name, prefixPost)); ok {
+			ids = append(ids, pid)
+			reads = append(reads, b.Getrange().Key(name).Start(0).End(max2009Post).Build())
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	posts := make(map[int64]post2009, len(ids))
+	values := make(map[int64]string, len(ids))
+	var authors []int64
+	for i, res := range c.s.client.DoMulti(ctx, reads...) {
+		value, err := res.ToString()
+		if isWrongType(err) {
+			continue // a hash: converted already
+		}
+		if err != nil {
+			return err
+		}
+		post, err := parse2009Post(value)
+		if err != nil {
+			c.skip(ctx, postKey(ids[i]), "%v", err)
+			continue
+		}
+		posts[ids[i]], values[ids[i]] = post, value
+		authors = append(authors, post.author)
+	}
+	known, err := c.known(ctx, c.users, prefixUser, "username", authors)
+	if err != nil {
+		return err
+	}
+	var keep rueidis.Commands
+	var convert []rueidis.LuaExec
+	for pid, post := range posts {
+		if !known[post.author] {
+			c.skip(ctx, postKey(pid), "there is no user %d", post.author)
+			continue
+		}
+		keep = append(keep, b.Set().Key(key(prefixLegacyPost, pid)).Value(values[pid]).Nx().Build())
+		convert = append(convert, rueidis.LuaExec{
+			Keys: []string{postKey(pid)},
+			Args: []string{values[pid], "user_id", itoa(post.author), "time", itoa(post.time), "body", post.body},
+		})
+	}
+	if len(keep) == 0 {
+		return nil
+	}
+	if err := firstError(c.s.client.DoMulti(ctx, keep...)); err != nil {
+		return err
+	}
+	c.converted.posts += int64(len(convert))
+	return firstError(adoptPostScript.ExecMulti(ctx, c.s.client, convert...))
+}
+
+// parseIDs reads ids and drops what is none.
+func (c *conversion) parseIDs(ctx context.Context, from string, values []string) []int64 {
+	ids := make([]int64, 0, len(values))
+	for _, value := range values {
+		if id, ok := parseID(value); ok {
+			ids = append(ids, id)
+		} else {
+			c.skip(ctx, from, "%.40q is not an id", value)
+		}
+	}
+	return ids
+}
+
+// known reports which of some users or posts exist, remembering those that do.
+func (c *conversion) known(ctx context.Context, cache *otter.Cache[int64, bool], prefix, field string, ids []int64) (map[int64]bool, error) {
+	known := make(map[int64]bool, len(ids))
+	var ask []int64
+	var cmds rueidis.Commands
+	for _, id := range ids {
+		if _, done := known[id]; done {
+			continue
+		}
+		_, known[id] = cache.GetIfPresent(id)
+		if !known[id] {
+			ask = append(ask, id)
+			cmds = append(cmds, c.s.client.B().Hexists().Key(key(prefix, id)).Field(field).Build())
+		}
+	}
+	if len(ask) == 0 {
+		return known, nil
+	}
+	for i, res := range c.s.client.DoMulti(ctx, cmds...) {
+		exists, err := res.AsBool()
+		if err != nil && !isWrongType(err) {
+			return nil, err
+		}
+		if known[ask[i]] = exists; exists {
+			cache.Set(ask[i], true)
+		}
+	}
+	return known, nil
+}
+
+// stringValue is a string reply, empty where the key is missing or holds
+// something else.
+func stringValue(res rueidis.RedisResult) (string, error) {
+	value, err := text(res)
+	if isWrongType(err) {
+		return "", nil
+	}
+	return value, err
+}
+
+func isWrongType(err error) bool {
+	var reply *rueidis.RedisError
+	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "WRONGTYPE")
+}

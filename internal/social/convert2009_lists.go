@@ -1,0 +1,206 @@
+package social
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"maps"
+	"slices"
+
+	"github.com/redis/rueidis"
+)
+
+var (
+	//go:embed adopt_list.lua
+	adoptListSource string
+	adoptListScript = rueidis.NewLuaScriptRetryable(adoptListSource)
+
+	//go:embed adopt_follows.lua
+	adoptFollowsSource string
+	adoptFollowsScript = rueidis.NewLuaScriptRetryable(adoptFollowsSource)
+)
+
+// convertLists converts the home timelines and follows among the keys.
+func (c *conversion) convertLists(ctx context.Context, keys []string) error {
+	for _, name := range keys {
+		uid, field, ok := parse2009(name)
+		if !ok {
+			continue
+		}
+		switch field {
+		case "posts", "followers", "following":
+		default:
+			continue
+		}
+		known, err := c.known(ctx, c.users, prefixUser, "username", []int64{uid})
+		if err != nil {
+			return err
+		}
+		switch {
+		case !known[uid]:
+			c.skip(ctx, name, "there is no user %d", uid)
+		case field == "posts":
+			err = c.convertList(ctx, name, homeKey(uid))
+		default:
+			err = c.convertFollows(ctx, name, uid, field)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// convertList converts a timeline: its first 1,000 posts that exist, newest
+// first.
+func (c *conversion) convertList(ctx context.Context, from, to string) error {
+	b := c.s.client.B()
+	written, err := c.s.client.Do(ctx, b.Exists().Key(to).Build()).AsBool()
+	if err != nil || written {
+		return err
+	}
+	posts := make(map[int64]bool, TimelineCap)
+	for start := int64(0); len(posts) < TimelineCap; start += conversionPart {
+		values, err := c.s.client.Do(ctx, b.Lrange().Key(from).Start(start).Stop(start+conversionPart-1).Build()).AsStrSlice()
+		if isWrongType(err) {
+			c.skip(ctx, from, "not a list")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(values) == 0 {
+			break
+		}
+		ids := c.parseIDs(ctx, from, values)
+		known, err := c.known(ctx, c.posts, prefixPost, "user_id", ids)
+		if err != nil {
+			return err
+		}
+		for _, pid := range ids {
+			if !known[pid] {
+				c.skip(ctx, from, "there is no post %d", pid)
+			} else if len(posts) < TimelineCap {
+				posts[pid] = true
+			}
+		}
+	}
+	if len(posts) == 0 {
+		return nil
+	}
+	ids := make([]string, 0, len(posts))
+	for _, pid := range slices.SortedFunc(maps.Keys(posts), func(a, b int64) int { return cmp.Compare(b, a) }) {
+		ids = append(ids, itoa(pid))
+	}
+	c.converted.lists++
+	return adoptListScript.Exec(ctx, c.s.client, []string{to}, ids).Error()
+}
+
+// convertFollows converts one side of the follows of a user. A follow that
+// only one side knows of is one that was cut short, and is completed.
+func (c *conversion) convertFollows(ctx context.Context, from string, uid int64, field string) error {
+	var cursor uint64
+	for {
+		entry, err := c.s.client.Do(ctx, c.s.client.B().Sscan().Key(from).Cursor(cursor).Count(conversionPart).Build()).AsScanEntry()
+		if isWrongType(err) {
+			c.skip(ctx, from, "not a set")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(entry.Elements, conversionPart) {
+			if err := c.convertFollowsPart(ctx, from, uid, field, part); err != nil {
+				return err
+			}
+		}
+		if cursor = entry.Cursor; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+func (c *conversion) convertFollowsPart(ctx context.Context, from string, uid int64, field string, members []string) error {
+	ids := c.parseIDs(ctx, from, members)
+	known, err := c.known(ctx, c.users, prefixUser, "username", ids)
+	if err != nil {
+		return err
+	}
+	own, their, mirror := followersKey, followingKey, "following"
+	if field == "following" {
+		own, their, mirror = followingKey, followersKey, "followers"
+	}
+	var people []string
+	var asks rueidis.Commands
+	for _, id := range ids {
+		switch {
+		case id == uid:
+			c.skip(ctx, from, "user %d is paired with themselves", uid)
+		case !known[id]:
+			c.skip(ctx, from, "there is no user %d", id)
+		default:
+			people = append(people, itoa(id))
+			asks = append(asks, c.s.client.B().Sismember().Key(key2009(id, mirror)).Member(itoa(uid)).Build())
+		}
+	}
+	if len(people) == 0 {
+		return nil
+	}
+	writes := []follows2009{{own(uid), people}}
+	for i, res := range c.s.client.DoMulti(ctx, asks...) {
+		both, err := res.AsBool()
+		if err != nil && !isWrongType(err) {
+			return err
+		}
+		if !both {
+			id, _ := parseID(people[i])
+			c.warn(ctx, "a follow that only one side knew of is completed", "key", from, "other", id)
+			writes = append(writes, follows2009{their(id), []string{itoa(uid)}})
+		}
+	}
+	if field == "following" {
+		c.converted.follows += int64(len(people))
+	}
+	return c.addFollows(ctx, writes)
+}
+
+// follows2009 are people to be added to followers or followed.
+type follows2009 struct {
+	key    string
+	people []string
+}
+
+// addFollows writes follows, unless another process has finished the conversion
+// by now. On a Cluster it looks just before, and not in the same step: there a
+// process that is paused in this very moment, while another finishes and
+// serves, can bring back follows that were ended in between.
+func (c *conversion) addFollows(ctx context.Context, writes []follows2009) error {
+	guard := []string{keyLayoutVersion}
+	if c.s.cluster {
+		guard = nil
+		version, err := text(c.s.client.Do(ctx, c.s.client.B().Get().Key(keyLayoutVersion).Build()))
+		if err != nil {
+			return err
+		}
+		if version == layoutVersion {
+			return errOver
+		}
+	}
+	execs := make([]rueidis.LuaExec, len(writes))
+	for i, w := range writes {
+		execs[i] = rueidis.LuaExec{
+			Keys: append([]string{w.key}, guard...),
+			Args: append([]string{layoutVersion}, w.people...),
+		}
+	}
+	for _, res := range adoptFollowsScript.ExecMulti(ctx, c.s.client, execs...) {
+		written, err := res.AsBool()
+		if err != nil {
+			return err
+		}
+		if !written {
+			return errOver
+		}
+	}
+	return nil
+}

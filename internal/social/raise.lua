@@ -1,0 +1,12 @@
+-- Moves a counter forward, never back.
+-- KEYS[1]   the counter
+-- ARGV[1]   the least that it shall be, up to 2^53
+-- Reply     1, or 0 when it holds no number
+local now = tonumber(redis.call('GET', KEYS[1]) or '0')
+if not now then
+  return 0
+end
+if now < tonumber(ARGV[1]) then
+  redis.call('SET', KEYS[1], ARGV[1])
+end
+return 1
