@@ -15,7 +15,8 @@
 -- ARGV[6]  how long the lock is kept for the next in line, milliseconds
 -- ARGV[7]  '1': count a fencing token
 -- ARGV[8]  for how long it has been waiting, microseconds
--- ARGV[9]  the longest ttl in use, milliseconds; empty: check.lua was asked
+-- ARGV[9]  on a Cluster the longest ttl in use, milliseconds; else empty:
+--          boot.lua was asked
 -- ARGV[10] the number of this attempt
 -- ARGV[11] within how many milliseconds the waiter asks again
 -- ARGV[12] '1': it listens for its grant on this server, '0': it does not, or
@@ -56,7 +57,7 @@ local function held()
 end
 
 if ARGV[9] ~= '' then
-	local left = quarantine(nil, tonumber(ARGV[9]))
+	local left = quarantine(tonumber(ARGV[9]))
 	if left > 0 then
 		return {-1, left}
 	end

@@ -7,9 +7,11 @@ import "strings"
 // this one exclude each other.
 const prefix = "redlock:"
 
-// bootKey is a hash on every server: "run" is the run of the server process in
-// which its votes were last known to count, "ttl" the longest time to live in
-// use, in milliseconds.
+// bootKey is a hash on every server: "run" is the run of the server process whose
+// votes count, "since" when in milliseconds by the server's clock, "ttl:<ms>" when
+// that time to live was last known to be in use. While another run is quarantined,
+// "new" is its id, and "clock:<id>" what the monotonic clock of a machine showed when
+// it was known there first. See boot.lua.
 func bootKey() string { return prefix + "boot" }
 
 // waitersKey is a sorted set: who waits for a name, scored by the time since

@@ -56,7 +56,6 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -83,11 +82,8 @@ type Manager struct {
 	timers  sync.Pool // of the rounds
 	stats   counters
 
-	// longest is the longest ttl that any manager uses on these servers, as
-	// far as is known, in nanoseconds.
-	longest atomic.Int64
+	records *records
 	mu      sync.Mutex
-	runs    []string // the run id of each server, to notice one that is there twice
 
 	ctx       context.Context // ends when Close has waited long enough
 	cancel    context.CancelFunc
@@ -152,15 +148,15 @@ func Dial(urls []string, opt Options) (*Manager, error) {
 }
 
 func newRedisManager(servers []*redisServer, opt Options) (*Manager, error) {
-	scripts := newScripts()
+	scripts, clock := newScripts(), machineClock()
 	plain := make([]server, len(servers))
 	for i, s := range servers {
-		s.scripts = scripts
+		s.index, s.scripts, s.clock = i, scripts, clock
 		plain[i] = s
 	}
 	return newManager(plain, opt, func(m *Manager) {
 		for _, s := range servers {
-			s.id, s.longest = m.id, m.quarantine
+			s.id, s.records = m.id, m.records
 			m.cluster = m.cluster || s.cluster
 		}
 	})
@@ -182,7 +178,7 @@ func newManager(servers []server, opt Options, prepare func(*Manager)) (*Manager
 		id:       randomText(),
 		quorum:   len(servers)/2 + 1,
 		all:      1<<len(servers) - 1,
-		runs:     make([]string, len(servers)),
+		records:  newRecords(len(servers), opt.TTL),
 		closing:  make(chan struct{}),
 		draining: make(chan struct{}),
 	}
@@ -194,7 +190,6 @@ func newManager(servers []server, opt Options, prepare func(*Manager)) (*Manager
 		return timer
 	}
 	m.hints.seed = maphash.MakeSeed()
-	m.longest.Store(int64(opt.TTL))
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	for i, s := range servers {
 		m.nodes = append(m.nodes, newNode(m, i, s))
@@ -246,25 +241,16 @@ func (e *twiceError) Error() string {
 	return fmt.Sprintf("nodes are the same server twice: %s and %s", e.one, e.other)
 }
 
-// meet notes which run of a server is behind node i, and the longest ttl it knows
-// of.
-func (m *Manager) meet(i int, run string, longest time.Duration) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for j, other := range m.runs {
-		if j != i && other == run && run != "" {
-			return &twiceError{m.nodes[j].server.name(), m.nodes[i].server.name()}
-		}
-	}
-	m.runs[i] = run
-	if int64(longest) > m.longest.Load() {
-		m.longest.Store(int64(longest))
+// meet notes what node i reported of its server.
+func (m *Manager) meet(i int, answered reply) error {
+	if twin := m.records.learn(i, answered); twin >= 0 {
+		return &twiceError{m.nodes[twin].server.name(), m.nodes[i].server.name()}
 	}
 	return nil
 }
 
 // quarantine is how long a server that lost its keys must not vote.
-func (m *Manager) quarantine() time.Duration { return time.Duration(m.longest.Load()) }
+func (m *Manager) quarantine() time.Duration { return m.records.longest() }
 
 // ask starts a round among the servers in the set.
 func (m *Manager) ask(o op, to nodeSet) *round {

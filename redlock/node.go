@@ -247,7 +247,7 @@ func (n *node) learn(ctx context.Context) error {
 	if told[0].answer != yes {
 		return told[0].err
 	}
-	if err := n.m.meet(n.index, told[0].value, told[0].ttl); err != nil {
+	if err := n.m.meet(n.index, told[0]); err != nil {
 		return err
 	}
 	n.learned = true

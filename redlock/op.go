@@ -30,8 +30,7 @@ const (
 	opExtend              // extend.lua
 	opRaise               // raise.lua
 	opShow                // show.lua
-	opLearn               // learn.lua
-	opCheck               // check.lua
+	opLearn               // boot.lua
 	kinds
 )
 
@@ -88,9 +87,10 @@ type reply struct {
 	// fresh says that the server had no counter, and began one for the token.
 	fresh bool
 	// ttl is how long the key lives (a no to opAcquire, opShow), how long the
-	// server does not vote (errYoung), or the longest ttl in use (opLearn).
+	// server does not vote (youngError), or the longest ttl in use (opLearn).
 	ttl     time.Duration
 	value   string        // who holds it (opShow, a no to opAcquire); the run id (opLearn)
 	waiters int64         // opShow, opExtend
-	young   time.Duration // opShow: for how long the server does not vote
+	young   time.Duration // opShow, opLearn: for how long the server does not vote
+	since   time.Time     // opLearn: since when it votes, by its clock
 }

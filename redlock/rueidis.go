@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,14 +28,10 @@ var (
 	raiseLua string
 	//go:embed show.lua
 	showLua string
-	//go:embed learn.lua
-	learnLua string
 	//go:embed token.lua
 	tokenLua string
 	//go:embed quarantine.lua
 	quarantineLua string
-	//go:embed check.lua
-	checkLua string
 )
 
 // script is what one kind of op runs: by its digest, and in full where a server
@@ -52,8 +47,7 @@ func newScripts() [kinds]script {
 		opExtend:  tokenLua + extendLua,
 		opRaise:   raiseLua,
 		opShow:    quarantineLua + showLua,
-		opLearn:   learnLua,
-		opCheck:   quarantineLua + checkLua,
+		opLearn:   bootLua,
 	} {
 		scripts[k] = script{source: source, sha: sha1Hex(source)}
 	}
@@ -65,8 +59,10 @@ func newScripts() [kinds]script {
 type redisServer struct {
 	label   string
 	scripts [kinds]script
-	id      string               // of the manager
-	longest func() time.Duration // the longest ttl in use
+	id      string // of the manager
+	index   int    // among its servers
+	records *records
+	clock   monotonic
 	cluster bool
 	// dial makes the client when it is first needed; nil where the caller
 	// owns it.
@@ -76,14 +72,15 @@ type redisServer struct {
 	client rueidis.Client
 	conns  []net.Conn // that dial made
 	closed bool
+	boot   bootState
 	// dials counts the connections that dial made.
 	dials atomic.Int64
 	// listens says that the server knows that this manager listens.
 	listens atomic.Bool
 
 	// These belong to run, which one goroutine calls.
-	batch   []rueidis.Completed
-	checked int64 // dials when the server was last found fit to vote
+	batch []rueidis.Completed
+	sent  []int // which op each of them is
 }
 
 func (s *redisServer) name() string { return s.label }
@@ -144,67 +141,6 @@ func (s *redisServer) close() {
 	}
 }
 
-// run needs to know that the server may vote: all that is asked over one
-// connection is answered by one run of the server. Where the connections are our
-// own, it is asked once for each; else once a batch, which rueidis sends over one
-// connection. A Cluster is asked with each acquisition.
-func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
-	client, err := s.connect()
-	if err != nil {
-		for i := range replies {
-			replies[i] = reply{answer: failed, broken: true, err: err}
-		}
-		return
-	}
-	if s.dial == nil {
-		// Only with a deadline: rueidis answers a single caller quicker
-		// where it need not watch for the end of a context.
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, answerTime)
-		defer cancel()
-	} else {
-		ctx = context.Background()
-	}
-	votes := slices.ContainsFunc(batch, isAcquire) && !s.cluster
-	before := s.dials.Load()
-	check := votes && (s.dial == nil || before != s.checked)
-	s.batch = s.batch[:0]
-	if check {
-		s.batch = append(s.batch, s.command(client, &op{kind: opCheck}, false))
-	}
-	for _, o := range batch {
-		s.batch = append(s.batch, s.command(client, o, false))
-	}
-	results := client.DoMulti(ctx, s.batch...)
-	fit := reply{answer: yes}
-	if check {
-		fit = s.verdict(ctx, client, &op{kind: opCheck}, results[0])
-		results = results[1:]
-	}
-	for i, result := range results {
-		replies[i] = s.verdict(ctx, client, batch[i], result)
-	}
-	if after := s.dials.Load(); votes && !check && after != before {
-		// The batch may have gone over a new connection.
-		ask := &op{kind: opCheck}
-		fit = s.verdict(ctx, client, ask, client.Do(ctx, s.command(client, ask, false)))
-		before = after
-	}
-	switch {
-	case !votes:
-	case fit.answer == yes:
-		s.checked = before
-	default:
-		for i, o := range batch {
-			if o.kind == opAcquire {
-				replies[i] = reply{answer: failed, maybe: replies[i].answer == yes || replies[i].maybe, ttl: fit.ttl, err: fit.err}
-			}
-		}
-	}
-}
-
-func isAcquire(o *op) bool { return o.kind == opAcquire }
-
 // verdict reads a result, of the whole script where the server did not know it.
 func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op, result rueidis.RedisResult) reply {
 	if refused, ok := rueidis.IsRedisErr(result.Error()); ok && refused.IsNoScript() {
@@ -227,7 +163,7 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		keys, count = [...]string{o.name, waitersKey(o.name), tokenKey(o.name), attemptsKey(o.name)}, 4
 		longest := ""
 		if s.cluster {
-			longest = number(s.longest())
+			longest = number(s.records.longest())
 		}
 		args = []string{
 			o.value, number(o.ttl), s.queued(o), strconv.FormatInt(o.since, 10),
@@ -245,16 +181,11 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		args = []string{strconv.FormatUint(o.token, 10)}
 	case opShow:
 		keys[0], keys[1] = o.name, waitersKey(o.name)
-		if !s.cluster {
-			keys[2], count = bootKey(), 3
+		longest := ""
+		if s.cluster {
+			longest = number(s.records.longest())
 		}
-		args = []string{number(s.longest())}
-	case opLearn:
-		keys[0], count = bootKey(), 1
-		args = []string{number(o.ttl), flag(o.trust)}
-	case opCheck:
-		keys[0], count = bootKey(), 1
-		args = []string{number(s.longest())}
+		args = []string{longest}
 	}
 	if whole {
 		return client.B().Eval().Script(s.scripts[o.kind].source).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
@@ -299,17 +230,6 @@ func decode(o *op, result rueidis.RedisResult) reply {
 			return reply{answer: yes}
 		}
 	}
-	if o.kind == opCheck {
-		left, err := result.AsInt64()
-		switch {
-		case err != nil:
-			return failure(err)
-		case left > 0:
-			after := time.Duration(left) * time.Millisecond
-			return reply{answer: failed, ttl: after, err: youngError{after}}
-		}
-		return reply{answer: yes}
-	}
 	if o.kind == opRelease || o.kind == opRaise {
 		done, err := result.AsInt64()
 		switch {
@@ -324,21 +244,15 @@ func decode(o *op, result rueidis.RedisResult) reply {
 	if err != nil || len(parts) < 2 {
 		return reply{answer: failed, err: fmt.Errorf("unexpected answer: %v", err), maybe: true}
 	}
-	switch o.kind {
-	case opShow:
+	if o.kind == opShow && len(parts) == 4 {
 		value, _ := parts[0].ToString()
 		left, _ := parts[1].AsInt64()
 		waiters, _ := parts[2].AsInt64()
-		answered := reply{answer: yes, value: value, ttl: time.Duration(max(left, 0)) * time.Millisecond, waiters: waiters}
-		if len(parts) > 3 {
-			young, _ := parts[3].AsInt64()
-			answered.young = time.Duration(young) * time.Millisecond
+		young, _ := parts[3].AsInt64()
+		return reply{
+			answer: yes, value: value, ttl: time.Duration(max(left, 0)) * time.Millisecond, waiters: waiters,
+			young: time.Duration(young) * time.Millisecond,
 		}
-		return answered
-	case opLearn:
-		run, _ := parts[0].ToString()
-		longest, _ := parts[1].AsInt64()
-		return reply{answer: yes, value: run, ttl: time.Duration(longest) * time.Millisecond}
 	}
 	verdict, _ := parts[0].AsInt64()
 	number, _ := parts[1].AsInt64()
@@ -367,13 +281,6 @@ func decode(o *op, result rueidis.RedisResult) reply {
 	default:
 		return reply{answer: failed, err: errNotLock}
 	}
-}
-
-// youngError says that a server does not vote yet.
-type youngError struct{ left time.Duration }
-
-func (e youngError) Error() string {
-	return fmt.Sprintf("started lately and may have lost locks: does not vote for another %v", e.left)
 }
 
 // failure tells the errors of a server, which did nothing, from those of a
@@ -411,7 +318,6 @@ func (s *redisServer) listen(ctx context.Context, channel string, ready func(), 
 	// Not on the connection that the ops go over: rueidis answers a single
 	// caller quicker where it listens to nothing else.
 	return client.Dedicated(func(d rueidis.DedicatedClient) error {
-		ask := &op{kind: opCheck}
-		return receive(d, decode(ask, d.Do(ctx, s.command(client, ask, false))).answer == yes)
+		return receive(d, mayVote(decodeBoot(d.Do(ctx, s.bootCommand(client, bootAsk{}, false)))).answer == yes)
 	})
 }

@@ -18,7 +18,7 @@ func realServer(t *testing.T) (rueidis.Client, func(op) reply) {
 	client := redistest.Own(t).Client(t)
 	server := &redisServer{
 		label: "real", scripts: newScripts(), id: simManager, client: client,
-		longest: func() time.Duration { return time.Millisecond },
+		records: newRecords(1, time.Millisecond), clock: machineClock(),
 	}
 	ask := func(o op) reply {
 		replies := make([]reply, 1)

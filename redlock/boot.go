@@ -1,0 +1,344 @@
+package redlock
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+//go:embed boot.lua
+var bootLua string
+
+// records is what a manager knows of the runs of its servers and of the times to
+// live in use on them.
+type records struct {
+	mu   sync.Mutex
+	own  time.Duration // the ttl of this manager
+	runs []string      // by server
+	ttls []record      // by server
+	// restarts counts the runs that were found in quarantine.
+	restarts uint64
+}
+
+// record is the longest ttl in use that a server reported, and when.
+type record struct {
+	ttl time.Duration
+	at  time.Time
+}
+
+func newRecords(servers int, own time.Duration) *records {
+	return &records{own: own, runs: make([]string, servers), ttls: make([]record, servers)}
+}
+
+// learn notes what server i reported. It returns which server is the same one, or
+// -1.
+func (rs *records) learn(i int, answered reply) (twin int) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	run := answered.value
+	for j, other := range rs.runs {
+		if j != i && other == run && run != "" {
+			return j
+		}
+	}
+	if rs.runs[i] != run && answered.young > 0 {
+		rs.restarts++
+	}
+	rs.runs[i], rs.ttls[i] = run, record{answered.ttl, time.Now()}
+	return -1
+}
+
+// longest returns the longest ttl that anybody uses, as far as is known: that is
+// how long a server that lost its keys must not vote. What a server reported that
+// has not been heard of since is dropped when boot.lua would drop it.
+func (rs *records) longest() time.Duration {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	most := rs.own
+	for _, r := range rs.ttls {
+		if r.ttl > most && time.Since(r.at) <= 2*r.ttl+time.Minute {
+			most = r.ttl
+		}
+	}
+	return most
+}
+
+// round changes when a server was restarted: all have to be asked again which times
+// to live are in use, as the record of that one may be lost.
+func (rs *records) round() uint64 {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.restarts
+}
+
+// bootState is what a redisServer knows of the run of the server that answered it
+// last. The lock of the redisServer guards it.
+type bootState struct {
+	run string
+	// since is what the clock showed after the first reply of the run.
+	since int64
+	// votes says that the run was found to vote, over the connections up to the
+	// dialed-th.
+	votes  bool
+	dialed int64
+	// declared is when the server was last told of each ttl in use.
+	declared map[int64]time.Time
+	round    uint64 // of the records, at the last reply
+}
+
+// declareAgain is how often a ttl is declared to be in use, while it is. boot.lua
+// relies on it.
+func declareAgain(ttl int64) time.Duration {
+	return time.Duration(ttl)*time.Millisecond + 30*time.Second
+}
+
+// roundUp returns a ttl in milliseconds with two significant digits, so that few are
+// on record whatever times programs compute.
+func roundUp(ttl time.Duration) int64 {
+	number, unit := ttl.Milliseconds(), int64(1)
+	for number >= 100*unit {
+		unit *= 10
+	}
+	return (number + unit - 1) / unit * unit
+}
+
+// bootAsk is a call of boot.lua.
+type bootAsk struct {
+	declare []int64 // the times to live that are about to be used
+	trust   bool
+	round   uint64
+}
+
+// bootAsk returns how to ask the server before a batch, and whether that is needed.
+func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed bool) {
+	ask.round = s.records.round()
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range batch {
+		switch {
+		case o.kind == opLearn:
+			needed, ask.trust = true, ask.trust || o.trust
+		case asksVote(o) && !s.cluster:
+			needed = needed || s.dial == nil || !s.boot.votes || s.boot.dialed != dials
+		case o.kind != opExtend:
+			continue
+		}
+		if ttl := roundUp(o.ttl); ttl > 0 && !slices.Contains(ask.declare, ttl) {
+			if last, ok := s.boot.declared[ttl]; !ok || now.Sub(last) >= declareAgain(ttl) {
+				ask.declare = append(ask.declare, ttl)
+			}
+		}
+	}
+	return ask, needed || len(ask.declare) > 0 || ask.round != s.boot.round
+}
+
+// voted says whether the server was found to vote, when it was last asked.
+func (s *redisServer) voted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.boot.votes
+}
+
+// bootArgs returns the arguments of boot.lua.
+func (s *redisServer) bootArgs(ask bootAsk) []string {
+	ttls := make([]string, len(ask.declare))
+	for i, ttl := range ask.declare {
+		ttls[i] = strconv.FormatInt(ttl, 10)
+	}
+	longest := s.records.longest()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []string{
+		strings.Join(ttls, " "), strconv.FormatInt(longest.Milliseconds(), 10), s.boot.run,
+		s.clock.id, strconv.FormatInt(s.boot.since, 10), strconv.FormatInt(s.clock.now(), 10), flag(ask.trust),
+	}
+}
+
+// bootLearned notes the reply to a call of boot.lua, over the connections up to the
+// dials-th.
+func (s *redisServer) bootLearned(ask bootAsk, answered reply, dials int64) {
+	if answered.answer != yes {
+		s.mu.Lock()
+		s.boot.votes = false
+		s.mu.Unlock()
+		return
+	}
+	_ = s.records.learn(s.index, answered)
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.boot.run != answered.value {
+		s.boot = bootState{run: answered.value, since: s.clock.now(), declared: map[int64]time.Time{}}
+	}
+	s.boot.votes, s.boot.dialed, s.boot.round = answered.young == 0, dials, ask.round
+	for _, ttl := range ask.declare {
+		s.boot.declared[ttl] = now
+	}
+}
+
+// mayVote returns an answer that is yes if the server votes.
+func mayVote(answered reply) reply {
+	if answered.answer == yes && answered.young > 0 {
+		return reply{answer: failed, ttl: answered.young, err: youngError{answered.young}}
+	}
+	return answered
+}
+
+// youngError says that a server does not vote yet.
+type youngError struct{ left time.Duration }
+
+func (e youngError) Error() string {
+	return fmt.Sprintf("quarantined, as it was started recently and may have lost locks: does not vote for another %v", e.left)
+}
+
+// askBoot calls boot.lua, and notes what it replies.
+func (s *redisServer) askBoot(ctx context.Context, client rueidis.Client, ask bootAsk) reply {
+	before := s.dials.Load()
+	return s.bootReply(ctx, client, ask, before, client.Do(ctx, s.bootCommand(client, ask, false)))
+}
+
+// bootReply reads and notes what boot.lua replied, over the connections up to the
+// dials-th.
+func (s *redisServer) bootReply(ctx context.Context, client rueidis.Client, ask bootAsk, dials int64, result rueidis.RedisResult) reply {
+	if refused, ok := rueidis.IsRedisErr(result.Error()); ok && refused.IsNoScript() {
+		result = client.Do(ctx, s.bootCommand(client, ask, true))
+	}
+	answered := decodeBoot(result)
+	s.bootLearned(ask, answered, dials)
+	return answered
+}
+
+// bootCommand builds a call of boot.lua: of its digest, or of the whole script.
+func (s *redisServer) bootCommand(client rueidis.Client, ask bootAsk, whole bool) rueidis.Completed {
+	script := s.scripts[opLearn]
+	if whole {
+		return client.B().Eval().Script(script.source).Numkeys(1).Key(bootKey()).Arg(s.bootArgs(ask)...).Build()
+	}
+	return client.B().Evalsha().Sha1(script.sha).Numkeys(1).Key(bootKey()).Arg(s.bootArgs(ask)...).Build()
+}
+
+// decodeBoot reads the reply of boot.lua.
+func decodeBoot(result rueidis.RedisResult) reply {
+	parts, err := result.ToArray()
+	if err != nil {
+		return failure(err)
+	}
+	if len(parts) < 4 {
+		return reply{answer: failed, err: fmt.Errorf("boot.lua replied with %d values", len(parts))}
+	}
+	left, _ := parts[0].AsInt64()
+	run, _ := parts[1].ToString()
+	longest, _ := parts[2].AsInt64()
+	since, _ := parts[3].AsInt64()
+	answered := reply{
+		answer: yes, value: run, ttl: time.Duration(longest) * time.Millisecond, young: time.Duration(left) * time.Millisecond,
+	}
+	if since > 0 {
+		answered.since = time.UnixMilli(since)
+	}
+	return answered
+}
+
+// run asks whether the server votes, where that is not known: all that is asked over
+// one connection is answered by one run of the server. Where the connections are our
+// own, it is asked once for each; else with each batch, which rueidis sends over one
+// connection. A server that is known to be quarantined is not asked to give locks. A
+// Cluster is asked with each acquisition.
+func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
+	client, err := s.connect()
+	if err != nil {
+		failAllWith(replies, reply{answer: failed, broken: true, err: err})
+		return
+	}
+	if s.dial == nil {
+		// Only with a deadline: rueidis answers a single caller quicker
+		// where it need not watch for the end of a context.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, answerTime)
+		defer cancel()
+	} else {
+		ctx = context.Background()
+	}
+	dials := s.dials.Load()
+	ask, needed := s.bootAsk(batch, dials)
+	boot := reply{answer: yes}
+	if needed && !s.voted() {
+		dials = s.dials.Load()
+		boot = s.askBoot(ctx, client, ask)
+		if boot.broken {
+			failAllWith(replies, boot)
+			return
+		}
+		needed = s.dial == nil && !s.cluster && slices.ContainsFunc(batch, asksVote)
+	}
+	quarantined := mayVote(boot).answer != yes && !s.cluster
+	s.batch, s.sent = s.batch[:0], s.sent[:0]
+	needed = needed && !quarantined
+	if needed {
+		s.batch = append(s.batch, s.bootCommand(client, ask, false))
+	}
+	for i, o := range batch {
+		if o.kind == opLearn || o.kind == opAcquire && quarantined {
+			continue
+		}
+		s.batch, s.sent = append(s.batch, s.command(client, o, false)), append(s.sent, i)
+	}
+	var results []rueidis.RedisResult
+	if len(s.batch) > 0 {
+		results = client.DoMulti(ctx, s.batch...)
+	}
+	if needed {
+		boot, results = s.bootReply(ctx, client, ask, dials, results[0]), results[1:]
+	}
+	for j, result := range results {
+		i := s.sent[j]
+		replies[i] = s.verdict(ctx, client, batch[i], result)
+	}
+	if after := s.dials.Load(); after != dials && !quarantined && !s.cluster && slices.ContainsFunc(batch, asksVote) {
+		// The batch may have gone over a new connection, to another run.
+		boot = s.askBoot(ctx, client, ask)
+	}
+	s.complete(ctx, client, batch, replies, boot)
+}
+
+// asksVote says whether an op depends on whether the server votes.
+func asksVote(o *op) bool { return o.kind == opAcquire || o.kind == opShow }
+
+// complete makes replies of what boot.lua replied, and takes back the locks that a
+// quarantined server gave.
+func (s *redisServer) complete(ctx context.Context, client rueidis.Client, batch []*op, replies []reply, boot reply) {
+	fit := mayVote(boot)
+	for i, o := range batch {
+		switch {
+		case o.kind == opLearn:
+			replies[i] = boot
+		case fit.answer == yes || s.cluster:
+		case o.kind == opShow && boot.answer == yes:
+			replies[i].young = boot.young
+		case o.kind == opShow:
+			replies[i] = fit
+		case o.kind == opAcquire:
+			gave := replies[i].answer == yes
+			maybe := replies[i].maybe
+			if gave {
+				undo := &op{kind: opRelease, name: o.name, value: o.value, queue: o.queue, grant: o.grant}
+				maybe = s.verdict(ctx, client, undo, client.Do(ctx, s.command(client, undo, false))).answer != yes
+			}
+			replies[i] = reply{answer: failed, maybe: maybe, broken: boot.broken, ttl: fit.ttl, err: fit.err}
+		}
+	}
+}
+
+func failAllWith(replies []reply, failure reply) {
+	for i := range replies {
+		replies[i] = failure
+	}
+}

@@ -1,0 +1,143 @@
+-- Says whether this server may vote, which run of the server process it is, and
+-- which times to live are in use on it.
+--
+-- A server that was restarted may have forgotten locks, so it is quarantined until
+-- the longest of them has expired. Its own clock cannot tell when that is: a clock
+-- that is set, as NTP does after a boot, makes it look older than it is. What counts
+-- is time that somebody measured while this very run was there:
+--
+--   - a manager that got a reply of this run sends for how long, by the clock of
+--     its machine, that cannot be set. The marker keeps the first reading of each
+--     such clock, so that the next process of the same machine goes on from there.
+--   - the main thread cannot have used more CPU time than has passed. That spares
+--     the first user of a server that has been up for long the waiting.
+--
+-- The first manager for which that is enough records that the run votes, for all.
+--
+-- KEYS[1]  hash: the boot marker of this server
+-- ARGV[1]  the times to live that this manager is about to use, milliseconds,
+--          separated by blanks; may be empty
+-- ARGV[2]  the longest one that it knows to be in use, milliseconds
+-- ARGV[3]  the run that answered it last, or empty
+-- ARGV[4]  which clock it measures with
+-- ARGV[5]  what that clock showed after the first reply of the run, milliseconds
+-- ARGV[6]  what it showed when this was sent
+-- ARGV[7]  '1': this server has every lock that was given, let it vote
+--
+-- Reply    {for how many milliseconds this server must not vote, 0: it may,
+--           run id, longest ttl in use in milliseconds,
+--           since when it votes by its clock in milliseconds, 0: not known}
+
+local marker = KEYS[1]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local info = redis.call('INFO', 'server')
+local run = string.match(info, 'run_id:(%w+)')
+
+local known = {}
+local fields = redis.call('HGETALL', marker)
+for i = 1, #fields, 2 do
+	known[fields[i]] = fields[i + 1]
+end
+
+local function set(field, value)
+	known[field] = value
+	redis.call('HSET', marker, field, value)
+end
+
+local function remove(field)
+	known[field] = nil
+	redis.call('HDEL', marker, field)
+end
+
+-- declare records that a ttl is in use. The record is written anew every ten
+-- seconds at most.
+local function declare(ttl)
+	local last = tonumber(known['ttl:' .. ttl])
+	if not last or math.abs(now - last) > 10000 then
+		set('ttl:' .. ttl, string.format('%.0f', now))
+	end
+end
+
+-- longest returns the longest ttl in use. Who uses one declares it again at least
+-- every ttl and 30 seconds, and its last lock lives for another ttl: what is older
+-- is removed.
+local function longest()
+	local most = tonumber(ARGV[2])
+	for field, last in pairs(known) do
+		local ttl = tonumber(string.match(field, '^ttl:(%d+)$'))
+		if ttl and now - tonumber(last) > 2 * ttl + 60000 then
+			redis.call('HDEL', marker, field)
+		elseif ttl then
+			most = math.max(most, ttl)
+		end
+	end
+	return most
+end
+
+-- forget removes what was recorded of a run that was not known to vote.
+local function forget()
+	for field in pairs(known) do
+		if field == 'new' or string.sub(field, 1, 6) == 'clock:' then
+			remove(field)
+		end
+	end
+end
+
+-- measured returns for how long this run is known to be there by the clock of the
+-- manager that asks.
+local function measured()
+	if known.new ~= run then
+		forget()
+		set('new', run)
+	end
+	if ARGV[3] ~= run then
+		return 0
+	end
+	local field, since = 'clock:' .. ARGV[4], tonumber(ARGV[5])
+	local first = tonumber(known[field])
+	if first and first <= since then
+		since = first
+	elseif redis.call('HLEN', marker) < 256 then
+		set(field, ARGV[5])
+	end
+	return tonumber(ARGV[6]) - since
+end
+
+-- used returns the CPU time of the main thread, which not all systems report. What
+-- it used before a restart that keeps the process (DEBUG RESTART) does not count.
+local function used()
+	local cpu = redis.call('INFO', 'cpu')
+	local system = tonumber(string.match(cpu, 'used_cpu_sys_main_thread:([%d.]+)')) or 0
+	local user = tonumber(string.match(cpu, 'used_cpu_user_main_thread:([%d.]+)')) or 0
+	-- The server counts in whole seconds and may be ahead by one. It is negative
+	-- where the clock was set to before the start.
+	local up = tonumber(string.match(info, 'uptime_in_seconds:(-?%d+)')) or 0
+	return math.floor(math.min((system + user) * 1000, (up - 1) * 1000))
+end
+
+-- vote records that this run votes.
+local function vote()
+	forget()
+	set('run', run)
+	set('since', string.format('%.0f', now))
+end
+
+-- An earlier version recorded one ttl, and not when it was in use.
+if known.ttl then
+	declare(known.ttl)
+	remove('ttl')
+end
+for ttl in string.gmatch(ARGV[1], '%d+') do
+	declare(ttl)
+end
+local most = longest()
+
+if known.run ~= run then
+	local left = most - math.max(measured(), used())
+	if left > 0 and ARGV[7] ~= '1' then
+		return {math.ceil(left), run, most, 0}
+	end
+	vote()
+end
+return {0, run, most, tonumber(known.since) or 0}
