@@ -3,8 +3,12 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
+
+// Status is what each server knows of a name.
+type Status []NodeStatus
 
 // NodeStatus is what one server knows of a name.
 type NodeStatus struct {
@@ -13,12 +17,60 @@ type NodeStatus struct {
 	TTL     time.Duration // how long the server keeps that
 	Waiters int64         // how many processes wait for it
 	Young   time.Duration // for how long the server does not vote: it may have forgotten locks
-	Err     error         // why the server could not be asked
+	Err     error         // why the server could not be asked; ErrNotLock: the key is something else
 }
 
-// Status asks every server who holds a name, in one round trip. A value that a
-// majority has is the holder's.
-func (m *Manager) Status(ctx context.Context, name string) ([]NodeStatus, error) {
+// counts says whether the server has answered and may vote.
+func (n NodeStatus) counts() bool { return n.Err == nil && n.Young == 0 }
+
+// Holder returns the lock that holds the name on a majority of the servers, with the
+// shortest time that one of them keeps it, and the most waiters that one of them
+// knows. Servers that do not vote do not count.
+func (s Status) Holder() (holder NodeStatus, held bool) {
+	votes := make(map[string]int, 1)
+	for _, n := range s {
+		if n.counts() && n.Value != "" {
+			votes[n.Value]++
+			held = held || votes[n.Value] > len(s)/2
+		}
+	}
+	if !held {
+		return NodeStatus{}, false
+	}
+	for _, n := range s {
+		if !n.counts() || votes[n.Value] <= len(s)/2 {
+			continue
+		}
+		if holder.Value == "" || n.TTL < holder.TTL {
+			holder.TTL = n.TTL
+		}
+		holder.Value, holder.Waiters = n.Value, max(holder.Waiters, n.Waiters)
+	}
+	return holder, true
+}
+
+// Undecided says that so few servers have answered, or may vote, that somebody may
+// hold the name on the others.
+func (s Status) Undecided() bool {
+	if _, held := s.Holder(); held {
+		return false
+	}
+	votes, most, unknown := make(map[string]int, 1), 0, 0
+	for _, n := range s {
+		switch {
+		case errors.Is(n.Err, ErrNotLock):
+		case !n.counts():
+			unknown++
+		case n.Value != "":
+			votes[n.Value]++
+			most = max(most, votes[n.Value])
+		}
+	}
+	return most+unknown > len(s)/2
+}
+
+// Status asks every server who holds a name, in one round trip.
+func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	if err := m.check(ctx, name); err != nil {
 		return nil, err
 	}
@@ -30,14 +82,17 @@ func (m *Manager) Status(ctx context.Context, name string) ([]NodeStatus, error)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	status := make([]NodeStatus, len(r.replies))
+	status := make(Status, len(r.replies))
 	for i, answered := range r.replies {
 		status[i] = NodeStatus{
 			Node: m.nodes[i].server.name(), Value: answered.value, TTL: answered.ttl, Waiters: answered.waiters,
 			Young: answered.young, Err: answered.err,
 		}
-		if answered.answer == unanswered {
-			status[i].Err = errors.New("timeout after " + m.opt.NodeTimeout.String())
+		switch {
+		case answered.answer == unanswered:
+			status[i].Err = fmt.Errorf("timeout after %v", m.opt.NodeTimeout)
+		case answered.err == errNotLock:
+			status[i].Err = ErrNotLock
 		}
 	}
 	return status, nil

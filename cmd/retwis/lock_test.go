@@ -58,3 +58,23 @@ func TestLockPassesSignalsOn(t *testing.T) {
 		})
 	}
 }
+
+// One server is trusted by itself, while others are down.
+func TestLockTrustsOneServer(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	nodes := make([]string, len(servers))
+	for i, s := range servers {
+		nodes[i] = s.URL()
+	}
+	servers[2].Kill(t)
+	for _, url := range nodes[:2] {
+		if out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--trust", url).CombinedOutput(); err != nil || string(out) != "1 server votes from now on\n" {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--node", strings.Join(nodes, ","), "--no-wait", "job", "--", "echo", "held").CombinedOutput()
+	if err != nil || string(out) != "held\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -23,6 +23,9 @@ const (
 	exitNotFound      = 127
 )
 
+// showTimeout is how long --show waits for a server.
+const showTimeout = time.Second
+
 // lockFlags are the flags of retwis lock.
 type lockFlags struct {
 	redis                            string
@@ -51,9 +54,11 @@ it; while the lock is waited for they end the waiting. If the lock is lost, beca
 the servers could not be reached for too long, the command gets SIGTERM and, after
 --grace, SIGKILL; so does all that it has started, unless it runs at a terminal.
 
-A server that was started less than a --ttl ago may have forgotten locks, and does
-not count until then. --trust says that these servers have not: they are new, or
-write each change to disk before they answer.
+A server that was started less than a --ttl ago may have forgotten locks: it is
+quarantined, and does not vote until then. --trust says that the servers have not,
+as they are new, or write each change to disk before they answer. It lets all
+servers of --node vote at once, or with --trust URL... those, also while others are
+down.
 
 The exit code is that of the command (128 and the signal if one killed it), or
    75  the lock could not be had; one line says who said no
@@ -66,7 +71,8 @@ it, and 75 if too few servers answered to tell.`,
 		Example: `  retwis lock backup -- ./backup.sh
   retwis lock --node redis://a --node redis://b --node redis://c --no-wait nightly -- make report
   retwis lock --fencing --ttl 30s import -- sh -c 'import --token "$RETWIS_LOCK_TOKEN"'
-  retwis lock --node redis://a,redis://b,redis://c --show nightly`,
+  retwis lock --node redis://a,redis://b,redis://c --show nightly
+  retwis lock --trust redis://c`,
 		Args: func(*cobra.Command, []string) error { return nil }, // see check
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := flags.settle(cmd.Flags().Changed)
@@ -91,7 +97,7 @@ it, and 75 if too few servers answered to tell.`,
 	f.DurationVar(&flags.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when the lock is lost")
 	f.DurationVar(&flags.nodeTimeout, "node-timeout", 0, "how long one server may take to answer (default 50ms, or a quarter of --ttl)")
 	f.BoolVar(&flags.show, "show", false, "show who holds NAME, on which servers and for how long")
-	f.BoolVar(&flags.trust, "trust", false, "let servers count at once that were started lately")
+	f.BoolVar(&flags.trust, "trust", false, "let servers vote at once that were started recently; names of servers may follow")
 	f.BoolVar(&flags.js, "json", false, "print what --show finds as JSON")
 	fromEnv(cmd, env.Getenv, "show", "trust")
 	return cmd
@@ -138,8 +144,8 @@ func (flags *lockFlags) check(args []string) error {
 		words = 0
 	}
 	switch {
-	case words == 0 && len(args) > 0:
-		return fmt.Errorf("--trust takes no name, and %q is one", args[0])
+	case flags.trust && len(args) > 0 && !strings.Contains(args[0], "://"):
+		return fmt.Errorf("--trust takes the URLs of servers, and %q is none", args[0])
 	case words > 0 && len(args) == 0:
 		return errors.New("name the lock: retwis lock NAME -- COMMAND")
 	case words > 0 && args[0] == "":
@@ -166,6 +172,9 @@ func (flags *lockFlags) check(args []string) error {
 
 // run does what the flags ask for.
 func (flags *lockFlags) run(cmd *cobra.Command, env Env, args []string) (err error) {
+	if flags.trust && len(args) > 0 {
+		flags.nodes, args = args, nil
+	}
 	if len(args) > 1 && args[1] == "--" {
 		args = append(args[:1:1], args[2:]...)
 	}
@@ -213,6 +222,9 @@ func lookPath(name string) (string, error) {
 // open returns what locks, on the servers or in the database of the flags.
 func (flags *lockFlags) open(cmd *cobra.Command, env Env) (*redlock.Manager, func() error, error) {
 	opt := redlock.Options{TTL: flags.ttl, NodeTimeout: flags.nodeTimeout, Fencing: flags.fencing}
+	if opt.NodeTimeout == 0 && flags.show { // whoever looks wants to see all servers
+		opt.NodeTimeout = min(showTimeout, flags.ttl/4)
+	}
 	if len(flags.nodes) > 0 {
 		m, err := redlock.Dial(flags.nodes, opt)
 		if err != nil {
@@ -254,7 +266,7 @@ func trustServers(cmd *cobra.Command, m *redlock.Manager) error {
 		return err
 	}
 	_, nodes := m.Quorum()
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s from now on\n", plural(nodes, "server counts", "servers count"))
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s from now on\n", plural(nodes, "server votes", "servers vote"))
 	return err
 }
 

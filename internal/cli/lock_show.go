@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,12 +16,15 @@ import (
 type lockStatus struct {
 	Name string `json:"name"`
 	Held bool   `json:"held"` // by a majority
-	// Undecided: so few servers answered that the others could be a majority
-	// that has it.
-	Undecided bool             `json:"undecided"`
-	Value     string           `json:"value,omitempty"`
-	Quorum    int              `json:"quorum"`
-	Nodes     []lockNodeStatus `json:"nodes"`
+	// Undecided: so few servers answered, or vote, that the others could be a
+	// majority that has it.
+	Undecided bool `json:"undecided"`
+	// NotLock: the key of the name holds something that is not a lock.
+	NotLock bool             `json:"not_lock,omitempty"`
+	Value   string           `json:"value,omitempty"`
+	Quorum  int              `json:"quorum"`
+	Nodes   []lockNodeStatus `json:"nodes"`
+	holder  redlock.NodeStatus
 }
 
 type lockNodeStatus struct {
@@ -38,40 +42,22 @@ func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus
 	if err != nil {
 		return nil, badName(err)
 	}
-	s := &lockStatus{Name: name}
+	holder, held := nodes.Holder()
+	s := &lockStatus{Name: name, Held: held, Undecided: nodes.Undecided(), Value: holder.Value, holder: holder}
 	s.Quorum, _ = m.Quorum()
-	votes, most, silent := map[string]int{}, 0, 0
+	notLocks := 0
 	for _, n := range nodes {
 		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters, Young: n.Young.Milliseconds()}
 		if n.Err != nil {
 			node.Error = oneLine(n.Err)
-			silent++
+		}
+		if errors.Is(n.Err, redlock.ErrNotLock) {
+			notLocks++
 		}
 		s.Nodes = append(s.Nodes, node)
-		if n.Value == "" {
-			continue
-		}
-		votes[n.Value]++
-		most = max(most, votes[n.Value])
-		if votes[n.Value] >= s.Quorum {
-			s.Held, s.Value = true, n.Value
-		}
 	}
-	s.Undecided = !s.Held && most+silent >= s.Quorum
+	s.NotLock = notLocks > len(nodes)-s.Quorum
 	return s, nil
-}
-
-// holds returns for how long a majority keeps the lock at least, and how many
-// processes wait for it.
-func (s *lockStatus) holds() (ttl time.Duration, waiters int64) {
-	least := int64(-1)
-	for _, n := range s.Nodes {
-		if n.Value == s.Value && (least < 0 || n.TTL < least) {
-			least = n.TTL
-		}
-		waiters = max(waiters, n.Waiters)
-	}
-	return time.Duration(least) * time.Millisecond, waiters
 }
 
 // showLock prints who holds a name. The exit code tells whether anybody does.
@@ -113,10 +99,10 @@ func (s *lockStatus) print(cmd *cobra.Command) error {
 			what += fmt.Sprintf(", %d waiting", n.Waiters)
 		}
 		if n.Young > 0 {
-			what += fmt.Sprintf(", started lately: does not vote for another %v", time.Duration(n.Young)*time.Millisecond)
+			what += fmt.Sprintf(", quarantined: does not vote for another %v", time.Duration(n.Young)*time.Millisecond)
 		}
 		fmt.Fprintf(out, "%s: %s\n", n.Node, what)
-		if n.Value == s.Value {
+		if n.Value == s.Value && n.Young == 0 {
 			agreed++
 		}
 	}
@@ -125,7 +111,9 @@ func (s *lockStatus) print(cmd *cobra.Command) error {
 	case s.Held:
 		_, err = fmt.Fprintf(out, "%q is held: %d of %d agree\n", s.Name, agreed, len(s.Nodes))
 	case s.Undecided:
-		_, err = fmt.Fprintf(out, "%q may be held: it takes %d of %d, and too few answered\n", s.Name, s.Quorum, len(s.Nodes))
+		_, err = fmt.Fprintf(out, "%q may be held: it takes %d of %d, and too few answered or vote\n", s.Name, s.Quorum, len(s.Nodes))
+	case s.NotLock:
+		_, err = fmt.Fprintf(out, "%q cannot be held: the key of this name holds something that is not a lock\n", s.Name)
 	default:
 		_, err = fmt.Fprintf(out, "%q is not held: it takes %d of %d\n", s.Name, s.Quorum, len(s.Nodes))
 	}

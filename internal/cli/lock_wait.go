@@ -97,8 +97,7 @@ func whoHolds(ctx context.Context, m *redlock.Manager, name string) string {
 	case err != nil || s.Undecided:
 		return "as too few servers answer"
 	case !s.Held:
-		return "which nobody holds: its servers were started lately and do not count yet, or others are first"
+		return "which nobody holds, but others are first"
 	}
-	ttl, waiters := s.holds()
-	return fmt.Sprintf("which is held for another %v at least and waited for by %d", ttl, waiters)
+	return fmt.Sprintf("which is held for another %v at least and waited for by %d", s.holder.TTL, s.holder.Waiters)
 }

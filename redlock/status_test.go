@@ -1,0 +1,89 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// A name is not held because somebody waits for it on servers that do not vote.
+func TestStatusOfQuarantinedServers(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	for name, manager := range map[string]func() (*redlock.Manager, error){
+		"Dial": func() (*redlock.Manager, error) { return redlock.Dial(urls(servers), redlock.Options{}) },
+		"New":  func() (*redlock.Manager, error) { return redlock.New(clientsOf(t, servers), redlock.Options{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := manager()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if l, err := m.Lock(ctx, name); err == nil {
+				t.Fatalf("%v was given", l.Value())
+			}
+			status, err := m.Status(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if holder, held := status.Holder(); held {
+				t.Errorf("%+v holds it", holder)
+			}
+			if !status.Undecided() {
+				t.Errorf("%+v: servers that do not vote decide", status)
+			}
+			for _, n := range status {
+				if n.Value != "" || n.Young == 0 {
+					t.Errorf("%+v: a server that does not vote has a value", n)
+				}
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	a := redlock.NodeStatus{Value: "a", TTL: 2 * time.Second, Waiters: 1}
+	later := redlock.NodeStatus{Value: "a", TTL: 3 * time.Second, Waiters: 4}
+	b := redlock.NodeStatus{Value: "b", TTL: time.Second}
+	free := redlock.NodeStatus{}
+	young := redlock.NodeStatus{Value: "a", TTL: time.Second, Young: time.Second}
+	silent := redlock.NodeStatus{Err: errors.New("silent")}
+	list := redlock.NodeStatus{Err: redlock.ErrNotLock}
+	for name, test := range map[string]struct {
+		status          redlock.Status
+		held, undecided bool
+	}{
+		"all":                      {redlock.Status{a, later, a}, true, false},
+		"a majority":               {redlock.Status{a, b, later}, true, false},
+		"a majority that answers":  {redlock.Status{a, silent, later}, true, false},
+		"nobody":                   {redlock.Status{free, free, free}, false, false},
+		"some votes":               {redlock.Status{a, b, free}, false, false},
+		"one silent":               {redlock.Status{free, silent, free}, false, false},
+		"one silent, one vote":     {redlock.Status{free, silent, a}, false, true},
+		"all silent":               {redlock.Status{silent, silent, silent}, false, true},
+		"one young":                {redlock.Status{young, a, free}, false, true},
+		"one young, the rest free": {redlock.Status{young, free, free}, false, false},
+		"all young":                {redlock.Status{young, young, young}, false, true},
+		"half of an even number":   {redlock.Status{a, a, free, free}, false, false},
+		"half, and a silent one":   {redlock.Status{a, a, free, silent}, false, true},
+		"lists":                    {redlock.Status{list, list, list}, false, false},
+		"one list":                 {redlock.Status{list, a, later}, true, false},
+		"one list, one silent":     {redlock.Status{list, a, silent}, false, true},
+	} {
+		holder, held := test.status.Holder()
+		if held != test.held || test.status.Undecided() != test.undecided {
+			t.Errorf("%s: held %v, undecided %v; want %v, %v", name, held, test.status.Undecided(), test.held, test.undecided)
+		}
+		if held && (holder.Value != "a" || holder.TTL != 2*time.Second || holder.Waiters != 4) {
+			t.Errorf("%s: %+v", name, holder)
+		}
+	}
+}
