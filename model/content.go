@@ -48,10 +48,11 @@ func (s *schema) entries(record []text) ([]entry, error) {
 }
 
 // append appends the entries of a record in one index. A record without a value
-// for one of the columns has none.
+// for one of the columns has none; an absent field that Get reads as a zero value
+// has that.
 func (x *indexSpec) append(all []entry, s *schema, record []text) ([]entry, error) {
 	for _, f := range x.fieldOf {
-		if !record[f].ok {
+		if !s.fields[f].indexed(record[f]).ok {
 			return all, nil
 		}
 	}
@@ -63,7 +64,7 @@ func (x *indexSpec) append(all []entry, s *schema, record []text) ([]entry, erro
 		return append(all, entry{x, value}), nil
 	}
 	f := &s.fields[x.fieldOf[x.many]]
-	list, err := elements(record[x.fieldOf[x.many]].s, f.Element)
+	list, err := elements(f.indexed(record[x.fieldOf[x.many]]).s, f.Element)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrValue, f.Name, err)
 	}
@@ -89,7 +90,7 @@ func (x *indexSpec) value(s *schema, record []text, element string) (string, err
 	plain := x.Unique && len(x.Columns) == 1
 	var b []byte
 	for i, f := range x.fieldOf {
-		t := record[f].s
+		t := s.fields[f].indexed(record[f]).s
 		if i == x.many {
 			t = element
 		}

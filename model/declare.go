@@ -139,7 +139,7 @@ func (d *declaration) addField(f reflect.StructField, text string, path []int) e
 		d.expires = number
 	}
 	d.goFields = append(d.goFields, g)
-	d.fields = append(d.fields, field{Name: tag.name, Kind: codec.kind, Element: codec.element})
+	d.fields = append(d.fields, field{Name: tag.name, Kind: codec.kind, Element: codec.element, Zero: codec.zero(f.Type)})
 	return d.addFieldIndexes(number, tag, f.Type)
 }
 
@@ -192,7 +192,7 @@ func (d *declaration) addIndex(name string, columns []string, unique, fold bool,
 		if d.number(name) >= 0 {
 			return errors.New("a field is called so: give the index another name")
 		}
-		d.fields = append(d.fields, field{Name: name, Kind: c.kind, Element: c.element, Computed: true})
+		d.fields = append(d.fields, field{Name: name, Kind: c.kind, Element: c.element, Computed: true, Zero: c.zero(result)})
 		d.computes = append(d.computes, computation{name: name, of: compute, codec: c, result: result})
 	} else if len(columns) < 2 {
 		return errors.New("a composite index has at least two columns; for one field use its tag")

@@ -25,6 +25,20 @@ type field struct {
 	Kind     kind   `json:"kind"`
 	Element  kind   `json:"element,omitempty"` // of a list that can be indexed
 	Computed bool   `json:"computed,omitempty"`
+	// Zero is what indexes hold of a record without the field: its value where the
+	// Go type cannot tell none from zero. Nil: the record has no place in them.
+	Zero *string `json:"zero,omitempty"`
+}
+
+// optional tells whether a record may have no place in an index of the field.
+func (f *field) optional() bool { return f.Zero == nil || f.Element != "" }
+
+// indexed is the text of a field as an index sees it: an absent one as Get reads it.
+func (f *field) indexed(stored text) text {
+	if !stored.ok && f.Zero != nil {
+		return text{*f.Zero, true}
+	}
+	return stored
 }
 
 // indexSpec is one index. Unless it is unique it is a sorted set whose scores are

@@ -29,6 +29,21 @@ type codec struct {
 	target  reflect.Type                          // of a Ref or a list of these
 }
 
+// zero is how the zero value of the type is stored, or nil where it is not: what
+// writes itself may refuse it.
+func (c *codec) zero(t reflect.Type) (zero *string) {
+	defer func() {
+		if recover() != nil {
+			zero = nil
+		}
+	}()
+	stored, err := c.encode(reflect.New(t).Elem())
+	if err != nil || !stored.ok {
+		return nil
+	}
+	return &stored.s
+}
+
 // codecOf returns the codec of a Go type, or why it has none.
 func codecOf(t reflect.Type, unix bool) (codec, error) {
 	if endless(t) {
