@@ -4,8 +4,9 @@ import "slices"
 
 // Cond is a condition of a query. A condition on a list holds where any of its
 // elements fits. A record without a value fits no condition on that field, but
-// for Not; one that only an index on several fields answers takes a value for
-// each of these.
+// for Not. An index on several fields answers a condition on one of them if all
+// records are in it, or the query takes only those that are: by conditions on the
+// fields that can be absent, or an order of them.
 //
 // Values are those of the field's type, or ones that mean the same: any integer
 // for any number, a string for what is stored as text, an id, as text or an

@@ -54,11 +54,12 @@ func (b *budget) take(conds int, values []string) error {
 // leaf tells whether it is a condition on a field.
 func (e *expr) leaf() bool { return e.op != opAnd && e.op != opOr && e.op != opNot }
 
-// resolve reads the conditions of a query.
-func (m mapper[T]) resolve(conds []Cond) (*expr, error) {
+// resolve reads the conditions of a query for records that have a value of each
+// of some fields.
+func (m mapper[T]) resolve(conds []Cond, ordered []int) (*expr, error) {
 	e, err := m.resolveAll(opAnd, conds, &budget{maxConds, maxTotal, maxBytes})
 	if err == nil {
-		err = m.settle(e, nil)
+		err = m.resolveHomes(e, scope{present: ordered})
 	}
 	return e, err
 }
@@ -120,42 +121,60 @@ func (m mapper[T]) fieldNumber(name string) (int, error) {
 	return number, nil
 }
 
-// settle finds the home of each condition. bound are the fields of which single
-// values are asked for where the condition stands.
-func (s *schema) settle(e *expr, bound []int) error {
-	if e.leaf() {
-		return s.settleLeaf(e, bound)
+// scope says what holds for every record for which the value of a condition
+// matters: the conditions that have to hold together with it.
+type scope struct {
+	bound   []int // fields of which single values are asked for
+	present []int // fields of which the record has a value
+}
+
+// within returns the scope of the parts of a condition.
+func (c scope) within(e *expr) scope {
+	if e.op != opAnd {
+		return c
 	}
-	bound = slices.Clip(bound)
-	if e.op == opAnd {
-		for _, kid := range e.kids {
-			if kid.op.exact() {
-				bound = append(bound, kid.field)
-			}
+	c.bound, c.present = slices.Clip(c.bound), slices.Clip(c.present)
+	for _, kid := range e.kids {
+		if kid.op.exact() {
+			c.bound = append(c.bound, kid.field)
+		}
+		if kid.leaf() {
+			c.present = append(c.present, kid.field)
 		}
 	}
+	return c
+}
+
+// resolveHomes finds the home of each condition.
+func (s *schema) resolveHomes(e *expr, c scope) error {
+	if e.leaf() {
+		return s.resolveHome(e, c)
+	}
+	c = c.within(e)
 	for _, kid := range e.kids {
-		if err := s.settle(kid, bound); err != nil {
+		if err := s.resolveHomes(kid, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *schema) settleLeaf(e *expr, bound []int) error {
+func (s *schema) resolveHome(e *expr, c scope) error {
 	best := 0
-	var waiting *indexSpec
+	var waiting, partial *indexSpec
 	for _, x := range s.indexes {
 		column := x.columnOf(e.field)
 		if column < 0 {
 			continue
 		}
-		rank := x.answers(column, e.op, bound)
-		if rank > 0 && !x.ready() {
+		rank := x.answers(column, e.op, c.bound)
+		switch {
+		case rank == 0:
+		case s.lacking(x, e.field, c.present) >= 0:
+			partial = x
+		case !x.ready():
 			waiting = x
-			continue
-		}
-		if rank > 0 && (best == 0 || rank < best) {
+		case best == 0 || rank < best:
 			best, e.home, e.column = rank, x, column
 		}
 	}
@@ -167,7 +186,20 @@ func (s *schema) settleLeaf(e *expr, bound []int) error {
 	case waiting != nil:
 		return waiting.notBuilt()
 	}
-	return s.noIndex(e)
+	return s.noIndex(e, partial, c.present)
+}
+
+// lacking returns a field of an index of which records need not have a value, and
+// are not in it then; -1: there is none. It would not tell whether a condition on
+// the other field holds for these.
+func (s *schema) lacking(x *indexSpec, other int, present []int) int {
+	i := slices.IndexFunc(x.fieldOf, func(f int) bool {
+		return f != other && s.fields[f].optional() && !slices.Contains(present, f)
+	})
+	if i < 0 {
+		return -1
+	}
+	return x.fieldOf[i]
 }
 
 // notBuilt is the error of a query that an index would answer.
@@ -196,8 +228,8 @@ func (x *indexSpec) answers(column int, op operator, bound []int) int {
 }
 
 // noIndex is the error of a condition that no index answers: it says which
-// declaration would.
-func (s *schema) noIndex(e *expr) error {
+// declaration would. partial is an index that would, if all records were in it.
+func (s *schema) noIndex(e *expr, partial *indexSpec, present []int) error {
 	f := &s.fields[e.field]
 	option := "range"
 	if e.op.exact() {
@@ -212,11 +244,14 @@ func (s *schema) noIndex(e *expr) error {
 	default:
 		hint = fmt.Sprintf("declare it `redis:\"%s,%s\"`", f.Name, option)
 		for _, x := range s.indexes {
-			if column := x.columnOf(e.field); column > 0 && !x.Unique {
+			if column := x.columnOf(e.field); column > 0 && !x.Unique && partial == nil {
 				hint += fmt.Sprintf(", or ask for one %s too", x.Columns[0].Field)
 				break
 			}
 		}
+	}
+	if partial != nil {
+		hint = fmt.Sprintf("records without %s are not in index %s; %s", s.fields[s.lacking(partial, e.field, present)].Name, partial.Name, hint)
 	}
 	return fmt.Errorf("%w: %s %s: %s", ErrNoIndex, f.Name, e.op, hint)
 }

@@ -97,11 +97,15 @@ func (q *Query[T]) question() (*question, error) {
 	if q.limit < 0 {
 		return nil, fmt.Errorf("%w: Limit(%d): it cannot be negative", ErrValue, q.limit)
 	}
-	e, err := q.s.resolve(q.conds)
+	order, err := q.s.orderOf(q.fields, q.turned)
 	if err != nil {
 		return nil, err
 	}
-	order, err := q.s.orderOf(q.fields, q.turned)
+	ordered := make([]int, len(order))
+	for i, o := range order {
+		ordered[i] = o.field
+	}
+	e, err := q.s.resolve(q.conds, ordered)
 	if err != nil {
 		return nil, err
 	}
