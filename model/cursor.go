@@ -74,10 +74,10 @@ func parseCursor(text, fingerprint string) (cursor, error) {
 		words = append(words, string(b[:length]))
 		b = b[length:]
 	}
-	if len(words) < 2 || words[0] == "" || !isScore(words[1]) {
+	if len(words) < 2 || !isScore(words[1]) {
 		return c, ErrCursor
 	}
-	c.at, c.score, c.names = words[0], words[1], words[2:]
+	c.position, c.names = position{at: words[0], score: words[1], begun: true}, words[2:]
 	return c, nil
 }
 

@@ -431,7 +431,7 @@ func (f *finder) sort(ctx context.Context, want int) ([]hit, error) {
 			return nil, err
 		}
 		for _, h := range some {
-			if h.walk = 0; f.behind.at == "" || f.less(&hit{position: f.behind}, &h) {
+			if h.walk = 0; !f.behind.begun || f.less(&hit{position: f.behind}, &h) {
 				hits = append(hits, h)
 			}
 		}

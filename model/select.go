@@ -29,8 +29,9 @@ type walk struct {
 // position is where a walk is: behind a member of an index, a unique value, or a
 // record in the order of creation.
 type position struct {
-	at    string
+	at    string // empty at the empty unique value, and before anything
 	score string // of a record in the order of creation
+	begun bool   // it is after something
 }
 
 // hit is a record that fits, as the index says.
@@ -69,7 +70,7 @@ func (w *walk) span(i int) span {
 // passed tells whether a span is before the place of the walk.
 func (w *walk) passed(s span) bool {
 	switch {
-	case w.at.at == "":
+	case !w.at.begun:
 		return false
 	case w.x.Unique:
 		return s.low <= w.at.at
@@ -127,7 +128,7 @@ func (t *table) step(ctx context.Context, w *walk, want int) (int64, error) {
 	for i := range r.hits {
 		r.hits[i].walk = w.number
 		if w.x == nil {
-			r.hits[i].position = position{at: r.hits[i].id, score: r.hits[i].at}
+			r.hits[i].position = position{at: r.hits[i].id, score: r.hits[i].at, begun: true}
 		}
 	}
 	w.found = append(w.found, r.hits...)
@@ -138,7 +139,7 @@ func (t *table) step(ctx context.Context, w *walk, want int) (int64, error) {
 // advance sets a walk to where a step ended.
 func (w *walk) advance(r selection) error {
 	if w.x == nil {
-		w.at = position{at: r.last, score: r.ended}
+		w.at = position{at: r.last, score: r.ended, begun: r.last != ""}
 		w.done = r.ended == ""
 		return nil
 	}
@@ -147,7 +148,7 @@ func (w *walk) advance(r selection) error {
 		return errors.Join(fmt.Errorf("%w: select.lua replied %q", ErrCorrupt, r.ended), err)
 	}
 	w.next += ended
-	w.at = position{at: r.last}
+	w.at = position{at: r.last, begun: r.last != ""}
 	w.done = w.next == len(w.spans)
 	return nil
 }
@@ -271,7 +272,7 @@ func (t *table) selected(ctx context.Context, keys, args []string) (selection, e
 		if err != nil {
 			return r, err
 		}
-		r.hits = append(r.hits, hit{id: id, position: position{at: at}})
+		r.hits = append(r.hits, hit{id: id, position: position{at: at, begun: true}})
 	}
 	return r, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -379,4 +380,40 @@ func TestTakenTellsAllFields(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A page that ends at the empty unique value is followed by the next one.
+func TestPageEndsAtTheEmptyValue(t *testing.T) {
+	t.Parallel()
+	type account struct {
+		ID    string   `redis:",id"`
+		Email *string  `redis:"email,unique"`
+		Nicks []string `redis:"nicks,unique"`
+	}
+	for _, partitions := range []int{1, 3} {
+		accounts := store[account](t, redistest.DB(t).Client(t), model.Options{Name: "account", Partitions: partitions})
+		for _, email := range []string{"", "a", "b"} {
+			if _, err := accounts.Create(t.Context(), account{Email: &email, Nicks: []string{email}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, q := range []*model.Query[account]{
+			accounts.Find(model.In("email", "", "a", "b")).Limit(1), accounts.Find(model.In("nicks", "b", "a", "")).Limit(1),
+		} {
+			var found []string
+			for cursor, more := "", true; more && len(found) < 4; more = cursor != "" {
+				page, err := q.After(cursor).Page(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, a := range page.Items {
+					found = append(found, *a.Email)
+				}
+				cursor = page.Next
+			}
+			if !slices.Equal(found, []string{"", "a", "b"}) {
+				t.Errorf("found %q", found)
+			}
+		}
+	}
 }
