@@ -420,8 +420,3 @@ func stringValue(res rueidis.RedisResult) (string, error) {
 	}
 	return value, err
 }
-
-func isWrongType(err error) bool {
-	var reply *rueidis.RedisError
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "WRONGTYPE")
-}

@@ -31,6 +31,9 @@ const (
 	pipelinePart = 1000
 )
 
+// confirmTimeout bounds the wait for replicas, for each part of a load.
+const confirmTimeout = 5 * time.Second
+
 // NewUser is a user to be loaded. PasswordHash is a PHC string, as HashPassword
 // returns it.
 type NewUser struct {
@@ -174,7 +177,11 @@ func (l Loader) AddPosts(ctx context.Context, posts []NewPost) error {
 
 func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) error {
 	b := l.s.client.B()
-	err := l.chunks(ctx, len(posts), 3, func(i int) rueidis.Commands {
+	masters, err := l.s.identity(ctx)
+	if err != nil {
+		return err
+	}
+	err = l.chunks(ctx, len(posts), 3, func(i int) rueidis.Commands {
 		post, id := posts[i], first+int64(i)
 		return rueidis.Commands{
 			b.Hset().Key(postKey(id)).FieldValue().FieldValue("user_id", itoa(post.Author)).
@@ -204,12 +211,37 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 				Arg(itoa(id), itoa(TimelineCap)).Build())
 			lists = lists[n:]
 		}
-		pushes = append(pushes, b.Zrem().Key(keyFanOuts).Member(itoa(id)).Build())
 		if len(pushes) >= pipeline || i == len(posts)-1 {
 			if err := l.send(ctx, pushes); err != nil {
 				return err
 			}
 			pushes = pushes[:0]
+		}
+	}
+	return l.finalize(ctx, first, posts, masters)
+}
+
+// finalize waits until the posts can no longer be lost, but not for replicas
+// that are far behind: what is left is finished by ResumeFanOuts.
+func (l Loader) finalize(ctx context.Context, first int64, posts []NewPost, masters string) error {
+	all := make([]*written, len(posts))
+	for i, post := range posts {
+		job := fanOut{post: first + int64(i), author: post.Author, after: everybody, masters: masters}
+		var err error
+		if all[i], err = l.s.submit(ctx, job); err != nil {
+			return err
+		}
+	}
+	timeout := time.After(confirmTimeout)
+	for _, w := range all {
+		select {
+		case <-w.dropped:
+		case <-l.s.background.Done():
+			return nil
+		case <-timeout:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 	return nil

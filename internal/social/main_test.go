@@ -53,15 +53,19 @@ func setup(t testing.TB) *bundle {
 	return on(t, redistest.DB(t).Client(t))
 }
 
-func on(t testing.TB, client rueidis.Client) *bundle {
+func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *bundle {
 	t.Helper()
 	clock := new(clock)
 	clock.unix.Store(1_700_000_000)
-	svc, err := social.New(client, social.Options{
+	opt := social.Options{
 		Logger:     slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Now:        clock.now,
 		HashParams: cheap,
-	})
+	}
+	for _, c := range change {
+		c(&opt)
+	}
+	svc, err := social.New(client, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,10 +33,14 @@ func (s *Service) Post(ctx context.Context, author User, body string) (Post, err
 		return Post{}, err
 	}
 	post := Post{Author: author, Time: s.now().UTC().Truncate(time.Second), Body: body}
-	if post.ID, err = s.createPost(ctx, post); err != nil {
+	job := fanOut{author: author.ID, after: everybody}
+	job.fields = []string{"user_id", itoa(author.ID), "time", seconds(post.Time), "body", body}
+	job.masters, _ = s.identity(ctx) // not known: the fan-out is repeated
+	if post.ID, err = s.createPost(ctx, job.fields); err != nil {
 		return Post{}, fmt.Errorf("social: post: %w", err)
 	}
-	if err := s.publish(ctx, post.ID, author.ID); err != nil {
+	job.post = post.ID
+	if err := s.publish(ctx, job); err != nil {
 		return Post{}, err
 	}
 	return post, nil
@@ -46,8 +50,7 @@ func (s *Service) Post(ctx context.Context, author User, body string) (Post, err
 // that whatever is written, and by whomever it is interrupted, is finished.
 // Should the id be in use, as after a server has lost its last second, it takes
 // the one after it; marking the other's as unfinished does no harm.
-func (s *Service) createPost(ctx context.Context, post Post) (int64, error) {
-	fields := []string{"user_id", itoa(post.Author.ID), "time", seconds(post.Time), "body", post.Body}
+func (s *Service) createPost(ctx context.Context, fields []string) (int64, error) {
 	for {
 		id, err := s.nextPostID(ctx)
 		if err != nil {
@@ -68,20 +71,37 @@ func (s *Service) createPost(ctx context.Context, post Post) (int64, error) {
 	}
 }
 
+// maxLostPosts is how far the counter can have fallen back with a server that
+// lost writes. An id that is further ahead was never given out: somebody wrote
+// it by hand, and moving the counter there could not be undone.
+const maxLostPosts = 1_000_000
+
 // nextPostID returns an id that no post has had. A counter that is behind what
 // has been seen of posts fell back with a server that lost writes: it is moved
 // on, or a new post would be taken for a lost one that somebody remembers.
 func (s *Service) nextPostID(ctx context.Context) (int64, error) {
 	seen := s.lastPost.Load() // before the counter moves: what others create meanwhile is no sign
 	id, err := s.nextID(ctx, keyNextPostID)
-	if err != nil || id > seen {
-		return id, err
+	if err != nil {
+		return 0, err
+	}
+	s.postCounter.Store(id)
+	if id > seen {
+		return id, nil
+	}
+	if seen-id > maxLostPosts {
+		s.log.WarnContext(ctx, "ignored a post whose id is far ahead of the counter", "post", seen, "counter", id)
+		s.lastPost.CompareAndSwap(seen, id)
+		return id, nil
 	}
 	return s.client.Do(ctx, s.client.B().Incrby().Key(keyNextPostID).Increment(seen-id+1).Build()).AsInt64()
 }
 
 // sawPost notes the largest id of a post that this process knows of.
 func (s *Service) sawPost(id int64) {
+	if counter := s.postCounter.Load(); counter > 0 && id > counter+maxLostPosts {
+		return
+	}
 	for {
 		last := s.lastPost.Load()
 		if id <= last || s.lastPost.CompareAndSwap(last, id) {
@@ -132,9 +152,12 @@ func (s *Service) Posts(ctx context.Context, ids ...int64) ([]Post, error) {
 }
 
 // parsePost reads the hash of a post, with only the id of its author. ok is
-// false where there is no such post.
+// false where there is no such post, or the key is of another type.
 func parsePost(id int64, res rueidis.RedisResult) (post Post, ok bool, err error) {
 	fields, err := res.ToArray()
+	if isWrongType(err) {
+		return Post{}, false, nil
+	}
 	if err != nil {
 		return Post{}, false, fmt.Errorf("social: read a post: %w", err)
 	}

@@ -1,9 +1,13 @@
 package social_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,6 +140,152 @@ func TestLostIDsStayLost(t *testing.T) {
 	if user, err := b.UserByName(b.ctx, "author"); err != nil || user.ID != 2 {
 		t.Errorf("UserByName = %+v, %v", user, err)
 	}
+}
+
+// An id that somebody wrote by hand at the head of a list does not move the
+// counter of all posts to come.
+func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.register("author")
+	first := b.post(author, "first")
+	for _, list := range []string{"timeline", "posts:1"} {
+		b.do("LPUSH", list, "1800000000")
+	}
+	elsewhere := on(t, b.client) // a process that has not posted yet
+	for _, bundle := range []*bundle{b, elsewhere} {
+		if _, err := bundle.Everybody(b.ctx, 0, 10); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bundle.Home(b.ctx, author.ID, 0, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if second := elsewhere.post(author, "second"); second != first+1 {
+		t.Errorf("the id after %d is %d", first, second)
+	}
+	if third := b.post(author, "third"); third != first+2 {
+		t.Errorf("the id after the second is %d", third)
+	}
+}
+
+// A key of another type under the next id is left alone, and so is what the
+// author has in the way: the post is written and comes to its readers.
+func TestPostPassesOverForeignKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author, one, two := b.register("author"), b.register("one"), b.register("two")
+	b.follow(one, author)
+	b.follow(two, author)
+	b.do("SET", "post:1", "foreign")
+	b.do("SET", "posts:2", "foreign")
+	if pid := b.post(author, "hello"); pid != 2 {
+		t.Errorf("the post has the id %d, want 2", pid)
+	}
+	if got := b.do("GET", "post:1") + b.do("GET", "posts:2"); got != "foreignforeign" {
+		t.Errorf("the foreign keys hold %q", got)
+	}
+	if got := b.do("LRANGE", "posts:3", "0", "-1"); got != "2" {
+		t.Errorf("the other follower has %q", got)
+	}
+	b.do("DEL", "timeline")
+	b.do("SET", "timeline", "foreign")
+	b.do("DEL", "profile:1")
+	b.do("SET", "profile:1", "foreign")
+	if pid := b.post(author, "still here"); pid != 3 {
+		t.Errorf("the post has the id %d, want 3", pid)
+	}
+	if got := b.do("LRANGE", "posts:3", "0", "-1"); got != "3 2" {
+		t.Errorf("the other follower has %q", got)
+	}
+	b.clock.advance(time.Minute)
+	if err := b.ResumeFanOuts(b.ctx); err != nil {
+		t.Error(err)
+	}
+	if left := b.do("ZRANGE", "fanouts", "0", "-1"); left != "" {
+		t.Errorf("unfinished: %q", left)
+	}
+}
+
+// One post that cannot be finished does not keep the others from it.
+func TestResumePassesOverUnreadablePosts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author, damaged, follower := b.register("author"), b.register("damaged"), b.register("follower")
+	b.follow(follower, author)
+	stuck, whole := b.post(damaged, "stuck"), b.post(author, "whole")
+	b.do("SET", "post:99", "foreign")
+	b.do("SET", "followers:2", "foreign")
+	b.do("DEL", "posts:3")
+	b.do("ZADD", "fanouts", "1", "99", "1", "nonsense", "2", fmt.Sprint(stuck), "3", fmt.Sprint(whole))
+	err := b.ResumeFanOuts(b.ctx)
+	if err == nil || !strings.Contains(err.Error(), "1 interrupted fan-out") {
+		t.Errorf("ResumeFanOuts = %v, want that it counts the one that failed", err)
+	}
+	if got := b.do("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(whole) {
+		t.Errorf("the follower has %q, want %d", got, whole)
+	}
+	if left := b.do("ZRANGE", "fanouts", "0", "-1"); left != fmt.Sprint(stuck) {
+		t.Errorf("unfinished: %q, want %d alone", left, stuck)
+	}
+	if err := b.ResumeFanOuts(b.ctx); err != nil {
+		t.Errorf("tried again at once: %v", err)
+	}
+	b.do("DEL", "followers:2")
+	b.clock.advance(time.Minute)
+	if err := b.ResumeFanOuts(b.ctx); err != nil {
+		t.Error(err)
+	}
+	if left := b.do("ZRANGE", "fanouts", "0", "-1"); left != "" {
+		t.Errorf("unfinished: %q", left)
+	}
+}
+
+// Fan-outs that wait for their turn in a process that lives are not taken for
+// those of a dead one, and each that is left behind is taken once.
+func TestFanOutsAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	author := b.register("author")
+	const posts = 120
+	for i := range posts {
+		id := b.post(author, fmt.Sprint(i))
+		b.do("ZADD", "fanouts", "1", fmt.Sprint(id))
+	}
+	b.do("DEL", "posts:1")
+	var finished atomic.Int64
+	var wg sync.WaitGroup
+	for range 4 {
+		other := on(t, b.client, func(opt *social.Options) {
+			opt.Logger = slog.New(counting{slog.DiscardHandler, "finished an interrupted fan-out", &finished})
+		})
+		wg.Go(func() {
+			if err := other.ResumeFanOuts(b.ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := finished.Load(); n != posts {
+		t.Errorf("%d fan-outs were finished by four processes, %d times", posts, n)
+	}
+	b.wantHealthy()
+}
+
+// counting counts the messages that are text.
+type counting struct {
+	slog.Handler
+	text string
+	n    *atomic.Int64
+}
+
+func (c counting) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counting) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == c.text {
+		c.n.Add(1)
+	}
+	return nil
 }
 
 // An interrupted fan-out is finished by repeating it, and repeating does no

@@ -4,7 +4,8 @@
 -- KEYS      the timelines (lists)
 -- ARGV[1]   the post's id
 -- ARGV[2]   how many posts a timeline keeps
--- Reply     how many timelines did not have the post
+-- Reply     how many timelines did not have the post; a key that is no list is
+--           left as it is
 -- Work      O(1) a timeline for a new post; O(its length) for a late one
 local id, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
 local slack = 100 -- trim now and then, not with each push
@@ -38,9 +39,14 @@ end
 
 local pushed = 0
 for _, key in ipairs(KEYS) do
-  local head = redis.call('LINDEX', key, 0)
+  local head = redis.pcall('LINDEX', key, 0)
   local length
-  if not head or (tonumber(head) or 0) < id then
+  if type(head) == 'table' then
+    if not string.find(head['err'], 'WRONGTYPE', 1, true) then
+      return head
+    end
+    length = 0
+  elseif not head or (tonumber(head) or 0) < id then
     length = redis.call('LPUSH', key, ARGV[1])
   else
     length = late(key)

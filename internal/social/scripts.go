@@ -13,6 +13,10 @@ var (
 	createSource string
 	createScript = rueidis.NewLuaScriptRetryable(createSource)
 
+	//go:embed claim.lua
+	claimSource string
+	claimScript = rueidis.NewLuaScriptRetryable(claimSource)
+
 	//go:embed session_add.lua
 	sessionAddSource string
 	sessionAddScript = rueidis.NewLuaScriptRetryable(sessionAddSource)

@@ -71,12 +71,17 @@ type Service struct {
 	ids      *otter.Cache[string, int64]
 	sessions *otter.Cache[string, int64]
 
-	lastPost atomic.Int64 // the largest id of a post that was seen
+	lastPost    atomic.Int64 // the largest id of a post that was seen
+	postCounter atomic.Int64 // next_post_id as it was last read
 
 	background context.Context //nolint:containedctx // ends the fan-out worker, never used for a caller
 	stop       context.CancelFunc
-	jobs       chan fanOut
 	worker     sync.WaitGroup
+
+	jobs        chan fanOut   // to be written
+	unconfirmed chan *written // written, to be confirmed
+	claims      claims        // both
+	observed    atomic.Pointer[mastersOf]
 }
 
 // cachedPairs bounds the immutable pairs kept in memory, about 150 bytes each.
@@ -118,10 +123,13 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		cluster:  client.Mode() == rueidis.ClientModeCluster,
 		ids:      ids,
 		sessions: sessions,
-		jobs:     make(chan fanOut, maxJobs),
+
+		jobs:        make(chan fanOut, maxJobs),
+		unconfirmed: make(chan *written, maxJobs),
 	}
 	s.background, s.stop = context.WithCancel(context.Background())
 	s.worker.Go(s.work)
+	s.worker.Go(s.confirm)
 	return s, nil
 }
 
