@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,7 +54,10 @@ const workerTTL = time.Second
 // work competes until stdin ends. It prints a line for each lock when it has it, and
 // one when it lets go.
 func work(servers []string, stdin io.Reader, stdout io.Writer) error {
-	m, err := redlock.Dial(servers, redlock.Options{TTL: workerTTL, Fencing: os.Getenv("REDLOCK_TEST_FENCING") != ""})
+	drift, _ := time.ParseDuration(os.Getenv("REDLOCK_TEST_DRIFT"))
+	m, err := redlock.Dial(servers, redlock.Options{
+		TTL: workerTTL, Drift: drift, Fencing: os.Getenv("REDLOCK_TEST_FENCING") != "",
+	})
 	if err != nil {
 		return err
 	}
@@ -63,46 +67,81 @@ func work(servers []string, stdin io.Reader, stdout io.Writer) error {
 		_, _ = io.Copy(io.Discard, stdin)
 		cancel()
 	}()
-	var mu sync.Mutex
-	say := func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(stdout, format+"\n", args...)
-	}
+	w := &worker{m: m, out: stdout}
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				name := fmt.Sprint("name", rand.IntN(3))
-				waiting, cancel := context.WithTimeout(ctx, rand.N(2*time.Second))
-				l, err := m.Lock(waiting, name)
-				cancel()
-				if err != nil {
-					continue
-				}
-				begin := time.Now()
-				say("got %s %s %d %d", l.Value(), name, l.Token(), begin.UnixNano())
-				switch rand.IntN(20) {
-				case 0:
-					<-l.Context().Done()
-				case 1:
-					time.Sleep(rand.N(workerTTL))
-					_ = l.Extend(ctx)
-					time.Sleep(rand.N(workerTTL))
-				default:
-					time.Sleep(rand.N(10 * time.Millisecond))
-				}
-				end := time.Now()
-				if until := l.Until(); until.Before(end) {
-					end = until
-				}
-				_ = l.Unlock(context.WithoutCancel(ctx))
-				say("end %s %d", l.Value(), end.UnixNano())
+			for ctx.Err() == nil {
+				w.compete(ctx, fmt.Sprint("name", rand.IntN(3)))
 			}
 		})
 	}
 	all.Wait()
 	return nil
+}
+
+// worker competes for locks and says which it has.
+type worker struct {
+	m   *redlock.Manager
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// say prints a line. The last field shows that it is whole.
+func (w *worker) say(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(w.out, format+" .\n", args...)
+}
+
+// compete takes a lock, in one of the ways that there are, holds it and lets go.
+func (w *worker) compete(ctx context.Context, name string) {
+	waiting, cancel := context.WithTimeout(ctx, rand.N(2*time.Second))
+	defer cancel()
+	switch rand.IntN(8) {
+	case 0, 1:
+		_ = w.m.Do(waiting, name, func(_ context.Context, l *redlock.Lock) error {
+			w.hold(ctx, l)
+			return nil
+		})
+		return
+	case 2:
+		l, err := w.m.TryLock(waiting, name)
+		if err != nil {
+			time.Sleep(rand.N(20 * time.Millisecond))
+			return
+		}
+		w.hold(ctx, l)
+		_ = l.Unlock(context.WithoutCancel(ctx))
+	default:
+		l, err := w.m.Lock(waiting, name)
+		if err != nil {
+			return
+		}
+		w.hold(ctx, l)
+		_ = l.Unlock(context.WithoutCancel(ctx))
+	}
+}
+
+// hold says from when until when it believes to have the lock.
+func (w *worker) hold(ctx context.Context, l *redlock.Lock) {
+	begin := time.Now()
+	w.say("got %s %s %d %d %d", l.Value(), l.Name(), l.Token(), begin.UnixNano(), l.Until().UnixNano())
+	switch rand.IntN(50) {
+	case 0:
+		<-l.Context().Done()
+	case 1:
+		time.Sleep(rand.N(workerTTL))
+		_ = l.Extend(ctx)
+		time.Sleep(rand.N(workerTTL))
+	default:
+		time.Sleep(rand.N(10 * time.Millisecond))
+	}
+	end := time.Now()
+	if until := l.Until(); until.Before(end) {
+		end = until
+	}
+	w.say("end %s %d", l.Value(), end.UnixNano())
 }
 
 // workers are processes that compete, and what they have said.
@@ -113,11 +152,27 @@ type workers struct {
 	all   sync.WaitGroup
 }
 
-// start starts a worker, and returns how to end it: at once, or when it is done.
-func (w *workers) start(servers []string, fencing bool) (end func(kill bool)) {
+// process is a worker at work.
+type process struct {
+	*os.Process
+	stdin  io.Closer
+	killed atomic.Int64 // when, in nanoseconds
+}
+
+// end ends a worker: at once, or when it is done.
+func (p *process) end(kill bool) {
+	if kill {
+		p.killed.Store(time.Now().UnixNano())
+		_ = p.Kill()
+	}
+	p.stdin.Close()
+}
+
+// start starts a worker.
+func (w *workers) start(servers []string, fencing bool, env ...string) *process {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), workerEnv+"="+strings.Join(servers, ","))
+	cmd.Env = append(append(os.Environ(), workerEnv+"="+strings.Join(servers, ",")), env...)
 	if fencing {
 		cmd.Env = append(cmd.Env, "REDLOCK_TEST_FENCING=1")
 	}
@@ -133,37 +188,54 @@ func (w *workers) start(servers []string, fencing bool) (end func(kill bool)) {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
+	p := &process{Process: cmd.Process, stdin: stdin}
 	who := strconv.Itoa(cmd.Process.Pid)
 	w.all.Go(func() {
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
 			w.heard(who, lines.Text())
 		}
 		_ = cmd.Wait()
+		w.gone(who, p.killed.Load())
 	})
-	return func(kill bool) {
-		if kill {
-			_ = cmd.Process.Kill()
-		}
-		stdin.Close()
-	}
+	return p
 }
 
 func (w *workers) heard(who, line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	words := strings.Fields(line)
+	if len(words) == 0 || words[len(words)-1] != "." {
+		return // it was killed in the middle of it
+	}
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(words[i], 10, 64)
 		return n
 	}
 	switch {
-	case len(words) == 5 && words[0] == "got":
-		// Until it says more, it is known to have had it for an instant.
-		w.locks[words[1]] = holding{who: who, name: words[2], token: uint64(number(3)), begin: number(4), end: number(4)}
-	case len(words) == 3 && words[0] == "end":
-		h := w.locks[words[1]]
-		h.end = max(h.begin, number(2))
-		w.locks[words[1]] = h
+	case len(words) == 7 && words[0] == "got":
+		h := holding{who: who, name: words[2], token: uint64(number(3)), begin: number(4), until: number(5), open: true}
+		if h.begin < h.until { // else it knows that it has it no more
+			// Until it says more, it is known to have had it for an instant.
+			h.end = h.begin
+			w.locks[words[1]] = h
+		}
+	case len(words) == 4 && words[0] == "end":
+		if h, ok := w.locks[words[1]]; ok {
+			h.end, h.open = max(h.begin, number(2)), false
+			w.locks[words[1]] = h
+		}
+	}
+}
+
+// gone notes that a process has ended, which held what it held until it was killed.
+func (w *workers) gone(who string, killed int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for value, h := range w.locks {
+		if h.who == who && h.open && killed != 0 {
+			h.end, h.open = max(h.begin, min(h.until, killed)), false
+			w.locks[value] = h
+		}
 	}
 }
 
@@ -264,24 +336,24 @@ func TestHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := &workers{t: t, locks: map[string]holding{}}
-			var ends []func(bool)
+			var processes []*process
 			for range 4 {
-				ends = append(ends, w.start(urls, fencing))
+				processes = append(processes, w.start(urls, fencing))
 			}
 			f := &faults{t: t, servers: servers, proxies: proxies, rng: rand.New(rand.NewPCG(rand.Uint64(), 1))}
 			for stop := time.Now().Add(long(t)); time.Now().Before(stop); {
 				f.next()
 				if f.rng.IntN(20) == 0 {
-					i := f.rng.IntN(len(ends))
-					ends[i](true)
-					ends[i] = w.start(urls, fencing)
+					i := f.rng.IntN(len(processes))
+					processes[i].end(true)
+					processes[i] = w.start(urls, fencing)
 				}
 			}
 			f.mend()
 			before := len(w.history())
 			wait(t, "locks after the faults", func() bool { return len(w.history()) > before+10 })
-			for _, end := range ends {
-				end(false)
+			for _, p := range processes {
+				p.end(false)
 			}
 			w.all.Wait()
 			history := w.history()

@@ -30,11 +30,19 @@ type relay struct {
 	delay   [connections]time.Duration // of what gets through
 	passed  [connections]int           // chunks that got through
 	changed chan struct{}
+	refuses bool // new connections
 	closed  bool
 }
 
 // relayed puts a relay in front of a server, which is closed when the test ends.
 func relayed(t testing.TB, network, target string) *relay {
+	t.Helper()
+	r := newRelay(t, network, target)
+	t.Cleanup(r.close)
+	return r
+}
+
+func newRelay(t testing.TB, network, target string) *relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,14 +56,16 @@ func relayed(t testing.TB, network, target string) *relay {
 				return
 			}
 			server, err := net.Dial(network, target)
-			if err != nil {
+			if err != nil || r.isDown() {
 				client.Close()
+				if err == nil {
+					server.Close()
+				}
 				continue
 			}
 			r.all.Go(func() { r.serve(client, server) })
 		}
 	})
-	t.Cleanup(r.close)
 	return r
 }
 
@@ -120,6 +130,12 @@ func (r *relay) serve(client, server net.Conn) {
 		delete(r.conns, client)
 		delete(r.conns, server)
 	})
+}
+
+func (r *relay) isDown() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refuses
 }
 
 func (r *relay) isClosed() bool {

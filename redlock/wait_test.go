@@ -120,9 +120,9 @@ func TestWaiterKilled(t *testing.T) {
 		held = append(held, lock(t, a, fmt.Sprint("name", i)))
 	}
 	w := &workers{t: t, locks: map[string]holding{}}
-	end := w.start(urls(servers), false)
+	p := w.start(urls(servers), false)
 	waiters(t, a, "name0", 1)
-	end(true)
+	p.end(true)
 	w.all.Wait()
 	begun := time.Now()
 	for _, l := range held {
