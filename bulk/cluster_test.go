@@ -241,7 +241,7 @@ func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
 	master := c.Masters[1]
-	other := replica(t, master)
+	other := replica(t, c, master)
 	input := clusterCommands(t, 60_000, true)
 	want := union(t, []*redistest.Server{single(t, input)})
 	over := make(chan struct{})
@@ -274,7 +274,7 @@ func TestClusterFailover(t *testing.T) {
 func TestClusterMasterKilled(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
-	other := replica(t, c.Masters[1])
+	other := replica(t, c, c.Masters[1])
 	input := harmlessCommands(t, 20_000)
 	want := union(t, []*redistest.Server{single(t, input)})
 	pause := len(input) / 2

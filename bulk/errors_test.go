@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestErrors(t *testing.T) {
 		opt     Options
 		replies int64
 		kinds   string
-		failed  []string // each command that failed, and why
+		failed  []string // each command that failed, and why; … where servers differ
 		again   []string // what is to be loaded again, if it is not what failed
 		stays   string   // a key that went in behind the errors
 	}{
@@ -38,8 +39,9 @@ func TestErrors(t *testing.T) {
 			stays: "after",
 		},
 		"unknown command": {
+			opt:   Options{Format: Commands},
 			input: "NOSUCH a\nSET after 1\n", replies: 2, kinds: "map[ERR:1]",
-			failed: []string{"1 1 NOSUCH a: ERR unknown command 'NOSUCH', with args beginning with: 'a' "}, stays: "after",
+			failed: []string{"1 1 NOSUCH a: ERR unknown command …"}, stays: "after",
 		},
 		"in a transaction": {
 			input:   "MULTI\nSET a 1\nLPUSH a x\nSET b 1\nEXEC\nMULTI\nSET a\nEXEC\nSET after 1\n",
@@ -73,7 +75,7 @@ func TestErrors(t *testing.T) {
 		"NOPERM": {
 			prepare: []string{"ACL SETUSER loader on >secret ~* +@all -incr"}, user: "loader:secret",
 			input: "INCR a\nSET after 1\n", replies: 2, kinds: "map[NOPERM:1]",
-			failed: []string{"1 1 INCR a: NOPERM this user has no permissions to run the 'incr' command"}, stays: "after",
+			failed: []string{"1 1 INCR a: NOPERM …"}, stays: "after",
 		},
 		"READONLY": {
 			prepare: []string{"REPLICAOF 127.0.0.1 1"},
@@ -109,7 +111,10 @@ func TestErrors(t *testing.T) {
 					t.Errorf("node %q", f.Node)
 				}
 			}
-			if strings.Join(failed, "\n") != strings.Join(test.failed, "\n") {
+			if !slices.EqualFunc(failed, test.failed, func(got, want string) bool {
+				beginning, cut := strings.CutSuffix(want, "…")
+				return got == want || cut && strings.HasPrefix(got, beginning)
+			}) {
 				t.Errorf("failed:\n%s\nexpected:\n%s", strings.Join(failed, "\n"), strings.Join(test.failed, "\n"))
 			}
 			if report.Replies != test.replies || fmt.Sprint(report.Kinds) != test.kinds || report.Commands != test.replies {
@@ -162,7 +167,7 @@ func TestServers(t *testing.T) {
 		"redis://127.0.0.1:" + port:                 "asks for a password",
 		"redis://:wrong@127.0.0.1:" + port:          "does not take this user and password",
 		"redis://nosuch.invalid:6379":               "no such host: nosuch.invalid",
-		"redis://127.0.0.1:1":                       "connection refused",
+		"redis://127.0.0.1:1":                       "connection re", // refused, or reset
 		"redis://:secret@127.0.0.1:" + port + "/99": "DB index is out of range",
 		"rediss://127.0.0.1:" + port:                "TLS",
 		"redis://" + other.Addr().String():          "the server speaks TLS on this port; use rediss://",
@@ -237,7 +242,7 @@ func TestRate(t *testing.T) {
 func TestDatabases(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
-		s := redistest.Own(t, durable...)
+		s := redistest.Own(t, durable(t)...)
 		var commands [][]any
 		for i := range 3000 {
 			if i%100 == 0 {

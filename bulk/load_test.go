@@ -131,13 +131,13 @@ func TestSameAsRedisCLI(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			input := corpus(t, test.huge)
-			theirs := redistest.Own(t, "enable-debug-command yes")
+			theirs := redistest.Own(t, debugging(t)...)
 			cmd := exec.Command(cli, "-s", theirs.Socket(), "--pipe")
 			cmd.Stdin = bytes.NewReader(input)
 			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "errors: 0") {
 				t.Fatalf("%v: %s", err, out)
 			}
-			ours := redistest.Own(t, "enable-debug-command yes")
+			ours := redistest.Own(t, debugging(t)...)
 			report := load(t, ours.URL(), input, test.opt)
 			if report.Errors != 0 || report.Replies != report.Commands || report.Replies != 20_000+4+300+3+4+1+1 {
 				t.Errorf("report: %+v", report)

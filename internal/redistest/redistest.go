@@ -109,6 +109,16 @@ func Require(t testing.TB) string {
 	return ""
 }
 
+// Version returns the version of the server to test with, such as "7.0.15".
+func Version(t testing.TB) string {
+	t.Helper()
+	version, err := redisserver.Version(context.Background(), Require(t))
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	return version
+}
+
 // begin starts a server that keeps nothing unless config says otherwise.
 func begin(port int, config []string) (*Server, error) {
 	// Not t.TempDir(): the path of a socket is short.
