@@ -51,7 +51,7 @@ func TestGoOn(t *testing.T) {
 		},
 		"commands": {
 			"\xef\xbb\xbfSET a b\r\n\n\x00\nSET c d\n \n\nGET x",
-			func(r io.Reader, start position) (source, error) { return newLines(r, start), nil }, 3,
+			func(r io.Reader, start position) (source, error) { return newLines(r, start, false), nil }, 3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,12 +65,22 @@ func (in *input) open(raw *counter, opt Options, from *saved) error {
 		in.format, in.columns = from.Format, from.Columns
 	}
 	peeker := bufio.NewReaderSize(r, 4096)
-	if _, err := peeker.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := peeker.Peek(4); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	head, _ := peeker.Peek(peeker.Buffered())
+	if from == nil {
+		if err := refuse(head); err != nil {
+			return err
+		}
+	}
 	if in.format == Auto {
 		in.format = detect(head, len(opt.Do) > 0)
+	}
+	if in.format == Commands && opt.Format == Auto && from == nil {
+		if err := refuseTyped(head); err != nil {
+			return err
+		}
 	}
 	return in.read(peeker, opt, start)
 }
@@ -90,7 +100,7 @@ func (in *input) read(r io.Reader, opt Options, start position) error {
 	case RESP, Auto:
 		in.source = newRESP(r, start)
 	case Commands:
-		in.source = newLines(r, start)
+		in.source = newLines(r, start, opt.Format == Auto)
 	case NDJSON:
 		in.source = newJSON(r, opt.Do, opt.SkipIfMissing, start)
 	case CSV, TSV:
@@ -109,23 +119,6 @@ func (in *input) read(r io.Reader, opt Options, start position) error {
 
 // byLine tells whether places in the input are told by line.
 func (in *input) byLine() bool { return in.format != RESP }
-
-// detect tells the format of an input from how it begins.
-func detect(head []byte, records bool) Format {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), "\r\n \t")
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	switch {
-	case !records && (len(head) == 0 || head[0] == '*' || head[0] == '$' || bytes.HasPrefix(head, []byte("REDIS0"))):
-		return RESP
-	case len(head) > 0 && head[0] == '{':
-		return NDJSON
-	case !records:
-		return Commands
-	case bytes.ContainsRune(line, '\t'):
-		return TSV
-	}
-	return CSV
-}
 
 // decompress undoes gzip and zstd.
 func (in *input) decompress(raw *counter) (io.Reader, error) {

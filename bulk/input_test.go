@@ -64,7 +64,7 @@ func TestDetect(t *testing.T) {
 		{"", false, RESP},
 		{"*1\r\n", false, RESP},
 		{"\r\n*1\r\n", false, RESP},
-		{"REDIS0010", false, RESP},
+		{"#TS:1795308651\r\n*1\r\n", false, RESP},
 		{"SET a b", false, Commands},
 		{"\xef\xbb\xbfSET a b", false, Commands},
 		{`{"a":1}`, true, NDJSON},
@@ -75,6 +75,59 @@ func TestDetect(t *testing.T) {
 	} {
 		if got := detect([]byte(test.head), test.records); got != test.want {
 			t.Errorf("%q: %s, expected %s", test.head, got, test.want)
+		}
+	}
+}
+
+// TestForeign refuses what is no input, whatever format is named, and sends nothing of it.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	command := "\nSET injected yes\n"
+	protocol := "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$22\r\nx\r\nSET injected yes\r\n12\r\n"
+	for name, test := range map[string]struct{ input, want string }{
+		"zip":           {"PK\x03\x04\x14\x00" + command, "a zip archive; unpack it: unzip -p"},
+		"xz":            {"\xfd7zXZ\x00" + command, "xz -dc"},
+		"bzip2":         {"BZh91AY&SY" + command, "bzip2 -dc"},
+		"lz4":           {"\x04\x22\x4d\x18@p" + command, "lz4 -dc"},
+		"7z":            {"7z\xbc\xaf\x27\x1c" + command, "7z x -so"},
+		"UTF-16LE":      {"\xff\xfeS\x00E\x00T\x00" + command, "iconv -f UTF-16 -t UTF-8"},
+		"UTF-16BE":      {"\xfe\xff\x00S\x00E\x00T" + command, "iconv -f UTF-16 -t UTF-8"},
+		"Parquet":       {"PAR1\x15\x04" + command, "a Parquet file"},
+		"RDB":           {"REDIS0010\xfa\tredis-ver" + command, "a snapshot (RDB)"},
+		"Valkey's RDB":  {"VALKEY080\xfa\tvalkey-ver" + command, "a snapshot (RDB)"},
+		"JSON array":    {"[\n {\"id\": 1},\n" + command, "jq -c '.[]'"},
+		"no BOM":        {"S\x00E\x00T\x00 \x00a\x00" + command, "zero bytes"},
+		"binary":        {"SET a b" + command + "\x00\x01\x02", "line 3: the line has zero bytes"},
+		"inline first":  {"PING\r\n" + protocol, "line 2: \"*3\" is Redis' protocol, not a command as it is typed; use the format resp"},
+		"lines first":   {"PING\r\n$5\r\nSET injected yes\r\n", "line 2: \"$5\" is Redis' protocol"},
+		"annotation":    {"PING\n#TS:1795308651\r\n" + protocol, "an annotation of an append-only file"},
+		"CSV":           {"id,name\n1,Ada" + command, "\"id,name\" is not a command known here"},
+		"HTML":          {"<!doctype html>" + command, "\"<!doctype\" is not a command known here"},
+		"mail":          {"Dear Ada," + command, "\"Dear\" is not a command known here"},
+		"compressed xz": {compressed(t, "\xfd7zXZ\x00"+command)["gzip"], "xz -dc"},
+	} {
+		for _, format := range []Format{Auto, Commands, RESP} {
+			if format == Commands && strings.Contains(test.want, "known here") || format == RESP && !strings.Contains(test.want, " -") ||
+				format == Commands && (name == "no BOM" || name == "binary" || strings.Contains(test.want, "line 2") || name == "annotation") {
+				continue
+			}
+			got, report, err := emitted(test.input, Options{Format: format})
+			var wrong *InputError
+			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || len(got) > 0 || report.Commands > 0 {
+				t.Errorf("%s as %q: %v behind %q, expected %s", name, format, err, got, test.want)
+			}
+		}
+	}
+	// Behind the beginning, the load stops where it shows.
+	many := strings.Repeat("SET a b\n", 2000)
+	for _, rest := range []string{protocol, "#TS:1795308651\r\n", "SET c \x00\n"} {
+		if got, _, err := emitted(many+rest, Options{}); err == nil || !strings.Contains(err.Error(), "line 2001: ") || len(got) != 2000 {
+			t.Errorf("%q: %v behind %d commands", rest, err, len(got))
+		}
+	}
+	for _, fine := range []string{"JSON.SET a $ 1\n", "set a b\n", "\n\n  PING\n", "subscribe x"} {
+		if _, _, err := emitted(fine, Options{}); err != nil && !strings.Contains(err.Error(), "makes no sense") {
+			t.Errorf("%q: %v", fine, err)
 		}
 	}
 }

@@ -62,12 +62,14 @@ func (l *lineReader) read() ([]byte, error) {
 
 // linesSource is an input of commands as they are typed.
 type linesSource struct {
-	lines *lineReader
-	split splitter
+	lines   *lineReader
+	split   splitter
+	guessed bool // nobody has said that it is one
+	begun   bool // the first command was read
 }
 
-func newLines(r io.Reader, start position) *linesSource {
-	return &linesSource{lines: newLineReader(r, start)}
+func newLines(r io.Reader, start position, guessed bool) *linesSource {
+	return &linesSource{lines: newLineReader(r, start), guessed: guessed, begun: start.Offset > 0}
 }
 
 func (s *linesSource) next(f *Frame) (place, error) {
@@ -77,13 +79,20 @@ func (s *linesSource) next(f *Frame) (place, error) {
 		if err != nil {
 			return at, err
 		}
+		if err := notTyped(line, s.guessed); err != nil {
+			return at, &InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
+		}
 		words, err := s.split.split(line)
+		if err == nil && len(words) > 0 && s.guessed && !s.begun {
+			err = notCommand(words[0])
+		}
 		if err != nil {
 			return at, &InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
 		}
 		if len(words) == 0 { // of zero bytes, as a crash leaves them at the end of a file
 			continue
 		}
+		s.begun = true
 		f.reset(len(words))
 		for _, w := range words {
 			f.add(w)

@@ -1,0 +1,125 @@
+package bulk
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// detect finds the format of an input by how it begins. What is not recognized is taken
+// for typed commands, which have to look like it; see linesSource.
+func detect(head []byte, records bool) Format {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), "\r\n \t")
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	switch {
+	case !records && (len(head) == 0 || head[0] == '*' || head[0] == '$' || bytes.HasPrefix(head, []byte(annotation))):
+		return RESP
+	case len(head) > 0 && head[0] == '{':
+		return NDJSON
+	case !records:
+		return Commands
+	case bytes.ContainsRune(line, '\t'):
+		return TSV
+	}
+	return CSV
+}
+
+const (
+	byteOrderMark = "\xef\xbb\xbf"
+	annotation    = "#TS:" // begins a line of an append-only file
+)
+
+// foreign are the first bytes of files that are no input of a load, and what to do.
+// None takes more than four bytes, which every input gives before it is read.
+//
+//nolint:gochecknoglobals // a table
+var foreign = []struct{ magic, advice string }{
+	{"PK\x03\x04", "a zip archive; unpack it: unzip -p FILE"},
+	{"PK\x05\x06", "an empty zip archive"},
+	{"\xfd7zX", "compressed with xz; decompress it: xz -dc FILE"},
+	{"BZh", "compressed with bzip2; decompress it: bzip2 -dc FILE"},
+	{"\x04\x22\x4d\x18", "compressed with lz4; decompress it: lz4 -dc FILE"},
+	{"7z\xbc\xaf", "a 7z archive; unpack it: 7z x -so FILE"},
+	{"Rar!", "a rar archive; unpack it: unrar p -inul FILE"},
+	{"LZIP", "compressed with lzip; decompress it: lzip -dc FILE"},
+	{"\x1f\x9d", "compressed with compress; decompress it: zcat FILE"},
+	{"PAR1", "a Parquet file; write it as CSV or NDJSON, for example with duckdb"},
+	{"Obj\x01", "an Avro file; write it as NDJSON, for example with avro-tools tojson"},
+	{"\xff\xfe", "text in UTF-16 or UTF-32; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
+	{"\xfe\xff", "text in UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
+	{"\x00\x00\xfe\xff", "text in UTF-32; convert it: iconv -f UTF-32 -t UTF-8 FILE"},
+	{"REDI", snapshot},
+	{"VALK", snapshot},
+}
+
+const snapshot = "a snapshot (RDB), which only a server reads: let one load it as its dump.rdb; " +
+	"with aof-use-rdb-preamble set to no, its BGREWRITEAOF writes commands"
+
+// refuse returns an error if an input is a file of another kind.
+func refuse(head []byte) error {
+	for _, f := range foreign {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return &InputError{Msg: "the input is " + f.advice}
+		}
+	}
+	if trimmed := bytes.TrimLeft(head, "\r\n \t"); len(trimmed) > 1 && trimmed[0] == '[' {
+		if next := bytes.TrimLeft(trimmed[1:], "\r\n \t"); len(next) > 0 && (next[0] == '{' || next[0] == '[') {
+			return &InputError{Msg: "the input is a JSON array; write one object a line: jq -c '.[]' FILE"}
+		}
+	}
+	return nil
+}
+
+// refuseTyped returns an error if the beginning of an input shows that it is not typed
+// commands, though nobody has said what it is.
+func refuseTyped(head []byte) error {
+	n := int64(0)
+	for line := range bytes.Lines(head) {
+		n++
+		if err := notTyped(line, true); err != nil {
+			return &InputError{Line: n, Msg: err.Error()}
+		}
+	}
+	return nil
+}
+
+// notTyped returns why a line is none of typed commands. Zero bytes are blanks to
+// redis-cli, and so they are here if the format was named; else they show that the input
+// is no text.
+func notTyped(line []byte, guessed bool) error {
+	trimmed := bytes.TrimSpace(line)
+	switch {
+	case guessed && bytes.IndexByte(line, 0) >= 0:
+		return fmt.Errorf("the line has zero bytes, so the input is not text; if it is UTF-16, convert it: iconv -f UTF-16LE -t UTF-8 FILE")
+	case len(trimmed) > 1 && (trimmed[0] == '*' || trimmed[0] == '$') && len(bytes.Trim(trimmed[1:], "0123456789")) == 0:
+		return fmt.Errorf("%q is Redis' protocol, not a command as it is typed; use the format resp (--format resp)", shorten(trimmed, 16))
+	case bytes.HasPrefix(trimmed, []byte(annotation)):
+		return fmt.Errorf("%q is an annotation of an append-only file; use the format resp (--format resp)", shorten(trimmed, 16))
+	}
+	return nil
+}
+
+// notCommand returns why the first word of an input of which nobody has said what it is
+// does not look like a command.
+func notCommand(word []byte) error {
+	if s := find(strings.ToUpper(string(word))); s.kind != unknown || ofModule(word) {
+		return nil
+	}
+	return fmt.Errorf("%q is not a command known here, so it is not clear what the input is; "+
+		"name its format: resp, commands, or csv, tsv or ndjson with templates (--format, --do)", shorten(word, 40))
+}
+
+// ofModule reports whether a word looks like a command of a module: JSON.SET.
+func ofModule(word []byte) bool {
+	module, name, ok := bytes.Cut(word, []byte("."))
+	return ok && isWord(module) && isWord(name)
+}
+
+func isWord(text []byte) bool {
+	for _, c := range text {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-' || c == '.') {
+			return false
+		}
+	}
+	return len(text) > 0 && (text[0] < '0' || text[0] > '9')
+}
