@@ -1,7 +1,13 @@
 package bulk
 
+import "math"
+
 // chunkSize is how much is sent in one write.
 const chunkSize = 64 << 10
+
+// maxUnit is the most bytes of a command or a transaction: an item has 31 bits for where
+// it ends, and may stand behind others.
+const maxUnit = math.MaxInt32 - 1<<20
 
 // item is a command in a chunk.
 type item struct {
@@ -23,6 +29,7 @@ const (
 	unsure                         // and perhaps executed
 	fresh                          // and not sent before
 	erred                          // answered with an error
+	later                          // refused for now, as its slot is moving
 )
 
 // chunk is a row of commands for one server.

@@ -167,6 +167,25 @@ func TestClusterKeepsOrder(t *testing.T) {
 	}
 }
 
+// TestClusterSlotStuck gives up on a command whose keys stay on two servers, though another
+// one with the same key could be executed again and again.
+func TestClusterSlotStuck(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
+	n := strconv.Itoa(slot([]byte("{10}"))) // of the first master
+	do(t, source, "MSET", "{10}a", "0", "{10}b", "0")
+	do(t, target, "CLUSTER", "SETSLOT", n, "IMPORTING", do(t, source, "CLUSTER", "MYID"))
+	do(t, source, "CLUSTER", "SETSLOT", n, "MIGRATING", do(t, target, "CLUSTER", "MYID"))
+	do(t, source, "MIGRATE", "127.0.0.1", strconv.Itoa(c.Masters[1].Port()), "{10}a", "0", "5000")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	report, err := Load(ctx, url, strings.NewReader("MSET {10}a 1 {10}b 1\nSET {10}b 2\n"), Options{RetryFor: 300 * time.Millisecond})
+	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the Cluster did not take command 1 (MSET {10}a 1 {10}b 1)") {
+		t.Errorf("%v, %+v", err, report)
+	}
+}
+
 // slowly gives an input in pieces that last until something is done.
 type slowly struct {
 	r    io.Reader

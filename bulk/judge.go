@@ -15,9 +15,16 @@ func (l *loader) redirected(p *pipe, c *chunk, i int, words string) bool {
 				c.turned = make(map[int]redirect)
 			}
 			c.turned[i] = redirect{l.nodeAddr(p, addr), word == "ASK"}
+			if word == "ASK" && c.items[i].flags&inUnit != 0 { // ASKING is for one command, not for a transaction
+				c.items[i].flags |= later
+			}
 			return true
 		}
-		return word == "TRYAGAIN" || word == "CLUSTERDOWN"
+		if word == "TRYAGAIN" || word == "CLUSTERDOWN" {
+			c.items[i].flags |= later
+			return true
+		}
+		return false
 	}
 	// A server that its sentinels have replaced.
 	return word == "READONLY" && l.dialer.opt.Sentinel.MasterSet != ""

@@ -71,12 +71,9 @@ func (l *loader) stuck(cause error, slot int) error {
 	if cause != nil {
 		return cause
 	}
-	for _, c := range l.held {
-		for i := range c.items {
-			if c.items[i].flags&resend != 0 {
-				return fmt.Errorf("the Cluster did not take command %d (%s) in %v", c.items[i].no, describe(c.raw(i)), l.opt.RetryFor)
-			}
-		}
+	if waiting := l.units(resend); len(waiting) > 0 {
+		u := waiting[0]
+		return fmt.Errorf("the Cluster did not take command %d (%s) in %v", u.no(), describe(u.c.raw(u.from)), l.opt.RetryFor)
 	}
 	return fmt.Errorf("nobody in the Cluster serves slot %d, to which command %d belongs", slot, l.no)
 }
@@ -292,13 +289,26 @@ func (l *loader) mayRepeat(repeatable bool, c *chunk, i int, cause error) error 
 }
 
 // dispatch sends again what has to be, in the order of the input. What nobody takes at
-// the moment stays held.
+// the moment stays held, and so does what shares a key with a command that stays, or goes
+// to another server, or is likely to be refused again: it would overtake that command.
 func (l *loader) dispatch(ctx context.Context) error {
 	filling := make(map[*pipe]*chunk)
+	went := make(map[string]*pipe) // where the commands of a key went; nil: one of them waits
 	for _, u := range l.units(resend) {
-		p, asked, err := l.destination(ctx, u)
+		keys, _ := l.keysOf(u)
+		p, asked, err := l.destination(ctx, u, keys)
 		if err != nil {
 			return err
+		}
+		if !l.follows(keys, p, went) {
+			p = nil
+		}
+		next := p
+		if u.putOff() || asked && len(keys) > 1 {
+			next = nil
+		}
+		for _, k := range keys {
+			went[k] = next
 		}
 		if p == nil {
 			continue
@@ -325,6 +335,31 @@ func (l *loader) dispatch(ctx context.Context) error {
 	return nil
 }
 
+// follows reports whether a command that goes to p stays behind those before it that have
+// a key in common: on one connection they are executed in order.
+func (l *loader) follows(keys []string, p *pipe, went map[string]*pipe) bool {
+	if !l.cluster {
+		return true
+	}
+	for _, k := range keys {
+		if before, ok := went[k]; ok && before != p {
+			return false
+		}
+	}
+	return true
+}
+
+// putOff reports whether a server refused a unit for now: while a slot moves, a command of
+// several keys waits until all of them are in one place.
+func (u unit) putOff() bool {
+	for i := u.from; i < u.to; i++ {
+		if u.c.items[i].flags&later != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // copy puts a unit into another chunk.
 func (l *loader) copy(c *chunk, u unit, asked bool) {
 	if asked {
@@ -346,12 +381,12 @@ func (l *loader) copy(c *chunk, u unit, asked bool) {
 		} else {
 			l.count.resent.Add(int64(from.many))
 		}
-		from.flags &^= resend | unsure | fresh
+		from.flags &^= resend | unsure | fresh | later
 	}
 }
 
 // destination is where a unit goes now: nil if nobody is known.
-func (l *loader) destination(ctx context.Context, u unit) (p *pipe, asked bool, err error) {
+func (l *loader) destination(ctx context.Context, u unit, keys []string) (p *pipe, asked bool, err error) {
 	if to, ok := u.c.turned[u.from]; ok {
 		delete(u.c.turned, u.from)
 		p, err := l.pipeTo(ctx, to.addr)
@@ -366,7 +401,6 @@ func (l *loader) destination(ctx context.Context, u unit) (p *pipe, asked bool, 
 			return p, true, nil
 		}
 	}
-	keys, _ := l.keysOf(u)
 	at := 0
 	if len(keys) > 0 {
 		at = slot([]byte(keys[0]))
