@@ -10,8 +10,8 @@
 //
 // # Where to begin
 //
-// [Load] takes a URL and a reader, which gives the protocol itself, commands as they
-// are typed, CSV, TSV or NDJSON. For the last three a [Template] says which commands
+// [Load] takes a URL and a reader, which gives the protocol itself, as in the append-only
+// file of a server, commands as they are typed, CSV, TSV or NDJSON. For the last three a [Template] says which commands
 // are sent for a record. [Encoder] writes the protocol from Go values, [Scanner] reads
 // it, [Emit] turns any of the formats into it without a server.
 //
@@ -20,7 +20,9 @@
 // Commands that have a key in common are executed in the order of the input, on one
 // connection or several, on one server or a Cluster whose slots are moving. A damaged
 // input is refused where the damage begins: no half of a command is ever sent, and what
-// stands before it is in the database, and counted.
+// stands before it is in the database, and counted. Of a file of another kind nothing is
+// sent. Each command runs in the database that the input has selected: at a SELECT that
+// fails the load stops.
 //
 // When a connection breaks, commands that were sent and not answered are in doubt. Load
 // sends them again if that does no harm (SET, HSET, SADD, ZADD, DEL, …), and stops with
@@ -54,7 +56,8 @@ var (
 	ErrLost = errors.New("the connection was lost")
 	// ErrOptions is an option that is out of range, or does not go with the input.
 	ErrOptions = errors.New("an option is wrong")
-	// ErrFailed is what Load returns with Options.FailFast when a command failed.
+	// ErrFailed is what Load returns when a command failed and Options.FailFast is set,
+	// or when a SELECT failed.
 	ErrFailed = errors.New("a command failed")
 )
 
@@ -74,7 +77,7 @@ type Format string
 
 // The formats.
 const (
-	Auto     Format = ""         // by the first bytes
+	Auto     Format = ""         // by the first bytes; what is not recognized is refused
 	RESP     Format = "resp"     // Redis' protocol
 	Commands Format = "commands" // one command a line, as typed into redis-cli
 	CSV      Format = "csv"      // RFC 4180
@@ -121,7 +124,8 @@ type Options struct {
 	// Negative: none.
 	ShowErrors int
 	// ErrorsTo, when set, is given every failed command in the protocol, so that it
-	// can be loaded again.
+	// can be loaded again, with a SELECT where the database changes. A SELECT that
+	// failed, at which the load stops, is not among them.
 	ErrorsTo io.Writer
 	// FailFast stops the load at the first command that fails.
 	FailFast bool

@@ -8,11 +8,12 @@ import (
 // stand, before anything of them is sent.
 type checker struct {
 	finder
-	cluster bool
-	keys    [][]byte // of the current command
-	open    int64    // the number of the MULTI that is not ended, or 0
-	tx      int      // the slot of the transaction, -1: it has no key yet
-	txFar   bool     // it has keys of several slots, or nobody knows which
+	cluster    bool
+	keys       [][]byte    // of the current command
+	open       int64       // the number of the MULTI that is not ended, or 0
+	tx         int         // the slot of the transaction, -1: it has no key yet
+	txFar      bool        // it has keys of several slots, or nobody knows which
+	selections []selection // of the transaction
 }
 
 // checked is what is known of a command that may be sent.
@@ -28,27 +29,34 @@ func (c *checker) check(f *Frame, no int64, slots bool) (checked, error) {
 	got := checked{spec: s, slot: -1}
 	switch s.kind {
 	case refused:
+		if ofConnection(s.name, f) {
+			break
+		}
 		return got, fmt.Errorf("%s makes no sense in a load: %s", s.name, nonsense(s.name))
 	case begins:
 		if c.open != 0 {
 			return got, fmt.Errorf("MULTI within the transaction that begins with command %d", c.open)
 		}
-		c.open, c.tx, c.txFar = no, -1, false
+		c.open, c.tx, c.txFar, c.selections = no, -1, false, nil
 	case executes:
 		if c.open == 0 {
 			return got, fmt.Errorf("%s without MULTI", s.name)
 		}
 		c.open = 0
 		got.slot, got.across = c.tx, c.txFar
-	case selects, everywhere:
-		if c.open != 0 && (s.kind == selects || slots) {
-			return got, fmt.Errorf("%s within the transaction that begins with command %d: put it outside", s.name, c.open)
+	case selects:
+		db, ok := atoi(f.Arg(f.Len() - 1))
+		if !ok || f.Len() != 2 {
+			return got, fmt.Errorf("SELECT takes the number of a database")
 		}
-		if s.kind == selects {
-			if _, ok := atoi(f.Arg(min(1, f.Len()-1))); !ok || f.Len() != 2 {
-				return got, fmt.Errorf("SELECT takes the number of a database")
-			}
+		if c.open != 0 {
+			c.selections = append(c.selections, selection{no, db})
 		}
+	case everywhere:
+		if c.open != 0 && c.cluster {
+			return got, fmt.Errorf("%s within the transaction that begins with command %d: put it outside, as it is for all servers of a Cluster", s.name, c.open)
+		}
+		c.txFar = true
 	case plain, unknown:
 		if s.kind == unknown {
 			c.txFar = true

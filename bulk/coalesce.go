@@ -77,6 +77,6 @@ func (l *loader) failedSet(p *pipe, c *chunk, i int, words string) {
 			return
 		}
 		s := c.sets[int(it.first)+k]
-		l.failedOne(p, s.no, s.at, words, one.Bytes(), one.Bytes())
+		l.failedOne(p, item{no: s.no, at: s.at}, words, one.Bytes(), retry{raw: one.Bytes(), db: l.db})
 	}
 }

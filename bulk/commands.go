@@ -138,6 +138,9 @@ func find(name string) spec {
 	default:
 		if why := nonsense(name); why != "" {
 			s.kind = refused
+			if name == "CLIENT" || name == "HELLO" { // what of them is not refused
+				s.again = harmless
+			}
 		} else {
 			s.kind = unknown
 		}
@@ -159,11 +162,30 @@ func nonsense(name string) string {
 	case "AUTH":
 		return "the user and the password belong into the URL of the server"
 	case "HELLO", "CLIENT":
-		return "it changes how the server answers"
+		return "it may change how the server answers; only HELLO 2 and CLIENT SETNAME, SETINFO, NO-EVICT, NO-TOUCH, GETNAME and ID are sent"
 	case "READONLY", "READWRITE", "ASKING", "CLUSTER", "MIGRATE", "FAILOVER", "REPLICAOF", "SLAVEOF", "REPLCONF":
 		return "it is for those who run the servers"
 	}
 	return ""
+}
+
+// ofConnection reports whether a command is one that clients send when they connect, and
+// that changes nothing that matters here.
+func ofConnection(name string, f *Frame) bool {
+	if f.Len() < 2 {
+		return false
+	}
+	switch name {
+	case "HELLO":
+		return string(f.Arg(1)) == "2" && f.Len() == 2
+	case "CLIENT":
+		for _, word := range []string{"SETNAME", "SETINFO", "NO-EVICT", "NO-TOUCH", "GETNAME", "ID"} {
+			if is(f.Arg(1), word) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // finder finds the spec of a frame. Loads have few commands, many times.
@@ -283,7 +305,7 @@ func is(arg []byte, word string) bool {
 
 func atoi(digits []byte) (n int, ok bool) {
 	for _, d := range digits {
-		if d < '0' || d > '9' || n > maxArgs {
+		if d < '0' || d > '9' || n > maxArgs/10 {
 			return 0, false
 		}
 		n = n*10 + int(d-'0')

@@ -43,24 +43,30 @@ func (l *loader) nodeAddr(p *pipe, addr string) string {
 
 // failed counts the error of a command. It is called by pipes.
 func (l *loader) failed(p *pipe, c *chunk, i int, words string, raw []byte) {
-	if it := c.items[i]; it.many > 1 {
+	switch it := c.items[i]; {
+	case it.flags&copied != 0:
+		l.refusals.add(p, words)
+		return
+	case it.many > 1:
 		l.failedSet(p, c, i, words)
-	} else {
-		l.failedOne(p, it.no, it.at, words, c.raw(i), raw)
+	case len(raw) > len(c.raw(i)): // a whole transaction, which was not executed
+		l.failedOne(p, it, words, c.raw(i), retry{raw, l.db, len(l.within) > 0})
+	default:
+		l.failedOne(p, it, words, c.raw(i), retry{raw: raw, db: l.databaseOf(it.no)})
 	}
 	if l.opt.FailFast {
 		l.hasty.Store(true)
 	}
 }
 
-// failedOne counts the error of one command. again is what to send to try again.
-func (l *loader) failedOne(p *pipe, no, at int64, words string, raw, again []byte) {
+// failedOne counts the error of one command.
+func (l *loader) failedOne(p *pipe, it item, words string, raw []byte, again retry) {
 	l.count.fail(p.node, words, again, func() Failure {
-		f := Failure{Command: no, Text: describe(raw), Error: words, Node: p.node.addr}
+		f := Failure{Command: it.no, Text: describe(raw), Error: words, Node: p.node.addr}
 		if l.in.byLine() {
-			f.Line = at
+			f.Line = it.at
 		} else {
-			f.Offset = at
+			f.Offset = it.at
 		}
 		return f
 	})

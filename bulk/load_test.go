@@ -3,9 +3,11 @@ package bulk
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,5 +170,29 @@ func TestLoadFile(t *testing.T) {
 	c := db.Client(t)
 	if n, err := c.Do(context.Background(), c.B().Get().Key("a").Build()).AsInt64(); n != 2 || err != nil {
 		t.Error(n, err)
+	}
+}
+
+// TestManyArguments sends more arguments than Redis 6.2 takes to servers that take them.
+func TestManyArguments(t *testing.T) {
+	t.Parallel()
+	args := slices.Repeat([]any{"a"}, oldArgs+2)
+	args[0] = "DEL"
+	input := encode(t, []any{"SET", "a", 1}, args, []any{"SET", "b", 1})
+	db := redistest.DB(t)
+	report, err := Load(context.Background(), db.URL(), bytes.NewReader(input), Options{})
+	c := db.Client(t)
+	if before7(t) {
+		var wrong *InputError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "command 2: it has 1048578 arguments; the server is Redis 6.2") || report.Replies != 1 {
+			t.Errorf("%v, %+v", err, report)
+		}
+		return
+	}
+	if err != nil || report.Replies != 3 || report.Errors != 0 || do(t, c, "GET", "a") != "" || do(t, c, "GET", "b") != "1" {
+		t.Errorf("%v, %+v", err, report)
+	}
+	if _, report, err := emitted(string(input), Options{}); err != nil || report.Commands != 3 {
+		t.Errorf("%v, %+v", err, report)
 	}
 }

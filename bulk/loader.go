@@ -37,23 +37,26 @@ type loader struct {
 	hasty    atomic.Bool // a command failed and FailFast is set
 	answered int         // chunks that have come back: progress
 
-	frame Frame
-	no    int64 // of the current command
-	at    place
-	tx    chunk    // the transaction that is being read
-	pos   position // behind the last record all of whose commands are sent or gathered
-	posNo int64    // the commands up to there
-	sent  int64    // nothing behind this offset has been sent
-	last  int64    // all up to this command are in chunks that have been sent or are being filled
-	db    int
-	due   time.Time // when the next command may be sent, with a rate
+	frame     Frame
+	no        int64 // of the current command
+	at        place
+	tx        chunk        // the transaction that is being read
+	pos       position     // behind the last record all of whose commands are sent or gathered
+	posNo     int64        // the commands up to there
+	sent      int64        // nothing behind this offset has been sent
+	last      int64        // all up to this command are in chunks that have been sent or are being filled
+	db        int          // that all connections have selected
+	databases map[int]bool // that are known to exist
+	within    []selection  // of the transaction that is under way alone
+	refusals  refusals
+	due       time.Time // when the next command may be sent, with a rate
 }
 
 func newLoader(server rueidis.ClientOption, opt Options) *loader {
 	l := &loader{opt: opt, dialer: dialer{opt: server}, db: server.SelectDB}
 	l.count.began = time.Now()
 	l.count.most = opt.ShowErrors
-	l.count.to = opt.ErrorsTo
+	l.count.to, l.count.toDB = opt.ErrorsTo, server.SelectDB
 	l.events = make(chan event, 2*opt.MaxInflight/chunkSize+256)
 	return l
 }
@@ -199,6 +202,12 @@ func (l *loader) command(ctx context.Context) error {
 	if err == nil && l.cluster && got.kind == unknown {
 		got, err = l.ask(ctx, got)
 	}
+	if err == nil && l.frame.Len() > oldArgs {
+		err = l.takesMany(ctx)
+	}
+	if err == nil && len(l.frame.raw)+len(l.tx.buf) > maxUnit {
+		err = fmt.Errorf("the command, with the transaction before it, has more than %d bytes", maxUnit)
+	}
 	if err != nil {
 		return at(l.at, l.no, err)
 	}
@@ -210,9 +219,9 @@ func (l *loader) command(ctx context.Context) error {
 	switch {
 	case l.check.open != 0 || got.kind == executes:
 		return l.transaction(ctx, got, it)
-	case got.kind == everywhere && l.many(), got.kind == selects:
-		return l.everywhere(ctx, it)
-	case got.across, got.kind == unknown && l.many():
+	case got.kind == everywhere && l.cluster, got.kind == selects:
+		return l.everywhere(ctx, got, it)
+	case got.across, got.kind == unknown && l.many(), got.kind == everywhere && l.many():
 		return l.alone(ctx, max(got.slot, 0), it)
 	case l.opt.Coalesce && got.name == "SET" && l.frame.Len() == 3:
 		return l.gather(ctx, max(got.slot, 0), it)
@@ -257,12 +266,26 @@ func (l *loader) transaction(ctx context.Context, got checked, it item) error {
 	if got.kind != executes {
 		return nil
 	}
+	if len(l.check.selections) > 0 && got.name == "EXEC" {
+		return l.selecting(ctx, max(got.slot, 0))
+	}
 	if got.across {
 		if err := l.settle(ctx); err != nil {
 			return err
 		}
 	}
-	p, err := l.room(ctx, max(got.slot, 0), len(l.tx.buf))
+	if err := l.putTransaction(ctx, max(got.slot, 0)); err != nil {
+		return err
+	}
+	if got.across {
+		return l.settle(ctx)
+	}
+	return nil
+}
+
+// putTransaction adds the transaction that was gathered to the pipe of a slot.
+func (l *loader) putTransaction(ctx context.Context, slot int) error {
+	p, err := l.room(ctx, slot, len(l.tx.buf))
 	if err != nil {
 		return err
 	}
@@ -272,9 +295,6 @@ func (l *loader) transaction(ctx context.Context, got checked, it item) error {
 	}
 	l.last = l.no
 	l.tx.reset()
-	if got.across {
-		return l.settle(ctx)
-	}
 	return nil
 }
 

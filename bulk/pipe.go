@@ -184,7 +184,7 @@ func (p *pipe) unit(c *chunk, end int, judge judge) error {
 		if err != nil {
 			return err
 		}
-		if c.items[i].flags&internal != 0 {
+		if c.items[i].flags&(internal|copied) == internal {
 			if err := p.ours(c, i); err != nil {
 				return err
 			}

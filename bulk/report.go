@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,6 +70,7 @@ type counts struct {
 	failures []Failure
 	most     int
 	to       io.Writer
+	toDB     int   // the database that is selected behind what was written to it; -1: nobody knows
 	toErr    error // of writing the failed commands
 }
 
@@ -86,9 +88,15 @@ func (c *counts) node(addr string) *node {
 	return n
 }
 
-// fail counts an error and keeps it, if there is room. tell tells the rest of it, again
-// is what to send to try again.
-func (c *counts) fail(n *node, text string, again []byte, tell func() Failure) {
+// retry is what to send to try again.
+type retry struct {
+	raw     []byte
+	db      int  // in which it is executed
+	selects bool // it may leave another database selected
+}
+
+// fail counts an error and keeps it, if there is room. tell tells the rest of it.
+func (c *counts) fail(n *node, text string, again retry, tell func() Failure) {
 	n.errors.Add(1)
 	kind, _, _ := strings.Cut(text, " ")
 	c.mu.Lock()
@@ -104,8 +112,26 @@ func (c *counts) fail(n *node, text string, again []byte, tell func() Failure) {
 	if len(c.failures) < c.most {
 		c.failures = append(c.failures, tell())
 	}
-	if c.to != nil && c.toErr == nil {
-		_, c.toErr = c.to.Write(again)
+	if c.to != nil && len(again.raw) > 0 {
+		c.keep(again)
+	}
+}
+
+// keep writes a failed command, behind a SELECT where it belongs to another database than
+// the one before it.
+func (c *counts) keep(again retry) {
+	var f Frame
+	if again.db != c.toDB {
+		f.reset(2)
+		f.add([]byte("SELECT"))
+		f.add(strconv.AppendInt(nil, int64(again.db), 10))
+	}
+	c.toDB = again.db
+	if again.selects {
+		c.toDB = -1
+	}
+	if c.toErr == nil {
+		_, c.toErr = c.to.Write(append(f.raw, again.raw...))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 )
 
 const (
@@ -13,8 +14,9 @@ const (
 	// grow is gone.
 	keepBuffer = 1 << 20
 
-	maxArgs = 1 << 20   // as Redis has it up to 6.2
-	maxLen  = 512 << 20 // proto-max-bulk-len, as Redis has it unless configured
+	maxArgs = math.MaxInt32 // as Redis 7.0 and newer and Valkey have it
+	oldArgs = 1 << 20       // as Redis 6.2 has it
+	maxLen  = 512 << 20     // proto-max-bulk-len, as servers have it unless configured
 )
 
 // Scanner finds the commands in a stream of Redis' protocol, and checks them:
@@ -39,8 +41,8 @@ type Scanner struct {
 func NewScanner(r io.Reader) *Scanner { return &Scanner{r: r, buf: make([]byte, bufferSize)} }
 
 // Scan goes on to the next command. It returns false at the end and at the first
-// error. Blank lines and commands of no arguments ("*0") say nothing to a server and
-// are passed over.
+// error. Blank lines, commands of no arguments ("*0"), and the annotations of an
+// append-only file ("#TS:…") say nothing to a server and are passed over.
 func (s *Scanner) Scan() bool { return s.scan(&s.frame) == nil }
 
 // Frame is the current command, valid until the next Scan.
@@ -203,21 +205,41 @@ func (s *Scanner) noCommand() error {
 	case bytes.HasPrefix(b, []byte("\r\n")):
 		s.pos += 2
 		return nil
-	case s.Offset() == 0 && bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
+	case b[0] == '#':
+		return s.annotation()
+	case s.Offset() == 0 && bytes.HasPrefix(b, []byte(byteOrderMark)):
 		return s.wrong(0, "the input begins with a byte order mark, which is no part of the protocol: save it without one")
 	case s.Offset() == 0 && bytes.HasPrefix(b, []byte("REDIS")):
-		return s.wrong(0, "this is a snapshot (RDB), which a server loads when it starts; expected commands")
+		return s.wrong(0, "this is %s", snapshot)
 	case b[0] != '*':
 		return s.wrong(0, "expected a command, which begins with *, found %q%s", shorten(b, 16), wordHint(b[0]))
 	}
 	return s.noLength(0, '*', maxArgs)
 }
 
+// maxAnnotation is the longest line that a server passes over.
+const maxAnnotation = 128
+
+// annotation passes over a line such as "#TS:1795308651", which a server writes into its
+// append-only file with aof-timestamp-enabled, and passes over when it loads the file.
+func (s *Scanner) annotation() error {
+	for n := 1; s.need(n) && n <= maxAnnotation; n++ {
+		if s.buf[s.pos+n-1] == '\n' {
+			s.pos += n
+			return nil
+		}
+	}
+	if s.end-s.pos < maxAnnotation {
+		return s.cut(0, "the end of an annotation, which begins with #,")
+	}
+	return s.wrong(0, "the annotation, a line that begins with #, is longer than %d bytes", maxAnnotation)
+}
+
 // noLength says why there is no length at byte at of the command.
 func (s *Scanner) noLength(at int, kind byte, most int) error {
-	what := "the number of arguments"
+	what, limit := "the number of arguments", ""
 	if kind == '$' {
-		what = "the length of an argument"
+		what, limit = "the length of an argument", " by default"
 	}
 	s.need(at + 24)
 	if s.err != nil {
@@ -245,7 +267,7 @@ func (s *Scanner) noLength(at int, kind byte, most int) error {
 	case digits > 2 && b[1] == '0':
 		return s.wrong(at+1, "%s begins with 0: a server takes no such number", what)
 	case digits > 10 || number(b[1:digits]) > most:
-		return s.wrong(at+1, "%s is more than %d, the most that a server takes", what, most)
+		return s.wrong(at+1, "%s is more than %d, the most that a server takes%s", what, most, limit)
 	case digits == len(b), len(b) == digits+1 && b[digits] == '\r':
 		return s.cut(at+digits, "CRLF")
 	}

@@ -44,9 +44,10 @@ func TestScanner(t *testing.T) {
 		"negative length":   {"*1\r\n$-1\r\n", nil, "byte 5: the length of an argument is negative"},
 		"no number":         {"*x\r\n", nil, "byte 1: expected the number of arguments, found \"x\\r\\n\""},
 		"leading zero":      {"*01\r\n$1\r\nx\r\n", nil, "byte 1: the number of arguments begins with 0"},
-		"too many":          {"*1048577\r\n", nil, "byte 1: the number of arguments is more than 1048576, the most"},
-		"too long":          {"*1\r\n$536870913\r\n", nil, "byte 5: the length of an argument is more than 536870912"},
-		"huge":              {"*1\r\n$99999999999999999999\r\n", nil, "byte 5: the length of an argument is more than 536870912"},
+		"too many":          {"*2147483648\r\n", nil, "byte 1: the number of arguments is more than 2147483647, the most that a server takes"},
+		"many are missing":  {"*1048577\r\n", nil, "byte 10: the input ends within the command that begins at byte 0"},
+		"too long":          {"*1\r\n$536870913\r\n", nil, "byte 5: the length of an argument is more than 536870912, the most that a server takes by default"},
+		"huge":              {"*1\r\n$99999999999999999999\r\n", nil, "byte 5: the length of an argument is more than 536870912, the most that a server takes by default"},
 		"no dollar":         {"*1\r\n4\r\nPING\r\n", nil, "byte 4: expected $ and the length of an argument, found \"4\\r\\nPING\\r\\n\""},
 		"lies, too short":   {"*1\r\n$3\r\nPING\r\n", nil, "byte 11: expected CRLF behind an argument of 3 bytes, found \"G\\r\""},
 		"lies, too long":    {"*1\r\n$9\r\nPING\r\n", nil, "byte 14: the input ends within the command that begins at byte 0: expected an argument of 9 bytes and CRLF at byte 8"},
@@ -59,6 +60,9 @@ func TestScanner(t *testing.T) {
 		"second is cut":     {"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI", []string{"PING"}, "byte 24: the input ends within the command that begins at byte 14"},
 		"BOM":               {"\xef\xbb\xbf*1\r\n$4\r\nPING\r\n", nil, "byte 0: the input begins with a byte order mark"},
 		"RDB":               {"REDIS0010\xfa\t", nil, "byte 0: this is a snapshot (RDB)"},
+		"annotations":       {"#TS:1795308651\r\n*1\r\n$4\r\nPING\r\n#TS:1\n#\n*1\r\n$4\r\nPING\r\n#end\r\n", []string{"PING", "PING"}, ""},
+		"cut annotation":    {"*1\r\n$4\r\nPING\r\n#TS:17", []string{"PING"}, "byte 20: the input ends within"},
+		"long annotation":   {"#" + strings.Repeat("x", 128) + "\n", nil, "byte 0: the annotation, a line that begins with #, is longer than 128 bytes"},
 		"huge, many digits": {"*99999999999\r\n", nil, "byte 1: the number of arguments is more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +135,13 @@ func slowScan(b []byte) (found []string, ok bool) {
 			continue
 		case bytes.HasPrefix(b, []byte("\r\n")):
 			b = b[2:]
+			continue
+		case b[0] == '#':
+			end := bytes.IndexByte(b, '\n')
+			if end < 0 || end >= maxAnnotation {
+				return found, false
+			}
+			b = b[end+1:]
 			continue
 		}
 		n, ok := line('*', maxArgs)

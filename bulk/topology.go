@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -82,6 +83,7 @@ func (l *loader) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		l.databases = nil // the server may have been started with fewer
 		if l.pipes[i], err = l.newPipe(ctx, addr); err != nil {
 			l.pipes[i] = nil
 			return err
@@ -229,6 +231,37 @@ func (l *loader) ask(ctx context.Context, got checked) (checked, error) {
 		got.slot = at
 	}
 	return got, nil
+}
+
+// takesMany returns an error if the server does not take the current command, which has
+// more arguments than Redis 6.2 takes. Where the version cannot be found out, the server
+// is left to say so.
+func (l *loader) takesMany(ctx context.Context) error {
+	c, err := l.anyServer(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // the connection that loads shows what is wrong
+	}
+	defer c.Close()
+	answer, _ := c.do("HELLO", "2") // no rule of an ACL forbids it
+	fields, _ := answer.([]any)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == "version" && strings.HasPrefix(fmt.Sprint(fields[i+1]), "6.") {
+			return fmt.Errorf("it has %d arguments; the server is Redis %s, and before 7.0 a server takes %d", l.frame.Len(), fields[i+1], oldArgs)
+		}
+	}
+	return nil
+}
+
+// anyServer connects to the server, or to one of a Cluster.
+func (l *loader) anyServer(ctx context.Context) (*conn, error) {
+	if l.dialer.opt.Sentinel.MasterSet == "" {
+		return l.dialer.any(ctx, slices.Concat(l.addrs, l.dialer.opt.InitAddress))
+	}
+	addr, err := l.dialer.master(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.dialer.connect(ctx, addr, l.dialer.opt.Username, l.dialer.opt.Password)
 }
 
 // stopPipes ends all connections.

@@ -45,7 +45,7 @@ before it is sent, an error names its command, a lost connection is opened again
 and on a Cluster each command goes to the server that has its slot.
 
 The input may be compressed with gzip or zstd, and is one of
-  resp       the protocol, as "redis-cli --pipe" takes it
+  resp       the protocol, as "redis-cli --pipe" takes it, and append-only files
   commands   one command a line, as typed into redis-cli
   csv, tsv   records with a header, or with --columns
   ndjson     one JSON object a line
@@ -56,7 +56,7 @@ In ndjson {address.city} is a field of an object in the record.
 
 The exit code is
     0  all went in
-    1  some commands failed, or the load was stopped
+    1  some commands failed, or the load was stopped, as it is at a SELECT that fails
     2  it was called in a wrong way, or the input is wrong: line or byte is told,
        what stands before it is loaded
     3  the connection was lost for good`,
@@ -298,7 +298,10 @@ func (flags *loadFlags) tell(cmd *cobra.Command, report bulk.Report, failed erro
 	case errors.Is(failed, bulk.ErrLost):
 		return &exitError{exitGone, failed}
 	case errors.Is(failed, bulk.ErrFailed):
-		return &exitError{exitFailure, errors.New("stopped at the first command that failed")}
+		if failed.Error() == bulk.ErrFailed.Error() { // of --fail-fast, and was shown
+			failed = errors.New("stopped at the first command that failed")
+		}
+		return &exitError{exitFailure, failed}
 	case failed != nil:
 		return failed
 	case report.Errors > 0:

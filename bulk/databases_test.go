@@ -1,0 +1,251 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+)
+
+// stored are the strings in the first databases of a server: "0:a=1 3:b=2".
+func stored(t *testing.T, c rueidis.Client) string {
+	t.Helper()
+	const script = `local out = {}
+		for db = 0, 9 do
+			redis.call('SELECT', db)
+			local keys = redis.call('KEYS', '*')
+			table.sort(keys)
+			for _, key in ipairs(keys) do out[#out + 1] = db .. ':' .. key .. '=' .. redis.call('GET', key) end
+		end
+		return out`
+	found, err := c.Do(context.Background(), c.B().Eval().Script(script).Numkeys(0).Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(found, " ")
+}
+
+// variants are the ways to load into a single server.
+func variants() map[string]Options {
+	return map[string]Options{
+		"one connection":    {},
+		"three connections": {Connections: 3},
+		"coalesced":         {Coalesce: true},
+		"small":             {MaxInflight: 64 << 10, Connections: 2, Coalesce: true},
+		"resend always":     {Resend: ResendAlways},
+	}
+}
+
+// aof is an append-only file as Redis 7.2 and newer and Valkey write it: a script or a
+// transaction begins with MULTI, and SELECT comes after it; with aof-timestamp-enabled
+// there are annotations.
+const aof = `#TS:1795308651
+MULTI
+SELECT 3
+SET a 1
+SET b 2
+EXEC
+SET c 3
+#TS:1795308652
+MULTI
+SELECT 0
+SET a 4
+#TS:1795308653
+INCR a
+EXEC
+SELECT 7
+SET d 5
+MULTI
+SET e 6
+SELECT 5
+SET p 1
+SET q 1
+SELECT 6
+SET q 2
+EXEC
+SET after 7
+MULTI
+SELECT 2
+SET never 1
+DISCARD
+SET discarded 8
+`
+
+// protocol writes lines of typed commands in the protocol; # begins an annotation.
+func protocol(t *testing.T, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			out.WriteString(strings.TrimSuffix(line, "\n") + "\r\n")
+			continue
+		}
+		var args []any
+		for _, word := range strings.Fields(line) {
+			args = append(args, word)
+		}
+		out.Write(encode(t, args))
+	}
+	return out.Bytes()
+}
+
+func TestAppendOnlyFile(t *testing.T) {
+	t.Parallel()
+	const want = "0:a=5 3:a=1 3:b=2 3:c=3 5:p=1 5:q=1 6:after=7 6:discarded=8 6:q=2 7:d=5 7:e=6"
+	for name, opt := range variants() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Own(t)
+			report := load(t, s.URL(), protocol(t, aof), opt)
+			if n := int64(strings.Count(aof, "\n") - strings.Count(aof, "#")); report.Commands != n || report.Replies != n || report.Errors != 0 {
+				t.Errorf("%+v, expected %d commands", report, n)
+			}
+			if got := stored(t, s.Client(t)); got != want {
+				t.Errorf("stored\n%s, expected\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestSelectInTransactionServerKilled restarts the server between transactions that
+// change the database.
+func TestSelectInTransactionServerKilled(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&text, "MULTI\nSELECT %d\nSET a%d %d\nSELECT %d\nSET b%d %d\nEXEC\nSET c %d\n", i%5, i%7, i, (i+3)%8, i%7, i, i)
+	}
+	input := protocol(t, text.String())
+	undisturbed := redistest.Own(t)
+	load(t, undisturbed.URL(), input, Options{})
+	want := stored(t, undisturbed.Client(t))
+	for name, opt := range map[string]Options{"one": {}, "three": {Connections: 3}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Own(t, durable(t)...)
+			r := &hook{r: bytes.NewReader(input), at: thirds(input), do: func(int) { s.Restart(t, true) }}
+			report, err := Load(context.Background(), s.URL(), r, opt)
+			if err != nil || report.Errors != 0 || report.Replies != 14_000 {
+				t.Fatalf("%v, %+v", err, report)
+			}
+			if got := stored(t, s.Client(t)); got != want {
+				t.Errorf("stored\n%s, undisturbed\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestFailedSelect stops at a database that the server does not have: what follows would
+// go into another.
+func TestFailedSelect(t *testing.T) {
+	t.Parallel()
+	for kind, text := range map[string]string{
+		"plain":          "SELECT 1\nSET a 1\nSELECT 20\nSET b 2\nSET c 3\n",
+		"in transaction": "SELECT 1\nSET a 1\nMULTI\nSET x 1\nSELECT 20\nSET b 2\nEXEC\nSET c 3\n",
+	} {
+		for name, opt := range variants() {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				s := redistest.Own(t)
+				var again bytes.Buffer
+				opt.ErrorsTo = &again
+				opt.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+				report, err := Load(context.Background(), s.URL(), strings.NewReader(text), opt)
+				if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "(SELECT 20, line ") || !strings.Contains(err.Error(), "database 1") ||
+					!strings.Contains(err.Error(), "DB index is out of range") {
+					t.Errorf("%v, %+v", err, report)
+				}
+				if got := stored(t, s.Client(t)); got != "1:a=1" {
+					t.Errorf("stored %s", got)
+				}
+				if kind == "plain" && (report.Errors != 1 || report.Replies != 3 || len(report.Failures) != 1 || report.Failures[0].Text != "SELECT 20") {
+					t.Errorf("%+v", report)
+				}
+				if found, _, err := scanAll(&again); err != nil || len(found) > 0 {
+					t.Errorf("%q is to be loaded again (%v)", found, err)
+				}
+				// A server that has the database takes the rest, from the checkpoint.
+				larger := redistest.Own(t, "databases 32")
+				opt.ErrorsTo = nil
+				report = load(t, larger.URL(), []byte(text), opt)
+				c := larger.Client(t)
+				if got := stored(t, c); report.Errors != 0 || kind == "plain" && got != "" || kind != "plain" && got != "1:x=1" {
+					t.Errorf("stored %q, %+v", got, report)
+				}
+				if got := do(t, c, "INFO", "keyspace"); !strings.Contains(got, "db20:keys=2,") {
+					t.Error(got)
+				}
+			})
+		}
+	}
+}
+
+// TestErrorsOfDatabases loads commands that failed again, into the databases to which
+// they belong.
+func TestErrorsOfDatabases(t *testing.T) {
+	t.Parallel()
+	const text = "SET a x\nINCR a\nSELECT 3\nSET a x\nINCR a\nINCR a\nSELECT 0\nINCR a\nMULTI\nSELECT 4\nSET a x\nINCR a\nSELECT 5\nEXEC\n" +
+		"SET a x\nINCR a\nMULTI\nSELECT 6\nSET a\nEXEC\nSET last x\nINCR last\n"
+	s := redistest.Own(t)
+	var again bytes.Buffer
+	report := load(t, s.URL(), []byte(text), Options{ErrorsTo: &again})
+	if report.Errors != 9 {
+		t.Errorf("%+v", report)
+	}
+	found, _, err := scanAll(bytes.NewReader(again.Bytes()))
+	want := "INCR|a SELECT|3 INCR|a INCR|a SELECT|0 INCR|a SELECT|4 INCR|a SELECT|5 INCR|a MULTI SELECT|6 SET|a EXEC SELECT|6 INCR|last"
+	if got := strings.Join(found, " "); err != nil || got != want {
+		t.Errorf("to be loaded again:\n%s, expected\n%s (%v)", got, want, err)
+	}
+}
+
+// TestSeveralConnectionsSwapOnce executes a command that is for the whole server once.
+func TestSeveralConnectionsSwapOnce(t *testing.T) {
+	t.Parallel()
+	s := redistest.Own(t)
+	report := load(t, s.URL(), []byte("SET a 1\nSWAPDB 0 1\nSET b 2\nMULTI\nFLUSHALL\nSET c 3\nEXEC\nSET d 4\nSWAPDB 0 2\n"), Options{Connections: 3})
+	if got := stored(t, s.Client(t)); got != "2:c=3 2:d=4" || report.Errors != 0 || report.Replies != 9 {
+		t.Errorf("stored %s, %+v", got, report)
+	}
+}
+
+// TestClusterDatabases loads an append-only file into a Cluster, which has one database.
+func TestClusterDatabases(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	input := protocol(t, "#TS:1795308651\nMULTI\nSELECT 0\nSET {1}a 1\nSET {1}b 2\nEXEC\nSET c 3\nSELECT 0\nSET d 4\n")
+	if report := load(t, url, input, Options{}); report.Errors != 0 || report.Replies != 8 {
+		t.Errorf("%+v", report)
+	}
+	if got := union(t, c.Masters); got != "map[c:3 d:4 {1}a:1 {1}b:2]" {
+		t.Error(got)
+	}
+	for _, text := range []string{"MULTI\nSELECT 3\nSET {1}a 9\nEXEC\nSET c 9\n", "SELECT 3\nSET c 9\n"} {
+		_, err := Load(context.Background(), url, bytes.NewReader(protocol(t, text)), Options{})
+		if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "SELECT 3") {
+			t.Error(err)
+		}
+	}
+	if got := union(t, c.Masters); got != "map[c:3 d:4 {1}a:1 {1}b:2]" {
+		t.Error(got)
+	}
+}
+
+// TestCommandsOfConnections sends what clients send when they connect.
+func TestCommandsOfConnections(t *testing.T) {
+	t.Parallel()
+	for name, opt := range variants() {
+		db := redistest.DB(t)
+		report := load(t, db.URL(), []byte("CLIENT SETNAME loader\nHELLO 2\nCLIENT ID\nSET a 1\n"), opt)
+		if report.Errors != 0 || report.Replies != 4 || do(t, db.Client(t), "GET", "a") != "1" {
+			t.Errorf("%s: %+v", name, report)
+		}
+	}
+}
