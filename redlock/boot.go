@@ -253,6 +253,7 @@ func decodeBoot(result rueidis.RedisResult) reply {
 // connection. A server that is known to be quarantined is not asked to give locks. A
 // Cluster is asked with each acquisition.
 func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
+	defer s.markRefused(replies)
 	client, err := s.connect()
 	if err != nil {
 		failAllWith(replies, reply{answer: failed, broken: true, err: err})
@@ -333,6 +334,14 @@ func (s *redisServer) complete(ctx context.Context, client rueidis.Client, batch
 				maybe = s.verdict(ctx, client, undo, client.Do(ctx, s.command(client, undo, false))).answer != yes
 			}
 			replies[i] = reply{answer: failed, maybe: maybe, broken: boot.broken, ttl: fit.ttl, err: fit.err}
+		}
+	}
+}
+
+func (s *redisServer) markRefused(replies []reply) {
+	for i, answered := range replies {
+		if answered.answer == failed {
+			replies[i].err = refused(answered.err, !s.failover)
 		}
 	}
 }

@@ -54,6 +54,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -111,9 +112,10 @@ func New(nodes []rueidis.Client, opt Options) (*Manager, error) {
 			return nil, fmt.Errorf("redlock: node %d is nil", i)
 		}
 		servers[i] = &redisServer{
-			label:   label(i, client),
-			client:  client,
-			cluster: client.Mode() == rueidis.ClientModeCluster,
+			label:    label(i, client),
+			client:   client,
+			cluster:  client.Mode() == rueidis.ClientModeCluster,
+			failover: client.Mode() != rueidis.ClientModeStandalone,
 		}
 	}
 	return newRedisManager(servers, opt)
@@ -351,28 +353,51 @@ func (m *Manager) Trust(ctx context.Context) error {
 	}
 }
 
-// Close ends the waiting of every Lock with ErrClosed, and waits, a second at
-// most, until what was given up has been released on the servers. Locks that are
-// still held stay so until they expire: unlock them first.
+// Close ends the waiting of every Lock with ErrClosed, and waits, a second at most,
+// until what was given up has been released on the servers, but not for servers that
+// do not answer: there it expires. Locks that are still held stay so until they
+// expire: unlock them first.
 func (m *Manager) Close() error {
 	m.closeOnce.Do(func() {
 		close(m.closing)
 		m.calls.Lock()
 		close(m.draining)
 		m.calls.Unlock()
-		end := func() {
-			m.cancel()
-			for _, n := range m.nodes {
-				n.server.close()
-			}
+		drained := make(chan struct{})
+		go func() {
+			defer close(drained)
+			m.work.Wait()
+		}()
+		m.drain(drained)
+		m.cancel()
+		for _, n := range m.nodes {
+			n.server.close()
 		}
-		timer := time.AfterFunc(greetTime, end)
-		m.work.Wait()
-		timer.Stop()
-		end()
+		<-drained
 		m.ears.Wait()
 	})
 	return nil
+}
+
+// drain waits until all is done, or a second has passed, or only servers are left that
+// do not answer.
+func (m *Manager) drain(done <-chan struct{}) {
+	end := time.NewTimer(greetTime)
+	defer end.Stop()
+	look := time.NewTicker(m.opt.NodeTimeout)
+	defer look.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-end.C:
+			return
+		case now := <-look.C:
+			if !slices.ContainsFunc(m.nodes, func(n *node) bool { return n.answers(now) }) {
+				return
+			}
+		}
+	}
 }
 
 func (m *Manager) isClosing() bool {

@@ -89,6 +89,13 @@ func (n *node) unfit(now time.Time) error {
 	return nil
 }
 
+// answers says whether the server answers, as far as is known, and is not done.
+func (n *node) answers(now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.unfit(now) == nil
+}
+
 func (n *node) rouse() {
 	select {
 	case n.wake <- struct{}{}:

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -283,9 +284,11 @@ func (r *round) err(timeout time.Duration) error {
 	reasons := r.reasons(timeout)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var refused, notLocks int
+	var refused, notLocks, denied int
 	for _, answered := range r.replies {
 		switch {
+		case errors.Is(answered.err, ErrRefused):
+			denied++
 		case answered.answer == no:
 			refused++
 		case answered.err == errNotLock:
@@ -296,6 +299,8 @@ func (r *round) err(timeout time.Duration) error {
 	switch {
 	case notLocks > len(r.nodes)-r.need:
 		cause = ErrNotLock
+	case denied > len(r.nodes)-r.need:
+		cause = ErrRefused
 	case r.yes+refused >= r.need && r.kind == opAcquire:
 		cause = ErrHeld
 	case refused > len(r.nodes)-r.need:

@@ -64,6 +64,8 @@ type redisServer struct {
 	records *records
 	clock   monotonic
 	cluster bool
+	// failover says that the client finds another server when this one fails.
+	failover bool
 	// dial makes the client when it is first needed; nil where the caller
 	// owns it.
 	dial func(*redisServer) (rueidis.Client, error)

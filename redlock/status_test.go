@@ -87,3 +87,25 @@ func TestStatus(t *testing.T) {
 		}
 	}
 }
+
+// Close does not wait for a server that does not answer.
+func TestCloseBesideFrozenServer(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	least := time.Hour
+	for range 3 { // whatever else the machine does
+		m := dial(t, servers, redlock.Options{})
+		l := lock(t, m, "job")
+		servers[2].Freeze(t)
+		unlock(t, l)
+		begun := time.Now()
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, time.Since(begun))
+		servers[2].Thaw(t)
+	}
+	if least > 800*time.Millisecond {
+		t.Errorf("it took %v", least)
+	}
+}

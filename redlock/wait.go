@@ -296,6 +296,7 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 			return nil, waitError(name, cause, nil)
 		}
 	}
+	var last error // of an attempt that was not cut short
 	for {
 		now := time.Now()
 		l, r, err := m.attempt(ctx, op{
@@ -306,10 +307,14 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 			m.stats.waited(time.Since(begun))
 			return l, nil
 		}
-		if ctx.Err() != nil || errors.Is(err, ErrNotLock) {
+		if ctx.Err() != nil || errors.Is(err, ErrNotLock) || errors.Is(err, ErrRefused) {
 			m.withdraw(r)
+			if ctx.Err() != nil && last != nil {
+				err = last
+			}
 			return nil, ended(ctx, name, err)
 		}
+		last = err
 		m.listen()
 		m.hints.note(name, time.Now())
 		// Some votes, and nobody has a majority: several asked at once, and none

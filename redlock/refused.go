@@ -1,0 +1,55 @@
+package redlock
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// refusal is an error of a server that the next attempt would end with as well.
+type refusal struct{ err error }
+
+func (e refusal) Error() string        { return e.err.Error() }
+func (e refusal) Unwrap() error        { return e.err }
+func (e refusal) Is(target error) bool { return target == ErrRefused }
+
+// refused marks an error that waiting does not change: of a user without the rights,
+// a wrong password, a certificate, a server that is not what it is taken for. A server
+// that only reads may be a replica that is about to be promoted where the client knows
+// of replicas, and is none where it stands alone.
+func refused(err error, alone bool) error {
+	if err == nil || !isRefusal(err, alone) {
+		return err
+	}
+	return refusal{err}
+}
+
+func isRefusal(err error, alone bool) bool {
+	var answered *rueidis.RedisError
+	if errors.As(err, &answered) {
+		text := answered.Error()
+		code, _, _ := strings.Cut(text, " ")
+		switch code {
+		case "NOPERM", "NOAUTH", "WRONGPASS", "DENIED":
+			return true
+		case "READONLY", "MOVED":
+			return alone
+		case "ERR":
+			return strings.Contains(text, "unknown command") || strings.Contains(text, "AUTH") || strings.Contains(text, "DB index")
+		}
+		return false
+	}
+	var (
+		verification *tls.CertificateVerificationError
+		invalid      x509.CertificateInvalidError
+		authority    x509.UnknownAuthorityError
+		hostname     x509.HostnameError
+		record       tls.RecordHeaderError
+		alert        tls.AlertError
+	)
+	return errors.As(err, &verification) || errors.As(err, &invalid) || errors.As(err, &authority) ||
+		errors.As(err, &hostname) || errors.As(err, &record) || errors.As(err, &alert) || errors.Is(err, rueidis.ErrNoCache)
+}
