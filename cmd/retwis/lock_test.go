@@ -78,3 +78,34 @@ func TestLockTrustsOneServer(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// What waiting does not change ends the command at once, and is not "try again later".
+func TestLockRefused(t *testing.T) {
+	t.Parallel()
+	replica := redistest.Own(t, "replicaof 127.0.0.1 1")
+	for _, flag := range []string{"--node", "--redis"} {
+		out, err := exec.CommandContext(t.Context(), "retwis", "lock", flag, replica.URL(), "--wait", "5m", "job", "--", "true").CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "refused by the servers: 0 of 1 agreed") || !strings.Contains(string(out), "READONLY") {
+			t.Errorf("%s: %v: %s", flag, err, out)
+		}
+	}
+}
+
+// The first who locks on new servers is told at once why that takes long.
+func TestLockSaysQuarantine(t *testing.T) {
+	t.Parallel()
+	var nodes []string
+	for _, s := range redistest.Nodes(t, 3) {
+		nodes = append(nodes, s.URL())
+	}
+	cmd := exec.CommandContext(t.Context(), "retwis", "lock", "--node", strings.Join(nodes, ","), "--ttl", "2s", "--wait", "5m", "job", "--", "echo", "held")
+	var out, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &wrong
+	if err := cmd.Run(); err != nil || out.String() != "held\n" {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	if !strings.HasPrefix(wrong.String(), `retwis: waiting for "job": 3 of 3 servers are quarantined, `) || strings.Count(wrong.String(), "\n") != 1 {
+		t.Errorf("stderr: %q", wrong.String())
+	}
+}

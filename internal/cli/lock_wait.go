@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -62,13 +64,76 @@ func (flags *lockFlags) ask(ctx context.Context, cmd *cobra.Command, m *redlock.
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, flags.wait, fmt.Errorf("%w for %v", errWaited, flags.wait))
 	defer cancel()
-	if isTerminal(cmd.ErrOrStderr()) {
-		waiting := time.AfterFunc(time.Second, func() {
-			fmt.Fprintf(cmd.ErrOrStderr(), "retwis: waiting for %q, %s; Ctrl-C gives up\n", name, whoHolds(ctx, m, name))
-		})
-		defer waiting.Stop()
-	}
+	watching, stop := context.WithCancel(ctx)
+	var watched sync.WaitGroup
+	watched.Go(func() { flags.sayWhy(watching, cmd, m, name) })
+	defer watched.Wait()
+	defer stop()
 	return m.Lock(ctx, name)
+}
+
+const (
+	// quarantineNotice is when somebody who waits is told that the servers are
+	// quarantined: soon, as it takes long.
+	quarantineNotice = 100 * time.Millisecond
+	// waitNotice is when a person is told what else is waited for.
+	waitNotice = time.Second
+)
+
+// sayWhy says what is waited for, until the context ends: that servers are quarantined
+// to everybody, else only to a person.
+func (flags *lockFlags) sayWhy(ctx context.Context, cmd *cobra.Command, m *redlock.Manager, name string) {
+	for _, notice := range []struct {
+		after  time.Duration
+		anyone bool
+	}{{quarantineNotice, true}, {waitNotice - quarantineNotice, false}} {
+		select {
+		case <-time.After(notice.after):
+		case <-ctx.Done():
+			return
+		}
+		if !notice.anyone && !isTerminal(cmd.ErrOrStderr()) {
+			return
+		}
+		status, err := m.Status(ctx, name)
+		if ctx.Err() != nil {
+			return
+		}
+		why := ""
+		switch young, left := quarantined(status); {
+		case err == nil && young > 0:
+			why = fmt.Sprintf("%d of %d servers are quarantined, as they were started recently and may have lost locks: "+
+				"they vote in %v, or at once after retwis lock --trust if they have not", young, len(status), left.Round(100*time.Millisecond))
+		case !notice.anyone:
+			why = whoHolds(status, err) + "; Ctrl-C gives up"
+		default:
+			continue
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "retwis: waiting for %q: %s\n", name, why)
+		return
+	}
+}
+
+// quarantined returns how many servers are quarantined, and how long it takes until a
+// majority votes, if they are why it does not.
+func quarantined(status redlock.Status) (young int, left time.Duration) {
+	var answered []time.Duration
+	for _, n := range status {
+		if n.Err == nil {
+			answered = append(answered, n.Young)
+		}
+		if n.Err == nil && n.Young > 0 {
+			young++
+		}
+	}
+	slices.Sort(answered)
+	if quorum := len(status)/2 + 1; len(answered) >= quorum {
+		left = answered[quorum-1]
+	}
+	if left == 0 {
+		return 0, 0
+	}
+	return young, left
 }
 
 // notHad gives the error of a lock that somebody else may have, so that to ask
@@ -90,14 +155,14 @@ func badName(err error) error {
 	return err
 }
 
-// whoHolds says in a few words whom somebody who wants a name waits for.
-func whoHolds(ctx context.Context, m *redlock.Manager, name string) string {
-	s, err := statusOf(ctx, m, name)
+// whoHolds says in a few words what somebody who wants a name waits for.
+func whoHolds(status redlock.Status, err error) string {
+	holder, held := status.Holder()
 	switch {
-	case err != nil || s.Undecided:
-		return "as too few servers answer"
-	case !s.Held:
-		return "which nobody holds, but others are first"
+	case held:
+		return fmt.Sprintf("it is held for another %v at least, and %s", holder.TTL, plural(int(holder.Waiters), "process waits", "processes wait"))
+	case err != nil || status.Undecided():
+		return "too few servers answer"
 	}
-	return fmt.Sprintf("which is held for another %v at least and waited for by %d", s.holder.TTL, s.holder.Waiters)
+	return "nobody holds it, but others are first"
 }
