@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,18 +56,22 @@ func TestLockEndsWhereServersRefuse(t *testing.T) {
 func TestLockEndsWithTheReason(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
-	m, err := redlock.Dial(urls(servers), redlock.Options{})
+	m, err := redlock.Dial(urls(servers), redlock.Options{NodeTimeout: 2 * time.Second, RetryMax: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	for i := range 10 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(150+i)*time.Millisecond)
-		_, err = m.Lock(ctx, "job")
-		cancel()
-		if !errors.Is(err, redlock.ErrNoQuorum) || strings.Count(err.Error(), "quarantined") < 2 {
-			t.Errorf("%v; want that a majority is quarantined", err)
-		}
+	var all sync.WaitGroup
+	defer all.Wait()
+	for i := range 50 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second+time.Duration(i)*time.Millisecond)
+			defer cancel()
+			_, err := m.Lock(ctx, fmt.Sprint("job", i))
+			if !errors.Is(err, redlock.ErrNoQuorum) || strings.Count(err.Error(), "quarantined") < 2 {
+				t.Errorf("%v; want that a majority is quarantined", err)
+			}
+		})
 	}
 }
 
