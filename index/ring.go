@@ -162,7 +162,7 @@ func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
 		return nil, r.wrap(ctx, err)
 	}
 	l := &Lease{ring: r, name: newName()}
-	reply, err := r.take.Run(ctx, r.set.Client, r.leased(), []string{l.name, strconv.FormatInt(lease.Milliseconds(), 10)}).ToArray()
+	reply, err := r.take.Run(ctx, r.set.Client, r.leased(), []string{l.name, milliseconds(lease)}).ToArray()
 	if err != nil {
 		return nil, r.wrap(ctx, err)
 	}
@@ -175,6 +175,11 @@ func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
 	}
 	l.Item, err = reply[0].ToString()
 	return l, r.wrap(ctx, err)
+}
+
+// milliseconds is a lease as the scripts take it, which never ends early.
+func milliseconds(lease time.Duration) string {
+	return strconv.FormatInt((lease + time.Millisecond - 1).Milliseconds(), 10)
 }
 
 // Return ends the lease: the item is the last of the ring. It returns
@@ -191,7 +196,7 @@ func (l *Lease) Extend(ctx context.Context, lease time.Duration) error {
 }
 
 func (l *Lease) until(ctx context.Context, lease time.Duration) error {
-	args := []string{l.Item, l.name, strconv.FormatInt(lease.Milliseconds(), 10)}
+	args := []string{l.Item, l.name, milliseconds(lease)}
 	n, err := l.ring.end.Run(ctx, l.ring.set.Client, l.ring.leased(), args).AsInt64()
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: %s", ErrLeaseOver, shown(l.Item))

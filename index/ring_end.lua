@@ -15,7 +15,8 @@ if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then
 end
 if ARGV[3] ~= '0' then
 	local time = redis.call('TIME')
-	redis.call('ZADD', KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3], ARGV[1])
+	-- One more: the millisecond that it is now may be nearly over.
+	redis.call('ZADD', KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + 1 + ARGV[3], ARGV[1])
 	return 1
 end
 redis.call('ZREM', KEYS[3], ARGV[1])

@@ -20,7 +20,8 @@ end
 local item = redis.call('LPOP', KEYS[1])
 if item then
 	redis.call('HSET', KEYS[2], item, ARGV[1])
-	redis.call('ZADD', KEYS[3], now + ARGV[2], item)
+	-- One more: the millisecond that it is now may be nearly over.
+	redis.call('ZADD', KEYS[3], now + 1 + ARGV[2], item)
 	return {item}
 end
 local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
