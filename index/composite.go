@@ -382,9 +382,9 @@ func (c *Composite) Verify(ctx context.Context, src *Source[[]any], up Upkeep) (
 }
 
 // Repair finds what Verify finds and mends it: what the object says is right,
-// then what stands in key.content. Each entry is looked at again in the step that
-// changes it, so that what others write meanwhile stays. A source needs its
-// Lookup.
+// then what stands in key.content, the reverse index; where that is lost, it is
+// made of the entries. Each entry is looked at again in the step that changes it,
+// so that what others write meanwhile stays. A source needs its Lookup.
 func (c *Composite) Repair(ctx context.Context, src *Source[[]any], up Upkeep) (Report, error) {
 	return c.lex.Repair(ctx, c.source(src), up)
 }

@@ -193,7 +193,7 @@ func TestForeignKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := composite(t, c, "foreign", Options{Columns: columns(t, "a:int")})
-	if err := x.Put(ctx, "1", 1); err == nil || !strings.Contains(err.Error(), "the key holds a string and no index") {
+	if err := x.Put(ctx, "1", 1); err == nil || !strings.Contains(err.Error(), "the key foreign holds a string and no index") {
 		t.Fatal(err)
 	}
 	if _, err := OpenComposite(ctx, c, "foreign"); !isErr(err, ErrNotFound) {

@@ -22,8 +22,9 @@
 // An index is at its key. Beside it stand key.content, a hash with what is needed
 // to move an entry by its id, and key.meta, which remembers the declaration: an
 // index that was declared otherwise is refused with [ErrDeclared], in the script
-// that would have written to it. On a Cluster all of it has to be in one hash
-// slot, so the key needs a hash tag, {rooms}; or the index is spread over as many
+// that would have written to it. A sorted set that somebody made by hand is refused
+// with [ErrForeign]: Adopt makes an index of it. On a Cluster all of it has to be in
+// one hash slot, so the key needs a hash tag, {rooms}; or the index is spread over as many
 // slots as Options.Partitions says, by id: {rooms.0}, {rooms.1}, … Queries then
 // ask all of them at once and merge the answers, still in order, still limited.
 //

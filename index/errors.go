@@ -13,12 +13,17 @@ var (
 	// ErrDeclared is returned where an index remembers another declaration than
 	// the caller's: other columns, another type, another number of partitions.
 	ErrDeclared = partition.ErrDeclared
+	// ErrForeign is returned where a key has something that no index made, such
+	// as a sorted set that was kept by hand. It is left as it is. Adopt makes an
+	// index of it.
+	ErrForeign = partition.ErrForeign
 	// ErrValue is returned for a value that the index cannot hold or cannot
 	// order exactly. The error names the column and says what would do.
 	ErrValue = errors.New("invalid value")
 	// ErrReplaced is returned by a Repair or Rebuild on an index on which another
-	// has begun. What it has mended stays.
-	ErrReplaced = errors.New("another repair or rebuild has begun")
+	// has begun, or that could not reach the database for a minute. What it has
+	// mended stays.
+	ErrReplaced = errors.New("another repair or rebuild has begun, or this one stood still for too long")
 	// ErrCorrupt is returned where something in the database is not what an
 	// index writes. Verify says what, Repair mends it.
 	ErrCorrupt = errors.New("the index is damaged")

@@ -6,9 +6,10 @@
 -- ARGV[4]     the name of this run
 --
 -- Reply  1 when the new index is in place, 0: call again
-local run, finishing = redis.call('HGET', KEYS[3], 'rebuild'), ARGV[4] .. ' finishing'
-if run ~= ARGV[4] and run ~= finishing then
-	return redis.error_reply('REPLACED by another run')
+local finishing = ARGV[4] .. ' finishing'
+local refusal = replaced(KEYS[3], ARGV[4]) and replaced(KEYS[3], finishing)
+if refusal then
+	return refusal
 end
 -- From here on nothing may be filled in that is older than what is moved now.
 redis.call('HSET', KEYS[3], 'rebuild', finishing)
@@ -37,5 +38,5 @@ if redis.call('EXISTS', KEYS[4]) == 1 then
 	redis.call('RENAME', KEYS[4], KEYS[1])
 	redis.call('RENAME', KEYS[5], KEYS[2])
 end
-redis.call('HDEL', KEYS[3], 'rebuild')
+redis.call('HDEL', KEYS[3], 'rebuild', 'until')
 return 1

@@ -39,10 +39,12 @@ type Lexical struct {
 	id       func(member string) (string, error)
 	describe func(member string) string
 
-	put, remove, sift          partition.Script
-	mend                       partition.Script
-	begin, watch, replace, end partition.Script // of a Repair with a source
-	fill, finish               partition.Script // of a Rebuild
+	put, remove, sift partition.Script
+	mend              partition.Script
+	watch, replace    partition.Script // of a Repair with a source
+	fill, finish      partition.Script // of a Rebuild
+	noting            noting           // of both
+	adopt             partition.Script
 }
 
 // LexicalOptions are the options of NewLexical.
@@ -79,9 +81,9 @@ func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical
 		set: set, id: opt.ID, describe: opt.Describe,
 		put: partition.NewScript(putLua), remove: partition.NewScript(removeLua), sift: partition.NewScript(lessLua + siftLua),
 		mend:  partition.NewScript(mendLua),
-		begin: partition.NewScript(beginLua), watch: partition.NewScript(watchLua),
-		replace: partition.NewScript(replaceLua), end: partition.NewScript(releaseLua),
+		watch: partition.NewScript(watchLua), replace: partition.NewScript(replaceLua),
 		fill: partition.NewScript(fillLua), finish: partition.NewScript(finishLua),
+		noting: newNoting(), adopt: partition.NewScript(adoptLua),
 	}
 	if x.id == nil {
 		x.id = func(member string) (string, error) { return member, nil }

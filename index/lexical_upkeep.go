@@ -16,14 +16,10 @@ import (
 var (
 	//go:embed mend.lua
 	mendLua string
-	//go:embed begin.lua
-	beginLua string
 	//go:embed watch.lua
 	watchLua string
 	//go:embed replace.lua
 	replaceLua string
-	//go:embed release.lua
-	releaseLua string
 	//go:embed fill.lua
 	fillLua string
 	//go:embed finish.lua
@@ -39,8 +35,13 @@ func (x *Lexical) Verify(ctx context.Context, src *Source[string], up Upkeep) (R
 }
 
 // Repair finds what Verify finds and mends it. Of what an entry says in several
-// places the object is right, then key.content. Each entry is looked at again in
-// the step that changes it, so that what others write meanwhile stays.
+// places the object is right, then key.content, the reverse index. Each entry is
+// looked at again in the step that changes it, so that what others write meanwhile
+// stays. What an interrupted run has left goes.
+//
+// Where the reverse index is lost, as a whole or for some ids, it is made of the
+// entries. Where an id has several of those, only an object can say which one is
+// right: without one they are told of and stay.
 //
 // With a source that has objects it needs its Lookup.
 func (x *Lexical) Repair(ctx context.Context, src *Source[string], up Upkeep) (Report, error) {
@@ -60,11 +61,12 @@ func (x *Lexical) Repair(ctx context.Context, src *Source[string], up Upkeep) (R
 // others wrote meanwhile. What they wrote is right, whatever the source said. An
 // id that neither has is gone.
 //
-// One that was cut short does no harm; the next begins anew, or goes on from the
-// Cursor of the other's progress.
+// One that fails or is cut short changes nothing and leaves nothing, and the next
+// begins anew; up.After has to be empty. Of one that was killed a copy stays beside
+// the index, until somebody writes a minute later, or Repair.
 func (x *Lexical) Rebuild(ctx context.Context, src Source[string], up Upkeep) (Report, error) {
 	r := newRun(up)
-	err := rebuild(ctx, x.set, r, x.begin, x.fill, x.finish, mapped(src, func(id, member string) (string, error) {
+	err := rebuild(ctx, x.set, r, x.noting, x.fill, x.finish, mapped(src, func(id, member string) (string, error) {
 		return member, x.check(Member{id, member})
 	}))
 	return r.report, x.wrap(ctx, err)
@@ -80,7 +82,7 @@ const (
 // kept is what upkeep has to know of the index.
 func (x *Lexical) kept() *kept {
 	return &kept{
-		set: x.set, begin: x.begin, watch: x.watch, replace: x.replace, end: x.end,
+		set: x.set, noting: x.noting, watch: x.watch, replace: x.replace,
 		values:   x.members,
 		check:    func(id, member string) error { return x.check(Member{id, member}) },
 		describe: x.describe,
@@ -110,15 +112,23 @@ func (x *Lexical) walkAll(ctx context.Context, r *run, src *Source[string], m *m
 	if src != nil && src.Lookup != nil {
 		lookup = src.Lookup
 	}
+	if part == ofContent && cursor == "" && at == 0 {
+		if err := x.noting.leftovers(ctx, x.set, r, m != nil); err != nil {
+			return err
+		}
+	}
+	content := contentCheck{entryCheck: entryCheck{x, r, m}, lookup: lookup, exists: src != nil && src.Lookup != nil}
 	if part == ofContent {
-		c := contentCheck{entryCheck: entryCheck{x, r, m}, lookup: lookup, exists: src != nil && src.Lookup != nil}
-		if err := scan(ctx, x.set, r, ofContent, at, cursor, c.page); err != nil {
+		if err := scan(ctx, x.set, r, ofContent, at, cursor, content.page); err != nil {
 			return err
 		}
 		part, at, cursor = ofMembers, 0, ""
 	}
 	if part == ofMembers {
-		c := memberCheck{entryCheck{x, r, m}}
+		if err := content.restoreLost(ctx, at); err != nil {
+			return err
+		}
+		c := memberCheck{content}
 		if err := scan(ctx, x.set, r, ofMembers, at, cursor, c.page); err != nil {
 			return err
 		}
@@ -290,46 +300,4 @@ func (c contentCheck) page(ctx context.Context, keys *partition.Keys, pairs []st
 		return 0, err
 	}
 	return len(ids), c.m.recheck(ctx, c.r, gone)
-}
-
-// memberCheck looks at the sorted set: is each member the one of its id?
-type memberCheck struct{ entryCheck }
-
-func (c memberCheck) page(ctx context.Context, keys *partition.Keys, pairs []string) (int, error) {
-	var ids, members []string
-	var todo mending
-	strays := 0
-	for i := 0; i+1 < len(pairs); i += 2 {
-		id, err := c.x.id(pairs[i])
-		if err != nil {
-			strays++
-			c.r.found(Problem{Kind: dangling, Found: fmt.Sprintf("%q", pairs[i])})
-			todo.add("drop", "", pairs[i])
-			continue
-		}
-		ids, members = append(ids, id), append(members, pairs[i])
-	}
-	if len(ids) > 0 {
-		contents, err := c.x.set.Client.Do(ctx, c.x.set.Client.B().Hmget().Key(keys.Content).Field(ids...).Build()).ToArray()
-		if err != nil {
-			return 0, err
-		}
-		for i, id := range ids {
-			p := Problem{Kind: dangling, ID: id, Found: c.x.describe(members[i])}
-			if !contents[i].IsNil() {
-				content, err := contents[i].ToString()
-				if err != nil {
-					return 0, err
-				}
-				if content == members[i] {
-					continue
-				}
-				p.Kind, p.Want = stale, c.x.describe(content)
-			}
-			strays++
-			c.r.found(p)
-			todo.add("drop", id, members[i])
-		}
-	}
-	return strays, c.mend(ctx, keys, todo)
 }

@@ -7,9 +7,10 @@
 --             restore  add the member if it still is the one of the id
 --             forget   what is beside the index for the id, if it still is this member
 --             drop     the member, if it still is not the one of the id
+--             keep     the member as the one of the id, if it still has none
 --
 -- Reply  how many were mended
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
@@ -29,6 +30,8 @@ for i = 4, #ARGV, 3 do
 		end
 	elseif what == 'drop' and not is then
 		mended = mended + redis.call('ZREM', KEYS[1], member)
+	elseif what == 'keep' and redis.call('ZSCORE', KEYS[1], member) then
+		mended = mended + redis.call('HSETNX', KEYS[2], id, member)
 	end
 end
 return mended

@@ -12,12 +12,13 @@ import (
 // kept is what upkeep has to know of an index that is compared with objects. A
 // value is what an id has in it, as text; empty: it is not there.
 type kept struct {
-	set                        *partition.Set
-	begin, watch, replace, end partition.Script
-	values                     func(ctx context.Context, ids []string) ([]string, error)
-	check                      func(id, value string) error
-	describe                   func(value string) string
-	normal                     func(value string) string // the one way to write a value
+	set            *partition.Set
+	noting         noting
+	watch, replace partition.Script
+	values         func(ctx context.Context, ids []string) ([]string, error)
+	check          func(id, value string) error
+	describe       func(value string) string
+	normal         func(value string) string // the one way to write a value
 }
 
 // mender mends what a Verify finds. A nil mender mends nothing.
@@ -27,23 +28,23 @@ type mender struct {
 	lookup func(context.Context, []string) ([]Object[string], error)
 }
 
+// errLookup is why a Repair cannot begin.
+var errLookup = errors.New("to repair needs a source with Lookup, to look again before it changes an entry")
+
 // repairing runs a function with a mender that knows the objects.
 func (k *kept) repairing(ctx context.Context, lookup func(context.Context, []string) ([]Object[string], error), f func(*mender) error) error {
 	if lookup == nil {
-		return wrap(ctx, k.set, errors.New("to repair needs a source with Lookup, to look again before it changes an entry"))
+		return wrap(ctx, k.set, errLookup)
 	}
 	if err := k.set.Check(ctx); err != nil {
 		return wrap(ctx, k.set, err)
 	}
-	m := &mender{kept: k, name: newName(), lookup: lookup}
-	err := wrap(ctx, k.set, everywhere(ctx, k.set, k.begin, m.name))
-	if err == nil {
-		err = f(m)
-	}
-	// Also when ctx is done, and when it began in some partitions only: or writers
-	// would note what they change for ever.
-	end := everywhere(context.WithoutCancel(ctx), k.set, k.end, m.name)
-	return cmp.Or(err, wrap(ctx, k.set, end))
+	var failed error // f has worded it
+	err := k.noting.during(ctx, k.set, func(_ context.Context, name string) error {
+		failed = f(&mender{kept: k, name: name, lookup: lookup})
+		return failed
+	})
+	return cmp.Or(failed, wrap(ctx, k.set, err))
 }
 
 // mendBatch is how many entries one script mends.

@@ -51,7 +51,8 @@ type Numeric[N Number] struct {
 	set    *partition.Set
 	column Column
 
-	put, remove, page, begin, watch, replace, end, fill, finish partition.Script
+	put, remove, page, watch, replace, fill, finish partition.Script
+	noting                                          noting
 }
 
 // NumericOptions are the options of NewNumeric.
@@ -164,9 +165,8 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	return &Numeric[N]{
 		set: set, column: column,
 		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(lessLua + numericPageLua),
-		begin: partition.NewScript(beginLua), watch: partition.NewScript(numericWatchLua),
-		replace: partition.NewScript(numericReplaceLua), end: partition.NewScript(releaseLua),
-		fill: partition.NewScript(numericFillLua), finish: partition.NewScript(numericFinishLua),
+		watch: partition.NewScript(numericWatchLua), replace: partition.NewScript(numericReplaceLua),
+		fill: partition.NewScript(numericFillLua), finish: partition.NewScript(numericFinishLua), noting: newNoting(),
 	}, nil
 }
 

@@ -5,7 +5,7 @@
 -- ARGV[4..]   id, score, id, score, ...
 --
 -- Reply  how many ids are new
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3], KEYS[1])
+local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

@@ -36,7 +36,7 @@ func (x *Numeric[N]) Repair(ctx context.Context, src Source[N], up Upkeep) (Repo
 // others wrote meanwhile.
 func (x *Numeric[N]) Rebuild(ctx context.Context, src Source[N], up Upkeep) (Report, error) {
 	r := newRun(up)
-	err := rebuild(ctx, x.set, r, x.begin, x.fill, x.finish, x.source(src))
+	err := rebuild(ctx, x.set, r, x.noting, x.fill, x.finish, x.source(src))
 	return r.report, x.wrap(ctx, err)
 }
 
@@ -50,7 +50,7 @@ func (x *Numeric[N]) source(src Source[N]) Source[string] {
 // kept is what upkeep has to know of the index.
 func (x *Numeric[N]) kept() *kept {
 	return &kept{
-		set: x.set, begin: x.begin, watch: x.watch, replace: x.replace, end: x.end,
+		set: x.set, noting: x.noting, watch: x.watch, replace: x.replace,
 		values:   x.scores,
 		check:    func(string, string) error { return nil },
 		describe: func(score string) string { return score },

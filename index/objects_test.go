@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -61,11 +63,61 @@ func (o *objects) verify() Report {
 	return report
 }
 
-func (o *objects) do(words ...string) {
+// verifyAlone compares the index with itself.
+func (o *objects) verifyAlone() Report {
 	o.t.Helper()
-	if err := o.client.Do(o.t.Context(), o.client.B().Arbitrary(words...).Build()).Error(); err != nil {
+	report, err := o.index.Verify(o.t.Context(), nil, Upkeep{})
+	if err != nil {
 		o.t.Fatal(err)
 	}
+	return report
+}
+
+// repairAlone repairs the index by itself.
+func (o *objects) repairAlone() Report {
+	o.t.Helper()
+	report, err := o.index.Repair(o.t.Context(), nil, Upkeep{})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return report
+}
+
+// wantKeys fails where there are other keys of the index than these.
+func (o *objects) wantKeys(want ...string) {
+	o.t.Helper()
+	found, err := o.client.Do(o.t.Context(), o.client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	found = slices.DeleteFunc(found, func(key string) bool { return strings.Contains(key, ":person:") })
+	slices.Sort(found)
+	if !slices.Equal(found, want) {
+		o.t.Fatalf("there are %q, expected %q", found, want)
+	}
+}
+
+func (o *objects) do(words ...string) rueidis.RedisMessage {
+	o.t.Helper()
+	reply, err := o.client.Do(o.t.Context(), o.client.B().Arbitrary(words...).Build()).ToMessage()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		o.t.Fatal(err)
+	}
+	return reply
+}
+
+// text is what a command replies, empty where that is nothing.
+func (o *objects) text(words ...string) string {
+	o.t.Helper()
+	reply := o.do(words...)
+	if reply.IsNil() {
+		return ""
+	}
+	text, err := reply.ToString()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return text
 }
 
 // write has many write the same few ids until stop is called: each id has one who

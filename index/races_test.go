@@ -115,47 +115,6 @@ func TestRebuildKeepsWrites(t *testing.T) {
 	healthy(t, x.Verify)
 }
 
-// A rebuild that ended while it caught up cannot go on from its cursor: what it
-// would fill in is older than what it has caught up with.
-func TestRebuildEndsInCatchingUp(t *testing.T) {
-	t.Parallel()
-	o := newObjects(t, client(t), "ends", 1)
-	for i := range 300 {
-		o.put(fmt.Sprint(i), i)
-	}
-	cursor := ""
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := o.index.Rebuild(ctx, o.source, Upkeep{Rate: 1e6, Progress: func(p Progress) {
-		if p.Cursor != "" {
-			cursor = p.Cursor
-			cancel()
-		}
-	}})
-	if err == nil || cursor == "" {
-		t.Fatal(err, cursor)
-	}
-	for i := range 150 {
-		o.put(fmt.Sprint(i), 99)
-	}
-	name, _, err := resumed(cursor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lex := o.index.lex
-	if n, err := lex.finish.Run(t.Context(), o.client, lex.set.Keys[0].All(), append(lex.set.Args(), name)).AsInt64(); err != nil || n != 0 {
-		t.Fatal(n, err)
-	}
-	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{After: cursor}); !isErr(err, ErrReplaced) {
-		t.Fatal(err)
-	}
-	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{}); err != nil {
-		t.Fatal(err)
-	}
-	if r := o.verify(); r.Problems() != 0 {
-		t.Fatalf("%+v", r)
-	}
-}
-
 // A rebuild catches up with those who write all the time, as fast as they can.
 func TestRebuildCatchesUp(t *testing.T) {
 	t.Parallel()

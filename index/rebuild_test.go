@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
+	"time"
 )
 
 // An index is made anew while others read and write, and they lose nothing.
@@ -32,41 +34,142 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A rebuild that was cut short harms nothing, and goes on from where it was.
-func TestRebuildCutShort(t *testing.T) {
+// A rebuild that is cut short, or whose source fails, leaves nothing behind.
+func TestRebuildCutShortLeavesNothing(t *testing.T) {
 	t.Parallel()
-	o := newObjects(t, client(t), "cut", 1)
+	o := newObjects(t, client(t), "cut", 2)
 	for i := range 1000 {
 		o.put(fmt.Sprint(i), i%90)
 	}
-	o.do("ZADD", "cut", "0", "junk")
 	ctx, cancel := context.WithCancel(t.Context())
-	cursor := ""
-	_, err := o.index.Rebuild(ctx, o.source, Upkeep{Rate: 1e6, Progress: func(p Progress) {
-		if p.Cursor != "" && p.Checked >= 400 {
-			cursor = p.Cursor
-			cancel()
-		}
-	}})
-	if !errors.Is(err, context.Canceled) || cursor == "" {
-		t.Fatalf("%v at %q", err, cursor)
+	_, err := o.index.Rebuild(ctx, o.source, Upkeep{Rate: 1e6, Progress: func(Progress) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
 	}
-	// Meanwhile others go on.
+	spread := []string{"cut.meta", "{cut.0}", "{cut.0}.content", "{cut.0}.meta", "{cut.1}", "{cut.1}.content", "{cut.1}.meta"}
 	o.put("0", 50)
-	o.remove("1")
-	o.put("new", 3)
-	if n, err := o.index.Len(t.Context()); err != nil || n != 1001 {
-		t.Fatal(n, err)
+	o.wantKeys(spread...)
+
+	wrong := errors.New("wrong")
+	failing := Source[[]any]{Walk: func(context.Context, string) iter.Seq2[Object[[]any], error] {
+		return func(yield func(Object[[]any], error) bool) {
+			_ = yield(Object[[]any]{ID: "1", Value: []any{1}}, nil) && yield(Object[[]any]{}, wrong)
+		}
+	}}
+	if _, err := o.index.Rebuild(t.Context(), failing, Upkeep{}); !errors.Is(err, wrong) {
+		t.Fatal(err)
 	}
-	r, err := o.index.Rebuild(t.Context(), o.source, Upkeep{After: cursor})
-	if err != nil || r.Checked >= 1000 {
-		t.Fatalf("%+v, %v", r, err)
+	o.put("1", 50)
+	o.wantKeys(spread...)
+	n, err := NewNumeric[int](o.client, "number", NumericOptions{})
+	if err == nil {
+		err = n.Put(t.Context(), "1", 1)
 	}
-	if r := o.verify(); r.Problems() != 0 || r.Checked != 2000 {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Rebuild(t.Context(), Source[int]{Walk: func(context.Context, string) iter.Seq2[Object[int], error] {
+		return func(yield func(Object[int], error) bool) {
+			_ = yield(Object[int]{ID: "1", Value: 1}, nil) && yield(Object[int]{}, wrong)
+		}
+	}}, Upkeep{}); !errors.Is(err, wrong) {
+		t.Fatal(err)
+	}
+	if err := n.Put(t.Context(), "2", 2); err != nil {
+		t.Fatal(err)
+	}
+	o.wantKeys(append([]string{"cut.meta", "number", "number.meta"}, spread[1:]...)...)
+	if r := o.verify(); r.Problems() != 0 {
 		t.Fatalf("after: %+v", r)
 	}
-	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{After: cursor}); !errors.Is(err, ErrReplaced) {
-		t.Fatalf("from a cursor of a rebuild that has ended: %v", err)
+	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{After: "a b"}); !errors.Is(err, ErrValue) {
+		t.Fatalf("from a cursor: %v", err)
+	}
+}
+
+// What a rebuild has left that was killed is told of, and goes as soon as somebody
+// writes when it must have been killed.
+func TestKilledRebuild(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*objects) error{
+		"put":    func(o *objects) error { return o.index.Put(t.Context(), "new", 3) },
+		"remove": func(o *objects) error { _, err := o.index.Remove(t.Context(), "1"); return err },
+		"repair": func(o *objects) error { o.repairAlone(); return nil },
+		"rebuild": func(o *objects) error {
+			_, err := o.index.Rebuild(t.Context(), o.source, Upkeep{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newObjects(t, client(t), "killed", 1)
+			for i := range 100 {
+				o.put(fmt.Sprint(i), i%90)
+			}
+			// What a process does until it is killed.
+			x, run := o.index.lex, "name of the run"
+			if err := everywhere(t.Context(), x.set, x.noting.begin, run); err != nil {
+				t.Fatal(err)
+			}
+			m, err := o.index.member("7", []any{7})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill := func() error {
+				args := append(append(x.set.Args(), run), m.ID, m.Member)
+				return replaced(x.fill.Run(t.Context(), x.set.Client, x.set.Keys[0].All(), args).Error())
+			}
+			if err := fill(); err != nil {
+				t.Fatal(err)
+			}
+			o.put("8", 9)
+			o.wantKeys("killed", "killed.changed", "killed.content", "killed.meta", "killed.next", "killed.next.content")
+			if r := o.verifyAlone(); r.Problems() != 0 {
+				t.Fatalf("while it may go on: %+v", r)
+			}
+			o.do("HSET", "killed.meta", "until", "1") // long ago
+			if err := fill(); !errors.Is(err, ErrReplaced) {
+				t.Fatal("it went on, though what others wrote may not have been noted", err)
+			}
+			if r := o.verifyAlone(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "1 entries in killed.next and 1 ids in killed.changed") {
+				t.Fatalf("%+v", r)
+			}
+			if err := end(o); err != nil {
+				t.Fatal(err)
+			}
+			o.wantKeys("killed", "killed.content", "killed.meta")
+			if state := o.text("HGET", "killed.meta", "rebuild"); state != "" {
+				t.Errorf("writers still note what they change: %q", state)
+			}
+			if r := o.verifyAlone(); r.Problems() != 0 {
+				t.Fatalf("after: %+v", r)
+			}
+		})
+	}
+}
+
+// A rebuild whose source is slow says that it goes on.
+func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "slow", 1)
+	o.put("1", 1)
+	o.index.lex.set.Lease = 10 * time.Second
+	slow := Source[[]any]{Walk: func(ctx context.Context, after string) iter.Seq2[Object[[]any], error] {
+		return func(yield func(Object[[]any], error) bool) {
+			for first := o.text("HGET", "slow.meta", "until"); o.text("HGET", "slow.meta", "until") == first; {
+				if err := o.index.Put(ctx, "2", 2); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			o.source.Walk(ctx, after)(yield)
+		}
+	}}
+	if _, err := o.index.Rebuild(t.Context(), slow, Upkeep{}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := o.index.Get(t.Context(), "2"); err != nil || e.Values[0] != int64(2) {
+		t.Fatal(e, err)
 	}
 }
 

@@ -59,6 +59,10 @@ func (r *Recent) Put(ctx context.Context, items ...string) error {
 	return nil
 }
 
+// Adopt makes a Recent of a list that somebody made by hand, newest first. The next
+// Put cuts it to its cap.
+func (r *Recent) Adopt(ctx context.Context) error { return r.wrap(ctx, r.set.Adopt(ctx)) }
+
 // Newest returns the newest n items, newest first: one round trip, O(n).
 func (r *Recent) Newest(ctx context.Context, n int) ([]string, error) {
 	if n < 1 {

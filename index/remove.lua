@@ -7,7 +7,7 @@
 -- ARGV[5..]   id, id, ... or id, member, id, member, ...
 --
 -- Reply  how many were removed
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

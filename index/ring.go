@@ -179,7 +179,11 @@ func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
 
 // milliseconds is a lease as the scripts take it, which never ends early.
 func milliseconds(lease time.Duration) string {
-	return strconv.FormatInt((lease + time.Millisecond - 1).Milliseconds(), 10)
+	ms := lease.Milliseconds()
+	if lease%time.Millisecond != 0 {
+		ms++
+	}
+	return strconv.FormatInt(ms, 10)
 }
 
 // Return ends the lease: the item is the last of the ring. It returns

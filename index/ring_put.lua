@@ -7,10 +7,14 @@
 -- ARGV[4..]   items
 --
 -- Reply  how many were added
-local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local found, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+if not found[1] then
+	refusal = unowned(KEYS[1], 'list') or unowned(KEYS[2], 'hash')
+end
 if refusal then
 	return refusal
 end
+declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 local added = 0
 for i = 4, #ARGV do
 	if redis.call('HSETNX', KEYS[2], ARGV[i], '') == 1 then

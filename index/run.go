@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -75,11 +76,12 @@ func (r *run) stepped(ctx context.Context, n int, cursor string) error {
 // newName returns the name of a run.
 func newName() string { return rand.Text() }
 
-// everywhere runs a script with the name of a run in every partition.
+// everywhere runs a script with the name of a run, and how long it goes on without
+// being heard of, in every partition.
 func everywhere(ctx context.Context, set *partition.Set, script partition.Script, name string) error {
 	calls := make([]partition.Call, len(set.Keys))
 	for i := range set.Keys {
-		calls[i] = partition.Call{Keys: set.Keys[i].All(), Args: append(set.Args(), name)}
+		calls[i] = partition.Call{Keys: set.Keys[i].All(), Args: append(set.Args(), name, strconv.FormatInt(set.Lease.Milliseconds(), 10))}
 	}
 	for _, r := range script.RunMany(ctx, set.Client, calls) {
 		if err := replaced(r.Error()); err != nil {
@@ -129,89 +131,45 @@ func finished(steps []rueidis.RedisResult) (bool, error) {
 	return false, nil
 }
 
-// resumed returns the name of the run that a cursor is of, and where its source
-// goes on; a new name where there is no cursor.
-func resumed(after string) (name, source string, err error) {
-	if after == "" {
-		return newName(), "", nil
+// rebuild fills a new index from a source and puts it in the place of the old.
+func rebuild(ctx context.Context, set *partition.Set, r *run, scripts noting, fill, finish partition.Script, src Source[string]) error {
+	switch {
+	case src.Walk == nil:
+		return errors.New("the source has no Walk")
+	case r.up.After != "":
+		return fmt.Errorf("%w: a rebuild begins at the beginning: leave After empty", ErrValue)
 	}
-	name, source, ok := strings.Cut(after, " ")
-	if !ok {
-		return "", "", fmt.Errorf("%q is not a cursor of a rebuild", after)
-	}
-	return name, source, nil
-}
-
-// underWay fails where a run is not under way.
-func underWay(ctx context.Context, set *partition.Set, name string) error {
-	for i := range set.Keys {
-		found, err := set.Client.Do(ctx, set.Client.B().Hget().Key(set.Keys[i].Meta).Field("rebuild").Build()).ToString()
-		if err != nil && !rueidis.IsRedisNil(err) {
+	return scripts.during(ctx, set, func(ctx context.Context, name string) error {
+		w, err := newWriter(ctx, set, fill, append(set.Args(), name))
+		if err != nil {
 			return err
 		}
-		if found != name {
-			return fmt.Errorf("%w: what the cursor is of has ended: begin anew", ErrReplaced)
+		if err := r.fillFrom(ctx, w, src); err != nil {
+			return replaced(err)
 		}
-	}
-	return nil
-}
-
-// rebuild fills a new index from a source and puts it in the place of the old.
-func rebuild(ctx context.Context, set *partition.Set, r *run, begin, fill, finish partition.Script, src Source[string]) error {
-	if src.Walk == nil {
-		return errors.New("the source has no Walk")
-	}
-	name, from, err := resumed(r.up.After)
-	if err != nil {
-		return err
-	}
-	// It declares the index, so that nothing begins in the partitions of one that
-	// is spread otherwise.
-	w, err := newWriter(ctx, set, fill, append(set.Args(), name))
-	if err != nil {
-		return err
-	}
-	if r.up.After == "" {
-		err = everywhere(ctx, set, begin, name)
-	} else {
-		err = underWay(ctx, set, name)
-	}
-	if err != nil {
-		return err
-	}
-	if err := r.fillFrom(ctx, w, name, src, from); err != nil {
-		return replaced(err)
-	}
-	return caughtUp(ctx, set, finish, name)
+		return caughtUp(ctx, set, finish, name)
+	})
 }
 
 // fillFrom puts all that a source has into the new index.
-func (r *run) fillFrom(ctx context.Context, w *writer, name string, src Source[string], from string) error {
+func (r *run) fillFrom(ctx context.Context, w *writer, src Source[string]) error {
 	step := windowSize
 	if r.up.Rate > 0 {
 		step = upkeepStep
 	}
-	// A cursor may be told only of what is in.
 	stepped := func(n int) error {
 		if err := w.close(); err != nil {
 			return err
 		}
-		cursor := ""
-		if from != "" {
-			cursor = name + " " + from
-		}
-		return r.stepped(ctx, n, cursor)
+		return r.stepped(ctx, n, "")
 	}
 	n := 0
-	for o, err := range src.Walk(ctx, from) {
+	for o, err := range src.Walk(ctx, "") {
 		if err = cmp.Or(err, o.Err); err == nil {
 			err = w.add(o.ID, o.Value)
 		}
 		if err != nil {
 			return cmp.Or(err, w.close())
-		}
-		if o.Cursor != "" {
-			from = o.Cursor
 		}
 		if n++; n == step {
 			if err := stepped(n); err != nil {

@@ -10,7 +10,8 @@ type Upkeep struct {
 	Rate int
 	// Examples is how many problems the report shows. 0: 10, negative: none.
 	Examples int
-	// After is the Cursor of an earlier run that was cut short: go on there.
+	// After is the Cursor of an earlier Verify or Repair that was cut short: go
+	// on there. A Rebuild always begins at the beginning.
 	After string
 	// Progress is called after every step.
 	Progress func(Progress)
@@ -21,7 +22,7 @@ type Progress struct {
 	Report
 	Total   int64 // how many there are to look at, about; 0: not known
 	Elapsed time.Duration
-	Cursor  string // for Upkeep.After, to go on behind here
+	Cursor  string // for Upkeep.After, to go on behind here; empty in a Rebuild
 }
 
 // Report says what Verify found, and what Repair did.

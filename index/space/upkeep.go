@@ -15,9 +15,9 @@ func (x *Index) Verify(ctx context.Context, src *index.Source[[]any], up index.U
 }
 
 // Repair finds what Verify finds and mends it: what the object says is right,
-// then what stands in key.content. Each entry is looked at again in the step that
-// changes it, so that what others write meanwhile stays. A source needs its
-// Lookup.
+// then what stands in key.content, the reverse index; where that is lost, it is
+// made of the entries. Each entry is looked at again in the step that changes it,
+// so that what others write meanwhile stays. A source needs its Lookup.
 func (x *Index) Repair(ctx context.Context, src *index.Source[[]any], up index.Upkeep) (index.Report, error) {
 	return x.lex.Repair(ctx, x.source(src), up)
 }
@@ -27,6 +27,12 @@ func (x *Index) Repair(ctx context.Context, src *index.Source[[]any], up index.U
 // others wrote meanwhile.
 func (x *Index) Rebuild(ctx context.Context, src index.Source[[]any], up index.Upkeep) (index.Report, error) {
 	return x.lex.Rebuild(ctx, *x.source(&src), up)
+}
+
+// Adopt makes an index of a sorted set that has the entries of one, but neither a
+// declaration nor a reverse index: see index.Lexical.Adopt.
+func (x *Index) Adopt(ctx context.Context, up index.Upkeep) (index.Report, error) {
+	return x.lex.Adopt(ctx, up)
 }
 
 // Values reads the values of the dimensions from the fields of a hash, for

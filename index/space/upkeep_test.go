@@ -183,13 +183,13 @@ func TestRepairAndRebuild(t *testing.T) {
 		do(t, c, "ZADD", x.Key(), "0", strings.Repeat("\xff", x.head)+"id") // dangling: outside of every range
 		do(t, c, "ZADD", x.Key(), "0", "short")                             // dangling
 		do(t, c, "ZADD", x.Key(), "0", string(wrongFloat))                  // dangling
-		do(t, c, "HDEL", x.Key()+".content", "4")                           // dangling, and missing for its object
+		do(t, c, "HDEL", x.Key()+".content", "4")                           // missing, and missing for its object
 		do(t, c, "HSET", object(5), "x", "500")                             // stale for its object
 		do(t, c, "DEL", object(7))                                          // dangling
 		do(t, c, "HSET", object(1000), "x", "1000", "y", "1")               // missing
 		r, err := x.Verify(ctx, &src, index.Upkeep{})
-		if err != nil || r.Missing != 3 || r.Stale != 3 || r.Dangling != 5 {
-			t.Errorf("%+v, %v, want 3 missing, 3 stale, 5 dangling", r, err)
+		if err != nil || r.Missing != 4 || r.Stale != 3 || r.Dangling != 4 {
+			t.Errorf("%+v, %v, want 4 missing, 3 stale, 4 dangling", r, err)
 		}
 		stop := write(t, x, "go")
 		if rebuild {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -18,10 +19,14 @@ import (
 var (
 	ErrNotFound = errors.New("not found")
 	ErrDeclared = errors.New("the index is declared otherwise")
+	ErrForeign  = errors.New("no index made what the key holds")
 )
 
 // MaxPartitions is the most that an index can be spread over.
 const MaxPartitions = 1024
+
+// defaultLease is the Lease of New.
+const defaultLease = time.Minute
 
 // maxKey bounds the name of an index, in bytes.
 const maxKey = 1024
@@ -38,6 +43,8 @@ type Set struct {
 	Client rueidis.Client
 	Key    string
 	Keys   []Keys
+	// Lease is after how long a repair or rebuild that is not heard of has ended.
+	Lease time.Duration
 
 	declaration Declaration
 	known       atomic.Bool // the declaration was found to be that of the index
@@ -61,7 +68,7 @@ func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 	case d.Partitions == 1 && tag == "" && client.Mode() == rueidis.ClientModeCluster:
 		return nil, fmt.Errorf("the key %q has no hash tag, which a Cluster needs to keep an index in one slot: call it %q", key, "{"+key+"}")
 	}
-	return &Set{Client: client, Key: key, Keys: spread(key, d.Partitions), declaration: d}, nil
+	return &Set{Client: client, Key: key, Keys: spread(key, d.Partitions), Lease: defaultLease, declaration: d}, nil
 }
 
 // Read returns what the index at a key remembers, or ErrNotFound.
@@ -139,10 +146,25 @@ func declareScript() Script {
 	return NewScript("local _, refusal = declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
 }
 
+// Adopt writes the declaration down in every partition of what somebody made by
+// hand.
+func (s *Set) Adopt(ctx context.Context) error {
+	for _, k := range s.Keys {
+		if err := s.Error(ctx, declareScript().Run(ctx, s.Client, []string{k.Meta}, s.Args()).Error()); err != nil {
+			return err
+		}
+	}
+	return s.Declare(ctx)
+}
+
 // Error words what a script replied: with what is declared, where it was refused
-// for that.
+// for that, and what to do where nothing is.
 func (s *Set) Error(ctx context.Context, err error) error {
-	if e, ok := rueidis.IsRedisErr(err); !ok || !strings.HasPrefix(e.Error(), "DECLARED") {
+	e, ok := rueidis.IsRedisErr(err)
+	switch {
+	case ok && strings.HasPrefix(e.Error(), "FOREIGN"):
+		return s.foreign()
+	case !ok || !strings.HasPrefix(e.Error(), "DECLARED"):
 		return err
 	}
 	d, err := Read(ctx, s.Client, s.Key)
@@ -150,6 +172,20 @@ func (s *Set) Error(ctx context.Context, err error) error {
 		return errors.Join(ErrDeclared, err)
 	}
 	return s.otherwise(d)
+}
+
+// foreign says how what no index made can become one.
+func (s *Set) foreign() error {
+	how := "use another key"
+	switch s.declaration.Kind {
+	case "composite", "numeric":
+		how = fmt.Sprintf("take it over by Adopt or %q", "retwis index adopt "+s.Key)
+	case "space", "suggest":
+		how = fmt.Sprintf("take it over by Adopt or %q", "retwis "+s.declaration.Kind+" adopt "+s.Key)
+	case "lexical", "recent":
+		how = "take it over by Adopt"
+	}
+	return fmt.Errorf("%w: %q has no %s.meta: %s", ErrForeign, s.Key, s.Key, how)
 }
 
 func (s *Set) otherwise(d Declaration) error {

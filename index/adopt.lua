@@ -1,0 +1,23 @@
+-- Makes what stands beside a sorted set that is to become a lexicographic index.
+-- Nothing that is there is changed.
+--
+-- KEYS  the keys of a partition: index, content, meta, next, next content, changed
+-- ARGV[1..3]  kind, declaration, partitions
+-- ARGV[4..]   id, member, ...: entries, each the only one of its id
+--
+-- Reply  how many stand beside it now
+local _, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+if refusal then
+	return refusal
+end
+local kept = 0
+for i = 4, #ARGV, 2 do
+	local id, member = ARGV[i], ARGV[i + 1]
+	if redis.call('ZSCORE', KEYS[1], member) then
+		redis.call('HSETNX', KEYS[2], id, member)
+	end
+	if redis.call('HGET', KEYS[2], id) == member then
+		kept = kept + 1
+	end
+end
+return kept

@@ -1,0 +1,273 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// byHand makes a sorted set as a reader of the tutorial has it.
+func byHand(o *objects, key string, members ...string) {
+	o.t.Helper()
+	for _, m := range members {
+		o.do("ZADD", key, "0", m)
+	}
+}
+
+func tutorialRooms(t *testing.T, o *objects, key string) *Composite {
+	t.Helper()
+	return composite(t, o.client, key, Options{Columns: columns(t, "room:int(4),price:decimal(6,2)"), Readable: true})
+}
+
+// A sorted set that was made by hand is not taken over by whoever writes first: all
+// that could lose some of it is refused, and says what to do.
+func TestForeignSortedSetIsRefused(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "none", 1)
+	ctx := t.Context()
+	byHand(o, "rooms", "0056:0028.44:90", "0056:0034.00:832", "notes of somebody")
+	o.do("ZADD", "ages", "25", "manuel")
+	o.do("LPUSH", "list", "a", "b", "c", "d")
+	rooms := tutorialRooms(t, o, "rooms")
+	lex, err := NewLexical(o.client, "rooms", LexicalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ages, err := NewNumeric[int](o.client, "ages", NumericOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recent, err := NewRecent(o.client, "list", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := NewRing(o.client, "list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := objectsOf([]Object[[]any]{{ID: "90", Value: []any{1, "1"}}}, func(int) {})
+	numbers := Source[int]{Walk: objectsOf([]Object[int]{{ID: "manuel", Value: 1}}, func(int) {}).Walk}
+	for name, write := range map[string]func() error{
+		"Put": func() error { return rooms.Put(ctx, "90", 57, "1.00") },
+		"PutMany": func() error {
+			_, err := rooms.PutMany(ctx, slices.Values([]Entry{{ID: "90", Values: []any{57, "1.00"}}}))
+			return err
+		},
+		"Remove":         func() error { _, err := rooms.Remove(ctx, "90"); return err },
+		"Repair":         func() error { _, err := rooms.Repair(ctx, nil, Upkeep{}); return err },
+		"Rebuild":        func() error { _, err := rooms.Rebuild(ctx, source, Upkeep{}); return err },
+		"Lexical.Put":    func() error { return lex.Put(ctx, Member{"90", "90"}) },
+		"Numeric.Put":    func() error { return ages.Put(ctx, "manuel", 26) },
+		"Numeric.Remove": func() error { _, err := ages.Remove(ctx, "manuel"); return err },
+		"Numeric.Rebuild": func() error {
+			_, err := ages.Rebuild(ctx, numbers, Upkeep{})
+			return err
+		},
+		"Recent.Put": func() error { return recent.Put(ctx, "e") },
+		"Ring.Put":   func() error { _, err := ring.Put(ctx, "e"); return err },
+	} {
+		err := write()
+		if !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name == "Put" && !strings.Contains(err.Error(), `by Adopt or "retwis index adopt rooms"`) {
+			t.Errorf("it does not say what to do: %v", err)
+		}
+	}
+	o.wantKeys("ages", "list", "rooms")
+	if n, err := o.client.Do(ctx, o.client.B().Zcard().Key("rooms").Build()).AsInt64(); err != nil || n != 3 {
+		t.Fatal(n, err)
+	}
+	if n, err := o.client.Do(ctx, o.client.B().Llen().Key("list").Build()).AsInt64(); err != nil || n != 4 {
+		t.Fatal(n, err)
+	}
+	// A hash that stands where the reverse index would be is somebody's, too.
+	o.do("HSET", "halls.content", "a field", "of somebody")
+	if err := tutorialRooms(t, o, "halls").Put(ctx, "1", 1, "1"); !errors.Is(err, ErrForeign) {
+		t.Fatal(err)
+	}
+}
+
+// A sorted set that was made by hand becomes an index: what can be read is in it,
+// what cannot stays as it is, and doing it again changes nothing.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "none", 1)
+	ctx := t.Context()
+	byHand(o, "rooms", "0056:0028.44:90", "0056:0034.00:832", "notes of somebody", "0057:0001.00:7", "0058:0001.00:7")
+	for i := range 1000 {
+		byHand(o, "rooms", fmt.Sprintf("0060:%07.2f:many%d", float64(i), i))
+	}
+	o.do("ZADD", "rooms", "3", "0059:0001.00:moved")
+	rooms := tutorialRooms(t, o, "rooms")
+	for range 2 {
+		r, err := rooms.Adopt(ctx, Upkeep{})
+		if err != nil || r.Checked != 1002 || r.Dangling != 1 || r.Stale != 3 || r.Problems() != 4 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	for _, want := range []string{`"notes of somebody", not an entry`, "room=57 price=1.00, one of several", "room=58 price=1.00, one of several", "the score 3"} {
+		r, _ := rooms.Adopt(ctx, Upkeep{})
+		if !strings.Contains(fmt.Sprintf("%+v", r.Examples), want) {
+			t.Errorf("%q is not told: %+v", want, r.Examples)
+		}
+	}
+	// Now an entry moves, as it should, and none is lost.
+	if err := rooms.Put(ctx, "90", 57, "30"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rooms.Repair(ctx, nil, Upkeep{}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := rooms.Count(ctx); err != nil || n != 1005 { // all but the notes
+		t.Fatal(n, err)
+	}
+	if n, err := rooms.Count(ctx, Equal("room", 56)); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	if e, err := rooms.Get(ctx, "many999"); err != nil || e.Values[1] != "999.00" {
+		t.Fatal(e, err)
+	}
+	// What had two entries has one when it is put again.
+	if err := rooms.Put(ctx, "7", 59, "1"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := rooms.Repair(ctx, nil, Upkeep{}); err != nil || r.Stale != 2 || r.Repaired != r.Problems() {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	healthy(t, rooms.Verify)
+}
+
+// What is something else altogether, or nothing, is not adopted.
+func TestAdoptRefuses(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "none", 1)
+	ctx := t.Context()
+	byHand(o, "other", "a", "b")
+	o.do("ZADD", "prices", "2.5", "a", "inf", "b")
+	if _, err := tutorialRooms(t, o, "other").Adopt(ctx, Upkeep{}); !errors.Is(err, ErrValue) {
+		t.Error(err)
+	}
+	if _, err := tutorialRooms(t, o, "nothing").Adopt(ctx, Upkeep{}); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+	prices, err := NewNumeric[int](o.client, "prices", NumericOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prices.Adopt(ctx, Upkeep{}); !errors.Is(err, ErrValue) {
+		t.Error(err)
+	}
+	o.wantKeys("other", "prices")
+	o.do("ZADD", "prices", "3", "c")
+	if r, err := prices.Adopt(ctx, Upkeep{}); err != nil || r.Checked != 1 || r.Invalid != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := prices.Put(ctx, "a", 2); err != nil {
+		t.Error(err)
+	}
+	if _, err := tutorialRooms(t, o, "prices").Adopt(ctx, Upkeep{}); !errors.Is(err, ErrDeclared) {
+		t.Error(err)
+	}
+	// A list is cut to its cap from the next that is added on.
+	o.do("LPUSH", "list", "a", "b", "c")
+	recent, err := NewRecent(o.client, "list", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := recent.Adopt(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := recent.Put(ctx, "d"); err != nil {
+		t.Error(err)
+	}
+	if items, err := recent.Newest(ctx, 5); err != nil || strings.Join(items, "") != "dc" {
+		t.Error(items, err)
+	}
+}
+
+// A lost reverse index is made of the entries, as a whole or where a part is lost.
+func TestRepairRestoresTheReverseIndex(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		o := newObjects(t, client(t), "lost", partitions)
+		for i := range 700 {
+			o.put(fmt.Sprint(i), i%90)
+		}
+		for i, lose := range []func(content string){
+			func(content string) { o.do("DEL", content) },
+			func(content string) { o.do("HDEL", content, "1", "2", "3") },
+		} {
+			for _, k := range o.index.lex.set.Keys {
+				lose(k.Content)
+			}
+			want := []int64{700, 3}[i]
+			if r := o.verifyAlone(); r.Missing != want || r.Problems() != want {
+				t.Fatalf("%+v", r)
+			}
+			if r := o.repairAlone(); r.Missing != want || r.Repaired != want || r.Problems() != want {
+				t.Fatalf("%+v", r)
+			}
+			if r := o.verify(); r.Problems() != 0 || r.Checked != 1400 {
+				t.Fatalf("after: %+v", r)
+			}
+		}
+		// With objects the same, and these are right.
+		o.do("HSET", o.key("5"), "age", "77")
+		o.do("DEL", o.key("6"))
+		for _, k := range o.index.lex.set.Keys {
+			o.do("DEL", k.Content)
+		}
+		if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Repaired != r.Problems() {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if r := o.verify(); r.Problems() != 0 || r.Checked != 1398 {
+			t.Fatalf("after: %+v", r)
+		}
+	}
+}
+
+// Of several entries of an id, none of which is in the reverse index, nobody knows
+// which one is right but its object.
+func TestRepairKeepsWhatItCannotDecide(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "several", 1)
+	for i := range 5 {
+		o.put(fmt.Sprint(i), i)
+	}
+	old := map[string]string{}
+	for _, id := range []string{"1", "2", "3"} {
+		m, err := o.index.member(id, []any{50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		old[id] = m.Member
+		o.do("ZADD", "several", "0", m.Member)
+	}
+	o.do("DEL", "several.content")
+	for range 2 {
+		r := o.repairAlone()
+		if r.Stale != 6 || r.Problems() != r.Repaired+6 {
+			t.Fatalf("%+v", r)
+		}
+		if n, err := o.index.Count(t.Context()); err != nil || n != 8 {
+			t.Fatal(n, err)
+		}
+	}
+	o.do("HSET", o.key("2"), "age", "50")
+	o.do("DEL", o.key("3"))
+	if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Repaired != r.Problems() {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r := o.verify(); r.Problems() != 0 || r.Checked != 8 {
+		t.Fatalf("after: %+v", r)
+	}
+	if e, err := o.index.Get(t.Context(), "2"); err != nil || e.Values[0] != int64(50) {
+		t.Fatal(e, err)
+	}
+	if e, err := o.index.Get(t.Context(), "1"); err != nil || e.Values[0] != int64(1) {
+		t.Fatal(e, err)
+	}
+}
