@@ -22,7 +22,7 @@ CSV and remembers its columns. What is put again moves.`,
 		Example: `  printf 'id,room,price\n90,56,28.44\n' | retwis index put rooms --columns 'room:int,price:decimal(2)'
   retwis index query rooms room=56 price=10..30
   retwis index verify rooms --from 'room:*'`,
-	}, newIndexPut(env), newIndexQuery(env), newIndexGet(env), newIndexRemove(env),
+	}, newIndexPut(env), newIndexAdopt(env), newIndexQuery(env), newIndexGet(env), newIndexRemove(env),
 		newIndexVerify(env, false), newIndexVerify(env, true), newIndexRebuild(env))
 }
 

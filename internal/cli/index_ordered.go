@@ -16,6 +16,7 @@ import (
 type ordered interface {
 	Columns() []index.Column
 	Len(ctx context.Context) (int64, error)
+	Adopt(ctx context.Context, up index.Upkeep) (index.Report, error)
 	check(id string, values []any) error
 	putMany(ctx context.Context, entries iter.Seq[index.Entry]) (int, error)
 	Remove(ctx context.Context, ids ...string) (int, error)

@@ -35,8 +35,10 @@ The exit code is 1 if there is a problem.`,
 		cmd.Use, cmd.Short = "repair [flags] KEY", "Mend what verify finds"
 		cmd.Long = `Mends what "index verify" finds, in short steps while the index is in use: an entry
 becomes what its object says, or without --from what stands beside it in
-KEY.content. Each is looked at again in the step that changes it, so that what
-others write meanwhile stays.`
+KEY.content; where that is lost, it is made of the entries. Each is looked at again
+in the step that changes it, so that what others write meanwhile stays. Without
+--from, entries of which an id has several stay, if KEY.content does not say which
+one is right. What a repair or rebuild has left that was killed goes.`
 		cmd.Example = `  retwis index repair rooms --from 'room:*'`
 		cmd.Args = named(1, 1, "retwis index repair KEY")
 	}
@@ -62,7 +64,7 @@ func newIndexRebuild(env Env) *cobra.Command {
 		Short: "Make an index anew from its objects, while it is in use",
 		Long: `Makes an index anew of the hashes of a pattern (--from), or of CSV as "index put"
 takes it. The present index serves until the new one takes its place in one step,
-with all that others wrote meanwhile.`,
+with all that others wrote meanwhile. One that is stopped or fails changes nothing.`,
 		Example: `  retwis index rebuild rooms --from 'room:*'
   retwis index rebuild rooms rooms.csv`,
 		Args: named(1, -1, "retwis index rebuild KEY [FILE...]"),

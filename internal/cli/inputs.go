@@ -41,7 +41,7 @@ func openInputs(cmd *cobra.Command, env Env, names []string, what string) (*inpu
 		if name == "-" {
 			name = "stdin"
 		}
-		in.names, in.files = append(in.names, name), append(in.files, unpack(f))
+		in.names, in.files = append(in.names, name), append(in.files, unpack(newInterruptible(cmd.Context(), f)))
 	}
 	return in, nil
 }

@@ -56,7 +56,7 @@ func withStore(cmd *cobra.Command, env Env, url string, do func(context.Context,
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	err = do(ctx, db)
-	if errors.Is(err, index.ErrValue) || errors.Is(err, index.ErrDeclared) {
+	if errors.Is(err, index.ErrValue) || errors.Is(err, index.ErrDeclared) || errors.Is(err, index.ErrForeign) {
 		return &usageError{errors.New(oneLine(err))}
 	}
 	return err

@@ -28,7 +28,7 @@ dimensions. What is put again moves.`,
   retwis space explain points x=50..100 y=100..300 --svg box.svg
   retwis space put cities cities.csv --dims geo
   retwis space nearest cities lat=38.1 lon=13.4 --within 200000`,
-	}, newSpacePut(env), newSpaceQuery(env), newSpaceNearest(env), newSpaceCount(env), newSpaceExplain(env),
+	}, newSpacePut(env), newSpaceAdopt(env), newSpaceQuery(env), newSpaceNearest(env), newSpaceCount(env), newSpaceExplain(env),
 		newSpaceGet(env), newSpaceRemove(env), newSpaceVerify(env, false), newSpaceVerify(env, true), newSpaceRebuild(env))
 }
 

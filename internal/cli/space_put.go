@@ -108,8 +108,9 @@ in use, and changes nothing. The exit code is 1 if there is a problem.`,
 		cmd.Use, cmd.Short = "repair [flags] KEY", "Mend what verify finds"
 		cmd.Long = `Mends what "space verify" finds, in short steps while the index is in use: a point
 becomes what its object says, or without --from what stands beside it in
-KEY.content. Each is looked at again in the step that changes it, so that what
-others write meanwhile stays.`
+KEY.content; where that is lost, it is made of the entries. Each is looked at again
+in the step that changes it, so that what others write meanwhile stays. What a
+repair or rebuild has left that was killed goes.`
 		cmd.Example = `  retwis space repair points --from 'point:*'`
 		cmd.Args = named(1, 1, "retwis space repair KEY")
 	}
@@ -145,7 +146,7 @@ func newSpaceRebuild(env Env) *cobra.Command {
 		Short: "Make an index anew from its objects, while it is in use",
 		Long: `Makes an index anew of the hashes of a pattern (--from), or of CSV as "space put"
 takes it. The present index serves until the new one takes its place in one step,
-with all that others wrote meanwhile.`,
+with all that others wrote meanwhile. One that is stopped or fails changes nothing.`,
 		Example: `  retwis space rebuild points --from 'point:*'
   retwis space rebuild points points.csv`,
 		Args: named(1, -1, "retwis space rebuild KEY [FILE...]"),
