@@ -60,12 +60,16 @@ func Retwis() House {
 			"index/...":            1,
 			"index/internal/...":   0,
 			"internal/store":       0,
+			"internal/rediserr":    0,
+			"internal/redisurl":    0,
 			"internal/redisserver": 0,
 		},
 		Sideways: [][2]string{
 			{"index/...", "index"},                     // the types that its subpackages share
 			{"redlock/...", "redlock"},                 // what its subpackages are about
 			{"internal/store", "internal/redisserver"}, // the embedded server is one way to open a database
+			{"internal/store", "internal/redisurl"},    // a URL names the database
+			{"internal/store", "internal/rediserr"},
 		},
 		TestSupport: []string{"internal/redistest", "internal/arch"},
 		Toolkit:     []int{1, 2},

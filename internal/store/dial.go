@@ -2,112 +2,41 @@ package store
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/rediserr"
 	"retwis/internal/redisserver"
+	"retwis/internal/redisurl"
 )
 
-const (
-	// dialTimeout bounds the wait for a connection.
-	dialTimeout = 4 * time.Second
-	// reachTimeout bounds everything up to the first answer: five seconds, with
-	// room for the telling.
-	reachTimeout = 4800 * time.Millisecond
-	// silence is how long a server may leave a command unanswered before the
-	// connection counts as broken.
-	silence = 10 * time.Second
-	// look is how often sentinels and Clusters are asked who is who. They tell
-	// of changes by themselves, but a word can get lost.
-	look = 5 * time.Second
-)
-
-// options are the settings of the client for a database.
-func (c Config) options() (rueidis.ClientOption, error) {
-	opt := rueidis.ClientOption{
-		InitAddress: c.Addresses,
-		Username:    c.Username,
-		Password:    c.Password,
-		SelectDB:    c.DB,
-		ClientName:  "retwis",
-		// One connection to a server: a reply on it is read after the
-		// invalidations of the client-side cache that came before it, so a
-		// write and the read that follows it are in step. The rest of the
-		// program relies on this.
-		PipelineMultiplex: -1,
-		Dialer:            net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second},
-		ConnWriteTimeout:  silence,
-	}
-	var err error
-	if opt.TLSConfig, err = c.tls(); err != nil {
-		return opt, err
-	}
-	switch c.Kind {
-	case Sentinel:
-		opt.Sentinel = rueidis.SentinelOption{
-			MasterSet:  c.Master,
-			Username:   c.SentinelUsername,
-			Password:   c.SentinelPassword,
-			ClientName: opt.ClientName,
-			TLSConfig:  opt.TLSConfig,
-			Dialer:     opt.Dialer,
-
-			TopologyRefreshInterval: look,
-		}
-	case Cluster:
-		opt.ClusterOption.ShardsRefreshInterval = look
-	case Single, Embedded:
-		opt.ForceSingleClient = true
-	}
-	if c.Socket != "" {
-		opt.InitAddress = []string{c.Socket}
-		opt.DialCtxFn = unixDialer(func() (string, error) { return c.Socket, nil })
-	}
-	return opt, nil
-}
-
-// ClientOption describes the database for those who make connections of their own. For
-// an embedded one there has to be a server: see Store.ClientOption.
-func (c Config) ClientOption() (rueidis.ClientOption, error) {
-	opt, err := c.options()
-	if err != nil {
-		return opt, c.explain(err)
-	}
-	return opt, nil
-}
-
-// unixDialer connects to the socket whose path it is told each time.
-func unixDialer(path func() (string, error)) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
-	return func(ctx context.Context, _ string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
-		socket, err := path()
-		if err != nil {
-			return nil, err
-		}
-		return dialer.DialContext(ctx, "unix", socket)
-	}
-}
+// reachTimeout bounds everything up to the first answer: five seconds, with
+// room for the report.
+const reachTimeout = 4800 * time.Millisecond
 
 // dial connects to a database and sees that it can be used.
-func dial(ctx context.Context, c Config) (rueidis.Client, rueidis.ClientOption, error) {
+func dial(ctx context.Context, c redisurl.Config) (rueidis.Client, rueidis.ClientOption, error) {
 	opt, err := c.ClientOption()
 	if err != nil {
-		return nil, opt, err
+		return nil, opt, fmt.Errorf("store: %w", err)
 	}
 	client, err := reach(ctx, c.Kind, opt)
+	if err != nil && c.Kind == redisurl.Sentinel {
+		err = blame(ctx, opt, err)
+	}
 	if err != nil {
-		return nil, opt, c.explain(err)
+		return nil, opt, explain(c, err)
 	}
 	return client, opt, nil
 }
 
 // reach makes a client and tries it, within reachTimeout.
-func reach(ctx context.Context, kind Kind, opt rueidis.ClientOption) (rueidis.Client, error) {
+func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (rueidis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	type result struct {
@@ -138,49 +67,77 @@ func reach(ctx context.Context, kind Kind, opt rueidis.ClientOption) (rueidis.Cl
 	}
 }
 
-// explain words an error for whoever typed the URL.
-func (c Config) explain(err error) error {
-	text := err.Error()
-	switch {
-	case strings.HasPrefix(text, "NOAUTH"):
-		err = errors.New("the server asks for a password; give one in the URL: redis://user:password@host")
-	case strings.HasPrefix(text, "WRONGPASS"):
-		err = errors.New("the server does not take this user and password")
-	case errors.Is(err, rueidis.ErrNoCache):
-		// Redis 5 and older, and what only resembles Redis.
-		err = errors.New("the server does not speak RESP3 with client-side caching; Redis 6.2, Valkey or newer is needed")
-	case errors.Is(err, context.DeadlineExceeded) && c.TLS:
-		err = fmt.Errorf("no answer in time; perhaps the server does not speak TLS: %w", err)
-	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("no answer in time: %w", err)
+// usable reports whether a server behind a client answers and is new enough. Of
+// a Cluster one node is enough: others of those that were named may be gone.
+func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if kind == redisurl.Cluster && client.Mode() != rueidis.ClientModeCluster {
+		// The client took the server for a single one because it could not ask.
+		if err := client.Do(ctx, client.B().ClusterSlots().Build()).Error(); err != nil {
+			return err
+		}
+		return errNoCluster
 	}
-	return fmt.Errorf("store: %s: %w", c, err)
+	nodes := client.Nodes()
+	answers := make(chan error, len(nodes))
+	for _, node := range nodes {
+		go func() { answers <- nodeUsable(ctx, node, kind) }()
+	}
+	var failed error
+	for range nodes {
+		err := <-answers
+		if err == nil {
+			return nil
+		}
+		if failed == nil || rediserr.Of(failed) == rediserr.Unavailable {
+			failed = err // a server that objects says more than one that is gone
+		}
+	}
+	return failed
 }
 
-// usable tells whether the server behind a client answers and is new enough.
-func usable(ctx context.Context, client rueidis.Client, kind Kind) error {
-	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
+func nodeUsable(ctx context.Context, node rueidis.Client, kind redisurl.Kind) error {
+	// HELLO, not INFO: its fields are the same everywhere, and whoever is
+	// connected may send it.
+	hello, err := node.Do(ctx, node.B().Arbitrary("HELLO").Build()).AsMap()
 	if err != nil {
 		return err
 	}
-	version := field(info, "redis_version")
-	if redisserver.TooOld(version) {
+	field := func(name string) string {
+		value := hello[name]
+		text, _ := value.ToString()
+		return text
+	}
+	if version := field("version"); redisserver.TooOld(version) {
 		return fmt.Errorf("the server is version %q; 6.2 or newer is needed", version)
 	}
-	if field(info, "redis_mode") == "cluster" && kind != Cluster {
+	switch mode := field("mode"); {
+	case mode == "sentinel":
+		return errors.New("the server is a sentinel; use redis+sentinel://host/master")
+	case mode == "cluster" && kind != redisurl.Cluster:
 		return errors.New("the server is one of a Cluster; use redis+cluster://")
+	case mode != "cluster" && kind == redisurl.Cluster:
+		return errNoCluster
 	}
-	if kind == Cluster && client.Mode() != rueidis.ClientModeCluster {
-		return errors.New("the server is not one of a Cluster; use redis://")
-	}
-	return loaded(ctx, client)
+	return loaded(ctx, node)
 }
 
+var errNoCluster = errors.New("the server is not one of a Cluster; use redis://")
+
 // loaded waits for a server that still reads its data.
-func loaded(ctx context.Context, client rueidis.Client) error {
+func loaded(ctx context.Context, node rueidis.Client) error {
 	for {
-		err := client.Do(ctx, client.B().Ping().Build()).Error()
-		if err == nil || !strings.HasPrefix(err.Error(), "LOADING") {
+		err := node.Do(ctx, node.B().Ping().Build()).Error()
+		switch {
+		case err == nil:
+			return nil
+		case rediserr.Code(err.Error()) != "LOADING":
+			// Only whether it has loaded is asked here: 6.2 refuses a PING when it
+			// cannot save.
+			if rediserr.IsReply(err) {
+				return nil
+			}
 			return err
 		}
 		if !pause(ctx, 50*time.Millisecond) {
@@ -189,12 +146,63 @@ func loaded(ctx context.Context, client rueidis.Client) error {
 	}
 }
 
-// field is one line of INFO.
-func field(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
+// sentinelError is an error of the sentinels, not of the server they name.
+type sentinelError struct{ err error }
+
+func (e *sentinelError) Error() string { return "sentinel: " + e.err.Error() }
+func (e *sentinelError) Unwrap() error { return e.err }
+
+// blame finds out whose error it is that a client with sentinels returned: if
+// one of the sentinels refuses this program, it is theirs.
+func blame(ctx context.Context, opt rueidis.ClientOption, err error) error {
+	if rediserr.Of(err) != rediserr.Denied && !errors.Is(err, rueidis.ErrNoCache) {
+		return err
+	}
+	one := opt
+	one.Username, one.Password, one.SelectDB = opt.Sentinel.Username, opt.Sentinel.Password, 0
+	one.Sentinel, one.ForceSingleClient = rueidis.SentinelOption{}, true
+	for _, address := range opt.InitAddress {
+		one.InitAddress = []string{address}
+		client, refused := rueidis.NewClient(one)
+		if refused == nil {
+			refused = client.Do(ctx, client.B().SentinelGetMasterAddrByName().Master(opt.Sentinel.MasterSet).Build()).Error()
+			client.Close()
+		}
+		if rediserr.Of(refused) == rediserr.Denied {
+			return &sentinelError{refused}
 		}
 	}
-	return ""
+	return err
+}
+
+// explain words an error for whoever typed the URL.
+func explain(c redisurl.Config, err error) error {
+	var sentinel *sentinelError
+	who, password := "the server", "a password; give one in the URL: redis://user:password@host"
+	if errors.As(err, &sentinel) {
+		err, who = sentinel.err, "the sentinel"
+		password = "a password of its own; give it in the parameter sentinel_password"
+	}
+	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	switch text := err.Error(); {
+	case rediserr.Code(text) == "NOAUTH":
+		err = fmt.Errorf("%s asks for %s", who, password)
+	case rediserr.Code(text) == "WRONGPASS" && sentinel != nil:
+		err = errors.New("the sentinel does not take this user and password; they are the parameters sentinel_username and sentinel_password")
+	case rediserr.Code(text) == "WRONGPASS":
+		err = errors.New("the server does not take this user and password")
+	case rediserr.Code(text) == "NOPERM":
+		text, _, _ = strings.Cut(text, "\n") // without what the client adds
+		err = fmt.Errorf("%s does not let this user do what retwis needs (docs/operations.md lists the rights): %s", who, text)
+	case errors.Is(err, rueidis.ErrNoCache):
+		// Redis 5 and older, and what only resembles Redis.
+		err = errors.New("the server does not speak RESP3 with client-side caching; Redis 6.2, Valkey or newer is needed")
+	case strings.Contains(text, "cluster support disabled"):
+		err = errNoCluster
+	case late && c.TLS:
+		err = fmt.Errorf("no answer in time; perhaps the server does not speak TLS: %w", err)
+	case late:
+		err = fmt.Errorf("no answer in time: %w", err)
+	}
+	return fmt.Errorf("store: %s: %w", c, err)
 }

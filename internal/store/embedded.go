@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redisserver"
+	"retwis/internal/redisurl"
 )
 
 // embedded is a server in a directory of ours: run by us, or by another process
@@ -50,7 +51,7 @@ const (
 
 // openEmbedded runs a server in the directory, or joins the one that runs
 // there.
-func openEmbedded(ctx context.Context, config Config, opt Options) (*Store, error) {
+func openEmbedded(ctx context.Context, config redisurl.Config, opt Options) (*Store, error) {
 	e := &embedded{dir: config.Dir, opt: opt, log: opt.Logger}
 	if err := e.place(); err != nil {
 		return nil, err
@@ -102,14 +103,14 @@ func (e *embedded) dial(ctx context.Context) (rueidis.Client, error) {
 	}
 	client, err := reach(ctx, Embedded, opt)
 	if err != nil {
-		return nil, Config{Kind: Embedded, Dir: e.dir}.explain(err)
+		return nil, explain(redisurl.Config{Kind: Embedded, Dir: e.dir}, err)
 	}
 	return client, nil
 }
 
 func (e *embedded) option() (rueidis.ClientOption, error) {
-	opt, err := Config{Kind: Embedded, Dir: e.dir, Socket: e.socket}.ClientOption()
-	opt.DialCtxFn = unixDialer(func() (string, error) { return readSocket(e.dir) })
+	opt, err := redisurl.Config{Kind: Embedded, Dir: e.dir, Socket: e.socket}.ClientOption()
+	opt.DialCtxFn = redisurl.UnixDialer(func() (string, error) { return readSocket(e.dir) })
 	return opt, err
 }
 

@@ -14,7 +14,21 @@ import (
 	"os"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redisurl"
 )
+
+// Embedded is the kind of a database that this process runs.
+const Embedded = redisurl.Embedded
+
+// Parse reads the URL of a database; see package redisurl.
+func Parse(rawURL string) (redisurl.Config, error) {
+	config, err := redisurl.Parse(rawURL)
+	if err != nil {
+		return config, fmt.Errorf("store: %w", err)
+	}
+	return config, nil
+}
 
 // Options are the settings of Open. The zero value is a good default.
 type Options struct {

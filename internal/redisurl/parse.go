@@ -1,4 +1,8 @@
-package store
+// Package redisurl reads the URLs that name a database, for every part of this
+// module: the site, the command line, locks and mass insertion understand the
+// same ones. A parameter that has no meaning is refused by its name, so that
+// nobody believes in a certificate that is not looked at.
+package redisurl
 
 import (
 	"errors"
@@ -50,7 +54,7 @@ const (
 // schemes are the URLs that are understood.
 const schemes = "embedded:[DIR], redis://[user:password@]host[:port][/db], unix://[user:password@]/path[?db=n], " +
 	"redis+sentinel://[user:password@]host[:port],…/master[/db] or redis+cluster://[user:password@]host[:port],… " +
-	"(rediss for redis means TLS)"
+	"(rediss for redis means TLS; valkey and valkeys mean the same as redis and rediss)"
 
 const (
 	redisPort    = "6379"
@@ -65,7 +69,7 @@ const (
 //	redis+sentinel://[user:password@]host[:port],…/master[/db]
 //	redis+cluster://[user:password@]host[:port],…
 //
-// rediss instead of redis means TLS, and takes the parameters ca, cert and key
+// valkey means the same as redis. rediss (or valkeys) means TLS, and takes the parameters ca, cert and key
 // (files in PEM), servername, and skip_verify=true. redis+sentinel also takes
 // sentinel_username and sentinel_password, for sentinels that ask for them.
 // What has a meaning in URLs is written with a % where it is meant as it is:
@@ -76,7 +80,7 @@ const (
 func Parse(raw string) (Config, error) {
 	config, err := parse(raw)
 	if err != nil {
-		return Config{}, fmt.Errorf("store: %s: %w", redact(raw), err)
+		return Config{}, fmt.Errorf("%s: %w", redact(raw), err)
 	}
 	return config, nil
 }
@@ -99,9 +103,9 @@ func parse(raw string) (Config, error) {
 	var config Config
 	base, kind, _ := strings.Cut(scheme, "+")
 	switch {
-	case base == "rediss":
+	case base == "rediss", base == "valkeys":
 		config.TLS = true
-	case base != "redis" && scheme != "unix":
+	case base != "redis" && base != "valkey" && scheme != "unix":
 		return Config{}, unknownScheme(scheme)
 	}
 	var defaultPort string

@@ -1,4 +1,4 @@
-package store
+package redisurl
 
 import (
 	"reflect"
@@ -30,7 +30,11 @@ func TestParse(t *testing.T) {
 		"redis+sentinel://:p@a/main?sentinel_username=u&sentinel_password=%40": {
 			Kind: Sentinel, Addresses: []string{"a:26379"}, Master: "main", Password: "p", SentinelUsername: "u", SentinelPassword: "@",
 		},
-		"redis+cluster://a,b:7,c": {Kind: Cluster, Addresses: []string{"a:6379", "b:7", "c:6379"}},
+		"valkey://u:p@h/1":         {Kind: Single, Addresses: []string{"h:6379"}, Username: "u", Password: "p", DB: 1},
+		"valkeys://h?servername=s": {Kind: Single, Addresses: []string{"h:6379"}, TLS: true, ServerName: "s"},
+		"valkey+sentinel://a/main": {Kind: Sentinel, Addresses: []string{"a:26379"}, Master: "main"},
+		"valkeys+cluster://a:1,b":  {Kind: Cluster, Addresses: []string{"a:1", "b:6379"}, TLS: true},
+		"redis+cluster://a,b:7,c":  {Kind: Cluster, Addresses: []string{"a:6379", "b:7", "c:6379"}},
 	} {
 		got, err := Parse(raw)
 		if err != nil {
@@ -72,6 +76,9 @@ func TestParseRefuses(t *testing.T) {
 		"redis://h/-1":                   "not the number of a database",
 		"redis://h/1/2":                  "no meaning",
 		"redis://h?timeout=1":            `unknown parameter "timeout"`,
+		"redis://h?max_retries=1":        `unknown parameter "max_retries"`,
+		"redis://h?addr=h2:1":            `unknown parameter "addr"`,
+		"valkey://h?ca=x":                `parameter "ca" has a meaning with TLS only`,
 		"redis://h?db=1&db=2":            "given twice",
 		"redis://h/1#x":                  "%23",
 		"redis://u:%zz@h":                "the password has a %",

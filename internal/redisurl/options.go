@@ -1,0 +1,86 @@
+package redisurl
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	// dialTimeout bounds the wait for a connection.
+	dialTimeout = 4 * time.Second
+	// silence is how long a server may leave a command unanswered before the
+	// connection counts as broken.
+	silence = 10 * time.Second
+	// shortSilence is silence where another server can take over: a connection
+	// to a master that hangs is given up by the time its replica is in charge.
+	shortSilence = 2 * time.Second
+	// refresh is how often sentinels and Clusters are asked for the topology.
+	// They announce changes by themselves, but a message can get lost.
+	refresh = 5 * time.Second
+)
+
+// ClientOption describes the database to a client. The embedded server is the
+// one at Socket, once it runs: see package store.
+func (c Config) ClientOption() (rueidis.ClientOption, error) {
+	opt := rueidis.ClientOption{
+		InitAddress: c.Addresses,
+		Username:    c.Username,
+		Password:    c.Password,
+		SelectDB:    c.DB,
+		ClientName:  "retwis",
+		// One connection to a server: a reply on it is read after the
+		// invalidations of the client-side cache that came before it, so a
+		// write and the read that follows it are in step. The rest of the
+		// program relies on this.
+		PipelineMultiplex: -1,
+		// A command in a pipeline ends with its context; one that is sent
+		// directly waits for the server.
+		AlwaysPipelining: true,
+		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second},
+		ConnWriteTimeout: silence,
+	}
+	var err error
+	if opt.TLSConfig, err = c.tls(); err != nil {
+		return opt, fmt.Errorf("%s: %w", c, err)
+	}
+	switch c.Kind {
+	case Sentinel:
+		opt.ConnWriteTimeout = shortSilence
+		opt.Sentinel = rueidis.SentinelOption{
+			MasterSet:  c.Master,
+			Username:   c.SentinelUsername,
+			Password:   c.SentinelPassword,
+			ClientName: opt.ClientName,
+			TLSConfig:  opt.TLSConfig,
+			Dialer:     opt.Dialer,
+
+			TopologyRefreshInterval: refresh,
+		}
+	case Cluster:
+		opt.ConnWriteTimeout = shortSilence
+		opt.ClusterOption.ShardsRefreshInterval = refresh
+	case Single, Embedded:
+		opt.ForceSingleClient = true
+	}
+	if c.Socket != "" {
+		opt.InitAddress = []string{c.Socket}
+		opt.DialCtxFn = UnixDialer(func() (string, error) { return c.Socket, nil })
+	}
+	return opt, nil
+}
+
+// UnixDialer connects to the socket whose path is asked for each time.
+func UnixDialer(path func() (string, error)) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+	return func(ctx context.Context, _ string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		socket, err := path()
+		if err != nil {
+			return nil, err
+		}
+		return dialer.DialContext(ctx, "unix", socket)
+	}
+}
