@@ -21,12 +21,15 @@ func WithFresh(ctx context.Context) context.Context {
 
 func isFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
 
-// read answers cmd from memory where that is allowed.
+// read answers cmd from memory where that is allowed. No key expires by itself,
+// so the client need not ask for how long a reply is good (ToStaticTTL). It
+// would do so in a transaction, which a server that is out of memory refuses,
+// and send five commands in place of two.
 func (s *Service) read(ctx context.Context, cmd rueidis.Cacheable) rueidis.RedisResult {
 	if isFresh(ctx) {
 		return s.client.Do(ctx, rueidis.Completed(cmd))
 	}
-	return s.client.DoCache(ctx, cmd, cacheTTL)
+	return s.client.DoCache(ctx, cmd.ToStaticTTL(), cacheTTL)
 }
 
 // readMany is read for several commands, in one round trip at most.
@@ -40,7 +43,7 @@ func (s *Service) readMany(ctx context.Context, cmds ...rueidis.Cacheable) []rue
 	}
 	timed := make([]rueidis.CacheableTTL, len(cmds))
 	for i, cmd := range cmds {
-		timed[i] = rueidis.CT(cmd, cacheTTL)
+		timed[i] = rueidis.CT(cmd.ToStaticTTL(), cacheTTL)
 	}
 	return s.client.DoMultiCache(ctx, timed...)
 }

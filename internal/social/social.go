@@ -31,6 +31,8 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
+
+	"retwis/internal/store"
 )
 
 // Options are the settings of a Service. The zero value is a good default.
@@ -142,10 +144,21 @@ func (s *Service) Close() error {
 	return nil
 }
 
-// Ping tells whether the database answers. One round trip.
+// Ping reports whether the database can be read, every part of a Cluster
+// included. An error wraps store.ErrPartly where another part answers. One round
+// trip.
 func (s *Service) Ping(ctx context.Context) error {
-	if err := s.client.Do(ctx, s.client.B().Ping().Build()).Error(); err != nil {
-		return fmt.Errorf("social: the database does not answer: %w", err)
+	if err := store.ProbeRead(ctx, s.client); err != nil {
+		return fmt.Errorf("social: the database cannot be read: %w", err)
+	}
+	return nil
+}
+
+// PingWrite reports whether the database takes writes. It changes nothing. One
+// round trip.
+func (s *Service) PingWrite(ctx context.Context) error {
+	if err := store.ProbeWrite(ctx, s.client); err != nil {
+		return fmt.Errorf("social: the database takes no writes: %w", err)
 	}
 	return nil
 }
