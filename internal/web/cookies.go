@@ -31,14 +31,16 @@ func (v *visit) identify() error {
 		}
 	}
 	if secret == "" {
+		v.known = true
 		return nil
 	}
 	user, err := v.server.social.SessionUser(v.ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
+		v.known = true
 		v.setCookie(authCookie, "", clearAtNow)
 		return nil
 	}
-	v.viewer, v.signed = user, err == nil
+	v.viewer, v.signed, v.known = user, err == nil, err == nil
 	return err
 }
 

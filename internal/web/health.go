@@ -4,18 +4,30 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
+
+// healthTime bounds how long a question about health may take.
+const healthTime = 2 * time.Second
 
 // healthz says that the process answers.
 func healthz(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }
 
-// readyz says that the database answers too.
+// readyz says whether pages can be served: whether the database can be read.
+// Where it takes no writes, as when it is full, the site can still be read, so
+// the status is 200 and the text says it.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), healthTime)
 	defer cancel()
 	if err := s.social.Ping(ctx); err != nil {
 		s.log.WarnContext(ctx, "not ready", "error", err)
 		plain(w, http.StatusServiceUnavailable, "the database does not answer")
+		return
+	}
+	if err := s.social.PingWrite(ctx); err != nil {
+		s.log.WarnContext(ctx, "ready to read only", "error", err)
+		plain(w, http.StatusOK, "ok, but read-only: the database takes no writes")
 		return
 	}
 	plain(w, http.StatusOK, "ok")
@@ -26,4 +38,40 @@ func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
+}
+
+// databaseMetrics asks the database each time the metrics are read.
+type databaseMetrics struct {
+	read, write func(context.Context) error
+	readable    *prometheus.Desc
+	writable    *prometheus.Desc
+}
+
+func newDatabaseMetrics(read, write func(context.Context) error) *databaseMetrics {
+	return &databaseMetrics{
+		read: read, write: write,
+		readable: prometheus.NewDesc("retwis_database_readable", "Whether the database can be read: 1 or 0.", nil, nil),
+		writable: prometheus.NewDesc("retwis_database_writable", "Whether the database takes writes: 1 or 0.", nil, nil),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *databaseMetrics) Describe(descs chan<- *prometheus.Desc) {
+	descs <- m.readable
+	descs <- m.writable
+}
+
+// Collect implements [prometheus.Collector].
+func (m *databaseMetrics) Collect(all chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
+	defer cancel()
+	readable, writable := 0.0, 0.0
+	if m.read(ctx) == nil {
+		readable = 1
+		if m.write(ctx) == nil {
+			writable = 1
+		}
+	}
+	all <- prometheus.MustNewConstMetric(m.readable, prometheus.GaugeValue, readable)
+	all <- prometheus.MustNewConstMetric(m.writable, prometheus.GaugeValue, writable)
 }

@@ -13,6 +13,7 @@ const homePosts = 10
 // statusForm is the form of a new post as it is shown again.
 type statusForm struct {
 	Status  string
+	Notice  string
 	Problem string
 }
 
@@ -48,6 +49,9 @@ func (s *Server) showHome(v *visit, status int, before int64, form statusForm) e
 }
 
 func (s *Server) post(v *visit) error {
+	if !v.signed && v.draft != "" {
+		return v.show(http.StatusForbidden, loginPage(v.page("Log in"), accountForm{Next: "/home", Draft: v.draft}))
+	}
 	if !v.signed {
 		return v.toLogin()
 	}

@@ -25,7 +25,10 @@ func alone(t testing.TB, log io.Writer) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Server{log: slog.New(slog.NewTextHandler(log, nil)), metrics: m, patience: time.Minute}
+	return &Server{
+		log: slog.New(slog.NewTextHandler(log, nil)), metrics: m, patience: time.Minute,
+		database: newDatabase(func(context.Context) error { return nil }),
+	}
 }
 
 // A fault of a page is a page too, which does not tell visitors what the log

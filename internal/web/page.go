@@ -15,11 +15,12 @@ type frame struct {
 	Title  string
 	Viewer social.User
 	Signed bool
+	Unsure bool   // whether anybody is signed in could not be found out
 	Here   string // the path, to mark where in the menu one is
 }
 
 func (v *visit) page(title string) frame {
-	return frame{Title: title, Viewer: v.viewer, Signed: v.signed, Here: v.r.URL.Path}
+	return frame{Title: title, Viewer: v.viewer, Signed: v.signed, Unsure: !v.known, Here: v.r.URL.Path}
 }
 
 // current marks the link of the page that is shown.

@@ -12,6 +12,7 @@ import (
 type accountForm struct {
 	Username string
 	Next     string
+	Draft    string // the text of a post that was sent without a session
 	Field    string
 	Problem  string
 }

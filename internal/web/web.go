@@ -36,8 +36,9 @@ type Options struct {
 	// Registry takes the metrics, and AdminHandler shows all it has. Default: a
 	// new one with those of Go and of the process.
 	Registry *prometheus.Registry
-	// Patience bounds how long a page may wait for the database. A page that
-	// waited in vain says so, with status 503. Default: 10 seconds.
+	// Patience bounds how long a page may take while the database answers. A
+	// page that takes longer says so, with status 503; without its database it
+	// does within a second. Default: 10 seconds.
 	Patience time.Duration
 	// RenderCacheBytes bounds the rendered posts that are kept. Default:
 	// 64 MiB.
@@ -50,6 +51,8 @@ type Server struct {
 	log      *slog.Logger
 	secure   bool
 	patience time.Duration
+	database *database
+	refusals sampler
 	metrics  *metrics
 	posts    *postCache
 	static   *static
@@ -83,9 +86,12 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.RenderCacheBytes < 0 {
 		return nil, fmt.Errorf("web: Options.RenderCacheBytes: %d is negative", opt.RenderCacheBytes)
 	}
-	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, patience: opt.Patience}
+	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, patience: opt.Patience, database: newDatabase(service.Ping)}
 	var err error
 	if s.metrics, err = newMetrics(opt.Registry); err != nil {
+		return nil, err
+	}
+	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite)); err != nil {
 		return nil, err
 	}
 	if s.posts, err = newPostCache(service, s.metrics, opt.RenderCacheBytes); err != nil {

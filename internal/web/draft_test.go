@@ -1,0 +1,145 @@
+package web_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A text that is sent after the session has ended waits for its author to log
+// in, and then to post it: nothing is posted by logging in.
+func TestTextOutlivesTheSession(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.signedUp("ada")
+	// The session ends elsewhere.
+	s.visitor().get("/")
+	other := s.visitor()
+	other.send("/login", "username", "ada", "password", password).want(303)
+	other.send("/logout").want(303)
+
+	const text = `what I <wrote> & "thought"`
+	const shown = `>what I &lt;wrote&gt; &amp; &#34;thought&#34;</textarea>`
+	a := v.send("/post", "status", text).want(403, shown, `action="/login"`, `name="password"`, "not logged in any more").wantNot(`action="/post"`)
+	if cache := a.header.Get("Cache-Control"); !strings.Contains(cache, "private") {
+		t.Errorf("Cache-Control: %q of a page with a text", cache)
+	}
+	v.send("/login", "username", "ada", "password", "wrong horse", "next", "/home", "status", text).want(422, "wrong", shown)
+	back := v.send("/login", "username", "ada", "password", password, "next", "/home", "status", text)
+	back.want(200, shown, `action="/post"`, "You are logged in again", "Log out")
+	if ids := back.posts(); len(ids) != 0 {
+		t.Errorf("logging in has posted: %v", ids)
+	}
+	v.send("/post", "status", text).want(303, "/home")
+	v.get("/home").want(200, "what I &lt;wrote&gt;").wantNot(shown)
+	if strings.Contains(s.log.String(), "wrote") {
+		t.Errorf("the log has the text: %s", s.log)
+	}
+	// A page of another site can neither post nor fill the form.
+	request, err := http.NewRequest(http.MethodPost, s.http.URL+"/login", strings.NewReader("username=ada&status=evil"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Sec-Fetch-Site", "cross-site")
+	v.do(request, nil).want(403, "another site").wantNot("evil")
+}
+
+// The address of a form shows the page on which the form is.
+func TestAddressesOfForms(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.signedUp("ada")
+	v.send("/post", "status", " ").want(422) // and its address stays /post
+	for path, to := range map[string]string{
+		"/post": "/home", "/logout": "/", "/u/ben/follow": "/u/ben", "/u/ben/unfollow": "/u/ben",
+	} {
+		if a := v.get(path).want(303); a.header.Get("Location") != to {
+			t.Errorf("%s leads to %q, want %q", path, a.header.Get("Location"), to)
+		}
+	}
+	v.get("/home").want(200, "Log out") // nothing was done
+	if a := s.visitor().get("/login?next=%2Fpost").want(200, `value="/post"`); a == nil {
+		t.Error("no page")
+	}
+}
+
+// A form that does not arrive is no success.
+func TestSlowForm(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	slow := httptest.NewUnstartedServer(s.server.Handler())
+	slow.Config.ReadTimeout = 200 * time.Millisecond
+	slow.Start()
+	defer slow.Close()
+	for name, body := range map[string]string{"slow": "s", "silent": ""} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", slow.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, err = io.WriteString(conn, "POST /post HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\n"+body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			page, err := io.ReadAll(response.Body)
+			if response.StatusCode != http.StatusRequestTimeout || !response.Close || !strings.Contains(string(page), "too long to arrive") || err != nil {
+				t.Errorf("status %d, closes %v (%v): %s", response.StatusCode, response.Close, err, page)
+			}
+		})
+	}
+}
+
+// A client that ends its side early is not told that all went well.
+func TestShortForm(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	conn, err := net.Dial("tcp", s.http.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = io.WriteString(conn, "POST /post HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nstatus=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusBadRequest {
+		t.Errorf("status %d", response.StatusCode)
+	}
+}
+
+// Whoever is signed in is so on the page of an error.
+func TestErrorPagesKnowTheirReader(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	v := s.signedUp("ada")
+	v.get("/nowhere").want(404, "Log out").wantNot("Log in")
+	v.send("/u/ada/follow").want(400, "Log out")
+	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "Log out").wantNot("Log in")
+	s.visitor().get("/nowhere").want(404, "Log in").wantNot("Log out")
+}

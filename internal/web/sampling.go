@@ -1,0 +1,37 @@
+package web
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// sampled is how many refused requests are logged in each sampleTime.
+	sampled    = 20
+	sampleTime = 10 * time.Second
+)
+
+// sampler limits how many of many similar lines go to the log.
+type sampler struct {
+	mu      sync.Mutex
+	began   time.Time
+	logged  int
+	omitted int
+}
+
+// allow reports whether a line may be written now, and how many were not since
+// the last one.
+func (s *sampler) allow(now time.Time) (ok bool, omitted int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.began) >= sampleTime {
+		s.began, s.logged = now, 0
+	}
+	if s.logged == sampled {
+		s.omitted++
+		return false, 0
+	}
+	s.logged++
+	omitted, s.omitted = s.omitted, 0
+	return true, omitted
+}

@@ -1,0 +1,330 @@
+package web_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/store"
+)
+
+// reach opens a database as the program does.
+func reach(t *testing.T, url string) *store.Store {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, store.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// do sends commands, words separated by blanks, which must succeed.
+func do(t *testing.T, server *redistest.Server, commands ...string) {
+	t.Helper()
+	client := server.Client(t)
+	for _, command := range commands {
+		if err := client.Do(t.Context(), client.B().Arbitrary(strings.Fields(command)...).Build()).Error(); err != nil {
+			t.Fatalf("%s: %v", command, err)
+		}
+	}
+}
+
+// until waits for what a server does in its own time.
+func until(t *testing.T, what string, ready func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for !ready() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}
+
+// state is something that a server goes through while others use it.
+type state struct {
+	config []string
+	begin  func(*testing.T, *redistest.Server)
+	end    func(*testing.T, *redistest.Server)
+}
+
+// readOnly are the states in which a server reads and does not write.
+var readOnly = map[string]state{
+	"OOM": {
+		begin: func(t *testing.T, s *redistest.Server) { do(t, s, "CONFIG SET maxmemory 1") },
+		end:   func(t *testing.T, s *redistest.Server) { do(t, s, "CONFIG SET maxmemory 0") },
+	},
+	"READONLY": { // its master is out of reach
+		begin: func(t *testing.T, s *redistest.Server) { do(t, s, "REPLICAOF 127.0.0.1 1") },
+		end:   func(t *testing.T, s *redistest.Server) { do(t, s, "REPLICAOF NO ONE") },
+	},
+	"NOREPLICAS": {
+		begin: func(t *testing.T, s *redistest.Server) { do(t, s, "CONFIG SET min-replicas-to-write 1") },
+		end:   func(t *testing.T, s *redistest.Server) { do(t, s, "CONFIG SET min-replicas-to-write 0") },
+	},
+	"MISCONF": { // the snapshot cannot be put in its place
+		config: []string{"save 3600 1000000", "dbfilename taken"},
+		begin: func(t *testing.T, s *redistest.Server) {
+			if err := os.MkdirAll(filepath.Join(s.Dir(), "taken", "by"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			do(t, s, "BGSAVE")
+			c := s.Client(t)
+			until(t, "the snapshot fails", func() bool {
+				info, err := c.Do(t.Context(), c.B().Info().Section("persistence").Build()).ToString()
+				return err == nil && strings.Contains(info, "rdb_last_bgsave_status:err")
+			})
+		},
+		end: func(t *testing.T, s *redistest.Server) {
+			if err := os.RemoveAll(filepath.Join(s.Dir(), "taken")); err != nil {
+				t.Fatal(err)
+			}
+			do(t, s, "CONFIG SET stop-writes-on-bgsave-error no")
+		},
+	},
+}
+
+// A server that does not write for the moment still serves every page, and a
+// post gets one honest answer, with its text.
+func TestWritesRefused(t *testing.T) {
+	t.Parallel()
+	for name, state := range readOnly {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Own(t, state.config...)
+			db := reach(t, server.URL())
+			s := on(t, db.Client())
+			v := s.signedUp("ada")
+			s.signedUp("ben").send("/u/ada/follow").want(303)
+			for n := range 12 {
+				v.send("/post", "status", fmt.Sprint("before ", n)).want(303)
+			}
+			state.begin(t, server)
+
+			// Another site has nothing in memory: it reads all from the server.
+			cold := on(t, reach(t, server.URL()).Client())
+			for _, site := range []*site{s, cold} {
+				in, out := &visitor{site: site, http: v.http}, site.visitor()
+				for _, path := range []string{"/", "/timeline", "/u/ada", "/u/ada/followers", "/u/ben/following", "/u/ada?before=9"} {
+					out.get(path).want(200)
+				}
+				in.get("/home").want(200, "before 11", "Log out")
+				in.get("/home?before=9").want(200, "before 1")
+				began := time.Now()
+				a := in.send("/post", "status", "my <text>").want(503, "can&#39;t save anything right now", ">my &lt;text&gt;</textarea>", "was not posted", "Log out")
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("the refusal took %s", took)
+				}
+				if a.header.Get("Retry-After") == "" {
+					t.Error("the page does not say when to come again")
+				}
+				in.send("/u/ben/follow").want(503, "can&#39;t save")
+				out.send("/login", "username", "ada", "password", password).want(503, "can&#39;t save")
+				out.send("/register", "username", "new", "password", password, "password2", password).want(503, "can&#39;t save")
+				out.get("/readyz").want(200, "ok, but read-only")
+			}
+			state.end(t, server)
+			v.send("/post", "status", "after").want(303)
+			v.get("/home").want(200, "after", "before 11")
+			v.get("/readyz").want(200).wantNot("read-only")
+		})
+	}
+}
+
+// unavailable are the states in which a server answers nothing useful.
+var unavailable = map[string]state{
+	"MASTERDOWN": {
+		begin: func(t *testing.T, s *redistest.Server) {
+			do(t, s, "CONFIG SET replica-serve-stale-data no", "REPLICAOF 127.0.0.1 1")
+		},
+		end: func(t *testing.T, s *redistest.Server) { do(t, s, "REPLICAOF NO ONE") },
+	},
+	"BUSY": {
+		config: []string{"lua-time-limit 10"},
+		begin: func(t *testing.T, s *redistest.Server) {
+			c, busy := s.Client(t), s.Client(t)
+			go busy.Do(t.Context(), busy.B().Eval().Script("while true do end").Numkeys(0).Build())
+			until(t, "the script runs", func() bool {
+				err := c.Do(t.Context(), c.B().Ping().Build()).Error()
+				return err != nil && strings.HasPrefix(err.Error(), "BUSY")
+			})
+		},
+		end: func(t *testing.T, s *redistest.Server) { // which is all that it takes now
+			conn, err := net.Dial("unix", s.Socket())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := conn.Write([]byte("SCRIPT KILL\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "+OK") {
+				t.Fatalf("SCRIPT KILL: %q (%v)", line, err)
+			}
+		},
+	},
+	"frozen": {
+		begin: func(t *testing.T, s *redistest.Server) { s.Freeze(t) },
+		end:   func(t *testing.T, s *redistest.Server) { s.Thaw(t) },
+	},
+	"stopped": {
+		config: []string{"appendonly yes"},
+		begin:  func(t *testing.T, s *redistest.Server) { s.Stop(t) },
+		end:    func(t *testing.T, s *redistest.Server) { s.Restart(t, true) },
+	},
+}
+
+// Without its database a page says so within a second, not when its time is up,
+// keeps what was written, and does not say that its reader is logged out. When
+// the database is back, so is the site.
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	for name, state := range unavailable {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Own(t, state.config...)
+			s := on(t, reach(t, server.URL()).Client())
+			v := s.signedUp("ada")
+			v.get("/home").want(200)
+			state.begin(t, server)
+			fails(t, s, v)
+			state.end(t, server)
+			until(t, "the site is back", func() bool { return v.get("/home").status == 200 })
+			v.send("/post", "status", "after").want(303)
+			v.get("/readyz").want(200)
+		})
+	}
+}
+
+// fails checks what a site says without its database.
+func fails(t *testing.T, s *site, v *visitor) {
+	t.Helper()
+	quickest := time.Hour
+	for _, send := range []func() *answer{
+		func() *answer { return v.get("/u/somebody") },
+		func() *answer { return v.get("/home?before=7") },
+		func() *answer { return v.send("/post", "status", "my text") },
+	} {
+		began := time.Now()
+		a := send()
+		quickest = min(quickest, time.Since(began))
+		id := a.header.Get("X-Request-Id")
+		a.want(503, "can&#39;t reach its database", id).wantNot("social:", "Log in", "Sign up", "Log out")
+		if a.header.Get("Retry-After") == "" {
+			t.Error("the page does not say when to come again")
+		}
+		if line := s.log.line(id); !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "status=503") {
+			t.Errorf("the log says %q", line)
+		}
+	}
+	// The machine may be busy: one of them has to be quick.
+	if quickest > time.Second {
+		t.Errorf("a page took %s at the least", quickest)
+	}
+	v.send("/post", "status", "my <text>").want(503, ">my &lt;text&gt;</textarea>", "may have been posted")
+	v.get("/healthz").want(200)
+	v.get("/readyz").want(503, "does not answer")
+}
+
+// Many who wait at one time learn it together.
+func TestManyFailAtOnce(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	s := on(t, reach(t, server.URL()).Client())
+	v := s.signedUp("ada")
+	v.get("/home").want(200)
+	server.Freeze(t)
+	began := time.Now()
+	answers := make(chan *answer)
+	const many = 150
+	for range many {
+		go func() { answers <- v.get("/home?before=7") }()
+	}
+	for range many {
+		if a := <-answers; a.status != 503 {
+			t.Errorf("status %d: %s", a.status, s.log.line(a.header.Get("X-Request-Id")))
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	// The log is not flooded.
+	if lines := strings.Count(s.log.String(), "status=503"); lines == 0 || lines > 40 {
+		t.Errorf("%d lines in the log", lines)
+	}
+	server.Thaw(t)
+	until(t, "the site is back", func() bool { return v.get("/home").status == 200 })
+}
+
+// A server that still loads its data is waited for as one that is gone is not.
+func TestLoading(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "rdbcompression no", "key-load-delay 1500", "save 3600 1000000")
+	s := on(t, reach(t, server.URL()).Client())
+	v := s.signedUp("ada")
+	c := server.Client(t)
+	for _, command := range [][]string{
+		{"EVAL", "for i = 1, 1000 do redis.call('SET', i, string.rep('x', 10000)) end return 0", "0"}, {"SAVE"},
+	} {
+		if err := c.Do(t.Context(), c.B().Arbitrary(command...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Kill(t)
+	back := make(chan struct{})
+	go func() { server.Restart(t, true); close(back) }()
+	loading := false
+	until(t, "the site is back", func() bool {
+		a := v.get("/home?before=7")
+		loading = loading || strings.Contains(s.log.line(a.header.Get("X-Request-Id")), "LOADING")
+		return a.status == 200
+	})
+	<-back
+	if !loading {
+		t.Log("no page met the server while it loaded")
+	}
+}
+
+// A Cluster that has lost a part of its slots serves no page; those that need
+// the part fail within a second.
+func TestClusterDown(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3)
+	s := on(t, reach(t, cluster.URL()).Client())
+	v := s.signedUp("ada")
+	v.send("/post", "status", "before").want(303)
+	v.get("/home").want(200, "before")
+	cluster.Masters[1].Stop(t)
+	until(t, "readiness says it", func() bool { return v.get("/readyz").status == 503 })
+	other := cluster.Masters[0].Client(t)
+	until(t, "the others say that the Cluster is down", func() bool {
+		info, err := other.Do(t.Context(), other.B().ClusterInfo().Build()).ToString()
+		return err == nil && strings.Contains(info, "cluster_state:fail")
+	})
+	quickest := time.Hour
+	for range 3 {
+		began := time.Now()
+		s.visitor().get("/timeline?before=7").want(503, "can&#39;t reach its database")
+		quickest = min(quickest, time.Since(began))
+	}
+	if quickest > time.Second {
+		t.Errorf("a page took %s at the least", quickest)
+	}
+	v.send("/post", "status", "my text").want(503, ">my text</textarea>")
+}
