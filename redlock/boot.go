@@ -126,6 +126,7 @@ func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed boo
 		switch {
 		case o.kind == opLearn:
 			needed, ask.trust = true, ask.trust || o.trust
+			continue
 		case asksVote(o) && !s.cluster:
 			needed = needed || s.dial == nil || !s.boot.votes || s.boot.dialed != dials
 		case o.kind != opExtend:

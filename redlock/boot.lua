@@ -25,7 +25,7 @@
 -- ARGV[7]  '1': this server has every lock that was given, let it vote
 --
 -- Reply    {for how many milliseconds this server must not vote, 0: it may,
---           run id, longest ttl in use in milliseconds,
+--           run id, longest ttl on record in milliseconds, 0: none,
 --           since when it votes by its clock in milliseconds, 0: not known}
 
 local marker = KEYS[1]
@@ -59,11 +59,11 @@ local function declare(ttl)
 	end
 end
 
--- longest returns the longest ttl in use. Who uses one declares it again at least
+-- longest returns the longest ttl on record. Who uses one declares it again at least
 -- every ttl and 30 seconds, and its last lock lives for another ttl: what is older
 -- is removed.
 local function longest()
-	local most = tonumber(ARGV[2])
+	local most = 0
 	for field, last in pairs(known) do
 		local ttl = tonumber(string.match(field, '^ttl:(%d+)$'))
 		if ttl and now - tonumber(last) > 2 * ttl + 60000 then
@@ -131,13 +131,13 @@ end
 for ttl in string.gmatch(ARGV[1], '%d+') do
 	declare(ttl)
 end
-local most = longest()
+local recorded = longest()
 
 if known.run ~= run then
-	local left = most - math.max(measured(), used())
+	local left = math.max(recorded, tonumber(ARGV[2])) - math.max(measured(), used())
 	if left > 0 and ARGV[7] ~= '1' then
-		return {math.ceil(left), run, most, 0}
+		return {math.ceil(left), run, recorded, 0}
 	end
 	vote()
 end
-return {0, run, most, tonumber(known.since) or 0}
+return {0, run, recorded, tonumber(known.since) or 0}

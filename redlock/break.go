@@ -1,0 +1,68 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Break frees a name, whoever holds it, and hands it to the next in line. It returns
+// the status before. The holder learns of it when it extends the lock next, within
+// Options.ExtendEvery as a rule, and goes on until then: break a lock only where the
+// holder is known to be gone, or to hang.
+//
+// ErrNoQuorum means that so few servers could be asked that the name may still be
+// held on the others.
+func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
+	before, err := m.Status(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	// A server may have a value that others do not: of a holder that is gone, or
+	// of a waiter that was given the name just now and asks again.
+	values := make(map[string]nodeSet)
+	failed := make(map[int]error)
+	for i, n := range before {
+		switch {
+		case n.Err != nil && !errors.Is(n.Err, ErrNotLock):
+			failed[i] = n.Err
+		case n.Value != "":
+			values[n.Value] |= 1 << i
+		}
+	}
+	for value, servers := range values {
+		now := time.Now()
+		r := newRound(m.nodes, m.quorum, op{
+			kind: opRelease, name: name, value: value, grant: m.opt.grantTime(), until: now.Add(m.opt.TTL),
+		}, now)
+		r.all = true
+		r.send(servers)
+		if _, cause := r.await(ctx, unlockPatience*m.opt.NodeTimeout); cause != nil {
+			return before, waitError(name, cause, nil)
+		}
+		r.mu.Lock()
+		for i, answered := range r.replies {
+			switch {
+			case !servers.has(i) || answered.answer == yes || answered.answer == no: // no: another one has it meanwhile
+			case answered.err != nil:
+				failed[i] = answered.err
+			default:
+				failed[i] = fmt.Errorf("timeout after %v", unlockPatience*m.opt.NodeTimeout)
+			}
+		}
+		r.mu.Unlock()
+	}
+	if len(failed) < m.quorum {
+		return before, nil
+	}
+	var reasons []string
+	for i, n := range before {
+		if err := failed[i]; err != nil {
+			reasons = append(reasons, n.Node+": "+err.Error())
+		}
+	}
+	return before, fmt.Errorf("redlock: %q: %w: freed on %d of %d servers (%s)",
+		name, ErrNoQuorum, len(before)-len(failed), len(before), strings.Join(reasons, "; "))
+}

@@ -1,0 +1,150 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// A lock that is broken is free for the next in line at once, and its holder learns
+// of it.
+func TestBreak(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	a, b, operator := dial(t, servers, redlock.Options{}), dial(t, servers, patient()), dial(t, servers, redlock.Options{})
+	l := lock(t, a, "job")
+	next := make(chan *redlock.Lock)
+	go func() {
+		l, err := b.Lock(t.Context(), "job")
+		if err != nil {
+			t.Error(err)
+		}
+		next <- l
+	}()
+	waiters(t, operator, "job", 1)
+	before, err := operator.Break(t.Context(), "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if holder, held := before.Holder(); !held || holder.Value != l.Value() {
+		t.Errorf("%+v was broken, want %s", holder, l.Value())
+	}
+	other := <-next // long before the lock expires, or the waiter asks again
+	if err := l.Extend(t.Context()); !errors.Is(err, redlock.ErrLost) {
+		t.Errorf("Extend of a lock that was broken: %v; want ErrLost", err)
+	}
+	unlock(t, other)
+
+	// Nothing is held: nothing is done.
+	if before, err := operator.Break(t.Context(), "job"); err != nil || before.Undecided() {
+		t.Errorf("Break of a free name: %v %+v", err, before)
+	}
+	// Also what only a minority has.
+	client := servers[1].Client(t)
+	client.Do(t.Context(), client.B().Set().Key("job").Value("left").Build())
+	if _, err := operator.Break(t.Context(), "job"); err != nil {
+		t.Error(err)
+	}
+	if n := keys(t, clientsOf(t, servers), "job"); n != 0 {
+		t.Errorf("%d servers still have it", n)
+	}
+	servers[0].Kill(t)
+	servers[1].Kill(t)
+	if _, err := operator.Break(t.Context(), "job"); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("Break with a majority away: %v; want ErrNoQuorum", err)
+	}
+}
+
+// Watch reports who holds a name, one after the other.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{RetryMax: 10 * time.Millisecond, NodeTimeout: 2 * time.Second})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var l *redlock.Lock
+	step := 0
+	for status, err := range b.Watch(ctx, "job") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder, held := status.Holder()
+		switch {
+		case step == 0 || step == 2:
+			if held || status.Undecided() {
+				continue // on the way
+			}
+			l = lock(t, a, "job")
+		case holder.Value != l.Value():
+			continue
+		default:
+			unlock(t, l)
+		}
+		if step++; step == 4 {
+			break
+		}
+	}
+	if step != 4 {
+		t.Errorf("it ended after %d steps", step)
+	}
+	for _, err := range b.Watch(ctx, "") {
+		if !errors.Is(err, redlock.ErrName) {
+			t.Errorf("%v; want ErrName", err)
+		}
+	}
+	ended := make(chan error)
+	go func() {
+		for _, err := range b.Watch(ctx, "job") {
+			if err != nil {
+				ended <- err
+			} else {
+				go b.Close()
+			}
+		}
+	}()
+	if err := <-ended; !errors.Is(err, redlock.ErrClosed) {
+		t.Errorf("%v; want ErrClosed", err)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	m, err := redlock.Dial(urls(servers), redlock.Options{NodeTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	one, err := redlock.Dial(urls(servers[:1]), redlock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	if err := one.Trust(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	unlock(t, lock(t, one, "job"))
+	servers[2].Kill(t)
+	wait(t, "the end of a connection", func() bool {
+		health, err := m.Health(t.Context())
+		return err == nil && health[2].Err != nil
+	})
+	health, err := m.Health(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := health[0]; !h.Votes || h.Young != 0 || time.Since(h.Since).Abs() > time.Minute || h.TTL != 10*time.Second || h.Err != nil {
+		t.Errorf("a server that is trusted, and was locked on: %+v", h)
+	}
+	// Whoever looks puts no ttl on record.
+	if h := health[1]; h.Votes || h.Young <= 0 || !h.Since.IsZero() || h.TTL != 0 || h.Err != nil {
+		t.Errorf("a new server: %+v", h)
+	}
+	if h := health[2]; h.Votes || h.Err == nil {
+		t.Errorf("a dead server: %+v", h)
+	}
+}
