@@ -23,7 +23,7 @@ const (
 	exitNotFound      = 127
 )
 
-// showTimeout is how long --show waits for a server.
+// showTimeout is how long --show and the like wait for a server.
 const showTimeout = time.Second
 
 // lockFlags are the flags of retwis lock.
@@ -31,7 +31,29 @@ type lockFlags struct {
 	redis                            string
 	nodes, given                     []string // given may hold several, with commas
 	ttl, wait, grace, nodeTimeout    time.Duration
-	noWait, fencing, show, trust, js bool
+	noWait, fencing, js              bool
+	// What is done in place of running a command.
+	show, watch, breaks, health, trust bool
+}
+
+// mode returns the flag that says what is done in place of running a command, or "".
+func (flags *lockFlags) mode() (string, error) {
+	mode := ""
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"--show", flags.show}, {"--watch", flags.watch}, {"--break", flags.breaks},
+		{"--health", flags.health}, {"--trust", flags.trust},
+	} {
+		switch {
+		case f.set && mode != "":
+			return "", fmt.Errorf("%s and %s are two things: use one at a time", mode, f.name)
+		case f.set:
+			mode = f.name
+		}
+	}
+	return mode, nil
 }
 
 func newLock(env Env) *cobra.Command {
@@ -67,11 +89,14 @@ The exit code is that of the command (128 and the signal if one killed it), or
     1  it was stopped before the command began, or something else failed
     2  it was called in a wrong way
 With --show it is 0 if a majority of the servers has the lock, 1 if none can have
-it, and 75 if too few servers answered to tell.`,
+it, and 75 if too few servers answered, or vote, to tell; with --break 0 if the name
+was held and is free, 1 if nobody held it, 75 if too few servers answered; with
+--health 0 if a majority of the servers votes, 75 if not.`,
 		Example: `  retwis lock backup -- ./backup.sh
   retwis lock --node redis://a --node redis://b --node redis://c --no-wait nightly -- make report
   retwis lock --fencing --ttl 30s import -- sh -c 'import --token "$RETWIS_LOCK_TOKEN"'
   retwis lock --node redis://a,redis://b,redis://c --show nightly
+  retwis lock --node redis://a,redis://b,redis://c --health
   retwis lock --trust redis://c`,
 		Args: func(*cobra.Command, []string) error { return nil }, // see check
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,9 +122,12 @@ it, and 75 if too few servers answered to tell.`,
 	f.DurationVar(&flags.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when the lock is lost")
 	f.DurationVar(&flags.nodeTimeout, "node-timeout", 0, "how long one server may take to answer (default 50ms, or a quarter of --ttl)")
 	f.BoolVar(&flags.show, "show", false, "show who holds NAME, on which servers and for how long")
+	f.BoolVar(&flags.watch, "watch", false, "show who holds NAME, and each change of it, until a signal")
+	f.BoolVar(&flags.breaks, "break", false, "free NAME, whoever holds it, and let the next in line have it")
+	f.BoolVar(&flags.health, "health", false, "show which servers vote, since when, and which --ttl is in use")
 	f.BoolVar(&flags.trust, "trust", false, "let servers vote at once that were started recently; names of servers may follow")
-	f.BoolVar(&flags.js, "json", false, "print what --show finds as JSON")
-	fromEnv(cmd, env.Getenv, "show", "trust")
+	f.BoolVar(&flags.js, "json", false, "print what --show, --watch, --break and --health find as JSON")
+	fromEnv(cmd, env.Getenv, "show", "watch", "break", "health", "trust")
 	return cmd
 }
 
@@ -120,8 +148,8 @@ func (flags *lockFlags) settle(onCommandLine func(string) bool) error {
 		return errors.New("--node and --redis are two places to keep the lock: use one")
 	case onCommandLine("wait") && onCommandLine("no-wait") && flags.noWait:
 		return errors.New("--wait and --no-wait contradict each other: use one")
-	case flags.js && !flags.show && onCommandLine("json"):
-		return errors.New("--json goes with --show")
+	case flags.js && onCommandLine("json") && !flags.show && !flags.watch && !flags.breaks && !flags.health:
+		return errors.New("--json goes with --show, --watch, --break and --health")
 	}
 	if onCommandLine("redis") {
 		flags.nodes = nil
@@ -134,24 +162,29 @@ func (flags *lockFlags) settle(onCommandLine func(string) bool) error {
 
 // check refuses arguments that do not go with the flags, and values out of range.
 func (flags *lockFlags) check(args []string) error {
+	mode, err := flags.mode()
 	words := 2
-	switch {
-	case flags.show && flags.trust:
-		return errors.New("--show and --trust are two things: use one at a time")
-	case flags.show:
+	switch mode {
+	case "--show", "--watch", "--break":
 		words = 1
-	case flags.trust:
+	case "--health", "--trust":
 		words = 0
 	}
 	switch {
+	case err != nil:
+		return err
+	case flags.health && len(args) > 0:
+		return fmt.Errorf("--health takes no name, and %q is one", args[0])
 	case flags.trust && len(args) > 0 && !strings.Contains(args[0], "://"):
 		return fmt.Errorf("--trust takes the URLs of servers, and %q is none", args[0])
+	case words == 1 && len(args) == 0:
+		return fmt.Errorf("name the lock: retwis lock %s NAME", mode)
 	case words > 0 && len(args) == 0:
 		return errors.New("name the lock: retwis lock NAME -- COMMAND")
 	case words > 0 && args[0] == "":
 		return errors.New("the name of the lock is empty")
 	case words == 1 && len(args) > 1:
-		return fmt.Errorf("--show takes one name, and %q is more; flags come before the name", args[1])
+		return fmt.Errorf("%s takes one name, and %q is more; flags come before the name", mode, args[1])
 	case words == 2 && (len(args) == 1 || len(args) == 2 && args[1] == "--"):
 		return fmt.Errorf("say what to run under %q: retwis lock NAME -- COMMAND", args[0])
 	case words == 2 && len(args[1]) > 1 && args[1][0] == '-' && args[1] != "--":
@@ -194,6 +227,12 @@ func (flags *lockFlags) run(cmd *cobra.Command, env Env, args []string) (err err
 		return trustServers(cmd, m)
 	case flags.show:
 		return showLock(cmd, m, args[0], flags.js)
+	case flags.watch:
+		return watchLock(cmd, m, args[0], flags.js)
+	case flags.breaks:
+		return breakLock(cmd, m, args[0], flags.js)
+	case flags.health:
+		return showHealth(cmd, m, flags.js)
 	}
 	// From here to the end, so that none is missed between the waiting and the
 	// command.
@@ -222,7 +261,7 @@ func lookPath(name string) (string, error) {
 // open returns what locks, on the servers or in the database of the flags.
 func (flags *lockFlags) open(cmd *cobra.Command, env Env) (*redlock.Manager, func() error, error) {
 	opt := redlock.Options{TTL: flags.ttl, NodeTimeout: flags.nodeTimeout, Fencing: flags.fencing}
-	if opt.NodeTimeout == 0 && flags.show { // whoever looks wants to see all servers
+	if mode, _ := flags.mode(); mode != "" && opt.NodeTimeout == 0 { // whoever looks wants to see all servers
 		opt.NodeTimeout = min(showTimeout, flags.ttl/4)
 	}
 	if len(flags.nodes) > 0 {

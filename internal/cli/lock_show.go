@@ -42,6 +42,10 @@ func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus
 	if err != nil {
 		return nil, badName(err)
 	}
+	return newLockStatus(m, name, nodes), nil
+}
+
+func newLockStatus(m *redlock.Manager, name string, nodes redlock.Status) *lockStatus {
 	holder, held := nodes.Holder()
 	s := &lockStatus{Name: name, Held: held, Undecided: nodes.Undecided(), Value: holder.Value, holder: holder}
 	s.Quorum, _ = m.Quorum()
@@ -57,7 +61,7 @@ func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus
 		s.Nodes = append(s.Nodes, node)
 	}
 	s.NotLock = notLocks > len(nodes)-s.Quorum
-	return s, nil
+	return s
 }
 
 // showLock prints who holds a name. The exit code tells whether anybody does.
@@ -106,16 +110,24 @@ func (s *lockStatus) print(cmd *cobra.Command) error {
 			agreed++
 		}
 	}
-	var err error
+	_, err := fmt.Fprintln(out, s.verdict(agreed))
+	return err
+}
+
+// verdict says in one line who holds the name.
+func (s *lockStatus) verdict(agreed int) string {
 	switch {
 	case s.Held:
-		_, err = fmt.Fprintf(out, "%q is held: %d of %d agree\n", s.Name, agreed, len(s.Nodes))
+		return fmt.Sprintf("%q is held: %d of %d agree", s.Name, agreed, len(s.Nodes))
 	case s.Undecided:
-		_, err = fmt.Fprintf(out, "%q may be held: it takes %d of %d, and too few answered or vote\n", s.Name, s.Quorum, len(s.Nodes))
+		return fmt.Sprintf("%q may be held: it takes %d of %d, and too few answered or vote", s.Name, s.Quorum, len(s.Nodes))
 	case s.NotLock:
-		_, err = fmt.Fprintf(out, "%q cannot be held: the key of this name holds something that is not a lock\n", s.Name)
-	default:
-		_, err = fmt.Fprintf(out, "%q is not held: it takes %d of %d\n", s.Name, s.Quorum, len(s.Nodes))
+		return fmt.Sprintf("%q cannot be held: the key of this name holds something that is not a lock", s.Name)
 	}
-	return err
+	return fmt.Sprintf("%q is not held: it takes %d of %d", s.Name, s.Quorum, len(s.Nodes))
+}
+
+// heldBy says who holds the name, and for how long.
+func (s *lockStatus) heldBy() string {
+	return fmt.Sprintf("%s for another %v", s.Value, s.holder.TTL)
 }
