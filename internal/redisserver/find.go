@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
-	"strings"
 )
 
 // ErrNotInstalled: there is no server on this machine.
@@ -43,39 +41,12 @@ var versionPattern = regexp.MustCompile(`\bv=([0-9]+)\.([0-9]+)[^ ]*`)
 
 // Version returns the version of a server, such as "7.0.15".
 func Version(ctx context.Context, binary string) (string, error) {
-	out, err := exec.CommandContext(ctx, binary, "--version").Output()
-	if err != nil {
-		return "", fmt.Errorf("redisserver: ask %s for its version: %w", binary, err)
-	}
-	found := versionPattern.FindString(string(out))
-	if found == "" {
-		return "", fmt.Errorf("redisserver: %s: no version in %q", binary, strings.TrimSpace(string(out)))
-	}
-	return strings.TrimPrefix(found, "v="), nil
+	p, err := identify(ctx, binary)
+	return p.version, err
 }
 
-func checkVersion(ctx context.Context, binary string) error {
-	version, err := Version(ctx, binary)
-	if err != nil {
-		return err
-	}
-	if TooOld(version) {
-		return fmt.Errorf("redisserver: %s is version %s; %s or newer is needed", binary, version, oldest)
-	}
-	return nil
-}
-
-// TooOld tells whether a version is before 6.2.
-func TooOld(version string) bool {
-	major, rest, _ := strings.Cut(version, ".")
-	minor := rest
-	if end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
-		minor = rest[:end] // 7.4-rc1
-	}
-	x, errX := strconv.Atoi(major)
-	y, errY := strconv.Atoi(minor)
-	return errX != nil || errY != nil || x < 6 || x == 6 && y < 2
-}
+// TooOld reports whether a version is before 6.2.
+func TooOld(version string) bool { return program{version: version}.before(6, 2) }
 
 // maxSocket is the longest path that every system takes for a socket.
 const maxSocket = 100

@@ -1,12 +1,15 @@
 package redisserver_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"retwis/internal/redisserver"
 )
@@ -109,5 +112,17 @@ func TestSocketPath(t *testing.T) {
 	other, _ := redisserver.SocketPath("/" + strings.Repeat("deep/", 41))
 	if one == other {
 		t.Errorf("two directories have the socket %s", one)
+	}
+}
+
+// A program that does not say its version in time is not taken for a broken
+// one.
+func TestVersionInTime(t *testing.T) {
+	t.Parallel()
+	path := says(t, t.TempDir(), "server", "'; exec sleep 60; echo '")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := redisserver.Version(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Version = %v, want DeadlineExceeded", err)
 	}
 }

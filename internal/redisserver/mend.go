@@ -32,6 +32,9 @@ func (s *Server) heard(text string) {
 	if strings.Contains(text, cutShort) {
 		s.cut.Store(true)
 	}
+	if isDamage(text) {
+		s.damage.CompareAndSwap(nil, &text)
+	}
 	if strings.Contains(strings.ToLower(text), accepting) {
 		s.once.Do(func() { close(s.accepting) })
 	}
@@ -50,35 +53,52 @@ func (s *Server) mend(ctx context.Context, opt Options) error {
 		return nil
 	}
 	opt.Logger.Info("the append-only file was cut short when the last server died; writing it anew")
-	for asked := false; ; {
-		if !asked {
-			answer, err := s.ask("BGREWRITEAOF")
-			if err != nil {
-				return fmt.Errorf("redisserver: write the append-only file anew: %w", err)
-			}
-			if bytes.HasPrefix(answer, []byte("-NOAUTH")) {
-				opt.Logger.Warn("the append-only file was cut short; have the server write it anew: BGREWRITEAOF")
-				return nil
-			}
-			// One that is writing something else right now says so.
-			asked = bytes.HasPrefix(answer, []byte("+"))
+	for {
+		answer, err := s.ask("BGREWRITEAOF")
+		if err != nil {
+			return fmt.Errorf("redisserver: write the append-only file anew: %w", err)
 		}
+		if bytes.HasPrefix(answer, []byte("-NOAUTH")) {
+			opt.Logger.Warn("the append-only file was cut short; have the server write it anew: BGREWRITEAOF")
+			return nil
+		}
+		if bytes.HasPrefix(answer, []byte("+")) {
+			return s.rewritten(ctx)
+		}
+		// It is writing something else right now.
+		if err := s.pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// rewritten waits until the append-only file is written anew.
+func (s *Server) rewritten(ctx context.Context) error {
+	for {
 		info, err := s.ask("INFO persistence")
 		if err != nil {
 			return fmt.Errorf("redisserver: write the append-only file anew: %w", err)
 		}
-		if asked && bytes.Contains(info, []byte("aof_rewrite_in_progress:0")) && bytes.Contains(info, []byte("aof_rewrite_scheduled:0")) {
+		if bytes.Contains(info, []byte("aof_rewrite_in_progress:0")) && bytes.Contains(info, []byte("aof_rewrite_scheduled:0")) {
 			if !bytes.Contains(info, []byte("aof_last_bgrewrite_status:ok")) {
-				return errors.New("redisserver: the append-only file was cut short, and could not be written anew" + s.tail.text())
+				return errors.New("redisserver: the append-only file could not be written anew" + s.tail.text())
 			}
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("redisserver: write the append-only file anew: %w", ctx.Err())
-		case <-s.done:
-			return s.err
-		case <-time.After(5 * time.Millisecond):
+		if err := s.pause(ctx); err != nil {
+			return err
 		}
+	}
+}
+
+// pause waits a moment before the server is asked again.
+func (s *Server) pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("redisserver: write the append-only file anew: %w", ctx.Err())
+	case <-s.done:
+		return s.err
+	case <-time.After(5 * time.Millisecond):
+		return nil
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,7 @@ type Options struct {
 	// Config are further lines of redis.conf, such as "appendonly yes". They
 	// go in on standard input, so that no secret shows in a list of processes.
 	Config []string
-	// Binary is the server to run. Default: what Find finds.
+	// Binary is the server to run. Default: what FindFor finds.
 	Binary string
 	// Logger receives the server's own log. Default: slog.Default().
 	Logger *slog.Logger
@@ -64,19 +65,22 @@ type Server struct {
 	logged chan struct{} // closed when the log has been read to its end
 	calm   atomic.Bool   // it is up and nobody has told it to stop
 
-	cut       atomic.Bool   // it found its append-only file cut short
-	accepting chan struct{} // closed when it has said that it accepts connections
-	once      sync.Once     // closes accepting
+	dir       string
+	cut       atomic.Bool            // it found its append-only file cut short
+	damage    atomic.Pointer[string] // what it said of files that it cannot load
+	accepting chan struct{}          // closed when it has said that it accepts connections
+	once      sync.Once              // closes accepting
 }
 
 // Start starts a server and waits until it answers. It refuses one older than
-// 6.2. When ctx ends first, the server is ended too.
+// 6.2, and one that would not find the data in Dir or cannot read it: see
+// ErrUnreadable and ErrDamaged. When ctx ends first, the server is ended too.
 func Start(ctx context.Context, opt Options) (*Server, error) {
 	if err := opt.prepare(ctx); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		socket: opt.Socket, port: opt.Port, tail: &tail{},
+		socket: opt.Socket, port: opt.Port, dir: opt.Dir, tail: &tail{},
 		done: make(chan struct{}), logged: make(chan struct{}), accepting: make(chan struct{}),
 	}
 	if err := s.run(opt); err != nil {
@@ -121,11 +125,25 @@ func (o *Options) prepare(ctx context.Context) error {
 		}
 	}
 	if o.Binary == "" {
-		if o.Binary, err = Find(os.Getenv); err != nil {
+		if o.Binary, err = FindFor(ctx, os.Getenv, o.Dir); err != nil {
 			return err
 		}
 	}
-	return checkVersion(ctx, o.Binary)
+	p, err := identify(ctx, o.Binary)
+	if err != nil {
+		return err
+	}
+	if TooOld(p.version) {
+		return fmt.Errorf("redisserver: %s is version %s; %s or newer is needed", p.path, p.version, oldest)
+	}
+	if o.Sentinel {
+		return nil
+	}
+	data, err := readDataDir(o.Dir)
+	if err != nil {
+		return err
+	}
+	return data.check(p, slices.Contains(o.Config, "appendonly yes"))
 }
 
 // config is the configuration file of the server.
@@ -198,9 +216,12 @@ func (s *Server) live(started chan<- error) {
 	case <-s.logged:
 	case <-time.After(lastWords): // a child of the server has the pipe still
 	}
-	if err != nil {
+	switch line := s.damage.Load(); {
+	case line != nil:
+		s.err = damaged(s.dir, *line)
+	case err != nil:
 		s.err = fmt.Errorf("redisserver: the server ended: %w%s", err, s.tail.text())
-	} else {
+	default:
 		s.err = errors.New("redisserver: the server ended" + s.tail.text())
 	}
 	close(s.done)

@@ -30,6 +30,12 @@ func TestMain(m *testing.M) {
 	case "find":
 		fmt.Println(redisserver.Find(os.Getenv))
 		os.Exit(0)
+	case "findfor":
+		fmt.Println(redisserver.FindFor(context.Background(), os.Getenv, os.Getenv("DIR")))
+		os.Exit(0)
+	case "diagnose":
+		fmt.Println(redisserver.Diagnose(context.Background(), os.Getenv, os.Getenv("DIR")))
+		os.Exit(0)
 	case "parent":
 		parent()
 	}

@@ -24,7 +24,6 @@ type embedded struct {
 	socket string
 	opt    Options
 	log    *slog.Logger
-	binary string
 
 	stop    context.CancelFunc // of watcher
 	watcher sync.WaitGroup
@@ -114,20 +113,27 @@ func (e *embedded) option() (rueidis.ClientOption, error) {
 	return opt, err
 }
 
+// defaultDir is where the data is if nobody names a place.
+func defaultDir(getenv func(string) string) (string, error) {
+	base := getenv("XDG_DATA_HOME")
+	if base == "" {
+		home := getenv("HOME")
+		if home == "" {
+			return "", errors.New("store: neither XDG_DATA_HOME nor HOME is set; name a directory: embedded:DIR")
+		}
+		base = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(base, "retwis"), nil
+}
+
 // place finds the directory, makes it ours alone, and finds the server.
 func (e *embedded) place() error {
-	if e.dir == "" {
-		base := e.opt.Getenv("XDG_DATA_HOME")
-		if base == "" {
-			home := e.opt.Getenv("HOME")
-			if home == "" {
-				return errors.New("store: neither XDG_DATA_HOME nor HOME is set; name a directory: embedded:DIR")
-			}
-			base = filepath.Join(home, ".local", "share")
-		}
-		e.dir = filepath.Join(base, "retwis")
-	}
 	var err error
+	if e.dir == "" {
+		if e.dir, err = defaultDir(e.opt.Getenv); err != nil {
+			return err
+		}
+	}
 	if e.dir, err = filepath.Abs(e.dir); err != nil {
 		return fmt.Errorf("store: the data directory: %w", err)
 	}
@@ -137,7 +143,7 @@ func (e *embedded) place() error {
 	if err := os.Chmod(e.dir, 0o700); err != nil { //nolint:gosec // a directory is entered
 		return fmt.Errorf("store: the data directory: %w", err)
 	}
-	if e.binary, err = redisserver.Find(e.opt.Getenv); err != nil {
+	if _, err = redisserver.Find(e.opt.Getenv); err != nil {
 		return err
 	}
 	e.socket, err = redisserver.SocketPath(e.dir)
@@ -197,13 +203,17 @@ func (e *embedded) answers() bool {
 // begins with a snapshot so that it loads fast; the snapshots that a server
 // makes by itself would keep the same things twice.
 func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Server, error) {
+	binary, err := redisserver.FindFor(ctx, e.opt.Getenv, e.dir)
+	if err != nil {
+		return nil, err
+	}
 	if err := writeSocket(lock, e.socket); err != nil {
 		return nil, err
 	}
 	return redisserver.Start(ctx, redisserver.Options{
 		Dir:    e.dir,
 		Socket: e.socket,
-		Binary: e.binary,
+		Binary: binary,
 		Logger: e.log,
 		Config: []string{
 			"appendonly yes",

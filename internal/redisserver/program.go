@@ -1,0 +1,144 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// program is a server program on this machine.
+type program struct {
+	path    string
+	name    string // Redis or Valkey; empty for another one
+	version string
+}
+
+func (p program) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s (%s", p.path, p.name)) + " " + p.version + ")"
+}
+
+// identify asks a program what it is.
+func identify(ctx context.Context, binary string) (program, error) {
+	out, err := exec.CommandContext(ctx, binary, "--version").Output()
+	if err != nil {
+		return program{}, fmt.Errorf("redisserver: ask %s for its version: %w", binary, errors.Join(ctx.Err(), err))
+	}
+	found := versionPattern.FindString(string(out))
+	if found == "" {
+		return program{}, fmt.Errorf("redisserver: %s: no version in %q", binary, strings.TrimSpace(string(out)))
+	}
+	p := program{path: binary, version: strings.TrimPrefix(found, "v=")}
+	switch first, _, _ := strings.Cut(string(out), " "); first {
+	case "Redis":
+		p.name = "Redis"
+	case "Valkey", "Server": // Valkey 7.2 says no more than that
+		p.name = "Valkey"
+	}
+	return p, nil
+}
+
+// number is the version as two numbers.
+func (p program) number() (major, minor int, ok bool) {
+	first, rest, _ := strings.Cut(p.version, ".")
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end >= 0 {
+		rest = rest[:end] // 7.4-rc1
+	}
+	major, errX := strconv.Atoi(first)
+	minor, errY := strconv.Atoi(rest)
+	return major, minor, errX == nil && errY == nil
+}
+
+// before reports whether the program is older than a version.
+func (p program) before(major, minor int) bool {
+	x, y, ok := p.number()
+	return !ok || x < major || x == major && y < minor
+}
+
+// formats returns the newest snapshot that the program reads. It is not known
+// of versions that are newer than this table, which read what is in it.
+func (p program) formats() (most format, known bool) {
+	for _, row := range []struct {
+		name         string
+		major, minor int // before this version
+		rdb          int
+	}{
+		{"Redis", 7, 0, 9},
+		{"Redis", 7, 2, 10},
+		{"Redis", 7, 4, 11},
+		{"Redis", 8, 2, 12},
+		{"Valkey", 9, 0, 11},
+	} {
+		if row.name == p.name && p.before(row.major, row.minor) {
+			return format{rdb: row.rdb}, true
+		}
+	}
+	return format{}, false
+}
+
+// installed returns the servers on PATH: every valkey-server, then every
+// redis-server.
+func installed() []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, name := range []string{"valkey-server", "redis-server"} {
+		for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+			if dir == "" || !filepath.IsAbs(dir) {
+				continue
+			}
+			path, err := exec.LookPath(filepath.Join(dir, name))
+			if err != nil {
+				continue
+			}
+			target, err := filepath.EvalSymlinks(path)
+			if err == nil && !seen[target] {
+				seen[target] = true
+				all = append(all, path)
+			}
+		}
+	}
+	return all
+}
+
+// FindFor returns the path of the server to run on a data directory: what Find
+// finds, unless the directory has data and another server on PATH suits it
+// better. Servers that can read the data come first, and among these the one
+// that wrote it: a site does not change its server because another one was
+// installed.
+func FindFor(ctx context.Context, getenv func(string) string, dir string) (string, error) {
+	first, err := Find(getenv)
+	if err != nil || getenv("RETWIS_REDIS_SERVER") != "" {
+		return first, err
+	}
+	candidates := installed()
+	if len(candidates) < 2 {
+		return first, nil
+	}
+	data, err := readDataDir(dir)
+	if err != nil {
+		return first, nil //nolint:nilerr // Start reports it
+	}
+	readable := ""
+	for _, path := range candidates {
+		p, err := identify(ctx, path)
+		if err != nil || TooOld(p.version) || data.check(p, true) != nil {
+			continue
+		}
+		if readable == "" {
+			readable = path
+		}
+		writer, _, _ := strings.Cut(data.format.writer, " ")
+		if writer == p.name {
+			return path, nil
+		}
+	}
+	if readable == "" {
+		return first, nil // Start says why not
+	}
+	return readable, nil
+}
