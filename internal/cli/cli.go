@@ -94,7 +94,7 @@ program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetVersionTemplate("retwis {{.Version}}\n")
-	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newLock(env), newLoad(env), newIndex(env), newSuggest(env), newGraph(env), newSpace(env), newModel(env), newVersion(env))
+	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newRepairData(env), newLock(env), newLoad(env), newIndex(env), newSuggest(env), newGraph(env), newSpace(env), newModel(env), newVersion(env))
 	for _, command := range root.Commands() {
 		if command.Args == nil {
 			command.Args = noArguments

@@ -1,0 +1,373 @@
+package redisserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrBeyondRepair: nothing of the data can be saved by cutting off its end.
+var ErrBeyondRepair = errors.New("the data directory cannot be repaired")
+
+// Finding is what a check found in one file of a data directory.
+type Finding struct {
+	File    string `json:"file"`
+	Problem string `json:"problem"`
+	Size    int64  `json:"size"`
+	// Cut is how many bytes a repair removes from the end of the file, which is
+	// Size where it removes the file.
+	Cut int64 `json:"cut"`
+	// Commands is how many commands begin in these bytes; those in which the
+	// damage itself is may be counted or not.
+	Commands int64 `json:"commands"`
+}
+
+// Diagnosis is the state of a data directory, and what would repair it.
+//
+// The data of an append-only file is what its parts say one after the other,
+// so the longest beginning without damage is a state that the database was in.
+// A repair keeps that and removes the rest.
+type Diagnosis struct {
+	Dir      string
+	Server   string // the program whose check was used
+	Findings []Finding
+
+	data     *dataDir
+	program  program
+	parts    []string // in order, as they will be listed
+	manifest bool     // the manifest is written anew
+	cut      string   // the part whose end is cut off
+	size     int64    // what remains of it
+	remove   []string // parts after it
+	snapshot bool     // the append-only file is made of dump.rdb
+}
+
+// Healthy reports whether there is nothing to repair.
+func (d *Diagnosis) Healthy() bool { return len(d.Findings) == 0 }
+
+func (d *Diagnosis) find(f Finding) { d.Findings = append(d.Findings, f) }
+
+// ErrInUse: a server runs on the data directory.
+var ErrInUse = errors.New("the data directory is in use")
+
+// Diagnose checks the files of a data directory with the checking tools of the
+// server that would be run on it, and changes nothing. No server may run on the
+// directory meanwhile; the caller keeps others of this program out, and one of
+// other programs is ErrInUse where it can be found (on Linux). It returns ErrBeyondRepair, with what was found, where
+// no beginning of the data is whole.
+func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Diagnosis, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("redisserver: %w", err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("redisserver: %w", err)
+	}
+	if by := inUse(dir); by != "" {
+		return nil, fmt.Errorf("redisserver: %w: %s", ErrInUse, by)
+	}
+	binary, err := FindFor(ctx, getenv, dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := identify(ctx, binary)
+	if err != nil {
+		return nil, err
+	}
+	d := &Diagnosis{Dir: dir, Server: p.String(), program: p}
+	if d.data, err = readDataDir(dir); err != nil {
+		return nil, err
+	}
+	if err := d.data.check(p, true); errors.Is(err, ErrUnreadable) && !d.data.onlySnapshot() {
+		return nil, err // not damaged: another program reads it
+	}
+	if err := d.data.checkFormat(p, d.data.format); err != nil {
+		return nil, err
+	}
+	return d, d.diagnose(ctx)
+}
+
+// onlySnapshot reports whether dump.rdb is all there is.
+func (d *dataDir) onlySnapshot() bool {
+	return d.dump && !d.single && !d.manifest && d.broken == "" && len(d.unlisted) == 0
+}
+
+func (d *Diagnosis) diagnose(ctx context.Context) error {
+	switch {
+	case d.data.onlySnapshot():
+		return d.diagnoseSnapshot(ctx)
+	case d.data.manifest:
+		d.parts = d.data.parts
+	case len(d.data.unlisted) > 0 || d.data.broken != "":
+		if err := d.orderParts(); err != nil {
+			return err
+		}
+	case d.data.single:
+		d.parts = []string{aofName}
+	}
+	if d.data.upgrading() {
+		return nil
+	}
+	for i, name := range d.parts {
+		whole, err := d.checkPart(ctx, name, i == 0)
+		if err != nil {
+			return err
+		}
+		if !whole {
+			d.removeAfter(i)
+			return nil
+		}
+	}
+	return nil
+}
+
+// diagnoseSnapshot plans an append-only file that begins with dump.rdb.
+func (d *Diagnosis) diagnoseSnapshot(ctx context.Context) error {
+	out, err := d.tool(ctx, "check-rdb", dumpName)
+	if err != nil {
+		if !errors.As(err, new(*exec.ExitError)) {
+			return err
+		}
+		d.find(Finding{File: dumpName, Problem: "damaged: " + lastDetail(out)})
+		return fmt.Errorf("redisserver: %w: a snapshot is whole or of no use; restore a backup of %s", ErrBeyondRepair, filepath.Join(d.Dir, dumpName))
+	}
+	d.snapshot = true
+	d.find(Finding{File: dumpName, Problem: "there is no append-only file, which would be read in its place", Size: d.fileSize(dumpName)})
+	return nil
+}
+
+var partName = regexp.MustCompile(`^appendonly\.aof\.(\d+)\.(base|incr)\.(?:rdb|aof)$`)
+
+// orderParts finds the order of the parts where the manifest is lost: one base,
+// and increments whose numbers follow each other.
+func (d *Diagnosis) orderParts() error {
+	type part struct {
+		name string
+		seq  int
+	}
+	var bases, increments []part
+	for _, name := range d.data.unlisted {
+		base := filepath.Base(name)
+		if base == aofName {
+			bases = append(bases, part{name, 0})
+			continue
+		}
+		match := partName.FindStringSubmatch(base)
+		if match == nil {
+			continue
+		}
+		seq, err := strconv.Atoi(match[1])
+		if err != nil {
+			continue
+		}
+		if match[2] == "base" {
+			bases = append(bases, part{name, seq})
+		} else {
+			increments = append(increments, part{name, seq})
+		}
+	}
+	problem := "missing"
+	if d.data.broken != "" {
+		problem = "damaged: " + d.data.broken
+	}
+	d.find(Finding{File: filepath.Join(aofDir, manifestName), Problem: problem})
+	slices.SortFunc(increments, func(a, b part) int { return a.seq - b.seq })
+	if len(bases) != 1 {
+		return fmt.Errorf("redisserver: %w: %s has %d files that can be the base, and nothing says which one is current; restore a backup",
+			ErrBeyondRepair, filepath.Join(d.Dir, aofDir), len(bases))
+	}
+	d.parts = append(d.parts, bases[0].name)
+	for i, p := range increments {
+		if i > 0 && p.seq != increments[i-1].seq+1 {
+			return fmt.Errorf("redisserver: %w: between %s and %s increments are missing; restore a backup",
+				ErrBeyondRepair, increments[i-1].name, p.name)
+		}
+		d.parts = append(d.parts, p.name)
+	}
+	d.manifest = true
+	return nil
+}
+
+// checkPart checks one part and plans its repair. It reports whether the part
+// is whole.
+func (d *Diagnosis) checkPart(ctx context.Context, name string, base bool) (whole bool, err error) {
+	path := filepath.Join(d.Dir, name)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		d.find(Finding{File: name, Problem: "missing"})
+		if base {
+			return false, fmt.Errorf("redisserver: %w: %s is missing, and what follows means nothing without it; restore a backup", ErrBeyondRepair, path)
+		}
+		d.cut, d.size = name, 0
+		return false, nil
+	}
+	if d.fileSize(name) == 0 {
+		return true, nil // the checking tools take an empty file for a damaged one
+	}
+	out, err := d.tool(ctx, "check-aof", name)
+	if err == nil {
+		return true, nil
+	}
+	if !errors.As(err, new(*exec.ExitError)) {
+		return false, err
+	}
+	size, valid, ok := parseAnalysis(out)
+	if !ok {
+		d.find(Finding{File: name, Problem: "damaged: " + lastDetail(out), Size: d.fileSize(name)})
+		return false, fmt.Errorf("redisserver: %w: %s is damaged within the snapshot with which it begins; restore a backup", ErrBeyondRepair, path)
+	}
+	if valid == 0 && base {
+		d.find(Finding{File: name, Problem: "nothing of it is valid", Size: size, Cut: size})
+		return false, fmt.Errorf("redisserver: %w: nothing of %s is valid; restore a backup", ErrBeyondRepair, path)
+	}
+	d.cut, d.size = name, valid
+	commands, err := countCommands(path, valid)
+	d.find(Finding{File: name, Problem: describeDamage(path, valid, size), Size: size, Cut: size - valid, Commands: commands})
+	return false, err
+}
+
+// removeAfter plans to remove the parts after a damaged one.
+func (d *Diagnosis) removeAfter(damaged int) {
+	keep := damaged + 1
+	if d.size == 0 && damaged > 0 {
+		keep = damaged
+		if _, err := os.Stat(filepath.Join(d.Dir, d.cut)); err == nil {
+			d.remove = append(d.remove, d.cut)
+		}
+		d.cut = ""
+		d.manifest = true
+	}
+	for _, name := range d.parts[damaged+1:] {
+		d.manifest = true
+		d.remove = append(d.remove, name)
+		size := d.fileSize(name)
+		commands, _ := countCommands(filepath.Join(d.Dir, name), 0)
+		d.find(Finding{File: name, Problem: "follows the damage", Size: size, Cut: size, Commands: commands})
+	}
+	d.parts = d.parts[:keep]
+}
+
+func (d *Diagnosis) fileSize(name string) int64 {
+	info, err := os.Stat(filepath.Join(d.Dir, name))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// tool runs a checking tool of the server on a file. The tools are the server
+// program under another name, so they are there with every server, also where
+// no link of that name was installed.
+func (d *Diagnosis) tool(ctx context.Context, name string, args ...string) (string, error) {
+	prefix := "redis-"
+	if d.program.name == "Valkey" {
+		prefix = "valkey-"
+	}
+	cmd := exec.CommandContext(ctx, d.program.path)
+	cmd.Args = append([]string{prefix + name}, args...)
+	cmd.Dir = d.Dir
+	cmd.Stdin = strings.NewReader("y\n") // asked before a file is cut
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("redisserver: %s%s: %w", prefix, name, ctx.Err())
+	}
+	if strings.Contains(string(out), "FATAL CONFIG FILE ERROR") {
+		return "", fmt.Errorf("redisserver: %s cannot check files: it is no %s%s under that name; name another server in RETWIS_REDIS_SERVER", d.program, prefix, name)
+	}
+	return string(out), err
+}
+
+var analysis = regexp.MustCompile(`AOF analyzed:.* size=(\d+), ok_up_to=(\d+),`)
+
+// parseAnalysis reads what check-aof says of a file: its size, and how much of
+// it is valid.
+func parseAnalysis(out string) (size, valid int64, ok bool) {
+	match := analysis.FindStringSubmatch(out)
+	if match == nil {
+		return 0, 0, false
+	}
+	size, err := strconv.ParseInt(match[1], 10, 64)
+	valid, err2 := strconv.ParseInt(match[2], 10, 64)
+	return size, valid, err == nil && err2 == nil
+}
+
+// lastDetail is what a tool says of the damage.
+func lastDetail(out string) string {
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(out), "\n")) {
+		if _, detail, ok := strings.Cut(line, "[offset "); ok {
+			return "at byte " + strings.Replace(detail, "]", ":", 1)
+		}
+	}
+	return "it cannot be read"
+}
+
+// describeDamage says what is at the place where the valid part of a file ends.
+func describeDamage(path string, valid, size int64) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return "damaged"
+	}
+	defer file.Close()
+	block := make([]byte, 64<<10)
+	zeros := true
+	for at := valid; at < size && zeros; at += int64(len(block)) {
+		n, err := file.ReadAt(block, at)
+		zeros = len(bytes.Trim(block[:n], "\x00")) == 0
+		if err != nil {
+			break
+		}
+	}
+	if zeros {
+		return fmt.Sprintf("zeros from byte %d to its end, as a power cut leaves them", valid)
+	}
+	return fmt.Sprintf("damaged or incomplete from byte %d on", valid)
+}
+
+// countCommands counts the beginnings of commands from a place in a file on.
+func countCommands(path string, from int64) (int64, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("redisserver: %w", err)
+	}
+	defer file.Close()
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return 0, fmt.Errorf("redisserver: %w", err)
+	}
+	var n int64
+	block := make([]byte, 0, 1<<20)
+	for {
+		read, err := file.Read(block[len(block):cap(block)])
+		block = block[:len(block)+read]
+		last := 0
+		for _, at := range commandStart.FindAllIndex(block, -1) {
+			n++
+			last = at[1]
+		}
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("redisserver: %w", err)
+		}
+		// A beginning can be cut in two by the end of the block.
+		keep := max(last, len(block)-maxCommandStart)
+		block = block[:copy(block[:cap(block)], block[keep:])]
+	}
+}
+
+// commandStart is the beginning of a command: the number of its words, and of
+// the bytes of the first.
+var commandStart = regexp.MustCompile(`\*[0-9]{1,10}\r\n\$[0-9]{1,10}\r\n`)
+
+const maxCommandStart = 26
