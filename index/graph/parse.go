@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -27,9 +28,18 @@ const maxQuery = 64 << 10
 //	*                 anything
 //	friend-of*1..3    as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or
 //	                  more, + one or more, * none or more. "c++" is a name
+//	^friend-of        as a predicate, the same the other way round: from object to
+//	                  subject. "^friend-of" is a name
 //
-// Between patterns there may be filters: "?x != ?y" and "?x != beer" keep what
-// is not the same, "?x ~ ^b" what a regular expression matches.
+// Between patterns there may be filters, each a variable, an operator and what it
+// is compared with, a variable or a name. See [Compare] for the order of names.
+//
+//	?n > 10           also <, <= and >=
+//	?x != ?y          is not the same name; = is the same
+//	?x ~ ^b           what a regular expression matches
+//
+// What other query languages read as something else, such as a|b, p/q, !p and p?
+// in the place of a predicate, and $x, is refused. In double quotes each is a name.
 //
 // What is wrong is a *SyntaxError, with its column.
 func Parse(text string) (Query, error) {
@@ -62,6 +72,7 @@ type word struct {
 	at    int
 	kind  wordKind
 	steps string // what is behind the closing quote or bracket
+	back  bool   // there was a ^ before it
 }
 
 type wordKind int
@@ -88,7 +99,7 @@ func (p *parser) statement() (words []word, more bool, err error) {
 			p.at++
 		}
 		if p.at == len(p.text) {
-			return words, false, nil
+			return words, false, p.lastDot(words)
 		}
 		w, err := p.word()
 		if err != nil {
@@ -104,15 +115,34 @@ func (p *parser) statement() (words []word, more bool, err error) {
 	}
 }
 
+// lastDot refuses a dot at the end that stands against the last word, which other query
+// languages take for the end of the pattern.
+func (p *parser) lastDot(words []word) error {
+	if len(words) == 0 {
+		return nil
+	}
+	if w := words[len(words)-1]; w.kind == bare && len(w.text) > 1 && strings.HasSuffix(w.text, ".") {
+		return p.wrong(w.at+len(w.text)-1, "a dot between patterns stands alone, and there is none behind the last; for the name write \"%s\"", w.text)
+	}
+	return nil
+}
+
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // word reads a word.
 func (p *parser) word() (word, error) {
 	w := word{at: p.at}
+	if rest := p.text[p.at:]; len(rest) > 1 && rest[0] == '^' && !blank(rest[1]) && rest[1] != '^' {
+		w.back = true
+		p.at++
+	}
 	switch p.text[p.at] {
 	case '"':
 		return p.quotes(w)
 	case '<':
+		if isOperator(p.peekBlank()) {
+			break
+		}
 		end := strings.IndexByte(p.text[p.at:], '>')
 		if end < 0 {
 			return w, p.wrong(w.at, "this < is never closed; for a name with a < in it use double quotes")
@@ -128,11 +158,27 @@ func (p *parser) word() (word, error) {
 
 // toBlank reads up to the next blank.
 func (p *parser) toBlank() string {
-	from := p.at
-	for p.at < len(p.text) && !blank(p.text[p.at]) {
-		p.at++
+	text := p.peekBlank()
+	p.at += len(text)
+	return text
+}
+
+// peekBlank returns what stands before the next blank.
+func (p *parser) peekBlank() string {
+	end := p.at
+	for end < len(p.text) && !blank(p.text[end]) {
+		end++
 	}
-	return p.text[from:p.at]
+	return p.text[p.at:end]
+}
+
+// isOperator reports whether a word between two others makes a filter of them.
+func isOperator(text string) bool {
+	switch text {
+	case "=", "!=", "<", "<=", ">", ">=", "~":
+		return true
+	}
+	return false
 }
 
 // quotes reads a word in double quotes.
@@ -191,7 +237,7 @@ func (p *parser) literal(w word, text string) (word, error) {
 
 // add adds a pattern or a filter to a query.
 func (p *parser) add(q *Query, words []word) error {
-	if len(words) > 1 && words[1].kind == bare && (words[1].text == "!=" || words[1].text == "~") {
+	if len(words) > 1 && words[1].kind == bare && isOperator(words[1].text) && !words[1].back {
 		return p.filter(q, words)
 	}
 	if len(words) != 3 {
@@ -201,12 +247,18 @@ func (p *parser) add(q *Query, words []word) error {
 		}
 		return p.wrong(at, "a pattern is a subject, a predicate and an object, and there %s before the next dot", are(len(words)))
 	}
+	if words[1].kind == bracketed && words[1].text == "<>" {
+		return p.wrong(words[1].at, "there is no operator <>; use != between a variable and what it is compared with")
+	}
 	var terms [3]Term
 	for i, w := range words {
 		var err error
 		if terms[i], err = p.term(w, i == 1); err != nil {
 			return err
 		}
+	}
+	if words[1].back {
+		terms[0], terms[2] = terms[2], terms[0]
 	}
 	q.Where = append(q.Where, Pattern{S: terms[0], P: terms[1], O: terms[2]})
 	return nil
@@ -219,7 +271,7 @@ func are(n int) string {
 	return fmt.Sprintf("are %d words", n)
 }
 
-// filter adds "?x != y" or "?x ~ expression".
+// filter adds a comparison, or "?x ~ expression".
 func (p *parser) filter(q *Query, words []word) error {
 	if len(words) != 3 {
 		return p.wrong(words[1].at, "a filter is a variable, %s and what it is compared with", words[1].text)
@@ -229,10 +281,14 @@ func (p *parser) filter(q *Query, words []word) error {
 		return err
 	}
 	if left.kind != variable {
-		return p.wrong(words[0].at, "a filter begins with a variable, such as ?x")
+		return p.wrong(words[0].at, "a filter begins with a variable, such as ?x; for a predicate named %s write \"%s\"", words[1].text, words[1].text)
 	}
 	if words[1].text == "~" {
-		expression, err := regexp.Compile(words[2].text)
+		text := words[2].text
+		if words[2].back {
+			text = "^" + text
+		}
+		expression, err := regexp.Compile(text)
 		if err != nil {
 			return p.wrong(words[2].at, "%v", err)
 		}
@@ -244,15 +300,21 @@ func (p *parser) filter(q *Query, words []word) error {
 		return err
 	}
 	if right.kind == anything {
-		return p.wrong(words[2].at, "nothing differs from anything; for the name * write \"*\"")
+		return p.wrong(words[2].at, "nothing compares with anything; for the name * write \"*\"")
 	}
-	q.Filters = append(q.Filters, Differ(left, right))
+	q.Filters = append(q.Filters, Compare(left, words[1].text, right))
 	return nil
 }
 
 // term makes a term of a word.
 func (p *parser) term(w word, predicate bool) (Term, error) {
-	if w.kind != bare {
+	switch {
+	case w.back && !predicate && w.kind == bare: // a name
+		w.text = "^" + w.text
+		return Name(w.text), p.short(w)
+	case w.back && !predicate:
+		return Term{}, p.wrong(w.at, "a ^ stands before a predicate; for the name write all of it in double quotes")
+	case w.kind != bare:
 		return p.withSteps(w, predicate)
 	}
 	if name, ok := strings.CutPrefix(w.text, "?"); ok {
@@ -260,6 +322,9 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 			return Term{}, p.wrong(w.at, "%q is not a variable: use letters, digits, - and _ behind the question mark; for a name write \"%s\"", w.text, w.text)
 		}
 		return Var(name), nil
+	}
+	if advice := lookalike(w.text, predicate); advice != "" {
+		return Term{}, p.wrong(w.at, "%s; for the name write \"%s\"", advice, w.text)
 	}
 	if w.text == "*" {
 		return Term{}, nil
@@ -270,6 +335,34 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 		}
 	}
 	return Name(w.text), p.short(w)
+}
+
+// lookalike says of a word that other query languages read as something else what to
+// write for that, or returns nothing.
+func lookalike(text string, predicate bool) string {
+	if name, ok := strings.CutPrefix(text, "$"); ok && isVariable(name) && (name[0] < '0' || name[0] > '9') {
+		return "a variable begins with a question mark: ?" + name
+	}
+	if !predicate || strings.Contains(text, "://") {
+		return ""
+	}
+	switch {
+	case text == "==":
+		return "same names are compared with ="
+	case text == "=<", text == "<>", text == "=~", text == "!~":
+		return "there is no operator " + text + "; use =, !=, <, <=, >, >= or ~"
+	case strings.HasPrefix(text, "^"):
+		return "one ^ stands before a predicate, with no blank between"
+	case strings.HasPrefix(text, "!"):
+		return "a predicate cannot be excluded; write ?x ?p ?y . ?p != " + cmp.Or(text[1:], "likes")
+	case strings.ContainsAny(text, "|()"):
+		return "there is no choice of predicates; ask once for each"
+	case strings.Contains(text, "/"):
+		return "there are no steps with different predicates; write a pattern for each, as in ?x likes ?1 . ?1 lives-in ?y"
+	case len(text) > 1 && strings.HasSuffix(text, "?"):
+		return "none or one step is written " + text[:len(text)-1] + "*0..1"
+	}
+	return ""
 }
 
 // withSteps makes a term of a word in quotes or brackets, which may have the
@@ -357,13 +450,12 @@ func plain(name string) bool {
 	if strings.ContainsAny(name, " \t\n\r") {
 		return false
 	}
-	switch name {
-	case "", ".", "*", "!=", "~":
+	if name == "" || name == "*" || name == "<>" || isOperator(name) || strings.HasSuffix(name, ".") {
 		return false
 	}
 	if name[0] == '<' {
 		return strings.IndexByte(name, '>') == len(name)-1
 	}
 	_, steps := cutSteps(name)
-	return name[0] != '?' && name[0] != '"' && steps == ""
+	return name[0] != '?' && name[0] != '"' && name[0] != '^' && steps == "" && lookalike(name, true) == ""
 }

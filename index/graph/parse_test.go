@@ -31,6 +31,12 @@ func TestParse(t *testing.T) {
 		`a p "\"text\""`:                              {{S: Name("a"), P: Name("p"), O: Name(`"text"`)}},
 		"a*2 p b*2":                                   {{S: Name("a*2"), P: Name("p"), O: Name("b*2")}},
 		"a *x b":                                      {{S: Name("a"), P: Name("*x"), O: Name("b")}},
+		"?x ^p ?y . ?x ^p*1..2 b":                     {{S: y, P: Name("p"), O: x}, {S: Name("b"), P: Path("p", 1, 2), O: x}},
+		`?x ^"a b"+ ?y . ?x ^<http://a/p> ?y`:         {{S: y, P: Path("a b", 1, 0), O: x}, {S: y, P: Name("<http://a/p>"), O: x}},
+		`^a p ^b . a "^p" $1 . ^ p $`:                 {{S: Name("^a"), P: Name("p"), O: Name("^b")}, {S: Name("a"), P: Name("^p"), O: Name("$1")}, {S: Name("^"), P: Name("p"), O: Name("$")}},
+		`a|b "a|b" !c/d . a "p/q" b? . a "!p" (b)`:    {{S: Name("a|b"), P: Name("a|b"), O: Name("!c/d")}, {S: Name("a"), P: Name("p/q"), O: Name("b?")}, {S: Name("a"), P: Name("!p"), O: Name("(b)")}},
+		`a ">" b . > -> <= . a http://a/b|c "b."`:     {{S: Name("a"), P: Name(">"), O: Name("b")}, {S: Name(">"), P: Name("->"), O: Name("<=")}, {S: Name("a"), P: Name("http://a/b|c"), O: Name("b.")}},
+		`a p "$x" . "$x" "p?" c`:                      {{S: Name("a"), P: Name("p"), O: Name("$x")}, {S: Name("$x"), P: Name("p?"), O: Name("c")}},
 	} {
 		q, err := Parse(text)
 		if err != nil || len(q.Where) != len(want) {
@@ -56,6 +62,72 @@ func TestParse(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q is kept: %v", names, got)
+		}
+	}
+}
+
+// What looks like a filter is one.
+func TestParseComparisons(t *testing.T) {
+	t.Parallel()
+	for filter, want := range map[string]string{
+		"?n > 10":               "11 10.5 9007199254740993 1e3",
+		"?n >= 10":              "11 10 10.0 10.5 9007199254740993 1e3 +10",
+		"?n < 10":               "9 -1 .5",
+		"?n <= 10":              "9 10 10.0 -1 .5 +10",
+		"?n < 10 . ?n > 0":      "9 .5",
+		"?n = 10":               "10",
+		"?n != 10":              "11 9 10.0 10.5 9007199254740993 1e3 a b beer 10a -1 .5 +10 Infinity NaN 0x1p4 1_0 é",
+		"?n > 9007199254740992": "9007199254740993",
+		"?n >= b":               "b beer é",
+		"?n < b":                "a 10a Infinity NaN 0x1p4 1_0",
+		`?n > "10"`:             "11 10.5 9007199254740993 1e3",
+		`?n > "10"^^<` + "http://www.w3.org/2001/XMLSchema#integer>": "11 10.5 9007199254740993 1e3",
+		`?n > "10"@en`: "a b beer 10a Infinity NaN 1_0 é",
+		"?n ~ ^b":      "b beer",
+		"?n = ^b":      "",
+	} {
+		q, err := Parse("?x age ?n . " + filter)
+		if err != nil || len(q.Where) != 1 || len(q.Filters) == 0 {
+			t.Errorf("%s is read as %+v (%v)", filter, q, err)
+			continue
+		}
+		var got []string
+		for name := range strings.FieldsSeq("11 9 10 10.0 10.5 9007199254740993 1e3 a b beer 10a -1 .5 +10 Infinity NaN 0x1p4 1_0 é") {
+			kept := true
+			for _, f := range q.Filters {
+				kept = kept && f.keep(Binding{vars: []string{"x", "n"}, names: []string{"ada", name}})
+			}
+			if kept {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s keeps %s, expected %s", filter, strings.Join(got, " "), want)
+		}
+	}
+}
+
+// Literals of N-Triples compare by what they mean.
+func TestCompareLiterals(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, operator, b string
+		want           bool
+	}{
+		{`"9"^^<http://www.w3.org/2001/XMLSchema#int>`, "<", "10", true},
+		{`"9"^^<http://www.w3.org/2001/XMLSchema#string>`, "<", "10", false}, // a text and a number
+		{`"9"`, ">", `"10"@en`, true},                                        // two texts
+		{`"2024-03-05"^^<http://www.w3.org/2001/XMLSchema#date>`, ">", "2024-01-01", true},
+		{`"a\"b"`, ">=", `a"b`, true},
+		{`"a`, "<", "b", true}, // not a literal
+		{"1e400", "<", "2", false},
+		{"1e-1000000000", "<", "1", true},
+		{strings.Repeat("9", 20), "<", strings.Repeat("9", 19) + "8", false},
+		{strings.Repeat("9", 20), ">", strings.Repeat("9", 19) + "8", true},
+		{"0.1000000000000000000001", ">", "0.1", true},
+	} {
+		if got := Compare(Name(test.a), test.operator, Name(test.b)).keep(Binding{}); got != test.want {
+			t.Errorf("%s %s %s is %v", test.a, test.operator, test.b, got)
 		}
 	}
 }
@@ -88,10 +160,27 @@ func TestParseErrors(t *testing.T) {
 		`é "" ?x`:                               "column 3: a name is not empty",
 		"?x p ?y . ?x !=":                       "column 14: a filter is a variable, != and what it is compared with",
 		"?x p ?y . a != ?x":                     "column 11: a filter begins with a variable",
-		"?x p ?y . ?x != *":                     "column 17: nothing differs from anything",
+		"?x p ?y . ?x != *":                     "column 17: nothing compares with anything",
 		"?x p ?y . ?x ~ a(":                     "column 16: error parsing regexp",
 		"?x p ?y . ?z != a":                     "?z is filtered and stands in no pattern",
 		"?x != a":                               "column 8: there is no pattern",
+		"?x p|q ?y":                             "column 4: there is no choice of predicates; ask once for each; for the name write \"p|q\"",
+		"?x p/q ?y":                             "column 4: there are no steps with different predicates; write a pattern for each",
+		"?x (p/q)+ ?y":                          "column 4: there is no choice",
+		"?x !p ?y":                              "column 4: a predicate cannot be excluded; write ?x ?p ?y . ?p != p; for the name",
+		"?x p? ?y":                              "column 4: none or one step is written p*0..1",
+		"?x ^^p ?y":                             "column 4: one ^ stands before a predicate",
+		"?x ^ ?y":                               "column 4: one ^ stands before a predicate",
+		"$x p ?y":                               "column 1: a variable begins with a question mark: ?x; for the name write \"$x\"",
+		"?x p $y":                               "column 6: a variable begins with a question mark: ?y",
+		"?x == ?y":                              "column 4: same names are compared with =",
+		"?x <> ?y":                              "column 4: there is no operator <>",
+		"?x p ?y . ?x < 10 . ?y =~ a":           "column 24: there is no operator =~",
+		"?x p ?n . ?n > *":                      "column 16: nothing compares with anything",
+		"?x p ?n . 10 > ?n":                     "column 11: a filter begins with a variable, such as ?x; for a predicate named > write \">\"",
+		"?x p ?n . ?n >":                        "column 14: a filter is a variable, > and what it is compared with",
+		"?x lives-in barcelona.":                "column 22: a dot between patterns stands alone",
+		"?x p ^<http://a/b>":                    "column 6: a ^ stands before a predicate",
 		"?x p* ?y":                              "leads from every name to itself",
 		"a b " + strings.Repeat("x", MaxName-1): "column 5: the name",
 		strings.Repeat("x", maxQuery+1):         "the query has 65537 bytes",
@@ -116,7 +205,9 @@ func TestPatternString(t *testing.T) {
 		case 1:
 			return Var("x-1_A")
 		}
-		return Name(rapid.OneOf(names(), rapid.StringN(1, 10, -1), rapid.SampledFrom([]string{"p*2", "c++", "!=", "~", "<a>", "<a>b", `"a"@en`, `\`})).Draw(t, "name"))
+		return Name(rapid.OneOf(names(), rapid.StringN(1, 10, -1), rapid.SampledFrom([]string{
+			"p*2", "c++", "!=", "~", "<a>", "<a>b", `"a"@en`, `\`, "<", "<=", ">", "=", "==", "<>", "^p", "^", "p|q", "p/q", "http://a/b", "!p", "p?", "$x", "$1", "a.", "(", "^^a",
+		})).Draw(t, "name"))
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		p := Pattern{S: term.Draw(t, "s"), P: term.Draw(t, "p"), O: term.Draw(t, "o")}

@@ -31,8 +31,9 @@ func Var(name string) Term { return Term{kind: variable, text: name} }
 
 // Path, as the predicate of a pattern of a Query, is a way of from min to max
 // steps from the subject to the object, each a triple with this predicate. A max
-// of 0 is any number of steps. A min of 0 lets a name lead to itself. A way may
-// lead through a name more than once; each pair of ends is found once.
+// of 0 is any number of steps. A min of 0 lets a name lead to itself; one end of such
+// a path is a name, or a variable that another pattern binds. A way may lead through a
+// name more than once; each pair of ends is found once.
 func Path(predicate string, min, max int) Term {
 	return Term{kind: path, text: predicate, min: min, max: max}
 }

@@ -263,8 +263,12 @@ func (p Pattern) free() string {
 }
 
 // rank puts a pattern behind others: 0 all of it is known, 1 it shares a
-// variable with what is known, 2 every row is combined with all that it has.
+// variable with what is known, 2 every row is combined with all that it has, 3 it
+// has to wait until another pattern binds one of its ends.
 func (e estimated) rank(known map[string]bool) int {
+	if !e.begins(known) {
+		return 3
+	}
 	all, some := true, false
 	for _, t := range [3]Term{e.S, e.P, e.O} {
 		is := t.kind == variable && known[t.text]
@@ -278,6 +282,15 @@ func (e estimated) rank(known map[string]bool) int {
 		return 1
 	}
 	return 2
+}
+
+// begins reports whether a pattern can be answered where some variables are known.
+// A path of no steps leads from every name to itself: one of its ends must be known.
+func (p Pattern) begins(known map[string]bool) bool {
+	if p.P.kind != path || p.P.min > 0 || !p.S.free() || !p.O.free() {
+		return true
+	}
+	return p.S.kind == variable && known[p.S.text] || p.O.kind == variable && known[p.O.text]
 }
 
 // add makes a step of a pattern.

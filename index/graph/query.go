@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"regexp"
 	"slices"
-	"strings"
 )
 
 const (
@@ -81,53 +79,6 @@ func (b Binding) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Filter keeps some answers of a Query.
-type Filter struct {
-	vars []string
-	keep func(Binding) bool
-	text string
-}
-
-// Keep is the filter of a function, which sees the variables that are named here.
-func Keep(keep func(Binding) bool, variables ...string) Filter {
-	return Filter{vars: variables, keep: keep, text: "a function of " + strings.Join(variables, ", ")}
-}
-
-// Differ keeps answers in which two terms are not the same name. Each is a
-// variable or a name.
-func Differ(a, b Term) Filter {
-	f := Filter{text: a.String() + " != " + b.String()}
-	for _, t := range [2]Term{a, b} {
-		if t.kind == variable {
-			f.vars = append(f.vars, t.text)
-		}
-	}
-	f.keep = func(found Binding) bool { return a.in(found) != b.in(found) }
-	if a.kind == anything || a.kind == path || b.kind == anything || b.kind == path {
-		f.keep = nil
-	}
-	return f
-}
-
-// Matches keeps answers in which a regular expression matches somewhere in the
-// name that stands for a variable.
-func Matches(variable string, expression *regexp.Regexp) Filter {
-	f := Filter{vars: []string{variable}}
-	if expression != nil {
-		f.text = "?" + variable + " ~ " + quoted(expression.String())
-		f.keep = func(found Binding) bool { return expression.MatchString(found.Get(variable)) }
-	}
-	return f
-}
-
-// in is the name that a term stands for in an answer.
-func (t Term) in(b Binding) string {
-	if t.kind == variable {
-		return b.Get(t.text)
-	}
-	return t.text
-}
-
 // Query yields the answers to a query, in no order that is promised. It counts
 // what each pattern has (one round trip), begins where there is least, and goes
 // on along shared variables, 1,000 rows a round trip, and takes these to the end
@@ -165,6 +116,9 @@ func (q *Query) check() error {
 		if err := p.check(); err != nil {
 			return err
 		}
+	}
+	if p, ok := q.unbound(); !ok {
+		return invalid("%s leads from every name to itself: it needs at least one step, a name at an end, or another pattern that binds one of its ends", p)
 	}
 	vars := q.Vars()
 	for i, v := range q.Select {
@@ -204,11 +158,32 @@ func (p Pattern) check() error {
 			return invalid("%s has from %d to %d steps: there are from 0 to %d", p, t.min, t.max, maxSteps)
 		case t.max > 0 && t.min > t.max:
 			return invalid("%s has at least %d steps and at most %d", p, t.min, t.max)
-		case t.min == 0 && p.S.free() && p.O.free():
-			return invalid("%s leads from every name to itself: it needs at least one step, or a name at an end", p)
 		}
 	}
 	return nil
+}
+
+// unbound returns a path of no steps neither end of which any pattern binds, and false
+// if there is one. Which patterns can be answered does not depend on their order.
+func (q *Query) unbound() (Pattern, bool) {
+	known := map[string]bool{}
+	left := slices.Clone(q.Where)
+	for {
+		next := slices.IndexFunc(left, func(p Pattern) bool { return p.begins(known) })
+		if next < 0 {
+			break
+		}
+		for _, t := range [3]Term{left[next].S, left[next].P, left[next].O} {
+			if t.kind == variable {
+				known[t.text] = true
+			}
+		}
+		left = slices.Delete(left, next, next+1)
+	}
+	if len(left) > 0 {
+		return left[0], false
+	}
+	return Pattern{}, true
 }
 
 // Vars are the variables of a query in the order in which they first stand in

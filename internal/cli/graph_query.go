@@ -27,16 +27,20 @@ there. A pattern is three words, with a dot that stands alone between patterns:
   *              anything
   friend-of*1..3 as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or more,
                  + one or more, * none or more
+  ^friend-of     as a predicate, from object to subject
   <http://a/b>   terms of N-Triples are names with their brackets and quotes:
                  "text"@en; a literal without a language is "\"text\""
-There may be filters between patterns: "?x != ?y", "?x != beer", and "?x ~ ^b" for
-a regular expression.
+There may be filters between patterns: "?x != ?y" and "?x = beer" compare names as they
+are; "?n > 10", "<", "<=" and ">=" compare numbers by value and other names as text, and
+never one with the other; "?x ~ ^b" is a regular expression. What looks like a filter or
+a path of another language is refused; in double quotes it is a name.
 
 It begins with the pattern that has fewest triples, and goes on along the variables.
 --explain shows how, and answers nothing. The answers are in no order. A question
 without variables is answered by yes or no.`,
 		Example: `  retwis graph query people '?x likes beer . ?x lives-in barcelona . matteo friend-of ?x'
   retwis graph query people 'matteo friend-of*1..3 ?x . ?x likes "ice cream" . ?x != matteo' --json
+  retwis graph query people '?x age ?n . ?n >= 18 . ?n < 30'
   retwis graph query people '?x friend-of ?y . ?y lives-in palermo' --select x --distinct --limit 10`,
 		Args: named(2, 2, "retwis graph query KEY QUERY, with the query in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
