@@ -34,7 +34,7 @@ type conversion struct {
 	users *otter.Cache[int64, bool] // ids of some that exist
 	posts *otter.Cache[int64, bool]
 
-	lastUser, lastPost int64 // what the old counters say
+	lastUser, lastPost int64 // what the old counters say, and the largest id of a user
 	converted          struct{ users, posts, lists, follows int64 }
 	skipped, warned    int64
 }
@@ -119,9 +119,10 @@ func (c *conversion) run(ctx context.Context) error {
 	if err := c.convertList(ctx, key2009Timeline, keyTimeline); err != nil {
 		return err
 	}
-	var err, err2 error
-	c.lastUser, err = c.counter(ctx, key2009NextUserID)
-	c.lastPost, err2 = c.counter(ctx, key2009NextPostID)
+	users, err := c.counter(ctx, key2009NextUserID)
+	c.lastUser = max(c.lastUser, users)
+	posts, err2 := c.counter(ctx, key2009NextPostID)
+	c.lastPost = posts
 	return errors.Join(err, err2)
 }
 
@@ -172,6 +173,7 @@ func (c *conversion) convertUsers(ctx context.Context, keys []string) error {
 	b := c.s.client.B()
 	for _, name := range keys {
 		uid, field, ok := parse2009(name)
+		c.lastUser = max(c.lastUser, uid) // no new user can have the id of one that is skipped
 		switch {
 		case !ok && hasField(name, "username"):
 			c.skip(ctx, name, "not a user id")
