@@ -29,38 +29,60 @@ const (
 	annotation    = "#TS:" // begins a line of an append-only file
 )
 
-// foreign are the first bytes of files that are no input of a load, and what to do.
-// None takes more than four bytes, which every input gives before it is read.
+// foreign are the first bytes of files that are no input of a load, # for a digit, and
+// what to do.
 //
 //nolint:gochecknoglobals // a table
 var foreign = []struct{ magic, advice string }{
 	{"PK\x03\x04", "a zip archive; unpack it: unzip -p FILE"},
 	{"PK\x05\x06", "an empty zip archive"},
-	{"\xfd7zX", "compressed with xz; decompress it: xz -dc FILE"},
-	{"BZh", "compressed with bzip2; decompress it: bzip2 -dc FILE"},
+	{"\xfd7zXZ\x00", "compressed with xz; decompress it: xz -dc FILE"},
+	{"BZh#1AY&SY", "compressed with bzip2; decompress it: bzip2 -dc FILE"},
 	{"\x04\x22\x4d\x18", "compressed with lz4; decompress it: lz4 -dc FILE"},
-	{"7z\xbc\xaf", "a 7z archive; unpack it: 7z x -so FILE"},
-	{"Rar!", "a rar archive; unpack it: unrar p -inul FILE"},
-	{"LZIP", "compressed with lzip; decompress it: lzip -dc FILE"},
+	{"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it: 7z x -so FILE"},
+	{"Rar!\x1a\x07", "a rar archive; unpack it: unrar p -inul FILE"},
+	{"LZIP\x01", "compressed with lzip; decompress it: lzip -dc FILE"},
 	{"\x1f\x9d", "compressed with compress; decompress it: zcat FILE"},
-	{"PAR1", "a Parquet file; write it as CSV or NDJSON, for example with duckdb"},
+	{"PAR1\x15", "a Parquet file; write it as CSV or NDJSON, for example with duckdb"},
 	{"Obj\x01", "an Avro file; write it as NDJSON, for example with avro-tools tojson"},
 	{"\xff\xfe", "text in UTF-16 or UTF-32; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
 	{"\xfe\xff", "text in UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
 	{"\x00\x00\xfe\xff", "text in UTF-32; convert it: iconv -f UTF-32 -t UTF-8 FILE"},
-	{"REDI", snapshot},
-	{"VALK", snapshot},
+	{"REDIS####", snapshot},
+	{"VALKEY###", snapshot},
 }
 
 const snapshot = "a snapshot (RDB), which only a server reads: let one load it as its dump.rdb; " +
 	"with aof-use-rdb-preamble set to no, its BGREWRITEAOF writes commands"
 
-// refuse returns an error if an input is a file of another kind.
-func refuse(head []byte) error {
+// CheckHead returns an *InputError if the first bytes of an input show that it is a file of
+// another kind, such as an archive; the error names the tool that converts it. 10 bytes are
+// enough. Load and Emit do this themselves.
+func CheckHead(head []byte) error {
 	for _, f := range foreign {
-		if bytes.HasPrefix(head, []byte(f.magic)) {
+		if hasMagic(head, f.magic) {
 			return &InputError{Msg: "the input is " + f.advice}
 		}
+	}
+	return nil
+}
+
+func hasMagic(head []byte, magic string) bool {
+	if len(head) < len(magic) {
+		return false
+	}
+	for i := range len(magic) {
+		if digit := '0' <= head[i] && head[i] <= '9'; head[i] != magic[i] && (magic[i] != '#' || !digit) {
+			return false
+		}
+	}
+	return true
+}
+
+// refuse returns an error if an input is a file of another kind.
+func refuse(head []byte) error {
+	if err := CheckHead(head); err != nil {
+		return err
 	}
 	if trimmed := bytes.TrimLeft(head, "\r\n \t"); len(trimmed) > 1 && trimmed[0] == '[' {
 		if next := bytes.TrimLeft(trimmed[1:], "\r\n \t"); len(next) > 0 && (next[0] == '{' || next[0] == '[') {

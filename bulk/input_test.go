@@ -118,6 +118,13 @@ func TestForeign(t *testing.T) {
 			}
 		}
 	}
+	// What only begins with the same letters is fine.
+	for _, fine := range []string{"BZhang,1\n", "REDIRECT,1\n", "Rar!,1\n", "PAR1,1\n", "PK,1\n"} {
+		got, _, err := emitted(fine, Options{Do: templates(t, "SET {a} {b}"), Columns: []string{"a", "b"}})
+		if err != nil || len(got) != 1 {
+			t.Errorf("%q: %q, %v", fine, got, err)
+		}
+	}
 	// Behind the beginning, the load stops where it shows.
 	many := strings.Repeat("SET a b\n", 2000)
 	for _, rest := range []string{protocol, "#TS:1795308651\r\n", "SET c \x00\n"} {

@@ -19,7 +19,7 @@ type Format string
 // The formats.
 const (
 	// Auto is N-Triples where the first line that says something is, and TSV
-	// otherwise. It is for Read only.
+	// otherwise; Turtle and XML are refused. It is for Read only.
 	Auto Format = "auto"
 	// TSV is subject, tab, predicate, tab, object on a line, each a name. In a
 	// name \t \n \r and \\ are a tab, a line feed, a carriage return and a
@@ -50,6 +50,9 @@ func Read(r io.Reader, format Format) iter.Seq2[Triple, error] {
 		case Auto, "":
 			if lines.looksLikeNT() {
 				parse = parseNT
+			} else if other := lines.looksLikeOther(); other != "" {
+				yield(Triple{}, invalid("the input is %s", other))
+				return
 			}
 		default:
 			yield(Triple{}, invalid("the format %q is none of %s, %s, %s", format, Auto, TSV, NTriples))
@@ -129,6 +132,27 @@ func (l *lineReader) looksLikeNT() bool {
 		}
 	}
 	return comments
+}
+
+// looksLikeOther names another format of triples, by the first line that says something,
+// and what to do; or it returns nothing.
+func (l *lineReader) looksLikeOther() string {
+	const convert = "convert it to N-Triples: riot --output=nt FILE, or rapper -i %s -o ntriples FILE"
+	ahead, _ := l.r.Peek(64 << 10) // an error comes again when it is read
+	for line := range strings.Lines(string(ahead)) {
+		line = strings.ToLower(strings.TrimSpace(line))
+		switch {
+		case line == "" || line[0] == '#':
+			continue
+		case strings.HasPrefix(line, "@prefix "), strings.HasPrefix(line, "@base "),
+			(strings.HasPrefix(line, "prefix ") || strings.HasPrefix(line, "base ")) && strings.HasSuffix(line, ">"):
+			return "Turtle; " + fmt.Sprintf(convert, "turtle")
+		case strings.HasPrefix(line, "<?xml"), strings.HasPrefix(line, "<rdf:rdf"):
+			return "XML; if it is RDF/XML, " + fmt.Sprintf(convert, "rdfxml")
+		}
+		return ""
+	}
+	return ""
 }
 
 // parseTSV reads a line of TSV. ok is false for one that is empty.

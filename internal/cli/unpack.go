@@ -3,34 +3,46 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"retwis/bulk"
+	"retwis/index"
 )
 
 // unpacking reads what may be compressed with gzip or zstd, which its first bytes
-// tell: not before somebody reads, as standard input may be a person.
+// tell: not before somebody reads, as standard input may be a person. A file of another
+// kind, such as an archive, is an error.
 type unpacking struct {
 	packed io.ReadCloser
 	plain  io.Reader
+	err    error // of what is no input: it stays, whoever looks ahead
 	end    func()
 }
 
 func unpack(packed io.ReadCloser) *unpacking { return &unpacking{packed: packed, end: func() {}} }
 
 func (u *unpacking) Read(p []byte) (int, error) {
-	if u.plain == nil {
-		if err := u.begin(); err != nil {
-			return 0, err
-		}
+	if u.plain == nil && u.err == nil {
+		u.err = u.begin()
+	}
+	if u.err != nil {
+		return 0, u.err
 	}
 	return u.plain.Read(p)
 }
 
 func (u *unpacking) begin() error {
 	in := bufio.NewReaderSize(u.packed, 64<<10)
-	head, _ := in.Peek(4) // a short input, or an error, is for whoever reads on
+	_, _ = in.Peek(4) // a short input, or an error, is for whoever reads on
+	head, _ := in.Peek(in.Buffered())
+	if foreign := (*bulk.InputError)(nil); errors.As(bulk.CheckHead(head), &foreign) {
+		return fmt.Errorf("%w: %s", index.ErrValue, foreign.Msg)
+	}
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(in)
