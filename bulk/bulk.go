@@ -47,6 +47,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redisurl"
 )
 
 // Errors that a caller can act on. An *[InputError] is a third.
@@ -185,8 +187,9 @@ func (o *Options) prepare() error {
 	return nil
 }
 
-// Load sends the commands of r to the server that a URL names: redis://, rediss:// or
-// unix://, as rueidis.ParseURL reads them. Where the server is a Cluster, each command
+// Load sends the commands of r to the server that a URL names: redis://, unix://,
+// redis+sentinel:// or redis+cluster://, or these over TLS with the parameters ca, cert
+// and key, as docs/operations.md lists them. Where the server is a Cluster, each command
 // goes to the master of its slot.
 //
 // The error is nil if the whole input was sent and answered, also when some commands
@@ -196,9 +199,16 @@ func (o *Options) prepare() error {
 // their way, for some seconds at most, and returns. A Read of r that blocks is left
 // behind then; it ends when r ends.
 func Load(ctx context.Context, url string, r io.Reader, opt Options) (Report, error) {
-	server, err := rueidis.ParseURL(url)
-	if err != nil { // which may hold the password
-		return Report{}, errors.New("bulk: the URL of the server cannot be read; use redis://[user:password@]host[:port][/db], rediss:// or unix://")
+	config, err := redisurl.Parse(url)
+	if err != nil { // which shows no password
+		return Report{}, fmt.Errorf("bulk: %w", err)
+	}
+	if config.Kind == redisurl.Embedded {
+		return Report{}, fmt.Errorf("bulk: embedded:%s names a server that only retwis runs; name its socket: unix:///path", config)
+	}
+	server, err := config.ClientOption()
+	if err != nil {
+		return Report{}, fmt.Errorf("bulk: %w", err)
 	}
 	return LoadInto(ctx, server, r, opt)
 }

@@ -171,7 +171,7 @@ func TestServers(t *testing.T) {
 		"redis://:secret@127.0.0.1:" + port + "/99": "DB index is out of range",
 		"rediss://127.0.0.1:" + port:                "TLS",
 		"redis://" + other.Addr().String():          "the server speaks TLS on this port; use rediss://",
-		"http://127.0.0.1":                          "the URL of the server cannot be read",
+		"http://127.0.0.1":                          "unknown scheme",
 	} {
 		t.Run(url.PathEscape(target), func(t *testing.T) {
 			t.Parallel()

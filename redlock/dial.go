@@ -5,13 +5,13 @@ import (
 	"crypto/sha1"
 	"crypto/tls"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redisurl"
 )
 
 // answerTime is how long a connection may be silent before it is given up. What
@@ -20,21 +20,27 @@ const answerTime = 2 * time.Second
 
 // dialed returns a server that is connected to when it is first needed.
 func dialed(text string) (*redisServer, error) {
-	option, err := rueidis.ParseURL(text)
+	config, err := redisurl.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a URL like redis://user:password@host:6379 or unix:///path: %w", redact(text), clean(err))
+		return nil, err // which shows no password
 	}
-	if len(option.InitAddress) != 1 || option.Sentinel.MasterSet != "" {
-		return nil, fmt.Errorf("%s does not name exactly one server", redact(text))
+	if config.Kind != redisurl.Single {
+		return nil, fmt.Errorf("%s does not name exactly one server: a lock needs independent ones, redis:// or unix://", config)
 	}
+	option, err := config.ClientOption()
+	if err != nil {
+		return nil, err
+	}
+	config.DB = 0 // the same server, whatever the database
 	option.ClientName = "redlock"
 	option.ForceSingleClient = true
 	option.DisableCache = true
 	option.DisableRetry = true
 	option.PipelineMultiplex = -1 // one connection: what is asked in order is done in order
+	option.AlwaysPipelining = false
 	option.Dialer.Timeout = time.Second
 	option.ConnWriteTimeout = answerTime
-	return &redisServer{label: redact(text), dial: func(s *redisServer) (rueidis.Client, error) {
+	return &redisServer{label: config.String(), dial: func(s *redisServer) (rueidis.Client, error) {
 		counted := option
 		counted.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {
 			conn, err := connect(ctx, &option, address, dialer, secure)
@@ -56,28 +62,6 @@ func connect(ctx context.Context, option *rueidis.ClientOption, address string, 
 		return (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, "tcp", address)
 	}
 	return dialer.DialContext(ctx, "tcp", address)
-}
-
-// redact returns a URL without its user and password.
-func redact(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "this"
-	}
-	u.User, u.RawQuery = nil, ""
-	return u.String()
-}
-
-// clean takes out of an error of url.Parse what may be part of a password.
-func clean(err error) error {
-	parse, ok := err.(*url.Error)
-	if !ok {
-		return err
-	}
-	if _, ok := parse.Err.(url.EscapeError); ok {
-		return errors.New("a % in it begins no escape: write %25 for a % in a password")
-	}
-	return parse.Err
 }
 
 // sha1Hex is how servers name a script.

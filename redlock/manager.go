@@ -130,8 +130,9 @@ func label(i int, client rueidis.Client) string {
 }
 
 // Dial is New with connections of its own to independent servers, by URL:
-// redis://user:password@host:6379/0, rediss:// or unix:///path. Close closes
-// them.
+// redis://user:password@host:6379/0, unix:///path or, over TLS,
+// rediss://host?ca=FILE&cert=FILE&key=FILE (docs/operations.md lists the
+// parameters). Close closes them.
 func Dial(urls []string, opt Options) (*Manager, error) {
 	servers := make([]*redisServer, len(urls))
 	for i, url := range urls {

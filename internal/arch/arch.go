@@ -34,9 +34,6 @@ type House struct {
 	// TestSupport are packages that only tests import. They stand on no floor
 	// and import what they like.
 	TestSupport []string
-	// Toolkit are the floors that import nothing internal, so that anyone can
-	// use them in a program of their own.
-	Toolkit []int
 	// Pure is the highest floor without the web, flags and hidden state.
 	Pure int
 	// Impure are the imports, with what is below them, that no pure floor has.
@@ -72,7 +69,6 @@ func Retwis() House {
 			{"internal/store", "internal/rediserr"},
 		},
 		TestSupport: []string{"internal/redistest", "internal/arch"},
-		Toolkit:     []int{1, 2},
 		Pure:        3,
 		Impure:      []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
@@ -215,8 +211,6 @@ func (c *checker) judge(pkg string, floor int, imported string, test bool) strin
 	switch {
 	case !known:
 		return fmt.Sprintf("%s imports %s, which stands on no floor", pkg, target)
-	case slices.Contains(c.house.Toolkit, floor) && under(target, "internal"):
-		return fmt.Sprintf("%s is of the toolkit and imports %s, which is internal", pkg, target)
 	case below > floor:
 		return fmt.Sprintf("%s on floor %d imports %s on floor %d above it", pkg, floor, target, below)
 	case below == floor && !c.sideways(pkg, target):

@@ -28,7 +28,6 @@ func small() House {
 		Floors:      map[string]int{"cmd": 3, "internal/web": 2, "internal/seed": 2, "tool": 1, "index": 1, "index/...": 1, "internal/store": 0},
 		Sideways:    [][2]string{{"index/...", "index"}},
 		TestSupport: []string{"internal/support"},
-		Toolkit:     []int{1},
 		Pure:        1,
 		Impure:      []string{"net/http", "flag"},
 	}
@@ -75,10 +74,7 @@ func TestCheck(t *testing.T) {
 			files: map[string]string{"bench/go.mod": "module m/bench\n", "bench/main.go": imports("m/internal/web"), "cmd/main.go": imports("m/bench")},
 			want:  []string{"cmd/main.go:2: cmd imports bench, which stands on no floor"},
 		},
-		"the toolkit and what is internal": {
-			files: map[string]string{"tool/tool.go": imports("m/internal/store")},
-			want:  []string{"tool/tool.go:2: tool is of the toolkit and imports internal/store, which is internal"},
-		},
+		"the toolkit shares mechanics": {files: map[string]string{"tool/tool.go": imports("m/internal/store")}},
 		"tests": {files: map[string]string{
 			"tool/tool_test.go":           imports("m/internal/support", "m/tool", "net/http"),
 			"internal/support/support.go": imports("m/internal/store", "net/http", "flag"),

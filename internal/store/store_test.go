@@ -2,19 +2,11 @@ package store_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -253,12 +245,10 @@ func TestOpenLoading(t *testing.T) {
 
 func TestOpenTLS(t *testing.T) {
 	t.Parallel()
-	certificate, key := selfSigned(t)
-	port := redistest.FreePort(t)
-	redistest.Own(t, fmt.Sprintf("tls-port %d", port), "tls-cert-file "+certificate, "tls-key-file "+key,
-		"tls-ca-cert-file "+certificate, "tls-auth-clients yes")
+	server := redistest.TLS(t)
+	certificate, key := server.Certificate, server.Key
 	plain := redistest.TCP(t)
-	address := fmt.Sprintf("127.0.0.1:%d", port)
+	address := server.Address
 	known := "?ca=" + certificate + "&cert=" + certificate + "&key=" + key
 	for url, want := range map[string]string{
 		"rediss://" + address:                                                           "certificate", // vouched for by nobody
@@ -287,40 +277,6 @@ func TestOpenTLS(t *testing.T) {
 			}
 		})
 	}
-}
-
-func selfSigned(t *testing.T) (certificate, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		Subject:      pkix.Name{CommonName: "localhost"},
-		NotAfter:     time.Now().Add(time.Hour),
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IsCA:         true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write := func(name, kind string, der []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", keyDER)
 }
 
 func TestOptionsRefused(t *testing.T) {
