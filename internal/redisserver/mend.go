@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +53,12 @@ func (s *Server) mend(ctx context.Context, opt Options) error {
 	if !s.cut.Load() {
 		return nil
 	}
-	opt.Logger.Info("the append-only file was cut short when the last server died; writing it anew")
+	name, size := lastFile(opt.Dir)
+	if name != s.before.name {
+		size = s.before.size // it was upgraded, which moves the file
+	}
+	// More than the last command or transaction means damage in the middle.
+	opt.Logger.Warn("the append-only file was cut short when the last server died; writing it anew", "bytes cut off", s.before.size-size)
 	for {
 		answer, err := s.ask("BGREWRITEAOF")
 		if err != nil {
@@ -70,6 +76,19 @@ func (s *Server) mend(ctx context.Context, opt Options) error {
 			return err
 		}
 	}
+}
+
+// lastFile is the file to which a server appends, and its size.
+func lastFile(dir string) (name string, size int64) {
+	d, err := readDataDir(dir)
+	if err != nil {
+		return "", 0
+	}
+	name = aofName
+	if len(d.parts) > 0 {
+		name = d.parts[len(d.parts)-1]
+	}
+	return name, sizeOf(filepath.Join(dir, name))
 }
 
 // rewritten waits until the append-only file is written anew.

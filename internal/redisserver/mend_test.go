@@ -44,10 +44,15 @@ func TestCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	file.Close()
+	var log logs
+	opt.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	for _, value := range []string{"one", "two"} {
 		server, err = redisserver.Start(t.Context(), opt)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if said := log.text(); strings.Count(said, `"bytes cut off"=`) != 1 || strings.Contains(said, `"bytes cut off"=0`) {
+			t.Errorf("the log says %s", said)
 		}
 		// Several writes in one transaction, as a script makes them.
 		do(t, server, `EVAL "redis.call('LPUSH','l',ARGV[1]) redis.call('LPUSH','m',ARGV[1])" 0 `+value)

@@ -65,7 +65,11 @@ type Server struct {
 	logged chan struct{} // closed when the log has been read to its end
 	calm   atomic.Bool   // it is up and nobody has told it to stop
 
-	dir       string
+	dir    string
+	before struct {
+		name string
+		size int64
+	} // of the file to which it appends, before it was started
 	cut       atomic.Bool            // it found its append-only file cut short
 	damage    atomic.Pointer[string] // what it said of files that it cannot load
 	accepting chan struct{}          // closed when it has said that it accepts connections
@@ -82,6 +86,9 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 	s := &Server{
 		socket: opt.Socket, port: opt.Port, dir: opt.Dir, tail: &tail{},
 		done: make(chan struct{}), logged: make(chan struct{}), accepting: make(chan struct{}),
+	}
+	if slices.Contains(opt.Config, "appendonly yes") {
+		s.before.name, s.before.size = lastFile(opt.Dir)
 	}
 	if err := s.run(opt); err != nil {
 		return nil, err

@@ -255,8 +255,11 @@ func (d *Diagnosis) removeAfter(damaged int) {
 	d.parts = d.parts[:keep]
 }
 
-func (d *Diagnosis) fileSize(name string) int64 {
-	info, err := os.Stat(filepath.Join(d.Dir, name))
+func (d *Diagnosis) fileSize(name string) int64 { return sizeOf(filepath.Join(d.Dir, name)) }
+
+// sizeOf is the size of a file, 0 where there is none.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
 	if err != nil {
 		return 0
 	}
