@@ -15,6 +15,13 @@ var (
 	// ErrLost says that a lock is not held any more, or cannot be shown to be:
 	// its time ran out, or a majority of the servers lost it.
 	ErrLost = errors.New("lock lost")
+	// ErrUnlocked says that a lock was unlocked before by its holder, who does so
+	// again or extends it: a mistake in a program, or the Unlock of a defer after
+	// an explicit one, and no sign that the lock was lost.
+	ErrUnlocked = errors.New("the lock was unlocked before")
+	// ErrNested says that the caller holds the name already, by the context it
+	// gave: that of Do, or of Lock.Context. Locks are not reentrant.
+	ErrNested = errors.New("by the caller itself, and locks are not reentrant")
 	// ErrName says that a name cannot be locked: it is empty, too long, or one
 	// of the package's own.
 	ErrName = errors.New("not a name that can be locked")

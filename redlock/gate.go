@@ -19,12 +19,16 @@ const (
 type gates struct {
 	mu     sync.Mutex
 	byName map[string]*gate
+	// sweep forgets the holders that let their time run out.
+	sweep  *time.Timer
+	closed bool
 }
 
 type gate struct {
 	name   string
 	holder *Lock // of this process, or nil
 	asking bool  // somebody is at the servers
+	last   error // what they answered last
 	line   []*turn
 	// expiry looks after a holder that does not unlock, while others wait.
 	expiry *time.Timer
@@ -35,6 +39,16 @@ type gate struct {
 type turn struct{ given chan *Lock }
 
 func (gs *gates) init() { gs.byName = make(map[string]*gate) }
+
+// close ends the sweeping.
+func (gs *gates) close() {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	gs.closed = true
+	if gs.sweep != nil {
+		gs.sweep.Stop()
+	}
+}
 
 // enter returns a place in the line, or nil: ask the servers.
 func (gs *gates) enter(name string) *turn {
@@ -60,7 +74,12 @@ func (gs *gates) wait(ctx context.Context, name string, t *turn, closing <-chan 
 	var cause error
 	select {
 	case l := <-t.given:
-		return l, nil
+		if l != nil || ctx.Err() == nil {
+			return l, nil
+		}
+		err := waitError(name, context.Cause(ctx), gs.reason(name))
+		gs.leave(name)
+		return nil, err
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	case <-closing:
@@ -68,10 +87,11 @@ func (gs *gates) wait(ctx context.Context, name string, t *turn, closing <-chan 
 	}
 	gs.mu.Lock()
 	g := gs.byName[name]
+	err := waitError(name, cause, g.reason())
 	if i := slices.Index(g.line, t); i >= 0 {
 		g.line = slices.Delete(g.line, i, i+1)
 		gs.mu.Unlock()
-		return nil, cause
+		return nil, err
 	}
 	gs.mu.Unlock()
 	// It was given just now: give it to the next.
@@ -79,7 +99,30 @@ func (gs *gates) wait(ctx context.Context, name string, t *turn, closing <-chan 
 		l.m.release(op{name: name, value: l.value, other: l.before}, l.asked)
 	}
 	gs.leave(name)
-	return nil, cause
+	return nil, err
+}
+
+// answered notes what the servers have said to the one who asks.
+func (gs *gates) answered(name string, last error) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	if g := gs.byName[name]; g != nil {
+		g.last = last
+	}
+}
+
+// reason returns why a name cannot be had, as far as is known to this process.
+func (gs *gates) reason(name string) error {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	return gs.byName[name].reason()
+}
+
+func (g *gate) reason() error {
+	if g.holder != nil && g.holder.Valid() {
+		return g.holder.held()
+	}
+	return g.last
 }
 
 // hold notes who holds the name. Whoever asked for it is done.
@@ -91,11 +134,14 @@ func (gs *gates) hold(l *Lock, asked bool) {
 		g = &gate{name: l.name}
 		gs.byName[l.name] = g
 	}
-	g.holder = l
+	g.holder, g.last = l, nil
 	if asked {
 		g.asking = false
 	}
 	gs.guard(g)
+	if gs.sweep == nil && !gs.closed {
+		gs.sweep = time.AfterFunc(sweepTime(l), gs.forget)
+	}
 }
 
 // leave lets the next one ask.
@@ -115,7 +161,7 @@ func (gs *gates) pass(l *Lock) bool {
 	if g == nil || g.holder != l || g.asking || len(g.line) == 0 {
 		return false
 	}
-	g.holder, g.asking = nil, true
+	g.holder, g.asking, g.last = nil, true, l.held()
 	gs.first(g).given <- l
 	return true
 }
@@ -130,11 +176,36 @@ func (gs *gates) drop(l *Lock) {
 	}
 }
 
+// sweepTime is when to look next whether a holder has let its time run out.
+func sweepTime(l *Lock) time.Duration { return max(time.Until(l.Until()), time.Millisecond) }
+
+// forget drops the holders whose time is over, and looks again as long as there are
+// others.
+func (gs *gates) forget() {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	gs.sweep = nil
+	var held *Lock
+	for _, g := range gs.byName {
+		switch {
+		case g.holder == nil:
+		case g.holder.Valid():
+			held = g.holder
+		case len(g.line) == 0:
+			g.holder = nil
+			gs.next(g)
+		}
+	}
+	if held != nil && !gs.closed {
+		gs.sweep = time.AfterFunc(sweepTime(held), gs.forget)
+	}
+}
+
 // heldUntil returns how long this process holds a name, or zero.
 func (gs *gates) heldUntil(name string) time.Time {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	if g := gs.byName[name]; g != nil && g.holder != nil && g.holder.held(time.Now()) {
+	if g := gs.byName[name]; g != nil && g.holder != nil && g.holder.Valid() {
 		return g.holder.Until()
 	}
 	return time.Time{}
@@ -177,7 +248,7 @@ func (gs *gates) guard(g *gate) {
 		if gs.byName[g.name] != g || g.holder == nil {
 			return
 		}
-		if g.holder.held(time.Now()) {
+		if g.holder.Valid() {
 			gs.guard(g) // it was extended
 			return
 		}

@@ -27,7 +27,8 @@ type Lock struct {
 	// unconfirmed says that it stands on what servers said of themselves, and
 	// that no majority has answered about it yet. It is not handed on.
 	unconfirmed bool
-	over        error // why it is not held any more
+	over        error           // why it is not held any more
+	parent      context.Context // has the values for ctx
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
 	expiry      *time.Timer
@@ -61,11 +62,21 @@ func (l *Lock) Until() time.Time {
 	return l.until
 }
 
-// held says whether the lock is valid.
-func (l *Lock) held(now time.Time) bool {
+// Valid says whether the lock is held now, as far as can be told without asking the
+// servers: it was not unlocked or found lost, and its time is over by neither of the
+// machine's clocks. Until alone knows only one of them.
+func (l *Lock) Valid() bool { return l.validAt(time.Now()) }
+
+func (l *Lock) validAt(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.heldLocked(now)
+}
+
+// held is the error of those who want the name meanwhile.
+func (l *Lock) held() error {
+	return fmt.Errorf("redlock: %q: %w: by this process for another %v",
+		l.name, ErrHeld, max(0, time.Until(l.Until())).Round(time.Millisecond))
 }
 
 // heldLocked asks both clocks: the monotonic one stands still while a machine is
@@ -76,12 +87,17 @@ func (l *Lock) heldLocked(now time.Time) bool {
 
 // Context returns a context that ends with the cause ErrLost the moment the lock
 // cannot be shown to be held any more, and with context.Canceled when it is
-// unlocked.
+// unlocked. It has the values of the context in which the lock was taken, and does
+// not end with that.
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(context.Background())
+		parent := l.parent
+		if parent == nil {
+			parent = context.Background()
+		}
+		l.ctx, l.cancel = context.WithCancelCause(l.holding(parent))
 		if l.over != nil {
 			l.cancel(l.over)
 			return l.ctx
@@ -105,6 +121,15 @@ func (l *Lock) expire() {
 // lost is the error of a lock that went away by itself.
 func (l *Lock) lost(why string) error {
 	return fmt.Errorf("redlock: %q: %w: %s", l.name, ErrLost, why)
+}
+
+// unlocked is the error of who uses a lock that he has unlocked.
+func (l *Lock) unlocked() error { return fmt.Errorf("redlock: %q: %w", l.name, ErrUnlocked) }
+
+// takenIn notes the context in which the lock was taken.
+func (l *Lock) takenIn(ctx context.Context) *Lock {
+	l.parent = context.WithoutCancel(ctx)
+	return l
 }
 
 // end notes why the lock is not held any more. The first reason stays.
@@ -156,7 +181,7 @@ func (l *Lock) mayExtend() error {
 		l.end(l.lost("its time ran out"))
 		return l.over
 	case l.over == context.Canceled:
-		return l.lost("it was unlocked")
+		return l.unlocked()
 	case l.over != nil:
 		return l.over
 	case l.m.opt.MaxExtensions > 0 && l.extensions >= l.m.opt.MaxExtensions:
@@ -195,9 +220,12 @@ const unlockPatience = 4
 // it without that.
 //
 // ErrLost means that the lock was gone before, so that others may have held the
-// name meanwhile. ErrNoQuorum means that too few servers answered in time; they are
+// name meanwhile. ErrUnlocked means that Unlock was called before, and no more. ErrNoQuorum means that too few servers answered in time; they are
 // asked again, and let go of the lock by themselves after the TTL.
 func (l *Lock) Unlock(ctx context.Context) error {
+	if l.within(ctx) {
+		ctx = context.WithoutCancel(ctx)
+	}
 	l.mu.Lock()
 	valid, over, unconfirmed := l.heldLocked(time.Now()), l.over, l.unconfirmed
 	l.end(context.Canceled)
@@ -208,7 +236,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	l.mu.Unlock()
 	switch {
 	case over == context.Canceled:
-		return l.lost("it was unlocked before")
+		return l.unlocked()
 	case valid && !unconfirmed && l.turns < turns && l.m.gates.pass(l):
 		l.m.stats.handed.Add(1)
 		return nil
@@ -289,7 +317,7 @@ func (l *Lock) changed(r *round, won bool) {
 // Keep runs f under the lock as Manager.Do does: it extends the lock meanwhile and
 // unlocks it at the end.
 func (l *Lock) Keep(ctx context.Context, f func(context.Context, *Lock) error) (err error) {
-	inner, cancel := context.WithCancelCause(ctx)
+	inner, cancel := context.WithCancelCause(l.holding(ctx))
 	defer cancel(nil)
 	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
 	defer stop()

@@ -276,11 +276,11 @@ func (m *Manager) Lock(ctx context.Context, name string) (*Lock, error) {
 	if turn := m.gates.enter(name); turn != nil {
 		handed, err := m.gates.wait(ctx, name, turn, m.closing)
 		if err != nil {
-			return nil, waitError(name, err, nil)
+			return nil, err
 		}
 		if handed != nil {
 			if l := m.takeOver(ctx, handed); l != nil {
-				return l, nil
+				return l.takenIn(ctx), nil
 			}
 		}
 	}
@@ -290,7 +290,7 @@ func (m *Manager) Lock(ctx context.Context, name string) (*Lock, error) {
 		return nil, err
 	}
 	m.gates.hold(l, true)
-	return l, nil
+	return l.takenIn(ctx), nil
 }
 
 // TryLock asks once. The error is ErrHeld where somebody else holds the lock, and
@@ -312,7 +312,7 @@ func (m *Manager) TryLock(ctx context.Context, name string) (*Lock, error) {
 		return nil, err
 	}
 	m.gates.hold(l, false)
-	return l, nil
+	return l.takenIn(ctx), nil
 }
 
 // Do runs f while it holds the name, and extends the lock as long as f runs. The
@@ -363,6 +363,7 @@ func (m *Manager) Close() error {
 		close(m.closing)
 		m.calls.Lock()
 		close(m.draining)
+		m.gates.close()
 		m.calls.Unlock()
 		drained := make(chan struct{})
 		go func() {
@@ -423,6 +424,8 @@ func (m *Manager) check(ctx context.Context, name string) error {
 		return fmt.Errorf("redlock: %q: %w: on a Cluster a closing brace needs a hash tag in front of it", name, ErrName)
 	case m.isClosing():
 		return ErrClosed
+	case m.nested(ctx, name) != nil:
+		return m.nested(ctx, name)
 	case ctx.Err() != nil:
 		return waitError(name, context.Cause(ctx), nil)
 	}

@@ -12,8 +12,9 @@ import (
 
 // What a node answers without asking its server.
 var (
-	errNotAsked = errors.New("not asked")
-	errNotLock  = errors.New("the key holds another type")
+	errNotAsked  = errors.New("not asked")
+	errNeverHeld = errors.New("never held")
+	errNotLock   = errors.New("the key holds another type")
 )
 
 const (

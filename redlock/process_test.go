@@ -67,7 +67,10 @@ func work(servers []string, stdin io.Reader, stdout io.Writer) error {
 		_, _ = io.Copy(io.Discard, stdin)
 		cancel()
 	}()
-	w := &worker{m: m, out: stdout}
+	w := &worker{m: m, out: stdout, work: 10 * time.Millisecond}
+	if work, err := time.ParseDuration(os.Getenv("REDLOCK_TEST_WORK")); err == nil {
+		w.work = work
+	}
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
@@ -85,6 +88,8 @@ type worker struct {
 	m   *redlock.Manager
 	mu  sync.Mutex
 	out io.Writer
+	// work is how long a lock is held at most, as a rule.
+	work time.Duration
 }
 
 // say prints a line. The last field shows that it is whole.
@@ -135,7 +140,7 @@ func (w *worker) hold(ctx context.Context, l *redlock.Lock) {
 		_ = l.Extend(ctx)
 		time.Sleep(rand.N(workerTTL))
 	default:
-		time.Sleep(rand.N(10 * time.Millisecond))
+		time.Sleep(rand.N(w.work))
 	}
 	end := time.Now()
 	if until := l.Until(); until.Before(end) {

@@ -61,7 +61,7 @@ func newRound(nodes []*node, need int, o op, now time.Time) *round {
 func (r *round) send(to nodeSet) {
 	for i, n := range r.nodes {
 		if !to.has(i) {
-			r.vote(i, reply{answer: failed, err: errNotAsked})
+			r.vote(i, r.never())
 			continue
 		}
 		if n.send(r) {
@@ -70,6 +70,15 @@ func (r *round) send(to nodeSet) {
 			r.mu.Unlock()
 		}
 	}
+}
+
+// never is the reply of a server that is not asked: what was not taken there is not
+// held there.
+func (r *round) never() reply {
+	if r.kind == opExtend || r.kind == opRelease {
+		return reply{answer: no, err: errNeverHeld}
+	}
+	return reply{answer: failed, err: errNotAsked}
 }
 
 // vote takes the reply of server i. The first one counts.
@@ -325,6 +334,8 @@ func (r *round) reasons(timeout time.Duration) string {
 			why = "held for " + answered.ttl.String()
 		case answered.answer == no && r.kind == opAcquire:
 			why = "held"
+		case answered.err == errNeverHeld:
+			why = answered.err.Error()
 		case answered.answer == no:
 			why = "no longer held"
 		case r.over || time.Since(r.start) < timeout:

@@ -196,7 +196,7 @@ func (w *world) holds(l *Lock) {
 	now := time.Now()
 	var held []*Lock
 	for _, other := range w.active[l.Name()] {
-		if other.held(now) {
+		if other.validAt(now) {
 			held = append(held, other)
 		}
 	}
@@ -204,7 +204,7 @@ func (w *world) holds(l *Lock) {
 		w.wrong = append(w.wrong, fmt.Sprintf("%s has %d holders", l.Name(), len(held)))
 	}
 	w.active[l.Name()] = held
-	if l.held(now) && len(held) == 0 {
+	if l.validAt(now) && len(held) == 0 {
 		w.active[l.Name()] = []*Lock{l}
 	}
 }

@@ -80,7 +80,7 @@ func (s *soak) String() string {
 // round is one history, on servers of its own.
 func (s *soak) round(t *testing.T) {
 	sizes := []int{1, 3, 3, 5}
-	n, fencing := sizes[s.rounds%len(sizes)], s.rounds/len(sizes)%2 == 1
+	n, fencing := sizes[s.rounds%len(sizes)], s.rounds/len(sizes)%3 == 2
 	s.rounds++
 	seed := rand.Uint64()
 	r := &soakRound{
@@ -88,6 +88,7 @@ func (s *soak) round(t *testing.T) {
 		workers: &workers{t: t, locks: map[string]holding{}},
 	}
 	defer r.end()
+	r.work = []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond}[r.rng.IntN(3)]
 	servers := redistest.Nodes(t, n, "appendonly yes", "appendfsync everysec")
 	for _, server := range servers {
 		r.servers = append(r.servers, &soakServer{Server: server})
@@ -135,6 +136,7 @@ type soakRound struct {
 	servers   []*soakServer
 	processes []*soakProcess
 	workers   *workers
+	work      time.Duration // how long a lock is held at most, as a rule
 	undo      []soakUndo
 }
 
@@ -159,7 +161,7 @@ func (r *soakRound) begin() *soakProcess {
 		link := newRelay(r.t, "unix", s.Socket())
 		p.links, urls = append(p.links, link), append(urls, link.url())
 	}
-	p.process = r.workers.start(urls, r.fencing, "REDLOCK_TEST_DRIFT="+soakDrift.String())
+	p.process = r.workers.start(urls, r.fencing, "REDLOCK_TEST_DRIFT="+soakDrift.String(), "REDLOCK_TEST_WORK="+r.work.String())
 	return p
 }
 

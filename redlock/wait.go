@@ -237,7 +237,7 @@ func (m *Manager) given(t *ticket, name string, r *round) *Lock {
 		return nil
 	}
 	l := &Lock{m: m, name: name, value: t.value, until: until, asked: r.asked(), queued: true, unconfirmed: true}
-	if !l.held(now.Add(m.opt.grantTime() / 4)) {
+	if !l.validAt(now.Add(m.opt.grantTime() / 4)) {
 		return nil
 	}
 	full := newRound(m.nodes, m.quorum, op{kind: opExtend, name: name, value: t.value, other: t.value, ttl: m.opt.TTL}, now)
@@ -271,6 +271,7 @@ func (m *Manager) contend(ctx context.Context, name string) (*Lock, error) {
 	if err == nil {
 		return l, nil
 	}
+	m.gates.answered(name, err)
 	agreed, _, unsure := r.tally()
 	if agreed+unsure > 0 {
 		m.withdraw(r)
@@ -316,6 +317,7 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 		}
 		last = err
 		m.listen()
+		m.gates.answered(name, err)
 		m.hints.note(name, time.Now())
 		// Some votes, and nobody has a majority: several asked at once, and none
 		// may keep what it got. Where somebody has one, the rest stays with who

@@ -1,0 +1,209 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// A lock is not reentrant: who asks for what the caller holds is told so at once,
+// instead of waiting for himself.
+func TestNested(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 1)
+	m, other := dial(t, servers, redlock.Options{}), dial(t, redistest.Nodes(t, 1), redlock.Options{})
+	nothing := func(context.Context, *redlock.Lock) error { return nil }
+	check := func(ctx context.Context) {
+		t.Helper()
+		_, tried := m.TryLock(ctx, "job")
+		_, locked := m.Lock(ctx, "job")
+		_, all := m.LockAll(ctx, "a", "job")
+		for what, err := range map[string]error{
+			"Do": m.Do(ctx, "job", nothing), "TryLock": tried, "Lock": locked, "LockAll": all,
+		} {
+			if !errors.Is(err, redlock.ErrNested) || !errors.Is(err, redlock.ErrHeld) {
+				t.Errorf("%s within a lock of the same name: %v; want ErrNested and ErrHeld", what, err)
+			}
+		}
+	}
+	err := m.Do(t.Context(), "job", func(ctx context.Context, _ *redlock.Lock) error {
+		check(ctx)
+		// Others are not in the way, nor is another name.
+		if err := other.Do(ctx, "job", nothing); err != nil {
+			t.Errorf("the name on other servers: %v", err)
+		}
+		return m.Do(ctx, "another", func(ctx context.Context, _ *redlock.Lock) error {
+			check(ctx) // through more than one lock
+			return nil
+		})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	l := lock(t, m, "job")
+	ctx := l.Context()
+	check(ctx)
+	unlock(t, l)
+	unlock(t, lock(t, m, "job"))
+	if _, err := m.Lock(ctx, "job"); errors.Is(err, redlock.ErrNested) {
+		t.Errorf("after the lock was unlocked: %v", err)
+	}
+}
+
+type valueKey struct{}
+
+// The context of a lock has the values of its caller's, and not its end.
+func TestContextValues(t *testing.T) {
+	t.Parallel()
+	m := dial(t, redistest.Nodes(t, 1), redlock.Options{})
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), valueKey{}, "trace"))
+	first, err := m.Lock(ctx, "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handed := make(chan *redlock.Lock)
+	go func() {
+		l, err := m.Lock(context.WithValue(t.Context(), valueKey{}, "other"), "job")
+		if err != nil {
+			t.Error(err)
+		}
+		handed <- l
+	}()
+	tried, err := m.TryLock(ctx, "tried")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	for what, l := range map[string]*redlock.Lock{"Lock": first, "TryLock": tried} {
+		if got := l.Context().Value(valueKey{}); got != "trace" {
+			t.Errorf("%s: the value is %v", what, got)
+		}
+		if err := l.Context().Err(); err != nil {
+			t.Errorf("%s: the lock ended with the context in which it was taken: %v", what, err)
+		}
+		unlock(t, l)
+	}
+	l := <-handed
+	if got := l.Context().Value(valueKey{}); got != "other" {
+		t.Errorf("handed on: the value is %v", got)
+	}
+	unlock(t, l)
+}
+
+// Valid says whether the lock may be used now.
+func TestValid(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 1)
+	m := dial(t, servers, short())
+	l := lock(t, m, "job")
+	if !l.Valid() {
+		t.Error("a lock that was just taken is not valid")
+	}
+	unlock(t, l)
+	if l.Valid() {
+		t.Error("a lock that was unlocked is valid")
+	}
+	l = lock(t, m, "job")
+	<-l.Context().Done()
+	if l.Valid() {
+		t.Error("a lock that ran out is valid")
+	}
+}
+
+// Who unlocks twice made a mistake, and has not lost the lock.
+func TestUnlockTwice(t *testing.T) {
+	t.Parallel()
+	m := dial(t, redistest.Nodes(t, 1), redlock.Options{})
+	l := lock(t, m, "job")
+	unlock(t, l)
+	for what, err := range map[string]error{"Unlock": l.Unlock(t.Context()), "Extend": l.Extend(t.Context())} {
+		if !errors.Is(err, redlock.ErrUnlocked) || errors.Is(err, redlock.ErrLost) {
+			t.Errorf("%s after Unlock: %v; want ErrUnlocked", what, err)
+		}
+	}
+	if lost := m.Stats().Lost; lost != 0 {
+		t.Errorf("%d locks count as lost", lost)
+	}
+	if err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
+		return l.Unlock(ctx)
+	}); err != nil {
+		t.Errorf("Do of a function that unlocks: %v", err)
+	}
+}
+
+// Whether another process or another goroutine of this one holds the name is one to
+// who waits: busy is busy.
+func TestHeldByWhomever(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	here, there := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
+	for name, holder := range map[string]*redlock.Manager{"this process": here, "another process": there} {
+		l := lock(t, holder, "job")
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		errs := make(chan error)
+		for range 3 { // one of them asks, the others wait for it
+			go func() {
+				_, err := here.Lock(ctx, "job")
+				errs <- err
+			}()
+		}
+		for range 3 {
+			if err := <-errs; !errors.Is(err, redlock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("held by %s: %v; want ErrHeld and DeadlineExceeded", name, err)
+			}
+		}
+		cancel()
+		unlock(t, l)
+	}
+	for _, s := range servers[:2] {
+		s.Freeze(t)
+		defer s.Thaw(t)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	errs := make(chan error)
+	for range 3 {
+		go func() {
+			_, err := here.Lock(ctx, "job")
+			errs <- err
+		}()
+	}
+	for range 3 {
+		if err := <-errs; !errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, redlock.ErrHeld) {
+			t.Errorf("two of three servers frozen: %v; want ErrNoQuorum", err)
+		}
+	}
+}
+
+// A lock that stands on too few servers is lost, though others were never asked.
+func TestNeverAsked(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	clients := clientsOf(t, servers)
+	m := dial(t, servers, redlock.Options{})
+	servers[2].Freeze(t)
+	unlock(t, lock(t, m, "before")) // it does not answer, and is asked nothing new
+	wait(t, "the frozen server to be left alone", func() bool {
+		status, err := m.Status(t.Context(), "job")
+		return err == nil && status[2].Err != nil
+	})
+	l := lock(t, m, "job")
+	servers[2].Thaw(t)
+	wait(t, "the server to be back", func() bool {
+		status, err := m.Status(t.Context(), "job")
+		return err == nil && status[2].Err == nil
+	})
+	if err := clients[0].Do(t.Context(), clients[0].B().Del().Key("job").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if n := keys(t, clients, "job"); n != 1 {
+		t.Fatalf("%d servers have the lock; the test wants one", n)
+	}
+	if err := l.Extend(t.Context()); !errors.Is(err, redlock.ErrLost) {
+		t.Errorf("Extend of a lock that one of three servers has: %v; want ErrLost", err)
+	}
+}
