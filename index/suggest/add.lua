@@ -3,36 +3,38 @@
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the heads of the index
 -- KEYS[8]      hash: the heads of the index that a rebuild makes
--- KEYS[9]      set: the names that are blocked
+-- KEYS[9]      set: the forms that are blocked
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      the rebuild that is filling the next index; empty: the present one
 -- ARGV[5]      half-lives since 1970; empty: nothing is forgotten by time, and
 --              half-lives since 1970 are the counts' own unit otherwise
--- ARGV[6]…     name, how many, original, for each term; a name once
+-- ARGV[6]…     name, how many, for each term; a name once
 --
 -- Reply        the new count of each as text, "0" for one that is blocked
 --
 -- What a rebuild fills in of terms that others write meanwhile does not matter:
 -- rebuild.lua brings those up in the end.
 
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3], KEYS[1])
+local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
 	return refusal
 end
 local index, content, heads = KEYS[1], KEYS[2], KEYS[7]
 local filling = ARGV[4] ~= ''
 if filling then
-	if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
-		return redis.error_reply('REBUILD another has begun')
+	local ended = replaced(KEYS[3], ARGV[4])
+	if ended then
+		return ended
 	end
 	index, content, heads = KEYS[4], KEYS[5], KEYS[8]
 end
 
-local names = {}
-for i = 6, #ARGV, 3 do
+local names, forms = {}, {}
+for i = 6, #ARGV, 2 do
 	names[#names + 1] = ARGV[i]
+	forms[#forms + 1] = string.match(ARGV[i], '^[^:]*')
 end
-local blocked = redis.call('SMISMEMBER', KEYS[9], unpack(names))
+local blocked = redis.call('SMISMEMBER', KEYS[9], unpack(forms))
 
 local now = tonumber(ARGV[5])
 local most = 9007199254740991
@@ -57,8 +59,7 @@ for i, c in ipairs(changesOf(content, names)) do
 	if blocked[i] == 1 then
 		reply[i] = '0'
 	else
-		c.count = sum(c.was, tonumber(ARGV[3 * i + 4]))
-		c.original = c.original or ARGV[3 * i + 5]
+		c.count = sum(c.was, tonumber(ARGV[2 * i + 5]))
 		reply[i] = text(c.count)
 		changes[#changes + 1] = c
 		ids[#ids + 1] = c.name

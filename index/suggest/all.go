@@ -13,10 +13,12 @@ import (
 // step is how many entries All reads at a time.
 const step = 500
 
-// All yields the terms that begin with a prefix, in the order of their
-// normalised form, which counts do not change: so a reader who pages while
-// others add sees no term twice, and misses none that stayed. It reads 500 at a
-// time, or page.Limit if that is less.
+// All yields the terms that begin with a prefix, as Complete takes it, in the order
+// of their entries, which begin with the normalised form, a colon and the spelling:
+// "a b" comes before "a", since a blank is less than a colon, and "a" before "ab".
+// Counts do not change that order: so a reader who pages while others add sees no
+// term twice, and misses none that stayed. It reads 500 at a time, or page.Limit if
+// that is less.
 func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		yield = x.wrapping(yield)
@@ -38,13 +40,15 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 			yield(Entry{}, err)
 			return
 		}
-		sequences := make([]iter.Seq2[Entry, error], len(x.keys))
-		for i, k := range x.keys {
-			sequences[i] = x.walk(ctx, k, name, after, page)
+		var sequences []iter.Seq2[Entry, error]
+		for _, k := range x.keys {
+			for _, prefix := range rangesOf(name) {
+				sequences = append(sequences, x.walk(ctx, k, prefix, after, page))
+			}
 		}
 		n := 0
 		order := func(a, b Entry) int {
-			by := strings.Compare(a.Name+":", b.Name+":")
+			by := strings.Compare(a.key()+":", b.key()+":")
 			if page.Reverse {
 				return -by
 			}
@@ -78,8 +82,8 @@ func (x *Index) walk(ctx context.Context, k keys, prefix, after string, page ind
 	}
 	return func(yield func(Entry, error) bool) {
 		for {
-			// A name ends with a colon, which the semicolon is next to. So the
-			// range begins behind the term whatever its count is now.
+			// A key ends with a colon, which the semicolon is next to. So the range
+			// begins behind the term whatever its count is now.
 			switch {
 			case after != "" && !page.Reverse:
 				low = max(low, "["+after+";")
@@ -102,10 +106,10 @@ func (x *Index) walk(ctx context.Context, k keys, prefix, after string, page ind
 					yield(Entry{}, fmt.Errorf("%w: the entry %q of %s", index.ErrCorrupt, member, k.Index))
 					return
 				}
-				if !yield(Entry{Suggestion: x.shown(t), Name: t.name}, nil) {
+				if !yield(Entry{Suggestion: x.shown(t), Name: nameOf(t.key)}, nil) {
 					return
 				}
-				after = t.name
+				after = t.key
 			}
 			if int64(len(members)) < count {
 				return

@@ -26,7 +26,7 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	ctx := t.Context()
 	x := open(t, client, "long", Options{})
 	r := rebuild{x: x, id: "ours"}
-	if _, err := r.all(ctx, "begin", 0); err != nil {
+	if _, err := r.all(ctx, "begin", r.lease()); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.AddMany(ctx, long(600)); err != nil {
@@ -98,7 +98,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
 		// The other one gets no further than this.
 		other := rebuild{x: x, id: "other"}
-		if _, err := other.step(ctx, 0, "begin", 0); err != nil {
+		if _, err := other.step(ctx, 0, "begin", other.lease()); err != nil {
 			t.Error(err)
 		}
 		for i := range 100 {

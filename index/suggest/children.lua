@@ -8,8 +8,8 @@
 -- ARGV[4]  what stood behind the letter before, where this one would be another
 -- ARGV[5]  the same where this one would be one too many
 --
--- Reply    the prefix with each byte that a term has behind it, and with ':' if it
---          is a term itself. Of letters only those behind which ARGV[4] follows,
+-- Reply    the prefix with each byte that a key has behind it, or that its entry has.
+--          Of letters only those behind which ARGV[4] follows,
 --          or ARGV[5], with that behind them.
 
 -- width is how many bytes a letter has that begins with a byte.

@@ -18,7 +18,9 @@ const maxComplete = 1000
 
 // Complete returns the k most frequent terms that begin with a prefix, the most
 // frequent first, those of one count by their normalised form. The prefix is
-// normalised as terms are. An empty one is that of every term.
+// normalised as terms are, so that case and marks do not matter. A blank at its end,
+// or punctuation that becomes one, ends a word: "new " is the beginning of "new
+// york", and all of "new", but not of "newton". An empty one is that of every term.
 //
 // The answer is exact, and takes one round trip that reads about 64 terms, or
 // all if they are fewer, however many have the prefix. More are read where k is
@@ -33,11 +35,33 @@ func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Sugg
 	if err := x.ready(ctx, k); err != nil {
 		return nil, err
 	}
-	found, err := x.best(ctx, []string{name}, k)
+	found, err := x.exact(ctx, name, k)
 	if err != nil {
 		return nil, err
 	}
-	return x.suggest(ctx, found[0])
+	return x.suggest(ctx, found)
+}
+
+// exact returns the k best terms that begin with a normalised prefix.
+func (x *Index) exact(ctx context.Context, prefix string, k int) ([]term, error) {
+	found, err := x.best(ctx, rangesOf(prefix), k)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(found...)
+	if len(found) > 1 {
+		slices.SortFunc(all, compare)
+	}
+	return all[:min(k, len(all))], nil
+}
+
+// rangesOf returns the prefixes of the keys of the terms that a normalised prefix
+// stands for: where that ends with a blank, also the term that ends there.
+func rangesOf(prefix string) []string {
+	if whole, ended := strings.CutSuffix(prefix, " "); ended {
+		return []string{prefix, whole + ":"}
+	}
+	return []string{prefix}
 }
 
 // ready checks what is asked for.
@@ -55,7 +79,7 @@ func (x *Index) suggest(ctx context.Context, found []term) ([]Suggestion, error)
 		out[i] = x.shown(t)
 	}
 	if len(found) > 0 && x.opt.Cleanup > 0 && rand.Float64() < x.opt.Cleanup {
-		if _, err := x.remove(ctx, "lose", 1, []string{x.choose(found).name}); err != nil {
+		if _, err := x.remove(ctx, "lose", 1, []string{x.choose(found).key}); err != nil {
 			return nil, err
 		}
 	}
@@ -191,7 +215,7 @@ func (x *Index) parseNode(n node, r rueidis.RedisResult) (node, error) {
 		if headed {
 			var line string
 			line, lines, _ = strings.Cut(lines, "\n")
-			t, ok = parseValue(n.prefix+line, text)
+			t, ok = parseCount(n.prefix+line, text)
 		} else {
 			t, ok = parseEntry(text)
 		}
@@ -201,8 +225,8 @@ func (x *Index) parseNode(n node, r rueidis.RedisResult) (node, error) {
 	}
 	slices.SortFunc(n.terms, compare)
 	if floor != "" {
-		count, name, _ := strings.Cut(floor, ":")
-		f, _ := parseValue(name, count+":")
+		count, key, _ := strings.Cut(floor, ":")
+		f, _ := parseCount(key, count)
 		n.floor = &f
 	}
 	n.whole = !headed && len(list) > x.light

@@ -12,7 +12,8 @@
 //	best, err := x.Complete(ctx, "ba", 10)  // somebody types
 //
 // Here a completion is exact and reads some sixty terms, whatever the prefix.
-// Entries are those of the tutorial, banana:273:Banana. Beside them the best
+// Entries are those of the tutorial with the count last, banana:Banana:273; a
+// spelling that is the normalised form is left out, banana::273. Beside them the best
 // terms of each prefix that more than 64 terms have are kept, without their
 // counts, with a floor: the rank that no other term of the prefix is above. A
 // count that rises past the floor puts its term there, in the script that changes
@@ -23,9 +24,10 @@
 // anew of those of the prefixes that are one byte longer, never of all terms. See
 // heads.lua. A million terms take about 1 % more memory for it.
 //
-// Terms are UTF-8 of up to 512 bytes, and found without regard to case, marks,
-// forms of a letter and punctuation: see Index.Normalize. The spelling that was
-// added first is returned. Each may be counted up to 2^53-1.
+// Terms are UTF-8 of up to 512 bytes, and found without regard to case, accents,
+// forms of a letter, apostrophes and punctuation: see Index.Normalize. Terms that are
+// spelled differently are different terms, which answer to the same normalised form.
+// Each may be counted up to 2^53-1.
 //
 // What nobody searches any more can be forgotten in three ways:
 // Options.Cleanup takes a little at each completion, as the tutorial does it;

@@ -31,7 +31,7 @@ func Example() {
 	defer stop()
 	ctx := context.Background()
 
-	for _, search := range []string{"Banana", "Bahamas", "banana", "BANANA", "bank"} {
+	for _, search := range []string{"Banana", "Bahamas", "Banana", "Banana", "bank"} {
 		if _, err := x.Add(ctx, search, 1); err != nil {
 			log.Fatal(err)
 		}

@@ -105,7 +105,7 @@ func checkHeads(t *testing.T, x *Index) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.terms[e.Name] = term{e.Name, float64(e.Count), e.Term}
+		m.terms[e.key()] = term{e.key(), float64(e.Count)}
 	}
 	for _, prefix := range []string{"", "a", "b", "c", "aa", "ab", "ba", "aaa", "aab", "abc", "aaaa", "aaaa1"} {
 		for _, k := range []int{1, 3, 20} {
@@ -132,10 +132,10 @@ func TestConcurrentWriters(t *testing.T) {
 				// Writers come between its pages, and it sees none twice.
 				last := ""
 				for e, err := range x.All(t.Context(), "", index.Page{}) {
-					if err != nil || e.Name+":" <= last {
+					if err != nil || e.key()+":" <= last {
 						t.Fatal(e, last, err)
 					}
-					last = e.Name + ":"
+					last = e.key() + ":"
 				}
 				verified(t, x)
 			}
@@ -207,24 +207,24 @@ func TestWriterCutOff(t *testing.T) {
 // damage are the ways in which somebody with redis-cli can spoil an index.
 func damage() [][]string {
 	return [][]string{
-		{"ZADD", "{words}", "0", "aaa:7:Nobody"},
-		{"ZADD", "{words}", "0", "zzz:7:Nobody"},
+		{"ZADD", "{words}", "0", "aaa:Nobody:7"},
+		{"ZADD", "{words}", "0", "zzz:Nobody:7"},
 		{"ZADD", "{words}", "0", "nonsense"},
 		{"ZADD", "{words}", "0", ""},
 		{"ZADD", "{words}", "0", "a\xff"},
-		{"ZADD", "{words}", "0", ":1:x"},
+		{"ZADD", "{words}", "0", ":x:1"},
 		{"ZADD", "{words}", "0", "a:x:x"},
-		{"ZADD", "{words}", "0", "a:0:x"},
-		{"ZADD", "{words}", "0", "kept:5:Kept"},
-		{"ZADD", "{words}", "3", "kept:3:Kept"},
-		{"ZADD", "{words}", "-3", "kept:3:Kept"},
-		{"ZREM", "{words}", "kept:3:Kept"},
-		{"HDEL", "{words}.content", "kept"},
-		{"HSET", "{words}.content", "kept", "nonsense"},
-		{"HSET", "{words}.content", "kept", "9:Kept"},
-		{"HSET", "{words}.content", "", "9:Empty"},
-		{"HSET", "{words}.content", "a:b", "9:Colon"},
-		{"HSET", "{words}.content", "aaa", "99:Lost"},
+		{"ZADD", "{words}", "0", "a:x:0"},
+		{"ZADD", "{words}", "0", "kept:Kept:5"},
+		{"ZADD", "{words}", "3", "kept:Kept:3"},
+		{"ZADD", "{words}", "-3", "kept:Kept:3"},
+		{"ZREM", "{words}", "kept:Kept:3"},
+		{"HDEL", "{words}.content", "kept:Kept"},
+		{"HSET", "{words}.content", "kept:Kept", "nonsense"},
+		{"HSET", "{words}.content", "kept:Kept", "9"},
+		{"HSET", "{words}.content", ":Empty", "9"},
+		{"HSET", "{words}.content", "a:b:c", "9"},
+		{"HSET", "{words}.content", "aaa:Lost", "99"},
 		{"HSET", "{words}.heads", "a", "nonsense"},
 		{"HSET", "{words}.heads", "a", "1:z\n"},
 		{"HSET", "{words}.heads", "a", "1:z\nx\nx\n"},
@@ -265,7 +265,7 @@ func TestRepair(t *testing.T) {
 					t.Fatalf("%q was not repaired: %v %+v", command, err, report)
 				}
 				verified(t, x)
-				if got, err := x.Get(ctx, "kept"); err != nil || got.Term != "Kept" {
+				if got, err := x.Get(ctx, "Kept"); err != nil || got.Term != "Kept" {
 					t.Fatalf("%q: %v %v", command, got, err)
 				}
 			}
@@ -420,8 +420,8 @@ func TestRebuildFails(t *testing.T) {
 	// One that crashed has left this behind.
 	for _, command := range [][]string{
 		{"HSET", "words.meta", "rebuild", "crashed"},
-		{"ZADD", "words.next", "0", "half:1:Half"},
-		{"HSET", "words.next.content", "half", "1:Half"},
+		{"ZADD", "words.next", "0", "half:Half:1"},
+		{"HSET", "words.next.content", "half:Half", "1"},
 	} {
 		if err := client.Do(ctx, client.B().Arbitrary(command...).Build()).Error(); err != nil {
 			t.Fatal(err)

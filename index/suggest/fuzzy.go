@@ -18,7 +18,7 @@ const (
 // CompleteFuzzy is Complete that forgives one typo. Behind the terms that begin
 // with the prefix come those that begin with something one letter off: a letter
 // too many, one too few, another one, or two neighbours swapped; all of them the
-// most frequent first. A prefix of fewer than 3 letters, or more than 32, is
+// most frequent first. A blank at the end is none of the letters. A prefix of fewer than 3 letters, or more than 32, is
 // completed as it is.
 //
 // It takes two more round trips than Complete, and only where that finds fewer
@@ -34,12 +34,11 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 	if err := x.ready(ctx, k); err != nil {
 		return nil, err
 	}
-	found, err := x.best(ctx, []string{name}, k)
+	terms, err := x.exact(ctx, name, k)
 	if err != nil {
 		return nil, err
 	}
-	terms := found[0]
-	word := []rune(name)
+	word := []rune(strings.TrimSuffix(name, " "))
 	if len(terms) == k || len(word) < minFuzzy || len(word) > maxFuzzy {
 		return x.suggest(ctx, terms)
 	}
@@ -47,18 +46,19 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 	if err != nil {
 		return nil, err
 	}
-	if found, err = x.best(ctx, variants, k); err != nil {
+	found, err := x.best(ctx, variants, k)
+	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
 	for _, t := range terms {
-		seen[t.name] = true
+		seen[t.key] = true
 	}
 	var more []term
 	for _, list := range found {
 		for _, t := range list {
-			if !seen[t.name] {
-				seen[t.name] = true
+			if !seen[t.key] {
+				seen[t.key] = true
 				more = append(more, t)
 			}
 		}

@@ -1,20 +1,23 @@
 -- Shared by the scripts of this package, which are sent with this text in front.
 --
--- A term is a field of the hash content, name -> count:original, and a member of
--- the sorted set index, name:count:original. The hash heads holds for each prefix
--- that many terms have the head of it: names of terms, among which are the best.
+-- A term is known by its key, form:spelling, where the form is what it is found by
+-- and a spelling that is the same is left out: apple: and apple:Apple. It is a field
+-- of the hash content, key -> count, and a member of the sorted set index, key:count.
+-- The hash heads holds for each prefix of a key that many terms have the head of it:
+-- keys of terms, among which are the best. In these scripts a name is a key.
 --
---     ap -> 17:apricot \n ple \n ricot \n …
+--     ap -> 17:apricot: \n ple: \n ple:Apple \n ricot: \n …
 --
--- Each line but the first is a name without the prefix. The first is the floor,
--- the count and name of a term: EVERY TERM OF THE PREFIX THAT IS NOT IN THE HEAD
+-- Each line but the first is a key without the prefix. The first is the floor,
+-- the count and key of a term: EVERY TERM OF THE PREFIX THAT IS NOT IN THE HEAD
 -- RANKS BEHIND THE FLOOR. It is empty where none is missing. So the members that
 -- do not rank behind the floor are the best of the prefix, whatever else is
 -- there; a count that rises above the floor has to put its term into the head;
 -- and one that falls, or a term that goes, asks for nothing. Where too few good
 -- members are left, mend.lua makes the head anew.
 --
--- Names have no control characters, so that \n ends them, and no colon.
+-- Keys have no control characters but \31, for a colon, so that \n ends them, and
+-- one colon.
 
 local sub, byte, find = string.sub, string.byte, string.find
 
@@ -24,7 +27,8 @@ local MANY = 64   -- terms above which a prefix gets a head
 local FEW = 32    -- terms below which it loses it
 local LIGHT = 1000 -- terms that are read to the last where there is no head
 
--- before tells the order of two names by their bytes. The operator < goes by the
+-- before tells the order of two names: by the bytes of their forms, then of their
+-- spellings, so that the colon comes before all else. The operator < goes by the
 -- locale of the server. What names have in common is passed over in pieces.
 local function before(a, b)
 	local i, n = 1, math.min(#a, #b)
@@ -34,7 +38,7 @@ local function before(a, b)
 	for j = i, n do
 		local x, y = byte(a, j), byte(b, j)
 		if x ~= y then
-			return x < y
+			return y ~= 58 and (x == 58 or x < y)
 		end
 	end
 	return #a < #b
@@ -56,20 +60,19 @@ local function text(count)
 	return string.format('%.17g', count)
 end
 
--- fields takes the value of a term apart: count, original, or nil if it is none.
-local function fields(value)
-	local count, original = string.match(value or '', '^(%d[%d.]*):(.*)$')
-	count = tonumber(count)
+-- countOf reads the value of a term, its count, or nil if it is none.
+local function countOf(value)
+	local count = value and find(value, '^%d[%d.]*$') and tonumber(value)
 	if count and count > 0 then
-		return count, original
+		return count
 	end
 end
 
--- entry takes a member of the index apart: name, count, original, or nil.
+-- entry takes a member of the index apart: name, count, or nil.
 local function entry(member)
-	local name, value = string.match(member, '^([^:]*):(.*)$')
-	if name and name ~= '' then
-		return name, fields(value)
+	local name, value = string.match(member, '^([^:]+:[^:]*):([^:]*)$')
+	if name then
+		return name, countOf(value)
 	end
 end
 
@@ -185,7 +188,7 @@ local function cut(content, head, prefix)
 	local best = {}
 	local alive = 0
 	for i, value in ipairs(lookup(content, names)) do
-		local count = fields(value)
+		local count = countOf(value)
 		if count then
 			alive = alive + 1
 			offer(best, KEEP, names[i], count)
@@ -302,13 +305,13 @@ end
 
 -- store brings terms into the state they are to have, with all that hangs on
 -- them. Each change has name, value (what content says now, or false), was (the
--- count there, or nil), count (the new one, or nil: the term goes) and original.
+-- count there, or nil) and count (the new one, or nil: the term goes).
 -- A name is in changes once.
 local function store(index, content, heads, changes)
 	local remove, add, set, delete, names = {}, {}, {}, {}, {}
 	for i, c in ipairs(changes) do
 		names[i] = c.name
-		local value = c.count and text(c.count) .. ':' .. c.original
+		local value = c.count and text(c.count)
 		if c.value and c.value ~= value then
 			remove[#remove + 1] = c.name .. ':' .. c.value
 		end
@@ -356,8 +359,7 @@ end
 local function changesOf(content, names)
 	local changes = {}
 	for i, value in ipairs(lookup(content, names)) do
-		local was, original = fields(value)
-		changes[i] = {name = names[i], value = value, was = was, original = original}
+		changes[i] = {name = names[i], value = value, was = countOf(value)}
 	end
 	return changes
 end

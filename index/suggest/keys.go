@@ -6,11 +6,11 @@ import "retwis/index/internal/partition"
 //
 //	<key>.heads       hash: for each prefix of many terms, which of them are the best
 //	<key>.next.heads  hash: the same of the index that a rebuild makes
-//	<key>.blocked     set: normalised terms that are neither counted nor suggested
+//	<key>.blocked     set: normalised forms that are neither counted nor suggested
 //
-// The index itself is a sorted set of name:count:original, all scored 0, and
-// <key>.content a hash of name -> count:original, where the name of a term is its
-// normalised form.
+// The index itself is a sorted set of name:spelling:count, all scored 0, and
+// <key>.content a hash of name:spelling -> count, where the name of a term is its
+// normalised form, and the spelling is left out where it is the same.
 type keys struct {
 	*partition.Keys
 	heads, nextHeads, blocked string
@@ -23,13 +23,5 @@ func keysOf(p *partition.Keys) keys {
 // reading are the keys as the scripts take them that only read, or mend a head.
 func (k keys) reading() []string { return []string{k.Index, k.Content, k.heads} }
 
-// writing are those that add.lua takes.
-func (k keys) writing() []string { return append(k.All(), k.heads, k.nextHeads, k.blocked) }
-
-// removing are those that remove.lua takes.
-func (k keys) removing() []string { return append(k.All(), k.heads, k.blocked) }
-
-// mending are those that verify.lua and, with those of the next index,
-// rebuild.lua take.
-func (k keys) mending() []string    { return append(k.All(), k.heads) }
-func (k keys) rebuilding() []string { return append(k.All(), k.heads, k.nextHeads) }
+// all are those that the other scripts take.
+func (k keys) all() []string { return append(k.All(), k.heads, k.nextHeads, k.blocked) }

@@ -27,7 +27,7 @@ local function headed(child, head)
 	end
 	local names = members(head, child)
 	for i, value in ipairs(lookup(KEYS[2], names)) do
-		local count = fields(value)
+		local count = countOf(value)
 		if count then
 			offer(best, KEEP, names[i], count)
 		end

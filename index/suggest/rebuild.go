@@ -19,21 +19,50 @@ import (
 // change, the new index has what the present one has.
 //
 // A rebuild that is cut short changes nothing, or with partitions at its very end
-// some of them, and the next one begins afresh. Of two at the same time the later
+// some of them, and the next one begins afresh. What one leaves that was killed goes
+// with the first write a minute later. Of two at the same time the later
 // one counts, and the other ends with index.ErrReplaced. opt.After is not used. The
 // report has in Checked how many counts came from the source.
 func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt index.Upkeep) (report index.Report, err error) {
 	defer x.wrap(&err)
 	r := rebuild{x: x, id: rand.Text(), opt: opt, pace: partition.NewPace(opt.Rate), begin: time.Now()}
 	if err := r.run(ctx, source); err != nil {
-		// So that writers need not keep track for it; of one that was overtaken,
-		// where the other has not come. It may be the database that failed, and
-		// then the next rebuild does this.
-		_, _ = r.all(context.WithoutCancel(ctx), "end", 0)
+		// So that writers need not keep track for it. It may be the database that
+		// failed: then it ends when nothing has been heard of it for a minute.
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_, _ = r.all(ending, "end", 0)
 		return r.report, fmt.Errorf("rebuild: %w", err)
 	}
 	return r.report, nil
 }
+
+// keepAlive says again and again that the rebuild goes on, until it is stopped.
+func (r *rebuild) keepAlive(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(r.x.set.Lease / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				// Where it fails for too long, the steps of the rebuild are refused.
+				_, _ = r.all(ctx, "beat", r.lease())
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// lease is after how many milliseconds it has ended, unless it is heard of.
+func (r *rebuild) lease() int { return int(r.x.set.Lease.Milliseconds()) }
 
 // rebuild is one run of Rebuild.
 type rebuild struct {
@@ -51,9 +80,10 @@ func (r *rebuild) run(ctx context.Context, source iter.Seq2[Suggestion, error]) 
 			return err
 		}
 	}
-	if _, err := r.all(ctx, "begin", 0); err != nil {
+	if _, err := r.all(ctx, "begin", r.lease()); err != nil {
 		return err
 	}
+	defer r.keepAlive(ctx)()
 	var batch []Suggestion
 	for s, err := range source {
 		if err != nil {
@@ -111,6 +141,6 @@ func (r *rebuild) all(ctx context.Context, do string, most int) (n int64, err er
 
 func (r *rebuild) step(ctx context.Context, part int, do string, most int) (int64, error) {
 	args := append(r.x.set.Args(), do, r.id, strconv.Itoa(most), strconv.Itoa(batchBytes))
-	n, err := r.x.scripts.rebuild.Run(ctx, r.x.set.Client, r.x.keys[part].rebuilding(), args).AsInt64()
+	n, err := r.x.scripts.rebuild.Run(ctx, r.x.set.Client, r.x.keys[part].all(), args).AsInt64()
 	return n, r.x.rebuildError(ctx, err)
 }

@@ -12,34 +12,49 @@ import (
 	"retwis/index/internal/partition"
 )
 
-// Remove removes terms, given in any spelling, and returns how many there were:
-// one round trip for 1,600.
+// Remove removes terms in these spellings, and returns how many there were: one
+// round trip for 1,600.
 func (x *Index) Remove(ctx context.Context, terms ...string) (gone int, err error) {
 	defer x.wrap(&err)
-	names, err := x.names(terms)
+	keys, err := normalised(terms, x.key)
 	if err != nil {
 		return 0, err
 	}
-	return x.remove(ctx, "all", 0, names)
+	return x.remove(ctx, "all", 0, keys)
 }
 
 // Block removes terms, and keeps them from being counted and suggested until
-// Unblock. Only the very terms are blocked, in any spelling, not what begins with
-// them. A rebuild leaves them out.
+// Unblock, with all that have the same normalised form: whoever blocks "damn" blocks
+// "Damn!", and whoever blocks "C#" blocks "C". What begins with them is not blocked.
+// A rebuild leaves them out. It takes a round trip a term, more where many have the
+// same form.
 func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
-	names, err := x.names(terms)
+	names, err := normalised(terms, x.name)
 	if err != nil {
 		return err
 	}
-	_, err = x.remove(ctx, "block", 0, names)
-	return err
+	if len(x.keys) > 1 {
+		if err := x.set.Declare(ctx); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		args := append(x.set.Args(), name, strconv.Itoa(batchTerms))
+		for more := int64(1); more == 1; {
+			r := x.scripts.block.Run(ctx, x.set.Client, x.keys[x.set.Index(name)].all(), args)
+			if more, err = r.AsInt64(); err != nil {
+				return x.set.Error(ctx, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Unblock lets terms be counted again, from nothing.
 func (x *Index) Unblock(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
-	names, err := x.names(terms)
+	names, err := normalised(terms, x.name)
 	if err != nil {
 		return err
 	}
@@ -56,7 +71,7 @@ func (x *Index) Unblock(ctx context.Context, terms ...string) (err error) {
 	return nil
 }
 
-// Blocked returns the normalised form of each term that is blocked, in order.
+// Blocked returns the normalised forms that are blocked, in order.
 func (x *Index) Blocked(ctx context.Context) (all []string, err error) {
 	defer x.wrap(&err)
 	if err := x.set.Check(ctx); err != nil {
@@ -100,8 +115,8 @@ func (x *Index) Sweep(ctx context.Context, least int64, opt index.Upkeep) (gone 
 			}
 			var rare []string
 			for i := 0; i+1 < len(page.Elements); i += 2 {
-				if t, ok := parseValue(page.Elements[i], page.Elements[i+1]); ok && t.count < below {
-					rare = append(rare, t.name)
+				if t, ok := parseCount(page.Elements[i], page.Elements[i+1]); ok && isKey(t.key) && t.count < below {
+					rare = append(rare, t.key)
 				}
 			}
 			n, err := x.remove(ctx, "below", below, rare)
@@ -120,36 +135,36 @@ func (x *Index) Sweep(ctx context.Context, least int64, opt index.Upkeep) (gone 
 	return gone, nil
 }
 
-// names normalises terms; each is in the answer once.
-func (x *Index) names(terms []string) ([]string, error) {
-	names := make([]string, len(terms))
+// normalised returns the keys or names of terms; each is in the answer once.
+func normalised(terms []string, of func(string) (string, error)) ([]string, error) {
+	all := make([]string, len(terms))
 	for i, t := range terms {
 		var err error
-		if names[i], err = x.name(t); err != nil {
+		if all[i], err = of(t); err != nil {
 			return nil, err
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
-// remove runs remove.lua on some names, and returns how many have gone.
-func (x *Index) remove(ctx context.Context, how string, amount float64, names []string) (int, error) {
+// remove runs remove.lua on some terms, and returns how many have gone.
+func (x *Index) remove(ctx context.Context, how string, amount float64, terms []string) (int, error) {
 	if len(x.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
 			return 0, err
 		}
 	}
 	parts := make([][]string, len(x.keys))
-	for _, name := range names {
-		p := x.set.Index(name)
-		parts[p] = append(parts[p], name)
+	for _, key := range terms {
+		p := x.set.Index(nameOf(key))
+		parts[p] = append(parts[p], key)
 	}
 	var calls []partition.Call
 	for p, part := range parts {
-		for batch := range chunks(part, func(name string) int { return len(name) }) {
+		for batch := range chunks(part, func(key string) int { return len(key) }) {
 			args := append(x.set.Args(), how, strconv.FormatFloat(amount, 'f', -1, 64))
-			calls = append(calls, partition.Call{Keys: x.keys[p].removing(), Args: append(args, batch...)})
+			calls = append(calls, partition.Call{Keys: x.keys[p].all(), Args: append(args, batch...)})
 		}
 	}
 	gone := 0

@@ -1,11 +1,11 @@
--- Removes terms, or lets them lose some searches, or blocks them. Preceded by
--- declare.lua and heads.lua.
+-- Removes terms, or lets them lose some searches. Preceded by declare.lua and
+-- heads.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the heads of the index
--- KEYS[8]      set: the names that are blocked
+-- KEYS[8]      hash: the heads of the index that a rebuild makes
 -- ARGV[1]…[3]  kind, declaration, partitions
--- ARGV[4]      all: remove them; block: and let them not come back;
+-- ARGV[4]      all: remove them;
 --              lose: take some searches from each, and remove those with none;
 --              below: remove those with a smaller count
 -- ARGV[5]      how many searches, or which count
@@ -13,16 +13,13 @@
 --
 -- Reply        how many terms have gone
 
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
 	return refusal
 end
 local names = {}
 for i = 6, #ARGV do
 	names[#names + 1] = ARGV[i]
-end
-if ARGV[4] == 'block' then
-	each('SADD', KEYS[8], names)
 end
 
 -- A rebuild must hear of a term that goes even where it is not there: its source
@@ -37,7 +34,7 @@ for _, c in ipairs(changesOf(KEYS[2], names)) do
 		changes[#changes + 1] = c
 		gone = gone + (c.count and 0 or 1)
 	end
-	if c.value and not stays or ARGV[4] == 'all' or ARGV[4] == 'block' then
+	if c.value and not stays or ARGV[4] == 'all' then
 		ids[#ids + 1] = c.name
 	end
 end

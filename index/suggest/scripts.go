@@ -13,6 +13,10 @@ var (
 	addLua string
 	//go:embed remove.lua
 	removeLua string
+	//go:embed adopt.lua
+	adoptLua string
+	//go:embed block.lua
+	blockLua string
 	//go:embed complete.lua
 	completeLua string
 	//go:embed children.lua
@@ -27,13 +31,13 @@ var (
 
 // scripts are those of an index.
 type scripts struct {
-	add, remove, complete, children, mend, verify, rebuild partition.Script
+	add, remove, block, adopt, complete, children, mend, verify, rebuild partition.Script
 }
 
 func newScripts(heads string) scripts {
 	of := func(source string) partition.Script { return partition.NewScript(heads + source) }
 	return scripts{
-		add: of(addLua), remove: of(removeLua), complete: of(completeLua), children: of(childrenLua),
+		add: of(addLua), remove: of(removeLua), block: of(blockLua), adopt: of(adoptLua), complete: of(completeLua), children: of(childrenLua),
 		mend: of(mendLua), verify: of(verifyLua), rebuild: of(rebuildLua),
 	}
 }

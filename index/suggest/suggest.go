@@ -75,6 +75,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 		return nil, fmt.Errorf("suggest: %w", err)
 	}
 	opt.Partitions = len(set.Keys)
+	set.Explain = func(d partition.Declaration) error { return outdated(key, d) }
 	x := &Index{set: set, opt: opt, scripts: newScripts(headsLua), keep: 32, light: 1000}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keysOf(&set.Keys[i]))
@@ -93,7 +94,10 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 	if d.Kind != kind {
 		return nil, fmt.Errorf("suggest: %w: %q is %s", index.ErrDeclared, key, d)
 	}
-	opt, err := parseDeclaration(d.Text)
+	if err := outdated(key, d); err != nil {
+		return nil, fmt.Errorf("suggest: %w", err)
+	}
+	opt, err := parseDeclaration(strings.TrimPrefix(strings.TrimPrefix(d.Text, format), ", "))
 	if err != nil {
 		return nil, fmt.Errorf("suggest: %w: %s.meta: %w", index.ErrCorrupt, key, err)
 	}
@@ -101,9 +105,14 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 	return New(client, key, opt)
 }
 
-// declaration is what the index remembers: "punctuation drop, half-life 24h0m0s".
+// format stands first in what an index remembers whose terms are known by form and
+// spelling. Older ones knew them by their form alone.
+const format = "spelled"
+
+// declaration is what the index remembers: "spelled, punctuation drop, half-life
+// 24h0m0s".
 func (o Options) declaration() string {
-	var words []string
+	words := []string{format}
 	if o.Punctuation != PunctuationSpace {
 		words = append(words, "punctuation "+string(o.Punctuation))
 	}
@@ -135,9 +144,9 @@ func parseDeclaration(text string) (opt Options, err error) {
 // Options are those that the index was made with.
 func (x *Index) Options() Options { return x.opt }
 
-// Add counts n searches for a term, which is new or has been added before in any
-// spelling, and returns its count then: one round trip. The first spelling is
-// kept. A term that is blocked is not counted: Add returns 0.
+// Add counts n searches for a term, which is new or has been added before in this
+// spelling, and returns its count then: one round trip. A term whose normalised
+// form is blocked is not counted: Add returns 0.
 //
 // n is from 1 to 2^53-1, at which a count stays.
 func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err error) {
@@ -160,9 +169,9 @@ func (x *Index) AddMany(ctx context.Context, terms []Suggestion) (err error) {
 
 // counted is a term of a batch.
 type counted struct {
-	name, original string
-	n              int64
-	at             []int // where it was in what was given
+	key string
+	n   int64
+	at  []int // where it was in what was given
 }
 
 // add counts terms in the index, or in the one that a rebuild makes.
@@ -183,12 +192,12 @@ func (x *Index) add(ctx context.Context, terms []Suggestion, rebuild string) ([]
 	var calls []partition.Call
 	var batches [][]counted
 	for p, part := range parts {
-		for batch := range chunks(part, func(c counted) int { return len(c.name) }) {
+		for batch := range chunks(part, func(c counted) int { return len(c.key) }) {
 			args := append(x.set.Args(), rebuild, now)
 			for _, c := range batch {
-				args = append(args, c.name, strconv.FormatInt(c.n, 10), c.original)
+				args = append(args, c.key, strconv.FormatInt(c.n, 10))
 			}
-			calls = append(calls, partition.Call{Keys: x.keys[p].writing(), Args: args})
+			calls = append(calls, partition.Call{Keys: x.keys[p].all(), Args: args})
 			batches = append(batches, batch)
 		}
 	}
@@ -215,24 +224,25 @@ func (x *Index) add(ctx context.Context, terms []Suggestion, rebuild string) ([]
 	return counts, nil
 }
 
-// spread sorts terms by partition, those of one name taken together.
+// spread sorts terms by partition, those of one key taken together. All of one name
+// are in one partition.
 func (x *Index) spread(terms []Suggestion) ([][]counted, error) {
 	parts := make([][]counted, len(x.keys))
 	places := make(map[string]int, len(terms))
 	for i, t := range terms {
-		name, err := x.name(t.Term)
+		key, err := x.key(t.Term)
 		if err != nil {
 			return nil, err
 		}
 		if t.Count < 1 || t.Count > maxCount {
 			return nil, fmt.Errorf("%w: %q is to be counted %d times: it must be from 1 to 2^53-1", index.ErrValue, t.Term, t.Count)
 		}
-		p := x.set.Index(name)
-		at, seen := places[name]
+		p := x.set.Index(nameOf(key))
+		at, seen := places[key]
 		if !seen {
 			at = len(parts[p])
-			places[name] = at
-			parts[p] = append(parts[p], counted{name: name, original: t.Term})
+			places[key] = at
+			parts[p] = append(parts[p], counted{key: key})
 		}
 		c := &parts[p][at]
 		c.n = min(c.n+t.Count, maxCount)
@@ -241,26 +251,25 @@ func (x *Index) spread(terms []Suggestion) ([][]counted, error) {
 	return parts, nil
 }
 
-// Get returns a term, found in any spelling, or index.ErrNotFound: one round
-// trip.
+// Get returns a term in this spelling, or index.ErrNotFound: one round trip.
 func (x *Index) Get(ctx context.Context, word string) (s Suggestion, err error) {
 	defer x.wrap(&err)
-	name, err := x.name(word)
+	key, err := x.key(word)
 	if err != nil {
 		return Suggestion{}, err
 	}
 	if err := x.set.Check(ctx); err != nil {
 		return Suggestion{}, err
 	}
-	k := x.keys[x.set.Index(name)]
-	value, err := x.set.Client.Do(ctx, x.set.Client.B().Hget().Key(k.Content).Field(name).Build()).ToString()
-	switch t, ok := parseValue(name, value); {
+	k := x.keys[x.set.Index(nameOf(key))]
+	value, err := x.set.Client.Do(ctx, x.set.Client.B().Hget().Key(k.Content).Field(key).Build()).ToString()
+	switch t, ok := parseCount(key, value); {
 	case rueidis.IsRedisNil(err):
 		return Suggestion{}, fmt.Errorf("%w: the term %q", index.ErrNotFound, word)
 	case err != nil:
 		return Suggestion{}, err
 	case !ok:
-		return Suggestion{}, fmt.Errorf("%w: %s says %q of %q", index.ErrCorrupt, k.Content, value, name)
+		return Suggestion{}, fmt.Errorf("%w: %s says %q of %q", index.ErrCorrupt, k.Content, value, key)
 	default:
 		return x.shown(t), nil
 	}

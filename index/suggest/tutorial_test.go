@@ -93,15 +93,19 @@ func TestTutorialBanana(t *testing.T) {
 			t.Fatal(got, err)
 		}
 	}
-	expect(t, entries(t, client, "words"), "[banana:273:Banana]")
+	expect(t, entries(t, client, "words"), "[banana:Banana:273]")
 	content, err := client.Do(ctx, client.B().Hgetall().Key("words.content").Build()).AsStrMap()
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, content, map[string]string{"banana": "273:Banana"})
-	addAll(t, x, "BANANA", "bánana")
-	expect(t, entries(t, client, "words"), "[banana:275:Banana]")
-	expect(t, complete(t, x, "BAN", 10), "Banana 275")
+	expect(t, content, map[string]string{"banana:Banana": "273"})
+	addAll(t, x, "banana", "bánana")
+	expect(t, entries(t, client, "words"), "[banana::1 banana:Banana:273 banana:bánana:1]")
+	expect(t, complete(t, x, "BAN", 10), "Banana 273, banana 1, bánana 1")
+	// The tutorial's example of what users type.
+	expect(t, complete(t, x, "Ba'nana", 1), "Banana 273")
+	addAll(t, x, "O'Neill")
+	expect(t, complete(t, x, "oneil", 1), "O'Neill 1")
 }
 
 // banaooo was searched for once, by mistake, and dies out.
@@ -137,10 +141,10 @@ func TestTutorialOriginal(t *testing.T) {
 	x, client, ctx := testIndex(t, Options{Punctuation: PunctuationKeep})
 	addAll(t, x, "a:273:b", "A: 1", "ü\n:9:\x00")
 	expect(t, fmt.Sprintf("%q", entries(t, client, "words")),
-		fmt.Sprintf("%q", []string{"a\x1f 1:1:A: 1", "a\x1f273\x1fb:1:a:273:b", "u \x1f9\x1f:1:ü\n:9:\x00"}))
+		fmt.Sprintf("%q", []string{"a\x1f 1:A\x1f 1:1", "a\x1f273\x1fb::1", "u \x1f9\x1f:ü \x1f9\x1f:1"}))
 	expect(t, complete(t, x, "a:", 5), "A: 1 1, a:273:b 1")
 	expect(t, complete(t, x, "A:2", 5), "a:273:b 1")
-	if got, err := x.Get(ctx, "U :9:"); err != nil || got.Term != "ü\n:9:\x00" {
+	if got, err := x.Get(ctx, "u\u0308 :9:"); err != nil || got.Term != "ü :9:" {
 		t.Fatal(got, err)
 	}
 	verified(t, x)
@@ -153,7 +157,10 @@ func TestNormalize(t *testing.T) {
 		term, want  string
 	}{
 		{"", "Banana", "banana"},
-		{"", "  Rock'n'Roll!  ", "rock n roll"},
+		{"", "  Rock'n'Roll!  ", "rocknroll"},
+		{"", "rock \u2018n\u2019 roll", "rock n roll"},
+		{"", "Hawai\u02bbi O\u2019Neill m\u02bcba", "hawaii oneill mba"},
+		{"", "wi-fi", "wi fi"},
 		{"drop", "Rock'n'Roll!", "rocknroll"},
 		{"keep", "Rock'n'Roll!", "rock'n'roll!"},
 		{"keep", "a:b", "a\x1fb"},
@@ -170,6 +177,23 @@ func TestNormalize(t *testing.T) {
 		{"", "İstanbul", "istanbul"},
 		{"", "한글", "\u1112\u1161\u11ab\u1100\u1173\u11af"},
 		{"", "東京", "東京"},
+		{"", "パリ", "パリ"}, // Paris is not Bali
+		{"", "バリ", "バリ"},
+		{"", "ﾊﾟﾘ", "パリ"},
+		{"", "がき", "がき"},
+		{"", "กิน", "กิน"},
+		{"", "कुल", "कुल"},
+		{"", "क़लम", "क\u093cलम"},
+		{"", "שָׁלוֹם", "שלום"},
+		{"", "مُحَمَّد", "محمد"},
+		{"", "أحمد", "احمد"},
+		{"", "Łódź", "lodz"},
+		{"", "Ørsted", "orsted"},
+		{"", "Đà Nẵng", "da nang"},
+		{"", "Diyarbakır", "diyarbakir"},
+		{"", "Æsir œuvre Þór", "aesir oeuvre thor"},
+		{"", "Ёж Й", "еж и"},
+		{"", "❤\ufe0f", "❤"},
 		{"", "!?", ""},
 		{"", "", ""},
 		{"", "\u0301", ""},
@@ -195,7 +219,7 @@ func TestPrefixWithBlank(t *testing.T) {
 	x, _, _ := testIndex(t, Options{})
 	addAll(t, x, "New York", "Newton", "new")
 	expect(t, complete(t, x, "new", 5), "new 1, New York 1, Newton 1")
-	expect(t, complete(t, x, " new ", 5), "New York 1")
+	expect(t, complete(t, x, " new ", 5), "new 1, New York 1")
 	expect(t, complete(t, x, "", 5), "new 1, New York 1, Newton 1")
 	expect(t, complete(t, x, "x", 5), "")
 }

@@ -63,6 +63,11 @@ func (x *Index) walkOver(ctx context.Context, opt index.Upkeep, mend bool) (repo
 	if u.total, err = x.len(ctx); err != nil {
 		return index.Report{}, err
 	}
+	if opt.After == "" {
+		if err := u.leftovers(ctx); err != nil {
+			return u.report, err
+		}
+	}
 	for more := true; more; {
 		if more, err = u.step(ctx, &at); err != nil {
 			return u.report, err
@@ -102,6 +107,25 @@ func parsePlace(cursor string, partitions int) (place, error) {
 	return place{}, fmt.Errorf("%w: Upkeep.After is not a cursor that Progress gave", index.ErrValue)
 }
 
+// leftovers looks for what a rebuild has left that was killed.
+func (u *upkeep) leftovers(ctx context.Context) error {
+	do, done := "leftover", ""
+	if u.mend {
+		do, done = "clear", "mended"
+	}
+	r := rebuild{x: u.x}
+	for i, k := range u.x.keys {
+		n, err := r.step(ctx, i, do, 0)
+		if err == nil && n > 0 {
+			err = u.note(ctx, i, []string{"dangling", "", k.Next + ", of a rebuild that was killed", "", done})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // step looks at the next few, and goes on. It returns false at the end.
 func (u *upkeep) step(ctx context.Context, at *place) (bool, error) {
 	k := u.x.keys[at.part]
@@ -110,7 +134,7 @@ func (u *upkeep) step(ctx context.Context, at *place) (bool, error) {
 		mend = "1"
 	}
 	args := append(u.x.set.Args(), walks()[at.walk], at.cursor, strconv.Itoa(u.look), mend)
-	reply, err := u.x.scripts.verify.Run(ctx, u.x.set.Client, k.mending(), args).ToArray()
+	reply, err := u.x.scripts.verify.Run(ctx, u.x.set.Client, k.all(), args).ToArray()
 	if err := u.x.set.Error(ctx, err); err != nil {
 		return false, err
 	}
@@ -191,7 +215,7 @@ func (u *upkeep) note(ctx context.Context, part int, problems []string) error {
 
 // rebuildError words what a script of a rebuild replied.
 func (x *Index) rebuildError(ctx context.Context, err error) error {
-	if err != nil && strings.HasPrefix(err.Error(), "REBUILD") {
+	if err != nil && strings.HasPrefix(err.Error(), "REPLACED") {
 		return index.ErrReplaced
 	}
 	return x.set.Error(ctx, err)

@@ -4,6 +4,7 @@
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the heads of the index
+-- KEYS[8]      hash: the heads of the index that a rebuild makes
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      which: heads, entries or content
 -- ARGV[5]      the cursor of a scan, from '0'
@@ -15,12 +16,17 @@
 --              'mended', 'mend' this prefix by mend.lua, or '';
 --              how many bytes the names have that were looked at}
 
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local mend = ARGV[7] == '1'
+local rebuilding, refusal, _
+if mend then
+	rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
+else
+	_, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+end
 if refusal then
 	return refusal
 end
 local index, content, heads = KEYS[1], KEYS[2], KEYS[7]
-local mend = ARGV[7] == '1'
 local done = mend and 'mended' or ''
 local problems = {}
 local known      -- the heads of the prefixes of all terms that are looked at
@@ -71,15 +77,15 @@ end
 
 -- What the hash says of a term is right; where it says nothing, its entry is.
 local function ofEntry(member, score)
-	local name, count, original = entry(member)
+	local name, count = entry(member)
 	if not count then
 		problem('dangling', member, member, '')
 		mended(nil, 'ZREM', index, member)
 		return
 	end
 	local value = redis.call('HGET', content, name)
-	if not fields(value) then
-		value = text(count) .. ':' .. original
+	if not countOf(value) then
+		value = text(count)
 		problem('missing', name, '', value)
 		mended(name, 'HSET', content, name, value)
 	end
@@ -88,7 +94,7 @@ local function ofEntry(member, score)
 		problem('stale', name, member, right)
 		mended(nil, 'ZREM', index, member)
 		mended(name, 'ZADD', index, 0, right)
-		count = fields(value)
+		count = countOf(value)
 	elseif tonumber(score) ~= 0 then
 		problem('stale', name, member .. ' at ' .. score, member .. ' at 0')
 		mended(nil, 'ZADD', index, 0, member)
@@ -100,14 +106,14 @@ end
 -- were lost, writers may have put some back since, and have taken for granted
 -- that heads lead to them.
 local function ofContent(name, value)
-	local count = fields(value)
+	local count = countOf(value)
 	if #redis.call('ZRANGEBYLEX', index, from(name .. ':'), to(name .. ':'), 'LIMIT', 0, 1) > 0 then
 		if mend and count then
 			led(name, count)
 		end
 		return
 	end
-	if name == '' or not count or find(name, ':', 1, true) then
+	if not count or not find(name, '^[^:]+:[^:]*$') then
 		problem('dangling', name, value, '')
 		mended(name, 'HDEL', content, name)
 		return

@@ -45,6 +45,9 @@ type Set struct {
 	Keys   []Keys
 	// Lease is after how long a repair or rebuild that is not heard of has ended.
 	Lease time.Duration
+	// Explain returns an error that says more of another declaration than that it
+	// is another one, or nil. It may be nil.
+	Explain func(Declaration) error
 
 	declaration Declaration
 	known       atomic.Bool // the declaration was found to be that of the index
@@ -189,6 +192,11 @@ func (s *Set) foreign() error {
 }
 
 func (s *Set) otherwise(d Declaration) error {
+	if s.Explain != nil {
+		if err := s.Explain(d); err != nil {
+			return err
+		}
+	}
 	return fmt.Errorf("%w: %q is %s, not %s", ErrDeclared, s.Key, d, s.declaration)
 }
 
