@@ -20,11 +20,11 @@ func newSuggest(env Env) *cobra.Command {
 		Short: "Complete what people type with what is searched most",
 		Long: `Counts terms in an index, and completes the beginning of a term with the most
 frequent ones, quickly, however many there are. Case, accents and punctuation do
-not matter; the spelling that was added first is shown.`,
+not matter in what is typed; terms that are spelled differently are counted apart.`,
 		Example: `  retwis suggest add words /usr/share/dict/words
   cut -f2 searches.tsv | retwis suggest add words
   retwis suggest complete words ban -n 5`,
-	}, newSuggestAdd(env), newSuggestComplete(env), newSuggestRemove(env),
+	}, newSuggestAdd(env), newSuggestComplete(env), newSuggestList(env), newSuggestRemove(env), newSuggestAdopt(env),
 		newSuggestVerify(env, false), newSuggestVerify(env, true), newSuggestRebuild(env))
 }
 
@@ -41,7 +41,7 @@ func (flags *suggestFlags) add(cmd *cobra.Command, env Env, json string) {
 		cmd.Flags().BoolVar(&flags.json, "json", false, json)
 	}
 	flags.redis = redisFlag(cmd)
-	fromEnv(cmd, env.Getenv, "json", "limit", "fuzzy", "partitions", "punctuation", "half-life", "block", "unblock", "rate", "examples")
+	fromEnv(cmd, env.Getenv, "json", "limit", "offset", "reverse", "cursor", "after", "fuzzy", "blocked", "partitions", "punctuation", "half-life", "block", "unblock", "rate", "examples")
 }
 
 // open runs do with the index at a key, which has to be there.
@@ -79,12 +79,16 @@ func (n *newTerms) make(ctx context.Context, client rueidis.Client, key string, 
 	if !errors.Is(err, index.ErrNotFound) && (err != nil || !said) {
 		return x, err
 	}
+	x, err = suggest.New(client, key, n.options())
+	return asDeclared(ctx, x, err)
+}
+
+func (n *newTerms) options() suggest.Options {
 	opt := suggest.Options{Partitions: n.partitions, HalfLife: n.halfLife}
 	if n.punctuation.value != "space" {
 		opt.Punctuation = suggest.Punctuation(n.punctuation.value)
 	}
-	x, err = suggest.New(client, key, opt)
-	return asDeclared(ctx, x, err)
+	return opt
 }
 
 func newSuggestComplete(env Env) *cobra.Command {
@@ -146,8 +150,9 @@ func newSuggestRemove(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove [flags] KEY TERM...",
 		Short: "Remove terms, and keep them out with --block",
-		Long: `Removes terms, in whatever spelling they are named. With --block they are neither
-counted nor shown from then on, until they are named with --unblock.`,
+		Long: `Removes terms, each in the spelling that it has. With --block they are neither
+counted nor shown from then on, in whatever spelling, with accents and punctuation
+or without, until they are named with --unblock.`,
 		Example: `  retwis suggest remove words banaooo
   retwis suggest remove words --block damn`,
 		Args: named(2, -1, "retwis suggest remove KEY TERM..."),
