@@ -28,10 +28,10 @@ const showTimeout = time.Second
 
 // lockFlags are the flags of retwis lock.
 type lockFlags struct {
-	redis                            string
-	nodes, given                     []string // given may hold several, with commas
-	ttl, wait, grace, nodeTimeout    time.Duration
-	noWait, fencing, js              bool
+	redis                         string
+	nodes, given                  []string // given may hold several, with commas
+	ttl, wait, grace, nodeTimeout time.Duration
+	noWait, fencing, js           bool
 	// What is done in place of running a command.
 	show, watch, breaks, health, trust bool
 }
@@ -43,8 +43,11 @@ func (flags *lockFlags) mode() (string, error) {
 		name string
 		set  bool
 	}{
-		{"--show", flags.show}, {"--watch", flags.watch}, {"--break", flags.breaks},
-		{"--health", flags.health}, {"--trust", flags.trust},
+		{"--show", flags.show},
+		{"--watch", flags.watch},
+		{"--break", flags.breaks},
+		{"--health", flags.health},
+		{"--trust", flags.trust},
 	} {
 		switch {
 		case f.set && mode != "":
