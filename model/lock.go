@@ -31,21 +31,21 @@ type locks struct {
 // The first Lock starts what makes locks: end it with Close, after which they are
 // refused with redlock.ErrClosed.
 func (s *Store[T]) Lock(ctx context.Context, id string) (*redlock.Lock, error) {
-	return s.lock(ctx, id, (*redlock.Manager).Lock)
+	return s.lock(id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.Lock(ctx, name) })
 }
 
 // TryLock locks a record as Lock does, or returns redlock.ErrHeld where somebody
 // else holds the lock.
 func (s *Store[T]) TryLock(ctx context.Context, id string) (*redlock.Lock, error) {
-	return s.lock(ctx, id, (*redlock.Manager).TryLock)
+	return s.lock(id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.TryLock(ctx, name) })
 }
 
-func (s *Store[T]) lock(ctx context.Context, id string, lock func(*redlock.Manager, context.Context, string) (*redlock.Lock, error)) (*redlock.Lock, error) {
+func (s *Store[T]) lock(id string, lock func(m *redlock.Manager, name string) (*redlock.Lock, error)) (*redlock.Lock, error) {
 	manager, err := s.locker(id)
 	if err != nil {
 		return nil, s.wrap(err)
 	}
-	l, err := lock(manager, ctx, s.t.of(id).lock(id))
+	l, err := lock(manager, s.t.of(id).lock(id))
 	return l, s.wrap(err)
 }
 

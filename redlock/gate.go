@@ -96,7 +96,7 @@ func (gs *gates) wait(ctx context.Context, name string, t *turn, closing <-chan 
 	gs.mu.Unlock()
 	// It was given just now: give it to the next.
 	if l := <-t.given; l != nil {
-		l.m.release(op{name: name, value: l.value, other: l.before}, l.asked)
+		l.m.release(op{name: name, value: l.value, other: l.before, ttl: l.ttl}, l.asked)
 	}
 	gs.leave(name)
 	return nil, err

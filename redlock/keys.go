@@ -23,6 +23,10 @@ func waitersKey(name string) string { return prefix + "waiters:" + beside(name) 
 // that was refused, by when it asks again, and whether it listens for its grant.
 func attemptsKey(name string) string { return prefix + "attempts:" + beside(name) }
 
+// ownerKey is a hash: "value" of the lock that holds a name, and of who has it "host",
+// "pid", "since" in milliseconds, and "text". It expires with the lock.
+func ownerKey(name string) string { return prefix + "owner:" + beside(name) }
+
 // tokenKey is a string: the last fencing token of a name. It lives for a day
 // after the last one.
 func tokenKey(name string) string { return prefix + "token:" + beside(name) }

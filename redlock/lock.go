@@ -15,13 +15,18 @@ type Lock struct {
 	value string
 	token uint64
 	asked nodeSet // the servers that may have it
-	turns int     // how often it was handed on within the process
+	ttl   time.Duration
+	turns int // how often it was handed on within the process
 	// queued says that it was waited for: some server may have it in line yet.
 	queued bool
 
 	mu         sync.Mutex
 	before     string // the value that servers have which missed its last change
 	until      time.Time
+	since      time.Time // it is held
+	owner      string
+	maxHold    time.Duration
+	limit      time.Time // of until, zero: none
 	extensions int
 	wanted     bool // other processes wait for it
 	// unconfirmed says that it stands on what servers said of themselves, and
@@ -115,7 +120,7 @@ func (l *Lock) expire() {
 		l.expiry.Reset(l.until.Sub(now))
 		return
 	}
-	l.end(l.lost("its time ran out"))
+	l.end(l.ranOut())
 }
 
 // lost is the error of a lock that went away by itself.
@@ -155,7 +160,7 @@ func (l *Lock) Extend(ctx context.Context) error {
 		return err
 	}
 	r := l.m.ask(op{
-		kind: opExtend, name: l.name, value: l.value, other: l.value, ttl: l.m.opt.TTL,
+		kind: opExtend, name: l.name, value: l.value, other: l.value, ttl: l.ttl,
 	}, l.asked)
 	won, cause := r.await(ctx, l.m.opt.NodeTimeout)
 	switch {
@@ -178,7 +183,7 @@ func (l *Lock) mayExtend() error {
 	defer l.mu.Unlock()
 	switch {
 	case l.over == nil && !l.heldLocked(time.Now()):
-		l.end(l.lost("its time ran out"))
+		l.end(l.ranOut())
 		return l.over
 	case l.over == context.Canceled:
 		return l.unlocked()
@@ -200,7 +205,11 @@ func (l *Lock) prolong(r *round) error {
 	}
 	l.unconfirmed = false
 	l.wanted = l.wanted || r.waiters()
-	if until := l.m.validUntil(r); until.After(l.until) {
+	until := l.m.validUntil(r)
+	if !l.limit.IsZero() && l.limit.Before(until) {
+		until = l.limit
+	}
+	if until.After(l.until) {
 		l.until = until
 	}
 	if !l.heldLocked(time.Now()) {
@@ -208,7 +217,17 @@ func (l *Lock) prolong(r *round) error {
 		return l.over
 	}
 	l.m.stats.extended.Add(1)
+	l.describe(false)
 	return nil
+}
+
+// ranOut is the error of a lock that is over because nobody extended it, or because it
+// was held for as long as it may be.
+func (l *Lock) ranOut() error {
+	if !l.limit.IsZero() && !time.Now().Before(l.limit) {
+		return l.lost(fmt.Sprintf("it was held for %v, the most that MaxHold allows", l.maxHold))
+	}
+	return l.lost("its time ran out")
 }
 
 // unlockPatience is how many times the node timeout Unlock waits: nobody is kept
@@ -241,7 +260,8 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		l.m.stats.handed.Add(1)
 		return nil
 	}
-	r := l.m.release(op{name: l.name, value: l.value, other: before, queue: l.queued}, l.asked)
+	r := l.m.release(op{name: l.name, value: l.value, other: before, queue: l.queued, ttl: l.ttl}, l.asked)
+	l.describe(true)
 	l.m.gates.drop(l)
 	won, cause := r.await(ctx, unlockPatience*l.m.opt.NodeTimeout)
 	switch {
@@ -263,18 +283,18 @@ func (l *Lock) Unlock(ctx context.Context) error {
 // value of its own, and its full time again. The servers hear of it behind, as the
 // lock is held anyhow, unless a fencing token is to be counted or little time is
 // left. It returns nil where the lock could not be kept.
-func (m *Manager) takeOver(ctx context.Context, given *Lock) *Lock {
+func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) *Lock {
 	given.mu.Lock()
 	until := given.until
 	given.mu.Unlock()
 	l := &Lock{
 		m: m, name: given.name, value: randomText(), before: given.value, token: given.token,
-		asked: given.asked, turns: given.turns + 1, until: until,
+		asked: given.asked, turns: given.turns + 1, ttl: ttl, until: until,
 	}
 	r := newRound(m.nodes, m.quorum, op{
-		kind: opExtend, name: l.name, value: given.value, other: l.value, ttl: m.opt.TTL, fence: m.opt.Fencing,
+		kind: opExtend, name: l.name, value: given.value, other: l.value, ttl: ttl, fence: m.opt.Fencing,
 	}, time.Now())
-	behind := !m.opt.Fencing && time.Until(until) > m.opt.TTL/2
+	behind := !m.opt.Fencing && time.Until(until) > ttl/2
 	if behind {
 		r.then = func(won bool) { l.changed(r, won) }
 	}
@@ -286,7 +306,7 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock) *Lock {
 			l.token, won = token, err == nil
 		}
 		if !won || l.prolong(r) != nil {
-			m.release(op{name: l.name, value: l.value, other: l.before}, l.asked)
+			m.release(op{name: l.name, value: l.value, other: l.before, ttl: ttl}, l.asked)
 			return nil
 		}
 	}
@@ -340,7 +360,7 @@ func (l *Lock) Keep(ctx context.Context, f func(context.Context, *Lock) error) (
 // extendAlways extends the lock every Options.ExtendEvery, sooner after a failure,
 // until the context ends or the lock cannot be extended any more.
 func (l *Lock) extendAlways(ctx context.Context) {
-	pause := l.m.opt.ExtendEvery
+	pause := l.m.extendEvery(l.ttl)
 	unconfirmed := !l.confirmed()
 	if unconfirmed {
 		pause = min(pause, l.m.opt.RetryMin)
@@ -353,7 +373,7 @@ func (l *Lock) extendAlways(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		pause = l.m.opt.ExtendEvery
+		pause = l.m.extendEvery(l.ttl)
 		if unconfirmed && l.confirmed() {
 			unconfirmed = false
 			timer.Reset(pause)
@@ -362,7 +382,7 @@ func (l *Lock) extendAlways(ctx context.Context) {
 		switch err := l.Extend(ctx); {
 		case err == nil:
 		case errors.Is(err, ErrNoQuorum):
-			pause = max(l.m.opt.ExtendEvery/8, l.m.opt.RetryMin)
+			pause = max(l.m.extendEvery(l.ttl)/8, l.m.opt.RetryMin)
 		default:
 			return // lost, or extended as often as may be
 		}

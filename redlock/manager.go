@@ -266,10 +266,15 @@ func (m *Manager) ask(o op, to nodeSet) *round {
 // it in the order in which they came. Within this process that is exact; between
 // processes it holds as long as nobody's waiting is cut off from the servers.
 //
-// The lock lives for Options.TTL; extend it with Extend, or let Do do that.
-func (m *Manager) Lock(ctx context.Context, name string) (*Lock, error) {
+// The lock lives for Options.TTL, or that of LockOptions, of which there can be one;
+// extend it with Extend, or let Do do that.
+func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*Lock, error) {
 	m.calls.RLock()
 	defer m.calls.RUnlock()
+	opt, err := m.lockOptions(opts)
+	if err != nil {
+		return nil, err
+	}
 	if err := m.check(ctx, name); err != nil {
 		return nil, err
 	}
@@ -279,25 +284,29 @@ func (m *Manager) Lock(ctx context.Context, name string) (*Lock, error) {
 			return nil, err
 		}
 		if handed != nil {
-			if l := m.takeOver(ctx, handed); l != nil {
-				return l.takenIn(ctx), nil
+			if l := m.takeOver(ctx, handed, opt.TTL); l != nil {
+				return l.takenIn(ctx).with(opt), nil
 			}
 		}
 	}
-	l, err := m.contend(ctx, name)
+	l, err := m.contend(ctx, name, opt.TTL)
 	if err != nil {
 		m.gates.leave(name)
 		return nil, err
 	}
 	m.gates.hold(l, true)
-	return l.takenIn(ctx), nil
+	return l.takenIn(ctx).with(opt), nil
 }
 
 // TryLock asks once. The error is ErrHeld where somebody else holds the lock, and
 // ErrNoQuorum where too few servers answered.
-func (m *Manager) TryLock(ctx context.Context, name string) (*Lock, error) {
+func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions) (*Lock, error) {
 	m.calls.RLock()
 	defer m.calls.RUnlock()
+	opt, err := m.lockOptions(opts)
+	if err != nil {
+		return nil, err
+	}
 	if err := m.check(ctx, name); err != nil {
 		return nil, err
 	}
@@ -305,22 +314,22 @@ func (m *Manager) TryLock(ctx context.Context, name string) (*Lock, error) {
 		return nil, fmt.Errorf("redlock: %q: %w: by this process for another %v",
 			name, ErrHeld, time.Until(until).Round(time.Millisecond))
 	}
-	l, r, err := m.attempt(ctx, op{name: name, value: randomText()}, time.Now())
+	l, r, err := m.attempt(ctx, op{name: name, value: randomText(), ttl: opt.TTL}, time.Now())
 	if err != nil {
 		m.withdraw(r)
 		m.stats.refused(err)
 		return nil, err
 	}
 	m.gates.hold(l, false)
-	return l.takenIn(ctx), nil
+	return l.takenIn(ctx).with(opt), nil
 }
 
 // Do runs f while it holds the name, and extends the lock as long as f runs. The
 // context given to f ends when ctx does, and with the cause ErrLost the moment the
 // lock cannot be shown to be held any more; f must then stop. Do returns the error
 // of f, joined with ErrLost if the lock was lost.
-func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Context, l *Lock) error) error {
-	l, err := m.Lock(ctx, name)
+func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Context, l *Lock) error, opts ...LockOptions) error {
+	l, err := m.Lock(ctx, name, opts...)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ const (
 	opRaise               // raise.lua
 	opShow                // show.lua
 	opLearn               // boot.lua
+	opOwner               // owner.lua
 	kinds
 )
 
@@ -60,6 +61,7 @@ type op struct {
 	token   uint64
 	// trust makes a server vote from now on (opLearn).
 	trust bool
+	owner *ownerArgs // opOwner
 	// until is when an opRelease need not be tried any more: by then the key
 	// has expired.
 	until time.Time
@@ -93,4 +95,5 @@ type reply struct {
 	waiters int64         // opShow, opExtend
 	young   time.Duration // opShow, opLearn: for how long the server does not vote
 	since   time.Time     // opLearn: since when it votes, by its clock
+	owner   Owner         // opShow
 }

@@ -13,7 +13,7 @@ import (
 type Options struct {
 	// TTL is how long a lock lives without being extended, and so how long a
 	// name stays locked when its holder dies. Default 10 s; whole
-	// milliseconds, at least 10.
+	// milliseconds, from 10 to a day.
 	TTL time.Duration
 	// NodeTimeout is how long one server may take to answer before the rest
 	// decides without it. It should be a few times the slowest round trip and
@@ -34,6 +34,15 @@ type Options struct {
 	// it runs out, however much its holder wants it. Default 0: no limit, so
 	// that a holder that hangs and keeps extending keeps everybody out.
 	MaxExtensions int
+	// MaxHold is how long a lock can be held at most, however often it is
+	// extended: then it ends as if it was lost, so that a holder that hangs does
+	// not keep everybody out. Default 0: no limit.
+	MaxHold time.Duration
+	// Owner is printable text of up to 200 bytes that says who holds the locks, for
+	// operators: Status shows it, with the host and the process, to everybody who
+	// may ask the servers. Never put secrets there. Default empty: nothing is
+	// recorded, which spares each server a command for each lock.
+	Owner string
 	// Fencing gives each lock a token that is greater than that of every lock
 	// of the same name before it. See Lock.Token.
 	Fencing bool
@@ -64,8 +73,11 @@ func (o Options) withDefaults() (Options, error) {
 			*field.value = field.def
 		}
 	}
-	if o.TTL < 10*time.Millisecond || o.TTL%time.Millisecond != 0 {
-		return o, fmt.Errorf("redlock: Options.TTL is %v: it must be whole milliseconds, at least 10", o.TTL)
+	if err := checkTTL("Options", o.TTL); err != nil {
+		return o, err
+	}
+	if err := checkHolder("Options", LockOptions{MaxHold: o.MaxHold, Owner: o.Owner}); err != nil {
+		return o, err
 	}
 	if o.NodeTimeout == 0 {
 		o.NodeTimeout = min(50*time.Millisecond, o.TTL/4)

@@ -48,6 +48,7 @@ func newScripts() [kinds]script {
 		opRaise:   raiseLua,
 		opShow:    quarantineLua + showLua,
 		opLearn:   bootLua,
+		opOwner:   ownerLua,
 	} {
 		scripts[k] = script{source: source, sha: sha1Hex(source)}
 	}
@@ -182,12 +183,15 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		keys[0], count = tokenKey(o.name), 1
 		args = []string{strconv.FormatUint(o.token, 10)}
 	case opShow:
-		keys[0], keys[1] = o.name, waitersKey(o.name)
+		keys, count = [...]string{o.name, waitersKey(o.name), ownerKey(o.name), ""}, 3
 		longest := ""
 		if s.cluster {
 			longest = number(s.records.longest())
 		}
 		args = []string{longest}
+	case opOwner:
+		keys[0], keys[1] = o.name, ownerKey(o.name)
+		args = []string{o.value, o.other, o.owner.host, o.owner.pid, o.owner.since, o.owner.text, flag(o.owner.gone)}
 	}
 	if whole {
 		return client.B().Eval().Script(s.scripts[o.kind].source).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
@@ -232,7 +236,7 @@ func decode(o *op, result rueidis.RedisResult) reply {
 			return reply{answer: yes}
 		}
 	}
-	if o.kind == opRelease || o.kind == opRaise {
+	if o.kind == opRelease || o.kind == opRaise || o.kind == opOwner {
 		done, err := result.AsInt64()
 		switch {
 		case err != nil:
@@ -246,14 +250,14 @@ func decode(o *op, result rueidis.RedisResult) reply {
 	if err != nil || len(parts) < 2 {
 		return reply{answer: failed, err: fmt.Errorf("unexpected answer: %v", err), maybe: true}
 	}
-	if o.kind == opShow && len(parts) == 4 {
+	if o.kind == opShow && len(parts) == 5 {
 		value, _ := parts[0].ToString()
 		left, _ := parts[1].AsInt64()
 		waiters, _ := parts[2].AsInt64()
 		young, _ := parts[3].AsInt64()
 		return reply{
 			answer: yes, value: value, ttl: time.Duration(max(left, 0)) * time.Millisecond, waiters: waiters,
-			young: time.Duration(young) * time.Millisecond,
+			young: time.Duration(young) * time.Millisecond, owner: decodeOwner(parts[4], value),
 		}
 	}
 	verdict, _ := parts[0].AsInt64()

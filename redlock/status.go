@@ -15,6 +15,7 @@ type NodeStatus struct {
 	Node    string        // the address of the server
 	Value   string        // of the lock that holds the name; empty: it is free
 	TTL     time.Duration // how long the server keeps that
+	Owner   Owner         // who holds it; zero: it does not say
 	Waiters int64         // how many processes wait for it
 	Young   time.Duration // for how long the server does not vote: it may have forgotten locks
 	Err     error         // why the server could not be asked; ErrNotLock: the key is something else
@@ -45,6 +46,9 @@ func (s Status) Holder() (holder NodeStatus, held bool) {
 			holder.TTL = n.TTL
 		}
 		holder.Value, holder.Waiters = n.Value, max(holder.Waiters, n.Waiters)
+		if n.Owner != (Owner{}) {
+			holder.Owner = n.Owner
+		}
 	}
 	return holder, true
 }
@@ -86,7 +90,7 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	for i, answered := range r.replies {
 		status[i] = NodeStatus{
 			Node: m.nodes[i].server.name(), Value: answered.value, TTL: answered.ttl, Waiters: answered.waiters,
-			Young: answered.young, Err: answered.err,
+			Owner: answered.owner, Young: answered.young, Err: answered.err,
 		}
 		switch {
 		case answered.answer == unanswered:

@@ -17,7 +17,7 @@ import (
 // attempt asks all servers for a name once. The round is returned with an error
 // too: whoever gives up has to withdraw it.
 func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *round, error) {
-	o.kind, o.ttl, o.fence = opAcquire, m.opt.TTL, m.opt.Fencing
+	o.kind, o.fence = opAcquire, m.opt.Fencing
 	o.grant, o.line, o.within = m.opt.grantTime(), m.opt.lineTime(), m.opt.askTime()
 	r := newRound(m.nodes, m.quorum, o, now)
 	r.patient = o.queue || o.quick
@@ -42,12 +42,12 @@ func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *rou
 			o.name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
 	}
 	m.stats.acquired.Add(1)
-	return &Lock{m: m, name: o.name, value: o.value, token: token, until: until, asked: r.asked(), queued: o.queue}, r, nil
+	return &Lock{m: m, name: o.name, value: o.value, token: token, ttl: o.ttl, until: until, asked: r.asked(), queued: o.queue}, r, nil
 }
 
 // validUntil returns how long a lock is valid that a round took or extended.
 func (m *Manager) validUntil(r *round) time.Time {
-	return r.start.Add(r.ttl - m.opt.Drift)
+	return r.start.Add(r.ttl - m.drift(r.ttl))
 }
 
 // tokenMargin is how far a token goes ahead of those that are known, where a counter
@@ -90,7 +90,7 @@ func (m *Manager) release(taken op, from nodeSet) *round {
 	now := time.Now()
 	r := newRound(m.nodes, m.quorum, op{
 		kind: opRelease, name: taken.name, value: taken.value, other: taken.other, queue: taken.queue,
-		grant: m.opt.grantTime(), until: now.Add(m.opt.TTL),
+		grant: m.opt.grantTime(), until: now.Add(taken.ttl),
 	}, now)
 	r.send(from)
 	return r
@@ -229,18 +229,18 @@ func (w *waiting) listening() {
 // The lock is not confirmed before its full time is.
 func (m *Manager) given(t *ticket, name string, r *round) *Lock {
 	m.waiting.mu.Lock()
-	until := t.asked.Add(m.opt.grantTime() - m.opt.Drift)
+	until := t.asked.Add(m.opt.grantTime() - m.drift(r.ttl))
 	votes := t.agreed | t.refused&t.fit
 	m.waiting.mu.Unlock()
 	now := time.Now()
 	if m.opt.Fencing || (votes&m.reachable(now)).len() < m.quorum {
 		return nil
 	}
-	l := &Lock{m: m, name: name, value: t.value, until: until, asked: r.asked(), queued: true, unconfirmed: true}
+	l := &Lock{m: m, name: name, value: t.value, ttl: r.ttl, until: until, asked: r.asked(), queued: true, unconfirmed: true}
 	if !l.validAt(now.Add(m.opt.grantTime() / 4)) {
 		return nil
 	}
-	full := newRound(m.nodes, m.quorum, op{kind: opExtend, name: name, value: t.value, other: t.value, ttl: m.opt.TTL}, now)
+	full := newRound(m.nodes, m.quorum, op{kind: opExtend, name: name, value: t.value, other: t.value, ttl: r.ttl}, now)
 	full.then = func(won bool) { l.changed(full, won) }
 	full.send(l.asked)
 	m.stats.acquired.Add(1)
@@ -262,12 +262,12 @@ func (m *Manager) reachable(now time.Time) nodeSet {
 
 // contend asks the servers until they give the lock. A free name is taken by the
 // quickest of all commands; only who does not get it stands in line.
-func (m *Manager) contend(ctx context.Context, name string) (*Lock, error) {
+func (m *Manager) contend(ctx context.Context, name string, ttl time.Duration) (*Lock, error) {
 	begun := time.Now()
 	if m.opt.Fencing || m.hints.wanted(name, begun) {
-		return m.queue(ctx, name, begun, 0)
+		return m.queue(ctx, name, ttl, begun, 0)
 	}
-	l, r, err := m.attempt(ctx, op{name: name, value: randomText(), quick: true}, begun)
+	l, r, err := m.attempt(ctx, op{name: name, value: randomText(), ttl: ttl, quick: true}, begun)
 	if err == nil {
 		return l, nil
 	}
@@ -283,11 +283,11 @@ func (m *Manager) contend(ctx context.Context, name string) (*Lock, error) {
 	if agreed > 0 {
 		pause = m.outOfStep(r)
 	}
-	return m.queue(ctx, name, begun, pause)
+	return m.queue(ctx, name, ttl, begun, pause)
 }
 
 // queue stands in line for a name after a pause, as one who has waited since begun.
-func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause time.Duration) (*Lock, error) {
+func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, begun time.Time, pause time.Duration) (*Lock, error) {
 	var t ticket
 	m.waiting.renew(&t)
 	defer m.waiting.remove(&t)
@@ -301,7 +301,7 @@ func (m *Manager) queue(ctx context.Context, name string, begun time.Time, pause
 	for {
 		now := time.Now()
 		l, r, err := m.attempt(ctx, op{
-			name: name, value: t.value, queue: true, since: begun.UnixMicro(), waited: now.Sub(begun),
+			name: name, value: t.value, ttl: ttl, queue: true, since: begun.UnixMicro(), waited: now.Sub(begun),
 			attempt: m.waiting.next(&t, now),
 		}, now)
 		if err == nil {

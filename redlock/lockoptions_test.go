@@ -1,0 +1,211 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// ttl returns how long the servers keep a name at least.
+func ttl(t testing.TB, m *redlock.Manager, name string) time.Duration {
+	t.Helper()
+	status, err := m.Status(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder, _ := status.Holder()
+	return holder.TTL
+}
+
+// A lock can live for longer or shorter than those of its manager, and the servers
+// know of it: who was restarted keeps out for so long.
+func TestTTLOfOneLock(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	m := dial(t, servers, redlock.Options{TTL: 20 * time.Second, NodeTimeout: time.Second})
+	for name, take := range map[string]func(string, ...redlock.LockOptions) (*redlock.Lock, error){
+		"Lock": func(name string, o ...redlock.LockOptions) (*redlock.Lock, error) {
+			return m.Lock(t.Context(), name, o...)
+		},
+		"TryLock": func(name string, o ...redlock.LockOptions) (*redlock.Lock, error) {
+			return m.TryLock(t.Context(), name, o...)
+		},
+	} {
+		for _, want := range []time.Duration{time.Hour, 20 * time.Second, 5 * time.Second} {
+			opt := redlock.LockOptions{TTL: want}
+			if want == 20*time.Second {
+				opt.TTL = 0
+			}
+			l, err := take(name, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // as it was taken, and extended
+				left, known := ttl(t, m, name), time.Until(l.Until())
+				if left > want || left < want*3/4 || known >= left || known < want*3/4 {
+					t.Errorf("%s: the servers keep it for %v, it is valid for %v; want %v", name, left, known, want)
+				}
+				if err := l.Extend(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			unlock(t, l)
+		}
+	}
+	// Handed on within the process to one who wants another.
+	l, err := m.Lock(t.Context(), "job", redlock.LockOptions{TTL: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := make(chan *redlock.Lock)
+	go func() {
+		l, err := m.Lock(t.Context(), "job", redlock.LockOptions{TTL: time.Hour})
+		if err != nil {
+			t.Error(err)
+		}
+		next <- l
+	}()
+	time.Sleep(20 * time.Millisecond) // as a rule it is in line by then
+	unlock(t, l)
+	if l = <-next; ttl(t, m, "job") < 45*time.Minute || time.Until(l.Until()) < 45*time.Minute {
+		t.Errorf("the servers keep it for %v, it is valid until %v", ttl(t, m, "job"), l.Until())
+	}
+	unlock(t, l)
+	health, err := m.Health(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range health {
+		if h.TTL != time.Hour {
+			t.Errorf("%s: the longest ttl on record is %v, want 1h", h.Node, h.TTL)
+		}
+	}
+	for name, opts := range map[string][]redlock.LockOptions{
+		"LockOptions.TTL is 1ms":              {{TTL: time.Millisecond}},
+		"LockOptions.TTL is 25h":              {{TTL: 25 * time.Hour}},
+		"more than Options.NodeTimeout of 1s": {{TTL: time.Second}},
+		"LockOptions.MaxHold is -1":           {{MaxHold: -1}},
+		"LockOptions.Owner has 201 bytes":     {{Owner: strings.Repeat("x", 201)}},
+		"must be printable text":              {{Owner: "a\x1b[2J"}},
+		"2 LockOptions given":                 {{}, {}},
+	} {
+		if _, err := m.TryLock(t.Context(), "job", opts...); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v; want %s", err, name)
+		}
+	}
+}
+
+// A lock that is held for as long as it may be ends as one that is lost.
+func TestMaxHold(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	m := dial(t, servers, redlock.Options{TTL: 3 * time.Second, ExtendEvery: 50 * time.Millisecond})
+	begun := time.Now()
+	err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !errors.Is(cause, redlock.ErrLost) || !strings.Contains(cause.Error(), "held for 500ms, the most that MaxHold allows") {
+			t.Errorf("the cause is %v", cause)
+		}
+		if err := l.Extend(t.Context()); !errors.Is(err, redlock.ErrLost) {
+			t.Errorf("Extend: %v; want ErrLost", err)
+		}
+		return nil
+	}, redlock.LockOptions{MaxHold: 500 * time.Millisecond})
+	if took := time.Since(begun); !errors.Is(err, redlock.ErrLost) || took < 500*time.Millisecond {
+		t.Errorf("%v after %v; want ErrLost", err, took)
+	}
+	// It is free at once, as the work has ended.
+	l, err := m.TryLock(t.Context(), "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if time.Until(l.Until()) < time.Second {
+		t.Errorf("the limit of one lock holds for another: %v", l.Until())
+	}
+	unlock(t, l)
+}
+
+// Who holds a lock is on record as long as it lives, and no longer.
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	clients := clientsOf(t, servers)
+	m := dial(t, servers, redlock.Options{Owner: "importer", NodeTimeout: time.Second})
+	watcher := dial(t, servers, redlock.Options{NodeTimeout: time.Second})
+	owner := func() redlock.Owner {
+		status, err := watcher.Status(t.Context(), "{a}job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder, _ := status.Holder()
+		return holder.Owner
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lock(t, m, "{a}job")
+	wait(t, "the owner", func() bool { return owner() != redlock.Owner{} })
+	if o := owner(); o.Host != host || o.PID != os.Getpid() || time.Since(o.Since).Abs() > time.Minute || o.Text != "importer" {
+		t.Errorf("%+v", o)
+	}
+	since := owner().Since
+	if err := l.Extend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "an owner that lives as long as the lock", func() bool {
+		left := func(key string) int64 {
+			ms, err := clients[0].Do(t.Context(), clients[0].B().Pttl().Key(key).Build()).AsInt64()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ms
+		}
+		lock, owner := left("{a}job"), left("redlock:owner:={a}job")
+		return owner > 0 && lock-owner < 100 && owner-lock < 100
+	})
+	if o := owner(); !o.Since.Equal(since) {
+		t.Errorf("an extension made it held since %v, not %v", o.Since, since)
+	}
+	unlock(t, l)
+	wait(t, "no owner", func() bool { return keys(t, clients, "redlock:owner:={a}job") == 0 })
+
+	// Handed on within the process, to one of another name.
+	l = lock(t, m, "{a}job")
+	next := make(chan *redlock.Lock)
+	go func() {
+		l, err := m.Lock(t.Context(), "{a}job", redlock.LockOptions{Owner: "exporter"})
+		if err != nil {
+			t.Error(err)
+		}
+		next <- l
+	}()
+	time.Sleep(20 * time.Millisecond) // as a rule it is in line by then
+	unlock(t, l)
+	l = <-next
+	wait(t, "the next owner", func() bool { return owner().Text == "exporter" })
+	unlock(t, l)
+	wait(t, "no owner", func() bool { return keys(t, clients, "redlock:owner:={a}job") == 0 })
+
+	// That of a lock which is gone is not shown for the next, nor what is no owner.
+	l = lock(t, watcher, "{a}job")
+	for i, client := range clients {
+		hset := client.B().Hset().Key("redlock:owner:={a}job").FieldValue().FieldValue("value", "other").FieldValue("text", "nobody").Build()
+		if i == 1 {
+			hset = client.B().Set().Key("redlock:owner:={a}job").Value("x").Build()
+		}
+		if err := client.Do(t.Context(), hset).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o := owner(); o != (redlock.Owner{}) {
+		t.Errorf("%+v", o)
+	}
+	unlock(t, l)
+}
