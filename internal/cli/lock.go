@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,8 @@ type lockFlags struct {
 	redis                         string
 	nodes, given                  []string // given may hold several, with commas
 	ttl, wait, grace, nodeTimeout time.Duration
+	maxTime                       time.Duration
+	owner                         string
 	noWait, fencing, js           bool
 	// What is done in place of running a command.
 	show, watch, breaks, health, trust bool
@@ -78,6 +81,11 @@ grows with every lock of that name in RETWIS_LOCK_TOKEN. Signals are passed on t
 it; while the lock is waited for they end the waiting. If the lock is lost, because
 the servers could not be reached for too long, the command gets SIGTERM and, after
 --grace, SIGKILL; so does all that it has started, unless it runs at a terminal.
+The same happens after --max-time. Without that a command that hangs holds the lock
+for as long as it hangs.
+
+The lock is held until COMMAND itself ends: "sh -c 'job & exit 0'" gives it back while
+the job goes on, where flock(1) would wait for the job.
 
 A server that was started less than a --ttl ago may have forgotten locks: it is
 quarantined, and does not vote until then. --trust says that the servers have not,
@@ -123,6 +131,8 @@ was held and is free, 1 if nobody held it, 75 if too few servers answered; with
 	f.BoolVar(&flags.noWait, "no-wait", false, "ask once, and give up if somebody else has the lock")
 	f.BoolVar(&flags.fencing, "fencing", false, "give the command a token that grows with every lock: RETWIS_LOCK_TOKEN")
 	f.DurationVar(&flags.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when the lock is lost")
+	f.DurationVar(&flags.maxTime, "max-time", 0, "how long COMMAND may run at most: then it ends as if the lock was lost (default no limit)")
+	f.StringVar(&flags.owner, "owner", "", "`text` that --show shows to others beside host and process, so no secrets (default the name of COMMAND)")
 	f.DurationVar(&flags.nodeTimeout, "node-timeout", 0, "how long one server may take to answer (default 50ms, or a quarter of --ttl)")
 	f.BoolVar(&flags.show, "show", false, "show who holds NAME, on which servers and for how long")
 	f.BoolVar(&flags.watch, "watch", false, "show who holds NAME, and each change of it, until a signal")
@@ -194,10 +204,14 @@ func (flags *lockFlags) check(args []string) error {
 		return fmt.Errorf("%q comes after the name: flags of retwis lock come before it, and the command after --", args[1])
 	case flags.ttl < 10*time.Millisecond || flags.ttl%time.Millisecond != 0:
 		return fmt.Errorf("--ttl is %v: it must be whole milliseconds, at least 10", flags.ttl)
+	case flags.ttl > 24*time.Hour:
+		return fmt.Errorf("--ttl is %v: it can be 24h at most; the lock is extended as long as the command runs", flags.ttl)
 	case flags.wait < 0:
 		return fmt.Errorf("--wait is %v: it cannot be negative", flags.wait)
 	case flags.wait == 0 && !flags.noWait:
 		return errors.New("--wait 0 is no time at all: use --no-wait to ask once")
+	case flags.maxTime < 0:
+		return fmt.Errorf("--max-time is %v: it cannot be negative", flags.maxTime)
 	case flags.grace < 0:
 		return fmt.Errorf("--grace is %v: it cannot be negative", flags.grace)
 	case flags.nodeTimeout < 0:
@@ -219,6 +233,10 @@ func (flags *lockFlags) run(cmd *cobra.Command, env Env, args []string) (err err
 		if program, err = lookPath(args[1]); err != nil {
 			return err
 		}
+	}
+	if flags.owner == "" && len(args) > 1 {
+		flags.owner = strconv.QuoteToGraphic(filepath.Base(args[1]))
+		flags.owner = flags.owner[1:min(len(flags.owner)-1, 200)]
 	}
 	m, end, err := flags.open(cmd, env)
 	if err != nil {
@@ -263,7 +281,7 @@ func lookPath(name string) (string, error) {
 
 // open returns what locks, on the servers or in the database of the flags.
 func (flags *lockFlags) open(cmd *cobra.Command, env Env) (*redlock.Manager, func() error, error) {
-	opt := redlock.Options{TTL: flags.ttl, NodeTimeout: flags.nodeTimeout, Fencing: flags.fencing}
+	opt := redlock.Options{TTL: flags.ttl, NodeTimeout: flags.nodeTimeout, Fencing: flags.fencing, MaxHold: flags.maxTime, Owner: flags.owner}
 	if mode, _ := flags.mode(); mode != "" && opt.NodeTimeout == 0 { // whoever looks wants to see all servers
 		opt.NodeTimeout = min(showTimeout, flags.ttl/4)
 	}

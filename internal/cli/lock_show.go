@@ -22,9 +22,29 @@ type lockStatus struct {
 	// NotLock: the key of the name holds something that is not a lock.
 	NotLock bool             `json:"not_lock,omitempty"`
 	Value   string           `json:"value,omitempty"`
+	Owner   *lockOwner       `json:"owner,omitempty"`
 	Quorum  int              `json:"quorum"`
 	Nodes   []lockNodeStatus `json:"nodes"`
 	holder  redlock.NodeStatus
+}
+
+// lockOwner is who holds a name, as it says itself.
+type lockOwner struct {
+	Host  string    `json:"host"`
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+	Text  string    `json:"text"`
+}
+
+func newLockOwner(o redlock.Owner) *lockOwner {
+	if o == (redlock.Owner{}) {
+		return nil
+	}
+	return &lockOwner{o.Host, o.PID, o.Since.UTC(), o.Text}
+}
+
+func (o *lockOwner) String() string {
+	return fmt.Sprintf("%s (process %d on %s, since %s)", o.Text, o.PID, o.Host, o.Since.Format(time.RFC3339))
 }
 
 type lockNodeStatus struct {
@@ -47,7 +67,7 @@ func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus
 
 func newLockStatus(m *redlock.Manager, name string, nodes redlock.Status) *lockStatus {
 	holder, held := nodes.Holder()
-	s := &lockStatus{Name: name, Held: held, Undecided: nodes.Undecided(), Value: holder.Value, holder: holder}
+	s := &lockStatus{Name: name, Held: held, Undecided: nodes.Undecided(), Value: holder.Value, Owner: newLockOwner(holder.Owner), holder: holder}
 	s.Quorum, _ = m.Quorum()
 	notLocks := 0
 	for _, n := range nodes {
@@ -118,7 +138,11 @@ func (s *lockStatus) print(cmd *cobra.Command) error {
 func (s *lockStatus) verdict(agreed int) string {
 	switch {
 	case s.Held:
-		return fmt.Sprintf("%q is held: %d of %d agree", s.Name, agreed, len(s.Nodes))
+		by := ""
+		if s.Owner != nil {
+			by = " by " + s.Owner.String()
+		}
+		return fmt.Sprintf("%q is held%s: %d of %d agree", s.Name, by, agreed, len(s.Nodes))
 	case s.Undecided:
 		return fmt.Sprintf("%q may be held: it takes %d of %d, and too few answered or vote", s.Name, s.Quorum, len(s.Nodes))
 	case s.NotLock:
@@ -129,5 +153,9 @@ func (s *lockStatus) verdict(agreed int) string {
 
 // heldBy says who holds the name, and for how long.
 func (s *lockStatus) heldBy() string {
-	return fmt.Sprintf("%s for another %v", s.Value, s.holder.TTL)
+	by := s.Value
+	if s.Owner != nil {
+		by = s.Owner.String()
+	}
+	return fmt.Sprintf("%s for another %v", by, s.holder.TTL)
 }
