@@ -75,7 +75,8 @@ func (s Status) Undecided() bool {
 
 // Status asks every server who holds a name, in one round trip.
 func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
-	if err := m.check(ctx, name); err != nil {
+	// Also in the context of a lock of that name, which could not be locked again.
+	if err := m.check(context.WithValue(ctx, heldKey{}, nil), name); err != nil {
 		return nil, err
 	}
 	r := newRound(m.nodes, m.quorum, op{kind: opShow, name: name}, time.Now())

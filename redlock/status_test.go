@@ -109,3 +109,20 @@ func TestCloseBesideFrozenServer(t *testing.T) {
 		t.Errorf("it took %v", least)
 	}
 }
+
+// Whoever holds a name can look at it, and break it.
+func TestStatusUnderTheLock(t *testing.T) {
+	t.Parallel()
+	m := dial(t, redistest.Nodes(t, 1), redlock.Options{})
+	err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
+		status, err := m.Status(ctx, "job")
+		if holder, held := status.Holder(); err != nil || !held || holder.Value != l.Value() {
+			t.Errorf("%+v %v", holder, err)
+		}
+		_, err = m.Break(ctx, "job")
+		return err
+	})
+	if !errors.Is(err, redlock.ErrLost) {
+		t.Errorf("%v; want ErrLost", err)
+	}
+}
