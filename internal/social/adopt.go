@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/redis/rueidis"
 )
@@ -96,6 +97,7 @@ type adoption struct {
 	progress    func(done, total int64)
 	done, total int64
 	old         *conversion // of a database of 2009
+	mu          sync.Mutex  // guards users and lastUser
 	users       int64
 	lastUser    int64 // the largest ids in use
 	lastPost    int64
@@ -185,16 +187,17 @@ func (a *adoption) adoptNames(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for i := 0; i+1 < len(entry.Elements); i += 2 {
-			name := entry.Elements[i]
-			uid, ok := parseID(entry.Elements[i+1])
+		err = atOnce(len(entry.Elements)/2, func(i int) error {
+			name, owner := entry.Elements[2*i], entry.Elements[2*i+1]
+			uid, ok := parseID(owner)
 			if !ok {
-				a.s.log.WarnContext(ctx, "skipped a username that leads to no user", "key", keyUsers, "username", name, "user", entry.Elements[i+1])
-				continue
+				a.s.log.WarnContext(ctx, "skipped a username that leads to no user", "key", keyUsers, "username", name, "user", owner)
+				return nil
 			}
-			if err := a.adoptName(ctx, name, uid); err != nil {
-				return err
-			}
+			return a.adoptName(ctx, name, uid)
+		})
+		if err != nil {
+			return err
 		}
 		if cursor = entry.Cursor; cursor == 0 {
 			return nil
@@ -226,14 +229,21 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 	if err != nil && !isWrongType(err) {
 		return err
 	}
-	if exists {
-		a.users++
-	}
-	a.lastUser = max(a.lastUser, uid)
+	a.sawUser(uid, exists)
 	if !exists || parseTime(joined).IsZero() {
 		return nil
 	}
 	return client.Do(ctx, b.Hsetnx().Key(userKey(uid)).Field("joined").Value(seconds(parseTime(joined))).Build()).Error()
+}
+
+// sawUser notes an id of a user, and whether the user exists.
+func (a *adoption) sawUser(uid int64, exists bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if exists {
+		a.users++
+	}
+	a.lastUser = max(a.lastUser, uid)
 }
 
 // adoptPosts puts posts on the profiles of those who wrote them.

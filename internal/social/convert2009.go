@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,8 +37,8 @@ type conversion struct {
 	posts *otter.Cache[int64, bool]
 
 	lastUser, lastPost int64 // what the old counters say, and the largest id of a user
-	converted          struct{ users, posts, lists, follows int64 }
-	skipped, warned    int64
+	converted          struct{ users, posts, lists, follows atomic.Int64 }
+	skipped, warned    atomic.Int64
 }
 
 // errOver: another process has finished the conversion meanwhile.
@@ -128,13 +130,13 @@ func (c *conversion) run(ctx context.Context) error {
 
 // skip reports an entry that cannot be converted.
 func (c *conversion) skip(ctx context.Context, key, format string, args ...any) {
-	c.skipped++
+	c.skipped.Add(1)
 	c.warn(ctx, "skipped an entry of the database of 2009", "key", key, "reason", fmt.Sprintf(format, args...))
 }
 
 // warn logs what is not as it should be, the first times.
 func (c *conversion) warn(ctx context.Context, message string, args ...any) {
-	if c.warned++; c.warned <= maxWarnings {
+	if c.warned.Add(1) <= maxWarnings {
 		c.s.log.WarnContext(ctx, message, args...)
 	}
 }
@@ -146,8 +148,8 @@ func (c *conversion) finish(ctx context.Context) error {
 		return err
 	}
 	c.s.log.InfoContext(ctx, "converted the database of 2009; its old keys are kept until retwis check --remove-legacy",
-		"users", c.converted.users, "posts", c.converted.posts, "timelines", c.converted.lists, "follows", c.converted.follows,
-		"skipped", c.skipped)
+		"users", c.converted.users.Load(), "posts", c.converted.posts.Load(), "timelines", c.converted.lists.Load(),
+		"follows", c.converted.follows.Load(), "skipped", c.skipped.Load())
 	return nil
 }
 
@@ -196,7 +198,7 @@ func (c *conversion) convertUsers(ctx context.Context, keys []string) error {
 		return nil
 	}
 	res := c.s.client.DoMulti(ctx, reads...)
-	for i, uid := range ids {
+	return atOnce(len(ids), func(i int) error {
 		name, err := stringValue(res[2*i])
 		if err != nil {
 			return err
@@ -205,7 +207,34 @@ func (c *conversion) convertUsers(ctx context.Context, keys []string) error {
 		if err != nil {
 			return err
 		}
-		if err := c.convertUser(ctx, uid, name, password); err != nil {
+		return c.convertUser(ctx, ids[i], name, password)
+	})
+}
+
+// workers is how many users are converted at once, so that they share round
+// trips.
+const workers = 32
+
+// atOnce calls do for 0 to n-1, for several at once, and returns the first
+// error.
+func atOnce(n int, do func(i int) error) error {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	errs := make([]error, min(n, workers))
+	for w := range errs {
+		wg.Go(func() {
+			for errs[w] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				errs[w] = do(i)
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
 			return err
 		}
 	}
@@ -254,7 +283,7 @@ func (c *conversion) convertUser(ctx context.Context, uid int64, name, password 
 	} else {
 		writes = append(writes, b.Hsetnx().Key(userKey(uid)).Field("password").Value(password).Build())
 	}
-	c.converted.users++
+	c.converted.users.Add(1)
 	return firstError(c.s.client.DoMulti(ctx, writes...))
 }
 
@@ -366,7 +395,7 @@ func (c *conversion) convertPostsPart(ctx context.Context, keys []string) error 
 	if err := firstError(c.s.client.DoMulti(ctx, keep...)); err != nil {
 		return err
 	}
-	c.converted.posts += int64(len(convert))
+	c.converted.posts.Add(int64(len(convert)))
 	return firstError(adoptPostScript.ExecMulti(ctx, c.s.client, convert...))
 }
 

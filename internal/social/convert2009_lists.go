@@ -22,33 +22,24 @@ var (
 
 // convertLists converts the home timelines and follows among the keys.
 func (c *conversion) convertLists(ctx context.Context, keys []string) error {
-	for _, name := range keys {
+	return atOnce(len(keys), func(i int) error {
+		name := keys[i]
 		uid, field, ok := parse2009(name)
-		if !ok {
-			continue
-		}
-		switch field {
-		case "posts", "followers", "following":
-		default:
-			continue
+		if !ok || field != "posts" && field != "followers" && field != "following" {
+			return nil
 		}
 		known, err := c.known(ctx, c.users, prefixUser, "username", []int64{uid})
-		if err != nil {
-			return err
-		}
 		switch {
+		case err != nil:
+			return err
 		case !known[uid]:
 			c.skip(ctx, name, "there is no user %d", uid)
+			return nil
 		case field == "posts":
-			err = c.convertList(ctx, name, homeKey(uid))
-		default:
-			err = c.convertFollows(ctx, name, uid, field)
+			return c.convertList(ctx, name, homeKey(uid))
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return c.convertFollows(ctx, name, uid, field)
+	})
 }
 
 // convertList converts a timeline: its first 1,000 posts that exist, newest
@@ -92,7 +83,7 @@ func (c *conversion) convertList(ctx context.Context, from, to string) error {
 	for _, pid := range slices.SortedFunc(maps.Keys(posts), func(a, b int64) int { return cmp.Compare(b, a) }) {
 		ids = append(ids, itoa(pid))
 	}
-	c.converted.lists++
+	c.converted.lists.Add(1)
 	return adoptListScript.Exec(ctx, c.s.client, []string{to}, ids).Error()
 }
 
@@ -159,7 +150,7 @@ func (c *conversion) convertFollowsPart(ctx context.Context, from string, uid in
 		}
 	}
 	if field == "following" {
-		c.converted.follows += int64(len(people))
+		c.converted.follows.Add(int64(len(people)))
 	}
 	return c.addFollows(ctx, writes)
 }
@@ -186,15 +177,9 @@ func (c *conversion) addFollows(ctx context.Context, writes []follows2009) error
 			return errOver
 		}
 	}
-	execs := make([]rueidis.LuaExec, len(writes))
-	for i, w := range writes {
-		execs[i] = rueidis.LuaExec{
-			Keys: append([]string{w.key}, guard...),
-			Args: append([]string{layoutVersion}, w.people...),
-		}
-	}
-	for _, res := range adoptFollowsScript.ExecMulti(ctx, c.s.client, execs...) {
-		written, err := res.AsBool()
+	for _, w := range writes {
+		keys, args := append([]string{w.key}, guard...), append([]string{layoutVersion}, w.people...)
+		written, err := adoptFollowsScript.Exec(ctx, c.s.client, keys, args).AsBool()
 		if err != nil {
 			return err
 		}

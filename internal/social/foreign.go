@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -43,6 +44,7 @@ func (s *Service) claimDatabase(ctx context.Context) (old bool, err error) {
 		return false, err
 	}
 	var foreign []string
+	metas := map[string]bool{}
 	enough := errors.New("enough was seen")
 	err = s.scanKeys(ctx, "*", func(keys []string, _ int64) error {
 		for _, name := range keys {
@@ -51,7 +53,7 @@ func (s *Service) claimDatabase(ctx context.Context) (old bool, err error) {
 				return enough
 			}
 		}
-		others, err := s.notToolkit(ctx, keys)
+		others, err := s.notToolkit(ctx, metas, keys)
 		foreign = append(foreign, others...)
 		if err == nil && len(foreign) >= shownKeys {
 			err = enough
@@ -87,43 +89,50 @@ func (s *Service) foreign(ctx context.Context, keys []string) error {
 	return fmt.Errorf("%w: it has %s", ErrForeign, strings.Join(shown, ", "))
 }
 
-// notToolkit returns the keys that no pattern of the toolkit has written:
-// locks begin with redlock:, and what belongs to an index or a model has a key
-// of the same name with .meta beside it.
-func (s *Service) notToolkit(ctx context.Context, keys []string) ([]string, error) {
-	var others []string
+// notToolkit returns some of the keys that no pattern of the toolkit has
+// written: locks begin with redlock:, and what belongs to an index or a model
+// has a key of the same name with .meta beside it. metas remembers such names
+// between calls.
+func (s *Service) notToolkit(ctx context.Context, metas map[string]bool, keys []string) ([]string, error) {
+	var unknown, bases []string
+	var cmds rueidis.Commands
+	asked := map[string]bool{}
 	for _, name := range keys {
-		ours, err := s.isToolkit(ctx, name)
-		if err != nil {
-			return nil, err
+		if strings.HasPrefix(name, "redlock:") || name == "models" || name == keyLegacyState || hasOwner(metas, name) {
+			continue
 		}
-		if !ours {
-			if others = append(others, name); len(others) == shownKeys {
-				break
+		unknown = append(unknown, name)
+		for _, base := range owners(name) {
+			if !asked[base] {
+				asked[base] = true
+				bases = append(bases, base)
+				cmds = append(cmds, s.client.B().Hlen().Key(base+".meta").Build())
 			}
 		}
 	}
-	return others, nil
-}
-
-func (s *Service) isToolkit(ctx context.Context, name string) (bool, error) {
-	if strings.HasPrefix(name, "redlock:") || name == "models" || name == keyLegacyState {
-		return true, nil
+	if len(unknown) == 0 {
+		return nil, nil
 	}
-	var cmds rueidis.Commands
-	for _, base := range owners(name) {
-		cmds = append(cmds, s.client.B().Hlen().Key(base+".meta").Build())
+	if len(metas) > maxMetas {
+		clear(metas)
 	}
-	for _, res := range s.client.DoMulti(ctx, cmds...) {
+	for i, res := range s.client.DoMulti(ctx, cmds...) {
 		fields, err := res.AsInt64()
 		if err != nil && !isWrongType(err) {
-			return false, err
+			return nil, err
 		}
 		if fields > 0 {
-			return true, nil
+			metas[bases[i]] = true
 		}
 	}
-	return false, nil
+	return slices.DeleteFunc(unknown, func(name string) bool { return hasOwner(metas, name) }), nil
+}
+
+// maxMetas bounds how many names notToolkit remembers.
+const maxMetas = 10_000
+
+func hasOwner(metas map[string]bool, name string) bool {
+	return slices.ContainsFunc(owners(name), func(base string) bool { return metas[base] })
 }
 
 // maxOwners bounds how many names owners returns.

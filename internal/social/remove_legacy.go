@@ -154,23 +154,27 @@ func (r *removal) part(ctx context.Context, names []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	var remove rueidis.Commands
-	for i, res := range r.c.s.client.DoMulti(ctx, types...) {
-		kind, err := res.ToString()
-		if err != nil {
+	res := r.c.s.client.DoMulti(ctx, types...)
+	converted := make([]bool, len(keys))
+	err := atOnce(len(keys), func(i int) error {
+		kind, err := res[i].ToString()
+		if err != nil || kind != keys[i].redisType {
 			return err
 		}
-		converted := false
-		if kind == keys[i].redisType {
-			if converted, err = r.converted(ctx, keys[i]); err != nil {
-				return err
-			}
+		converted[i], err = r.converted(ctx, keys[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var remove rueidis.Commands
+	for i, k := range keys {
+		if kind, _ := res[i].ToString(); kind == "none" {
+			continue
 		}
-		if kind != "none" {
-			r.count(keys[i], converted)
-		}
-		if converted {
-			remove = append(remove, b.Unlink().Key(keys[i].name).Build())
+		r.count(k, converted[i])
+		if converted[i] {
+			remove = append(remove, b.Unlink().Key(k.name).Build())
 		}
 	}
 	if !r.remove || len(remove) == 0 {
