@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
 )
@@ -112,6 +115,96 @@ func TestAppendOnlyFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDatabasesAgainstModel loads random commands, transactions and choices of databases,
+// and compares with a map. What fails in a transaction, or makes it fail, changes no
+// database for what follows.
+func TestDatabasesAgainstModel(t *testing.T) {
+	t.Parallel()
+	s := redistest.Own(t)
+	c := s.Client(t)
+	rapid.Check(t, func(r *rapid.T) {
+		do(t, c, "FLUSHALL")
+		model := map[string]int{}
+		var text strings.Builder
+		db, serial := 0, 0
+		// command writes one command that stands in a transaction or not, and does it.
+		command := func(label string) (apply func(), fatal bool) {
+			key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, "key")
+			serial++
+			value := serial
+			switch rapid.IntRange(0, 9).Draw(r, label) {
+			case 0, 1, 2:
+				db := rapid.IntRange(0, 4).Draw(r, "db")
+				fmt.Fprintf(&text, "SELECT %d\n", db)
+				return func() { model["db"] = db }, false
+			case 3:
+				fmt.Fprintf(&text, "LLEN %s\n", key) // fails where there is a string
+				return func() {}, false
+			case 4:
+				text.WriteString("GET\n")
+				return func() {}, true
+			case 5:
+				fmt.Fprintf(&text, "DEL %s\n", key)
+				return func() { delete(model, fmt.Sprint(model["db"], ":", key)) }, false
+			}
+			fmt.Fprintf(&text, "SET %s %d\n", key, value)
+			return func() { model[fmt.Sprint(model["db"], ":", key)] = value }, false
+		}
+		model["db"] = db
+		for range 5 {
+			for _, key := range []string{"a", "b", "c"} {
+				fmt.Fprintf(&text, "SELECT %d\nSET %s 0\n", db, key)
+				model[fmt.Sprint(db, ":", key)] = 0
+			}
+			db++
+		}
+		text.WriteString("SELECT 0\n")
+		for range rapid.IntRange(0, 20).Draw(r, "steps") {
+			if rapid.IntRange(0, 2).Draw(r, "transaction") > 0 {
+				apply, _ := command("command")
+				apply()
+				continue
+			}
+			text.WriteString("MULTI\n")
+			var all []func()
+			aborted := false
+			for range rapid.IntRange(0, 5).Draw(r, "size") {
+				apply, fatal := command("in transaction")
+				all, aborted = append(all, apply), aborted || fatal
+			}
+			if rapid.IntRange(0, 4).Draw(r, "discard") == 0 {
+				text.WriteString("DISCARD\n")
+				continue
+			}
+			text.WriteString("EXEC\n")
+			before := maps.Clone(model)
+			for _, apply := range all {
+				apply()
+			}
+			if aborted { // but what follows goes where the input says
+				last := model["db"]
+				model = before
+				model["db"] = last
+			}
+		}
+		opt := Options{
+			Connections: rapid.IntRange(1, 3).Draw(r, "connections"), Coalesce: rapid.Bool().Draw(r, "coalesce"), Format: Commands,
+		}
+		report, err := Load(context.Background(), s.URL(), strings.NewReader(text.String()), opt)
+		if err != nil || report.Replies != report.Commands || report.Commands != int64(strings.Count(text.String(), "\n")) {
+			r.Fatalf("%v, %+v", err, report)
+		}
+		delete(model, "db")
+		var want []string
+		for _, key := range slices.Sorted(maps.Keys(model)) {
+			want = append(want, fmt.Sprint(key, "=", model[key]))
+		}
+		if got := stored(t, c); got != strings.Join(want, " ") {
+			r.Fatalf("%+v of\n%sstored\n%s, expected\n%s", opt, text.String(), got, strings.Join(want, " "))
+		}
+	})
 }
 
 // TestSelectInTransactionServerKilled restarts the server between transactions that
@@ -226,6 +319,10 @@ func TestClusterDatabases(t *testing.T) {
 	}
 	if got := union(t, c.Masters); got != "map[c:3 d:4 {1}a:1 {1}b:2]" {
 		t.Error(got)
+	}
+	// What is for all servers, and fails on each, is one error.
+	if report := load(t, url, []byte("SCRIPT NOSUCH\nGET c\n"), Options{}); report.Errors != 1 || report.Replies != 2 {
+		t.Errorf("%+v", report)
 	}
 	for _, text := range []string{"MULTI\nSELECT 3\nSET {1}a 9\nEXEC\nSET c 9\n", "SELECT 3\nSET c 9\n"} {
 		_, err := Load(context.Background(), url, bytes.NewReader(protocol(t, text)), Options{})

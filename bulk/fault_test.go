@@ -166,7 +166,7 @@ func TestServerGone(t *testing.T) {
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "connect") {
 		t.Errorf("%v, %+v", err, report)
 	}
-	if took := time.Since(began); took < 200*time.Millisecond || took > 10*time.Second {
+	if took := time.Since(began); took < 200*time.Millisecond || took > time.Minute {
 		t.Errorf("gave up after %v", took)
 	}
 }
