@@ -78,12 +78,18 @@ func newGraphMatch(env Env) *cobra.Command {
 of subject, predicate and object as far as these are open, or in another one with
 --order, which begins with the parts that are known.
 
-A name is taken as it is; \* is the name *.`,
+A name is taken as it is; \* is the name *, and \?x the name ?x, as variables are for
+"graph query".`,
 		Example: `  retwis graph match people matteo friend-of '*'
   retwis graph match people '*' likes beer --count
   retwis graph match people '*' '*' '*' --limit 10 --json`,
 		Args: named(4, 4, "retwis graph match KEY SUBJECT PREDICATE OBJECT, each a name or '*'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args[1:] {
+				if len(arg) > 1 && arg[0] == '?' {
+					return &usageError{fmt.Errorf("%s is a variable, which is for \"graph query\"; write '*' for any name, or '\\%s' for this one", arg, arg)}
+				}
+			}
 			p := graph.Pattern{S: nameOrAny(args[1]), P: nameOrAny(args[2]), O: nameOrAny(args[3])}
 			if order.value != "auto" {
 				p.Order = graph.Order(order.value)
@@ -123,7 +129,7 @@ func nameOrAny(arg string) graph.Term {
 	if arg == "*" {
 		return graph.Term{}
 	}
-	if strings.Trim(arg, `\`) == "*" { // \* is *, \\* is \*
+	if name := strings.TrimLeft(arg, `\`); name == "*" || strings.HasPrefix(name, "?") { // \* is *, \\* is \*
 		arg = strings.TrimPrefix(arg, `\`)
 	}
 	return graph.Name(arg)
