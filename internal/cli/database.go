@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"retwis/internal/rediserr"
 	"retwis/internal/social"
 	"retwis/internal/store"
 )
@@ -39,6 +42,48 @@ func open(cmd *cobra.Command, env Env, url string, fsync string, log *slog.Logge
 		return nil, errors.Join(err, db.Close())
 	}
 	return &database{Store: db, social: service}, nil
+}
+
+const (
+	// startPatience is how long a site that starts waits for its database, which
+	// may be starting too.
+	startPatience = 10 * time.Second
+	// startPause is the pause between two tries.
+	startPause = 500 * time.Millisecond
+)
+
+// openPatiently is open for a site that starts, perhaps together with its
+// database.
+func openPatiently(cmd *cobra.Command, env Env, url, fsync string, log *slog.Logger) (*database, error) {
+	began, reported := time.Now(), false
+	for {
+		db, err := open(cmd, env, url, fsync, log)
+		late := time.Since(began) > startPatience && !store.IsLoading(err)
+		if err == nil || rediserr.Of(err) != rediserr.Unavailable || late {
+			return db, err
+		}
+		if !reported {
+			reported = true
+			log.Warn("cannot reach the database; trying again", "error", oneLine(err), "for", startPatience.String())
+		}
+		select {
+		case <-time.After(startPause):
+		case <-cmd.Context().Done():
+			return nil, errors.Join(err, cmd.Context().Err())
+		}
+	}
+}
+
+// warn logs what a database can be reached with and still does not suit a site.
+func warn(ctx context.Context, db *store.Store, log *slog.Logger) {
+	if err := store.ProbeWrite(ctx, db.Client()); err != nil {
+		log.Warn("the database takes no writes; pages can be read only", "error", oneLine(err))
+	} else if err := store.ProbeScript(ctx, db.Client()); err != nil {
+		log.Warn("the database runs no scripts; nothing can be posted", "error", oneLine(err))
+	}
+	if policy := store.Evicts(ctx, db.Client()); policy != "" {
+		log.Warn("the database deletes keys when it is full; set maxmemory-policy to noeviction", "maxmemory-policy", policy)
+	}
 }
 
 // Close ends what goes on in the background, then the database.

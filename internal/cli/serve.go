@@ -36,7 +36,10 @@ in brackets; a flag wins.
 
 The data is in $XDG_DATA_HOME/retwis or ~/.local/share/retwis, where retwis runs
 a server of its own, unless --redis names another place. The first line of the
-output says where it listens and where the data is.`,
+output says where it listens and where the data is.
+
+A database that cannot be reached at the start is tried again for ten seconds,
+and for as long as it says that it is loading its data.`,
 		Example: `  retwis serve --demo
   retwis serve --addr :80 --redis redis://:secret@db.example.com --admin-addr 127.0.0.1:9090
   RETWIS_ADDR=:8080 RETWIS_LOG_FORMAT=json retwis serve`,
@@ -70,11 +73,12 @@ func serve(cmd *cobra.Command, env Env, flags serveFlags, log *slog.Logger) (err
 		return err
 	}
 	defer closeAll(listeners)
-	db, err := open(cmd, env, *flags.redis, flags.fsync.value, log)
+	db, err := openPatiently(cmd, env, *flags.redis, flags.fsync.value, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	warn(ctx, db.Store, log)
 	if err := adopt(ctx, db, flags.share, log); err != nil {
 		return err
 	}

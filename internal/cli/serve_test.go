@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,6 +46,88 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		Env{Getenv: os.Getenv, Stdout: out, Stderr: &stderr})
 	if code != exitOK || !strings.HasPrefix(out.String(), "retwis: listening on http://127.0.0.1:") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), stderr.String())
+	}
+}
+
+// buffer is a stream that can be read while it is written.
+type buffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// A site that starts before its database waits for it.
+func TestServeWaitsForItsDatabase(t *testing.T) {
+	t.Parallel()
+	server := redistest.TCP(t)
+	server.Stop(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out, stderr := &untilListening{stop: stop}, &buffer{}
+	done := make(chan int)
+	go func() {
+		done <- Run(ctx, []string{"serve", "--addr", "127.0.0.1:0", "--redis", fmt.Sprintf("redis://127.0.0.1:%d", server.Port())},
+			Env{Getenv: os.Getenv, Stdout: out, Stderr: stderr})
+	}()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(stderr.String(), "trying again") {
+		select {
+		case code := <-done:
+			t.Fatalf("exit code %d: %s", code, stderr)
+		case <-tick.C:
+		}
+	}
+	server.Restart(t, true)
+	if code := <-done; code != exitOK || !strings.HasPrefix(out.String(), "retwis: listening on") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), stderr)
+	}
+}
+
+// A database that does not suit is served, with a word in the log.
+func TestServeWarns(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		begin string // a command
+		url   string
+		want  string
+	}{
+		"evicts":     {begin: "CONFIG SET maxmemory-policy allkeys-lru", want: "maxmemory-policy=allkeys-lru"},
+		"replica":    {begin: "REPLICAOF 127.0.0.1 1", want: "takes no writes"},
+		"no rights":  {begin: "ACL SETUSER ada on nopass ~* &* +@all -@write", url: "ada:x@", want: "takes no writes"},
+		"no scripts": {begin: "ACL SETUSER ada on nopass ~* &* +@all -@scripting", url: "ada:x@", want: "runs no scripts"},
+		"fine":       {begin: "PING"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.TCP(t)
+			c := server.Client(t)
+			for _, command := range []string{"SET layout_version 2", test.begin} { // it has been served before
+				if err := c.Do(t.Context(), c.B().Arbitrary(strings.Fields(command)...).Build()).Error(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			out, stderr := &untilListening{stop: stop}, &buffer{}
+			code := Run(ctx, []string{"serve", "--addr", "127.0.0.1:0", "--redis", fmt.Sprintf("redis://%s127.0.0.1:%d", test.url, server.Port())},
+				Env{Getenv: os.Getenv, Stdout: out, Stderr: stderr})
+			warned := strings.Contains(stderr.String(), "level=WARN")
+			if code != exitOK || !strings.Contains(stderr.String(), test.want) || warned != (test.want != "") {
+				t.Errorf("exit code %d: %s", code, stderr)
+			}
+		})
 	}
 }
 

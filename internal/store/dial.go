@@ -141,9 +141,16 @@ func loaded(ctx context.Context, node rueidis.Client) error {
 			return err
 		}
 		if !pause(ctx, 50*time.Millisecond) {
-			return errors.New("the server is still loading its data; try again when it has")
+			return fmt.Errorf("the server is still loading its data; try again when it has: %w", err)
 		}
 	}
+}
+
+// IsLoading reports whether a database was not opened because it still loads its
+// data.
+func IsLoading(err error) bool {
+	var reply *rueidis.RedisError
+	return errors.As(err, &reply) && reply.IsLoading()
 }
 
 // sentinelError is an error of the sentinels, not of the server they name.

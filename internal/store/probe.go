@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -37,6 +39,37 @@ func ProbeWrite(ctx context.Context, client rueidis.Client) error {
 	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
 		return b.Setrange().Key(key).Offset(0).Value("").Build()
 	})
+}
+
+// ProbeScript reports whether the database runs scripts. One round trip.
+func ProbeScript(ctx context.Context, client rueidis.Client) error {
+	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
+		return b.Eval().Script("return 0").Numkeys(1).Key(key).Build()
+	})
+}
+
+// Evicts returns the policy by which a server deletes keys without a time to
+// live when it is full, or nothing where none does, or none says so: not every
+// user may ask.
+func Evicts(ctx context.Context, client rueidis.Client) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	nodes := client.Nodes()
+	policies := make(chan string, len(nodes))
+	for _, node := range nodes {
+		go func() {
+			info, _ := node.Do(ctx, node.B().Info().Section("memory").Build()).ToString()
+			_, rest, _ := strings.Cut(info, "\nmaxmemory_policy:")
+			policy, _, _ := strings.Cut(rest, "\r")
+			policies <- policy
+		}()
+	}
+	for range nodes {
+		if policy := <-policies; strings.HasPrefix(policy, "allkeys-") {
+			return policy
+		}
+	}
+	return ""
 }
 
 func probe(ctx context.Context, client rueidis.Client, command func(rueidis.Builder, string) rueidis.Completed) error {
