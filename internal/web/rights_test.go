@@ -1,0 +1,158 @@
+package web_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/store"
+	"retwis/redlock"
+)
+
+// rights are the ACL rules of docs/operations.md, by the comment above each,
+// without the word user.
+func rights(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "```acl\n")
+	block, _, _ = strings.Cut(block, "```")
+	rules, comment := map[string][]string{}, ""
+	for line := range strings.Lines(block) {
+		line = strings.TrimSpace(line)
+		if about, ok := strings.CutPrefix(line, "# "); ok {
+			comment = about
+		} else if rule, ok := strings.CutPrefix(line, "user "); ok {
+			rules[strings.Fields(comment)[0]] = strings.Fields(rule)
+		}
+	}
+	if len(rules) != 4 {
+		t.Fatalf("docs/operations.md has the rules %v", rules)
+	}
+	return rules
+}
+
+func setUser(t *testing.T, server *redistest.Server, rule []string) {
+	t.Helper()
+	c := server.Client(t)
+	if err := c.Do(t.Context(), c.B().Arbitrary("ACL", "SETUSER").Args(rule...).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The rights that the documents name suffice, and no command is refused for want
+// of one.
+func TestDocumentedRights(t *testing.T) {
+	t.Parallel()
+	rules := rights(t)
+	const user = "retwis:PASSWORD@"
+	t.Run("one server", func(t *testing.T) {
+		t.Parallel()
+		server := redistest.TCP(t)
+		setUser(t, server, rules["one"])
+		useAll(t, reach(t, fmt.Sprintf("redis://%s127.0.0.1:%d", user, server.Port())))
+		allowed(t, server)
+	})
+	t.Run("Sentinel", func(t *testing.T) {
+		t.Parallel()
+		master := redistest.TCP(t)
+		replica := redistest.TCP(t, fmt.Sprintf("replicaof 127.0.0.1 %d", master.Port()))
+		sentinel := redistest.Sentinel(t, "main", master)
+		setUser(t, master, rules["servers"])
+		setUser(t, replica, rules["servers"])
+		setUser(t, sentinel, rules["their"])
+		useAll(t, reach(t, fmt.Sprintf("redis+sentinel://%s127.0.0.1:%d/main?sentinel_username=retwis&sentinel_password=PASSWORD", user, sentinel.Port())))
+		for _, server := range []*redistest.Server{master, replica, sentinel} {
+			allowed(t, server)
+		}
+	})
+	t.Run("Cluster", func(t *testing.T) {
+		t.Parallel()
+		cluster := redistest.Cluster(t, 3)
+		for _, server := range cluster.Masters {
+			setUser(t, server, rules["each"])
+		}
+		useAll(t, reach(t, strings.Replace(cluster.URL(), "//", "//"+user, 1)))
+		for _, server := range cluster.Masters {
+			allowed(t, server)
+		}
+	})
+}
+
+// useAll uses a site and what its operator uses.
+func useAll(t *testing.T, db *store.Store) {
+	t.Helper()
+	s := on(t, db.Client())
+	if err := s.social.Adopt(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	ada.send("/u/ben/follow").want(303)
+	ben.send("/post", "status", "first").want(303)
+	ada.get("/home").want(200, "first")
+	for _, path := range []string{"/timeline", "/timeline?before=9", "/u/ben/followers", "/u/ben", "/u/ben?before=9"} {
+		ada.get(path).want(200)
+	}
+	ada.send("/u/ben/unfollow").want(303)
+	ada.send("/logout").want(303)
+	ada.send("/login", "username", "ada", "password", password).want(303)
+	ada.get("/readyz").want(200).wantNot("read-only")
+	if err := s.social.ResumeFanOuts(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := store.ProbeScript(t.Context(), db.Client()); err != nil {
+		t.Error(err)
+	}
+	option := db.ClientOption()
+	loading, err := social.New(db.Client(), social.Options{Server: &option, HashParams: cheap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loading.Close()
+	if _, err := loading.Loader().AddUsers(t.Context(), []social.NewUser{{Name: "cleo", PasswordHash: "x", Joined: time.Unix(1, 0)}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := loading.Check(t.Context(), func(social.Problem) {}); err != nil {
+		t.Error(err)
+	}
+	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	if err := locks.Trust(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := locks.Lock(t.Context(), "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// allowed checks that a server has refused its user nothing.
+func allowed(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	c := server.Client(t)
+	entries, err := c.Do(t.Context(), c.B().Arbitrary("ACL", "LOG").Build()).ToArray()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		fields, _ := entry.AsStrMap()
+		if strings.HasPrefix(fields["object"], "cluster") {
+			continue // a load asks for the slots: one that may not is not on a Cluster
+		}
+		t.Errorf("refused: %v", fields)
+	}
+}
