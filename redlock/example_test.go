@@ -125,6 +125,46 @@ func ExampleLock_Token() {
 	// the one that was paused writes: false
 }
 
+// Leader election: each process runs this loop, and one of them leads. The context of a
+// leader that is cut off ends before the next one is elected. It must stop then; what two
+// must never write needs a fencing token as well.
+func ExampleManager_Do_leader() {
+	m, stop := exampleManager(redlock.Options{Owner: "web-1"}) // Status shows who leads
+	defer stop()
+	ctx, resign := context.WithCancel(context.Background())
+	terms := 0
+	onElected := func(ctx context.Context) error {
+		terms++
+		fmt.Println("elected: term", terms)
+		if terms == 2 {
+			resign() // the process is asked to end
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		// Here the leader works until ctx ends. This one is deposed by an operator.
+		_, _ = m.Break(ctx, "leader")
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	onLost := func(err error) { fmt.Println("lost:", errors.Is(err, redlock.ErrLost)) }
+
+	for ctx.Err() == nil {
+		elected := false
+		err := m.Do(ctx, "leader", func(ctx context.Context, _ *redlock.Lock) error {
+			elected = true
+			return onElected(ctx)
+		}, redlock.LockOptions{TTL: 2 * time.Second}) // so long nobody leads after a crash
+		if elected {
+			onLost(err)
+		}
+	}
+	// Output:
+	// elected: term 1
+	// lost: true
+	// elected: term 2
+	// lost: false
+}
+
 func exampleStorage() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	client, err := rueidis.NewClient(rueidis.MustParseURL(urls[0]))

@@ -31,14 +31,20 @@ func isRefusal(err error, alone bool) bool {
 	var answered *rueidis.RedisError
 	if errors.As(err, &answered) {
 		text := answered.Error()
-		code, _, _ := strings.Cut(text, " ")
-		switch code {
+		// Redis 6.2 wraps the error of a command in that of the script.
+		if _, inner, found := strings.Cut(text, ": -"); found && strings.HasPrefix(text, "Error running script") {
+			text = inner
+		}
+		switch code, _, _ := strings.Cut(text, " "); code {
 		case "NOPERM", "NOAUTH", "WRONGPASS", "DENIED":
 			return true
 		case "READONLY", "MOVED":
 			return alone
-		case "ERR":
-			return strings.Contains(text, "unknown command") || strings.Contains(text, "AUTH") || strings.Contains(text, "DB index")
+		}
+		for _, part := range []string{"unknown command", "can't run this command", "without any password configured", "DB index is out of range"} {
+			if strings.Contains(text, part) {
+				return true
+			}
 		}
 		return false
 	}

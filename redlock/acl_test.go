@@ -1,0 +1,76 @@
+package redlock_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// The rights that the documentation names are enough for everything, and what is idle
+// needs no others.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/locks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("`([^`]*&redlock:[^`]*)`").FindSubmatch(page)
+	if found == nil {
+		t.Fatal("docs/locks.md names no rights")
+	}
+	server := redistest.TCP(t)
+	client := server.Client(t)
+	rules := append([]string{"ACL", "SETUSER", "locker", "reset", "on", ">secret"}, strings.Fields(string(found[1]))...)
+	if err := client.Do(t.Context(), client.B().Arbitrary(rules...).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	url := fmt.Sprintf("redis://locker:secret@127.0.0.1:%d", server.Port())
+	for _, fencing := range []bool{false, true} {
+		opt := redlock.Options{Owner: "test", Fencing: fencing}
+		var managers []*redlock.Manager
+		for range 2 {
+			m, err := redlock.Dial([]string{url}, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			managers = append(managers, m)
+		}
+		if err := managers[0].Trust(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := managers[0].Health(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l := lock(t, managers[0], "job")
+		if err := l.Extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next := make(chan *redlock.Lock)
+		go func() {
+			l, err := managers[1].Lock(t.Context(), "job")
+			if err != nil {
+				t.Error(err)
+			}
+			next <- l
+		}()
+		waiters(t, managers[0], "job", 1)
+		if _, err := managers[0].Break(t.Context(), "job"); err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, <-next)
+	}
+	wait(t, "a ping of a connection that is idle", func() bool {
+		list, err := client.Do(t.Context(), client.B().Arbitrary("CLIENT", "LIST").Build()).ToString()
+		return err == nil && regexp.MustCompile(`(?m)cmd=ping .*user=locker`).MatchString(list)
+	})
+	log, err := client.Do(t.Context(), client.B().Arbitrary("ACL", "LOG").Build()).ToArray()
+	if err != nil || len(log) > 0 {
+		t.Errorf("refused: %v (%v)", log, err)
+	}
+}
