@@ -11,58 +11,96 @@ import (
 )
 
 func newCheck(env Env) *cobra.Command {
-	var asJSON bool
-	var url *string
+	var flags checkFlags
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check that the keys of a database agree with each other",
-		Long: `Walks the whole database in short steps and reports each place where two keys
-that must agree do not. Leftovers are what a crash in the middle of a write
-leaves: seen by nobody, or mended by itself. The exit code is 1 if there is
-any other problem. It changes nothing, and may be run while the site is in use:
-what is written in that very moment can then be reported too.`,
+		Short: "Check that the keys of a database agree with each other, and repair them",
+		Long: `Passes over the whole database in short steps and reports each place where two
+keys that must agree do not, where a key is of the wrong type, and where a
+timeline lacks a post that belongs there. Timelines are sampled: for each author
+some followers, for the latest three posts. Leftovers are what a crash in the
+middle of a write leaves: seen by nobody, or repaired by itself.
+
+Without --repair nothing is changed, and each line says what a repair would do.
+Both may run while the site is in use: what is written in that very moment can
+be reported, but is never repaired. What a repair cannot decide is left for you.
+What it cannot read it renames to damaged:{KEY}.
+
+Exit codes: 0 when nothing is wrong any more, leftovers aside; 1 when a problem
+remains, or the check could not be done.`,
 		Example: `  retwis check
+  retwis check --repair
   retwis check --redis redis://localhost --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			problems, err := runCheck(cmd, env, *url, asJSON)
-			if err == nil && problems > 0 {
+			remaining, err := runCheck(cmd, env, flags)
+			if err == nil && remaining > 0 {
 				return errTold
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print each problem and the summary as a line of JSON")
-	url = redisFlag(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&flags.asJSON, "json", false, "print each problem and the summary as a line of JSON")
+	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
+	f.IntVar(&flags.sample, "sample", 100, "how many followers of each author to look at, 0 for none")
+	flags.url = redisFlag(cmd)
 	fromEnv(cmd, env.Getenv)
 	return cmd
 }
 
-// runCheck prints what it finds, and returns how many problems there are.
-func runCheck(cmd *cobra.Command, env Env, url string, asJSON bool) (problems int64, err error) {
-	db, err := open(cmd, env, url, "", quiet(cmd))
+type checkFlags struct {
+	asJSON, repair bool
+	sample         int
+	url            *string
+}
+
+// runCheck prints what it finds, and returns how many problems remain.
+func runCheck(cmd *cobra.Command, env Env, flags checkFlags) (remaining int64, err error) {
+	if flags.sample < 0 {
+		return 0, &usageError{fmt.Errorf("--sample: %d is negative", flags.sample)}
+	}
+	if flags.sample == 0 {
+		flags.sample = -1
+	}
+	db, err := open(cmd, env, *flags.url, "", quiet(cmd))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	draw, wipe := progress(cmd.ErrOrStderr(), "checking")
 	out := json.NewEncoder(cmd.OutOrStdout())
-	result, err := db.social.Check(cmd.Context(), func(p social.Problem) {
-		if asJSON {
+	opt := social.CheckOptions{Repair: flags.repair, Followers: flags.sample}
+	if draw != nil {
+		opt.Progress = func(done, total int64) { draw(int(done), int(total)) }
+	}
+	opt.Report = func(p social.Problem) {
+		wipe()
+		if flags.asJSON {
 			_ = out.Encode(checkProblem(p))
 			return
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), p)
-	})
+	}
+	result, err := db.social.CheckWith(cmd.Context(), opt)
+	wipe()
 	if err != nil {
 		return 0, err
 	}
-	if asJSON {
-		err = out.Encode(checkSummary(result))
-	} else {
-		_, err = fmt.Fprintf(cmd.OutOrStdout(),
-			"%d users, %d sessions, %d follows, %d posts, %d timelines: %d problems, %d leftovers\n",
-			result.Users, result.Sessions, result.Follows, result.Posts, result.Timelines, result.Problems, result.Leftovers)
+	if flags.asJSON {
+		return result.Remaining, out.Encode(checkSummary(result))
 	}
-	return result.Problems, err
+	_, err = fmt.Fprintf(cmd.OutOrStdout(),
+		"%d users, %d sessions, %d follows, %d posts, %d timelines: %d problems, %d leftovers%s\n",
+		result.Users, result.Sessions, result.Follows, result.Posts, result.Timelines, result.Problems, result.Leftovers,
+		repairedText(flags.repair, result))
+	return result.Remaining, err
+}
+
+func repairedText(repair bool, result social.CheckResult) string {
+	if !repair {
+		return ""
+	}
+	return fmt.Sprintf(", %d repaired, %d problems remain", result.Repaired, result.Remaining)
 }
 
 // checkProblem is a problem as --json prints it.
@@ -70,6 +108,8 @@ type checkProblem struct {
 	Key      string `json:"key"`
 	Detail   string `json:"detail"`
 	Leftover bool   `json:"leftover"`
+	Repair   string `json:"repair"`
+	Repaired bool   `json:"repaired"`
 }
 
 // checkSummary is the last line that --json prints.
@@ -81,4 +121,6 @@ type checkSummary struct {
 	Timelines int64 `json:"timelines"`
 	Problems  int64 `json:"problems"`
 	Leftovers int64 `json:"leftovers"`
+	Repaired  int64 `json:"repaired"`
+	Remaining int64 `json:"remaining"`
 }

@@ -55,7 +55,7 @@ func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON, 
 		return err
 	}
 	var wipe func()
-	opt.Progress, wipe = progress(cmd.ErrOrStderr())
+	opt.Progress, wipe = progress(cmd.ErrOrStderr(), "seeding")
 	began := time.Now()
 	result, err := seed.Run(cmd.Context(), db.social, opt)
 	wipe()
@@ -77,7 +77,7 @@ func runSeed(cmd *cobra.Command, env Env, url string, opt seed.Options, asJSON, 
 
 // progress draws a bar on a terminal, and nothing elsewhere. The bar stays when
 // the work was cut short, until it is wiped away.
-func progress(to io.Writer) (draw func(done, total int), wipe func()) {
+func progress(to io.Writer, what string) (draw func(done, total int), wipe func()) {
 	file, ok := to.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return nil, func() {}
@@ -86,7 +86,7 @@ func progress(to io.Writer) (draw func(done, total int), wipe func()) {
 	draw = func(done, total int) {
 		if bar == nil {
 			bar = progressbar.NewOptions(total,
-				progressbar.OptionSetWriter(to), progressbar.OptionSetDescription("seeding"),
+				progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(what),
 				progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
 				progressbar.OptionThrottle(50*time.Millisecond))
 		}

@@ -61,6 +61,9 @@ func (s *Service) Adopt(ctx context.Context, progress func(done, total int64)) e
 	case a.users == 0 && a.old == nil:
 		return nil // nobody here yet: an old database may still be loaded
 	}
+	if err := s.client.Do(ctx, s.client.B().Set().Key(keyAdoptedPosts).Value(itoa(a.lastPost)).Build()).Error(); err != nil {
+		return err
+	}
 	return s.client.Do(ctx, s.client.B().Set().Key(keyLayoutVersion).Value(layoutVersion).Build()).Error()
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
@@ -82,7 +83,7 @@ func (b *bundle) live(rng *rand.Rand, me, other social.User) error {
 	return err
 }
 
-// The checker finds what is broken by hand.
+// The checker finds what is broken by hand, and what it can decide it repairs.
 func TestCheckFinds(t *testing.T) {
 	t.Parallel()
 	for want, damage := range map[string]func(b *bundle){
@@ -92,7 +93,7 @@ func TestCheckFinds(t *testing.T) {
 		"not among the users by time":           func(b *bundle) { b.do("ZREM", "users_by_time", "ada") },
 		"the user does not know":                func(b *bundle) { b.do("HDEL", "user:1", "auth") },
 		"knows a session that":                  func(b *bundle) { b.do("DEL", "auths") },
-		"behind this id":                        func(b *bundle) { b.do("SET", "next_post_id", "1") },
+		"1 is behind post:2":                    func(b *bundle) { b.do("SET", "next_post_id", "1") },
 		"not on the profile":                    func(b *bundle) { b.do("ZREM", "profile:1", "2") },
 		"has no username":                       func(b *bundle) { b.do("HDEL", "user:1", "username") },
 		"is not a post":                         func(b *bundle) { b.do("HDEL", "post:1", "user_id") },
@@ -105,14 +106,42 @@ func TestCheckFinds(t *testing.T) {
 		"paired with themselves":                func(b *bundle) { b.do("ZADD", "following:1", "5", "1") },
 		"is not a user id":                      func(b *bundle) { b.do("ZADD", "following:1", "5", "x") },
 		"not on every timeline yet":             func(b *bundle) { b.do("ZADD", "fanouts", "5", "1") },
+		"who has no username":                   func(b *bundle) { b.do("HDEL", "user:1", "username") },
+		"is the name of no user":                func(b *bundle) { b.do("ZADD", "users_by_time", "5", "ghost") },
+		"is by user 2, who does not exist":      func(b *bundle) { b.do("HSET", "post:1", "user_id", "2"); b.do("DEL", "user:2") },
+		"posts:2: user 2 does not exist":        func(b *bundle) { b.do("DEL", "user:2") },
+		"followers:1: user:2 does not exist":    func(b *bundle) { b.do("DEL", "user:2") },
+		"posts:2: lacks post 2":                 func(b *bundle) { b.do("LREM", "posts:2", "0", "2") },
+		"posts:2: lacks post 1":                 func(b *bundle) { b.do("DEL", "posts:2") },
+		"timeline: lacks post 2":                func(b *bundle) { b.do("LPOP", "timeline") },
+		`timeline: "x" is not the id of a post`: func(b *bundle) { b.do("LPUSH", "timeline", "x") },
+		"profile:1: post 2 has the score 7":     func(b *bundle) { b.do("ZADD", "profile:1", "7", "2") },
+		`next_post_id: "x" is not a number`:     func(b *bundle) { b.do("SET", "next_post_id", "x") },
+		"users: a string, where Retwis":         func(b *bundle) { b.do("DEL", "users"); b.do("SET", "users", "x") },
+		"auths: a string, where Retwis":         func(b *bundle) { b.do("DEL", "auths"); b.do("SET", "auths", "x") },
+		"users_by_time: a list, where Retwis":   func(b *bundle) { b.do("DEL", "users_by_time"); b.do("LPUSH", "users_by_time", "x") },
+		"timeline: a set, where Retwis":         func(b *bundle) { b.do("DEL", "timeline"); b.do("SADD", "timeline", "x") },
+		"fanouts: a set, where Retwis":          func(b *bundle) { b.do("SADD", "fanouts", "x") },
+		"next_user_id: a set, where Retwis":     func(b *bundle) { b.do("DEL", "next_user_id"); b.do("SADD", "next_user_id", "x") },
+		"posts:2: a string, where Retwis":       func(b *bundle) { b.do("DEL", "posts:2"); b.do("SET", "posts:2", "x") },
+		"profile:1: a string, where Retwis":     func(b *bundle) { b.do("DEL", "profile:1"); b.do("SET", "profile:1", "x") },
+		"following:2: a string, where Retwis":   func(b *bundle) { b.do("DEL", "following:2"); b.do("SET", "following:2", "x") },
+		"followers:1: a string, where Retwis":   func(b *bundle) { b.do("DEL", "followers:1"); b.do("SET", "followers:1", "x") },
+		"1102 posts, more than 1100": func(b *bundle) {
+			for range 11 {
+				b.do(append([]string{"RPUSH", "timeline"}, strings.Split(strings.Repeat("1 ", 100)[:199], " ")...)...)
+			}
+		},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			ada, ben := b.register("ada"), b.register("ben")
 			b.follow(ben, ada)
+			b.clock.advance(time.Minute)
 			b.post(ada, "one")
 			b.post(ada, "two")
+			b.clock.advance(time.Minute)
 			b.wantHealthy()
 			damage(b)
 			var found []string
@@ -123,6 +152,49 @@ func TestCheckFinds(t *testing.T) {
 			if !strings.Contains(strings.Join(found, "\n"), want) || result.Problems+result.Leftovers == 0 {
 				t.Errorf("found %q, want %q", found, want)
 			}
+			if result.Repaired != 0 || result.Remaining != result.Problems {
+				t.Errorf("check = %+v", result)
+			}
+			if repaired := b.repair(); repaired.Repaired == 0 || repaired.Remaining != 0 {
+				t.Errorf("repair = %+v", repaired)
+			}
+			b.wantWhole(want)
 		})
 	}
+}
+
+// What could be another program's, or cannot be decided, is left alone.
+func TestRepairLeavesAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("ada")
+	b.register("ben")
+	b.do("SET", "post:7", "another program's")
+	b.do("SET", "user:7", "another program's")
+	b.do("HSET", "post:8", "title", "another program's")
+	b.do("HSET", "user:2", "username", "Ada") // two users of one name
+	b.do("HDEL", "users", "ben")
+	before := b.do("DUMP", "post:7") + b.do("DUMP", "user:7") + b.do("DUMP", "post:8") + b.do("DUMP", "user:2")
+	if result := b.repair(); result.Remaining != 4 {
+		t.Errorf("repair = %+v", result)
+	}
+	if after := b.do("DUMP", "post:7") + b.do("DUMP", "user:7") + b.do("DUMP", "post:8") + b.do("DUMP", "user:2"); after != before {
+		t.Error("a repair has changed what is not Retwis'")
+	}
+}
+
+// What is set aside keeps what it holds, however often a key of the name is.
+func TestRepairSetsAside(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("ada")
+	for _, text := range []string{"one", "two"} {
+		b.do("DEL", "posts:1")
+		b.do("SET", "posts:1", text)
+		b.repair()
+	}
+	if got := b.do("GET", "damaged:{posts:1}") + " " + b.do("GET", "damaged:{posts:1}:2"); got != "one two" {
+		t.Errorf("set aside are %q", got)
+	}
+	b.wantWhole("set aside")
 }

@@ -293,51 +293,89 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	}
 }
 
+// replicated is a Cluster of two masters. The one that does not have `fanouts`
+// has a replica.
+type replicated struct {
+	t               testing.TB
+	master, replica *redistest.Server
+	at              rueidis.Client // of the replica
+	client          rueidis.Client // of the Cluster
+}
+
+func newReplicated(t testing.TB) *replicated {
+	t.Helper()
+	cluster := redistest.Cluster(t, 2)
+	c := &replicated{t: t, client: cluster.Client(t), master: cluster.Masters[0]}
+	slot, err := c.client.Do(t.Context(), c.client.B().Arbitrary("CLUSTER", "KEYSLOT").Keys("fanouts").Build()).AsInt64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slot < 8192 {
+		c.master = cluster.Masters[1]
+	}
+	c.replica = redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0")
+	c.at = c.replica.Client(t)
+	id, err := c.master.Client(t).Do(t.Context(), c.client.B().Arbitrary("CLUSTER", "MYID").Build()).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.run(c.at, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(c.master.Port()))
+	wait(t, "the replica to know its master", func() bool {
+		return c.at.Do(t.Context(), c.at.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
+	})
+	wait(t, "the replica to be in step", func() bool { return info(t, c.at, "master_link_status") == "up" })
+	return c
+}
+
+func (c *replicated) run(client rueidis.Client, words ...string) {
+	c.t.Helper()
+	if err := client.Do(c.t.Context(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
+		c.t.Fatalf("%v: %v", words, err)
+	}
+}
+
+// cut keeps from the replica what is written from now on.
+func (c *replicated) cut() {
+	c.t.Helper()
+	c.run(c.at, "CONFIG", "SET", "masteruser", "ghost")
+	c.run(c.at, "CONFIG", "SET", "masterauth", "ghost")
+	c.run(c.master.Client(c.t), "CLIENT", "KILL", "TYPE", "replica")
+	wait(c.t, "the link to be down", func() bool { return info(c.t, c.at, "master_link_status") == "down" })
+}
+
+// failOver kills the master and makes the replica the master, with what it has.
+func (c *replicated) failOver() {
+	c.t.Helper()
+	c.master.Kill(c.t)
+	c.run(c.at, "CLUSTER", "FAILOVER", "TAKEOVER")
+	wait(c.t, "the client to know of it", func() bool {
+		for i := range 64 { // some of them are of the master that died
+			ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
+			err := c.client.Do(ctx, c.client.B().Exists().Key(fmt.Sprint("key", i)).Build()).Error()
+			cancel()
+			if err != nil {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // On a Cluster `fanouts` can be on another master than the timelines: its entry
 // stays until the replicas of all masters have the post.
 func TestClusterFailoverAfterFanOut(t *testing.T) {
 	t.Parallel()
-	c := redistest.Cluster(t, 2)
-	b := on(t, c.Client(t))
-	// The replica is that of the master which does not have `fanouts`.
-	master := c.Masters[0]
-	if slot, _ := strconv.Atoi(b.do("CLUSTER", "KEYSLOT", "fanouts")); slot < 8192 {
-		master = c.Masters[1]
-	}
-	replica := redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0")
-	at := replica.Client(t)
-	run := func(client rueidis.Client, words ...string) string {
-		t.Helper()
-		text, err := client.Do(t.Context(), client.B().Arbitrary(words...).Build()).ToString()
-		if err != nil {
-			t.Fatalf("%v: %v", words, err)
-		}
-		return text
-	}
-	id := run(master.Client(t), "CLUSTER", "MYID")
-	run(at, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(master.Port()))
-	wait(t, "the replica to know its master", func() bool {
-		return at.Do(t.Context(), at.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
-	})
-	wait(t, "the replica to be in step", func() bool { return info(t, at, "master_link_status") == "up" })
-
+	c := newReplicated(t)
+	b := on(t, c.client)
 	const followers = 1500
 	author := b.register("author")
 	b.fans(author, followers)
 	b.post(author, "so that this process knows of the replica")
 	wait(t, "the first fan-out to end", func() bool { return b.do("EXISTS", "fanouts") == "0" })
-
-	run(at, "CONFIG", "SET", "masteruser", "ghost")
-	run(at, "CONFIG", "SET", "masterauth", "ghost")
-	kill := master.Client(t)
-	if err := kill.Do(t.Context(), kill.B().Arbitrary("CLIENT", "KILL", "TYPE", "replica").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
-	wait(t, "the link to be down", func() bool { return info(t, at, "master_link_status") == "down" })
+	c.cut()
 	post := b.post(author, "to all of you")
 	wait(t, "everybody to have the post", func() bool { return b.lacking(followers, post) == 0 })
-	master.Kill(t)
-	run(at, "CLUSTER", "FAILOVER", "TAKEOVER")
+	c.failOver()
 	wait(t, "everybody to have the post again", func() bool { return b.lacking(followers, post) == 0 })
 	wait(t, "the fan-out to be finalized", func() bool { return b.do("EXISTS", "fanouts") == "0" })
 }

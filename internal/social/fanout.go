@@ -253,9 +253,8 @@ func (s *Service) advance(ctx context.Context, job *fanOut) error {
 // rewrite makes sure of the post itself and of its place in `fanouts` before a
 // fan-out is repeated. It returns ErrNotFound where the post is lost for good.
 func (s *Service) rewrite(ctx context.Context, job fanOut) error {
-	b := s.client.B()
-	mark := b.Zadd().Key(keyFanOuts).ScoreMember().ScoreMember(float64(s.now().Unix()), itoa(job.post)).Build().ToRetryable()
 	if job.fields == nil {
+		b := s.client.B()
 		exists, err := s.client.Do(ctx, b.Exists().Key(postKey(job.post)).Build()).AsBool()
 		switch {
 		case err != nil:
@@ -263,14 +262,10 @@ func (s *Service) rewrite(ctx context.Context, job fanOut) error {
 		case !exists:
 			return errors.Join(s.forgetFanOuts(ctx, s.client, job.post), ErrNotFound)
 		}
-		return s.client.Do(ctx, mark).Error()
+		return s.client.Do(ctx, b.Zadd().Key(keyFanOuts).ScoreMember().
+			ScoreMember(float64(s.now().Unix()), itoa(job.post)).Build().ToRetryable()).Error()
 	}
-	res := s.client.DoMulti(ctx, mark,
-		b.Eval().Script(createSource).Numkeys(1).Key(postKey(job.post)).Arg(job.fields...).Build().ToRetryable())
-	if err := res[0].Error(); err != nil {
-		return err
-	}
-	kept, err := res[1].AsBool()
+	kept, err := s.writePost(ctx, job.post, job.fields)
 	if err == nil && !kept {
 		s.log.ErrorContext(ctx, "a post was lost in a failover: another has its id by now", "post", job.post, "author", job.author)
 		return ErrNotFound

@@ -14,6 +14,7 @@ const (
 	keyFanOuts       = "fanouts"
 	keyLayoutVersion = "layout_version"
 	keyLayoutOwner   = "layout_owner"
+	keyAdoptedPosts  = "layout_adopted_posts"
 
 	prefixUser      = "user:"
 	prefixPost      = "post:"

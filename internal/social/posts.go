@@ -46,29 +46,35 @@ func (s *Service) Post(ctx context.Context, author User, body string) (Post, err
 	return post, nil
 }
 
-// createPost writes a post under the next id. `fanouts` knows of it first, so
-// that whatever is written, and by whomever it is interrupted, is finished.
-// Should the id be in use, as after a server has lost its last second, it takes
-// the one after it; marking the other's as unfinished does no harm.
+// createPost writes a post under the next id. Should the id be in use, as after
+// a server has lost its last second, it takes the one after it.
 func (s *Service) createPost(ctx context.Context, fields []string) (int64, error) {
 	for {
 		id, err := s.nextPostID(ctx)
 		if err != nil {
 			return 0, err
 		}
-		b := s.client.B()
-		res := s.client.DoMulti(ctx,
-			b.Zadd().Key(keyFanOuts).ScoreMember().ScoreMember(float64(s.now().Unix()), itoa(id)).Build().ToRetryable(),
-			b.Eval().Script(createSource).Numkeys(1).Key(postKey(id)).Arg(fields...).Build().ToRetryable(),
-		)
-		if err := res[0].Error(); err != nil {
-			return 0, err
-		}
-		if created, err := res[1].AsBool(); err != nil || created {
+		if created, err := s.writePost(ctx, id, fields); err != nil || created {
 			s.sawPost(id)
 			return id, err
 		}
 	}
+}
+
+// writePost writes a post unless the id is in use. `fanouts` knows of it, so
+// that whatever is written, and by whatever it is interrupted, is finished: in
+// the same script, or on a Cluster before it; an entry for the post of another
+// does no harm.
+func (s *Service) writePost(ctx context.Context, id int64, fields []string) (bool, error) {
+	now := s.now().Unix()
+	if !s.cluster {
+		return createPostScript.Exec(ctx, s.client, []string{postKey(id), keyFanOuts}, append([]string{itoa(id), itoa(now)}, fields...)).AsBool()
+	}
+	err := s.client.Do(ctx, s.client.B().Zadd().Key(keyFanOuts).ScoreMember().ScoreMember(float64(now), itoa(id)).Build().ToRetryable()).Error()
+	if err != nil {
+		return false, err
+	}
+	return createScript.Exec(ctx, s.client, []string{postKey(id)}, fields).AsBool()
 }
 
 // maxLostPosts is how far the counter can have fallen back with a server that

@@ -3,6 +3,7 @@ package social
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -16,7 +17,9 @@ func (s *Service) masters() iter.Seq[rueidis.Client] {
 		}
 		for _, node := range s.client.Nodes() {
 			// A replica answers ROLE with "slave".
-			role, err := node.Do(context.Background(), node.B().Role().Build()).ToArray()
+			ctx, cancel := context.WithTimeout(context.Background(), observeTimeout)
+			role, err := node.Do(ctx, node.B().Role().Build()).ToArray()
+			cancel()
 			if err == nil && len(role) > 0 {
 				if name, _ := role[0].ToString(); name != "master" {
 					continue
@@ -35,7 +38,7 @@ func (s *Service) scanKeys(ctx context.Context, match string, visit func(keys []
 	for node := range s.masters() {
 		var cursor uint64
 		for {
-			entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(match).Count(scanCount).Build()).AsScanEntry()
+			entry, err := scanStep(ctx, node, match, cursor)
 			if err != nil {
 				return err
 			}
@@ -48,4 +51,14 @@ func (s *Service) scanKeys(ctx context.Context, match string, visit func(keys []
 		}
 	}
 	return nil
+}
+
+// scanTimeout bounds the wait for one node of a Cluster: it can be gone for good,
+// with another in its place.
+const scanTimeout = 15 * time.Second
+
+func scanStep(ctx context.Context, node rueidis.Client, match string, cursor uint64) (rueidis.ScanEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
+	defer cancel()
+	return node.Do(ctx, node.B().Scan().Cursor(cursor).Match(match).Count(scanCount).Build()).AsScanEntry()
 }

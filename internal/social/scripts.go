@@ -13,6 +13,10 @@ var (
 	createSource string
 	createScript = rueidis.NewLuaScriptRetryable(createSource)
 
+	//go:embed create_post.lua
+	createPostSource string
+	createPostScript = rueidis.NewLuaScriptRetryable(createPostSource)
+
 	//go:embed claim.lua
 	claimSource string
 	claimScript = rueidis.NewLuaScriptRetryable(claimSource)
@@ -46,4 +50,36 @@ var (
 	//go:embed people.lua
 	peopleSource string
 	peopleScript = rueidis.NewLuaScriptRetryable(peopleSource)
+
+	//go:embed set_aside.lua
+	setAsideSource string
+	setAsideScript = rueidis.NewLuaScriptRetryable(setAsideSource)
+
+	//go:embed repair_list.lua
+	repairListSource string
+	repairListScript = rueidis.NewLuaScriptRetryable(repairListSource)
+
+	//go:embed hdel_if.lua
+	hdelSource string
+	hdelScript = rueidis.NewLuaScriptRetryable(hdelSource)
+
+	//go:embed fill.lua
+	fillSource string
+	fillScript = rueidis.NewLuaScriptRetryable(fillSource)
+
+	//go:embed drop_user.lua
+	dropUserSource string
+	dropUserScript = rueidis.NewLuaScriptRetryable(dropUserSource)
+
+	//go:embed session_drop.lua
+	sessionDropSource string
+	sessionDropScript = rueidis.NewLuaScriptRetryable(sessionDropSource)
+
+	//go:embed mirror.lua
+	mirrorSource string
+	mirrorScript = rueidis.NewLuaScriptRetryable(mirrorSource)
+
+	//go:embed counter_up.lua
+	counterUpSource string
+	counterUpScript = rueidis.NewLuaScriptRetryable(counterUpSource)
 )

@@ -67,6 +67,8 @@ type Service struct {
 	server  *rueidis.ClientOption
 	cluster bool
 
+	sessionGrace time.Duration // see the constant
+
 	// ids maps a folded username to its user id, sessions the hash of a
 	// session secret to its user id. Neither pair ever changes while it
 	// exists, and what it leads to is read and checked each time.
@@ -125,6 +127,8 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		cluster:  client.Mode() == rueidis.ClientModeCluster,
 		ids:      ids,
 		sessions: sessions,
+
+		sessionGrace: sessionGrace,
 
 		jobs:        make(chan fanOut, maxJobs),
 		unconfirmed: make(chan *written, maxJobs),

@@ -1,0 +1,9 @@
+-- Removes a field of a hash, if it has this value.
+-- KEYS[1]   the hash
+-- ARGV[1]   the field
+-- ARGV[2]   the value
+-- Reply     1 when it was removed, else 0
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then
+  return 0
+end
+return redis.call('HDEL', KEYS[1], ARGV[1])
