@@ -102,7 +102,7 @@ func TestSimServer(t *testing.T) {
 			}
 			toReal := o
 			toReal.token += offset[o.name]
-			got, want := ask(toReal), sim.do(&o, simManager, false, time.Millisecond)
+			got, want := ask(toReal), sim.do(&o, simManager, false, simEvidence{longest: time.Millisecond})
 			if want.token != 0 {
 				if offset[o.name] == 0 {
 					offset[o.name] = got.token - want.token

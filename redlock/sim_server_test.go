@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -20,6 +21,8 @@ type simServer struct {
 	rate  float64 // how fast its clock runs
 	// forgetful does not keep itself out of the voting after a restart.
 	forgetful bool
+	// byClock ends its quarantine by its own clock.
+	byClock bool
 
 	mu       sync.Mutex
 	epoch    time.Time
@@ -42,6 +45,20 @@ type simData struct {
 	tokens map[string]uint64
 	run    int // the boot in which votes were last known to count; 0: none
 	ttl    time.Duration
+	clocks map[simMachine]time.Time // since when a machine has known a boot
+}
+
+// simMachine is a machine and the boot of a server that it knows.
+type simMachine struct {
+	name string
+	boot int
+}
+
+// simEvidence is what a manager sends to a server that may be quarantined.
+type simEvidence struct {
+	longest    time.Duration
+	known      simMachine
+	since, now time.Time // by the clock of the machine
 }
 
 type simKey struct {
@@ -71,7 +88,7 @@ func newSimServer(label string, rate float64) *simServer {
 }
 
 func newSimData() simData {
-	return simData{keys: map[string]simKey{}, lines: map[string][]simWaiter{}, tokens: map[string]uint64{}}
+	return simData{keys: map[string]simKey{}, lines: map[string][]simWaiter{}, tokens: map[string]uint64{}, clocks: map[simMachine]time.Time{}}
 }
 
 func (d simData) clone() simData {
@@ -85,6 +102,7 @@ func (d simData) clone() simData {
 	for k, v := range d.tokens {
 		c.tokens[k] = v
 	}
+	maps.Copy(c.clocks, d.clocks)
 	c.run, c.ttl = d.run, d.ttl
 	return c
 }
@@ -94,13 +112,22 @@ func (s *simServer) now() time.Duration {
 	return time.Duration(float64(time.Since(s.epoch))*s.rate) + s.offset
 }
 
-// quarantine is quarantine.lua.
-func (s *simServer) quarantine(longest time.Duration) time.Duration {
+// quarantine is boot.lua.
+func (s *simServer) quarantine(e simEvidence) time.Duration {
 	if s.forgetful || s.data.run == s.boot {
 		return 0
 	}
-	longest = max(longest, s.data.ttl)
-	up := s.now() - s.started
+	longest := max(e.longest, s.data.ttl)
+	var up time.Duration
+	switch {
+	case s.byClock:
+		up = s.now() - s.started
+	case e.known.boot == s.boot:
+		if first, ok := s.data.clocks[e.known]; !ok || e.since.Before(first) {
+			s.data.clocks[e.known] = e.since
+		}
+		up = e.now.Sub(s.data.clocks[e.known])
+	}
 	if up >= longest {
 		s.data.run = s.boot
 	}
@@ -162,13 +189,13 @@ func (s *simServer) leave(name, value string) {
 }
 
 // do carries out one op.
-func (s *simServer) do(o *op, manager string, listens bool, longest time.Duration) reply {
+func (s *simServer) do(o *op, manager string, listens bool, evidence simEvidence) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held, taken := s.holder(o.name)
 	switch o.kind {
 	case opAcquire:
-		if left := s.quarantine(longest); left > 0 {
+		if left := s.quarantine(evidence); left > 0 {
 			return reply{answer: failed, ttl: left, err: youngError{left}}
 		}
 		return s.acquire(o, manager, listens, held, taken)
@@ -273,6 +300,10 @@ type simLink struct {
 	listens atomic.Bool
 	// untied plants a bug: a message counts for whatever attempt it meets.
 	untied bool
+
+	mu    sync.Mutex
+	known simMachine // that of the manager, and the boot that answered it last
+	since time.Time  // it knows it
 }
 
 // simNet is what the network does.
@@ -383,14 +414,14 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 	for i, o := range batch {
 		sent[i] = *o
 	}
-	longest, listens := l.m.quarantine(), l.listens.Load()
+	evidence, listens := l.evidence(), l.listens.Load()
 	l.net.pass(l, false)
 	if l.net.cut(l) || l.net.chance(l.net.loss) {
 		if l.net.chance(0.5) { // it gets there when nobody expects it any more
 			l.net.late.Go(func() {
 				time.Sleep(l.net.upTo(2 * time.Second))
 				if l.arrives(boot, time.Minute) {
-					l.execute(sent, make([]reply, len(sent)), listens, longest)
+					l.execute(sent, make([]reply, len(sent)), listens, evidence)
 				}
 			})
 		}
@@ -403,13 +434,13 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 	if !l.arrives(boot, simAnswerTime) {
 		l.net.late.Go(func() {
 			if l.arrives(boot, time.Minute) {
-				l.execute(sent, done, listens, longest)
+				l.execute(sent, done, listens, evidence)
 			}
 		})
 		failAll(replies, true)
 		return
 	}
-	l.execute(sent, done, listens, longest)
+	l.execute(sent, done, listens, evidence)
 	if l.net.cut(l) || l.net.chance(l.net.loss) {
 		time.Sleep(simAnswerTime)
 		failAll(replies, true)
@@ -424,6 +455,23 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 		return
 	}
 	copy(replies, done)
+	l.learn(boot)
+}
+
+// learn notes that a boot of the server has answered.
+func (l *simLink) learn(boot int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known.boot != boot {
+		l.known.boot, l.since = boot, time.Now()
+	}
+}
+
+// evidence is what boot.lua is sent.
+func (l *simLink) evidence() simEvidence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return simEvidence{longest: l.m.quarantine(), known: l.known, since: l.since, now: time.Now()}
 }
 
 // arrives waits until the server, in the same run, takes what was sent.
@@ -449,13 +497,13 @@ func (l *simLink) arrives(boot int, patience time.Duration) bool {
 	}
 }
 
-func (l *simLink) execute(sent []op, replies []reply, listens bool, longest time.Duration) {
+func (l *simLink) execute(sent []op, replies []reply, listens bool, evidence simEvidence) {
 	for i := range sent {
 		if l.net.drops != nil && l.net.drops(&sent[i]) {
 			replies[i] = reply{answer: failed, err: errSim}
 			continue
 		}
-		replies[i] = l.server.do(&sent[i], l.m.id, listens, longest)
+		replies[i] = l.server.do(&sent[i], l.m.id, listens, evidence)
 	}
 }
 
@@ -468,7 +516,7 @@ func (l *simLink) listen(ctx context.Context, channel string, ready func(), hear
 		return errSim
 	}
 	boot := s.boot
-	fit := s.quarantine(l.m.quarantine()) <= 0
+	fit := s.quarantine(l.evidence()) <= 0
 	s.ears = append(s.ears, simEar{channel, func(value string, attempt uint64) {
 		if l.net.chance(l.net.loss) {
 			return

@@ -17,6 +17,7 @@ import (
 type schedule struct {
 	seed      uint64
 	forgetful bool          // plant a bug: servers vote after a restart
+	byClock   bool          // plant a bug: a quarantine ends by the server's clock
 	untied    bool          // plant a bug: a message counts for any attempt
 	drift     time.Duration // 0: the default
 	fencing   bool
@@ -72,7 +73,7 @@ func newWorld(t *testing.T, s schedule) *world {
 	for i := range simServers {
 		// Clocks that are up to 0.8% fast let go of locks early.
 		server := newSimServer(fmt.Sprint("server", i), 1+rng.Float64()*0.008)
-		server.forgetful = s.forgetful
+		server.forgetful, server.byClock = s.forgetful, s.byClock
 		w.servers = append(w.servers, server)
 	}
 	w.net.calm = true
@@ -86,7 +87,7 @@ func newWorld(t *testing.T, s schedule) *world {
 func (w *world) manager(t *testing.T, opt Options) *Manager {
 	links := make([]server, len(w.servers))
 	for i, s := range w.servers {
-		l := &simLink{server: s, net: w.net, untied: w.untied}
+		l := &simLink{server: s, known: simMachine{name: strconv.Itoa(len(w.managers) % 2)}, net: w.net, untied: w.untied}
 		links[i] = l
 		w.links = append(w.links, l)
 	}
@@ -214,7 +215,7 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(rng.Int64N(int64(w.pace))))
 		s := w.servers[rng.IntN(len(w.servers))]
-		fault := rng.IntN(12)
+		fault := rng.IntN(13)
 		if w.outages {
 			fault = 7 + fault%3
 		}
@@ -267,6 +268,21 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 			if w.drift == 0 && time.Since(s.stepped) > simTTL {
 				s.change(func() { s.offset += time.Duration(rng.Int64N(int64(simStep))); s.stepped = time.Now() })
 			}
+		case 12: // a machine boots with a clock that is behind, until NTP sets it
+			behind := time.Duration(rng.Int64N(int64(10 * time.Second)))
+			s.change(func() { s.offset -= behind })
+			s.restart(newSimData())
+			s.mu.Lock()
+			boot := s.boot
+			s.mu.Unlock()
+			w.net.late.Go(func() {
+				time.Sleep(simTTL / 2)
+				s.change(func() {
+					if s.boot == boot { // else it may have given locks by that clock
+						s.offset += behind
+					}
+				})
+			})
 		}
 		for _, s := range w.servers {
 			if rng.IntN(3) == 0 {
@@ -303,6 +319,7 @@ func TestSimulationComplains(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(*schedule){
 		"no quarantine": func(s *schedule) { s.forgetful = true },
+		"its own clock": func(s *schedule) { s.byClock = true },
 		"no drift":      func(s *schedule) { s.drift = time.Nanosecond },
 		"old messages":  func(s *schedule) { s.untied, s.outages = true, true },
 	} {
