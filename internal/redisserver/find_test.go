@@ -18,14 +18,19 @@ import (
 func says(t *testing.T, dir, name, line string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
+	writeProgram(t, path, "#!/bin/sh\necho '"+line+"'\n")
+	return path
+}
+
+func writeProgram(t *testing.T, path, text string) {
+	t.Helper()
 	// A child that another test forks now would have the file open for writing,
 	// and such a file cannot be run.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+line+"'\n"), 0o700); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 func TestFind(t *testing.T) {

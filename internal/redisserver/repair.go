@@ -268,24 +268,45 @@ func sizeOf(path string) int64 {
 
 // tool runs a checking tool of the server on a file. The tools are the server
 // program under another name, so they are there with every server, also where
-// no link of that name was installed.
+// no link of that name was installed. A script that starts the server does not
+// pass that name on: then the tool has to be on PATH.
 func (d *Diagnosis) tool(ctx context.Context, name string, args ...string) (string, error) {
-	prefix := "redis-"
+	name = "redis-" + name
 	if d.program.name == "Valkey" {
-		prefix = "valkey-"
+		name = strings.Replace(name, "redis", "valkey", 1)
 	}
-	cmd := exec.CommandContext(ctx, d.program.path)
-	cmd.Args = append([]string{prefix + name}, args...)
+	path, err := d.toolPath(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Args = append([]string{name}, args...)
 	cmd.Dir = d.Dir
 	cmd.Stdin = strings.NewReader("y\n") // asked before a file is cut
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("redisserver: %s%s: %w", prefix, name, ctx.Err())
-	}
-	if strings.Contains(string(out), "FATAL CONFIG FILE ERROR") {
-		return "", fmt.Errorf("redisserver: %s cannot check files: it is no %s%s under that name; name another server in RETWIS_REDIS_SERVER", d.program, prefix, name)
+		return "", fmt.Errorf("redisserver: %s: %w", name, ctx.Err())
 	}
 	return string(out), err
+}
+
+// toolPath returns the program that is a checking tool when it is called by
+// that name.
+func (d *Diagnosis) toolPath(ctx context.Context, name string) (string, error) {
+	probe := exec.CommandContext(ctx, d.program.path)
+	probe.Args = []string{name, "--version"}
+	out, _ := probe.CombinedOutput() // some tools take it for the name of a file
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("redisserver: %s: %w", name, ctx.Err())
+	}
+	if !strings.Contains(strings.ToLower(string(out)), "server v=") {
+		return d.program.path, nil
+	}
+	path, err := exec.LookPath(name) // it answered as the server
+	if err != nil {
+		return "", fmt.Errorf("redisserver: files are checked with %s, which is neither %s nor on PATH; install it, or name the server itself in RETWIS_REDIS_SERVER", name, d.program.path)
+	}
+	return path, nil
 }
 
 var analysis = regexp.MustCompile(`AOF analyzed:.* size=(\d+), ok_up_to=(\d+),`)

@@ -281,3 +281,35 @@ func TestRepairRefuses(t *testing.T) {
 		t.Errorf("no directory: %v", err)
 	}
 }
+
+// A script that starts the server is no checking tool: the tool is looked for
+// on PATH.
+func TestRepairByScript(t *testing.T) {
+	t.Parallel()
+	binary := redistest.Require(t)
+	opt := filled(t)
+	tool, bin := "redis-check-aof", t.TempDir()
+	if out, err := exec.Command(binary, "--version").Output(); err != nil || !strings.HasPrefix(string(out), "Redis") {
+		tool = "valkey-check-aof"
+	}
+	script := filepath.Join(t.TempDir(), "start")
+	writeProgram(t, script, "#!/bin/sh\nexec "+binary+" \"$@\"\n")
+	for name, test := range map[string]struct{ path, want string }{
+		"without it": {bin, tool + ", which is neither " + script + " nor on PATH"},
+		"with it":    {t.TempDir(), "<nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.want == "<nil>" {
+				if err := os.Symlink(binary, filepath.Join(test.path, tool)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			child := exec.Command(os.Args[0])
+			child.Env = []string{childEnv + "=diagnose", "PATH=" + test.path, "RETWIS_REDIS_SERVER=" + script, "DIR=" + opt.Dir}
+			if out, err := child.CombinedOutput(); err != nil || !strings.Contains(string(out), test.want) {
+				t.Errorf("%s (%v), want %s", out, err, test.want)
+			}
+		})
+	}
+}
