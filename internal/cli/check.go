@@ -12,6 +12,7 @@ import (
 
 func newCheck(env Env) *cobra.Command {
 	var flags checkFlags
+	var legacy legacyFlags
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check that the keys of a database agree with each other, and repair them",
@@ -30,8 +31,12 @@ Exit codes: 0 when nothing is wrong any more, leftovers aside; 1 when a problem
 remains, or the check could not be done.`,
 		Example: `  retwis check
   retwis check --repair
+  retwis check --remove-legacy
   retwis check --redis redis://localhost --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if legacy.given() {
+				return legacy.run(cmd, env, flags)
+			}
 			remaining, err := runCheck(cmd, env, flags)
 			if err == nil && remaining > 0 {
 				return errTold
@@ -43,8 +48,9 @@ remains, or the check could not be done.`,
 	f.BoolVar(&flags.asJSON, "json", false, "print each problem and the summary as a line of JSON")
 	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
 	f.IntVar(&flags.sample, "sample", 100, "how many followers of each author to look at, 0 for none")
+	legacy.add(cmd)
 	flags.url = redisFlag(cmd)
-	fromEnv(cmd, env.Getenv)
+	fromEnv(cmd, env.Getenv, legacyFlagNames...)
 	return cmd
 }
 
@@ -67,6 +73,9 @@ func runCheck(cmd *cobra.Command, env Env, flags checkFlags) (remaining int64, e
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := refuseNotConverted(cmd, db, flags.repair); err != nil {
+		return 0, err
+	}
 	draw, wipe := progress(cmd.ErrOrStderr(), "checking")
 	out := json.NewEncoder(cmd.OutOrStdout())
 	opt := social.CheckOptions{Repair: flags.repair, Followers: flags.sample}
