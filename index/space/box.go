@@ -13,7 +13,9 @@ type Box []Side
 
 // Side is what a box spans in one dimension: both ends are included, and one that
 // is nil is open. An end may lie outside the range of the dimension, or have more
-// digits than it has; it takes what the values of the dimension take.
+// digits than it has; it takes what the values of the dimension take. Where the
+// dimensions are GeoDims, a longitude that ends before it begins goes across the
+// 180th meridian; elsewhere such a side is refused.
 type Side struct{ Min, Max any }
 
 // block is a box in places on the axes.
@@ -45,6 +47,40 @@ func (x *Index) blockOf(box Box) (block, bool, error) {
 		empty = empty || nothing
 	}
 	return x.block(low, high), !empty, nil
+}
+
+// blocksOf returns a box in places, or none for one that nothing can be in: two for
+// one of places on earth that goes across the 180th meridian.
+func (x *Index) blocksOf(box Box) ([]block, error) {
+	var blocks []block
+	for _, b := range x.halves(box) {
+		b, some, err := x.blockOf(b)
+		if err != nil {
+			return nil, err
+		}
+		if some {
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks, nil
+}
+
+// halves parts a box of places on earth whose longitude ends before it begins: it
+// goes on at the other side of the map. Others stay as they are.
+func (x *Index) halves(box Box) []Box {
+	if !x.isGeo() || len(box) != len(x.axes) || box[1].Min == nil || box[1].Max == nil {
+		return []Box{box}
+	}
+	// Both rounded down, so that ends between the same two values are none.
+	west, beyond, err := x.axes[1].bound(box[1].Min, false)
+	if err != nil || beyond != 0 {
+		return []Box{box}
+	}
+	east, beyond, err := x.axes[1].bound(box[1].Max, false)
+	if err != nil || beyond != 0 || west.code <= east.code {
+		return []Box{box}
+	}
+	return []Box{{box[0], {Min: box[1].Min}}, {box[0], {Max: box[1].Max}}}
 }
 
 // sideOf sets the ends of a side, and tells whether nothing is between them.

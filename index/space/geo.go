@@ -55,11 +55,17 @@ func NewGeo(client rueidis.Client, key string, opt Options) (*Geo, error) {
 
 // Geo returns an index whose dimensions are GeoDims as one of places on earth.
 func (x *Index) Geo() (*Geo, error) {
-	axes, _ := settle(GeoDims())
-	if len(x.axes) != 2 || x.axes[0] != axes[0] || x.axes[1] != axes[1] {
+	if !x.isGeo() {
+		axes, _ := settle(GeoDims())
 		return nil, x.named(fmt.Errorf("%w: it is %s, not %s,%s: use GeoDims", index.ErrDeclared, x.set.Declaration().Text, &axes[0], &axes[1]))
 	}
 	return &Geo{x}, nil
+}
+
+// isGeo tells whether the dimensions are GeoDims.
+func (x *Index) isGeo() bool {
+	axes, _ := settle(GeoDims())
+	return len(x.axes) == 2 && x.axes[0] == axes[0] && x.axes[1] == axes[1]
 }
 
 // Index is the index below, for all that is not about the earth: Remove, Len,
@@ -104,20 +110,10 @@ func (g *Geo) Get(ctx context.Context, id string) (Place, error) {
 // than east it goes across the 180th meridian.
 func (g *Geo) Box(ctx context.Context, south, west, north, east float64, page index.Page) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
-		sides := []Side{{west, east}}
-		if west > east {
-			sides = []Side{{west, nil}, {nil, east}}
-		}
-		var blocks []block
-		for _, lon := range sides {
-			b, some, err := g.x.blockOf(Box{{south, north}, lon})
-			if err != nil {
-				yield(Place{}, g.x.named(err))
-				return
-			}
-			if some {
-				blocks = append(blocks, b)
-			}
+		blocks, err := g.x.blocksOf(Box{{south, north}, {west, east}})
+		if err != nil {
+			yield(Place{}, g.x.named(err))
+			return
 		}
 		g.yield(ctx, blocks, nil, page, yield)
 	}

@@ -3,6 +3,7 @@ package space
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -142,4 +143,42 @@ func TestSicily(t *testing.T) {
 func first[T any](all func(func(T, error) bool)) (found error) {
 	all(func(_ T, err error) bool { found = err; return false })
 	return found
+}
+
+// A box of an index of places crosses the 180th meridian as one of Geo does.
+func TestBoxAcrossTheMeridian(t *testing.T) {
+	t.Parallel()
+	places := world()
+	g := newGeo(t, places, 2)
+	for _, c := range []struct {
+		west, east any
+		within     func(lon float64) bool
+	}{
+		{"170", "-170", func(lon float64) bool { return lon >= 170 || lon <= -170 }},
+		{179.5, -180, func(lon float64) bool { return lon >= 179.5 || lon == -180 }},
+		{"10", "9", func(lon float64) bool { return lon >= 10 || lon <= 9 }},
+		{"10", "20", func(lon float64) bool { return lon >= 10 && lon <= 20 }},
+		{"0.0000001", "0.0000002", func(float64) bool { return false }},
+	} {
+		box := Box{{-50, "70.5"}, {c.west, c.east}}
+		want := map[string]bool{}
+		for _, p := range places {
+			if p.Lat >= -50 && p.Lat <= 70.5 && c.within(p.Lon) {
+				want[p.ID] = true
+			}
+		}
+		got := map[string]bool{}
+		for e, err := range g.Index().Query(t.Context(), box, index.Page{}) {
+			if err != nil {
+				t.Fatal(c.west, err)
+			}
+			got[e.ID] = true
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%v: %d places, want %d", c.west, len(got), len(want))
+		}
+		if n, err := g.Index().Count(t.Context(), box); err != nil || int(n) != len(want) {
+			t.Errorf("%v: counted %d, want %d, %v", c.west, n, len(want), err)
+		}
+	}
 }

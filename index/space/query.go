@@ -25,13 +25,13 @@ import (
 // never half; one that they move ahead of the reader can be seen twice.
 func (x *Index) Query(ctx context.Context, box Box, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		b, some, err := x.blockOf(box)
+		blocks, err := x.blocksOf(box)
 		if err != nil {
 			yield(Entry{}, x.named(err))
 			return
 		}
-		if some {
-			r := x.regionOf([]block{b})
+		if len(blocks) > 0 {
+			r := x.regionOf(blocks)
 			x.yieldRegion(ctx, &r, page, yield)
 		}
 	}
@@ -157,15 +157,23 @@ const countRanges = 8
 // counted by the server, O(log n) for each range, and only what the curve shares
 // with the outside along its sides is read.
 func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
-	b, some, err := x.blockOf(box)
+	blocks, err := x.blocksOf(box)
 	if err != nil {
 		return 0, x.named(err)
 	}
-	if !some {
-		return 0, nil
+	var all int64
+	for i := range blocks {
+		n, err := x.countBlock(ctx, &blocks[i])
+		if err != nil {
+			return 0, err
+		}
+		all += n
 	}
-	inside, shared := x.countSpans(&b)
-	var n int64
+	return all, nil
+}
+
+func (x *Index) countBlock(ctx context.Context, b *block) (n int64, err error) {
+	inside, shared := x.countSpans(b)
 	if len(inside) > 0 {
 		if n, err = x.lex.Count(ctx, index.LexQuery{Ranges: x.ranges(inside)}); err != nil {
 			return 0, err
@@ -174,7 +182,7 @@ func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 	if len(shared) == 0 {
 		return n, nil
 	}
-	r := region{blocks: []block{b}, spans: shared}
+	r := region{blocks: []block{*b}, spans: shared}
 	for _, err := range x.lex.Select(ctx, index.LexQuery{Ranges: x.ranges(shared), Keep: x.keep(&r)}) {
 		if err != nil {
 			return 0, err
@@ -218,14 +226,14 @@ func (x *Index) countSpans(b *block) (inside, shared []span) {
 // share of the range. It is one round trip, O(log n) for each range, and exact
 // where the ranges hold nothing else.
 func (x *Index) Estimate(ctx context.Context, box Box) (int64, error) {
-	b, some, err := x.blockOf(box)
+	blocks, err := x.blocksOf(box)
 	if err != nil {
 		return 0, x.named(err)
 	}
-	if !some {
+	if len(blocks) == 0 {
 		return 0, nil
 	}
-	r := x.regionOf([]block{b})
+	r := x.regionOf(blocks)
 	n, err := x.estimate(ctx, &r)
 	return int64(n + 0.5), err
 }

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
+	"time"
 
 	"retwis/index"
 )
@@ -73,12 +77,52 @@ func (c condition) with(column index.Column, value string) (condition, error) {
 		if c.low == nil && c.high == nil && err == nil {
 			err = fmt.Errorf("%s=.. is every value: leave it out", column.Name)
 		}
+		if err == nil && c.low != nil && c.high != nil && compareValues(column, c.low, c.high) > 0 {
+			err = fmt.Errorf("column %s: %s ends before it begins", column.Name, value)
+		}
 	case c.operator == "=" && text && strings.HasSuffix(value, "*"):
 		c.operator, c.low = "*", strings.TrimSuffix(value, "*")
 	default:
 		c.low, err = column.Parse(value)
 	}
 	return c, err
+}
+
+// compareValues orders two values of a column.
+func compareValues(column index.Column, a, b any) int {
+	switch a := a.(type) {
+	case string:
+		if column.Type != index.Decimal {
+			return cmp.Compare(a, b.(string))
+		}
+		x, y, ok := new(big.Rat), new(big.Rat), !strings.ContainsAny(a+b.(string), "eEpP/_xX") // which are none, and may be huge
+		if ok {
+			_, ok = x.SetString(a)
+		}
+		if ok {
+			_, ok = y.SetString(b.(string))
+		}
+		if ok {
+			return x.Cmp(y)
+		}
+	case bool:
+		if a && !b.(bool) {
+			return 1
+		}
+	case int64:
+		return cmp.Compare(a, b.(int64))
+	case uint64:
+		return cmp.Compare(a, b.(uint64))
+	case float64:
+		return cmp.Compare(a, b.(float64))
+	case *big.Int:
+		return a.Cmp(b.(*big.Int))
+	case time.Time:
+		return a.Compare(b.(time.Time))
+	case []byte:
+		return bytes.Compare(a, b.([]byte))
+	}
+	return 0
 }
 
 // where is the condition as a Composite takes it.

@@ -28,7 +28,8 @@ func newSpaceQuery(env Env) *cobra.Command {
 		Long: `Shows exactly the points in a box, in the order of the index:
   x=50..100     from 50 to 100, both included; 50.. and ..100 are open
   x=75          this value
-A dimension without a condition is open.`,
+A dimension without a condition is open. In an index of places on earth (--dims geo)
+lon=170..-170 goes across the 180th meridian.`,
 		Example: `  retwis space query points x=50..100 y=100..300
   retwis space query flats rent=..1000 free=2027-01-01..2027-01-31
   retwis space query points --limit 100 --cursor    then again with --after CURSOR`,
