@@ -164,20 +164,31 @@ func (b *suggestBench) plainAdd(ctx context.Context, key string, terms []suggest
 	return nil
 }
 
-// plain completes as the tutorial does: all of the range, sorted.
+// plain completes as the tutorial does: all of the range, sorted. A blank at the end
+// of the prefix is also the end of a term.
 func (b *suggestBench) plain(ctx context.Context, prefix string) ([]suggest.Suggestion, int, error) {
-	members, err := b.client.Do(ctx, b.client.B().Zrangebylex().Key("plain").Min("["+prefix).Max("["+prefix+"\xff").Build()).AsStrSlice()
-	if err != nil {
-		return nil, 0, err
+	ranges := []string{prefix}
+	if whole, ended := strings.CutSuffix(prefix, " "); ended {
+		ranges = append(ranges, whole+":")
+	}
+	var members []string
+	for _, from := range ranges {
+		found, err := b.client.Do(ctx, b.client.B().Zrangebylex().Key("plain").Min("["+from).Max("["+from+"\xff").Build()).AsStrSlice()
+		if err != nil {
+			return nil, 0, err
+		}
+		members = append(members, found...)
 	}
 	all := make([]suggest.Suggestion, len(members))
 	for i, member := range members {
 		_, rest, _ := strings.Cut(member, ":")
 		count, term, _ := strings.Cut(rest, ":")
 		all[i].Term = term
-		if all[i].Count, err = strconv.ParseInt(count, 10, 64); err != nil {
+		n, err := strconv.ParseInt(count, 10, 64)
+		if err != nil {
 			return nil, 0, err
 		}
+		all[i].Count = n
 	}
 	slices.SortFunc(all, func(a, b suggest.Suggestion) int {
 		if by := cmp.Compare(b.Count, a.Count); by != 0 {
