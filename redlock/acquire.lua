@@ -23,7 +23,8 @@
 --          not where this server can tell
 --
 -- Reply    { 1, token, fresh}         held; fresh: 1 if the counter of tokens was begun
---          { 0, milliseconds, value}  held by another, for so long
+--          { 0, milliseconds, value}  held by another, for so long; an empty
+--                                     value: left to those who do not wait in line
 --          {-1, milliseconds}         this server may have lost locks in a
 --                                     restart: it does not vote for so long
 --          {-2, 0}                    the name holds something that is not a lock
@@ -70,6 +71,11 @@ end
 
 if not holder then
 	if waiting then
+		local left = gap(KEYS[4])
+		if left > 0 then
+			join()
+			return {0, left, ''}
+		end
 		local first = grant(KEYS[1], KEYS[2], KEYS[4], ARGV[6], ARGV[3])
 		if first and first ~= ARGV[3] then
 			return join()

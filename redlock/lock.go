@@ -16,7 +16,8 @@ type Lock struct {
 	token uint64
 	asked nodeSet // the servers that may have it
 	ttl   time.Duration
-	turns int // how often it was handed on within the process
+	turns int       // how often it was handed on within the process,
+	chain time.Time // since when
 	// queued says that it was waited for: some server may have it in line yet.
 	queued bool
 
@@ -248,11 +249,12 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	l.mu.Lock()
 	valid, over, unconfirmed := l.heldLocked(time.Now()), l.over, l.unconfirmed
 	l.end(context.Canceled)
-	before, turns := l.before, maxTurns
-	if l.wanted {
+	before, turns, wanted := l.before, maxTurns, l.wanted
+	l.mu.Unlock()
+	now := time.Now()
+	if wanted || l.m.gaps.shared(l.name, now) || now.Sub(l.chain) > gapEvery {
 		turns = wantedTurns
 	}
-	l.mu.Unlock()
 	switch {
 	case over == context.Canceled:
 		return l.unlocked()
@@ -260,8 +262,18 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		l.m.stats.handed.Add(1)
 		return nil
 	}
-	r := l.m.release(op{name: l.name, value: l.value, other: before, queue: l.queued, ttl: l.ttl}, l.asked)
+	var gap, every time.Duration
+	if valid && (l.queued || wanted || l.turns >= turns) {
+		gap, every = l.m.gaps.next(l.name, now)
+	}
+	r := l.m.release(op{
+		name: l.name, value: l.value, other: before, queue: l.queued, ttl: l.ttl, free: gap, every: every,
+	}, l.asked)
 	l.describe(true)
+	if gap > 0 {
+		l.m.hints.note(l.name, now) // nobody here takes it by the quick way
+		l.m.after(gap, r.op, l.asked)
+	}
 	l.m.gates.drop(l)
 	won, cause := r.await(ctx, unlockPatience*l.m.opt.NodeTimeout)
 	switch {
@@ -289,7 +301,7 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) 
 	given.mu.Unlock()
 	l := &Lock{
 		m: m, name: given.name, value: randomText(), before: given.value, token: given.token,
-		asked: given.asked, turns: given.turns + 1, ttl: ttl, until: until,
+		asked: given.asked, turns: given.turns + 1, chain: given.chain, ttl: ttl, until: until,
 	}
 	r := newRound(m.nodes, m.quorum, op{
 		kind: opExtend, name: l.name, value: given.value, other: l.value, ttl: ttl, fence: m.opt.Fencing,

@@ -80,6 +80,7 @@ type Manager struct {
 	gates   gates
 	waiting waiting
 	hints   hints
+	gaps    gaps
 	timers  sync.Pool // of the rounds
 	stats   counters
 
@@ -193,6 +194,7 @@ func newManager(servers []server, opt Options, prepare func(*Manager)) (*Manager
 		return timer
 	}
 	m.hints.seed = maphash.MakeSeed()
+	m.gaps.seed = m.hints.seed
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	for i, s := range servers {
 		m.nodes = append(m.nodes, newNode(m, i, s))

@@ -54,11 +54,14 @@ type op struct {
 	// asks again within that time (opAcquire that queues).
 	attempt uint64
 	within  time.Duration
-	ttl     time.Duration
-	grant   time.Duration
-	line    time.Duration
-	fence   bool
-	token   uint64
+	// free is for how long a name is left free before the next in line gets it
+	// (opRelease), unless it was left free within every.
+	free, every time.Duration
+	ttl         time.Duration
+	grant       time.Duration
+	line        time.Duration
+	fence       bool
+	token       uint64
 	// trust makes a server vote from now on (opLearn).
 	trust bool
 	owner *ownerArgs // opOwner
@@ -88,6 +91,8 @@ type reply struct {
 	token  uint64
 	// fresh says that the server had no counter, and began one for the token.
 	fresh bool
+	// foreign says that a client of another library holds the name (opRelease).
+	foreign bool
 	// ttl is how long the key lives (a no to opAcquire, opShow), how long the
 	// server does not vote (youngError), or the longest ttl in use (opLearn).
 	ttl     time.Duration

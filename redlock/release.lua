@@ -1,16 +1,20 @@
--- Gives the lock back where it is ours, and hands it to the next in line.
+-- Gives the lock back where it is ours, and hands it to the next in line: at once or,
+-- when it is called again, after a gap in which the name is free.
 -- Preceded by grant.lua.
 --
 -- KEYS[1]  the name that is locked
 -- KEYS[2]  sorted set: who waits for it
--- KEYS[3]  hash: of each waiter, its last attempt, see acquire.lua
+-- KEYS[3]  hash: of each waiter, its last attempt, see acquire.lua; in 'free', until
+--          when the name is left free, milliseconds
 -- ARGV[1]  how long the lock is kept for the next in line, milliseconds
 -- ARGV[2]  a waiter to take out of the line, manager:value, or empty
 -- ARGV[3]  the value of the lock
 -- ARGV[4]  the value it had before, which a server that missed the change
 --          still has, or empty
+-- ARGV[5]  for how long the name is left free, milliseconds, or 0
+-- ARGV[6]  how long it was not left free before, at least, milliseconds
 --
--- Reply    1 released, 0 it was not ours
+-- Reply    1 released, 0 it was not ours, 2 nor of any client of this library
 
 if ARGV[2] ~= '' then
 	redis.call('ZREM', KEYS[2], ARGV[2])
@@ -18,7 +22,22 @@ if ARGV[2] ~= '' then
 end
 local holder = redis.pcall('GET', KEYS[1])
 if holder ~= ARGV[3] and (ARGV[4] == '' or holder ~= ARGV[4]) then
-	return 0
+	if not holder and gap(KEYS[3]) == 0 then
+		grant(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
+	end
+	return type(holder) == 'string' and #holder ~= 27 and 2 or 0
+end
+if ARGV[5] ~= '0' then
+	local now = milliseconds()
+	local last = redis.call('HGET', KEYS[3], 'free')
+	if not last or math.abs(now - last) >= tonumber(ARGV[6]) then
+		redis.call('DEL', KEYS[1])
+		redis.call('HSET', KEYS[3], 'free', string.format('%.0f', now + ARGV[5]))
+		if redis.call('PTTL', KEYS[3]) < 0 then
+			redis.call('PEXPIRE', KEYS[3], ARGV[5] + ARGV[6])
+		end
+		return 1
+	end
 end
 if not grant(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) then
 	redis.call('DEL', KEYS[1])

@@ -175,7 +175,7 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		}
 	case opRelease:
 		keys, count = [...]string{o.name, waitersKey(o.name), attemptsKey(o.name), ""}, 3
-		args = []string{number(o.grant), s.queued(o), o.value, o.other}
+		args = []string{number(o.grant), s.queued(o), o.value, o.other, number(o.free), number(o.every)}
 	case opExtend:
 		keys, count = [...]string{o.name, tokenKey(o.name), waitersKey(o.name), ""}, 3
 		args = []string{o.value, o.other, number(o.ttl), flag(o.fence)}
@@ -244,7 +244,7 @@ func decode(o *op, result rueidis.RedisResult) reply {
 		case done == 1:
 			return reply{answer: yes}
 		}
-		return reply{answer: no}
+		return reply{answer: no, foreign: done == 2}
 	}
 	parts, err := result.ToArray()
 	if err != nil || len(parts) < 2 {

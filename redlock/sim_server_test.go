@@ -43,6 +43,7 @@ type simData struct {
 	keys   map[string]simKey
 	lines  map[string][]simWaiter
 	tokens map[string]uint64
+	free   map[string]time.Duration
 	run    int // the boot in which votes were last known to count; 0: none
 	ttl    time.Duration
 	clocks map[simMachine]time.Time // since when a machine has known a boot
@@ -88,7 +89,10 @@ func newSimServer(label string, rate float64) *simServer {
 }
 
 func newSimData() simData {
-	return simData{keys: map[string]simKey{}, lines: map[string][]simWaiter{}, tokens: map[string]uint64{}, clocks: map[simMachine]time.Time{}}
+	return simData{
+		keys: map[string]simKey{}, lines: map[string][]simWaiter{}, tokens: map[string]uint64{},
+		free: map[string]time.Duration{}, clocks: map[simMachine]time.Time{},
+	}
 }
 
 func (d simData) clone() simData {
@@ -98,6 +102,9 @@ func (d simData) clone() simData {
 	}
 	for k, v := range d.lines {
 		c.lines[k] = slices.Clone(v)
+	}
+	for k, v := range d.free {
+		c.free[k] = v
 	}
 	for k, v := range d.tokens {
 		c.tokens[k] = v
@@ -203,10 +210,17 @@ func (s *simServer) do(o *op, manager string, listens bool, evidence simEvidence
 		if o.queue {
 			s.leave(o.name, o.value)
 		}
+		if !taken && s.now() >= s.data.free[o.name] {
+			s.grant(o.name, o.grant, "")
+		}
 		if !taken || held.value != o.value && (o.other == "" || held.value != o.other) {
 			return reply{answer: no}
 		}
-		if s.grant(o.name, o.grant, "") == "" {
+		switch {
+		case o.free > 0 && (s.data.free[o.name] == 0 || (s.now()-s.data.free[o.name]).Abs() >= o.every):
+			delete(s.data.keys, o.name)
+			s.data.free[o.name] = s.now() + o.free
+		case s.grant(o.name, o.grant, "") == "":
 			delete(s.data.keys, o.name)
 		}
 		return reply{answer: yes}
@@ -264,6 +278,11 @@ func (s *simServer) acquire(o *op, manager string, listens bool, held simKey, ta
 		return yes()
 	case taken:
 		return join()
+	}
+	if left := s.data.free[o.name] - s.now(); o.queue && left > 0 && left <= time.Second {
+		answered := join()
+		answered.ttl, answered.value = left, ""
+		return answered
 	}
 	if o.queue {
 		if first := s.grant(o.name, o.grant, o.value); first != "" && first != o.value {

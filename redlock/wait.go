@@ -42,7 +42,10 @@ func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *rou
 			o.name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
 	}
 	m.stats.acquired.Add(1)
-	return &Lock{m: m, name: o.name, value: o.value, token: token, ttl: o.ttl, until: until, asked: r.asked(), queued: o.queue}, r, nil
+	return &Lock{
+		m: m, chain: now, name: o.name, value: o.value, token: token, ttl: o.ttl, until: until,
+		asked: r.asked(), queued: o.queue,
+	}, r, nil
 }
 
 // validUntil returns how long a lock is valid that a round took or extended.
@@ -90,7 +93,7 @@ func (m *Manager) release(taken op, from nodeSet) *round {
 	now := time.Now()
 	r := newRound(m.nodes, m.quorum, op{
 		kind: opRelease, name: taken.name, value: taken.value, other: taken.other, queue: taken.queue,
-		grant: m.opt.grantTime(), until: now.Add(taken.ttl),
+		free: taken.free, every: taken.every, grant: m.opt.grantTime(), until: now.Add(taken.ttl),
 	}, now)
 	r.send(from)
 	return r
@@ -229,14 +232,17 @@ func (w *waiting) listening() {
 // The lock is not confirmed before its full time is.
 func (m *Manager) given(t *ticket, name string, r *round) *Lock {
 	m.waiting.mu.Lock()
-	until := t.asked.Add(m.opt.grantTime() - m.drift(r.ttl))
+	until := t.asked.Add(min(m.opt.grantTime(), r.ttl) - m.opt.Drift)
 	votes := t.agreed | t.refused&t.fit
 	m.waiting.mu.Unlock()
 	now := time.Now()
 	if m.opt.Fencing || (votes&m.reachable(now)).len() < m.quorum {
 		return nil
 	}
-	l := &Lock{m: m, name: name, value: t.value, ttl: r.ttl, until: until, asked: r.asked(), queued: true, unconfirmed: true}
+	l := &Lock{
+		m: m, chain: now, name: name, value: t.value, ttl: r.ttl, until: until,
+		asked: r.asked(), queued: true, unconfirmed: true,
+	}
 	if !l.validAt(now.Add(m.opt.grantTime() / 4)) {
 		return nil
 	}
@@ -319,6 +325,9 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 		m.listen()
 		m.gates.answered(name, err)
 		m.hints.note(name, time.Now())
+		if r.foreign() {
+			m.gaps.see(name, time.Now())
+		}
 		// Some votes, and nobody has a majority: several asked at once, and none
 		// may keep what it got. Where somebody has one, the rest stays with who
 		// is in line there; so does what a server gives that has not answered.

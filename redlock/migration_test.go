@@ -1,0 +1,95 @@
+package redlock_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"retwis/internal/redistest"
+	"retwis/redlock"
+)
+
+// While programs move from redsync to this package one by one, neither side starves,
+// and they keep each other out.
+func TestMigration(t *testing.T) {
+	t.Parallel()
+	for name, pace := range map[string]struct{ hold, pause time.Duration }{
+		"1 ms":                      {time.Millisecond, 0},
+		"100 ms, and 20 ms between": {100 * time.Millisecond, 20 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const contenders, enough = 4, 5
+			servers := redistest.Nodes(t, 3)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var ours, theirs, inside atomic.Int64
+			hold := func(count *atomic.Int64) {
+				if inside.Add(1) > 1 {
+					t.Error("two hold the lock")
+				}
+				time.Sleep(pace.hold)
+				inside.Add(-1)
+				count.Add(1)
+			}
+			begun := time.Now()
+			var all sync.WaitGroup
+			for range contenders {
+				m := dial(t, servers, redlock.Options{})
+				all.Go(func() {
+					for ctx.Err() == nil {
+						l, err := m.Lock(ctx, "job")
+						if err != nil {
+							return
+						}
+						hold(&ours)
+						if err := l.Unlock(context.WithoutCancel(ctx)); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(pace.pause)
+					}
+				})
+				var pools []redsyncredis.Pool
+				for _, s := range servers {
+					client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket()})
+					t.Cleanup(func() { _ = client.Close() })
+					pools = append(pools, goredis.NewPool(client))
+				}
+				mutex := redsync.New(pools...).NewMutex("job", redsync.WithExpiry(10*time.Second))
+				all.Go(func() {
+					for ctx.Err() == nil {
+						if mutex.LockContext(ctx) != nil {
+							continue
+						}
+						hold(&theirs)
+						if ok, err := mutex.Unlock(); !ok || err != nil {
+							t.Errorf("redsync: %v %v", ok, err)
+						}
+						time.Sleep(pace.pause)
+					}
+				})
+			}
+			tick := time.NewTicker(10 * time.Millisecond)
+			defer tick.Stop()
+			for ours.Load() < enough || theirs.Load() < enough {
+				select {
+				case <-tick.C:
+					continue
+				case <-ctx.Done():
+					t.Errorf("in a minute redlock had it %d times, redsync %d times", ours.Load(), theirs.Load())
+				}
+				break
+			}
+			cancel()
+			all.Wait()
+			t.Logf("redlock had it %d times, redsync %d times, in %v", ours.Load(), theirs.Load(), time.Since(begun))
+		})
+	}
+}
