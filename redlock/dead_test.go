@@ -23,8 +23,7 @@ func waitInLine(all *sync.WaitGroup, m *redlock.Manager, name string) {
 // Waiters that were killed cost the next one nothing, however many they are.
 func TestDeadWaiters(t *testing.T) {
 	t.Parallel()
-	const dead = 20
-	for _, n := range []int{1, 3, 5} {
+	for n, dead := range map[int]int{1: 5, 3: 20, 5: 5} {
 		t.Run(fmt.Sprint(n, " servers"), func(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Nodes(t, n)
@@ -73,7 +72,7 @@ func TestDeadWaiters(t *testing.T) {
 				unlock(t, l)
 				got <- now
 			}()
-			waiters(t, a, "job", dead+1)
+			waiters(t, a, "job", int64(dead+1))
 			subscribers(t, clients, 1)
 			begun := time.Now()
 			unlock(t, held)

@@ -30,9 +30,7 @@ func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlo
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.Close() })
-	if err := m.Trust(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	wait(t, "the servers to be trusted", func() bool { return m.Trust(t.Context()) == nil })
 	return m
 }
 

@@ -227,7 +227,8 @@ func TestLockAll(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
-	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
+	opt := redlock.Options{NodeTimeout: 2 * time.Second}
+	a, b := dial(t, servers, opt), dial(t, servers, opt)
 	var all sync.WaitGroup
 	for m, names := range map[*redlock.Manager][]string{a: {"x", "y", "z"}, b: {"z", "y", "x", "y"}} {
 		all.Go(func() {
