@@ -295,6 +295,9 @@ func TestAdoptTwoSites(t *testing.T) {
 	if err := b.Adopt(b.ctx, nil); err != nil {
 		t.Error(err)
 	}
+	if beside, err := b.NotConverted(b.ctx); !errors.Is(err, social.ErrNotConverted) || !beside {
+		t.Errorf("NotConverted = %t, %v", beside, err)
+	}
 }
 
 // The old counters can be lost: users are found by their keys.
