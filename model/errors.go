@@ -26,6 +26,9 @@ var (
 	// kept: another process has migrated to other ones, or Migrate is yet to be
 	// run.
 	ErrSchema = errors.New("the indexes are declared otherwise")
+	// ErrUnknown is returned by Migrate for a layout that is older than the model,
+	// where there are keys that may be records: Upkeep.Adopt has to say which.
+	ErrUnknown = errors.New("there are keys that the model did not write")
 	// ErrCorrupt is returned where a key holds something that the model does
 	// not write. The error names the key and the field.
 	ErrCorrupt = errors.New("the record is damaged")

@@ -17,6 +17,7 @@ type keys struct {
 	expires string // user.expires: sorted set, id by the millisecond it ends at
 	changes string // user.changes: stream, what Watch yields
 	voids   string // user.voids: sorted set, tokens of void claims by their deadline
+	waiting string // user.waiting: sorted set, unique values that records could not have, and their ids
 }
 
 // of is the key of a record.
@@ -37,7 +38,7 @@ func keysOf(base, record string) keys {
 	return keys{
 		record: record, base: base,
 		content: base + ".content", all: base + ".all", meta: base + ".meta",
-		expires: base + ".expires", changes: base + ".changes", voids: base + ".voids",
+		expires: base + ".expires", changes: base + ".changes", voids: base + ".voids", waiting: base + ".waiting",
 	}
 }
 

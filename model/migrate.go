@@ -16,9 +16,11 @@ import (
 // From the moment that it begins, writers of other declarations get ErrSchema:
 // they would not keep up the new indexes. So do queries on an index that is not
 // yet built, or is to be dropped, within a second; indexes that both have serve
-// throughout. Records that no model wrote, of a layout that is older than it,
-// are found by their keys and brought in, in the order of their ids where these
-// come from a counter. At the end the keys of indexes that are no longer declared
+// throughout. Records that no model wrote, of a layout that is older than it, are
+// found by their keys and brought in where Upkeep.Adopt says so, in the order of
+// their ids where these come from a counter. Without it the Report counts them as
+// Unknown, and the first Migrate of such a layout does all but end: it returns
+// ErrUnknown, and the indexes stay to be built. At the end the keys of indexes that are no longer declared
 // are deleted, but for those that Options.Keys named.
 //
 // Where an index becomes unique and two records have the same value, the one that
@@ -52,7 +54,33 @@ func (t *table) migrate(ctx context.Context, up Upkeep) (Report, error) {
 	if err := r.migrateAll(ctx, hexSum(strings.Join(walks, " "))[:16]); err != nil {
 		return r.report, err
 	}
+	if err := r.checkOlder(ctx); err != nil {
+		return r.report, err
+	}
 	return r.report, t.endMigrate(ctx, walks)
+}
+
+// checkOlder refuses to end the first Migrate of a layout that is older than the
+// model where nobody has said which keys are records.
+func (r *run) checkOlder(ctx context.Context) error {
+	if r.report.Unknown == 0 || r.up.Adopt != nil {
+		return nil
+	}
+	for i := range r.t.parts {
+		p := &r.t.parts[i]
+		older, err := r.t.client.Do(ctx, r.t.client.B().Hexists().Key(p.meta).Field("older").Build()).AsBool()
+		if err != nil {
+			return err
+		}
+		if older {
+			example := ""
+			if len(r.report.UnknownKeys) > 0 {
+				example = fmt.Sprintf(" such as %q", shortened(r.report.UnknownKeys[0]))
+			}
+			return fmt.Errorf("%w: %d%s: say by Upkeep.Adopt which of them are records", ErrUnknown, r.report.Unknown, example)
+		}
+	}
+	return nil
 }
 
 // beginMigrate puts the declaration into force. It returns the name of the walk

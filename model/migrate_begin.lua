@@ -17,6 +17,10 @@ if found[1] == digest and walk ~= 'to begin' then
 	return walk or ''
 end
 
+if walk == 'to begin' then
+	redis.call('HSET', meta, 'older', 1) -- there may be records that no model wrote
+end
+
 local declared, identities = {}, {}
 local key = 2
 for i = 4, #ARGV, 2 do

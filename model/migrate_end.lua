@@ -19,5 +19,5 @@ end
 for i = 2, #KEYS do
 	redis.call('UNLINK', KEYS[i])
 end
-redis.call('HDEL', meta, 'walk')
+redis.call('HDEL', meta, 'walk', 'older')
 return 1

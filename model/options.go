@@ -32,6 +32,8 @@ const (
 type Options struct {
 	// Name of the model, and the beginning of its keys: 1 to 100 bytes. On a
 	// Cluster, unless it is spread by Partitions, it needs a hash tag: {user}.
+	// New refuses a name of which a key could be one of another model of the
+	// database, as user:session beside user where the ids of user are Own.
 	Name string
 	// Encoding is how records are stored. Default Hash.
 	Encoding Encoding
@@ -81,6 +83,9 @@ func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 	}
 	if strings.ContainsAny(o.Name, " \n\r\t") {
 		return o, fmt.Errorf("Options.Name is %q: it cannot have blanks", o.Name)
+	}
+	if err := o.checkName(); err != nil {
+		return o, err
 	}
 	if o.Encoding == "" {
 		o.Encoding = Hash

@@ -34,7 +34,7 @@ if fresh then
 	redis.call('HSET', meta, 'digest', digest, 'schema', schema, 'fixed', fixed,
 		'identities', table.concat(identities, '\n'))
 	if not built then
-		redis.call('HSET', meta, 'walk', 'to begin') -- see migrate.go
+		redis.call('HSET', meta, 'walk', 'to begin', 'older', 1) -- see migrate.go
 	end
 end
 for i = 5, first - 1, 2 do

@@ -11,16 +11,36 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// announce writes the name of the model down. That a server refuses it, as where a
-// program may write its own keys only, keeps the model from being listed, and from
-// nothing else.
-func (t *table) announce(ctx context.Context) error {
-	err := t.client.Do(ctx, t.client.B().Hset().Key(modelsKey).FieldValue().
-		FieldValue(t.opt.Name, strconv.Itoa(len(t.parts))).Build()).Error()
-	if _, ok := rueidis.IsRedisErr(err); ok {
-		return nil
+// enrol makes the model known to the database, unless its keys could be those of
+// another model.
+func (t *table) enrol(ctx context.Context) error {
+	if err := t.checkNeighbours(ctx, false); err != nil {
+		return err
+	}
+	if err := t.register(ctx); err != nil {
+		return err
+	}
+	added, err := t.publishName(ctx)
+	if err != nil || !added {
+		return err
+	}
+	// Another model may have been published at the same moment.
+	if err = t.checkNeighbours(ctx, true); err != nil {
+		_ = t.client.Do(ctx, t.client.B().Hdel().Key(modelsKey).Field(t.opt.Name).Build()).Error() // it is refused either way
 	}
 	return err
+}
+
+// publishName writes the name of the model down, and tells whether it is new. That
+// a server refuses it, as where a program may write its own keys only, keeps the
+// model from being listed, and from nothing else.
+func (t *table) publishName(ctx context.Context) (added bool, err error) {
+	n, err := t.client.Do(ctx, t.client.B().Hset().Key(modelsKey).FieldValue().
+		FieldValue(t.opt.Name, strconv.Itoa(len(t.parts))).Build()).AsInt64()
+	if _, ok := rueidis.IsRedisErr(err); ok {
+		return false, nil
+	}
+	return n == 1, err
 }
 
 // Info describes a model, as the database knows it.

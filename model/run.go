@@ -7,12 +7,34 @@ import (
 	"retwis/index"
 )
 
-// Upkeep says how Migrate, Verify and Repair go about their work. The zero value
-// is a good default.
-type Upkeep = index.Upkeep
+// Upkeep says how Migrate, Verify, Repair and Drop go about their work. The zero
+// value is a good default.
+type Upkeep struct {
+	// Rate is how many entries are looked at in a second, at most. 0: as fast
+	// as it goes, a few hundred at a time.
+	Rate int
+	// Examples is how many problems the report shows. 0: 10, negative: none.
+	Examples int
+	// After is the Cursor of an earlier run that was cut short: go on there.
+	After string
+	// Progress is called after every step.
+	Progress func(Progress)
+	// Adopt says which hashes (with the encoding JSON, strings) that the model
+	// did not write are its records: Migrate and Repair bring them into the
+	// indexes, Verify finds them missing. It gets what follows the beginning of
+	// the keys of records, and never a key of another model. Nil: none; the
+	// Report counts them as Unknown.
+	Adopt func(id string) bool
+}
 
-// Report says what was found, and what was mended.
-type Report = index.Report
+// Report says what was found, and what was repaired.
+type Report struct {
+	index.Report
+	// Unknown is how many keys there are that could be records, but that the
+	// model did not write and Upkeep.Adopt did not take; UnknownKeys are some.
+	Unknown     int64
+	UnknownKeys []string
+}
 
 // Progress is how far a run has come.
 type Progress = index.Progress
@@ -42,6 +64,8 @@ type run struct {
 	begin  time.Time
 	report Report
 	total  int64
+	asked  bool        // others are known
+	others []neighbour // the other models of the database
 }
 
 // mode is what a run does with what it finds.
@@ -81,6 +105,16 @@ func (r *run) found(p Problem) {
 	}
 }
 
+// unknown counts keys that the model did not write.
+func (r *run) unknown(p *partition, ids []string) {
+	r.report.Unknown += int64(len(ids))
+	for _, id := range ids {
+		if len(r.report.UnknownKeys) < r.up.Examples {
+			r.report.UnknownKeys = append(r.report.UnknownKeys, p.of(id))
+		}
+	}
+}
+
 // mended counts a problem that was mended, if this run mends.
 func (r *run) mended(n int) {
 	if r.mode != look {
@@ -93,7 +127,7 @@ func (r *run) mended(n int) {
 func (r *run) stepped(ctx context.Context, n int, cursor string) error {
 	r.report.Checked += int64(n)
 	if r.up.Progress != nil {
-		r.up.Progress(Progress{Report: r.report, Total: r.total, Elapsed: time.Since(r.begin), Cursor: cursor})
+		r.up.Progress(Progress{Report: r.report.Report, Total: r.total, Elapsed: time.Since(r.begin), Cursor: cursor})
 	}
 	if r.up.Rate <= 0 {
 		return ctx.Err()

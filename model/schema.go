@@ -35,7 +35,7 @@ func (f *field) optional() bool { return f.Zero == nil || f.Element != "" }
 
 // indexed is the text of a field as an index sees it: an absent one as Get reads it.
 func (f *field) indexed(stored text) text {
-	if !stored.ok && f.Zero != nil {
+	if !stored.ok && f.Zero != nil && !f.Computed {
 		return text{*f.Zero, true}
 	}
 	return stored

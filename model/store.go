@@ -38,7 +38,7 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 	t.relevant = t.relevantFields()
 	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
 	defer cancel()
-	if err := t.register(ctx); err != nil {
+	if err := t.enrol(ctx); err != nil {
 		return nil, fmt.Errorf("model: %s: %w", opt.Name, err)
 	}
 	refer(s, s)
@@ -80,7 +80,7 @@ func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error
 	for _, k := range opt.spread() {
 		t.parts = append(t.parts, partition{keys: k})
 	}
-	return t, nil
+	return t, t.checkOwnKeys()
 }
 
 // wrap words an error for the caller.

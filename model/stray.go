@@ -129,10 +129,10 @@ func (r *run) strayParts() []part {
 	t := r.t
 	all := []part{
 		t.scanned("all", false, func(p *partition) string { return p.all }, func(ctx context.Context, p *partition, pairs []string) error {
-			return r.listed(ctx, p, pairs, inAll)
+			return r.listedPage(ctx, p, pairs, inAll)
 		}),
 		t.scanned("expires", false, func(p *partition) string { return p.expires }, func(ctx context.Context, p *partition, pairs []string) error {
-			return r.listed(ctx, p, pairs, inExpires)
+			return r.listedPage(ctx, p, pairs, inExpires)
 		}),
 	}
 	for _, x := range t.indexes {
@@ -141,8 +141,8 @@ func (r *run) strayParts() []part {
 	return all
 }
 
-// listed looks at ids in the order of creation, or of their expiry.
-func (r *run) listed(ctx context.Context, p *partition, pairs []string, kind string) error {
+// listedPage looks at ids in the order of creation, or of their expiry.
+func (r *run) listedPage(ctx context.Context, p *partition, pairs []string, kind string) error {
 	var ids []string
 	for i := 0; i+1 < len(pairs); i += 2 {
 		ids = append(ids, pairs[i])

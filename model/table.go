@@ -138,7 +138,7 @@ func (t *table) register(ctx context.Context) error {
 		}
 	}
 	t.place()
-	return t.announce(ctx)
+	return nil
 }
 
 // legacyKeys are there where another program kept records before the model.

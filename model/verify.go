@@ -30,10 +30,11 @@ func (s *Store[T]) Verify(ctx context.Context, up Upkeep) (Report, error) {
 	return report, s.wrap(err)
 }
 
-// Repair finds what Verify finds, and mends it: what the fields of a record say is
-// right. Records that no model wrote come into the indexes, those that have
-// expired leave them, and what is left of others is removed, with their sets and
-// lists. What is invalid or taken stays as it is: change the record.
+// Repair finds what Verify finds, and repairs it: what the fields of a record say is
+// right. Records that no model wrote come into the indexes where Upkeep.Adopt says
+// so, those that have expired leave them, and what is left of others is removed,
+// with their sets and lists. What is invalid or taken stays as it is: change the
+// record.
 //
 // Others may read and write meanwhile. One that was cut short can be run again,
 // or go on from the Cursor of its progress.
@@ -80,7 +81,7 @@ func (r *run) contentPage(ctx context.Context, _ *partition, pairs []string) err
 }
 
 // recordPart walks through the keys of records, and aligns those that have no
-// content: they were written by other programs.
+// content: what has lost it, and what other programs wrote and is to be adopted.
 func (r *run) recordPart(masters []master) part {
 	t := r.t
 	kind := "hash"
@@ -96,21 +97,9 @@ func (r *run) recordPart(masters []master) part {
 		}
 		var ids []string
 		for p, some := range byPart {
-			// Not contentsOf: what cannot be read is there, and seen to above.
-			list, err := t.client.Do(ctx, t.client.B().Hmget().Key(p.content).Field(some...).Build()).ToArray()
+			bare, err := r.bare(ctx, p, some)
 			if err != nil {
 				return 0, err
-			}
-			var bare []string
-			for i := range list {
-				if list[i].IsNil() {
-					bare = append(bare, some[i])
-				}
-			}
-			if r.mode == migrate {
-				if bare, err = t.unlisted(ctx, p, bare); err != nil {
-					return 0, err
-				}
 			}
 			ids = append(ids, bare...)
 		}
@@ -119,20 +108,75 @@ func (r *run) recordPart(masters []master) part {
 	})
 }
 
-// unlisted returns those that are not in the order of creation, by which Migrate has
-// seen the others.
-func (t *table) unlisted(ctx context.Context, p *partition, ids []string) ([]string, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	list, err := t.client.Do(ctx, t.client.B().Zmscore().Key(p.all).Member(ids...).Build()).ToArray()
+// bare returns those of some ids that are to be aligned, as they have no content.
+func (r *run) bare(ctx context.Context, p *partition, ids []string) ([]string, error) {
+	// Not contentsOf: what cannot be read is there, and seen to elsewhere.
+	list, err := r.t.client.Do(ctx, r.t.client.B().Hmget().Key(p.content).Field(ids...).Build()).ToArray()
 	if err != nil || len(list) != len(ids) {
 		return nil, errors.Join(err, errReply(err))
 	}
-	var all []string
+	var bare []string
+	for i := range list {
+		if list[i].IsNil() {
+			bare = append(bare, ids[i])
+		}
+	}
+	listed, others, err := r.t.listed(ctx, p, bare)
+	if err != nil {
+		return nil, err
+	}
+	if r.mode == migrate {
+		listed = nil // seen in the order of creation
+	}
+	if others, err = r.notOurs(ctx, p, others); err != nil {
+		return nil, err
+	}
+	adopted := slices.DeleteFunc(slices.Clone(others), func(id string) bool { return r.up.Adopt == nil || !r.up.Adopt(id) })
+	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(adopted, id) })
+	// What has been deleted, or was created, since the first look is not unknown.
+	if others, err = r.t.existing(ctx, p, others); err != nil {
+		return nil, err
+	}
+	if _, others, err = r.t.listed(ctx, p, others); err != nil {
+		return nil, err
+	}
+	r.unknown(p, others)
+	return append(listed, adopted...), nil
+}
+
+// listed tells apart ids that are in the order of creation, and others.
+func (t *table) listed(ctx context.Context, p *partition, ids []string) (listed, others []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	list, err := t.client.Do(ctx, t.client.B().Zmscore().Key(p.all).Member(ids...).Build()).ToArray()
+	if err != nil || len(list) != len(ids) {
+		return nil, nil, errors.Join(err, errReply(err))
+	}
 	for i, id := range ids {
 		if list[i].IsNil() {
-			all = append(all, id)
+			others = append(others, id)
+		} else {
+			listed = append(listed, id)
+		}
+	}
+	return listed, others, nil
+}
+
+// existing returns those ids that a key is there for.
+func (t *table) existing(ctx context.Context, p *partition, ids []string) ([]string, error) {
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = t.client.B().Exists().Key(p.of(id)).Build()
+	}
+	var all []string
+	for i, reply := range t.client.DoMulti(ctx, commands...) {
+		there, err := reply.AsBool()
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			all = append(all, ids[i])
 		}
 	}
 	return all, nil

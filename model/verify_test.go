@@ -240,11 +240,11 @@ func TestDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := residents(t, client, opt, 20)
-			if r, err := s.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
+			if r, err := s.Verify(t.Context(), model.Upkeep{Adopt: every}); err != nil || r.Problems() != 0 || r.Checked < 100 {
 				t.Fatalf("%s: before: %+v, %v", name, r, err)
 			}
 			damage.do(&damaging{t, client, opt})
-			found, err := s.Verify(t.Context(), model.Upkeep{})
+			found, err := s.Verify(t.Context(), model.Upkeep{Adopt: every})
 			if err != nil || found.Problems() == 0 || damage.n > 0 && found.Problems() != damage.n || found.Repaired != 0 {
 				t.Errorf("%s: %+v, %v", name, found, err)
 			}
@@ -253,14 +253,14 @@ func TestDamage(t *testing.T) {
 			}
 			if opt.Partitions > 1 {
 				// It takes a moment to be sure of a unique value elsewhere.
-			} else if again, err := s.Verify(t.Context(), model.Upkeep{}); err != nil || again.Problems() != found.Problems() {
+			} else if again, err := s.Verify(t.Context(), model.Upkeep{Adopt: every}); err != nil || again.Problems() != found.Problems() {
 				t.Errorf("%s: verify has changed something: %+v, %v", name, again, err)
 			}
-			mended, err := s.Repair(t.Context(), model.Upkeep{})
+			mended, err := s.Repair(t.Context(), model.Upkeep{Adopt: every})
 			if err != nil || mended.Repaired != mended.Problems()-mended.Invalid {
 				t.Errorf("%s: repair: %+v, %v", name, mended, err)
 			}
-			after, err := s.Verify(t.Context(), model.Upkeep{})
+			after, err := s.Verify(t.Context(), model.Upkeep{Adopt: every})
 			if err != nil || after.Problems() != mended.Invalid {
 				t.Errorf("%s: after %+v: %+v, %v", name, mended, after, err)
 			}

@@ -34,7 +34,7 @@ func (flags *modelFlags) add(cmd *cobra.Command, env Env, json string) {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&flags.json, "json", false, json)
 	flags.redis = redisFlag(cmd)
-	fromEnv(cmd, env.Getenv, "json", "rate", "examples")
+	fromEnv(cmd, env.Getenv, "json", "rate", "examples", "adopt", "yes")
 }
 
 // open runs do with the model of a name, which has to be there.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,10 +14,76 @@ import (
 	"retwis/model"
 )
 
+// modelUpkeep are the flags of verify, repair and migrate.
+type modelUpkeep struct {
+	upkeepFlags
+	adopt *pattern
+}
+
+func (u *modelUpkeep) addAdopt(cmd *cobra.Command) {
+	cmd.Flags().Var(&patternFlag{&u.adopt}, "adopt", "take what the model did not write for its records where the id is like this `PATTERN`, such as '*'")
+}
+
+// of adds to options of a run what is adopted.
+func (u *modelUpkeep) of(opt index.Upkeep) model.Upkeep {
+	up := model.Upkeep{Rate: opt.Rate, Examples: opt.Examples, After: opt.After, Progress: opt.Progress}
+	if u.adopt != nil {
+		up.Adopt = u.adopt.matches
+	}
+	return up
+}
+
+// pattern is a text in which * stands for any characters, and ? for one.
+type pattern struct {
+	text string
+	is   *regexp.Regexp
+}
+
+func (p *pattern) matches(s string) bool { return p.is.MatchString(s) }
+
+// patternFlag is a flag that is a pattern, or not given.
+type patternFlag struct{ p **pattern }
+
+func (f *patternFlag) String() string {
+	if f.p == nil || *f.p == nil {
+		return ""
+	}
+	return (*f.p).text
+}
+
+func (f *patternFlag) Type() string { return "pattern" }
+
+func (f *patternFlag) Set(text string) error {
+	quoted := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(text))
+	is, err := regexp.Compile(`(?s)^` + quoted + `$`)
+	*f.p = &pattern{text, is}
+	return err
+}
+
+// printUnknown reports keys that the model did not write, if there are any.
+func printUnknown(out io.Writer, r *model.Report, asJSON bool) error {
+	if r.Unknown == 0 {
+		return nil
+	}
+	if asJSON {
+		return newEncoder(out).Encode(struct {
+			Unknown int64    `json:"unknown"`
+			Keys    []string `json:"keys,omitempty"`
+		}{r.Unknown, r.UnknownKeys})
+	}
+	var such string
+	if len(r.UnknownKeys) > 0 {
+		such = ", such as " + forTerminal(r.UnknownKeys[0])
+	}
+	_, err := fmt.Fprintf(out, "unknown: %s that the model did not write%s; --adopt takes them for records\n",
+		plural(int(r.Unknown), "key", "keys"), such)
+	return err
+}
+
 // newModelVerify makes model verify, and model repair.
 func newModelVerify(env Env, repair bool) *cobra.Command {
 	var flags modelFlags
-	var up upkeepFlags
+	var up modelUpkeep
 	cmd := &cobra.Command{
 		Use:   "verify [flags] NAME",
 		Short: "Check that records and indexes of a model agree",
@@ -25,8 +94,9 @@ is in use, and changes nothing. It tells
   dangling   what is left of records that are not there
   invalid    records with a field that cannot be read, or that an index cannot hold
   taken      records with a unique value that another record has
-What only the program of the model can compute is taken to be right. The exit code
-is 1 if there is a problem.`,
+What only the program of the model can compute is taken to be right. Keys that could
+be records, but that the model did not write, are counted as unknown; with --adopt
+they are records that are missing. The exit code is 1 if there is a problem.`,
 		Example: `  retwis model verify user
   retwis model verify user --rate 10000 --json`,
 		Args: named(1, 1, "retwis model verify NAME"),
@@ -35,7 +105,7 @@ is 1 if there is a problem.`,
 		cmd.Use, cmd.Short = "repair [flags] NAME", "Mend what verify finds"
 		cmd.Long = `Mends what "model verify" finds, in short steps while the model is in use: what the
 fields of a record say is right. Records that other programs wrote come into the
-indexes; those that have expired leave them. What is invalid or taken is told and
+indexes where --adopt says so; those that have expired leave them. What is invalid or taken is told and
 left: change the record. The exit code is 1 if a problem is left.`
 		cmd.Example = `  retwis model repair user`
 		cmd.Args = named(1, 1, "retwis model repair NAME")
@@ -46,17 +116,23 @@ left: change the record. The exit code is 1 if a problem is left.`
 			if repair {
 				run = m.Repair
 			}
-			return up.run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return run(ctx, opt) })
+			var report model.Report
+			err := up.run(cmd, flags.json, func(opt index.Upkeep) (found index.Report, err error) {
+				report, err = run(ctx, up.of(opt))
+				return report.Report, err
+			})
+			return errors.Join(printUnknown(cmd.OutOrStdout(), &report, flags.json), err)
 		})
 	}
 	up.add(cmd)
+	up.addAdopt(cmd)
 	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
 	return cmd
 }
 
 func newModelMigrate(env Env) *cobra.Command {
 	var flags modelFlags
-	var up upkeepFlags
+	var up modelUpkeep
 	cmd := &cobra.Command{
 		Use:   "migrate [flags] NAME",
 		Short: "Build and drop indexes as a program declares them by now",
@@ -65,6 +141,9 @@ that is not in force, and brings all records into its indexes, in short steps wh
 others read and write.
 Programs of the declaration before that can no longer write from then on. One that
 was cut short can be run again. "model list" shows what it would do.
+
+Records that other programs wrote come in where --adopt says so. The first migration
+of a database that is older than its model ends only with --adopt, if there are such.
 
 An index on what a program computes can only be built by that program. The exit
 code is 1 if a record could not be brought in.`,
@@ -77,26 +156,30 @@ code is 1 if a record could not be brought in.`,
 					return err
 				}
 				opt, wipe := up.options(cmd)
-				report, err := m.Migrate(ctx, opt)
+				report, err := m.Migrate(ctx, up.of(opt))
 				wipe()
+				if errors.Is(err, model.ErrUnknown) {
+					return &hintedError{err, `Say which ids are those of records with --adopt, as in --adopt '*'; none: --adopt ''.`}
+				}
 				if errors.Is(err, model.ErrSchema) {
 					return &hintedError{err, fmt.Sprintf("Migrate %s in the program that declares it: %s.", args[0], toMigrate(info.Pending))}
 				}
 				if err != nil {
 					return err
 				}
-				return tellMigrate(cmd, info.Pending, report, flags.json)
+				return errors.Join(printUnknown(cmd.OutOrStdout(), &report, flags.json), printMigrated(cmd, info.Pending, report.Report, flags.json))
 			})
 		},
 	}
 	up.add(cmd)
+	up.addAdopt(cmd)
 	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
 	return cmd
 }
 
-// tellMigrate prints what was done, and fails where a record could not be brought
+// printMigrated prints what was done, and fails where a record could not be brought
 // in.
-func tellMigrate(cmd *cobra.Command, done []string, r index.Report, asJSON bool) error {
+func printMigrated(cmd *cobra.Command, done []string, r index.Report, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	var err error
 	if asJSON {

@@ -1,0 +1,250 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// keyPattern is a key, or all keys that begin with some text and go on in a way.
+type keyPattern struct {
+	text string
+	rest form
+}
+
+// form is what follows the text of a pattern.
+type form string
+
+const (
+	nothing  form = ""         // it is a whole key
+	anything form = "anything" // also nothing
+)
+
+// starts tells whether something of the form begins with s.
+func (f form) starts(s string) bool {
+	const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	switch f {
+	case nothing:
+		return s == ""
+	case form(Counter):
+		return strings.Trim(s, "0123456789") == ""
+	case form(ULID):
+		return len(s) <= 26 && strings.Trim(strings.ToUpper(s), crockford) == ""
+	}
+	return true
+}
+
+// meets tells whether a key can be of both patterns.
+func (p keyPattern) meets(q keyPattern) bool {
+	if len(p.text) > len(q.text) {
+		p, q = q, p
+	}
+	rest, ok := strings.CutPrefix(q.text, p.text)
+	return ok && p.rest.starts(rest)
+}
+
+// keySpace are the keys of a model: those of a partition, or of all.
+func (w *stored) keySpace(name string, partitions int) []keyPattern {
+	opt := Options{Name: name, Partitions: w.Partitions, Keys: Keys{Record: w.Record, Counter: w.Counter}}
+	all := []keyPattern{}
+	if w.IDs == Counter {
+		all = append(all, keyPattern{opt.counter(), nothing})
+	}
+	for _, x := range w.Indexes {
+		if x.At != "" {
+			all = append(all, keyPattern{x.At, nothing})
+		}
+	}
+	for _, k := range opt.spread()[:min(partitions, w.Partitions)] {
+		all = append(all, keyPattern{k.record, form(w.IDs)})
+		for _, key := range []string{k.content, k.all, k.meta, k.expires, k.changes, k.voids, k.waiting} {
+			all = append(all, keyPattern{key, nothing})
+		}
+		for _, key := range []string{k.index(""), k.base + ".of.", k.lock("")} {
+			all = append(all, keyPattern{key, anything})
+		}
+	}
+	return all
+}
+
+// checkName refuses names that read like a key of another model.
+func (o *Options) checkName() error {
+	if o.Name == modelsKey {
+		return fmt.Errorf("Options.Name is %q: the list of models is called so: choose another name", o.Name)
+	}
+	k := keysOf("", "")
+	for _, key := range []string{k.content, k.all, k.meta, k.expires, k.changes, k.voids, k.waiting, ".lock"} {
+		if model, ok := strings.CutSuffix(o.Name, key); ok {
+			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
+		}
+	}
+	for _, key := range []string{k.index(""), ".of.", k.lock("")} {
+		if model, _, ok := strings.Cut(o.Name, key); ok {
+			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
+		}
+	}
+	return nil
+}
+
+// checkOwnKeys refuses keys of which one model would need two for different
+// things.
+func (t *table) checkOwnKeys() error {
+	w := t.stored()
+	all := append(w.keySpace(t.opt.Name, 1), keyPattern{modelsKey, nothing})
+	for i, p := range all {
+		for _, q := range all[:i] {
+			if p.meets(q) {
+				return fmt.Errorf("the keys %s and %s of the model can be the same: choose others in Options.Keys", p, q)
+			}
+		}
+	}
+	return nil
+}
+
+func (p keyPattern) String() string {
+	if p.rest == nothing {
+		return strconv.Quote(p.text)
+	}
+	return strconv.Quote(p.text + "…")
+}
+
+// neighbour is another model of the database.
+type neighbour struct {
+	name string
+	stored
+}
+
+// neighbours are the other models of the database. Those that cannot be read are
+// left out: a program may be allowed to see its own keys only.
+func (t *table) neighbours(ctx context.Context) ([]neighbour, error) {
+	list, err := t.client.Do(ctx, t.client.B().Hgetall().Key(modelsKey).Build()).AsStrMap()
+	if _, refused := rueidis.IsRedisErr(err); refused {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []neighbour
+	var commands rueidis.Commands
+	for name, partitions := range list {
+		n, err := strconv.Atoi(partitions)
+		if name == t.opt.Name || err != nil || n < 1 || n > maxPartitions {
+			continue
+		}
+		opt := Options{Name: name, Partitions: n}
+		all = append(all, neighbour{name: name})
+		commands = append(commands, t.client.B().Hmget().Key(opt.spread()[0].meta).Field("digest", "schema").Build())
+	}
+	if len(commands) == 0 {
+		return nil, nil
+	}
+	for i, reply := range t.client.DoMulti(ctx, commands...) {
+		found, err := reply.AsStrSlice()
+		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
+			return nil, err
+		}
+		if err != nil || len(found) != 2 || found[0] == "" {
+			continue // its keys were deleted
+		}
+		if w, _, err := parseStored(found[1]); err == nil && w.Partitions >= 1 && w.Partitions <= maxPartitions {
+			all[i].stored = w
+		}
+	}
+	return slices.DeleteFunc(all, func(n neighbour) bool { return n.Partitions == 0 }), nil
+}
+
+// checkNeighbours refuses a model of which a key could be one of another model.
+// later: only one whose name comes after that of the other, so that of two that
+// meet one stays.
+func (t *table) checkNeighbours(ctx context.Context, later bool) error {
+	all, err := t.neighbours(ctx)
+	if err != nil {
+		return err
+	}
+	mine := t.stored()
+	for _, n := range all {
+		if later && t.opt.Name < n.name {
+			continue
+		}
+		// The same number of a partition is part of the keys of both.
+		ours, theirs := len(t.parts), n.Partitions
+		if t.spread() && n.Partitions > 1 {
+			ours, theirs = 1, 1
+		}
+		for _, p := range mine.keySpace(t.opt.Name, ours) {
+			for _, q := range n.keySpace(n.name, theirs) {
+				if p.meets(q) {
+					return fmt.Errorf("%w: its keys %s can be keys %s of model %s: choose another Options.Name, or Options.Keys.Record",
+						ErrDeclaration, p, q, n.name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// notOurs leaves out what belongs to another model of some keys that begin as
+// those of records do: one that is registered, or has a meta of its own.
+func (r *run) notOurs(ctx context.Context, p *partition, ids []string) ([]string, error) {
+	t := r.t
+	if t.opt.IDs != Own || len(ids) == 0 {
+		return ids, nil // the form of an id tells
+	}
+	if !r.asked {
+		var err error
+		if r.others, err = t.neighbours(ctx); err != nil {
+			return nil, err
+		}
+		r.asked = true
+	}
+	foreign := map[string]bool{}
+	for _, n := range r.others {
+		for _, q := range n.keySpace(n.name, n.Partitions) {
+			for _, id := range ids {
+				rest, ok := strings.CutPrefix(p.of(id), q.text)
+				if ok && len(q.text) > len(p.record) && q.rest.starts(rest) {
+					foreign[id] = true
+				}
+			}
+		}
+	}
+	if err := t.probe(ctx, p, ids, foreign); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return foreign[id] }), nil
+}
+
+// maxProbes is after how many beginnings of a key no more are looked at.
+const maxProbes = 8
+
+// probe finds ids that belong to models which are not in the list: where a
+// beginning of the key has a meta.
+func (t *table) probe(ctx context.Context, p *partition, ids []string, foreign map[string]bool) error {
+	var commands rueidis.Commands
+	var of []string
+	for _, id := range ids {
+		probes := 0
+		for i := 0; i < len(id) && probes < maxProbes; i++ {
+			if id[i] == ':' || id[i] == '.' {
+				probes++
+				commands = append(commands, t.client.B().Hexists().Key(keysOf(p.of(id[:i]), "").meta).Field("digest").Build())
+				of = append(of, id)
+			}
+		}
+	}
+	if len(commands) == 0 {
+		return nil
+	}
+	for i, reply := range t.client.DoMulti(ctx, commands...) {
+		is, err := reply.AsBool()
+		if err != nil && !isWrongType(err) {
+			return err
+		}
+		foreign[of[i]] = foreign[of[i]] || is
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package model_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+type holder struct {
+	ID    string `redis:",id"`
+	Email string `redis:"email"`
+}
+
+// indexedHolder is an holder with an index more.
+type indexedHolder struct {
+	ID    string `redis:",id"`
+	Email string `redis:"email,index"`
+}
+
+type session struct {
+	ID    string `redis:",id"`
+	Token string `redis:"token,unique"`
+}
+
+// A model is refused if one of its keys could be a key of another, whichever was
+// opened first.
+func TestCollidingNames(t *testing.T) {
+	t.Parallel()
+	own := func(name string) model.Options { return model.Options{Name: name, IDs: model.Own} }
+	for what, opts := range map[string][2]model.Options{
+		"records below records":           {own("user"), own("user:session")},
+		"records among internal keys":     {{Name: "user"}, {Name: "other", Keys: model.Keys{Record: "user.of.friends:"}}},
+		"a counter among records":         {own("user"), {Name: "other", Keys: model.Keys{Counter: "user:count"}}},
+		"the same records":                {{Name: "user"}, {Name: "other", Keys: model.Keys{Record: "user:"}}},
+		"a unique index is a counter":     {{Name: "user"}, {Name: "other", Keys: model.Keys{Unique: map[string]string{"token": "next_user_id"}}}},
+		"partitions of the same name":     {{Name: "user", Partitions: 2}, {Name: "{user}", Partitions: 3}},
+		"a partition is another model":    {{Name: "user", Partitions: 2}, {Name: "{user.1}"}},
+		"records below a numbered record": {{Name: "user"}, {Name: "other", Keys: model.Keys{Record: "user:7"}}},
+		"all of the list of models":       {own("user"), {Name: "other", IDs: model.Own, Keys: model.Keys{Record: "use"}}},
+	} {
+		for _, order := range [][2]int{{0, 1}, {1, 0}} {
+			client := redistest.DB(t).Client(t)
+			first, second := opts[order[0]], opts[order[1]]
+			if _, err := model.New[session](client, first); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			_, err := model.New[session](client, second)
+			if !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "model "+first.Name) {
+				t.Errorf("%s: %s after %s: %v", what, second.Name, first.Name, err)
+			}
+			if n, _ := client.Do(t.Context(), client.B().Hlen().Key("models").Build()).AsInt64(); n != 1 {
+				t.Errorf("%s: %d models are listed", what, n)
+			}
+		}
+	}
+}
+
+// Names that only look alike are models beside each other.
+func TestNeighbouringNames(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for _, opt := range []model.Options{
+		{Name: "user"}, {Name: "user:session", IDs: model.Own}, {Name: "user.session"}, {Name: "users", IDs: model.Own}, {Name: "user", IDs: model.Counter},
+		{Name: "{user}", Partitions: 2}, {Name: "{user}b", Partitions: 3}, {Name: "other", IDs: model.ULID},
+	} {
+		if _, err := model.New[session](client, opt); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Names that read like keys of a model are refused, also where there is none.
+func TestReservedNames(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	for _, opt := range []model.Options{
+		{Name: "models"}, {Name: "user.lock"}, {Name: "user.meta"}, {Name: "user.content"}, {Name: "user.of.x"}, {Name: "user.by.x"}, {Name: "user.lock:a"},
+		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "user."}},
+		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "m"}},
+		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "u", Unique: map[string]string{"token": "users"}}},
+		{Name: "user", Keys: model.Keys{Unique: map[string]string{"token": "next_user_id"}}},
+	} {
+		if _, err := model.New[session](client, opt); !errors.Is(err, model.ErrDeclaration) {
+			t.Errorf("%+v: %v", opt, err)
+		}
+	}
+	if n, err := client.Do(t.Context(), client.B().Dbsize().Build()).AsInt64(); n != 0 || err != nil {
+		t.Errorf("%d keys were written, %v", n, err)
+	}
+}
+
+// A model takes nothing of another for its own, also where that is not known to
+// the list of models.
+func TestForeignKeysStay(t *testing.T) {
+	t.Parallel()
+	for _, adopt := range []func(string) bool{nil, every} {
+		client := redistest.DB(t).Client(t)
+		opt := model.Options{Name: "user", IDs: model.Own}
+		sessions := store[session](t, client, model.Options{Name: "user:session", IDs: model.Own})
+		if _, err := sessions.Create(t.Context(), session{ID: "ann", Token: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		d := damaging{t, client, opt}
+		d.do("DEL", "models")
+		users := store[holder](t, client, opt)
+		if _, err := users.Create(t.Context(), holder{ID: "ann", Email: "e"}); err != nil {
+			t.Fatal(err)
+		}
+		now := store[indexedHolder](t, client, opt)
+		if r, err := now.Migrate(t.Context(), model.Upkeep{Adopt: adopt}); err != nil || r.Problems() != 0 || r.Unknown != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		for _, run := range []func() (model.Report, error){
+			func() (model.Report, error) { return now.Verify(t.Context(), model.Upkeep{Adopt: adopt}) },
+			func() (model.Report, error) { return now.Repair(t.Context(), model.Upkeep{Adopt: adopt}) },
+		} {
+			if r, err := run(); err != nil || r.Problems() != 0 || r.Unknown != 0 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+		}
+		if n, err := now.Count(t.Context()); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		for a, err := range now.All(t.Context()) { // a clean-up
+			if err := errors.Join(err, now.Delete(t.Context(), a.ID)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s, err := sessions.Get(t.Context(), "ann"); err != nil || s.Token != "t" {
+			t.Fatal(s, err)
+		}
+		if _, err := sessions.Create(t.Context(), session{ID: "bob", Token: "u"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What an application keeps below the records of a model is counted, and adopted
+// where that is asked for, one by one.
+func TestUnknownKeys(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "user", IDs: model.Own}
+	d := damaging{t, client, opt}
+	users := store[indexedHolder](t, client, opt)
+	if _, err := users.Create(t.Context(), indexedHolder{ID: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	d.do("HSET", "user:ann:settings", "theme", "dark")
+	d.do("HSET", "user:bob", "email", "b")
+	r, err := users.Repair(t.Context(), model.Upkeep{})
+	if err != nil || r.Problems() != 0 || r.Unknown != 2 || len(r.UnknownKeys) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	adopt := func(id string) bool { return !strings.Contains(id, ":") }
+	if r, err = users.Verify(t.Context(), model.Upkeep{Adopt: adopt}); err != nil || r.Missing != 1 || r.Unknown != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r, err = users.Repair(t.Context(), model.Upkeep{Adopt: adopt}); err != nil || r.Repaired != 1 || r.Unknown != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	found, err := users.Find(model.Eq("email", "b")).IDs(t.Context())
+	if n, err2 := users.Count(t.Context()); err != nil || err2 != nil || n != 2 || len(found) != 1 {
+		t.Fatal(n, found, err, err2)
+	}
+	if theme, err := d.do("HGET", "user:ann:settings", "theme").ToString(); err != nil || theme != "dark" {
+		t.Fatal(theme, err)
+	}
+}
+
+// The first migration of an older layout does not end before somebody has said
+// which keys are records.
+func TestOlderLayoutNeedsAdopt(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "user"}
+	d := damaging{t, client, opt}
+	d.do("HSET", "user:1", "email", "a")
+	d.do("SET", "next_user_id", "1")
+	users := store[indexedHolder](t, client, opt)
+	if _, err := users.Find(model.Eq("email", "a")).All(t.Context()); !errors.Is(err, model.ErrSchema) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if r, err := users.Migrate(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrUnknown) || r.Unknown != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	none := func(string) bool { return false }
+	for i, adopt := range []func(string) bool{every, none} {
+		if _, err := users.Migrate(t.Context(), model.Upkeep{Adopt: adopt}); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := users.Find(model.Eq("email", "a")).All(t.Context()); err != nil || len(found) != 1-i {
+			t.Fatal(found, err)
+		}
+		// As if it began anew.
+		for _, key := range []string{"user.meta", "user.all", "user.content", "user.by.email"} {
+			d.do("DEL", key)
+		}
+		users = store[indexedHolder](t, client, opt)
+	}
+}
