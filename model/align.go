@@ -106,7 +106,7 @@ func (r *run) runAlign(ctx context.Context, all []*wanted, claims string) []ruei
 	calls := make([]rueidis.LuaExec, len(all))
 	for i, w := range all {
 		args := []string{
-			string(r.mode), w.id, t.digest, t.slots, string(pack(w.due, w.entries)), t.score(w.id), w.read, expiring, t.right, claims,
+			string(r.mode), w.id, t.stamp(), t.slots, string(pack(w.due, w.entries)), t.score(w.id), w.read, expiring, t.right, claims,
 		}
 		if t.opt.Encoding == Hash {
 			for _, f := range t.relevant {
@@ -358,7 +358,7 @@ func (r *run) removeGone(ctx context.Context, gone []*wanted) (again []string, e
 			does = look
 		}
 		calls[i] = rueidis.LuaExec{Keys: keys, Args: []string{
-			string(does), w.id, t.digest, t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections)),
+			string(does), w.id, t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections)),
 		}}
 	}
 	for i, reply := range t.scripts.gone.ExecMulti(ctx, t.client, calls...) {

@@ -4,8 +4,8 @@
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes
 -- ARGV 1 look: changes nothing, mend, or migrate: mends, and forgets entries of
---      indexes that the declaration does not have, 2 id, 3 digest of the
---      declaration, 4 slots, 5 content as it should be, 6 place in the order of
+--      indexes that the declaration does not have, 2 id, 3 stamp of the
+--      declaration and token of the numbering, 4 slots, 5 content as it should be, 6 place in the order of
 --      creation, or nothing: the time of the server, 7 what the record must be
 --      still: d and the digest of the fields that are named last, or j and the
 --      digest of its JSON, 8 1 if the model says when records expire, 9 numbers of
@@ -25,9 +25,9 @@
 --   left      an entry elsewhere that it has no longer
 
 local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
-local mode, id, digest, slots, packed, score, expected, expiring, right, claims = unpack(ARGV, 1, 10)
+local mode, id, stamp, slots, packed, score, expected, expiring, right, claims = unpack(ARGV, 1, 10)
 
-if redis.call('HGET', meta, 'digest') ~= digest then
+if not inForce(meta, stamp) then
 	return { 'SCHEMA' }
 end
 

@@ -21,6 +21,9 @@ if command == 'LREM' then
 	end
 end
 
+if cap ~= '0' then
+	redis.call('XLEN', changes) -- which fails, before anything is written, if it is no stream
+end
 local done = redis.call(command, key, unpack(ARGV, 7))
 if not done or done == 0 then
 	return { 'OK', done }

@@ -54,7 +54,12 @@ func (f *finder) countable() bool {
 // countPart counts the entries of a partition.
 func (t *table) countPart(ctx context.Context, src *source, w *walk) (int64, error) {
 	for range countAttempts {
-		n, again, err := t.countRanges(ctx, src, w)
+		var n int64
+		var again bool
+		err := t.again(ctx, func() (err error) {
+			n, again, err = t.countRanges(ctx, src, w)
+			return err
+		})
 		if err != nil || !again {
 			return n, err
 		}

@@ -11,6 +11,9 @@ local id, name, cap, by, low, high = unpack(ARGV)
 if redis.call('EXISTS', record) == 0 then
 	return { 'NOTFOUND' }
 end
+if cap ~= '0' then
+	redis.call('XLEN', changes) -- which fails, before anything is written, if it is no stream
+end
 -- Lua does not count exactly beyond 53 bits: of 64, Redis tells.
 if low ~= '' then
 	local sum = (tonumber(redis.call('HGET', record, name)) or 0) + by

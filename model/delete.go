@@ -85,7 +85,7 @@ func (t *table) exec(r *removal) (rueidis.LuaExec, error) {
 		theirs := &f.from.parts[0]
 		keys = append(keys, theirs.meta, f.from.indexKey(theirs, f.index))
 		from, to := startingWith(prefix).byLex()
-		fields = packText(packText(packText(fields, f.from.digest), from), to)
+		fields = packText(packText(packText(fields, f.from.stamp()), from), to)
 		restricts := int64(0)
 		if f.rule == Restrict {
 			restricts = 1
@@ -97,7 +97,7 @@ func (t *table) exec(r *removal) (rueidis.LuaExec, error) {
 		count += 5 + len(r.passed[f])
 	}
 	args := []string{
-		r.id, t.digest, t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections)),
+		r.id, t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections)),
 		number, value, only, string(append(packList(nil, count), fields...)),
 	}
 	return rueidis.LuaExec{Keys: keys, Args: args}, nil
@@ -105,11 +105,13 @@ func (t *table) exec(r *removal) (rueidis.LuaExec, error) {
 
 // remove runs delete.lua.
 func (t *table) remove(ctx context.Context, r *removal) error {
-	call, err := t.exec(r)
-	if err != nil {
-		return err
-	}
-	return t.removed(ctx, r, t.scripts.delete.Exec(ctx, t.client, call.Keys, call.Args))
+	return t.again(ctx, func() error {
+		call, err := t.exec(r)
+		if err != nil {
+			return err
+		}
+		return t.removed(ctx, r, t.scripts.delete.Exec(ctx, t.client, call.Keys, call.Args))
+	})
 }
 
 // removeMany runs delete.lua for many in one pipeline.
@@ -131,7 +133,11 @@ func (t *table) removeMany(ctx context.Context, all []*removal) []error {
 
 // removed words what delete.lua replies.
 func (t *table) removed(ctx context.Context, r *removal, reply rueidis.RedisResult) error {
-	left, err := t.written(r.id, reply)
+	m, err := reply.ToMessage()
+	if err != nil {
+		return t.keyError(ctx, err)
+	}
+	left, err := t.written(r.id, m)
 	for _, e := range left {
 		_ = t.release(ctx, r.id, e) // else whoever asks for the value takes it over
 	}

@@ -4,7 +4,7 @@
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids,
 --      then the indexes, then the sets and lists of the record, then for each field
 --      that may refer to it the meta of its model and its index
--- ARGV 1 id, 2 digest of the declaration, 3 slots, 4 how many changes are kept,
+-- ARGV 1 id, 2 stamp of the declaration, 3 slots, 4 how many changes are kept,
 --      5 how many sets and lists, 6 number of an index and 7 value that the record
 --      must have, or nothing: what leads there and should not is taken out,
 --      8 gone: only if there is no such record, or nothing,
@@ -12,15 +12,16 @@
 --      its declaration, range of its index within which those that refer are: from,
 --      to; 1 where those must not be if there is a record; how many members of the
 --      index do not count, and these
--- Reply OK or NOTFOUND, where it had unique values in other partitions with index
--- and value of each; LEFT: it does not have the value, KEPT: it is there, SCHEMA; or
+-- Reply OK or NOTFOUND, where it had unique values that others may have to do with
+-- index and value of each; LEFT: it does not have the value, KEPT: it is there, SCHEMA; or
 -- REFERRED, the number of the field and up to a hundred members of its index, or of
 -- none where its model has another declaration
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
-local id, digest, slots, cap, members, number, value, only, fields = unpack(ARGV, 1, 9)
+local id, stamp, slots, cap, members, number, value, only, fields = unpack(ARGV, 1, 9)
 
-if not writable(meta, digest) then
+local may, waiting = writable(meta, stamp)
+if not may then
 	return 'SCHEMA'
 end
 
@@ -70,6 +71,7 @@ for i = last + 1, #KEYS, 2 do
 	at = at + 5 + ignored
 end
 
+sound(places, sorted, all, expires, changes, cap, { entries or {} })
 redis.call('UNLINK', record)
 for i = behind, last do
 	redis.call('UNLINK', KEYS[i])
@@ -77,7 +79,7 @@ end
 local left = { exists and 'OK' or 'NOTFOUND' }
 if entries then
 	for i = 2, #entries, 2 do
-		if places[entries[i]] == 0 then
+		if places[entries[i]] == 0 or waiting and places[entries[i]] and places[entries[i]] < sorted then
 			left[#left + 1] = entries[i]
 			left[#left + 1] = entries[i + 1]
 		end

@@ -146,16 +146,19 @@ func (r *referrer) far(ctx context.Context, f *doomed) ([]string, error) {
 	for i := range t.parts {
 		p := &t.parts[i]
 		commands = append(commands,
-			t.client.B().Hmget().Key(p.meta).Field("digest", "also").Build(),
+			t.client.B().Hmget().Key(p.meta).Field("digest", "also", "token").Build(),
 			t.client.B().Zrange().Key(t.indexKey(p, r.index)).Min(from).Max(to).Bylex().Limit(0, int64(farMany+len(passed))).Build())
 	}
 	replies := t.client.DoMulti(ctx, commands...)
 	for i := 0; i+1 < len(replies); i += 2 {
-		digests, err := replies[i].ToArray()
-		if err != nil {
-			return nil, err
+		found, err := replies[i].ToArray()
+		if err != nil || len(found) != 3 {
+			return nil, errors.Join(err, errReply(err))
 		}
-		if !slices.ContainsFunc(digests, func(m rueidis.RedisMessage) bool { s, _ := m.ToString(); return s == t.digest }) {
+		digest, _ := found[0].ToString()
+		also, _ := found[1].ToString()
+		token, _ := found[2].ToString()
+		if stamp := t.stamp(); stamp != digest+token && stamp != also+token {
 			return nil, t.otherSchema()
 		}
 		members, err := replies[i+1].AsStrSlice()

@@ -106,7 +106,46 @@ local function told(changes, cap, operation, id, field)
 	end
 end
 
--- writable tells whether a caller with a digest of its declaration may write.
-local function writable(meta, digest)
-	return call('HGET', meta, 'digest') == digest or call('HGET', meta, 'also') == digest
+-- writable tells whether a caller may write, by the digest of its declaration and
+-- the token of the numbers that it knows the indexes by, one after the other. The
+-- second result is true where records wait for unique values.
+local function writable(meta, stamp)
+	local found = call('HMGET', meta, 'digest', 'also', 'token', 'waiting')
+	local token = found[3] or ''
+	return stamp == (found[1] or '') .. token or found[2] and stamp == found[2] .. token, found[4]
+end
+
+-- inForce tells whether a caller has the declaration that is in force.
+local function inForce(meta, stamp)
+	local found = call('HMGET', meta, 'digest', 'token')
+	return stamp == (found[1] or '') .. (found[2] or '')
+end
+
+-- sound fails, before anything is written, where a key that is to be written holds
+-- something of another type.
+--
+-- all, expires   sorted sets, changes: a stream, if any are kept
+-- lists          of entries of which the indexes are to be written; nil: all of places
+local function sound(places, sorted, all, expires, changes, cap, lists)
+	call('ZCARD', all)
+	call('ZCARD', expires)
+	if cap ~= '0' then
+		call('XLEN', changes)
+	end
+	local function check(place)
+		if place and place > 0 then
+			call(place < sorted and 'HLEN' or 'ZCARD', KEYS[place])
+		end
+	end
+	if not lists then
+		for _, place in pairs(places) do
+			check(place)
+		end
+		return
+	end
+	for _, entries in ipairs(lists) do
+		for i = 2, #entries, 2 do
+			check(places[entries[i]])
+		end
+	end
 end

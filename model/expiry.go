@@ -74,17 +74,26 @@ func (s *Store[T]) SweepEvery(ctx context.Context, interval time.Duration) error
 }
 
 // sweep removes all that is due in a partition.
-func (t *table) sweep(ctx context.Context, p *partition) (int, error) {
+func (t *table) sweep(ctx context.Context, p *partition) (total int, err error) {
 	if t.expires < 0 {
 		return 0, nil
 	}
+	err = t.again(ctx, func() error {
+		n, err := t.sweepOnce(ctx, p)
+		total += n
+		return err
+	})
+	return total, err
+}
+
+func (t *table) sweepOnce(ctx context.Context, p *partition) (int, error) {
 	keys := append([]string{p.content, p.all, p.expires, p.meta, p.changes}, p.indexes...)
-	args := []string{t.digest, t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries)}
+	args := []string{t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries)}
 	total := 0
 	for {
 		m, err := t.scripts.sweep.Exec(ctx, t.client, keys, args).ToMessage()
 		if err != nil {
-			return total, err
+			return total, t.keyError(ctx, err)
 		}
 		if m.IsString() {
 			return total, t.otherSchema()

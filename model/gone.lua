@@ -3,7 +3,7 @@
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes, then the sets and lists of the record
--- ARGV 1 look: changes nothing, or mend, 2 id, 3 digest of the declaration,
+-- ARGV 1 look: changes nothing, or mend, 2 id, 3 stamp of the declaration,
 --      4 slots, 5 how many changes are kept, 6 how many sets and lists
 -- Reply SCHEMA; CONFLICT: the record is there; OK: there is nothing; or one of
 -- these and then number and value of each entry that is kept elsewhere:
@@ -11,9 +11,9 @@
 --   DANGLING  it was deleted otherwise than by the model
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
-local mode, id, digest, slots, cap, members = unpack(ARGV)
+local mode, id, stamp, slots, cap, members = unpack(ARGV)
 
-if redis.call('HGET', meta, 'digest') ~= digest then
+if not inForce(meta, stamp) then
 	return { 'SCHEMA' }
 end
 if redis.call('EXISTS', record) == 1 then
@@ -36,6 +36,7 @@ if mode == 'look' then
 end
 
 local places, sorted = placesOf(slots, 8)
+sound(places, sorted, all, expires, changes, cap, { old })
 for i = 2, #old, 2 do
 	if places[old[i]] == 0 then
 		reply[#reply + 1] = old[i]

@@ -3,23 +3,28 @@
 --
 -- KEYS 1 meta, then keys that are there only where records are: all, the counter
 --      or a unique hash of a layout that is older than the model
--- ARGV 1 digest, 2 schema, 3 the unchangeable part of it, 4 numbers that are
---      given elsewhere already: so many, each with its identity before it;
---      then the identities of the indexes, each with its name before it
--- Reply the digest that is in force, then for each index its number, what it is
--- called in its key, and 1 where it is built
+-- ARGV 1 digest, 2 schema, 3 the unchangeable part of it, 4 token of the numbering
+--      of the indexes, for a meta that is not there, 5 follow: it is that of another
+--      partition, or nothing, 6 numbers that are given already: so many, each with
+--      its identity before it; then the identities of the indexes, each with its
+--      name before it
+-- Reply the digest that is in force, the token of the numbering, then for each index
+-- its number, what it is called in its key, and 1 where it is built
 --
 -- An index keeps its number and key for ever, also where no declaration has it
 -- any more: a program that still has it means the same by it.
 
 local meta = KEYS[1]
-local digest, schema, fixed = unpack(ARGV, 1, 3)
-local given = tonumber(ARGV[4])
-local first = 5 + 2 * given
+local digest, schema, fixed, token, follow = unpack(ARGV, 1, 5)
+local given = tonumber(ARGV[6])
+local first = 7 + 2 * given
 
 local found = redis.call('HMGET', meta, 'digest', 'fixed')
 if found[2] and found[2] ~= fixed then
 	return redis.error_reply('SCHEMA ' .. found[2])
+end
+if found[1] == 'dropping' then
+	return redis.error_reply('DROPPING')
 end
 local fresh = not found[1]
 local built = true
@@ -37,10 +42,18 @@ if fresh then
 		redis.call('HSET', meta, 'walk', 'to begin', 'older', 1) -- see migrate.go
 	end
 end
-for i = 5, first - 1, 2 do
+if (fresh or follow ~= '') and token ~= '' then
+	redis.call('HSET', meta, 'token', token)
+end
+local last = tonumber(redis.call('HGET', meta, 'last') or 0)
+for i = 7, first - 1, 2 do
 	if redis.call('HSETNX', meta, 'index:' .. ARGV[i], ARGV[i + 1]) == 1 and built and fresh then
 		redis.call('HSET', meta, 'built:' .. ARGV[i], 1)
 	end
+	last = math.max(last, tonumber(ARGV[i + 1]:match('^%d+')))
+end
+if last > 0 then
+	redis.call('HSET', meta, 'last', string.format('%.0f', last))
 end
 
 -- An index of a name that another one has is called so and its number.
@@ -52,7 +65,7 @@ for i = 1, #all, 2 do
 	end
 end
 
-local reply = { redis.call('HGET', meta, 'digest') }
+local reply = { redis.call('HGET', meta, 'digest'), redis.call('HGET', meta, 'token') or '' }
 local wanted = {}
 for i = first, #ARGV, 2 do
 	local name, identity = ARGV[i], ARGV[i + 1]

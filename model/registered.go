@@ -38,6 +38,11 @@ func (t *table) ready(ctx context.Context, x *indexSpec) error {
 			return err
 		}
 		x.state.built.Store(built)
+		if !built {
+			if _, err := t.restore(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	if !x.state.built.Load() {
 		return fmt.Errorf("%w: index %s is not built: run Migrate, in a program that declares it", ErrSchema, x.Name)
@@ -63,7 +68,9 @@ func (t *table) isBuilt(ctx context.Context, x *indexSpec, parts []partition) (b
 // registered is what user.meta says of a model in one partition.
 type registered struct {
 	digest, schema       string            // in force
+	also                 string            // digest of another declaration that may write
 	wanted, wantedDigest string            // of the last New that differs, since the last Migrate
+	token                string            // of the numbering of the indexes
 	walk                 string            // "": all records are in all indexes; see migrate_begin.lua
 	indexes              map[string]string // identity to number and key, also of those that are gone
 	built                map[string]bool   // by identity
@@ -80,8 +87,8 @@ func (t *table) registeredIn(ctx context.Context, p *partition) (registered, err
 
 func registeredOf(meta map[string]string) registered {
 	r := registered{
-		digest: meta["digest"], schema: meta["schema"], wanted: meta["wanted"], wantedDigest: meta["wanteddigest"],
-		walk: meta["walk"], indexes: map[string]string{}, built: map[string]bool{},
+		digest: meta["digest"], also: meta["also"], schema: meta["schema"], wanted: meta["wanted"], wantedDigest: meta["wanteddigest"],
+		token: meta["token"], walk: meta["walk"], indexes: map[string]string{}, built: map[string]bool{},
 	}
 	for field, value := range meta {
 		if identity, ok := strings.CutPrefix(field, "index:"); ok {

@@ -161,6 +161,7 @@ func storedTable(client rueidis.Client, name, text string, r *registered) (*tabl
 	}
 	identities := t.identities()
 	t.digest = digestOf(w.Expires, identities)
+	t.token.Store(&r.token)
 	for i, x := range t.indexes {
 		number, key, _ := strings.Cut(r.indexes[identities[i]], " ")
 		if x.number, err = strconv.Atoi(number); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Save writes a whole record that is there already, and returns it with its next
 // version. Fields of the record that the struct does not know stay; counters are
-// left alone. Where the model has a version, and the record another one by now,
+// left alone, and returned as they are stored. Where the model has a version, and the record another one by now,
 // it returns ErrConflict; without a version the last writer wins. It returns
 // ErrNotFound where there is no such record, and a *TakenError as Create does. One
 // script; of a record that is stored as JSON it is read before.
@@ -41,10 +41,31 @@ func (s *Store[T]) save(ctx context.Context, record T) (T, error) {
 	if s.version >= 0 {
 		c.expected = "v" + strconv.FormatInt(s.versionOf(&record), 10)
 	}
+	for i, is := range s.t.counters {
+		if is {
+			c.shown = append(c.shown, i)
+		}
+	}
 	if err := s.t.put(ctx, c); err != nil {
 		return record, err
 	}
-	return saved, nil
+	return saved, s.takeCounters(c, &saved)
+}
+
+// takeCounters puts the counters as they are stored into a record that was saved.
+func (s *Store[T]) takeCounters(c *change, record *T) error {
+	v := reflect.ValueOf(record).Elem()
+	for i, number := range c.shown {
+		f := &s.goFields[number]
+		f.of(v).SetZero()
+		if i >= len(c.values) || !c.values[i].ok {
+			continue
+		}
+		if err := f.decode(f.of(v), c.values[i].s); err != nil {
+			return fmt.Errorf("%w: key %q, field %s: %w", ErrCorrupt, s.t.of(c.id).of(c.id), f.stored, err)
+		}
+	}
+	return nil
 }
 
 // leaveCounters takes the counters out of what is written.

@@ -237,11 +237,19 @@ type selection struct {
 	hits        []hit
 }
 
-func (t *table) selected(ctx context.Context, keys, args []string) (selection, error) {
+func (t *table) selected(ctx context.Context, keys, args []string) (r selection, err error) {
+	err = t.again(ctx, func() error {
+		r, err = t.selectedOnce(ctx, keys, args)
+		return err
+	})
+	return r, err
+}
+
+func (t *table) selectedOnce(ctx context.Context, keys, args []string) (selection, error) {
 	var r selection
 	m, err := t.scripts.choose.Exec(ctx, t.client, keys, args).ToMessage()
 	if err != nil {
-		return r, err
+		return r, t.keyError(ctx, err)
 	}
 	if m.IsString() {
 		return r, t.otherSchema()

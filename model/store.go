@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
-	"github.com/oklog/ulid/v2"
 	"github.com/redis/rueidis"
 )
 
@@ -95,8 +93,10 @@ func (t *table) wrap(err error) error {
 
 // Create writes a new record and returns it with its id, and version 1. Where a
 // unique value is another record's it returns a *TakenError and has written
-// nothing; so it does where the caller's own id is in use. One script, and before
-// it one round trip for an id from the counter.
+// nothing; so it does where the caller's own id is in use. One script, which takes an
+// id from the counter too; another one where other processes create records of the
+// model at the same moment. Of a model that is spread, or whose counter is in another
+// slot of a Cluster, the id takes a round trip before.
 func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
 	created, err := s.create(ctx, record)
 	return created, s.wrap(err)
@@ -104,51 +104,54 @@ func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
 
 func (s *Store[T]) create(ctx context.Context, record T) (T, error) {
 	own := s.idOf(&record)
-	if own != "" && s.t.opt.IDs != Own {
+	switch {
+	case own != "" && s.t.opt.IDs != Own:
 		return record, fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", ErrValue, s.id.goName, shortened(own), s.t.opt.IDs)
+	case own == "" && s.t.opt.IDs == Own:
+		return record, fmt.Errorf("%w: %s is empty: with model.Own the caller gives the id", ErrValue, s.id.goName)
 	}
 	s.setVersion(&record, 1)
+	next, err := s.t.newID(ctx, own)
 	for {
-		id := own
-		var err error
-		if own == "" {
-			if id, err = s.newID(ctx); err != nil {
-				return record, err
-			}
-		}
-		if err := s.checkID(id); err != nil {
-			return record, err
-		}
-		if err := s.setID(&record, id); err != nil {
-			return record, fmt.Errorf("%w: id %q: %w", ErrValue, id, err)
-		}
-		c, err := s.written(&record, id)
 		if err != nil {
 			return record, err
 		}
-		c.operation = "create"
-		switch err = s.t.put(ctx, c); {
+		var given *givenID
+		switch err = s.createAs(ctx, &record, next); {
+		case errors.As(err, &given):
+			next, err = s.t.given(given.id)
 		case errors.Is(err, errExists) && own == "":
 			// The counter fell back, or another program made the record: the
 			// next id will do.
+			next, err = s.t.newID(ctx, "")
 		case errors.Is(err, errExists):
 			return record, &TakenError{Field: "id", Value: own, Owner: own}
 		default:
+			if err != nil {
+				s.t.unused(next)
+			}
 			return record, err
 		}
 	}
 }
 
-// newID returns an id that no record has had, as long as the counter keeps it.
-func (s *Store[T]) newID(ctx context.Context) (string, error) {
-	switch s.t.opt.IDs {
-	case Counter:
-		n, err := s.t.client.Do(ctx, s.t.client.B().Incr().Key(s.t.opt.counter()).Build()).AsInt64()
-		return strconv.FormatInt(n, 10), err
-	case ULID:
-		return ulid.Make().String(), nil
+// createAs writes a new record with an id.
+func (s *Store[T]) createAs(ctx context.Context, record *T, next newID) error {
+	if err := s.checkID(next.id); err != nil {
+		return err
 	}
-	return "", fmt.Errorf("%w: %s is empty: with model.Own the caller gives the id", ErrValue, s.id.goName)
+	if err := s.setID(record, next.id); err != nil {
+		return fmt.Errorf("%w: id %q: %w", ErrValue, next.id, err)
+	}
+	c, err := s.written(record, next.id)
+	if err != nil {
+		return err
+	}
+	c.operation, c.expected = "create", next.after
+	if next.after != "" {
+		c.operation = "next"
+	}
+	return s.t.put(ctx, c)
 }
 
 // written is the change that writes a whole record.

@@ -45,7 +45,7 @@ func (r *run) strays(ctx context.Context, p *partition, kind string, x *indexSpe
 	var all []stray
 	for some := range slices.Chunk(suspects, strayBatch) {
 		keys := []string{p.meta, p.content, place}
-		args := []string{string(does), t.digest, kind, strconv.Itoa(number)}
+		args := []string{string(does), t.stamp(), kind, strconv.Itoa(number)}
 		for _, s := range some {
 			keys = append(keys, p.of(s.id))
 			args = append(args, s.id, s.value)

@@ -2,7 +2,7 @@
 -- these.
 --
 -- KEYS 1 meta, 2 content, 3 where the entries are, then the record of each
--- ARGV 1 look: changes nothing, or mend, 2 digest of the declaration, 3 what has
+-- ARGV 1 look: changes nothing, or mend, 2 stamp of the declaration, 3 what has
 --      the entries: z a sorted set, u a unique index, a all, e expires, 4 number of
 --      the index, then id and value of each; an entry that leads to no id has the
 --      id empty, and is all value
@@ -11,9 +11,9 @@
 -- A record without content is not indexed yet: what leads to it stays, but for f.
 
 local meta, content, place = unpack(KEYS, 1, 3)
-local mode, digest, kind, number = unpack(ARGV, 1, 4)
+local mode, stamp, kind, number = unpack(ARGV, 1, 4)
 
-if redis.call('HGET', meta, 'digest') ~= digest then
+if not inForce(meta, stamp) then
 	return 'SCHEMA'
 end
 

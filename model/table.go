@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -30,6 +32,9 @@ type table struct {
 	parts    []partition
 	slots    string // as placesOf of entries.lua takes them
 	digest   string
+	token    atomic.Pointer[string] // of the numbering of the indexes
+	restores sync.Mutex
+	last     atomic.Int64 // what the counter was last known to say
 	scripts  scripts
 	compute  func(id string, fields []text) error // checks a record and fills in what is computed; nil: the Go type is not known
 	relevant []int                                // fields that what is in the indexes depends on
@@ -99,46 +104,104 @@ func digestOf(expires string, identities []string) string {
 // registerTimeout bounds the round trip that New makes.
 const registerTimeout = 10 * time.Second
 
-// register tells the database what is declared, and learns how the indexes are
-// called there and which are built.
+// stamp is what scripts compare with meta before they rely on the numbers of the
+// indexes: the digest of the declaration and the token of the numbering.
+func (t *table) stamp() string { return t.digest + *t.token.Load() }
+
+// register publishes the schema, and takes over what the indexes are called in the
+// database and which are built.
 func (t *table) register(ctx context.Context) error {
 	w := t.stored()
-	schema, err := json.Marshal(w)
+	t.digest = digestOf(w.Expires, t.identities())
+	parts, err := t.registeredFirst(ctx)
 	if err != nil {
 		return err
 	}
-	identities := t.identities()
-	t.digest = digestOf(w.Expires, identities)
 	// The first partition numbers the indexes, and the others follow.
 	var given []string
-	for i := range t.parts {
-		p := &t.parts[i]
+	token := rand.Text()[:8]
+	for i, p := range parts {
 		keys := []string{p.meta, p.all}
 		if !t.spread() {
 			keys = append(keys, t.legacyKeys()...)
 		}
-		args := append([]string{t.digest, string(schema), w.fixed(), strconv.Itoa(len(given) / 2)}, given...)
-		for i, x := range t.indexes {
-			args = append(args, x.Name, identities[i])
-		}
-		reply, err := t.scripts.register.Exec(ctx, t.client, keys, args).AsStrSlice()
-		if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
-			return fmt.Errorf("%w: %s has %s, not %s", ErrSchema, p.base, strings.TrimPrefix(e.Error(), "SCHEMA "), w.fixed())
-		}
+		reply, err := t.registerIn(ctx, keys, token, i > 0, given)
 		if err != nil {
 			return err
 		}
 		if err := t.learn(i == 0, reply); err != nil {
 			return err
 		}
-		for j, x := range t.indexes {
-			if i == 0 {
-				given = append(given, identities[j], fmt.Sprintf("%d %s", x.number, x.key))
-			}
-		}
+		token = reply[1]
+		given = t.numbering()
 	}
+	t.token.Store(&token)
 	t.place()
 	return nil
+}
+
+// registeredFirst are the partitions, those first that have a meta: others may have
+// lost theirs together with the server that they were on.
+func (t *table) registeredFirst(ctx context.Context) ([]*partition, error) {
+	all := make([]*partition, len(t.parts))
+	commands := make(rueidis.Commands, len(t.parts))
+	for i := range t.parts {
+		all[i] = &t.parts[i]
+		commands[i] = t.client.B().Exists().Key(t.parts[i].meta).Build()
+	}
+	if !t.spread() {
+		return all, nil
+	}
+	there := map[*partition]int64{}
+	for i, reply := range t.client.DoMulti(ctx, commands...) {
+		n, err := reply.AsInt64()
+		if err != nil {
+			return nil, err
+		}
+		there[all[i]] = n
+	}
+	slices.SortStableFunc(all, func(a, b *partition) int { return cmp.Compare(there[b], there[a]) })
+	return all, nil
+}
+
+// numbering is what the indexes are called, as register.lua takes it.
+func (t *table) numbering() []string {
+	var given []string
+	for _, x := range t.indexes {
+		given = append(given, x.identity(&t.schema), fmt.Sprintf("%d %s", x.number, x.key))
+	}
+	return given
+}
+
+// registerIn runs register.lua.
+func (t *table) registerIn(ctx context.Context, keys []string, token string, follow bool, given []string) ([]string, error) {
+	w := t.stored()
+	schema, err := json.Marshal(w)
+	if err != nil {
+		return nil, err
+	}
+	following := ""
+	if follow {
+		following = "follow"
+	}
+	args := append([]string{t.digest, string(schema), w.fixed(), token, following, strconv.Itoa(len(given) / 2)}, given...)
+	for _, x := range t.indexes {
+		args = append(args, x.Name, x.identity(&t.schema))
+	}
+	reply, err := t.scripts.register.Exec(ctx, t.client, keys, args).AsStrSlice()
+	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
+		return nil, fmt.Errorf("%w: %s has %s, not %s", ErrSchema, t.opt.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.fixed())
+	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
+		return nil, t.isDropping()
+	}
+	if err == nil && len(reply) != 2+3*len(t.indexes) {
+		err = fmt.Errorf("%w: %s", ErrCorrupt, keys[0])
+	}
+	return reply, err
+}
+
+func (t *table) isDropping() error {
+	return fmt.Errorf("%w: the model is being deleted: let Drop come to its end", ErrSchema)
 }
 
 // legacyKeys are there where another program kept records before the model.
@@ -157,17 +220,18 @@ func (t *table) legacyKeys() []string {
 
 // learn takes in what register.lua replied.
 func (t *table) learn(first bool, reply []string) error {
-	if len(reply) != 1+3*len(t.indexes) {
-		return fmt.Errorf("%w: %s", ErrCorrupt, t.parts[0].meta)
-	}
 	for i, x := range t.indexes {
-		number, err := strconv.Atoi(reply[1+3*i])
+		number, err := strconv.Atoi(reply[2+3*i])
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, t.parts[0].meta, err)
 		}
-		x.number, x.key = number, reply[2+3*i]
+		if key := reply[3+3*i]; first {
+			x.number, x.key = number, key
+		} else if x.number != number || x.key != key {
+			return fmt.Errorf("%w: index %s has different numbers in the partitions", ErrCorrupt, x.Name)
+		}
 		x.state.asked.Store(time.Now().UnixNano())
-		x.state.built.Store((first || x.state.built.Load()) && reply[3+3*i] == "1")
+		x.state.built.Store((first || x.state.built.Load()) && reply[4+3*i] == "1")
 	}
 	return nil
 }
@@ -229,7 +293,7 @@ func (t *table) memberKeys(keys []string, p *partition, id string) []string {
 
 // change is one write of a record.
 type change struct {
-	operation string // create or save
+	operation string // create, next or save
 	id        string
 	expected  string // see write.lua
 	content   content
@@ -239,12 +303,18 @@ type change struct {
 	json      string
 	claims    string  // of a model that is spread: the unique values claimed for it
 	left      []entry // and after the write, those that it had before
+	shown     []int   // numbers of the fields whose values are wanted after the write
+	values    []text  // these
 }
 
 // write runs write.lua: one round trip.
 func (t *table) write(ctx context.Context, c *change) error {
+	return t.again(ctx, func() error { return t.writeOnce(ctx, c) })
+}
+
+func (t *table) writeOnce(ctx context.Context, c *change) error {
 	p := t.of(c.id)
-	args := make([]string, 0, 14+len(t.names)+len(c.set)+len(c.remove))
+	args := make([]string, 0, 15+len(t.names)+len(c.set)+len(c.remove))
 	score := ""
 	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && t.opt.IDs == Counter {
 		score = strconv.FormatUint(n, 10)
@@ -253,7 +323,7 @@ func (t *table) write(ctx context.Context, c *change) error {
 	if t.version >= 0 {
 		versionField = t.names[t.version]
 	}
-	args = append(args, c.operation, c.id, t.digest, t.slots, string(c.content), score, strconv.Itoa(t.opt.Changes),
+	args = append(args, c.operation, c.id, t.stamp(), t.slots, string(c.content), score, strconv.Itoa(t.opt.Changes),
 		c.expected, versionField, c.json, c.claims)
 	checked := 0
 	at := len(args)
@@ -267,27 +337,83 @@ func (t *table) write(ctx context.Context, c *change) error {
 		}
 	}
 	args[at] = strconv.Itoa(checked)
+	args = append(args, strconv.Itoa(len(c.shown)))
+	for _, field := range c.shown {
+		args = append(args, t.names[field])
+	}
 	args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
 	args = append(args, c.set...)
 	keys := t.writeKeys(p, c.id)
 	if t.expires >= 0 {
 		keys = t.memberKeys(keys, p, c.id) // they end with it
 	}
-	left, err := t.written(c.id, t.scripts.write.Exec(ctx, t.client, keys, args))
-	c.left = left
+	if c.operation == "next" {
+		keys = append(keys, t.opt.counter())
+	}
+	m, err := t.scripts.write.Exec(ctx, t.client, keys, args).ToMessage()
+	if err != nil {
+		return t.keyError(ctx, err)
+	}
+	if list, err := m.ToArray(); err == nil && len(list) > 0 {
+		switch word, _ := list[0].ToString(); word {
+		case "OK":
+			return t.takeWritten(c, list)
+		case "ID":
+			id, err := textsOf(list[1:])
+			return cmp.Or[error](err, &givenID{strings.Join(id, "")})
+		}
+	}
+	_, err = t.written(c.id, m)
 	return err
 }
+
+// takeWritten reads what write.lua replies of a record that was written.
+func (t *table) takeWritten(c *change, list []rueidis.RedisMessage) error {
+	if len(list) != 3 {
+		return errReply(nil)
+	}
+	left, err := list[1].ToArray()
+	if err != nil {
+		return err
+	}
+	if c.left, err = t.entriesOf(left); err != nil {
+		return err
+	}
+	values, err := list[2].ToArray()
+	if err != nil {
+		return err
+	}
+	c.values = make([]text, len(values))
+	for i := range values {
+		s, err := values[i].ToString()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return err
+		}
+		c.values[i] = text{s, err == nil}
+	}
+	return nil
+}
+
+// keyError says which key of the model holds something of another type, if that is
+// what is wrong.
+func (t *table) keyError(ctx context.Context, err error) error {
+	if !isWrongType(err) {
+		return err
+	}
+	return cmp.Or(t.checkKeys(ctx), err)
+}
+
+// givenID is returned where the counter has given another id than was expected.
+type givenID struct{ id string }
+
+func (g *givenID) Error() string { return "the id is " + g.id }
 
 // errExists is returned where a record that is to be created is there.
 var errExists = errors.New("the record exists") //nolint:gochecknoglobals // a sentinel
 
-// written words what write.lua and delete.lua reply. It returns the entries in
-// other partitions that the record had before.
-func (t *table) written(id string, r rueidis.RedisResult) ([]entry, error) {
-	m, err := r.ToMessage()
-	if err != nil {
-		return nil, err
-	}
+// written reads what write.lua and delete.lua reply. It returns the unique values
+// that the record had before.
+func (t *table) written(id string, m rueidis.RedisMessage) ([]entry, error) {
 	if !m.IsArray() {
 		word, err := m.ToString()
 		if err != nil {

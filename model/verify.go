@@ -47,7 +47,7 @@ func (t *table) upkeep(ctx context.Context, m mode, up Upkeep) (Report, error) {
 	r := t.newRun(m, up)
 	err := t.checkKeys(ctx)
 	if err == nil {
-		err = r.verify(ctx)
+		err = t.again(ctx, func() error { return r.verify(ctx) })
 	}
 	return r.report, err
 }

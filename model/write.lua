@@ -1,28 +1,38 @@
 -- Writes a record and all that it has in the indexes, or nothing.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
---      indexes, then the sets and lists of a record that can expire
--- ARGV 1 create: the record must not be there, or save: it must be,
---      2 id, 3 digest of the declaration, 4 slots (see placesOf), 5 content,
+--      indexes, then the sets and lists of a record that can expire, and for next the
+--      counter
+-- ARGV 1 create: the record must not be there, next: nor that, and its id must be
+--      the next of the counter, or save: it must be there,
+--      2 id, 3 stamp of the declaration, 4 slots (see placesOf), 5 content,
 --      6 place in the order of creation, or nothing: the time of the server,
 --      7 how many changes are kept, 8 what the record must be for a save:
 --      nothing: anything; v and its version, d and the digest of the fields that
---      are named next, j and the digest of its JSON,
+--      are named next, j and the digest of its JSON; for next what the counter says,
 --      9 name of the version field, 10 JSON of the record, or nothing: a hash,
 --      11 unique values in other partitions that are claimed for the record: a
 --      MessagePack list of index, value, token and deadline, or nothing,
 --      12 so many names of fields that the digest is of, then these;
---      so many names of fields to delete, then these; then names and values
--- Reply OK, where it has left unique values in other partitions with index and
--- value of each; NOTFOUND, EXISTS, CONFLICT, SCHEMA; TAKEN with index, value and
--- the id that has it; CLAIM with index and value of what is to be claimed; LATE
--- where claims did not hold
+--      so many names of fields whose values are replied, then these; so many names
+--      of fields to delete, then these; then names and values
+-- Reply OK, or OK with a list of the unique values that it has left where others may
+-- have to do with that, index and value of each, and a list of the values that were
+-- asked for; NOTFOUND, EXISTS, CONFLICT, SCHEMA; ID with the id that the counter has
+-- given instead; TAKEN with index, value and the id that has it; CLAIM with index and
+-- value of what is to be claimed; LATE where claims did not hold
 
 local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
-local operation, id, digest, slots, packed, score, cap, expected, versionField, json, claims = unpack(ARGV, 1, 11)
+local operation, id, stamp, slots, packed, score, cap, expected, versionField, json, claims = unpack(ARGV, 1, 11)
 
-if not writable(meta, digest) then
+local may, waiting = writable(meta, stamp)
+if not may then
 	return 'SCHEMA'
+end
+local counter = operation == 'next' and KEYS[#KEYS]
+if counter and (call('GET', counter) or '0') ~= expected then
+	call('INCR', counter)
+	return { 'ID', call('GET', counter) }
 end
 
 local at = 12
@@ -44,8 +54,12 @@ end
 local before = call('HGET', content, id)
 local exists = call('EXISTS', record) == 1
 local checkedFrom, checkedTo = names()
-if operation == 'create' then
+local shownFrom, shownTo = names()
+if operation ~= 'save' then
 	if exists then
+		if counter then
+			call('INCR', counter)
+		end
 		return 'EXISTS'
 	end
 elseif not exists then
@@ -132,7 +146,12 @@ if #missing > 1 then
 	return claims == '' and missing or 'LATE'
 end
 
+sound(places, sorted, all, expires, changes, cap, next(dead) == nil and { old, new } or nil)
+
 -- From here on nothing is refused.
+if counter then
+	call('INCR', counter)
+end
 local deleteFrom, deleteTo = names()
 if json ~= '' then
 	call('SET', record, json, 'KEEPTTL')
@@ -156,7 +175,7 @@ elseif old[1] ~= 0 then
 	call('ZREM', expires, id)
 end
 if new[1] ~= old[1] then
-	for i = behind, #KEYS do
+	for i = behind, counter and #KEYS - 1 or #KEYS do
 		if new[1] ~= 0 then
 			call('PEXPIREAT', KEYS[i], string.format('%.0f', new[1]))
 		else
@@ -164,12 +183,12 @@ if new[1] ~= old[1] then
 		end
 	end
 end
-local left = { 'OK' }
+local left = {}
 if before ~= packed then
 	for i = 2, #old, 2 do
 		if places[old[i]] and not has[old[i] .. ':' .. old[i + 1]] then
 			leave(places, sorted, id, old[i], old[i + 1])
-			if places[old[i]] == 0 then
+			if places[old[i]] == 0 or waiting and places[old[i]] < sorted then
 				left[#left + 1] = old[i]
 				left[#left + 1] = old[i + 1]
 			end
@@ -190,8 +209,11 @@ if not before then
 	end
 	call('ZADD', all, score, id)
 end
-if before and operation == 'create' then
+if before and operation ~= 'save' then
 	told(changes, cap, 'expire', id)
 end
-told(changes, cap, operation, id)
-return #left > 1 and left or 'OK'
+told(changes, cap, counter and 'create' or operation, id)
+if #left == 0 and shownFrom > shownTo then
+	return 'OK'
+end
+return { 'OK', left, shownFrom > shownTo and {} or call('HMGET', record, unpack(ARGV, shownFrom, shownTo)) }

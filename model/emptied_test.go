@@ -1,0 +1,228 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+func flush(t testing.TB, client rueidis.Client) {
+	t.Helper()
+	if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program goes on after the database was emptied, whatever it does first, and so
+// does one that is started then.
+func TestEmptiedDatabase(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		citizens := store[citizen](t, client, opt)
+		first := map[string]func() error{
+			"Create": func() error { return nil },
+			"Find":   func() error { _, err := citizens.Find(model.Eq("name", "a")).All(t.Context()); return err },
+			"Order":  func() error { _, err := citizens.Find().OrderBy("age").All(t.Context()); return err },
+			"Count":  func() error { _, err := citizens.Find(model.Eq("age", 1)).Count(t.Context()); return err },
+			"Sweep":  func() error { _, err := citizens.Sweep(t.Context()); return err },
+			"Verify": func() error { _, err := citizens.Verify(t.Context(), model.Upkeep{}); return err },
+			"Repair": func() error { _, err := citizens.Repair(t.Context(), model.Upkeep{}); return err },
+			"Delete": func() error { return gone(citizens.Delete(t.Context(), "1")) },
+			"Save":   func() error { _, err := citizens.Save(t.Context(), citizen{ID: "1"}); return gone(err) },
+			"Update": func() error { return gone(citizens.Update(t.Context(), "1", func(*citizen) error { return nil })) },
+		}
+		for what, do := range first {
+			if _, err := citizens.Create(t.Context(), citizen{Name: "a", Email: "a@x", Age: 1}); err != nil {
+				t.Fatalf("before %s: %v", what, err)
+			}
+			flush(t, client)
+			if err := do(); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			c, err := citizens.Create(t.Context(), citizen{Name: "a", Email: "a@x", Age: 1})
+			if err != nil || c.ID != "1" {
+				t.Fatalf("after %s: %q, %v", what, c.ID, err)
+			}
+			now := store[citizen](t, client, opt)
+			if found, err := now.Find(model.Eq("name", "a")).All(t.Context()); err != nil || len(found) != 1 {
+				t.Fatalf("after %s: %v, %v", what, found, err)
+			}
+			if pending, err := now.Pending(t.Context()); err != nil || len(pending) != 0 {
+				t.Fatalf("after %s: %v, %v", what, pending, err)
+			}
+			agree(t, client, opt, now)
+			if all, err := model.Models(t.Context(), client); err != nil || len(all) != 1 {
+				t.Fatalf("after %s: %v, %v", what, all, err)
+			}
+			flush(t, client)
+		}
+	})
+}
+
+// gone passes over the error of a record that is not there.
+func gone(err error) error {
+	if errors.Is(err, model.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Many writers meet an emptied database at once.
+func TestEmptiedAmongWriters(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		var stores []*model.Store[citizen]
+		for range 3 {
+			stores = append(stores, store[citizen](t, client, opt))
+		}
+		flush(t, client)
+		var work sync.WaitGroup
+		for i := range 12 {
+			work.Go(func() {
+				for j := range 20 {
+					if _, err := stores[i%3].Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		work.Wait()
+		records := agree(t, client, opt, stores[0])
+		for i := range 240 {
+			if _, there := records[strconv.Itoa(i+1)]; !there {
+				t.Errorf("no record has the id %d", i+1)
+			}
+		}
+	})
+}
+
+// A write that is refused leaves no counter that looks like an older layout.
+func TestRefusedCreateLeavesNothing(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "citizen"}
+	citizens := store[citizen](t, client, opt)
+	flush(t, client)
+	d := damaging{t, client, opt}
+	d.do("SET", "citizen.by.age", "of another type")
+	if _, err := citizens.Create(t.Context(), citizen{Email: "a"}); !errors.Is(err, model.ErrCorrupt) {
+		t.Fatal(err)
+	}
+	if n, err := d.do("EXISTS", "next_citizen_id").AsInt64(); n != 0 || err != nil {
+		t.Fatal("the counter is there", err)
+	}
+	d.do("DEL", "citizen.by.age")
+	for i, email := range []string{"a", "a", "b", "b", "c"} {
+		c, err := citizens.Create(t.Context(), citizen{Email: email})
+		if want := strconv.Itoa(i/2 + 1); i%2 == 0 && (err != nil || c.ID != want) || i%2 == 1 && !errors.Is(err, model.ErrTaken) {
+			t.Fatalf("%q: id %q, want %s, %v", email, c.ID, want, err)
+		}
+	}
+}
+
+// A process whose indexes have other numbers than those of the process that was
+// first after the database was emptied does not write by them.
+func TestEmptiedAndNumberedOtherwise(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		editionOf[otherCitizen](t, client, opt)
+		old := editionOf[citizen](t, client, opt) // whose indexes have other numbers for that
+		if _, err := old.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, client)
+		now := editionOf[citizen](t, client, opt)
+		random := rand.New(rand.NewPCG(1, 1))
+		for range 30 {
+			if err := now.work(t.Context(), random, 10); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := old.create(t.Context(), someone(random)); !errors.Is(err, model.ErrSchema) && !errors.Is(err, model.ErrTaken) {
+				t.Fatal(err)
+			}
+		}
+		agree(t, client, opt, store[citizen](t, client, opt))
+	})
+}
+
+// Processes with different declarations go on beside each other after the database
+// was emptied, whichever comes first.
+func TestEmptiedBesideOthers(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		less, more := editionOf[citizen](t, client, opt), editionOf[moreCitizen](t, client, opt)
+		flush(t, client)
+		for i := range 4 {
+			for j, e := range []edition{less, more} {
+				if _, err := e.create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if _, err := more.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := more.store.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	})
+}
+
+// Ids from the counter are each used once, by many processes at once.
+func TestIDsAmongProcesses(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "citizen"}
+	var work sync.WaitGroup
+	for i := range 8 {
+		citizens := store[citizen](t, client, opt)
+		work.Go(func() {
+			for j := range 50 {
+				if _, err := citizens.Create(t.Context(), citizen{Email: fmt.Sprint(i, "@", j)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	citizens := store[citizen](t, client, opt)
+	if c, err := citizens.Create(t.Context(), citizen{}); err != nil || c.ID != "401" {
+		t.Errorf("id %s, %v", c.ID, err)
+	}
+	agree(t, client, opt, citizens)
+}
+
+// Save returns counters as they are stored, and not as its caller had them.
+func TestSaveReturnsStoredCounters(t *testing.T) {
+	t.Parallel()
+	type shop struct {
+		ID     string `redis:",id"`
+		Name   string `redis:"name"`
+		Visits int    `redis:"visits,counter"`
+		Sales  int8   `redis:"sales,counter"`
+	}
+	shops := store[shop](t, redistest.DB(t).Client(t), model.Options{Name: "shop"})
+	s, err := shops.Create(t.Context(), shop{Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shops.Incr(t.Context(), s.ID, "visits", 1); err != nil {
+		t.Fatal(err)
+	}
+	s.Visits, s.Name = 99, "b"
+	saved, err := shops.Save(t.Context(), s)
+	if err != nil || saved.Visits != 1 || saved.Name != "b" {
+		t.Fatalf("%+v, %v", saved, err)
+	}
+	if got, err := shops.Get(t.Context(), s.ID); err != nil || got != saved {
+		t.Fatalf("%+v, %v", got, err)
+	}
+}
