@@ -105,6 +105,7 @@ func (t *table) exec(r *removal) (rueidis.LuaExec, error) {
 
 // remove runs delete.lua.
 func (t *table) remove(ctx context.Context, r *removal) error {
+	defer t.writes.add(r.id)
 	return t.again(ctx, func() error {
 		call, err := t.exec(r)
 		if err != nil {
@@ -126,6 +127,7 @@ func (t *table) removeMany(ctx context.Context, all []*removal) []error {
 		}
 	}
 	for i, reply := range t.scripts.delete.ExecMulti(ctx, t.client, calls...) {
+		t.writes.add(all[i].id)
 		errs[i] = t.removed(ctx, all[i], reply)
 	}
 	return errs

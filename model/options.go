@@ -45,9 +45,12 @@ type Options struct {
 	// spread, by their ids. A write of a new unique value then takes three steps,
 	// and a query asks all of them. It cannot be changed later. Default 1.
 	Partitions int
-	// Cache is how long Get and GetMany may answer from the memory of the
-	// client, which the server tells when a record changes. Default 0: they
-	// always ask.
+	// Cache is how long Get, GetMany and queries may answer from the memory of
+	// the client, which the server tells when a record changes. What this Store
+	// has written it reads as written, at once and from any goroutine; a change
+	// by another Store or process is seen when the server's message has
+	// arrived, mostly within a millisecond, and after this time at the latest.
+	// Default 0: they always ask.
 	Cache time.Duration
 	// Changes is how many changes are kept for Watch, about. Default 0: none,
 	// and Watch is an error.

@@ -36,14 +36,28 @@ func (t *table) command(id string) rueidis.Cacheable {
 // emptyField is written to a hash that would have no fields, and so not be there.
 const emptyField = "_"
 
+// cached is command for the memory of the client. After each write of this process
+// it is another command, which means the same: what the client remembers of the
+// record from before is not found by it.
+func (t *table) cached(id string) rueidis.Cacheable {
+	n := t.writes.of(id)
+	if n == 0 {
+		return t.command(id)
+	}
+	key := t.of(id).of(id)
+	if t.opt.Encoding == JSON {
+		return t.client.B().Getrange().Key(key).Start(0).End(1<<40 + n).Cache()
+	}
+	return t.client.B().Hmget().Key(key).Field(t.names...).Field(emptyField + strconv.FormatInt(n, 10)).Cache()
+}
+
 // do reads a record, from the memory of the client if the model is cached and
 // fresh is not asked for.
 func (t *table) do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
-	c := t.command(id)
 	if t.opt.Cache > 0 && !fresh {
-		return t.client.DoCache(ctx, c, t.opt.Cache)
+		return t.client.DoCache(ctx, t.cached(id), t.opt.Cache)
 	}
-	return t.client.Do(ctx, rueidis.Completed(c))
+	return t.client.Do(ctx, rueidis.Completed(t.command(id)))
 }
 
 // parse takes in the reply to command. A record that has none of the fields of
@@ -93,6 +107,9 @@ func (t *table) parseJSON(id string, r rueidis.RedisResult, into *row) (bool, er
 	if err != nil {
 		return false, t.readError(id, err)
 	}
+	if s == "" {
+		return false, nil // there is none, or an empty one: see cached
+	}
 	into.json = s
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(s), &members); err != nil {
@@ -121,10 +138,17 @@ func (t *table) absent(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if n == 0 {
+	switch {
+	case n == 0:
 		return fmt.Errorf("%w: id %q", ErrNotFound, shortened(id))
+	case t.opt.Encoding == JSON:
+		return t.emptyJSON(id)
 	}
 	return nil
+}
+
+func (t *table) emptyJSON(id string) error {
+	return fmt.Errorf("%w: key %q: it is empty, and no JSON object", ErrCorrupt, t.of(id).of(id))
 }
 
 // read reads a record as it is now: one round trip.

@@ -75,6 +75,7 @@ func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error
 	if opt.IDs != Counter && opt.IDs != Own && d.id.kind != kindString {
 		return nil, fmt.Errorf("%s: a ULID is text: make the id a string", d.id.goName)
 	}
+	t.writes.keep = opt.Cache
 	for _, k := range opt.spread() {
 		t.parts = append(t.parts, partition{keys: k})
 	}
@@ -196,7 +197,8 @@ func (t *table) packed(fields []text) (content, []entry, error) {
 }
 
 // Get returns a record, or ErrNotFound: one round trip. With Options.Cache it is
-// answered from memory where that is up to date.
+// answered from the memory of the client, as far as this Store has not written the
+// record since.
 func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
 	var record T
 	err := s.get(ctx, id, s.t.do(ctx, id, false), &record)
@@ -246,7 +248,7 @@ func (t *table) doMany(ctx context.Context, ids []string) []rueidis.RedisResult 
 	if t.opt.Cache > 0 {
 		commands := make([]rueidis.CacheableTTL, len(ids))
 		for i, id := range ids {
-			commands[i] = rueidis.CT(t.command(id), t.opt.Cache)
+			commands[i] = rueidis.CT(t.cached(id), t.opt.Cache)
 		}
 		return t.client.DoMultiCache(ctx, commands...)
 	}

@@ -35,6 +35,7 @@ type table struct {
 	token    atomic.Pointer[string] // of the numbering of the indexes
 	restores sync.Mutex
 	last     atomic.Int64 // what the counter was last known to say
+	writes   writes
 	scripts  scripts
 	compute  func(id string, fields []text) error // checks a record and fills in what is computed; nil: the Go type is not known
 	relevant []int                                // fields that what is in the indexes depends on
@@ -309,6 +310,7 @@ type change struct {
 
 // write runs write.lua: one round trip.
 func (t *table) write(ctx context.Context, c *change) error {
+	defer t.writes.add(c.id)
 	return t.again(ctx, func() error { return t.writeOnce(ctx, c) })
 }
 

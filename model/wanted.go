@@ -47,7 +47,10 @@ func (t *table) wantedOf(ctx context.Context, ids []string) ([]wanted, error) {
 			continue
 		case err != nil:
 			return nil, err
-		case !known && t.opt.Encoding == Hash:
+		case !known && t.opt.Encoding == JSON:
+			w.there, w.err = true, t.emptyJSON(w.id)
+			continue
+		case !known:
 			unknown = append(unknown, i)
 		}
 		w.there = true

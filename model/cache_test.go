@@ -1,0 +1,75 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// A Store with a cache reads what it has written, whatever connections writes and
+// messages of changes travel on.
+func TestCacheReadsOwnWrites(t *testing.T) {
+	t.Parallel()
+	type gauge struct {
+		ID    string `redis:",id"`
+		Level int    `redis:"level,range"`
+	}
+	server := redistest.Own(t)
+	for _, multiplex := range []int{-1, 0, 2, 4} {
+		for _, opt := range []model.Options{
+			{Name: "gauge"}, {Name: "jsongauge", Encoding: model.JSON}, {Name: "partgauge", Partitions: 3},
+		} {
+			opt.Name += fmt.Sprint(multiplex + 1)
+			opt.Cache, opt.IDs = time.Minute, model.Own
+			option, err := rueidis.ParseURL(server.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			option.PipelineMultiplex = multiplex
+			client, err := rueidis.NewClient(option)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(client.Close)
+			gauges := store[gauge](t, client, opt)
+			var work sync.WaitGroup
+			for w := range 4 {
+				work.Go(func() {
+					id := fmt.Sprint("g", w)
+					if _, err := gauges.Get(t.Context(), id); !errors.Is(err, model.ErrNotFound) {
+						t.Error(err)
+					}
+					if _, err := gauges.Create(t.Context(), gauge{ID: id}); err != nil {
+						t.Error(err)
+					}
+					for i := 1; i <= 60; i++ {
+						if err := gauges.Update(t.Context(), id, func(g *gauge) error { g.Level = i*10 + w; return nil }); err != nil {
+							t.Error(err)
+						}
+						got, err := gauges.Get(t.Context(), id)
+						many, err2 := gauges.GetMany(t.Context(), "g0", id)
+						found, err3 := gauges.Find(model.Eq("level", i*10+w)).All(t.Context())
+						if err := errors.Join(err, err2, err3); err != nil || got.Level != i*10+w || many[len(many)-1].Level != i*10+w || len(found) != 1 {
+							t.Errorf("%s: %d times: Get %d, GetMany %v, found %v, %v", id, i, got.Level, many, found, err)
+							return
+						}
+					}
+					if err := gauges.Delete(t.Context(), id); err != nil {
+						t.Error(err)
+					}
+					if g, err := gauges.Get(t.Context(), id); !errors.Is(err, model.ErrNotFound) {
+						t.Error(g, err)
+					}
+				})
+			}
+			work.Wait()
+		}
+	}
+}
