@@ -214,7 +214,7 @@ func TestFindWhatOthersWrote(t *testing.T) {
 		t.Fatal(err)
 	}
 	do("SET", "pupil.by.name", "text")
-	if _, err := s.Find(model.Eq("name", "n")).All(ctx); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+	if _, err := s.Find(model.Eq("name", "n")).All(ctx); err == nil || !strings.Contains(err.Error(), `"pupil.by.name" holds a string`) {
 		t.Fatal(err)
 	}
 	// An index that another process has dropped.
