@@ -31,7 +31,12 @@
 // A holder that dies frees its names after the TTL. Nobody waits for a server
 // that does not answer. Those who wait get the lock in the order in which they
 // came, told by the release instead of asking again and again; within a process
-// it is handed on without waiting for the servers.
+// it is handed on without waiting for the servers. Waiters that were killed are
+// passed over. Clients of other libraries, which poll, find a name free now and
+// then, also where it is always waited for.
+//
+// Locks are not reentrant: Lock and Do fail with ErrNested where the context says
+// that the caller holds the name.
 //
 // # Cost
 //
@@ -43,8 +48,8 @@
 //
 // On the servers a lock is a plain string under the name itself, so that any
 // other Redlock client is kept out, and keeps this one out. A name that is waited
-// for has a line beside it, redlock:waiters:{name}, and with fencing a counter,
-// redlock:token:{name}; both expire.
+// for has a line beside it, redlock:waiters:{name} and redlock:attempts:{name},
+// and with fencing a counter, redlock:token:{name}; all of them expire.
 package redlock
 
 import (
