@@ -98,6 +98,11 @@ func (x *Numeric[N]) walkAll(ctx context.Context, r *run, src Source[string], m 
 	if r.total, err = x.Len(ctx); err != nil {
 		return err
 	}
+	if r.up.After == "" {
+		if err := x.noting.leftovers(ctx, x.set, r, m != nil); err != nil {
+			return err
+		}
+	}
 	if part != ofSource && src.Lookup != nil {
 		err := scan(ctx, x.set, r, ofMembers, at, cursor, func(ctx context.Context, _ *partition.Keys, pairs []string) (int, error) {
 			return x.objectless(ctx, r, m, src.Lookup, pairs)

@@ -148,6 +148,36 @@ func TestKilledRebuild(t *testing.T) {
 	}
 }
 
+// So it is with an index of numbers.
+func TestKilledNumericRebuild(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "none", 1)
+	ctx := t.Context()
+	x, err := NewNumeric[int](o.client, "number", NumericOptions{})
+	if err == nil {
+		err = x.Put(ctx, "1", 1)
+	}
+	if err == nil {
+		err = everywhere(ctx, x.set, x.noting.begin, "killed")
+	}
+	if err == nil {
+		err = x.Put(ctx, "1", 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.wantKeys("number", "number.changed", "number.meta")
+	o.do("HSET", "number.meta", "until", "1") // long ago
+	source := objectsOf([]Object[int]{{ID: "1", Value: 1}}, func(int) {})
+	if r, err := x.Verify(ctx, source, Upkeep{}); err != nil || r.Dangling != 1 || r.Problems() != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := x.Put(ctx, "2", 2); err != nil {
+		t.Fatal(err)
+	}
+	o.wantKeys("number", "number.meta")
+}
+
 // A rebuild whose source is slow says that it goes on.
 func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
 	t.Parallel()
