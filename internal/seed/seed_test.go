@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,6 +87,45 @@ func TestRun(t *testing.T) {
 	check, err = svc.Check(t.Context(), func(p social.Problem) { t.Error(p) })
 	if err != nil || check.Users != 240 || check.Follows != 4000 || check.Leftovers != 0 {
 		t.Errorf("check = %+v, %v", check, err)
+	}
+}
+
+// A server that restarts, and loads its data for a while, does not end a load.
+func TestRunThroughRestart(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "appendonly yes", "appendfsync always", "aof-use-rdb-preamble no", "key-load-delay 1")
+	option, err := rueidis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	option.ForceSingleClient = true
+	for name, direct := range map[string]*rueidis.ClientOption{"by mass insertion": &option, "through the client": nil} {
+		svc, err := social.New(server.Client(t), social.Options{Server: direct, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer svc.Close()
+		opt := seed.Options{Users: 200, Follows: 1000, Posts: 900, Seed: 7, Password: "seeded seeded"}
+		middle, restarted := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		opt.Progress = func(done, total int) {
+			if done > total/2 {
+				once.Do(func() { close(middle) })
+			}
+		}
+		go func() {
+			defer close(restarted)
+			<-middle
+			server.Restart(t, true)
+		}()
+		if _, err := seed.Run(t.Context(), svc, opt); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		once.Do(func() { close(middle) })
+		<-restarted
+		if result, err := svc.Check(t.Context(), func(p social.Problem) { t.Error(p) }); err != nil || result.Problems > 0 {
+			t.Errorf("%s: check = %+v, %v", name, result, err)
+		}
 	}
 }
 

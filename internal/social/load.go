@@ -2,9 +2,11 @@ package social
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -274,7 +276,7 @@ func (l Loader) followers(ctx context.Context, posts []NewPost) (map[int64][]str
 
 // reserve takes n ids of a counter and returns the last.
 func (l Loader) reserve(ctx context.Context, counter string, n int) (int64, error) {
-	last, err := l.s.client.Do(ctx, l.s.client.B().Incrby().Key(counter).Increment(int64(n)).Build()).AsInt64()
+	last, err := l.s.client.Do(ctx, l.s.client.B().Incrby().Key(counter).Increment(int64(n)).Build().ToRetryable()).AsInt64()
 	if err != nil {
 		return 0, fmt.Errorf("social: load: %w", err)
 	}
@@ -297,10 +299,61 @@ func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) ru
 	return nil
 }
 
-// send sends commands and waits until all are done.
+const (
+	// loadPatience is how long a server may be away in the middle of a load, as
+	// in a failover, and loadPause the pause between two tries.
+	loadPatience = time.Minute
+	loadPause    = 500 * time.Millisecond
+)
+
+// send sends commands and waits until all are done. Every command of a load can
+// be repeated, so all of them are, should the server go away.
 func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
+	for began := time.Now(); ; {
+		err := l.sendOnce(ctx, cmds)
+		if err == nil || isPermanent(err) || time.Since(began) > loadPatience {
+			return err
+		}
+		l.s.log.WarnContext(ctx, "a part of a load is repeated", "error", err)
+		if !pause(ctx, loadPause) {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// refusedError is the answer of a server to a command of a load.
+type refusedError struct{ command, text string }
+
+func (e *refusedError) Error() string { return e.command + ": " + e.text }
+
+// isPermanent tells the errors that come back when a command is repeated: not
+// those of a connection, nor of a server that starts or changes its role.
+func isPermanent(err error) bool {
+	var text string
+	var refused *refusedError
+	var answer *rueidis.RedisError
+	switch {
+	case errors.As(err, &refused):
+		text = refused.text
+	case errors.As(err, &answer):
+		text = answer.Error()
+	default:
+		return errors.Is(err, context.Canceled)
+	}
+	for _, passing := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"} {
+		if strings.Contains(text, passing) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
 	if l.s.server == nil {
 		for part := range slices.Chunk(cmds, pipelinePart) {
+			for i := range part {
+				part[i] = part[i].Pin() // it may be sent again
+			}
 			if err := firstError(l.s.client.DoMulti(ctx, part...)); err != nil {
 				return err
 			}
@@ -317,7 +370,7 @@ func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
 		return err
 	}
 	if report.Errors > 0 {
-		return fmt.Errorf("%s: %s", report.Failures[0].Text, report.Failures[0].Error)
+		return &refusedError{report.Failures[0].Text, report.Failures[0].Error}
 	}
 	return l.invalidated(ctx)
 }
@@ -342,7 +395,7 @@ func encode(w io.Writer, cmds rueidis.Commands) error {
 // have changed: servers tell that before they answer what comes later.
 func (l Loader) invalidated(ctx context.Context) error {
 	for _, node := range l.s.client.Nodes() {
-		if err := node.Do(ctx, node.B().Ping().Build()).Error(); err != nil {
+		if err := node.Do(ctx, node.B().Ping().Build().ToRetryable()).Error(); err != nil {
 			return err
 		}
 	}
