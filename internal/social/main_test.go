@@ -70,7 +70,7 @@ func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *b
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { svc.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return &bundle{Service: svc, t: t, ctx: ctx, client: client, clock: clock}
 }
