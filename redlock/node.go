@@ -48,9 +48,12 @@ type node struct {
 	wake      chan struct{}
 	// heard says that the word of releases comes through.
 	heard atomic.Bool
+	// voting says that the server answered when it was last asked, and votes.
+	voting atomic.Bool
 
 	// These belong to the worker.
 	redial  time.Duration
+	young   bool // it was quarantined when it was last asked
 	learned bool
 	owed    []*round
 	ops     []*op
@@ -226,6 +229,7 @@ func (n *node) pass(batch []*round) {
 			broken = answered.err
 			n.owe(r)
 		}
+		n.noteVote(r.kind, answered)
 		r.vote(n.index, answered)
 	}
 	switch {
@@ -237,6 +241,30 @@ func (n *node) pass(batch []*round) {
 		n.downErr, n.downUntil = nil, time.Time{}
 		n.mu.Unlock()
 		n.log(slog.LevelInfo, "server is back", nil)
+	}
+}
+
+// noteVote notes whether the server votes, where a reply says so.
+func (n *node) noteVote(asked kind, answered reply) {
+	young := answered.young
+	if quarantined := (youngError{}); errors.As(answered.err, &quarantined) {
+		young = quarantined.left
+	}
+	switch {
+	case answered.broken:
+		n.voting.Store(false)
+	case young > 0:
+		n.voting.Store(false)
+		if !n.young {
+			n.young = true
+			n.log(slog.LevelWarn, "server does not vote", youngError{young})
+		}
+	case answered.answer != failed && (asked == opAcquire || asked == opLearn):
+		n.voting.Store(true)
+		if n.young {
+			n.young = false
+			n.log(slog.LevelInfo, "server votes", nil)
+		}
 	}
 }
 
@@ -259,11 +287,13 @@ func (n *node) learn(ctx context.Context) error {
 		return err
 	}
 	n.learned = true
+	n.noteVote(opLearn, told[0])
 	return nil
 }
 
 // unreachable notes that the server is not to be asked for a while.
 func (n *node) unreachable(err error) {
+	n.voting.Store(false)
 	if n.redial == 0 {
 		n.log(slog.LevelWarn, "server is away", err)
 		n.m.stats.away.Add(1)

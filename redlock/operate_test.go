@@ -3,6 +3,9 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -147,4 +150,50 @@ func TestHealth(t *testing.T) {
 	if h := health[2]; h.Votes || h.Err == nil {
 		t.Errorf("a dead server: %+v", h)
 	}
+}
+
+// How many servers vote is known to monitors, and changes of it to the log.
+func TestVoting(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	var log lockedBuffer
+	m, err := redlock.Dial([]string{server.URL()}, redlock.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), NodeTimeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	voting := func(want int, message string) {
+		t.Helper()
+		wait(t, message, func() bool { return m.Stats().Voting == want && strings.Contains(log.String(), message) })
+	}
+	voting(0, `msg="redlock: server does not vote"`)
+	if err := m.Trust(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	voting(1, `msg="redlock: server votes"`)
+	server.Kill(t)
+	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Errorf("%v; want ErrNoQuorum", err)
+	}
+	voting(0, `msg="redlock: server is away"`)
+	if n := strings.Count(log.String(), "\n"); n != 3 {
+		t.Errorf("%d lines: %s", n, log.String())
+	}
+}
+
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

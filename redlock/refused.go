@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/rediserr"
 )
 
 // refusal is an error of a server that the next attempt would end with as well.
@@ -31,17 +33,13 @@ func isRefusal(err error, alone bool) bool {
 	var answered *rueidis.RedisError
 	if errors.As(err, &answered) {
 		text := answered.Error()
-		// Redis 6.2 wraps the error of a command in that of the script.
-		if _, inner, found := strings.Cut(text, ": -"); found && strings.HasPrefix(text, "Error running script") {
-			text = inner
-		}
-		switch code, _, _ := strings.Cut(text, " "); code {
-		case "NOPERM", "NOAUTH", "WRONGPASS", "DENIED":
+		switch {
+		case rediserr.OfReply(text) == rediserr.Denied:
 			return true
-		case "READONLY", "MOVED":
+		case rediserr.Code(text) == "READONLY" || rediserr.Code(text) == "MOVED":
 			return alone
 		}
-		for _, part := range []string{"unknown command", "can't run this command", "without any password configured", "DB index is out of range"} {
+		for _, part := range []string{"unknown command", "without any password configured", "DB index is out of range"} {
 			if strings.Contains(text, part) {
 				return true
 			}

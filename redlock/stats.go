@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stats are counts since the Manager was made, for metrics.
+// Stats are for metrics: counts since the Manager was made, and how many servers vote.
 type Stats struct {
 	Acquired uint64 // locks that the servers gave
 	Handed   uint64 // locks that were handed on within the process
@@ -15,6 +15,9 @@ type Stats struct {
 	NoQuorum uint64 // attempts that ended with ErrNoQuorum
 	Lost     uint64 // locks that were lost while they were held
 	Away     uint64 // how often a server went away
+	// Voting is how many servers answer now, and vote, as far as is known. With
+	// fewer than Quorum nothing can be locked.
+	Voting int
 	// Waited is how long those waited, in all, who got a lock of the servers.
 	Waited time.Duration
 }
@@ -22,7 +25,14 @@ type Stats struct {
 // Stats returns the counts so far.
 func (m *Manager) Stats() Stats {
 	c := &m.stats
+	voting, now := 0, time.Now()
+	for _, n := range m.nodes {
+		if n.voting.Load() && n.answers(now) {
+			voting++
+		}
+	}
 	return Stats{
+		Voting:   voting,
 		Acquired: c.acquired.Load(),
 		Handed:   c.handed.Load(),
 		Extended: c.extended.Load(),

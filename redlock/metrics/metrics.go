@@ -20,6 +20,8 @@ import (
 //	redlock_refused_total{reason}    attempts given up: held, no_quorum
 //	redlock_lost_total               locks that were lost while they were held
 //	redlock_servers_away_total       how often a server went away
+//	redlock_servers_voting           how many servers answer now, and vote
+//	redlock_servers_needed           how many have to
 //	redlock_wait_seconds_total       how long those waited who got a lock of the servers
 func Collector(m *redlock.Manager) prometheus.Collector {
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
@@ -33,6 +35,8 @@ func Collector(m *redlock.Manager) prometheus.Collector {
 		refused:  describe("refused_total", "Attempts that were given up.", "reason"),
 		lost:     describe("lost_total", "Locks that were lost while they were held."),
 		away:     describe("servers_away_total", "How often a server went away."),
+		voting:   describe("servers_voting", "Servers that answer now, and vote."),
+		needed:   describe("servers_needed", "Servers that have to agree."),
 		wait:     describe("wait_seconds_total", "How long those waited who got a lock of the servers."),
 	}
 }
@@ -40,6 +44,7 @@ func Collector(m *redlock.Manager) prometheus.Collector {
 type collector struct {
 	m                                                     *redlock.Manager
 	acquired, handed, extended, refused, lost, away, wait *prometheus.Desc
+	voting, needed                                        *prometheus.Desc
 }
 
 func (c *collector) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, to) }
@@ -57,4 +62,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	count(c.lost, float64(s.Lost))
 	count(c.away, float64(s.Away))
 	count(c.wait, s.Waited.Seconds())
+	quorum, _ := c.m.Quorum()
+	to <- prometheus.MustNewConstMetric(c.voting, prometheus.GaugeValue, float64(s.Voting))
+	to <- prometheus.MustNewConstMetric(c.needed, prometheus.GaugeValue, float64(quorum))
 }

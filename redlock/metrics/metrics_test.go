@@ -44,7 +44,7 @@ func TestCollector(t *testing.T) {
 			for _, label := range metric.GetLabel() {
 				name += "/" + label.GetValue()
 			}
-			got[name] = metric.GetCounter().GetValue()
+			got[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
 		}
 	}
 	for name, want := range map[string]float64{
@@ -56,12 +56,14 @@ func TestCollector(t *testing.T) {
 		"redlock_lost_total":              0,
 		"redlock_servers_away_total":      0,
 		"redlock_wait_seconds_total":      0,
+		"redlock_servers_voting":          1,
+		"redlock_servers_needed":          1,
 	} {
 		if value, ok := got[name]; !ok || value != want {
 			t.Errorf("%s is %v (present: %v), want %v", name, value, ok, want)
 		}
 	}
-	if len(got) != 8 {
+	if len(got) != 10 {
 		t.Errorf("%d metrics: %v", len(got), got)
 	}
 }
