@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -107,5 +109,34 @@ func TestLockSaysQuarantine(t *testing.T) {
 	}
 	if !strings.HasPrefix(wrong.String(), `retwis: waiting for "job": 3 of 3 servers are quarantined, `) || strings.Count(wrong.String(), "\n") != 1 {
 		t.Errorf("stderr: %q", wrong.String())
+	}
+}
+
+// A database that fails over is waited for as long as the lock is.
+func TestLockWaitsForFailover(t *testing.T) {
+	t.Parallel()
+	master := redistest.TCP(t)
+	sentinel := redistest.Sentinel(t, "main", master)
+	master.Kill(t)
+	cmd := exec.CommandContext(t.Context(), "retwis", "lock", "--redis", fmt.Sprintf("redis+sentinel://127.0.0.1:%d/main", sentinel.Port()),
+		"--ttl", "1s", "--wait", "2m", "job", "--", "echo", "held")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(stderr)
+	line, err := lines.ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "retwis: waiting for the database: ") {
+		t.Errorf("%q (%v)", line, err)
+	}
+	master.Restart(t, true)
+	rest, _ := io.ReadAll(lines)
+	if err := cmd.Wait(); err != nil || out.String() != "held\n" {
+		t.Errorf("%v: %s%s", err, out.String(), rest)
 	}
 }

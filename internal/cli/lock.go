@@ -12,6 +12,8 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/spf13/cobra"
 
+	"retwis/internal/rediserr"
+	"retwis/internal/redisurl"
 	"retwis/internal/store"
 	"retwis/redlock"
 )
@@ -26,6 +28,9 @@ const (
 
 // showTimeout is how long --show and the like wait for a server.
 const showTimeout = time.Second
+
+// openAgain is how long after a failure the database is opened again.
+const openAgain = 250 * time.Millisecond
 
 // lockFlags are the flags of retwis lock.
 type lockFlags struct {
@@ -299,7 +304,7 @@ func (flags *lockFlags) open(cmd *cobra.Command, env Env) (*redlock.Manager, fun
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := store.Open(cmd.Context(), flags.redis, store.Options{Logger: quiet(cmd), Getenv: env.Getenv})
+	db, err := flags.openDatabase(cmd, env, config.Kind)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -319,6 +324,34 @@ func (flags *lockFlags) open(cmd *cobra.Command, env Env) (*redlock.Manager, fun
 		}
 	}
 	return m, end, nil
+}
+
+// openDatabase opens the database of --redis. One that can fail over is waited for as
+// the lock is: it may be about to.
+func (flags *lockFlags) openDatabase(cmd *cobra.Command, env Env, kind redisurl.Kind) (*store.Store, error) {
+	patient := !flags.noWait && (kind == redisurl.Sentinel || kind == redisurl.Cluster)
+	if mode, _ := flags.mode(); mode != "" {
+		patient = false
+	}
+	said := false
+	for begun := time.Now(); ; {
+		db, err := store.Open(cmd.Context(), flags.redis, store.Options{Logger: quiet(cmd), Getenv: env.Getenv})
+		passes := rediserr.Of(err) == rediserr.Unavailable || rediserr.Of(err) == rediserr.WritesRefused
+		if err == nil || !patient || !passes || cmd.Context().Err() != nil {
+			return db, err
+		}
+		if time.Since(begun) >= flags.wait {
+			return nil, &exitError{exitNotHad, fmt.Errorf("%w (%w for %v)", err, errWaited, flags.wait)}
+		}
+		if !said {
+			said = true
+			fmt.Fprintf(cmd.ErrOrStderr(), "retwis: waiting for the database: %s\n", oneLine(err))
+		}
+		select {
+		case <-time.After(openAgain):
+		case <-cmd.Context().Done():
+		}
+	}
 }
 
 func trustServers(cmd *cobra.Command, m *redlock.Manager) error {
