@@ -343,19 +343,22 @@ func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Contex
 	return l.Keep(ctx, f)
 }
 
+// trustTime is how long Trust waits for servers at most.
+const trustTime = 5 * time.Second
+
 // Trust tells all servers that they have every lock that was ever given, so that
 // they vote at once although they were started lately. That is known of servers
 // that are new, or that write every change to disk before they answer
 // (appendfsync always) and were restarted with that data. It is wrong of any other
 // server that was restarted less than a TTL ago.
 func (m *Manager) Trust(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, greetTime)
+	ctx, cancel := context.WithTimeout(ctx, trustTime)
 	defer cancel()
 	for {
 		r := newRound(m.nodes, len(m.nodes), op{kind: opLearn, ttl: m.opt.TTL, trust: true}, time.Now())
 		r.all = true
 		r.send(m.all)
-		won, cause := r.await(ctx, greetTime)
+		won, cause := r.await(ctx, trustTime)
 		switch {
 		case won:
 			return nil
@@ -366,7 +369,7 @@ func (m *Manager) Trust(ctx context.Context) error {
 			case <-ctx.Done():
 			}
 		}
-		return fmt.Errorf("redlock: not all servers were told: %d of %d agreed (%s)", r.agreed(), len(m.nodes), r.reasons(greetTime))
+		return fmt.Errorf("redlock: not all servers were told, but those that agreed vote: %d of %d agreed (%s)", r.agreed(), len(m.nodes), r.reasons(trustTime))
 	}
 }
 
