@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -70,8 +71,6 @@ func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (r
 // usable reports whether a server behind a client answers and is new enough. Of
 // a Cluster one node is enough: others of those that were named may be gone.
 func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	if kind == redisurl.Cluster && client.Mode() != rueidis.ClientModeCluster {
 		// The client took the server for a single one because it could not ask.
 		if err := client.Do(ctx, client.B().ClusterSlots().Build()).Error(); err != nil {
@@ -79,11 +78,16 @@ func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) erro
 		}
 		return errNoCluster
 	}
+	// The nodes that are not waited for go on until reachTimeout: a connection
+	// that is being made is shared, and would be cut off for those who come next.
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), reachTimeout)
+	var asked sync.WaitGroup
 	nodes := client.Nodes()
 	answers := make(chan error, len(nodes))
 	for _, node := range nodes {
-		go func() { answers <- nodeUsable(ctx, node, kind) }()
+		asked.Go(func() { answers <- nodeUsable(rest, node, kind) })
 	}
+	go func() { asked.Wait(); cancel() }()
 	var failed error
 	for range nodes {
 		err := <-answers

@@ -42,15 +42,9 @@ func TestMissingRights(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
 	url := fmt.Sprintf("redis://ada:lovelace@127.0.0.1:%d", server.Port())
-	for without, want := range map[string]string{
-		"-client|tracking": "client|tracking", "-client": "'client",
-	} {
-		t.Run(without, func(t *testing.T) {
-			allow(t, server, "+@all "+without)
-			wantError(t, url, "does not let this user do what retwis needs", "6.2 or newer", "RESP3")
-			wantError(t, url, want)
-		})
-	}
+	allow(t, server, "+@all -client")
+	wantError(t, url, "does not let this user do what retwis needs", "6.2 or newer", "RESP3")
+	wantError(t, url, "'client")
 	allow(t, server, "+@all -info -ping")
 	db, err := store.Open(t.Context(), url, quiet)
 	if err != nil {
@@ -66,11 +60,11 @@ func TestMissingRightsCluster(t *testing.T) {
 	cluster := redistest.Cluster(t, 2)
 	var hosts []string
 	for _, master := range cluster.Masters {
-		allow(t, master, "+@all -cluster|slots -cluster|shards")
+		allow(t, master, "+@all -cluster +cluster|info")
 		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", master.Port()))
 	}
 	for _, some := range []string{hosts[0], strings.Join(hosts, ",")} {
-		wantError(t, "redis+cluster://ada:lovelace@"+some, "cluster|", "not one of a Cluster")
+		wantError(t, "redis+cluster://ada:lovelace@"+some, "'cluster", "not one of a Cluster")
 	}
 	single := redistest.TCP(t)
 	wantError(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d", single.Port()), "not one of a Cluster; use redis://")
@@ -89,7 +83,7 @@ func TestSentinelAccess(t *testing.T) {
 	wantError(t, as("ada:wrong@", ""), "the server does not take this user and password")
 	wantError(t, fmt.Sprintf("redis://127.0.0.1:%d", sentinel.Port()), "use redis+sentinel://")
 	wantError(t, as("", "?sentinel_username=ada&sentinel_password=hunter2"), "the sentinel does not take this user", "the server does not")
-	allow(t, sentinel, "+@all -client|tracking")
+	allow(t, sentinel, "+@all -client")
 	wantError(t, as("", "?sentinel_username=ada&sentinel_password=lovelace"), "the sentinel does not let this user", "RESP3")
 	allow(t, sentinel, "+@all")
 	open(t, as("ada:lovelace@", "?sentinel_username=ada&sentinel_password=lovelace"))
