@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/nodes"
 )
 
 // master is a server that has keys of its own.
@@ -19,20 +20,14 @@ type master struct {
 
 // mastersOf returns the masters of a client, in the order of their addresses.
 func mastersOf(ctx context.Context, client rueidis.Client) ([]master, error) {
-	if client.Mode() != rueidis.ClientModeCluster {
-		return []master{{"-", client}}, nil
+	known, err := nodes.Masters(ctx, client)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
 	}
-	var all []master
-	for address, node := range client.Nodes() {
-		role, err := node.Do(ctx, node.B().Role().Build()).ToArray()
-		if err != nil {
-			return nil, fmt.Errorf("index: %s: %w", address, err)
-		}
-		if name, _ := role[0].ToString(); name == "master" {
-			all = append(all, master{address, node})
-		}
+	all := make([]master, len(known))
+	for i, m := range known {
+		all[i] = master{m.Address, m.Client}
 	}
-	slices.SortFunc(all, func(a, b master) int { return cmp.Compare(a.address, b.address) })
 	return all, nil
 }
 

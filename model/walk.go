@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/nodes"
 )
 
 // part is one walk of a run: through a key of each partition, or through the keys
@@ -186,19 +187,13 @@ type master struct {
 
 // masters are the servers that have keys, in the order of their addresses.
 func (t *table) masters(ctx context.Context) ([]master, error) {
-	if t.client.Mode() != rueidis.ClientModeCluster {
-		return []master{{"-", t.client}}, nil
+	known, err := nodes.Masters(ctx, t.client)
+	if err != nil {
+		return nil, err
 	}
-	var all []master
-	for address, node := range t.client.Nodes() {
-		role, err := node.Do(ctx, node.B().Role().Build()).ToArray()
-		if err != nil || len(role) == 0 {
-			return nil, fmt.Errorf("%s: %w", address, cmp.Or(err, errReply(nil)))
-		}
-		if name, _ := role[0].ToString(); name == "master" {
-			all = append(all, master{address, node})
-		}
+	all := make([]master, len(known))
+	for i, m := range known {
+		all[i] = master{m.Address, m.Client}
 	}
-	slices.SortFunc(all, func(a, b master) int { return cmp.Compare(a.address, b.address) })
 	return all, nil
 }

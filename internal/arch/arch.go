@@ -57,6 +57,7 @@ func Retwis() House {
 			"index/...":            1,
 			"index/internal/...":   0,
 			"internal/store":       0,
+			"internal/nodes":       0,
 			"internal/rediserr":    0,
 			"internal/redisurl":    0,
 			"internal/redisserver": 0,
@@ -67,6 +68,8 @@ func Retwis() House {
 			{"internal/store", "internal/redisserver"}, // the embedded server is one way to open a database
 			{"internal/store", "internal/redisurl"},    // a URL names the database
 			{"internal/store", "internal/rediserr"},
+			{"internal/store", "internal/nodes"},
+			{"internal/nodes", "internal/rediserr"}, // which answer of several says most
 		},
 		TestSupport: []string{"internal/redistest", "internal/arch"},
 		Pure:        3,

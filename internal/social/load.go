@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk"
+	"retwis/internal/nodes"
 )
 
 // Loader writes many users, follows and posts at once, with times of their
@@ -394,8 +395,12 @@ func encode(w io.Writer, cmds rueidis.Commands) error {
 // invalidated waits until the client has dropped from its cache what other connections
 // have changed: servers tell that before they answer what comes later.
 func (l Loader) invalidated(ctx context.Context) error {
-	for _, node := range l.s.client.Nodes() {
-		if err := node.Do(ctx, node.B().Ping().Build().ToRetryable()).Error(); err != nil {
+	masters, err := nodes.Masters(ctx, l.s.client)
+	if err != nil {
+		return err
+	}
+	for _, master := range masters {
+		if err := master.Client.Do(ctx, master.Client.B().Ping().Build().ToRetryable()).Error(); err != nil {
 			return err
 		}
 	}

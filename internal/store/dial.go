@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/nodes"
 	"retwis/internal/rediserr"
 	"retwis/internal/redisserver"
 	"retwis/internal/redisurl"
@@ -78,27 +78,10 @@ func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) erro
 		}
 		return errNoCluster
 	}
-	// The nodes that are not waited for go on until reachTimeout: a connection
-	// that is being made is shared, and would be cut off for those who come next.
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), reachTimeout)
-	var asked sync.WaitGroup
-	nodes := client.Nodes()
-	answers := make(chan error, len(nodes))
-	for _, node := range nodes {
-		asked.Go(func() { answers <- nodeUsable(rest, node, kind) })
-	}
-	go func() { asked.Wait(); cancel() }()
-	var failed error
-	for range nodes {
-		err := <-answers
-		if err == nil {
-			return nil
-		}
-		if failed == nil || rediserr.Of(failed) == rediserr.Unavailable {
-			failed = err // a server that objects says more than one that is gone
-		}
-	}
-	return failed
+	_, err := nodes.First(ctx, client, reachTimeout, func(ctx context.Context, node rueidis.Client) (struct{}, error) {
+		return struct{}{}, nodeUsable(ctx, node, kind)
+	})
+	return err
 }
 
 func nodeUsable(ctx context.Context, node rueidis.Client, kind redisurl.Kind) error {
