@@ -21,12 +21,12 @@ type Post struct {
 // everybody's timeline, and on the home timelines of the author's followers.
 // It returns *InvalidError for a text that cannot be accepted.
 //
-// When it returns, the post is kept and stands everywhere but on the home
-// timelines of followers beyond the first thousand or so, which go on in the
-// background. Whatever interrupts it, the database remembers that the post is
-// not everywhere yet (`fanouts`), and repeating the fan-out does no harm: see
-// Resume. Four round trips, and five more for each 200 followers of the
-// first thousand.
+// When it returns, the master has the post, and it stands everywhere but on the
+// home timelines of followers beyond the first thousand or so, which go on in the
+// background. Whatever interrupts it, `fanouts` remembers that the post is not
+// everywhere yet, and repeating the fan-out does no harm: see Resume and the
+// comment in confirm.go. Five round trips, six on a Cluster, and five more for
+// each 200 followers of the first thousand.
 func (s *Service) Post(ctx context.Context, author User, body string) (Post, error) {
 	body, err := cleanBody(body)
 	if err != nil {
