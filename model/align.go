@@ -203,23 +203,27 @@ func (r *run) contest(ctx context.Context, w *wanted, words []word) (status stri
 // decide finds out about one value. Where another record has it this one goes
 // without.
 func (r *run) decide(ctx context.Context, w *wanted, x word) error {
-	drop := func(owner string) {
+	drop := func(owner string) error {
 		w.entries = slices.DeleteFunc(w.entries, func(e entry) bool { return e.index == x.entry.index && e.value == x.value })
 		w.taken = append(w.taken, takenBy(entry{x.entry.index, x.value}, owner))
+		if r.mode == look {
+			return nil
+		}
+		return r.t.wait(ctx, w.id, entry{x.entry.index, x.value})
 	}
 	switch x.what {
 	case "taken":
-		drop(x.owner)
+		return drop(x.owner)
 	case "unclear":
 		has, err := r.unindexed(ctx, x)
-		if has {
-			drop(x.owner)
+		if has && err == nil {
+			err = drop(x.owner)
 		}
 		return err
 	case "claim":
 		owner, err := r.claimFor(ctx, w, x.entry)
-		if owner != "" {
-			drop(owner)
+		if owner != "" && err == nil {
+			err = drop(owner)
 		}
 		return err
 	}

@@ -47,7 +47,11 @@ type claimed struct {
 // unique values as well.
 func (t *table) put(ctx context.Context, c *change) error {
 	if !t.spread() || !slices.ContainsFunc(t.indexes, func(x *indexSpec) bool { return x.Unique }) {
-		return t.write(ctx, c)
+		err := t.write(ctx, c)
+		for _, e := range c.left {
+			_ = t.release(ctx, c.id, e) // the record is written: Repair sees to the rest
+		}
+		return err
 	}
 	wanted := []entry(nil)
 	if c.operation == "create" {
@@ -281,6 +285,15 @@ func (t *table) swapMany(ctx context.Context, swaps []swap) {
 // read before the record is asked, and must be the same after: a claim made in
 // between has another token.
 func (t *table) release(ctx context.Context, id string, e entry) error {
+	if t.spread() {
+		if err := t.releaseClaim(ctx, id, e); err != nil {
+			return err
+		}
+	}
+	return t.handOver(ctx, e)
+}
+
+func (t *table) releaseClaim(ctx context.Context, id string, e entry) error {
 	key := t.claimHash(e)
 	text, err := t.client.Do(ctx, t.client.B().Hget().Key(key).Field(e.value).Build()).ToString()
 	if rueidis.IsRedisNil(err) {

@@ -27,8 +27,9 @@ import (
 // was created first has it, unless a writer gives it to another record while Migrate
 // has not come to the first; of records in different partitions, or that no model
 // wrote, it is the one that Migrate comes to first. Of the other the Report tells as "taken". It is found
-// by all else, and it can be written as soon as its value changes: until then
-// writing it returns ErrTaken, and Verify tells of it again. A record that cannot
+// by all else. It has the value when the other leaves it; until then it can be
+// written as soon as its value changes, writing it otherwise returns ErrTaken, and
+// Verify tells of it again. A record that cannot
 // be read is told as invalid, and left as it is.
 //
 // One that was cut short does no harm. The next begins anew, or goes on from the

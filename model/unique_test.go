@@ -417,3 +417,60 @@ func TestPageEndsAtTheEmptyValue(t *testing.T) {
 		}
 	}
 }
+
+// A record that goes without a unique value has it when the owner leaves it.
+func TestTakenValueIsHandedOver(t *testing.T) {
+	t.Parallel()
+	type before struct {
+		ID    string `redis:",id"`
+		Email string `redis:"email"`
+	}
+	type after struct {
+		ID    string `redis:",id"`
+		Email string `redis:"email,unique"`
+	}
+	for _, partitions := range []int{1, 3} {
+		for what, leave := range map[string]func(context.Context, *model.Store[after]) error{
+			"deleted": func(ctx context.Context, s *model.Store[after]) error { return s.Delete(ctx, "1") },
+			"changed": func(ctx context.Context, s *model.Store[after]) error {
+				return s.Patch(ctx, "1", map[string]any{"email": "other"})
+			},
+		} {
+			client := redistest.DB(t).Client(t)
+			opt := model.Options{Name: "member", Partitions: partitions}
+			old := store[before](t, client, opt)
+			if _, err := old.Create(t.Context(), before{Email: "same"}); err != nil {
+				t.Fatal(err)
+			}
+			now := store[after](t, client, opt)
+			if r, err := now.Migrate(t.Context(), model.Upkeep{}); err != nil || r.Invalid != 0 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			// As another program writes them.
+			for i := 2; i < 5; i++ {
+				key := fmt.Sprint("member:", i)
+				for p := 0; partitions > 1 && p < partitions; p++ {
+					key = fmt.Sprintf("{member.%d}:%d", p, i)
+					if err := client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue("email", "same").Build()).Error(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := client.Do(t.Context(), client.B().Hset().Key(key).FieldValue().FieldValue("email", "same").Build()).Error(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r, err := now.Repair(t.Context(), model.Upkeep{Adopt: every}); err != nil || r.Invalid != 3 {
+				t.Fatalf("%s, %d partitions: %+v, %v", what, partitions, r, err)
+			}
+			if err := leave(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := now.Create(t.Context(), after{Email: "same"}); !errors.Is(err, model.ErrTaken) {
+				t.Errorf("%s, %d partitions: another could take it: %v", what, partitions, err)
+			}
+			if r, err := now.Verify(t.Context(), model.Upkeep{}); err != nil || r.Missing != 0 || r.Invalid != 2 {
+				t.Errorf("%s, %d partitions: %+v, %v", what, partitions, r, err)
+			}
+		}
+	}
+}
