@@ -40,6 +40,9 @@ var (
 	// ErrReferred is returned where a record is not deleted because others refer
 	// to it. The error is a *ReferredError, which names one of them.
 	ErrReferred = errors.New("another record refers to it")
+	// ErrRefer is returned by Delete where another model of the database refers to
+	// the records by a rule, and this program has not called Refer for it.
+	ErrRefer = errors.New("a model refers to the records by a rule, and Refer was not called")
 	// ErrNoChanges is returned by Watch where no changes are kept.
 	ErrNoChanges = errors.New("no changes are kept")
 	// ErrGap is returned by Watch where changes were dropped before they were
@@ -72,6 +75,20 @@ func takenBy(e entry, owner string) *TakenError {
 
 // Is makes the error an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
+
+// RecordError says which record, and which of its fields, an error is about that
+// keeps a record from being read. Unwrapped it is an ErrCorrupt, or an ErrValue where
+// an index cannot hold what the record has.
+type RecordError struct {
+	ID    string
+	Field string // as it is called in Redis; empty: the record as a whole
+	Err   error
+}
+
+func (e *RecordError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
+func (e *RecordError) Unwrap() error { return e.Err }
 
 // ReferredError says which record refers to one that was to be deleted. It is an
 // ErrReferred.

@@ -10,7 +10,7 @@ import (
 
 // fetch reads the records of some hits: one pipeline. Those that are gone, or have
 // changed since the index was read so that they no longer fit, or stand elsewhere
-// in the order, are left out.
+// in the order, are left out. Of one that cannot be read there is the error.
 func (s *Store[T]) fetch(ctx context.Context, f *finder, hits []hit) ([]found[T], error) {
 	indexes := f.e.indexes(nil)
 	if f.order != nil && !slices.Contains(indexes, f.order.x) {
@@ -27,11 +27,14 @@ func (s *Store[T]) fetch(ctx context.Context, f *finder, hits []hit) ([]found[T]
 			// What the client remembers may be older than the index.
 			record, fits, err = s.fitting(ctx, f, hits[i], s.t.do(ctx, ids[i], true), indexes)
 		}
-		if err != nil {
+		var of *RecordError
+		switch {
+		case errors.As(err, &of):
+			all = append(all, found[T]{hit: hits[i], err: err})
+		case err != nil:
 			return nil, err
-		}
-		if fits {
-			all = append(all, found[T]{record, hits[i]})
+		case fits:
+			all = append(all, found[T]{record: record, hit: hits[i]})
 		}
 	}
 	return all, nil
@@ -49,18 +52,21 @@ func (s *Store[T]) fitting(ctx context.Context, f *finder, h hit, reply rueidis.
 		return record, false, nil
 	}
 	if err == nil {
-		err = s.decode(s.t.of(h.id).of(h.id), h.id, stored.fields, &record)
+		err = stored.damage(nil)
 	}
 	if err == nil {
-		err = s.compute(&record, stored.fields)
+		err = s.decode(s.t.of(h.id).of(h.id), h.id, stored.fields, &record)
 	}
 	if err != nil {
 		return record, false, err
 	}
+	if err := s.compute(&record, stored.fields); err != nil {
+		return record, false, &RecordError{ID: h.id, Err: err}
+	}
 	var entries []entry
 	for _, x := range indexes {
 		if entries, err = x.append(entries, &s.schema, stored.fields); err != nil {
-			return record, false, err
+			return record, false, &RecordError{h.id, x.Name, err}
 		}
 	}
 	return record, f.e.holds(entries) && f.inPlace(h, entries), nil

@@ -52,7 +52,7 @@ func (m mapper[T]) compute(record *T, all []text) error {
 func (m mapper[T]) decode(key, id string, fields []text, into *T) error {
 	v := reflect.ValueOf(into).Elem()
 	if err := m.id.decode(m.id.of(v), id); err != nil {
-		return fmt.Errorf("%w: key %q: the id: %w", ErrCorrupt, key, err)
+		return &RecordError{id, m.id.stored, fmt.Errorf("%w: key %q: the id: %w", ErrCorrupt, key, err)}
 	}
 	for i := range m.goFields {
 		if !fields[i].ok {
@@ -60,7 +60,7 @@ func (m mapper[T]) decode(key, id string, fields []text, into *T) error {
 		}
 		f := &m.goFields[i]
 		if err := f.decode(f.of(v), fields[i].s); err != nil {
-			return fmt.Errorf("%w: key %q, field %s: %w", ErrCorrupt, key, f.stored, err)
+			return &RecordError{id, f.stored, fmt.Errorf("%w: key %q, field %s: %w", ErrCorrupt, key, f.stored, err)}
 		}
 	}
 	return nil

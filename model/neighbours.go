@@ -116,6 +116,7 @@ func (p keyPattern) String() string {
 type neighbour struct {
 	name string
 	stored
+	meta map[string]string
 }
 
 // neighbours are the other models of the database. Those that cannot be read are
@@ -137,21 +138,21 @@ func (t *table) neighbours(ctx context.Context) ([]neighbour, error) {
 		}
 		opt := Options{Name: name, Partitions: n}
 		all = append(all, neighbour{name: name})
-		commands = append(commands, t.client.B().Hmget().Key(opt.spread()[0].meta).Field("digest", "schema").Build())
+		commands = append(commands, t.client.B().Hgetall().Key(opt.spread()[0].meta).Build())
 	}
 	if len(commands) == 0 {
 		return nil, nil
 	}
 	for i, reply := range t.client.DoMulti(ctx, commands...) {
-		found, err := reply.AsStrSlice()
+		meta, err := reply.AsStrMap()
 		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
 			return nil, err
 		}
-		if err != nil || len(found) != 2 || found[0] == "" {
+		if err != nil || meta["digest"] == "" {
 			continue // its keys were deleted
 		}
-		if w, _, err := parseStored(found[1]); err == nil && w.Partitions >= 1 && w.Partitions <= maxPartitions {
-			all[i].stored = w
+		if w, _, err := parseStored(meta["schema"]); err == nil && w.Partitions >= 1 && w.Partitions <= maxPartitions {
+			all[i].stored, all[i].meta = w, meta
 		}
 	}
 	return slices.DeleteFunc(all, func(n neighbour) bool { return n.Partitions == 0 }), nil

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -141,19 +142,22 @@ func (q *Query[T]) finder(ctx context.Context, limit int) (*finder, *question, e
 	return f, a, err
 }
 
-// found is a record and where it was.
+// found is a record and where it was, or why it cannot be read.
 type found[T any] struct {
 	record T
 	hit    hit
+	err    error
 }
 
 // Iter yields what the query finds, in the way of All, while it reads on: a few
-// records at first and then some hundred at once.
+// records at first and then some hundred at once. Of a record that cannot be read it
+// yields the error, in which errors.As finds a *RecordError, and goes on with the
+// next one; it ends at any other error.
 func (q *Query[T]) Iter(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		f, _, err := q.finder(ctx, q.limit)
 		if err == nil {
-			err = q.each(ctx, f, q.limit, 0, func(r found[T]) bool { return yield(r.record, nil) })
+			err = q.each(ctx, f, q.limit, 0, func(r found[T]) bool { return yield(r.record, q.s.wrap(r.err)) })
 		}
 		if err != nil {
 			var none T
@@ -194,36 +198,50 @@ func (q *Query[T]) each(ctx context.Context, find *finder, limit, ahead int, f f
 				return nil
 			}
 		}
-		left -= len(records)
+		for _, r := range records {
+			if r.err == nil {
+				left--
+			}
+		}
 		batch = fetchMany
 	}
 	return nil
 }
 
 // All returns what the query finds. Without a Limit that is every record that
-// fits: for many of them Iter needs less memory.
+// fits: for many of them Iter needs less memory. Records that cannot be read are
+// left out: the error joins a *RecordError for each of them, or the first hundred,
+// and the others are returned beside it.
 func (q *Query[T]) All(ctx context.Context) ([]T, error) {
 	records := []T{}
+	var damaged recordErrors
 	for r, err := range q.Iter(ctx) {
-		if err != nil {
+		switch {
+		case err == nil:
+			records = append(records, r)
+		case !damaged.add(err):
 			return nil, err
 		}
-		records = append(records, r)
 	}
-	return records, nil
+	return records, damaged.join()
 }
 
-// First returns the first record that the query finds, or ErrNotFound.
+// First returns the first record that the query finds, or ErrNotFound. It passes
+// over records that cannot be read, and returns their errors as All does.
 func (q *Query[T]) First(ctx context.Context) (T, error) {
+	var damaged recordErrors
 	for r, err := range q.Limit(1).Iter(ctx) {
-		return r, err
+		if err == nil || !damaged.add(err) {
+			return r, errors.Join(damaged.join(), err)
+		}
 	}
 	var none T
-	return none, q.s.wrap(fmt.Errorf("%w: none fits", ErrNotFound))
+	return none, errors.Join(q.s.wrap(fmt.Errorf("%w: none fits", ErrNotFound)), damaged.join())
 }
 
 // Page returns what the query finds up to its Limit, or 100 records, and a cursor
-// for what comes after it.
+// for what comes after it. Records that cannot be read are left out, and their
+// errors returned beside the page, as All does.
 func (q *Query[T]) Page(ctx context.Context) (Page[T], error) {
 	page, err := q.page(ctx)
 	return page, q.s.wrap(err)
@@ -241,19 +259,21 @@ func (q *Query[T]) page(ctx context.Context) (Page[T], error) {
 	}
 	page.Items = make([]T, 0, min(limit, fetchMany))
 	var last hit
+	var damaged recordErrors
 	err = q.each(ctx, f, limit, 1, func(r found[T]) bool {
-		page.Items = append(page.Items, r.record)
-		last = r.hit
+		if last = r.hit; !damaged.add(r.err) {
+			page.Items = append(page.Items, r.record)
+		}
 		return true
 	})
 	if err != nil || len(page.Items) < limit {
-		return page, err
+		return page, errors.Join(err, damaged.join())
 	}
 	more, err := f.more(ctx)
 	if more {
 		page.Next = f.cursor(last).text(a.finger)
 	}
-	return page, err
+	return page, errors.Join(err, damaged.join())
 }
 
 // IDs returns the ids of what the query finds, without reading the records.

@@ -19,6 +19,18 @@ type row struct {
 	fields []text                     // by the number of the field, with room for the computed ones
 	json   string                     // of a record that is stored as JSON: all of it
 	others map[string]json.RawMessage // and its members that the model does not know
+	// unread are the fields of a JSON record that are not what they should be.
+	unread map[int]error
+}
+
+// damage is an error of a field of the record that could not be read, but for some.
+func (r *row) damage(overwritten []int) error {
+	for _, i := range slices.Sorted(maps.Keys(r.unread)) {
+		if !slices.Contains(overwritten, i) {
+			return r.unread[i]
+		}
+	}
+	return nil
 }
 
 // command reads a record: those of its fields that the model knows.
@@ -87,7 +99,7 @@ func (t *table) parse(id string, r rueidis.RedisResult, into *row) (known bool, 
 
 func (t *table) readError(id string, err error) error {
 	if isWrongType(err) {
-		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, t.of(id).of(id), t.opt.Encoding, err)
+		return &RecordError{id, "", fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, t.of(id).of(id), t.opt.Encoding, err)}
 	}
 	return err
 }
@@ -113,7 +125,7 @@ func (t *table) parseJSON(id string, r rueidis.RedisResult, into *row) (bool, er
 	into.json = s
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(s), &members); err != nil {
-		return false, fmt.Errorf("%w: key %q: %w", ErrCorrupt, t.of(id).of(id), err)
+		return false, &RecordError{id, "", fmt.Errorf("%w: key %q: %w", ErrCorrupt, t.of(id).of(id), err)}
 	}
 	for i, name := range t.names {
 		raw, ok := members[name]
@@ -123,7 +135,11 @@ func (t *table) parseJSON(id string, r rueidis.RedisResult, into *row) (bool, er
 		}
 		s, err := fromJSON(raw, t.fields[i].Kind)
 		if err != nil {
-			return false, fmt.Errorf("%w: key %q, field %s: %w", ErrCorrupt, t.of(id).of(id), name, err)
+			if into.unread == nil {
+				into.unread = map[int]error{}
+			}
+			into.unread[i] = &RecordError{id, name, fmt.Errorf("%w: key %q, field %s: %w", ErrCorrupt, t.of(id).of(id), name, err)}
+			continue
 		}
 		into.fields[i] = text{s, true}
 	}
@@ -148,7 +164,7 @@ func (t *table) absent(ctx context.Context, id string) error {
 }
 
 func (t *table) emptyJSON(id string) error {
-	return fmt.Errorf("%w: key %q: it is empty, and no JSON object", ErrCorrupt, t.of(id).of(id))
+	return &RecordError{id, "", fmt.Errorf("%w: key %q: it is empty, and no JSON object", ErrCorrupt, t.of(id).of(id))}
 }
 
 // read reads a record as it is now: one round trip.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -11,8 +14,14 @@ import (
 // Refer tells a Store that records of another refer to its own, so that Delete
 // keeps the rules in the tags of their Ref fields: restrict, cascade or clear. Call
 // it after New, in every program that deletes; a model that refers to itself needs
-// none. The Stores may be in different databases. It is ErrDeclaration where from
-// has no Ref, or list of Refs, to the other model with a rule.
+// none. The rules are part of the schema in the database: in a program that has not
+// called Refer, Delete returns ErrRefer and names the model that refers. The Stores
+// may be in different databases, of which each knows its own models only. It is
+// ErrDeclaration where from has no Ref, or list of Refs, to the other model with a
+// rule.
+//
+// Refer also writes down which model a field refers to, so that two models of one Go
+// type can be told apart: a round trip or two.
 //
 //	type Post struct {
 //		ID     string          `redis:",id"`
@@ -25,6 +34,69 @@ func Refer[A, B any](from *Store[A], to *Store[B]) error {
 		return from.wrap(fmt.Errorf("%w: %s has no field of type model.Ref[%s] with a rule: give its tag restrict, cascade or clear",
 			ErrDeclaration, reflect.TypeFor[A](), reflect.TypeFor[B]()))
 	}
+	return from.wrap(from.t.publishRefer(reflect.TypeFor[B]().Name(), to.t.opt.Name))
+}
+
+// publishRefer writes down which model the fields for a Go type refer to. A server
+// that refuses it leaves the type to tell.
+func (t *table) publishRefer(target, name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
+	defer cancel()
+	for _, r := range t.refs {
+		if r.Target != target {
+			continue
+		}
+		err := t.client.Do(ctx, t.client.B().Hset().Key(t.parts[0].meta).FieldValue().FieldValue(refersTo(r.Field)+name, "1").Build()).Error()
+		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
+			return err
+		}
+	}
+	return nil
+}
+
+// refersTo is how the fields of meta begin that say which model a field refers to.
+func refersTo(field string) string { return "refers:" + field + ":" }
+
+// refersTo tells whether a field refers to a model: as Refer has written down, or
+// where it was never called, by the name of the Go type. A field for the type of its
+// own model then refers to that.
+func (n *neighbour) refersTo(r storedRef, t *table) bool {
+	known := false
+	for field := range n.meta {
+		known = known || strings.HasPrefix(field, refersTo(r.Field))
+	}
+	if known {
+		return n.meta[refersTo(r.Field)+t.opt.Name] != ""
+	}
+	return t.goType != "" && strings.EqualFold(r.Target, t.goType) && !strings.EqualFold(r.Target, n.Type)
+}
+
+// checkReferrers fails where a model of the database refers to records here by a
+// rule that this program was not told of. It asks once a second at most.
+func (t *table) checkReferrers(ctx context.Context) error {
+	t.referring.RLock()
+	all, asked := t.referring.all, t.referring.asked
+	t.referring.RUnlock()
+	if !asked.IsZero() && time.Since(asked) < askAgain {
+		return nil
+	}
+	others, err := t.neighbours(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range others {
+		n := &others[i]
+		for _, r := range n.Refs {
+			known := slices.ContainsFunc(all, func(k *referrer) bool { return k.from.opt.Name == n.name && k.field == r.Field })
+			if !known && n.refersTo(r, t) {
+				return fmt.Errorf("%w: field %s of model %s has the rule %s: call model.Refer with the stores of %s and %s before records are deleted",
+					ErrRefer, r.Field, n.name, r.Rule, n.name, t.opt.Name)
+			}
+		}
+	}
+	t.referring.Lock()
+	t.referring.asked = time.Now()
+	t.referring.Unlock()
 	return nil
 }
 
@@ -89,6 +161,9 @@ func (t *table) addReferrer(r *referrer) {
 // in the same slot, so that one script sees to both, and the others. Those that
 // refuse come first, before anything is done.
 func (t *table) referrers(ctx context.Context) (near, far []*referrer, err error) {
+	if err := t.checkReferrers(ctx); err != nil {
+		return nil, nil, err
+	}
 	t.referring.RLock()
 	all := t.referring.all
 	t.referring.RUnlock()
@@ -129,7 +204,7 @@ func (r *referrer) value(id string) (string, error) {
 func (s *Store[T]) clearRef(ctx context.Context, f *goField, id, target string) (bool, error) {
 	cleared := false
 	err := s.retry(ctx, func() error {
-		return s.update(ctx, id, func(record *T) error {
+		return s.update(ctx, id, nil, func(record *T) error {
 			cleared = clearRefs(f.of(reflect.ValueOf(record).Elem()), target)
 			return nil
 		})

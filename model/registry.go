@@ -161,6 +161,7 @@ func storedTable(client rueidis.Client, name, text string, r *registered) (*tabl
 	}
 	identities := t.identities()
 	t.digest = digestOf(w.Expires, identities)
+	t.goType, t.refs = w.Type, w.Refs
 	t.token.Store(&r.token)
 	for i, x := range t.indexes {
 		number, key, _ := strings.Cut(r.indexes[identities[i]], " ")

@@ -122,18 +122,29 @@ func storedVersion(r *row, field int) int64 {
 func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) error {
 	err := s.checkID(id)
 	if err == nil {
-		err = s.retry(ctx, func() error { return s.update(ctx, id, f) })
+		err = s.retry(ctx, func() error { return s.update(ctx, id, nil, f) })
 	}
 	return s.wrap(err)
 }
 
-func (s *Store[T]) update(ctx context.Context, id string, f func(*T) error) error {
+// update is one attempt of Update. What f overwrites need not be readable.
+func (s *Store[T]) update(ctx context.Context, id string, overwritten []int, f func(*T) error) error {
 	stored, err := s.t.read(ctx, id)
 	if err != nil {
 		return err
 	}
+	if err := stored.damage(overwritten); err != nil {
+		return err
+	}
 	record := new(T)
-	if err := s.decode(s.t.of(id).of(id), id, stored.fields, record); err != nil {
+	readable := stored.fields
+	if len(overwritten) > 0 {
+		readable = slices.Clone(readable)
+		for _, field := range overwritten {
+			readable[field] = text{}
+		}
+	}
+	if err := s.decode(s.t.of(id).of(id), id, readable, record); err != nil {
 		return err
 	}
 	if err := f(record); err != nil {
@@ -169,7 +180,7 @@ func (s *Store[T]) rewrite(ctx context.Context, stored *row, record *T, id strin
 			now = stored.fields[i]
 			fields[i] = now
 		}
-		if now == stored.fields[i] {
+		if now == stored.fields[i] && stored.unread[i] == nil {
 			continue
 		}
 		changed = true
@@ -241,9 +252,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 // Patch sets some fields of a record, by the names that they are stored under,
 // and leaves the others as they are, also to writers at the same time that set
 // other ones. A value has the type of the field, or means the same, as for a Cond;
-// nil is none. Where the model has a version it goes up by one. It returns the
-// errors of Update, and costs as much.
+// nil is none. Where the model has a version it goes up by one. What a field held that
+// is set need not be readable. It returns the errors of Update, and costs as much.
 func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) error {
+	var overwritten []int
+	if s.version >= 0 {
+		overwritten = append(overwritten, s.version)
+	}
 	for name := range values {
 		n := s.number(name)
 		switch {
@@ -254,8 +269,9 @@ func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) 
 		case s.t.counters[n]:
 			return s.wrap(fmt.Errorf("%w: %s is a counter: use Incr", ErrValue, name))
 		}
+		overwritten = append(overwritten, n)
 	}
-	return s.Update(ctx, id, func(record *T) error {
+	set := func(record *T) error {
 		v := reflect.ValueOf(record).Elem()
 		for name, value := range values {
 			f := &s.goFields[s.number(name)]
@@ -264,7 +280,12 @@ func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) 
 			}
 		}
 		return nil
-	})
+	}
+	err := s.checkID(id)
+	if err == nil {
+		err = s.retry(ctx, func() error { return s.update(ctx, id, overwritten, set) })
+	}
+	return s.wrap(err)
 }
 
 // assign sets a field to a value of its type, or one that means the same; nil is

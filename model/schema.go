@@ -180,6 +180,15 @@ type stored struct {
 	Fields      []field      `json:"fields"` // in the order of their numbers
 	Indexes     []*indexSpec `json:"indexes"`
 	Collections []string     `json:"collections,omitempty"`
+	Type        string       `json:"type,omitempty"` // name of the Go type
+	Refs        []storedRef  `json:"refs,omitempty"`
+}
+
+// storedRef is a field that refers to other records by a rule.
+type storedRef struct {
+	Field  string   `json:"field"`
+	Target string   `json:"target"` // name of the Go type
+	Rule   OnDelete `json:"rule"`
 }
 
 // parseStored reads a schema that a Store wrote.

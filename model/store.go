@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/redis/rueidis"
@@ -32,6 +33,12 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
 	s := &Store[T]{mapper: mapper[T]{d}, t: t, locks: &locks{}}
+	t.goType = reflect.TypeFor[T]().Name()
+	for _, r := range d.refs {
+		if r.rule != "" {
+			t.refs = append(t.refs, storedRef{d.fields[r.field].Name, r.target.Name(), r.rule})
+		}
+	}
 	t.compute = s.recompute
 	t.relevant = t.relevantFields()
 	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
@@ -216,20 +223,25 @@ func (s *Store[T]) get(ctx context.Context, id string, r rueidis.RedisResult, in
 		err = s.t.absent(ctx, id)
 	}
 	if err == nil {
+		err = stored.damage(nil)
+	}
+	if err == nil {
 		err = s.decode(s.t.of(id).record+id, id, stored.fields, into)
 	}
 	return s.wrap(err)
 }
 
 // GetMany returns the records with these ids, in their order, without those that
-// are not there: one pipeline.
+// are not there: one pipeline. Those that cannot be read are left out too: the error
+// joins a *RecordError for each of them, or the first hundred.
 func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
 	records := make([]T, 0, len(ids))
+	var damaged recordErrors
 	for chunk := range slices.Chunk(ids, fetchMany) {
 		for i, r := range s.t.doMany(ctx, chunk) {
 			var record T
 			err := s.get(ctx, chunk[i], r, &record)
-			if errors.Is(err, ErrNotFound) {
+			if errors.Is(err, ErrNotFound) || damaged.add(err) {
 				continue
 			}
 			if err != nil {
@@ -238,7 +250,7 @@ func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
 			records = append(records, record)
 		}
 	}
-	return records, nil
+	return records, damaged.join()
 }
 
 // fetchMany is how many records are read in one pipeline.

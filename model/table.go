@@ -36,6 +36,8 @@ type table struct {
 	restores sync.Mutex
 	last     atomic.Int64 // what the counter was last known to say
 	writes   writes
+	goType   string // name of the Go type
+	refs     []storedRef
 	scripts  scripts
 	compute  func(id string, fields []text) error // checks a record and fills in what is computed; nil: the Go type is not known
 	relevant []int                                // fields that what is in the indexes depends on
@@ -43,7 +45,8 @@ type table struct {
 	// referring are the fields of this and other models that refer to records.
 	referring struct {
 		sync.RWMutex
-		all []*referrer
+		all   []*referrer
+		asked time.Time // when the database was last asked for others
 	}
 }
 
@@ -65,6 +68,7 @@ func (t *table) stored() stored {
 	w := stored{
 		Encoding: t.opt.Encoding, IDs: t.opt.IDs, Record: t.parts[0].record, Counter: t.opt.counter(),
 		Partitions: len(t.parts), Fields: t.fields, Indexes: t.indexes, Collections: t.collections,
+		Type: t.goType, Refs: t.refs,
 	}
 	if t.spread() {
 		w.Record = ""

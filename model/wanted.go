@@ -39,6 +39,9 @@ func (t *table) wantedOf(ctx context.Context, ids []string) ([]wanted, error) {
 		w.id = ids[i]
 		stored := row{fields: make([]text, len(t.fields))}
 		known, err := t.parse(w.id, r, &stored)
+		if err == nil {
+			err = stored.damage(nil)
+		}
 		switch {
 		case isNotFound(err):
 			continue

@@ -1,0 +1,136 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// One record that cannot be read keeps no other from being read, and what Patch
+// overwrites need not be readable.
+func TestOneDamagedRecord(t *testing.T) {
+	t.Parallel()
+	type patient struct {
+		ID      string `redis:",id"`
+		Name    string `redis:"name,range"`
+		Age     int    `redis:"age,range"`
+		Version int64  `redis:",version"`
+	}
+	for _, opt := range []model.Options{{Name: "patient"}, {Name: "patient", Encoding: model.JSON}, {Name: "patient", Cache: 1e9}} {
+		client := redistest.DB(t).Client(t)
+		patients := store[patient](t, client, opt)
+		var ids []string
+		for i := range 5 {
+			p, err := patients.Create(t.Context(), patient{Name: fmt.Sprint("n", i), Age: i})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, p.ID)
+		}
+		d := damaging{t, client, opt}
+		if opt.Encoding == model.JSON {
+			d.do("SET", "patient:1", `{"name":"n0","age":"abc","version":1}`)
+		} else {
+			d.do("HSET", "patient:1", "age", "abc")
+		}
+		check := func(what string, n int, err error) {
+			t.Helper()
+			var of *model.RecordError
+			if n != 4 || !errors.Is(err, model.ErrCorrupt) || !errors.As(err, &of) || of.ID != "1" || of.Field != "age" {
+				t.Errorf("%+v: %s: %d records, %v", opt, what, n, err)
+			}
+		}
+		for what, q := range map[string]*model.Query[patient]{
+			"All": patients.Find(), "Find": patients.Find(model.Prefix("name", "n")), "OrderBy": patients.Find().OrderBy("name"),
+		} {
+			all, err := q.All(t.Context())
+			check(what, len(all), err)
+			page, err := q.Limit(4).Page(t.Context())
+			check("a page of "+what, len(page.Items), err)
+			n := 0
+			var damaged error
+			for p, err := range q.Iter(t.Context()) {
+				if damaged = errors.Join(damaged, err); err == nil && p.ID != "" {
+					n++
+				}
+			}
+			check("Iter of "+what, n, damaged)
+		}
+		some, err := patients.GetMany(t.Context(), ids...)
+		check("GetMany", len(some), err)
+		if p, err := patients.Find().OrderBy("name").First(t.Context()); p.Name != "n1" || !errors.Is(err, model.ErrCorrupt) {
+			t.Error(p, err)
+		}
+		if err := patients.Patch(t.Context(), "1", map[string]any{"name": "x"}); !errors.Is(err, model.ErrCorrupt) {
+			t.Error(err)
+		}
+		if err := patients.Patch(t.Context(), "1", map[string]any{"age": 3}); err != nil {
+			t.Error(err)
+		}
+		if p, err := patients.Get(t.Context(), "1"); err != nil || p.Age != 3 || p.Name != "n0" || p.Version != 2 {
+			t.Error(p, err)
+		}
+		if r, err := patients.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+type buyer struct {
+	ID   string `redis:",id"`
+	Name string `redis:"name"`
+}
+
+type order2 struct {
+	ID    string           `redis:",id"`
+	Buyer model.Ref[buyer] `redis:"buyer,index,restrict"`
+}
+
+// A program that has not called Refer cannot delete what others refer to.
+func TestRulesOfOtherPrograms(t *testing.T) {
+	t.Parallel()
+	layouts(t, "buyer", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		// One program has orders, and another knows of buyers only.
+		order := opt
+		order.Name = "order"
+		orders := store[order2](t, client, order)
+		buyers := store[buyer](t, client, opt)
+		b, err := buyers.Create(t.Context(), buyer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := orders.Create(t.Context(), order2{Buyer: model.To[buyer](b.ID)}); err != nil {
+			t.Fatal(err)
+		}
+		err = buyers.Delete(t.Context(), b.ID)
+		if !errors.Is(err, model.ErrRefer) || !strings.Contains(err.Error(), "field buyer of model order has the rule restrict") {
+			t.Fatal(err)
+		}
+		if _, err := buyers.Get(t.Context(), b.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := model.Refer(orders, buyers); err != nil {
+			t.Fatal(err)
+		}
+		if err := buyers.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrReferred) {
+			t.Fatal(err)
+		}
+		// The field refers to these and not to others of the same type.
+		opt.Name = "supplier"
+		others := store[buyer](t, client, opt)
+		if o, err := others.Create(t.Context(), buyer{}); err != nil || others.Delete(t.Context(), o.ID) != nil {
+			t.Fatal(err)
+		}
+		opt.Name = "buyer"
+		again := store[buyer](t, client, opt)
+		if err := again.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrRefer) {
+			t.Fatal(err)
+		}
+	})
+}
