@@ -133,7 +133,9 @@ func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed boo
 			continue
 		}
 		if ttl := roundUp(o.ttl); ttl > 0 && !slices.Contains(ask.declare, ttl) {
-			if last, ok := s.boot.declared[ttl]; !ok || now.Sub(last) >= declareAgain(ttl) {
+			// Over a new connection there may be another run, without the record.
+			again := s.dial != nil && s.boot.dialed != dials
+			if last, ok := s.boot.declared[ttl]; !ok || again || now.Sub(last) >= declareAgain(ttl) {
 				ask.declare = append(ask.declare, ttl)
 			}
 		}
