@@ -1,0 +1,270 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// simLink is the network between one manager and one server.
+type simLink struct {
+	server *simServer
+	m      *Manager
+	net    *simNet
+	// listens says that the manager knows of its subscription.
+	listens atomic.Bool
+	// untied plants a bug: a message counts for whatever attempt it meets.
+	untied bool
+
+	mu    sync.Mutex
+	known simMachine // that of the manager, and the boot that answered it last
+	since time.Time  // it knows it
+}
+
+// simNet is what the network does.
+type simNet struct {
+	mu    sync.Mutex
+	rng   *rand.Rand
+	loss  float64 // of requests, and of replies
+	slow  float64 // of messages that take long
+	late  sync.WaitGroup
+	calm  bool
+	cuts  map[*simLink]bool
+	holds map[*simLink]simHold
+	drops func(*op) bool // ops that the network swallows on purpose
+}
+
+// simHold is until when the connections of a link keep what goes over them: the one
+// of the commands, and the one of the messages.
+type simHold struct{ commands, messages time.Time }
+
+// hold keeps what goes over a link for a while. Nothing is lost, and the two
+// connections need not go on at the same time.
+func (n *simNet) hold(l *simLink, commands, messages time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	n.holds[l] = simHold{now.Add(commands), now.Add(messages)}
+}
+
+// pass returns when a connection of a link is not held any more.
+func (n *simNet) pass(l *simLink, messages bool) {
+	for {
+		n.mu.Lock()
+		until := n.holds[l].commands
+		if messages {
+			until = n.holds[l].messages
+		}
+		calm := n.calm
+		n.mu.Unlock()
+		left := time.Until(until)
+		if left <= 0 || calm {
+			return
+		}
+		time.Sleep(left)
+	}
+}
+
+// simAnswerTime is how long a connection may be silent in the simulation.
+const simAnswerTime = 200 * time.Millisecond
+
+func (n *simNet) chance(p float64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.calm && n.rng.Float64() < p
+}
+
+func (n *simNet) upTo(d time.Duration) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Duration(n.rng.Int64N(int64(d)))
+}
+
+// delay is how long a message takes.
+func (n *simNet) delay() time.Duration {
+	if n.chance(n.slow) {
+		return n.upTo(300 * time.Millisecond)
+	}
+	return 100*time.Microsecond + n.upTo(time.Millisecond)
+}
+
+func (n *simNet) cut(l *simLink) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cuts[l]
+}
+
+// latest returns the number of the last attempt of a waiter.
+func (w *waiting) latest(value string) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.tickets[value]; t != nil {
+		return t.attempt
+	}
+	return 0
+}
+
+func (l *simLink) name() string { return l.server.label }
+
+func (l *simLink) close() {}
+
+var errSim = errors.New("the network broke")
+
+func failAll(replies []reply, maybe bool) {
+	for i := range replies {
+		replies[i] = reply{answer: failed, maybe: maybe, broken: true, err: errSim}
+	}
+}
+
+func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
+	s := l.server
+	s.mu.Lock()
+	up, boot := s.up, s.boot
+	s.mu.Unlock()
+	if !up {
+		failAll(replies, false)
+		return
+	}
+	sent := make([]op, len(batch)) // what is on the wire stays as it was
+	for i, o := range batch {
+		sent[i] = *o
+	}
+	evidence, listens := l.evidence(), l.listens.Load()
+	l.net.pass(l, false)
+	if l.net.cut(l) || l.net.chance(l.net.loss) {
+		if l.net.chance(0.5) { // it gets there when nobody expects it any more
+			l.net.late.Go(func() {
+				time.Sleep(l.net.upTo(2 * time.Second))
+				if l.arrives(boot, time.Minute) {
+					l.execute(sent, make([]reply, len(sent)), listens, evidence)
+				}
+			})
+		}
+		time.Sleep(simAnswerTime)
+		failAll(replies, true)
+		return
+	}
+	time.Sleep(l.net.delay())
+	done := make([]reply, len(batch))
+	if !l.arrives(boot, simAnswerTime) {
+		l.net.late.Go(func() {
+			if l.arrives(boot, time.Minute) {
+				l.execute(sent, done, listens, evidence)
+			}
+		})
+		failAll(replies, true)
+		return
+	}
+	l.execute(sent, done, listens, evidence)
+	if l.net.cut(l) || l.net.chance(l.net.loss) {
+		time.Sleep(simAnswerTime)
+		failAll(replies, true)
+		return
+	}
+	time.Sleep(l.net.delay())
+	l.net.pass(l, false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.boot != boot {
+		failAll(replies, true)
+		return
+	}
+	copy(replies, done)
+	l.learn(boot)
+}
+
+// learn notes that a boot of the server has answered.
+func (l *simLink) learn(boot int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known.boot != boot {
+		l.known.boot, l.since = boot, time.Now()
+	}
+}
+
+// evidence is what boot.lua is sent.
+func (l *simLink) evidence() simEvidence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return simEvidence{longest: l.m.quarantine(), known: l.known, since: l.since, now: time.Now()}
+}
+
+// arrives waits until the server, in the same run, takes what was sent.
+func (l *simLink) arrives(boot int, patience time.Duration) bool {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		s := l.server
+		s.mu.Lock()
+		changed, same, frozen := s.changed, s.boot == boot && s.up, s.frozen
+		s.mu.Unlock()
+		switch {
+		case !same:
+			return false
+		case !frozen:
+			return true
+		}
+		select {
+		case <-changed:
+		case <-deadline.C:
+			return false
+		}
+	}
+}
+
+func (l *simLink) execute(sent []op, replies []reply, listens bool, evidence simEvidence) {
+	for i := range sent {
+		if l.net.drops != nil && l.net.drops(&sent[i]) {
+			replies[i] = reply{answer: failed, err: errSim}
+			continue
+		}
+		replies[i] = l.server.do(&sent[i], l.m.id, listens, evidence)
+	}
+}
+
+func (l *simLink) listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error {
+	defer l.listens.Store(false)
+	s := l.server
+	s.mu.Lock()
+	if !s.up || s.frozen {
+		s.mu.Unlock()
+		return errSim
+	}
+	boot := s.boot
+	fit := s.quarantine(l.evidence()) <= 0
+	s.ears = append(s.ears, simEar{channel, func(value string, attempt uint64) {
+		if l.net.chance(l.net.loss) {
+			return
+		}
+		l.net.late.Go(func() {
+			time.Sleep(l.net.delay())
+			l.net.pass(l, true)
+			if !l.net.cut(l) {
+				if l.untied {
+					attempt = l.m.waiting.latest(value)
+				}
+				heard(value+" "+strconv.FormatUint(attempt, 10), fit)
+			}
+		})
+	}})
+	s.mu.Unlock()
+	l.listens.Store(true)
+	ready()
+	for {
+		s.mu.Lock()
+		changed, same := s.changed, s.boot == boot && s.up
+		s.mu.Unlock()
+		if !same {
+			return errSim
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
