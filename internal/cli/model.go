@@ -21,7 +21,7 @@ with the Go package retwis/model, checks that they agree, and mends what does no
 		Example: `  retwis model list
   retwis model verify user
   retwis model repair user --rate 10000`,
-	}, newModelList(env), newModelVerify(env, false), newModelVerify(env, true), newModelMigrate(env))
+	}, newModelList(env), newModelVerify(env, false), newModelVerify(env, true), newModelMigrate(env), newModelDrop(env))
 }
 
 // modelFlags are those that every command of models has.

@@ -1,0 +1,58 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/model"
+)
+
+// Drop leaves nothing of a model, also where it was cut short before, and programs
+// begin anew.
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	type fan struct {
+		ID      string `redis:",id"`
+		Name    string `redis:"name,range"`
+		Email   string `redis:"email,unique"`
+		Friends model.Set
+	}
+	layouts(t, "fan", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		fans := store[fan](t, client, opt)
+		for i := range 250 {
+			f, err := fans.Create(t.Context(), fan{Name: "n", Email: fmt.Sprint(i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fans.Set("friends", f.ID).Add(t.Context(), "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cut := &failing{Client: client}
+		cut.left.Store(1 << 40)
+		short := store[fan](t, cut, opt)
+		if _, err := short.Drop(t.Context(), model.Upkeep{Progress: func(model.Progress) { cut.left.Store(0) }}); err == nil {
+			t.Fatal("it was not cut short")
+		}
+		if _, err := fans.Create(t.Context(), fan{Email: "new"}); !errors.Is(err, model.ErrSchema) {
+			t.Fatal(err)
+		}
+		m, err := model.Open(t.Context(), client, opt.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Drop(t.Context(), model.Upkeep{}); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+		if err != nil || len(keys) != 0 {
+			t.Fatalf("%q, %v", keys, err)
+		}
+		if f, err := fans.Create(t.Context(), fan{Email: "1"}); err != nil || f.ID != "1" {
+			t.Fatal(f, err)
+		}
+	})
+}
