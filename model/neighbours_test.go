@@ -63,8 +63,14 @@ func TestNeighbouringNames(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	for _, opt := range []model.Options{
-		{Name: "user"}, {Name: "user:session", IDs: model.Own}, {Name: "user.session"}, {Name: "users", IDs: model.Own}, {Name: "user", IDs: model.Counter},
-		{Name: "{user}", Partitions: 2}, {Name: "{user}b", Partitions: 3}, {Name: "other", IDs: model.ULID},
+		{Name: "user"},
+		{Name: "user:session", IDs: model.Own},
+		{Name: "user.session"},
+		{Name: "users", IDs: model.Own},
+		{Name: "user", IDs: model.Counter},
+		{Name: "{user}", Partitions: 2},
+		{Name: "{user}b", Partitions: 3},
+		{Name: "other", IDs: model.ULID},
 	} {
 		if _, err := model.New[session](client, opt); err != nil {
 			t.Error(err)
@@ -77,7 +83,13 @@ func TestReservedNames(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	for _, opt := range []model.Options{
-		{Name: "models"}, {Name: "user.lock"}, {Name: "user.meta"}, {Name: "user.content"}, {Name: "user.of.x"}, {Name: "user.by.x"}, {Name: "user.lock:a"},
+		{Name: "models"},
+		{Name: "user.lock"},
+		{Name: "user.meta"},
+		{Name: "user.content"},
+		{Name: "user.of.x"},
+		{Name: "user.by.x"},
+		{Name: "user.lock:a"},
 		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "user."}},
 		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "m"}},
 		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "u", Unique: map[string]string{"token": "users"}}},

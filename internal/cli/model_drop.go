@@ -30,8 +30,10 @@ can be run again. Without --yes nothing is deleted.`,
 					return err
 				}
 				if !yes {
-					return &hintedError{fmt.Errorf("%s has %s: nothing was deleted", args[0], plural(int(info.Records), "record", "records")),
-						"Give --yes to delete them, with all that belongs to them."}
+					return &hintedError{
+						fmt.Errorf("%s has %s: nothing was deleted", args[0], plural(int(info.Records), "record", "records")),
+						"Give --yes to delete them, with all that belongs to them.",
+					}
 				}
 				opt, wipe := up.options(cmd)
 				report, err := m.Drop(ctx, (&modelUpkeep{}).of(opt))
