@@ -50,9 +50,13 @@ remains, or the check could not be done.`,
 	f.IntVar(&flags.sample, "sample", 100, "how many followers of each author to look at, 0 for none")
 	legacy.add(cmd)
 	flags.url = redisFlag(cmd)
-	fromEnv(cmd, env.Getenv, legacyFlagNames...)
+	fromEnv(cmd, env.Getenv, checkActions...)
 	return cmd
 }
+
+// checkActions are the flags that change the database, or make another command of
+// it. No variable sets them.
+var checkActions = []string{"repair", "remove-legacy", "yes"}
 
 type checkFlags struct {
 	asJSON, repair bool

@@ -14,8 +14,6 @@ import (
 // are never set by variables.
 type legacyFlags struct{ remove, yes bool }
 
-var legacyFlagNames = []string{"remove-legacy", "yes"}
-
 func (l *legacyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&l.remove, "remove-legacy", false, "list the old keys of a converted database of 2009, and remove them with --yes")
 	cmd.Flags().BoolVar(&l.yes, "yes", false, "with --remove-legacy: remove them")
