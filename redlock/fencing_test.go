@@ -44,6 +44,38 @@ func TestTokensOfYoungNames(t *testing.T) {
 	}
 }
 
+// A server that is restarted may have lost the last steps of its counters.
+func TestTokensOfCountersThatWentBack(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 3)
+	clients := clientsOf(t, servers)
+	m := dial(t, servers, redlock.Options{Fencing: true})
+	var last, first uint64
+	for i := range 5 {
+		l := lock(t, m, "job")
+		last = l.Token()
+		if i == 0 {
+			first = last
+		}
+		unlock(t, l)
+	}
+	wait(t, "a later second on the servers' clocks", func() bool {
+		seconds, err := clients[0].Do(t.Context(), clients[0].B().Time().Build()).AsStrSlice()
+		return err == nil && seconds[0]+"000000" > strconv.FormatUint(last, 10)
+	})
+	for _, client := range clients {
+		set := client.B().Set().Key("redlock:token:{job}").Value(strconv.FormatUint(first, 10)).Build()
+		if err := client.Do(t.Context(), set).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := lock(t, m, "job")
+	if l.Token() <= last {
+		t.Errorf("token %d after %d", l.Token(), last)
+	}
+	unlock(t, l)
+}
+
 // Tokens grow whoever locks, and whatever happens to the counters.
 func TestTokens(t *testing.T) {
 	t.Parallel()

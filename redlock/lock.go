@@ -52,13 +52,12 @@ func (l *Lock) Value() string { return l.value }
 // guards should remember the greatest token it has seen and refuse a smaller one;
 // then a holder that was paused for longer than its lock lived does no harm.
 //
-// It is 0 without Options.Fencing. The first one is the microseconds from 1970 to
-// the next full second of a server's clock, the next ones count up from there; a
-// counter that was lost starts again from the clock, ahead of those that were not,
-// so that a token may be a million greater than the one before. Tokens can go back
-// only if a majority of the servers has lost its counters, or was not reached when
-// the last one was given, and its clocks were set back or the name is younger than
-// a second.
+// It is 0 without Options.Fencing. The first one within a second is the microseconds
+// from 1970 to the next full second of a server's clock, the next ones count up from
+// there; where some servers have lost their counters, it is a million greater. Tokens
+// can go back only if a majority of the servers has lost its counters or the last
+// steps of them, or was not reached when the last token was given, and its clocks were
+// set back or the last token was given within the same second.
 func (l *Lock) Token() uint64 { return l.token }
 
 // Until returns how long the lock is valid, as it stands.

@@ -21,10 +21,10 @@
 //
 // Mutual exclusion, as long as the clocks of servers and clients run at the same
 // speed to within Options.Drift, and no server forgets a lock. Servers that were
-// restarted are kept from voting for as long as a lock of theirs may live, so
-// that only what this package cannot see can break that: a clock that jumps, keys
-// that are deleted or evicted, a failover to a replica that lacks the last
-// writes. No lock of this kind can stop a holder that was paused after it looked
+// restarted are kept from voting for as long as a lock of theirs may live, measured
+// by clocks that nobody can set, so that only what this package cannot see can
+// break that: a clock that is set forward while the server holds a lock, keys that are
+// deleted or evicted, a failover to a replica that lacks the last writes. No lock of this kind can stop a holder that was paused after it looked
 // at the clock: what must never be written twice has to check the fencing token
 // (Options.Fencing) where it is written.
 //
@@ -49,7 +49,14 @@
 // On the servers a lock is a plain string under the name itself, so that any
 // other Redlock client is kept out, and keeps this one out. A name that is waited
 // for has a line beside it, redlock:waiters:{name} and redlock:attempts:{name},
-// and with fencing a counter, redlock:token:{name}; all of them expire.
+// with fencing a counter, redlock:token:{name}, and with Options.Owner a record of
+// who holds it, redlock:owner:{name}; all of them expire.
+//
+// # Operation
+//
+// A server that is new or was restarted is quarantined: it does not vote for a TTL,
+// unless Trust says that it has forgotten no locks. Health reports which servers vote,
+// Status and Watch who holds a name, and Break frees it.
 package redlock
 
 import (
@@ -347,10 +354,11 @@ func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Contex
 const trustTime = 5 * time.Second
 
 // Trust tells all servers that they have every lock that was ever given, so that
-// they vote at once although they were started lately. That is known of servers
+// they vote at once although they were started recently. That is known of servers
 // that are new, or that write every change to disk before they answer
 // (appendfsync always) and were restarted with that data. It is wrong of any other
-// server that was restarted less than a TTL ago.
+// server that was restarted less than a TTL ago. An error means that some were not
+// reached; the others vote. To trust a single server, make a Manager of it alone.
 func (m *Manager) Trust(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, trustTime)
 	defer cancel()

@@ -9,7 +9,8 @@ import (
 // Options of a Manager. The zero value is a good one.
 //
 // All managers of one set of servers should have the same TTL: a server that
-// was restarted keeps out of the voting for the longest TTL it is told of.
+// was restarted keeps out of the voting for the longest TTL in use. A lock that needs
+// another one has LockOptions.
 type Options struct {
 	// TTL is how long a lock lives without being extended, and so how long a
 	// name stays locked when its holder dies. Default 10 s; whole

@@ -77,7 +77,7 @@ func TestOneHolder(t *testing.T) {
 	t.Logf("%+v", b.Stats())
 }
 
-// A server that was started lately may have forgotten a lock: it does not vote until
+// A server that was started recently may have forgotten a lock: it does not vote until
 // that would have expired, or somebody says that it has not.
 func TestYoungServer(t *testing.T) {
 	t.Parallel()

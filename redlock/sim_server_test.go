@@ -14,7 +14,9 @@ import (
 // it with a real one.
 type simServer struct {
 	label string
-	rate  float64 // how fast its clock runs
+	// second is its clock as it counts tokens, or nil: that of the simulation.
+	second func() int64
+	rate   float64 // how fast its clock runs
 	// forgetful does not keep itself out of the voting after a restart.
 	forgetful bool
 	// byClock ends its quarantine by its own clock.
@@ -178,13 +180,17 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 
 func (s *simServer) count(name string) (token uint64, fresh bool) {
 	last := s.data.tokens[name]
-	if last > 0 {
-		s.data.tokens[name] = last + 1
-	} else {
-		// The year of the simulation, in the server's microseconds.
-		s.data.tokens[name] = uint64(946684800+int64(s.now()/time.Second)+1) * 1_000_000
+	clock := s.second
+	if clock == nil {
+		// The year of the simulation.
+		clock = func() int64 { return 946684800 + int64(s.now()/time.Second) }
 	}
-	return s.data.tokens[name], last == 0
+	token = uint64(clock()+1) * 1_000_000
+	if last > 0 {
+		token = max(token, last+1)
+	}
+	s.data.tokens[name] = token
+	return token, last == 0
 }
 
 func (s *simServer) leave(name, value string) {
