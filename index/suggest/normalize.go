@@ -189,7 +189,7 @@ func plain(r rune) string {
 func withoutDiacritics(text string) string {
 	var kept strings.Builder
 	kept.Grow(len(text))
-	var letter rune // that the marks belong to
+	var letter rune // that the marks belong to; 0 at the beginning of a word
 	for _, r := range text {
 		if unicode.Is(unicode.Mn, r) {
 			if !isDiacritic(letter, r) {
@@ -197,7 +197,9 @@ func withoutDiacritics(text string) string {
 			}
 			continue
 		}
-		letter = r
+		if letter = r; unicode.IsSpace(r) || unicode.IsControl(r) {
+			letter = 0
+		}
 		if other := plain(r); other != "" {
 			kept.WriteString(other)
 			continue

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
 
 	"retwis/index"
 	"retwis/internal/redistest"
@@ -148,6 +149,26 @@ func TestTutorialOriginal(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	verified(t, x)
+}
+
+// The spelling of a term that a listing shows leads to the term.
+func TestSpellingIsTheSameTerm(t *testing.T) {
+	t.Parallel()
+	part := rapid.SampledFrom([]string{"a", "é", " ", "\r", "\u030a", "\u200b", "日", "か", "\u3099", "'", ":", "ł", "\u05b8", "\u20e3"})
+	for _, punctuation := range []Punctuation{PunctuationSpace, PunctuationDrop, PunctuationKeep} {
+		x := &Index{opt: Options{Punctuation: punctuation}}
+		rapid.Check(t, func(t *rapid.T) {
+			text := strings.Join(rapid.SliceOfN(part, 1, 6).Draw(t, "parts"), "")
+			key, err := x.key(text)
+			if err != nil {
+				return
+			}
+			shown := strings.ReplaceAll(spell(text), string(escapedColon), ":")
+			if again, err := x.key(shown); err != nil || again != key {
+				t.Fatalf("%q has the key %q, and its spelling %q has %q: %v", text, key, shown, again, err)
+			}
+		})
+	}
 }
 
 func TestNormalize(t *testing.T) {
