@@ -96,7 +96,12 @@ func TestLock(t *testing.T) {
 			t.Error(err)
 		}
 		l, err := s.TryLock(ctx, "8")
-		checked(t, err)
+		for errors.Is(err, redlock.ErrNoQuorum) { // a busy machine did not answer in time
+			l, err = s.TryLock(ctx, "8")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		checked(t, l.Unlock(ctx))
 	}
 	waiting, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
