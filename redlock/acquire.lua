@@ -7,6 +7,7 @@
 -- KEYS[4]  hash: of each waiter, the number of its last attempt, the time by which
 --          it asks again on this server's clock, in milliseconds, and whether it
 --          listens for its grant ('1') or not ('0')
+-- KEYS[5]  hash: the boot marker of this server; not on a Cluster
 -- ARGV[1]  the value that says who holds the lock
 -- ARGV[2]  ttl, milliseconds
 -- ARGV[3]  this waiter in KEYS[2], manager:value; empty: do not wait
@@ -54,7 +55,7 @@ local function held()
 	if ARGV[7] ~= '1' then
 		return {1, 0, 0}
 	end
-	return {1, count(KEYS[3])}
+	return {1, count(KEYS[3], KEYS[5])}
 end
 
 if ARGV[9] ~= '' then

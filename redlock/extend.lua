@@ -4,6 +4,7 @@
 -- KEYS[1]  the name that is locked
 -- KEYS[2]  string: the last fencing token of the name
 -- KEYS[3]  sorted set: who waits for it
+-- KEYS[4]  hash: the boot marker of this server; not on a Cluster
 -- ARGV[1]  the value it has
 -- ARGV[2]  the value it gets; the same unless it changes hands
 -- ARGV[3]  ttl, milliseconds
@@ -20,6 +21,6 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 local waiting = redis.call('ZCARD', KEYS[3])
 local token, fresh = 0, 0
 if ARGV[4] == '1' then
-	token, fresh = count(KEYS[2])
+	token, fresh = count(KEYS[2], KEYS[4])
 end
 return {1, token, waiting, fresh}

@@ -134,3 +134,44 @@ func TestTokens(t *testing.T) {
 	}
 	next(managers[1])
 }
+
+// Tokens grow when all servers are restarted with counters that lack the last
+// tokens, as an append-only file or a snapshot may, and vote within the same second.
+func TestTokensAfterRestart(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Nodes(t, n)
+			m := dial(t, servers, redlock.Options{Fencing: true})
+			var last uint64
+			next := func() {
+				t.Helper()
+				l := lock(t, m, "job")
+				if l.Token() <= last {
+					t.Errorf("token %d after %d", l.Token(), last)
+				}
+				last = l.Token()
+				unlock(t, l)
+			}
+			next()
+			for _, client := range clientsOf(t, servers) {
+				if err := client.Do(t.Context(), client.B().Save().Build()).Error(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 5 {
+				next()
+			}
+			for range 2 {
+				for _, server := range servers {
+					server.Restart(t, true)
+				}
+				wait(t, "the servers to be trusted", func() bool { return m.Trust(t.Context()) == nil })
+				for range 5 {
+					next()
+				}
+			}
+		})
+	}
+}

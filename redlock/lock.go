@@ -54,10 +54,10 @@ func (l *Lock) Value() string { return l.value }
 //
 // It is 0 without Options.Fencing. The first one within a second is the microseconds
 // from 1970 to the next full second of a server's clock, the next ones count up from
-// there; where some servers have lost their counters, it is a million greater. Tokens
-// can go back only if a majority of the servers has lost its counters or the last
-// steps of them, or was not reached when the last token was given, and its clocks were
-// set back or the last token was given within the same second.
+// there; where some servers have lost their counters or were restarted, it may be a
+// million greater. Tokens can go back only if a majority of the servers has lost its
+// counters, or was not reached when the last token was given, and its clocks were set
+// back or the last token was given within the same second.
 func (l *Lock) Token() uint64 { return l.token }
 
 // Until returns how long the lock is valid, as it stands.

@@ -155,7 +155,7 @@ func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op,
 // command builds the call of an op: of its digest, or of the whole script.
 func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.Completed {
 	number := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-	var keys [4]string
+	var keys [5]string
 	var args []string
 	count := 2
 	switch o.kind {
@@ -163,9 +163,10 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		if o.quick && !s.cluster {
 			return client.B().Set().Key(o.name).Value(o.value).Nx().PxMilliseconds(o.ttl.Milliseconds()).Build()
 		}
-		keys, count = [...]string{o.name, waitersKey(o.name), tokenKey(o.name), attemptsKey(o.name)}, 4
+		keys, count = [...]string{o.name, waitersKey(o.name), tokenKey(o.name), attemptsKey(o.name), bootKey()}, 5
 		longest := ""
 		if s.cluster {
+			count--
 			longest = number(s.records.longest())
 		}
 		args = []string{
@@ -174,16 +175,19 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 			strconv.FormatUint(o.attempt, 10), number(o.within), s.earshot(),
 		}
 	case opRelease:
-		keys, count = [...]string{o.name, waitersKey(o.name), attemptsKey(o.name), ""}, 3
+		keys, count = [5]string{o.name, waitersKey(o.name), attemptsKey(o.name)}, 3
 		args = []string{number(o.grant), s.queued(o), o.value, o.other, number(o.free), number(o.every)}
 	case opExtend:
-		keys, count = [...]string{o.name, tokenKey(o.name), waitersKey(o.name), ""}, 3
+		keys, count = [5]string{o.name, tokenKey(o.name), waitersKey(o.name), bootKey()}, 4
+		if s.cluster {
+			count--
+		}
 		args = []string{o.value, o.other, number(o.ttl), flag(o.fence)}
 	case opRaise:
 		keys[0], count = tokenKey(o.name), 1
 		args = []string{strconv.FormatUint(o.token, 10)}
 	case opShow:
-		keys, count = [...]string{o.name, waitersKey(o.name), ownerKey(o.name), ""}, 3
+		keys, count = [5]string{o.name, waitersKey(o.name), ownerKey(o.name)}, 3
 		longest := ""
 		if s.cluster {
 			longest = number(s.records.longest())

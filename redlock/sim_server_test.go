@@ -42,7 +42,8 @@ type simData struct {
 	lines  map[string][]simWaiter
 	tokens map[string]uint64
 	free   map[string]time.Duration
-	run    int // the boot in which votes were last known to count; 0: none
+	run    int           // the boot in which votes were last known to count; 0: none
+	since  time.Duration // when they did first
 	ttl    time.Duration
 	clocks map[simMachine]time.Time // since when a machine has known a boot
 }
@@ -108,7 +109,7 @@ func (d simData) clone() simData {
 		c.tokens[k] = v
 	}
 	maps.Copy(c.clocks, d.clocks)
-	c.run, c.ttl = d.run, d.ttl
+	c.run, c.since, c.ttl = d.run, d.since, d.ttl
 	return c
 }
 
@@ -134,7 +135,7 @@ func (s *simServer) quarantine(e simEvidence) time.Duration {
 		up = e.now.Sub(s.data.clocks[e.known])
 	}
 	if up >= longest {
-		s.data.run = s.boot
+		s.data.run, s.data.since = s.boot, s.now()
 	}
 	return longest - up
 }
@@ -178,14 +179,21 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 	return ""
 }
 
+// count is token.lua.
 func (s *simServer) count(name string) (token uint64, fresh bool) {
 	last := s.data.tokens[name]
-	clock := s.second
-	if clock == nil {
+	if s.second != nil { // of a real server, which has voted for long
+		token = uint64(s.second()+1) * 1_000_000
+	} else {
 		// The year of the simulation.
-		clock = func() int64 { return 946684800 + int64(s.now()/time.Second) }
+		const year = 946684800_000_000
+		token = year + uint64(s.now()/time.Second+1)*1_000_000
+		earliest := year + uint64((s.data.since + 2*time.Second).Microseconds())
+		token = max(token, earliest)
+		if last < earliest {
+			last = 0
+		}
 	}
-	token = uint64(clock()+1) * 1_000_000
 	if last > 0 {
 		token = max(token, last+1)
 	}

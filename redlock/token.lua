@@ -3,14 +3,23 @@
 -- count returns the next fencing token of a counter, and whether it had to begin
 -- the counter: 1 or 0. The token is at least the server's clock at its next full
 -- second, in microseconds: that is ahead of every token that was counted up from an
--- earlier second, also where a restart has lost the counter or its last steps, and the
--- same on all servers as a rule. The counter lives for a day.
-local function count(counter)
-	local last = redis.call('GET', counter)
-	local clock = (tonumber(redis.call('TIME')[1]) + 1) * 1000000
-	local token, fresh = clock, 1
-	if last then
-		token, fresh = math.max(tonumber(last) + 1, clock), 0
+-- earlier second, also where a counter was lost, and the same on all servers as a
+-- rule. The counter lives for a day.
+--
+-- A server that was restarted may have read a counter from its disk that lacks the
+-- last tokens. So a run of the server counts from two seconds after the time since
+-- which it votes: a counter of an earlier run begins anew.
+--
+-- counter  string: the last fencing token of a name
+-- boot     the boot marker of this server, see boot.lua; nil on a Cluster
+local function count(counter, boot)
+	local since = boot and redis.call('HGET', boot, 'since') or '0'
+	local earliest = (tonumber(since) + 2000) * 1000
+	local token = math.max((tonumber(redis.call('TIME')[1]) + 1) * 1000000, earliest)
+	local last = tonumber(redis.call('GET', counter) or '0')
+	local fresh = 1
+	if last >= earliest then
+		token, fresh = math.max(last + 1, token), 0
 	end
 	redis.call('SET', counter, string.format('%.0f', token), 'PX', 86400000)
 	return token, fresh
