@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // compared with what the server computes, against changes and not against attacks
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,9 +68,34 @@ func (t *table) cached(id string) rueidis.Cacheable {
 // fresh is not asked for.
 func (t *table) do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
 	if t.opt.Cache > 0 && !fresh {
-		return t.client.DoCache(ctx, t.cached(id), t.opt.Cache)
+		r := t.client.DoCache(ctx, t.static(t.cached(id)), t.opt.Cache)
+		if !refused(r) {
+			return r
+		}
 	}
 	return t.client.Do(ctx, rueidis.Completed(t.command(id)))
+}
+
+// static lets the client keep a record for Options.Cache without asking for how
+// long the key lives. It would ask in a transaction, which a server that is out of
+// memory refuses. Where records expire it must ask: the server may report late that
+// one has.
+func (t *table) static(command rueidis.Cacheable) rueidis.Cacheable {
+	if t.expires >= 0 {
+		return command
+	}
+	return command.ToStaticTTL()
+}
+
+// refused reports whether the server refused the transaction of a cached read, as
+// it is out of memory. It still answers the read alone.
+func refused(r rueidis.RedisResult) bool {
+	err := r.Error()
+	if err == nil {
+		return false
+	}
+	e, ok := rueidis.IsRedisErr(err)
+	return errors.Is(err, rueidis.ErrDoCacheAborted) || ok && strings.HasPrefix(e.Error(), "OOM ")
 }
 
 // parse takes in the reply to command. A record that has none of the fields of

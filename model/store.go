@@ -260,9 +260,12 @@ func (t *table) doMany(ctx context.Context, ids []string) []rueidis.RedisResult 
 	if t.opt.Cache > 0 {
 		commands := make([]rueidis.CacheableTTL, len(ids))
 		for i, id := range ids {
-			commands[i] = rueidis.CT(t.cached(id), t.opt.Cache)
+			commands[i] = rueidis.CT(t.static(t.cached(id)), t.opt.Cache)
 		}
-		return t.client.DoMultiCache(ctx, commands...)
+		results := t.client.DoMultiCache(ctx, commands...)
+		if !slices.ContainsFunc(results, refused) {
+			return results
+		}
 	}
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
