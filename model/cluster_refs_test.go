@@ -23,9 +23,11 @@ func TestClusterOfReferences(t *testing.T) {
 		"several slots": func(name string) model.Options { return model.Options{Name: "{" + name + "}"} },
 		"spread":        func(name string) model.Options { return model.Options{Name: "spread:" + name, Partitions: 3} },
 	} {
+		// All are there before the first deletes: until Refer has been called, a model
+		// may refer to each model of the right type, and its records are not deleted.
+		l := libraryOf(t, func(name string) (rueidis.Client, model.Options) { return client, options(name) })
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := libraryOf(t, func(name string) (rueidis.Client, model.Options) { return client, options(name) })
 			testRules(t, l)
 			opt := options("watched")
 			opt.Changes = 1000
