@@ -1,11 +1,11 @@
-// Package arch keeps the packages of this module on their floors.
+// Package arch enforces the architecture of this module: which package may
+// import which.
 //
-// A program of layers stays one only as long as somebody notices the import
-// that cuts through them, and nobody reads every import of every change. The
-// table Floors says who stands where, Check reads the source files and returns
-// what breaks it, and the test of this package fails on anything that comes
-// back. The files are parsed here: the answer of "go list" would be kept by the
-// test cache, whereas the cache knows the files that a test opens.
+// Every package has a level and imports only from lower ones. An import that
+// breaks this is one line in a large change and easily missed in review, so the
+// test of this package reads the imports of every source file and compares them
+// with the table in Retwis. It parses the files itself because the test cache
+// tracks the files a test opens, but not what "go list" has read.
 package arch
 
 import (
@@ -23,53 +23,89 @@ import (
 	"strings"
 )
 
-// House says who may import whom.
-type House struct {
-	// Floors holds the floor of each package, by its path in the module. A path
-	// that ends in /... means what is below it.
-	Floors map[string]int
-	// Sideways are the imports within one floor that are right all the same:
-	// from the first package to the second.
-	Sideways [][2]string
-	// TestSupport are packages that only tests import. They stand on no floor
-	// and import what they like.
+// Architecture is a table of packages and the rules for imports between them.
+type Architecture struct {
+	// Levels holds the level of each package by its path in the module. A path
+	// that ends in /... stands for all packages below it.
+	Levels map[string]int
+	// Siblings lists the imports that are allowed within one level: the
+	// importing package, then the imported one.
+	Siblings [][2]string
+	// TestSupport lists packages that only tests import. They have no level and
+	// may import any package.
 	TestSupport []string
-	// Pure is the highest floor without the web, flags and hidden state.
+	// Pure is the highest level on which packages may import nothing in Impure
+	// and may have neither init functions nor uninitialized globals.
 	Pure int
-	// Impure are the imports, with what is below them, that no pure floor has.
+	// Impure lists these imports; each includes the packages below it.
 	Impure []string
 }
 
-// Retwis is the house of this module.
-func Retwis() House {
-	return House{
-		Floors: map[string]int{
-			"cmd/retwis":           6,
-			"internal/cli":         5,
-			"internal/web":         4,
-			"internal/seed":        4,
-			"internal/social":      3,
-			"model":                2,
-			"redlock":              1,
-			"redlock/...":          1,
-			"bulk":                 1,
-			"index":                1,
-			"index/...":            1,
+// Retwis returns the architecture of this module.
+func Retwis() Architecture {
+	return Architecture{
+		Levels: map[string]int{
+			// main
+			"cmd/retwis": 6,
+
+			// The command line.
+			"internal/cli":     5,
+			"internal/cli/...": 5,
+
+			// HTTP, and other users of the application.
+			"internal/web":  4,
+			"internal/seed": 4,
+
+			// The application. It knows no HTTP.
+			"internal/social":     3,
+			"internal/social/...": 3,
+
+			// Object mapping.
+			"model":     2,
+			"model/...": 2,
+
+			// The patterns.
+			"redlock":     1,
+			"redlock/...": 1,
+			"bulk":        1,
+			"bulk/...":    1,
+			"index":       1,
+			"index/...":   1,
+
+			// Shared machinery.
+			"maintain":             0,
+			"internal/keys":        0,
+			"internal/maintain":    0,
+			"internal/ordered":     0,
+			"internal/scan":        0,
+			"internal/script":      0,
 			"index/internal/...":   0,
-			"internal/store":       0,
 			"internal/nodes":       0,
 			"internal/rediserr":    0,
-			"internal/redisurl":    0,
 			"internal/redisserver": 0,
+			"internal/redisurl":    0,
+			"internal/store":       0,
 		},
-		Sideways: [][2]string{
-			{"index/...", "index"},                     // the types that its subpackages share
-			{"redlock/...", "redlock"},                 // what its subpackages are about
+		Siblings: [][2]string{
+			{"internal/cli", "internal/cli/..."},       // the root command lists the commands of each noun
+			{"internal/cli/...", "internal/cli/shell"}, // flags, tables and input that all commands share
+			{"internal/social", "internal/social/..."}, // the parts of the application
+			{"model", "model/internal/..."},            // the parts of the mapper
+			{"model/internal/...", "model/internal/..."},
+			{"bulk", "bulk/internal/..."}, // the parts of the loader
+			{"bulk/internal/...", "bulk/internal/..."},
+			{"index/...", "index"},     // types that all indexes share
+			{"redlock/...", "redlock"}, // extensions of the lock manager
+			{"internal/maintain", "maintain"},
+			{"internal/maintain", "internal/scan"},
+			{"internal/maintain", "internal/script"},
+			{"internal/scan", "internal/keys"},
+			{"internal/script", "internal/keys"},
 			{"internal/store", "internal/redisserver"}, // the embedded server is one way to open a database
 			{"internal/store", "internal/redisurl"},    // a URL names the database
 			{"internal/store", "internal/rediserr"},
 			{"internal/store", "internal/nodes"},
-			{"internal/nodes", "internal/rediserr"}, // which answer of several says most
+			{"internal/nodes", "internal/rediserr"}, // which of several errors to report
 		},
 		TestSupport: []string{"internal/redistest", "internal/arch"},
 		Pure:        3,
@@ -77,15 +113,15 @@ func Retwis() House {
 	}
 }
 
-// Check reads every Go file of the module in the directory root, whatever its
-// build tags, and returns what breaks the rules of the house: a line each, with
-// the place. Modules within the module are passed over.
-func Check(root string, house House) ([]string, error) {
+// Check reads every Go file of the module in the directory root, regardless of
+// build tags, and returns one line with file and line number for each violation
+// of a. It skips nested modules.
+func Check(root string, a Architecture) ([]string, error) {
 	module, err := modulePath(filepath.Join(root, "go.mod"))
 	if err != nil {
 		return nil, err
 	}
-	c := checker{house: house, module: module, root: root, files: token.NewFileSet()}
+	c := checker{arch: a, module: module, root: root, files: token.NewFileSet()}
 	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -100,10 +136,10 @@ func Check(root string, house House) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("arch: %w", err)
 	}
-	return c.found, nil
+	return c.violations, nil
 }
 
-// modulePath reads the path of a module from its go.mod.
+// modulePath returns the module path that a go.mod file declares.
 func modulePath(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -114,11 +150,11 @@ func modulePath(file string) (string, error) {
 			return fields[1], nil
 		}
 	}
-	return "", fmt.Errorf("arch: %s names no module", file)
+	return "", fmt.Errorf("arch: %s declares no module", file)
 }
 
-// skip returns fs.SkipDir for a directory that the go command passes over as
-// well, and for one that is a module of its own.
+// skip returns fs.SkipDir for a directory that the go command ignores and for
+// the root of a nested module.
 func skip(root, dir string) error {
 	if dir == root {
 		return nil
@@ -139,14 +175,14 @@ func skip(root, dir string) error {
 }
 
 type checker struct {
-	house  House
-	module string
-	root   string
-	files  *token.FileSet
-	found  []string
+	arch       Architecture
+	module     string
+	root       string
+	files      *token.FileSet
+	violations []string
 }
 
-// file checks one file.
+// file checks the imports of a file and, if its package is pure, its globals.
 func (c *checker) file(name string) error {
 	file, err := parser.ParseFile(c.files, name, nil, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
@@ -157,12 +193,12 @@ func (c *checker) file(name string) error {
 		return err
 	}
 	pkg, test := filepath.ToSlash(dir), strings.HasSuffix(name, "_test.go")
-	if slices.Contains(c.house.TestSupport, pkg) {
+	if slices.Contains(c.arch.TestSupport, pkg) {
 		return nil
 	}
-	floor, ok := c.floor(pkg)
+	level, ok := c.level(pkg)
 	if !ok {
-		c.report(file.Name.Pos(), "%s stands on no floor; give it one in internal/arch", pkg)
+		c.report(file.Name.Pos(), "%s has no level; add it to the table in internal/arch", pkg)
 		return nil
 	}
 	for _, spec := range file.Imports {
@@ -170,12 +206,12 @@ func (c *checker) file(name string) error {
 		if err != nil {
 			return err
 		}
-		if broken := c.judge(pkg, floor, imported, test); broken != "" {
-			c.report(spec.Pos(), "%s", broken)
+		if violation := c.checkImport(pkg, level, imported, test); violation != "" {
+			c.report(spec.Pos(), "%s", violation)
 		}
 	}
-	if floor <= c.house.Pure && !test {
-		c.state(pkg, floor, file)
+	if level <= c.arch.Pure && !test {
+		c.checkState(pkg, level, file)
 	}
 	return nil
 }
@@ -186,89 +222,90 @@ func (c *checker) report(at token.Pos, format string, args ...any) {
 		place.Filename = filepath.ToSlash(rel)
 	}
 	place.Column = 0
-	c.found = append(c.found, place.String()+": "+fmt.Sprintf(format, args...))
+	c.violations = append(c.violations, place.String()+": "+fmt.Sprintf(format, args...))
 }
 
-// judge says what is wrong with an import, or nothing.
-func (c *checker) judge(pkg string, floor int, imported string, test bool) string {
+// checkImport describes how an import violates the architecture, or returns "".
+func (c *checker) checkImport(pkg string, level int, imported string, test bool) string {
 	target, ours := strings.CutPrefix(imported, c.module+"/")
 	if imported == c.module {
 		target, ours = ".", true
 	}
 	if !ours {
-		if floor <= c.house.Pure && !test && slices.ContainsFunc(c.house.Impure, func(p string) bool { return under(imported, p) }) {
-			return fmt.Sprintf("%s is on floor %d, which knows no %s", pkg, floor, imported)
+		if level <= c.arch.Pure && !test && slices.ContainsFunc(c.arch.Impure, func(p string) bool { return under(imported, p) }) {
+			return fmt.Sprintf("%s is on level %d and must not import %s", pkg, level, imported)
 		}
 		return ""
 	}
-	if slices.Contains(c.house.TestSupport, target) {
+	if slices.Contains(c.arch.TestSupport, target) {
 		if test {
 			return ""
 		}
-		return fmt.Sprintf("%s imports %s, which is for tests alone", pkg, target)
+		return fmt.Sprintf("%s imports %s, which is for tests only", pkg, target)
 	}
-	if target == pkg { // a test from outside the package
+	if target == pkg { // an external test package
 		return ""
 	}
-	below, known := c.floor(target)
+	targetLevel, known := c.level(target)
 	switch {
 	case !known:
-		return fmt.Sprintf("%s imports %s, which stands on no floor", pkg, target)
-	case below > floor:
-		return fmt.Sprintf("%s on floor %d imports %s on floor %d above it", pkg, floor, target, below)
-	case below == floor && !c.sideways(pkg, target):
-		return fmt.Sprintf("%s imports its sibling %s on floor %d", pkg, target, floor)
+		return fmt.Sprintf("%s imports %s, which has no level", pkg, target)
+	case targetLevel > level:
+		return fmt.Sprintf("%s on level %d imports %s on level %d", pkg, level, target, targetLevel)
+	case targetLevel == level && !c.siblings(pkg, target):
+		return fmt.Sprintf("%s imports its sibling %s on level %d", pkg, target, level)
 	}
 	return ""
 }
 
-// state reports what a pure package may not have: init, and variables that
-// have to be set from somewhere.
-func (c *checker) state(pkg string, floor int, file *ast.File) {
+// checkState reports the hidden state that a pure package must not have: init
+// functions, and globals that other code sets.
+func (c *checker) checkState(pkg string, level int, file *ast.File) {
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
 		case *ast.FuncDecl:
 			if decl.Recv == nil && decl.Name.Name == "init" {
-				c.report(decl.Pos(), "%s is on floor %d, which knows no init", pkg, floor)
+				c.report(decl.Pos(), "%s is on level %d and must not have an init function", pkg, level)
 			}
 		case *ast.GenDecl:
 			for _, spec := range decl.Specs {
 				value, ok := spec.(*ast.ValueSpec)
 				if ok && decl.Tok == token.VAR && len(value.Values) == 0 && !embeds(decl.Doc) && !embeds(value.Doc) {
-					c.report(value.Pos(), "%s is on floor %d, which knows no globals: %s", pkg, floor, value.Names[0].Name)
+					c.report(value.Pos(), "%s is on level %d and must not have an uninitialized global: %s", pkg, level, value.Names[0].Name)
 				}
 			}
 		}
 	}
 }
 
-// embeds tells whether a variable gets its value from a file.
+// embeds reports whether go:embed initializes a variable.
 func embeds(doc *ast.CommentGroup) bool {
 	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool {
 		return strings.HasPrefix(c.Text, "//go:embed ")
 	})
 }
 
-// floor returns the floor of a package.
-func (c *checker) floor(pkg string) (int, bool) {
-	if floor, ok := c.house.Floors[pkg]; ok {
-		return floor, true
+// level returns the level of a package: its own entry in the table, otherwise
+// that of the nearest directory above it.
+func (c *checker) level(pkg string) (int, bool) {
+	if level, ok := c.arch.Levels[pkg]; ok {
+		return level, true
 	}
 	for dir := path.Dir(pkg); dir != "."; dir = path.Dir(dir) {
-		if floor, ok := c.house.Floors[dir+"/..."]; ok {
-			return floor, true
+		if level, ok := c.arch.Levels[dir+"/..."]; ok {
+			return level, true
 		}
 	}
 	return 0, false
 }
 
-func (c *checker) sideways(from, to string) bool {
-	return slices.ContainsFunc(c.house.Sideways, func(pair [2]string) bool {
+func (c *checker) siblings(from, to string) bool {
+	return slices.ContainsFunc(c.arch.Siblings, func(pair [2]string) bool {
 		return matches(pair[0], from) && matches(pair[1], to)
 	})
 }
 
-// matches tells whether a path is the pattern, or, for dir/..., below dir.
+// matches reports whether pkg is the pattern or, for dir/..., is below dir.
 func matches(pattern, pkg string) bool {
 	if dir, ok := strings.CutSuffix(pattern, "/..."); ok {
 		return strings.HasPrefix(pkg, dir+"/")
@@ -276,5 +313,5 @@ func matches(pattern, pkg string) bool {
 	return pattern == pkg
 }
 
-// under tells whether a path is dir or below it.
+// under reports whether pkg is dir or below it.
 func under(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }

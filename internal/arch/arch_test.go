@@ -8,25 +8,24 @@ import (
 	"testing"
 )
 
-// TestHouse holds this module to its floors. It opens every Go file and every
-// directory of the module itself, so the test cache gives no answer from before
-// a change to any of them.
-func TestHouse(t *testing.T) {
+// TestRetwis checks this module. It opens every Go file and directory itself, so
+// that a change to any of them invalidates the cached test result.
+func TestRetwis(t *testing.T) {
 	t.Parallel()
-	broken, err := Check(filepath.Join("..", ".."), Retwis())
+	violations, err := Check(filepath.Join("..", ".."), Retwis())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range broken {
+	for _, line := range violations {
 		t.Error(line)
 	}
 }
 
-// small is a house with one of everything.
-func small() House {
-	return House{
-		Floors:      map[string]int{"cmd": 3, "internal/web": 2, "internal/seed": 2, "tool": 1, "index": 1, "index/...": 1, "internal/store": 0},
-		Sideways:    [][2]string{{"index/...", "index"}},
+// small is an architecture with one of everything.
+func small() Architecture {
+	return Architecture{
+		Levels:      map[string]int{"cmd": 3, "internal/web": 2, "internal/seed": 2, "tool": 1, "index": 1, "index/...": 1, "internal/store": 0},
+		Siblings:    [][2]string{{"index/...", "index"}},
 		TestSupport: []string{"internal/support"},
 		Pure:        1,
 		Impure:      []string{"net/http", "flag"},
@@ -46,11 +45,11 @@ func TestCheck(t *testing.T) {
 		}},
 		"up": {
 			files: map[string]string{"internal/store/store.go": imports("fmt", "m/tool")},
-			want:  []string{"internal/store/store.go:3: internal/store on floor 0 imports tool on floor 1 above it"},
+			want:  []string{"internal/store/store.go:3: internal/store on level 0 imports tool on level 1"},
 		},
 		"sibling": {
 			files: map[string]string{"internal/web/web.go": imports("m/internal/seed")},
-			want:  []string{"internal/web/web.go:2: internal/web imports its sibling internal/seed on floor 2"},
+			want:  []string{"internal/web/web.go:2: internal/web imports its sibling internal/seed on level 2"},
 		},
 		"sibling of a subpackage": {
 			files: map[string]string{
@@ -58,40 +57,40 @@ func TestCheck(t *testing.T) {
 				"index/index.go": imports("m/index/a"),
 			},
 			want: []string{
-				"index/a/a.go:2: index/a imports its sibling index/b on floor 1",
-				"index/index.go:2: index imports its sibling index/a on floor 1",
+				"index/a/a.go:2: index/a imports its sibling index/b on level 1",
+				"index/index.go:2: index imports its sibling index/a on level 1",
 			},
 		},
-		"no floor": {
+		"no level": {
 			files: map[string]string{"util/util.go": imports(), "cmd/main.go": imports("m/util"), "main.go": imports()},
 			want: []string{
-				"cmd/main.go:2: cmd imports util, which stands on no floor",
-				"main.go:1: . stands on no floor; give it one in internal/arch",
-				"util/util.go:1: util stands on no floor; give it one in internal/arch",
+				"cmd/main.go:2: cmd imports util, which has no level",
+				"main.go:1: . has no level; add it to the table in internal/arch",
+				"util/util.go:1: util has no level; add it to the table in internal/arch",
 			},
 		},
-		"another module's": {
+		"nested module": {
 			files: map[string]string{"bench/go.mod": "module m/bench\n", "bench/main.go": imports("m/internal/web"), "cmd/main.go": imports("m/bench")},
-			want:  []string{"cmd/main.go:2: cmd imports bench, which stands on no floor"},
+			want:  []string{"cmd/main.go:2: cmd imports bench, which has no level"},
 		},
-		"the toolkit shares mechanics": {files: map[string]string{"tool/tool.go": imports("m/internal/store")}},
+		"shared machinery": {files: map[string]string{"tool/tool.go": imports("m/internal/store")}},
 		"tests": {files: map[string]string{
 			"tool/tool_test.go":           imports("m/internal/support", "m/tool", "net/http"),
 			"internal/support/support.go": imports("m/internal/store", "net/http", "flag"),
 		}},
-		"tests look up too": {
+		"tests import only from below, too": {
 			files: map[string]string{"tool/tool_test.go": imports("m/cmd")},
-			want:  []string{"tool/tool_test.go:2: tool on floor 1 imports cmd on floor 3 above it"},
+			want:  []string{"tool/tool_test.go:2: tool on level 1 imports cmd on level 3"},
 		},
-		"test support in the program": {
+		"test support outside tests": {
 			files: map[string]string{"cmd/main.go": imports("m/internal/support")},
-			want:  []string{"cmd/main.go:2: cmd imports internal/support, which is for tests alone"},
+			want:  []string{"cmd/main.go:2: cmd imports internal/support, which is for tests only"},
 		},
 		"impure": {
 			files: map[string]string{"tool/tool.go": imports("net/http/httptest", "flag", "net")},
 			want: []string{
-				"tool/tool.go:2: tool is on floor 1, which knows no net/http/httptest",
-				"tool/tool.go:3: tool is on floor 1, which knows no flag",
+				"tool/tool.go:2: tool is on level 1 and must not import net/http/httptest",
+				"tool/tool.go:3: tool is on level 1 and must not import flag",
 			},
 		},
 		"state": {
@@ -101,16 +100,16 @@ func TestCheck(t *testing.T) {
 				"internal/web/web.go": "package p\nfunc init() {}\nvar x int\n",
 			},
 			want: []string{
-				"tool/tool.go:2: tool is on floor 1, which knows no init",
-				"tool/tool.go:3: tool is on floor 1, which knows no globals: x",
-				"tool/tool.go:10: tool is on floor 1, which knows no globals: g",
+				"tool/tool.go:2: tool is on level 1 and must not have an init function",
+				"tool/tool.go:3: tool is on level 1 and must not have an uninitialized global: x",
+				"tool/tool.go:10: tool is on level 1 and must not have an uninitialized global: g",
 			},
 		},
 		"build tags": {
 			files: map[string]string{"internal/store/s_plan9.go": "//go:build never\n\n" + imports("m/cmd")},
-			want:  []string{"internal/store/s_plan9.go:4: internal/store on floor 0 imports cmd on floor 3 above it"},
+			want:  []string{"internal/store/s_plan9.go:4: internal/store on level 0 imports cmd on level 3"},
 		},
-		"what the go command passes over": {files: map[string]string{
+		"directories the go command ignores": {files: map[string]string{
 			"testdata/x/x.go": "not Go", "_old/x.go": "not Go", ".git/x.go": "not Go", "cmd/testdata/x.go": imports("m/none"),
 		}},
 	} {
@@ -130,14 +129,14 @@ func TestCheck(t *testing.T) {
 func TestCheckCannotRead(t *testing.T) {
 	t.Parallel()
 	if _, err := Check(t.TempDir(), small()); err == nil {
-		t.Error("a directory without go.mod is a module")
+		t.Error("no error for a directory without go.mod")
 	}
 	if _, err := Check(tree(t, map[string]string{"cmd/main.go": "package"}), small()); err == nil || !strings.Contains(err.Error(), "main.go") {
-		t.Errorf("a file that is not Go: %v", err)
+		t.Errorf("error for a file that is not Go: %v", err)
 	}
 }
 
-// imports is a file that imports, one a line from the second line on.
+// imports returns a source file with one import a line, starting on line 2.
 func imports(paths ...string) string {
 	text := "package p\n"
 	for _, path := range paths {
@@ -146,7 +145,7 @@ func imports(paths ...string) string {
 	return text
 }
 
-// tree writes a module m with these files.
+// tree writes a module named m with these files and returns its directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
