@@ -44,7 +44,7 @@ func writePart(path, part, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // for everybody to read
+	return os.WriteFile(path, []byte(page), 0o644)
 }
 
 // heading says what the figures are of.

@@ -64,7 +64,7 @@ func (c *chunk) reset() {
 // add appends an item.
 func (c *chunk) add(raw []byte, it item) {
 	c.buf = append(c.buf, raw...)
-	it.end = int32(len(c.buf)) //nolint:gosec // as long as one command can be, and a chunk
+	it.end = int32(len(c.buf)) // bounded by one command and a chunk
 	c.items = append(c.items, it)
 	if it.flags != 0 || it.many != 1 {
 		c.mixed = true

@@ -50,12 +50,12 @@ func (p *pipe) closeSet() {
 		return
 	}
 	c := p.cur
-	it := item{no: g.sets[0].no, at: g.sets[0].at, many: int32(n)} //nolint:gosec // coalesceKeys at most
+	it := item{no: g.sets[0].no, at: g.sets[0].at, many: int32(n)} // at most coalesceKeys
 	if n == 1 {
 		c.buf = append(c.buf, "*3\r\n$3\r\nSET\r\n"...)
 	} else {
 		c.buf = append(appendLength(c.buf, '*', 2*n+1), "$4\r\nMSET\r\n"...)
-		it.first = int32(len(c.sets)) //nolint:gosec // as many as a chunk holds
+		it.first = int32(len(c.sets)) // bounded by the size of a chunk
 		c.sets = append(c.sets, g.sets...)
 	}
 	c.add(g.buf, it)

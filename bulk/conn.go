@@ -188,7 +188,7 @@ func (p *replies) value(depth int) (any, error) {
 		return nil, fmt.Errorf("%w: %q", errProtocol, shorten(line, 20))
 	}
 	if string(line[1:]) == "-1" {
-		return nil, nil //nolint:nilnil // the null of the protocol
+		return nil, nil // a null reply
 	}
 	n, ok := parseLength(line[1:])
 	if !ok {

@@ -31,8 +31,6 @@ const (
 
 // foreign are the first bytes of files that are no input of a load, # for a digit, and
 // what to do.
-//
-//nolint:gochecknoglobals // a table
 var foreign = []struct{ magic, advice string }{
 	{"PK\x03\x04", "a zip archive; unpack it: unzip -p FILE"},
 	{"PK\x05\x06", "an empty zip archive"},

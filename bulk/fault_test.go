@@ -283,7 +283,7 @@ func try(c rueidis.Client, words ...string) (string, error) {
 	}
 	text, err := answer.ToString()
 	if err != nil {
-		return "", nil //nolint:nilerr // not a string
+		return "", nil // not a string
 	}
 	return text, nil
 }

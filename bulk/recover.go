@@ -372,7 +372,7 @@ func (l *loader) copy(c *chunk, u unit, asked bool) {
 			it.flags = inUnit
 		}
 		if it.many > 1 {
-			it.first = int32(len(c.sets)) //nolint:gosec // few
+			it.first = int32(len(c.sets)) // never more than the sets of a chunk
 			c.sets = append(c.sets, u.c.sets[from.first:from.first+from.many]...)
 		}
 		c.add(u.c.raw(i), it)
@@ -392,7 +392,7 @@ func (l *loader) destination(ctx context.Context, u unit, keys []string) (p *pip
 		p, err := l.pipeTo(ctx, to.addr)
 		switch {
 		case err != nil: // it is asked again who owns the slot
-			return nil, false, nil //nolint:nilerr // see above
+			return nil, false, nil
 		case !to.once:
 			return p, false, nil
 		// A server takes ASKING for one command only. A transaction has to wait until

@@ -51,9 +51,9 @@ type removal struct {
 
 var (
 	// errLeft is returned where a record does not have the entry of the removal.
-	errLeft = errors.New("the record does not refer any more") //nolint:gochecknoglobals // a sentinel
+	errLeft = errors.New("the record does not refer any more")
 	// errKept is returned where a record is there.
-	errKept = errors.New("the record is there") //nolint:gochecknoglobals // a sentinel
+	errKept = errors.New("the record is there")
 )
 
 // referred is returned where records refer to one that is to be deleted.

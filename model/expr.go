@@ -276,7 +276,7 @@ func (e *expr) holds(entries []entry) bool {
 	})
 }
 
-var errNoColumn = errors.New("it ends before the column") //nolint:gochecknoglobals // a sentinel
+var errNoColumn = errors.New("it ends before the column")
 
 // after is what of a value stands behind its first columns.
 func (x *indexSpec) after(columns int, value string) (string, error) {

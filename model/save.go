@@ -234,7 +234,7 @@ func wait(ctx context.Context, attempt int) error {
 		return ctx.Err()
 	}
 	most := time.Millisecond << min(attempt-2, 5)
-	return sleep(ctx, rand.N(min(most, 50*time.Millisecond))+1) //nolint:gosec // no secret
+	return sleep(ctx, rand.N(min(most, 50*time.Millisecond))+1)
 }
 
 // sleep waits for a time, or until the context ends.

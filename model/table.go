@@ -415,7 +415,7 @@ type givenID struct{ id string }
 func (g *givenID) Error() string { return "the id is " + g.id }
 
 // errExists is returned where a record that is to be created is there.
-var errExists = errors.New("the record exists") //nolint:gochecknoglobals // a sentinel
+var errExists = errors.New("the record exists")
 
 // written reads what write.lua and delete.lua reply. It returns the unique values
 // that the record had before.

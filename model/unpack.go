@@ -12,7 +12,7 @@ type packed struct {
 }
 
 // errContent is returned for bytes that are no content.
-var errContent = errors.New("it is no content of a record") //nolint:gochecknoglobals // a sentinel
+var errContent = errors.New("it is no content of a record")
 
 // unpack reads a content, as pack and the scripts write it.
 func unpack(c content) (due int64, entries []packed, err error) {

@@ -160,7 +160,7 @@ func TestWatchFromNow(t *testing.T) {
 				t.Error(got)
 			}
 			cancel()
-			for range first { //nolint:revive // until it ends
+			for range first { // until it ends
 			}
 			return
 		case <-time.After(time.Millisecond):
@@ -246,7 +246,7 @@ func writeAndDelete(t *testing.T, s *model.Store[watched], id string, writes int
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	again := func(f func() error) {
-		for f() != nil && ctx.Err() == nil { //nolint:revive // until it is done
+		for f() != nil && ctx.Err() == nil { // until it is done
 		}
 	}
 	for range writes {

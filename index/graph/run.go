@@ -24,7 +24,7 @@ const (
 // memory does not grow with the answer.
 type run struct {
 	g     *Graph
-	ctx   context.Context //nolint:containedctx // it lives as long as one call
+	ctx   context.Context // of the one call it lives for
 	plan  *plan
 	yield func(Binding) bool
 	given map[string]struct{} // answers that were given, if they are to be remembered

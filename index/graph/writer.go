@@ -46,7 +46,7 @@ func (g *Graph) change(ctx context.Context, script partition.Script, triples ite
 
 // writer gathers triples into windows, and sends each as a pipeline of scripts.
 type writer struct {
-	ctx    context.Context //nolint:containedctx // of the call that the writer lives in
+	ctx    context.Context // of the one call it lives for
 	g      *Graph
 	script partition.Script
 	head   []string // the arguments before the first triple

@@ -89,7 +89,7 @@ func newAdoption(ctx context.Context, client rueidis.Client, key string, opt Opt
 	case d.Kind != kind:
 		return nil, fmt.Errorf("%w: it is %s", index.ErrDeclared, d)
 	case outdated(key, d) == nil:
-		return nil, nil //nolint:nilnil // said above
+		return nil, nil
 	default:
 		a.was = d.Text
 		text := strings.TrimPrefix(strings.TrimPrefix(d.Text, filling), swapping)

@@ -106,7 +106,7 @@ func reply(err error) (string, bool) {
 	switch {
 	case errors.As(err, &said):
 		return said.Error(), !said.IsNil()
-	case errors.Is(err, rueidis.ErrNoCache) && err != rueidis.ErrNoCache: //nolint:errorlint // bare, it has no text of a server
+	case errors.Is(err, rueidis.ErrNoCache) && err != rueidis.ErrNoCache: // a bare ErrNoCache has no text of a server
 		return err.Error(), true
 	}
 	return "", false

@@ -79,7 +79,7 @@ func freeSpace(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &stat); err != nil {
 		return 0, fmt.Errorf("redisserver: free space of %s: %w", dir, err)
 	}
-	return int64(stat.Bavail) * int64(stat.Bsize), nil //nolint:unconvert // of other types on other systems
+	return int64(stat.Bavail) * int64(stat.Bsize), nil // the types differ between systems
 }
 
 func copyFile(from, to string) (err error) {

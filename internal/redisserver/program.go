@@ -121,7 +121,7 @@ func FindFor(ctx context.Context, getenv func(string) string, dir string) (strin
 	}
 	data, err := readDataDir(dir)
 	if err != nil {
-		return first, nil //nolint:nilerr // Start reports it
+		return first, nil // Start reports it
 	}
 	readable := ""
 	for _, path := range candidates {

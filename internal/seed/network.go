@@ -51,7 +51,7 @@ func newNetwork(opt Options) *network {
 }
 
 func (n *network) stream(kind uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(n.opt.Seed, kind)) //nolint:gosec // made-up people need no secrets
+	return rand.New(rand.NewPCG(n.opt.Seed, kind)) // reproducible, not secret
 }
 
 // name is the name of user i.

@@ -78,7 +78,7 @@ type Service struct {
 	lastPost    atomic.Int64 // the largest id of a post that was seen
 	postCounter atomic.Int64 // next_post_id as it was last read
 
-	background context.Context //nolint:containedctx // ends the fan-out worker, never used for a caller
+	background context.Context // ends the fan-out worker, never used for a caller
 	stop       context.CancelFunc
 	worker     sync.WaitGroup
 

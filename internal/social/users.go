@@ -145,7 +145,7 @@ func (s *Service) users(ctx context.Context, ids []int64) (map[int64]User, error
 		switch {
 		case err == nil:
 			users[ids[i]] = rec.User
-		case err != ErrNotFound: //nolint:errorlint // parseRecord returns it bare
+		case err != ErrNotFound: // parseRecord returns it bare
 			return nil, err
 		}
 	}

@@ -140,7 +140,7 @@ func (e *embedded) place() error {
 	if err := os.MkdirAll(e.dir, 0o700); err != nil {
 		return fmt.Errorf("store: make the data directory: %w", err)
 	}
-	if err := os.Chmod(e.dir, 0o700); err != nil { //nolint:gosec // a directory is entered
+	if err := os.Chmod(e.dir, 0o700); err != nil {
 		return fmt.Errorf("store: the data directory: %w", err)
 	}
 	if _, err = redisserver.Find(e.opt.Getenv); err != nil {

@@ -30,7 +30,7 @@ func tryLock(dir string) (*os.File, error) {
 	}
 	file.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, nil //nolint:nilnil // held by somebody is no error
+		return nil, nil // held by another process: not an error
 	}
 	return nil, fmt.Errorf("store: lock the data directory %s: %w", dir, err)
 }

@@ -19,7 +19,7 @@ type visit struct {
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
-	ctx    context.Context //nolint:containedctx // that of the request, with its deadline
+	ctx    context.Context // that of the request, with its deadline
 	viewer social.User     // who is signed in, if signed
 	signed bool
 	known  bool   // whether there is a session or not is known
@@ -104,5 +104,5 @@ func (v *visit) readForm() error {
 // newID names a request. It need not be unguessable, only of its own.
 func newID() string {
 	var b [16]byte
-	return string(strconv.AppendUint(b[:0], rand.Uint64()|1<<63, 36)) //nolint:gosec // see above
+	return string(strconv.AppendUint(b[:0], rand.Uint64()|1<<63, 36))
 }

@@ -2,7 +2,7 @@ package partition
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // the name that Redis gives a script
+	"crypto/sha1" // as Redis names scripts
 	_ "embed"
 	"encoding/hex"
 
@@ -19,7 +19,7 @@ type Script struct{ source, sha string }
 // NewScript returns a script that declare.lua stands before.
 func NewScript(source string) Script {
 	source = declareLua + source
-	sum := sha1.Sum([]byte(source)) //nolint:gosec // the name that Redis gives a script
+	sum := sha1.Sum([]byte(source)) // as Redis names scripts
 	return Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
