@@ -1,33 +1,23 @@
-// Package cli is the command line of retwis: one file a command. Arguments,
-// environment and streams are passed in, so that a test can run the whole of
-// it.
+// Package cli is the command line of retwis. It assembles the commands, each noun
+// in a package below. Arguments, environment and streams are passed in, so that a
+// test can run the whole program.
 package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
-)
 
-// Exit codes that scripts can rely on.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
+	"retwis/internal/cli/graph"
+	"retwis/internal/cli/index"
+	"retwis/internal/cli/load"
+	"retwis/internal/cli/lock"
+	"retwis/internal/cli/model"
+	"retwis/internal/cli/serve"
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/space"
+	"retwis/internal/cli/suggest"
 )
-
-// Env is what a command sees of the world.
-type Env struct {
-	Getenv  func(string) string
-	Stdin   io.Reader
-	Stdout  io.Writer
-	Stderr  io.Writer
-	Version string // empty: what the build knows
-	Commit  string // empty: what the build knows
-}
 
 // Run runs a command and returns its exit code: 0 when all went well, 1 when
 // something failed, 2 when the command was called in a way it does not know, and
@@ -42,32 +32,14 @@ func Run(ctx context.Context, args []string, env Env) int {
 	if cmd.Name() == "help" {
 		cmd = root // whose help lists what there is
 	}
-	var usage *usageError
-	var exit *exitError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &exit):
-		if exit.err != nil {
-			fmt.Fprintf(env.Stderr, "retwis: %s\n", oneLine(exit.err))
-		}
-		return exit.code
-	case !began || errors.As(err, &usage):
-		fmt.Fprintf(env.Stderr, "retwis: %v\nSee %q.\n", err, cmd.CommandPath()+" --help")
-		return exitUsage
-	case errors.Is(err, errTold):
-		return exitFailure
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		fmt.Fprintf(env.Stderr, "retwis: %v\n", errStopped)
-		return exitFailure
+	if err != nil && !began {
+		err = shell.Usage(err)
 	}
-	fmt.Fprintf(env.Stderr, "retwis: %s\n", oneLine(err))
-	var hinted *hintedError
-	if errors.As(err, &hinted) {
-		fmt.Fprintln(env.Stderr, hinted.hint)
-	}
-	return exitFailure
+	return shell.PrintError(ctx, env.Stderr, cmd.CommandPath(), err)
 }
+
+// Env is what a command sees of the world.
+type Env = shell.Env
 
 func newRoot(env Env) *cobra.Command {
 	root := &cobra.Command{
@@ -85,7 +57,7 @@ program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 		Version:       buildInfo(env).Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          unknownCommand,
+		Args:          shell.UnknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
 		SuggestionsMinimumDistance: 2,
@@ -94,10 +66,10 @@ program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetVersionTemplate("retwis {{.Version}}\n")
-	root.AddCommand(newServe(env), newSeed(env), newCheck(env), newRepairData(env), newLock(env), newLoad(env), newIndex(env), newSuggest(env), newGraph(env), newSpace(env), newModel(env), newVersion(env))
+	root.AddCommand(serve.New(env), serve.NewSeed(env), serve.NewCheck(env), serve.NewRepairData(env), lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env), model.New(env), newVersion(env))
 	for _, command := range root.Commands() {
 		if command.Args == nil {
-			command.Args = noArguments
+			command.Args = shell.NoArguments
 		}
 	}
 	refuseUnknownWords(root)
@@ -120,26 +92,9 @@ func refuseUnknownWords(root *cobra.Command) {
 				return about.ValidateArgs(rest)
 			}
 		case "completion":
-			command.Args = unknownCommand
+			command.Args = shell.UnknownCommand
 			command.SuggestionsMinimumDistance = root.SuggestionsMinimumDistance
 			command.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
-}
-
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return fmt.Errorf("unknown command %q; did you mean %q?", args[0], like[0])
-	}
-	return fmt.Errorf("unknown command %q", args[0])
-}
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes flags only, and %q is none", cmd.Name(), args[0])
-	}
-	return nil
 }

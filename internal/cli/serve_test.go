@@ -3,20 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"retwis/internal/cli/shell"
 	"retwis/internal/redistest"
-	"retwis/internal/social"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -44,7 +39,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	var stderr bytes.Buffer
 	code := Run(ctx, []string{"serve", "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--redis", server.URL()},
 		Env{Getenv: os.Getenv, Stdout: out, Stderr: &stderr})
-	if code != exitOK || !strings.HasPrefix(out.String(), "retwis: listening on http://127.0.0.1:") {
+	if code != shell.ExitOK || !strings.HasPrefix(out.String(), "retwis: listening on http://127.0.0.1:") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), stderr.String())
 	}
 }
@@ -90,7 +85,7 @@ func TestServeWaitsForItsDatabase(t *testing.T) {
 		}
 	}
 	server.Restart(t, true)
-	if code := <-done; code != exitOK || !strings.HasPrefix(out.String(), "retwis: listening on") {
+	if code := <-done; code != shell.ExitOK || !strings.HasPrefix(out.String(), "retwis: listening on") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), stderr)
 	}
 }
@@ -124,44 +119,9 @@ func TestServeWarns(t *testing.T) {
 			code := Run(ctx, []string{"serve", "--addr", "127.0.0.1:0", "--redis", fmt.Sprintf("redis://%s127.0.0.1:%d", test.url, server.Port())},
 				Env{Getenv: os.Getenv, Stdout: out, Stderr: stderr})
 			warned := strings.Contains(stderr.String(), "level=WARN")
-			if code != exitOK || !strings.Contains(stderr.String(), test.want) || warned != (test.want != "") {
+			if code != shell.ExitOK || !strings.Contains(stderr.String(), test.want) || warned != (test.want != "") {
 				t.Errorf("exit code %d: %s", code, stderr)
 			}
 		})
-	}
-}
-
-// When one listener fails, the whole site ends, and says why.
-func TestServeEndsWhenAListenerFails(t *testing.T) {
-	t.Parallel()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	service, err := social.New(redistest.DB(t).Client(t), social.Options{Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := service.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	good, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bad, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bad.Close()
-	err = serveUntilTold(t.Context(), log, service, []serving{
-		{good, &http.Server{ReadHeaderTimeout: grace}}, {bad, &http.Server{ReadHeaderTimeout: grace}},
-	})
-	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "serve on "+bad.Addr().String()) {
-		t.Errorf("serveUntilTold: %v", err)
-	}
-	// Not by dialling it: a server that another test starts just now has the
-	// socket too, between fork and exec.
-	if err := good.(*net.TCPListener).SetDeadline(time.Now()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the other listener still listens: %v", err)
 	}
 }

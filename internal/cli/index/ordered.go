@@ -1,0 +1,258 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/internal/cli/shell"
+)
+
+// ordered is an index over columns, be it a Composite or a Numeric.
+type ordered interface {
+	Columns() []index.Column
+	Len(ctx context.Context) (int64, error)
+	Adopt(ctx context.Context, up index.Upkeep) (index.Report, error)
+	check(id string, values []any) error
+	putMany(ctx context.Context, entries iter.Seq[index.Entry]) (int, error)
+	Remove(ctx context.Context, ids ...string) (int, error)
+	get(ctx context.Context, id string) (index.Entry, error)
+	query(ctx context.Context, page index.Page, conditions []condition) iter.Seq2[found, error]
+	count(ctx context.Context, conditions []condition) (int64, error)
+	upkeep(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep, repair bool) (index.Report, error)
+	rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up index.Upkeep) error
+	rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep) (index.Report, error)
+}
+
+// found is an entry that a query found.
+type found struct {
+	index.Entry
+	cursor string
+}
+
+type composite struct{ *index.Composite }
+
+func (c composite) check(id string, values []any) error { return c.Check(id, values...) }
+
+func (c composite) putMany(ctx context.Context, entries iter.Seq[index.Entry]) (int, error) {
+	return c.PutMany(ctx, entries)
+}
+
+func (c composite) get(ctx context.Context, id string) (index.Entry, error) { return c.Get(ctx, id) }
+
+func (c composite) query(ctx context.Context, page index.Page, conditions []condition) iter.Seq2[found, error] {
+	return func(yield func(found, error) bool) {
+		for e, err := range c.Select(ctx, page, wheres(conditions)...) {
+			if !yield(found{e, e.Cursor()}, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c composite) count(ctx context.Context, conditions []condition) (int64, error) {
+	return c.Count(ctx, wheres(conditions)...)
+}
+
+// wheres are conditions as a Composite takes them.
+func wheres(conditions []condition) []index.Where {
+	var all []index.Where
+	for _, c := range conditions {
+		all = append(all, c.where())
+	}
+	return all
+}
+
+func (c composite) upkeep(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep, repair bool) (index.Report, error) {
+	var src *index.Source[[]any]
+	if pattern != "" {
+		hashes, err := index.Hashes(client, pattern, c.Values)
+		if err != nil {
+			return index.Report{}, shell.Usage(errors.New(shell.OneLine(err)))
+		}
+		src = &hashes
+	}
+	if repair {
+		return c.Repair(ctx, src, up)
+	}
+	return c.Verify(ctx, src, up)
+}
+
+func (c composite) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up index.Upkeep) error {
+	_, err := c.Rebuild(ctx, index.Objects(func(yield func(index.Object[[]any], error) bool) {
+		for e, err := range entries {
+			if !yield(index.Object[[]any]{ID: e.ID, Value: e.Values}, err) {
+				return
+			}
+		}
+	}), up)
+	return err
+}
+
+func (c composite) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep) (index.Report, error) {
+	src, err := index.Hashes(client, pattern, c.Values)
+	if err != nil {
+		return index.Report{}, shell.Usage(errors.New(shell.OneLine(err)))
+	}
+	return c.Rebuild(ctx, src, up)
+}
+
+type numeric[N index.Number] struct{ *index.Numeric[N] }
+
+func (n numeric[N]) Columns() []index.Column { return []index.Column{n.Column()} }
+
+// number is the value of an entry.
+func (n numeric[N]) number(v any) N {
+	switch v := v.(type) {
+	case int64:
+		return N(v)
+	case float64:
+		return N(v)
+	}
+	return N(0)
+}
+
+func (n numeric[N]) check(id string, values []any) error { return n.Check(id, n.number(values[0])) }
+
+func (n numeric[N]) putMany(ctx context.Context, entries iter.Seq[index.Entry]) (int, error) {
+	return n.PutMany(ctx, func(yield func(index.NumericEntry[N]) bool) {
+		for e := range entries {
+			if !yield(index.NumericEntry[N]{ID: e.ID, Number: n.number(e.Values[0])}) {
+				return
+			}
+		}
+	})
+}
+
+// entry is what others have as an entry.
+func (n numeric[N]) entry(e index.NumericEntry[N]) index.Entry {
+	if n.Column().Type == index.Int {
+		return index.Entry{ID: e.ID, Values: []any{int64(e.Number)}}
+	}
+	return index.Entry{ID: e.ID, Values: []any{float64(e.Number)}}
+}
+
+func (n numeric[N]) get(ctx context.Context, id string) (index.Entry, error) {
+	e, err := n.Get(ctx, id)
+	return n.entry(e), err
+}
+
+func (n numeric[N]) query(ctx context.Context, page index.Page, conditions []condition) iter.Seq2[found, error] {
+	return func(yield func(found, error) bool) {
+		for e, err := range n.Select(ctx, n.span(conditions), page) {
+			if !yield(found{n.entry(e), e.Cursor()}, err) {
+				return
+			}
+		}
+	}
+}
+
+func (n numeric[N]) count(ctx context.Context, conditions []condition) (int64, error) {
+	return n.Count(ctx, n.span(conditions))
+}
+
+// span is where all conditions hold.
+func (n numeric[N]) span(conditions []condition) index.Span[N] {
+	low, high := math.Inf(-1), math.Inf(1)
+	var openLow, openHigh bool
+	raise := func(v any, open bool) {
+		if f := float64(n.number(v)); f > low || f == low && open {
+			low, openLow = f, open
+		}
+	}
+	lower := func(v any, open bool) {
+		if f := float64(n.number(v)); f < high || f == high && open {
+			high, openHigh = f, open
+		}
+	}
+	for _, c := range conditions {
+		switch c.operator {
+		case "=", "==":
+			raise(c.low, false)
+			lower(c.low, false)
+		case "..":
+			if c.low != nil {
+				raise(c.low, false)
+			}
+			if c.high != nil {
+				lower(c.high, false)
+			}
+		case ">", ">=":
+			raise(c.low, c.operator == ">")
+		case "<", "<=":
+			lower(c.low, c.operator == "<")
+		}
+	}
+	var s index.Span[N]
+	if !math.IsInf(low, -1) {
+		if s = index.From(N(low)); openLow {
+			s = index.Over(N(low))
+		}
+	}
+	if !math.IsInf(high, 1) {
+		if openHigh {
+			return s.Before(N(high))
+		}
+		return s.To(N(high))
+	}
+	return s
+}
+
+// source are hashes that have the number as a field.
+func (n numeric[N]) source(client rueidis.Client, pattern string) (index.Source[N], error) {
+	column := n.Column()
+	src, err := index.Hashes(client, pattern, func(_ string, fields map[string]string) (number N, ok bool, err error) {
+		text, ok := fields[column.Name]
+		if !ok {
+			return 0, false, nil
+		}
+		v, err := column.Parse(text)
+		return n.number(v), true, err
+	})
+	if err != nil {
+		return src, shell.Usage(errors.New(shell.OneLine(err)))
+	}
+	return src, nil
+}
+
+func (n numeric[N]) upkeep(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep, repair bool) (index.Report, error) {
+	if pattern == "" {
+		return index.Report{}, shell.Usage(fmt.Errorf("a numeric index has nothing beside it to compare with: name its objects with --from, as in --from 'user:*'"))
+	}
+	src, err := n.source(client, pattern)
+	if err != nil {
+		return index.Report{}, err
+	}
+	if repair {
+		return n.Repair(ctx, src, up)
+	}
+	return n.Verify(ctx, src, up)
+}
+
+func (n numeric[N]) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up index.Upkeep) error {
+	_, err := n.Rebuild(ctx, index.Objects(func(yield func(index.Object[N], error) bool) {
+		for e, err := range entries {
+			o := index.Object[N]{ID: e.ID}
+			if err == nil {
+				o.Value = n.number(e.Values[0])
+			}
+			if !yield(o, err) {
+				return
+			}
+		}
+	}), up)
+	return err
+}
+
+func (n numeric[N]) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep) (index.Report, error) {
+	src, err := n.source(client, pattern)
+	if err != nil {
+		return index.Report{}, err
+	}
+	return n.Rebuild(ctx, src, up)
+}

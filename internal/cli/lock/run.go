@@ -1,0 +1,164 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"retwis/internal/cli/shell"
+	"retwis/redlock"
+)
+
+// lockedCommand is a command that runs under a lock.
+type lockedCommand struct {
+	program string
+	args    []string // with the name first
+	env     shell.Env
+	grace   time.Duration
+}
+
+// run runs the command, and ends with its exit code.
+func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan os.Signal) error {
+	// A signal that ends the waiting for a lock does not end a command that runs:
+	// the command is told, and decides.
+	var code int
+	var why error
+	var lost bool
+	err := l.Keep(context.WithoutCancel(ctx), func(held context.Context, l *redlock.Lock) error {
+		code, lost, why = c.supervise(held, l, signals)
+		return nil
+	})
+	switch {
+	case lost: // and told
+		return shell.Exit(exitLost, nil)
+	case err != nil:
+		return shell.Exit(exitLost, err)
+	case why != nil || code != 0:
+		return shell.Exit(code, why)
+	}
+	return nil
+}
+
+// supervise starts the command, and returns how it ended, and whether the lock was
+// lost before.
+func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals <-chan os.Signal) (code int, lost bool, err error) {
+	// On Linux the command is told when the thread that started it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := &exec.Cmd{
+		Path: c.program, Args: c.args, Env: c.environment(l),
+		Stdin: c.env.Stdin, Stdout: c.env.Stdout, Stderr: c.env.Stderr,
+	}
+	// A command that talks with a person has to stay in the process group that
+	// the terminal talks to. Any other gets a group of its own, so that all that
+	// it has started can be ended with it.
+	terminal, shared := c.terminal()
+	cmd.SysProcAttr = attributes(!shared)
+	if err := cmd.Start(); err != nil {
+		return exitNotExecutable, false, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	pid := cmd.Process.Pid
+	if !shared {
+		pid = -pid
+	}
+	gone := held.Done()
+	var kill <-chan time.Time
+	for {
+		select {
+		case err := <-ended:
+			if lost && !shared {
+				endGroup(pid, kill)
+			}
+			code, err = exitCode(cmd, err)
+			return code, lost, err
+		case s := <-signals:
+			// Ctrl-C at the terminal reaches the command by itself: twice would
+			// mean "at once" to many programs.
+			if shared && (s == syscall.SIGINT || s == syscall.SIGQUIT) && inForeground(terminal) {
+				continue
+			}
+			_ = syscall.Kill(pid, s.(syscall.Signal))
+		case <-gone:
+			gone, lost = nil, true
+			fmt.Fprintf(c.env.Stderr, "retwis: %s; ending the command\n", shell.OneLine(context.Cause(held)))
+			_ = syscall.Kill(pid, syscall.SIGTERM)
+			kill = time.After(c.grace)
+		case <-kill:
+			kill = nil
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// endGroup waits until what a command has started has ended, too, and kills it when
+// the time is over.
+func endGroup(group int, kill <-chan time.Time) {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for kill != nil && syscall.Kill(group, 0) == nil {
+		select {
+		case <-look.C:
+		case <-kill:
+			kill = nil
+		}
+	}
+	_ = syscall.Kill(group, syscall.SIGKILL)
+}
+
+// environment is that of the command: that of retwis, and what it is to know of the
+// lock. The token of a lock around this one is none of its own.
+func (c lockedCommand) environment(l *redlock.Lock) []string {
+	var env []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "RETWIS_LOCK_TOKEN=") {
+			env = append(env, variable)
+		}
+	}
+	env = append(env, "RETWIS_LOCK_NAME="+l.Name())
+	if l.Token() != 0 {
+		env = append(env, "RETWIS_LOCK_TOKEN="+strconv.FormatUint(l.Token(), 10))
+	}
+	return env
+}
+
+// exitCode returns how a command ended, as a shell would.
+func exitCode(cmd *exec.Cmd, err error) (int, error) {
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return shell.ExitFailure, err
+	}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// terminal returns the terminal at which the command runs, if there is one.
+func (c lockedCommand) terminal() (fd int, ok bool) {
+	for _, stream := range []any{c.env.Stdin, c.env.Stdout, c.env.Stderr} {
+		if shell.IsTerminal(stream) {
+			return int(stream.(interface{ Fd() uintptr }).Fd()), true
+		}
+	}
+	return 0, false
+}
+
+// inForeground says whether a terminal sends its Ctrl-C to our process group.
+func inForeground(terminal int) bool {
+	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,162 @@
+package lock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/redlock"
+)
+
+// lockStatus is what --show prints as JSON.
+type lockStatus struct {
+	Name string `json:"name"`
+	Held bool   `json:"held"` // by a majority
+	// Undecided: so few servers answered, or vote, that the others could be a
+	// majority that has it.
+	Undecided bool `json:"undecided"`
+	// NotLock: the key of the name holds something that is not a lock.
+	NotLock bool             `json:"not_lock,omitempty"`
+	Value   string           `json:"value,omitempty"`
+	Owner   *lockOwner       `json:"owner,omitempty"`
+	Quorum  int              `json:"quorum"`
+	Nodes   []lockNodeStatus `json:"nodes"`
+	holder  redlock.NodeStatus
+}
+
+// lockOwner is who holds a name, as it says itself.
+type lockOwner struct {
+	Host  string    `json:"host"`
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+	Text  string    `json:"text"`
+}
+
+func newLockOwner(o redlock.Owner) *lockOwner {
+	if o == (redlock.Owner{}) {
+		return nil
+	}
+	return &lockOwner{o.Host, o.PID, o.Since.UTC(), o.Text}
+}
+
+func (o *lockOwner) String() string {
+	return fmt.Sprintf("%s (process %d on %s, since %s)", o.Text, o.PID, o.Host, o.Since.Format(time.RFC3339))
+}
+
+type lockNodeStatus struct {
+	Node    string `json:"node"`
+	Value   string `json:"value,omitempty"`
+	TTL     int64  `json:"ttl_ms,omitempty"`
+	Waiters int64  `json:"waiters"`
+	Young   int64  `json:"young_ms,omitempty"` // for so long it does not vote
+	Error   string `json:"error,omitempty"`
+}
+
+// statusOf asks the servers who holds a name.
+func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus, error) {
+	nodes, err := m.Status(ctx, name)
+	if err != nil {
+		return nil, badName(err)
+	}
+	return newLockStatus(m, name, nodes), nil
+}
+
+func newLockStatus(m *redlock.Manager, name string, nodes redlock.Status) *lockStatus {
+	holder, held := nodes.Holder()
+	s := &lockStatus{Name: name, Held: held, Undecided: nodes.Undecided(), Value: holder.Value, Owner: newLockOwner(holder.Owner), holder: holder}
+	s.Quorum, _ = m.Quorum()
+	notLocks := 0
+	for _, n := range nodes {
+		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters, Young: n.Young.Milliseconds()}
+		if n.Err != nil {
+			node.Error = shell.OneLine(n.Err)
+		}
+		if errors.Is(n.Err, redlock.ErrNotLock) {
+			notLocks++
+		}
+		s.Nodes = append(s.Nodes, node)
+	}
+	s.NotLock = notLocks > len(nodes)-s.Quorum
+	return s
+}
+
+// showLock prints who holds a name. The exit code tells whether anybody does.
+func showLock(cmd *cobra.Command, m *redlock.Manager, name string, asJSON bool) error {
+	s, err := statusOf(cmd.Context(), m, name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = json.NewEncoder(cmd.OutOrStdout()).Encode(s)
+	} else {
+		err = s.print(cmd)
+	}
+	switch {
+	case err != nil:
+		return err
+	case s.Undecided:
+		return shell.Exit(exitNotHad, nil)
+	case !s.Held:
+		return shell.Exit(shell.ExitFailure, nil)
+	}
+	return nil
+}
+
+func (s *lockStatus) print(cmd *cobra.Command) error {
+	out := cmd.OutOrStdout()
+	agreed := 0
+	for _, n := range s.Nodes {
+		var what string
+		switch {
+		case n.Error != "":
+			what = n.Error
+		case n.Value == "":
+			what = "free"
+		default:
+			what = fmt.Sprintf("held by %s for another %v", n.Value, time.Duration(n.TTL)*time.Millisecond)
+		}
+		if n.Waiters > 0 {
+			what += fmt.Sprintf(", %d waiting", n.Waiters)
+		}
+		if n.Young > 0 {
+			what += fmt.Sprintf(", quarantined: does not vote for another %v", time.Duration(n.Young)*time.Millisecond)
+		}
+		fmt.Fprintf(out, "%s: %s\n", n.Node, what)
+		if n.Value == s.Value && n.Young == 0 {
+			agreed++
+		}
+	}
+	_, err := fmt.Fprintln(out, s.verdict(agreed))
+	return err
+}
+
+// verdict says in one line who holds the name.
+func (s *lockStatus) verdict(agreed int) string {
+	switch {
+	case s.Held:
+		by := ""
+		if s.Owner != nil {
+			by = " by " + s.Owner.String()
+		}
+		return fmt.Sprintf("%q is held%s: %d of %d agree", s.Name, by, agreed, len(s.Nodes))
+	case s.Undecided:
+		return fmt.Sprintf("%q may be held: it takes %d of %d, and too few answered or vote", s.Name, s.Quorum, len(s.Nodes))
+	case s.NotLock:
+		return fmt.Sprintf("%q cannot be held: the key of this name holds something that is not a lock", s.Name)
+	}
+	return fmt.Sprintf("%q is not held: it takes %d of %d", s.Name, s.Quorum, len(s.Nodes))
+}
+
+// heldBy says who holds the name, and for how long.
+func (s *lockStatus) heldBy() string {
+	by := s.Value
+	if s.Owner != nil {
+		by = s.Owner.String()
+	}
+	return fmt.Sprintf("%s for another %v", by, s.holder.TTL)
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package cli
-
-import "syscall"
-
-// attributes puts a command into a process group of its own, if asked to.
-func attributes(group bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: group} }

@@ -1,0 +1,88 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"retwis/internal/social"
+)
+
+const (
+	// grace is how long requests in flight may take to end.
+	grace = 10 * time.Second
+	// resumeEvery is how often to look for posts that a dead process left half
+	// way.
+	resumeEvery = time.Minute
+)
+
+// serving is a server and where it listens.
+type serving struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// serveUntilTold serves until ctx ends, which is how it should end, or until a
+// server fails. It returns when everything that it began is over.
+func serveUntilTold(ctx context.Context, log *slog.Logger, service *social.Service, servers []serving) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	failed := make(chan error, len(servers))
+	var wg sync.WaitGroup
+	for _, s := range servers {
+		wg.Go(func() {
+			if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve on %s: %w", s.listener.Addr(), err)
+			}
+		})
+	}
+	wg.Go(func() { resume(ctx, log, service) })
+	var err error
+	select {
+	case <-ctx.Done():
+		log.Info("stopping; requests in flight are finished first")
+	case err = <-failed:
+		stop()
+	}
+	shutDown(log, servers)
+	wg.Wait()
+	return err
+}
+
+// shutDown takes no new requests and waits for those in flight, of all servers
+// at once, and cuts off those that take too long.
+func shutDown(log *slog.Logger, servers []serving) {
+	end, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, s := range servers {
+		wg.Go(func() {
+			if err := s.server.Shutdown(end); err != nil {
+				log.Warn("requests were cut off", "addr", s.listener.Addr().String(), "after", grace.String())
+				_ = s.server.Close()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// resume finishes posts that a process left half way when it died.
+func resume(ctx context.Context, log *slog.Logger, service *social.Service) {
+	tick := time.NewTicker(resumeEvery)
+	defer tick.Stop()
+	for {
+		if err := service.ResumeFanOuts(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("cannot finish interrupted posts; trying again", "error", err, "in", resumeEvery.String())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package serve
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// When one listener fails, the whole site ends, and says why.
+func TestServeEndsWhenAListenerFails(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	service, err := social.New(redistest.DB(t).Client(t), social.Options{Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := service.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	good, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad.Close()
+	err = serveUntilTold(t.Context(), log, service, []serving{
+		{good, &http.Server{ReadHeaderTimeout: grace}}, {bad, &http.Server{ReadHeaderTimeout: grace}},
+	})
+	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "serve on "+bad.Addr().String()) {
+		t.Errorf("serveUntilTold: %v", err)
+	}
+	// Not by dialling it: a server that another test starts just now has the
+	// socket too, between fork and exec.
+	if err := good.(*net.TCPListener).SetDeadline(time.Now()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the other listener still listens: %v", err)
+	}
+}

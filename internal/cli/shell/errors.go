@@ -1,0 +1,108 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ErrReported is a failure that the command has reported by itself.
+var ErrReported = errors.New("failed")
+
+// ErrStopped is a signal that came before the work was done.
+var ErrStopped = errors.New("stopped before it was done")
+
+// exitError ends the program with a code of its own, and tells err if there is one.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d: %v", e.code, e.err) }
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError is a command that was called in a way it does not know, found out
+// only after it began.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+// hintedError is an error and a second line that says what can be done.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+
+func (e *hintedError) Unwrap() error { return e.err }
+
+// PrintError prints the error of a command, if it has not been printed, and
+// returns the exit code. ctx is the context of the command.
+func PrintError(ctx context.Context, stderr io.Writer, command string, err error) int {
+	var usage *usageError
+	var exit *exitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			fmt.Fprintf(stderr, "retwis: %s\n", OneLine(exit.err))
+		}
+		return exit.code
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "retwis: %v\nSee %q.\n", err, command+" --help")
+		return ExitUsage
+	case errors.Is(err, ErrReported):
+		return ExitFailure
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		fmt.Fprintf(stderr, "retwis: %v\n", ErrStopped)
+		return ExitFailure
+	}
+	fmt.Fprintf(stderr, "retwis: %s\n", OneLine(err))
+	var hinted *hintedError
+	if errors.As(err, &hinted) {
+		fmt.Fprintln(stderr, hinted.hint)
+	}
+	return ExitFailure
+}
+
+// OneLine words an error for a person: without the names of packages before
+// each of the errors that may be joined in it.
+func OneLine(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		lines[i] = withoutPackages(line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+func withoutPackages(text string) string {
+	for {
+		head, rest, ok := strings.Cut(text, ": ")
+		switch head {
+		case "store", "redisserver", "social", "web", "seed", "redlock", "bulk", "index", "suggest", "graph", "space", "model":
+		default:
+			ok = false
+		}
+		if !ok {
+			return text
+		}
+		text = rest
+	}
+}
+
+// Usage returns an error of a command that was called in a wrong way.
+func Usage(err error) error { return &usageError{err} }
+
+// Hint returns an error with a second line that says what can be done.
+func Hint(err error, hint string) error { return &hintedError{err, hint} }
+
+// Exit returns an error that ends the program with a code, and prints err if it is
+// not nil.
+func Exit(code int, err error) error { return &exitError{code, err} }

@@ -1,0 +1,54 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// Variables set what no flag has, and the first that cannot be read is named.
+func TestSetFromEnv(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		want string // the admin address, users and demo; or the error
+	}{
+		"nothing":               {want: ":9090 100 false"},
+		"variables":             {env: map[string]string{"RETWIS_ADMIN_ADDR": ":1", "RETWIS_USERS": "7", "RETWIS_DEMO": "1"}, want: ":1 7 true"},
+		"flags win":             {args: []string{"--users=8", "--demo=false"}, env: map[string]string{"RETWIS_USERS": "7", "RETWIS_DEMO": "1"}, want: ":9090 8 false"},
+		"a flag takes back":     {args: []string{"--admin-addr="}, env: map[string]string{"RETWIS_ADMIN_ADDR": ":1"}, want: " 100 false"},
+		"empty is not set":      {env: map[string]string{"RETWIS_USERS": ""}, want: ":9090 100 false"},
+		"no variable for help":  {env: map[string]string{"RETWIS_HELP": "1"}, want: ":9090 100 false"},
+		"not a number":          {env: map[string]string{"RETWIS_USERS": "7x"}, want: `invalid value "7x" of the variable RETWIS_USERS: strconv.ParseInt: parsing "7x": invalid syntax`},
+		"not an address":        {env: map[string]string{"RETWIS_ADMIN_ADDR": "9090"}, want: `invalid value "9090" of the variable RETWIS_ADMIN_ADDR: use host:port, or :port for every interface`},
+		"hidden by a good flag": {args: []string{"--users=8"}, env: map[string]string{"RETWIS_USERS": "7x"}, want: ":9090 8 false"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			admin := OptionalAddress{":9090"}
+			flags.Var(&admin, "admin-addr", "")
+			users := flags.Int("users", 100, "")
+			demo := flags.Bool("demo", false, "")
+			flags.Bool("help", false, "")
+			if err := flags.Parse(test.args); err != nil {
+				t.Fatal(err)
+			}
+			err := setFromEnv(flags, func(name string) string { return test.env[name] })
+			got := fmt.Sprintf("%s %d %t", admin.String(), *users, *demo)
+			if err != nil {
+				got = err.Error()
+				if usage := new(usageError); !errors.As(err, &usage) {
+					t.Errorf("%T is no wrong usage", err)
+				}
+			}
+			if got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package shell
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// interruptible reads what may not come for a long time, such as what another
+// program writes into a pipe, and fails with the error of its context when that is
+// done: so a command that waits for input can clean up when it is stopped.
+type interruptible struct {
+	ctx    context.Context // of the command
+	from   io.ReadCloser
+	begin  sync.Once
+	chunks chan chunk
+	free   chan []byte
+	closed chan struct{}
+	rest   chunk
+	buffer []byte
+}
+
+// chunk is what was read, and how reading ended.
+type chunk struct {
+	data []byte
+	err  error
+}
+
+func newInterruptible(ctx context.Context, from io.ReadCloser) *interruptible {
+	return &interruptible{ctx: ctx, from: from, chunks: make(chan chunk), free: make(chan []byte, 2), closed: make(chan struct{})}
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	r.begin.Do(func() {
+		r.free <- make([]byte, 64<<10)
+		r.free <- make([]byte, 64<<10)
+		go r.read()
+	})
+	if len(r.rest.data) == 0 && r.rest.err == nil {
+		if r.buffer != nil {
+			r.free <- r.buffer
+			r.buffer = nil
+		}
+		select {
+		case <-r.ctx.Done():
+			return 0, r.ctx.Err()
+		case r.rest = <-r.chunks:
+			r.buffer = r.rest.data[:cap(r.rest.data)]
+		}
+	}
+	n := copy(p, r.rest.data)
+	if r.rest.data = r.rest.data[n:]; len(r.rest.data) > 0 {
+		return n, nil
+	}
+	return n, r.rest.err
+}
+
+// read reads ahead by one chunk. It ends with the input, or when that is closed; a
+// system call in which it waits ends with the program.
+func (r *interruptible) read() {
+	for {
+		var buffer []byte
+		select {
+		case buffer = <-r.free:
+		case <-r.closed:
+			return
+		}
+		n, err := r.from.Read(buffer)
+		select {
+		case r.chunks <- chunk{buffer[:n], err}:
+		case <-r.closed:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (r *interruptible) Close() error {
+	close(r.closed)
+	return r.from.Close()
+}

@@ -1,0 +1,127 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/space"
+	"retwis/internal/cli/shell"
+	"retwis/internal/store"
+)
+
+func newExplain(env shell.Env) *cobra.Command {
+	var flags commonFlags
+	var picture string
+	cmd := &cobra.Command{
+		Use:   "explain [flags] KEY [CONDITION...]",
+		Short: "Show what a query of a box reads, and draw it",
+		Long: `Shows which ranges of the index "space query" reads: of how many squares of the space
+they consist, over how many gaps the server jumps, how many points are in each, and
+how many of these are in the box. With --svg it draws the first two dimensions: the
+box, the squares and the points, for light pages and dark ones.`,
+		Example: `  retwis space explain points x=50..100 y=100..300
+  retwis space explain points x=50..100 y=100..300 --svg box.svg`,
+		Args: shell.Arguments(1, -1, "retwis space explain KEY [CONDITION...]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.open(cmd, env, args[0], func(ctx context.Context, x *space.Index, _ *store.Store) error {
+				box, err := boxOf(x, args[1:])
+				if err != nil {
+					return err
+				}
+				if picture != "" && len(x.Dims()) < 2 {
+					return shell.Usage(errors.New("--svg: a picture needs two dimensions"))
+				}
+				e, err := x.Explain(ctx, box)
+				if err != nil {
+					return err
+				}
+				if picture == "-" {
+					return e.SVG(cmd.OutOrStdout())
+				}
+				if picture != "" {
+					if err := drawTo(picture, e); err != nil {
+						return err
+					}
+				}
+				if flags.json {
+					return printExplanationJSON(cmd.OutOrStdout(), e)
+				}
+				return printExplanation(cmd.OutOrStdout(), e)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&picture, "svg", "", "draw it into this `FILE`; - is standard output, and nothing else is printed")
+	flags.add(cmd, env, "print it as a line of JSON")
+	return cmd
+}
+
+func drawTo(name string, e *space.Explanation) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return shell.Usage(fmt.Errorf("--svg: %w", err))
+	}
+	return errors.Join(e.SVG(f), f.Close())
+}
+
+// explainedRange is a range as --json prints it.
+type explainedRange struct {
+	Low      string `json:"low"`
+	High     string `json:"high"`
+	Squares  int    `json:"squares"`
+	Jumps    int    `json:"jumps"`
+	Read     int64  `json:"read"`
+	Returned int64  `json:"returned"`
+}
+
+func printExplanationJSON(out io.Writer, e *space.Explanation) error {
+	ranges := make([]explainedRange, len(e.Ranges))
+	for i, r := range e.Ranges {
+		ranges[i] = explainedRange(r)
+	}
+	return shell.NewEncoder(out).Encode(struct {
+		Ranges   []explainedRange `json:"ranges"`
+		Squares  int              `json:"squares"`
+		Jumps    int              `json:"jumps"`
+		Read     int64            `json:"read"`
+		Returned int64            `json:"returned"`
+		Beside   float64          `json:"false_positives"`
+		Expected float64          `json:"expected"`
+	}{ranges, e.Squares, e.Jumps, e.Read, e.Returned, e.FalsePositives(), e.Expected})
+}
+
+func printExplanation(out io.Writer, e *space.Explanation) error {
+	if len(e.Ranges) > 0 {
+		t := shell.Table{Out: out, Right: []bool{false, false, true, true, true, true}}
+		_ = t.Add("from", "to", "squares", "jumps", "read", "in the box") // it only gathers
+		for _, r := range e.Ranges {
+			if err := t.Add(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Squares), fmt.Sprint(r.Jumps), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
+				return err
+			}
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	jumps := ""
+	if e.Jumps > 0 {
+		jumps = fmt.Sprintf(", %s", shell.Plural(e.Jumps, "jump", "jumps"))
+	}
+	_, err := fmt.Fprintf(out, "ranges: %d, %s%s\npoints: %d read, %d in the box\nbeside the box: %.1f%%; %.1f%% if points were everywhere alike\n",
+		len(e.Ranges), shell.Plural(e.Squares, "square", "squares"), jumps, e.Read, e.Returned, 100*e.FalsePositives(), 100*e.Expected)
+	return err
+}
+
+// shortBits are bits as they are, or many of them in hexadecimal.
+func shortBits(bits string) string {
+	if len(bits) <= 40 {
+		return bits
+	}
+	n, _ := new(big.Int).SetString(bits, 2)
+	return fmt.Sprintf("%0*x", (len(bits)+3)/4, n)
+}
