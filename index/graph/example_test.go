@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"retwis/index"
 	"retwis/index/graph"
+	"retwis/index/graph/rdf"
 	"retwis/internal/redistest"
 )
 
@@ -155,38 +155,32 @@ func ExampleGraph_From() {
 	// Output: grace
 }
 
-// A file of N-Triples, line by line; what is wrong is told, and the rest goes in.
-func ExampleRead() {
-	file := "<http://a/ada> <http://a/likes> \"t\\u00e9\"@fr .\n<http://a/ada> likes tea .\n"
-	for t, err := range graph.Read(strings.NewReader(file), graph.NTriples) {
-		if err != nil {
-			fmt.Println(err)
-			continue
-		}
-		fmt.Println(t.O)
-	}
-	// Output:
-	// "té"@fr
-	// graph: line 2, column 16: expected a predicate, <IRI>, found 'l'
-}
-
-// All of a graph, or a part of it, as a file.
-func ExampleWrite() {
+// A file of N-Triples, line by line: invalid lines are reported, the rest is put.
+func ExampleGraph_PutMany() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
 
-	g, err := graph.New(client, "people", graph.Options{})
+	g, err := graph.New(client, "facts", graph.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := g.Put(ctx, graph.Triple{S: "ada", P: "likes", O: "tea\tand cake"}); err != nil {
-		log.Fatal(err)
-	}
-	if _, err := graph.Write(os.Stdout, graph.TSV, g.Match(ctx, graph.Pattern{}, index.Page{})); err != nil {
-		log.Fatal(err)
-	}
-	// Output: ada	likes	tea\tand cake
+	file := "<http://a/ada> <http://a/likes> \"t\\u00e9\"@fr .\n<http://a/ada> likes tea .\n"
+	n, err := g.PutMany(ctx, func(yield func(graph.Triple) bool) {
+		for t, err := range rdf.Read(strings.NewReader(file), rdf.NTriples) {
+			if err != nil {
+				fmt.Println(err)
+				continue
+			}
+			if !yield(graph.Triple(t)) {
+				return
+			}
+		}
+	})
+	fmt.Println(n, err)
+	// Output:
+	// rdf: line 2, column 16: expected a predicate, <IRI>, found 'l'
+	// 1 <nil>
 }
 
 // What went wrong in the database is found and mended, while it is in use.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"retwis/index/graph/rdf"
 )
 
 // Filter keeps some answers of a Query.
@@ -143,8 +145,8 @@ var number = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-
 // meaningOf returns what a name means.
 func meaningOf(name string) meaning {
 	text, numeric := name, true
-	if lexical, kind, ok := cutLiteral(name); ok {
-		text, numeric = lexical, numericType(kind)
+	if literal, ok := rdf.ParseLiteral(name); ok {
+		text, numeric = literal.Text, literal.IsNumeric()
 	}
 	if numeric && number.MatchString(text) {
 		if x, err := strconv.ParseFloat(text, 64); err == nil {
@@ -152,47 +154,4 @@ func meaningOf(name string) meaning {
 		}
 	}
 	return meaning{text: text}
-}
-
-// cutLiteral returns the text of a literal of N-Triples, and what is behind its quotes.
-func cutLiteral(name string) (text, kind string, ok bool) {
-	if name == "" || name[0] != '"' {
-		return "", "", false
-	}
-	n := nt{line: name, at: 1}
-	var out strings.Builder
-	for {
-		r, err := n.rune("", 0)
-		if err == nil && r == '"' {
-			break
-		}
-		if err == nil && r == '\\' {
-			r, err = n.escape()
-		}
-		if err != nil {
-			return "", "", false
-		}
-		out.WriteRune(r)
-	}
-	kind = name[n.at:]
-	if _, err := n.annotation(new(strings.Builder)); err != nil || n.at != len(name) {
-		return "", "", false
-	}
-	return out.String(), kind, true
-}
-
-const xsd = "^^<http://www.w3.org/2001/XMLSchema#"
-
-// numericType reports whether what is behind the quotes of a literal is a type of numbers.
-func numericType(kind string) bool {
-	name, ok := strings.CutPrefix(kind, xsd)
-	if !ok {
-		return false
-	}
-	switch strings.TrimSuffix(name, ">") {
-	case "integer", "decimal", "double", "float", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger",
-		"nonPositiveInteger", "negativeInteger", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte":
-		return true
-	}
-	return false
 }

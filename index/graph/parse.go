@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"retwis/index/graph/rdf"
 )
 
 // maxQuery is the most bytes that Parse reads.
@@ -222,12 +224,11 @@ func (p *parser) literal(w word, text string) (word, error) {
 		w.steps = p.toBlank()
 		return w, nil
 	}
-	n := nt{line: p.text[w.at:]}
-	term, err := n.literal()
+	term, length, err := rdf.ScanLiteral(p.text[w.at:])
 	if err != nil {
-		return w, p.wrong(w.at+n.at, "%v", err)
+		return w, p.wrong(w.at+length, "%v", err)
 	}
-	p.at = w.at + n.at
+	p.at = w.at + length
 	w.text = term
 	if after := p.toBlank(); after != "" {
 		return w, p.wrong(p.at-len(after), "there is no blank before %q", after)

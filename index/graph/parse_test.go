@@ -220,3 +220,27 @@ func TestPatternString(t *testing.T) {
 		}
 	})
 }
+
+// Text of any kind is a query, or an error with a column in it.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`, `?x "lives in" "São \"Paulo\"" . ?x != ?y . ?y p*1..3 ?x`, `<a:b>+ * "x"@en`, `a p* ?x . ?x ~ ^a`, `a "b"*2.. "c"^^<a:b> .`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		q, err := Parse(text)
+		if err != nil {
+			if !errors.Is(err, index.ErrValue) {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		for _, p := range q.Where {
+			again, err := Parse(p.String())
+			if err != nil || len(again.Where) != 1 || again.Where[0] != p {
+				t.Fatalf("%q has the pattern %q, which is read as %q (%v)", text, p, again.Where, err)
+			}
+		}
+	})
+}

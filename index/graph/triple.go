@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"retwis/index"
+	"retwis/index/graph/rdf"
 	"retwis/index/internal/partition"
 )
 
-// MaxName is the most bytes that a name has.
-const MaxName = 64 << 10
+// MaxName is the maximum length of a name, in bytes.
+const MaxName = rdf.MaxName
 
 // Triple is a fact: a subject, a predicate and an object.
 type Triple struct{ S, P, O string }

@@ -13,6 +13,7 @@ import (
 
 	"retwis/index"
 	"retwis/index/graph"
+	"retwis/index/graph/rdf"
 	"retwis/internal/cli/shell"
 )
 
@@ -113,7 +114,7 @@ func (flags *commonFlags) change(cmd *cobra.Command, env shell.Env, args []strin
 // triplesInput are files of triples.
 type triplesInput struct {
 	*shell.Inputs
-	formats []graph.Format
+	formats []rdf.Format
 }
 
 // openTriples opens all files before anything of them is put.
@@ -124,13 +125,13 @@ func openTriples(cmd *cobra.Command, env shell.Env, names []string, format *shel
 	}
 	in := &triplesInput{Inputs: files}
 	for _, name := range files.Names {
-		of := graph.Format(format.Value)
-		if of == graph.Auto {
+		of := rdf.Format(format.Value)
+		if of == rdf.Auto {
 			switch strings.ToLower(filepath.Ext(name)) {
 			case ".tsv", ".tab":
-				of = graph.TSV
+				of = rdf.TSV
 			case ".nt":
-				of = graph.NTriples
+				of = rdf.NTriples
 			}
 		}
 		in.formats = append(in.formats, of)
@@ -143,21 +144,21 @@ func openTriples(cmd *cobra.Command, env shell.Env, names []string, format *shel
 func (in *triplesInput) triples(whole bool) iter.Seq2[graph.Triple, error] {
 	return func(yield func(graph.Triple, error) bool) {
 		for i, f := range in.Files {
-			for t, err := range graph.Read(f, in.formats[i]) {
-				var syntax *graph.SyntaxError
+			for t, err := range rdf.Read(f, in.formats[i]) {
+				var syntax *rdf.SyntaxError
 				switch bad := errors.As(err, &syntax); {
 				case bad && whole:
-					yield(t, fmt.Errorf("%s:%d: %w", in.Names[i], syntax.Line, inLine(syntax)))
+					yield(graph.Triple{}, fmt.Errorf("%s:%d: %w", in.Names[i], syntax.Line, inLine(syntax)))
 					return
 				case bad:
 					in.Reject(in.Names[i], syntax.Line, inLine(syntax))
 					continue
 				case err != nil:
-					yield(t, fmt.Errorf("%s: %w", in.Names[i], err))
+					yield(graph.Triple{}, fmt.Errorf("%s: %w", in.Names[i], err))
 					return
 				}
 				in.Accept()
-				if !yield(t, nil) {
+				if !yield(graph.Triple(t), nil) {
 					return
 				}
 			}
@@ -166,7 +167,7 @@ func (in *triplesInput) triples(whole bool) iter.Seq2[graph.Triple, error] {
 }
 
 // inLine is what is wrong with a line that is told already.
-func inLine(err *graph.SyntaxError) error {
+func inLine(err *rdf.SyntaxError) error {
 	if err.Column == 0 {
 		return errors.New(err.Text)
 	}
@@ -187,7 +188,7 @@ N-Triples.`,
 		Args: shell.Arguments(1, 1, "retwis graph export KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.open(cmd, env, args[0], nil, func(ctx context.Context, g *graph.Graph) error {
-				_, err := graph.Write(cmd.OutOrStdout(), graph.Format(format.Value), g.Match(ctx, graph.Pattern{}, index.Page{}))
+				_, err := rdf.Write(cmd.OutOrStdout(), rdf.Format(format.Value), g.Match(ctx, graph.Pattern{}, index.Page{}))
 				return err
 			})
 		},

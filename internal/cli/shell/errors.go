@@ -86,7 +86,7 @@ func withoutPackages(text string) string {
 	for {
 		head, rest, ok := strings.Cut(text, ": ")
 		switch head {
-		case "store", "redisserver", "social", "web", "seed", "redlock", "bulk", "index", "suggest", "graph", "space", "model":
+		case "store", "redisserver", "social", "web", "seed", "redlock", "bulk", "index", "suggest", "graph", "rdf", "space", "model":
 		default:
 			ok = false
 		}

@@ -1,10 +1,10 @@
-package graph
+package rdf
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/index"
-	"retwis/internal/redistest"
 )
 
 // From the examples and the tests of the specification.
@@ -46,7 +45,7 @@ func TestNTriples(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		`<http://a/s> <http://a/p> "x"`:                "line 1, column 30: expected a dot behind the object, and the line ends",
+		`<http://a/s> <http://a/p> "x"`:                "line 1, column 30: expected a dot after the object, and the line ends",
 		`<http://a/s> <http://a/p> "x" . y`:            "column 33: expected nothing but a comment",
 		`<http://a/s> <http://a/p> .`:                  "column 27: expected an object",
 		`"x" <http://a/p> "x" .`:                       "column 1: expected a subject",
@@ -57,7 +56,7 @@ func TestNTriples(t *testing.T) {
 		`<http://a/s> <http://a/p> <o> .`:              "column 27: the IRI <o> has no scheme",
 		`<http://a/s> <http://a/p> <http://a .`:        "column 36: ' ' cannot be in an IRI",
 		`<http://a/s> <http://a/p> <http://a`:          "column 27: this < is never closed",
-		`<http://a/s> <http://a/p> "é" "y" .`:          "column 31: expected a dot behind the object, found '\"'",
+		`<http://a/s> <http://a/p> "é" "y" .`:          "column 31: expected a dot after the object, found '\"'",
 		`<http://a/s> <http://a/p> "x .`:               "column 27: this quote is never closed",
 		`<http://a/s> <http://a/p> "\a" .`:             `column 28: expected \t \b`,
 		`<http://a/s> <http://a/p> "\ud800" .`:         `expected \t \b`,
@@ -118,7 +117,7 @@ func TestReadGoesOn(t *testing.T) {
 			continue
 		}
 		for i, want := range test.problems {
-			if !strings.HasPrefix(problems[i], "graph: "+want) {
+			if !strings.HasPrefix(problems[i], "rdf: "+want) {
 				t.Errorf("%.60q: problem %q, want %q", test.text, problems[i], want)
 			}
 		}
@@ -133,23 +132,12 @@ func TestReadGoesOn(t *testing.T) {
 	}
 }
 
-// What is written is read back as it was, through the graph as well.
+// What is written is read back as it was.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
-	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	some := []Triple{{"a\tb", "c\nd", "e\\f\r"}, {"\x00", "\xff:;", "é"}, {"#x", " ", "<y>"}}
-	put(t, g, some...)
 	var out bytes.Buffer
-	if n, err := Write(&out, TSV, g.Match(ctx, Pattern{}, index.Page{})); n != 3 || err != nil {
-		t.Fatal(n, err)
-	}
-	back := all(t, Read(&out, TSV))
-	slices.SortFunc(some, compareIn(SPO))
-	if !slices.Equal(back, some) {
-		t.Errorf("%q comes back as %q", some, back)
-	}
-	if _, err := Write(&out, NTriples, g.Match(ctx, Pattern{}, index.Page{})); !errors.Is(err, index.ErrValue) {
+	if _, err := Write(&out, NTriples, sourceOf(some)); !errors.Is(err, index.ErrValue) {
 		t.Errorf("names that are no terms: %v", err)
 	}
 	if _, err := Write(&out, Auto, sourceOf(nil)); !errors.Is(err, index.ErrValue) {
@@ -161,7 +149,10 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("%s comes back as %s (%v)", text, out.String(), err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		some := rapid.SliceOf(triples()).Draw(t, "triples")
+		names := rapid.OneOf(rapid.SampledFrom([]string{"\t", "\n", "\r", `\`, `\t`, " ", "\x00", "\xff", "#", byteOrderMark, "a"}), rapid.StringN(1, 20, -1))
+		some := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Triple {
+			return Triple{names.Draw(t, "s"), names.Draw(t, "p"), names.Draw(t, "o")}
+		})).Draw(t, "triples")
 		var out bytes.Buffer
 		if _, err := Write(&out, TSV, sourceOf(some)); err != nil {
 			t.Fatal(err)
@@ -173,6 +164,63 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
+// An iteration that stops early reads no further, and an error of the sequence or of
+// the writer ends Write.
+func TestWriteStops(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	var out bytes.Buffer
+	n, err := Write(&out, TSV, func(yield func(Triple, error) bool) {
+		_ = yield(Triple{"a", "b", "c"}, nil) && yield(Triple{}, broken)
+	})
+	if n != 1 || !errors.Is(err, broken) || out.String() != "a\tb\tc\n" {
+		t.Errorf("%d written, %q, %v", n, out.String(), err)
+	}
+	r, w := io.Pipe()
+	r.CloseWithError(broken)
+	if _, err := Write(w, TSV, sourceOf([]Triple{{"a", "b", "c"}})); !errors.Is(err, broken) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+	for triple, err := range Read(strings.NewReader("a\tb\tc\nwrong"), TSV) {
+		if err != nil {
+			t.Errorf("after %v was enough: %v", triple, err)
+		}
+		break
+	}
+}
+
+func TestLiteral(t *testing.T) {
+	t.Parallel()
+	const xsd = "http://www.w3.org/2001/XMLSchema#"
+	for term, want := range map[string]Literal{
+		`""`:                        {},
+		`"a \"b\" \u00e9\n"`:        {Text: "a \"b\" é\n"},
+		`"x"@en-GB`:                 {Text: "x", Language: "en-GB"},
+		`"7"^^<` + xsd + `integer>`: {Text: "7", Datatype: xsd + "integer"},
+		`"7"^^<` + xsd + `string>`:  {Text: "7"},
+	} {
+		got, ok := ParseLiteral(term)
+		if !ok || got != want || got.IsNumeric() != strings.HasSuffix(term, "integer>") {
+			t.Errorf("%s is %+v, %v, want %+v", term, got, ok, want)
+		}
+	}
+	for _, term := range []string{"", "x", `"`, `"x`, `"x" `, `"x"@`, `"x"^^en`, `"x"@en"`, `"\a"`, "_:b", "<a:b>"} {
+		if got, ok := ParseLiteral(term); ok {
+			t.Errorf("%s is %+v", term, got)
+		}
+	}
+	term, n, err := ScanLiteral(`"\u0041"@en . ?x`)
+	if term != `"A"@en` || n != len(`"\u0041"@en`) || err != nil {
+		t.Errorf("%s, %d, %v", term, n, err)
+	}
+	if _, n, err := ScanLiteral(`"a"@1`); n != 3 || err == nil {
+		t.Errorf("offset %d, %v", n, err)
+	}
+	if _, _, err := ScanLiteral("a"); err == nil {
+		t.Error("a name is not a literal")
+	}
+}
+
 // Whatever is read is written and read the same, and what is wrong is told with
 // a place in the line.
 func FuzzNTriples(f *testing.F) {
@@ -182,7 +230,7 @@ func FuzzNTriples(f *testing.F) {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		triple, ok, err := parseNT(line)
+		triple, ok, err := parseNTriples(line)
 		var syntax *SyntaxError
 		switch {
 		case errors.As(err, &syntax):
@@ -192,7 +240,7 @@ func FuzzNTriples(f *testing.F) {
 		case err != nil:
 			t.Fatalf("%q: %v", line, err)
 		case ok:
-			text, err := lineNT(triple)
+			text, err := formatNTriples(triple)
 			if err != nil {
 				t.Fatalf("%q is read as %q: %v", line, triple, err)
 			}
@@ -203,26 +251,86 @@ func FuzzNTriples(f *testing.F) {
 	})
 }
 
-// Text of any kind is a query, or an error with a column in it.
-func FuzzParse(f *testing.F) {
-	for _, text := range []string{
-		`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`, `?x "lives in" "São \"Paulo\"" . ?x != ?y . ?y p*1..3 ?x`, `<a:b>+ * "x"@en`, `a p* ?x . ?x ~ ^a`, `a "b"*2.. "c"^^<a:b> .`,
-	} {
-		f.Add(text)
+// Every line of TSV is a triple that is written and read the same, or an error with a
+// place in the line.
+func FuzzTSV(f *testing.F) {
+	for _, line := range []string{"a\tb\tc", `a\tb` + "\t" + `c\\d` + "\t" + `\n\r`, "a\tb", "\t\t", `a\q` + "\tb\tc", "a\tb\tc\td\te"} {
+		f.Add(line)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		q, err := Parse(text)
-		if err != nil {
-			if !errors.Is(err, index.ErrValue) {
-				t.Fatalf("%q: %v", text, err)
+	f.Fuzz(func(t *testing.T, line string) {
+		triple, ok, err := parseTSV(line)
+		var syntax *SyntaxError
+		switch {
+		case errors.As(err, &syntax):
+			if syntax.Column < 0 || syntax.Column > len(line)+1 {
+				t.Fatalf("%q: column %d", line, syntax.Column)
 			}
-			return
-		}
-		for _, p := range q.Where {
-			again, err := Parse(p.String())
-			if err != nil || len(again.Where) != 1 || again.Where[0] != p {
-				t.Fatalf("%q has the pattern %q, which is read as %q (%v)", text, p, again.Where, err)
+		case err != nil:
+			t.Fatalf("%q: %v", line, err)
+		case ok:
+			text, _ := formatTSV(triple)
+			again, ok, err := parseTSV(strings.TrimSuffix(text, "\n"))
+			if !ok || err != nil || again != triple {
+				t.Fatalf("%q is read as %q, written as %q and read as %q (%v)", line, triple, text, again, err)
 			}
+		case line != "":
+			t.Fatalf("%q is neither a triple nor an error", line)
 		}
 	})
+}
+
+// Files of any bytes are read to the end: each line is a triple that is written and read
+// the same, or an error with its line.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{"\ufeffa\tb\tc\r\n\nx\n", "# c\n<a:s> <a:p> <a:o> .\nwrong\n", "@prefix : <http://a/> .", "<?xml version=\"1.0\"?>", "<a\tb\tc", "a\tb\tc"} {
+		f.Add(text, string(Auto))
+		f.Add(text, string(TSV))
+		f.Add(text, string(NTriples))
+	}
+	f.Fuzz(func(t *testing.T, text, format string) {
+		var good []Triple
+		last := 0
+		for triple, err := range Read(strings.NewReader(text), Format(format)) {
+			var syntax *SyntaxError
+			switch {
+			case errors.As(err, &syntax):
+				if syntax.Line <= last || syntax.Line > strings.Count(text, "\n")+1 {
+					t.Fatalf("%q: line %d after line %d", text, syntax.Line, last)
+				}
+				last = syntax.Line
+			case err != nil && !errors.Is(err, index.ErrValue):
+				t.Fatalf("%q: %v", text, err)
+			case err == nil:
+				good = append(good, triple)
+			}
+		}
+		var out bytes.Buffer
+		if _, err := Write(&out, TSV, sourceOf(good)); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := collect(Read(&out, TSV)); err != nil || !slices.Equal(back, good) {
+			t.Fatalf("%q is read as %q, which comes back as %q (%v)", text, good, back, err)
+		}
+	})
+}
+
+// collect collects what a sequence yields, up to its first error.
+func collect[T any](sequence iter.Seq2[T, error]) (found []T, err error) {
+	for v, err := range sequence {
+		if err != nil {
+			return found, err
+		}
+		found = append(found, v)
+	}
+	return found, nil
+}
+
+func sourceOf(triples []Triple) iter.Seq2[Triple, error] {
+	return func(yield func(Triple, error) bool) {
+		for _, t := range triples {
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package graph
+package rdf
 
 import (
 	"errors"
@@ -7,15 +7,37 @@ import (
 	"unicode/utf8"
 )
 
-// nt reads one line of N-Triples: https://www.w3.org/TR/n-triples/, and writes
-// terms in its canonical form, so that a name is the same however it was
-// escaped.
+// parseNTriples reads a line of N-Triples. ok is false for a comment or an empty line.
+func parseNTriples(line string) (Triple, bool, error) {
+	n := nt{line: line}
+	t, ok, err := n.triple()
+	if err != nil {
+		return Triple{}, false, &SyntaxError{Column: utf8.RuneCountInString(line[:n.at]) + 1, Text: err.Error()}
+	}
+	for i := range 3 {
+		if text := lengthError(i, *t.part(i)); ok && text != "" {
+			return Triple{}, false, &SyntaxError{Text: text}
+		}
+	}
+	return t, ok, nil
+}
+
+func formatNTriples(t Triple) (string, error) {
+	line := t.S + " " + t.P + " " + t.O + " ."
+	if same, ok, err := parseNTriples(line); err != nil || !ok || same != t {
+		return "", invalid("%q %q %q is not a triple of N-Triples: write it as TSV", t.S, t.P, t.O)
+	}
+	return line + "\n", nil
+}
+
+// nt parses one line of N-Triples, https://www.w3.org/TR/n-triples/, into terms in
+// canonical form: a term is the same string however it was escaped.
 type nt struct {
 	line string
 	at   int
 }
 
-// triple reads a line. ok is false for one that has a comment or nothing.
+// triple reads a line. ok is false for a comment or an empty line.
 func (n *nt) triple() (t Triple, ok bool, err error) {
 	n.blanks()
 	if n.at == len(n.line) || n.line[n.at] == '#' {
@@ -34,12 +56,12 @@ func (n *nt) triple() (t Triple, ok bool, err error) {
 	}
 	n.blanks()
 	if n.peek() != '.' {
-		return t, false, n.expected("a dot behind the object")
+		return t, false, n.expected("a dot after the object")
 	}
 	n.at++
 	n.blanks()
 	if n.at < len(n.line) && n.line[n.at] != '#' {
-		return t, false, n.expected("nothing but a comment behind the dot")
+		return t, false, n.expected("nothing but a comment after the dot")
 	}
 	return t, true, nil
 }
@@ -50,7 +72,7 @@ func (n *nt) blanks() {
 	}
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (n *nt) peek() byte {
 	if n.at < len(n.line) {
 		return n.line[n.at]
@@ -58,7 +80,7 @@ func (n *nt) peek() byte {
 	return 0
 }
 
-// expected says what should be here, and what is.
+// expected returns an error that names the expected and the actual character.
 func (n *nt) expected(what string) error {
 	if n.at == len(n.line) {
 		return fmt.Errorf("expected %s, and the line ends", what)
@@ -130,10 +152,10 @@ func (n *nt) iri() (string, error) {
 	}
 }
 
-// forbidden are characters that an IRI has only escaped.
+// forbidden reports whether an IRI must escape a character.
 func forbidden(r rune) bool { return r <= ' ' || strings.ContainsRune(`<>"{}|^`+"`\\", r) }
 
-// absolute tells whether an IRI has a scheme.
+// absolute reports whether an IRI has a scheme.
 func absolute(iri string) bool {
 	scheme, _, ok := strings.Cut(iri, ":")
 	for i := range len(scheme) {
@@ -160,7 +182,7 @@ func (n *nt) rune(unclosed string, start int) (rune, error) {
 	return r, nil
 }
 
-// unicode reads what is behind a backslash: u and 4 digits, or U and 8.
+// unicode reads an escaped character after its backslash: u and 4 digits, or U and 8.
 func (n *nt) unicode() (rune, error) {
 	begin := n.at - 1
 	wrong := func() (rune, error) {
@@ -218,12 +240,13 @@ func (n *nt) literal() (string, error) {
 		writeEscaped(&out, r)
 	}
 	out.WriteByte('"')
-	return n.annotation(&out)
+	suffix, err := n.annotation()
+	return out.String() + suffix, err
 }
 
-// annotation reads what may stand behind a literal. A plain literal is the same
+// annotation reads the language or type after a literal. A plain literal is the same
 // as one of type xsd:string, and has no type in canonical form.
-func (n *nt) annotation(out *strings.Builder) (string, error) {
+func (n *nt) annotation() (string, error) {
 	switch {
 	case n.peek() == '@':
 		start := n.at
@@ -233,30 +256,28 @@ func (n *nt) annotation(out *strings.Builder) (string, error) {
 		}
 		if !isLanguage(n.line[start+1 : n.at]) {
 			n.at = start
-			return "", errors.New("expected a language behind the @, such as @en or @en-GB")
+			return "", errors.New("expected a language after the @, such as @en or @en-GB")
 		}
-		out.WriteString(n.line[start:n.at])
+		return n.line[start:n.at], nil
 	case strings.HasPrefix(n.line[n.at:], "^^"):
 		n.at += 2
 		if n.peek() != '<' {
-			return "", n.expected("the <IRI> of a type behind ^^")
+			return "", n.expected("the <IRI> of a type after ^^")
 		}
 		iri, err := n.iri()
-		if err != nil {
+		if err != nil || iri == "<http://www.w3.org/2001/XMLSchema#string>" {
 			return "", err
 		}
-		if iri != "<http://www.w3.org/2001/XMLSchema#string>" {
-			out.WriteString("^^" + iri)
-		}
+		return "^^" + iri, nil
 	}
-	return out.String(), nil
+	return "", nil
 }
 
 func alphanumeric(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }
 
-// isLanguage tells whether a text is letters, then parts behind hyphens.
+// isLanguage reports whether a tag is letters, then parts separated by hyphens.
 func isLanguage(tag string) bool {
 	for i, part := range strings.Split(tag, "-") {
 		if part == "" || i == 0 && strings.ContainsAny(part, "0123456789") {
@@ -266,7 +287,7 @@ func isLanguage(tag string) bool {
 	return true
 }
 
-// escape reads what is behind a backslash in a literal.
+// escape reads an escape sequence of a literal after its backslash.
 func (n *nt) escape() (rune, error) {
 	if at := strings.IndexByte(`tbnrf"'\`, n.peek()); at >= 0 && n.at < len(n.line) {
 		n.at++
@@ -310,7 +331,7 @@ func (n *nt) blankNode() (string, error) {
 		}
 		n.at, first = n.at+size, false
 	}
-	for n.at > start+2 && n.line[n.at-1] == '.' { // it is that behind the triple
+	for n.at > start+2 && n.line[n.at-1] == '.' { // the dot ends the triple
 		n.at--
 	}
 	if n.at == start+2 {
@@ -319,8 +340,8 @@ func (n *nt) blankNode() (string, error) {
 	return n.line[start:n.at], nil
 }
 
-// labelRune tells whether a character can be in the label of a blank node:
-// PN_CHARS_U, digits, and behind the first also dots and what is PN_CHARS.
+// labelRune reports whether a character can be in the label of a blank node: first
+// PN_CHARS_U or a digit, then also dots and PN_CHARS.
 func labelRune(r rune, first bool) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == ':':
