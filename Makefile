@@ -19,11 +19,11 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 	[ "$$(go env CGO_ENABLED)" = 1 ] && echo -race || \
 	echo "make: no C compiler here: testing without the race detector" >&2))
 
-.PHONY: help run test test-long test-servers e2e screenshots lint bench generate build dist clean
+.PHONY: help run test test-long test-servers e2e screenshots lint bench generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { sub(/:.*/, "", $$1); printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { sub(/:.*/, "", $$1); printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Not by "go run", which takes Ctrl-C for a failure.
 run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
@@ -37,7 +37,7 @@ test: ## run every test on real servers; RACE=1 adds the race detector
 
 test-long: ## the same with ten times the random cases, and every fuzz test
 	@scripts/deps server curl sqlite3
-	REDISTEST_REQUIRE=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
+	REDISTEST_REQUIRE=1 TEST_LONG=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 
 # A directory with one directory for each server to test on.
@@ -86,6 +86,9 @@ build: ## build bin/retwis
 
 dist: ## build the archives of a release in dist/, for Linux and macOS
 	VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' scripts/dist
+
+rename-module: ## give the module another path: MODULE=github.com/you/retwis
+	@scripts/rename-module '$(MODULE)'
 
 clean: ## remove what build and dist have made
 	rm -rf bin dist

@@ -108,7 +108,7 @@ func Retwis() Architecture {
 			{"internal/store", "internal/nodes"},
 			{"internal/nodes", "internal/rediserr"}, // which of several errors to report
 		},
-		TestSupport: []string{"internal/redistest", "internal/arch"},
+		TestSupport: []string{"internal/redistest", "internal/arch", "internal/outside"},
 		Pure:        3,
 		Impure:      []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}
