@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 //go:embed adopt.lua
@@ -153,7 +153,7 @@ func (x *Numeric[N]) adoptAll(ctx context.Context, r *run) error {
 	if all == 0 {
 		return fmt.Errorf("%w: there is no sorted set %q", ErrNotFound, x.set.Keys[0].Index)
 	}
-	err = scan(ctx, x.set, r, ofMembers, 0, "", func(_ context.Context, keys *partition.Keys, pairs []string) (int, error) {
+	err = scanPartitions(ctx, x.set, r, ofMembers, 0, "", func(_ context.Context, keys *partition.Keys, pairs []string) (int, error) {
 		left := 0
 		for i := 0; i+1 < len(pairs); i += 2 {
 			if !x.readable(keys, pairs[i], pairs[i+1]) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/scan"
 )
 
 // Composite is an index over the values of several columns, in the order of the
@@ -58,7 +58,7 @@ type Entry struct {
 }
 
 // Cursor is the place of an entry that was read, for Page.After.
-func (e Entry) Cursor() string { return partition.EncodeCursor(e.member) }
+func (e Entry) Cursor() string { return scan.EncodeCursor(e.member) }
 
 // kindComposite is what a Composite remembers as its kind.
 const kindComposite = "composite"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 // Declaration is what an index remembers of how it was made, in key.meta.

@@ -3,7 +3,7 @@ package index
 import (
 	"errors"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 var (

@@ -10,7 +10,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/scan"
+	"retwis/internal/script"
 )
 
 var (
@@ -39,12 +41,12 @@ type Lexical struct {
 	id       func(member string) (string, error)
 	describe func(member string) string
 
-	put, remove, sift partition.Script
-	mend              partition.Script
-	watch, replace    partition.Script // of a Repair with a source
-	fill, finish      partition.Script // of a Rebuild
-	noting            noting           // of both
-	adopt             partition.Script
+	put, remove, sift script.Script
+	mend              script.Script
+	watch, replace    script.Script // of a Repair with a source
+	fill, finish      script.Script // of a Rebuild
+	noting            noting        // of both
+	adopt             script.Script
 }
 
 // LexicalOptions are the options of NewLexical.
@@ -66,7 +68,7 @@ type LexicalOptions struct {
 type Member struct{ ID, Member string }
 
 // Cursor is the place of the entry, for Page.After.
-func (m Member) Cursor() string { return partition.EncodeCursor(m.Member) }
+func (m Member) Cursor() string { return scan.EncodeCursor(m.Member) }
 
 // NewLexical returns the index at a key. It asks no server.
 func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical, error) {
@@ -194,7 +196,7 @@ func (x *Lexical) removeAll(ctx context.Context, entries []Member, exactly bool)
 		p := x.set.Index(m.ID)
 		byPart[p] = append(byPart[p], m)
 	}
-	var calls []partition.Call
+	var calls []script.Call
 	for p, batch := range byPart {
 		for chunk := range slices.Chunk(batch, removeBatch) {
 			args := append(x.set.Args(), "")
@@ -207,7 +209,7 @@ func (x *Lexical) removeAll(ctx context.Context, entries []Member, exactly bool)
 			if exactly {
 				args[3] = "exactly"
 			}
-			calls = append(calls, partition.Call{Keys: x.set.Keys[p].All(), Args: args})
+			calls = append(calls, script.Call{Keys: x.set.Keys[p].All(), Args: args})
 		}
 	}
 	removed := 0

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 var (
@@ -119,7 +119,7 @@ func (x *Lexical) walkAll(ctx context.Context, r *run, src *Source[string], m *m
 	}
 	content := contentCheck{entryCheck: entryCheck{x, r, m}, lookup: lookup, exists: src != nil && src.Lookup != nil}
 	if part == ofContent {
-		if err := scan(ctx, x.set, r, ofContent, at, cursor, content.page); err != nil {
+		if err := scanPartitions(ctx, x.set, r, ofContent, at, cursor, content.page); err != nil {
 			return err
 		}
 		part, at, cursor = ofMembers, 0, ""
@@ -129,7 +129,7 @@ func (x *Lexical) walkAll(ctx context.Context, r *run, src *Source[string], m *m
 			return err
 		}
 		c := memberCheck{content}
-		if err := scan(ctx, x.set, r, ofMembers, at, cursor, c.page); err != nil {
+		if err := scanPartitions(ctx, x.set, r, ofMembers, at, cursor, c.page); err != nil {
 			return err
 		}
 		cursor = ""
@@ -158,9 +158,9 @@ func upkeepFrom(after string, partitions int) (part string, at int, cursor strin
 	return part, at, cursor, nil
 }
 
-// scan walks a hash or a sorted set of every partition in steps. A page is pairs
+// scanPartitions walks a hash or a sorted set of every partition in steps. A page is pairs
 // of a name and a value.
-func scan(ctx context.Context, set *partition.Set, r *run, part string, at int, from string, page func(context.Context, *partition.Keys, []string) (int, error)) error {
+func scanPartitions(ctx context.Context, set *partition.Set, r *run, part string, at int, from string, page func(context.Context, *partition.Keys, []string) (int, error)) error {
 	var cursor uint64
 	if from != "" {
 		var err error

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 // Entries that are not in the reverse index, which may be lost as a whole. Each

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 // restoreLost puts entries into the reverse index that are not in it, in the

@@ -6,7 +6,8 @@ import (
 	"errors"
 	"slices"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 // kept is what upkeep has to know of an index that is compared with objects. A
@@ -14,7 +15,7 @@ import (
 type kept struct {
 	set            *partition.Set
 	noting         noting
-	watch, replace partition.Script
+	watch, replace script.Script
 	values         func(ctx context.Context, ids []string) ([]string, error)
 	check          func(id, value string) error
 	describe       func(value string) string

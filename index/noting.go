@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 var (
@@ -23,7 +24,7 @@ var (
 
 // noting are the scripts by which writers note what they change while a Repair or
 // a Rebuild goes on, and stop when it has ended, however that was.
-type noting struct{ begin, beat, end, leftover partition.Script }
+type noting struct{ begin, beat, end, leftover script.Script }
 
 func newNoting() noting {
 	return noting{

@@ -13,7 +13,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/scan"
+	"retwis/internal/script"
 )
 
 var (
@@ -51,7 +53,7 @@ type Numeric[N Number] struct {
 	set    *partition.Set
 	column Column
 
-	put, remove, page, watch, replace, fill, finish partition.Script
+	put, remove, page, watch, replace, fill, finish script.Script
 	noting                                          noting
 }
 
@@ -73,7 +75,7 @@ type NumericEntry[N Number] struct {
 
 // Cursor is the place of the entry, for Page.After.
 func (e NumericEntry[N]) Cursor() string {
-	return partition.EncodeCursor(scoreText(e.Number) + " " + e.ID)
+	return scan.EncodeCursor(scoreText(e.Number) + " " + e.ID)
 }
 
 // scoreText is a number as a score is written; -0 is 0, as Redis orders it.
@@ -250,10 +252,10 @@ func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
 		return 0, x.wrap(ctx, err)
 	}
 	removed := 0
-	calls := make([]partition.Call, 0, len(ids)/removeBatch+1)
+	calls := make([]script.Call, 0, len(ids)/removeBatch+1)
 	for p, batch := range byPartition(x.set, ids) {
 		for _, some := range batch {
-			calls = append(calls, partition.Call{Keys: x.set.Keys[p].All(), Args: append(x.set.Args(), some...)})
+			calls = append(calls, script.Call{Keys: x.set.Keys[p].All(), Args: append(x.set.Args(), some...)})
 		}
 	}
 	for _, r := range x.remove.RunMany(ctx, x.set.Client, calls) {
@@ -324,7 +326,7 @@ func cursorOf(after string) (score, id string, err error) {
 	if after == "" {
 		return "", "", nil
 	}
-	position, err := partition.DecodeCursor(after)
+	position, err := scan.DecodeCursor(after)
 	if err != nil {
 		return "", "", err
 	}

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/scan"
+	"retwis/internal/script"
 )
 
 // scored is an entry as it is read.
@@ -63,7 +65,7 @@ func (x *Numeric[N]) Select(ctx context.Context, s Span[N], page Page) iter.Seq2
 // scoreReader reads a span, in steps, of all partitions.
 type scoreReader struct {
 	set                 *partition.Set
-	script              partition.Script
+	script              script.Script
 	page                Page
 	low, high           string
 	afterScore, afterID string
@@ -82,7 +84,7 @@ func (r *scoreReader) first(ctx context.Context) error {
 	if r.page.Limit > 0 {
 		r.size = min(r.page.Limit+r.page.Offset, nextStep)
 	}
-	calls := make([]partition.Call, len(r.set.Keys))
+	calls := make([]script.Call, len(r.set.Keys))
 	for i := range calls {
 		calls[i] = r.call(&r.set.Keys[i], offset, r.size, r.afterScore, r.afterID)
 	}
@@ -96,12 +98,12 @@ func (r *scoreReader) first(ctx context.Context) error {
 	return nil
 }
 
-func (r *scoreReader) call(keys *partition.Keys, offset, size int, score, id string) partition.Call {
+func (r *scoreReader) call(keys *partition.Keys, offset, size int, score, id string) script.Call {
 	reverse := "0"
 	if r.page.Reverse {
 		reverse = "1"
 	}
-	return partition.Call{Keys: keys.All(), Args: []string{r.low, r.high, reverse, strconv.Itoa(offset), strconv.Itoa(size), score, id}}
+	return script.Call{Keys: keys.All(), Args: []string{r.low, r.high, reverse, strconv.Itoa(offset), strconv.Itoa(size), score, id}}
 }
 
 func scoredOf(pairs []string, err error) ([]scored, error) {
@@ -131,7 +133,7 @@ func (r *scoreReader) all(ctx context.Context) iter.Seq2[scored, error] {
 	}
 	return func(yield func(scored, error) bool) {
 		n, skip := 0, r.page.Offset
-		for e, err := range partition.Merge(compare, sources...) {
+		for e, err := range scan.Merge(compare, sources...) {
 			if err == nil && skip > 0 {
 				skip--
 				continue

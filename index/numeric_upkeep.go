@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 // Verify compares the index with objects, in steps of 200, while others read and
@@ -104,7 +104,7 @@ func (x *Numeric[N]) walkAll(ctx context.Context, r *run, src Source[string], m 
 		}
 	}
 	if part != ofSource && src.Lookup != nil {
-		err := scan(ctx, x.set, r, ofMembers, at, cursor, func(ctx context.Context, _ *partition.Keys, pairs []string) (int, error) {
+		err := scanPartitions(ctx, x.set, r, ofMembers, at, cursor, func(ctx context.Context, _ *partition.Keys, pairs []string) (int, error) {
 			return x.objectless(ctx, r, m, src.Lookup, pairs)
 		})
 		if err != nil {

@@ -9,7 +9,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 //go:embed recent_put.lua
@@ -21,7 +22,7 @@ var recentPutLua string
 type Recent struct {
 	set *partition.Set
 	max int
-	put partition.Script
+	put script.Script
 }
 
 // maxRecent is the greatest cap. To cut a list costs as much as what is cut.

@@ -11,7 +11,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 var (
@@ -39,7 +40,7 @@ var ErrLeaseOver = errors.New("the lease is over")
 // set of those that are handed out.
 type Ring struct {
 	set                    *partition.Set
-	put, remove, take, end partition.Script
+	put, remove, take, end script.Script
 }
 
 // NewRing returns the ring at a key. It asks no server.

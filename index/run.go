@@ -13,7 +13,8 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 // run is a Verify, Repair or Rebuild under way.
@@ -78,12 +79,12 @@ func newName() string { return rand.Text() }
 
 // everywhere runs a script with the name of a run, and how long it goes on without
 // being heard of, in every partition.
-func everywhere(ctx context.Context, set *partition.Set, script partition.Script, name string) error {
-	calls := make([]partition.Call, len(set.Keys))
+func everywhere(ctx context.Context, set *partition.Set, s script.Script, name string) error {
+	calls := make([]script.Call, len(set.Keys))
 	for i := range set.Keys {
-		calls[i] = partition.Call{Keys: set.Keys[i].All(), Args: append(set.Args(), name, strconv.FormatInt(set.Lease.Milliseconds(), 10))}
+		calls[i] = script.Call{Keys: set.Keys[i].All(), Args: append(set.Args(), name, strconv.FormatInt(set.Lease.Milliseconds(), 10))}
 	}
-	for _, r := range script.RunMany(ctx, set.Client, calls) {
+	for _, r := range s.RunMany(ctx, set.Client, calls) {
 		if err := replaced(r.Error()); err != nil {
 			return err
 		}
@@ -106,12 +107,12 @@ const maxCatchUp = 64
 // caughtUp runs the last steps of a Rebuild until every partition has its new
 // index. The pipelines grow: those of several PutMany, of twenty scripts each,
 // would for ever be ahead of a step a round trip.
-func caughtUp(ctx context.Context, set *partition.Set, finish partition.Script, name string) error {
+func caughtUp(ctx context.Context, set *partition.Set, finish script.Script, name string) error {
 	for i := range set.Keys {
-		step := partition.Call{Keys: set.Keys[i].All(), Args: append(set.Args(), name)}
+		step := script.Call{Keys: set.Keys[i].All(), Args: append(set.Args(), name)}
 		for n, done := 1, false; !done; n = min(2*n, maxCatchUp) {
 			var err error
-			if done, err = finished(finish.RunMany(ctx, set.Client, slices.Repeat([]partition.Call{step}, n))); err != nil {
+			if done, err = finished(finish.RunMany(ctx, set.Client, slices.Repeat([]script.Call{step}, n))); err != nil {
 				return replaced(err)
 			}
 		}
@@ -132,7 +133,7 @@ func finished(steps []rueidis.RedisResult) (bool, error) {
 }
 
 // rebuild fills a new index from a source and puts it in the place of the old.
-func rebuild(ctx context.Context, set *partition.Set, r *run, scripts noting, fill, finish partition.Script, src Source[string]) error {
+func rebuild(ctx context.Context, set *partition.Set, r *run, scripts noting, fill, finish script.Script, src Source[string]) error {
 	switch {
 	case src.Walk == nil:
 		return errors.New("the source has no Walk")

@@ -10,7 +10,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/scan"
+	"retwis/internal/script"
 )
 
 var (
@@ -104,7 +106,7 @@ func (x *Lexical) Select(ctx context.Context, q LexQuery) iter.Seq2[Member, erro
 		if q.Reverse {
 			compare = func(a, b string) int { return strings.Compare(b, a) }
 		}
-		x.yieldPage(ctx, partition.Merge(compare, sources...), page, yield)
+		x.yieldPage(ctx, scan.Merge(compare, sources...), page, yield)
 	}
 }
 
@@ -141,7 +143,7 @@ func (q *LexQuery) clipped() ([]LexRange, error) {
 	if len(ranges) == 0 {
 		ranges = []LexRange{allMembers()}
 	}
-	at, err := partition.DecodeCursor(q.After)
+	at, err := scan.DecodeCursor(q.After)
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +339,7 @@ func (r *lexReader) do(ctx context.Context, commands rueidis.Commands) []rueidis
 // sifted is steps where the server keeps only what is within the bounds of
 // columns.
 func (r *lexReader) sifted(ctx context.Context, asks []ask, size int) ([]step, error) {
-	calls := make([]partition.Call, len(asks))
+	calls := make([]script.Call, len(asks))
 	for i, a := range asks {
 		calls[i] = r.x.siftCall(a.keys, a.LexRange, r.q, size)
 	}
@@ -353,13 +355,13 @@ func (r *lexReader) sifted(ctx context.Context, asks []ask, size int) ([]step, e
 }
 
 // siftCall is a run of sift.lua; size 0 counts.
-func (x *Lexical) siftCall(keys *partition.Keys, r LexRange, q LexQuery, size int) partition.Call {
+func (x *Lexical) siftCall(keys *partition.Keys, r LexRange, q LexQuery, size int) script.Call {
 	reverse := "0"
 	if q.Reverse {
 		reverse = "1"
 	}
 	args := append([]string{r.Min, r.Max, reverse, strconv.Itoa(size), strconv.Itoa(lookAt)}, q.sift...)
-	return partition.Call{Keys: keys.All(), Args: args}
+	return script.Call{Keys: keys.All(), Args: args}
 }
 
 func siftReply(reply rueidis.RedisResult) (n int64, last string, members []string, err error) {
@@ -426,7 +428,7 @@ func (x *Lexical) countSifted(ctx context.Context, q LexQuery, ranges []LexRange
 			left[i] = r
 		}
 		for {
-			var calls []partition.Call
+			var calls []script.Call
 			var asked []int
 			for i, rest := range left {
 				if rest != (LexRange{}) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/nodes"
 )
 
 // Source is what an index is made from, and compared with: objects that have an
@@ -76,9 +78,9 @@ const scanPage = 200
 
 func (h hashes[V]) walk(ctx context.Context, after string) iter.Seq2[Object[V], error] {
 	return func(yield func(Object[V], error) bool) {
-		masters, err := mastersOf(ctx, h.client)
+		masters, err := nodes.Masters(ctx, h.client)
 		if err != nil {
-			yield(Object[V]{}, err)
+			yield(Object[V]{}, fmt.Errorf("index: %w", err))
 			return
 		}
 		at, cursor, err := startOf(masters, after)
@@ -89,17 +91,17 @@ func (h hashes[V]) walk(ctx context.Context, after string) iter.Seq2[Object[V], 
 		for ; at < len(masters); at, cursor = at+1, 0 {
 			for more := true; more; more = cursor != 0 {
 				command := h.client.B().Scan().Cursor(cursor).Match(h.prefix + "*" + h.suffix).Count(scanPage).Type("hash").Build()
-				page, err := masters[at].client.Do(ctx, command).AsScanEntry()
+				page, err := masters[at].Client.Do(ctx, command).AsScanEntry()
 				if err != nil {
 					yield(Object[V]{}, err)
 					return
 				}
 				// The cursor of a page is what comes behind all of it.
 				cursor = page.Cursor
-				next := fmt.Sprintf("%s %d", masters[at].address, cursor)
+				next := fmt.Sprintf("%s %d", masters[at].Address, cursor)
 				switch {
 				case cursor == 0 && at+1 < len(masters):
-					next = fmt.Sprintf("%s 0", masters[at+1].address)
+					next = fmt.Sprintf("%s 0", masters[at+1].Address)
 				case cursor == 0:
 					next = walked
 				}

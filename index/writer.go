@@ -5,7 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 // How entries are gathered: a script for so many of a partition, a pipeline of so
@@ -21,7 +22,7 @@ const (
 type writer struct {
 	ctx    context.Context // of the call that the writer lives in
 	set    *partition.Set
-	script partition.Script
+	script script.Script
 	head   []string // the arguments before the first entry
 
 	window  []write
@@ -41,7 +42,7 @@ type write struct {
 
 // newWriter returns a writer that runs a script whose arguments are the head and
 // then pairs of an id and a value.
-func newWriter(ctx context.Context, set *partition.Set, script partition.Script, head []string) (*writer, error) {
+func newWriter(ctx context.Context, set *partition.Set, script script.Script, head []string) (*writer, error) {
 	if len(set.Keys) > 1 {
 		if err := set.Declare(ctx); err != nil {
 			return nil, err
@@ -81,15 +82,15 @@ func (w *writer) send() error {
 
 // calls parts the window into scripts. Sorted, for the server goes from one place
 // to the next in its sorted set faster than back and forth.
-func (w *writer) calls() []partition.Call {
+func (w *writer) calls() []script.Call {
 	slices.SortFunc(w.window, func(a, b write) int {
 		return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.value, b.value))
 	})
-	var calls []partition.Call
+	var calls []script.Call
 	last := -1
 	for _, e := range w.window {
 		if last < 0 || last != e.partition || len(calls[len(calls)-1].Args) == len(w.head)+2*batchEntries {
-			calls = append(calls, partition.Call{
+			calls = append(calls, script.Call{
 				Keys: w.set.Keys[e.partition].All(),
 				Args: append(make([]string, 0, len(w.head)+2*batchEntries), w.head...),
 			})
@@ -101,7 +102,7 @@ func (w *writer) calls() []partition.Call {
 	return calls
 }
 
-func (w *writer) run(calls []partition.Call) error {
+func (w *writer) run(calls []script.Call) error {
 	for _, r := range w.script.RunMany(w.ctx, w.set.Client, calls) {
 		if err := r.Error(); err != nil {
 			return err

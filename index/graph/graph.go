@@ -10,7 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 var (
@@ -51,7 +52,7 @@ type Graph struct {
 	set     *partition.Set
 	compact bool
 
-	put, del, mend, begin, build, swap partition.Script
+	put, del, mend, begin, build, swap script.Script
 }
 
 // New returns the graph at a key, which need not exist yet. It asks no server.
@@ -64,7 +65,7 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
 	}
-	script := func(source string) partition.Script { return partition.NewScript(entriesLua + source) }
+	script := func(source string) script.Script { return partition.NewScript(entriesLua + source) }
 	return &Graph{
 		set: set, compact: opt.Compact,
 		put: script(putLua), del: script(delLua), mend: script(mendLua),

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/scan"
 )
 
 // Match yields the triples of a pattern of names and anything else, in the order
@@ -61,7 +61,7 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s span
 		return s, "", err
 	}
 	if page.After != "" {
-		id, err := partition.DecodeCursor(page.After)
+		id, err := scan.DecodeCursor(page.After)
 		if err != nil {
 			return s, "", invalid("%v", err)
 		}
@@ -96,7 +96,7 @@ func (g *Graph) entries(ctx context.Context, s span, page index.Page, after stri
 	if page.Reverse {
 		compare = func(a, b string) int { return strings.Compare(b, a) }
 	}
-	merged := partition.Merge(compare, sequences...)
+	merged := scan.Merge(compare, sequences...)
 	if skip == 0 {
 		return merged
 	}

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 // Rebuild makes the graph anew from a source, which yields all triples that there
@@ -88,9 +89,9 @@ func (g *Graph) rebuilding(ctx context.Context, name, begin string) error {
 // and more of them go out together, so that writers in a hurry do not stay ahead
 // for ever.
 func (g *Graph) takePlace(ctx context.Context, name string, i int) error {
-	call := partition.Call{Keys: g.set.Keys[i].All(), Args: append(g.set.Args(), name)}
+	call := script.Call{Keys: g.set.Keys[i].All(), Args: append(g.set.Args(), name)}
 	for n := 1; ; n = min(2*n, 256) {
-		for _, r := range g.swap.RunMany(ctx, g.set.Client, slices.Repeat([]partition.Call{call}, n)) {
+		for _, r := range g.swap.RunMany(ctx, g.set.Client, slices.Repeat([]script.Call{call}, n)) {
 			switch n, err := r.AsInt64(); {
 			case err != nil:
 				return g.wrap(ctx, err)

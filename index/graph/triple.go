@@ -6,7 +6,7 @@ import (
 
 	"retwis/index"
 	"retwis/index/graph/rdf"
-	"retwis/index/internal/partition"
+	"retwis/internal/scan"
 )
 
 // MaxName is the maximum length of a name, in bytes.
@@ -17,7 +17,7 @@ type Triple struct{ S, P, O string }
 
 // Cursor is the place of the triple in the answer to any pattern, for
 // index.Page.After.
-func (t Triple) Cursor() string { return partition.EncodeCursor(t.id()) }
+func (t Triple) Cursor() string { return scan.EncodeCursor(t.id()) }
 
 // id is the entry by which a triple is known.
 func (t Triple) id() string { return SPO.entry(t.escaped()) }

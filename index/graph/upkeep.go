@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/scan"
 )
 
 // walkStep is how many entries upkeep looks at in one step.
@@ -86,7 +87,7 @@ func (g *Graph) examine(ctx context.Context, source iter.Seq2[Triple, error], up
 // progress tells how far a run has come.
 func (x *examiner) progress(at int, cursor uint64) {
 	if x.up.Progress != nil {
-		place := partition.EncodeCursor(strconv.Itoa(at) + " " + strconv.FormatUint(cursor, 10))
+		place := scan.EncodeCursor(strconv.Itoa(at) + " " + strconv.FormatUint(cursor, 10))
 		x.up.Progress(index.Progress{Report: x.report, Total: x.total, Elapsed: time.Since(x.began), Cursor: place})
 	}
 }
@@ -96,7 +97,7 @@ func whereFrom(after string) (at int, cursor uint64, err error) {
 	if after == "" {
 		return 0, 0, nil
 	}
-	place, err := partition.DecodeCursor(after)
+	place, err := scan.DecodeCursor(after)
 	if err != nil {
 		return 0, 0, invalid("%v", err)
 	}

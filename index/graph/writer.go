@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/script"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // change runs a script on triples and sums up what it replies. While a window of
 // them is under way the next is filled.
-func (g *Graph) change(ctx context.Context, script partition.Script, triples iter.Seq[Triple]) (int, error) {
+func (g *Graph) change(ctx context.Context, script script.Script, triples iter.Seq[Triple]) (int, error) {
 	if err := g.declare(ctx); err != nil {
 		return 0, err
 	}
@@ -48,7 +48,7 @@ func (g *Graph) change(ctx context.Context, script partition.Script, triples ite
 type writer struct {
 	ctx    context.Context // of the one call it lives for
 	g      *Graph
-	script partition.Script
+	script script.Script
 	head   []string // the arguments before the first triple
 
 	window []placed
@@ -67,7 +67,7 @@ type placed struct {
 
 // newWriter returns a writer for a script whose arguments are the declaration,
 // then some that are the same for every call, then triples.
-func (g *Graph) newWriter(ctx context.Context, script partition.Script, same ...string) *writer {
+func (g *Graph) newWriter(ctx context.Context, script script.Script, same ...string) *writer {
 	return &writer{ctx: ctx, g: g, script: script, head: append(g.set.Args(), same...)}
 }
 
@@ -104,16 +104,16 @@ func (w *writer) send() error {
 // calls parts the window into scripts. Sorted, for the server goes from one place
 // to the next in its sorted set faster than back and forth; of all orders this
 // one leaves the others nearest to theirs.
-func (w *writer) calls() []partition.Call {
+func (w *writer) calls() []script.Call {
 	slices.SortFunc(w.window, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.partition, b.partition), strings.Compare(a.P, b.P), strings.Compare(a.O, b.O), strings.Compare(a.S, b.S))
 	})
-	var calls []partition.Call
+	var calls []script.Call
 	last, size := -1, 0
 	for _, t := range w.window {
 		full := last < 0 || len(calls[len(calls)-1].Args) == len(w.head)+3*scriptTriples || size >= scriptBytes
 		if full || last != t.partition {
-			calls = append(calls, partition.Call{
+			calls = append(calls, script.Call{
 				Keys: w.g.set.Keys[t.partition].All(),
 				Args: append(make([]string, 0, len(w.head)+3*scriptTriples), w.head...),
 			})
@@ -126,7 +126,7 @@ func (w *writer) calls() []partition.Call {
 	return calls
 }
 
-func (w *writer) run(calls []partition.Call) (done sent) {
+func (w *writer) run(calls []script.Call) (done sent) {
 	for _, r := range w.script.RunMany(w.ctx, w.g.set.Client, calls) {
 		n, err := r.AsInt64()
 		if err != nil {

@@ -12,7 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/scan"
+	"retwis/internal/script"
 )
 
 //go:embed jump.lua
@@ -96,7 +98,7 @@ func (x *Index) jump(ctx context.Context, r *region, page index.Page, keep func(
 			compare = func(a, b string) int { return strings.Compare(b, a) }
 		}
 		n := 0
-		for member, err := range partition.Merge(compare, sources...) {
+		for member, err := range scan.Merge(compare, sources...) {
 			switch {
 			case err != nil:
 				yield("", x.named(x.set.Error(ctx, err)))
@@ -117,7 +119,7 @@ func (x *Index) jump(ctx context.Context, r *region, page index.Page, keep func(
 // clipped returns pieces in the order in which they are read, without what is
 // before a cursor.
 func clipped(pieces []index.LexRange, page index.Page) ([]index.LexRange, error) {
-	at, err := partition.DecodeCursor(page.After)
+	at, err := scan.DecodeCursor(page.After)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func clipped(pieces []index.LexRange, page index.Page) ([]index.LexRange, error)
 
 // jumpIn yields the members of pieces in a partition.
 func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index.LexRange, reverse bool) iter.Seq2[string, error] {
-	call := func(pieces []index.LexRange) partition.Call {
+	call := func(pieces []index.LexRange) script.Call {
 		args := []string{strconv.Itoa(jumpMembers), "0"}
 		if reverse {
 			args[1] = "1"
@@ -145,11 +147,11 @@ func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index
 		for _, p := range pieces {
 			args = append(args, p.Min, p.Max)
 		}
-		return partition.Call{Keys: keys.All()[:1], Args: args}
+		return script.Call{Keys: keys.All()[:1], Args: args}
 	}
 	// ask sends the scripts of a window of the pieces.
 	ask := func(batches [][]index.LexRange) <-chan []rueidis.RedisResult {
-		calls := make([]partition.Call, len(batches))
+		calls := make([]script.Call, len(batches))
 		for i, b := range batches {
 			calls[i] = call(b)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/scan"
 )
 
 // Query yields exactly the points in a box, its ends included, in the order of
@@ -115,7 +115,7 @@ func (x *Index) yieldJumps(ctx context.Context, r *region, q index.LexQuery, yie
 
 // ahead returns the ranges that are not behind a reader at the cursor of its page.
 func ahead(ranges []index.LexRange, page index.Page) []index.LexRange {
-	at, err := partition.DecodeCursor(page.After)
+	at, err := scan.DecodeCursor(page.After)
 	if page.After == "" || err != nil {
 		return ranges // a cursor that is none is refused where they are read
 	}

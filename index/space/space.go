@@ -12,7 +12,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 // Index is an index of points at a key. It is for use by many at a time.
@@ -23,7 +24,7 @@ type Index struct {
 	axes []axis
 	layout
 	head  int // bytes of a member before its id
-	jumps partition.Script
+	jumps script.Script
 
 	jumpWorth, jumpWaste float64 // as the constants, but in tests
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 // ErrOutdated is returned for an index that an older version of this package made,

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/scan"
 )
 
 // step is how many entries All reads at a time.
@@ -27,7 +27,7 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 			yield(Entry{}, err)
 			return
 		}
-		after, err := partition.DecodeCursor(page.After)
+		after, err := scan.DecodeCursor(page.After)
 		if err != nil {
 			yield(Entry{}, fmt.Errorf("%w: %w", index.ErrValue, err))
 			return
@@ -54,7 +54,7 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 			}
 			return by
 		}
-		for e, err := range partition.Merge(order, sequences...) {
+		for e, err := range scan.Merge(order, sequences...) {
 			if n++; err == nil && n <= page.Offset {
 				continue
 			}

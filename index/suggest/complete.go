@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/script"
 )
 
 // maxComplete is how many completions can be asked for.
@@ -174,9 +174,9 @@ func (x *Index) best(ctx context.Context, prefixes []string, k int) ([][]term, e
 func (x *Index) read(ctx context.Context, wanted []node) ([]node, error) {
 	nodes := make([]node, 0, len(wanted))
 	for piece := range slices.Chunk(wanted, 100) {
-		calls := make([]partition.Call, len(piece))
+		calls := make([]script.Call, len(piece))
 		for i, n := range piece {
-			calls[i] = partition.Call{Keys: x.keys[n.part].reading(), Args: []string{n.prefix}}
+			calls[i] = script.Call{Keys: x.keys[n.part].reading(), Args: []string{n.prefix}}
 		}
 		for i, r := range x.scripts.complete.RunMany(ctx, x.set.Client, calls) {
 			n, err := x.parseNode(piece[i], r)

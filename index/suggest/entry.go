@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/scan"
 )
 
 // Suggestion is a term and how often it was searched for.
@@ -23,7 +23,7 @@ type Entry struct {
 }
 
 // Cursor is for index.Page.After, to go on behind this entry.
-func (e Entry) Cursor() string { return partition.EncodeCursor(e.key()) }
+func (e Entry) Cursor() string { return scan.EncodeCursor(e.key()) }
 
 func (e Entry) key() string { return joinKey(e.Name, spell(e.Term)) }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/script"
 )
 
 const (
@@ -78,13 +78,13 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 	last := len(word) - 1
 	all := []string{string(word[:last])}
-	calls := make([][]partition.Call, len(x.keys))
+	calls := make([][]script.Call, len(x.keys))
 	for i := range last {
 		before, here, behind := string(word[:i]), string(word[i]), string(word[i+1:])
 		next, rest := string(word[i+1]), string(word[i+2:])
 		all = append(all, before+behind, before+next+here+rest)
 		for p, k := range x.keys {
-			calls[p] = append(calls[p], partition.Call{
+			calls[p] = append(calls[p], script.Call{
 				Keys: k.reading()[:1],
 				Args: []string{before, strconv.Itoa(letters), "letter", behind, here + behind},
 			})

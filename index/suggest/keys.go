@@ -1,6 +1,6 @@
 package suggest
 
-import "retwis/index/internal/partition"
+import "retwis/internal/partition"
 
 // keys are the keys of a partition. To those of every index come:
 //

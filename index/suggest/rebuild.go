@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
 )
 
 // Rebuild makes the index anew, beside the one that is in use, and puts it in

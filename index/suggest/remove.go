@@ -9,7 +9,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 // Remove removes terms in these spellings, and returns how many there were: one
@@ -160,11 +161,11 @@ func (x *Index) remove(ctx context.Context, how string, amount float64, terms []
 		p := x.set.Index(nameOf(key))
 		parts[p] = append(parts[p], key)
 	}
-	var calls []partition.Call
+	var calls []script.Call
 	for p, part := range parts {
 		for batch := range chunks(part, func(key string) int { return len(key) }) {
 			args := append(x.set.Args(), how, strconv.FormatFloat(amount, 'f', -1, 64))
-			calls = append(calls, partition.Call{Keys: x.keys[p].all(), Args: append(args, batch...)})
+			calls = append(calls, script.Call{Keys: x.keys[p].all(), Args: append(args, batch...)})
 		}
 	}
 	gone := 0

@@ -3,7 +3,8 @@ package suggest
 import (
 	_ "embed"
 
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 var (
@@ -31,11 +32,11 @@ var (
 
 // scripts are those of an index.
 type scripts struct {
-	add, remove, block, adopt, complete, children, mend, verify, rebuild partition.Script
+	add, remove, block, adopt, complete, children, mend, verify, rebuild script.Script
 }
 
 func newScripts(heads string) scripts {
-	of := func(source string) partition.Script { return partition.NewScript(heads + source) }
+	of := func(source string) script.Script { return partition.NewScript(heads + source) }
 	return scripts{
 		add: of(addLua), remove: of(removeLua), block: of(blockLua), adopt: of(adoptLua), complete: of(completeLua), children: of(childrenLua),
 		mend: of(mendLua), verify: of(verifyLua), rebuild: of(rebuildLua),

@@ -11,7 +11,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/script"
 )
 
 // kind is the word for this type of index in its declaration.
@@ -189,7 +190,7 @@ func (x *Index) add(ctx context.Context, terms []Suggestion, rebuild string) ([]
 	if x.opt.HalfLife > 0 {
 		now = strconv.FormatFloat(x.time(), 'f', -1, 64)
 	}
-	var calls []partition.Call
+	var calls []script.Call
 	var batches [][]counted
 	for p, part := range parts {
 		for batch := range chunks(part, func(c counted) int { return len(c.key) }) {
@@ -197,7 +198,7 @@ func (x *Index) add(ctx context.Context, terms []Suggestion, rebuild string) ([]
 			for _, c := range batch {
 				args = append(args, c.key, strconv.FormatInt(c.n, 10))
 			}
-			calls = append(calls, partition.Call{Keys: x.keys[p].all(), Args: args})
+			calls = append(calls, script.Call{Keys: x.keys[p].all(), Args: args})
 			batches = append(batches, batch)
 		}
 	}

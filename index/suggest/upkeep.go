@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"retwis/index"
-	"retwis/index/internal/partition"
+	"retwis/internal/partition"
+	"retwis/internal/scan"
 )
 
 // looked is how many entries the first step of a walk looks at, about. The next
@@ -88,14 +89,14 @@ type place struct {
 func walks() []string { return []string{"heads", "entries", "content"} }
 
 func (p place) String() string {
-	return partition.EncodeCursor(fmt.Sprintf("%d %d %s", p.part, p.walk, p.cursor))
+	return scan.EncodeCursor(fmt.Sprintf("%d %d %s", p.part, p.walk, p.cursor))
 }
 
 func parsePlace(cursor string, partitions int) (place, error) {
 	if cursor == "" {
 		return place{cursor: "0"}, nil
 	}
-	text, err := partition.DecodeCursor(cursor)
+	text, err := scan.DecodeCursor(cursor)
 	if err == nil {
 		var p place
 		_, err = fmt.Sscanf(text, "%d %d %s", &p.part, &p.walk, &p.cursor)

@@ -1,10 +1,11 @@
-// Package partition is what the types of index have in common in Redis: an index
-// is one or more partitions, each in a hash slot of its own, each with its
-// declaration beside it, changed by scripts and read in order.
+// Package partition is the layout in Redis that all kinds of index share: an index
+// consists of one or more partitions, each in one hash slot, each with its declaration
+// next to it, and changed by scripts that compare that declaration with the caller's.
 package partition
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,6 +14,9 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
+	"retwis/internal/script"
 )
 
 // Errors that package index gives to its users.
@@ -22,8 +26,8 @@ var (
 	ErrForeign  = errors.New("no index made what the key holds")
 )
 
-// MaxPartitions is the most that an index can be spread over.
-const MaxPartitions = 1024
+//go:embed declare.lua
+var declareLua string
 
 // defaultLease is the Lease of New.
 const defaultLease = time.Minute
@@ -58,20 +62,23 @@ func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 	if d.Partitions == 0 {
 		d.Partitions = 1
 	}
-	tag, _ := hashTag(key)
 	switch {
 	case client == nil:
 		return nil, errors.New("the client is nil")
 	case key == "" || len(key) > maxKey:
 		return nil, fmt.Errorf("the key has %d bytes: it must have from 1 to %d", len(key), maxKey)
-	case d.Partitions < 1 || d.Partitions > MaxPartitions:
-		return nil, fmt.Errorf("there are %d partitions: from 1 to %d are allowed", d.Partitions, MaxPartitions)
-	case d.Partitions > 1 && tag == "" && strings.ContainsAny(key, "{}"):
+	case d.Partitions < 1 || d.Partitions > keys.MaxPartitions:
+		return nil, fmt.Errorf("there are %d partitions: from 1 to %d are allowed", d.Partitions, keys.MaxPartitions)
+	case d.Partitions > 1 && !keys.Spreadable(key):
 		return nil, fmt.Errorf("the key %q has a brace but no hash tag, and cannot be spread over partitions", key)
-	case d.Partitions == 1 && tag == "" && client.Mode() == rueidis.ClientModeCluster:
+	case d.Partitions == 1 && keys.Tag(key) == "" && client.Mode() == rueidis.ClientModeCluster:
 		return nil, fmt.Errorf("the key %q has no hash tag, which a Cluster needs to keep an index in one slot: call it %q", key, "{"+key+"}")
 	}
-	return &Set{Client: client, Key: key, Keys: spread(key, d.Partitions), Lease: defaultLease, declaration: d}, nil
+	s := &Set{Client: client, Key: key, Lease: defaultLease, declaration: d}
+	for _, name := range keys.Spread(key, d.Partitions) {
+		s.Keys = append(s.Keys, keysOf(name))
+	}
+	return s, nil
 }
 
 // Read returns what the index at a key remembers, or ErrNotFound.
@@ -90,7 +97,7 @@ func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, 
 	d.Kind, _ = found[0].ToString()
 	d.Text, _ = found[1].ToString()
 	n, _ := found[2].ToString()
-	if d.Partitions, err = strconv.Atoi(n); err != nil || d.Partitions < 1 || d.Partitions > MaxPartitions {
+	if d.Partitions, err = strconv.Atoi(n); err != nil || d.Partitions < 1 || d.Partitions > keys.MaxPartitions {
 		return Declaration{}, fmt.Errorf("%s.meta says that there are %q partitions", key, n)
 	}
 	return d, nil
@@ -100,7 +107,7 @@ func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, 
 func (s *Set) Of(id string) *Keys { return &s.Keys[s.Index(id)] }
 
 // Index returns which partition has an id.
-func (s *Set) Index(id string) int { return partitionOf(id, len(s.Keys)) }
+func (s *Set) Index(id string) int { return keys.Partition(id, len(s.Keys)) }
 
 // Declaration is what the index was made with.
 func (s *Set) Declaration() Declaration { return s.declaration }
@@ -145,7 +152,10 @@ func (s *Set) Declare(ctx context.Context) error {
 	return nil
 }
 
-func declareScript() Script {
+// NewScript returns a script that may use the functions of declare.lua.
+func NewScript(source string) script.Script { return script.New(declareLua, source) }
+
+func declareScript() script.Script {
 	return NewScript("local _, refusal = declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
 }
 

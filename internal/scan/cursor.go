@@ -1,16 +1,16 @@
-package partition
+package scan
 
 import (
 	"encoding/base64"
 	"errors"
 )
 
-// EncodeCursor returns a position as text that may stand in a URL.
+// EncodeCursor returns a position as opaque text that can be part of a URL.
 func EncodeCursor(position string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(position))
 }
 
-// DecodeCursor undoes EncodeCursor.
+// DecodeCursor returns the position of a cursor that EncodeCursor made.
 func DecodeCursor(cursor string) (string, error) {
 	position, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {

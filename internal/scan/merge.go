@@ -1,10 +1,10 @@
-package partition
+package scan
 
 import "iter"
 
-// Merge yields what the sequences yield, each of which is in order, in the order
-// of all: compare is negative where its first argument comes first. It stops at
-// the first error. It holds one value of each sequence.
+// Merge merges sequences that are each in order: compare is negative where its first
+// argument comes first. It stops at the first error, and holds one value of each
+// sequence.
 func Merge[T any](compare func(a, b T) int, sequences ...iter.Seq2[T, error]) iter.Seq2[T, error] {
 	if len(sequences) == 1 {
 		return sequences[0]
@@ -52,7 +52,7 @@ func Merge[T any](compare func(a, b T) int, sequences ...iter.Seq2[T, error]) it
 	}
 }
 
-// head is the next value of a sequence.
+// head is a sequence and its next value.
 type head[T any] struct {
 	next  func() (T, error, bool)
 	stop  func()

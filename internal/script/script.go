@@ -1,0 +1,105 @@
+// Package script runs Lua scripts in Redis: by digest, and in full on a server that
+// does not know the script yet.
+//
+// All scripts of one call must have their keys in one hash slot. Keep each script's
+// work bounded: the server does nothing else meanwhile.
+package script
+
+import (
+	"context"
+	"crypto/sha1" // Redis names scripts by their SHA-1
+	"encoding/hex"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// Script is a Lua script. It is safe for concurrent use.
+type Script struct {
+	source, sha string
+	retryable   bool
+}
+
+// New returns a script made of sources: functions that several scripts share, and
+// the script.
+func New(sources ...string) Script {
+	source := strings.Join(sources, "")
+	sum := sha1.Sum([]byte(source)) // Redis names scripts by their SHA-1
+	return Script{source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// Retryable returns the script as one that the client sends again after its
+// connection broke, when the reply may have been lost: repeating it must do no harm.
+func (s Script) Retryable() Script {
+	s.retryable = true
+	return s
+}
+
+// Call is one run of a script.
+type Call struct{ Keys, Args []string }
+
+// Run runs the script: one round trip, and a second one the first time on a server.
+func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
+	r := client.Do(ctx, s.evalsha(client, keys, args))
+	if unknown(r) {
+		r = client.Do(ctx, s.eval(client, keys, args))
+	}
+	return r
+}
+
+// RunMany runs the script several times in one pipeline: one round trip, and two more
+// the first time on a server. The results are in the order of the calls. Keep the
+// calls below a thousand.
+func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
+	commands := make(rueidis.Commands, len(calls))
+	for i, c := range calls {
+		commands[i] = s.evalsha(client, c.Keys, c.Args)
+	}
+	results := client.DoMulti(ctx, commands...)
+	for {
+		var left []int
+		for i, r := range results {
+			if unknown(r) {
+				left = append(left, i)
+			}
+		}
+		if len(left) == 0 {
+			return results
+		}
+		// The first call teaches its server the script. Of the rest only those of
+		// other servers of a Cluster fail again.
+		first := left[0]
+		results[first] = client.Do(ctx, s.eval(client, calls[first].Keys, calls[first].Args))
+		if len(left) == 1 {
+			return results
+		}
+		commands = commands[:0]
+		for _, i := range left[1:] {
+			commands = append(commands, s.evalsha(client, calls[i].Keys, calls[i].Args))
+		}
+		for i, r := range client.DoMulti(ctx, commands...) {
+			results[left[i+1]] = r
+		}
+	}
+}
+
+func (s Script) evalsha(client rueidis.Client, keys, args []string) rueidis.Completed {
+	return s.built(client.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
+}
+
+func (s Script) eval(client rueidis.Client, keys, args []string) rueidis.Completed {
+	return s.built(client.B().Eval().Script(s.source).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
+}
+
+func (s Script) built(command rueidis.Completed) rueidis.Completed {
+	if s.retryable {
+		return command.ToRetryable()
+	}
+	return command
+}
+
+// unknown reports whether a server did not run a script because it does not know it.
+func unknown(r rueidis.RedisResult) bool {
+	e, ok := rueidis.IsRedisErr(r.Error())
+	return ok && e.IsNoScript()
+}
