@@ -2,6 +2,8 @@ package bulk
 
 import (
 	"fmt"
+
+	"retwis/internal/keys"
 )
 
 // checker refuses commands that make no sense in a load, or not there where they
@@ -75,7 +77,7 @@ func (c *checker) place(got checked, f *Frame) (checked, error) {
 		return got, err
 	}
 	for i, key := range c.keys {
-		at := slot(key)
+		at := keys.Slot(key)
 		if i > 0 && at != got.slot {
 			if c.cluster {
 				return got, fmt.Errorf("%s: the keys %q and %q are of two slots, which a Cluster keeps apart: give them a common {tag}",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/keys"
 	"retwis/internal/redistest"
 )
 
@@ -114,7 +115,7 @@ func TestClusterMoves(t *testing.T) {
 				go func() {
 					defer close(moved)
 					for i := range 40 { // those of the first master
-						if n := slot([]byte("{" + strconv.Itoa(i) + "}")); n < slots/3 {
+						if n := keys.Slot([]byte("{" + strconv.Itoa(i) + "}")); n < keys.Slots/3 {
 							move(t, c, n)
 						}
 					}
@@ -145,7 +146,7 @@ func TestClusterKeepsOrder(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
 	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
-	n := strconv.Itoa(slot([]byte("{10}"))) // of the first master
+	n := strconv.Itoa(keys.Slot([]byte("{10}"))) // of the first master
 	do(t, source, "SET", "{10}a", "0")
 	do(t, source, "SET", "{10}b", "0")
 	do(t, target, "CLUSTER", "SETSLOT", n, "IMPORTING", do(t, source, "CLUSTER", "MYID"))
@@ -155,7 +156,7 @@ func TestClusterKeepsOrder(t *testing.T) {
 	go func() {
 		defer close(moved)
 		eventually(t, "the later command is executed", func() bool { return do(t, source, "GET", "{10}b") == "2" })
-		move(t, c, slot([]byte("{10}")))
+		move(t, c, keys.Slot([]byte("{10}")))
 	}()
 	report := load(t, url, []byte("MSET {10}a 1 {10}b 1\nSET {10}b 2\n"), Options{})
 	<-moved
@@ -173,7 +174,7 @@ func TestClusterSlotStuck(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
 	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
-	n := strconv.Itoa(slot([]byte("{10}"))) // of the first master
+	n := strconv.Itoa(keys.Slot([]byte("{10}"))) // of the first master
 	do(t, source, "MSET", "{10}a", "0", "{10}b", "0")
 	do(t, target, "CLUSTER", "SETSLOT", n, "IMPORTING", do(t, source, "CLUSTER", "MYID"))
 	do(t, source, "CLUSTER", "SETSLOT", n, "MIGRATING", do(t, target, "CLUSTER", "MYID"))
@@ -203,7 +204,7 @@ func (s *slowly) Read(p []byte) (int, error) {
 // move moves a slot from its master to the next.
 func move(t *testing.T, c *redistest.ClusterServers, slot int) {
 	n := strconv.Itoa(slot)
-	from := slot * 3 / slots
+	from := slot * 3 / keys.Slots
 	source, target := c.Masters[from], c.Masters[(from+1)%3]
 	a, b := source.Client(t), target.Client(t)
 	aID, bID := do(t, a, "CLUSTER", "MYID"), do(t, b, "CLUSTER", "MYID")

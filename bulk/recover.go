@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"retwis/internal/keys"
 )
 
 // recover puts right what went wrong on the way: connections that broke, and commands
@@ -386,7 +388,7 @@ func (l *loader) copy(c *chunk, u unit, asked bool) {
 }
 
 // destination is where a unit goes now: nil if nobody is known.
-func (l *loader) destination(ctx context.Context, u unit, keys []string) (p *pipe, asked bool, err error) {
+func (l *loader) destination(ctx context.Context, u unit, touched []string) (p *pipe, asked bool, err error) {
 	if to, ok := u.c.turned[u.from]; ok {
 		delete(u.c.turned, u.from)
 		p, err := l.pipeTo(ctx, to.addr)
@@ -402,8 +404,8 @@ func (l *loader) destination(ctx context.Context, u unit, keys []string) (p *pip
 		}
 	}
 	at := 0
-	if len(keys) > 0 {
-		at = slot([]byte(keys[0]))
+	if len(touched) > 0 {
+		at = keys.Slot([]byte(touched[0]))
 	}
 	return l.pipeFor(at), false, nil
 }

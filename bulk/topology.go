@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"retwis/internal/keys"
 )
 
 // topology is which pipe leads where.
@@ -111,7 +113,7 @@ func (l *loader) connectCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.owners, l.addrs = make([]*pipe, slots), l.addrs[:0]
+	l.owners, l.addrs = make([]*pipe, keys.Slots), l.addrs[:0]
 	var failed []error
 	for _, r := range ranges {
 		p, err := l.pipeTo(ctx, r.addr)
@@ -168,7 +170,7 @@ func slotRanges(c *conn) ([]slotRange, error) {
 		from, _ := fields[0].(int64)
 		to, _ := fields[1].(int64)
 		master, _ := fields[2].([]any)
-		if len(master) < 2 || from < 0 || from > to || to >= slots {
+		if len(master) < 2 || from < 0 || from > to || to >= keys.Slots {
 			continue
 		}
 		name, _ := master[0].(string)
@@ -224,7 +226,7 @@ func (l *loader) ask(ctx context.Context, got checked) (checked, error) {
 	list, _ := answer.([]any)
 	for i, key := range list {
 		text, _ := key.(string)
-		at := slot([]byte(text))
+		at := keys.Slot([]byte(text))
 		if i > 0 && at != got.slot {
 			return got, fmt.Errorf("%s: its keys are of several slots, which a Cluster keeps apart: give them a common {tag}", got.name)
 		}
@@ -273,7 +275,7 @@ func (l *loader) stopPipes() {
 		}
 	}
 	if l.cluster {
-		l.pipes, l.owners = nil, make([]*pipe, slots)
+		l.pipes, l.owners = nil, make([]*pipe, keys.Slots)
 	}
 }
 

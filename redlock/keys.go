@@ -1,6 +1,10 @@
 package redlock
 
-import "strings"
+import (
+	"strings"
+
+	"retwis/internal/keys"
+)
 
 // prefix begins every key and channel of this package, but for the names that
 // are locked: those are keys as they are, so that other Redlock clients and
@@ -38,28 +42,14 @@ func channel(manager string) string { return prefix + manager }
 // in front of a name with a hash tag of its own keeps the keys of "a" and of
 // "{a}" apart.
 func beside(name string) string {
-	if hashTag(name) != "" {
+	if keys.Tag(name) != "" {
 		return "=" + name
 	}
 	return "{" + name + "}"
 }
 
-// hashTag returns the part of a key that decides its slot, if it is not all of
-// it.
-func hashTag(key string) string {
-	_, rest, found := strings.Cut(key, "{")
-	if !found {
-		return ""
-	}
-	tag, _, found := strings.Cut(rest, "}")
-	if !found {
-		return ""
-	}
-	return tag
-}
-
-// sharesSlot says whether the keys of a name are all in its slot: not if it has
-// a closing brace that makes no hash tag.
+// sharesSlot reports whether all keys of a name are in its slot. They are not where it
+// has a closing brace without a hash tag.
 func sharesSlot(name string) bool {
-	return hashTag(name) != "" || !strings.Contains(name, "}")
+	return keys.Tag(name) != "" || !strings.Contains(name, "}")
 }
