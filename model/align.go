@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
 )
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
@@ -103,7 +105,7 @@ func (r *run) runAlign(ctx context.Context, all []*wanted, claims string) []ruei
 	if t.expires >= 0 {
 		expiring = "1"
 	}
-	calls := make([]rueidis.LuaExec, len(all))
+	calls := make([]script.Call, len(all))
 	for i, w := range all {
 		args := []string{
 			string(r.mode), w.id, t.stamp(), t.slots, string(pack(w.due, w.entries)), t.score(w.id), w.read, expiring, t.right, claims,
@@ -113,9 +115,9 @@ func (r *run) runAlign(ctx context.Context, all []*wanted, claims string) []ruei
 				args = append(args, t.names[f])
 			}
 		}
-		calls[i] = rueidis.LuaExec{Keys: t.writeKeys(t.of(w.id), w.id), Args: args}
+		calls[i] = script.Call{Keys: t.writeKeys(t.of(w.id), w.id), Args: args}
 	}
-	return t.scripts.align.ExecMulti(ctx, t.client, calls...)
+	return t.scripts.align.RunMany(ctx, t.client, calls)
 }
 
 // words reads a reply of align.lua.
@@ -350,7 +352,7 @@ func (r *run) removeGone(ctx context.Context, gone []*wanted) (again []string, e
 	if len(gone) == 0 {
 		return nil, nil
 	}
-	calls := make([]rueidis.LuaExec, len(gone))
+	calls := make([]script.Call, len(gone))
 	for i, w := range gone {
 		p := t.of(w.id)
 		keys := t.writeKeys(p, w.id)
@@ -361,11 +363,11 @@ func (r *run) removeGone(ctx context.Context, gone []*wanted) (again []string, e
 		if r.mode == look {
 			does = look
 		}
-		calls[i] = rueidis.LuaExec{Keys: keys, Args: []string{
+		calls[i] = script.Call{Keys: keys, Args: []string{
 			string(does), w.id, t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections)),
 		}}
 	}
-	for i, reply := range t.scripts.gone.ExecMulti(ctx, t.client, calls...) {
+	for i, reply := range t.scripts.gone.RunMany(ctx, t.client, calls) {
 		list, err := reply.ToArray()
 		if err != nil || len(list) == 0 {
 			return nil, errors.Join(err, errReply(err))

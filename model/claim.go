@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
+	"retwis/internal/script"
 )
 
 // In a model that is spread over partitions a record and its unique values are in
@@ -130,7 +133,7 @@ func (u *unclaimed) Error() string { return "unique values are not claimed" }
 
 // claimHash is the partition and key of the hash that has a unique value.
 func (t *table) claimHash(e entry) string {
-	return t.parts[partitionOf(e.value, len(t.parts))].index(e.index.key)
+	return t.parts[keys.Partition(e.value, len(t.parts))].index(e.index.key)
 }
 
 // claimAll claims values, and returns them with those claimed before.
@@ -155,7 +158,7 @@ func (t *table) claim(ctx context.Context, id, token string, e entry) (claimed, 
 	expected := ""
 	var met met
 	for attempt := 0; ; attempt++ {
-		reply, err := t.scripts.claim.Exec(ctx, t.client, []string{key}, []string{e.value, expected, id, token, lease}).ToArray()
+		reply, err := t.scripts.claim.Run(ctx, t.client, []string{key}, []string{e.value, expected, id, token, lease}).ToArray()
 		if err != nil || len(reply) != 2 {
 			return claimed{}, errors.Join(err, ctx.Err())
 		}
@@ -229,7 +232,7 @@ func claimParts(text string) claimText {
 func (t *table) void(ctx context.Context, e entry, c claimText) (has bool, err error) {
 	p := t.of(c.id)
 	args := []string{c.id, strconv.Itoa(e.index.number), e.value, c.token, c.deadline}
-	return t.scripts.void.Exec(ctx, t.client, []string{p.content, p.voids}, args).AsBool()
+	return t.scripts.void.Run(ctx, t.client, []string{p.content, p.voids}, args).AsBool()
 }
 
 // settle ends the claims of a record that was written, and gives back the values
@@ -271,13 +274,13 @@ func (t *table) swapMany(ctx context.Context, swaps []swap) {
 	switch len(swaps) {
 	case 0:
 	case 1:
-		_ = t.scripts.swap.Exec(ctx, t.client, []string{swaps[0].key}, swaps[0].args).Error()
+		_ = t.scripts.swap.Run(ctx, t.client, []string{swaps[0].key}, swaps[0].args).Error()
 	default:
-		multi := make([]rueidis.LuaExec, len(swaps))
+		multi := make([]script.Call, len(swaps))
 		for i, c := range swaps {
-			multi[i] = rueidis.LuaExec{Keys: []string{c.key}, Args: c.args}
+			multi[i] = script.Call{Keys: []string{c.key}, Args: c.args}
 		}
-		t.scripts.swap.ExecMulti(ctx, t.client, multi...)
+		t.scripts.swap.RunMany(ctx, t.client, multi)
 	}
 }
 
@@ -310,7 +313,7 @@ func (t *table) releaseClaim(ctx context.Context, id string, e entry) error {
 	if err != nil || has {
 		return err
 	}
-	return t.scripts.swap.Exec(ctx, t.client, []string{key}, []string{e.value, text, ""}).Error()
+	return t.scripts.swap.Run(ctx, t.client, []string{key}, []string{e.value, text, ""}).Error()
 }
 
 // releaseAll gives back the values that scripts reply, each its number and value.

@@ -250,5 +250,5 @@ func (r *run) dropClaim(ctx context.Context, s strayClaim) error {
 	if r.mode == look {
 		return nil
 	}
-	return t.scripts.swap.Exec(ctx, t.client, []string{s.key}, []string{s.entry.value, s.text, ""}).Error()
+	return t.scripts.swap.Run(ctx, t.client, []string{s.key}, []string{s.entry.value, s.text, ""}).Error()
 }

@@ -83,7 +83,7 @@ func (d *declaration) thoseOf(kind string) string {
 func (m *members) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
 	p := m.t.of(m.id)
 	all := append([]string{m.id, m.name, strconv.Itoa(m.t.opt.Changes), m.kind, strconv.Itoa(m.most), command}, args...)
-	list, err := m.t.scripts.collection.Exec(ctx, m.t.client, []string{p.of(m.id), m.key, p.changes}, all).ToArray()
+	list, err := m.t.scripts.collection.Run(ctx, m.t.client, []string{p.of(m.id), m.key, p.changes}, all).ToArray()
 	if err != nil {
 		return rueidis.RedisMessage{}, m.wrong(err)
 	}

@@ -90,7 +90,7 @@ func (t *table) countRanges(ctx context.Context, src *source, w *walk) (total in
 				some = append(some, from, to)
 			}
 		}
-		m, err := t.scripts.count.Exec(ctx, t.client, keys, some).ToMessage()
+		m, err := t.scripts.count.Run(ctx, t.client, keys, some).ToMessage()
 		if err != nil {
 			return 0, false, err
 		}

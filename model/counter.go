@@ -39,7 +39,7 @@ func (s *Store[T]) incr(ctx context.Context, id, field string, n int64) (int64, 
 	p := s.t.of(id)
 	args := []string{id, field, strconv.Itoa(s.t.opt.Changes), strconv.FormatInt(n, 10), low, high}
 	defer s.t.writes.add(id)
-	list, err := s.t.scripts.counter.Exec(ctx, s.t.client, []string{p.of(id), p.changes}, args).ToArray()
+	list, err := s.t.scripts.counter.Run(ctx, s.t.client, []string{p.of(id), p.changes}, args).ToArray()
 	if err != nil {
 		return 0, s.t.counterError(id, field, err)
 	}

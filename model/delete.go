@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
 )
 
 // Delete deletes a record, its sets and lists, and all that it has in the indexes.
@@ -65,7 +67,7 @@ type referred struct {
 func (r *referred) Error() string { return "a record refers to it" }
 
 // exec is the call of delete.lua.
-func (t *table) exec(r *removal) (rueidis.LuaExec, error) {
+func (t *table) exec(r *removal) (script.Call, error) {
 	p := t.of(r.id)
 	keys := t.memberKeys(t.writeKeys(p, r.id), p, r.id)
 	number, value, only := "", "", ""
@@ -80,7 +82,7 @@ func (t *table) exec(r *removal) (rueidis.LuaExec, error) {
 	for _, f := range r.near {
 		prefix, err := f.value(r.id)
 		if err != nil {
-			return rueidis.LuaExec{}, err
+			return script.Call{}, err
 		}
 		theirs := &f.from.parts[0]
 		keys = append(keys, theirs.meta, f.from.indexKey(theirs, f.index))
@@ -100,7 +102,7 @@ func (t *table) exec(r *removal) (rueidis.LuaExec, error) {
 		r.id, t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections)),
 		number, value, only, string(append(packList(nil, count), fields...)),
 	}
-	return rueidis.LuaExec{Keys: keys, Args: args}, nil
+	return script.Call{Keys: keys, Args: args}, nil
 }
 
 // remove runs delete.lua.
@@ -111,13 +113,13 @@ func (t *table) remove(ctx context.Context, r *removal) error {
 		if err != nil {
 			return err
 		}
-		return t.removed(ctx, r, t.scripts.delete.Exec(ctx, t.client, call.Keys, call.Args))
+		return t.removed(ctx, r, t.scripts.delete.Run(ctx, t.client, call.Keys, call.Args))
 	})
 }
 
 // removeMany runs delete.lua for many in one pipeline.
 func (t *table) removeMany(ctx context.Context, all []*removal) []error {
-	calls := make([]rueidis.LuaExec, len(all))
+	calls := make([]script.Call, len(all))
 	errs := make([]error, len(all))
 	for i, r := range all {
 		var err error
@@ -126,7 +128,7 @@ func (t *table) removeMany(ctx context.Context, all []*removal) []error {
 			return errs
 		}
 	}
-	for i, reply := range t.scripts.delete.ExecMulti(ctx, t.client, calls...) {
+	for i, reply := range t.scripts.delete.RunMany(ctx, t.client, calls) {
 		t.writes.add(all[i].id)
 		errs[i] = t.removed(ctx, all[i], reply)
 	}

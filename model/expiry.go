@@ -91,7 +91,7 @@ func (t *table) sweepOnce(ctx context.Context, p *partition) (int, error) {
 	args := []string{t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries)}
 	total := 0
 	for {
-		m, err := t.scripts.sweep.Exec(ctx, t.client, keys, args).ToMessage()
+		m, err := t.scripts.sweep.Run(ctx, t.client, keys, args).ToMessage()
 		if err != nil {
 			return total, t.keyError(ctx, err)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/oklog/ulid/v2"
 	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
 )
 
 // newID is the id of a record that is to be created.
@@ -54,5 +56,5 @@ func (t *table) unused(n newID) {
 // it is in the same slot.
 func (t *table) countsInScript() bool {
 	return t.opt.IDs == Counter && !t.spread() &&
-		(t.client.Mode() != rueidis.ClientModeCluster || hashTag(t.opt.counter()) == hashTag(t.opt.Name))
+		(t.client.Mode() != rueidis.ClientModeCluster || keys.Tag(t.opt.counter()) == keys.Tag(t.opt.Name))
 }

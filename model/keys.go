@@ -1,14 +1,12 @@
 package model
 
 import (
-	"hash/fnv"
-	"strconv"
-	"strings"
+	"retwis/internal/keys"
 )
 
-// keys are the keys of one partition of a model, all in one hash slot. A model
+// partitionKeys are the keys of one partition of a model, all in one hash slot. A model
 // that is not spread is its own only partition.
-type keys struct {
+type partitionKeys struct {
 	record  string // before the id: user:<id>, hash or string, one record
 	base    string // before all others:
 	content string // user.content: hash, id -> what is in the indexes of it
@@ -21,21 +19,21 @@ type keys struct {
 }
 
 // of is the key of a record.
-func (k *keys) of(id string) string { return k.record + id }
+func (k *partitionKeys) of(id string) string { return k.record + id }
 
 // index is the key of an index, of a name and perhaps a number that tells it
 // from an older one of that name: user.by.age. Sorted set, or of a unique index
 // hash.
-func (k *keys) index(name string) string { return k.base + ".by." + name }
+func (k *partitionKeys) index(name string) string { return k.base + ".by." + name }
 
 // member is the key of a Set or List of a record: user.of.friends:<id>.
-func (k *keys) member(name, id string) string { return k.base + ".of." + name + ":" + id }
+func (k *partitionKeys) member(name, id string) string { return k.base + ".of." + name + ":" + id }
 
 // lock is the name of the lock of a record.
-func (k *keys) lock(id string) string { return k.base + ".lock:" + id }
+func (k *partitionKeys) lock(id string) string { return k.base + ".lock:" + id }
 
-func keysOf(base, record string) keys {
-	return keys{
+func keysOf(base, record string) partitionKeys {
+	return partitionKeys{
 		record: record, base: base,
 		content: base + ".content", all: base + ".all", meta: base + ".meta",
 		expires: base + ".expires", changes: base + ".changes", voids: base + ".voids", waiting: base + ".waiting",
@@ -44,22 +42,16 @@ func keysOf(base, record string) keys {
 
 // spread returns the keys of the partitions of a model. The number of each is
 // within the hash tag, so that they are in different slots: {user.0}:7.
-func (o *Options) spread() []keys {
+func (o *Options) spread() []partitionKeys {
 	if o.Partitions == 1 {
 		record := o.Keys.Record
 		if record == "" {
 			record = o.Name + ":"
 		}
-		return []keys{keysOf(o.Name, record)}
+		return []partitionKeys{keysOf(o.Name, record)}
 	}
-	before, tag, behind := "", o.Name, ""
-	if t := hashTag(o.Name); t != "" {
-		before, behind, _ = strings.Cut(o.Name, "{"+t+"}")
-		tag = t
-	}
-	all := make([]keys, o.Partitions)
-	for i := range all {
-		base := before + "{" + tag + "." + strconv.Itoa(i) + "}" + behind
+	all := make([]partitionKeys, o.Partitions)
+	for i, base := range keys.Spread(o.Name, o.Partitions) {
 		all[i] = keysOf(base, base+":")
 	}
 	return all
@@ -77,13 +69,3 @@ func (o *Options) counter() string {
 // many partitions it is spread. On a Cluster it is in a slot of its own: it is
 // written by itself, and again by every New.
 const modelsKey = "models"
-
-// partitionOf returns which of n partitions has an id, or a unique value.
-func partitionOf(id string, n int) int {
-	if n == 1 {
-		return 0
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // never fails
-	return int(h.Sum32() % uint32(n))
-}

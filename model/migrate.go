@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"retwis/internal/nodes"
 )
 
 // Migrate puts the declaration of this Store into force, and brings all records
@@ -105,7 +107,7 @@ func (t *table) beginMigrate(ctx context.Context) (walks []string, err error) {
 			}
 			args = append(args, identities[j], sorted)
 		}
-		name, err := t.scripts.migrateBegin.Exec(ctx, t.client, keys, args).ToString()
+		name, err := t.scripts.migrateBegin.Run(ctx, t.client, keys, args).ToString()
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +120,7 @@ func (t *table) beginMigrate(ctx context.Context) (walks []string, err error) {
 // that no model wrote.
 func (r *run) migrateAll(ctx context.Context, name string) error {
 	t := r.t
-	masters, err := t.masters(ctx)
+	masters, err := nodes.Masters(ctx, t.client)
 	if err != nil {
 		return err
 	}
@@ -145,7 +147,7 @@ func (t *table) ordered(name string, page func(context.Context, []string) error)
 	step := func(ctx context.Context, place int, cursor string) (int, string, error) {
 		score, id, _ := strings.Cut(cursor, " ")
 		args := []string{score, id, fmt.Sprint(upkeepStep)}
-		list, err := t.scripts.order.Exec(ctx, t.client, []string{t.parts[place].all}, args).AsStrSlice()
+		list, err := t.scripts.order.Run(ctx, t.client, []string{t.parts[place].all}, args).AsStrSlice()
 		if err != nil || len(list) < 2 {
 			return 0, "", err
 		}
@@ -185,7 +187,7 @@ func (t *table) endMigrate(ctx context.Context, walks []string) error {
 				keys = append(keys, key)
 			}
 		}
-		ended, err := t.scripts.migrateEnd.Exec(ctx, t.client, keys, append([]string{t.digest, walks[i]}, identities...)).AsBool()
+		ended, err := t.scripts.migrateEnd.Run(ctx, t.client, keys, append([]string{t.digest, walks[i]}, identities...)).AsBool()
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
 )
 
 // Encoding is how a record is stored.
@@ -72,7 +74,7 @@ type Keys struct {
 
 const (
 	maxName       = 100
-	maxPartitions = 1024
+	maxPartitions = keys.MaxPartitions
 )
 
 // withDefaults returns the options with what was left out filled in, or an
@@ -124,30 +126,19 @@ func (o *Options) checkSlots() error {
 	if o.Partitions > 1 {
 		return nil
 	}
-	tag := hashTag(o.Name)
+	tag := keys.Tag(o.Name)
 	if tag == "" {
 		return fmt.Errorf("Options.Name is %q: on a Cluster it needs a hash tag, so that the keys of a record meet in one slot: call it %q, or spread it by Options.Partitions",
 			o.Name, "{"+o.Name+"}")
 	}
-	keys := map[string]string{"Record": o.Keys.Record}
+	named := map[string]string{"Record": o.Keys.Record}
 	for name, key := range o.Keys.Unique {
-		keys[fmt.Sprintf("Unique[%q]", name)] = key
+		named[fmt.Sprintf("Unique[%q]", name)] = key
 	}
-	for name, key := range keys {
-		if key != "" && hashTag(key) != tag {
+	for name, key := range named {
+		if key != "" && keys.Tag(key) != tag {
 			return fmt.Errorf("Options.Keys.%s is %q: on a Cluster it must have the hash tag of the name, {%s}", name, key, tag)
 		}
 	}
 	return nil
-}
-
-// hashTag returns the part of a key that decides its slot, or nothing where the
-// whole key does.
-func hashTag(key string) string {
-	_, rest, ok := strings.Cut(key, "{")
-	tag, _, closed := strings.Cut(rest, "}")
-	if !ok || !closed {
-		return ""
-	}
-	return tag
 }

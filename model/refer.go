@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
 )
 
 // Refer tells a Store that records of another refer to its own, so that Delete
@@ -190,7 +192,7 @@ func (t *table) beside(other *table) bool {
 	if !same || t.spread() || other.spread() {
 		return false
 	}
-	return t.client.Mode() != rueidis.ClientModeCluster || hashTag(t.opt.Name) == hashTag(other.opt.Name)
+	return t.client.Mode() != rueidis.ClientModeCluster || keys.Tag(t.opt.Name) == keys.Tag(other.opt.Name)
 }
 
 // value is what the records that refer to an id have in the index.

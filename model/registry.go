@@ -157,7 +157,7 @@ func storedTable(client rueidis.Client, name, text string, r *registered) (*tabl
 		}
 	}
 	for _, k := range t.opt.spread() {
-		t.parts = append(t.parts, partition{keys: k})
+		t.parts = append(t.parts, partition{partitionKeys: k})
 	}
 	identities := t.identities()
 	t.digest = digestOf(w.Expires, identities)

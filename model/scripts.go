@@ -3,9 +3,8 @@ package model
 import (
 	_ "embed"
 
-	"github.com/redis/rueidis"
-
 	"retwis/index"
+	"retwis/internal/script"
 )
 
 var (
@@ -52,34 +51,34 @@ var (
 // scripts are the scripts of a model. Each is sent by its digest, and in full to
 // a server that does not know it.
 type scripts struct {
-	register, write, delete, sweep *rueidis.Lua
-	counter, collection, mark      *rueidis.Lua
-	choose, count                  *rueidis.Lua
-	claim, swap, void              *rueidis.Lua // of unique values in other partitions
-	align, gone, stray             *rueidis.Lua // of upkeep
-	migrateBegin, migrateEnd       *rueidis.Lua
-	order                          *rueidis.Lua
+	register, write, delete, sweep script.Script
+	counter, collection, mark      script.Script
+	choose, count                  script.Script
+	claim, swap, void              script.Script // of unique values in other partitions
+	align, gone, stray             script.Script // of upkeep
+	migrateBegin, migrateEnd       script.Script
+	order                          script.Script
 }
 
 func newScripts() scripts {
 	return scripts{
-		register:     rueidis.NewLuaScript(registerLua),
-		write:        rueidis.NewLuaScript(entriesLua + writeLua),
-		delete:       rueidis.NewLuaScript(entriesLua + deleteLua),
-		sweep:        rueidis.NewLuaScript(entriesLua + sweepLua),
-		counter:      rueidis.NewLuaScript(entriesLua + counterLua),
-		collection:   rueidis.NewLuaScript(entriesLua + collectionLua),
-		mark:         rueidis.NewLuaScript(markLua),
-		choose:       rueidis.NewLuaScript(index.LuaLess() + selectLua),
-		count:        rueidis.NewLuaScript(entriesLua + countLua),
-		claim:        rueidis.NewLuaScript(entriesLua + claimLua),
-		swap:         rueidis.NewLuaScript(swapLua),
-		void:         rueidis.NewLuaScript(entriesLua + voidLua),
-		align:        rueidis.NewLuaScript(entriesLua + alignLua),
-		gone:         rueidis.NewLuaScript(entriesLua + goneLua),
-		stray:        rueidis.NewLuaScript(entriesLua + strayLua),
-		order:        rueidis.NewLuaScript(orderLua),
-		migrateBegin: rueidis.NewLuaScript(migrateBeginLua),
-		migrateEnd:   rueidis.NewLuaScript(migrateEndLua),
+		register:     script.New(registerLua),
+		write:        script.New(entriesLua, writeLua),
+		delete:       script.New(entriesLua, deleteLua),
+		sweep:        script.New(entriesLua, sweepLua),
+		counter:      script.New(entriesLua, counterLua),
+		collection:   script.New(entriesLua, collectionLua),
+		mark:         script.New(markLua),
+		choose:       script.New(index.LuaLess(), selectLua),
+		count:        script.New(entriesLua, countLua),
+		claim:        script.New(entriesLua, claimLua),
+		swap:         script.New(swapLua),
+		void:         script.New(entriesLua, voidLua),
+		align:        script.New(entriesLua, alignLua),
+		gone:         script.New(entriesLua, goneLua),
+		stray:        script.New(entriesLua, strayLua),
+		order:        script.New(orderLua),
+		migrateBegin: script.New(migrateBeginLua),
+		migrateEnd:   script.New(migrateEndLua),
 	}
 }

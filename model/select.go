@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
 )
 
 // walk reads what one source has in one partition, in steps of select.lua.
@@ -176,7 +178,7 @@ func (t *table) stepOwners(ctx context.Context, w *walk, want int) (int64, error
 	byPart := make([][]string, len(t.parts))
 	for i, id := range owners {
 		if id != "" {
-			p := partitionOf(id, len(t.parts))
+			p := keys.Partition(id, len(t.parts))
 			byPart[p] = append(byPart[p], values[i], id)
 		}
 	}
@@ -247,7 +249,7 @@ func (t *table) selected(ctx context.Context, keys, args []string) (r selection,
 
 func (t *table) selectedOnce(ctx context.Context, keys, args []string) (selection, error) {
 	var r selection
-	m, err := t.scripts.choose.Exec(ctx, t.client, keys, args).ToMessage()
+	m, err := t.scripts.choose.Run(ctx, t.client, keys, args).ToMessage()
 	if err != nil {
 		return r, t.keyError(ctx, err)
 	}

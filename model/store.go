@@ -84,7 +84,7 @@ func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error
 	}
 	t.writes.keep = opt.Cache
 	for _, k := range opt.spread() {
-		t.parts = append(t.parts, partition{keys: k})
+		t.parts = append(t.parts, partition{partitionKeys: k})
 	}
 	return t, t.checkOwnKeys()
 }

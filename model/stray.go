@@ -50,7 +50,7 @@ func (r *run) strays(ctx context.Context, p *partition, kind string, x *indexSpe
 			keys = append(keys, p.of(s.id))
 			args = append(args, s.id, s.value)
 		}
-		m, err := t.scripts.stray.Exec(ctx, t.client, keys, args).ToMessage()
+		m, err := t.scripts.stray.Run(ctx, t.client, keys, args).ToMessage()
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
 )
 
 // table is the records of a model in their stored form: all of a Store that does
@@ -53,12 +55,12 @@ type table struct {
 // partition are the keys of one partition, and those of its indexes: the unique
 // ones, unless the model is spread, and then the others.
 type partition struct {
-	keys
+	partitionKeys
 	indexes []string
 }
 
 // of returns the partition that has an id.
-func (t *table) of(id string) *partition { return &t.parts[partitionOf(id, len(t.parts))] }
+func (t *table) of(id string) *partition { return &t.parts[keys.Partition(id, len(t.parts))] }
 
 // spread tells whether unique values and records are in different slots.
 func (t *table) spread() bool { return len(t.parts) > 1 }
@@ -193,7 +195,7 @@ func (t *table) registerIn(ctx context.Context, keys []string, token string, fol
 	for _, x := range t.indexes {
 		args = append(args, x.Name, x.identity(&t.schema))
 	}
-	reply, err := t.scripts.register.Exec(ctx, t.client, keys, args).AsStrSlice()
+	reply, err := t.scripts.register.Run(ctx, t.client, keys, args).AsStrSlice()
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
 		return nil, fmt.Errorf("%w: %s has %s, not %s", ErrSchema, t.opt.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.fixed())
 	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
@@ -356,7 +358,7 @@ func (t *table) writeOnce(ctx context.Context, c *change) error {
 	if c.operation == "next" {
 		keys = append(keys, t.opt.counter())
 	}
-	m, err := t.scripts.write.Exec(ctx, t.client, keys, args).ToMessage()
+	m, err := t.scripts.write.Run(ctx, t.client, keys, args).ToMessage()
 	if err != nil {
 		return t.keyError(ctx, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/nodes"
 )
 
 // Verify looks whether records and indexes agree, in short steps while others
@@ -56,7 +58,7 @@ func (t *table) upkeep(ctx context.Context, m mode, up Upkeep) (Report, error) {
 const ofVerify = "verify"
 
 func (r *run) verify(ctx context.Context) error {
-	masters, err := r.t.masters(ctx)
+	masters, err := nodes.Masters(ctx, r.t.client)
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (r *run) contentPage(ctx context.Context, _ *partition, pairs []string) err
 
 // recordPart walks through the keys of records, and aligns those that have no
 // content: what has lost it, and what other programs wrote and is to be adopted.
-func (r *run) recordPart(masters []master) part {
+func (r *run) recordPart(masters []nodes.Master) part {
 	t := r.t
 	kind := "hash"
 	if t.opt.Encoding == JSON {
@@ -204,7 +206,7 @@ func (t *table) recordOf(key string) (*partition, string, bool) {
 }
 
 // memberParts walk through the sets and lists of records.
-func (r *run) memberParts(masters []master) []part {
+func (r *run) memberParts(masters []nodes.Master) []part {
 	t := r.t
 	if len(t.collections) == 0 {
 		return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"retwis/internal/keys"
 )
 
 // A record that goes without a unique value, because another has it, waits for it:
@@ -20,7 +22,7 @@ func waitingFor(e entry) string {
 // waitingPart is the partition that has those who wait for a value: that of the
 // value.
 func (t *table) waitingPart(e entry) *partition {
-	return &t.parts[partitionOf(e.value, len(t.parts))]
+	return &t.parts[keys.Partition(e.value, len(t.parts))]
 }
 
 // wait writes down that a record waits for a value. First what is asked for by

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/nodes"
+	"retwis/internal/scan"
 )
 
 // part is one walk of a run: through a key of each partition, or through the keys
@@ -142,22 +141,22 @@ const scanKeys = 500
 
 // allKeys makes a part that walks through the keys of every server that begin in
 // a way, of one type or of any.
-func (t *table) allKeys(name string, masters []master, prefix, kind string, page func(context.Context, []string) (int, error)) part {
+func (t *table) allKeys(name string, masters []nodes.Master, prefix, kind string, page func(context.Context, []string) (int, error)) part {
 	places := make([]string, len(masters))
 	for i := range masters {
-		places[i] = masters[i].address
+		places[i] = masters[i].Address
 	}
 	step := func(ctx context.Context, place int, cursor string) (int, string, error) {
 		at, err := scanCursor(cursor)
 		if err != nil {
 			return 0, "", err
 		}
-		scan := t.client.B().Scan().Cursor(at).Match(literal(prefix) + "*").Count(scanKeys)
-		command := scan.Build()
+		keys := t.client.B().Scan().Cursor(at).Match(scan.Literal(prefix) + "*").Count(scanKeys)
+		command := keys.Build()
 		if kind != "" {
-			command = t.client.B().Scan().Cursor(at).Match(literal(prefix) + "*").Count(scanKeys).Type(kind).Build()
+			command = t.client.B().Scan().Cursor(at).Match(scan.Literal(prefix) + "*").Count(scanKeys).Type(kind).Build()
 		}
-		entry, err := masters[place].client.Do(ctx, command).AsScanEntry()
+		entry, err := masters[place].Client.Do(ctx, command).AsScanEntry()
 		if err != nil {
 			return 0, "", err
 		}
@@ -172,28 +171,4 @@ func (t *table) allKeys(name string, masters []master, prefix, kind string, page
 		return looked, cursorText(entry.Cursor), nil
 	}
 	return part{name, places, step}
-}
-
-// literal is text as a pattern that matches nothing else.
-func literal(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
-}
-
-// master is a server that has keys of its own.
-type master struct {
-	address string
-	client  rueidis.Client
-}
-
-// masters are the servers that have keys, in the order of their addresses.
-func (t *table) masters(ctx context.Context) ([]master, error) {
-	known, err := nodes.Masters(ctx, t.client)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]master, len(known))
-	for i, m := range known {
-		all[i] = master{m.Address, m.Client}
-	}
-	return all, nil
 }
