@@ -71,7 +71,7 @@ func (s *Service) createUser(ctx context.Context, fields ...string) (int64, erro
 		if err != nil {
 			return 0, err
 		}
-		created, err := createScript.Exec(ctx, s.client, []string{userKey(id)}, fields).AsBool()
+		created, err := createScript.Run(ctx, s.client, []string{userKey(id)}, fields).AsBool()
 		if err != nil || created {
 			return id, err
 		}
@@ -178,7 +178,7 @@ func (s *Service) replacePassword(ctx context.Context, uid int64, stored, passwo
 	if err != nil {
 		return err
 	}
-	err = passwordReplaceScript.Exec(ctx, s.client, []string{userKey(uid)}, []string{stored, phc}).Error()
+	err = passwordReplaceScript.Run(ctx, s.client, []string{userKey(uid)}, []string{stored, phc}).Error()
 	if err != nil {
 		return fmt.Errorf("social: replace a password: %w", err)
 	}

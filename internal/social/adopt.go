@@ -9,6 +9,9 @@ import (
 	"sync"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/nodes"
+	"retwis/internal/script"
 )
 
 // layoutVersion is what `layout_version` says of a database that Adopt has
@@ -165,7 +168,12 @@ func (a *adoption) complete(ctx context.Context) error {
 
 // size asks how many keys there are.
 func (a *adoption) size(ctx context.Context) error {
-	for node := range a.s.masters() {
+	masters, err := nodes.Masters(ctx, a.s.client)
+	if err != nil {
+		return err
+	}
+	for _, master := range masters {
+		node := master.Client
 		size, err := node.Do(ctx, node.B().Dbsize().Build()).AsInt64()
 		if err != nil {
 			return err
@@ -286,14 +294,14 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 //go:embed raise.lua
 var raiseSource string
 
-var raiseScript = rueidis.NewLuaScriptRetryable(raiseSource)
+var raiseScript = script.New(raiseSource).Retryable()
 
 // raise moves a counter to last, if it is behind.
 func (a *adoption) raise(ctx context.Context, counter string, last int64) error {
 	if last == 0 {
 		return nil
 	}
-	ok, err := raiseScript.Exec(ctx, a.s.client, []string{counter}, []string{itoa(last)}).AsBool()
+	ok, err := raiseScript.Run(ctx, a.s.client, []string{counter}, []string{itoa(last)}).AsBool()
 	if err == nil && !ok {
 		err = fmt.Errorf("key %s does not hold a number: set it to at least %d", counter, last)
 	}

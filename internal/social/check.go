@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/nodes"
 )
 
 // Problem is a place where two keys that must agree do not, or where a key
@@ -136,7 +138,12 @@ func (k *known) add(id int64) {
 const checkPasses = 5
 
 func (c *checker) begin(ctx context.Context) error {
-	for node := range c.s.masters() {
+	masters, err := nodes.Masters(ctx, c.s.client)
+	if err != nil {
+		return err
+	}
+	for _, master := range masters {
+		node := master.Client
 		ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 		size, err := node.Do(ctx, node.B().Dbsize().Build()).AsInt64()
 		cancel()
@@ -317,7 +324,7 @@ func (c *checker) counters(ctx context.Context) error {
 			continue
 		}
 		err = c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return counterUpScript.Exec(ctx, c.s.client, []string{n.key}, []string{itoa(n.last)}).AsBool()
+			return counterUpScript.Run(ctx, c.s.client, []string{n.key}, []string{itoa(n.last)}).AsBool()
 		})
 		if err != nil {
 			return err

@@ -108,7 +108,7 @@ func (c *checker) endFollow(ctx context.Context, f follow) (bool, error) {
 // the truth, and returns whether it did not. On a Cluster see settle.
 func (s *Service) mirror(ctx context.Context, from, to int64) (bool, error) {
 	if !s.cluster {
-		return mirrorScript.Exec(ctx, s.client, []string{followingKey(from), followersKey(to)}, []string{itoa(from), itoa(to)}).AsBool()
+		return mirrorScript.Run(ctx, s.client, []string{followingKey(from), followersKey(to)}, []string{itoa(from), itoa(to)}).AsBool()
 	}
 	since, err := s.followedSince(ctx, from, to)
 	if err != nil {

@@ -298,7 +298,7 @@ func (c *checker) repairList(ctx context.Context, key string, lost []string) (bo
 			still = append(still, itoa(id))
 		}
 	}
-	changed, err := repairListScript.Exec(ctx, c.s.client, []string{key}, still).AsBool()
+	changed, err := repairListScript.Run(ctx, c.s.client, []string{key}, still).AsBool()
 	if err != nil || len(ids) == 0 {
 		return changed, err
 	}

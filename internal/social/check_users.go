@@ -82,7 +82,7 @@ func (c *checker) name(ctx context.Context, name, id string, user []string) erro
 		p.Detail = fmt.Sprintf("%q belongs to user %s, who has no username", name, id)
 		p.Repair = "give the user this name"
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return fillScript.Exec(ctx, c.s.client, []string{prefixUser + id}, []string{"username", name}).AsBool()
+			return fillScript.Run(ctx, c.s.client, []string{prefixUser + id}, []string{"username", name}).AsBool()
 		})
 	case called == "":
 		p.Detail = fmt.Sprintf("%q belongs to user %s, who does not exist", name, id)
@@ -98,7 +98,7 @@ func (c *checker) name(ctx context.Context, name, id string, user []string) erro
 			return false, err
 		}
 		c.s.ids.Invalidate(name)
-		return hdelScript.Exec(ctx, c.s.client, []string{keyUsers}, []string{name, id}).AsBool()
+		return hdelScript.Run(ctx, c.s.client, []string{keyUsers}, []string{name, id}).AsBool()
 	})
 }
 
@@ -234,7 +234,7 @@ func (c *checker) notFound(ctx context.Context, uid int64, name, auth, owner str
 	}
 	p.Repair = "remove the user, who has nothing"
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return dropUserScript.Exec(ctx, c.s.client, []string{userKey(uid)}, []string{name}).AsBool()
+		return dropUserScript.Run(ctx, c.s.client, []string{userKey(uid)}, []string{name}).AsBool()
 	})
 }
 
@@ -255,7 +255,7 @@ func (c *checker) token(ctx context.Context, uid int64, token, owner string) err
 	}
 	p.Repair = "end the session"
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return sessionDropScript.Exec(ctx, c.s.client, []string{userKey(uid)}, []string{token}).AsBool()
+		return sessionDropScript.Run(ctx, c.s.client, []string{userKey(uid)}, []string{token}).AsBool()
 	})
 }
 
@@ -385,7 +385,7 @@ func (c *checker) oldSessions(ctx context.Context) error {
 			if err != nil || hasToken(auth, old.token) {
 				return false, err
 			}
-			return hdelScript.Exec(ctx, c.s.client, []string{keyAuths}, []string{old.token, old.uid}).AsBool()
+			return hdelScript.Run(ctx, c.s.client, []string{keyAuths}, []string{old.token, old.uid}).AsBool()
 		})
 		if err != nil {
 			return err

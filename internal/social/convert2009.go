@@ -14,12 +14,14 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
 )
 
 //go:embed adopt_post.lua
 var adoptPostSource string
 
-var adoptPostScript = rueidis.NewLuaScriptRetryable(adoptPostSource)
+var adoptPostScript = script.New(adoptPostSource).Retryable()
 
 // conversion brings a database of 2009 to the layout of 2014, which Adopt then
 // completes. Users come first, then the posts of users, then what consists of
@@ -377,14 +379,14 @@ func (c *conversion) convertPostsPart(ctx context.Context, keys []string) error 
 		return err
 	}
 	var keep rueidis.Commands
-	var convert []rueidis.LuaExec
+	var convert []script.Call
 	for pid, post := range posts {
 		if !known[post.author] {
 			c.skip(ctx, postKey(pid), "there is no user %d", post.author)
 			continue
 		}
 		keep = append(keep, b.Set().Key(key(prefixLegacyPost, pid)).Value(values[pid]).Nx().Build())
-		convert = append(convert, rueidis.LuaExec{
+		convert = append(convert, script.Call{
 			Keys: []string{postKey(pid)},
 			Args: []string{values[pid], "user_id", itoa(post.author), "time", itoa(post.time), "body", post.body},
 		})
@@ -396,7 +398,7 @@ func (c *conversion) convertPostsPart(ctx context.Context, keys []string) error 
 		return err
 	}
 	c.converted.posts.Add(int64(len(convert)))
-	return firstError(adoptPostScript.ExecMulti(ctx, c.s.client, convert...))
+	return firstError(adoptPostScript.RunMany(ctx, c.s.client, convert))
 }
 
 // parseIDs reads ids and drops what is none.

@@ -8,16 +8,18 @@ import (
 	"slices"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
 )
 
 var (
 	//go:embed adopt_list.lua
 	adoptListSource string
-	adoptListScript = rueidis.NewLuaScriptRetryable(adoptListSource)
+	adoptListScript = script.New(adoptListSource).Retryable()
 
 	//go:embed adopt_follows.lua
 	adoptFollowsSource string
-	adoptFollowsScript = rueidis.NewLuaScriptRetryable(adoptFollowsSource)
+	adoptFollowsScript = script.New(adoptFollowsSource).Retryable()
 )
 
 // convertLists converts the home timelines and follows among the keys.
@@ -84,7 +86,7 @@ func (c *conversion) convertList(ctx context.Context, from, to string) error {
 		ids = append(ids, itoa(pid))
 	}
 	c.converted.lists.Add(1)
-	return adoptListScript.Exec(ctx, c.s.client, []string{to}, ids).Error()
+	return adoptListScript.Run(ctx, c.s.client, []string{to}, ids).Error()
 }
 
 // convertFollows converts one side of the follows of a user. A follow that
@@ -179,7 +181,7 @@ func (c *conversion) addFollows(ctx context.Context, writes []follows2009) error
 	}
 	for _, w := range writes {
 		keys, args := append([]string{w.key}, guard...), append([]string{layoutVersion}, w.people...)
-		written, err := adoptFollowsScript.Exec(ctx, c.s.client, keys, args).AsBool()
+		written, err := adoptFollowsScript.Run(ctx, c.s.client, keys, args).AsBool()
 		if err != nil {
 			return err
 		}

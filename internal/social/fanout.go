@@ -161,7 +161,7 @@ func (s *Service) pushPage(ctx context.Context, job fanOut, page rueidis.RedisRe
 // each where they may live on different servers.
 func (s *Service) push(ctx context.Context, post int64, lists []string) error {
 	if !s.cluster {
-		return pushScript.Exec(ctx, s.client, lists, []string{itoa(post), itoa(TimelineCap)}).Error()
+		return pushScript.Run(ctx, s.client, lists, []string{itoa(post), itoa(TimelineCap)}).Error()
 	}
 	cmds := make(rueidis.Commands, len(lists))
 	for i, list := range lists {
@@ -326,7 +326,7 @@ func (s *Service) ResumeFanOuts(ctx context.Context) error {
 			break
 		}
 		for _, member := range posts {
-			mine, err := claimScript.Exec(ctx, s.client, []string{keyFanOuts}, []string{member, stale, itoa(now.Unix())}).AsBool()
+			mine, err := claimScript.Run(ctx, s.client, []string{keyFanOuts}, []string{member, stale, itoa(now.Unix())}).AsBool()
 			if err == nil && mine {
 				err = s.resumeMember(ctx, member)
 			}

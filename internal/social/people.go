@@ -33,7 +33,7 @@ func (s *Service) people(ctx context.Context, set, cursor string, limit int) (Pe
 		return People{}, err
 	}
 	// id, score, id, score ..., with one more than the page when another follows.
-	reply, err := peopleScript.Exec(ctx, s.client, []string{set},
+	reply, err := peopleScript.Run(ctx, s.client, []string{set},
 		[]string{at.since, at.id, itoa(int64(limit + 1))}).AsStrSlice()
 	if err != nil {
 		return People{}, fmt.Errorf("social: list people: %w", err)

@@ -68,13 +68,13 @@ func (s *Service) createPost(ctx context.Context, fields []string) (int64, error
 func (s *Service) writePost(ctx context.Context, id int64, fields []string) (bool, error) {
 	now := s.now().Unix()
 	if !s.cluster {
-		return createPostScript.Exec(ctx, s.client, []string{postKey(id), keyFanOuts}, append([]string{itoa(id), itoa(now)}, fields...)).AsBool()
+		return createPostScript.Run(ctx, s.client, []string{postKey(id), keyFanOuts}, append([]string{itoa(id), itoa(now)}, fields...)).AsBool()
 	}
 	err := s.client.Do(ctx, s.client.B().Zadd().Key(keyFanOuts).ScoreMember().ScoreMember(float64(now), itoa(id)).Build().ToRetryable()).Error()
 	if err != nil {
 		return false, err
 	}
-	return createScript.Exec(ctx, s.client, []string{postKey(id)}, fields).AsBool()
+	return createScript.Run(ctx, s.client, []string{postKey(id)}, fields).AsBool()
 }
 
 // maxLostPosts is how far the counter can have fallen back with a server that

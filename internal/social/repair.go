@@ -21,7 +21,7 @@ const maxSetAside = 1000
 // setAside renames a key of this type, if a field of it still has this value.
 func (s *Service) setAside(ctx context.Context, key, kind string, field ...string) (bool, error) {
 	for n := 1; n <= maxSetAside; n++ {
-		moved, err := setAsideScript.Exec(ctx, s.client, []string{key, setAsideKey(key, n)}, append([]string{kind}, field...)).AsInt64()
+		moved, err := setAsideScript.Run(ctx, s.client, []string{key, setAsideKey(key, n)}, append([]string{kind}, field...)).AsInt64()
 		if err != nil || moved >= 0 {
 			return moved == 1, err
 		}
@@ -31,7 +31,7 @@ func (s *Service) setAside(ctx context.Context, key, kind string, field ...strin
 
 // takeFanOut finishes an unfinished fan-out that is as old as this.
 func (s *Service) takeFanOut(ctx context.Context, member string, stale int64) (bool, error) {
-	mine, err := claimScript.Exec(ctx, s.client, []string{keyFanOuts}, []string{member, itoa(stale), itoa(s.now().Unix())}).AsBool()
+	mine, err := claimScript.Run(ctx, s.client, []string{keyFanOuts}, []string{member, itoa(stale), itoa(s.now().Unix())}).AsBool()
 	if err != nil || !mine {
 		return false, err
 	}

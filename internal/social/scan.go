@@ -2,42 +2,14 @@ package social
 
 import (
 	"context"
-	"iter"
 	"net"
 	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
-)
 
-// masters are the servers that hold the data: one, or those of a Cluster.
-func (s *Service) masters() iter.Seq[rueidis.Client] {
-	return func(yield func(rueidis.Client) bool) {
-		if !s.cluster {
-			yield(s.client)
-			return
-		}
-		for address, node := range s.client.Nodes() {
-			ctx, cancel := context.WithTimeout(context.Background(), observeTimeout)
-			role, err := node.Do(ctx, node.B().Role().Build()).ToArray()
-			cancel()
-			// A replica answers ROLE with "slave".
-			if err == nil && len(role) > 0 {
-				if name, _ := role[0].ToString(); name != "master" {
-					continue
-				}
-			}
-			// One that does not answer is used, and its error seen, unless
-			// another has its slots by now.
-			if err != nil && s.replaced(context.Background(), address) {
-				continue
-			}
-			if !yield(node) {
-				return
-			}
-		}
-	}
-}
+	"retwis/internal/scan"
+)
 
 // replaced tells whether a node of the Cluster owns no slots, as the others say.
 // Some versions go on to name a master that has died and been replaced.
@@ -91,33 +63,20 @@ func owns(slots []rueidis.RedisMessage, address string) bool {
 	return false
 }
 
-// scanKeys calls visit with every key that matches, in pages; seen is about how
-// many keys the server passed to find them. A key may come twice.
-func (s *Service) scanKeys(ctx context.Context, match string, visit func(keys []string, seen int64) error) error {
-	for node := range s.masters() {
-		var cursor uint64
-		for {
-			entry, err := scanStep(ctx, node, match, cursor)
-			if err != nil {
-				return err
-			}
-			if err := visit(entry.Elements, scanCount); err != nil {
-				return err
-			}
-			if cursor = entry.Cursor; cursor == 0 {
-				break
-			}
-		}
-	}
-	return nil
-}
-
 // scanTimeout bounds the wait for one node of a Cluster: it can be gone for good,
 // with another in its place.
 const scanTimeout = 15 * time.Second
 
-func scanStep(ctx context.Context, node rueidis.Client, match string, cursor uint64) (rueidis.ScanEntry, error) {
-	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
-	defer cancel()
-	return node.Do(ctx, node.B().Scan().Cursor(cursor).Match(match).Count(scanCount).Build()).AsScanEntry()
+// scanKeys calls visit with every key that matches, in pages; seen is about how
+// many keys the server passed to find them. A key may come twice.
+func (s *Service) scanKeys(ctx context.Context, match string, visit func(keys []string, seen int64) error) error {
+	for page, err := range scan.Keys(ctx, s.client, scan.Pattern{Match: match, Count: scanCount, Timeout: scanTimeout}) {
+		if err != nil {
+			return err
+		}
+		if err := visit(page.Keys, int64(page.Seen)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

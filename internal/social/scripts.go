@@ -3,7 +3,7 @@ package social
 import (
 	_ "embed"
 
-	"github.com/redis/rueidis"
+	"retwis/internal/script"
 )
 
 // Each script may be sent again when its answer was lost: repeating it does no
@@ -11,27 +11,27 @@ import (
 var (
 	//go:embed create.lua
 	createSource string
-	createScript = rueidis.NewLuaScriptRetryable(createSource)
+	createScript = script.New(createSource).Retryable()
 
 	//go:embed create_post.lua
 	createPostSource string
-	createPostScript = rueidis.NewLuaScriptRetryable(createPostSource)
+	createPostScript = script.New(createPostSource).Retryable()
 
 	//go:embed claim.lua
 	claimSource string
-	claimScript = rueidis.NewLuaScriptRetryable(claimSource)
+	claimScript = script.New(claimSource).Retryable()
 
 	//go:embed session_add.lua
 	sessionAddSource string
-	sessionAddScript = rueidis.NewLuaScriptRetryable(sessionAddSource)
+	sessionAddScript = script.New(sessionAddSource).Retryable()
 
 	//go:embed session_clear.lua
 	sessionClearSource string
-	sessionClearScript = rueidis.NewLuaScriptRetryable(sessionClearSource)
+	sessionClearScript = script.New(sessionClearSource).Retryable()
 
 	//go:embed password_replace.lua
 	passwordReplaceSource string
-	passwordReplaceScript = rueidis.NewLuaScriptRetryable(passwordReplaceSource)
+	passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
 
 	//go:embed follow.lua
 	followSource string
@@ -41,45 +41,45 @@ var (
 
 	//go:embed push.lua
 	pushSource string
-	pushScript = rueidis.NewLuaScriptRetryable(pushSource)
+	pushScript = script.New(pushSource).Retryable()
 
 	//go:embed page.lua
 	pageSource string
-	pageScript = rueidis.NewLuaScriptRetryable(pageSource)
+	pageScript = script.New(pageSource).Retryable()
 
 	//go:embed people.lua
 	peopleSource string
-	peopleScript = rueidis.NewLuaScriptRetryable(peopleSource)
+	peopleScript = script.New(peopleSource).Retryable()
 
 	//go:embed set_aside.lua
 	setAsideSource string
-	setAsideScript = rueidis.NewLuaScriptRetryable(setAsideSource)
+	setAsideScript = script.New(setAsideSource).Retryable()
 
 	//go:embed repair_list.lua
 	repairListSource string
-	repairListScript = rueidis.NewLuaScriptRetryable(repairListSource)
+	repairListScript = script.New(repairListSource).Retryable()
 
 	//go:embed hdel_if.lua
 	hdelSource string
-	hdelScript = rueidis.NewLuaScriptRetryable(hdelSource)
+	hdelScript = script.New(hdelSource).Retryable()
 
 	//go:embed fill.lua
 	fillSource string
-	fillScript = rueidis.NewLuaScriptRetryable(fillSource)
+	fillScript = script.New(fillSource).Retryable()
 
 	//go:embed drop_user.lua
 	dropUserSource string
-	dropUserScript = rueidis.NewLuaScriptRetryable(dropUserSource)
+	dropUserScript = script.New(dropUserSource).Retryable()
 
 	//go:embed session_drop.lua
 	sessionDropSource string
-	sessionDropScript = rueidis.NewLuaScriptRetryable(sessionDropSource)
+	sessionDropScript = script.New(sessionDropSource).Retryable()
 
 	//go:embed mirror.lua
 	mirrorSource string
-	mirrorScript = rueidis.NewLuaScriptRetryable(mirrorSource)
+	mirrorScript = script.New(mirrorSource).Retryable()
 
 	//go:embed counter_up.lua
 	counterUpSource string
-	counterUpScript = rueidis.NewLuaScriptRetryable(counterUpSource)
+	counterUpScript = script.New(counterUpSource).Retryable()
 )

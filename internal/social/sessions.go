@@ -55,7 +55,7 @@ func (s *Service) openSession(ctx context.Context, user User) (Session, error) {
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
 		}
 	}
-	dropped, err := sessionAddScript.Exec(ctx, s.client, []string{userKey(user.ID)}, []string{token, itoa(maxSessions)}).AsStrSlice()
+	dropped, err := sessionAddScript.Run(ctx, s.client, []string{userKey(user.ID)}, []string{token, itoa(maxSessions)}).AsStrSlice()
 	if err != nil {
 		return Session{}, fmt.Errorf("social: open a session: %w", err)
 	}
@@ -117,7 +117,7 @@ func hasToken(auth, token string) bool {
 // dead when it returns. The user's own list goes first, which alone ends them;
 // repeating it clears what a crash left in `auths`.
 func (s *Service) Logout(ctx context.Context, uid int64) error {
-	closed, err := sessionClearScript.Exec(ctx, s.client, []string{userKey(uid)}, nil).AsStrSlice()
+	closed, err := sessionClearScript.Run(ctx, s.client, []string{userKey(uid)}, nil).AsStrSlice()
 	if err != nil {
 		return fmt.Errorf("social: log out: %w", err)
 	}

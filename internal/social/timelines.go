@@ -52,7 +52,7 @@ func (s *Service) timeline(ctx context.Context, list string, before int64, limit
 	limit = clamp(limit)
 	var res rueidis.RedisResult
 	if before > 0 {
-		res = pageScript.Exec(ctx, s.client, []string{list}, []string{itoa(before), itoa(int64(limit + 1))})
+		res = pageScript.Run(ctx, s.client, []string{list}, []string{itoa(before), itoa(int64(limit + 1))})
 	} else {
 		res = s.read(ctx, s.client.B().Lrange().Key(list).Start(0).Stop(int64(limit)).Cache())
 	}
