@@ -34,7 +34,7 @@ type word struct {
 // them, where nothing is contested.
 func (r *run) align(ctx context.Context, ids []string) error {
 	for attempt := 0; len(ids) > 0; attempt++ {
-		if err := wait(ctx, attempt); err != nil {
+		if err := pause(ctx, attempt); err != nil {
 			return err
 		}
 		again, err := r.alignOnce(ctx, ids)
@@ -110,10 +110,8 @@ func (r *run) runAlign(ctx context.Context, all []*wanted, claims string) []ruei
 		args := []string{
 			string(r.mode), w.id, t.stamp(), t.slots, string(pack(w.due, w.entries)), t.score(w.id), w.read, expiring, t.right, claims,
 		}
-		if t.opt.Encoding == Hash {
-			for _, f := range t.relevant {
-				args = append(args, t.names[f])
-			}
+		for _, f := range t.relevant {
+			args = append(args, t.names[f])
 		}
 		calls[i] = script.Call{Keys: t.writeKeys(t.of(w.id), w.id), Args: args}
 	}

@@ -7,8 +7,7 @@
 --      indexes that the declaration does not have, 2 id, 3 stamp of the
 --      declaration and token of the numbering, 4 slots, 5 content as it should be, 6 place in the order of
 --      creation, or nothing: the time of the server, 7 what the record must be
---      still: d and the digest of the fields that are named last, or j and the
---      digest of its JSON, 8 1 if the model says when records expire, 9 numbers of
+--      still: d and the digest of the fields that are named last, 8 1 if the model says when records expire, 9 numbers of
 --      the indexes that are right as they are, as in ,3,7, 10 claims as write.lua
 --      takes them, or any: who has unique values is known, then names
 -- Reply SCHEMA; CONFLICT: the record is another by now; UNKNOWN: what it has in the
@@ -34,9 +33,6 @@ end
 local function fingerprint()
 	if redis.call('EXISTS', record) == 0 then
 		return ''
-	end
-	if expected:sub(1, 1) == 'j' then
-		return 'j' .. redis.sha1hex(redis.call('GET', record))
 	end
 	local parts = {}
 	for i, value in ipairs(#ARGV > 10 and redis.call('HMGET', record, unpack(ARGV, 11)) or {}) do

@@ -24,7 +24,7 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 	server := redistest.Own(t)
 	for _, multiplex := range []int{-1, 0, 2, 4} {
 		for _, opt := range []model.Options{
-			{Name: "gauge"}, {Name: "jsongauge", Encoding: model.JSON}, {Name: "partgauge", Partitions: 3},
+			{Name: "gauge"}, {Name: "partgauge", Partitions: 3},
 		} {
 			opt.Name += fmt.Sprint(multiplex + 1)
 			opt.Cache, opt.IDs = time.Minute, model.Own

@@ -181,7 +181,7 @@ func (t *table) claim(ctx context.Context, id, token string, e entry) (claimed, 
 		case claimParts(found).deadline == "" || void:
 			expected = found
 		default:
-			if err := wait(ctx, attempt); err != nil {
+			if err := pause(ctx, attempt); err != nil {
 				return claimed{}, err
 			}
 		}

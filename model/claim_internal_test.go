@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -29,7 +30,7 @@ func TestLateClaim(t *testing.T) {
 		{"1", errLate},
 		{time.Now().Add(time.Minute).Format("20060102150405"), nil}, // as a number far ahead
 	} {
-		c, err := s.written(&member{Email: "a"}, "7")
+		c, err := s.o.written(reflect.ValueOf(&member{Email: "a"}).Elem(), "7")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func TestVoidIsRemembered(t *testing.T) {
 	}
 	later := time.Now().Add(time.Hour).UnixMilli()
 	for _, c := range []claimText{{"7", "ended", "1"}, {"7", "first", strconv.FormatInt(later, 10)}, {"7", "second", strconv.FormatInt(later, 10)}, {"7", "settled", ""}} {
-		if has, err := s.t.void(t.Context(), entry{s.indexes[0], "a"}, c); has || err != nil {
+		if has, err := s.t.void(t.Context(), entry{s.t.indexes[0], "a"}, c); has || err != nil {
 			t.Fatal(has, err)
 		}
 	}

@@ -54,18 +54,18 @@ type members struct {
 
 // members returns a set or list of a record. What is wrong comes out when it is
 // used.
-func (s *Store[T]) members(kind, name, id string) members {
-	m := members{t: s.t, id: id, name: name, kind: kind}
-	switch declared := s.kinds[name]; {
+func (o *objects) members(kind, name, id string) members {
+	m := members{t: o.t, id: id, name: name, kind: kind}
+	switch declared := o.kinds[name]; {
 	case declared == "":
-		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, shortened(name), s.thoseOf(kind))
+		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, shortened(name), o.thoseOf(kind))
 	case declared != kind:
 		m.err = fmt.Errorf("%w: %s is a %s, not a %s", ErrValue, name, declared, kind)
 	default:
-		m.err = s.checkID(id)
+		m.err = o.checkID(id)
 	}
 	if m.err == nil {
-		m.key = s.t.of(id).member(name, id)
+		m.key = o.t.of(id).member(name, id)
 	}
 	return m
 }

@@ -246,66 +246,63 @@ func TestCollectionsRefuse(t *testing.T) {
 // What belongs to a record ends with it, however it ends.
 func TestCollectionsEndWithTheirRecord(t *testing.T) {
 	t.Parallel()
-	for _, encoding := range []model.Encoding{model.Hash, model.JSON} {
-		for name, opt := range refLayouts(t) {
-			t.Run(name+" "+string(encoding), func(t *testing.T) {
-				t.Parallel()
-				client := redistest.DB(t).Client(t)
-				opt.Encoding = encoding
-				members := store[traveller](t, client, opt)
-				end := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-				a := createdOf(t, members, traveller{Name: "a", Expires: end})
-				ctx := t.Context()
-				friends, seen := members.Set("friends", a.ID), members.List("seen", a.ID)
-				fill := func() {
-					t.Helper()
-					if _, err := friends.Add(ctx, "x"); err != nil {
-						t.Fatal(err)
-					}
-					if _, err := seen.Max(5).PushBack(ctx, "x"); err != nil {
-						t.Fatal(err)
-					}
-				}
-				setEnd := func(end time.Time) {
-					t.Helper()
-					if err := members.Update(ctx, a.ID, func(m *traveller) error { m.Expires = end; return nil }); err != nil {
-						t.Fatal(err)
-					}
-				}
-				fill() // made after the record was told its end
-				endsAt(t, opt, client, a.ID, end)
-				setEnd(end.Add(time.Hour)) // there before
-				endsAt(t, opt, client, a.ID, end.Add(time.Hour))
-				setEnd(time.Time{})
-				endsAt(t, opt, client, a.ID, time.Time{})
-				setEnd(end)
-				endsAt(t, opt, client, a.ID, end)
-				setEnd(time.Now().Add(50 * time.Millisecond))
-				for {
-					if _, err := friends.Add(ctx, "y"); errors.Is(err, model.ErrNotFound) {
-						break
-					} else if err != nil {
-						t.Fatal(err)
-					}
-				}
-				for _, kind := range []string{"friends", "seen"} {
-					if redisDo(t, client, "EXISTS", collectionKey(opt, kind, a.ID)) != "0" {
-						t.Errorf("%s outlives its record", kind)
-					}
-				}
-				a = createdOf(t, members, traveller{Name: "b"})
-				friends, seen = members.Set("friends", a.ID), members.List("seen", a.ID)
-				fill()
-				if err := members.Delete(ctx, a.ID); err != nil {
+	for name, opt := range refLayouts(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			members := store[traveller](t, client, opt)
+			end := time.Now().Add(time.Hour).Truncate(time.Millisecond)
+			a := createdOf(t, members, traveller{Name: "a", Expires: end})
+			ctx := t.Context()
+			friends, seen := members.Set("friends", a.ID), members.List("seen", a.ID)
+			fill := func() {
+				t.Helper()
+				if _, err := friends.Add(ctx, "x"); err != nil {
 					t.Fatal(err)
 				}
-				for _, kind := range []string{"friends", "seen"} {
-					if redisDo(t, client, "EXISTS", collectionKey(opt, kind, a.ID)) != "0" {
-						t.Errorf("%s outlives its record", kind)
-					}
+				if _, err := seen.Max(5).PushBack(ctx, "x"); err != nil {
+					t.Fatal(err)
 				}
-			})
-		}
+			}
+			setEnd := func(end time.Time) {
+				t.Helper()
+				if err := members.Update(ctx, a.ID, func(m *traveller) error { m.Expires = end; return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fill() // made after the record was told its end
+			endsAt(t, opt, client, a.ID, end)
+			setEnd(end.Add(time.Hour)) // there before
+			endsAt(t, opt, client, a.ID, end.Add(time.Hour))
+			setEnd(time.Time{})
+			endsAt(t, opt, client, a.ID, time.Time{})
+			setEnd(end)
+			endsAt(t, opt, client, a.ID, end)
+			setEnd(time.Now().Add(50 * time.Millisecond))
+			for {
+				if _, err := friends.Add(ctx, "y"); errors.Is(err, model.ErrNotFound) {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, kind := range []string{"friends", "seen"} {
+				if redisDo(t, client, "EXISTS", collectionKey(opt, kind, a.ID)) != "0" {
+					t.Errorf("%s outlives its record", kind)
+				}
+			}
+			a = createdOf(t, members, traveller{Name: "b"})
+			friends, seen = members.Set("friends", a.ID), members.List("seen", a.ID)
+			fill()
+			if err := members.Delete(ctx, a.ID); err != nil {
+				t.Fatal(err)
+			}
+			for _, kind := range []string{"friends", "seen"} {
+				if redisDo(t, client, "EXISTS", collectionKey(opt, kind, a.ID)) != "0" {
+					t.Errorf("%s outlives its record", kind)
+				}
+			}
+		})
 	}
 }
 

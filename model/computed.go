@@ -1,77 +1,63 @@
 package model
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 )
 
-// Index is an index that no single field has: a model declares these by a method
+// Index is an index that no single field has. A model declares its indexes by a method
 //
 //	func (User) Indexes() []model.Index[User]
 //
 // which New calls once, on a zero value.
-type Index[T any] struct {
-	name    string
-	columns []string
-	unique  bool
-	fold    bool
-	compute func(record any) any // nil: a composite
-	result  reflect.Type
-}
+type Index[T any] struct{ d indexDeclaration }
 
-// Composite is an index on several fields, or computed values, in turn: it
-// answers equalities of the first ones together with a range or an order of the
-// next. Each column is a name, with " desc" behind it where the greatest comes
-// first. Its own name is that of its columns: "room,price desc".
+// Composite is an index on several fields, or computed values: it answers equalities
+// of the first ones together with a range or an order of the next. Each column is a
+// name, followed by " desc" for descending order. The index is named after its columns:
+// "room,price desc".
 func Composite[T any](columns ...string) Index[T] {
-	return Index[T]{name: strings.Join(columns, ","), columns: columns}
+	return Index[T]{indexDeclaration{name: strings.Join(columns, ","), columns: columns}}
 }
 
-// Computed is an index on a value that a function makes of a record: a string,
-// number, bool, time, or a slice of these, or a pointer, where nil is none. The
-// function must depend on nothing but the fields of the record; where it changes,
+// Computed is an index on a value that a function computes from a record: a string,
+// number, bool, time, a slice of these, or a pointer, which is nil for no value. The
+// function must depend on nothing but the fields of the record; after changing it,
 // call Store.Repair.
 func Computed[T, V any](name string, value func(T) V) Index[T] {
-	return Index[T]{
+	return Index[T]{indexDeclaration{
 		name: name, columns: []string{name},
 		compute: func(record any) any { v := value(*record.(*T)); return &v },
 		result:  reflect.TypeFor[V](),
-	}
+	}}
 }
 
 // Unique makes the index refuse a second record with the same values.
 func (x Index[T]) Unique() Index[T] {
-	x.unique = true
+	x.d.unique = true
 	return x
 }
 
-// Fold makes the index compare text without regard to case and to different ways
-// to write the same letters (Unicode NFKC, full case folding).
+// Fold makes the index compare text without regard to case and to different encodings
+// of the same letters (Unicode NFKC, full case folding).
 func (x Index[T]) Fold() Index[T] {
-	x.fold = true
+	x.d.fold = true
 	return x
 }
 
-// computed are the indexes that a model declares by its method.
-func computed[T any]() []Index[T] {
+// computed returns the indexes that a model declares by its method.
+func computed[T any]() []indexDeclaration {
+	type declares interface{ Indexes() []Index[T] }
 	var zero T
-	if m, ok := any(zero).(interface{ Indexes() []Index[T] }); ok {
-		return m.Indexes()
+	var indexes []Index[T]
+	if m, ok := any(zero).(declares); ok {
+		indexes = m.Indexes()
+	} else if m, ok := any(&zero).(declares); ok {
+		indexes = m.Indexes()
 	}
-	if m, ok := any(&zero).(interface{ Indexes() []Index[T] }); ok {
-		return m.Indexes()
+	all := make([]indexDeclaration, len(indexes))
+	for i, x := range indexes {
+		all[i] = x.d
 	}
-	return nil
-}
-
-// call runs a function of a model's author, whose panic on an unusual record is
-// an error of that record.
-func call(name string, compute func(record any) any, record any) (v any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: the computed index %s panicked: %v", ErrValue, name, p)
-		}
-	}()
-	return compute(record), nil
+	return all
 }

@@ -5,24 +5,6 @@ import (
 	"sync/atomic"
 )
 
-// Count returns how many records there are: one script for each partition, O(1).
-// Where records expire, those that are due are swept before.
-func (s *Store[T]) Count(ctx context.Context) (int64, error) { return s.Find().Count(ctx) }
-
-// Count returns how many records fit the conditions; OrderBy, Limit and After
-// count for nothing. Where one index answers all of it the server counts in
-// O(log n), and otherwise looks at every entry of the smallest one, some hundred
-// in a script. Records that have expired are not counted.
-func (q *Query[T]) Count(ctx context.Context) (int64, error) {
-	bare := &Query[T]{s: q.s, conds: q.conds, err: q.err}
-	f, _, err := bare.finder(ctx, 0)
-	if err != nil {
-		return 0, q.s.wrap(err)
-	}
-	n, err := f.count(ctx)
-	return n, q.s.wrap(err)
-}
-
 // countAttempts is how often Count sweeps what has expired meanwhile, before it
 // looks at each entry instead.
 const countAttempts = 3

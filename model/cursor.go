@@ -18,7 +18,7 @@ type cursor struct {
 }
 
 // fingerprint tells queries apart: by their conditions and their order.
-func (q *question) fingerprint(s *schema, name string) string {
+func (q *parsedQuery) digest(s *schema, name string) string {
 	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
 	b = q.e.append(b, s)
 	for _, o := range q.order {

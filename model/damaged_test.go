@@ -22,7 +22,7 @@ func TestOneDamagedRecord(t *testing.T) {
 		Age     int    `redis:"age,range"`
 		Version int64  `redis:",version"`
 	}
-	for _, opt := range []model.Options{{Name: "patient"}, {Name: "patient", Encoding: model.JSON}, {Name: "patient", Cache: 1e9}} {
+	for _, opt := range []model.Options{{Name: "patient"}, {Name: "patient", Cache: 1e9}} {
 		client := redistest.DB(t).Client(t)
 		patients := store[patient](t, client, opt)
 		var ids []string
@@ -34,11 +34,7 @@ func TestOneDamagedRecord(t *testing.T) {
 			ids = append(ids, p.ID)
 		}
 		d := damaging{t, client, opt}
-		if opt.Encoding == model.JSON {
-			d.do("SET", "patient:1", `{"name":"n0","age":"abc","version":1}`)
-		} else {
-			d.do("HSET", "patient:1", "age", "abc")
-		}
+		d.do("HSET", "patient:1", "age", "abc")
 		check := func(what string, n int, err error) {
 			t.Helper()
 			var of *model.RecordError

@@ -12,6 +12,7 @@ import (
 // the schema of what is stored.
 type declaration struct {
 	schema
+	goType   reflect.Type
 	goFields []goField // as schema.fields, without the computed ones
 	computes []computation
 	id       goField
@@ -53,22 +54,31 @@ func (f *goField) of(record reflect.Value) reflect.Value {
 	return record.FieldByIndex(f.path)
 }
 
-// declared reads the declaration of a struct.
-func declared[T any]() (*declaration, error) {
-	t := reflect.TypeFor[T]()
+// indexDeclaration is an index that a model declares by its method Indexes.
+type indexDeclaration struct {
+	name    string
+	columns []string
+	unique  bool
+	fold    bool
+	compute func(record any) any // takes a pointer, and returns one; nil: a composite
+	result  reflect.Type
+}
+
+// declare reads the declaration of a struct type.
+func declare(t reflect.Type, indexes []indexDeclaration) (*declaration, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is not a struct", t)
 	}
-	d := &declaration{version: -1, expires: -1, kinds: map[string]string{}}
+	d := &declaration{goType: t, version: -1, expires: -1, kinds: map[string]string{}}
 	if err := d.addFields(t, nil); err != nil {
 		return nil, err
 	}
 	if d.id.path == nil {
 		return nil, fmt.Errorf("%s has no id: give a field of type string or an integer the tag `redis:\",id\"`", t)
 	}
-	for _, x := range computed[T]() {
-		if err := d.addIndex(x.name, x.columns, x.unique, x.fold, x.compute, x.result); err != nil {
-			return nil, fmt.Errorf("%s.Indexes: index %q: %w", t, x.name, err)
+	for i := range indexes {
+		if err := d.addIndex(&indexes[i]); err != nil {
+			return nil, fmt.Errorf("%s.Indexes: index %q: %w", t, indexes[i].name, err)
 		}
 	}
 	return d, nil
@@ -118,7 +128,7 @@ func (d *declaration) addField(f reflect.StructField, text string, path []int) e
 	}
 	g := goField{codec: codec, path: path, goName: f.Name, stored: tag.name, counter: tag.has("counter")}
 	if tag.has("id") {
-		return d.setID(g, f.Type)
+		return d.addID(g, f.Type)
 	}
 	if d.number(tag.name) >= 0 || slices.Contains(d.collections, tag.name) {
 		return fmt.Errorf("another field is called %q too: give one of them another name in its tag", tag.name)
@@ -179,25 +189,25 @@ func (d *declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 }
 
 // addIndex adds an index that the model declares by its method.
-func (d *declaration) addIndex(name string, columns []string, unique, fold bool, compute func(record any) any, result reflect.Type) error {
-	x := indexSpec{Name: name, Unique: unique, Fold: fold}
-	if compute != nil {
+func (d *declaration) addIndex(decl *indexDeclaration) error {
+	x := indexSpec{Name: decl.name, Unique: decl.unique, Fold: decl.fold}
+	if name := decl.name; decl.compute != nil {
 		if err := checkFieldName(name); err != nil {
 			return err
 		}
-		c, err := codecOf(result, false)
+		c, err := codecOf(decl.result, false)
 		if err != nil {
 			return err
 		}
 		if d.number(name) >= 0 {
 			return errors.New("a field is called so: give the index another name")
 		}
-		d.fields = append(d.fields, field{Name: name, Kind: c.kind, Element: c.element, Computed: true, Zero: c.zero(result)})
-		d.computes = append(d.computes, computation{name: name, of: compute, codec: c, result: result})
-	} else if len(columns) < 2 {
+		d.fields = append(d.fields, field{Name: name, Kind: c.kind, Element: c.element, Computed: true, Zero: c.zero(decl.result)})
+		d.computes = append(d.computes, computation{name: name, of: decl.compute, codec: c, result: decl.result})
+	} else if len(decl.columns) < 2 {
 		return errors.New("a composite index has at least two columns; for one field use its tag")
 	}
-	for _, text := range columns {
+	for _, text := range decl.columns {
 		field, order, _ := strings.Cut(strings.TrimSpace(text), " ")
 		if order != "" && order != "desc" && order != "asc" {
 			return fmt.Errorf("column %q: %q is not an order: use asc or desc", text, order)
@@ -214,7 +224,7 @@ func (d *declaration) addIndex(name string, columns []string, unique, fold bool,
 	return d.addSpec(x)
 }
 
-func (d *declaration) setID(g goField, t reflect.Type) error {
+func (d *declaration) addID(g goField, t reflect.Type) error {
 	if d.id.path != nil {
 		return errors.New("another field is the id already")
 	}

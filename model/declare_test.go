@@ -56,7 +56,6 @@ func TestBadDeclarations(t *testing.T) {
 		"index \"n,a\": column \"n\": a counter is":        refused[struct30](client, opt),
 		"Options.Name has 0 bytes":                         refused[valid](client, model.Options{}),
 		"Options.Name is \"a b\"":                          refused[valid](client, model.Options{Name: "a b"}),
-		"Options.Encoding is \"xml\"":                      refused[valid](client, model.Options{Name: "x", Encoding: "xml"}),
 		"Options.IDs is \"uuid\"":                          refused[valid](client, model.Options{Name: "x", IDs: "uuid"}),
 		"Options.Partitions is -1":                         refused[valid](client, model.Options{Name: "x", Partitions: -1}),
 		"Options.Cache is -1s":                             refused[valid](client, model.Options{Name: "x", Cache: -time.Second}),
@@ -64,7 +63,6 @@ func TestBadDeclarations(t *testing.T) {
 		"Options.Keys.Unique[\"a\"]: no unique field":      refused[valid](client, model.Options{Name: "x", Keys: model.Keys{Unique: map[string]string{"a": "k"}}}),
 		"Options.Keys cannot be set with":                  refused[valid](client, model.Options{Name: "x", Partitions: 2, Keys: model.Keys{Record: "r:"}}),
 		"N: a ULID is text":                                refused[numbered](client, model.Options{Name: "x", IDs: model.ULID}),
-		"V: a counter is kept in a hash":                   refused[counted](client, model.Options{Name: "x", Encoding: model.JSON}),
 	} {
 		if !errors.Is(declare, model.ErrDeclaration) || !strings.Contains(declare.Error(), want) {
 			t.Errorf("%v, expected %q", declare, want)
@@ -281,3 +279,35 @@ func (struct30) Indexes() []model.Index[struct30] {
 
 // MarshalJSON makes it a text, and no list.
 func (w words) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(w, " ")) }
+
+// A model whose records are stored as JSON, as earlier versions could do, is refused
+// with what to do about it.
+func TestRecordsStoredAsJSON(t *testing.T) {
+	t.Parallel()
+	type note struct {
+		ID   string `redis:",id"`
+		Text string `redis:"text,index"`
+	}
+	client := redistest.DB(t).Client(t)
+	store[note](t, client, model.Options{Name: "note"})
+	schema, err := client.Do(t.Context(), client.B().Hget().Key("note.meta").Field("schema").Build()).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, now := range map[string]string{"schema": schema, "fixed": "each record as hash at note:<id>"} {
+		old := strings.Replace(strings.Replace(now, `"hash"`, `"json"`, 1), "as hash", "as json", 1)
+		if now == old {
+			t.Fatalf("%s says nothing of the encoding: %s", field, now)
+		}
+		if err := client.Do(t.Context(), client.B().Hset().Key("note.meta").FieldValue().FieldValue(field, old).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, newErr := model.New[note](client, model.Options{Name: "note"})
+	_, openErr := model.Open(t.Context(), client, "note")
+	for _, err := range []error{newErr, openErr} {
+		if !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "stored as JSON") || !strings.Contains(err.Error(), "copy them") {
+			t.Error(err)
+		}
+	}
+}

@@ -34,11 +34,11 @@ import (
 // A record that expires is not deleted: references to it stay. Delete then returns
 // ErrNotFound, and has seen to cascade and clear.
 func (s *Store[T]) Delete(ctx context.Context, id string) error {
-	err := s.checkID(id)
+	err := s.o.checkID(id)
 	if err == nil {
 		err = s.t.delete(ctx, id)
 	}
-	return s.wrap(err)
+	return s.t.wrap(err)
 }
 
 // removal is one run of delete.lua.

@@ -17,7 +17,7 @@ import (
 // has to be called again, and goes on where it was.
 func (s *Store[T]) Drop(ctx context.Context, up Upkeep) (Report, error) {
 	report, err := s.t.drop(ctx, up)
-	return report, s.wrap(err)
+	return report, s.t.wrap(err)
 }
 
 // Drop is Store.Drop.

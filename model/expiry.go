@@ -47,7 +47,7 @@ func (s *Store[T]) Sweep(ctx context.Context) (int, error) {
 		n, err := s.t.sweep(ctx, &s.t.parts[i])
 		total += n
 		if err != nil {
-			return total, s.wrap(err)
+			return total, s.t.wrap(err)
 		}
 	}
 	return total, nil
@@ -57,7 +57,7 @@ func (s *Store[T]) Sweep(ctx context.Context) (int, error) {
 // or the first of a sweep that failed. Any number of processes may do so.
 func (s *Store[T]) SweepEvery(ctx context.Context, interval time.Duration) error {
 	if interval <= 0 {
-		return s.wrap(fmt.Errorf("SweepEvery(%v): the interval must be more than 0", interval))
+		return s.t.wrap(fmt.Errorf("SweepEvery(%v): the interval must be more than 0", interval))
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -67,7 +67,7 @@ func (s *Store[T]) SweepEvery(ctx context.Context, interval time.Duration) error
 		}
 		select {
 		case <-ctx.Done():
-			return s.wrap(ctx.Err())
+			return s.t.wrap(ctx.Err())
 		case <-ticker.C:
 		}
 	}

@@ -26,19 +26,17 @@ type Step struct {
 	Keep    string // what is looked up for each entry
 }
 
-// Explain says what the query would do: which index it is driven by, and what it
-// looks up beside it. One round trip, or none.
-func (q *Query[T]) Explain(ctx context.Context) (Explanation, error) {
-	f, _, err := q.finder(ctx, q.limit)
+func (q *find) explain(ctx context.Context) (Explanation, error) {
+	f, _, err := q.start(ctx, q.limit)
 	if err != nil {
-		return Explanation{}, q.s.wrap(err)
+		return Explanation{}, err
 	}
 	x := Explanation{Sorted: f.sorted}
 	if f.order != nil {
 		x.Order = f.order.x.Name
 	}
 	for _, src := range f.sources {
-		step := Step{Entries: src.size, Within: src.text(&q.s.schema)}
+		step := Step{Entries: src.size, Within: src.text(&q.o.schema)}
 		if src.x != nil {
 			step.Index = src.x.Name
 		}
@@ -48,7 +46,7 @@ func (q *Query[T]) Explain(ctx context.Context) (Explanation, error) {
 		if left := src.residual(f.e); len(left.kids) > 0 {
 			words := make([]string, len(left.kids))
 			for i, kid := range left.kids {
-				words[i] = kid.text(&q.s.schema)
+				words[i] = kid.text(&q.o.schema)
 			}
 			step.Keep = strings.Join(words, " and ")
 		}

@@ -56,21 +56,21 @@ func (e *expr) leaf() bool { return e.op != opAnd && e.op != opOr && e.op != opN
 
 // resolve reads the conditions of a query for records that have a value of each
 // of some fields.
-func (m mapper[T]) resolve(conds []Cond, ordered []int) (*expr, error) {
-	e, err := m.resolveAll(opAnd, conds, &budget{maxConds, maxTotal, maxBytes})
+func (d *declaration) resolve(conds []Cond, ordered []int) (*expr, error) {
+	e, err := d.resolveAll(opAnd, conds, &budget{maxConds, maxTotal, maxBytes})
 	if err == nil {
-		err = m.resolveHomes(e, scope{present: ordered})
+		err = d.resolveHomes(e, scope{present: ordered})
 	}
 	return e, err
 }
 
-func (m mapper[T]) resolveAll(op operator, conds []Cond, left *budget) (*expr, error) {
+func (d *declaration) resolveAll(op operator, conds []Cond, left *budget) (*expr, error) {
 	e := &expr{op: op}
 	for i := range conds {
 		if err := left.take(1, nil); err != nil {
 			return nil, err
 		}
-		kid, err := m.resolveOne(&conds[i], left)
+		kid, err := d.resolveOne(&conds[i], left)
 		if err != nil {
 			return nil, err
 		}
@@ -83,19 +83,19 @@ func (m mapper[T]) resolveAll(op operator, conds []Cond, left *budget) (*expr, e
 	return e, nil
 }
 
-func (m mapper[T]) resolveOne(c *Cond, left *budget) (*expr, error) {
+func (d *declaration) resolveOne(c *Cond, left *budget) (*expr, error) {
 	switch c.op {
 	case opAnd, opOr, opNot:
-		return m.resolveAll(c.op, c.conds, left)
+		return d.resolveAll(c.op, c.conds, left)
 	case "":
 		return nil, fmt.Errorf("%w: a condition is empty: make it by Eq, In, Between and so on", ErrValue)
 	}
-	number, err := m.fieldNumber(c.field)
+	number, err := d.fieldNumber(c.field)
 	if err != nil {
 		return nil, err
 	}
-	f := &m.fields[number]
-	if c.op == opPrefix && !m.isText(number) {
+	f := &d.fields[number]
+	if c.op == opPrefix && !d.isText(number) {
 		return nil, fmt.Errorf("%w: %s: only text has prefixes, this is %s", ErrValue, f.Name, f.valueKind())
 	}
 	if len(c.values) > maxValues {
@@ -105,7 +105,7 @@ func (m mapper[T]) resolveOne(c *Cond, left *budget) (*expr, error) {
 	for i, v := range c.values {
 		if c.op == opPrefix {
 			e.texts[i] = v.(string)
-		} else if e.texts[i], err = m.textOf(number, v); err != nil {
+		} else if e.texts[i], err = d.textOf(number, v); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrValue, f.Name, err)
 		}
 	}
@@ -113,10 +113,10 @@ func (m mapper[T]) resolveOne(c *Cond, left *budget) (*expr, error) {
 }
 
 // fieldNumber finds a field that can be asked for.
-func (m mapper[T]) fieldNumber(name string) (int, error) {
-	number := m.number(name)
+func (d *declaration) fieldNumber(name string) (int, error) {
+	number := d.number(name)
 	if number < 0 {
-		return -1, m.unknown(name)
+		return -1, d.unknown(name)
 	}
 	return number, nil
 }

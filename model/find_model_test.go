@@ -305,7 +305,6 @@ func TestFindAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		models++
 		opt := model.Options{Name: fmt.Sprintf("thing%d", models)}
-		opt.Encoding = some(rt, "encoding", model.Hash, model.JSON)
 		opt.Partitions = some(rt, "partitions", 1, 3)
 		f := fill(t.Context(), rt, client, opt, rapid.IntRange(0, 30).Draw(rt, "records"))
 		for range 8 {

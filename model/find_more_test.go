@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 func TestFindOnACluster(t *testing.T) {
 	t.Parallel()
 	client := redistest.Cluster(t, 3).Client(t)
-	for _, opt := range []model.Options{{Name: "{pupil}"}, {Name: "spread", Partitions: 5}, {Name: "json", Partitions: 5, Encoding: model.JSON}} {
+	for _, opt := range []model.Options{{Name: "{pupil}"}, {Name: "spread", Partitions: 5}} {
 		t.Run(opt.Name, func(t *testing.T) {
 			t.Parallel()
 			const n = 200

@@ -44,7 +44,7 @@ const maxSorted = 10_000
 // plan settles how a query is done: one round trip where there is a choice, none
 // otherwise. pinned is what a cursor names: how the query was planned, or in an
 // order the index that the position is of.
-func (t *table) plan(ctx context.Context, q *question, pinned []string) (*finder, error) {
+func (t *table) plan(ctx context.Context, q *parsedQuery, pinned []string) (*finder, error) {
 	p := &planner{s: &t.schema}
 	for _, o := range q.order {
 		p.order = append(p.order, o.field)

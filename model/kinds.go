@@ -2,11 +2,8 @@ package model
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"retwis/index"
 )
@@ -108,29 +105,6 @@ func fromJSON(raw json.RawMessage, k kind) (string, error) {
 		return "", err
 	}
 	return n.String(), nil
-}
-
-// toJSON writes the text of a kind as a JSON value.
-func toJSON(text string, k kind) (json.RawMessage, error) {
-	switch k {
-	case kindBytes:
-		return json.Marshal([]byte(text))
-	case kindBool:
-		b, err := strconv.ParseBool(text)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(b)
-	case kindString, kindTime, kindDuration:
-		if !utf8.ValidString(text) { // it would be read as another text
-			return nil, errors.New("it is not UTF-8, which JSON needs: use a hash, or []byte")
-		}
-		return marshalled(text)
-	}
-	if !json.Valid([]byte(text)) {
-		return nil, errors.New("it cannot be written as JSON")
-	}
-	return json.RawMessage(text), nil
 }
 
 func boolText(b bool) string {

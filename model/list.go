@@ -12,7 +12,7 @@ type Values struct{ members }
 
 // List returns a list of a record, by the name that its field has in Redis. It
 // asks nothing of the server: a wrong name is an error of what is done with it.
-func (s *Store[T]) List(name, id string) *Values { return &Values{s.members("list", name, id)} }
+func (s *Store[T]) List(name, id string) *Values { return &Values{s.o.members("list", name, id)} }
 
 // Max returns the list as one that keeps n values at most, or all where n is 0:
 // where more are pushed the oldest go, those at the other end. It is for whoever pushes: all should say

@@ -43,10 +43,10 @@ func (s *Store[T]) TryLock(ctx context.Context, id string) (*redlock.Lock, error
 func (s *Store[T]) lock(id string, lock func(m *redlock.Manager, name string) (*redlock.Lock, error)) (*redlock.Lock, error) {
 	manager, err := s.locker(id)
 	if err != nil {
-		return nil, s.wrap(err)
+		return nil, s.t.wrap(err)
 	}
 	l, err := lock(manager, s.t.of(id).lock(id))
-	return l, s.wrap(err)
+	return l, s.t.wrap(err)
 }
 
 // WithLock runs f while it holds the lock of a record, and makes the lock longer
@@ -56,9 +56,9 @@ func (s *Store[T]) lock(id string, lock func(m *redlock.Manager, name string) (*
 func (s *Store[T]) WithLock(ctx context.Context, id string, f func(context.Context) error) error {
 	manager, err := s.locker(id)
 	if err != nil {
-		return s.wrap(err)
+		return s.t.wrap(err)
 	}
-	return s.wrap(manager.Do(ctx, s.t.of(id).lock(id), func(ctx context.Context, _ *redlock.Lock) error { return f(ctx) }))
+	return s.t.wrap(manager.Do(ctx, s.t.of(id).lock(id), func(ctx context.Context, _ *redlock.Lock) error { return f(ctx) }))
 }
 
 // Close ends what Lock, TryLock and WithLock have started, and the waiting of those
@@ -72,12 +72,12 @@ func (s *Store[T]) Close() error {
 	if manager == nil {
 		return nil
 	}
-	return s.wrap(manager.Close())
+	return s.t.wrap(manager.Close())
 }
 
 // locker returns the Manager, for an id that can be locked.
 func (s *Store[T]) locker(id string) (*redlock.Manager, error) {
-	if err := s.checkID(id); err != nil {
+	if err := s.o.checkID(id); err != nil {
 		return nil, err
 	}
 	s.locks.mu.Lock()

@@ -42,7 +42,7 @@ import (
 // It costs two round trips for 100 records, and a SCAN of the keys of every server.
 func (s *Store[T]) Migrate(ctx context.Context, up Upkeep) (Report, error) {
 	report, err := s.t.migrate(ctx, up)
-	return report, s.wrap(err)
+	return report, s.t.wrap(err)
 }
 
 func (t *table) migrate(ctx context.Context, up Upkeep) (Report, error) {

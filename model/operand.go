@@ -11,9 +11,9 @@ import (
 
 // textOf is the text that a value of a condition has in a field, or in an element
 // of its list.
-func (m mapper[T]) textOf(number int, value any) (string, error) {
-	f := &m.fields[number]
-	typ, codec := m.goType(number)
+func (d *declaration) textOf(number int, value any) (string, error) {
+	f := &d.fields[number]
+	typ, codec := d.goTypeOf(number)
 	if f.Element != "" {
 		for typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
@@ -39,13 +39,27 @@ func (m mapper[T]) textOf(number int, value any) (string, error) {
 }
 
 // goType is the type of a field in Go, and how it is written.
-func (m mapper[T]) goType(number int) (reflect.Type, *codec) {
-	if number < len(m.goFields) {
-		f := &m.goFields[number]
-		return reflect.TypeFor[T]().FieldByIndex(f.path).Type, &f.codec
+func (d *declaration) goTypeOf(number int) (reflect.Type, *codec) {
+	if number < len(d.goFields) {
+		f := &d.goFields[number]
+		return d.goType.FieldByIndex(f.path).Type, &f.codec
 	}
-	c := &m.computes[number-len(m.goFields)]
+	c := &d.computes[number-len(d.goFields)]
 	return c.result, &c.codec
+}
+
+// assign sets a field to a value of its type, or one that means the same. A nil value
+// clears the field.
+func assign(field reflect.Value, value any) error {
+	if v := reflect.ValueOf(value); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		field.SetZero()
+		return nil
+	}
+	v, err := operand(field.Type(), value)
+	if err == nil {
+		field.Set(v)
+	}
+	return err
 }
 
 // operand is a value as one of a type, in a place of its own.

@@ -11,15 +11,6 @@ import (
 	"retwis/internal/keys"
 )
 
-// Encoding is how a record is stored.
-type Encoding string
-
-// The encodings.
-const (
-	Hash Encoding = "hash" // a hash, a field for each field
-	JSON Encoding = "json" // a string, one JSON object
-)
-
 // IDs says where the id of a new record comes from.
 type IDs string
 
@@ -37,8 +28,6 @@ type Options struct {
 	// New refuses a name of which a key could be one of another model of the
 	// database, as user:session beside user where the ids of user are Own.
 	Name string
-	// Encoding is how records are stored. Default Hash.
-	Encoding Encoding
 	// IDs says where ids come from. Default Counter.
 	IDs IDs
 	// Keys are names of keys, for layouts that exist already.
@@ -92,9 +81,6 @@ func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 	if err := o.checkName(); err != nil {
 		return o, err
 	}
-	if o.Encoding == "" {
-		o.Encoding = Hash
-	}
 	if o.IDs == "" {
 		o.IDs = Counter
 	}
@@ -102,8 +88,6 @@ func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 		o.Partitions = 1
 	}
 	switch {
-	case o.Encoding != Hash && o.Encoding != JSON:
-		return o, fmt.Errorf("Options.Encoding is %q: use model.Hash or model.JSON", o.Encoding)
 	case o.IDs != Counter && o.IDs != ULID && o.IDs != Own:
 		return o, fmt.Errorf("Options.IDs is %q: use model.Counter, model.ULID or model.Own", o.IDs)
 	case o.Partitions < 1 || o.Partitions > maxPartitions:

@@ -14,18 +14,18 @@ type ordering struct {
 }
 
 // orderOf reads the fields of an order.
-func (m mapper[T]) orderOf(fields []string, turned bool) ([]ordering, error) {
+func (d *declaration) orderOf(fields []string, turned bool) ([]ordering, error) {
 	var all []ordering
 	for _, text := range fields {
 		name, direction, _ := strings.Cut(strings.TrimSpace(text), " ")
 		if direction != "" && direction != "asc" && direction != "desc" {
 			return nil, fmt.Errorf("%w: OrderBy(%q): %q is not an order: use asc or desc", ErrValue, shortened(text), shortened(direction))
 		}
-		number, err := m.fieldNumber(name)
+		number, err := d.fieldNumber(name)
 		if err != nil {
 			return nil, err
 		}
-		if m.fields[number].Kind == kindJSON {
+		if d.fields[number].Kind == kindJSON {
 			return nil, fmt.Errorf("%w: OrderBy(%q): a record has one place in an order, but many elements in a list", ErrValue, name)
 		}
 		if slices.ContainsFunc(all, func(o ordering) bool { return o.field == number }) {

@@ -32,11 +32,11 @@ import (
 //	…
 //	err = model.Refer(posts, users)
 func Refer[A, B any](from *Store[A], to *Store[B]) error {
-	if !refer(from, to) {
-		return from.wrap(fmt.Errorf("%w: %s has no field of type model.Ref[%s] with a rule: give its tag restrict, cascade or clear",
+	if !refer(from.o, to.o) {
+		return from.t.wrap(fmt.Errorf("%w: %s has no field of type model.Ref[%s] with a rule: give its tag restrict, cascade or clear",
 			ErrDeclaration, reflect.TypeFor[A](), reflect.TypeFor[B]()))
 	}
-	return from.wrap(from.t.publishRefer(reflect.TypeFor[B]().Name(), to.t.opt.Name))
+	return from.t.wrap(from.t.publishRefer(reflect.TypeFor[B]().Name(), to.t.opt.Name))
 }
 
 // publishRefer writes down which model the fields for a Go type refer to. A server
@@ -104,10 +104,10 @@ func (t *table) checkReferrers(ctx context.Context) error {
 
 // refer adds the fields of a model that refer to another, and tells whether there
 // are any.
-func refer[A, B any](from *Store[A], to *Store[B]) bool {
+func refer(from, to *objects) bool {
 	found := false
 	for _, f := range from.refs {
-		if f.target != reflect.TypeFor[B]() || f.rule == "" {
+		if f.target != to.goType || f.rule == "" {
 			continue
 		}
 		found = true
@@ -199,19 +199,6 @@ func (t *table) beside(other *table) bool {
 func (r *referrer) value(id string) (string, error) {
 	b, err := r.index.appendColumn(nil, &r.from.schema, 0, id)
 	return string(b), err
-}
-
-// clearRef makes a field of a record refer to a target no more, and tells whether
-// it did.
-func (s *Store[T]) clearRef(ctx context.Context, f *goField, id, target string) (bool, error) {
-	cleared := false
-	err := s.retry(ctx, func() error {
-		return s.update(ctx, id, nil, func(record *T) error {
-			cleared = clearRefs(f.of(reflect.ValueOf(record).Elem()), target)
-			return nil
-		})
-	})
-	return cleared && err == nil, err
 }
 
 // clearRefs takes the references to a target out of a value: a Ref, or a pointer

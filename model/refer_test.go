@@ -101,9 +101,9 @@ func libraries(t *testing.T, f func(t *testing.T, l library)) {
 				return client, model.Options{Name: name}
 			}
 		},
-		"a database each, as JSON": func(t *testing.T) func(string) (rueidis.Client, model.Options) {
+		"a database each": func(t *testing.T) func(string) (rueidis.Client, model.Options) {
 			return func(name string) (rueidis.Client, model.Options) {
-				return redistest.DB(t).Client(t), model.Options{Name: name, Encoding: model.JSON}
+				return redistest.DB(t).Client(t), model.Options{Name: name}
 			}
 		},
 	} {

@@ -131,7 +131,7 @@ func described(identity string) string {
 // round trip for each partition.
 func (s *Store[T]) Pending(ctx context.Context) ([]string, error) {
 	all, err := s.t.pendingAll(ctx)
-	return all, s.wrap(err)
+	return all, s.t.wrap(err)
 }
 
 func (t *table) pendingAll(ctx context.Context) ([]string, error) {

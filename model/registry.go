@@ -47,7 +47,6 @@ func (t *table) publishName(ctx context.Context) (added bool, err error) {
 type Info struct {
 	Name       string
 	Records    int64
-	Encoding   Encoding
 	Partitions int
 	Indexes    []IndexInfo
 	Pending    []string // what a Migrate would do, as Store.Pending
@@ -97,14 +96,14 @@ type Model struct {
 
 // Open returns the model with a name, or ErrNotFound. Two round trips.
 func Open(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
-	m, err := open(ctx, client, name)
+	m, err := openModel(ctx, client, name)
 	if err != nil {
 		return nil, fmt.Errorf("model: %s: %w", shortened(name), err)
 	}
 	return m, nil
 }
 
-func open(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
+func openModel(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
 	// A model that is not listed may be there, unless it is spread.
 	partitions := 1
 	text, err := client.Do(ctx, client.B().Hget().Key(modelsKey).Field(name).Build()).ToString()
@@ -138,11 +137,14 @@ func storedTable(client rueidis.Client, name, text string, r *registered) (*tabl
 	if err != nil {
 		return nil, err
 	}
+	if w.Encoding == encodingJSON {
+		return nil, errJSON(name)
+	}
 	if w.Partitions < 1 || w.Partitions > maxPartitions {
 		return nil, fmt.Errorf("%w: the schema: %d partitions", ErrCorrupt, w.Partitions)
 	}
 	t := &table{client: client, schema: s, version: -1, expires: -1, scripts: newScripts(), opt: Options{
-		Name: name, Encoding: w.Encoding, IDs: w.IDs, Partitions: w.Partitions,
+		Name: name, IDs: w.IDs, Partitions: w.Partitions,
 		Keys: Keys{Record: w.Record, Counter: w.Counter},
 	}}
 	for _, f := range s.fields {
@@ -199,7 +201,7 @@ func (m *Model) Describe(ctx context.Context) (Info, error) {
 
 func (m *Model) describe(ctx context.Context) (Info, error) {
 	t := m.t
-	info := Info{Name: t.opt.Name, Encoding: t.opt.Encoding, Partitions: len(t.parts)}
+	info := Info{Name: t.opt.Name, Partitions: len(t.parts)}
 	next, err := m.next()
 	if err != nil {
 		return info, err

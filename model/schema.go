@@ -171,7 +171,7 @@ func (x *indexSpec) identity(s *schema) string {
 // stored is a schema as it is written down in user.meta, for programs that do
 // not have the Go type.
 type stored struct {
-	Encoding    Encoding     `json:"encoding"`
+	Encoding    string       `json:"encoding"` // "hash"; earlier versions could store records as "json"
 	IDs         IDs          `json:"ids"`
 	Record      string       `json:"record"` // before the id in the key of a record of an unspread model
 	Counter     string       `json:"counter,omitempty"`

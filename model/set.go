@@ -13,7 +13,7 @@ type Members struct{ members }
 
 // Set returns a set of a record, by the name that its field has in Redis. It asks
 // nothing of the server: a wrong name is an error of what is done with it.
-func (s *Store[T]) Set(name, id string) *Members { return &Members{s.members("set", name, id)} }
+func (s *Store[T]) Set(name, id string) *Members { return &Members{s.o.members("set", name, id)} }
 
 // Add adds members and returns how many were not in it before. One script for 500,
 // each all or nothing.

@@ -2,29 +2,37 @@ package model
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/redis/rueidis"
 )
 
-// Store keeps records of type T. It may be used by many goroutines; all of its
-// methods may be called from many processes at once.
+// Store holds the records of type T. Any number of goroutines and processes may use
+// it at the same time.
 type Store[T any] struct {
-	mapper[T]
+	o     *objects
 	t     *table
 	locks *locks
 }
 
-// New returns the store of a model. It reads the declaration from the struct,
-// and refuses one that makes no model with the name of the field. It tells the
-// database what is declared: one round trip for each partition, of 10 seconds at
-// most. Where the indexes in the database are others, Pending tells which are to
-// be built by Migrate.
+// New returns the store of a model. It reads the declaration from the struct, and
+// names the field if that is no valid model. It publishes the schema in the database:
+// one round trip for each partition, within 10 seconds. If the database has other
+// indexes, Pending lists the ones that Migrate would build.
 func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
-	d, err := declared[T]()
+	o, err := open(client, opt, reflect.TypeFor[T](), computed[T]())
+	if err != nil {
+		return nil, err
+	}
+	s := &Store[T]{o: o, t: o.t, locks: &locks{}}
+	refer(o, o)
+	return s, nil
+}
+
+// open opens the records of a model as structs of a type.
+func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []indexDeclaration) (*objects, error) {
+	d, err := declare(typ, indexes)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
@@ -32,31 +40,90 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
-	s := &Store[T]{mapper: mapper[T]{d}, t: t, locks: &locks{}}
-	t.goType = reflect.TypeFor[T]().Name()
-	for _, r := range d.refs {
-		if r.rule != "" {
-			t.refs = append(t.refs, storedRef{d.fields[r.field].Name, r.target.Name(), r.rule})
-		}
-	}
-	t.compute = s.recompute
-	t.relevant = t.relevantFields()
 	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
 	defer cancel()
-	if err := t.enrol(ctx); err != nil {
+	o, err := newObjects(ctx, t, d)
+	if err != nil {
 		return nil, fmt.Errorf("model: %s: %w", opt.Name, err)
 	}
-	refer(s, s)
-	return s, nil
+	return o, nil
 }
 
-// recompute checks a stored record, and fills in its computed fields.
-func (s *Store[T]) recompute(id string, fields []text) error {
+// Create writes a new record and returns it with its id and version 1. If another
+// record has one of its unique values, or the caller's own id, it returns a
+// *TakenError and writes nothing. One script, which takes the id from the counter too;
+// a second one if another process creates a record at the same moment. For a model
+// with Partitions, or whose counter is in another slot of a Cluster, the id takes
+// another round trip.
+func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
+	err := s.o.create(ctx, &record)
+	return record, s.t.wrap(err)
+}
+
+// Get returns a record, or ErrNotFound: one round trip. With Options.Cache it may
+// answer from the memory of the client, unless this Store has written the record
+// since.
+func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
 	var record T
-	if err := s.decode(s.t.of(id).of(id), id, fields, &record); err != nil {
-		return err
+	err := s.o.get(ctx, id, &record)
+	return record, s.t.wrap(err)
+}
+
+// GetMany returns the records with these ids that exist, in the order of the ids: one
+// pipeline. It leaves out records that cannot be read; the error joins a *RecordError
+// for each of the first hundred of them.
+func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
+	records := make([]T, 0, len(ids))
+	if err := s.o.getMany(ctx, ids, func(ptr any) { records = append(records, *ptr.(*T)) }); err != nil {
+		return records, err
 	}
-	return s.compute(&record, fields)
+	return records, nil
+}
+
+// Exists reports whether there is a record with an id: one round trip.
+func (s *Store[T]) Exists(ctx context.Context, id string) (bool, error) {
+	there, err := s.t.client.Do(ctx, s.t.client.B().Exists().Key(s.t.of(id).of(id)).Build()).AsBool()
+	return there, s.t.wrap(err)
+}
+
+// Save writes a whole record that exists, and returns it with its next version.
+// Fields of the stored record that the struct does not have stay; counters keep their
+// stored values, which are returned. If the model has a version, and another writer
+// has changed the record, it returns ErrConflict; without a version the last writer
+// wins. It returns ErrNotFound if there is no such record, and a *TakenError as
+// Create does. One script.
+func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
+	saved := record
+	if err := s.o.save(ctx, &saved); err != nil {
+		return record, s.t.wrap(err)
+	}
+	return saved, nil
+}
+
+// Update reads a record, calls f with it and writes what f changed. It starts again
+// if another writer interfered: f may be called more than once, and should have no
+// other effect. An error of f ends it with nothing written; so do ErrNotFound and a
+// *TakenError. Two round trips without interference; one if f changes nothing.
+func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) error {
+	return s.t.wrap(s.o.update(ctx, id, func(ptr any) error { return f(ptr.(*T)) }))
+}
+
+// Patch sets some fields of a record, by their stored names, and leaves the others
+// alone, so that writers of different fields do not disturb each other. A value has
+// the type of the field, or means the same, as in a Cond; nil clears the field. If the
+// model has a version, it goes up by one. The old value of a patched field need not be
+// readable. It returns the errors of Update, and costs as much.
+func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) error {
+	return s.t.wrap(s.o.patch(ctx, id, values))
+}
+
+// Incr adds n, which may be negative, to a counter of a record and returns the sum. A
+// counter is a field with the option counter, which only Incr changes. One script. It
+// returns ErrNotFound if there is no such record, and ErrValue, with nothing changed,
+// if the sum would not fit into the field. The version of the record stays.
+func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
+	sum, err := s.o.incr(ctx, id, field, n)
+	return sum, s.t.wrap(err)
 }
 
 func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error) {
@@ -66,9 +133,6 @@ func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error
 	}
 	t := &table{client: client, opt: opt, schema: d.schema, version: d.version, expires: d.expires, scripts: newScripts()}
 	for i := range d.goFields {
-		if d.goFields[i].counter && opt.Encoding == JSON {
-			return nil, fmt.Errorf("%s: a counter is kept in a hash, not in JSON", d.goFields[i].goName)
-		}
 		t.names = append(t.names, d.fields[i].Name)
 		t.counters = append(t.counters, d.goFields[i].counter)
 	}
@@ -89,9 +153,7 @@ func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error
 	return t, t.checkOwnKeys()
 }
 
-// wrap words an error for the caller.
-func (s *Store[T]) wrap(err error) error { return s.t.wrap(err) }
-
+// wrap adds the name of the model to an error.
 func (t *table) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -99,98 +161,7 @@ func (t *table) wrap(err error) error {
 	return fmt.Errorf("model: %s: %w", t.opt.Name, err)
 }
 
-// Create writes a new record and returns it with its id, and version 1. Where a
-// unique value is another record's it returns a *TakenError and has written
-// nothing; so it does where the caller's own id is in use. One script, which takes an
-// id from the counter too; another one where other processes create records of the
-// model at the same moment. Of a model that is spread, or whose counter is in another
-// slot of a Cluster, the id takes a round trip before.
-func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
-	created, err := s.create(ctx, record)
-	return created, s.wrap(err)
-}
-
-func (s *Store[T]) create(ctx context.Context, record T) (T, error) {
-	own := s.idOf(&record)
-	switch {
-	case own != "" && s.t.opt.IDs != Own:
-		return record, fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", ErrValue, s.id.goName, shortened(own), s.t.opt.IDs)
-	case own == "" && s.t.opt.IDs == Own:
-		return record, fmt.Errorf("%w: %s is empty: with model.Own the caller gives the id", ErrValue, s.id.goName)
-	}
-	s.setVersion(&record, 1)
-	next, err := s.t.newID(ctx, own)
-	for {
-		if err != nil {
-			return record, err
-		}
-		var given *givenID
-		switch err = s.createAs(ctx, &record, next); {
-		case errors.As(err, &given):
-			next, err = s.t.given(given.id)
-		case errors.Is(err, errExists) && own == "":
-			// The counter fell back, or another program made the record: the
-			// next id will do.
-			next, err = s.t.newID(ctx, "")
-		case errors.Is(err, errExists):
-			return record, &TakenError{Field: "id", Value: own, Owner: own}
-		default:
-			if err != nil {
-				s.t.unused(next)
-			}
-			return record, err
-		}
-	}
-}
-
-// createAs writes a new record with an id.
-func (s *Store[T]) createAs(ctx context.Context, record *T, next newID) error {
-	if err := s.checkID(next.id); err != nil {
-		return err
-	}
-	if err := s.setID(record, next.id); err != nil {
-		return fmt.Errorf("%w: id %q: %w", ErrValue, next.id, err)
-	}
-	c, err := s.written(record, next.id)
-	if err != nil {
-		return err
-	}
-	c.operation, c.expected = "create", next.after
-	if next.after != "" {
-		c.operation = "next"
-	}
-	return s.t.put(ctx, c)
-}
-
-// written is the change that writes a whole record.
-func (s *Store[T]) written(record *T, id string) (*change, error) {
-	fields, err := s.encode(record)
-	if err != nil {
-		return nil, err
-	}
-	c := &change{id: id}
-	if c.content, c.entries, err = s.t.packed(fields); err != nil {
-		return nil, err
-	}
-	if s.t.opt.Encoding == JSON {
-		c.json, err = s.t.document(&row{fields: fields})
-		return c, err
-	}
-	c.set = make([]string, 0, 2*len(s.t.names))
-	for i, name := range s.t.names {
-		if fields[i].ok {
-			c.set = append(c.set, name, fields[i].s)
-		} else {
-			c.remove = append(c.remove, name)
-		}
-	}
-	if len(c.set) == 0 {
-		c.set = []string{emptyField, ""}
-	}
-	return c, nil
-}
-
-// packed is the content of a record, and its entries.
+// packed returns the content of a record, and its entries.
 func (t *table) packed(fields []text) (content, []entry, error) {
 	due, err := t.due(fields)
 	if err != nil {
@@ -203,79 +174,9 @@ func (t *table) packed(fields []text) (content, []entry, error) {
 	return pack(due, entries), entries, nil
 }
 
-// Get returns a record, or ErrNotFound: one round trip. With Options.Cache it is
-// answered from the memory of the client, as far as this Store has not written the
-// record since.
-func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
-	var record T
-	err := s.get(ctx, id, s.t.do(ctx, id, false), &record)
-	return record, err
-}
+// encodingJSON is the encoding of records that earlier versions stored as JSON.
+const encodingJSON = "json"
 
-func (s *Store[T]) get(ctx context.Context, id string, r rueidis.RedisResult, into *T) error {
-	var room [32]text
-	stored := row{fields: room[:]}
-	if len(s.fields) > len(room) {
-		stored.fields = make([]text, len(s.fields))
-	}
-	known, err := s.t.parse(id, r, &stored)
-	if err == nil && !known {
-		err = s.t.absent(ctx, id)
-	}
-	if err == nil {
-		err = stored.damage(nil)
-	}
-	if err == nil {
-		err = s.decode(s.t.of(id).record+id, id, stored.fields, into)
-	}
-	return s.wrap(err)
-}
-
-// GetMany returns the records with these ids, in their order, without those that
-// are not there: one pipeline. Those that cannot be read are left out too: the error
-// joins a *RecordError for each of them, or the first hundred.
-func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
-	records := make([]T, 0, len(ids))
-	var damaged recordErrors
-	for chunk := range slices.Chunk(ids, fetchMany) {
-		for i, r := range s.t.doMany(ctx, chunk) {
-			var record T
-			err := s.get(ctx, chunk[i], r, &record)
-			if errors.Is(err, ErrNotFound) || damaged.add(err) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			records = append(records, record)
-		}
-	}
-	return records, damaged.join()
-}
-
-// fetchMany is how many records are read in one pipeline.
-const fetchMany = 500
-
-func (t *table) doMany(ctx context.Context, ids []string) []rueidis.RedisResult {
-	if t.opt.Cache > 0 {
-		commands := make([]rueidis.CacheableTTL, len(ids))
-		for i, id := range ids {
-			commands[i] = rueidis.CT(t.static(t.cached(id)), t.opt.Cache)
-		}
-		results := t.client.DoMultiCache(ctx, commands...)
-		if !slices.ContainsFunc(results, refused) {
-			return results
-		}
-	}
-	commands := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		commands[i] = rueidis.Completed(t.command(id))
-	}
-	return t.client.DoMulti(ctx, commands...)
-}
-
-// Exists tells whether there is a record with an id: one round trip.
-func (s *Store[T]) Exists(ctx context.Context, id string) (bool, error) {
-	there, err := s.t.client.Do(ctx, s.t.client.B().Exists().Key(s.t.of(id).of(id)).Build()).AsBool()
-	return there, s.wrap(err)
+func errJSON(name string) error {
+	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not read: copy them to a model with hashes by a program built with commit 2dac664 of this module, the last that reads both", ErrSchema, name)
 }

@@ -36,65 +36,60 @@ func store[T any](t testing.TB, client rueidis.Client, opt model.Options) *model
 
 func TestCreateGetSaveDelete(t *testing.T) {
 	t.Parallel()
-	for _, encoding := range []model.Encoding{model.Hash, model.JSON} {
-		t.Run(string(encoding), func(t *testing.T) {
-			t.Parallel()
-			client := redistest.DB(t).Client(t)
-			users := store[user](t, client, model.Options{Name: "user", Encoding: encoding})
-			want := user{
-				Name: "salvatore", Email: "Anti@Rez.com", Age: 41, City: "Catania", Tags: []string{"a", "b"},
-				Boss: model.To[user]("7"), Expires: time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond),
-			}
-			created, err := users.Create(t.Context(), want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want.ID, want.Version = "1", 1
-			if !reflect.DeepEqual(created, want) {
-				t.Fatalf("created %+v", created)
-			}
-			if got, err := users.Get(t.Context(), "1"); err != nil || !reflect.DeepEqual(got, want) {
-				t.Fatalf("%+v, %v", got, err)
-			}
-			_, err = users.Create(t.Context(), user{Email: "anti@REZ.com"})
-			var taken *model.TakenError
-			if !errors.Is(err, model.ErrTaken) || !errors.As(err, &taken) || taken.Field != "email" || taken.Owner != "1" {
-				t.Fatalf("%v", err)
-			}
-			created.Age = 42
-			saved, err := users.Save(t.Context(), created)
-			if err != nil || saved.Version != 2 {
-				t.Fatal(saved, err)
-			}
-			if _, err := users.Save(t.Context(), created); !errors.Is(err, model.ErrConflict) {
-				t.Fatal(err)
-			}
-			if err := users.Update(t.Context(), "1", func(u *user) error { u.Email, u.Tags = "new@x", nil; return nil }); err != nil {
-				t.Fatal(err)
-			}
-			if err := users.Patch(t.Context(), "1", map[string]any{"age": int64(43), "city": nil}); err != nil {
-				t.Fatal(err)
-			}
-			got, err := users.Get(t.Context(), "1")
-			if err != nil || got.Age != 43 || got.City != "" || got.Tags != nil || got.Version != 4 || got.Email != "new@x" {
-				t.Fatalf("%+v, %v", got, err)
-			}
-			if _, err := users.Create(t.Context(), user{Email: "anti@rez.com"}); err != nil {
-				t.Fatal(err)
-			}
-			if err := users.Delete(t.Context(), "1"); err != nil {
-				t.Fatal(err)
-			}
-			if err := users.Delete(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
-				t.Fatal(err)
-			}
-			if _, err := users.Get(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
-				t.Fatal(err)
-			}
-			keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
-			t.Log(keys, err)
-		})
+	client := redistest.DB(t).Client(t)
+	users := store[user](t, client, model.Options{Name: "user"})
+	want := user{
+		Name: "salvatore", Email: "Anti@Rez.com", Age: 41, City: "Catania", Tags: []string{"a", "b"},
+		Boss: model.To[user]("7"), Expires: time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond),
 	}
+	created, err := users.Create(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.ID, want.Version = "1", 1
+	if !reflect.DeepEqual(created, want) {
+		t.Fatalf("created %+v", created)
+	}
+	if got, err := users.Get(t.Context(), "1"); err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	_, err = users.Create(t.Context(), user{Email: "anti@REZ.com"})
+	var taken *model.TakenError
+	if !errors.Is(err, model.ErrTaken) || !errors.As(err, &taken) || taken.Field != "email" || taken.Owner != "1" {
+		t.Fatalf("%v", err)
+	}
+	created.Age = 42
+	saved, err := users.Save(t.Context(), created)
+	if err != nil || saved.Version != 2 {
+		t.Fatal(saved, err)
+	}
+	if _, err := users.Save(t.Context(), created); !errors.Is(err, model.ErrConflict) {
+		t.Fatal(err)
+	}
+	if err := users.Update(t.Context(), "1", func(u *user) error { u.Email, u.Tags = "new@x", nil; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := users.Patch(t.Context(), "1", map[string]any{"age": int64(43), "city": nil}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := users.Get(t.Context(), "1")
+	if err != nil || got.Age != 43 || got.City != "" || got.Tags != nil || got.Version != 4 || got.Email != "new@x" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := users.Create(t.Context(), user{Email: "anti@rez.com"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := users.Delete(t.Context(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := users.Delete(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if _, err := users.Get(t.Context(), "1"); !errors.Is(err, model.ErrNotFound) {
+		t.Fatal(err)
+	}
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	t.Log(keys, err)
 }
 
 // What cannot be part of a key, or of a claim, is no id.

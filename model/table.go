@@ -68,7 +68,7 @@ func (t *table) spread() bool { return len(t.parts) > 1 }
 // stored is the schema as it is written down.
 func (t *table) stored() stored {
 	w := stored{
-		Encoding: t.opt.Encoding, IDs: t.opt.IDs, Record: t.parts[0].record, Counter: t.opt.counter(),
+		Encoding: "hash", IDs: t.opt.IDs, Record: t.parts[0].record, Counter: t.opt.counter(),
 		Partitions: len(t.parts), Fields: t.fields, Indexes: t.indexes, Collections: t.collections,
 		Type: t.goType, Refs: t.refs,
 	}
@@ -197,6 +197,9 @@ func (t *table) registerIn(ctx context.Context, keys []string, token string, fol
 	}
 	reply, err := t.scripts.register.Run(ctx, t.client, keys, args).AsStrSlice()
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
+		if strings.Contains(e.Error(), "each record as "+encodingJSON) {
+			return nil, errJSON(t.opt.Name)
+		}
 		return nil, fmt.Errorf("%w: %s has %s, not %s", ErrSchema, t.opt.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.fixed())
 	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
 		return nil, t.isDropping()
@@ -307,11 +310,10 @@ type change struct {
 	entries   []entry
 	set       []string // names and values
 	remove    []string // names
-	json      string
-	claims    string  // of a model that is spread: the unique values claimed for it
-	left      []entry // and after the write, those that it had before
-	shown     []int   // numbers of the fields whose values are wanted after the write
-	values    []text  // these
+	claims    string   // of a model that is spread: the unique values claimed for it
+	left      []entry  // and after the write, those that it had before
+	shown     []int    // numbers of the fields whose values are wanted after the write
+	values    []text   // these
 }
 
 // write runs write.lua: one round trip.
@@ -332,7 +334,7 @@ func (t *table) writeOnce(ctx context.Context, c *change) error {
 		versionField = t.names[t.version]
 	}
 	args = append(args, c.operation, c.id, t.stamp(), t.slots, string(c.content), score, strconv.Itoa(t.opt.Changes),
-		c.expected, versionField, c.json, c.claims)
+		c.expected, versionField, c.claims)
 	checked := 0
 	at := len(args)
 	args = append(args, "")

@@ -28,12 +28,10 @@ type account struct {
 func layouts(t *testing.T, name string, f func(t *testing.T, client rueidis.Client, opt model.Options)) {
 	t.Helper()
 	for _, partitions := range []int{1, 3} {
-		for _, encoding := range []model.Encoding{model.Hash, model.JSON} {
-			t.Run(fmt.Sprintf("%s in %d", encoding, partitions), func(t *testing.T) {
-				t.Parallel()
-				f(t, redistest.DB(t).Client(t), model.Options{Name: name, Encoding: encoding, Partitions: partitions})
-			})
-		}
+		t.Run(fmt.Sprintf("in %d", partitions), func(t *testing.T) {
+			t.Parallel()
+			f(t, redistest.DB(t).Client(t), model.Options{Name: name, Partitions: partitions})
+		})
 	}
 }
 

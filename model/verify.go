@@ -29,7 +29,7 @@ import (
 // index, and a SCAN of the keys of every server.
 func (s *Store[T]) Verify(ctx context.Context, up Upkeep) (Report, error) {
 	report, err := s.t.upkeep(ctx, look, up)
-	return report, s.wrap(err)
+	return report, s.t.wrap(err)
 }
 
 // Repair finds what Verify finds, and repairs it: what the fields of a record say is
@@ -42,7 +42,7 @@ func (s *Store[T]) Verify(ctx context.Context, up Upkeep) (Report, error) {
 // or go on from the Cursor of its progress.
 func (s *Store[T]) Repair(ctx context.Context, up Upkeep) (Report, error) {
 	report, err := s.t.upkeep(ctx, mend, up)
-	return report, s.wrap(err)
+	return report, s.t.wrap(err)
 }
 
 func (t *table) upkeep(ctx context.Context, m mode, up Upkeep) (Report, error) {
@@ -86,11 +86,7 @@ func (r *run) contentPage(ctx context.Context, _ *partition, pairs []string) err
 // content: what has lost it, and what other programs wrote and is to be adopted.
 func (r *run) recordPart(masters []nodes.Master) part {
 	t := r.t
-	kind := "hash"
-	if t.opt.Encoding == JSON {
-		kind = "string"
-	}
-	return t.allKeys("records", masters, t.recordPrefix(), kind, func(ctx context.Context, keys []string) (int, error) {
+	return t.allKeys("records", masters, t.recordPrefix(), "hash", func(ctx context.Context, keys []string) (int, error) {
 		byPart := make(map[*partition][]string)
 		for _, key := range keys {
 			if p, id, ok := t.recordOf(key); ok {

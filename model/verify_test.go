@@ -63,21 +63,7 @@ func (d *damaging) bases() []string {
 // set changes a field of a record behind the model's back.
 func (d *damaging) set(id, field, value string) {
 	key := d.of(id, "")
-	if d.opt.Encoding != model.JSON {
-		d.do("HSET", key, field, value)
-		return
-	}
-	text, err := d.do("GET", key).ToString()
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(text, `"`+field+`":`)
-	end := strings.IndexAny(rest, ",}")
-	quoted := value
-	if strings.HasPrefix(rest, `"`) || strings.Trim(value, "0123456789") != "" {
-		quoted = `"` + value + `"`
-	}
-	d.do("SET", key, before+`"`+field+`":`+quoted+rest[end:], "KEEPTTL")
+	d.do("HSET", key, field, value)
 }
 
 // unique is the hash that has a unique value.
@@ -193,7 +179,7 @@ func (d *damaging) alike(id, begin string) string {
 	if d.opt.Partitions < 2 {
 		return begin
 	}
-	probe := store[resident](d.t, d.client, model.Options{Name: "probe", Encoding: d.opt.Encoding, Partitions: d.opt.Partitions, IDs: model.Own})
+	probe := store[resident](d.t, d.client, model.Options{Name: "probe", Partitions: d.opt.Partitions, IDs: model.Own})
 	want := strings.TrimSuffix(strings.TrimPrefix(d.of(id, ""), "{"+d.opt.Name+"."), "}:"+id)
 	for i := range 1000 {
 		other := fmt.Sprint(begin, i)
@@ -212,19 +198,7 @@ func (d *damaging) alike(id, begin string) string {
 func (d *damaging) add(begin string, fields ...string) {
 	id := d.alike("1", begin)
 	key := strings.TrimSuffix(d.of("1", ""), "1") + id
-	if d.opt.Encoding != model.JSON {
-		d.do(append([]string{"HSET", key}, fields...)...)
-		return
-	}
-	var members []string
-	for i := 0; i < len(fields); i += 2 {
-		value := fields[i+1]
-		if strings.Trim(value, "0123456789") != "" {
-			value = `"` + value + `"`
-		}
-		members = append(members, fmt.Sprintf("%q:%s", fields[i], value))
-	}
-	d.do("SET", key, "{"+strings.Join(members, ",")+"}")
+	d.do(append([]string{"HSET", key}, fields...)...)
 }
 
 // Whatever was done by hand is found, as what it is, and mended; but for what only
@@ -232,9 +206,6 @@ func (d *damaging) add(begin string, fields ...string) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	layouts(t, "resident", func(t *testing.T, client rueidis.Client, opt model.Options) {
-		if opt.Partitions > 1 && opt.Encoding == model.JSON {
-			return // where unique values are has nothing to do with how records are written
-		}
 		for name, damage := range damages() {
 			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
 				t.Fatal(err)

@@ -37,11 +37,8 @@ func (t *table) wantedOf(ctx context.Context, ids []string) ([]wanted, error) {
 	for i, r := range t.client.DoMulti(ctx, commands...) {
 		w := &all[i]
 		w.id = ids[i]
-		stored := row{fields: make([]text, len(t.fields))}
-		known, err := t.parse(w.id, r, &stored)
-		if err == nil {
-			err = stored.damage(nil)
-		}
+		stored := make([]text, len(t.fields))
+		known, err := t.parse(w.id, r, stored)
 		switch {
 		case isNotFound(err):
 			continue
@@ -50,14 +47,11 @@ func (t *table) wantedOf(ctx context.Context, ids []string) ([]wanted, error) {
 			continue
 		case err != nil:
 			return nil, err
-		case !known && t.opt.Encoding == JSON:
-			w.there, w.err = true, t.emptyJSON(w.id)
-			continue
 		case !known:
 			unknown = append(unknown, i)
 		}
 		w.there = true
-		t.want(w, &stored)
+		t.want(w, stored)
 	}
 	if len(unknown) == 0 {
 		return all, nil
@@ -76,32 +70,16 @@ func (t *table) wantedOf(ctx context.Context, ids []string) ([]wanted, error) {
 }
 
 // want fills in what a record that was read should have.
-func (t *table) want(w *wanted, stored *row) {
+func (t *table) want(w *wanted, stored []text) {
 	w.read = t.fingerprint(stored)
 	if t.compute != nil {
-		if w.err = t.compute(w.id, stored.fields); w.err != nil {
+		if w.err = t.compute(w.id, stored); w.err != nil {
 			return
 		}
 	}
-	if w.due, w.err = t.due(stored.fields); w.err == nil {
-		w.entries, w.err = t.entries(stored.fields)
+	if w.due, w.err = t.due(stored); w.err == nil {
+		w.entries, w.err = t.entries(stored)
 	}
-}
-
-// fingerprint is what align.lua compares a record with.
-func (t *table) fingerprint(r *row) string {
-	if t.opt.Encoding == JSON {
-		return "j" + hexSum(r.json)
-	}
-	var b []byte
-	for _, i := range t.relevant {
-		if f := r.fields[i]; f.ok {
-			b = append(append(strconv.AppendInt(b, int64(len(f.s)), 10), ':'), f.s...)
-		} else {
-			b = append(b, '-')
-		}
-	}
-	return "d" + hexSum(string(b))
 }
 
 // relevantFields are the numbers of the fields that what a record has in the

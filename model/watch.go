@@ -67,7 +67,7 @@ func (c Change) Cursor() string {
 func (s *Store[T]) Watch(ctx context.Context, after string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		if err := s.watch(ctx, after, yield); err != nil {
-			yield(Change{}, s.wrap(err))
+			yield(Change{}, s.t.wrap(err))
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (s *Store[T]) Watch(ctx context.Context, after string) iter.Seq2[Change, er
 // One script for each partition.
 func (s *Store[T]) LastChange(ctx context.Context) (string, error) {
 	all, err := s.t.lastChanges(ctx)
-	return strings.Join(all, ","), s.wrap(err)
+	return strings.Join(all, ","), s.t.wrap(err)
 }
 
 // watch returns nil where the caller has left.
@@ -203,7 +203,7 @@ func (t *table) follow(ctx context.Context, part int, at string, told chan<- cha
 		}
 		if err == nil {
 			attempt = 0
-		} else if !passes(err) || wait(ctx, attempt) != nil {
+		} else if !passes(err) || pause(ctx, attempt) != nil {
 			tell(changes{err: err})
 			return
 		}

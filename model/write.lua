@@ -9,11 +9,10 @@
 --      6 place in the order of creation, or nothing: the time of the server,
 --      7 how many changes are kept, 8 what the record must be for a save:
 --      nothing: anything; v and its version, d and the digest of the fields that
---      are named next, j and the digest of its JSON; for next what the counter says,
---      9 name of the version field, 10 JSON of the record, or nothing: a hash,
---      11 unique values in other partitions that are claimed for the record: a
+--      are named next; for next what the counter says, 9 name of the version field,
+--      10 unique values in other partitions that are claimed for the record: a
 --      MessagePack list of index, value, token and deadline, or nothing,
---      12 so many names of fields that the digest is of, then these;
+--      11 so many names of fields that the digest is of, then these;
 --      so many names of fields whose values are replied, then these; so many names
 --      of fields to delete, then these; then names and values
 -- Reply OK, or OK with a list of the unique values that it has left where others may
@@ -23,7 +22,7 @@
 -- value of what is to be claimed; LATE where claims did not hold
 
 local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
-local operation, id, stamp, slots, packed, score, cap, expected, versionField, json, claims = unpack(ARGV, 1, 11)
+local operation, id, stamp, slots, packed, score, cap, expected, versionField, claims = unpack(ARGV, 1, 10)
 
 local may, waiting = writable(meta, stamp)
 if not may then
@@ -35,7 +34,7 @@ if counter and (call('GET', counter) or '0') ~= expected then
 	return { 'ID', call('GET', counter) }
 end
 
-local at = 12
+local at = 11
 local function names()
 	local n = tonumber(ARGV[at])
 	local from = at + 1
@@ -69,10 +68,8 @@ elseif expected ~= '' then
 	local found
 	if kind == 'v' then
 		found = call('HGET', record, versionField) or '0'
-	elseif kind == 'd' then
-		found = digestOf(checkedFrom, checkedTo)
 	else
-		found = redis.sha1hex(call('GET', record))
+		found = digestOf(checkedFrom, checkedTo)
 	end
 	if found ~= want then
 		return 'CONFLICT'
@@ -153,15 +150,11 @@ if counter then
 	call('INCR', counter)
 end
 local deleteFrom, deleteTo = names()
-if json ~= '' then
-	call('SET', record, json, 'KEEPTTL')
-else
-	for i = at, #ARGV, 2000 do
-		call('HSET', record, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
-	end
-	for i = deleteFrom, deleteTo do
-		call('HDEL', record, ARGV[i])
-	end
+for i = at, #ARGV, 2000 do
+	call('HSET', record, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
+end
+for i = deleteFrom, deleteTo do
+	call('HDEL', record, ARGV[i])
 end
 for owner, entries in pairs(dead) do
 	forget(places, sorted, owner, entries, content, all, expires)

@@ -117,11 +117,10 @@ func printModelsJSON(cmd *cobra.Command, all []model.Info) error {
 		err := e.Encode(struct {
 			Name       string      `json:"name"`
 			Records    int64       `json:"records"`
-			Encoding   string      `json:"encoding"`
 			Partitions int         `json:"partitions"`
 			Indexes    []jsonIndex `json:"indexes"`
 			Pending    []string    `json:"pending,omitempty"`
-		}{info.Name, info.Records, string(info.Encoding), info.Partitions, indexes, info.Pending})
+		}{info.Name, info.Records, info.Partitions, indexes, info.Pending})
 		if err != nil {
 			return err
 		}
