@@ -202,12 +202,12 @@ func (b *graphBench) pages(ctx context.Context, out io.Writer) error {
 		run  func(t graph.Triple) error
 	}{
 		{"`ZRANGE BYLEX LIMIT 0 20` of a subject", func(t graph.Triple) error { return bare("spo:" + t.S) }},
-		{"`Match` of a subject, limit 20", func(t graph.Triple) error {
-			return drain(g.Match(ctx, graph.Pattern{S: graph.Name(t.S)}, page))
+		{"`Select` of a subject, limit 20", func(t graph.Triple) error {
+			return drain(g.Select(ctx, graph.Pattern{S: graph.Name(t.S)}, page))
 		}},
 		{"`ZRANGE BYLEX LIMIT 0 20` of a predicate and an object", func(t graph.Triple) error { return bare("pos:" + t.P + ":" + t.O) }},
-		{"`Match` of a predicate and an object, limit 20", func(t graph.Triple) error {
-			return drain(g.Match(ctx, graph.Pattern{P: graph.Name(t.P), O: graph.Name(t.O)}, page))
+		{"`Select` of a predicate and an object, limit 20", func(t graph.Triple) error {
+			return drain(g.Select(ctx, graph.Pattern{P: graph.Name(t.P), O: graph.Name(t.O)}, page))
 		}},
 	}
 	random := rand.New(rand.NewPCG(3, 4))

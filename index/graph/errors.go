@@ -7,16 +7,15 @@ import (
 	"retwis/index"
 )
 
-// ErrTooMuch is returned by a query that would keep more in memory than
-// Query.Memory allows.
-var ErrTooMuch = errors.New("the query would keep too much in memory")
+// ErrMemory is returned by a query that needs more memory than Query.Memory.
+var ErrMemory = errors.New("the query needs too much memory")
 
-// invalid is an error of what came from the caller.
+// invalid returns an error of an argument.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("graph: %w: %s", index.ErrValue, fmt.Sprintf(format, args...))
 }
 
-// damaged is an error of an entry that no writer of this package writes.
+// damaged returns the error of an entry that this package cannot have written.
 func (g *Graph) damaged(entry string) error {
 	return fmt.Errorf("graph: %q has an entry %.100q: %w; Repair removes it", g.set.Key, entry, index.ErrCorrupt)
 }

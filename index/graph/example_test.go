@@ -65,7 +65,7 @@ func Example() {
 }
 
 // Some parts are known, the others are found.
-func ExampleGraph_Match() {
+func ExampleGraph_Select() {
 	client, stop := connect()
 	defer stop()
 	ctx := context.Background()
@@ -82,7 +82,7 @@ func ExampleGraph_Match() {
 	friends := graph.Pattern{S: graph.Name("matteojcollina"), P: graph.Name("is-friend-of")}
 	page := index.Page{Limit: 2}
 	for range 2 {
-		for t, err := range g.Match(ctx, friends, page) {
+		for t, err := range g.Select(ctx, friends, page) {
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func ExampleGraph_Query() {
 	whom := graph.Var("whom")
 	for b, err := range g.Query(ctx, graph.Query{
 		Where:   []graph.Pattern{{S: graph.Name("ada"), P: graph.Path("knows", 2, 3), O: whom}},
-		Filters: []graph.Filter{graph.Differ(whom, graph.Name("ada"))},
+		Filters: []graph.Filter{graph.Compare(whom, "!=", graph.Name("ada"))},
 	}) {
 		if err != nil {
 			log.Fatal(err)
@@ -146,7 +146,7 @@ func ExampleGraph_From() {
 		log.Fatal(err)
 	}
 	// Who likes what ada likes, and lives in New York?
-	for name, err := range g.From("ada").Out("likes").In("likes").Has("lives-in", "new york").Values(ctx) {
+	for name, err := range g.From("ada").Out("likes").In("likes").Has("lives-in", "new york").All(ctx) {
 		if err != nil {
 			log.Fatal(err)
 		}

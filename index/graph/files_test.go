@@ -20,7 +20,7 @@ func TestFiles(t *testing.T) {
 	some := []Triple{{"a\tb", "c\nd", "e\\f\r"}, {"\x00", "\xff:;", "é"}, {"#x", " ", "<y>"}}
 	put(t, g, some...)
 	var out bytes.Buffer
-	if n, err := rdf.Write(&out, rdf.TSV, g.Match(ctx, Pattern{}, index.Page{})); n != 3 || err != nil {
+	if n, err := rdf.Write(&out, rdf.TSV, g.Select(ctx, Pattern{}, index.Page{})); n != 3 || err != nil {
 		t.Fatal(n, err)
 	}
 	var back []Triple
@@ -31,7 +31,7 @@ func TestFiles(t *testing.T) {
 	if !slices.Equal(back, some) {
 		t.Errorf("%q comes back as %q", some, back)
 	}
-	if _, err := rdf.Write(&out, rdf.NTriples, g.Match(ctx, Pattern{}, index.Page{})); !errors.Is(err, index.ErrValue) {
+	if _, err := rdf.Write(&out, rdf.NTriples, g.Select(ctx, Pattern{}, index.Page{})); !errors.Is(err, index.ErrValue) {
 		t.Errorf("names that are no terms: %v", err)
 	}
 }

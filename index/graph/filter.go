@@ -10,36 +10,21 @@ import (
 	"retwis/index/graph/rdf"
 )
 
-// Filter keeps some answers of a Query.
+// Filter keeps the answers of a Query that satisfy a condition.
 type Filter struct {
 	vars []string
-	keep func(Binding) bool
+	keep func(Binding) bool // nil: the filter is invalid
 	text string
 }
 
-// Keep is the filter of a function, which sees the variables that are named here.
-func Keep(keep func(Binding) bool, variables ...string) Filter {
+// FilterFunc keeps the answers for which a function returns true. The function sees
+// only the variables that are named here.
+func FilterFunc(keep func(Binding) bool, variables ...string) Filter {
 	return Filter{vars: variables, keep: keep, text: "a function of " + strings.Join(variables, ", ")}
 }
 
-// Differ keeps answers in which two terms are not the same name. Each is a
-// variable or a name.
-func Differ(a, b Term) Filter {
-	f := Filter{text: a.String() + " != " + b.String()}
-	for _, t := range [2]Term{a, b} {
-		if t.kind == variable {
-			f.vars = append(f.vars, t.text)
-		}
-	}
-	f.keep = func(found Binding) bool { return a.in(found) != b.in(found) }
-	if a.kind == anything || a.kind == path || b.kind == anything || b.kind == path {
-		f.keep = nil
-	}
-	return f
-}
-
-// Matches keeps answers in which a regular expression matches somewhere in the
-// name that stands for a variable.
+// Matches keeps the answers in which a regular expression matches somewhere in the
+// name bound to a variable.
 func Matches(variable string, expression *regexp.Regexp) Filter {
 	f := Filter{vars: []string{variable}}
 	if expression != nil {
@@ -49,7 +34,43 @@ func Matches(variable string, expression *regexp.Regexp) Filter {
 	return f
 }
 
-// in is the name that a term stands for in an answer.
+// Compare keeps the answers in which a comparison of two terms is true. The operator is
+// <, <=, >, >=, = or !=; a term is a variable or a name.
+//
+// = and != compare names byte by byte, as patterns do: 10 is not 10.0. The others compare
+// values. Names that are decimal numbers, such as 10, -0.5 and 1e3, and literals of
+// N-Triples with a numeric type, such as "10"^^<http://www.w3.org/2001/XMLSchema#int>,
+// compare as numbers; all others compare as text, byte by byte, a literal without its
+// quotes, language and type. A number and a text do not compare: such an answer is left
+// out.
+func Compare(a Term, operator string, b Term) Filter {
+	f := Filter{text: a.String() + " " + operator + " " + b.String()}
+	for _, t := range [2]Term{a, b} {
+		switch t.kind {
+		case variable:
+			f.vars = append(f.vars, t.text)
+		case anything, path:
+			return f
+		}
+	}
+	switch operator {
+	case "=":
+		f.keep = func(found Binding) bool { return a.in(found) == b.in(found) }
+	case "!=":
+		f.keep = func(found Binding) bool { return a.in(found) != b.in(found) }
+	case "<":
+		f.keep = compareValues(a, b, func(c int) bool { return c < 0 })
+	case "<=":
+		f.keep = compareValues(a, b, func(c int) bool { return c <= 0 })
+	case ">":
+		f.keep = compareValues(a, b, func(c int) bool { return c > 0 })
+	case ">=":
+		f.keep = compareValues(a, b, func(c int) bool { return c >= 0 })
+	}
+	return f
+}
+
+// in returns the name of a term in an answer.
 func (t Term) in(b Binding) string {
 	if t.kind == variable {
 		return b.Get(t.text)
@@ -57,75 +78,44 @@ func (t Term) in(b Binding) string {
 	return t.text
 }
 
-// Compare keeps answers in which two terms compare as an operator says: <, <=, >, >=, =
-// or !=. Each is a variable or a name.
-//
-// = and != compare names as they are, as patterns do: 10 is not 10.0. The others compare
-// what names mean. Names that are decimal numbers, such as 10, -0.5 and 1e3, and literals
-// of N-Triples with a numeric type, such as "10"^^<http://www.w3.org/2001/XMLSchema#int>,
-// are compared as numbers; all else is compared as text, byte by byte, a literal without
-// its quotes, language and type. A number and a text do not compare: such an answer is
-// left out.
-func Compare(a Term, operator string, b Term) Filter {
-	if operator == "!=" {
-		return Differ(a, b)
+// compareValues returns a filter function that compares the values of two terms.
+func compareValues(a, b Term, keep func(c int) bool) func(Binding) bool {
+	left, right := a.value(), b.value()
+	return func(found Binding) bool {
+		c, ok := left(found).compare(right(found))
+		return ok && keep(c)
 	}
-	f := Differ(a, b) // which has the same variables and the same terms
-	f.text = a.String() + " " + operator + " " + b.String()
-	differ := f.keep
-	if differ == nil {
-		return f
-	}
-	if operator == "=" {
-		f.keep = func(found Binding) bool { return !differ(found) }
-		return f
-	}
-	in := map[string]func(int) bool{
-		"<":  func(c int) bool { return c < 0 },
-		"<=": func(c int) bool { return c <= 0 },
-		">":  func(c int) bool { return c > 0 },
-		">=": func(c int) bool { return c >= 0 },
-	}[operator]
-	f.keep = nil
-	if in != nil {
-		left, right := a.meaning(), b.meaning()
-		f.keep = func(found Binding) bool {
-			c, ok := left(found).compare(right(found))
-			return ok && in(c)
-		}
-	}
-	return f
 }
 
-// meaning returns what a term means in an answer.
-func (t Term) meaning() func(Binding) meaning {
+// value returns a function that returns the value of a term in an answer.
+func (t Term) value() func(Binding) value {
 	if t.kind == named {
-		m := meaningOf(t.text)
-		return func(Binding) meaning { return m }
+		v := valueOf(t.text)
+		return func(Binding) value { return v }
 	}
-	return func(b Binding) meaning { return meaningOf(b.Get(t.text)) }
+	return func(b Binding) value { return valueOf(b.Get(t.text)) }
 }
 
-// meaning is what a name means in a comparison: a number or a text.
-type meaning struct {
-	text   string // of a number, its digits
-	number float64
-	is     bool // a number
+// value is the value of a name in a comparison: a number or a text.
+type value struct {
+	text     string // of a number, its digits
+	number   float64
+	isNumber bool
 }
 
-// compare compares two numbers or two texts.
-func (m meaning) compare(other meaning) (c int, ok bool) {
+// compare compares two numbers or two texts. ok is false for a number and a text.
+func (v value) compare(other value) (c int, ok bool) {
 	switch {
-	case m.is != other.is:
+	case v.isNumber != other.isNumber:
 		return 0, false
-	case !m.is:
-		return strings.Compare(m.text, other.text), true
+	case !v.isNumber:
+		return strings.Compare(v.text, other.text), true
 	}
-	if c := cmp.Compare(m.number, other.number); c != 0 || !m.long() && !other.long() {
+	if c := cmp.Compare(v.number, other.number); c != 0 || !v.long() && !other.long() {
 		return c, true
 	}
-	// Numbers of so many digits may be different and have the same float64.
-	x, okX := new(big.Rat).SetString(m.text)
+	// Different numbers of so many digits may have the same float64.
+	x, okX := new(big.Rat).SetString(v.text)
 	y, okY := new(big.Rat).SetString(other.text)
 	if !okX || !okY {
 		return 0, true
@@ -133,25 +123,24 @@ func (m meaning) compare(other meaning) (c int, ok bool) {
 	return x.Cmp(y), true
 }
 
-// long reports whether a number has more digits than a float64 and no exponent, which
-// could make it take any amount of memory.
-func (m meaning) long() bool {
-	return len(m.text) > 15 && len(m.text) <= 1000 && !strings.ContainsAny(m.text, "eE")
+// long reports whether a number has more digits than a float64, but not so many, and
+// no exponent, that its exact value could take any amount of memory.
+func (v value) long() bool {
+	return len(v.text) > 15 && len(v.text) <= 1000 && !strings.ContainsAny(v.text, "eE")
 }
 
-// number is how a number is written.
 var number = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
-// meaningOf returns what a name means.
-func meaningOf(name string) meaning {
+// valueOf returns the value of a name.
+func valueOf(name string) value {
 	text, numeric := name, true
 	if literal, ok := rdf.ParseLiteral(name); ok {
 		text, numeric = literal.Text, literal.IsNumeric()
 	}
 	if numeric && number.MatchString(text) {
 		if x, err := strconv.ParseFloat(text, 64); err == nil {
-			return meaning{text: text, number: x, is: true}
+			return value{text: text, number: x, isNumber: true}
 		}
 	}
-	return meaning{text: text}
+	return value{text: text}
 }

@@ -19,8 +19,8 @@ var (
 	entriesLua string
 	//go:embed put.lua
 	putLua string
-	//go:embed del.lua
-	delLua string
+	//go:embed remove.lua
+	removeLua string
 	//go:embed mend.lua
 	mendLua string
 	//go:embed begin.lua
@@ -31,19 +31,19 @@ var (
 	swapLua string
 )
 
-// kind is what a graph calls itself in its declaration.
+// kind is the kind of index in the declaration.
 const kind = "graph"
 
-// Options say how a graph is kept. They are part of its declaration: a graph is
-// opened with those that it was made with.
+// Options configure a graph. They are part of its declaration and cannot change once
+// the graph exists.
 type Options struct {
-	// Compact keeps three of the six orders: half the memory and half the work
-	// of a write. Every pattern is still one range; only Pattern.Order has less
-	// to choose from. Default: six.
+	// Compact stores three of the six orders: half the memory and half the work
+	// of a write. Every pattern is still one range; only Pattern.Order has fewer
+	// choices. Default: all six.
 	Compact bool
-	// Partitions spreads the graph over so many hash slots, by the subject:
-	// what is asked of a subject is in one of them, all else is asked of all of
-	// them and merged. Default and minimum: 1, at most 1024.
+	// Partitions is the number of hash slots over which the graph is sharded, by
+	// subject. A pattern with a subject reads one partition; any other pattern reads
+	// all of them and merges. Default 1, at most 1024.
 	Partitions int
 }
 
@@ -52,10 +52,10 @@ type Graph struct {
 	set     *partition.Set
 	compact bool
 
-	put, del, mend, begin, build, swap script.Script
+	put, remove, mend, begin, build, swap script.Script
 }
 
-// New returns the graph at a key, which need not exist yet. It asks no server.
+// New returns the graph at a key, which need not exist yet. It sends no command.
 func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 	d := partition.Declaration{Kind: kind, Partitions: opt.Partitions}
 	if opt.Compact {
@@ -68,14 +68,13 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 	script := func(source string) script.Script { return partition.NewScript(entriesLua + source) }
 	return &Graph{
 		set: set, compact: opt.Compact,
-		put: script(putLua), del: script(delLua), mend: script(mendLua),
+		put: script(putLua), remove: script(removeLua), mend: script(mendLua),
 		begin: script(beginLua), build: script(buildLua), swap: script(swapLua),
 	}, nil
 }
 
-// Open returns the graph at a key as it was declared, or index.ErrNotFound where
-// there is none, or index.ErrDeclared where there is another type of index. One
-// round trip.
+// Open returns the graph at a key as it was declared, index.ErrNotFound if the key has
+// no index, or index.ErrDeclared if it has an index of another type. One round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Graph, error) {
 	d, err := partition.Read(ctx, client, key)
 	switch {
@@ -87,38 +86,40 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Graph, error
 	return New(client, key, Options{Compact: d.Text != "", Partitions: d.Partitions})
 }
 
-// Options are those that the graph was made with.
+// Key returns the key of the graph.
+func (g *Graph) Key() string { return g.set.Key }
+
+// Options returns the options of the graph.
 func (g *Graph) Options() Options {
 	return Options{Compact: g.compact, Partitions: len(g.set.Keys)}
 }
 
-// Put adds a triple, and tells whether it was not there. One round trip; in the
-// server O(log n) for each order.
+// Put adds a triple and reports whether it is new. One round trip; in the server
+// O(log n) for each order.
 func (g *Graph) Put(ctx context.Context, t Triple) (bool, error) {
 	n, err := g.PutMany(ctx, slices.Values([]Triple{t}))
 	return n > 0, err
 }
 
-// PutMany adds triples, and tells how many were not there: 50 a script, which is
-// one atomic step, 1,600 a round trip, the next ones gathered while those are
-// under way. It stops at the first error; what went before is in, and it does no
-// harm to put it again.
+// PutMany adds triples and returns how many are new. A script adds 50 triples
+// atomically; a round trip takes 1,600, while the next ones are collected. It stops at
+// the first error: the triples before it have been added, and putting them again has no
+// effect.
 func (g *Graph) PutMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
 	return g.change(ctx, g.put, triples)
 }
 
-// Del removes a triple, and tells whether it was there. One round trip.
-func (g *Graph) Del(ctx context.Context, t Triple) (bool, error) {
-	n, err := g.DelMany(ctx, slices.Values([]Triple{t}))
-	return n > 0, err
+// Remove removes triples and returns how many there were: one round trip for 1,600.
+func (g *Graph) Remove(ctx context.Context, triples ...Triple) (int, error) {
+	return g.RemoveMany(ctx, slices.Values(triples))
 }
 
-// DelMany removes triples as PutMany adds them, and tells how many were there.
-func (g *Graph) DelMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
-	return g.change(ctx, g.del, triples)
+// RemoveMany removes triples the way PutMany adds them, and returns how many there were.
+func (g *Graph) RemoveMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
+	return g.change(ctx, g.remove, triples)
 }
 
-// declare writes the declaration down where the scripts do not.
+// declare stores the declaration of a partitioned graph; otherwise the scripts do.
 func (g *Graph) declare(ctx context.Context) error {
 	if len(g.set.Keys) == 1 {
 		return nil
@@ -126,12 +127,12 @@ func (g *Graph) declare(ctx context.Context) error {
 	return g.wrap(ctx, g.set.Declare(ctx))
 }
 
-// check fails where the index is declared otherwise.
+// check returns an error if the stored declaration differs.
 func (g *Graph) check(ctx context.Context) error {
 	return g.wrap(ctx, g.set.Check(ctx))
 }
 
-// wrap words an error of the database.
+// wrap adds the package and the key to an error of the database.
 func (g *Graph) wrap(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

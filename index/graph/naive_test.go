@@ -207,13 +207,13 @@ func queries() *rapid.Generator[Query] {
 			v := rapid.SampledFrom(vars)
 			switch rapid.IntRange(0, 5).Draw(t, "filter") {
 			case 0:
-				q.Filters = append(q.Filters, Differ(Var(v.Draw(t, "v")), Name(name.Draw(t, "name"))))
+				q.Filters = append(q.Filters, Compare(Var(v.Draw(t, "v")), "!=", Name(name.Draw(t, "name"))))
 			case 1:
-				q.Filters = append(q.Filters, Differ(Var(v.Draw(t, "v")), Var(v.Draw(t, "w"))))
+				q.Filters = append(q.Filters, Compare(Var(v.Draw(t, "v")), "!=", Var(v.Draw(t, "w"))))
 			case 2:
 				q.Filters = append(q.Filters, Matches(v.Draw(t, "v"), regexp.MustCompile("^[a1]")))
 			case 3:
-				q.Filters = append(q.Filters, Keep(func(b Binding) bool { return b.Get(vars[0]) != "b" }))
+				q.Filters = append(q.Filters, FilterFunc(func(b Binding) bool { return b.Get(vars[0]) != "b" }))
 			case 4:
 				to := rapid.OneOf(rapid.Map(v, Var), rapid.Map(name, Name))
 				q.Filters = append(q.Filters, Compare(Var(v.Draw(t, "v")), rapid.SampledFrom([]string{"<", "<=", ">", ">=", "=", "!="}).Draw(t, "operator"), to.Draw(t, "to")))

@@ -162,7 +162,7 @@ func TestParseErrors(t *testing.T) {
 		"?x p ?y . a != ?x":                     "column 11: a filter begins with a variable",
 		"?x p ?y . ?x != *":                     "column 17: nothing compares with anything",
 		"?x p ?y . ?x ~ a(":                     "column 16: error parsing regexp",
-		"?x p ?y . ?z != a":                     "?z is filtered and stands in no pattern",
+		"?x p ?y . ?z != a":                     "?z is filtered but not in any pattern",
 		"?x != a":                               "column 8: there is no pattern",
 		"?x p|q ?y":                             "column 4: there is no choice of predicates; ask once for each; for the name write \"p|q\"",
 		"?x p/q ?y":                             "column 4: there are no steps with different predicates; write a pattern for each",
@@ -181,7 +181,7 @@ func TestParseErrors(t *testing.T) {
 		"?x p ?n . ?n >":                        "column 14: a filter is a variable, > and what it is compared with",
 		"?x lives-in barcelona.":                "column 22: a dot between patterns stands alone",
 		"?x p ^<http://a/b>":                    "column 6: a ^ stands before a predicate",
-		"?x p* ?y":                              "leads from every name to itself",
+		"?x p* ?y":                              "matches every name with itself",
 		"a b " + strings.Repeat("x", MaxName-1): "column 5: the name",
 		strings.Repeat("x", maxQuery+1):         "the query has 65537 bytes",
 	} {

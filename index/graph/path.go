@@ -89,7 +89,7 @@ func (r *run) reach(s *planStep, starts []string, each func(string, *reached) er
 	found, err := r.search(s, starts)
 	if err != nil {
 		r.left = left
-		if !errors.Is(err, ErrTooMuch) || len(starts) == 1 {
+		if !errors.Is(err, ErrMemory) || len(starts) == 1 {
 			return err
 		}
 		half := len(starts) / 2

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Term is what stands in a pattern: a name, a variable, a path, or anything.
-// The zero value is anything.
+// Term is a part of a pattern: a name, a variable, a path, or anything. The zero value
+// is anything.
 type Term struct {
 	kind     termKind
 	text     string // of a name, a variable, or the predicate of a path
-	min, max int    // of a path: how many steps; max 0: any number
+	min, max int    // number of triples of a path; max 0: any number
 }
 
 type termKind int
@@ -23,25 +23,25 @@ const (
 	path
 )
 
-// Name is the term that only this name fits, whatever bytes are in it.
+// Name is the term that matches exactly this name.
 func Name(name string) Term { return Term{kind: named, text: name} }
 
-// Var is a variable of a Query: wherever it stands, the same name stands.
+// Var is a variable of a Query. It has the same name in all patterns.
 func Var(name string) Term { return Term{kind: variable, text: name} }
 
-// Path, as the predicate of a pattern of a Query, is a way of from min to max
-// steps from the subject to the object, each a triple with this predicate. A max
-// of 0 is any number of steps. A min of 0 lets a name lead to itself; one end of such
-// a path is a name, or a variable that another pattern binds. A way may lead through a
-// name more than once; each pair of ends is found once.
+// Path, as the predicate of a pattern of a Query, is a path of min to max triples with
+// this predicate from the subject to the object. A max of 0 means any number. With a min
+// of 0 every name has a path to itself; one end of such a path must be a name, or a
+// variable that another pattern binds. A path may visit a name more than once; each
+// pair of ends is one answer.
 func Path(predicate string, min, max int) Term {
 	return Term{kind: path, text: predicate, min: min, max: max}
 }
 
-// free tells whether any name fits by itself.
+// free reports whether the term matches any name.
 func (t Term) free() bool { return t.kind == anything || t.kind == variable }
 
-// String writes a term as Parse reads it.
+// String formats the term for Parse.
 func (t Term) String() string {
 	switch t.kind {
 	case named:
@@ -49,13 +49,13 @@ func (t Term) String() string {
 	case variable:
 		return "?" + t.text
 	case path:
-		return quoted(t.text) + t.steps()
+		return quoted(t.text) + t.length()
 	}
 	return "*"
 }
 
-// steps writes how long a path is.
-func (t Term) steps() string {
+// length writes the length of a path.
+func (t Term) length() string {
 	switch {
 	case t.min == 1 && t.max == 0:
 		return "+"
@@ -67,23 +67,22 @@ func (t Term) steps() string {
 	return fmt.Sprintf("*%d..%d", t.min, t.max)
 }
 
-// Pattern is a triple with parts left open. The zero value is every triple.
+// Pattern is a triple with open parts. The zero value matches every triple.
 type Pattern struct {
 	S, P, O Term
-	// Order is in which order Match answers: one that the graph keeps and that
-	// begins with the parts that are named. With the predicate named, PSO is by
-	// subject and POS by object. Default: by subject, predicate, object as far
-	// as these are open, where the graph keeps that order. It is for Match; a
-	// Query has an order of its own.
+	// Order is the order of the triples of Select: one that the graph stores and that
+	// begins with the parts that are names. With a predicate, PSO is by subject and POS
+	// by object. Default: by subject, predicate, object as far as these are open, if the
+	// graph stores that order. A Query ignores it.
 	Order Order
 }
 
-// String writes a pattern as Parse reads it.
+// String formats the pattern for Parse.
 func (p Pattern) String() string {
 	return p.S.String() + " " + p.P.String() + " " + p.O.String()
 }
 
-// term returns the term that a letter of an order means.
+// term returns the part for a letter of an order.
 func (p Pattern) term(letter byte) Term {
 	switch letter {
 	case 's':
@@ -97,12 +96,12 @@ func (p Pattern) term(letter byte) Term {
 // span is the range of entries of a pattern.
 type span struct {
 	order   Order
-	prefix  string // what all entries of it begin with
-	fixed   int    // how many parts that is
-	subject string // the subject where it is known; its partition has all of it
+	prefix  string // of all its entries
+	fixed   int    // number of parts in the prefix
+	subject string // if known: its partition has the whole range
 }
 
-// spanOf returns the range of a pattern of names and anything else.
+// spanOf returns the range of a pattern without variables.
 func (g *Graph) spanOf(p Pattern) (span, error) {
 	fixed := 0
 	for _, t := range [3]Term{p.S, p.P, p.O} {
@@ -110,15 +109,15 @@ func (g *Graph) spanOf(p Pattern) (span, error) {
 			fixed++
 		}
 	}
-	for _, order := range kept(g.compact) {
+	for _, order := range ordersOf(g.compact) {
 		if (p.Order == "" || p.Order == order) && p.leads(order, fixed) {
 			return p.in(order, fixed), nil
 		}
 	}
-	return span{}, invalid("the graph keeps no order %q that begins with what is named in %s; it keeps %v", p.Order, p, kept(g.compact))
+	return span{}, invalid("the graph has no order %q that begins with the names in %s; it has %v", p.Order, p, ordersOf(g.compact))
 }
 
-// leads tells whether the parts that are named come first in an order.
+// leads reports whether an order begins with the parts that are names.
 func (p Pattern) leads(order Order, fixed int) bool {
 	for i := range fixed {
 		if p.term(order[i]).kind != named {
@@ -128,7 +127,7 @@ func (p Pattern) leads(order Order, fixed int) bool {
 	return true
 }
 
-// in returns the range of a pattern in an order that it leads.
+// in returns the range of a pattern in an order that begins with its names.
 func (p Pattern) in(order Order, fixed int) span {
 	s := span{order: order, fixed: fixed, prefix: string(order) + ":"}
 	for i := range fixed {
@@ -143,8 +142,8 @@ func (p Pattern) in(order Order, fixed int) span {
 	return s
 }
 
-// bounds are those of the range for ZRANGE BYLEX: what begins with "spo:a:" is
-// before "spo:a;".
+// bounds returns the bounds of the range for ZRANGE BYLEX: entries with the prefix
+// "spo:a:" come before "spo:a;".
 func (s span) bounds() (low, high string) {
 	if s.fixed == 3 {
 		return "[" + s.prefix, "[" + s.prefix
@@ -152,7 +151,7 @@ func (s span) bounds() (low, high string) {
 	return "[" + s.prefix, "(" + strings.TrimSuffix(s.prefix, ":") + ";"
 }
 
-// keys are those of the partitions that have entries of the range.
+// keys returns the keys of the partitions that can have entries of a range.
 func (g *Graph) keys(s span) []string {
 	if s.subject != "" {
 		return []string{g.set.Of(s.subject).Index}

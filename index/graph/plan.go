@@ -145,7 +145,7 @@ func (g *Graph) plan(ctx context.Context, q Query) (*plan, error) {
 	if err := g.check(ctx); err != nil {
 		return nil, err
 	}
-	p := &plan{vars: q.Vars(), wanted: q.Select, limit: q.Limit, memory: cmp.Or(q.Memory, maxMemory)}
+	p := &plan{vars: q.Vars(), wanted: q.Select, limit: q.Limit, memory: cmp.Or(q.Memory, defaultMemory)}
 	if len(p.wanted) == 0 {
 		p.wanted = p.vars
 	}
@@ -266,7 +266,7 @@ func (p Pattern) free() string {
 // variable with what is known, 2 every row is combined with all that it has, 3 it
 // has to wait until another pattern binds one of its ends.
 func (e estimated) rank(known map[string]bool) int {
-	if !e.begins(known) {
+	if !e.canStart(known) {
 		return 3
 	}
 	all, some := true, false
@@ -286,7 +286,7 @@ func (e estimated) rank(known map[string]bool) int {
 
 // begins reports whether a pattern can be answered where some variables are known.
 // A path of no steps leads from every name to itself: one of its ends must be known.
-func (p Pattern) begins(known map[string]bool) bool {
+func (p Pattern) canStart(known map[string]bool) bool {
 	if p.P.kind != path || p.P.min > 0 || !p.S.free() || !p.O.free() {
 		return true
 	}
@@ -325,7 +325,7 @@ func (p *plan) add(g *Graph, e estimated, known map[string]bool) {
 			s.fixed++
 		}
 	}
-	for _, order := range kept(g.compact) {
+	for _, order := range ordersOf(g.compact) {
 		if s.leads(order) {
 			s.order = order
 			break

@@ -10,44 +10,43 @@ import (
 )
 
 const (
-	maxPatterns = 64   // of a query
-	maxSteps    = 1000 // of a path that has an end
-	maxMemory   = 64 << 20
+	maxPatterns   = 64   // of a query
+	maxSteps      = 1000 // triples of a bounded path
+	defaultMemory = 64 << 20
 )
 
-// Query is a question of several patterns, which share variables. The answer is
-// every way to put names for the variables so that all of the triples are there.
+// Query is a join of patterns that share variables. An answer binds each variable to a
+// name such that the graph has all the triples.
 type Query struct {
 	// Where are the patterns, from 1 to 64, in any order.
 	Where []Pattern
-	// Filters must all keep an answer. Each is asked as soon as what it looks
-	// at is known.
+	// Filters must all keep an answer. Each one runs as soon as its variables are
+	// bound.
 	Filters []Filter
-	// Select are the variables that are wanted. Default: all, in the order in
-	// which they first stand in Where.
+	// Select are the variables of an answer. Default: all, in the order of their
+	// first use in Where.
 	Select []string
-	// Distinct leaves out answers that were given before. It has to remember
-	// those unless every variable is selected and no part is open.
+	// Distinct leaves out duplicate answers. It remembers the answers, unless every
+	// variable is selected and no part is open.
 	Distinct bool
-	// Limit is how many answers are wanted. Default: all.
+	// Limit is the maximum number of answers. Default: all.
 	Limit int
-	// Memory is how many bytes Distinct and paths may remember, about; what is
-	// beyond fails with ErrTooMuch. Default: 64 MiB. All else of a query needs
-	// some 10,000 entries for each pattern, however many answers it has.
+	// Memory is the approximate number of bytes that Distinct and paths may remember; a
+	// query that needs more fails with ErrMemory. Default: 64 MiB. The rest of a query
+	// holds about 10,000 entries for each pattern, whatever the number of answers.
 	Memory int64
 }
 
-// Binding is an answer to a Query: a name for each variable.
+// Binding is an answer to a Query: the name of each variable.
 type Binding struct {
 	vars  []string
 	names []string
 }
 
-// Vars are the variables, in the order of Query.Select. They must not be changed.
+// Vars returns the variables, in the order of Query.Select. The caller must not modify them.
 func (b Binding) Vars() []string { return b.vars }
 
-// Get returns the name that stands for a variable, or nothing for a variable
-// that was not selected.
+// Get returns the name of a variable, or "" for a variable that is not selected.
 func (b Binding) Get(variable string) string {
 	if i := slices.Index(b.vars, variable); i >= 0 {
 		return b.names[i]
@@ -55,11 +54,11 @@ func (b Binding) Get(variable string) string {
 	return ""
 }
 
-// MarshalJSON writes an object of one member a variable, in order.
+// MarshalJSON returns an object with a member for each variable, in order.
 func (b Binding) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false) // that is for whoever encodes the whole to say
+	e.SetEscapeHTML(false) // the caller's encoder decides
 	out.WriteByte('{')
 	for i, v := range b.vars {
 		if i > 0 {
@@ -79,11 +78,11 @@ func (b Binding) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Query yields the answers to a query, in no order that is promised. It counts
-// what each pattern has (one round trip), begins where there is least, and goes
-// on along shared variables, 1,000 rows a round trip, and takes these to the end
-// before it takes more: so the first answers come soon. Whoever stops early pays
-// for no more than what is under way. Triples that are put or deleted meanwhile may be seen or not.
+// Query yields the answers to a query, in no particular order. It counts the triples of
+// each pattern (one round trip), starts with the rarest, and follows shared variables,
+// 1,000 rows a round trip. Each batch of rows passes all patterns before the next is
+// read, so that the first answers come early, and stopping early saves the rest. Triples
+// that are put or removed during the iteration may be missing.
 func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 	return func(yield func(Binding, error) bool) {
 		p, err := g.plan(ctx, q)
@@ -104,7 +103,7 @@ func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 	}
 }
 
-// check tells what is wrong with a query.
+// check validates a query.
 func (q *Query) check() error {
 	if len(q.Where) == 0 || len(q.Where) > maxPatterns {
 		return invalid("the query has %d patterns: it must have from 1 to %d", len(q.Where), maxPatterns)
@@ -118,12 +117,12 @@ func (q *Query) check() error {
 		}
 	}
 	if p, ok := q.unbound(); !ok {
-		return invalid("%s leads from every name to itself: it needs at least one step, a name at an end, or another pattern that binds one of its ends", p)
+		return invalid("%s matches every name with itself: it needs at least one step, a name at an end, or another pattern that binds one of its ends", p)
 	}
 	vars := q.Vars()
 	for i, v := range q.Select {
 		if !slices.Contains(vars, v) {
-			return invalid("?%s is selected and stands in no pattern", v)
+			return invalid("?%s is selected but not in any pattern", v)
 		}
 		if slices.Contains(q.Select[:i], v) {
 			return invalid("?%s is selected twice", v)
@@ -131,21 +130,21 @@ func (q *Query) check() error {
 	}
 	for i, f := range q.Filters {
 		if f.keep == nil {
-			return invalid("filter %d, %s, can keep nothing", i+1, f.text)
+			return invalid("filter %d, %s, is not valid", i+1, f.text)
 		}
 		for _, v := range f.vars {
 			if !slices.Contains(vars, v) {
-				return invalid("?%s is filtered and stands in no pattern", v)
+				return invalid("?%s is filtered but not in any pattern", v)
 			}
 		}
 	}
 	return nil
 }
 
-// check tells what is wrong with a pattern of a query.
+// check validates a pattern of a query.
 func (p Pattern) check() error {
 	if p.S.kind == path || p.O.kind == path {
-		return invalid("in %s a path stands where it is not the predicate", p)
+		return invalid("in %s a path is not the predicate", p)
 	}
 	for _, t := range [3]Term{p.S, p.P, p.O} {
 		if t.kind == variable && t.text == "" {
@@ -155,7 +154,7 @@ func (p Pattern) check() error {
 	if t := p.P; t.kind == path {
 		switch {
 		case t.min < 0 || t.max < 0 || t.min > maxSteps || t.max > maxSteps:
-			return invalid("%s has from %d to %d steps: there are from 0 to %d", p, t.min, t.max, maxSteps)
+			return invalid("%s has from %d to %d steps: use 0 to %d", p, t.min, t.max, maxSteps)
 		case t.max > 0 && t.min > t.max:
 			return invalid("%s has at least %d steps and at most %d", p, t.min, t.max)
 		}
@@ -163,13 +162,13 @@ func (p Pattern) check() error {
 	return nil
 }
 
-// unbound returns a path of no steps neither end of which any pattern binds, and false
-// if there is one. Which patterns can be answered does not depend on their order.
+// unbound returns a path of min 0 with no end that a pattern binds, and false if there
+// is one. The result does not depend on the order of the patterns.
 func (q *Query) unbound() (Pattern, bool) {
 	known := map[string]bool{}
 	left := slices.Clone(q.Where)
 	for {
-		next := slices.IndexFunc(left, func(p Pattern) bool { return p.begins(known) })
+		next := slices.IndexFunc(left, func(p Pattern) bool { return p.canStart(known) })
 		if next < 0 {
 			break
 		}
@@ -186,8 +185,7 @@ func (q *Query) unbound() (Pattern, bool) {
 	return Pattern{}, true
 }
 
-// Vars are the variables of a query in the order in which they first stand in
-// Where.
+// Vars returns the variables of a query in the order of their first use in Where.
 func (q *Query) Vars() []string {
 	var vars []string
 	for _, p := range q.Where {

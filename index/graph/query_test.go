@@ -39,7 +39,7 @@ func TestQueryAgainstModel(t *testing.T) {
 		for range 3 {
 			q := queries().Draw(t, "query")
 			if !answerable(q.Where) {
-				if _, err := collect(g.Query(ctx, q)); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "leads from every name to itself") {
+				if _, err := collect(g.Query(ctx, q)); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "matches every name with itself") {
 					t.Fatalf("%v: %v", q.Where, err)
 				}
 				continue
@@ -140,12 +140,12 @@ func TestQueryMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.Memory = 12_000
-		if _, err := collect(g.Query(ctx, q)); errors.Is(err, ErrTooMuch) != fails || err != nil && !fails {
+		if _, err := collect(g.Query(ctx, q)); errors.Is(err, ErrMemory) != fails || err != nil && !fails {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	q := Query{Where: []Pattern{{S: Var("x"), P: Name("knows"), O: Var("y")}}, Select: []string{"x"}, Distinct: true, Memory: 12_000}
-	if _, err := collect(g.Query(ctx, q)); !errors.Is(err, ErrTooMuch) {
+	if _, err := collect(g.Query(ctx, q)); !errors.Is(err, ErrMemory) {
 		t.Errorf("distinct: %v", err)
 	}
 	q.Memory = 0
@@ -257,9 +257,9 @@ func TestQueryRefusals(t *testing.T) {
 		"memory":            {Where: []Pattern{x}, Memory: -1},
 		"select":            {Where: []Pattern{x}, Select: []string{"y"}},
 		"selected twice":    {Where: []Pattern{x}, Select: []string{"x", "x"}},
-		"filter":            {Where: []Pattern{x}, Filters: []Filter{Differ(Var("y"), Name("a"))}},
+		"filter":            {Where: []Pattern{x}, Filters: []Filter{Compare(Var("y"), "!=", Name("a"))}},
 		"zero filter":       {Where: []Pattern{x}, Filters: []Filter{{}}},
-		"filter of nothing": {Where: []Pattern{x}, Filters: []Filter{Differ(Var("x"), Term{})}},
+		"filter of nothing": {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "!=", Term{})}},
 		"operator":          {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "==", Name("a"))}},
 		"compare paths":     {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "<", Path("p", 1, 1))}},
 		"unbound path":      {Where: []Pattern{x, {S: Var("y"), P: Path("p", 0, 1), O: Var("z")}}},
@@ -276,15 +276,15 @@ func TestQueryRefusals(t *testing.T) {
 	}
 }
 
-func TestWalk(t *testing.T) {
+func TestTraversal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	put(t, g, Triple{"a", "friend", "b"}, Triple{"b", "friend", "c"}, Triple{"c", "friend", "a"},
 		Triple{"b", "likes", "beer"}, Triple{"c", "likes", "beer"}, Triple{"d", "likes", "beer"}, Triple{"d", "lives-in", "palermo"})
 	for name, test := range map[string]struct {
-		walk Walk
-		want []string
+		traversal Traversal
+		want      []string
 	}{
 		"nowhere":    {g.From("a"), []string{"a"}},
 		"out":        {g.From("a").Out("friend"), []string{"b"}},
@@ -297,18 +297,18 @@ func TestWalk(t *testing.T) {
 		"it has":     {g.From("d").Has("likes", "beer"), []string{"d"}},
 		"it has not": {g.From("a").Has("likes", "beer"), nil},
 	} {
-		got := all(t, test.walk.Values(ctx))
+		got := all(t, test.traversal.All(ctx))
 		slices.Sort(got)
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s leads to %v, want %v", name, got, test.want)
 		}
 	}
-	if got := all(t, g.From("beer").In("likes").Limit(2).Values(ctx)); len(got) != 2 {
+	if got := all(t, g.From("beer").In("likes").Limit(2).All(ctx)); len(got) != 2 {
 		t.Errorf("limit 2 leads to %v", got)
 	}
 	base := g.From("a").Out("friend")
 	one, two := base.Has("likes", "beer"), base.Has("likes", "wine")
-	if len(all(t, one.Values(ctx))) != 1 || len(all(t, two.Values(ctx))) != 0 {
-		t.Error("two walks from one disturb each other")
+	if len(all(t, one.All(ctx))) != 1 || len(all(t, two.All(ctx))) != 0 {
+		t.Error("two traversals from one affect each other")
 	}
 }

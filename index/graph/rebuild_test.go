@@ -63,7 +63,7 @@ func TestRebuild(t *testing.T) {
 			damage(t, g, "old", "ZADD", "5", "of nothing")
 			network := network(300)
 			var source iter.Seq2[Triple, error] = func(yield func(Triple, error) bool) {
-				if _, err := g.Del(ctx, first); err != nil {
+				if _, err := g.Remove(ctx, first); err != nil {
 					yield(Triple{}, err)
 					return
 				}
@@ -79,7 +79,7 @@ func TestRebuild(t *testing.T) {
 						t.Errorf("during the rebuild %v is there: %v (%v)", one, has, err)
 					}
 				}
-				if _, err := g.Del(ctx, last); err != nil {
+				if _, err := g.Remove(ctx, last); err != nil {
 					yield(Triple{}, err)
 				}
 				put(t, g, new2)
@@ -128,7 +128,7 @@ func TestRebuildBesideWriters(t *testing.T) {
 				}
 				change := own.PutMany
 				if k%3 == 2 {
-					change = own.DelMany
+					change = own.RemoveMany
 				}
 				if _, err := change(ctx, slices.Values(some)); err != nil {
 					t.Error(err)
@@ -231,14 +231,14 @@ func TestCluster(t *testing.T) {
 		if n, err := g.Len(ctx); err != nil || int(n) != len(triples) {
 			t.Errorf("%s: there are %d, want %d (%v)", key, n, len(triples), err)
 		}
-		found := all(t, g.Match(ctx, Pattern{P: Name("lives-in"), O: Name("city3")}, index.Page{Limit: 3, Offset: 1}))
+		found := all(t, g.Select(ctx, Pattern{P: Name("lives-in"), O: Name("city3")}, index.Page{Limit: 3, Offset: 1}))
 		if len(found) != 3 || found[0].S != "person00013" || found[2].S != "person00033" {
 			t.Errorf("%s: in city3 are %v", key, found)
 		}
 		if got := answers(t, g, "?x lives-in city1 . ?y lives-in city2 . ?x knows ?y . ?x ~ 01$ . person00001 knows*0..40 ?x"); len(got) == 0 {
 			t.Errorf("%s: no answer", key)
 		}
-		if _, err := g.DelMany(ctx, slices.Values(triples[:100])); err != nil {
+		if _, err := g.RemoveMany(ctx, slices.Values(triples[:100])); err != nil {
 			t.Error(err)
 		}
 		damage(t, g, triples[200].S, "ZREM", triples[200].id())

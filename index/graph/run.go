@@ -98,7 +98,7 @@ func sizeOf(name string) int64 { return int64(len(name)) + 64 }
 func (r *run) keep(name string) error {
 	r.left -= sizeOf(name)
 	if r.left < 0 {
-		return fmt.Errorf("graph: %w: more than %d bytes; ask for less, or raise Query.Memory", ErrTooMuch, r.plan.memory)
+		return fmt.Errorf("graph: %w: more than %d bytes; ask for less, or raise Query.Memory", ErrMemory, r.plan.memory)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (r *run) among(i int, s *planStep, rows [][]string) (done bool, err error) 
 			}
 			return r.meet(all, name)
 		})
-		if errors.Is(err, ErrTooMuch) {
+		if errors.Is(err, ErrMemory) {
 			r.left = left
 			return false, nil
 		}

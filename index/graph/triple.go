@@ -15,14 +15,14 @@ const MaxName = rdf.MaxName
 // Triple is a fact: a subject, a predicate and an object.
 type Triple struct{ S, P, O string }
 
-// Cursor is the place of the triple in the answer to any pattern, for
+// Cursor returns the place of the triple in the results of any pattern, for
 // index.Page.After.
 func (t Triple) Cursor() string { return scan.EncodeCursor(t.id()) }
 
-// id is the entry by which a triple is known.
+// id returns the entry that identifies a triple.
 func (t Triple) id() string { return SPO.entry(t.escaped()) }
 
-// check tells what is wrong with the names of a triple.
+// check validates the names of a triple.
 func (t Triple) check() error {
 	for i, name := range [3]string{t.S, t.P, t.O} {
 		if len(name) == 0 || len(name) > MaxName {
@@ -32,10 +32,10 @@ func (t Triple) check() error {
 	return nil
 }
 
-// partName names a part of a triple for people.
+// partName returns the name of a part of a triple.
 func partName(i int) string { return [3]string{"subject", "predicate", "object"}[i] }
 
-// part returns the part that a letter of an order means.
+// part returns the part for a letter of an order.
 func (t Triple) part(letter byte) string {
 	switch letter {
 	case 's':
@@ -46,7 +46,7 @@ func (t Triple) part(letter byte) string {
 	return t.O
 }
 
-// set is the other way round.
+// set sets the part for a letter of an order.
 func (t *Triple) set(letter byte, name string) {
 	switch letter {
 	case 's':
@@ -58,14 +58,14 @@ func (t *Triple) set(letter byte, name string) {
 	}
 }
 
-// escaped returns the triple as its names stand in an entry.
+// escaped returns the triple with its names escaped for an entry.
 func (t Triple) escaped() Triple { return Triple{escape(t.S), escape(t.P), escape(t.O)} }
 
-// Order is an order of the parts of a triple. In the set each has entries of
-// its own, which begin with its name.
+// Order is an order of the parts of a triple. Its entries in the sorted set begin with
+// its name.
 type Order string
 
-// The orders. A graph with Options.Compact keeps SPO, POS and OSP.
+// The orders. A graph with Options.Compact has SPO, POS and OSP.
 const (
 	SPO Order = "spo"
 	SOP Order = "sop"
@@ -75,9 +75,9 @@ const (
 	OPS Order = "ops"
 )
 
-// kept are the orders that a graph keeps. Of those that serve a pattern the
-// first is the one whose answer is by subject, then predicate, then object.
-func kept(compact bool) []Order {
+// ordersOf returns the orders of a graph. The first one that serves a pattern yields its
+// triples by subject, then predicate, then object.
+func ordersOf(compact bool) []Order {
 	if compact {
 		return []Order{SPO, POS, OSP}
 	}
@@ -89,7 +89,7 @@ func (o Order) entry(t Triple) string {
 	return string(o) + ":" + t.part(o[0]) + ":" + t.part(o[1]) + ":" + t.part(o[2])
 }
 
-// parseEntry undoes entry. It takes nothing that entry does not make.
+// parseEntry is the inverse of Order.entry. It refuses all other strings.
 func parseEntry(entry string) (Order, Triple, bool) {
 	o, rest, ok := strings.Cut(entry, ":")
 	if !ok {
@@ -108,7 +108,7 @@ func parseEntry(entry string) (Order, Triple, bool) {
 	return order, t, true
 }
 
-// parse reads the parts that some letters mean, as they stand in an entry.
+// parse reads the escaped parts for some letters of an order.
 func (t *Triple) parse(letters, text string) bool {
 	for i := range len(letters) {
 		name, rest, more, ok := cutName(text)
@@ -121,8 +121,8 @@ func (t *Triple) parse(letters, text string) bool {
 	return true
 }
 
-// escape writes a name so that it can stand in an entry. Escaped names are in
-// the order of the names: the second byte of ";:" and ";;" is that of the name.
+// escape escapes a name for an entry. Escaping keeps the order of names: the second byte
+// of ";:" and ";;" is the byte of the name.
 func escape(name string) string {
 	if strings.IndexByte(name, ':') < 0 && strings.IndexByte(name, ';') < 0 {
 		return name
@@ -138,8 +138,8 @@ func escape(name string) string {
 	return out.String()
 }
 
-// cutName reads an escaped name up to the colon behind it, or to the end, and
-// tells whether there was a colon.
+// cutName reads an escaped name up to the next colon or to the end, and reports whether
+// there is a colon.
 func cutName(text string) (name, rest string, more, ok bool) {
 	end := strings.IndexByte(text, ':')
 	if semicolon := strings.IndexByte(text, ';'); semicolon < 0 || 0 <= end && end < semicolon {

@@ -41,7 +41,7 @@ func TestTutorial(t *testing.T) {
 		Triple{"antirez", "is-friend-of", "beppe"},
 	)
 	// Who are the people that matteojcollina is a friend of?
-	friends := all(t, g.Match(ctx, Pattern{S: Name("matteojcollina"), P: Name("is-friend-of")}, index.Page{}))
+	friends := all(t, g.Select(ctx, Pattern{S: Name("matteojcollina"), P: Name("is-friend-of")}, index.Page{}))
 	if want := []Triple{
 		{"matteojcollina", "is-friend-of", "antirez"},
 		{"matteojcollina", "is-friend-of", "beppe"},
@@ -50,7 +50,7 @@ func TestTutorial(t *testing.T) {
 		t.Errorf("friends are %v, want %v", friends, want)
 	}
 	// What are all the relations from matteojcollina to antirez?
-	relations := all(t, g.Match(ctx, Pattern{S: Name("matteojcollina"), O: Name("antirez")}, index.Page{}))
+	relations := all(t, g.Select(ctx, Pattern{S: Name("matteojcollina"), O: Name("antirez")}, index.Page{}))
 	if want := []Triple{
 		{"matteojcollina", "is-friend-of", "antirez"},
 		{"matteojcollina", "likes", "antirez"},
@@ -75,7 +75,7 @@ func TestTutorialQuestion(t *testing.T) {
 		if want := []string{`{"x":"lucio"}`}; !slices.Equal(got, want) {
 			t.Errorf("%+v: the answer is %v, want %v", opt, got, want)
 		}
-		walked := all(t, g.From("matteo").Out("friend-of").Has("likes", "beer").Has("lives-in", "barcelona").Values(context.Background()))
+		walked := all(t, g.From("matteo").Out("friend-of").Has("likes", "beer").Has("lives-in", "barcelona").All(context.Background()))
 		if !slices.Equal(walked, []string{"lucio"}) {
 			t.Errorf("%+v: the walk leads to %v", opt, walked)
 		}

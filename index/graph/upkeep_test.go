@@ -48,7 +48,7 @@ func state(t testing.TB, g *Graph) map[string]float64 {
 func wantState(g *Graph, triples []Triple) map[string]float64 {
 	want := map[string]float64{}
 	for _, t := range triples {
-		for _, order := range kept(g.compact) {
+		for _, order := range ordersOf(g.compact) {
 			want[fmt.Sprintf("%d %s", g.set.Index(t.S), order.entry(t.escaped()))] = 0
 		}
 	}
@@ -180,7 +180,7 @@ func TestRepairAnything(t *testing.T) {
 		if _, err := g.PutMany(ctx, slices.Values(model)); err != nil {
 			r.Fatal(err)
 		}
-		orders := kept(g.compact)
+		orders := ordersOf(g.compact)
 		var left []Triple
 		for _, one := range model {
 			gone := rapid.SliceOfNDistinct(rapid.SampledFrom(orders), 0, len(orders), rapid.ID[Order]).Draw(r, "gone")
@@ -211,7 +211,7 @@ func TestRepairAnything(t *testing.T) {
 			r.Fatalf("after Repair: %+v (%v)", after, err)
 		}
 		slices.SortFunc(left, compareIn(SPO))
-		found, err := collect(g.Match(ctx, Pattern{}, index.Page{}))
+		found, err := collect(g.Select(ctx, Pattern{}, index.Page{}))
 		if err != nil || !slices.Equal(found, left) {
 			r.Fatalf("left are %q, want %q (%v)", found, left, err)
 		}
@@ -236,10 +236,10 @@ func TestRepairBesideWriters(t *testing.T) {
 				var err error
 				switch r.IntN(6) {
 				case 0: // by hand
-					entry := kept(false)[r.IntN(6)].entry(one.escaped())
+					entry := ordersOf(false)[r.IntN(6)].entry(one.escaped())
 					err = own.set.Client.Do(ctx, own.set.Client.B().Zrem().Key("g").Member(entry).Build()).Error()
 				case 1, 2:
-					_, err = own.Del(ctx, one)
+					_, err = own.Remove(ctx, one)
 				default:
 					_, err = own.PutMany(ctx, slices.Values(few[:r.IntN(len(few))]))
 				}
@@ -300,7 +300,7 @@ func TestWriters(t *testing.T) {
 					some, remove := few[from:min(from+30, len(few))], r.IntN(2) == 0
 					last.Go(func() {
 						if remove {
-							_, _ = own.DelMany(ctx, slices.Values(some))
+							_, _ = own.RemoveMany(ctx, slices.Values(some))
 						} else {
 							_, _ = own.PutMany(ctx, slices.Values(some))
 						}

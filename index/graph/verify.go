@@ -43,7 +43,7 @@ func (x *examiner) judge(ctx context.Context, at int, entries []string) error {
 	shown := map[Triple][]Order{} // in which orders a triple is among the entries
 	for _, entry := range entries {
 		order, t, ok := parseEntry(entry)
-		if !ok || !slices.Contains(kept(x.g.compact), order) || x.g.set.Index(t.S) != at {
+		if !ok || !slices.Contains(ordersOf(x.g.compact), order) || x.g.set.Index(t.S) != at {
 			junk = append(junk, entry)
 			x.tell("dangling", entry, entry, "")
 			continue
@@ -99,7 +99,7 @@ func (x *examiner) suspects(ctx context.Context, at int, shown map[Triple][]Orde
 
 // scores are those of the entries of triples, in the orders that are kept.
 func (x *examiner) scores(ctx context.Context, at int, triples []Triple) ([][]*float64, error) {
-	orders := kept(x.g.compact)
+	orders := ordersOf(x.g.compact)
 	entries := make([]string, 0, len(triples)*len(orders))
 	for _, t := range triples {
 		e := t.escaped()
@@ -143,7 +143,7 @@ func (x *examiner) ask(ctx context.Context, at int, entries []string) ([]*float6
 func (x *examiner) verdict(scores []*float64) (kind, found string, judge Order) {
 	var there []string
 	wrong := false
-	for i, order := range kept(x.g.compact) {
+	for i, order := range ordersOf(x.g.compact) {
 		score := scores[i]
 		switch {
 		case score == nil:

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	scriptTriples = 50        // how many triples one script writes
-	scriptBytes   = 256 << 10 // or how many bytes of names, about
+	scriptTriples = 50        // triples per script
+	scriptBytes   = 256 << 10 // or approximate bytes of names
 	windowTriples = 32 * scriptTriples
 	windowBytes   = 4 << 20
-	step          = 500 // how many entries are read together
+	step          = 500 // entries per read
 )
 
-// change runs a script on triples and sums up what it replies. While a window of
-// them is under way the next is filled.
+// change runs a script on triples and returns the sum of its replies. It collects the
+// next window while one is in flight.
 func (g *Graph) change(ctx context.Context, script script.Script, triples iter.Seq[Triple]) (int, error) {
 	if err := g.declare(ctx); err != nil {
 		return 0, err
@@ -37,47 +37,47 @@ func (g *Graph) change(ctx context.Context, script script.Script, triples iter.S
 			err = w.add(t)
 		}
 		if err != nil {
-			n, _ := w.close() // the first error counts
+			n, _ := w.close() // err came first
 			return n, err
 		}
 	}
 	return w.close()
 }
 
-// writer gathers triples into windows, and sends each as a pipeline of scripts.
+// writer collects triples into windows and sends each as a pipeline of scripts.
 type writer struct {
 	ctx    context.Context // of the one call it lives for
 	g      *Graph
 	script script.Script
-	head   []string // the arguments before the first triple
+	head   []string // arguments before the first triple
 
 	window []placed
 	size   int // bytes of names in it
 
-	flight  chan sent // nil: nothing is under way
+	flight  chan sent // nil: no window is in flight
 	replied int
 	failed  error
 }
 
-// placed is a triple, escaped, and the partition that it is in.
+// placed is an escaped triple and its partition.
 type placed struct {
 	Triple
 	partition int
 }
 
-// newWriter returns a writer for a script whose arguments are the declaration,
-// then some that are the same for every call, then triples.
+// newWriter returns a writer for a script whose arguments are the declaration, then
+// same, then triples.
 func (g *Graph) newWriter(ctx context.Context, script script.Script, same ...string) *writer {
 	return &writer{ctx: ctx, g: g, script: script, head: append(g.set.Args(), same...)}
 }
 
-// sent is what came of a pipeline.
+// sent is the result of a pipeline.
 type sent struct {
 	replied int
 	err     error
 }
 
-// add gathers a triple.
+// add adds a triple to the window.
 func (w *writer) add(t Triple) error {
 	e := placed{t.escaped(), w.g.set.Index(t.S)}
 	w.window = append(w.window, e)
@@ -89,7 +89,7 @@ func (w *writer) add(t Triple) error {
 
 func (t placed) size() int { return len(t.S) + len(t.P) + len(t.O) }
 
-// send sends what is gathered when what is under way has arrived.
+// send waits for the window in flight, then sends the current one.
 func (w *writer) send() error {
 	calls := w.calls()
 	w.window, w.size = w.window[:0], 0
@@ -101,9 +101,8 @@ func (w *writer) send() error {
 	return nil
 }
 
-// calls parts the window into scripts. Sorted, for the server goes from one place
-// to the next in its sorted set faster than back and forth; of all orders this
-// one leaves the others nearest to theirs.
+// calls splits the window into scripts. Sorted triples are faster, since successive
+// entries are close in the sorted set; this order does best for all six orders.
 func (w *writer) calls() []script.Call {
 	slices.SortFunc(w.window, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.partition, b.partition), strings.Compare(a.P, b.P), strings.Compare(a.O, b.O), strings.Compare(a.S, b.S))
@@ -142,7 +141,7 @@ func (w *writer) run(calls []script.Call) (done sent) {
 	return done
 }
 
-// wait waits for what is under way.
+// wait waits for the window in flight.
 func (w *writer) wait() error {
 	if w.flight == nil {
 		return w.failed
@@ -154,7 +153,7 @@ func (w *writer) wait() error {
 	return w.failed
 }
 
-// close sends the rest, waits for all of it and returns the sum of the replies.
+// close sends the rest and returns the sum of all replies.
 func (w *writer) close() (int, error) {
 	if w.failed != nil {
 		return w.replied, w.failed

@@ -101,7 +101,7 @@ A name is taken as it is; \* is the name *, and \?x the name ?x, as variables ar
 					return flags.count(cmd, ctx, g, p)
 				}
 				out := newRows(cmd, flags.json)
-				for t, err := range g.Match(ctx, p, page) {
+				for t, err := range g.Select(ctx, p, page) {
 					if err == nil {
 						err = out.print(struct {
 							S string `json:"s"`

@@ -67,7 +67,7 @@ is then 1. A triple that is not there is no mistake.`,
   retwis graph match people matteo '*' '*' --json | jq -r '[.s,.p,.o]|@tsv' | retwis graph del people`,
 		Args: shell.Arguments(1, -1, "retwis graph del KEY [FILE...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.change(cmd, env, args, format, nil, (*graph.Graph).DelMany)
+			return flags.change(cmd, env, args, format, nil, (*graph.Graph).RemoveMany)
 		},
 	}
 	format = addFormat(cmd)
@@ -188,7 +188,7 @@ N-Triples.`,
 		Args: shell.Arguments(1, 1, "retwis graph export KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.open(cmd, env, args[0], nil, func(ctx context.Context, g *graph.Graph) error {
-				_, err := rdf.Write(cmd.OutOrStdout(), rdf.Format(format.Value), g.Match(ctx, graph.Pattern{}, index.Page{}))
+				_, err := rdf.Write(cmd.OutOrStdout(), rdf.Format(format.Value), g.Select(ctx, graph.Pattern{}, index.Page{}))
 				return err
 			})
 		},

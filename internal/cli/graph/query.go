@@ -55,7 +55,7 @@ without variables is answered by yes or no.`,
 					return flags.explain(cmd, ctx, g, q)
 				}
 				err := flags.answer(cmd, ctx, g, q)
-				if errors.Is(err, graph.ErrTooMuch) {
+				if errors.Is(err, graph.ErrMemory) {
 					return shell.Hint(err, "Ask for less, or raise --memory.")
 				}
 				return err

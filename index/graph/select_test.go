@@ -64,7 +64,7 @@ func TestEntries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := triples().Draw(t, "a"), triples().Draw(t, "b")
-		for _, order := range kept(false) {
+		for _, order := range ordersOf(false) {
 			x, y := order.entry(a.escaped()), order.entry(b.escaped())
 			if got, want := strings.Compare(x, y), compareIn(order)(a, b); got != want {
 				t.Fatalf("%q and %q compare as %d, their triples %q and %q as %d", x, y, got, a, b, want)
@@ -102,7 +102,7 @@ func TestMatchAgainstModel(t *testing.T) {
 				for _, one := range some {
 					delete(model, one)
 				}
-				n, err := g.DelMany(ctx, slices.Values(some))
+				n, err := g.RemoveMany(ctx, slices.Values(some))
 				if err != nil || int(n) != before-len(model) {
 					t.Fatalf("%d are deleted, want %d (%v)", n, before-len(model), err)
 				}
@@ -141,7 +141,7 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 		}
 	}
 	var orders []Order
-	for _, order := range kept(g.compact) {
+	for _, order := range ordersOf(g.compact) {
 		if p.leads(order, strings.Count(fmt.Sprintf("%03b", which), "1")) {
 			orders = append(orders, order)
 		}
@@ -175,7 +175,7 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 	if page.Limit > 0 {
 		want = want[:min(page.Limit, len(want))]
 	}
-	got, err := collect(g.Match(ctx, p, page))
+	got, err := collect(g.Select(ctx, p, page))
 	if err != nil || !slices.Equal(got, want) {
 		t.Fatalf("%s with %+v gives %q, want %q (%v)", p, page, got, want, err)
 	}
@@ -196,7 +196,7 @@ func TestMatchPagesWhileWriting(t *testing.T) {
 		}
 		put(t, g, stay...)
 		for offset, want := range map[int]int{0: 1200, 600: 600, 1199: 1, 1200: 0} {
-			if found := all(t, g.Match(ctx, Pattern{}, index.Page{Offset: offset})); len(found) != want || want > 0 && found[0] != stay[offset] {
+			if found := all(t, g.Select(ctx, Pattern{}, index.Page{Offset: offset})); len(found) != want || want > 0 && found[0] != stay[offset] {
 				t.Errorf("%d are behind an offset of %d, want %d", len(found), offset, want)
 			}
 		}
@@ -212,7 +212,7 @@ func TestMatchPagesWhileWriting(t *testing.T) {
 				}
 				other := Triple{fmt.Sprintf("s%04dx", i*37%1200), "p", "o"}
 				if _, err = g.Put(ctx, other); err == nil && i%2 == 0 {
-					_, err = g.Del(ctx, other)
+					_, err = g.Remove(ctx, other)
 				}
 			}
 			done <- err
@@ -221,7 +221,7 @@ func TestMatchPagesWhileWriting(t *testing.T) {
 			seen := map[Triple]int{}
 			page := index.Page{Limit: 70, Reverse: reverse}
 			for {
-				found := all(t, g.Match(ctx, Pattern{P: Name("p")}, page))
+				found := all(t, g.Select(ctx, Pattern{P: Name("p")}, page))
 				if len(found) == 0 {
 					break
 				}
@@ -265,19 +265,19 @@ func TestRefusals(t *testing.T) {
 	if has, err := g.Has(ctx, longest); !has || err != nil {
 		t.Errorf("the longest names are not there: %v", err)
 	}
-	if found := all(t, g.Match(ctx, Pattern{S: Name(longest.S)}, index.Page{})); len(found) != 1 || found[0] != longest {
+	if found := all(t, g.Select(ctx, Pattern{S: Name(longest.S)}, index.Page{})); len(found) != 1 || found[0] != longest {
 		t.Errorf("the longest names are found %d times", len(found))
 	}
 	for name, page := range map[string]index.Page{
 		"limit": {Limit: -1}, "offset": {Offset: -1}, "cursor": {After: "!"}, "no triple": {After: "YQ"},
 		"another pattern": {After: Triple{"other", "p", "o"}.Cursor()},
 	} {
-		if _, err := collect(g.Match(ctx, Pattern{S: Name("s")}, page)); !errors.Is(err, index.ErrValue) {
+		if _, err := collect(g.Select(ctx, Pattern{S: Name("s")}, page)); !errors.Is(err, index.ErrValue) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, p := range []Pattern{{S: Var("x")}, {P: Path("p", 1, 2)}, {S: Name("s"), Order: POS}, {Order: "abc"}} {
-		if _, err := collect(g.Match(ctx, p, index.Page{})); !errors.Is(err, index.ErrValue) {
+		if _, err := collect(g.Select(ctx, p, index.Page{})); !errors.Is(err, index.ErrValue) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
@@ -307,7 +307,7 @@ func TestRefusals(t *testing.T) {
 	if err := client.Do(ctx, client.B().Zadd().Key("g").ScoreMember().ScoreMember(0, "spo:a:b").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := collect(g.Match(ctx, Pattern{}, index.Page{})); !errors.Is(err, index.ErrCorrupt) {
+	if _, err := collect(g.Select(ctx, Pattern{}, index.Page{})); !errors.Is(err, index.ErrCorrupt) {
 		t.Errorf("a damaged entry: %v", err)
 	}
 }

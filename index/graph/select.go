@@ -12,12 +12,12 @@ import (
 	"retwis/internal/scan"
 )
 
-// Match yields the triples of a pattern of names and anything else, in the order
-// of the entries; see Pattern.Order. It is one range, read 500 entries a round
-// trip, from each partition unless the subject is named. Whoever stops early
-// pays for no more. Triples that are put or deleted meanwhile are seen or not;
-// one that stays is seen once.
-func (g *Graph) Match(ctx context.Context, p Pattern, page index.Page) iter.Seq2[Triple, error] {
+// Select yields the triples that match a pattern without variables, in the order of the
+// entries; see Pattern.Order. It reads one range, 500 entries a round trip, from each
+// partition unless the pattern has a subject, and reads no further when the caller
+// stops. Triples that are put or removed during the iteration may be missing; a triple
+// that stays is yielded once.
+func (g *Graph) Select(ctx context.Context, p Pattern, page index.Page) iter.Seq2[Triple, error] {
 	return func(yield func(Triple, error) bool) {
 		s, after, err := g.prepare(ctx, p, page)
 		if err != nil {
@@ -43,18 +43,23 @@ func (g *Graph) Match(ctx context.Context, p Pattern, page index.Page) iter.Seq2
 	}
 }
 
-// prepare checks what Match was asked, and returns the range and the entry that
-// it is to begin behind.
+// All yields all triples, by subject, then predicate, then object, as Select does.
+func (g *Graph) All(ctx context.Context, page index.Page) iter.Seq2[Triple, error] {
+	return g.Select(ctx, Pattern{}, page)
+}
+
+// prepare validates the arguments of Select, and returns the range and the entry after
+// which it starts.
 func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s span, after string, err error) {
 	switch {
 	case page.Limit < 0 || page.Offset < 0:
 		return s, "", invalid("limit %d and offset %d must not be negative", page.Limit, page.Offset)
 	case p.P.kind == path:
-		return s, "", invalid("%s is a path, which is for Query", p.P)
+		return s, "", invalid("%s is a path: use Query", p.P)
 	}
 	for _, t := range [3]Term{p.S, p.P, p.O} {
 		if t.kind == variable {
-			return s, "", invalid("%s is a variable, which is for Query; leave the part open", t)
+			return s, "", invalid("%s is a variable: use Query, or the zero Term", t)
 		}
 	}
 	if s, err = g.spanOf(p); err != nil {
@@ -67,22 +72,22 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s span
 		}
 		order, t, ok := parseEntry(id)
 		if !ok || order != SPO {
-			return s, "", invalid("the cursor is not one that this index gave")
+			return s, "", invalid("the cursor is not one of this index")
 		}
 		after = s.order.entry(t.escaped())
 		if !strings.HasPrefix(after, s.prefix) {
-			return s, "", invalid("the cursor is one of another pattern than %s", p)
+			return s, "", invalid("the cursor belongs to another pattern than %s", p)
 		}
 	}
 	return s, after, g.check(ctx)
 }
 
-// entries yields the entries of a range from all partitions that have some.
+// entries yields the entries of a range, merged from the partitions that can have some.
 func (g *Graph) entries(ctx context.Context, s span, page index.Page, after string) iter.Seq2[string, error] {
 	keys := g.keys(s)
 	skip := 0
 	r := reader{span: s, reverse: page.Reverse, after: after, want: page.Limit, skip: page.Offset}
-	if len(keys) > 1 { // which of them to pass over is known only when they are merged
+	if len(keys) > 1 { // the offset counts merged entries
 		skip, r.skip = page.Offset, 0
 		if r.want > 0 {
 			r.want += skip
@@ -101,9 +106,9 @@ func (g *Graph) entries(ctx context.Context, s span, page index.Page, after stri
 		return merged
 	}
 	return func(yield func(string, error) bool) {
-		passed := 0
+		skipped := 0
 		for entry, err := range merged {
-			if passed++; err == nil && passed <= skip {
+			if skipped++; err == nil && skipped <= skip {
 				continue
 			}
 			if !yield(entry, err) {
@@ -117,14 +122,14 @@ func (g *Graph) entries(ctx context.Context, s span, page index.Page, after stri
 type reader struct {
 	span
 	reverse bool
-	after   string // the entry to begin behind; empty: from the start
+	after   string // the entry after which to start; empty: at the beginning
 	skip    int
-	want    int // no more than so many; 0: all
+	want    int // how many entries at most; 0: all
 }
 
 func (r reader) read(ctx context.Context, g *Graph, key string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		r := r // a sequence may be gone through again
+		r := r // a sequence can be iterated twice
 		for {
 			count := step
 			if r.want > 0 {
@@ -153,7 +158,7 @@ func (r reader) read(ctx context.Context, g *Graph, key string) iter.Seq2[string
 	}
 }
 
-// command reads so many entries of what is left of the range.
+// command reads the next count entries of the range.
 func (r *reader) command(g *Graph, key string, count int) rueidis.Completed {
 	low, high := r.bounds()
 	b := g.set.Client.B().Zrange().Key(key)
@@ -169,8 +174,8 @@ func (r *reader) command(g *Graph, key string, count int) rueidis.Completed {
 	return b.Min(low).Max(high).Bylex().Limit(int64(r.skip), int64(count)).Build()
 }
 
-// Count returns how many triples a pattern of names and anything else has,
-// without reading them: one round trip, O(log n).
+// Count returns how many triples match a pattern without variables, without reading
+// them: one round trip, O(log n).
 func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
 	s, _, err := g.prepare(ctx, p, index.Page{})
 	if err != nil {
@@ -183,10 +188,10 @@ func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
 	return counts[0], nil
 }
 
-// Len returns how many triples there are.
+// Len returns the number of triples: one round trip, O(log n).
 func (g *Graph) Len(ctx context.Context) (int64, error) { return g.Count(ctx, Pattern{}) }
 
-// counts returns how many entries there are in ranges: one round trip.
+// counts returns the number of entries in each range: one round trip.
 func (g *Graph) counts(ctx context.Context, spans []span) ([]int64, error) {
 	var commands rueidis.Commands
 	var of []int
@@ -208,7 +213,7 @@ func (g *Graph) counts(ctx context.Context, spans []span) ([]int64, error) {
 	return counts, nil
 }
 
-// Has tells whether a triple is there. One round trip, O(1).
+// Has reports whether the graph has a triple. One round trip, O(1).
 func (g *Graph) Has(ctx context.Context, t Triple) (bool, error) {
 	if err := t.check(); err != nil {
 		return false, fmt.Errorf("graph: %w", err)
@@ -223,7 +228,7 @@ func (g *Graph) Has(ctx context.Context, t Triple) (bool, error) {
 	return found[0], nil
 }
 
-// present tells which triples are there: one round trip.
+// present reports which triples the graph has: one round trip.
 func (g *Graph) present(ctx context.Context, triples []Triple) ([]bool, error) {
 	members := make([][]string, len(g.set.Keys))
 	of := make([][]int, len(g.set.Keys))
@@ -232,11 +237,11 @@ func (g *Graph) present(ctx context.Context, triples []Triple) ([]bool, error) {
 		members[k], of[k] = append(members[k], t.id()), append(of[k], i)
 	}
 	var commands rueidis.Commands
-	var asked []int
+	var partitions []int
 	for k := range members {
 		if len(members[k]) > 0 {
 			commands = append(commands, g.set.Client.B().Zmscore().Key(g.set.Keys[k].Index).Member(members[k]...).Build())
-			asked = append(asked, k)
+			partitions = append(partitions, k)
 		}
 	}
 	found := make([]bool, len(triples))
@@ -246,7 +251,7 @@ func (g *Graph) present(ctx context.Context, triples []Triple) ([]bool, error) {
 			return nil, g.wrap(ctx, err)
 		}
 		for j, score := range scores {
-			found[of[asked[i]][j]] = !score.IsNil()
+			found[of[partitions[i]][j]] = !score.IsNil()
 		}
 	}
 	return found, nil
