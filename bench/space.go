@@ -17,6 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/index/decimal"
 	"retwis/index/space"
 	"retwis/internal/redisserver"
 )
@@ -445,8 +446,7 @@ func (b *spaceBench) geo(ctx context.Context, out io.Writer, set *spaceSet) erro
 		if err != nil {
 			return err
 		}
-		lon, _ := strconv.ParseFloat(e.Values[0].(string), 64)
-		lat, _ := strconv.ParseFloat(e.Values[1].(string), 64)
+		lon, lat := e.Values[0].(decimal.Decimal).Float64(), e.Values[1].(decimal.Decimal).Float64()
 		commands = append(commands, b.client.B().Geoadd().Key("geo").LongitudeLatitudeMember().LongitudeLatitudeMember(lon, lat, e.ID).Build())
 		if len(commands) == 1000 {
 			for _, r := range b.client.DoMulti(ctx, commands...) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"retwis/index/decimal"
 )
 
 // byHand makes a sorted set as a reader of the tutorial has it.
@@ -127,7 +129,7 @@ func TestAdopt(t *testing.T) {
 	if n, err := rooms.Count(ctx, Equal("room", 56)); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
-	if e, err := rooms.Get(ctx, "many999"); err != nil || e.Values[1] != "999.00" {
+	if e, err := rooms.Get(ctx, "many999"); err != nil || e.Values[1] != decimal.New(99900, 2) {
 		t.Fatal(e, err)
 	}
 	// What had two entries has one when it is put again.

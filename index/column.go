@@ -4,61 +4,61 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"retwis/internal/ordered"
 )
 
-// Type is what the values of a column are.
-type Type string
+// Type is the type of the values of a column.
+type Type = ordered.Type
 
-// The types of columns, and the Go values that they take and give.
+// The types of columns, with the Go type in which a value is returned.
+//
+// Each takes values of that type, and text as Column.Parse reads it. Columns of
+// numbers take every Go number that they hold exactly: a Decimal of two digits takes
+// 28, 28.44 and "28.440", but not 28.444. Everything else is refused with ErrValue.
 const (
 	String  Type = "string"  // string, any bytes
 	Bytes   Type = "bytes"   // []byte
 	Bool    Type = "bool"    // bool, false first
-	Int     Type = "int"     // int64; takes every Go integer
-	Uint    Type = "uint"    // uint64; takes every Go integer
+	Int     Type = "int"     // int64
+	Uint    Type = "uint"    // uint64
 	Float   Type = "float"   // float64 without NaN; -0 is 0
-	Time    Type = "time"    // time.Time, to the nanosecond; gives UTC
-	BigInt  Type = "bigint"  // *big.Int of declared bits; takes every Go integer
-	Decimal Type = "decimal" // string, as in "28.44", of declared digits; takes integers too
+	Time    Type = "time"    // time.Time in UTC, to the nanosecond
+	BigInt  Type = "bigint"  // *big.Int of a declared width
+	Decimal Type = "decimal" // decimal.Decimal with a declared number of digits
 )
 
 // Column is one column of a Composite.
 type Column struct {
-	Name string
+	Name string // letters, digits, - and _, but not id
 	Type Type
-	// Digits is how many decimal digits an Int, Uint or Decimal has at most, in
-	// all. Default: 19, 20 and 18, which is all of an int64 and a uint64.
+	// Digits is the maximum number of decimal digits of an Int, Uint or Decimal,
+	// before and after the point. Default: 19, 20 and 18, which is all of an int64
+	// and a uint64.
 	Digits int
-	// Scale is how many digits of a Decimal stand behind the point.
+	// Scale is the number of digits of a Decimal after the point.
 	Scale int
-	// Bits is the width of a BigInt, sign included: a multiple of 8.
+	// Bits is the width of a BigInt, sign included: a multiple of 8. Default: 256.
 	Bits int
-	// Desc puts the greatest value first.
+	// Desc sorts the greatest value first.
 	Desc bool
 }
 
-// Bounds of a declaration.
+// Limits of a declaration.
 const (
 	maxColumns = 32
 	maxName    = 64
-	maxDigits  = 1000
-	maxBits    = 4096
-
-	defaultDecimal = 18
-	defaultInt     = 19
-	defaultUint    = 20
-	defaultBits    = 256
 )
 
-// String is the column as ParseColumns reads it.
+// String returns the column as ParseColumns reads it.
 func (c Column) String() string {
 	text := c.Name + ":" + string(c.Type)
 	switch {
-	case c.Type == Decimal && c.Digits == defaultDecimal:
+	case c.Type == Decimal && c.Digits == ordered.DefaultDecimal:
 		text += fmt.Sprintf("(%d)", c.Scale)
 	case c.Type == Decimal:
 		text += fmt.Sprintf("(%d,%d)", c.Digits, c.Scale)
-	case c.Type == Int && c.Digits != defaultInt, c.Type == Uint && c.Digits != defaultUint:
+	case c.Type == Int && c.Digits != ordered.DefaultInt, c.Type == Uint && c.Digits != ordered.DefaultUint:
 		text += fmt.Sprintf("(%d)", c.Digits)
 	case c.Type == BigInt:
 		text += fmt.Sprintf("(%d)", c.Bits)
@@ -69,12 +69,20 @@ func (c Column) String() string {
 	return text
 }
 
+// Parse reads a value from text, as it stands in a file or in the field of a hash:
+// 56, 28.44, true, 2026-11-21T10:00:00Z or 2026-11-21. It returns the Go type of the
+// column, or ErrValue.
+func (c Column) Parse(text string) (any, error) { return ordered.Column(c).Parse(text) }
+
+// Format returns a value of the column as text that Parse reads.
+func (c Column) Format(v any) string { return ordered.Column(c).Format(v) }
+
 // ParseColumns reads a declaration such as
 //
 //	room:int,price:decimal(2),name:string desc
 //
-// decimal(2) has two digits behind the point and 18 in all, decimal(30,2) has 30
-// in all, int(4) has at most four, bigint(512) so many bits.
+// decimal(2) has two digits after the point and 18 in all, decimal(30,2) has 30 in
+// all, int(4) has at most four, bigint(512) has 512 bits.
 func ParseColumns(text string) ([]Column, error) {
 	var columns []Column
 	for _, one := range splitColumns(text) {
@@ -87,7 +95,7 @@ func ParseColumns(text string) ([]Column, error) {
 	return columns, nil
 }
 
-// splitColumns splits at the commas that are not within parentheses.
+// splitColumns splits at the commas outside parentheses.
 func splitColumns(text string) []string {
 	var all []string
 	depth, begin := 0, 0
@@ -113,16 +121,16 @@ func parseColumn(text string) (Column, error) {
 		return Column{}, fmt.Errorf("write NAME:TYPE, as in price:decimal(2)")
 	}
 	c := Column{Name: name}
-	word, numbers, bracket := strings.Cut(rest, "(")
+	kind, numbers, bracket := strings.Cut(rest, "(")
 	order := ""
 	if bracket {
 		if numbers, order, ok = strings.Cut(numbers, ")"); !ok {
 			return Column{}, fmt.Errorf("the parenthesis is not closed")
 		}
 	} else {
-		word, order, _ = strings.Cut(strings.TrimSpace(word), " ")
+		kind, order, _ = strings.Cut(strings.TrimSpace(kind), " ")
 	}
-	c.Type = Type(strings.TrimSpace(word))
+	c.Type = Type(strings.TrimSpace(kind))
 	if bracket {
 		if err := c.setNumbers(numbers); err != nil {
 			return Column{}, err
@@ -135,10 +143,10 @@ func parseColumn(text string) (Column, error) {
 	default:
 		return Column{}, fmt.Errorf("%q is not an order: use asc or desc", order)
 	}
-	return c.settled()
+	return c.normalize()
 }
 
-// setNumbers reads what stands in parentheses behind a type.
+// setNumbers reads the parentheses after a type.
 func (c *Column) setNumbers(text string) error {
 	var numbers []int
 	for part := range strings.SplitSeq(text, ",") {
@@ -166,48 +174,16 @@ func (c *Column) setNumbers(text string) error {
 	return nil
 }
 
-// settled checks a column and fills in the defaults.
-func (c Column) settled() (Column, error) {
+// normalize validates a column and fills in the defaults.
+func (c Column) normalize() (Column, error) {
 	if err := checkName(c.Name); err != nil {
 		return c, err
 	}
-	switch c.Type {
-	case Int:
-		c.Digits = orDefault(c.Digits, defaultInt)
-		if c.Digits < 1 || c.Digits > defaultInt {
-			return c, fmt.Errorf("an int has from 1 to %d digits, not %d", defaultInt, c.Digits)
-		}
-	case Uint:
-		c.Digits = orDefault(c.Digits, defaultUint)
-		if c.Digits < 1 || c.Digits > defaultUint {
-			return c, fmt.Errorf("a uint has from 1 to %d digits, not %d", defaultUint, c.Digits)
-		}
-	case Decimal:
-		c.Digits = orDefault(c.Digits, defaultDecimal)
-		if c.Digits < 1 || c.Digits > maxDigits || c.Scale < 0 || c.Scale > c.Digits {
-			return c, fmt.Errorf("a decimal has from 1 to %d digits, and no more than these behind the point: not (%d,%d)", maxDigits, c.Digits, c.Scale)
-		}
-	case BigInt:
-		c.Bits = orDefault(c.Bits, defaultBits)
-		if c.Bits < 8 || c.Bits > maxBits || c.Bits%8 != 0 {
-			return c, fmt.Errorf("a bigint has from 8 to %d bits, a multiple of 8, not %d", maxBits, c.Bits)
-		}
-	case String, Bytes, Bool, Float, Time:
-	default:
-		return c, fmt.Errorf("%q is not a type: use string, bytes, bool, int, uint, float, time, bigint or decimal", c.Type)
-	}
-	return c, nil
+	o, err := ordered.Column(c).Normalize()
+	return Column(o), err
 }
 
-func orDefault(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
-}
-
-// checkName refuses names that could not be told from what stands around them in
-// a declaration or a command.
+// checkName refuses names that would be ambiguous in a declaration or a command.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName || name == "id" {
 		return fmt.Errorf("%q is not a name for a column: use from 1 to %d letters, digits, - and _, but not id", name, maxName)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/ordered"
 	"retwis/internal/scan"
 )
 
@@ -34,7 +35,7 @@ import (
 type Composite struct {
 	lex    *Lexical
 	opt    Options
-	codecs []codec
+	codecs ordered.Encoding
 }
 
 // Options are the options of NewComposite.
@@ -75,27 +76,31 @@ func NewComposite(client rueidis.Client, key string, opt Options) (*Composite, e
 	c := &Composite{opt: opt}
 	c.opt.Columns = slices.Clone(opt.Columns)
 	var words []string
+	var columns []ordered.Column
 	for i, column := range opt.Columns {
-		column, err := column.settled()
+		column, err := column.normalize()
 		if err == nil && slices.ContainsFunc(c.opt.Columns[:i], func(o Column) bool { return o.Name == column.Name }) {
 			err = errors.New("the name is there twice")
-		}
-		var k codec
-		if err == nil {
-			k, err = newCodec(column, opt.Readable)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("index: %s: Options.Columns[%d]: %w", key, i, err)
 		}
 		c.opt.Columns[i] = column
-		c.codecs = append(c.codecs, k)
+		columns = append(columns, ordered.Column(column))
 		words = append(words, column.String())
+	}
+	encoding := ordered.NewEncoding
+	if opt.Readable {
+		encoding = ordered.NewReadable
+	}
+	var err error
+	if c.codecs, err = encoding(columns...); err != nil {
+		return nil, fmt.Errorf("index: %s: Options.Columns: %w", key, err)
 	}
 	declaration := strings.Join(words, ",")
 	if opt.Readable {
 		declaration += " " + readableWord
 	}
-	var err error
 	c.lex, err = NewLexical(client, key, LexicalOptions{
 		Kind: kindComposite, Declaration: declaration, Partitions: opt.Partitions,
 		ID: c.id, Describe: c.describe,
@@ -163,12 +168,9 @@ func (c *Composite) member(id string, values []any) (Member, error) {
 	if len(values) != len(c.codecs) {
 		return Member{}, fmt.Errorf("%w: id %s: there are %d values for %d columns", ErrValue, shown(id), len(values), len(c.codecs))
 	}
-	b := make([]byte, 0, 64)
-	var err error
-	for i := range c.codecs {
-		if b, err = c.codecs[i].append(b, values[i]); err != nil {
-			return Member{}, fmt.Errorf("id %s: %w", shown(id), err)
-		}
+	b, err := c.codecs.AppendAll(make([]byte, 0, 64), values)
+	if err != nil {
+		return Member{}, fmt.Errorf("id %s: %w", shown(id), err)
 	}
 	return Member{id, string(append(b, id...))}, nil
 }
@@ -187,33 +189,20 @@ func (c *Composite) Check(id string, values ...any) error {
 
 // id returns the id of a member.
 func (c *Composite) id(member string) (string, error) {
-	for i := range c.codecs {
-		var err error
-		if _, member, err = c.codecs[i].cut(member); err != nil {
-			return "", err
-		}
+	id, err := c.codecs.After(member)
+	if err == nil && id == "" {
+		err = errors.New("it has no id")
 	}
-	if member == "" {
-		return "", errors.New("it has no id")
-	}
-	return member, nil
+	return id, err
 }
 
 // entry decodes a member.
 func (c *Composite) entry(m Member) (Entry, error) {
-	e := Entry{ID: m.ID, Values: make([]any, len(c.codecs)), member: m.Member}
-	rest := m.Member
-	for i := range c.codecs {
-		value, behind, err := c.codecs[i].cut(rest)
-		if err == nil {
-			e.Values[i], err = c.codecs[i].value(value)
-		}
-		if err != nil {
-			return Entry{}, fmt.Errorf("%w: id %s: column %s: %w: see Verify", ErrCorrupt, shown(m.ID), c.codecs[i].Name, err)
-		}
-		rest = behind
+	values, _, err := c.codecs.Values(m.Member)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%w: id %s: %w: see Verify", ErrCorrupt, shown(m.ID), err)
 	}
-	return e, nil
+	return Entry{ID: m.ID, Values: values, member: m.Member}, nil
 }
 
 // describe words a member for a report.
@@ -224,7 +213,7 @@ func (c *Composite) describe(member string) string {
 		if e, err = c.entry(Member{id, member}); err == nil {
 			words := make([]string, len(e.Values))
 			for i, v := range e.Values {
-				words[i] = c.codecs[i].Name + "=" + c.codecs[i].described(v)
+				words[i] = c.codecs[i].Name + "=" + c.codecs[i].Describe(v)
 			}
 			return strings.Join(words, " ")
 		}
@@ -331,9 +320,9 @@ func (c *Composite) Count(ctx context.Context, conditions ...Where) (int64, erro
 func (c *Composite) plan(conditions []Where) (q LexQuery, none bool, err error) {
 	all := make([]bounds, len(c.codecs))
 	for _, w := range conditions {
-		i := slices.IndexFunc(c.codecs, func(k codec) bool { return k.Name == w.column })
+		i := slices.IndexFunc(c.codecs, func(k ordered.Codec) bool { return k.Name == w.column })
 		if i < 0 {
-			return q, false, fmt.Errorf("%w: there is no column %q in %s", ErrValue, shortened(w.column), c.lex.set.Declaration().Text)
+			return q, false, fmt.Errorf("%w: there is no column %s in %s", ErrValue, shown(w.column), c.lex.set.Declaration().Text)
 		}
 		if err := all[i].narrow(&c.codecs[i], w); err != nil {
 			return q, false, err
@@ -369,7 +358,8 @@ func (c *Composite) plan(conditions []Where) (q LexQuery, none bool, err error) 
 		if i >= next {
 			b = all[i]
 		}
-		q.sift = append(q.sift, strconv.Itoa(c.codecs[i].width), c.codecs[i].escape(), b.low, b.high)
+		width, terminator := c.codecs[i].Ending()
+		q.sift = append(q.sift, strconv.Itoa(width), terminator, b.low, b.high)
 	}
 	return q, false, nil
 }

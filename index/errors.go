@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 
+	"retwis/internal/ordered"
 	"retwis/internal/partition"
 )
 
@@ -19,7 +20,7 @@ var (
 	ErrForeign = partition.ErrForeign
 	// ErrValue is returned for a value that the index cannot hold or cannot
 	// order exactly. The error names the column and says what would do.
-	ErrValue = errors.New("invalid value")
+	ErrValue = ordered.ErrValue
 	// ErrReplaced is returned by a Repair or Rebuild on an index on which another
 	// has begun, or that could not reach the database for a minute. What it has
 	// mended stays.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/ordered"
 	"retwis/internal/partition"
 	"retwis/internal/scan"
 	"retwis/internal/script"
@@ -81,7 +82,7 @@ func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical
 	}
 	x := &Lexical{
 		set: set, id: opt.ID, describe: opt.Describe,
-		put: partition.NewScript(putLua), remove: partition.NewScript(removeLua), sift: partition.NewScript(lessLua + siftLua),
+		put: partition.NewScript(putLua), remove: partition.NewScript(removeLua), sift: partition.NewScript(ordered.LuaLess + siftLua),
 		mend:  partition.NewScript(mendLua),
 		watch: partition.NewScript(watchLua), replace: partition.NewScript(replaceLua),
 		fill: partition.NewScript(fillLua), finish: partition.NewScript(finishLua),

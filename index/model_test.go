@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"retwis/internal/ordered"
+	"retwis/internal/ordered/orderedtest"
 )
 
 // model is what an index has to be: a list in order.
@@ -23,7 +26,7 @@ func (m *model) sorted() []Entry {
 	}
 	slices.SortFunc(all, func(a, b Entry) int {
 		for i, c := range m.columns {
-			if n := compareValues(c, a.Values[i], b.Values[i]); n != 0 {
+			if n := orderedtest.Compare(ordered.Column(c), a.Values[i], b.Values[i]); n != 0 {
 				return n
 			}
 		}
@@ -38,8 +41,8 @@ func drawWhere(t *rapid.T, columns []Column) (Where, func([]any) bool) {
 	c := columns[i]
 	asc := c
 	asc.Desc = false
-	v, w := drawValue(t, c), drawValue(t, c)
-	order := func(values []any, v any) int { return compareValues(asc, values[i], v) }
+	v, w := orderedtest.DrawValue(t, ordered.Column(c)), orderedtest.DrawValue(t, ordered.Column(c))
+	order := func(values []any, v any) int { return orderedtest.Compare(ordered.Column(asc), values[i], v) }
 	switch n := rapid.IntRange(0, 6).Draw(t, "condition"); {
 	case n == 0:
 		return Between(c.Name, v, w), func(x []any) bool { return order(x, v) >= 0 && order(x, w) <= 0 }
@@ -52,7 +55,7 @@ func drawWhere(t *rapid.T, columns []Column) (Where, func([]any) bool) {
 	case n == 4:
 		return Below(c.Name, v), func(x []any) bool { return order(x, v) < 0 }
 	case n == 5 && (c.Type == String || c.Type == Bytes):
-		p := drawBytes(t)
+		p := orderedtest.DrawText(t)
 		return StartsWith(c.Name, p), func(x []any) bool { return strings.HasPrefix(fmt.Sprintf("%s", x[i]), p) }
 	}
 	return Equal(c.Name, v), func(x []any) bool { return order(x, v) == 0 }
@@ -68,7 +71,7 @@ func TestCompositeIsASortedList(t *testing.T) {
 		readable := rapid.Bool().Draw(t, "readable")
 		m := model{entries: map[string][]any{}}
 		for i := range rapid.IntRange(1, 3).Draw(t, "columns") {
-			m.columns = append(m.columns, drawColumn(t, fmt.Sprint("c", i), readable))
+			m.columns = append(m.columns, Column(orderedtest.DrawColumn(t, fmt.Sprint("c", i), readable)))
 		}
 		x, err := NewComposite(c, fmt.Sprint("list", n), Options{Columns: m.columns, Readable: readable, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions")})
 		if err != nil {
@@ -77,11 +80,11 @@ func TestCompositeIsASortedList(t *testing.T) {
 		values := func() []any {
 			var all []any
 			for _, c := range m.columns {
-				all = append(all, drawValue(t, c))
+				all = append(all, orderedtest.DrawValue(t, ordered.Column(c)))
 			}
 			return all
 		}
-		id := func() string { return "i" + drawBytes(t) }
+		id := func() string { return "i" + orderedtest.DrawText(t) }
 		var many []Entry
 		for range rapid.IntRange(0, 30).Draw(t, "puts") {
 			many = append(many, Entry{ID: id(), Values: values()})
@@ -148,7 +151,7 @@ func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
 		}
 		for i, e := range got {
 			for j, c := range m.columns {
-				if compareValues(c, e.Values[j], part[i].Values[j]) != 0 {
+				if orderedtest.Compare(ordered.Column(c), e.Values[j], part[i].Values[j]) != 0 {
 					t.Fatalf("%s says %v, expected %v", e.ID, e.Values, part[i].Values)
 				}
 			}

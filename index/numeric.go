@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/ordered"
 	"retwis/internal/partition"
 	"retwis/internal/scan"
 	"retwis/internal/script"
@@ -130,12 +131,15 @@ func endText[N Number](n N, open bool) (string, error) {
 	return scoreText(n), nil
 }
 
+// maxExact is the greatest integer up to which each one is a float64.
+const maxExact = 1 << 53
+
 // checkNumber refuses what a score cannot hold exactly.
 func checkNumber[N Number](n N) error {
 	switch {
 	case math.IsNaN(float64(n)):
 		return fmt.Errorf("%w: NaN has no place in an order", ErrValue)
-	case isInteger[N]() && (int64(n) > exactFloat || int64(n) < -exactFloat):
+	case isInteger[N]() && (int64(n) > maxExact || int64(n) < -maxExact):
 		return fmt.Errorf("%w: %v is beyond ±2^53, where the score of a sorted set cannot tell integers apart: use a Composite", ErrValue, n)
 	}
 	return nil
@@ -156,7 +160,7 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	if isInteger[N]() {
 		column.Type = Int
 	}
-	column, err := column.settled()
+	column, err := column.normalize()
 	if err != nil {
 		return nil, fmt.Errorf("index: %s: Options.Name: %w", key, err)
 	}
@@ -166,7 +170,7 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	}
 	return &Numeric[N]{
 		set: set, column: column,
-		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(lessLua + numericPageLua),
+		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(ordered.LuaLess + numericPageLua),
 		watch: partition.NewScript(numericWatchLua), replace: partition.NewScript(numericReplaceLua),
 		fill: partition.NewScript(numericFillLua), finish: partition.NewScript(numericFinishLua), noting: newNoting(),
 	}, nil

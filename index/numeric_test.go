@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"retwis/internal/ordered/orderedtest"
 	"retwis/internal/redistest"
 )
 
@@ -133,7 +134,7 @@ func TestNumericIsASortedList(t *testing.T) {
 		m := map[string]float64{}
 		var many []NumericEntry[float64]
 		for range rapid.IntRange(0, 40).Draw(t, "puts") {
-			e := NumericEntry[float64]{"i" + drawBytes(t), number.Draw(t, "number")}
+			e := NumericEntry[float64]{"i" + orderedtest.DrawText(t), number.Draw(t, "number")}
 			many = append(many, e)
 			m[e.ID] = e.Number
 		}

@@ -10,17 +10,14 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/ordered"
 	"retwis/internal/partition"
 	"retwis/internal/scan"
 	"retwis/internal/script"
 )
 
-var (
-	//go:embed less.lua
-	lessLua string
-	//go:embed sift.lua
-	siftLua string
-)
+//go:embed sift.lua
+var siftLua string
 
 // LexRange is a range of members, its ends as ZRANGEBYLEX takes them: "[a"
 // includes a, "(a" does not, "-" and "+" are before and behind all.
@@ -31,20 +28,14 @@ func allMembers() LexRange { return LexRange{"-", "+"} }
 
 // Prefix is the range of the members that begin with some bytes.
 func Prefix(p string) LexRange {
-	if p == "" {
+	end := ordered.Successor(p)
+	switch {
+	case p == "":
 		return allMembers()
+	case end == "":
+		return LexRange{"[" + p, "+"}
 	}
-	return LexRange{"[" + p, behind(p)}
-}
-
-// behind is the end of a range that holds p and all that begins with it.
-func behind(p string) string {
-	for i := len(p) - 1; i >= 0; i-- {
-		if p[i] != 0xff {
-			return "(" + p[:i] + string([]byte{p[i] + 1})
-		}
-	}
-	return "+"
+	return LexRange{"[" + p, "(" + end}
 }
 
 // LexQuery says what Select is to find.

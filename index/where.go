@@ -1,6 +1,10 @@
 package index
 
-import "fmt"
+import (
+	"fmt"
+
+	"retwis/internal/ordered"
+)
 
 // Where is a condition on a column of a Composite. All conditions of a query have
 // to hold.
@@ -51,15 +55,6 @@ type bounds struct {
 	none      bool   // nothing is within
 }
 
-// successor are the first bytes behind all that begin with p; empty: there are
-// none.
-func successor(p string) string {
-	if end := behind(p); end != "+" {
-		return end[1:]
-	}
-	return ""
-}
-
 // limit narrows the bounds.
 func (b *bounds) limit(low, high string) {
 	if low > b.low {
@@ -74,24 +69,24 @@ func (b *bounds) limit(low, high string) {
 }
 
 // narrow narrows the bounds by a condition.
-func (b *bounds) narrow(k *codec, w Where) error {
+func (b *bounds) narrow(k *ordered.Codec, w Where) error {
 	if w.compare == startsWith {
 		if k.Type != String && k.Type != Bytes {
 			return fmt.Errorf("%w: column %s: only strings and bytes have prefixes, this is %s", ErrValue, k.Name, k.Type)
 		}
-		p := string(k.prefix(w.a.(string)))
+		p := string(k.AppendPrefix(nil, w.a.(string)))
 		if p != "" {
-			b.limit(p, successor(p))
+			b.limit(p, ordered.Successor(p))
 		}
 		return nil
 	}
-	first, err := k.append(nil, w.a)
+	first, err := k.Append(nil, w.a)
 	if err != nil {
 		return err
 	}
 	last := first
 	if w.compare == between {
-		if last, err = k.append(nil, w.b); err != nil {
+		if last, err = k.Append(nil, w.b); err != nil {
 			return err
 		}
 	}
@@ -105,18 +100,18 @@ func (b *bounds) narrow(k *codec, w Where) error {
 	}
 	switch compare {
 	case equal:
-		b.limit(low, successor(low))
+		b.limit(low, ordered.Successor(low))
 		b.exact = low
 	case between:
-		b.limit(low, successor(high))
+		b.limit(low, ordered.Successor(high))
 	case atLeast:
 		b.limit(low, "")
 	case above:
-		next := successor(low)
+		next := ordered.Successor(low)
 		b.none = b.none || next == ""
 		b.limit(next, "")
 	case atMost:
-		b.limit("", successor(high))
+		b.limit("", ordered.Successor(high))
 	case below:
 		b.limit("", high)
 		b.none = b.none || high == ""

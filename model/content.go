@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
-	"retwis/index"
+	"retwis/internal/ordered"
 )
 
 // content is what is in the indexes of one record, as user.content keeps it: with
@@ -112,7 +112,7 @@ func (x *indexSpec) value(s *schema, record []text, element string) (string, err
 // plain is the value of a unique index of one column: its text, so that a person
 // can read it and other programs can look it up.
 func (x *indexSpec) plain(s *schema, t string) string {
-	if s.fields[x.fieldOf[0]].valueKind().column() == index.String {
+	if s.fields[x.fieldOf[0]].valueKind().column() == ordered.String {
 		return x.folded(t)
 	}
 	return t
@@ -131,7 +131,7 @@ func (x *indexSpec) appendColumn(b []byte, s *schema, column int, t string) ([]b
 		}
 		v = text
 	}
-	return x.encoding.Append(b, column, v)
+	return x.encoding[column].Append(b, v)
 }
 
 // folded is text as the index compares it.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"retwis/index"
+	"retwis/internal/ordered"
 )
 
 var (
@@ -18,7 +18,7 @@ var (
 	ErrConflict = errors.New("the record has changed since it was read")
 	// ErrValue is returned for a value that a field, or its index, cannot hold.
 	// The error names the field.
-	ErrValue = index.ErrValue
+	ErrValue = ordered.ErrValue
 	// ErrDeclaration is returned by New for a struct or options that make no
 	// model. The error names the field.
 	ErrDeclaration = errors.New("not a model")

@@ -281,7 +281,7 @@ var errNoColumn = errors.New("it ends before the column")
 // after is what of a value stands behind its first columns.
 func (x *indexSpec) after(columns int, value string) (string, error) {
 	for i := range columns {
-		_, rest, err := x.encoding.Cut(i, value)
+		_, rest, err := x.encoding[i].Next(value)
 		if err != nil {
 			return "", errNoColumn
 		}

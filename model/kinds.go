@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"retwis/index"
+	"retwis/internal/ordered"
 )
 
 // kind is what the text of a field means. It is written into the schema, so that
@@ -27,20 +27,20 @@ const (
 
 // column is the type of column that orders the values of a kind, or nothing where
 // there is no order.
-func (k kind) column() index.Type {
+func (k kind) column() ordered.Type {
 	switch k {
 	case kindString, kindBytes:
-		return index.String
+		return ordered.String
 	case kindBool:
-		return index.Bool
+		return ordered.Bool
 	case kindInt, kindUnix, kindDuration:
-		return index.Int
+		return ordered.Int
 	case kindUint:
-		return index.Uint
+		return ordered.Uint
 	case kindFloat:
-		return index.Float
+		return ordered.Float
 	case kindTime:
-		return index.Time
+		return ordered.Time
 	case kindJSON:
 	}
 	return ""
@@ -58,7 +58,7 @@ func (k kind) value(name, text string) (any, error) {
 		}
 		return int64(d), nil
 	}
-	return index.Column{Name: columnName(name), Type: k.column()}.Parse(text)
+	return ordered.Column{Name: columnName(name), Type: k.column()}.Parse(text)
 }
 
 // elements are the texts of the elements of a JSON list, each once.

@@ -72,7 +72,7 @@ func packEndings(b []byte, x *indexSpec, columns int) []byte {
 	}
 	b = packList(b, columns)
 	for i := range columns {
-		if width, terminator := x.encoding.Ending(i); width > 0 {
+		if width, terminator := x.encoding[i].Ending(); width > 0 {
 			b = packInt(b, int64(width))
 		} else {
 			b = packText(b, terminator)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"retwis/index"
+	"retwis/internal/ordered"
 )
 
 // schema is what is stored of a model and how it is indexed: all that Verify and
@@ -54,7 +54,7 @@ type indexSpec struct {
 
 	fieldOf  []int // number of the field of each column
 	many     int   // which column has many values, or -1
-	encoding *index.Encoding
+	encoding ordered.Encoding
 	number   int    // what it is called in the content of a record
 	key      string // what it is called in its key: the name, or one beside it
 	state    *indexState
@@ -89,7 +89,7 @@ func (s *schema) addSpec(x indexSpec) error {
 		return fmt.Errorf("another index is called %q too", x.Name)
 	}
 	x.many, x.state = -1, new(indexState)
-	var columns []index.Column
+	var columns []ordered.Column
 	text := false
 	for i, c := range x.Columns {
 		number := s.number(c.Field)
@@ -106,15 +106,15 @@ func (s *schema) addSpec(x indexSpec) error {
 			}
 			x.many = i
 		}
-		text = text || f.valueKind().column() == index.String
-		columns = append(columns, index.Column{Name: columnName(c.Field), Type: f.valueKind().column(), Desc: c.Desc})
+		text = text || f.valueKind().column() == ordered.String
+		columns = append(columns, ordered.Column{Name: columnName(c.Field), Type: f.valueKind().column(), Desc: c.Desc})
 		x.fieldOf = append(x.fieldOf, number)
 	}
 	if x.Fold && !text {
 		return errors.New("fold is for text")
 	}
 	var err error
-	x.encoding, err = index.NewEncoding(columns...)
+	x.encoding, err = ordered.NewEncoding(columns...)
 	s.indexes = append(s.indexes, &x)
 	return err
 }

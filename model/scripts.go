@@ -3,7 +3,7 @@ package model
 import (
 	_ "embed"
 
-	"retwis/index"
+	"retwis/internal/ordered"
 	"retwis/internal/script"
 )
 
@@ -69,7 +69,7 @@ func newScripts() scripts {
 		counter:      script.New(entriesLua, counterLua),
 		collection:   script.New(entriesLua, collectionLua),
 		mark:         script.New(markLua),
-		choose:       script.New(index.LuaLess(), selectLua),
+		choose:       script.New(ordered.LuaLess, selectLua),
 		count:        script.New(entriesLua, countLua),
 		claim:        script.New(entriesLua, claimLua),
 		swap:         script.New(swapLua),

@@ -5,7 +5,7 @@ import (
 	"sort"
 	"strings"
 
-	"retwis/index"
+	"retwis/internal/ordered"
 )
 
 // span is a range of bytes: from low on, and below high, where there is one.
@@ -146,7 +146,7 @@ func (x *indexSpec) encoded(s *schema, column int, op operator, text string) (st
 	case x.plainUnique():
 		b = []byte(x.plain(s, text))
 	case op == opPrefix:
-		b = x.encoding.AppendPrefix(nil, column, x.folded(text))
+		b = x.encoding[column].AppendPrefix(nil, x.folded(text))
 	default:
 		b, err = x.appendColumn(nil, s, column, text)
 	}
@@ -158,5 +158,5 @@ func (x *indexSpec) plainUnique() bool { return x.Unique && len(x.Columns) == 1 
 
 // isText tells whether a column holds text, which can be folded.
 func (s *schema) isText(field int) bool {
-	return s.fields[field].valueKind().column() == index.String
+	return s.fields[field].valueKind().column() == ordered.String
 }

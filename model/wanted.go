@@ -140,7 +140,7 @@ func (x *indexSpec) described(value string) string {
 	}
 	var words []string
 	for i, c := range x.Columns {
-		v, rest, err := x.encoding.Cut(i, value)
+		v, rest, err := x.encoding[i].Next(value)
 		if err != nil {
 			return fmt.Sprintf("%s=%q", x.Name, shortened(value))
 		}
@@ -162,7 +162,7 @@ func (x *indexSpec) idOf(member string) (value, id string, ok bool) {
 	rest := member
 	for i := range x.Columns {
 		var err error
-		if _, rest, err = x.encoding.Cut(i, rest); err != nil {
+		if _, rest, err = x.encoding[i].Next(rest); err != nil {
 			return member, "", false
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"time"
+
+	"retwis/index/decimal"
+	"retwis/internal/ordered"
 )
 
 // floatBits is how many bits of the place of a float within its range go into
@@ -47,8 +49,8 @@ func (a *axis) settleBounds() {
 func (a *axis) point(v any) (place, error) {
 	switch a.Type {
 	case Int, Decimal:
-		n, err := units(v, a.Scale)
-		if err == nil && (n < a.min || n > a.max) || errors.Is(err, errRange) {
+		n, err := a.column().Int64(v)
+		if err == nil && (n < a.min || n > a.max) || errors.Is(err, ordered.ErrRange) {
 			return place{}, a.outside(v)
 		}
 		return place{code: uint64(n) - uint64(a.min)}, err
@@ -59,7 +61,7 @@ func (a *axis) point(v any) (place, error) {
 		}
 		return a.floatPlace(f), err
 	default:
-		t, err := toTime(v)
+		t, err := ordered.ToTime(v)
 		if err != nil {
 			return place{}, err
 		}
@@ -81,16 +83,16 @@ func (a *axis) outside(v any) error {
 func (a *axis) bound(v any, up bool) (p place, side int, err error) {
 	switch a.Type {
 	case Int, Decimal:
-		n, err := roundedUnits(v, a.Scale, up)
+		n, side, err := a.round(v, up)
 		switch {
-		case err != nil:
-			return p, 0, err
-		case n.Cmp(big.NewInt(a.min)) < 0:
+		case err != nil || side != 0:
+			return p, side, err
+		case n < a.min:
 			return p, -1, nil
-		case n.Cmp(big.NewInt(a.max)) > 0:
+		case n > a.max:
 			return p, 1, nil
 		}
-		return place{code: uint64(n.Int64()) - uint64(a.min)}, 0, nil
+		return place{code: uint64(n) - uint64(a.min)}, 0, nil
 	case Float:
 		f, err := toFloat(v)
 		switch {
@@ -103,7 +105,7 @@ func (a *axis) bound(v any, up bool) (p place, side int, err error) {
 		}
 		return a.floatPlace(f), 0, nil
 	default:
-		t, err := toTime(v)
+		t, err := ordered.ToTime(v)
 		switch {
 		case err != nil:
 			return p, 0, err
@@ -117,11 +119,44 @@ func (a *axis) bound(v any, up bool) (p place, side int, err error) {
 	}
 }
 
+// column is the column whose values the dimension takes.
+func (a *axis) column() ordered.Column {
+	return ordered.Column{Name: a.Name, Type: ordered.Type(a.Type), Scale: a.Scale}
+}
+
+// round returns a number of any scale in units of the last digit, rounded up or
+// down. If it does not fit into an int64, side is its sign.
+func (a *axis) round(v any, up bool) (n int64, side int, err error) {
+	d, err := ordered.Number(v, "a number such as 75 or -28.44")
+	if err != nil {
+		return 0, 0, err
+	}
+	if up {
+		d = d.Ceil(a.Scale)
+	} else {
+		d = d.Floor(a.Scale)
+	}
+	n, ok := d.Int64()
+	if !ok {
+		return 0, d.Sign(), nil
+	}
+	return n, 0, nil
+}
+
+// toFloat returns a number as a float; an infinite one with an error.
+func toFloat(v any) (float64, error) {
+	f, err := ordered.ToFloat(v)
+	if err == nil && math.IsInf(f, 0) {
+		err = errors.New("infinity is outside of every range")
+	}
+	return f, err
+}
+
 // floatPlace is the place of a float within the range. Each step of its
 // arithmetic is rounded, and none of them can turn the order of two values round.
 func (a *axis) floatPlace(f float64) place {
 	share := (f/2 - a.low/2) / (a.high/2 - a.low/2)
-	return place{code: min(uint64(share*(1<<floatBits)), a.span), exact: orderedBits(f)}
+	return place{code: min(uint64(share*(1<<floatBits)), a.span), exact: ordered.FloatBits(f)}
 }
 
 // least and greatest are the ends of the axis.
@@ -145,9 +180,9 @@ func (a *axis) value(p place) any {
 	case Int:
 		return int64(uint64(a.min) + p.code)
 	case Decimal:
-		return decimalText(int64(uint64(a.min)+p.code), a.Scale)
+		return decimal.New(int64(uint64(a.min)+p.code), a.Scale)
 	case Float:
-		return floatOf(p.exact)
+		return ordered.FloatFromBits(p.exact)
 	default:
 		return a.from.Add(time.Duration(p.code / 2)).Add(time.Duration(p.code - p.code/2))
 	}
@@ -157,7 +192,7 @@ func (a *axis) value(p place) any {
 // times in seconds.
 func (a *axis) distance(p, q place) float64 {
 	if a.Type == Float {
-		return math.Abs(floatOf(p.exact) - floatOf(q.exact))
+		return math.Abs(ordered.FloatFromBits(p.exact) - ordered.FloatFromBits(q.exact))
 	}
 	return float64(max(p.code, q.code)-min(p.code, q.code)) / a.unit()
 }
@@ -178,7 +213,7 @@ func (a *axis) unit() float64 {
 func (a *axis) around(p place, distance float64) (low, high place) {
 	low, high = a.least(), a.greatest()
 	if a.Type == Float {
-		f := floatOf(p.exact)
+		f := ordered.FloatFromBits(p.exact)
 		distance = distance*(1+1e-9) + math.SmallestNonzeroFloat64
 		if below := math.Nextafter(f-distance, math.Inf(-1)); below > a.low {
 			low = a.floatPlace(below)

@@ -8,17 +8,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"retwis/internal/ordered"
 )
 
 // Type is what the values of a dimension are.
 type Type string
 
-// The types of dimensions, and the Go values that they give. Each takes text too,
-// as it stands in a file: "75", "28.44", "2026-11-21T10:00:00Z", "2026-11-21".
+// The types of dimensions, with the Go type in which a value is returned. They take
+// values by the same rule as index.Type: of that type, every Go number that they
+// hold exactly, and text: "75", "28.44", "2026-11-21T10:00:00Z", "2026-11-21".
 const (
-	Int     Type = "int"     // int64; takes every Go integer
-	Decimal Type = "decimal" // string, as in "28.44"; takes integers and floats of no more digits too
-	Float   Type = "float"   // float64; takes integers up to ±2^53 too
+	Int     Type = "int"     // int64
+	Decimal Type = "decimal" // decimal.Decimal
+	Float   Type = "float"   // float64
 	Time    Type = "time"    // time.Time in UTC, to the nanosecond
 )
 
@@ -44,7 +47,6 @@ const (
 	maxDims  = 16
 	maxName  = 64
 	maxScale = 18
-	maxText  = 100 // bytes of a value that is given as text
 )
 
 // String is the dimension as ParseDims reads it.
@@ -163,8 +165,8 @@ func settled(d Dim) (axis, error) {
 	narrow := false
 	switch d.Type {
 	case Int, Decimal:
-		a.min, low = units(d.Min, d.Scale)
-		a.max, high = units(d.Max, d.Scale)
+		a.min, low = a.column().Int64(d.Min)
+		a.max, high = a.column().Int64(d.Max)
 		a.span, narrow = uint64(a.max)-uint64(a.min), a.min >= a.max
 	case Float:
 		a.low, low = toFloat(d.Min)
@@ -175,8 +177,8 @@ func settled(d Dim) (axis, error) {
 			return a, errors.New("the range of a float has two ends")
 		}
 	case Time:
-		a.from, low = toTime(d.Min)
-		a.to, high = toTime(d.Max)
+		a.from, low = ordered.ToTime(d.Min)
+		a.to, high = ordered.ToTime(d.Max)
 		if low == nil && high == nil {
 			var ok bool
 			if a.span, ok = nanoseconds(a.from, a.to); !ok && a.from.Before(a.to) {

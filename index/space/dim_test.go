@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/index"
+	"retwis/index/decimal"
 )
 
 func TestParseDims(t *testing.T) {
@@ -43,7 +44,7 @@ func TestParseDims(t *testing.T) {
 		"x:int(0..1":                       "write NAME:TYPE",
 		"x:int(1..1)":                      "less than the greatest",
 		"x:int(2..1)":                      "less than the greatest",
-		"x:int(0..1.5)":                    "more digits",
+		"x:int(0..1.5)":                    "not an integer",
 		"x:int(0..9223372036854775808)":    "beyond",
 		"x:decimal(19)(0..1)":              "digits behind the point",
 		"x:decimal(x)(0..1)":               "not a number of digits",
@@ -118,7 +119,7 @@ func TestValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.ID != "90" || e.Values[0] != int64(-3) || e.Values[1] != "28.44" || e.Values[2] != 0.1 || !e.Values[3].(time.Time).Equal(when) {
+	if e.ID != "90" || e.Values[0] != int64(-3) || e.Values[1] != decimal.New(2844, 2) || e.Values[2] != 0.1 || !e.Values[3].(time.Time).Equal(when) {
 		t.Errorf("got %v", e)
 	}
 	if got := x.describe(m.Member); got != "i=-3 p=28.44 f=0.1 t=2026-11-21T09:00:00.123456789Z" {
@@ -141,13 +142,13 @@ func TestValues(t *testing.T) {
 		{0, 11, "dimension i: 11 is outside of -10..10"},
 		{0, uint64(math.MaxUint64), "outside"},
 		{0, "99999999999999999999", "outside"},
-		{0, 1.5, "more digits"},
-		{0, "1e1", "not a number"},
-		{0, nil, "not a number"},
-		{0, time.Second, "not a number"},
-		{1, "28.445", "dimension p: 28.445: it has more digits"},
+		{0, 1.5, "1.5 is not an integer"},
+		{0, "1e1", "not an integer"},
+		{0, nil, "not an integer"},
+		{0, time.Second, "not an integer"},
+		{1, "28.445", "dimension p: 28.445 has more than 2 digits after the point"},
 		{1, -1, "outside of 0.00..1000.00"},
-		{1, math.NaN(), "cannot be compared"},
+		{1, math.NaN(), "NaN is not a number"},
 		{2, math.NaN(), "NaN"},
 		{2, math.Inf(1), "infinity"},
 		{2, 1.0000001, "dimension f: 1.0000001 is outside of -1..1"},
@@ -228,7 +229,7 @@ func anyDim() *rapid.Generator[Dim] {
 			return d
 		case Decimal:
 			d.Scale = rapid.IntRange(0, maxScale).Draw(t, "scale")
-			d.Min, d.Max = decimalText(low, d.Scale), decimalText(high, d.Scale)
+			d.Min, d.Max = decimal.New(low, d.Scale), decimal.New(high, d.Scale)
 			return d
 		case Float:
 			d.Min, d.Max = -math.MaxFloat64, math.MaxFloat64

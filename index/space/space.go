@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	"retwis/internal/ordered"
 	"retwis/internal/partition"
 	"retwis/internal/script"
 )
@@ -286,7 +287,7 @@ func (x *Index) readPlaces(places []place, member string) error {
 		}
 		if a.Type == Float {
 			places[d].exact = exactAt(member, at)
-			if f := floatOf(places[d].exact); !(f >= a.low && f <= a.high) || a.floatPlace(f) != places[d] {
+			if f := ordered.FloatFromBits(places[d].exact); !(f >= a.low && f <= a.high) || a.floatPlace(f) != places[d] {
 				return errMember
 			}
 			at += 8

@@ -178,7 +178,7 @@ func TestWrongBoxes(t *testing.T) {
 		{Box{{"a", 1}, {}, {}}, "dimension x: \"a\" is not a number"},
 		{Box{{}, {math.NaN(), nil}, {}}, "dimension p: NaN"},
 		{Box{{}, {}, {1, 2}}, "dimension t: it is int, not a time"},
-		{Box{{}, {nil, strings.Repeat("9", 1000)}, {}}, "too long"},
+		{Box{{}, {nil, strings.Repeat("9", 3000)}, {}}, "too long"},
 	} {
 		for _, err := range []error{
 			func() error {

@@ -80,6 +80,7 @@ func Retwis() Architecture {
 			"internal/scan":        0,
 			"internal/script":      0,
 			"internal/partition":   0,
+			"index/decimal":        0,
 			"internal/nodes":       0,
 			"internal/rediserr":    0,
 			"internal/redisserver": 0,
@@ -94,9 +95,10 @@ func Retwis() Architecture {
 			{"model/internal/...", "model/internal/..."},
 			{"bulk", "bulk/internal/..."}, // the parts of the loader
 			{"bulk/internal/...", "bulk/internal/..."},
-			{"index/...", "index"},             // types that all indexes share
-			{"index/graph", "index/graph/rdf"}, // literals of RDF as names
-			{"redlock/...", "redlock"},         // extensions of the lock manager
+			{"index/...", "index"},                // types that all indexes share
+			{"index/graph", "index/graph/rdf"},    // literals of RDF as names
+			{"redlock/...", "redlock"},            // extensions of the lock manager
+			{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives
 			{"internal/maintain", "maintain"},
 			{"internal/maintain", "internal/partition"},
 			{"internal/maintain", "internal/scan"},
@@ -110,7 +112,7 @@ func Retwis() Architecture {
 			{"internal/store", "internal/nodes"},
 			{"internal/nodes", "internal/rediserr"}, // which of several errors to report
 		},
-		TestSupport: []string{"internal/redistest", "internal/arch", "internal/outside"},
+		TestSupport: []string{"internal/redistest", "internal/arch", "internal/outside", "internal/ordered/orderedtest"},
 		Pure:        3,
 		Impure:      []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}

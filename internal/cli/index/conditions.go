@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retwis/index"
+	"retwis/index/decimal"
 )
 
 // condition is what a query asks of a column: room=56, price=10..30, name=Ma*,
@@ -77,7 +78,7 @@ func (c condition) with(column index.Column, value string) (condition, error) {
 		if c.low == nil && c.high == nil && err == nil {
 			err = fmt.Errorf("%s=.. is every value: leave it out", column.Name)
 		}
-		if err == nil && c.low != nil && c.high != nil && compareValues(column, c.low, c.high) > 0 {
+		if err == nil && c.low != nil && c.high != nil && compareValues(c.low, c.high) > 0 {
 			err = fmt.Errorf("column %s: %s ends before it begins", column.Name, value)
 		}
 	case c.operator == "=" && text && strings.HasSuffix(value, "*"):
@@ -89,22 +90,12 @@ func (c condition) with(column index.Column, value string) (condition, error) {
 }
 
 // compareValues orders two values of a column.
-func compareValues(column index.Column, a, b any) int {
+func compareValues(a, b any) int {
 	switch a := a.(type) {
 	case string:
-		if column.Type != index.Decimal {
-			return cmp.Compare(a, b.(string))
-		}
-		x, y, ok := new(big.Rat), new(big.Rat), !strings.ContainsAny(a+b.(string), "eEpP/_xX") // which are none, and may be huge
-		if ok {
-			_, ok = x.SetString(a)
-		}
-		if ok {
-			_, ok = y.SetString(b.(string))
-		}
-		if ok {
-			return x.Cmp(y)
-		}
+		return cmp.Compare(a, b.(string))
+	case decimal.Decimal:
+		return a.Cmp(b.(decimal.Decimal))
 	case bool:
 		if a && !b.(bool) {
 			return 1

@@ -1,4 +1,4 @@
-package index
+package ordered
 
 import (
 	"errors"
@@ -7,19 +7,22 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"retwis/index/decimal"
 )
 
-// A readable column is text that ends with a colon: numbers padded with zeros, as
-// in the tutorial. What is not there is how to order negative numbers: they have
-// a minus, which sorts before the digits, and the nines' complement of theirs.
+// The readable encoding of a column is text that ends with a colon, with numbers
+// padded with zeros, as in the tutorial. Negative numbers, which the tutorial leaves
+// out, have a minus, which sorts before the digits, and the nines' complement.
+// It exists to open and adopt such indexes; new ones are binary.
 
-// readableTime always has the same width.
+// readableTime has a fixed width.
 const readableTime = "2006-01-02T15:04:05.000000000Z"
 
-// madeReadable is the codec of the readable mode.
-func (k codec) madeReadable() (codec, error) {
+// asReadable returns the codec that writes text.
+func (k Codec) asReadable() (Codec, error) {
 	if k.Desc {
-		return k, fmt.Errorf("column %s: a readable index has no descending columns: read it with Reverse, or leave Readable out", k.Name)
+		return k, errors.New("a readable index has no descending columns")
 	}
 	switch k.Type {
 	case Int, Uint, Decimal:
@@ -29,12 +32,12 @@ func (k codec) madeReadable() (codec, error) {
 	case Time:
 		k.width = len(readableTime) + 1
 	case Float, BigInt:
-		return k, fmt.Errorf("column %s: a readable index has no %s: use int or decimal, or leave Readable out", k.Name, k.Type)
+		return k, fmt.Errorf("a readable index has no %s", k.Type)
 	}
 	return k, nil
 }
 
-func (k *codec) appendReadable(b []byte, v any) ([]byte, error) {
+func (k *Codec) appendReadable(b []byte, v any) ([]byte, error) {
 	switch k.Type {
 	case String, Bytes:
 		s, err := toText(v)
@@ -43,21 +46,18 @@ func (k *codec) appendReadable(b []byte, v any) ([]byte, error) {
 		}
 		return append(appendReadableText(b, s), readableEnd), nil
 	case Bool:
-		v, ok := v.(bool)
-		if !ok {
-			return nil, wrongType(v, "a bool")
-		}
+		v, err := toBool(v)
 		if v {
-			return append(b, '1', readableEnd), nil
+			return append(b, '1', readableEnd), err
 		}
-		return append(b, '0', readableEnd), nil
+		return append(b, '0', readableEnd), err
 	case Time:
-		t, ok := v.(time.Time)
-		if !ok {
-			return nil, wrongType(v, "a time.Time")
+		t, err := ToTime(v)
+		if err != nil {
+			return nil, err
 		}
 		if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
-			return nil, fmt.Errorf("the year %d has no four digits", t.Year())
+			return nil, fmt.Errorf("the year %d does not have four digits", t.Year())
 		}
 		return append(t.AppendFormat(b, readableTime), readableEnd), nil
 	}
@@ -68,19 +68,19 @@ func (k *codec) appendReadable(b []byte, v any) ([]byte, error) {
 	return append(appendPadded(b, n, k.Digits, k.Scale), readableEnd), nil
 }
 
-func (k *codec) readableNumber(v any) (*big.Int, error) {
+func (k *Codec) readableNumber(v any) (*big.Int, error) {
 	switch k.Type {
 	case Int:
-		n, err := k.int(v)
+		n, err := k.toInt(v)
 		return big.NewInt(n), err
 	case Uint:
-		n, err := k.uint(v)
+		n, err := k.toUint(v)
 		return new(big.Int).SetUint64(n), err
 	}
 	return k.big(v)
 }
 
-// appendPadded appends a number of so many digits, with a point.
+// appendPadded appends a number with a fixed number of digits, and a point.
 func appendPadded(b []byte, n *big.Int, digits, scale int) []byte {
 	text := []byte(new(big.Int).Abs(n).String())
 	padded := append([]byte(strings.Repeat("0", max(0, digits-len(text)))), text...)
@@ -95,7 +95,7 @@ func appendPadded(b []byte, n *big.Int, digits, scale int) []byte {
 	return b
 }
 
-// complement turns digits around: the greatest comes first.
+// complement inverts the order of digits: the nines' complement.
 func complement(digits []byte) {
 	for i, d := range digits {
 		digits[i] = '0' + '9' - d
@@ -113,7 +113,7 @@ func appendReadableText(b []byte, s string) []byte {
 }
 
 // readableValue undoes appendReadable.
-func (k *codec) readableValue(s string) (any, error) {
+func (k *Codec) readableValue(s string) (any, error) {
 	s = s[:len(s)-1]
 	switch k.Type {
 	case String, Bytes:
@@ -150,5 +150,5 @@ func (k *codec) readableValue(s string) (any, error) {
 	case Uint:
 		return strconv.ParseUint(n.String(), 10, 64)
 	}
-	return decimalText(n, k.Scale), nil
+	return decimal.NewBig(n, k.Scale), nil
 }

@@ -1,4 +1,4 @@
-package index
+package ordered
 
 import (
 	"encoding/binary"
@@ -7,36 +7,43 @@ import (
 	"math"
 	"math/big"
 	"time"
+
+	"retwis/index/decimal"
 )
 
-// codec turns the values of a column into bytes whose order is that of the
-// values, and back. The bytes of a value are never the beginning of those of
-// another.
-type codec struct {
+// Codec encodes the values of one column.
+type Codec struct {
 	Column
 	readable bool
 	width    int // in bytes; 0: up to a terminator
 	low      *big.Int
-	high     *big.Int // of a BigInt or Decimal, in units of its last digit
+	high     *big.Int // limits of a BigInt, or of a Decimal in units of its last digit
 }
 
-// How strings end. The byte 0 is escaped, so that a terminator sorts before all
-// that may stand in its place: "a" before "a\x00" before "ab".
+// The end of a string. The byte 0 is escaped, so that the terminator sorts before
+// every byte that a longer string has in its place: "a" < "a\x00" < "ab".
 const (
 	escapeByte  = 0x00
 	escapedZero = 0xff
 	terminator  = 0x01
 )
 
-// How readable strings end: at the colon of the tutorial. What would sort before
-// the colon, and the colon, are escaped.
+// A readable string ends at the colon of the tutorial. The colon, and all bytes that
+// sort before it, are escaped.
 const (
 	readableEnd    = ':'
 	readableEscape = ';'
 )
 
-func newCodec(c Column, readable bool) (codec, error) {
-	k := codec{Column: c, readable: readable}
+// NewCodec returns the codec of a column.
+func NewCodec(c Column) (Codec, error) { return newCodec(c, false) }
+
+func newCodec(c Column, readable bool) (Codec, error) {
+	c, err := c.Normalize()
+	if err != nil {
+		return Codec{}, err
+	}
+	k := Codec{Column: c, readable: readable}
 	one := big.NewInt(1)
 	switch c.Type {
 	case Decimal:
@@ -57,13 +64,18 @@ func newCodec(c Column, readable bool) (codec, error) {
 		k.width = 12
 	}
 	if readable {
-		return k.madeReadable()
+		return k.asReadable()
 	}
 	return k, nil
 }
 
-// escape is how sift.lua finds the end of a column without a width.
-func (k *codec) escape() string {
+// Ending describes where the bytes of a value end, for scripts: after width bytes
+// or, if width is 0, at a terminator. Its first byte escapes the next one, its
+// second is the end if it follows the first. If there is a third byte, the second
+// is an end alone.
+func (k *Codec) Ending() (width int, terminator string) { return k.width, k.terminator() }
+
+func (k *Codec) terminator() string {
 	switch {
 	case k.width > 0:
 		return ""
@@ -75,8 +87,8 @@ func (k *codec) escape() string {
 	return string([]byte{escapeByte, terminator})
 }
 
-// append appends the bytes of a value.
-func (k *codec) append(b []byte, v any) ([]byte, error) {
+// Append appends the bytes of a value.
+func (k *Codec) Append(b []byte, v any) ([]byte, error) {
 	begin := len(b)
 	b, err := k.ascending(b, v)
 	if err != nil {
@@ -94,7 +106,7 @@ func invert(b []byte) {
 	}
 }
 
-func (k *codec) ascending(b []byte, v any) ([]byte, error) {
+func (k *Codec) ascending(b []byte, v any) ([]byte, error) {
 	if k.readable {
 		return k.appendReadable(b, v)
 	}
@@ -106,30 +118,24 @@ func (k *codec) ascending(b []byte, v any) ([]byte, error) {
 		}
 		return append(appendEscaped(b, s), escapeByte, terminator), nil
 	case Bool:
-		v, ok := v.(bool)
-		if !ok {
-			return nil, wrongType(v, "a bool")
-		}
+		v, err := toBool(v)
 		if v {
-			return append(b, 1), nil
+			return append(b, 1), err
 		}
-		return append(b, 0), nil
+		return append(b, 0), err
 	case Int:
-		n, err := k.int(v)
+		n, err := k.toInt(v)
 		return binary.BigEndian.AppendUint64(b, uint64(n)^1<<63), err
 	case Uint:
-		n, err := k.uint(v)
+		n, err := k.toUint(v)
 		return binary.BigEndian.AppendUint64(b, n), err
 	case Float:
-		f, err := toFloat(v)
-		return binary.BigEndian.AppendUint64(b, orderedFloat(f)), err
+		f, err := ToFloat(v)
+		return binary.BigEndian.AppendUint64(b, FloatBits(f)), err
 	case Time:
-		t, ok := v.(time.Time)
-		if !ok {
-			return nil, wrongType(v, "a time.Time")
-		}
+		t, err := ToTime(v)
 		b = binary.BigEndian.AppendUint64(b, uint64(t.Unix())^1<<63)
-		return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond())), nil
+		return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond())), err
 	}
 	n, err := k.big(v)
 	if err != nil {
@@ -138,8 +144,8 @@ func (k *codec) ascending(b []byte, v any) ([]byte, error) {
 	return k.appendBig(b, n), nil
 }
 
-// appendBig appends a number as so many bytes, its sign turned.
-func (k *codec) appendBig(b []byte, n *big.Int) []byte {
+// appendBig appends a number as width bytes with the sign bit inverted.
+func (k *Codec) appendBig(b []byte, n *big.Int) []byte {
 	if k.width <= 8 && n.IsInt64() {
 		shifted := uint64(n.Int64()) ^ 1<<(8*k.width-1)
 		for i := k.width - 1; i >= 0; i-- {
@@ -162,48 +168,32 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// orderedFloat are bits whose order is that of the floats: IEEE 754 is made so
-// that it takes the turning of the sign, and of all bits of a negative one.
-func orderedFloat(f float64) uint64 {
-	bits := math.Float64bits(f + 0) // -0 is 0
-	if bits>>63 != 0 {
-		return ^bits
-	}
-	return bits | 1<<63
-}
-
-func floatOf(bits uint64) float64 {
-	if bits>>63 != 0 {
-		return math.Float64frombits(bits &^ (1 << 63))
-	}
-	return math.Float64frombits(^bits)
-}
-
-// prefix are the bytes that the values with a prefix begin with.
-func (k *codec) prefix(p string) []byte {
-	var b []byte
+// AppendPrefix appends the bytes with which all values of a String or Bytes column
+// begin that have a prefix.
+func (k *Codec) AppendPrefix(b []byte, prefix string) []byte {
+	begin := len(b)
 	if k.readable {
-		b = appendReadableText(nil, p)
+		b = appendReadableText(b, prefix)
 	} else {
-		b = appendEscaped(nil, p)
+		b = appendEscaped(b, prefix)
 	}
 	if k.Desc {
-		invert(b)
+		invert(b[begin:])
 	}
 	return b
 }
 
 var errShort = errors.New("it ends within a column")
 
-// cut returns the bytes of the column at the beginning of s, and the rest.
-func (k *codec) cut(s string) (value, rest string, err error) {
+// Cut splits s after the bytes of the value that it begins with.
+func (k *Codec) Cut(s string) (value, rest string, err error) {
 	if k.width > 0 {
 		if len(s) < k.width {
 			return "", "", errShort
 		}
 		return s[:k.width], s[k.width:], nil
 	}
-	escape := k.escape()
+	escape := k.terminator()
 	for i := 0; i < len(s); i++ {
 		switch {
 		case k.readable && s[i] == readableEnd:
@@ -218,8 +208,8 @@ func (k *codec) cut(s string) (value, rest string, err error) {
 	return "", "", errShort
 }
 
-// value undoes append.
-func (k *codec) value(s string) (any, error) {
+// Value decodes the bytes of a value.
+func (k *Codec) Value(s string) (any, error) {
 	if k.Desc {
 		b := []byte(s)
 		invert(b)
@@ -241,23 +231,27 @@ func (k *codec) value(s string) (any, error) {
 	case Uint:
 		return number(s), nil
 	case Float:
-		f := floatOf(number(s))
+		f := FloatFromBits(number(s))
 		if math.IsNaN(f) {
-			return nil, errors.New("it is not a number")
+			return nil, errNaN
 		}
 		return f, nil
 	case Time:
 		return time.Unix(int64(number(s[:8])^1<<63), int64(number(s[8:]))).UTC(), nil
+	}
+	if k.Type == Decimal && k.width <= 8 {
+		shift := 64 - 8*k.width // to extend the sign
+		return decimal.New(int64((number(s)^1<<(8*k.width-1))<<shift)>>shift, k.Scale), nil
 	}
 	n := new(big.Int).SetBytes([]byte(s))
 	n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*k.width-1)))
 	if k.Type == BigInt {
 		return n, nil
 	}
-	return decimalText(n, k.Scale), nil
+	return decimal.NewBig(n, k.Scale), nil
 }
 
-// number reads bytes, the greatest first.
+// number reads bytes in big-endian order.
 func number(s string) uint64 {
 	var n uint64
 	for i := 0; i < len(s); i++ {

@@ -1,8 +1,6 @@
--- The order of bytes, for the scripts that this is sent before.
-
--- less compares bytes, four at a time. Lua's own comparison follows the locale of
--- the server, but tells at once whether two texts are the same: what long ones have
--- in common is passed over so.
+-- less(a, b) compares bytes, four at a time; scripts are appended to this file.
+-- Lua's own comparison follows the locale of the server. But it finds at once that
+-- two strings are equal, which skips the common beginning of long ones.
 local unpack4 = struct.unpack
 local function less(a, b)
 	local n, i = math.min(#a, #b), 1

@@ -1,0 +1,251 @@
+// Package decimal has exact decimal numbers, such as prices: 28.44 is not a
+// float64, and text does not compare or add up.
+//
+// [Decimal] is what the decimal columns of package index and the decimal
+// dimensions of package space take and give. It is made for reading and comparing;
+// compute with its Rat, a *big.Rat, or with its units.
+package decimal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// MaxDigits is how many digits a Decimal that is read from text may have.
+const MaxDigits = 2000
+
+// ErrSyntax is returned for text that is not a number such as -28.44.
+var ErrSyntax = errors.New("not a number such as 28.44")
+
+// Decimal is a number of units of its last digit: 28.44 is 2844 units at scale 2.
+// The zero value is 0. Two Decimals of the same scale whose units fit into an
+// int64 are equal with == if they are the same number; Cmp compares all.
+type Decimal struct {
+	small int64
+	big   *big.Int // the units, where they do not fit into an int64
+	scale int
+}
+
+// New returns units × 10^-scale. A negative scale counts as 0.
+func New(units int64, scale int) Decimal { return Decimal{small: units, scale: max(scale, 0)} }
+
+// NewBig is New for units of any size.
+func NewBig(units *big.Int, scale int) Decimal {
+	if units.IsInt64() {
+		return New(units.Int64(), scale)
+	}
+	return Decimal{big: new(big.Int).Set(units), scale: max(scale, 0)}
+}
+
+// Parse reads a number such as 28.44, -0.5 or 7. Its scale is how many digits
+// there are after the point.
+func Parse(text string) (Decimal, error) {
+	digits := text
+	negative := strings.HasPrefix(text, "-")
+	if negative || strings.HasPrefix(text, "+") {
+		digits = text[1:]
+	}
+	whole, fraction, point := strings.Cut(digits, ".")
+	if whole == "" && fraction == "" || !isDigits(whole) || !isDigits(fraction) || point && fraction == "" {
+		return Decimal{}, fmt.Errorf("%q is %w", shorten(text), ErrSyntax)
+	}
+	if len(whole)+len(fraction) > MaxDigits {
+		return Decimal{}, fmt.Errorf("%q is too long: it has more than %d digits", shorten(text), MaxDigits)
+	}
+	d := Decimal{scale: len(fraction)}
+	if len(whole)+len(fraction) <= 18 { // fits into an int64
+		for i := range len(whole) {
+			d.small = 10*d.small + int64(whole[i]-'0')
+		}
+		for i := range len(fraction) {
+			d.small = 10*d.small + int64(fraction[i]-'0')
+		}
+		if negative {
+			d.small = -d.small
+		}
+		return d, nil
+	}
+	units, _ := new(big.Int).SetString(whole+fraction, 10) // digits only
+	if negative {
+		units.Neg(units)
+	}
+	return NewBig(units, d.scale), nil
+}
+
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+func shorten(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "…"
+	}
+	return s
+}
+
+// Scale returns how many digits there are after the point.
+func (d Decimal) Scale() int { return d.scale }
+
+// Units returns the number in units of its last digit: 2844 for 28.44. The caller
+// owns the result.
+func (d Decimal) Units() *big.Int {
+	if d.big != nil {
+		return new(big.Int).Set(d.big)
+	}
+	return big.NewInt(d.small)
+}
+
+// Int64 returns the units, and reports whether they fit into an int64.
+func (d Decimal) Int64() (units int64, ok bool) { return d.small, d.big == nil }
+
+// Sign returns -1, 0 or 1.
+func (d Decimal) Sign() int {
+	switch {
+	case d.big != nil:
+		return d.big.Sign()
+	case d.small < 0:
+		return -1
+	case d.small > 0:
+		return 1
+	}
+	return 0
+}
+
+// Cmp returns -1, 0 or 1 as d is less than, equal to or greater than e, whatever
+// their scales.
+func (d Decimal) Cmp(e Decimal) int {
+	if d.big == nil && e.big == nil && d.scale == e.scale {
+		switch {
+		case d.small < e.small:
+			return -1
+		case d.small > e.small:
+			return 1
+		}
+		return 0
+	}
+	scale := max(d.scale, e.scale)
+	return d.unitsAt(scale).Cmp(e.unitsAt(scale))
+}
+
+// unitsAt returns the units at a scale that is not less than that of d.
+func (d Decimal) unitsAt(scale int) *big.Int {
+	n := d.Units()
+	return n.Mul(n, powerOf10(scale-d.scale))
+}
+
+func powerOf10(n int) *big.Int {
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
+}
+
+// Rescale returns the same number at another scale. It reports false if the number
+// has more digits after the point than that.
+func (d Decimal) Rescale(scale int) (Decimal, bool) {
+	e, exact := d.rescale(scale)
+	return e, exact
+}
+
+// Floor returns the greatest number with that scale which is not above d.
+func (d Decimal) Floor(scale int) Decimal {
+	e, _ := d.rescale(scale)
+	return e
+}
+
+// Ceil returns the least number with that scale which is not below d.
+func (d Decimal) Ceil(scale int) Decimal {
+	e, exact := d.rescale(scale)
+	if !exact {
+		n := e.Units()
+		e = NewBig(n.Add(n, big.NewInt(1)), scale)
+	}
+	return e
+}
+
+// rescale rounds down, and reports whether it had not to.
+func (d Decimal) rescale(scale int) (Decimal, bool) {
+	scale = max(scale, 0)
+	if d.scale == scale {
+		return d, true
+	}
+	if d.big == nil {
+		if e, exact, ok := d.rescaleSmall(scale); ok {
+			return e, exact
+		}
+	}
+	if d.scale < scale {
+		return NewBig(d.unitsAt(scale), scale), true
+	}
+	// Euclidean division rounds down, as the divisor is positive.
+	whole, rest := new(big.Int).DivMod(d.Units(), powerOf10(d.scale-scale), new(big.Int))
+	return NewBig(whole, scale), rest.Sign() == 0
+}
+
+// rescaleSmall is rescale within an int64; not ok where it overflows.
+func (d Decimal) rescaleSmall(scale int) (e Decimal, exact, ok bool) {
+	n := d.small
+	for s := d.scale; s < scale; s++ {
+		if n > math.MaxInt64/10 || n < math.MinInt64/10 {
+			return Decimal{}, false, false
+		}
+		n *= 10
+	}
+	exact = true
+	for s := d.scale; s > scale; s-- {
+		rest := n % 10
+		n /= 10
+		if rest < 0 {
+			n-- // round down
+		}
+		exact = exact && rest == 0
+	}
+	return New(n, scale), exact, true
+}
+
+// Rat returns the number as a fraction, for exact arithmetic.
+func (d Decimal) Rat() *big.Rat { return new(big.Rat).SetFrac(d.Units(), powerOf10(d.scale)) }
+
+// Float64 returns the nearest float64.
+func (d Decimal) Float64() float64 {
+	f, _ := strconv.ParseFloat(d.String(), 64) // ±Inf beyond the range
+	return f
+}
+
+// String returns the number with all digits of its scale: 28.40.
+func (d Decimal) String() string {
+	if d.big != nil {
+		return format(d.big.String(), d.scale)
+	}
+	return format(strconv.FormatInt(d.small, 10), d.scale)
+}
+
+func format(units string, scale int) string {
+	if scale == 0 {
+		return units
+	}
+	digits := strings.TrimPrefix(units, "-")
+	sign := units[:len(units)-len(digits)]
+	if len(digits) <= scale {
+		digits = strings.Repeat("0", scale+1-len(digits)) + digits
+	}
+	return sign + digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
+}
+
+// MarshalText returns String, so that JSON has the number as text, without loss.
+func (d Decimal) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText is Parse.
+func (d *Decimal) UnmarshalText(text []byte) error {
+	parsed, err := Parse(string(text))
+	if err == nil {
+		*d = parsed
+	}
+	return err
+}

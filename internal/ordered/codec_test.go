@@ -1,0 +1,119 @@
+package ordered_test
+
+import (
+	"cmp"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"retwis/index/decimal"
+	"retwis/internal/ordered"
+	"retwis/internal/ordered/orderedtest"
+)
+
+// The order of encodings is the order of values, whatever follows them, and
+// a value is decoded as it was.
+func TestEncodingKeepsOrder(t *testing.T) {
+	t.Parallel()
+	for _, readable := range []bool{false, true} {
+		rapid.Check(t, func(t *rapid.T) {
+			c := orderedtest.DrawColumn(t, "c", readable)
+			k := codec(t, c, readable)
+			a, b := orderedtest.DrawValue(t, c), orderedtest.DrawValue(t, c)
+			x, y := encoded(t, k, a), encoded(t, k, b)
+			if got, want := cmp.Compare(x, y), orderedtest.Compare(c, a, b); got != want {
+				t.Fatalf("%v: %v and %v are in the order %d, encoded %q and %q in the order %d", c, a, b, want, x, y, got)
+			}
+			if x != y && (strings.HasPrefix(x, y) || strings.HasPrefix(y, x)) {
+				t.Fatalf("%v: one of %q and %q begins the other", c, x, y)
+			}
+			rest := orderedtest.DrawText(t)
+			value, after, err := k.Cut(x + rest)
+			if err != nil || value != x || after != rest {
+				t.Fatalf("%v: %q is cut into %q and %q, %v", c, x+rest, value, after, err)
+			}
+			back, err := k.Value(value)
+			if err != nil || orderedtest.Compare(c, back, a) != 0 {
+				t.Fatalf("%v: %v comes back as %v, %v", c, a, back, err)
+			}
+			text, err := c.Parse(c.Format(a))
+			if err != nil || encoded(t, k, text) != x {
+				t.Fatalf("%v: %v is written %q and read as %v, %v", c, a, c.Format(a), text, err)
+			}
+		})
+	}
+}
+
+func codec(t *rapid.T, c ordered.Column, readable bool) ordered.Codec {
+	encoding := ordered.NewEncoding
+	if readable {
+		encoding = ordered.NewReadable
+	}
+	e, err := encoding(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e[0]
+}
+
+func encoded(t *rapid.T, k ordered.Codec, v any) string {
+	b, err := k.Append(nil, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Any bytes of a database are decoded or refused.
+func TestNothingPanics(t *testing.T) {
+	t.Parallel()
+	for _, readable := range []bool{false, true} {
+		rapid.Check(t, func(t *rapid.T) {
+			c := orderedtest.DrawColumn(t, "c", readable)
+			k := codec(t, c, readable)
+			value, _, err := k.Cut(string(rapid.SliceOf(rapid.Byte()).Draw(t, "member")))
+			if err == nil {
+				_, _ = k.Value(value)
+			}
+		})
+	}
+}
+
+// A number is taken by each column that holds it exactly, and text as it is parsed,
+// with the same bytes.
+func TestOneRuleForValues(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		column ordered.Column
+		same   []any
+	}{
+		{ordered.Column{Type: ordered.Int}, []any{5, int8(5), uint64(5), 5.0, float32(5), "5", "+5", "5.0", big.NewInt(5), decimal.New(50, 1)}},
+		{ordered.Column{Type: ordered.Uint}, []any{5, 5.0, "5", big.NewInt(5), decimal.New(5, 0)}},
+		{ordered.Column{Type: ordered.BigInt}, []any{5, 5.0, "5", big.NewInt(5), decimal.New(5, 0)}},
+		{ordered.Column{Type: ordered.Decimal, Scale: 2}, []any{28.5, float32(28.5), "28.5", "28.500", decimal.New(285, 1), decimal.New(28500, 3)}},
+		{ordered.Column{Type: ordered.Decimal, Scale: 2}, []any{7, 7.0, "7", big.NewInt(7), decimal.New(7, 0)}},
+		{ordered.Column{Type: ordered.Decimal, Scale: 2}, []any{28.44, float32(28.44), "28.44", decimal.New(2844, 2)}},
+		{ordered.Column{Type: ordered.Float}, []any{0.5, float32(0.5), "0.5", "5e-1", decimal.New(5, 1)}},
+		{ordered.Column{Type: ordered.Bool}, []any{true, "true", "1"}},
+		{ordered.Column{Type: ordered.String}, []any{"a", []byte("a")}},
+		{ordered.Column{Type: ordered.Bytes}, []any{"a", []byte("a")}},
+		{ordered.Column{Type: ordered.Time}, []any{time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "2026-11-21", "2026-11-21 00:00:00", "2026-11-21T01:00:00+01:00"}},
+	} {
+		k, err := ordered.NewCodec(test.column)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := k.Append(nil, test.same[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range test.same {
+			if b, err := k.Append(nil, v); err != nil || string(b) != string(first) {
+				t.Errorf("%s: %T %v is encoded as %x, %v, expected %x", test.column.Type, v, v, b, err, first)
+			}
+		}
+	}
+}
