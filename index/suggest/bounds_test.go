@@ -3,6 +3,7 @@ package suggest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	if _, err := r.all(ctx, "begin", r.lease()); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.AddMany(ctx, long(600)); err != nil {
+	if _, err := x.AddMany(ctx, slices.Values(long(600))); err != nil {
 		t.Fatal(err)
 	}
 
@@ -74,7 +75,7 @@ func TestMendReadsFew(t *testing.T) {
 			terms = append(terms, Suggestion{fmt.Sprintf("%c%d", letter, i), int64(1 + i)})
 		}
 	}
-	if err := x.AddMany(ctx, terms); err != nil {
+	if _, err := x.AddMany(ctx, slices.Values(terms)); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Do(ctx, client.B().Del().Key(x.keys[0].heads).Build()).Error(); err != nil {

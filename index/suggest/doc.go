@@ -31,7 +31,7 @@
 //
 // What nobody searches any more can be forgotten in three ways:
 // Options.Cleanup takes a little at each completion, as the tutorial does it;
-// Options.HalfLife lets what is old weigh less; Index.Sweep removes what is rare.
+// Options.HalfLife lets what is old weigh less; Index.Prune removes what is rare.
 //
 // Each change is one script: an index is whole at every moment, whatever happens
 // to its writers. An index lies in one hash slot, or in as many as

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"slices"
 
 	"github.com/redis/rueidis"
 
@@ -47,7 +48,7 @@ func ExampleIndex_AddMany() {
 	defer stop()
 	ctx := context.Background()
 
-	err := x.AddMany(ctx, []suggest.Suggestion{{"Crème brûlée", 120}, {"Crêpe", 300}, {"Cream", 250}})
+	_, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{"Crème brûlée", 120}, {"Crêpe", 300}, {"Cream", 250}}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func ExampleIndex_CompleteFuzzy() {
 	defer stop()
 	ctx := context.Background()
 
-	if err := x.AddMany(ctx, []suggest.Suggestion{{"Banana", 3}, {"Bnai", 1}, {"Barcelona", 9}}); err != nil {
+	if _, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{"Banana", 3}, {"Bnai", 1}, {"Barcelona", 9}})); err != nil {
 		log.Fatal(err)
 	}
 	best, err := x.CompleteFuzzy(ctx, "bnan", 10)
@@ -90,7 +91,7 @@ func ExampleIndex_All() {
 	defer stop()
 	ctx := context.Background()
 
-	if err := x.AddMany(ctx, []suggest.Suggestion{{"Cherry", 1}, {"Apple", 7}, {"Banana", 3}}); err != nil {
+	if _, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{"Cherry", 1}, {"Apple", 7}, {"Banana", 3}})); err != nil {
 		log.Fatal(err)
 	}
 	page := index.Page{Limit: 2}

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,7 +73,7 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 				}
 				gone := terms[r.IntN(len(terms)/2)]
 				// What was begun is ended: it is counted.
-				err := x.AddMany(context.WithoutCancel(ctx), list)
+				_, err := x.AddMany(context.WithoutCancel(ctx), slices.Values(list))
 				if err == nil && r.IntN(3) == 0 {
 					_, err = x.Remove(context.WithoutCancel(ctx), gone)
 				}
@@ -193,7 +194,7 @@ func TestWriterCutOff(t *testing.T) {
 			for _, term := range terms {
 				list = append(list, Suggestion{term, 1})
 			}
-			err = y.AddMany(ctx, list)
+			_, err = y.AddMany(ctx, slices.Values(list))
 		}
 		cancel()
 		client.Close()

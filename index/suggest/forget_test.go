@@ -3,7 +3,10 @@ package suggest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,7 +37,7 @@ func TestHalfLife(t *testing.T) {
 	add("Bali", 1, 1)
 	now = now.Add(10 * 24 * time.Hour)
 	expect(t, complete(t, x, "ba", 5), "banana 0, bahama 0, Bali 0")
-	if n, err := x.Sweep(ctx, 1, index.Upkeep{}); err != nil || n != 3 {
+	if n, err := x.Prune(ctx, 1, index.Upkeep{}); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
 	add("banana", maxCount, maxCount)
@@ -74,7 +77,7 @@ func TestHalfLifeHeads(t *testing.T) {
 		for i := range 300 {
 			list = append(list, Suggestion{"t" + string(rune('a'+i%26)) + string(rune('a'+i/26)), int64(1 + (i*7+hour*100)%300)})
 		}
-		if err := x.AddMany(ctx, list); err != nil {
+		if _, err := x.AddMany(ctx, slices.Values(list)); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Hour)
@@ -125,7 +128,8 @@ func TestRefused(t *testing.T) {
 	}
 	_, err := x.Add(ctx, "…", 1)
 	value(err)
-	value(x.AddMany(ctx, []Suggestion{{"banana", 1}, {"\xff", 1}}))
+	_, err = x.AddMany(ctx, slices.Values([]Suggestion{{"banana", 1}, {"\xff", 1}}))
+	value(err)
 	for _, k := range []int{0, -1, 1001} {
 		_, err = x.Complete(ctx, "b", k)
 		value(err)
@@ -196,11 +200,47 @@ func TestRefused(t *testing.T) {
 	_, err = other.Rebuild(ctx, func(func(Suggestion, error) bool) {}, index.Upkeep{})
 	refuses(err)
 	spread := open(t, client, "words", Options{Partitions: 2})
-	refuses(spread.AddMany(ctx, []Suggestion{{"x", 1}}))
+	_, err = spread.AddMany(ctx, slices.Values([]Suggestion{{"x", 1}}))
+	refuses(err)
 
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := x.Complete(ended, "b", 1); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
+	}
+}
+
+// On an error AddMany says how many terms are counted, and none of the batch with the
+// invalid term is.
+func TestAddManyReportsProgress(t *testing.T) {
+	t.Parallel()
+	x, _, ctx := testIndex(t, Options{})
+	many := func(n, invalid int) iter.Seq[Suggestion] {
+		return func(yield func(Suggestion) bool) {
+			for i := range n {
+				s := Suggestion{fmt.Sprintf("term %d", i), 1}
+				if i == invalid {
+					s.Term = "!"
+				}
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+	if n, err := x.AddMany(ctx, many(2000, 1700)); n != 1600 || !errors.Is(err, index.ErrValue) {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if n, err := x.Len(ctx); n != 1600 || err != nil {
+		t.Fatalf("%d terms, %v", n, err)
+	}
+	if n, err := x.AddMany(ctx, many(3300, -1)); n != 3300 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if s, err := x.Get(ctx, "term 1599"); s.Count != 2 || err != nil {
+		t.Fatalf("%v, %v", s, err)
+	}
+	if n, err := x.AddMany(ctx, many(0, -1)); n != 0 || err != nil {
+		t.Fatalf("%d, %v", n, err)
 	}
 }

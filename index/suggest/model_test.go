@@ -184,7 +184,11 @@ func TestModel(t *testing.T) {
 					list = append(list, s)
 					m.add(x, s.Term, s.Count)
 				}
-				must(x.AddMany(ctx, list))
+				n, err := x.AddMany(ctx, slices.Values(list))
+				must(err)
+				if n != len(list) {
+					t.Fatalf("%d of %d terms were added", n, len(list))
+				}
 			},
 			"remove": func(t *rapid.T) {
 				list := rapid.SliceOfN(valid, 1, 5).Draw(t, "terms")
@@ -227,7 +231,7 @@ func TestModel(t *testing.T) {
 						want++
 					}
 				}
-				got, err := x.Sweep(ctx, 2, index.Upkeep{})
+				got, err := x.Prune(ctx, 2, index.Upkeep{})
 				must(err)
 				same(got, want)
 			},

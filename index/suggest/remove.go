@@ -94,11 +94,11 @@ func (x *Index) Blocked(ctx context.Context) (all []string, err error) {
 	return slices.Compact(all), nil // SSCAN may tell twice
 }
 
-// Sweep removes the terms with fewer searches than least, with a half-life those
-// of which less is left, and returns how many. It reads all terms, some hundreds
-// at a time, and keeps to opt.Rate; each that goes is looked at once more in the
-// step that removes it. Without it, a half-life lets terms sink but never go.
-func (x *Index) Sweep(ctx context.Context, least int64, opt index.Upkeep) (gone int64, err error) {
+// Prune removes the terms with a count below least, with a half-life the count that is
+// left, and returns how many. It reads all terms, some hundreds a step, at opt.Rate; the
+// script that removes a term checks its count again. A half-life alone lowers counts but
+// removes no term.
+func (x *Index) Prune(ctx context.Context, least int64, opt index.Upkeep) (removed int, err error) {
 	defer x.wrap(&err)
 	if err := x.set.Check(ctx); err != nil {
 		return 0, err
@@ -112,7 +112,7 @@ func (x *Index) Sweep(ctx context.Context, least int64, opt index.Upkeep) (gone 
 		for cursor := uint64(0); ; {
 			page, err := x.set.Client.Do(ctx, x.set.Client.B().Hscan().Key(k.Content).Cursor(cursor).Count(500).Build()).AsScanEntry()
 			if err != nil {
-				return gone, err
+				return removed, err
 			}
 			var rare []string
 			for i := 0; i+1 < len(page.Elements); i += 2 {
@@ -121,19 +121,19 @@ func (x *Index) Sweep(ctx context.Context, least int64, opt index.Upkeep) (gone 
 				}
 			}
 			n, err := x.remove(ctx, "below", below, rare)
-			gone += int64(n)
+			removed += n
 			if err != nil {
-				return gone, err
+				return removed, err
 			}
 			if err := pace.Done(ctx, len(page.Elements)/2); err != nil {
-				return gone, err
+				return removed, err
 			}
 			if cursor = page.Cursor; cursor == 0 {
 				break
 			}
 		}
 	}
-	return gone, nil
+	return removed, nil
 }
 
 // normalised returns the keys or names of terms; each is in the answer once.

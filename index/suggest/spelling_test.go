@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestManySpellings(t *testing.T) {
 	addAll(t, x, "abc", "abcabcabcabcd")
 	m.add(x, "abc", 1)
 	m.add(x, "abcabcabcabcd", 1)
-	if err := x.AddMany(ctx, list); err != nil {
+	if _, err := x.AddMany(ctx, slices.Values(list)); err != nil {
 		t.Fatal(err)
 	}
 	for _, prefix := range []string{"", "abc", "abcabcabcabc", "abcabcabcabc "} {

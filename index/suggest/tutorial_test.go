@@ -26,7 +26,7 @@ func addAll(t *testing.T, x *Index, terms ...string) {
 	for i, term := range terms {
 		list[i] = Suggestion{term, 1}
 	}
-	if err := x.AddMany(t.Context(), list); err != nil {
+	if _, err := x.AddMany(t.Context(), slices.Values(list)); err != nil {
 		t.Fatal(err)
 	}
 }

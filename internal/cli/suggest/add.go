@@ -18,10 +18,7 @@ import (
 	"retwis/internal/store"
 )
 
-const (
-	batchSize = 1600     // terms that are sent at a time
-	maxLine   = 64 << 10 // bytes of a line
-)
+const maxLine = 64 << 10 // bytes
 
 func newAdd(env shell.Env) *cobra.Command {
 	var flags commonFlags
@@ -61,21 +58,17 @@ then 1. Adding a file twice counts its terms twice.`,
 	return cmd
 }
 
-// addTerms counts terms, some at a time.
+// addTerms counts terms up to the first error of the input.
 func addTerms(ctx context.Context, x *suggest.Index, terms iter.Seq2[suggest.Suggestion, error]) error {
-	var batch []suggest.Suggestion
-	for s, err := range terms {
-		if err != nil {
-			return errors.Join(err, x.AddMany(ctx, batch))
-		}
-		if batch = append(batch, s); len(batch) == batchSize {
-			if err := x.AddMany(ctx, batch); err != nil {
-				return err
+	var failed error
+	_, err := x.AddMany(ctx, func(yield func(suggest.Suggestion) bool) {
+		for s, err := range terms {
+			if failed = err; err != nil || !yield(s) {
+				return
 			}
-			batch = batch[:0]
 		}
-	}
-	return x.AddMany(ctx, batch)
+	})
+	return errors.Join(failed, err)
 }
 
 // terms yields the good lines of all files, and tells the bad ones.
