@@ -4,6 +4,7 @@
 # requirements stay those of its users.
 GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+MISSPELL    := go run github.com/golangci/misspell/cmd/misspell@v0.8.0
 TEMPL       := go run github.com/a-h/templ/cmd/templ@v0.3.977
 
 # The root module, and those of e2e and bench.
@@ -61,10 +62,11 @@ e2e/node_modules/.package-lock.json: e2e/package-lock.json
 	cd e2e && npm ci --no-audit --no-fund
 	@touch $@
 
-lint: ## gofumpt, go vet, staticcheck, and whether go.mod and generated code are up to date
+lint: ## gofumpt, misspell, go vet, staticcheck, and whether go.mod and generated code are up to date
 	@for script in scripts/*; do sh -n "$$script" || exit 1; done; bash -n .ci/run
 	@unformatted=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$unformatted" ] || \
 		{ printf 'make: not formatted; run gofumpt on:\n%s\n' "$$unformatted" >&2; exit 1; }
+	@scripts/texts | xargs $(MISSPELL) -error
 	@set -e; for module in $(MODULES); do \
 		echo "go vet and staticcheck in $$module"; \
 		(cd "$$module" && go vet ./... && $(STATICCHECK) ./...); \
@@ -72,7 +74,7 @@ lint: ## gofumpt, go vet, staticcheck, and whether go.mod and generated code are
 			{ echo "make: run go mod tidy in $$module" >&2; exit 1; }; \
 	done
 	@before=$$(scripts/generated); $(MAKE) -s generate && [ "$$before" = "$$(scripts/generated)" ] || \
-		{ echo 'make: generated code was behind its source; it has been brought up to date: commit it' >&2; exit 1; }
+		{ echo 'make: generated code was older than its source; it is up to date now: commit it' >&2; exit 1; }
 
 bench: ## how fast it is, against the same bytes from memory; writes docs/benchmarks.md
 	@scripts/deps
