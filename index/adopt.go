@@ -8,7 +8,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
+	"retwis/maintain"
 )
 
 //go:embed adopt.lua
@@ -31,13 +33,13 @@ const (
 // which an id has several, or with another score than 0 (Stale). Put the ids of
 // those again, or Repair with a source. It fails where no entry at all can be
 // read, for then the set is something else.
-func (x *Lexical) Adopt(ctx context.Context, up Upkeep) (Report, error) {
-	r := newRun(up)
+func (x *Lexical) Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error) {
+	r := engine.Start(up)
 	err := x.adoptAll(ctx, r)
-	return r.report, x.wrap(ctx, err)
+	return r.Report, x.wrap(ctx, err)
 }
 
-func (x *Lexical) adoptAll(ctx context.Context, r *run) error {
+func (x *Lexical) adoptAll(ctx context.Context, r *engine.Run) error {
 	if err := x.set.Check(ctx); err != nil {
 		return err
 	}
@@ -55,8 +57,8 @@ func (x *Lexical) adoptAll(ctx context.Context, r *run) error {
 			return err
 		}
 	}
-	if there && r.report.Checked == 0 {
-		return fmt.Errorf("%w: none of the %d entries of %q is one of %s", ErrValue, r.report.Problems(), x.set.Key, x.set.Declaration())
+	if there && r.Report.Checked == 0 {
+		return fmt.Errorf("%w: none of the %d entries of %q is one of %s", ErrValue, r.Report.Problems(), x.set.Key, x.set.Declaration())
 	}
 	return x.set.Adopt(ctx)
 }
@@ -98,23 +100,23 @@ func (x *Lexical) adoptPage(ctx context.Context, keys *partition.Keys, only []pa
 }
 
 // reviewAdopted counts what a partition has now, and tells of what was left.
-func (x *Lexical) reviewAdopted(ctx context.Context, r *run, keys *partition.Keys) error {
-	before := r.report.Problems()
+func (x *Lexical) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
+	before := r.Report.Problems()
 	err := x.lostEntries(ctx, r, keys, func(lost []pair) error {
 		wrong, err := x.scoresOf(ctx, keys, lost)
 		if err != nil {
 			return err
 		}
 		for _, p := range lost {
-			problem := Problem{Kind: stale, ID: p.id, Found: x.describe(p.member) + ", " + foundSeveral}
+			problem := maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: x.describe(p.member) + ", " + foundSeveral}
 			score, moved := wrong[p.member]
 			switch {
 			case p.id == "":
-				problem = Problem{Kind: dangling, Found: fmt.Sprintf("%q, %s", p.member, foundUnreadable)}
+				problem = maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q, %s", p.member, foundUnreadable)}
 			case moved:
 				problem.Found = fmt.Sprintf("%s with the score %g, which is not 0", x.describe(p.member), score)
 			}
-			r.found(problem)
+			r.Found(problem)
 		}
 		return nil
 	})
@@ -125,13 +127,13 @@ func (x *Lexical) reviewAdopted(ctx context.Context, r *run, keys *partition.Key
 	if err != nil {
 		return err
 	}
-	return r.stepped(ctx, int(max(0, all-(r.report.Problems()-before))), "")
+	return r.Step(ctx, int(max(0, all-(r.Report.Problems()-before))))
 }
 
 // Adopt makes an index of a sorted set that somebody made by hand and whose
 // entries are what this one would have written, such as the tutorial's
 // 0056:0028.44:90 with Options.Readable: see Lexical.Adopt.
-func (c *Composite) Adopt(ctx context.Context, up Upkeep) (Report, error) {
+func (c *Composite) Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error) {
 	return c.lex.Adopt(ctx, up)
 }
 
@@ -139,13 +141,13 @@ func (c *Composite) Adopt(ctx context.Context, up Upkeep) (Report, error) {
 // their numbers, in steps of 200. The report has in Checked how many entries are
 // in the index now, and tells of those that it could not have written (Invalid),
 // which stay as they are. It fails where all are of that kind.
-func (x *Numeric[N]) Adopt(ctx context.Context, up Upkeep) (Report, error) {
-	r := newRun(up)
+func (x *Numeric[N]) Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error) {
+	r := engine.Start(up)
 	err := x.adoptAll(ctx, r)
-	return r.report, x.wrap(ctx, err)
+	return r.Report, x.wrap(ctx, err)
 }
 
-func (x *Numeric[N]) adoptAll(ctx context.Context, r *run) error {
+func (x *Numeric[N]) adoptAll(ctx context.Context, r *engine.Run) error {
 	all, err := x.Len(ctx) // of what is declared otherwise it says so
 	if err != nil {
 		return err
@@ -153,12 +155,12 @@ func (x *Numeric[N]) adoptAll(ctx context.Context, r *run) error {
 	if all == 0 {
 		return fmt.Errorf("%w: there is no sorted set %q", ErrNotFound, x.set.Keys[0].Index)
 	}
-	err = scanPartitions(ctx, x.set, r, ofMembers, 0, "", func(_ context.Context, keys *partition.Keys, pairs []string) (int, error) {
+	err = scanEntries(ctx, x.set, r, func(_ context.Context, keys *partition.Keys, pairs []string) (int, error) {
 		left := 0
 		for i := 0; i+1 < len(pairs); i += 2 {
 			if !x.readable(keys, pairs[i], pairs[i+1]) {
 				left++
-				r.found(Problem{Kind: invalid, ID: pairs[i], Found: pairs[i+1]})
+				r.Found(maintain.Problem{Kind: maintain.Invalid, ID: pairs[i], Found: pairs[i+1]})
 			}
 		}
 		return len(pairs)/2 - left, nil
@@ -166,7 +168,7 @@ func (x *Numeric[N]) adoptAll(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if r.report.Checked == 0 {
+	if r.Report.Checked == 0 {
 		return fmt.Errorf("%w: none of the %d entries of %q is one of %s", ErrValue, all, x.set.Key, x.set.Declaration())
 	}
 	return x.set.Adopt(ctx)

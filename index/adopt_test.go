@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"retwis/index/decimal"
+	"retwis/maintain"
 )
 
 // byHand makes a sorted set as a reader of the tutorial has it.
@@ -50,7 +51,7 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := objectsOf([]Object[[]any]{{ID: "90", Value: []any{1, "1"}}}, func(int) {})
-	numbers := Source[int]{Walk: objectsOf([]Object[int]{{ID: "manuel", Value: 1}}, func(int) {}).Walk}
+	numbers := Source[int]{All: objectsOf([]Object[int]{{ID: "manuel", Value: 1}}, func(int) {}).All}
 	for name, write := range map[string]func() error{
 		"Put": func() error { return rooms.Put(ctx, "90", 57, "1.00") },
 		"PutMany": func() error {
@@ -58,13 +59,13 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 			return err
 		},
 		"Remove":         func() error { _, err := rooms.Remove(ctx, "90"); return err },
-		"Repair":         func() error { _, err := rooms.Repair(ctx, nil, Upkeep{}); return err },
-		"Rebuild":        func() error { _, err := rooms.Rebuild(ctx, source, Upkeep{}); return err },
+		"Repair":         func() error { _, err := rooms.Repair(ctx, nil, maintain.Options{}); return err },
+		"Rebuild":        func() error { _, err := rooms.Rebuild(ctx, source, maintain.Options{}); return err },
 		"Lexical.Put":    func() error { return lex.Put(ctx, Member{"90", "90"}) },
 		"Numeric.Put":    func() error { return ages.Put(ctx, "manuel", 26) },
 		"Numeric.Remove": func() error { _, err := ages.Remove(ctx, "manuel"); return err },
 		"Numeric.Rebuild": func() error {
-			_, err := ages.Rebuild(ctx, numbers, Upkeep{})
+			_, err := ages.Rebuild(ctx, numbers, maintain.Options{})
 			return err
 		},
 		"Recent.Put": func() error { return recent.Put(ctx, "e") },
@@ -105,13 +106,13 @@ func TestAdopt(t *testing.T) {
 	o.do("ZADD", "rooms", "3", "0059:0001.00:moved")
 	rooms := tutorialRooms(t, o, "rooms")
 	for range 2 {
-		r, err := rooms.Adopt(ctx, Upkeep{})
+		r, err := rooms.Adopt(ctx, maintain.Options{})
 		if err != nil || r.Checked != 1002 || r.Dangling != 1 || r.Stale != 3 || r.Problems() != 4 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
 	for _, want := range []string{`"notes of somebody", not an entry`, "room=57 price=1.00, one of several", "room=58 price=1.00, one of several", "the score 3"} {
-		r, _ := rooms.Adopt(ctx, Upkeep{})
+		r, _ := rooms.Adopt(ctx, maintain.Options{})
 		if !strings.Contains(fmt.Sprintf("%+v", r.Examples), want) {
 			t.Errorf("%q is not told: %+v", want, r.Examples)
 		}
@@ -120,7 +121,7 @@ func TestAdopt(t *testing.T) {
 	if err := rooms.Put(ctx, "90", 57, "30"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rooms.Repair(ctx, nil, Upkeep{}); err != nil {
+	if _, err := rooms.Repair(ctx, nil, maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := rooms.Count(ctx); err != nil || n != 1005 { // all but the notes
@@ -136,7 +137,7 @@ func TestAdopt(t *testing.T) {
 	if err := rooms.Put(ctx, "7", 59, "1"); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := rooms.Repair(ctx, nil, Upkeep{}); err != nil || r.Stale != 2 || r.Repaired != r.Problems() {
+	if r, err := rooms.Repair(ctx, nil, maintain.Options{}); err != nil || r.Stale != 2 || r.Repaired != r.Problems() {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	healthy(t, rooms.Verify)
@@ -149,28 +150,28 @@ func TestAdoptRefuses(t *testing.T) {
 	ctx := t.Context()
 	byHand(o, "other", "a", "b")
 	o.do("ZADD", "prices", "2.5", "a", "inf", "b")
-	if _, err := tutorialRooms(t, o, "other").Adopt(ctx, Upkeep{}); !errors.Is(err, ErrValue) {
+	if _, err := tutorialRooms(t, o, "other").Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrValue) {
 		t.Error(err)
 	}
-	if _, err := tutorialRooms(t, o, "nothing").Adopt(ctx, Upkeep{}); !errors.Is(err, ErrNotFound) {
+	if _, err := tutorialRooms(t, o, "nothing").Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
 	prices, err := NewNumeric[int](o.client, "prices", NumericOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := prices.Adopt(ctx, Upkeep{}); !errors.Is(err, ErrValue) {
+	if _, err := prices.Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrValue) {
 		t.Error(err)
 	}
 	o.wantKeys("other", "prices")
 	o.do("ZADD", "prices", "3", "c")
-	if r, err := prices.Adopt(ctx, Upkeep{}); err != nil || r.Checked != 1 || r.Invalid != 2 {
+	if r, err := prices.Adopt(ctx, maintain.Options{}); err != nil || r.Checked != 1 || r.Invalid != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := prices.Put(ctx, "a", 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := tutorialRooms(t, o, "prices").Adopt(ctx, Upkeep{}); !errors.Is(err, ErrDeclared) {
+	if _, err := tutorialRooms(t, o, "prices").Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrDeclared) {
 		t.Error(err)
 	}
 	// A list is cut to its cap from the next that is added on.
@@ -222,7 +223,7 @@ func TestRepairRestoresTheReverseIndex(t *testing.T) {
 		for _, k := range o.index.lex.set.Keys {
 			o.do("DEL", k.Content)
 		}
-		if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Repaired != r.Problems() {
+		if r, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); err != nil || r.Repaired != r.Problems() {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		if r := o.verify(); r.Problems() != 0 || r.Checked != 1398 {
@@ -260,7 +261,7 @@ func TestRepairKeepsWhatItCannotDecide(t *testing.T) {
 	}
 	o.do("HSET", o.key("2"), "age", "50")
 	o.do("DEL", o.key("3"))
-	if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Repaired != r.Problems() {
+	if r, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); err != nil || r.Repaired != r.Problems() {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if r := o.verify(); r.Problems() != 0 || r.Checked != 8 {

@@ -14,6 +14,7 @@ import (
 
 	"retwis/internal/ordered"
 	"retwis/internal/scan"
+	"retwis/maintain"
 )
 
 // Composite is an index over the values of several columns, in the order of the
@@ -367,7 +368,7 @@ func (c *Composite) plan(conditions []Where) (q LexQuery, none bool, err error) 
 // Verify looks, in steps of 200, for entries that do not agree with what is
 // beside them, and with the objects of a source if one is given, while others
 // read and write.
-func (c *Composite) Verify(ctx context.Context, src *Source[[]any], up Upkeep) (Report, error) {
+func (c *Composite) Verify(ctx context.Context, src *Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return c.lex.Verify(ctx, c.source(src), up)
 }
 
@@ -375,14 +376,14 @@ func (c *Composite) Verify(ctx context.Context, src *Source[[]any], up Upkeep) (
 // then what stands in key.content, the reverse index; where that is lost, it is
 // made of the entries. Each entry is looked at again in the step that changes it,
 // so that what others write meanwhile stays. A source needs its Lookup.
-func (c *Composite) Repair(ctx context.Context, src *Source[[]any], up Upkeep) (Report, error) {
+func (c *Composite) Repair(ctx context.Context, src *Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return c.lex.Repair(ctx, c.source(src), up)
 }
 
 // Rebuild makes the index anew from a source, beside the old one, which serves
 // until the new one takes its place: in one step that has caught up with all that
 // others wrote meanwhile.
-func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], up Upkeep) (Report, error) {
+func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return c.lex.Rebuild(ctx, *c.source(&src), up)
 }
 
@@ -390,7 +391,7 @@ func (c *Composite) source(src *Source[[]any]) *Source[string] {
 	if src == nil {
 		return nil
 	}
-	m := mapped(*src, func(id string, values []any) (string, error) {
+	m := Convert(*src, func(id string, values []any) (string, error) {
 		m, err := c.member(id, values)
 		return m.Member, err
 	})

@@ -13,6 +13,7 @@ import (
 
 	"retwis/index/decimal"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 func columns(t testing.TB, text string) []Column {
@@ -54,9 +55,9 @@ func ids(entries []Entry) string {
 }
 
 // healthy fails where Verify finds something.
-func healthy(t testing.TB, verify func(context.Context, *Source[[]any], Upkeep) (Report, error)) {
+func healthy(t testing.TB, verify func(context.Context, *Source[[]any], maintain.Options) (maintain.Report, error)) {
 	t.Helper()
-	report, err := verify(t.Context(), nil, Upkeep{})
+	report, err := verify(t.Context(), nil, maintain.Options{})
 	if err != nil || report.Problems() != 0 {
 		t.Fatalf("verify: %+v, %v", report, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // server returns a client of a server that is new.
@@ -176,7 +177,7 @@ func ExampleComposite_Repair() {
 
 	people, err := index.Hashes(client, "person:*", ages.Values)
 	must(err)
-	report, err := ages.Repair(ctx, &people, index.Upkeep{})
+	report, err := ages.Repair(ctx, &people, maintain.Options{})
 	must(err)
 	for _, p := range report.Examples {
 		fmt.Printf("%s %s: found %s, expected %q\n", p.Kind, p.ID, p.Found, p.Want)

@@ -5,12 +5,13 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/redis/rueidis"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
+	"retwis/internal/scan"
+	"retwis/maintain"
 )
 
 var (
@@ -30,7 +31,7 @@ var (
 // the objects of a source if one is given, in steps of 200 while others read and
 // write. What it finds of an entry that was written in that moment may be over by
 // the time it is told.
-func (x *Lexical) Verify(ctx context.Context, src *Source[string], up Upkeep) (Report, error) {
+func (x *Lexical) Verify(ctx context.Context, src *Source[string], up maintain.Options) (maintain.Report, error) {
 	return x.upkeep(ctx, src, up, nil)
 }
 
@@ -44,11 +45,11 @@ func (x *Lexical) Verify(ctx context.Context, src *Source[string], up Upkeep) (R
 // right: without one they are told of and stay.
 //
 // With a source that has objects it needs its Lookup.
-func (x *Lexical) Repair(ctx context.Context, src *Source[string], up Upkeep) (Report, error) {
+func (x *Lexical) Repair(ctx context.Context, src *Source[string], up maintain.Options) (maintain.Report, error) {
 	if src == nil {
 		return x.upkeep(ctx, nil, up, &mender{kept: x.kept()})
 	}
-	var report Report
+	var report maintain.Report
 	err := x.kept().repairing(ctx, src.Lookup, func(m *mender) (err error) {
 		report, err = x.upkeep(ctx, src, up, m)
 		return err
@@ -61,23 +62,16 @@ func (x *Lexical) Repair(ctx context.Context, src *Source[string], up Upkeep) (R
 // others wrote meanwhile. What they wrote is right, whatever the source said. An
 // id that neither has is gone.
 //
-// One that fails or is cut short changes nothing and leaves nothing, and the next
-// begins anew; up.After has to be empty. Of one that was killed a copy stays beside
-// the index, until somebody writes a minute later, or Repair.
-func (x *Lexical) Rebuild(ctx context.Context, src Source[string], up Upkeep) (Report, error) {
-	r := newRun(up)
-	err := rebuild(ctx, x.set, r, x.noting, x.fill, x.finish, mapped(src, func(id, member string) (string, error) {
+// A run that fails or whose context ends changes nothing and leaves nothing. What a
+// killed one left next to the index goes with the first write a minute later, or with
+// Repair.
+func (x *Lexical) Rebuild(ctx context.Context, src Source[string], up maintain.Options) (maintain.Report, error) {
+	r := engine.Start(up)
+	err := rebuild(ctx, x.set, r, x.noting, x.fill, x.finish, Convert(src, func(id, member string) (string, error) {
 		return member, x.check(Member{id, member})
 	}))
-	return r.report, x.wrap(ctx, err)
+	return r.Report, x.wrap(ctx, err)
 }
-
-// The parts of an upkeep, as a cursor names them.
-const (
-	ofContent = "content"
-	ofMembers = "members"
-	ofSource  = "source"
-)
 
 // kept is what upkeep has to know of the index.
 func (x *Lexical) kept() *kept {
@@ -91,18 +85,15 @@ func (x *Lexical) kept() *kept {
 }
 
 // upkeep verifies, and mends if there is a mender.
-func (x *Lexical) upkeep(ctx context.Context, src *Source[string], up Upkeep, m *mender) (Report, error) {
-	r := newRun(up)
+func (x *Lexical) upkeep(ctx context.Context, src *Source[string], up maintain.Options, m *mender) (maintain.Report, error) {
+	r := engine.Start(up)
 	err := x.walkAll(ctx, r, src, m)
-	return r.report, x.wrap(ctx, err)
+	return r.Report, x.wrap(ctx, err)
 }
 
-func (x *Lexical) walkAll(ctx context.Context, r *run, src *Source[string], m *mender) error {
-	part, at, cursor, err := upkeepFrom(r.up.After, len(x.set.Keys))
-	if err != nil {
-		return err
-	}
-	r.total, err = x.sum(ctx, func(k *partition.Keys) rueidis.Completed {
+func (x *Lexical) walkAll(ctx context.Context, r *engine.Run, src *Source[string], m *mender) error {
+	var err error
+	r.Total, err = x.sum(ctx, func(k *partition.Keys) rueidis.Completed {
 		return x.set.Client.B().Hlen().Key(k.Content).Build()
 	})
 	if err != nil {
@@ -112,107 +103,51 @@ func (x *Lexical) walkAll(ctx context.Context, r *run, src *Source[string], m *m
 	if src != nil && src.Lookup != nil {
 		lookup = src.Lookup
 	}
-	if part == ofContent && cursor == "" && at == 0 {
-		if err := x.noting.leftovers(ctx, x.set, r, m != nil); err != nil {
-			return err
-		}
+	if err := x.noting.leftovers(ctx, x.set, r, m != nil); err != nil {
+		return err
 	}
 	content := contentCheck{entryCheck: entryCheck{x, r, m}, lookup: lookup, exists: src != nil && src.Lookup != nil}
-	if part == ofContent {
-		if err := scanPartitions(ctx, x.set, r, ofContent, at, cursor, content.page); err != nil {
-			return err
-		}
-		part, at, cursor = ofMembers, 0, ""
+	if err := scanContent(ctx, x.set, r, content.page); err != nil {
+		return err
 	}
-	if part == ofMembers {
-		if err := content.restoreLost(ctx, at); err != nil {
-			return err
-		}
-		c := memberCheck{content}
-		if err := scanPartitions(ctx, x.set, r, ofMembers, at, cursor, c.page); err != nil {
-			return err
-		}
-		cursor = ""
+	if err := content.restoreLost(ctx); err != nil {
+		return err
 	}
-	if src == nil || src.Walk == nil {
+	c := memberCheck{content}
+	if err := scanEntries(ctx, x.set, r, c.page); err != nil {
+		return err
+	}
+	if src == nil || src.All == nil {
 		return nil
 	}
-	c := sourceCheck{kept: x.kept(), r: r, m: m}
-	return c.walk(ctx, *src, cursor)
+	objects := sourceCheck{kept: x.kept(), r: r, m: m}
+	return objects.run(ctx, *src)
 }
 
-// upkeepFrom reads a cursor: which part, which partition, where in it.
-func upkeepFrom(after string, partitions int) (part string, at int, cursor string, err error) {
-	if after == "" {
-		return ofContent, 0, "", nil
-	}
-	part, rest, _ := strings.Cut(after, " ")
-	if part == ofSource {
-		return part, 0, rest, nil
-	}
-	number, cursor, ok := strings.Cut(rest, " ")
-	at, err = strconv.Atoi(number)
-	if part != ofContent && part != ofMembers || !ok || err != nil || at < 0 || at >= partitions {
-		return "", 0, "", fmt.Errorf("%q is not a cursor of an upkeep of this index", after)
-	}
-	return part, at, cursor, nil
-}
-
-// scanPartitions walks a hash or a sorted set of every partition in steps. A page is pairs
-// of a name and a value.
-func scanPartitions(ctx context.Context, set *partition.Set, r *run, part string, at int, from string, page func(context.Context, *partition.Keys, []string) (int, error)) error {
-	var cursor uint64
-	if from != "" {
-		var err error
-		if cursor, err = strconv.ParseUint(from, 10, 64); err != nil {
-			return fmt.Errorf("%q is not a cursor of an upkeep of this index", r.up.After)
-		}
-	}
-	for ; at < len(set.Keys); at++ {
-		keys := &set.Keys[at]
-		for more := true; more; more = cursor != 0 {
-			var command rueidis.Completed
-			if part == ofMembers {
-				command = set.Client.B().Zscan().Key(keys.Index).Cursor(cursor).Count(upkeepStep).Build()
-			} else {
-				command = set.Client.B().Hscan().Key(keys.Content).Cursor(cursor).Count(upkeepStep).Build()
-			}
-			entry, err := set.Client.Do(ctx, command).AsScanEntry()
-			if err != nil {
-				return err
-			}
-			// A small one comes in one page, whatever COUNT says. A cursor may be
-			// told only of a page that is done.
-			looked := 0
-			for some := range slices.Chunk(entry.Elements, 2*upkeepStep) {
-				n, err := page(ctx, keys, some)
-				if err != nil {
-					return err
-				}
-				looked += n
-			}
-			cursor = entry.Cursor
-			if err := r.stepped(ctx, looked, behindPage(part, at, cursor, len(set.Keys))); err != nil {
-				return err
-			}
+// scanEntries checks the sorted set of every partition. A page is pairs of an entry and
+// its score.
+func scanEntries(ctx context.Context, set *partition.Set, r *engine.Run, page func(context.Context, *partition.Keys, []string) (int, error)) error {
+	for i := range set.Keys {
+		keys := &set.Keys[i]
+		err := r.Pages(ctx, scan.SortedSet(ctx, set.Client, keys.Index, upkeepStep), func(some []string) (int, error) { return page(ctx, keys, some) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// behindPage is the cursor behind a page of scan: of the partition, the next one
-// or the next part.
-func behindPage(part string, at int, cursor uint64, partitions int) string {
-	switch {
-	case cursor != 0 || at+1 < partitions:
-		if cursor == 0 {
-			at++
+// scanContent checks the reverse index of every partition. A page is pairs of an id and
+// its entry.
+func scanContent(ctx context.Context, set *partition.Set, r *engine.Run, page func(context.Context, *partition.Keys, []string) (int, error)) error {
+	for i := range set.Keys {
+		keys := &set.Keys[i]
+		err := r.Pages(ctx, scan.Hash(ctx, set.Client, keys.Content, upkeepStep), func(some []string) (int, error) { return page(ctx, keys, some) })
+		if err != nil {
+			return err
 		}
-		return fmt.Sprintf("%s %d %d", part, at, cursor)
-	case part == ofContent:
-		return ofMembers + " 0 0"
 	}
-	return ofSource + " "
+	return nil
 }
 
 // mending is what mend.lua is to do in a partition.
@@ -223,7 +158,7 @@ func (m *mending) add(what, id, member string) { *m = append(*m, what, id, membe
 // entryCheck is a check of entries by themselves.
 type entryCheck struct {
 	x *Lexical
-	r *run
+	r *engine.Run
 	m *mender
 }
 
@@ -237,7 +172,7 @@ func (c entryCheck) mend(ctx context.Context, keys *partition.Keys, todo mending
 		if err != nil {
 			return err
 		}
-		c.r.report.Repaired += n
+		c.r.Report.Repaired += n
 	}
 	return nil
 }
@@ -275,26 +210,26 @@ func (c contentCheck) page(ctx context.Context, keys *partition.Keys, pairs []st
 	var todo mending
 	var gone []string
 	for i, id := range ids {
-		p := Problem{ID: id, Want: c.x.describe(members[i])}
+		p := maintain.Problem{ID: id, Want: c.x.describe(members[i])}
 		owner, wrong := c.x.id(members[i])
 		score, absent := scores[i].AsFloat64()
 		switch {
 		case wrong != nil || owner != id:
-			p.Kind, p.Found, p.Want = dangling, fmt.Sprintf("%q beside it", members[i]), ""
+			p.Kind, p.Found, p.Want = maintain.Dangling, fmt.Sprintf("%q beside it", members[i]), ""
 			todo.add("forget", id, members[i])
 		case c.exists && !known[id]:
-			p.Kind, p.Found, p.Want = dangling, p.Want, ""
+			p.Kind, p.Found, p.Want = maintain.Dangling, p.Want, ""
 			gone = append(gone, id)
 		case absent != nil:
-			p.Kind = missing
+			p.Kind = maintain.Missing
 			todo.add("restore", id, members[i])
 		case score != 0:
-			p.Kind, p.Found = stale, fmt.Sprintf("the score %g", score)
+			p.Kind, p.Found = maintain.Stale, fmt.Sprintf("the score %g", score)
 			todo.add("restore", id, members[i])
 		default:
 			continue
 		}
-		c.r.found(p)
+		c.r.Found(p)
 	}
 	if err := c.mend(ctx, keys, todo); err != nil {
 		return 0, err

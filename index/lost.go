@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
 )
 
@@ -23,7 +24,7 @@ type pair struct{ id, member string }
 // lostEntries calls a function with the entries of a partition that are not in the
 // reverse index, and those that cannot be read, whose id is empty: in pages, and an
 // entry maybe twice.
-func (x *Lexical) lostEntries(ctx context.Context, r *run, keys *partition.Keys, page func([]pair) error) error {
+func (x *Lexical) lostEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]pair) error) error {
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		found, err := x.set.Client.Do(ctx, x.set.Client.B().Zscan().Key(keys.Index).Cursor(cursor).Count(upkeepStep).Build()).AsScanEntry()
 		if err != nil {
@@ -36,7 +37,7 @@ func (x *Lexical) lostEntries(ctx context.Context, r *run, keys *partition.Keys,
 				err = page(lost)
 			}
 			if err == nil {
-				err = r.pace.Done(ctx, len(some)/2)
+				err = r.Pace(ctx, len(some)/2)
 			}
 			if err != nil {
 				return err
@@ -75,7 +76,7 @@ func (x *Lexical) lostOf(ctx context.Context, keys *partition.Keys, scores []str
 
 // restorable calls a function with the entries of a partition that are not in the
 // reverse index and that are the only one of their id.
-func (x *Lexical) restorable(ctx context.Context, r *run, keys *partition.Keys, restore func([]pair) error) error {
+func (x *Lexical) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]pair) error) error {
 	// Each entry is one of the reverse index, or one too many.
 	entries, err := x.set.Client.Do(ctx, x.set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
 	if err != nil {

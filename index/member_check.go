@@ -6,26 +6,28 @@ import (
 
 	"github.com/redis/rueidis"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
+	"retwis/maintain"
 )
 
 // restoreLost puts entries into the reverse index that are not in it, in the
-// partitions from at on, where there is a mender.
-func (c contentCheck) restoreLost(ctx context.Context, at int) error {
+// partitions, where there is a mender.
+func (c contentCheck) restoreLost(ctx context.Context) error {
 	if c.m == nil {
 		return nil
 	}
-	for i := at; i < len(c.x.set.Keys); i++ {
+	for i := range c.x.set.Keys {
 		keys := &c.x.set.Keys[i]
 		err := c.x.restorable(ctx, c.r, keys, func(only []pair) error {
 			var todo mending
 			var pairs []string
 			for _, p := range only {
-				c.r.found(c.lost(keys, p))
+				c.r.Found(c.lost(keys, p))
 				todo.add("keep", p.id, p.member)
 				pairs = append(pairs, p.id, p.member)
 			}
-			c.r.report.Checked += int64(len(only))
+			c.r.Report.Checked += int64(len(only))
 			if err := c.mend(ctx, keys, todo); err != nil {
 				return err
 			}
@@ -41,8 +43,8 @@ func (c contentCheck) restoreLost(ctx context.Context, at int) error {
 }
 
 // lost is the problem of an entry that is not in the reverse index.
-func (c contentCheck) lost(keys *partition.Keys, p pair) Problem {
-	return Problem{Kind: missing, ID: p.id, Want: fmt.Sprintf("%s in %s", c.x.describe(p.member), keys.Content)}
+func (c contentCheck) lost(keys *partition.Keys, p pair) maintain.Problem {
+	return maintain.Problem{Kind: maintain.Missing, ID: p.id, Want: fmt.Sprintf("%s in %s", c.x.describe(p.member), keys.Content)}
 }
 
 // memberCheck looks at the sorted set: is each member the one of its id?
@@ -57,7 +59,7 @@ func (c memberCheck) page(ctx context.Context, keys *partition.Keys, scores []st
 		id, err := c.x.id(scores[i])
 		if err != nil {
 			strays++
-			c.r.found(Problem{Kind: dangling, Found: fmt.Sprintf("%q", scores[i])})
+			c.r.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q", scores[i])})
 			todo.add("drop", "", scores[i])
 			continue
 		}
@@ -77,7 +79,7 @@ func (c memberCheck) page(ctx context.Context, keys *partition.Keys, scores []st
 				return 0, err
 			case content != p.member:
 				strays++
-				c.r.found(Problem{Kind: stale, ID: p.id, Found: c.x.describe(p.member), Want: c.x.describe(content)})
+				c.r.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.x.describe(p.member), Want: c.x.describe(content)})
 				todo.add("drop", p.id, p.member)
 			}
 		}
@@ -105,7 +107,7 @@ func (c memberCheck) ofLost(ctx context.Context, keys *partition.Keys, lost []pa
 			objects[o.ID] = true
 		}
 		// What it does is counted below.
-		if err := c.m.recheck(ctx, newRun(Upkeep{}), ids); err != nil {
+		if err := c.m.recheck(ctx, engine.Start(maintain.Options{}), ids); err != nil {
 			return err
 		}
 	}
@@ -118,18 +120,18 @@ func (c memberCheck) ofLost(ctx context.Context, keys *partition.Keys, lost []pa
 		content, _ := now[i].ToString() // none where it is still not there
 		switch {
 		case c.exists && !objects[p.id]:
-			c.r.found(Problem{Kind: dangling, ID: p.id, Found: c.x.describe(p.member)})
+			c.r.Found(maintain.Problem{Kind: maintain.Dangling, ID: p.id, Found: c.x.describe(p.member)})
 			todo.add("drop", p.id, p.member)
 		case c.m == nil:
-			c.r.found(c.lost(keys, p))
+			c.r.Found(c.lost(keys, p))
 		case content == p.member:
-			c.r.found(c.lost(keys, p))
-			c.r.report.Repaired++
+			c.r.Found(c.lost(keys, p))
+			c.r.Report.Repaired++
 		case content != "":
-			c.r.found(Problem{Kind: stale, ID: p.id, Found: c.x.describe(p.member), Want: c.x.describe(content)})
+			c.r.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.x.describe(p.member), Want: c.x.describe(content)})
 			todo.add("drop", p.id, p.member)
 		default:
-			c.r.found(Problem{Kind: stale, ID: p.id, Found: c.x.describe(p.member) + ", " + foundSeveral})
+			c.r.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.x.describe(p.member) + ", " + foundSeveral})
 		}
 	}
 	return c.mend(ctx, keys, todo)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
 	"retwis/internal/script"
 )
@@ -58,7 +59,7 @@ const recheckTries = 10
 // recheck brings ids into line with their objects. It reads the index first, then
 // the object, and changes the index only if nobody has written the id since: an
 // older object can never replace a newer entry.
-func (m *mender) recheck(ctx context.Context, r *run, ids []string) error {
+func (m *mender) recheck(ctx context.Context, r *engine.Run, ids []string) error {
 	if m == nil {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (m *mender) recheck(ctx context.Context, r *run, ids []string) error {
 }
 
 // once is one try of recheck; it returns the ids that were written meanwhile.
-func (m *mender) once(ctx context.Context, r *run, keys *partition.Keys, ids []string) ([]string, error) {
+func (m *mender) once(ctx context.Context, r *engine.Run, keys *partition.Keys, ids []string) ([]string, error) {
 	head := append(m.set.Args(), m.name)
 	now, err := m.watch.Run(ctx, m.set.Client, keys.All(), append(slices.Clone(head), ids...)).ToArray()
 	if err != nil {
@@ -118,7 +119,7 @@ func (m *mender) once(ctx context.Context, r *run, keys *partition.Keys, ids []s
 		if n == 0 {
 			again = append(again, wrong[i])
 		} else {
-			r.report.Repaired++
+			r.Report.Repaired++
 		}
 	}
 	return again, nil

@@ -11,6 +11,7 @@ import (
 
 	"retwis/internal/ordered"
 	"retwis/internal/ordered/orderedtest"
+	"retwis/maintain"
 )
 
 // model is what an index has to be: a list in order.
@@ -111,7 +112,7 @@ func TestCompositeIsASortedList(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "queries") {
 			compareQuery(t, ctx, x, &m)
 		}
-		if report, err := x.Verify(ctx, nil, Upkeep{}); err != nil || report.Problems() != 0 || report.Checked != int64(len(m.entries)) {
+		if report, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || report.Problems() != 0 || report.Checked != int64(len(m.entries)) {
 			t.Fatalf("%+v, %v", report, err)
 		}
 	})

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
 	"retwis/internal/script"
+	"retwis/maintain"
 )
 
 var (
@@ -85,7 +87,7 @@ func (n noting) keepAlive(ctx context.Context, set *partition.Set, name string) 
 
 // leftovers looks for what a run has left that was killed, and takes it away where
 // there is a Repair.
-func (n noting) leftovers(ctx context.Context, set *partition.Set, r *run, repair bool) error {
+func (n noting) leftovers(ctx context.Context, set *partition.Set, r *engine.Run, repair bool) error {
 	clear := ""
 	if repair {
 		clear = "1"
@@ -99,9 +101,9 @@ func (n noting) leftovers(ctx context.Context, set *partition.Set, r *run, repai
 		if len(left) == 0 {
 			continue
 		}
-		r.found(Problem{Kind: dangling, Found: fmt.Sprintf("%d entries in %s and %d ids in %s, of a repair or rebuild that was killed", left[0], keys.Next, left[1], keys.Changed)})
+		r.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%d entries in %s and %d ids in %s, of a repair or rebuild that was killed", left[0], keys.Next, left[1], keys.Changed)})
 		if repair {
-			r.report.Repaired++
+			r.Report.Repaired++
 		}
 	}
 	return nil

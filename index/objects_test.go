@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/redis/rueidis"
+
+	"retwis/maintain"
 )
 
 // objects are hashes person:ID with a field age, and an index of these.
@@ -54,9 +56,9 @@ func (o *objects) remove(id string) {
 	}
 }
 
-func (o *objects) verify() Report {
+func (o *objects) verify() maintain.Report {
 	o.t.Helper()
-	report, err := o.index.Verify(o.t.Context(), &o.source, Upkeep{})
+	report, err := o.index.Verify(o.t.Context(), &o.source, maintain.Options{})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -64,9 +66,9 @@ func (o *objects) verify() Report {
 }
 
 // verifyAlone compares the index with itself.
-func (o *objects) verifyAlone() Report {
+func (o *objects) verifyAlone() maintain.Report {
 	o.t.Helper()
-	report, err := o.index.Verify(o.t.Context(), nil, Upkeep{})
+	report, err := o.index.Verify(o.t.Context(), nil, maintain.Options{})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -74,9 +76,9 @@ func (o *objects) verifyAlone() Report {
 }
 
 // repairAlone repairs the index by itself.
-func (o *objects) repairAlone() Report {
+func (o *objects) repairAlone() maintain.Report {
 	o.t.Helper()
-	report, err := o.index.Repair(o.t.Context(), nil, Upkeep{})
+	report, err := o.index.Repair(o.t.Context(), nil, maintain.Options{})
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // These tests let a writer come in at the one moment that matters.
 
 // objectsOf is a source of some objects, which tells between before it yields one.
 func objectsOf[V any](objects []Object[V], between func(i int)) Source[V] {
-	return Source[V]{Walk: func(context.Context, string) iter.Seq2[Object[V], error] {
+	return Source[V]{All: func(context.Context) iter.Seq2[Object[V], error] {
 		return func(yield func(Object[V], error) bool) {
 			for i, o := range objects {
 				between(i)
@@ -84,14 +85,14 @@ func TestRebuildKeepsWrites(t *testing.T) {
 	for i := 150; i < 400; i++ {
 		want[fmt.Sprint(i)] = 9
 	}
-	_, err := x.Rebuild(ctx, objectsOf(all, write), Upkeep{Rate: 1e6})
+	_, err := x.Rebuild(ctx, objectsOf(all, write), maintain.Options{Rate: 1e6})
 	fail(err)
 	// The other index has had these writes; once more for its own rebuild.
 	for i := range 500 {
 		put(fmt.Sprint(i), 1)
 	}
 	remove("new")
-	_, err = y.Rebuild(ctx, objectsOf(numbers, write), Upkeep{Rate: 1e6})
+	_, err = y.Rebuild(ctx, objectsOf(numbers, write), maintain.Options{Rate: 1e6})
 	fail(err)
 	for _, e := range list(t, y.Select(ctx, Span[int]{}, Page{})) {
 		if want[e.ID] != e.Number {
@@ -102,7 +103,7 @@ func TestRebuildKeepsWrites(t *testing.T) {
 		t.Errorf("numeric: %d entries, expected %d, %v", n, len(want), err)
 	}
 	// And the first, which y's writes have reached too, by itself.
-	_, err = x.Rebuild(ctx, objectsOf(all, write), Upkeep{Rate: 1e6})
+	_, err = x.Rebuild(ctx, objectsOf(all, write), maintain.Options{Rate: 1e6})
 	fail(err)
 	for _, e := range list(t, x.Select(ctx, Page{})) {
 		if int64(want[e.ID]) != e.Values[0] {
@@ -135,7 +136,7 @@ func TestRebuildCatchesUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	for n := int64(0); n < 10_000 && ctx.Err() == nil; n, _ = x.Len(ctx) {
 	}
-	_, err := x.Rebuild(ctx, objectsOf([]Object[[]any]{{ID: "a", Value: []any{1}}}, func(int) {}), Upkeep{})
+	_, err := x.Rebuild(ctx, objectsOf([]Object[[]any]{{ID: "a", Value: []any{1}}}, func(int) {}), maintain.Options{})
 	cancel()
 	stop()
 	all.Wait()
@@ -176,7 +177,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 		return found
 	}
 	src := Source[[]any]{
-		Walk: func(context.Context, string) iter.Seq2[Object[[]any], error] {
+		All: func(context.Context) iter.Seq2[Object[[]any], error] {
 			return func(yield func(Object[[]any], error) bool) {
 				_ = yield(Object[[]any]{ID: "x", Value: []any{2}}, nil) && yield(Object[[]any]{ID: "y", Value: []any{3}}, nil)
 			}
@@ -188,7 +189,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 			return all, nil
 		},
 	}
-	if r, err := o.index.Repair(ctx, &src, Upkeep{}); err != nil || r.Repaired != 1 {
+	if r, err := o.index.Repair(ctx, &src, maintain.Options{}); err != nil || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for id, want := range map[string]int64{"x": 77, "y": 3} {
@@ -199,7 +200,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 
 	calls, say["x"] = 0, 2
 	numbers := Source[int]{
-		Walk: func(context.Context, string) iter.Seq2[Object[int], error] {
+		All: func(context.Context) iter.Seq2[Object[int], error] {
 			return func(yield func(Object[int], error) bool) {
 				_ = yield(Object[int]{ID: "x", Value: 2}, nil) && yield(Object[int]{ID: "y", Value: 3}, nil)
 			}
@@ -212,7 +213,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 			return all, err
 		},
 	}
-	if r, err := y.Repair(ctx, numbers, Upkeep{}); err != nil || r.Repaired != 1 {
+	if r, err := y.Repair(ctx, numbers, maintain.Options{}); err != nil || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for id, want := range map[string]int{"x": 77, "y": 3} {

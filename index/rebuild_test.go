@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"retwis/maintain"
 )
 
 // An index is made anew while others read and write, and they lose nothing.
@@ -22,8 +24,8 @@ func TestRebuild(t *testing.T) {
 			o.damage()
 		}
 		stop := o.write("go")
-		var told []Progress
-		r, err := o.index.Rebuild(t.Context(), o.source, Upkeep{Progress: func(p Progress) { told = append(told, p) }})
+		var told []maintain.Progress
+		r, err := o.index.Rebuild(t.Context(), o.source, maintain.Options{Progress: func(p maintain.Progress) { told = append(told, p) }})
 		stop()
 		if err != nil || r.Checked < 2000 || len(told) < 2 {
 			t.Fatalf("%+v, %v, %d steps", r, err, len(told))
@@ -42,7 +44,7 @@ func TestRebuildCutShortLeavesNothing(t *testing.T) {
 		o.put(fmt.Sprint(i), i%90)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := o.index.Rebuild(ctx, o.source, Upkeep{Rate: 1e6, Progress: func(Progress) { cancel() }})
+	_, err := o.index.Rebuild(ctx, o.source, maintain.Options{Rate: 1e6, Progress: func(maintain.Progress) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -51,12 +53,12 @@ func TestRebuildCutShortLeavesNothing(t *testing.T) {
 	o.wantKeys(spread...)
 
 	wrong := errors.New("wrong")
-	failing := Source[[]any]{Walk: func(context.Context, string) iter.Seq2[Object[[]any], error] {
+	failing := Source[[]any]{All: func(context.Context) iter.Seq2[Object[[]any], error] {
 		return func(yield func(Object[[]any], error) bool) {
 			_ = yield(Object[[]any]{ID: "1", Value: []any{1}}, nil) && yield(Object[[]any]{}, wrong)
 		}
 	}}
-	if _, err := o.index.Rebuild(t.Context(), failing, Upkeep{}); !errors.Is(err, wrong) {
+	if _, err := o.index.Rebuild(t.Context(), failing, maintain.Options{}); !errors.Is(err, wrong) {
 		t.Fatal(err)
 	}
 	o.put("1", 50)
@@ -68,11 +70,11 @@ func TestRebuildCutShortLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Rebuild(t.Context(), Source[int]{Walk: func(context.Context, string) iter.Seq2[Object[int], error] {
+	if _, err := n.Rebuild(t.Context(), Source[int]{All: func(context.Context) iter.Seq2[Object[int], error] {
 		return func(yield func(Object[int], error) bool) {
 			_ = yield(Object[int]{ID: "1", Value: 1}, nil) && yield(Object[int]{}, wrong)
 		}
-	}}, Upkeep{}); !errors.Is(err, wrong) {
+	}}, maintain.Options{}); !errors.Is(err, wrong) {
 		t.Fatal(err)
 	}
 	if err := n.Put(t.Context(), "2", 2); err != nil {
@@ -81,9 +83,6 @@ func TestRebuildCutShortLeavesNothing(t *testing.T) {
 	o.wantKeys(append([]string{"cut.meta", "number", "number.meta"}, spread[1:]...)...)
 	if r := o.verify(); r.Problems() != 0 {
 		t.Fatalf("after: %+v", r)
-	}
-	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{After: "a b"}); !errors.Is(err, ErrValue) {
-		t.Fatalf("from a cursor: %v", err)
 	}
 }
 
@@ -96,7 +95,7 @@ func TestKilledRebuild(t *testing.T) {
 		"remove": func(o *objects) error { _, err := o.index.Remove(t.Context(), "1"); return err },
 		"repair": func(o *objects) error { o.repairAlone(); return nil },
 		"rebuild": func(o *objects) error {
-			_, err := o.index.Rebuild(t.Context(), o.source, Upkeep{})
+			_, err := o.index.Rebuild(t.Context(), o.source, maintain.Options{})
 			return err
 		},
 	} {
@@ -169,7 +168,7 @@ func TestKilledNumericRebuild(t *testing.T) {
 	o.wantKeys("number", "number.changed", "number.meta")
 	o.do("HSET", "number.meta", "until", "1") // long ago
 	source := objectsOf([]Object[int]{{ID: "1", Value: 1}}, func(int) {})
-	if r, err := x.Verify(ctx, source, Upkeep{}); err != nil || r.Dangling != 1 || r.Problems() != 1 {
+	if r, err := x.Verify(ctx, source, maintain.Options{}); err != nil || r.Dangling != 1 || r.Problems() != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if err := x.Put(ctx, "2", 2); err != nil {
@@ -184,7 +183,7 @@ func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
 	o := newObjects(t, client(t), "slow", 1)
 	o.put("1", 1)
 	o.index.lex.set.Lease = 10 * time.Second
-	slow := Source[[]any]{Walk: func(ctx context.Context, after string) iter.Seq2[Object[[]any], error] {
+	slow := Source[[]any]{All: func(ctx context.Context) iter.Seq2[Object[[]any], error] {
 		return func(yield func(Object[[]any], error) bool) {
 			for first := o.text("HGET", "slow.meta", "until"); o.text("HGET", "slow.meta", "until") == first; {
 				if err := o.index.Put(ctx, "2", 2); err != nil {
@@ -192,10 +191,10 @@ func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
 					return
 				}
 			}
-			o.source.Walk(ctx, after)(yield)
+			o.source.All(ctx)(yield)
 		}
 	}}
-	if _, err := o.index.Rebuild(t.Context(), slow, Upkeep{}); err != nil {
+	if _, err := o.index.Rebuild(t.Context(), slow, maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := o.index.Get(t.Context(), "2"); err != nil || e.Values[0] != int64(2) {
@@ -211,16 +210,16 @@ func TestRebuildTwice(t *testing.T) {
 		o.put(fmt.Sprint(i), i)
 	}
 	second := false
-	source := Source[[]any]{Walk: func(ctx context.Context, after string) iter.Seq2[Object[[]any], error] {
+	source := Source[[]any]{All: func(ctx context.Context) iter.Seq2[Object[[]any], error] {
 		if !second {
 			second = true
-			if _, err := o.index.Rebuild(ctx, o.source, Upkeep{}); err != nil {
+			if _, err := o.index.Rebuild(ctx, o.source, maintain.Options{}); err != nil {
 				t.Error(err)
 			}
 		}
-		return o.source.Walk(ctx, after)
+		return o.source.All(ctx)
 	}}
-	if _, err := o.index.Rebuild(t.Context(), source, Upkeep{}); !errors.Is(err, ErrReplaced) {
+	if _, err := o.index.Rebuild(t.Context(), source, maintain.Options{}); !errors.Is(err, ErrReplaced) {
 		t.Fatal(err)
 	}
 	if r := o.verify(); r.Problems() != 0 {

@@ -5,74 +5,19 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
 	"retwis/internal/script"
 )
 
-// run is a Verify, Repair or Rebuild under way.
-type run struct {
-	up     Upkeep
-	pace   *partition.Pace
-	begin  time.Time
-	report Report
-	total  int64
-}
-
 // upkeepStep is how many entries a step looks at.
 const upkeepStep = 200
-
-func newRun(up Upkeep) *run {
-	switch {
-	case up.Examples == 0:
-		up.Examples = 10
-	case up.Examples < 0:
-		up.Examples = 0
-	}
-	return &run{up: up, pace: partition.NewPace(up.Rate), begin: time.Now()}
-}
-
-// found counts a problem.
-func (r *run) found(p Problem) {
-	switch p.Kind {
-	case missing:
-		r.report.Missing++
-	case stale:
-		r.report.Stale++
-	case dangling:
-		r.report.Dangling++
-	case invalid:
-		r.report.Invalid++
-	}
-	if len(r.report.Examples) < r.up.Examples {
-		r.report.Examples = append(r.report.Examples, p)
-	}
-}
-
-// Kinds of problems.
-const (
-	missing  = "missing"
-	stale    = "stale"
-	dangling = "dangling"
-	invalid  = "invalid"
-)
-
-// stepped tells of a step that looked at n entries, and waits until it is time
-// for the next.
-func (r *run) stepped(ctx context.Context, n int, cursor string) error {
-	r.report.Checked += int64(n)
-	if r.up.Progress != nil {
-		r.up.Progress(Progress{Report: r.report, Total: r.total, Elapsed: time.Since(r.begin), Cursor: cursor})
-	}
-	return r.pace.Done(ctx, n)
-}
 
 // newName returns the name of a run.
 func newName() string { return rand.Text() }
@@ -133,19 +78,16 @@ func finished(steps []rueidis.RedisResult) (bool, error) {
 }
 
 // rebuild fills a new index from a source and puts it in the place of the old.
-func rebuild(ctx context.Context, set *partition.Set, r *run, scripts noting, fill, finish script.Script, src Source[string]) error {
-	switch {
-	case src.Walk == nil:
-		return errors.New("the source has no Walk")
-	case r.up.After != "":
-		return fmt.Errorf("%w: a rebuild begins at the beginning: leave After empty", ErrValue)
+func rebuild(ctx context.Context, set *partition.Set, r *engine.Run, scripts noting, fill, finish script.Script, src Source[string]) error {
+	if src.All == nil {
+		return errors.New("the source has no All")
 	}
 	return scripts.during(ctx, set, func(ctx context.Context, name string) error {
 		w, err := newWriter(ctx, set, fill, append(set.Args(), name))
 		if err != nil {
 			return err
 		}
-		if err := r.fillFrom(ctx, w, src); err != nil {
+		if err := fillFrom(ctx, r, w, src); err != nil {
 			return replaced(err)
 		}
 		return caughtUp(ctx, set, finish, name)
@@ -153,19 +95,19 @@ func rebuild(ctx context.Context, set *partition.Set, r *run, scripts noting, fi
 }
 
 // fillFrom puts all that a source has into the new index.
-func (r *run) fillFrom(ctx context.Context, w *writer, src Source[string]) error {
+func fillFrom(ctx context.Context, r *engine.Run, w *writer, src Source[string]) error {
 	step := windowSize
-	if r.up.Rate > 0 {
+	if r.Limited() {
 		step = upkeepStep
 	}
 	stepped := func(n int) error {
 		if err := w.close(); err != nil {
 			return err
 		}
-		return r.stepped(ctx, n, "")
+		return r.Step(ctx, n)
 	}
 	n := 0
-	for o, err := range src.Walk(ctx, "") {
+	for o, err := range src.All(ctx) {
 		if err = cmp.Or(err, o.Err); err == nil {
 			err = w.add(o.ID, o.Value)
 		}

@@ -2,22 +2,20 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/nodes"
+	"retwis/internal/scan"
 )
 
 // Source is what an index is made from, and compared with: objects that have an
 // id, and a value for the index.
 type Source[V any] struct {
-	// Walk yields all objects, in any order, from a Cursor of one of them, or
-	// from the beginning. An object may come twice.
-	Walk func(ctx context.Context, after string) iter.Seq2[Object[V], error]
+	// All yields all objects, in any order. An object may come twice.
+	All func(ctx context.Context) iter.Seq2[Object[V], error]
 	// Lookup returns those of some objects that exist. Repair needs it, to look
 	// again before it changes anything; and Verify, to find entries of objects
 	// that do not exist.
@@ -26,25 +24,17 @@ type Source[V any] struct {
 
 // Object is one of what a Source has.
 type Object[V any] struct {
-	ID     string
-	Value  V
-	Cursor string // from which Walk goes on behind this object; may be empty
+	ID    string
+	Value V
 	// Err is why the object has no value that the index could hold. Verify and
 	// Repair tell of it, and leave what the index says of it; a Rebuild, which
 	// could only lose it, fails.
 	Err error
 }
 
-// Objects is a source that can be walked once, as from a file.
+// Objects returns a source that can be read once, as from a file.
 func Objects[V any](objects iter.Seq2[Object[V], error]) Source[V] {
-	return Source[V]{Walk: func(_ context.Context, after string) iter.Seq2[Object[V], error] {
-		if after != "" {
-			return func(yield func(Object[V], error) bool) {
-				yield(Object[V]{}, errors.New("this source begins at its beginning only: leave After empty"))
-			}
-		}
-		return objects
-	}}
+	return Source[V]{All: func(context.Context) iter.Seq2[Object[V], error] { return objects }}
 }
 
 // Hashes are the Redis hashes whose keys match a pattern with one asterisk, such
@@ -53,8 +43,8 @@ func Objects[V any](objects iter.Seq2[Object[V], error]) Source[V] {
 // the index. All fields of every hash that matches are read: give the index a key
 // that does not match itself, or its .content, which may be large, is among them.
 //
-// Walk is a SCAN of every master, a page of 200 hashes at a time; a cursor of it
-// is good until that server restarts. Lookup is one round trip for 1,000.
+// All is a SCAN of every master, a page of 200 hashes at a time. Lookup is one round trip
+// for 1,000.
 func Hashes[V any](client rueidis.Client, pattern string, value func(id string, fields map[string]string) (V, bool, error)) (Source[V], error) {
 	if client == nil || value == nil {
 		return Source[V]{}, fmt.Errorf("index: the pattern %q: hashes need a client, and a function that reads a value", pattern)
@@ -64,7 +54,7 @@ func Hashes[V any](client rueidis.Client, pattern string, value func(id string, 
 		return Source[V]{}, fmt.Errorf("index: the pattern %q: write one asterisk where the id stands, as in room:*", pattern)
 	}
 	h := hashes[V]{client: client, prefix: prefix, suffix: suffix, value: value}
-	return Source[V]{Walk: h.walk, Lookup: h.lookup}, nil
+	return Source[V]{All: h.all, Lookup: h.lookup}, nil
 }
 
 type hashes[V any] struct {
@@ -76,44 +66,22 @@ type hashes[V any] struct {
 // scanPage is how many keys SCAN looks at in a step.
 const scanPage = 200
 
-func (h hashes[V]) walk(ctx context.Context, after string) iter.Seq2[Object[V], error] {
+func (h hashes[V]) all(ctx context.Context) iter.Seq2[Object[V], error] {
 	return func(yield func(Object[V], error) bool) {
-		masters, err := nodes.Masters(ctx, h.client)
-		if err != nil {
-			yield(Object[V]{}, fmt.Errorf("index: %w", err))
-			return
-		}
-		at, cursor, err := startOf(masters, after)
-		if err != nil {
-			yield(Object[V]{}, err)
-			return
-		}
-		for ; at < len(masters); at, cursor = at+1, 0 {
-			for more := true; more; more = cursor != 0 {
-				command := h.client.B().Scan().Cursor(cursor).Match(h.prefix + "*" + h.suffix).Count(scanPage).Type("hash").Build()
-				page, err := masters[at].Client.Do(ctx, command).AsScanEntry()
-				if err != nil {
-					yield(Object[V]{}, err)
-					return
-				}
-				// The cursor of a page is what comes behind all of it.
-				cursor = page.Cursor
-				next := fmt.Sprintf("%s %d", masters[at].Address, cursor)
-				switch {
-				case cursor == 0 && at+1 < len(masters):
-					next = fmt.Sprintf("%s 0", masters[at+1].Address)
-				case cursor == 0:
-					next = walked
-				}
-				if !h.yieldPage(ctx, page.Elements, next, yield) {
-					return
-				}
+		pattern := scan.Pattern{Match: h.prefix + "*" + h.suffix, Type: "hash", Count: scanPage}
+		for page, err := range scan.Keys(ctx, h.client, pattern) {
+			if err != nil {
+				yield(Object[V]{}, fmt.Errorf("index: %w", err))
+				return
+			}
+			if !h.yieldPage(ctx, page.Keys, yield) {
+				return
 			}
 		}
 	}
 }
 
-func (h hashes[V]) yieldPage(ctx context.Context, keys []string, next string, yield func(Object[V], error) bool) bool {
+func (h hashes[V]) yieldPage(ctx context.Context, keys []string, yield func(Object[V], error) bool) bool {
 	var ids []string
 	for _, key := range keys {
 		if id := strings.TrimSuffix(strings.TrimPrefix(key, h.prefix), h.suffix); id != "" {
@@ -125,10 +93,7 @@ func (h hashes[V]) yieldPage(ctx context.Context, keys []string, next string, yi
 		yield(Object[V]{}, err)
 		return false
 	}
-	for i, o := range objects {
-		if i == len(objects)-1 {
-			o.Cursor = next
-		}
+	for _, o := range objects {
 		if !yield(o, nil) {
 			return false
 		}
@@ -137,7 +102,7 @@ func (h hashes[V]) yieldPage(ctx context.Context, keys []string, next string, yi
 }
 
 func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error) {
-	// Walk passes over keys of other types, so this does too.
+	// All passes over keys of other types, so this does too.
 	found, err := Fetch(ctx, h.client, ids, FetchOptions{
 		Key: func(id string) string { return h.prefix + id + h.suffix }, hashesOnly: true,
 	})
@@ -157,20 +122,21 @@ func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error
 	return objects, nil
 }
 
-// mapped is a source whose values are made from those of another.
-func mapped[V, W any](s Source[V], convert func(id string, v V) (W, error)) Source[W] {
+// Convert returns a source with other values: such as the columns of an index, from
+// structs. An error of the function becomes the Err of the object.
+func Convert[V, W any](s Source[V], convert func(id string, v V) (W, error)) Source[W] {
 	one := func(o Object[V]) Object[W] {
-		m := Object[W]{ID: o.ID, Cursor: o.Cursor, Err: o.Err}
+		m := Object[W]{ID: o.ID, Err: o.Err}
 		if m.Err == nil {
 			m.Value, m.Err = convert(o.ID, o.Value)
 		}
 		return m
 	}
 	m := Source[W]{}
-	if s.Walk != nil {
-		m.Walk = func(ctx context.Context, after string) iter.Seq2[Object[W], error] {
+	if s.All != nil {
+		m.All = func(ctx context.Context) iter.Seq2[Object[W], error] {
 			return func(yield func(Object[W], error) bool) {
-				for o, err := range s.Walk(ctx, after) {
+				for o, err := range s.All(ctx) {
 					var w Object[W]
 					if err == nil {
 						w = one(o)

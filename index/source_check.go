@@ -1,15 +1,20 @@
 package index
 
-import "context"
+import (
+	"context"
+
+	engine "retwis/internal/maintain"
+	"retwis/maintain"
+)
 
 // sourceCheck looks at the objects: does the index say what they say?
 type sourceCheck struct {
 	*kept
-	r *run
+	r *engine.Run
 	m *mender
 }
 
-func (c sourceCheck) walk(ctx context.Context, src Source[string], from string) error {
+func (c sourceCheck) run(ctx context.Context, src Source[string]) error {
 	var ids, wants []string
 	invalids := 0
 	step := func() error {
@@ -20,9 +25,9 @@ func (c sourceCheck) walk(ctx context.Context, src Source[string], from string) 
 		}
 		n := len(ids) + invalids
 		ids, wants, invalids = nil, nil, 0
-		return c.r.stepped(ctx, n, ofSource+" "+from)
+		return c.r.Step(ctx, n)
 	}
-	for o, err := range src.Walk(ctx, from) {
+	for o, err := range src.All(ctx) {
 		if err != nil {
 			return err
 		}
@@ -30,13 +35,10 @@ func (c sourceCheck) walk(ctx context.Context, src Source[string], from string) 
 			o.Err = c.check(o.ID, o.Value)
 		}
 		if o.Err != nil {
-			c.r.found(Problem{Kind: invalid, ID: o.ID, Found: o.Err.Error()})
+			c.r.Found(maintain.Problem{Kind: maintain.Invalid, ID: o.ID, Found: o.Err.Error()})
 			invalids++
 		} else {
 			ids, wants = append(ids, o.ID), append(wants, o.Value)
-		}
-		if o.Cursor != "" {
-			from = o.Cursor
 		}
 		if len(ids)+invalids == upkeepStep {
 			if err := step(); err != nil {
@@ -57,11 +59,11 @@ func (c sourceCheck) page(ctx context.Context, ids, wants []string) error {
 		if found[i] == wants[i] {
 			continue
 		}
-		p := Problem{Kind: missing, ID: id, Want: c.describe(wants[i])}
+		p := maintain.Problem{Kind: maintain.Missing, ID: id, Want: c.describe(wants[i])}
 		if found[i] != "" {
-			p.Kind, p.Found = stale, c.describe(found[i])
+			p.Kind, p.Found = maintain.Stale, c.describe(found[i])
 		}
-		c.r.found(p)
+		c.r.Found(p)
 		wrong = append(wrong, id)
 	}
 	return c.m.recheck(ctx, c.r, wrong)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"retwis/maintain"
 )
 
 // What would fail in the middle of a walk is refused at once.
@@ -38,7 +40,7 @@ func TestOnlyHashesAreObjects(t *testing.T) {
 	if r := o.verify(); r.Dangling != 1 || r.Problems() != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Repaired != 1 {
+	if r, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); err != nil || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if _, err := Fetch(t.Context(), o.client, []string{"1"}, FetchOptions{Key: o.key}); err == nil {

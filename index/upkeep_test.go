@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // Whoever writes the same ids from many connections leaves an index that agrees
@@ -142,7 +142,7 @@ func TestRepair(t *testing.T) {
 	stop := o.write("go")
 	// Problems of one entry can hide behind each other.
 	for range 2 {
-		if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil {
+		if r, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); err != nil {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
@@ -171,12 +171,12 @@ func TestRepairByItself(t *testing.T) {
 		o.put(fmt.Sprint("still", i), i%90)
 	}
 	o.damage()
-	if r, err := o.index.Repair(t.Context(), nil, Upkeep{}); err != nil || r.Repaired != r.Problems() || r.Problems() == 0 {
+	if r, err := o.index.Repair(t.Context(), nil, maintain.Options{}); err != nil || r.Repaired != r.Problems() || r.Problems() == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	healthy(t, o.index.Verify)
 	// What an object says is for a repair that knows it.
-	if _, err := o.index.Repair(t.Context(), &Source[[]any]{Walk: o.source.Walk}, Upkeep{}); err == nil || !strings.Contains(err.Error(), "Lookup") {
+	if _, err := o.index.Repair(t.Context(), &Source[[]any]{All: o.source.All}, maintain.Options{}); err == nil || !strings.Contains(err.Error(), "Lookup") {
 		t.Fatalf("without Lookup: %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func TestInvalidObjects(t *testing.T) {
 		if r.Invalid != 2 || r.Dangling != 0 || r.Missing != 0 || r.Checked != 11 {
 			t.Fatalf("%+v", r)
 		}
-		if r, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); err != nil || r.Invalid != 2 {
+		if r, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); err != nil || r.Invalid != 2 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
@@ -206,52 +206,32 @@ func TestInvalidObjects(t *testing.T) {
 			t.Errorf("%s: %v, %v", id, e.Values, err)
 		}
 	}
-	if _, err := o.index.Rebuild(t.Context(), o.source, Upkeep{}); err == nil || !strings.Contains(err.Error(), "is not an integer") {
+	if _, err := o.index.Rebuild(t.Context(), o.source, maintain.Options{}); err == nil || !strings.Contains(err.Error(), "is not an integer") {
 		t.Errorf("rebuild: %v", err)
 	}
 }
 
-// A Verify that was cut short goes on from where it was, whatever part that was
-// in.
-func TestVerifyGoesOn(t *testing.T) {
+// A Verify and a Repair with a source look at every entry and object once, in steps that
+// report progress, in every partition.
+func TestProgress(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "goes", 3)
 	for i := range 1500 {
 		o.put(fmt.Sprint(i), i%90)
 	}
-	var cursors []string
-	whole, err := o.index.Verify(t.Context(), &o.source, Upkeep{Rate: 1e6, Progress: func(p Progress) { cursors = append(cursors, p.Cursor) }})
-	if err != nil || whole.Checked != 3000 || len(cursors) < 10 {
-		t.Fatalf("%+v, %v, %d cursors", whole, err, len(cursors))
-	}
-	for i, cursor := range cursors {
-		rest, err := o.index.Verify(t.Context(), &o.source, Upkeep{After: cursor})
-		if err != nil || rest.Problems() != 0 || rest.Checked > whole.Checked {
-			t.Fatalf("from %q: %+v, %v", cursor, rest, err)
+	steps := 0
+	opt := maintain.Options{Rate: 1e6, Progress: func(p maintain.Progress) {
+		if steps++; p.Total != 1500 {
+			t.Errorf("progress says %+v", p)
 		}
-		if last := i == len(cursors)-1; last && rest.Checked != 0 {
-			t.Errorf("from the end, %q, it checked %d", cursor, rest.Checked)
-		}
-		if i > len(cursors)/2 && rest.Checked > whole.Checked*3/4 {
-			t.Errorf("from %q of %d it checked %d", cursor, i, rest.Checked)
+	}}
+	for _, run := range []func(context.Context, *Source[[]any], maintain.Options) (maintain.Report, error){o.index.Verify, o.index.Repair} {
+		if r, err := run(t.Context(), &o.source, opt); err != nil || r.Problems() != 0 || r.Checked != 3000 {
+			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	for _, wrong := range []string{"nonsense", "content 0 x", "members 3 0"} {
-		if _, err := o.index.Verify(t.Context(), nil, Upkeep{After: wrong}); err == nil {
-			t.Errorf("the wrong cursor %q was taken", wrong)
-		}
-	}
-	// Behind the last page of a partition comes the next: none is looked at again.
-	cursors = nil
-	whole, err = o.index.Verify(t.Context(), nil, Upkeep{Progress: func(p Progress) { cursors = append(cursors, p.Cursor) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rest, err := o.index.Verify(t.Context(), nil, Upkeep{After: cursors[len(cursors)-1]}); err != nil || rest.Checked != 0 {
-		t.Fatalf("%+v, %v, from %q", rest, err, cursors[len(cursors)-1])
-	}
-	if !slices.Contains(cursors, "content 1 0") || !slices.Contains(cursors, "members 0 0") || slices.Contains(cursors, "content 0 0") {
-		t.Errorf("%q", cursors)
+	if steps < 20 {
+		t.Errorf("%d steps", steps)
 	}
 }
 
@@ -271,10 +251,10 @@ func TestRefusedLeavesNothing(t *testing.T) {
 	y := composite(t, c, "spread", Options{Columns: columns(t, "age:int"), Partitions: 2})
 	source := objectsOf([]Object[[]any]{{ID: "1", Value: []any{1}}}, func(int) {})
 	source.Lookup = func(context.Context, []string) ([]Object[[]any], error) { return nil, nil }
-	if _, err := y.Rebuild(ctx, source, Upkeep{}); !isErr(err, ErrDeclared) {
+	if _, err := y.Rebuild(ctx, source, maintain.Options{}); !isErr(err, ErrDeclared) {
 		t.Error(err)
 	}
-	if _, err := y.Repair(ctx, &source, Upkeep{}); !isErr(err, ErrDeclared) {
+	if _, err := y.Repair(ctx, &source, maintain.Options{}); !isErr(err, ErrDeclared) {
 		t.Error(err)
 	}
 	m, err := NewNumeric[int](c, "numbers", NumericOptions{Partitions: 2})
@@ -298,7 +278,7 @@ func TestRepairBeginsHalf(t *testing.T) {
 		o.put(fmt.Sprint(i), i)
 	}
 	o.do("HSET", "{half.1}.meta", "declaration", "something else")
-	if _, err := o.index.Repair(t.Context(), &o.source, Upkeep{}); !isErr(err, ErrDeclared) {
+	if _, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); !isErr(err, ErrDeclared) {
 		t.Fatal(err)
 	}
 	n, err := o.client.Do(t.Context(), o.client.B().Hexists().Key("{half.0}.meta").Field("rebuild").Build()).AsInt64()

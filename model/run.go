@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"retwis/index"
+	"retwis/maintain"
 )
 
 // Upkeep says how Migrate, Verify, Repair and Drop go about their work. The zero
@@ -29,7 +29,7 @@ type Upkeep struct {
 
 // Report says what was found, and what was repaired.
 type Report struct {
-	index.Report
+	maintain.Report
 	// Unknown is how many keys there are that could be records, but that the
 	// model did not write and Upkeep.Adopt did not take; UnknownKeys are some.
 	Unknown     int64
@@ -37,20 +37,23 @@ type Report struct {
 }
 
 // Progress is how far a run has come.
-type Progress = index.Progress
+type Progress struct {
+	maintain.Progress
+	Cursor string // for Upkeep.After
+}
 
 // Problem is one thing that was found. Beside the kinds that the indexes of
 // package index have there is "taken", which counts as invalid: a record with a
 // unique value that another record has.
-type Problem = index.Problem
+type Problem = maintain.Problem
 
 // Kinds of problems.
 const (
-	missing  = "missing"
-	stale    = "stale"
-	dangling = "dangling"
-	invalid  = "invalid"
-	taken    = "taken"
+	missing  = maintain.Missing
+	stale    = maintain.Stale
+	dangling = maintain.Dangling
+	invalid  = maintain.Invalid
+	taken    = maintain.Taken
 )
 
 // upkeepStep is how many records or entries a step looks at.
@@ -127,7 +130,7 @@ func (r *run) mended(n int) {
 func (r *run) stepped(ctx context.Context, n int, cursor string) error {
 	r.report.Checked += int64(n)
 	if r.up.Progress != nil {
-		r.up.Progress(Progress{Report: r.report.Report, Total: r.total, Elapsed: time.Since(r.begin), Cursor: cursor})
+		r.up.Progress(Progress{maintain.Progress{Report: r.report.Report, Total: r.total, Elapsed: time.Since(r.begin)}, cursor})
 	}
 	if r.up.Rate <= 0 {
 		return ctx.Err()

@@ -219,7 +219,7 @@ func TestDamage(t *testing.T) {
 			if err != nil || found.Problems() == 0 || damage.n > 0 && found.Problems() != damage.n || found.Repaired != 0 {
 				t.Errorf("%s: %+v, %v", name, found, err)
 			}
-			if damage.kind != "" && found.Examples[0].Kind != damage.kind {
+			if damage.kind != "" && string(found.Examples[0].Kind) != damage.kind {
 				t.Errorf("%s: found %+v", name, found.Examples)
 			}
 			if opt.Partitions > 1 {

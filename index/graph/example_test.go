@@ -13,6 +13,7 @@ import (
 	"retwis/index/graph"
 	"retwis/index/graph/rdf"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // connect gives an example a server of its own.
@@ -197,7 +198,7 @@ func ExampleGraph_Repair() {
 		log.Fatal(err)
 	}
 	client.Do(ctx, client.B().Zrem().Key("people").Member("pos:likes:tea:ada").Build())
-	report, err := g.Repair(ctx, nil, index.Upkeep{})
+	report, err := g.Repair(ctx, nil, maintain.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"retwis/index"
-	"retwis/internal/partition"
+	engine "retwis/internal/maintain"
 	"retwis/internal/script"
+	"retwis/maintain"
 )
 
 // Rebuild makes the graph anew from a source, which yields all triples that there
@@ -23,7 +24,7 @@ import (
 // their place already. One that is killed leaves writers with more to do until the
 // next one begins, which starts afresh; of two at the same time the later one
 // counts, and the other ends with index.ErrReplaced.
-func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], up index.Upkeep) (report index.Report, err error) {
+func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], up maintain.Options) (report maintain.Report, err error) {
 	if err := g.declare(ctx); err != nil {
 		return report, err
 	}
@@ -44,22 +45,19 @@ func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], up
 			err = errors.Join(err, giveUp())
 		}
 	}()
-	pace, began := partition.NewPace(up.Rate), time.Now()
+	run := engine.Start(up)
+	defer func() { report = run.Report }()
 	w := g.newWriter(ctx, g.build, name)
 	for some, err := range inBatches(source, step) {
 		for i := 0; i < len(some) && err == nil; i++ {
 			err = w.add(some[i])
 		}
 		if err == nil {
-			report.Checked += int64(len(some))
-			err = pace.Done(ctx, len(some))
+			err = run.Step(ctx, len(some))
 		}
 		if err != nil {
 			_, _ = w.close() // the first error counts
 			return report, err
-		}
-		if up.Progress != nil {
-			up.Progress(index.Progress{Report: report, Elapsed: time.Since(began)})
 		}
 	}
 	if _, err := w.close(); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 func dialUnix(ctx context.Context, addr string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
@@ -84,14 +85,14 @@ func TestRebuild(t *testing.T) {
 				}
 				put(t, g, new2)
 			}
-			var progress index.Progress
-			report, err := g.Rebuild(ctx, source, index.Upkeep{Progress: func(p index.Progress) { progress = p }})
+			var progress maintain.Progress
+			report, err := g.Rebuild(ctx, source, maintain.Options{Progress: func(p maintain.Progress) { progress = p }})
 			if err != nil || report.Checked != int64(len(network)+2) || progress.Checked != report.Checked {
 				t.Errorf("the report is %+v, progress %+v (%v)", report, progress, err)
 			}
 			sameState(t, g, append([]Triple{new1, new2}, network...))
 			noTraces(t, g)
-			if _, err := g.Rebuild(ctx, sourceOf(nil), index.Upkeep{}); err != nil {
+			if _, err := g.Rebuild(ctx, sourceOf(nil), maintain.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			sameState(t, g, nil)
@@ -141,7 +142,7 @@ func TestRebuildBesideWriters(t *testing.T) {
 		})
 	}
 	for range 5 {
-		if _, err := g.Rebuild(ctx, sourceOf(base), index.Upkeep{}); err != nil {
+		if _, err := g.Rebuild(ctx, sourceOf(base), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,11 +193,11 @@ func TestRebuildsMeet(t *testing.T) {
 	var inner error
 	var source iter.Seq2[Triple, error] = func(yield func(Triple, error) bool) {
 		if yield(Triple{"first", "of", "outer"}, nil) {
-			_, inner = g.Rebuild(ctx, sourceOf([]Triple{{"inner", "is", "later"}}), index.Upkeep{})
+			_, inner = g.Rebuild(ctx, sourceOf([]Triple{{"inner", "is", "later"}}), maintain.Options{})
 			yield(Triple{"second", "of", "outer"}, nil)
 		}
 	}
-	_, err := g.Rebuild(ctx, source, index.Upkeep{})
+	_, err := g.Rebuild(ctx, source, maintain.Options{})
 	if inner != nil || !errors.Is(err, index.ErrReplaced) {
 		t.Errorf("the inner rebuild: %v; the outer one: %v", inner, err)
 	}
@@ -209,7 +210,7 @@ func TestRebuildsMeet(t *testing.T) {
 		cancel()
 		_ = yield(Triple{"x", "y", "z"}, nil)
 	}
-	if _, err := g.Rebuild(stopped, slow, index.Upkeep{}); !errors.Is(err, context.Canceled) {
+	if _, err := g.Rebuild(stopped, slow, maintain.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a rebuild without time: %v", err)
 	}
 	sameState(t, g, []Triple{{"inner", "is", "later"}})
@@ -242,10 +243,10 @@ func TestCluster(t *testing.T) {
 			t.Error(err)
 		}
 		damage(t, g, triples[200].S, "ZREM", triples[200].id())
-		if report, err := g.Repair(ctx, sourceOf(triples[:150]), index.Upkeep{}); err != nil || report.Repaired != 101 {
+		if report, err := g.Repair(ctx, sourceOf(triples[:150]), maintain.Options{}); err != nil || report.Repaired != 101 {
 			t.Errorf("%s: Repair reports %+v (%v)", key, report, err)
 		}
-		if _, err := g.Rebuild(ctx, sourceOf(triples[:500]), index.Upkeep{}); err != nil {
+		if _, err := g.Rebuild(ctx, sourceOf(triples[:500]), maintain.Options{}); err != nil {
 			t.Errorf("%s: %v", key, err)
 		}
 		sameState(t, g, triples[:500])
@@ -300,7 +301,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 				return
 			}
 		}
-	}, index.Upkeep{})
+	}, maintain.Options{})
 	if !errors.Is(err, index.ErrReplaced) {
 		t.Fatalf("%v, want ErrReplaced", err)
 	}

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
-	"time"
 
-	"retwis/index"
-	"retwis/internal/partition"
+	engine "retwis/internal/maintain"
 	"retwis/internal/scan"
+	"retwis/maintain"
 )
 
 // walkStep is how many entries upkeep looks at in one step.
@@ -24,9 +22,8 @@ const walkStep = 250
 // drops them.
 //
 // An entry that Redis shows twice, as it may while a set grows, is counted
-// twice. After a cut, Upkeep.After goes on behind the entries that were looked
-// at; a source is gone through from its start.
-func (g *Graph) Verify(ctx context.Context, source iter.Seq2[Triple, error], up index.Upkeep) (index.Report, error) {
+// twice.
+func (g *Graph) Verify(ctx context.Context, source iter.Seq2[Triple, error], up maintain.Options) (maintain.Report, error) {
 	return g.examine(ctx, source, up, false)
 }
 
@@ -35,76 +32,46 @@ func (g *Graph) Verify(ctx context.Context, source iter.Seq2[Triple, error], up 
 // removed; entries of nothing are removed. Each is looked at again in the
 // script that mends it, so that writers are never overwritten. Missing triples
 // of the source are put.
-func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], up index.Upkeep) (index.Report, error) {
+func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], up maintain.Options) (maintain.Report, error) {
 	return g.examine(ctx, source, up, true)
 }
 
 // examiner is one run of Verify or Repair.
 type examiner struct {
+	*engine.Run
 	g      *Graph
-	up     index.Upkeep
 	repair bool
-	report index.Report
-	pace   *partition.Pace
-	total  int64
-	began  time.Time
 }
 
-func (g *Graph) examine(ctx context.Context, source iter.Seq2[Triple, error], up index.Upkeep, repair bool) (index.Report, error) {
-	at, cursor, err := whereFrom(up.After)
-	if err != nil {
-		return index.Report{}, err
-	}
+func (g *Graph) examine(ctx context.Context, source iter.Seq2[Triple, error], up maintain.Options, repair bool) (maintain.Report, error) {
+	x := examiner{Run: engine.Start(up), g: g, repair: repair}
+	err := x.run(ctx, source)
+	return x.Report, err
+}
+
+func (x *examiner) run(ctx context.Context, source iter.Seq2[Triple, error]) error {
+	g := x.g
 	if err := g.check(ctx); err != nil {
-		return index.Report{}, err
+		return err
 	}
-	x := examiner{g: g, up: up, repair: repair, pace: partition.NewPace(up.Rate), began: time.Now()}
 	for i := range g.set.Keys {
 		n, err := g.set.Client.Do(ctx, g.set.Client.B().Zcard().Key(g.set.Keys[i].Index).Build()).AsInt64()
 		if err != nil {
-			return x.report, g.wrap(ctx, err)
+			return g.wrap(ctx, err)
 		}
-		x.total += n
+		x.Total += n
 	}
-	for ; at < len(g.set.Keys); at++ {
-		for {
-			if cursor, err = x.entries(ctx, at, cursor); err != nil {
-				return x.report, err
-			}
-			if cursor == 0 {
-				break
-			}
-			x.progress(at, cursor)
+	for i := range g.set.Keys {
+		pages := scan.SortedSet(ctx, g.set.Client, g.set.Keys[i].Index, walkStep)
+		err := x.Pages(ctx, pages, func(page []string) (int, error) { return x.entries(ctx, i, page) })
+		if err != nil {
+			return err
 		}
-		x.progress(at+1, 0)
 	}
-	if source != nil {
-		err = x.source(ctx, source)
+	if source == nil {
+		return nil
 	}
-	return x.report, err
-}
-
-// progress tells how far a run has come.
-func (x *examiner) progress(at int, cursor uint64) {
-	if x.up.Progress != nil {
-		place := scan.EncodeCursor(strconv.Itoa(at) + " " + strconv.FormatUint(cursor, 10))
-		x.up.Progress(index.Progress{Report: x.report, Total: x.total, Elapsed: time.Since(x.began), Cursor: place})
-	}
-}
-
-// whereFrom reads what progress wrote: a partition, and the cursor of a scan.
-func whereFrom(after string) (at int, cursor uint64, err error) {
-	if after == "" {
-		return 0, 0, nil
-	}
-	place, err := scan.DecodeCursor(after)
-	if err != nil {
-		return 0, 0, invalid("%v", err)
-	}
-	if n, err := fmt.Sscanf(place, "%d %d", &at, &cursor); n != 2 || err != nil || at < 0 {
-		return 0, 0, invalid("the cursor is not one that Verify or Repair gave")
-	}
-	return at, cursor, nil
+	return x.source(ctx, source)
 }
 
 // source looks whether the triples of a source are there.
@@ -121,21 +88,19 @@ func (x *examiner) source(ctx context.Context, source iter.Seq2[Triple, error]) 
 		for i, t := range some {
 			if !found[i] {
 				missing = append(missing, t)
-				x.tell("missing", t.id(), "", "what the source has")
+				x.tell(maintain.Missing, t.id(), "", "what the source has")
 			}
 		}
 		if x.repair && len(missing) > 0 {
 			n, err := x.g.PutMany(ctx, slices.Values(missing))
-			x.report.Repaired += int64(n)
+			x.Report.Repaired += int64(n)
 			if err != nil {
 				return err
 			}
 		}
-		x.report.Checked += int64(len(some))
-		if err := x.pace.Done(ctx, len(some)); err != nil {
+		if err := x.Step(ctx, len(some)); err != nil {
 			return err
 		}
-		x.progress(len(x.g.set.Keys), 0)
 	}
 	return nil
 }

@@ -16,12 +16,13 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // clean fails the test if Verify finds something.
 func clean(t testing.TB, g *Graph) {
 	t.Helper()
-	report, err := g.Verify(context.Background(), nil, index.Upkeep{})
+	report, err := g.Verify(context.Background(), nil, maintain.Options{})
 	if err != nil || report.Problems() != 0 {
 		t.Fatalf("Verify finds %+v (%v)", report, err)
 	}
@@ -100,7 +101,7 @@ func TestRepair(t *testing.T) {
 			damage(t, g, "person00006", "ZADD", "-1", "spo:person00006:lives-in:city6")
 			damage(t, g, "nobody", "ZADD", "0", "spo:nobody:likes:beer")
 			damage(t, g, "nobody", "ZADD", "0", "what is this", "0", "spo:a:b", "0", "xyz:a:b:c", "0", "")
-			want := index.Report{Missing: 3, Stale: 2, Dangling: 6}
+			want := maintain.Report{Missing: 3, Stale: 2, Dangling: 6}
 			if opt.Partitions > 1 { // moved to another partition: it is missing here and of nothing there
 				at := (g.set.Index("person00007") + 1) % 3
 				client := g.set.Client
@@ -115,7 +116,7 @@ func TestRepair(t *testing.T) {
 				want.Missing, want.Dangling = 4, 7
 			}
 			before := state(t, g)
-			report, err := g.Verify(ctx, nil, index.Upkeep{Examples: 100})
+			report, err := g.Verify(ctx, nil, maintain.Options{Examples: 100})
 			if err != nil || report.Missing != want.Missing || report.Stale != want.Stale || report.Dangling != want.Dangling || report.Repaired != 0 {
 				t.Errorf("Verify reports %+v, want %+v (%v)", report, want, err)
 			}
@@ -125,7 +126,7 @@ func TestRepair(t *testing.T) {
 			if fmt.Sprint(state(t, g)) != fmt.Sprint(before) {
 				t.Error("Verify has changed something")
 			}
-			report, err = g.Repair(ctx, nil, index.Upkeep{})
+			report, err = g.Repair(ctx, nil, maintain.Options{})
 			if err != nil || report.Problems() != want.Problems() || report.Repaired != want.Problems() {
 				t.Errorf("Repair reports %+v (%v)", report, err)
 			}
@@ -133,11 +134,11 @@ func TestRepair(t *testing.T) {
 			lost := Triple{"person00004", "lives-in", "city4"}
 			sameState(t, g, slices.DeleteFunc(slices.Clone(triples), func(one Triple) bool { return one == lost }))
 
-			report, err = g.Verify(ctx, sourceOf(triples), index.Upkeep{})
+			report, err = g.Verify(ctx, sourceOf(triples), maintain.Options{})
 			if err != nil || report.Missing != 1 || report.Problems() != 1 || report.Examples[0].ID != lost.id() {
 				t.Errorf("Verify with a source reports %+v (%v)", report, err)
 			}
-			if report, err = g.Repair(ctx, sourceOf(triples), index.Upkeep{}); err != nil || report.Repaired != 1 {
+			if report, err = g.Repair(ctx, sourceOf(triples), maintain.Options{}); err != nil || report.Repaired != 1 {
 				t.Errorf("Repair with a source reports %+v (%v)", report, err)
 			}
 			sameState(t, g, triples)
@@ -155,7 +156,7 @@ func TestRepairCompact(t *testing.T) {
 	damage(t, g, "a", "ZREM", "osp:1:a:p")
 	damage(t, g, "b", "ZREM", "osp:2:b:p", "spo:b:p:2")
 	damage(t, g, "c", "ZADD", "0", "sop:c:3:p")
-	report, err := g.Repair(context.Background(), nil, index.Upkeep{})
+	report, err := g.Repair(context.Background(), nil, maintain.Options{})
 	if err != nil || report.Missing != 1 || report.Dangling != 2 || report.Repaired != 3 {
 		t.Errorf("Repair reports %+v (%v)", report, err)
 	}
@@ -198,15 +199,15 @@ func TestRepairAnything(t *testing.T) {
 				left = append(left, one)
 			}
 		}
-		verified, err := g.Verify(ctx, nil, index.Upkeep{})
+		verified, err := g.Verify(ctx, nil, maintain.Options{})
 		if err != nil {
 			r.Fatal(err)
 		}
-		report, err := g.Repair(ctx, nil, index.Upkeep{})
+		report, err := g.Repair(ctx, nil, maintain.Options{})
 		if err != nil || report.Repaired != verified.Problems() {
 			r.Fatalf("%d problems, %+v (%v)", verified.Problems(), report, err)
 		}
-		after, err := g.Verify(ctx, nil, index.Upkeep{})
+		after, err := g.Verify(ctx, nil, maintain.Options{})
 		if err != nil || after.Problems() != 0 {
 			r.Fatalf("after Repair: %+v (%v)", after, err)
 		}
@@ -256,12 +257,12 @@ func TestRepairBesideWriters(t *testing.T) {
 		case <-done:
 			running = false
 		default:
-			if _, err := g.Repair(ctx, nil, index.Upkeep{}); err != nil {
+			if _, err := g.Repair(ctx, nil, maintain.Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if _, err := g.Repair(ctx, nil, index.Upkeep{}); err != nil {
+	if _, err := g.Repair(ctx, nil, maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	clean(t, g)
@@ -324,8 +325,8 @@ func TestWriters(t *testing.T) {
 	clean(t, g)
 }
 
-// A run that was cut short goes on where it was.
-func TestUpkeepGoesOn(t *testing.T) {
+// What an interrupted Repair has corrected stays, and the next one corrects the rest.
+func TestInterruptedRepair(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
 		g := newGraph(t, redistest.DB(t).Client(t), "g", Options{Partitions: partitions})
@@ -336,17 +337,15 @@ func TestUpkeepGoesOn(t *testing.T) {
 			damage(t, g, name, "ZREM", fmt.Sprintf("osp:city%d:%s:lives-in", i%10, name))
 		}
 		var repaired int64
-		var after string
 		runs := 0
 		for ; ; runs++ {
 			ctx, cancel := context.WithCancel(context.Background())
 			steps := 0
-			report, err := g.Repair(ctx, nil, index.Upkeep{After: after, Progress: func(p index.Progress) {
-				after = p.Cursor
-				if steps++; steps == 3 {
+			report, err := g.Repair(ctx, nil, maintain.Options{Progress: func(p maintain.Progress) {
+				if steps++; steps == 3*(runs+1) {
 					cancel()
 				}
-				if p.Total == 0 || p.Cursor == "" {
+				if p.Total == 0 {
 					t.Errorf("progress says %+v", p)
 				}
 			}})
@@ -360,13 +359,9 @@ func TestUpkeepGoesOn(t *testing.T) {
 			}
 		}
 		if repaired != 400 || runs < 2 {
-			t.Errorf("%d were mended in %d runs, want 400", repaired, runs+1)
+			t.Errorf("%d were repaired in %d runs, want 400", repaired, runs+1)
 		}
 		sameState(t, g, triples)
-	}
-	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
-	if _, err := g.Verify(context.Background(), nil, index.Upkeep{After: "!"}); !errors.Is(err, index.ErrValue) {
-		t.Errorf("a cursor of nothing: %v", err)
 	}
 }
 
@@ -382,9 +377,9 @@ func TestSourceFails(t *testing.T) {
 	}
 	empty := sourceOf([]Triple{{"a", "", "c"}})
 	for name, run := range map[string]func(iter.Seq2[Triple, error]) error{
-		"verify":  func(s iter.Seq2[Triple, error]) error { _, err := g.Verify(ctx, s, index.Upkeep{}); return err },
-		"repair":  func(s iter.Seq2[Triple, error]) error { _, err := g.Repair(ctx, s, index.Upkeep{}); return err },
-		"rebuild": func(s iter.Seq2[Triple, error]) error { _, err := g.Rebuild(ctx, s, index.Upkeep{}); return err },
+		"verify":  func(s iter.Seq2[Triple, error]) error { _, err := g.Verify(ctx, s, maintain.Options{}); return err },
+		"repair":  func(s iter.Seq2[Triple, error]) error { _, err := g.Repair(ctx, s, maintain.Options{}); return err },
+		"rebuild": func(s iter.Seq2[Triple, error]) error { _, err := g.Rebuild(ctx, s, maintain.Options{}); return err },
 	} {
 		if err := run(bad); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)

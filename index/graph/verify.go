@@ -1,39 +1,22 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"retwis/index"
+	"retwis/maintain"
 )
 
-// entries looks at some entries of a partition and returns the cursor behind.
-func (x *examiner) entries(ctx context.Context, at int, cursor uint64) (uint64, error) {
-	client := x.g.set.Client
-	scan := client.B().Zscan().Key(x.g.set.Keys[at].Index).Cursor(cursor).Count(walkStep).Build()
-	scanned, err := client.Do(ctx, scan).AsScanEntry()
-	if err != nil {
-		return 0, x.g.wrap(ctx, err)
-	}
+// entries looks at a page of entries of a partition, each with its score.
+func (x *examiner) entries(ctx context.Context, at int, page []string) (int, error) {
 	var entries []string
-	for i := 0; i < len(scanned.Elements); i += 2 { // each has its score behind it
-		entries = append(entries, scanned.Elements[i])
+	for i := 0; i < len(page); i += 2 {
+		entries = append(entries, page[i])
 	}
-	// A small set comes in one piece, whatever was asked for.
-	for entries := range slices.Chunk(entries, walkStep) {
-		if err := x.judge(ctx, at, entries); err != nil {
-			return 0, err
-		}
-		x.report.Checked += int64(len(entries))
-		if err := x.pace.Done(ctx, len(entries)); err != nil {
-			return 0, err
-		}
-	}
-	return scanned.Cursor, nil
+	return len(entries), x.judge(ctx, at, entries)
 }
 
 // judge finds what is wrong with some entries of a partition, reports it and
@@ -45,7 +28,7 @@ func (x *examiner) judge(ctx context.Context, at int, entries []string) error {
 		order, t, ok := parseEntry(entry)
 		if !ok || !slices.Contains(ordersOf(x.g.compact), order) || x.g.set.Index(t.S) != at {
 			junk = append(junk, entry)
-			x.tell("dangling", entry, entry, "")
+			x.tell(maintain.Dangling, entry, entry, "")
 			continue
 		}
 		shown[t] = append(shown[t], order)
@@ -140,7 +123,7 @@ func (x *examiner) ask(ctx context.Context, at int, entries []string) ([]*float6
 
 // verdict says what is wrong with a triple, if anything, what there is of it, and
 // which of its entries is the one to say so.
-func (x *examiner) verdict(scores []*float64) (kind, found string, judge Order) {
+func (x *examiner) verdict(scores []*float64) (kind maintain.Kind, found string, judge Order) {
 	var there []string
 	wrong := false
 	for i, order := range ordersOf(x.g.compact) {
@@ -162,35 +145,25 @@ func (x *examiner) verdict(scores []*float64) (kind, found string, judge Order) 
 	switch {
 	case len(there) == 0: // removed meanwhile
 	case 2*len(there) < len(scores):
-		kind = "dangling"
+		kind = maintain.Dangling
 	case len(there) < len(scores):
-		kind = "missing"
+		kind = maintain.Missing
 	case wrong:
-		kind = "stale"
+		kind = maintain.Stale
 	}
 	return kind, found, judge
 }
 
 // tell puts a problem into the report.
-func (x *examiner) tell(kind, id, found, want string) {
-	switch kind {
-	case "missing":
-		x.report.Missing++
-	case "stale":
-		x.report.Stale++
-	default:
-		x.report.Dangling++
-	}
-	if len(x.report.Examples) < cmp.Or(x.up.Examples, 10) {
-		x.report.Examples = append(x.report.Examples, index.Problem{Kind: kind, ID: id, Found: found, Want: want})
-	}
+func (x *examiner) tell(kind maintain.Kind, id, found, want string) {
+	x.Found(maintain.Problem{Kind: kind, ID: id, Found: found, Want: want})
 }
 
 // mend brings triples and removes entries of a partition in order.
 func (x *examiner) mend(ctx context.Context, at int, broken []Triple, junk []string) error {
 	run := func(args []string) error {
 		n, err := x.g.mend.Run(ctx, x.g.set.Client, x.g.set.Keys[at].All(), args).AsInt64()
-		x.report.Repaired += n
+		x.Report.Repaired += n
 		return x.g.wrap(ctx, err)
 	}
 	if len(junk) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // compareValues orders values of a dimension, not knowing how they are stored.
@@ -152,7 +153,7 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 			}
 			checkBox(t, x, model, box)
 		}
-		if report, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || report.Problems() != 0 {
+		if report, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || report.Problems() != 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 func newIndex(t rapid.TB, c rueidis.Client, key, dims string, opt Options) *Index {
@@ -288,7 +289,7 @@ func TestCluster(t *testing.T) {
 		if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(want) {
 			t.Errorf("%d partitions: %+v, %v", partitions, e, err)
 		}
-		if r, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Errorf("%d partitions: %+v, %v", partitions, r, err)
 		}
 	}

@@ -2,15 +2,15 @@ package space
 
 import (
 	"context"
-	"iter"
 
 	"retwis/index"
+	"retwis/maintain"
 )
 
 // Verify looks, in steps of 200, for entries that do not agree with what is
 // beside them, and with the objects of a source if one is given, while others
 // read and write.
-func (x *Index) Verify(ctx context.Context, src *index.Source[[]any], up index.Upkeep) (index.Report, error) {
+func (x *Index) Verify(ctx context.Context, src *index.Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return x.lex.Verify(ctx, x.source(src), up)
 }
 
@@ -18,20 +18,20 @@ func (x *Index) Verify(ctx context.Context, src *index.Source[[]any], up index.U
 // then what stands in key.content, the reverse index; where that is lost, it is
 // made of the entries. Each entry is looked at again in the step that changes it,
 // so that what others write meanwhile stays. A source needs its Lookup.
-func (x *Index) Repair(ctx context.Context, src *index.Source[[]any], up index.Upkeep) (index.Report, error) {
+func (x *Index) Repair(ctx context.Context, src *index.Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return x.lex.Repair(ctx, x.source(src), up)
 }
 
 // Rebuild makes the index anew from a source, beside the old one, which serves
 // until the new one takes its place: in one step that has caught up with all that
 // others wrote meanwhile.
-func (x *Index) Rebuild(ctx context.Context, src index.Source[[]any], up index.Upkeep) (index.Report, error) {
+func (x *Index) Rebuild(ctx context.Context, src index.Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return x.lex.Rebuild(ctx, *x.source(&src), up)
 }
 
 // Adopt makes an index of a sorted set that has the entries of one, but neither a
 // declaration nor a reverse index: see index.Lexical.Adopt.
-func (x *Index) Adopt(ctx context.Context, up index.Upkeep) (index.Report, error) {
+func (x *Index) Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error) {
 	return x.lex.Adopt(ctx, up)
 }
 
@@ -54,43 +54,12 @@ func (x *Index) source(src *index.Source[[]any]) *index.Source[string] {
 	if src == nil {
 		return nil
 	}
-	one := func(o index.Object[[]any]) (index.Object[string], error) {
-		m, err := x.member(o.ID, o.Value)
+	members := index.Convert(*src, func(id string, values []any) (string, error) {
+		m, err := x.member(id, values)
 		if err != nil {
 			err = x.named(err)
 		}
-		return index.Object[string]{ID: o.ID, Value: m.Member, Cursor: o.Cursor}, err
-	}
-	var members index.Source[string]
-	if src.Walk != nil {
-		members.Walk = func(ctx context.Context, after string) iter.Seq2[index.Object[string], error] {
-			return func(yield func(index.Object[string], error) bool) {
-				for o, err := range src.Walk(ctx, after) {
-					var m index.Object[string]
-					if err == nil {
-						m, err = one(o)
-					}
-					if !yield(m, err) || err != nil {
-						return
-					}
-				}
-			}
-		}
-	}
-	if src.Lookup != nil {
-		members.Lookup = func(ctx context.Context, ids []string) ([]index.Object[string], error) {
-			found, err := src.Lookup(ctx, ids)
-			if err != nil {
-				return nil, err
-			}
-			objects := make([]index.Object[string], len(found))
-			for i, o := range found {
-				if objects[i], err = one(o); err != nil {
-					return nil, err
-				}
-			}
-			return objects, nil
-		}
-	}
+		return m.Member, err
+	})
 	return &members
 }

@@ -13,6 +13,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 const plane = "x:int(0..1000),y:float(-1..1)"
@@ -88,7 +89,7 @@ func TestWritersAndPages(t *testing.T) {
 		}
 	}
 	stop()
-	if r, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || r.Problems() != 0 {
+	if r, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -126,7 +127,7 @@ func TestWriterKilled(t *testing.T) {
 		}
 		c.Close()
 		<-done
-		if r, err := x.Verify(ctx, nil, index.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := x.Verify(ctx, nil, maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
@@ -164,7 +165,7 @@ func TestRepairAndRebuild(t *testing.T) {
 			}
 		}
 		src := hashes(t, c, x)
-		if r, err := x.Verify(ctx, &src, index.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := x.Verify(ctx, &src, maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		member := func(id string, values ...any) string {
@@ -187,16 +188,16 @@ func TestRepairAndRebuild(t *testing.T) {
 		do(t, c, "HSET", object(5), "x", "500")                             // stale for its object
 		do(t, c, "DEL", object(7))                                          // dangling
 		do(t, c, "HSET", object(1000), "x", "1000", "y", "1")               // missing
-		r, err := x.Verify(ctx, &src, index.Upkeep{})
+		r, err := x.Verify(ctx, &src, maintain.Options{})
 		if err != nil || r.Missing != 4 || r.Stale != 3 || r.Dangling != 4 {
 			t.Errorf("%+v, %v, want 4 missing, 3 stale, 4 dangling", r, err)
 		}
 		stop := write(t, x, "go")
 		if rebuild {
-			_, err = x.Rebuild(ctx, src, index.Upkeep{})
+			_, err = x.Rebuild(ctx, src, maintain.Options{})
 		} else {
 			for range 2 {
-				if _, err = x.Repair(ctx, &src, index.Upkeep{}); err != nil {
+				if _, err = x.Repair(ctx, &src, maintain.Options{}); err != nil {
 					break
 				}
 			}
@@ -210,7 +211,7 @@ func TestRepairAndRebuild(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r, err := x.Verify(ctx, &src, index.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := x.Verify(ctx, &src, maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Errorf("rebuild %v: %+v, %v", rebuild, r, err)
 		}
 		if e, err := x.Get(ctx, "5"); err != nil || e.Values[0] != int64(500) {

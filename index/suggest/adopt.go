@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
+	"retwis/maintain"
 )
 
 // ErrOutdated is returned for an index that an older version of this package made,
@@ -52,11 +53,11 @@ func outdated(key string, d partition.Declaration) error {
 // made by hand has entries that cannot be read, they are told of as Dangling, and it
 // fails with index.ErrValue and changes nothing: remove these first. An older index
 // loses them.
-func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, up index.Upkeep) (report index.Report, err error) {
+func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, up maintain.Options) (report maintain.Report, err error) {
 	a, err := newAdoption(ctx, client, key, opt, up)
 	if err == nil && a != nil {
 		err = a.run(ctx)
-		report = a.report
+		report = a.Report
 	}
 	if err != nil {
 		return report, fmt.Errorf("suggest: %q: %w", key, err)
@@ -66,20 +67,17 @@ func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, 
 
 // adoption is one run of Adopt.
 type adoption struct {
+	*engine.Run
 	x      *Index
 	id     string
 	was    string // what is declared now; only of an index
 	byHand bool   // nothing is declared
-	up     index.Upkeep
-	pace   *partition.Pace
-	begin  time.Time
 	batch  []term
-	report index.Report
 }
 
 // newAdoption finds out what is to be adopted; nil: there is nothing to do.
-func newAdoption(ctx context.Context, client rueidis.Client, key string, opt Options, up index.Upkeep) (*adoption, error) {
-	a := &adoption{id: rand.Text(), up: up, pace: partition.NewPace(up.Rate), begin: time.Now()}
+func newAdoption(ctx context.Context, client rueidis.Client, key string, opt Options, up maintain.Options) (*adoption, error) {
+	a := &adoption{Run: engine.Start(up), id: rand.Text()}
 	d, err := partition.Read(ctx, client, key)
 	switch {
 	case errors.Is(err, index.ErrNotFound):
@@ -165,21 +163,14 @@ func (a *adoption) readable(ctx context.Context) error {
 		return err
 	case !found:
 		return fmt.Errorf("%w: there is no sorted set", index.ErrNotFound)
-	case a.report.Dangling > 0:
-		return fmt.Errorf("%w: %d entries are not normalised:count:original: nothing is changed", index.ErrValue, a.report.Dangling)
+	case a.Report.Dangling > 0:
+		return fmt.Errorf("%w: %d entries are not normalised:count:original: nothing is changed", index.ErrValue, a.Report.Dangling)
 	}
 	return nil
 }
 
 func (a *adoption) unreadable(entry string) {
-	a.report.Dangling++
-	most := a.up.Examples
-	if most == 0 {
-		most = 10
-	}
-	if len(a.report.Examples) < most {
-		a.report.Examples = append(a.report.Examples, index.Problem{Kind: "dangling", Found: fmt.Sprintf("%q", entry)})
-	}
+	a.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q", entry)})
 }
 
 // make makes the new entries beside the old.
@@ -320,7 +311,6 @@ func (a *adoption) termOf(entry, beside string) (term, error) {
 
 // add puts a term into the new index, with others.
 func (a *adoption) add(ctx context.Context, t term) error {
-	a.report.Checked++
 	if a.batch = append(a.batch, t); len(a.batch) < batchTerms*pipeline {
 		return nil
 	}
@@ -355,10 +345,7 @@ func (a *adoption) flush(ctx context.Context) error {
 	}
 	n := len(a.batch)
 	a.batch = a.batch[:0]
-	if a.up.Progress != nil {
-		a.up.Progress(index.Progress{Report: a.report, Elapsed: time.Since(a.begin)})
-	}
-	return a.pace.Done(ctx, n)
+	return a.Step(ctx, n)
 }
 
 // block lets what is blocked stay so, by the forms of this version.

@@ -11,6 +11,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 func do(t *testing.T, client rueidis.Client, words ...string) {
@@ -59,24 +60,24 @@ func TestAdoptOlder(t *testing.T) {
 			_, addErr := x.Add(ctx, "new", 1)
 			_, openErr := Open(ctx, client, "words")
 			_, completeErr := x.Complete(ctx, "t", 1)
-			_, verifyErr := x.Verify(ctx, index.Upkeep{})
+			_, verifyErr := x.Verify(ctx, maintain.Options{})
 			for _, err := range []error{addErr, openErr, completeErr, verifyErr} {
 				if !errors.Is(err, ErrOutdated) || !strings.Contains(err.Error(), `"retwis suggest adopt words"`) {
 					t.Fatalf("%v", err)
 				}
 			}
 			cut, cancel := context.WithCancel(ctx)
-			if _, err := Adopt(cut, client, "words", Options{}, index.Upkeep{Progress: func(index.Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
+			if _, err := Adopt(cut, client, "words", Options{}, maintain.Options{Progress: func(maintain.Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 			if _, err := x.Add(ctx, "new", 1); !errors.Is(err, ErrOutdated) {
 				t.Fatal(err)
 			}
-			report, err := Adopt(ctx, client, "words", Options{}, index.Upkeep{})
+			report, err := Adopt(ctx, client, "words", Options{}, maintain.Options{})
 			if err != nil || report.Checked != 301 || report.Problems() != 0 {
 				t.Fatalf("%+v, %v", report, err)
 			}
-			if report, err := Adopt(ctx, client, "words", Options{}, index.Upkeep{}); err != nil || report.Checked != 0 {
+			if report, err := Adopt(ctx, client, "words", Options{}, maintain.Options{}); err != nil || report.Checked != 0 {
 				t.Fatalf("again: %+v, %v", report, err)
 			}
 			y, err := Open(ctx, client, "words")
@@ -111,7 +112,7 @@ func TestAdoptGoesOn(t *testing.T) {
 	client, ctx := redistest.DB(t).Client(t), t.Context()
 	x := open(t, client, "words", Options{Partitions: 3, Punctuation: PunctuationDrop})
 	older(t, client, x, "punctuation drop")
-	a, err := newAdoption(ctx, client, "words", Options{}, index.Upkeep{})
+	a, err := newAdoption(ctx, client, "words", Options{}, maintain.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestAdoptGoesOn(t *testing.T) {
 	if err := a.step(ctx, 1, "end"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Adopt(ctx, client, "words", Options{}, index.Upkeep{}); err != nil {
+	if _, err := Adopt(ctx, client, "words", Options{}, maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	y, err := Open(ctx, client, "words")
@@ -143,27 +144,27 @@ func TestAdoptTutorial(t *testing.T) {
 	for _, err := range []error{
 		func() error { _, err := x.Add(ctx, "banana", 1); return err }(),
 		func() error { _, err := x.Remove(ctx, "banana"); return err }(),
-		func() error { _, err := x.Repair(ctx, index.Upkeep{}); return err }(),
-		func() error { _, err := x.Rebuild(ctx, sourceOf(nil, nil), index.Upkeep{}); return err }(),
+		func() error { _, err := x.Repair(ctx, maintain.Options{}); return err }(),
+		func() error { _, err := x.Rebuild(ctx, sourceOf(nil, nil), maintain.Options{}); return err }(),
 		x.Block(ctx, "banana"),
 	} {
 		if !errors.Is(err, index.ErrForeign) || !strings.Contains(err.Error(), "retwis suggest adopt words") {
 			t.Fatal(err)
 		}
 	}
-	report, err := Adopt(ctx, client, "words", Options{}, index.Upkeep{})
+	report, err := Adopt(ctx, client, "words", Options{}, maintain.Options{})
 	if !errors.Is(err, index.ErrValue) || report.Dangling != 1 || len(report.Examples) != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	expect(t, entries(t, client, "words"), "[banana:273:Banana banaooo:1:banaooo bit:7 nonsense]")
 	do(t, client, "ZREM", "words", "nonsense")
-	if report, err := Adopt(ctx, client, "words", Options{}, index.Upkeep{}); err != nil || report.Checked != 3 {
+	if report, err := Adopt(ctx, client, "words", Options{}, maintain.Options{}); err != nil || report.Checked != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	expect(t, entries(t, client, "words"), "[banana:Banana:273 banaooo::1 bit::7]")
 	expect(t, complete(t, x, "b", 3), "Banana 273, bit 7, banaooo 1")
 	verified(t, x)
-	if _, err := Adopt(ctx, client, "none", Options{}, index.Upkeep{}); !errors.Is(err, index.ErrNotFound) {
+	if _, err := Adopt(ctx, client, "none", Options{}, maintain.Options{}); !errors.Is(err, index.ErrNotFound) {
 		t.Fatal(err)
 	}
 }

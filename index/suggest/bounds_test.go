@@ -9,6 +9,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // long are n terms of 500 bytes.
@@ -52,7 +53,7 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	}
 
 	was, most := int64(0), int64(0)
-	report, err := x.Verify(ctx, index.Upkeep{Progress: func(p index.Progress) {
+	report, err := x.Verify(ctx, maintain.Options{Progress: func(p maintain.Progress) {
 		most, was = max(most, p.Report.Checked-was), p.Report.Checked
 	}})
 	if err != nil || report.Checked < 600 || report.Problems() != 0 {
@@ -107,7 +108,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 				return
 			}
 		}
-	}, index.Upkeep{})
+	}, maintain.Options{})
 	if !errors.Is(err, index.ErrReplaced) {
 		t.Fatalf("%v, want ErrReplaced", err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // words are n terms, many of which share a beginning.
@@ -258,10 +259,10 @@ func TestRepair(t *testing.T) {
 				if err := client.Do(ctx, client.B().Arbitrary(command...).Build()).Error(); err != nil {
 					t.Fatal(err)
 				}
-				if report, err := x.Verify(ctx, index.Upkeep{}); err != nil || report.Problems() == 0 && !writing {
+				if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() == 0 && !writing {
 					t.Fatalf("%q was not found: %v %+v", command, err, report)
 				}
-				report, err := x.Repair(ctx, index.Upkeep{})
+				report, err := x.Repair(ctx, maintain.Options{})
 				if err != nil || !writing && (report.Repaired != report.Problems() || report.Repaired == 0 || len(report.Examples) == 0) {
 					t.Fatalf("%q was not repaired: %v %+v", command, err, report)
 				}
@@ -277,8 +278,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A run that was cut short goes on where it was.
-func TestRepairGoesOn(t *testing.T) {
+// What an interrupted Repair has corrected stays, and the next one corrects the rest.
+func TestInterruptedRepair(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	addAll(t, x, words(1000)...)
@@ -287,23 +288,25 @@ func TestRepairGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var cursor string
 	var repaired int64
-	for done := false; !done; {
+	runs := 0
+	for done := false; !done; runs++ {
 		part, cancel := context.WithCancel(ctx)
-		report, err := x.Repair(part, index.Upkeep{After: cursor, Examples: -1, Progress: func(p index.Progress) {
-			cursor = p.Cursor
-			cancel()
+		steps := 0
+		report, err := x.Repair(part, maintain.Options{Examples: -1, Progress: func(maintain.Progress) {
+			if steps++; steps == 2*(runs+1) {
+				cancel()
+			}
 		}})
 		cancel()
 		repaired += report.Repaired
 		if len(report.Examples) > 0 || err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(report, err)
 		}
-		done = cursor == ""
+		done = err == nil
 	}
-	if repaired < 1000 {
-		t.Fatalf("%d were repaired", repaired)
+	if repaired < 1000 || runs < 2 {
+		t.Fatalf("%d were repaired in %d runs", repaired, runs)
 	}
 	verified(t, x)
 	checkHeads(t, x)
@@ -352,7 +355,7 @@ func TestRebuild(t *testing.T) {
 						t.Fatal("the present index does not serve", n, err)
 					}
 				}
-			}), index.Upkeep{})
+			}), maintain.Options{})
 			if err != nil || report.Checked != int64(len(terms)) {
 				t.Fatal(report, err)
 			}
@@ -385,7 +388,7 @@ func TestRebuildWhileWriting(t *testing.T) {
 					return
 				}
 			}
-		}, index.Upkeep{})
+		}, maintain.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,11 +413,11 @@ func TestRebuildFails(t *testing.T) {
 	broken := errors.New("no more")
 	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
 		_ = yield(Suggestion{"apple", 1}, nil) && yield(Suggestion{}, broken)
-	}, index.Upkeep{})
+	}, maintain.Options{})
 	if !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
-	_, err = x.Rebuild(ctx, func(yield func(Suggestion, error) bool) { yield(Suggestion{"\xff", 1}, nil) }, index.Upkeep{})
+	_, err = x.Rebuild(ctx, func(yield func(Suggestion, error) bool) { yield(Suggestion{"\xff", 1}, nil) }, maintain.Options{})
 	if !errors.Is(err, index.ErrValue) {
 		t.Fatal(err)
 	}
@@ -431,16 +434,16 @@ func TestRebuildFails(t *testing.T) {
 	addAll(t, x, "banana")
 	expect(t, complete(t, x, "", 5), "banana 2")
 	_, err = x.Rebuild(ctx, sourceOf([]string{"cherry"}, func(int) {
-		if _, err := x.Rebuild(ctx, sourceOf([]string{"apple"}, func(int) {}), index.Upkeep{}); err != nil {
+		if _, err := x.Rebuild(ctx, sourceOf([]string{"apple"}, func(int) {}), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
-	}), index.Upkeep{})
+	}), maintain.Options{})
 	if !errors.Is(err, index.ErrReplaced) {
 		t.Fatal(err)
 	}
 	expect(t, complete(t, x, "", 5), "apple 1000")
 	// An empty source empties it.
-	if _, err := x.Rebuild(ctx, sourceOf(nil, nil), index.Upkeep{}); err != nil {
+	if _, err := x.Rebuild(ctx, sourceOf(nil, nil), maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, entries(t, client, "words"), "[]")
@@ -471,7 +474,7 @@ func TestCluster(t *testing.T) {
 		}
 		verified(t, x)
 		checkHeads(t, x)
-		if _, err := x.Rebuild(t.Context(), sourceOf(words(400), func(int) {}), index.Upkeep{}); err != nil {
+		if _, err := x.Rebuild(t.Context(), sourceOf(words(400), func(int) {}), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := x.Len(t.Context()); err != nil || n != 400 {

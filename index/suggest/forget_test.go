@@ -12,6 +12,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // A term weighs half as much after a half-life, whatever others do.
@@ -37,7 +38,7 @@ func TestHalfLife(t *testing.T) {
 	add("Bali", 1, 1)
 	now = now.Add(10 * 24 * time.Hour)
 	expect(t, complete(t, x, "ba", 5), "banana 0, bahama 0, Bali 0")
-	if n, err := x.Prune(ctx, 1, index.Upkeep{}); err != nil || n != 3 {
+	if n, err := x.Prune(ctx, 1, maintain.Options{}); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
 	add("banana", maxCount, maxCount)
@@ -145,14 +146,10 @@ func TestRefused(t *testing.T) {
 			value(err)
 		}
 	}
-	for _, after := range []string{"x", "!", "MCAwIC0x"} {
-		_, err = x.Repair(ctx, index.Upkeep{After: after})
-		value(err)
-	}
 	if keys, err := client.Do(ctx, client.B().Dbsize().Build()).AsInt64(); err != nil || keys != 0 {
 		t.Fatal("something was written", keys, err)
 	}
-	if _, err := x.Verify(ctx, index.Upkeep{}); !errors.Is(err, index.ErrNotFound) {
+	if _, err := x.Verify(ctx, maintain.Options{}); !errors.Is(err, index.ErrNotFound) {
 		t.Fatal(err)
 	}
 	if _, err := Open(ctx, client, "words"); !errors.Is(err, index.ErrNotFound) {
@@ -195,9 +192,9 @@ func TestRefused(t *testing.T) {
 	refuses(err)
 	_, err = other.Get(ctx, "banana")
 	refuses(err)
-	_, err = other.Verify(ctx, index.Upkeep{})
+	_, err = other.Verify(ctx, maintain.Options{})
 	refuses(err)
-	_, err = other.Rebuild(ctx, func(func(Suggestion, error) bool) {}, index.Upkeep{})
+	_, err = other.Rebuild(ctx, func(func(Suggestion, error) bool) {}, maintain.Options{})
 	refuses(err)
 	spread := open(t, client, "words", Options{Partitions: 2})
 	_, err = spread.AddMany(ctx, slices.Values([]Suggestion{{"x", 1}}))

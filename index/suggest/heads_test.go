@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
-	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // Few terms with close counts, that rise and fall: what is in a head changes all
@@ -65,7 +65,7 @@ func TestHeads(t *testing.T) {
 		if len(m.terms) == 0 {
 			return
 		}
-		if report, err := x.Verify(ctx, index.Upkeep{}); err != nil || report.Problems() > 0 {
+		if report, err := x.Verify(ctx, maintain.Options{}); err != nil || report.Problems() > 0 {
 			t.Fatal(report, err)
 		}
 	})
@@ -156,7 +156,7 @@ func TestHeadHasNoTermTwice(t *testing.T) {
 	for _, term := range []string{"a4", "a5", "a6"} {
 		addAll(t, x, term)
 	}
-	if _, err := x.Repair(ctx, index.Upkeep{}); err != nil {
+	if _, err := x.Repair(ctx, maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := x.Add(ctx, "a1", 4); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // small gives an index heads that a test fills with few terms. Its own heads are
@@ -231,7 +232,7 @@ func TestModel(t *testing.T) {
 						want++
 					}
 				}
-				got, err := x.Prune(ctx, 2, index.Upkeep{})
+				got, err := x.Prune(ctx, 2, maintain.Options{})
 				must(err)
 				same(got, want)
 			},
@@ -289,9 +290,9 @@ func TestModel(t *testing.T) {
 					return
 				}
 				// The heads that were lost above are found, and mended.
-				_, err := x.Repair(ctx, index.Upkeep{})
+				_, err := x.Repair(ctx, maintain.Options{})
 				must(err)
-				report, err := x.Verify(ctx, index.Upkeep{})
+				report, err := x.Verify(ctx, maintain.Options{})
 				must(err)
 				if report.Problems() > 0 || report.Checked < int64(len(m.terms)) {
 					t.Fatalf("%d terms: %+v", len(m.terms), report)

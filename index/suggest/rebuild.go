@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"retwis/index"
-	"retwis/internal/partition"
+	engine "retwis/internal/maintain"
+	"retwis/maintain"
 )
 
 // Rebuild makes the index anew, beside the one that is in use, and puts it in
@@ -21,20 +21,20 @@ import (
 // A rebuild that is cut short changes nothing, or with partitions at its very end
 // some of them, and the next one begins afresh. What one leaves that was killed goes
 // with the first write a minute later. Of two at the same time the later
-// one counts, and the other ends with index.ErrReplaced. opt.After is not used. The
+// one counts, and the other ends with index.ErrReplaced. The
 // report has in Checked how many counts came from the source.
-func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt index.Upkeep) (report index.Report, err error) {
+func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt maintain.Options) (report maintain.Report, err error) {
 	defer x.wrap(&err)
-	r := rebuild{x: x, id: rand.Text(), opt: opt, pace: partition.NewPace(opt.Rate), begin: time.Now()}
+	r := rebuild{Run: engine.Start(opt), x: x, id: rand.Text()}
 	if err := r.run(ctx, source); err != nil {
 		// So that writers need not keep track for it. It may be the database that
 		// failed: then it ends when nothing has been heard of it for a minute.
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		_, _ = r.all(ending, "end", 0)
-		return r.report, fmt.Errorf("rebuild: %w", err)
+		return r.Report, fmt.Errorf("rebuild: %w", err)
 	}
-	return r.report, nil
+	return r.Report, nil
 }
 
 // keepAlive says again and again that the rebuild goes on, until it is stopped.
@@ -66,12 +66,9 @@ func (r *rebuild) lease() int { return int(r.x.set.Lease.Milliseconds()) }
 
 // rebuild is one run of Rebuild.
 type rebuild struct {
-	x      *Index
-	id     string
-	opt    index.Upkeep
-	pace   *partition.Pace
-	begin  time.Time
-	report index.Report
+	*engine.Run
+	x  *Index
+	id string
 }
 
 func (r *rebuild) run(ctx context.Context, source iter.Seq2[Suggestion, error]) error {
@@ -106,7 +103,7 @@ func (r *rebuild) run(ctx context.Context, source iter.Seq2[Suggestion, error]) 
 			if err != nil {
 				return err
 			}
-			if err := r.pace.Done(ctx, int(n)); err != nil {
+			if err := r.Pace(ctx, int(n)); err != nil {
 				return err
 			}
 			more = n > 0
@@ -120,11 +117,7 @@ func (r *rebuild) fill(ctx context.Context, batch []Suggestion) error {
 	if _, err := r.x.add(ctx, batch, r.id); err != nil {
 		return r.x.rebuildError(ctx, err)
 	}
-	r.report.Checked += int64(len(batch))
-	if r.opt.Progress != nil {
-		r.opt.Progress(index.Progress{Report: r.report, Elapsed: time.Since(r.begin)})
-	}
-	return r.pace.Done(ctx, len(batch))
+	return r.Step(ctx, len(batch))
 }
 
 // all runs rebuild.lua on every partition.

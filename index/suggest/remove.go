@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/index"
-	"retwis/internal/partition"
+	engine "retwis/internal/maintain"
 	"retwis/internal/script"
+	"retwis/maintain"
 )
 
 // Remove removes terms in these spellings, and returns how many there were: one
@@ -98,7 +98,7 @@ func (x *Index) Blocked(ctx context.Context) (all []string, err error) {
 // left, and returns how many. It reads all terms, some hundreds a step, at opt.Rate; the
 // script that removes a term checks its count again. A half-life alone lowers counts but
 // removes no term.
-func (x *Index) Prune(ctx context.Context, least int64, opt index.Upkeep) (removed int, err error) {
+func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (removed int, err error) {
 	defer x.wrap(&err)
 	if err := x.set.Check(ctx); err != nil {
 		return 0, err
@@ -107,7 +107,7 @@ func (x *Index) Prune(ctx context.Context, least int64, opt index.Upkeep) (remov
 	if x.opt.HalfLife > 0 {
 		below = math.Log2(below) + x.time()
 	}
-	pace := partition.NewPace(opt.Rate)
+	run := engine.Start(opt)
 	for _, k := range x.keys {
 		for cursor := uint64(0); ; {
 			page, err := x.set.Client.Do(ctx, x.set.Client.B().Hscan().Key(k.Content).Cursor(cursor).Count(500).Build()).AsScanEntry()
@@ -125,7 +125,7 @@ func (x *Index) Prune(ctx context.Context, least int64, opt index.Upkeep) (remov
 			if err != nil {
 				return removed, err
 			}
-			if err := pace.Done(ctx, len(page.Elements)/2); err != nil {
+			if err := run.Pace(ctx, len(page.Elements)/2); err != nil {
 				return removed, err
 			}
 			if cursor = page.Cursor; cursor == 0 {

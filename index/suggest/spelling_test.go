@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"retwis/index"
+	"retwis/maintain"
 )
 
 // A term is found by whatever people type of it, up to its last character.
@@ -146,11 +147,11 @@ func TestKilledRebuild(t *testing.T) {
 		verified(t, x)
 	}
 	leave()
-	report, err := x.Verify(ctx, index.Upkeep{})
+	report, err := x.Verify(ctx, maintain.Options{})
 	if err != nil || report.Dangling != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if report, err = x.Repair(ctx, index.Upkeep{}); err != nil || report.Repaired != 1 {
+	if report, err = x.Repair(ctx, maintain.Options{}); err != nil || report.Repaired != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	gone()

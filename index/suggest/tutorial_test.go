@@ -10,8 +10,8 @@ import (
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
-	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 func testIndex(t *testing.T, opt Options) (*Index, rueidis.Client, context.Context) {
@@ -66,7 +66,7 @@ func expect(t *testing.T, got, want any) {
 
 func verified(t *testing.T, x *Index) {
 	t.Helper()
-	report, err := x.Verify(context.WithoutCancel(t.Context()), index.Upkeep{})
+	report, err := x.Verify(context.WithoutCancel(t.Context()), maintain.Options{})
 	if err != nil || report.Problems() > 0 {
 		t.Fatalf("verify: %v %+v", err, report)
 	}

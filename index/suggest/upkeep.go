@@ -3,14 +3,13 @@ package suggest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"retwis/index"
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
-	"retwis/internal/scan"
+	"retwis/maintain"
 )
 
 // looked is how many entries the first step of a walk looks at, about. The next
@@ -25,87 +24,53 @@ const looked = 10
 // with, so that writers neither disturb it nor are kept waiting. What is written
 // meanwhile is right, and may be looked at or not. Of no index at all it says
 // index.ErrNotFound.
-func (x *Index) Verify(ctx context.Context, opt index.Upkeep) (index.Report, error) {
+func (x *Index) Verify(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.walkOver(ctx, opt, false)
 }
 
 // Repair is Verify that mends what it finds, in the very step that finds it. Of a
 // term and its entry the term in <key>.content is right; where it is lost, it is
 // made of the entry.
-func (x *Index) Repair(ctx context.Context, opt index.Upkeep) (index.Report, error) {
+func (x *Index) Repair(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.walkOver(ctx, opt, true)
 }
 
 // upkeep is a run of Verify or Repair.
 type upkeep struct {
-	x      *Index
-	opt    index.Upkeep
-	mend   bool
-	pace   *partition.Pace
-	begin  time.Time
-	total  int64
-	look   int // how many entries the next step looks at
-	report index.Report
+	*engine.Run
+	x    *Index
+	mend bool
+	look int // how many entries the next step looks at
 }
 
-func (x *Index) walkOver(ctx context.Context, opt index.Upkeep, mend bool) (report index.Report, err error) {
+func (x *Index) walkOver(ctx context.Context, opt maintain.Options, mend bool) (report maintain.Report, err error) {
 	defer x.wrap(&err)
 	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(mend && errors.Is(err, index.ErrNotFound)) {
-		return index.Report{}, err
+		return maintain.Report{}, err
 	}
 	if err := x.set.Check(ctx); err != nil {
-		return index.Report{}, err
+		return maintain.Report{}, err
 	}
-	u := upkeep{x: x, opt: opt, mend: mend, pace: partition.NewPace(opt.Rate), begin: time.Now(), look: looked}
-	at, err := parsePlace(opt.After, len(x.keys))
-	if err != nil {
-		return index.Report{}, err
+	u := upkeep{Run: engine.Start(opt), x: x, mend: mend}
+	if u.Total, err = x.len(ctx); err != nil {
+		return maintain.Report{}, err
 	}
-	if u.total, err = x.len(ctx); err != nil {
-		return index.Report{}, err
+	if err := u.leftovers(ctx); err != nil {
+		return u.Report, err
 	}
-	if opt.After == "" {
-		if err := u.leftovers(ctx); err != nil {
-			return u.report, err
+	// Order matters: invalid heads go before missing ones are looked for, and so do
+	// entries.
+	for part := range x.keys {
+		for _, what := range []string{"heads", "entries", "content"} {
+			u.look = looked
+			for cursor, more := "0", true; more; more = cursor != "0" {
+				if cursor, err = u.step(ctx, part, what, cursor); err != nil {
+					return u.Report, err
+				}
+			}
 		}
 	}
-	for more := true; more; {
-		if more, err = u.step(ctx, &at); err != nil {
-			return u.report, err
-		}
-	}
-	return u.report, nil
-}
-
-// place is how far a run has come: which partition, which of its walks, and the
-// cursor of that.
-type place struct {
-	part, walk int
-	cursor     string
-}
-
-// walks are those of a partition, in order: a head that is none must have gone
-// before one is missed, and an entry that is none before one is missed.
-func walks() []string { return []string{"heads", "entries", "content"} }
-
-func (p place) String() string {
-	return scan.EncodeCursor(fmt.Sprintf("%d %d %s", p.part, p.walk, p.cursor))
-}
-
-func parsePlace(cursor string, partitions int) (place, error) {
-	if cursor == "" {
-		return place{cursor: "0"}, nil
-	}
-	text, err := scan.DecodeCursor(cursor)
-	if err == nil {
-		var p place
-		_, err = fmt.Sscanf(text, "%d %d %s", &p.part, &p.walk, &p.cursor)
-		if _, wrong := strconv.ParseUint(p.cursor, 10, 64); err == nil && wrong == nil &&
-			p.part >= 0 && p.part < partitions && p.walk >= 0 && p.walk < len(walks()) {
-			return p, nil
-		}
-	}
-	return place{}, fmt.Errorf("%w: Upkeep.After is not a cursor that Progress gave", index.ErrValue)
+	return u.Report, nil
 }
 
 // leftovers looks for what a rebuild has left that was killed.
@@ -127,88 +92,57 @@ func (u *upkeep) leftovers(ctx context.Context) error {
 	return nil
 }
 
-// step looks at the next few, and goes on. It returns false at the end.
-func (u *upkeep) step(ctx context.Context, at *place) (bool, error) {
-	k := u.x.keys[at.part]
+// step looks at the next few of a partition, and returns the cursor after them.
+func (u *upkeep) step(ctx context.Context, part int, what, cursor string) (next string, err error) {
 	mend := "0"
 	if u.mend {
 		mend = "1"
 	}
-	args := append(u.x.set.Args(), walks()[at.walk], at.cursor, strconv.Itoa(u.look), mend)
-	reply, err := u.x.scripts.verify.Run(ctx, u.x.set.Client, k.all(), args).ToArray()
+	args := append(u.x.set.Args(), what, cursor, strconv.Itoa(u.look), mend)
+	reply, err := u.x.scripts.verify.Run(ctx, u.x.set.Client, u.x.keys[part].all(), args).ToArray()
 	if err := u.x.set.Error(ctx, err); err != nil {
-		return false, err
+		return "", err
 	}
-	next, err := reply[0].ToString()
-	if err != nil {
-		return false, err
+	if next, err = reply[0].ToString(); err != nil {
+		return "", err
 	}
 	n, err := reply[1].AsInt64()
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	problems, err := reply[2].AsStrSlice()
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	bytes, err := reply[3].AsInt64()
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	if n > 0 {
 		u.look = int(max(1, min(batchTerms, batchBytes*n/max(bytes, 1))))
 	}
-	if walks()[at.walk] == "entries" {
-		u.report.Checked += n
+	if err := u.note(ctx, part, problems); err != nil {
+		return "", err
 	}
-	if err := u.note(ctx, at.part, problems); err != nil {
-		return false, err
+	if what != "entries" {
+		return next, u.Uncounted(ctx, int(n))
 	}
-	if at.cursor = next; next == "0" {
-		at.walk++
-		u.look = looked
-	}
-	if at.walk == len(walks()) {
-		at.walk = 0
-		at.part++
-	}
-	if u.opt.Progress != nil {
-		p := index.Progress{Report: u.report, Total: u.total, Elapsed: time.Since(u.begin)}
-		if at.part < len(u.x.keys) {
-			p.Cursor = at.String()
-		}
-		u.opt.Progress(p)
-	}
-	return at.part < len(u.x.keys), u.pace.Done(ctx, int(n))
+	return next, u.Step(ctx, int(n))
 }
 
 // note counts problems, as verify.lua tells them, and mends the heads that it
 // left.
 func (u *upkeep) note(ctx context.Context, part int, problems []string) error {
-	examples := u.opt.Examples
-	if examples == 0 {
-		examples = 10
-	}
 	for ; len(problems) >= 5; problems = problems[5:] {
-		p := index.Problem{Kind: problems[0], ID: problems[1], Found: problems[2], Want: problems[3]}
-		switch p.Kind {
-		case "missing":
-			u.report.Missing++
-		case "stale":
-			u.report.Stale++
-		case "dangling":
-			u.report.Dangling++
-		}
-		if len(u.report.Examples) < examples {
-			u.report.Examples = append(u.report.Examples, p)
-		}
+		p := maintain.Problem{Kind: maintain.Kind(problems[0]), ID: problems[1], Found: problems[2], Want: problems[3]}
+		u.Found(p)
 		if problems[4] == "mend" {
 			if err := u.x.mend(ctx, part, p.ID); err != nil {
 				return err
 			}
 		}
 		if problems[4] != "" {
-			u.report.Repaired++
+			u.Report.Repaired++
 		}
 	}
 	return nil

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retwis/index"
 	"retwis/index/graph"
 	"retwis/internal/cli/shell"
+	"retwis/maintain"
 )
 
 // newVerify makes graph verify, and graph repair.
@@ -52,7 +52,7 @@ they are removed. Triples of the files that are missing are put.`
 			if repair {
 				run = g.Repair
 			}
-			err := up.Run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return run(ctx, source, opt) })
+			err := up.Run(cmd, flags.json, func(opt maintain.Options) (maintain.Report, error) { return run(ctx, source, opt) })
 			if err == nil && bad() > 0 {
 				err = shell.ErrReported
 			}

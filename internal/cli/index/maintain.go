@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retwis/index"
 	"retwis/internal/cli/shell"
 	"retwis/internal/store"
+	"retwis/maintain"
 )
 
 // newVerify makes index verify, and index repair.
@@ -45,7 +45,7 @@ one is right. What a repair or rebuild has left that was killed goes.`
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return flags.open(cmd, env, args[0], func(ctx context.Context, x ordered, db *store.Store) error {
-			return up.Run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) {
+			return up.Run(cmd, flags.json, func(opt maintain.Options) (maintain.Report, error) {
 				return x.upkeep(ctx, db.Client(), from, opt, repair)
 			})
 		})

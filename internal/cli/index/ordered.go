@@ -11,22 +11,23 @@ import (
 
 	"retwis/index"
 	"retwis/internal/cli/shell"
+	"retwis/maintain"
 )
 
 // ordered is an index over columns, be it a Composite or a Numeric.
 type ordered interface {
 	Columns() []index.Column
 	Len(ctx context.Context) (int64, error)
-	Adopt(ctx context.Context, up index.Upkeep) (index.Report, error)
+	Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error)
 	check(id string, values []any) error
 	putMany(ctx context.Context, entries iter.Seq[index.Entry]) (int, error)
 	Remove(ctx context.Context, ids ...string) (int, error)
 	get(ctx context.Context, id string) (index.Entry, error)
 	query(ctx context.Context, page index.Page, conditions []condition) iter.Seq2[found, error]
 	count(ctx context.Context, conditions []condition) (int64, error)
-	upkeep(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep, repair bool) (index.Report, error)
-	rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up index.Upkeep) error
-	rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep) (index.Report, error)
+	upkeep(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options, repair bool) (maintain.Report, error)
+	rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up maintain.Options) error
+	rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options) (maintain.Report, error)
 }
 
 // found is an entry that a query found.
@@ -68,12 +69,12 @@ func wheres(conditions []condition) []index.Where {
 	return all
 }
 
-func (c composite) upkeep(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep, repair bool) (index.Report, error) {
+func (c composite) upkeep(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options, repair bool) (maintain.Report, error) {
 	var src *index.Source[[]any]
 	if pattern != "" {
 		hashes, err := index.Hashes(client, pattern, c.Values)
 		if err != nil {
-			return index.Report{}, shell.Usage(errors.New(shell.OneLine(err)))
+			return maintain.Report{}, shell.Usage(errors.New(shell.OneLine(err)))
 		}
 		src = &hashes
 	}
@@ -83,7 +84,7 @@ func (c composite) upkeep(ctx context.Context, client rueidis.Client, pattern st
 	return c.Verify(ctx, src, up)
 }
 
-func (c composite) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up index.Upkeep) error {
+func (c composite) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up maintain.Options) error {
 	_, err := c.Rebuild(ctx, index.Objects(func(yield func(index.Object[[]any], error) bool) {
 		for e, err := range entries {
 			if !yield(index.Object[[]any]{ID: e.ID, Value: e.Values}, err) {
@@ -94,10 +95,10 @@ func (c composite) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, e
 	return err
 }
 
-func (c composite) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep) (index.Report, error) {
+func (c composite) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options) (maintain.Report, error) {
 	src, err := index.Hashes(client, pattern, c.Values)
 	if err != nil {
-		return index.Report{}, shell.Usage(errors.New(shell.OneLine(err)))
+		return maintain.Report{}, shell.Usage(errors.New(shell.OneLine(err)))
 	}
 	return c.Rebuild(ctx, src, up)
 }
@@ -220,13 +221,13 @@ func (n numeric[N]) source(client rueidis.Client, pattern string) (index.Source[
 	return src, nil
 }
 
-func (n numeric[N]) upkeep(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep, repair bool) (index.Report, error) {
+func (n numeric[N]) upkeep(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options, repair bool) (maintain.Report, error) {
 	if pattern == "" {
-		return index.Report{}, shell.Usage(fmt.Errorf("a numeric index has nothing beside it to compare with: name its objects with --from, as in --from 'user:*'"))
+		return maintain.Report{}, shell.Usage(fmt.Errorf("a numeric index has nothing beside it to compare with: name its objects with --from, as in --from 'user:*'"))
 	}
 	src, err := n.source(client, pattern)
 	if err != nil {
-		return index.Report{}, err
+		return maintain.Report{}, err
 	}
 	if repair {
 		return n.Repair(ctx, src, up)
@@ -234,7 +235,7 @@ func (n numeric[N]) upkeep(ctx context.Context, client rueidis.Client, pattern s
 	return n.Verify(ctx, src, up)
 }
 
-func (n numeric[N]) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up index.Upkeep) error {
+func (n numeric[N]) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up maintain.Options) error {
 	_, err := n.Rebuild(ctx, index.Objects(func(yield func(index.Object[N], error) bool) {
 		for e, err := range entries {
 			o := index.Object[N]{ID: e.ID}
@@ -249,10 +250,10 @@ func (n numeric[N]) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, 
 	return err
 }
 
-func (n numeric[N]) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up index.Upkeep) (index.Report, error) {
+func (n numeric[N]) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options) (maintain.Report, error) {
 	src, err := n.source(client, pattern)
 	if err != nil {
-		return index.Report{}, err
+		return maintain.Report{}, err
 	}
 	return n.Rebuild(ctx, src, up)
 }

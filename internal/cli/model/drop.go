@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retwis/index"
 	"retwis/internal/cli/shell"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -52,7 +52,7 @@ can be run again. Without --yes nothing is deleted.`,
 	return cmd
 }
 
-func printDropped(cmd *cobra.Command, r index.Report, asJSON bool) error {
+func printDropped(cmd *cobra.Command, r maintain.Report, asJSON bool) error {
 	if asJSON {
 		return shell.NewEncoder(cmd.OutOrStdout()).Encode(struct {
 			Deleted int64 `json:"deleted"`

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retwis/index"
 	"retwis/internal/cli/shell"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -26,8 +26,11 @@ func (u *maintainFlags) addAdopt(cmd *cobra.Command) {
 }
 
 // of adds to options of a run what is adopted.
-func (u *maintainFlags) of(opt index.Upkeep) model.Upkeep {
-	up := model.Upkeep{Rate: opt.Rate, Examples: opt.Examples, After: opt.After, Progress: opt.Progress}
+func (u *maintainFlags) of(opt maintain.Options) model.Upkeep {
+	up := model.Upkeep{Rate: opt.Rate, Examples: opt.Examples}
+	if opt.Progress != nil {
+		up.Progress = func(p model.Progress) { opt.Progress(p.Progress) }
+	}
 	if u.adopt != nil {
 		up.Adopt = u.adopt.matches
 	}
@@ -118,7 +121,7 @@ left: change the record. The exit code is 1 if a problem is left.`
 				run = m.Repair
 			}
 			var report model.Report
-			err := up.Run(cmd, flags.json, func(opt index.Upkeep) (found index.Report, err error) {
+			err := up.Run(cmd, flags.json, func(opt maintain.Options) (found maintain.Report, err error) {
 				report, err = run(ctx, up.of(opt))
 				return report.Report, err
 			})
@@ -180,7 +183,7 @@ code is 1 if a record could not be brought in.`,
 
 // printMigrated prints what was done, and fails where a record could not be brought
 // in.
-func printMigrated(cmd *cobra.Command, done []string, r index.Report, asJSON bool) error {
+func printMigrated(cmd *cobra.Command, done []string, r maintain.Report, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	var err error
 	if asJSON {

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/index"
+	"retwis/maintain"
 )
 
 // Adopt runs the adoption of a sorted set, with its progress on a terminal, and
 // prints what it did. It fails if entries stay as they are.
-func (u *MaintainFlags) Adopt(cmd *cobra.Command, asJSON bool, do func(index.Upkeep) (index.Report, error)) error {
+func (u *MaintainFlags) Adopt(cmd *cobra.Command, asJSON bool, do func(maintain.Options) (maintain.Report, error)) error {
 	opt, wipe := u.Options(cmd)
 	report, err := do(opt)
 	wipe()
@@ -55,22 +56,22 @@ func (u *MaintainFlags) AddRate(cmd *cobra.Command) {
 }
 
 // Options are those of the run, which shows its progress on a terminal.
-func (u *MaintainFlags) Options(cmd *cobra.Command) (up index.Upkeep, wipe func()) {
-	up = index.Upkeep{Rate: int(u.Rate), Examples: int(u.examples)}
+func (u *MaintainFlags) Options(cmd *cobra.Command) (up maintain.Options, wipe func()) {
+	up = maintain.Options{Rate: int(u.Rate), Examples: int(u.examples)}
 	if u.examples == 0 {
 		up.Examples = -1
 	}
 	if !IsTerminal(cmd.ErrOrStderr()) {
 		return up, func() {}
 	}
-	up.Progress = func(p index.Progress) {
+	up.Progress = func(p maintain.Progress) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "\r%s checked, %s ", Thousands(p.Checked), Plural(int(p.Problems()), "problem", "problems"))
 	}
 	return up, func() { fmt.Fprint(cmd.ErrOrStderr(), "\r\x1b[K") }
 }
 
 // Run runs verify or repair, with its progress on a terminal, and prints the report.
-func (u *MaintainFlags) Run(cmd *cobra.Command, asJSON bool, do func(index.Upkeep) (index.Report, error)) error {
+func (u *MaintainFlags) Run(cmd *cobra.Command, asJSON bool, do func(maintain.Options) (maintain.Report, error)) error {
 	opt, wipe := u.Options(cmd)
 	report, err := do(opt)
 	wipe()
@@ -86,7 +87,7 @@ func AddFrom(cmd *cobra.Command, from *string, example string) {
 }
 
 // tellUpkeep prints a report, and fails if a problem is left.
-func tellUpkeep(cmd *cobra.Command, r index.Report, asJSON bool) error {
+func tellUpkeep(cmd *cobra.Command, r maintain.Report, asJSON bool) error {
 	if err := printUpkeep(cmd.OutOrStdout(), r, asJSON); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func tellUpkeep(cmd *cobra.Command, r index.Report, asJSON bool) error {
 	return nil
 }
 
-func printUpkeep(out io.Writer, r index.Report, asJSON bool) error {
+func printUpkeep(out io.Writer, r maintain.Report, asJSON bool) error {
 	if asJSON {
 		return printUpkeepJSON(out, r)
 	}
@@ -111,7 +112,7 @@ func printUpkeep(out io.Writer, r index.Report, asJSON bool) error {
 }
 
 // PrintProblems prints the examples of a report.
-func PrintProblems(out io.Writer, r index.Report) {
+func PrintProblems(out io.Writer, r maintain.Report) {
 	for _, p := range r.Examples {
 		fmt.Fprintf(out, "%s: %s", p.Kind, ForTerminal(p.ID))
 		if p.Found != "" {
@@ -128,14 +129,14 @@ func PrintProblems(out io.Writer, r index.Report) {
 }
 
 // PrintProblemsJSON prints the examples of a report as JSON.
-func PrintProblemsJSON(out io.Writer, r index.Report) error {
+func PrintProblemsJSON(out io.Writer, r maintain.Report) error {
 	e := NewEncoder(out)
 	for _, p := range r.Examples {
 		err := e.Encode(struct {
-			Kind  string `json:"problem"`
-			ID    string `json:"id"`
-			Found string `json:"found,omitempty"`
-			Want  string `json:"expected,omitempty"`
+			Kind  maintain.Kind `json:"problem"`
+			ID    string        `json:"id"`
+			Found string        `json:"found,omitempty"`
+			Want  string        `json:"expected,omitempty"`
 		}(p))
 		if err != nil {
 			return err
@@ -144,7 +145,7 @@ func PrintProblemsJSON(out io.Writer, r index.Report) error {
 	return nil
 }
 
-func printUpkeepJSON(out io.Writer, r index.Report) error {
+func printUpkeepJSON(out io.Writer, r maintain.Report) error {
 	if err := PrintProblemsJSON(out, r); err != nil {
 		return err
 	}

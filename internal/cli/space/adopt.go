@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retwis/index"
 	"retwis/index/space"
 	"retwis/internal/cli/shell"
 	"retwis/internal/store"
+	"retwis/maintain"
 )
 
 func newAdopt(env shell.Env) *cobra.Command {
@@ -31,7 +31,7 @@ are; they are shown, and the exit code is 1.`,
 				if err != nil {
 					return err
 				}
-				return up.Adopt(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return x.Adopt(ctx, opt) })
+				return up.Adopt(cmd, flags.json, func(opt maintain.Options) (maintain.Report, error) { return x.Adopt(ctx, opt) })
 			})
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"retwis/index/space"
 	"retwis/internal/cli/shell"
 	"retwis/internal/store"
+	"retwis/maintain"
 )
 
 // newVerify makes space verify, and space repair.
@@ -52,7 +53,7 @@ repair or rebuild has left that was killed goes.`
 			if repair {
 				run = x.Repair
 			}
-			return up.Run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return run(ctx, src, opt) })
+			return up.Run(cmd, flags.json, func(opt maintain.Options) (maintain.Report, error) { return run(ctx, src, opt) })
 		})
 	}
 	shell.AddFrom(cmd, &from, "point:*")

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"retwis/index"
 	"retwis/index/suggest"
 	"retwis/internal/cli/shell"
 	"retwis/internal/store"
+	"retwis/maintain"
 )
 
 func newAdopt(env shell.Env) *cobra.Command {
@@ -28,7 +28,7 @@ is made are for a sorted set that was made by hand; an older index keeps its own
 		Args:    shell.Arguments(1, 1, "retwis suggest adopt KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return shell.WithStore(cmd, env, *flags.redis, func(ctx context.Context, db *store.Store) error {
-				return up.Adopt(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) {
+				return up.Adopt(cmd, flags.json, func(opt maintain.Options) (maintain.Report, error) {
 					return suggest.Adopt(ctx, db.Client(), args[0], made.options(), opt)
 				})
 			})
@@ -67,7 +67,7 @@ counts in KEY.content are right; where they are lost, the entries are.`
 			if repair {
 				run = x.Repair
 			}
-			return up.Run(cmd, flags.json, func(opt index.Upkeep) (index.Report, error) { return run(ctx, opt) })
+			return up.Run(cmd, flags.json, func(opt maintain.Options) (maintain.Report, error) { return run(ctx, opt) })
 		})
 	}
 	up.Add(cmd)

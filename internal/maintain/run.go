@@ -1,0 +1,103 @@
+// Package maintain is the engine of package retwis/maintain: it counts what a run finds,
+// keeps its pace, and lets writers track what they change while a repair or rebuild goes
+// on.
+package maintain
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"retwis/maintain"
+)
+
+// Run is a Verify, Repair, Rebuild or Adopt under way. One goroutine uses it.
+type Run struct {
+	Report maintain.Report
+	Total  int64 // how many entries there are, about; 0: not known
+
+	opt   maintain.Options
+	begin time.Time
+	paced int64 // entries that count for the rate
+}
+
+// defaultExamples is Options.Examples when it is 0.
+const defaultExamples = 10
+
+// Start starts a run.
+func Start(opt maintain.Options) *Run {
+	if opt.Examples == 0 {
+		opt.Examples = defaultExamples
+	}
+	return &Run{opt: opt, begin: time.Now()}
+}
+
+// Limited reports whether the run has a maximum rate, so that it must take small steps.
+func (r *Run) Limited() bool { return r.opt.Rate > 0 }
+
+// Found counts a problem.
+func (r *Run) Found(p maintain.Problem) {
+	switch p.Kind {
+	case maintain.Missing:
+		r.Report.Missing++
+	case maintain.Stale:
+		r.Report.Stale++
+	case maintain.Dangling:
+		r.Report.Dangling++
+	default:
+		r.Report.Invalid++
+	}
+	if len(r.Report.Examples) < r.opt.Examples {
+		r.Report.Examples = append(r.Report.Examples, p)
+	}
+}
+
+// Step counts n entries as checked, reports progress, and waits until the rate allows
+// the next step.
+func (r *Run) Step(ctx context.Context, n int) error {
+	r.Report.Checked += int64(n)
+	return r.Uncounted(ctx, n)
+}
+
+// Uncounted is Step for n entries that Report.Checked counts elsewhere.
+func (r *Run) Uncounted(ctx context.Context, n int) error {
+	if r.opt.Progress != nil {
+		r.opt.Progress(maintain.Progress{Report: r.Report, Total: r.Total, Elapsed: time.Since(r.begin)})
+	}
+	return r.Pace(ctx, n)
+}
+
+// Pace waits until the rate allows more after n further entries.
+func (r *Run) Pace(ctx context.Context, n int) error {
+	r.paced += int64(n)
+	if r.opt.Rate <= 0 {
+		return ctx.Err()
+	}
+	due := r.begin.Add(time.Duration(float64(r.paced) / float64(r.opt.Rate) * float64(time.Second)))
+	wait := time.NewTimer(time.Until(due))
+	defer wait.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-wait.C:
+		return nil
+	}
+}
+
+// Pages checks the pages of a scan, a step each: check returns how many entries it has
+// compared.
+func (r *Run) Pages(ctx context.Context, pages iter.Seq2[[]string, error], check func(page []string) (int, error)) error {
+	for page, err := range pages {
+		if err != nil {
+			return err
+		}
+		n, err := check(page)
+		if err != nil {
+			return err
+		}
+		if err := r.Step(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
