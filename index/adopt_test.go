@@ -32,21 +32,12 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 	ctx := t.Context()
 	byHand(o, "rooms", "0056:0028.44:90", "0056:0034.00:832", "notes of somebody")
 	o.do("ZADD", "ages", "25", "manuel")
-	o.do("LPUSH", "list", "a", "b", "c", "d")
 	rooms := tutorialRooms(t, o, "rooms")
 	lex, err := NewLexical(o.client, "rooms", LexicalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ages, err := NewNumeric[int](o.client, "ages", NumericOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	recent, err := NewRecent(o.client, "list", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, err := NewRing(o.client, "list")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +59,6 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 			_, err := ages.Rebuild(ctx, numbers, maintain.Options{})
 			return err
 		},
-		"Recent.Put": func() error { return recent.Put(ctx, "e") },
-		"Ring.Put":   func() error { _, err := ring.Put(ctx, "e"); return err },
 	} {
 		err := write()
 		if !errors.Is(err, ErrForeign) {
@@ -173,21 +162,6 @@ func TestAdoptRefuses(t *testing.T) {
 	}
 	if _, err := tutorialRooms(t, o, "prices").Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrDeclared) {
 		t.Error(err)
-	}
-	// A list is cut to its cap from the next that is added on.
-	o.do("LPUSH", "list", "a", "b", "c")
-	recent, err := NewRecent(o.client, "list", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := recent.Adopt(ctx); err != nil {
-		t.Error(err)
-	}
-	if err := recent.Put(ctx, "d"); err != nil {
-		t.Error(err)
-	}
-	if items, err := recent.Newest(ctx, 5); err != nil || strings.Join(items, "") != "dc" {
-		t.Error(items, err)
 	}
 }
 

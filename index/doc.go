@@ -11,11 +11,10 @@
 //   - [Composite] finds ids by the values of several typed columns: the tutorial's
 //     lexicographic index, exact for every value that it takes.
 //   - [Lexical] is the ground of it, for encodings of your own.
-//   - [Random] draws ids by chance, [Ring] hands them out in turn, [Recent] keeps
-//     the newest.
 //
 // The packages below this one complete what people type (suggest), keep triples
-// (graph) and find points (space).
+// (graph) and find points (space). Rings, capped lists and random draws are in package
+// collection.
 //
 // # What stands where
 //

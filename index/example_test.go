@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -187,65 +186,6 @@ func ExampleComposite_Repair() {
 	// dangling 2: found age=25, expected ""
 	// stale 1: found age=18, expected "age=19"
 	// 2 mended
-}
-
-// Give out work in turn; that of a worker that crashed comes round again.
-func ExampleRing() {
-	client, stop := server()
-	defer stop()
-	ctx := context.Background()
-
-	feeds, err := index.NewRing(client, "feeds")
-	must(err)
-	_, err = feeds.Put(ctx, "news", "weather")
-	must(err)
-
-	first, err := feeds.Take(ctx, time.Minute)
-	must(err)
-	second, err := feeds.Take(ctx, time.Minute)
-	must(err)
-	fmt.Println(first.Item, second.Item)
-	_, err = feeds.Take(ctx, time.Minute)
-	fmt.Println(err != nil) // all are handed out
-	must(first.Return(ctx))
-	again, err := feeds.Take(ctx, time.Minute)
-	must(err)
-	fmt.Println(again.Item)
-	// Output:
-	// news weather
-	// true
-	// news
-}
-
-// Draw ids by chance.
-func ExampleRandom() {
-	client, stop := server()
-	defer stop()
-	ctx := context.Background()
-
-	users, err := index.NewRandom(client, "users")
-	must(err)
-	_, err = users.Put(ctx, "ada", "grace", "edsger")
-	must(err)
-	two, err := users.Draw(ctx, 2)
-	must(err)
-	fmt.Println(len(two), two[0] != two[1])
-	// Output: 2 true
-}
-
-// Keep the newest three.
-func ExampleRecent() {
-	client, stop := server()
-	defer stop()
-	ctx := context.Background()
-
-	orders, err := index.NewRecent(client, "orders", 3)
-	must(err)
-	must(orders.Put(ctx, "1", "2", "3", "4", "5"))
-	newest, err := orders.Newest(ctx, 10)
-	must(err)
-	fmt.Println(newest)
-	// Output: [5 4 3]
 }
 
 // Put many entries at once.

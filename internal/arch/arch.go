@@ -67,6 +67,7 @@ func Retwis() Architecture {
 			// The patterns.
 			"redlock":     1,
 			"redlock/...": 1,
+			"collection":  1,
 			"bulk":        1,
 			"bulk/...":    1,
 			"index":       1,

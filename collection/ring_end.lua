@@ -1,21 +1,21 @@
--- Ends the lease of an item, or lets it last longer.
+-- Ends or extends the lease of an item.
 --
 -- KEYS[1]  list: the ring
 -- KEYS[2]  hash: every item, with the name of its lease or nothing
--- KEYS[3]  sorted set: items that are handed out, by when their lease ends, in
+-- KEYS[3]  sorted set: leased items, scored by the end of their lease in
 --          milliseconds
 -- ARGV[1]  the item
 -- ARGV[2]  the name of the lease
--- ARGV[3]  how much longer from now, milliseconds; '0': it ends, and the item is
---          the last of the ring
+-- ARGV[3]  extend it to so many milliseconds from now; '0': end it and put the
+--          item at the end of the ring
 --
--- Reply  1, or 0 where the lease is over
+-- Reply  1, or 0 if the lease is over
 if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then
 	return 0
 end
 if ARGV[3] ~= '0' then
 	local time = redis.call('TIME')
-	-- One more: the millisecond that it is now may be nearly over.
+	-- One more: the current millisecond may be nearly over.
 	redis.call('ZADD', KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + 1 + ARGV[3], ARGV[1])
 	return 1
 end

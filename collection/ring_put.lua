@@ -1,12 +1,12 @@
--- Adds items to a ring, those that are not in it.
+-- Adds items to a ring, without those that it has.
 --
--- KEYS[1]     list: the ring, whoever is next first
+-- KEYS[1]     list: the ring, the next one first
 -- KEYS[2]     hash: every item, with the name of its lease or nothing
 -- KEYS[3]     hash: the declaration
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   items
 --
--- Reply  how many were added
+-- Reply  how many it added
 local found, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if not found[1] then
 	refusal = unowned(KEYS[1], 'list') or unowned(KEYS[2], 'hash')

@@ -1,14 +1,14 @@
--- Hands out the next item of a ring. Items whose lease has ended come back first.
+-- Leases the next item of a ring. Items whose lease has ended return to it first.
 --
 -- KEYS[1]  list: the ring
 -- KEYS[2]  hash: every item, with the name of its lease or nothing
--- KEYS[3]  sorted set: items that are handed out, by when their lease ends, in
+-- KEYS[3]  sorted set: leased items, scored by the end of their lease in
 --          milliseconds
 -- ARGV[1]  the name of the lease
 -- ARGV[2]  how long it lasts, milliseconds
 --
--- Reply  the item, or false and how long until one comes back, milliseconds;
---        -1: none is handed out
+-- Reply  the item, or false and the milliseconds until the first lease ends;
+--        -1: none is leased
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local back = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 100)
@@ -20,7 +20,7 @@ end
 local item = redis.call('LPOP', KEYS[1])
 if item then
 	redis.call('HSET', KEYS[2], item, ARGV[1])
-	-- One more: the millisecond that it is now may be nearly over.
+	-- One more: the current millisecond may be nearly over.
 	redis.call('ZADD', KEYS[3], now + 1 + ARGV[2], item)
 	return {item}
 end

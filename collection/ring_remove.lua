@@ -1,8 +1,8 @@
--- Takes items out of a ring, also where they are handed out.
+-- Removes items from a ring, leased or not.
 --
 -- KEYS[1]  list: the ring
 -- KEYS[2]  hash: every item, with the name of its lease or nothing
--- KEYS[3]  sorted set: items that are handed out, by when their lease ends
+-- KEYS[3]  sorted set: leased items, scored by the end of their lease
 -- ARGV     items
 --
 -- Reply  how many were removed

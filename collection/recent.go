@@ -1,4 +1,4 @@
-package index
+package collection
 
 import (
 	"context"
@@ -32,11 +32,11 @@ const maxRecent = 1_000_000
 // server.
 func NewRecent(client rueidis.Client, key string, max int) (*Recent, error) {
 	if max < 1 || max > maxRecent {
-		return nil, fmt.Errorf("index: %s: a list of the newest %d items: it must be from 1 to %d", key, max, maxRecent)
+		return nil, fmt.Errorf("collection: %s: a list of the newest %d items: it must be from 1 to %d", key, max, maxRecent)
 	}
 	set, err := partition.New(client, key, partition.Declaration{Kind: "recent", Text: strconv.Itoa(max)})
 	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
+		return nil, fmt.Errorf("collection: %w", err)
 	}
 	return &Recent{set, max, partition.NewScript(recentPutLua)}, nil
 }
@@ -47,8 +47,8 @@ const recentBatch = 200
 // Put adds items, the newest last: a script for 200.
 func (r *Recent) Put(ctx context.Context, items ...string) error {
 	for _, item := range items {
-		if len(item) > MaxMember {
-			return r.wrap(ctx, fmt.Errorf("%w: an item has %d bytes: at most %d are allowed", ErrValue, len(item), MaxMember))
+		if len(item) > MaxItem {
+			return r.wrap(ctx, fmt.Errorf("%w: an item has %d bytes: at most %d are allowed", ErrValue, len(item), MaxItem))
 		}
 	}
 	k := &r.set.Keys[0]

@@ -1,4 +1,4 @@
-package index
+package collection
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Nobody is given an item before its lease has lasted as long as was asked for,
-// whatever part of a millisecond it began in.
+// A lease lasts at least as long as was asked for, whatever part of a millisecond it
+// began in.
 func TestLeaseLastsInFull(t *testing.T) {
 	t.Parallel()
 	r, err := NewRing(client(t), "ring")
@@ -15,7 +15,7 @@ func TestLeaseLastsInFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if _, err := r.Put(ctx, "item"); err != nil {
+	if err := r.Put(ctx, "item"); err != nil {
 		t.Fatal(err)
 	}
 	for _, lease := range []time.Duration{3 * time.Millisecond, 3900 * time.Microsecond} {
@@ -41,7 +41,7 @@ func TestLeaseLastsInFull(t *testing.T) {
 	}
 }
 
-// taken takes the next item of a ring as soon as it can be had.
+// taken takes the next item of a ring as soon as possible.
 func taken(t *testing.T, r *Ring, lease time.Duration) *Lease {
 	t.Helper()
 	for {

@@ -1,0 +1,59 @@
+package collection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"retwis/internal/ordered"
+	"retwis/internal/partition"
+)
+
+var (
+	// ErrNotFound is returned if there is no item to give.
+	ErrNotFound = partition.ErrNotFound
+	// ErrDeclared is returned if the key holds another structure of this module, or
+	// one with other options.
+	ErrDeclared = partition.ErrDeclared
+	// ErrForeign is returned if the key holds something that this module did not
+	// write. It is left as it is.
+	ErrForeign = partition.ErrForeign
+	// ErrValue is returned for an argument that is out of range.
+	ErrValue = ordered.ErrValue
+	// ErrLeaseOver is returned for a lease that has ended: its item is in the ring
+	// again, or leased to another worker.
+	ErrLeaseOver = errors.New("the lease is over")
+)
+
+// Limits, in bytes.
+const (
+	MaxID   = 4 << 10  // of an id of a Random and an item of a Ring
+	MaxItem = 64 << 10 // of an item of a Recent
+)
+
+func checkID(id string) error {
+	if id == "" || len(id) > MaxID {
+		return fmt.Errorf("%w: an item has %d bytes: it must have from 1 to %d", ErrValue, len(id), MaxID)
+	}
+	return nil
+}
+
+// shorten quotes an item for an error.
+func shorten(item string) string {
+	if len(item) > 60 {
+		return fmt.Sprintf("%q…", item[:60])
+	}
+	return fmt.Sprintf("%q", item)
+}
+
+// wrap adds the key to an error, and the reason if a wait was cut short.
+func wrap(ctx context.Context, set *partition.Set, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = set.Error(ctx, err)
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = errors.Join(ctx.Err(), err)
+	}
+	return fmt.Errorf("collection: %s: %w", set.Key, err)
+}

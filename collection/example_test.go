@@ -1,0 +1,88 @@
+package collection_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/collection"
+	"retwis/internal/redistest"
+)
+
+// server returns a client of a new server.
+func server() (rueidis.Client, func()) {
+	urls, stop := redistest.Example(1)
+	opt, err := rueidis.ParseURL(urls[0])
+	must(err)
+	client, err := rueidis.NewClient(opt)
+	must(err)
+	return client, func() { client.Close(); stop() }
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Hand out work in rotation; the item of a worker that crashed comes round again.
+func ExampleRing() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	feeds, err := collection.NewRing(client, "feeds")
+	must(err)
+	_, err = feeds.PutMany(ctx, slices.Values([]string{"news", "weather"}))
+	must(err)
+
+	first, err := feeds.Take(ctx, time.Minute)
+	must(err)
+	second, err := feeds.Take(ctx, time.Minute)
+	must(err)
+	fmt.Println(first.Item, second.Item)
+	_, err = feeds.Take(ctx, time.Minute)
+	fmt.Println(err != nil) // all are leased
+	must(first.Return(ctx))
+	again, err := feeds.Take(ctx, time.Minute)
+	must(err)
+	fmt.Println(again.Item)
+	// Output:
+	// news weather
+	// true
+	// news
+}
+
+// Draw ids at random.
+func ExampleRandom() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	users, err := collection.NewRandom(client, "users")
+	must(err)
+	_, err = users.PutMany(ctx, slices.Values([]string{"ada", "grace", "edsger"}))
+	must(err)
+	two, err := users.Draw(ctx, 2)
+	must(err)
+	fmt.Println(len(two), two[0] != two[1])
+	// Output: 2 true
+}
+
+// Keep the newest three.
+func ExampleRecent() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	orders, err := collection.NewRecent(client, "orders", 3)
+	must(err)
+	must(orders.Put(ctx, "1", "2", "3", "4", "5"))
+	newest, err := orders.Newest(ctx, 10)
+	must(err)
+	fmt.Println(newest)
+	// Output: [5 4 3]
+}

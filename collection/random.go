@@ -1,0 +1,116 @@
+package collection
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/redis/rueidis"
+)
+
+// Random is a set of ids from which some are drawn at random. It is a plain Redis
+// set without anything next to it, which other programs can use as well.
+type Random struct {
+	client rueidis.Client
+	key    string
+}
+
+// NewRandom returns the set at a key. It sends nothing to the server.
+func NewRandom(client rueidis.Client, key string) (*Random, error) {
+	if client == nil || key == "" {
+		return nil, fmt.Errorf("collection: a random set needs a client and a key, not %q", key)
+	}
+	return &Random{client, key}, nil
+}
+
+// randomBatch is the number of ids in one command.
+const randomBatch = 500
+
+// Put adds an id: one SADD.
+func (r *Random) Put(ctx context.Context, id string) error {
+	_, err := r.PutMany(ctx, slices.Values([]string{id}))
+	return err
+}
+
+// PutMany adds ids and returns how many of them are new: a round trip for 500. After
+// an error those before it are in; repeating it does no harm.
+func (r *Random) PutMany(ctx context.Context, ids iter.Seq[string]) (int, error) {
+	return each(ids, randomBatch, checkID, func(batch []string) (int64, error) {
+		return r.client.Do(ctx, r.client.B().Sadd().Key(r.key).Member(batch...).Build()).AsInt64()
+	}, r.wrap)
+}
+
+// Remove removes ids and returns how many of them were in the set: a round trip for
+// 500.
+func (r *Random) Remove(ctx context.Context, ids ...string) (int, error) {
+	return each(slices.Values(ids), randomBatch, nil, func(batch []string) (int64, error) {
+		return r.client.Do(ctx, r.client.B().Srem().Key(r.key).Member(batch...).Build()).AsInt64()
+	}, r.wrap)
+}
+
+// Has reports for each id whether it is in the set: a round trip for 500.
+func (r *Random) Has(ctx context.Context, ids ...string) ([]bool, error) {
+	all := make([]bool, 0, len(ids))
+	for batch := range slices.Chunk(ids, randomBatch) {
+		found, err := r.client.Do(ctx, r.client.B().Smismember().Key(r.key).Member(batch...).Build()).AsIntSlice()
+		if err != nil {
+			return nil, r.wrap(err)
+		}
+		for _, n := range found {
+			all = append(all, n == 1)
+		}
+	}
+	return all, nil
+}
+
+// Len returns the number of ids.
+func (r *Random) Len(ctx context.Context) (int64, error) {
+	n, err := r.client.Do(ctx, r.client.B().Scard().Key(r.key).Build()).AsInt64()
+	return n, r.wrap(err)
+}
+
+// Draw returns n different ids, or all if there are no more. They stay in the set.
+// One SRANDMEMBER, O(n). If n is close to the size of the set, the order of the ids
+// is not random.
+func (r *Random) Draw(ctx context.Context, n int) ([]string, error) {
+	return r.draw(ctx, n, func() rueidis.Completed {
+		return r.client.B().Srandmember().Key(r.key).Count(int64(n)).Build()
+	})
+}
+
+// DrawEach returns n ids, each drawn from the whole set, so that one can come more
+// than once. Redis draws all ids about equally often, not exactly so.
+func (r *Random) DrawEach(ctx context.Context, n int) ([]string, error) {
+	return r.draw(ctx, n, func() rueidis.Completed {
+		return r.client.B().Srandmember().Key(r.key).Count(int64(-n)).Build()
+	})
+}
+
+// Take removes n different ids from the set and returns them: one SPOP.
+func (r *Random) Take(ctx context.Context, n int) ([]string, error) {
+	return r.draw(ctx, n, func() rueidis.Completed {
+		return r.client.B().Spop().Key(r.key).Count(int64(n)).Build()
+	})
+}
+
+// maxDraw bounds one draw: about a millisecond of the server.
+const maxDraw = 10_000
+
+func (r *Random) draw(ctx context.Context, n int, command func() rueidis.Completed) ([]string, error) {
+	if n < 0 || n > maxDraw {
+		return nil, r.wrap(fmt.Errorf("%w: cannot draw %d ids: use from 0 to %d", ErrValue, n, maxDraw))
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	ids, err := r.client.Do(ctx, command()).AsStrSlice()
+	return ids, r.wrap(err)
+}
+
+func (r *Random) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("collection: %s: %w", r.key, err)
+}

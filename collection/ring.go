@@ -1,0 +1,198 @@
+package collection
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/partition"
+	"retwis/internal/script"
+)
+
+var (
+	//go:embed ring_put.lua
+	ringPutLua string
+	//go:embed ring_remove.lua
+	ringRemoveLua string
+	//go:embed ring_take.lua
+	ringTakeLua string
+	//go:embed ring_end.lua
+	ringEndLua string
+)
+
+// Ring has distinct items that are handed out in rotation: servers to check, feeds
+// to fetch. Next hands them out one after the other. If two workers must not have the
+// same item at a time, use Take: it leases the item, and no other worker gets it
+// until it is returned. The item of a worker that crashed is handed out again after
+// its lease.
+//
+// The ring is a list at key. key.content is a hash of all items, and key.leased a
+// sorted set of the leased ones.
+type Ring struct {
+	set                    *partition.Set
+	put, remove, take, end script.Script
+}
+
+// NewRing returns the ring at a key. It sends nothing to the server.
+func NewRing(client rueidis.Client, key string) (*Ring, error) {
+	set, err := partition.New(client, key, partition.Declaration{Kind: "ring"})
+	if err != nil {
+		return nil, fmt.Errorf("collection: %w", err)
+	}
+	return &Ring{
+		set: set, put: partition.NewScript(ringPutLua), remove: partition.NewScript(ringRemoveLua),
+		take: partition.NewScript(ringTakeLua), end: partition.NewScript(ringEndLua),
+	}, nil
+}
+
+// ringBatch is the number of items that one script adds or removes.
+const ringBatch = 100
+
+// leasedKey is a sorted set: the leased items of a ring, scored by the millisecond in
+// which their lease ends.
+func leasedKey(ring string) string { return ring + ".leased" }
+
+// keys are the keys of the scripts that lease items and take them back.
+func (r *Ring) keys() []string {
+	k := &r.set.Keys[0]
+	return []string{k.Index, k.Content, leasedKey(k.Index)}
+}
+
+// Put adds an item at the end, unless the ring has it already: one script.
+func (r *Ring) Put(ctx context.Context, item string) error {
+	_, err := r.PutMany(ctx, slices.Values([]string{item}))
+	return err
+}
+
+// PutMany adds items at the end, without those that the ring has, and returns how
+// many it added: a script for 100. After an error those before it are in; repeating
+// it does no harm.
+func (r *Ring) PutMany(ctx context.Context, items iter.Seq[string]) (int, error) {
+	k := &r.set.Keys[0]
+	return each(items, ringBatch, checkID, func(batch []string) (int64, error) {
+		return r.put.Run(ctx, r.set.Client, []string{k.Index, k.Content, k.Meta}, append(r.set.Args(), batch...)).AsInt64()
+	}, func(err error) error { return r.wrap(ctx, err) })
+}
+
+// Remove removes items from the ring, leased or not, and returns how many were in it.
+// It costs O(n) of the ring for each item that is not leased.
+func (r *Ring) Remove(ctx context.Context, items ...string) (int, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return 0, r.wrap(ctx, err)
+	}
+	return each(slices.Values(items), ringBatch, nil, func(batch []string) (int64, error) {
+		return r.remove.Run(ctx, r.set.Client, r.keys(), batch).AsInt64()
+	}, func(err error) error { return r.wrap(ctx, err) })
+}
+
+// Len returns the number of items, leased or not.
+func (r *Ring) Len(ctx context.Context) (int64, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return 0, r.wrap(ctx, err)
+	}
+	n, err := r.set.Client.Do(ctx, r.set.Client.B().Hlen().Key(r.set.Keys[0].Content).Build()).AsInt64()
+	return n, r.wrap(ctx, err)
+}
+
+// Next returns the first item of the ring and moves it to the end: one LMOVE. It
+// returns ErrNotFound if there is none. The item stays in the ring, so that no crash
+// can lose it; two workers may have it at a time if it comes round again.
+func (r *Ring) Next(ctx context.Context) (string, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return "", r.wrap(ctx, err)
+	}
+	item, err := r.set.Client.Do(ctx, r.set.Client.B().Lmove().Source(r.set.Key).Destination(r.set.Key).Left().Right().Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		err = fmt.Errorf("%w: all items are leased, or the ring is empty", ErrNotFound)
+	}
+	return item, r.wrap(ctx, err)
+}
+
+// Lease is an item that one worker has.
+type Lease struct {
+	Item string
+	ring *Ring
+	name string
+}
+
+// EmptyError is returned by Take if all items are leased. It is an ErrNotFound.
+type EmptyError struct {
+	// Retry is the time until the next lease ends, if its item is not returned
+	// earlier; negative: the ring has no items.
+	Retry time.Duration
+}
+
+func (e *EmptyError) Error() string {
+	if e.Retry < 0 {
+		return "the ring has no items"
+	}
+	return fmt.Sprintf("all items are leased; one comes back in %v at the latest", e.Retry)
+}
+
+// Is reports whether target is ErrNotFound.
+func (e *EmptyError) Is(target error) bool { return target == ErrNotFound }
+
+// Take leases the first item of the ring: one script. If there is none it returns an
+// *EmptyError, which says when to try again.
+func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
+	if lease < time.Millisecond {
+		return nil, r.wrap(ctx, fmt.Errorf("%w: a lease of %v: it must be at least a millisecond", ErrValue, lease))
+	}
+	if err := r.set.Check(ctx); err != nil {
+		return nil, r.wrap(ctx, err)
+	}
+	l := &Lease{ring: r, name: rand.Text()}
+	reply, err := r.take.Run(ctx, r.set.Client, r.keys(), []string{l.name, milliseconds(lease)}).ToArray()
+	if err != nil {
+		return nil, r.wrap(ctx, err)
+	}
+	if reply[0].IsNil() {
+		ms, err := reply[1].AsInt64()
+		if err == nil {
+			err = &EmptyError{time.Duration(ms) * time.Millisecond}
+		}
+		return nil, r.wrap(ctx, err)
+	}
+	l.Item, err = reply[0].ToString()
+	return l, r.wrap(ctx, err)
+}
+
+// milliseconds formats a lease for the scripts, rounded up: it never ends early.
+func milliseconds(lease time.Duration) string {
+	ms := lease.Milliseconds()
+	if lease%time.Millisecond != 0 {
+		ms++
+	}
+	return strconv.FormatInt(ms, 10)
+}
+
+// Return ends the lease and puts the item at the end of the ring. It returns
+// ErrLeaseOver if the lease has expired.
+func (l *Lease) Return(ctx context.Context) error { return l.until(ctx, 0) }
+
+// Extend makes the lease last for so long from now. It returns ErrLeaseOver if the
+// lease has expired: stop working on the item.
+func (l *Lease) Extend(ctx context.Context, lease time.Duration) error {
+	if lease < time.Millisecond {
+		return l.ring.wrap(ctx, fmt.Errorf("%w: a lease of %v: it must be at least a millisecond", ErrValue, lease))
+	}
+	return l.until(ctx, lease)
+}
+
+func (l *Lease) until(ctx context.Context, lease time.Duration) error {
+	args := []string{l.Item, l.name, milliseconds(lease)}
+	n, err := l.ring.end.Run(ctx, l.ring.set.Client, l.ring.keys(), args).AsInt64()
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%w: %s", ErrLeaseOver, shorten(l.Item))
+	}
+	return l.ring.wrap(ctx, err)
+}
+
+func (r *Ring) wrap(ctx context.Context, err error) error { return wrap(ctx, r.set, err) }
