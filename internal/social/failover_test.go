@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -324,6 +325,14 @@ func newReplicated(t testing.TB) *replicated {
 		return c.at.Do(t.Context(), c.at.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
 	})
 	wait(t, "the replica to be in step", func() bool { return info(t, c.at, "master_link_status") == "up" })
+	// After a failover the masters cannot introduce each other: the one between
+	// them is dead. So all must know all before.
+	for _, node := range []rueidis.Client{c.at, cluster.Masters[0].Client(t), cluster.Masters[1].Client(t)} {
+		wait(t, "all nodes to know each other", func() bool {
+			text, err := node.Do(t.Context(), node.B().ClusterInfo().Build()).ToString()
+			return err == nil && strings.Contains(text, "cluster_known_nodes:3\r")
+		})
+	}
 	return c
 }
 
