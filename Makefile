@@ -1,24 +1,23 @@
-# `make` alone lists what can be done.
+# `make` alone lists all targets.
 
-# Tools are pinned here and run from the module cache, so that the module's own
-# requirements stay those of its users.
+# Tools are pinned here and run from the module cache, so that they are not
+# requirements of the module and its users.
 GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MISSPELL    := go run github.com/golangci/misspell/cmd/misspell@v0.8.0
 TEMPL       := go run github.com/a-h/templ/cmd/templ@v0.3.977
 
-# The root module, and those of e2e and bench.
+# The root module, e2e and bench.
 MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod e2e/go.mod bench/go.mod))
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
-# The race detector runs where it is asked for (RACE=1, or CI=true) and can be:
-# it needs a C compiler.
+# RACE=1 or CI=true turns on the race detector, which needs a C compiler.
 race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 	[ "$$(go env CGO_ENABLED)" = 1 ] && echo -race || \
-	echo "make: no C compiler here: testing without the race detector" >&2))
+	echo "make: no C compiler found: testing without the race detector" >&2))
 
 .PHONY: help run test test-long test-servers e2e screenshots lint bench generate build dist rename-module clean
 
@@ -26,43 +25,43 @@ help:
 	@echo 'make TARGET, where TARGET is'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { sub(/:.*/, "", $$1); printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Not by "go run", which takes Ctrl-C for a failure.
-run: ## serve Retwis with a small demo in it; ARGS='--addr :9000' adds flags
+# Not by "go run", which reports Ctrl-C as a failure.
+run: ## serve Retwis with a small sample network; ARGS='--addr :9000' adds flags
 	@scripts/deps
 	@$(MAKE) -s build
 	@bin/retwis serve --demo $(ARGS)
 
-test: ## run every test on real servers; RACE=1 adds the race detector
+test: ## run all tests on real servers; RACE=1 adds the race detector
 	@scripts/deps server curl sqlite3
 	REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./...
 
-test-long: ## the same with ten times the random cases, and every fuzz test
+test-long: ## run them with ten times the random cases, and every fuzz test
 	@scripts/deps server curl sqlite3
 	REDISTEST_REQUIRE=1 TEST_LONG=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 
-# A directory with one directory for each server to test on.
+# A directory that has a directory for each server to test on.
 SERVERS ?= ../shared/servers
 
-test-servers: ## the tests on every server below SERVERS=DIRECTORY; ONLY='NAME...' and PACKAGES='...' for a part
+test-servers: ## run the tests on every server below SERVERS=DIRECTORY; ONLY='NAME...' and PACKAGES='...' for a part
 	@scripts/deps server curl sqlite3
 	ONLY='$(ONLY)' TESTFLAGS='$(TESTFLAGS)' scripts/test-servers '$(SERVERS)' $(PACKAGES)
 
-e2e: e2e/node_modules/.package-lock.json ## a real browser against the real program; installs chromium if there is none
+e2e: e2e/node_modules/.package-lock.json ## run the browser tests; installs Chromium if there is none
 	@scripts/deps server chromium
 	cd e2e && REDISTEST_REQUIRE=1 go test -count=1 $(race) -timeout 10m $(TESTFLAGS) ./...
 
-screenshots: e2e/node_modules/.package-lock.json ## take the pictures in docs/ anew
+screenshots: e2e/node_modules/.package-lock.json ## take the screenshots in docs/ again
 	@scripts/deps server chromium
 	mkdir -p docs && cd e2e && SCREENSHOTS=../docs go test -count=1 -run TestLooks ./...
 
-# npm writes this file when it is done.
+# npm writes this file last.
 e2e/node_modules/.package-lock.json: e2e/package-lock.json
 	@scripts/deps npm
 	cd e2e && npm ci --no-audit --no-fund
 	@touch $@
 
-lint: ## gofumpt, misspell, go vet, staticcheck, and whether go.mod and generated code are up to date
+lint: ## check with gofumpt, misspell, go vet and staticcheck; check that go.mod and generated code are up to date
 	@for script in scripts/*; do sh -n "$$script" || exit 1; done; bash -n .ci/run
 	@unformatted=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$unformatted" ] || \
 		{ printf 'make: not formatted; run gofumpt on:\n%s\n' "$$unformatted" >&2; exit 1; }
@@ -76,7 +75,7 @@ lint: ## gofumpt, misspell, go vet, staticcheck, and whether go.mod and generate
 	@before=$$(scripts/generated); $(MAKE) -s generate && [ "$$before" = "$$(scripts/generated)" ] || \
 		{ echo 'make: generated code was older than its source; it is up to date now: commit it' >&2; exit 1; }
 
-bench: ## how fast it is, against the same bytes from memory; writes docs/benchmarks.md
+bench: ## run the benchmarks and write docs/benchmarks.md; ARGS='--only locks' for a part
 	@scripts/deps
 	cd bench && go run . $(ARGS)
 
@@ -92,5 +91,5 @@ dist: ## build the archives of a release in dist/, for Linux and macOS
 rename-module: ## give the module another path: MODULE=github.com/you/retwis
 	@scripts/rename-module '$(MODULE)'
 
-clean: ## remove what build and dist have made
+clean: ## remove bin/ and dist/
 	rm -rf bin dist
