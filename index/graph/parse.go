@@ -6,16 +6,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"retwis/index/graph/rdf"
 )
 
-// maxQuery is the most bytes that Parse reads.
+// maxQuery is the maximum length of a query, in bytes.
 const maxQuery = 64 << 10
 
-// Parse reads a query as people write it: patterns of three words, with a dot
-// that stands alone between them.
+// Parse reads the text form of a query: patterns of three words, separated by a dot
+// between blanks.
 //
 //	?x likes beer . ?x lives-in barcelona . matteo friend-of ?x
 //
@@ -23,27 +20,27 @@ const maxQuery = 64 << 10
 //
 //	beer              a name
 //	"ice cream"       a name with blanks in it; \" and \\ are " and \, \n and \t too
-//	<http://a.b/c>    a name that includes its brackets, and "text"@en one that
-//	                  includes its quotes: terms of N-Triples. A literal that has
-//	                  nothing behind its quotes needs a second pair: "\"text\""
+//	<http://a.b/c>    terms of N-Triples, names that include their brackets or
+//	"text"@en         quotes. A literal without language or type needs a second
+//	                  pair of quotes: "\"text\""
 //	?x                a variable
 //	*                 anything
 //	friend-of*1..3    as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or
-//	                  more, + one or more, * none or more. "c++" is a name
-//	^friend-of        as a predicate, the same the other way round: from object to
-//	                  subject. "^friend-of" is a name
+//	                  more, + one or more, * zero or more. "c++" is a name
+//	^friend-of        as a predicate, the inverse: from object to subject.
+//	                  "^friend-of" is a name
 //
-// Between patterns there may be filters, each a variable, an operator and what it
-// is compared with, a variable or a name. See [Compare] for the order of names.
+// A filter is a variable, an operator, and a variable or a name. See [Compare] for the
+// order of names.
 //
 //	?n > 10           also <, <= and >=
-//	?x != ?y          is not the same name; = is the same
-//	?x ~ ^b           what a regular expression matches
+//	?x != ?y          not the same name; = the same name
+//	?x ~ ^b           a regular expression matches
 //
-// What other query languages read as something else, such as a|b, p/q, !p and p?
-// in the place of a predicate, and $x, is refused. In double quotes each is a name.
+// Syntax of other query languages, such as a|b, p/q, !p and p? as predicates, and $x, is
+// refused with the equivalent. In double quotes it is a name.
 //
-// What is wrong is a *SyntaxError, with its column.
+// An invalid query is a *SyntaxError with its column.
 func Parse(text string) (Query, error) {
 	p := parser{text: text}
 	if len(text) > maxQuery {
@@ -68,174 +65,6 @@ func Parse(text string) (Query, error) {
 	return q, q.check()
 }
 
-// word is a word of a query and where it begins.
-type word struct {
-	text  string
-	at    int
-	kind  wordKind
-	steps string // what is behind the closing quote or bracket
-	back  bool   // there was a ^ before it
-}
-
-type wordKind int
-
-const (
-	bare wordKind = iota
-	quotedWord
-	bracketed
-)
-
-type parser struct {
-	text string
-	at   int
-}
-
-func (p *parser) wrong(at int, format string, args ...any) error {
-	return &SyntaxError{Column: utf8.RuneCountInString(p.text[:at]) + 1, Text: fmt.Sprintf(format, args...)}
-}
-
-// statement reads words up to a dot, and tells whether there was one.
-func (p *parser) statement() (words []word, more bool, err error) {
-	for {
-		for p.at < len(p.text) && blank(p.text[p.at]) {
-			p.at++
-		}
-		if p.at == len(p.text) {
-			return words, false, p.lastDot(words)
-		}
-		w, err := p.word()
-		if err != nil {
-			return nil, false, err
-		}
-		if w.kind == bare && w.text == "." {
-			if len(words) == 0 {
-				return nil, false, p.wrong(w.at, "there is no pattern before this dot")
-			}
-			return words, true, nil
-		}
-		words = append(words, w)
-	}
-}
-
-// lastDot refuses a dot at the end that stands against the last word, which other query
-// languages take for the end of the pattern.
-func (p *parser) lastDot(words []word) error {
-	if len(words) == 0 {
-		return nil
-	}
-	if w := words[len(words)-1]; w.kind == bare && len(w.text) > 1 && strings.HasSuffix(w.text, ".") {
-		return p.wrong(w.at+len(w.text)-1, "a dot between patterns stands alone, and there is none behind the last; for the name write \"%s\"", w.text)
-	}
-	return nil
-}
-
-func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-// word reads a word.
-func (p *parser) word() (word, error) {
-	w := word{at: p.at}
-	if rest := p.text[p.at:]; len(rest) > 1 && rest[0] == '^' && !blank(rest[1]) && rest[1] != '^' {
-		w.back = true
-		p.at++
-	}
-	switch p.text[p.at] {
-	case '"':
-		return p.quotes(w)
-	case '<':
-		if isOperator(p.peekBlank()) {
-			break
-		}
-		end := strings.IndexByte(p.text[p.at:], '>')
-		if end < 0 {
-			return w, p.wrong(w.at, "this < is never closed; for a name with a < in it use double quotes")
-		}
-		w.kind, w.text = bracketed, p.text[p.at:p.at+end+1]
-		p.at += end + 1
-		w.steps = p.toBlank()
-		return w, nil
-	}
-	w.text = p.toBlank()
-	return w, nil
-}
-
-// toBlank reads up to the next blank.
-func (p *parser) toBlank() string {
-	text := p.peekBlank()
-	p.at += len(text)
-	return text
-}
-
-// peekBlank returns what stands before the next blank.
-func (p *parser) peekBlank() string {
-	end := p.at
-	for end < len(p.text) && !blank(p.text[end]) {
-		end++
-	}
-	return p.text[p.at:end]
-}
-
-// isOperator reports whether a word between two others makes a filter of them.
-func isOperator(text string) bool {
-	switch text {
-	case "=", "!=", "<", "<=", ">", ">=", "~":
-		return true
-	}
-	return false
-}
-
-// quotes reads a word in double quotes.
-func (p *parser) quotes(w word) (word, error) {
-	w.kind = quotedWord
-	var out strings.Builder
-	for p.at++; ; p.at++ {
-		if p.at == len(p.text) {
-			return w, p.wrong(w.at, "this quote is never closed")
-		}
-		switch c := p.text[p.at]; c {
-		case '"':
-			p.at++
-			return p.literal(w, out.String())
-		case '\\':
-			if p.at++; p.at == len(p.text) {
-				return w, p.wrong(w.at, "this quote is never closed")
-			}
-			at := strings.IndexByte(`"\nt`, p.text[p.at])
-			if at < 0 {
-				return w, p.wrong(p.at-1, `use \" \\ \n or \t, not \%c`, firstRune(p.text[p.at:]))
-			}
-			out.WriteByte("\"\\\n\t"[at])
-		default:
-			out.WriteByte(c)
-		}
-	}
-}
-
-func firstRune(text string) rune {
-	r, _ := utf8.DecodeRuneInString(text)
-	return r
-}
-
-// literal ends a word in double quotes, or reads on where it is a literal of
-// N-Triples with a language or a type.
-func (p *parser) literal(w word, text string) (word, error) {
-	w.text = text
-	rest := p.text[p.at:]
-	if !strings.HasPrefix(rest, "@") && !strings.HasPrefix(rest, "^^") {
-		w.steps = p.toBlank()
-		return w, nil
-	}
-	term, length, err := rdf.ScanLiteral(p.text[w.at:])
-	if err != nil {
-		return w, p.wrong(w.at+length, "%v", err)
-	}
-	p.at = w.at + length
-	w.text = term
-	if after := p.toBlank(); after != "" {
-		return w, p.wrong(p.at-len(after), "there is no blank before %q", after)
-	}
-	return w, nil
-}
-
 // add adds a pattern or a filter to a query.
 func (p *parser) add(q *Query, words []word) error {
 	if len(words) > 1 && words[1].kind == bare && isOperator(words[1].text) && !words[1].back {
@@ -246,10 +75,10 @@ func (p *parser) add(q *Query, words []word) error {
 		if len(words) > 3 {
 			at = words[3].at
 		}
-		return p.wrong(at, "a pattern is a subject, a predicate and an object, and there %s before the next dot", are(len(words)))
+		return p.wrong(at, "a pattern is a subject, a predicate and an object; found %s before the next dot", countWords(len(words)))
 	}
 	if words[1].kind == bracketed && words[1].text == "<>" {
-		return p.wrong(words[1].at, "there is no operator <>; use != between a variable and what it is compared with")
+		return p.wrong(words[1].at, "there is no operator <>; use !=")
 	}
 	var terms [3]Term
 	for i, w := range words {
@@ -265,17 +94,17 @@ func (p *parser) add(q *Query, words []word) error {
 	return nil
 }
 
-func are(n int) string {
+func countWords(n int) string {
 	if n == 1 {
-		return "is 1 word"
+		return "1 word"
 	}
-	return fmt.Sprintf("are %d words", n)
+	return fmt.Sprintf("%d words", n)
 }
 
 // filter adds a comparison, or "?x ~ expression".
 func (p *parser) filter(q *Query, words []word) error {
 	if len(words) != 3 {
-		return p.wrong(words[1].at, "a filter is a variable, %s and what it is compared with", words[1].text)
+		return p.wrong(words[1].at, "a filter is a variable, %s, and a variable or a name", words[1].text)
 	}
 	left, err := p.term(words[0], false)
 	if err != nil {
@@ -301,26 +130,26 @@ func (p *parser) filter(q *Query, words []word) error {
 		return err
 	}
 	if right.kind == anything {
-		return p.wrong(words[2].at, "nothing compares with anything; for the name * write \"*\"")
+		return p.wrong(words[2].at, "* cannot be compared; for the name * write \"*\"")
 	}
 	q.Filters = append(q.Filters, Compare(left, words[1].text, right))
 	return nil
 }
 
-// term makes a term of a word.
+// term converts a word to a term.
 func (p *parser) term(w word, predicate bool) (Term, error) {
 	switch {
 	case w.back && !predicate && w.kind == bare: // a name
 		w.text = "^" + w.text
-		return Name(w.text), p.short(w)
+		return Name(w.text), p.checkLength(w)
 	case w.back && !predicate:
-		return Term{}, p.wrong(w.at, "a ^ stands before a predicate; for the name write all of it in double quotes")
+		return Term{}, p.wrong(w.at, "only a predicate can have a ^; for the name write all of it in double quotes")
 	case w.kind != bare:
-		return p.withSteps(w, predicate)
+		return p.delimited(w, predicate)
 	}
 	if name, ok := strings.CutPrefix(w.text, "?"); ok {
 		if !isVariable(name) {
-			return Term{}, p.wrong(w.at, "%q is not a variable: use letters, digits, - and _ behind the question mark; for a name write \"%s\"", w.text, w.text)
+			return Term{}, p.wrong(w.at, "%q is not a variable: use letters, digits, - and _ after the question mark; for a name write \"%s\"", w.text, w.text)
 		}
 		return Var(name), nil
 	}
@@ -335,11 +164,11 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 			return p.path(w, name, steps)
 		}
 	}
-	return Name(w.text), p.short(w)
+	return Name(w.text), p.checkLength(w)
 }
 
-// lookalike says of a word that other query languages read as something else what to
-// write for that, or returns nothing.
+// lookalike recognizes syntax of other query languages. It returns what to write here,
+// or "".
 func lookalike(text string, predicate bool) string {
 	if name, ok := strings.CutPrefix(text, "$"); ok && isVariable(name) && (name[0] < '0' || name[0] > '9') {
 		return "a variable begins with a question mark: ?" + name
@@ -349,38 +178,39 @@ func lookalike(text string, predicate bool) string {
 	}
 	switch {
 	case text == "==":
-		return "same names are compared with ="
+		return "compare names with ="
 	case text == "=<", text == "<>", text == "=~", text == "!~":
 		return "there is no operator " + text + "; use =, !=, <, <=, >, >= or ~"
 	case strings.HasPrefix(text, "^"):
-		return "one ^ stands before a predicate, with no blank between"
+		return "write one ^ before a predicate, without a blank"
 	case strings.HasPrefix(text, "!"):
 		return "a predicate cannot be excluded; write ?x ?p ?y . ?p != " + cmp.Or(text[1:], "likes")
 	case strings.ContainsAny(text, "|()"):
-		return "there is no choice of predicates; ask once for each"
+		return "alternative predicates are not supported; run one query for each"
 	case strings.Contains(text, "/"):
-		return "there are no steps with different predicates; write a pattern for each, as in ?x likes ?1 . ?1 lives-in ?y"
+		return "a path has one predicate; write a pattern for each, as in ?x likes ?1 . ?1 lives-in ?y"
 	case len(text) > 1 && strings.HasSuffix(text, "?"):
-		return "none or one step is written " + text[:len(text)-1] + "*0..1"
+		return "zero or one step is written " + text[:len(text)-1] + "*0..1"
 	}
 	return ""
 }
 
-// withSteps makes a term of a word in quotes or brackets, which may have the
-// length of a path behind it.
-func (p *parser) withSteps(w word, predicate bool) (Term, error) {
-	if w.steps == "" {
-		return Name(w.text), p.short(w)
+// delimited converts a word in quotes or brackets, which may have the length of a path as
+// its suffix.
+func (p *parser) delimited(w word, predicate bool) (Term, error) {
+	if w.suffix == "" {
+		return Name(w.text), p.checkLength(w)
 	}
-	if name, steps := cutSteps("p" + w.steps); predicate && name == "p" && steps != "" {
+	if name, steps := cutSteps("p" + w.suffix); predicate && name == "p" && steps != "" {
 		return p.path(w, w.text, steps)
 	}
-	return Term{}, p.wrong(w.at, "there is no blank before %q", w.steps)
+	return Term{}, p.wrong(w.at, "there is no blank before %q", w.suffix)
 }
 
-func (p *parser) short(w word) error {
+// checkLength checks the length of a name.
+func (p *parser) checkLength(w word) error {
 	if w.text == "" {
-		return p.wrong(w.at, "a name is not empty")
+		return p.wrong(w.at, "a name must not be empty")
 	}
 	if len(w.text) > MaxName {
 		return p.wrong(w.at, "the name has %d bytes: at most %d are allowed", len(w.text), MaxName)
@@ -411,10 +241,10 @@ func cutSteps(text string) (name, steps string) {
 	return text[:at], text[at:]
 }
 
-// path reads how long a path is.
+// path reads the length of a path.
 func (p *parser) path(w word, predicate, steps string) (Term, error) {
 	w.text = predicate
-	if err := p.short(w); err != nil {
+	if err := p.checkLength(w); err != nil {
 		return Term{}, err
 	}
 	least, most := 0, 0
@@ -436,27 +266,4 @@ func (p *parser) path(w word, predicate, steps string) (Term, error) {
 		}
 	}
 	return Path(predicate, least, most), nil
-}
-
-// quoted writes a name as Parse reads it.
-func quoted(name string) string {
-	if plain(name) {
-		return name
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(name) + `"`
-}
-
-// plain tells whether a name stands in a query as it is.
-func plain(name string) bool {
-	if strings.ContainsAny(name, " \t\n\r") {
-		return false
-	}
-	if name == "" || name == "*" || name == "<>" || isOperator(name) || strings.HasSuffix(name, ".") {
-		return false
-	}
-	if name[0] == '<' {
-		return strings.IndexByte(name, '>') == len(name)-1
-	}
-	_, steps := cutSteps(name)
-	return name[0] != '?' && name[0] != '"' && name[0] != '^' && steps == "" && lookalike(name, true) == ""
 }

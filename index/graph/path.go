@@ -5,75 +5,85 @@ import (
 	"strings"
 )
 
-// reached are the names that a path leads to from one name.
-type reached struct {
-	names []string
-	set   map[string]struct{}
-	size  int64 // as run.keep counts it
+// nameSet is a set of names in the order of insertion.
+type nameSet struct {
+	names  []string
+	set    map[string]struct{}
+	memory int64
 }
 
-func (r *reached) has(name string) bool {
-	_, ok := r.set[name]
+func (s *nameSet) has(name string) bool {
+	_, ok := s.set[name]
 	return ok
 }
 
-// walk extends rows along a path, from the end that is known.
-func (r *run) walk(i int, s *planStep, rows [][]string) error {
-	from, to := s.places[0], s.places[2]
-	if s.method == walkBack {
+// addName adds a name to a set and accounts for its memory.
+func (x *executor) addName(to *nameSet, name string) error {
+	if to.has(name) {
+		return nil
+	}
+	if err := x.reserve(name); err != nil {
+		return err
+	}
+	if to.set == nil {
+		to.set = map[string]struct{}{}
+	}
+	to.set[name] = struct{}{}
+	to.names = append(to.names, name)
+	to.memory += memoryOf(name)
+	return nil
+}
+
+// followPath extends rows along a path from its known end.
+func (x *executor) followPath(out *sink, rows [][]string) error {
+	s := out.step
+	from, to := s.operands[0], s.operands[2]
+	if s.operator == pathFromObject {
 		from, to = to, from
 	}
 	var starts []string
-	of := map[string][][]string{}
+	rowsOf := map[string][][]string{}
 	for _, row := range rows {
-		name := from.of(row)
-		if _, ok := of[name]; !ok {
+		name := from.in(row)
+		if _, ok := rowsOf[name]; !ok {
 			starts = append(starts, name)
 		}
-		of[name] = append(of[name], row)
+		rowsOf[name] = append(rowsOf[name], row)
 	}
-	o := out{r: r, i: i, s: s}
-	each := func(start string, found *reached) error {
-		for _, row := range of[start] {
-			if err := o.arrive(row, to, found); err != nil {
+	each := func(start string, reached *nameSet) error {
+		for _, row := range rowsOf[start] {
+			if err := out.addReached(row, to, reached); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if from.kind != constant {
-		if err := r.reach(s, starts, each); err != nil {
-			return err
-		}
-		return o.flush()
+		return x.searchEach(s, starts, each)
 	}
-	// The same name for every batch of rows: the way is gone once.
-	if s.memo == nil {
-		found, err := r.search(s, starts)
+	if s.reached == nil { // every batch of rows starts at the same name: search once
+		reached, err := x.search(s, starts)
 		if err != nil {
 			return err
 		}
-		s.memo = found[0]
+		s.reached = reached[0]
 	}
-	if err := each(starts[0], s.memo); err != nil {
-		return err
-	}
-	return o.flush()
+	return each(starts[0], s.reached)
 }
 
-// arrive adds a row for each name that a path leads to, or the row itself where
-// the other end is known and among them.
-func (o *out) arrive(row []string, to place, found *reached) error {
+// addReached adds a row for each name at the end of a path, or the row itself if the
+// other end is known and among them.
+func (o *sink) addReached(row []string, to operand, reached *nameSet) error {
 	if to.known() {
-		if found.has(to.of(row)) {
+		if reached.has(to.in(row)) {
 			return o.add(row)
 		}
 		return nil
 	}
-	for _, name := range found.names {
+	for _, name := range reached.names {
 		row := o.slab.copy(row)
-		if to.kind == open {
-			row[to.slot] = name
+		if to.kind == binds {
+			row[to.column] = name
 		}
 		if err := o.add(row); err != nil {
 			return err
@@ -82,122 +92,108 @@ func (o *out) arrive(row []string, to place, found *reached) error {
 	return nil
 }
 
-// reach searches from some names at once, which takes a round trip a step for
-// all of them. Where that is too much to remember it searches from fewer.
-func (r *run) reach(s *planStep, starts []string, each func(string, *reached) error) error {
-	left := r.left
-	found, err := r.search(s, starts)
+// searchEach searches from several names together, one round trip a step, and passes on
+// the names that each reaches. If these need too much memory it halves the starts.
+func (x *executor) searchEach(s *planStep, starts []string, each func(start string, reached *nameSet) error) error {
+	left := x.memoryLeft
+	reached, err := x.search(s, starts)
 	if err != nil {
-		r.left = left
+		x.memoryLeft = left
 		if !errors.Is(err, ErrMemory) || len(starts) == 1 {
 			return err
 		}
 		half := len(starts) / 2
-		if err := r.reach(s, starts[:half], each); err != nil {
+		if err := x.searchEach(s, starts[:half], each); err != nil {
 			return err
 		}
-		return r.reach(s, starts[half:], each)
+		return x.searchEach(s, starts[half:], each)
 	}
-	spent := left - r.left
+	used := left - x.memoryLeft
 	for i, start := range starts {
-		if err := each(start, found[i]); err != nil {
+		if err := each(start, reached[i]); err != nil {
 			return err
 		}
 	}
-	r.left += spent
+	x.memoryLeft += used
 	return nil
 }
 
-// search goes a path from each of some names, breadth first. What takes exactly
-// as many steps as it must have at least is found level by level, since a way
-// may come back to where it was; what is further is found when it is first met,
-// so that a circle has an end.
-func (r *run) search(s *planStep, starts []string) ([]*reached, error) {
+// search runs a breadth-first search from each of some names. Up to the minimum length
+// it keeps the names of the last level only, since a path may return to a name; from
+// there on it keeps every name once, so that cycles end.
+func (x *executor) search(s *planStep, starts []string) ([]*nameSet, error) {
 	t := s.pattern.P
-	now := make([]*reached, len(starts))
+	now := newNameSets(len(starts))
 	for i, start := range starts {
-		now[i] = &reached{}
-		if err := r.meet(now[i], start); err != nil {
+		if err := x.addName(now[i], start); err != nil {
 			return nil, err
 		}
 	}
 	for range t.min {
-		next := make([]*reached, len(starts))
-		for i := range next {
-			next[i] = &reached{}
-		}
-		front := make([][]string, len(starts))
+		next := newNameSets(len(starts))
+		frontier := make([][]string, len(starts))
 		for i := range now {
-			front[i] = now[i].names
+			frontier[i] = now[i].names
 		}
-		if err := r.further(s, front, next); err != nil {
+		if err := x.expand(s, frontier, next); err != nil {
 			return nil, err
 		}
 		for _, old := range now {
-			r.left += old.size
+			x.memoryLeft += old.memory
 		}
 		now = next
 	}
-	done := make([]int, len(starts)) // names whose neighbours were looked at
+	expanded := make([]int, len(starts)) // number of names of each set
 	for k := t.min; t.max == 0 || k < t.max; k++ {
-		front := make([][]string, len(starts))
+		frontier := make([][]string, len(starts))
 		more := false
-		for i, found := range now {
-			front[i] = found.names[done[i]:]
-			done[i] = len(found.names)
-			more = more || len(front[i]) > 0
+		for i, reached := range now {
+			frontier[i] = reached.names[expanded[i]:]
+			expanded[i] = len(reached.names)
+			more = more || len(frontier[i]) > 0
 		}
 		if !more {
 			break
 		}
-		if err := r.further(s, front, now); err != nil {
+		if err := x.expand(s, frontier, now); err != nil {
 			return nil, err
 		}
 	}
 	return now, nil
 }
 
-// meet adds a name to those that were reached, if it is new.
-func (r *run) meet(found *reached, name string) error {
-	if found.has(name) {
-		return nil
+func newNameSets(n int) []*nameSet {
+	sets := make([]*nameSet, n)
+	for i := range sets {
+		sets[i] = &nameSet{}
 	}
-	if err := r.keep(name); err != nil {
-		return err
-	}
-	if found.set == nil {
-		found.set = map[string]struct{}{}
-	}
-	found.set[name] = struct{}{}
-	found.names = append(found.names, name)
-	found.size += sizeOf(name)
-	return nil
+	return sets
 }
 
-// further adds to each of next the names that are one step from those of front.
-func (r *run) further(s *planStep, front [][]string, next []*reached) error {
+// expand adds the neighbours of the names of each frontier to the set of its search.
+func (x *executor) expand(s *planStep, frontiers [][]string, next []*nameSet) error {
 	var spans []span
-	var of [][]int // the searches in which a name is at the front
+	var searches [][]int // that have the name of the span in their frontier
 	at := map[string]int{}
-	for i, names := range front {
+	for i, names := range frontiers {
 		for _, name := range names {
 			k, ok := at[name]
 			if !ok {
 				k = len(spans)
 				at[name] = k
-				spans, of = append(spans, r.neighbours(s, name)), append(of, nil)
+				spans, searches = append(spans, s.neighbours(name)), append(searches, nil)
 			}
-			of[k] = append(of[k], i)
+			searches[k] = append(searches[k], i)
 		}
 	}
-	return r.g.fetch(r.ctx, spans, true, func(k int, entry string) error {
+	return x.g.fetch(x.ctx, spans, true, func(k int, entry string) error {
 		name, _, more, ok := cutName(entry[len(spans[k].prefix):])
 		if !ok || more {
-			return r.g.damaged(entry)
+			return x.g.damaged(entry)
 		}
-		name = strings.Clone(name) // not all of the entry
-		for _, i := range of[k] {
-			if err := r.meet(next[i], name); err != nil {
+		name = strings.Clone(name) // do not keep the whole entry in memory
+		for _, i := range searches[k] {
+			if err := x.addName(next[i], name); err != nil {
 				return err
 			}
 		}
@@ -205,12 +201,11 @@ func (r *run) further(s *planStep, front [][]string, next []*reached) error {
 	})
 }
 
-// neighbours is the range of the names one step from a name.
-func (r *run) neighbours(s *planStep, name string) span {
-	p := Pattern{S: Name(name), P: Name(s.pattern.P.text)}
-	if s.method == walkBack {
-		p = Pattern{P: p.P, O: Name(name)}
-		return p.in(POS, 2)
+// neighbours returns the range of the names one triple away from a name.
+func (s *planStep) neighbours(name string) span {
+	predicate := Name(s.pattern.P.text)
+	if s.operator == pathFromObject {
+		return Pattern{P: predicate, O: Name(name)}.in(POS, 2)
 	}
-	return p.in(SPO, 2)
+	return Pattern{S: Name(name), P: predicate}.in(SPO, 2)
 }

@@ -93,11 +93,11 @@ func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 		if p.empty {
 			return
 		}
-		r := run{g: g, ctx: ctx, plan: p, left: p.memory, yield: func(b Binding) bool { return yield(b, nil) }}
-		if p.remember {
-			r.given = map[string]struct{}{}
+		x := executor{g: g, ctx: ctx, plan: p, memoryLeft: p.memory, yield: func(b Binding) bool { return yield(b, nil) }}
+		if p.distinct {
+			x.seen = map[string]struct{}{}
 		}
-		if err := r.from(0, [][]string{make([]string, len(p.vars))}); err != nil && !errors.Is(err, errStop) {
+		if err := x.process(0, [][]string{make([]string, len(p.vars))}); err != nil && !errors.Is(err, errStop) {
 			yield(Binding{}, err)
 		}
 	}

@@ -1,0 +1,68 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Plan describes how a query is executed.
+type Plan struct {
+	Steps []Step
+	// Empty is set if the counts show that there is no answer.
+	Empty bool
+}
+
+// Step is one pattern of a plan.
+type Step struct {
+	Pattern Pattern
+	Count   int64  // number of triples of the pattern alone; of a path, with its predicate
+	How     string // how the pattern is read
+}
+
+// String formats the plan, one line a step.
+func (p Plan) String() string {
+	width := 0
+	for _, s := range p.Steps {
+		width = max(width, len(s.Pattern.String()))
+	}
+	var out strings.Builder
+	for i, s := range p.Steps {
+		fmt.Fprintf(&out, "%d. %-*s  %9d  %s\n", i+1, width, s.Pattern, s.Count, s.How)
+	}
+	if p.Empty {
+		out.WriteString("no answer: a pattern has no triples\n")
+	}
+	return out.String()
+}
+
+// Explain returns the plan of a query without executing it. It counts the triples of
+// each pattern: one round trip.
+func (g *Graph) Explain(ctx context.Context, q Query) (Plan, error) {
+	p, err := g.plan(ctx, q)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Empty: p.empty}
+	for _, s := range p.steps {
+		plan.Steps = append(plan.Steps, Step{Pattern: s.pattern, Count: s.count, How: s.describe()})
+	}
+	return plan, nil
+}
+
+func (s *planStep) describe() string {
+	switch s.operator {
+	case existenceCheck:
+		if s.hashable {
+			return "check existence, or read all for many rows"
+		}
+		return "check existence"
+	case pathFromSubject:
+		return "follow the path from the subject"
+	case pathFromObject:
+		return "follow the path back from the object"
+	case objectScan:
+		return "range scan of pos, each object an end of the path"
+	}
+	return fmt.Sprintf("range scan of %s, %d of 3 parts known", s.order, s.fixed)
+}

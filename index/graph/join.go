@@ -1,0 +1,162 @@
+package graph
+
+import (
+	"errors"
+
+	"retwis/index"
+)
+
+// scanRanges extends each row by every triple of its range. Rows with the same range
+// share one read.
+func (x *executor) scanRanges(out *sink, rows [][]string) error {
+	s := out.step
+	var spans []span
+	var rowsOf [][][]string // of each span
+	at := map[string]int{}
+	for _, row := range rows {
+		p := Pattern{}
+		for k, t := range [3]*Term{&p.S, &p.P, &p.O} {
+			if s.operands[k].known() {
+				*t = Name(s.operands[k].in(row))
+			}
+		}
+		one := p.in(s.order, s.fixed)
+		k, ok := at[one.prefix]
+		if !ok {
+			k = len(spans)
+			at[one.prefix] = k
+			spans, rowsOf = append(spans, one), append(rowsOf, nil)
+		}
+		rowsOf[k] = append(rowsOf[k], row)
+	}
+	letters := string(s.order[s.fixed:])
+	return x.g.fetch(x.ctx, spans, x.plan.limit == 0, func(k int, entry string) error {
+		var t Triple
+		if !t.parse(letters, entry[len(spans[k].prefix):]) {
+			return x.g.damaged(entry)
+		}
+		for _, row := range rowsOf[k] {
+			if row, ok := s.bind(&out.slab, row, t, letters); ok {
+				if err := out.add(row); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// bind returns a copy of a row with the parts of a triple for some letters of an order,
+// or false if a repeated variable would have two names.
+func (s *planStep) bind(rows *slab, row []string, t Triple, letters string) ([]string, bool) {
+	row = rows.copy(row)
+	for i := range len(letters) {
+		if o := s.operand(letters[i]); o.kind == binds {
+			row[o.column] = t.part(letters[i])
+		}
+	}
+	for i := range len(letters) {
+		if o := s.operand(letters[i]); o.kind == repeated && row[o.column] != t.part(letters[i]) {
+			return nil, false
+		}
+	}
+	return row, true
+}
+
+// checkExistence keeps the rows whose triple exists: one round trip, or none once all
+// matches have been read.
+func (x *executor) checkExistence(out *sink, rows [][]string) error {
+	s := out.step
+	if s.hashable && (s.hash != nil || len(rows) == batchRows) {
+		done, err := x.hashJoin(out, rows)
+		if done || err != nil {
+			return err
+		}
+		s.hashable = false
+	}
+	triples := make([]Triple, len(rows))
+	for j, row := range rows {
+		triples[j] = Triple{s.operands[0].in(row), s.operands[1].in(row), s.operands[2].in(row)}
+	}
+	found, err := x.g.present(x.ctx, triples)
+	if err != nil {
+		return err
+	}
+	for j, row := range rows {
+		if found[j] {
+			if err := out.add(row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hashJoin is checkExistence for many rows: it reads all matches of the pattern once and
+// keeps the rows among them. It returns false if these need too much memory.
+func (x *executor) hashJoin(out *sink, rows [][]string) (done bool, err error) {
+	s := out.step
+	p := s.pattern.names()
+	if s.hash == nil {
+		one, err := x.g.spanOf(p)
+		if err != nil {
+			return false, err
+		}
+		left, all := x.memoryLeft, &nameSet{set: make(map[string]struct{}, s.count)}
+		err = x.g.fetch(x.ctx, []span{one}, true, func(_ int, entry string) error {
+			name, _, more, ok := cutName(entry[len(one.prefix):])
+			if !ok || more {
+				return x.g.damaged(entry)
+			}
+			return x.addName(all, name)
+		})
+		if errors.Is(err, ErrMemory) {
+			x.memoryLeft = left
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		s.hash = all
+	}
+	variable := s.operand(p.open()[0])
+	for _, row := range rows {
+		if s.hash.has(variable.in(row)) {
+			if err := out.add(row); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// scanObjects extends each row by every object of a predicate.
+func (x *executor) scanObjects(out *sink, rows [][]string) error {
+	s := out.step
+	one, err := x.g.spanOf(Pattern{P: Name(s.operands[1].name), Order: POS})
+	if err != nil {
+		return err
+	}
+	last, any := "", false
+	for entry, err := range x.g.entries(x.ctx, one, index.Page{}, "") {
+		if err != nil {
+			return err
+		}
+		_, t, ok := parseEntry(entry)
+		if !ok {
+			return x.g.damaged(entry)
+		}
+		if any && t.O == last {
+			continue
+		}
+		last, any = t.O, true
+		for _, row := range rows {
+			row = out.slab.copy(row)
+			row[s.operands[2].column] = t.O
+			if err := out.add(row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"retwis/index/graph/rdf"
+)
+
+// word is a token of a query.
+type word struct {
+	text   string
+	at     int // offset in the query
+	kind   wordKind
+	suffix string // of a quoted word or a term in brackets: the length of a path
+	back   bool   // there is a ^ before it
+}
+
+type wordKind int
+
+const (
+	bare wordKind = iota
+	quotedWord
+	bracketed
+)
+
+type parser struct {
+	text string
+	at   int
+}
+
+// wrong returns a syntax error at an offset.
+func (p *parser) wrong(at int, format string, args ...any) error {
+	return &SyntaxError{Column: utf8.RuneCountInString(p.text[:at]) + 1, Text: fmt.Sprintf(format, args...)}
+}
+
+// statement reads the words up to the next dot, and reports whether there is one.
+func (p *parser) statement() (words []word, more bool, err error) {
+	for {
+		for p.at < len(p.text) && blank(p.text[p.at]) {
+			p.at++
+		}
+		if p.at == len(p.text) {
+			return words, false, p.lastDot(words)
+		}
+		w, err := p.word()
+		if err != nil {
+			return nil, false, err
+		}
+		if w.kind == bare && w.text == "." {
+			if len(words) == 0 {
+				return nil, false, p.wrong(w.at, "there is no pattern before this dot")
+			}
+			return words, true, nil
+		}
+		words = append(words, w)
+	}
+}
+
+// lastDot refuses a last word that ends with a dot. In other query languages that dot
+// ends the pattern.
+func (p *parser) lastDot(words []word) error {
+	if len(words) == 0 {
+		return nil
+	}
+	if w := words[len(words)-1]; w.kind == bare && len(w.text) > 1 && strings.HasSuffix(w.text, ".") {
+		return p.wrong(w.at+len(w.text)-1, "separate patterns with a dot between blanks, and write none after the last; for the name write \"%s\"", w.text)
+	}
+	return nil
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// word reads the next word.
+func (p *parser) word() (word, error) {
+	w := word{at: p.at}
+	if rest := p.text[p.at:]; len(rest) > 1 && rest[0] == '^' && !blank(rest[1]) && rest[1] != '^' {
+		w.back = true
+		p.at++
+	}
+	switch p.text[p.at] {
+	case '"':
+		return p.quotes(w)
+	case '<':
+		if isOperator(p.peekBlank()) {
+			break
+		}
+		end := strings.IndexByte(p.text[p.at:], '>')
+		if end < 0 {
+			return w, p.wrong(w.at, "this < is never closed; for a name with a < in it use double quotes")
+		}
+		w.kind, w.text = bracketed, p.text[p.at:p.at+end+1]
+		p.at += end + 1
+		w.suffix = p.toBlank()
+		return w, nil
+	}
+	w.text = p.toBlank()
+	return w, nil
+}
+
+// toBlank reads up to the next blank.
+func (p *parser) toBlank() string {
+	text := p.peekBlank()
+	p.at += len(text)
+	return text
+}
+
+// peekBlank returns the text up to the next blank.
+func (p *parser) peekBlank() string {
+	end := p.at
+	for end < len(p.text) && !blank(p.text[end]) {
+		end++
+	}
+	return p.text[p.at:end]
+}
+
+// isOperator reports whether a text is the operator of a filter.
+func isOperator(text string) bool {
+	switch text {
+	case "=", "!=", "<", "<=", ">", ">=", "~":
+		return true
+	}
+	return false
+}
+
+// quotes reads a word in double quotes.
+func (p *parser) quotes(w word) (word, error) {
+	w.kind = quotedWord
+	var out strings.Builder
+	for p.at++; ; p.at++ {
+		if p.at == len(p.text) {
+			return w, p.wrong(w.at, "this quote is never closed")
+		}
+		switch c := p.text[p.at]; c {
+		case '"':
+			p.at++
+			return p.literal(w, out.String())
+		case '\\':
+			if p.at++; p.at == len(p.text) {
+				return w, p.wrong(w.at, "this quote is never closed")
+			}
+			at := strings.IndexByte(`"\nt`, p.text[p.at])
+			if at < 0 {
+				return w, p.wrong(p.at-1, `use \" \\ \n or \t, not \%c`, firstRune(p.text[p.at:]))
+			}
+			out.WriteByte("\"\\\n\t"[at])
+		default:
+			out.WriteByte(c)
+		}
+	}
+}
+
+func firstRune(text string) rune {
+	r, _ := utf8.DecodeRuneInString(text)
+	return r
+}
+
+// literal ends a word in double quotes. If a language or a type follows, the word is a
+// literal of N-Triples.
+func (p *parser) literal(w word, text string) (word, error) {
+	w.text = text
+	rest := p.text[p.at:]
+	if !strings.HasPrefix(rest, "@") && !strings.HasPrefix(rest, "^^") {
+		w.suffix = p.toBlank()
+		return w, nil
+	}
+	term, length, err := rdf.ScanLiteral(p.text[w.at:])
+	if err != nil {
+		return w, p.wrong(w.at+length, "%v", err)
+	}
+	p.at = w.at + length
+	w.text = term
+	if after := p.toBlank(); after != "" {
+		return w, p.wrong(p.at-len(after), "there is no blank before %q", after)
+	}
+	return w, nil
+}
+
+// quoted formats a name for Parse.
+func quoted(name string) string {
+	if plain(name) {
+		return name
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(name) + `"`
+}
+
+// plain reports whether Parse reads a name without quotes.
+func plain(name string) bool {
+	if strings.ContainsAny(name, " \t\n\r") {
+		return false
+	}
+	if name == "" || name == "*" || name == "<>" || isOperator(name) || strings.HasSuffix(name, ".") {
+		return false
+	}
+	if name[0] == '<' {
+		return strings.IndexByte(name, '>') == len(name)-1
+	}
+	_, steps := cutSteps(name)
+	return name[0] != '?' && name[0] != '"' && name[0] != '^' && steps == "" && lookalike(name, true) == ""
+}
