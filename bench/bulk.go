@@ -18,7 +18,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/bulk"
+	"retwis/bulk/resp"
 	"retwis/internal/redisserver"
 )
 
@@ -115,7 +115,7 @@ func (b *bulkBench) ours(name, file string, n, keys int, flags ...string) loader
 // sets loads plain SETs.
 func (b *bulkBench) sets(ctx context.Context, out io.Writer) error {
 	n := b.opt.records
-	file, err := b.write("sets.resp", n, func(e *bulk.Encoder, i int) error {
+	file, err := b.write("sets.resp", n, func(e *resp.Encoder, i int) error {
 		return e.Encode("SET", "Key"+strconv.Itoa(i), "Value"+strconv.Itoa(i))
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func (b *bulkBench) sets(ctx context.Context, out io.Writer) error {
 // hashes loads hashes of five fields.
 func (b *bulkBench) hashes(ctx context.Context, out io.Writer) error {
 	n := b.opt.records / 2
-	file, err := b.write("hashes.resp", n, func(e *bulk.Encoder, i int) error {
+	file, err := b.write("hashes.resp", n, func(e *resp.Encoder, i int) error {
 		id := strconv.Itoa(i)
 		return e.Encode("HSET", "user:"+id, "name", "User"+id, "mail", "user"+id+"@example.com", "age", 18+i%70, "city", "Palermo", "time", 1700000000+i)
 	})
@@ -256,14 +256,14 @@ func clientOf(s *redisserver.Server) (rueidis.Client, error) {
 }
 
 // write makes a file of commands.
-func (b *bulkBench) write(name string, n int, one func(e *bulk.Encoder, i int) error) (string, error) {
+func (b *bulkBench) write(name string, n int, one func(e *resp.Encoder, i int) error) (string, error) {
 	path := filepath.Join(b.dir, name)
 	f, err := os.Create(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	e := bulk.NewEncoder(f)
+	e := resp.NewEncoder(f)
 	for i := range n {
 		if err := one(e, i); err != nil {
 			return "", err
@@ -422,7 +422,7 @@ func (b *bulkBench) codec(_ context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "The protocol of these `SET`s, in memory, on one core:\n\n| | GB/s | ns a command | allocations a command |\n| --- | ---: | ---: | ---: |\n")
 	err = measure("`Encoder`", func() error {
-		e := bulk.NewEncoder(io.Discard)
+		e := resp.NewEncoder(io.Discard)
 		for i := range keys {
 			if err := e.Encode("SET", keys[i], values[i]); err != nil {
 				return err
@@ -434,7 +434,7 @@ func (b *bulkBench) codec(_ context.Context, out io.Writer) error {
 		return err
 	}
 	return measure("`Scanner`", func() error {
-		s := bulk.NewScanner(bytes.NewReader(input))
+		s := resp.NewScanner(bytes.NewReader(input))
 		commands := 0
 		for s.Scan() {
 			if s.Frame().Len() == 3 {

@@ -6,32 +6,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"retwis/bulk/internal/input"
 )
 
 const (
-	// markEvery is how much input lies between two places from which a load can go
-	// on.
+	// markEvery is the distance in bytes between places where a load can resume.
 	markEvery = 64 << 10
-	// promise is how much further than was written down a load may go before it
-	// writes again.
+	// promise is how many bytes a load may send beyond the offset in the file before it
+	// writes the file again.
 	promise = 16 << 20
-	// saveEvery is how often progress is written down, at most.
+	// saveEvery is the shortest time between two writes for progress.
 	saveEvery = 500 * time.Millisecond
 )
 
-// saved is what a checkpoint file holds.
+// saved is the content of a checkpoint file.
 type saved struct {
 	Version  int    `json:"version"`
-	Offset   int64  `json:"offset"`   // of the decompressed input; all before it is answered
+	Offset   int64  `json:"offset"`   // of the decompressed input; all commands before it are answered
 	SHA256   string `json:"sha256"`   // of the input up to there
-	Promised int64  `json:"promised"` // nothing behind this offset has been sent
+	Promised int64  `json:"promised"` // nothing after this offset has been sent
 	Commands int64  `json:"commands"`
 	Line     int64  `json:"line"`
 	Record   int64  `json:"record"`
@@ -43,26 +42,31 @@ type saved struct {
 	SkipIfMissing []string `json:"skip_if_missing,omitempty"`
 }
 
-// mark is a place from which a load can go on once all before it is answered.
+// mark is a place where a load can resume once all commands before it are answered.
 type mark struct {
-	pos position
+	pos input.Position
 	no  int64 // the commands before it
 	sum string
 	db  int
 }
 
-// checkpoint writes down how far a load has come.
+// checkpoint records the progress of a load in a file. A nil *checkpoint records nothing.
 type checkpoint struct {
-	path   string
-	now    saved
-	marks  []mark // not passed yet, oldest first
-	next   int64  // the offset of the next mark
-	fresh  bool   // now has not been written
-	lately time.Time
+	path    string
+	now     saved
+	marks   []mark // not passed yet, oldest first
+	next    int64  // the offset of the next mark
+	changed bool   // now differs from the file
+	written time.Time
+	sent    int64 // nothing after this offset has been sent
+	err     error // of the last write for progress; the next reach returns it
 }
 
-// openCheckpoint reads the file of a load that did not end, if there is one.
+// openCheckpoint reads the file of an earlier load that did not finish, if it exists.
 func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
+	if opt.Checkpoint == "" {
+		return nil, nil, nil
+	}
 	c := &checkpoint{path: opt.Checkpoint, now: saved{Version: 1, SHA256: hex.EncodeToString(sha256.New().Sum(nil))}}
 	for _, t := range opt.Do {
 		c.now.Do = append(c.now.Do, t.String())
@@ -77,66 +81,92 @@ func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 	}
 	var from saved
 	if err := json.Unmarshal(text, &from); err != nil || from.Version != 1 || from.Offset < 0 {
-		return nil, nil, &InputError{Msg: fmt.Sprintf("%s is not the checkpoint of a load; remove it to begin anew", opt.Checkpoint)}
+		return nil, nil, &InputError{Msg: fmt.Sprintf("%s is not the checkpoint of a load; remove it to start again", opt.Checkpoint)}
 	}
 	if !slices.Equal(from.Do, c.now.Do) || !slices.Equal(from.SkipIfMissing, c.now.SkipIfMissing) ||
 		opt.Format != Auto && opt.Format != from.Format || opt.Columns != nil && !slices.Equal(from.Columns, opt.Columns) {
 		return nil, nil, &InputError{Msg: fmt.Sprintf("the checkpoint %s is of a load with another format, other columns or other templates; "+
-			"use the same as then, or remove it to begin anew", opt.Checkpoint)}
+			"use the same ones, or remove it to start again", opt.Checkpoint)}
 	}
 	c.now = from
 	return c, &from, nil
 }
 
-// begin notes what is only known when the input is open. A load that begins has its
-// header behind it.
-func (c *checkpoint) begin(in *input) {
-	if pos, ok := in.end(); ok && pos.Offset > c.now.Offset {
-		c.now.Offset, c.now.Line, c.now.SHA256 = pos.Offset, pos.Line, in.digest.sum(pos.Offset)
+// start returns where the input resumes.
+func (s *saved) start() *input.Start {
+	if s == nil {
+		return nil
 	}
-	c.now.Format, c.now.Columns = in.format, in.columns
+	return &input.Start{
+		Position: input.Position{Offset: s.Offset, Line: s.Line, Record: s.Record},
+		SHA256:   s.SHA256, Format: s.Format, Columns: s.Columns,
+	}
+}
+
+// begin records what is only known when the input is open. A new load starts after the
+// header of the input.
+func (c *checkpoint) begin(in *input.Input) {
+	if c == nil {
+		return
+	}
+	if pos, ok := in.End(); ok && pos.Offset > c.now.Offset {
+		c.now.Offset, c.now.Line, c.now.SHA256 = pos.Offset, pos.Line, in.Digest.Sum(pos.Offset)
+	}
+	c.now.Format, c.now.Columns = in.Format, in.Columns
 	c.next = c.now.Offset + markEvery
 }
 
-// mark notes a place that the load has come to, no being the commands before it.
-func (c *checkpoint) mark(pos position, no int64, db int, digest *digester) {
-	c.marks = append(c.marks, mark{pos, no, digest.sum(pos.Offset), db})
+// mark adds a place after command number no.
+func (c *checkpoint) mark(pos input.Position, no int64, db int, digest *input.Digester) {
+	c.marks = append(c.marks, mark{pos, no, digest.Sum(pos.Offset), db})
 	c.next = pos.Offset + markEvery
 }
 
-// reach writes the promise down that nothing behind what is about to be sent has been.
+// reach records, before commands up to offset are sent, that they may have been sent.
 func (c *checkpoint) reach(offset int64) error {
-	if offset <= c.now.Promised && !c.lately.IsZero() {
+	if c == nil {
+		return nil
+	}
+	if c.sent = offset; c.err != nil {
+		return c.err
+	}
+	if offset <= c.now.Promised && !c.written.IsZero() {
 		return nil
 	}
 	c.now.Promised = offset + promise
 	return c.write()
 }
 
-// passed notes that all commands up to number no are answered.
-func (c *checkpoint) passed(no int64) error {
+// passed records that all commands up to number no are answered.
+func (c *checkpoint) passed(no int64) {
+	if c == nil {
+		return
+	}
 	for len(c.marks) > 0 && c.marks[0].no <= no {
 		m := c.marks[0]
 		c.marks = c.marks[1:]
 		c.now.Offset, c.now.Line, c.now.Record = m.pos.Offset, m.pos.Line, m.pos.Record
-		c.now.Commands, c.now.SHA256, c.now.DB, c.fresh = m.no, m.sum, m.db, true
+		c.now.Commands, c.now.SHA256, c.now.DB, c.changed = m.no, m.sum, m.db, true
 	}
-	if c.fresh && time.Since(c.lately) >= saveEvery {
-		return c.write()
+	if c.changed && time.Since(c.written) >= saveEvery {
+		c.err = c.write()
 	}
-	return nil
 }
 
-// stop writes the last word of a load that has sent nothing behind an offset, but for
-// what is answered.
-func (c *checkpoint) stop(sent int64) error {
+// stop writes the file at the end of a load. answered says that all commands that were
+// sent are answered.
+func (c *checkpoint) stop(answered bool) error {
+	sent := c.sent
+	if answered {
+		sent = 0
+	}
 	c.now.Promised = max(min(c.now.Promised, sent), c.now.Offset)
-	return c.write()
+	return errors.Join(c.err, c.write())
 }
 
-// write replaces the file as a whole, on the disk.
+// write replaces the file atomically and syncs it.
 func (c *checkpoint) write() error {
-	c.fresh, c.lately = false, time.Now()
+	c.changed, c.written = false, time.Now()
 	text, err := json.MarshalIndent(c.now, "", "  ")
 	if err != nil {
 		return err
@@ -152,45 +182,6 @@ func (c *checkpoint) write() error {
 	}
 	if err != nil {
 		return fmt.Errorf("bulk: checkpoint: %w", errors.Join(err, os.Remove(f.Name())))
-	}
-	return nil
-}
-
-// digester computes the digest of an input up to places that are behind what has been
-// read.
-type digester struct {
-	r       io.Reader
-	hash    hash.Hash
-	base    int64  // what is in hash
-	pending []byte // read, and not in hash yet
-}
-
-func newDigester(r io.Reader) *digester { return &digester{r: r, hash: sha256.New()} }
-
-func (d *digester) Read(p []byte) (int, error) {
-	n, err := d.r.Read(p)
-	d.pending = append(d.pending, p[:n]...)
-	return n, err
-}
-
-// sum is the digest of the input up to an offset.
-func (d *digester) sum(offset int64) string {
-	n := int(offset - d.base)
-	d.hash.Write(d.pending[:n])
-	d.pending = append(d.pending[:0], d.pending[n:]...)
-	d.base = offset
-	return hex.EncodeToString(d.hash.Sum(nil))
-}
-
-// skip passes over what a checkpoint says is done, and refuses another input.
-func (d *digester) skip(from *saved) error {
-	n, err := io.CopyN(d.hash, d.r, from.Offset)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	d.base = n
-	if n < from.Offset || hex.EncodeToString(d.hash.Sum(nil)) != from.SHA256 {
-		return &InputError{Offset: n, Msg: "the input is not the one of the checkpoint: it differs before the place where the load stopped; remove the checkpoint to begin anew"}
 	}
 	return nil
 }

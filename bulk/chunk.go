@@ -1,21 +1,25 @@
 package bulk
 
-import "math"
+import (
+	"math"
 
-// chunkSize is how much is sent in one write.
+	"retwis/bulk/resp"
+)
+
+// chunkSize is the size of one write.
 const chunkSize = 64 << 10
 
-// maxUnit is the most bytes of a command or a transaction: an item has 31 bits for where
-// it ends, and may stand behind others.
+// maxUnit bounds the bytes of a command or a transaction: item.end has 31 bits, and other
+// items may come first.
 const maxUnit = math.MaxInt32 - 1<<20
 
 // item is a command in a chunk.
 type item struct {
-	no    int64 // the number of the command, the first being 1
-	at    int64 // its line or offset, see loader.byLine
-	end   int32 // where it ends in the chunk; it begins where the one before ends
-	many  int32 // how many SETs it stands for, see coalesce.go; else 1
-	first int32 // the first of them in chunk.sets, if many > 1
+	no    int64 // the number of the command, starting at 1
+	at    int64 // its line or offset, see counts.byLine
+	end   int32 // its end in the chunk; it starts at the end of the item before
+	many  int32 // the number of commands: SETs that became one MSET, otherwise 1
+	first int32 // the first of these SETs in chunk.sets, if many > 1
 	flags itemFlags
 }
 
@@ -23,34 +27,34 @@ type itemFlags uint8
 
 const (
 	inUnit   itemFlags = 1 << iota // belongs to the item before it: a transaction stays whole
-	internal                       // our own, not of the input
-	copied                         // the same command went to another server too, where it counts
-	resend                         // to be sent again
-	unsure                         // and perhaps executed
-	fresh                          // and not sent before
+	internal                       // sent by the load itself, not part of the input
+	copied                         // sent on all connections and counted once
+	resend                         // must be sent again
+	unsure                         // with resend: may have been executed
+	fresh                          // with resend: was not sent before
 	erred                          // answered with an error
-	later                          // refused for now, as its slot is moving
+	later                          // refused for now, because its slot is moving
 )
 
-// chunk is a row of commands for one server.
+// chunk is a sequence of commands for one server, sent in one write.
 type chunk struct {
 	buf   []byte
 	items []item
-	sets  []set // that became MSETs
-	extra bool  // not of the pool
-	pipe  *pipe // to which it was sent last
-	mixed bool  // some item is more than one command with one answer
+	sets  []set // the SETs of all MSETs
+	extra bool  // not from the pool
+	node  *node // the server to which it was sent last
+	mixed bool  // some item is not a plain command with one reply
 
-	// Of the pipe's reader, until the chunk has come back.
-	done    int              // items answered
-	trouble bool             // some items have the flag resend
-	turned  map[int]redirect // where items belong, as the server says
+	// The pipe's reader owns these until the chunk has come back.
+	done       int              // items answered
+	trouble    bool             // some items have the flag resend
+	redirected map[int]redirect // the redirections of items
 }
 
-// redirect is where a command belongs: for good (MOVED), or for once (ASK).
+// redirect is the answer MOVED, or ASK, which is for one command only.
 type redirect struct {
 	addr string
-	once bool
+	ask  bool
 }
 
 func (c *chunk) reset() {
@@ -58,7 +62,7 @@ func (c *chunk) reset() {
 		c.buf = nil
 	}
 	c.items, c.sets = c.items[:0], c.sets[:0]
-	c.mixed, c.done, c.trouble, c.turned = false, 0, false, nil
+	c.mixed, c.done, c.trouble, c.redirected = false, 0, false, nil
 }
 
 // add appends an item.
@@ -71,7 +75,7 @@ func (c *chunk) add(raw []byte, it item) {
 	}
 }
 
-// begin is where item i begins.
+// begin returns the start of item i.
 func (c *chunk) begin(i int) int {
 	if i == 0 {
 		return 0
@@ -79,14 +83,12 @@ func (c *chunk) begin(i int) int {
 	return int(c.items[i-1].end)
 }
 
-// raw is item i in the protocol.
+// raw returns item i in the protocol.
 func (c *chunk) raw(i int) []byte { return c.buf[c.begin(i):c.items[i].end] }
 
-// frame reads item i into f again.
-func (c *chunk) frame(i int, f *Frame) {
-	s := Scanner{buf: c.raw(i), done: true}
-	s.end = len(s.buf)
-	if s.scan(f) != nil { // it was scanned before
-		f.args = f.args[:0]
+// frame parses item i into f.
+func (c *chunk) frame(i int, f *resp.Frame) {
+	if resp.Parse(c.raw(i), f) != nil { // it was parsed before
+		f.Reset(0)
 	}
 }

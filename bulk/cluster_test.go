@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/bulk/resp"
 	"retwis/internal/keys"
 	"retwis/internal/redistest"
 )
@@ -22,7 +23,7 @@ import (
 func clusterCommands(t *testing.T, n int, pairs bool) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	e := NewEncoder(&out)
+	e := resp.NewEncoder(&out)
 	for i := range n {
 		tag := "{" + strconv.Itoa(i%40) + "}"
 		var err error
@@ -182,7 +183,7 @@ func TestClusterSlotStuck(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	report, err := Load(ctx, url, strings.NewReader("MSET {10}a 1 {10}b 1\nSET {10}b 2\n"), Options{RetryFor: 300 * time.Millisecond})
-	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the Cluster did not take command 1 (MSET {10}a 1 {10}b 1)") {
+	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the Cluster did not accept command 1 (MSET {10}a 1 {10}b 1)") {
 		t.Errorf("%v, %+v", err, report)
 	}
 }

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"retwis/bulk/internal/command"
+	"retwis/bulk/internal/input"
+	"retwis/bulk/resp"
 )
 
 // emit checks the commands of r and writes them to w.
@@ -14,15 +18,15 @@ func emit(ctx context.Context, w io.Writer, r io.Reader, opt Options) (Report, e
 	out := &emitter{w: w, count: count, buf: make([]byte, 0, chunkSize)}
 	stop := count.watch(opt.OnProgress)
 	defer stop()
-	in, err := openInput(r, opt, &count.input, plainWait(ctx, out.flush), nil)
+	in, err := input.Open(r, opt.input(), &count.input, input.Wait(ctx, out.flush))
 	if err != nil {
 		return count.report(), err
 	}
-	defer in.close()
+	defer in.Close()
 	err = out.all(ctx, in, opt.Cluster)
-	var interrupted *interruptedError
+	var interrupted *input.InterruptedError
 	if errors.As(err, &interrupted) {
-		err = interrupted.err
+		err = interrupted.Err
 	}
 	if flushErr := out.flush(); err == nil {
 		err = flushErr
@@ -30,7 +34,10 @@ func emit(ctx context.Context, w io.Writer, r io.Reader, opt Options) (Report, e
 	return count.report(), err
 }
 
-// emitter gathers what is written.
+// maxBuffer bounds the buffer that is kept after a large command.
+const maxBuffer = 1 << 20
+
+// emitter buffers the commands to write.
 type emitter struct {
 	w     io.Writer
 	count *counts
@@ -38,15 +45,15 @@ type emitter struct {
 	err   error
 }
 
-func (e *emitter) all(ctx context.Context, in *input, cluster bool) error {
-	var f Frame
-	check := checker{cluster: cluster}
+func (e *emitter) all(ctx context.Context, in *input.Input, cluster bool) error {
+	var f resp.Frame
+	check := command.Checker{Cluster: cluster}
 	for no := int64(1); ; no++ {
-		p, err := in.next(&f)
+		p, err := in.Next(&f)
 		e.count.records.Store(p.Record)
-		e.count.skipped.Store(in.passedOver())
+		e.count.skipped.Store(in.Skipped())
 		if errors.Is(err, io.EOF) {
-			if err := check.end(); err != nil {
+			if err := check.End(); err != nil {
 				return &InputError{Offset: p.Offset, Line: p.Line, Msg: err.Error()}
 			}
 			return nil
@@ -54,11 +61,11 @@ func (e *emitter) all(ctx context.Context, in *input, cluster bool) error {
 		if err != nil {
 			return err
 		}
-		if _, err := check.check(&f, no, cluster); err != nil {
-			return at(p, no, err)
+		if _, err := check.Check(&f, no, cluster); err != nil {
+			return inputError(p, no, err)
 		}
 		e.count.commands.Add(1)
-		e.buf = append(e.buf, f.raw...)
+		e.buf = append(e.buf, f.Raw()...)
 		if len(e.buf) >= chunkSize {
 			if err := errors.Join(e.flush(), ctx.Err()); err != nil {
 				return err
@@ -73,7 +80,7 @@ func (e *emitter) flush() error {
 	}
 	n, err := e.w.Write(e.buf)
 	e.count.bytes.Add(int64(n))
-	if e.buf = e.buf[:0]; cap(e.buf) > keepBuffer {
+	if e.buf = e.buf[:0]; cap(e.buf) > maxBuffer {
 		e.buf = make([]byte, 0, chunkSize)
 	}
 	if err != nil {

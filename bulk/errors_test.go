@@ -165,7 +165,7 @@ func TestServers(t *testing.T) {
 	t.Cleanup(func() { other.Close() })
 	for target, want := range map[string]string{
 		"redis://127.0.0.1:" + port:                 "asks for a password",
-		"redis://:wrong@127.0.0.1:" + port:          "does not take this user and password",
+		"redis://:wrong@127.0.0.1:" + port:          "rejects this user and password",
 		"redis://nosuch.invalid:6379":               "no such host: nosuch.invalid",
 		"redis://127.0.0.1:1":                       "connection re", // refused, or reset
 		"redis://:secret@127.0.0.1:" + port + "/99": "DB index is out of range",

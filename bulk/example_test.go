@@ -53,34 +53,6 @@ func ExampleLoad_errors() {
 	// 1 of 3; to be loaded again: "*2\r\n$4\r\nINCR\r\n$6\r\nvisits\r\n"
 }
 
-// The protocol from Go values, for a file, or for redis-cli --pipe.
-func ExampleEncoder() {
-	var out bytes.Buffer
-	e := bulk.NewEncoder(&out)
-	if err := e.Encode("ZADD", "users.by.age", 36, "Ada"); err != nil {
-		log.Fatal(err)
-	}
-	if err := e.Flush(); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%q\n", out.String())
-	// Output: "*4\r\n$4\r\nZADD\r\n$12\r\nusers.by.age\r\n$2\r\n36\r\n$3\r\nAda\r\n"
-}
-
-// The commands of a stream, checked.
-func ExampleScanner() {
-	stream := "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n*1\r\n$4\r\nPING\n\n"
-	s := bulk.NewScanner(strings.NewReader(stream))
-	for s.Scan() {
-		fmt.Printf("byte %d: %s, %d arguments\n", s.Offset(), s.Frame().Arg(0), s.Frame().Len())
-	}
-	text, _, _ := strings.Cut(s.Err().Error(), ";")
-	fmt.Println(text)
-	// Output:
-	// byte 0: GET, 2 arguments
-	// bulk: byte 34: expected CRLF behind an argument of 4 bytes, found "\n\n"
-}
-
 // A template on its own.
 func ExampleTemplate() {
 	t, err := bulk.ParseTemplate("SET user:{id} {name|upper}")

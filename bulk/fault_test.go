@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/bulk/resp"
 	"retwis/internal/redistest"
 )
 
@@ -55,7 +56,7 @@ func thirds(input []byte) []int { return []int{len(input) / 3, 2 * len(input) / 
 func harmlessCommands(t *testing.T, n int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	e := NewEncoder(&out)
+	e := resp.NewEncoder(&out)
 	for i := range n {
 		key := "{" + strconv.Itoa(i%97) + "}"
 		var err error
@@ -195,7 +196,7 @@ func TestStopAndGoOn(t *testing.T) {
 			t.Parallel()
 			// Nothing here may be done twice: a stop leaves nothing in doubt.
 			var out bytes.Buffer
-			e := NewEncoder(&out)
+			e := resp.NewEncoder(&out)
 			for i := range 100_000 {
 				if err := e.Encode("RPUSH", fmt.Sprint("list", i%200), i); err != nil {
 					t.Fatal(err)

@@ -1,73 +1,149 @@
 package bulk
 
 import (
+	"bytes"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
+
+	"retwis/bulk/resp"
 )
 
-// redirected tells whether an error says that the command belongs elsewhere, or later.
-// It is called by pipes.
-func (l *loader) redirected(p *pipe, c *chunk, i int, words string) bool {
-	word, rest, _ := strings.Cut(words, " ")
-	if l.cluster {
-		if _, addr, ok := strings.Cut(rest, " "); ok && (word == "MOVED" || word == "ASK") {
-			if c.turned == nil {
-				c.turned = make(map[int]redirect)
-			}
-			c.turned[i] = redirect{l.nodeAddr(p, addr), word == "ASK"}
-			if word == "ASK" && c.items[i].flags&inUnit != 0 { // ASKING is for one command, not for a transaction
-				c.items[i].flags |= later
-			}
-			return true
-		}
-		if word == "TRYAGAIN" || word == "CLUSTERDOWN" {
-			c.items[i].flags |= later
-			return true
-		}
-		return false
-	}
-	// A server that its sentinels have replaced.
-	return word == "READONLY" && l.dialer.opt.Sentinel.MasterSet != ""
+// judge decides what the error replies of a load mean. The readers of all pipes call it.
+type judge struct {
+	count     *counts
+	db        *database
+	cluster   bool
+	sentinel  bool // sentinels name the server
+	failFast  bool
+	broadcast rejections  // of commands that were sent on all connections
+	stop      atomic.Bool // a command failed and failFast is set
 }
 
-// nodeAddr is the address in a redirection, which may leave out the host: that of the
-// server that sent it.
-func (l *loader) nodeAddr(p *pipe, addr string) string {
+// stopped returns ErrFailed once a command failed and Options.FailFast is set.
+func (j *judge) stopped() error {
+	if j.stop.Load() {
+		return ErrFailed
+	}
+	return nil
+}
+
+// redirected reports whether an error means that item i was not executed and must be sent
+// to another server, or later.
+func (j *judge) redirected(from string, c *chunk, i int, text string) bool {
+	kind, rest, _ := strings.Cut(text, " ")
+	if !j.cluster { // READONLY: the sentinels have replaced the server
+		return kind == "READONLY" && j.sentinel
+	}
+	switch kind {
+	case "MOVED", "ASK":
+		_, addr, ok := strings.Cut(rest, " ")
+		if !ok {
+			return false
+		}
+		if c.redirected == nil {
+			c.redirected = make(map[int]redirect)
+		}
+		c.redirected[i] = redirect{redirectAddr(from, addr), kind == "ASK"}
+		if kind == "ASK" && c.items[i].flags&inUnit != 0 { // ASKING is for one command, not for a transaction
+			c.items[i].flags |= later
+		}
+		return true
+	case "TRYAGAIN", "CLUSTERDOWN":
+		c.items[i].flags |= later
+		return true
+	}
+	return false
+}
+
+// redirectAddr returns the address of a redirection. It may lack the host, which then is
+// that of the server that sent it.
+func redirectAddr(from, addr string) string {
 	if port, ok := strings.CutPrefix(addr, ":"); ok {
-		if host, _, err := net.SplitHostPort(p.conn.addr); err == nil {
+		if host, _, err := net.SplitHostPort(from); err == nil {
 			return net.JoinHostPort(host, port)
 		}
 	}
 	return addr
 }
 
-// failed counts the error of a command. It is called by pipes.
-func (l *loader) failed(p *pipe, c *chunk, i int, words string, raw []byte) {
+// failed counts the error of item i. raw is the input that repeats it, nil if the load
+// reports that with another item.
+func (j *judge) failed(n *node, c *chunk, i int, text string, raw []byte) {
 	switch it := c.items[i]; {
 	case it.flags&copied != 0:
-		l.refusals.add(p, words)
+		j.broadcast.add(n, text)
 		return
 	case it.many > 1:
-		l.failedSet(p, c, i, words)
+		j.failedSet(n, c, i, text)
 	case len(raw) > len(c.raw(i)): // a whole transaction, which was not executed
-		l.failedOne(p, it, words, c.raw(i), retry{raw, l.db, len(l.within) > 0})
+		j.failedOne(n, it, text, c.raw(i), retry{raw, j.db.selected, len(j.db.within) > 0})
 	default:
-		l.failedOne(p, it, words, c.raw(i), retry{raw: raw, db: l.databaseOf(it.no)})
+		j.failedOne(n, it, text, c.raw(i), retry{raw: raw, db: j.db.of(it.no)})
 	}
-	if l.opt.FailFast {
-		l.hasty.Store(true)
+	if j.failFast {
+		j.stop.Store(true)
+	}
+}
+
+// failedSet counts the error of an MSET once for each of its SETs: none was executed.
+func (j *judge) failedSet(n *node, c *chunk, i int, text string) {
+	var f resp.Frame
+	c.frame(i, &f)
+	it := c.items[i]
+	for k := range int(it.many) {
+		if 2*k+2 >= f.Len() {
+			return
+		}
+		var one bytes.Buffer
+		e := resp.NewEncoder(&one)
+		if e.Encode("SET", f.Arg(2*k+1), f.Arg(2*k+2)) != nil || e.Flush() != nil {
+			return
+		}
+		s := c.sets[int(it.first)+k]
+		j.failedOne(n, item{no: s.no, at: s.at}, text, one.Bytes(), retry{raw: one.Bytes(), db: j.db.selected})
 	}
 }
 
 // failedOne counts the error of one command.
-func (l *loader) failedOne(p *pipe, it item, words string, raw []byte, again retry) {
-	l.count.fail(p.node, words, again, func() Failure {
-		f := Failure{Command: it.no, Text: describe(raw), Error: words, Node: p.node.addr}
-		if l.in.byLine() {
+func (j *judge) failedOne(n *node, it item, text string, raw []byte, again retry) {
+	j.count.fail(n, text, again, func() Failure {
+		f := Failure{Command: it.no, Text: resp.Text(raw), Error: text, Node: n.addr}
+		if j.count.byLine {
 			f.Line = it.at
 		} else {
 			f.Offset = it.at
 		}
 		return f
 	})
+}
+
+// rejections keeps the first error of a command that was sent on all connections.
+type rejections struct {
+	mu    sync.Mutex
+	first rejection
+}
+
+// rejection is the error of a server.
+type rejection struct {
+	node *node // nil: none
+	text string
+}
+
+func (r *rejections) add(n *node, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first.node == nil {
+		r.first = rejection{n, text}
+	}
+}
+
+// take returns the first error and forgets it.
+func (r *rejections) take() rejection {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.first
+	r.first = rejection{}
+	return first
 }

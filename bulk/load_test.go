@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/bulk/resp"
 	"retwis/internal/redistest"
 )
 
@@ -40,7 +41,7 @@ func digest(t *testing.T, c rueidis.Client) string {
 func encode(t *testing.T, commands ...[]any) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	e := NewEncoder(&out)
+	e := resp.NewEncoder(&out)
 	for _, c := range commands {
 		if err := e.Encode(c...); err != nil {
 			t.Fatal(err)
@@ -60,7 +61,7 @@ func corpus(t *testing.T, huge int) []byte {
 		all[i] = byte(i)
 	}
 	var out bytes.Buffer
-	e := NewEncoder(&out)
+	e := resp.NewEncoder(&out)
 	add := func(args ...any) {
 		t.Helper()
 		if err := e.Encode(args...); err != nil {

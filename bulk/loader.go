@@ -7,57 +7,65 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/bulk/internal/command"
+	"retwis/bulk/internal/input"
+	"retwis/bulk/internal/server"
+	"retwis/bulk/resp"
 )
 
-// stopFor is how long a load that is stopped waits for answers.
+// stopFor is how long a load that is stopped waits for replies.
 const stopFor = 10 * time.Second
 
-// loader is one load. One goroutine, which is Load's, reads the input, fills chunks,
-// and decides; each pipe has two that write and read.
+// loader is one load: it reads commands, checks them, and hands them to its parts. Its
+// goroutine is that of Load; each pipe has two more.
+//
+//	input -> checker -> batcher -> sender -> pipe -> judge
+//	                    broadcaster  router     recovery
 type loader struct {
-	opt     Options
-	dialer  dialer
-	count   counts
-	check   checker
-	in      *input
-	saves   *checkpoint // nil without one
-	saveErr error
-	until   int64 // what a checkpoint says may have been sent: an offset
-	topology
+	opt   Options
+	count counts
+	judge judge
+	db    database
+	in    *input.Input
+	check command.Checker
+	until int64 // an earlier load may have sent the input up to this offset
 
-	events   chan event
-	free     []*chunk
-	made     int      // chunks of the pool
-	held     []*chunk // with items that have to be sent again
-	trouble  bool
-	hasty    atomic.Bool // a command failed and FailFast is set
-	answered int         // chunks that have come back: progress
+	router    router
+	sender    sender
+	recovery  recovery
+	batch     batcher
+	broadcast broadcaster
 
-	frame     Frame
-	no        int64 // of the current command
-	at        place
-	tx        chunk        // the transaction that is being read
-	pos       position     // behind the last record all of whose commands are sent or gathered
-	posNo     int64        // the commands up to there
-	sent      int64        // nothing behind this offset has been sent
-	last      int64        // all up to this command are in chunks that have been sent or are being filled
-	db        int          // that all connections have selected
-	databases map[int]bool // that are known to exist
-	within    []selection  // of the transaction that is under way alone
-	refusals  refusals
-	due       time.Time // when the next command may be sent, with a rate
+	frame resp.Frame
+	no    int64 // of the current command
+	at    input.Place
+	pos   input.Position // where a checkpoint can resume: after a record whose commands are all in chunks
+	posNo int64          // the number of commands up to there
 }
 
-func newLoader(server rueidis.ClientOption, opt Options) *loader {
-	l := &loader{opt: opt, dialer: dialer{opt: server}, db: server.SelectDB}
+func newLoader(to rueidis.ClientOption, opt Options) *loader {
+	l := &loader{opt: opt, db: database{selected: to.SelectDB}}
 	l.count.began = time.Now()
 	l.count.most = opt.ShowErrors
-	l.count.to, l.count.toDB = opt.ErrorsTo, server.SelectDB
-	l.events = make(chan event, 2*opt.MaxInflight/chunkSize+256)
+	l.count.to, l.count.toDB = opt.ErrorsTo, to.SelectDB
+	l.judge.count, l.judge.db, l.judge.failFast = &l.count, &l.db, opt.FailFast
+	l.router = router{
+		dialer: server.Dialer{Options: to}, connections: opt.Connections, retryFor: opt.RetryFor,
+		count: &l.count, db: &l.db, judge: &l.judge,
+		events: make(chan event, 2*opt.MaxInflight/chunkSize+256),
+	}
+	l.sender = sender{router: &l.router, pacer: pacer{rate: opt.Rate}}
+	l.recovery = recovery{
+		router: &l.router, sender: &l.sender, check: &l.check, count: &l.count, resend: opt.Resend, retryFor: opt.RetryFor,
+	}
+	l.batch = newBatcher(opt, &l.sender, &l.recovery)
+	l.broadcast = broadcaster{
+		batch: &l.batch, sender: &l.sender, recovery: &l.recovery, router: &l.router, judge: &l.judge, count: &l.count, db: &l.db,
+	}
 	return l
 }
 
@@ -67,12 +75,12 @@ func (l *loader) run(ctx context.Context, r io.Reader) (Report, error) {
 	defer stop()
 	err := l.open(ctx, r)
 	if err == nil {
-		err = l.work(ctx)
+		err = l.load(ctx)
 	}
 	if l.in != nil {
-		l.in.close()
+		l.in.Close()
 	}
-	l.stopPipes()
+	l.router.close()
 	if err == nil && l.count.toErr != nil {
 		err = fmt.Errorf("bulk: Options.ErrorsTo: %w", l.count.toErr)
 	}
@@ -81,94 +89,67 @@ func (l *loader) run(ctx context.Context, r io.Reader) (Report, error) {
 
 // open connects and opens the input.
 func (l *loader) open(ctx context.Context, r io.Reader) error {
-	var from *saved
-	if l.opt.Checkpoint != "" {
-		var err error
-		if l.saves, from, err = openCheckpoint(l.opt); err != nil {
-			return err
-		}
-	}
-	if err := l.connectFirst(ctx); err != nil {
-		return err
-	}
-	in, err := openInput(r, l.opt, &l.count.input, l.wait(ctx), from)
+	saves, from, err := openCheckpoint(l.opt)
 	if err != nil {
 		return err
 	}
-	l.in = in
-	if l.saves != nil {
-		l.saves.begin(in)
+	l.sender.saves = saves
+	if err := l.router.open(ctx); err != nil {
+		return err
 	}
-	if from != nil {
-		l.no, l.last, l.until, l.count.from = from.Commands, from.Commands, from.Promised, from.Offset
-		l.pos, l.posNo = position{from.Offset, from.Line, from.Record}, from.Commands
-		if from.DB != l.db {
-			return l.useDB(ctx, from.DB)
-		}
+	l.check.Cluster, l.judge.cluster, l.judge.sentinel = l.router.cluster, l.router.cluster, l.router.dialer.Sentinel()
+	opt := l.opt.input()
+	opt.Start = from.start()
+	if l.in, err = input.Open(r, opt, &l.count.input, l.waitForInput(ctx)); err != nil {
+		return err
 	}
-	return nil
+	l.count.byLine = l.in.ByLine()
+	saves.begin(l.in)
+	if from == nil {
+		return nil
+	}
+	l.no, l.sender.last, l.until, l.count.from = from.Commands, from.Commands, from.Promised, from.Offset
+	l.pos, l.posNo = opt.Start.Position, from.Commands
+	if from.DB == l.db.selected {
+		return nil
+	}
+	l.db.selected = from.DB
+	l.router.close()
+	return l.router.connect(ctx)
 }
 
-// work sends all commands, and ends.
-func (l *loader) work(ctx context.Context) error {
-	err := l.all(ctx)
-	var interrupted *interruptedError
+// load sends all commands and waits for the replies.
+func (l *loader) load(ctx context.Context) error {
+	err := l.readAll(ctx)
+	var interrupted *input.InterruptedError
 	if errors.As(err, &interrupted) {
-		err = interrupted.err
+		err = interrupted.Err
 	}
-	var input *InputError
+	var damaged *InputError
 	switch {
-	case err == nil, errors.As(err, &input):
-		// What stands before the damage is loaded.
+	case err == nil, errors.As(err, &damaged): // the commands before the damage are loaded
 		err = errors.Join(err, l.finish(ctx))
 	case ctx.Err() != nil || errors.Is(err, ErrFailed):
-		l.halt(context.WithoutCancel(ctx))
+		l.stop(context.WithoutCancel(ctx))
 	}
-	if l.saves != nil {
-		err = errors.Join(err, l.stopSaving())
-	}
-	return err
+	return errors.Join(err, l.saveEnd())
 }
 
-// halt ends a load before its end: what is gathered is still sent, unless a command has
-// failed, and what was sent is waited for.
-func (l *loader) halt(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, stopFor)
-	defer cancel()
-	if l.hasty.Load() || l.flushAll(ctx) != nil {
-		l.drop()
-	}
-	_ = l.quiesce(ctx)
-}
-
-// stopSaving writes down where a later load goes on.
-func (l *loader) stopSaving() error {
-	low := l.low()
-	if low >= l.posNo && l.posNo > 0 {
-		l.saves.mark(l.pos, l.posNo, l.db, l.in.digest)
-	}
-	l.pass()
-	sent := l.sent
-	if low == l.posNo && l.last == l.posNo { // nothing is in doubt
-		sent = 0
-	}
-	return errors.Join(l.saveErr, l.saves.stop(sent))
-}
-
-// all reads the input and sends what it says.
-func (l *loader) all(ctx context.Context) error {
+// readAll reads the input and sends its commands.
+func (l *loader) readAll(ctx context.Context) error {
 	for {
 		var err error
-		l.at, err = l.in.next(&l.frame)
+		l.at, err = l.in.Next(&l.frame)
+		l.batch.offset = l.at.Offset + 1
 		if l.at.Record > 0 {
 			l.count.records.Store(l.at.Record)
-			l.count.skipped.Store(l.in.passedOver())
+			l.count.skipped.Store(l.in.Skipped())
 		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				return err
 			}
-			if err := l.check.end(); err != nil {
+			if err := l.check.End(); err != nil {
 				return &InputError{Offset: l.at.Offset, Line: l.at.Line, Msg: err.Error()}
 			}
 			l.mark()
@@ -182,207 +163,171 @@ func (l *loader) all(ctx context.Context) error {
 	}
 }
 
-// mark notes the place that the load has come to, and now and then tells the checkpoint.
+// mark notes the position after a command or transaction for the checkpoint, which gets
+// some of these positions.
 func (l *loader) mark() {
-	if l.saves == nil || l.check.open != 0 {
+	saves := l.sender.saves
+	if saves == nil || l.check.Open != 0 {
 		return
 	}
-	pos, ok := l.in.end()
+	pos, ok := l.in.End()
 	if !ok {
 		return
 	}
-	if l.pos, l.posNo = pos, l.no; pos.Offset >= l.saves.next {
-		l.saves.mark(pos, l.no, l.db, l.in.digest)
+	l.pos, l.posNo = pos, l.no
+	if pos.Offset >= saves.next {
+		saves.mark(pos, l.no, l.db.selected, l.in.Digest)
 	}
 }
 
-// command deals with the current command.
+// command checks the current command and passes it to the part that sends it.
 func (l *loader) command(ctx context.Context) error {
-	got, err := l.check.check(&l.frame, l.no, l.many())
-	if err == nil && l.cluster && got.kind == unknown {
-		got, err = l.ask(ctx, got)
+	got, err := l.checkCommand(ctx)
+	if err != nil {
+		return inputError(l.at, l.no, err)
 	}
-	if err == nil && l.frame.Len() > oldArgs {
-		err = l.takesMany(ctx)
+	it := item{no: l.no, at: l.at.Offset, many: 1}
+	if l.count.byLine {
+		it.at = l.at.Line
 	}
-	if err == nil && len(l.frame.raw)+len(l.tx.buf) > maxUnit {
+	if l.at.Offset < l.until && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
+		return lost(fmt.Errorf("the load that wrote %s ended before command %d (%s, %s) was known to be answered: it may have been executed, "+
+			"and repeating it would do harm", l.opt.Checkpoint, l.no, resp.Text(l.frame.Raw()), l.count.where(it.at)))
+	}
+	slot, raw := max(got.Slot, 0), l.frame.Raw()
+	switch {
+	case l.check.Open != 0 || got.Kind == command.Exec:
+		return l.transaction(ctx, got, it)
+	case got.Kind == command.AllNodes && l.router.cluster, got.Kind == command.Select:
+		return l.broadcast.toAll(ctx, got.Kind, &l.frame, it)
+	case got.CrossSlot, (got.Kind == command.Unknown || got.Kind == command.AllNodes) && l.router.needsSlots():
+		return l.batch.putExclusive(ctx, slot, raw, it)
+	case l.opt.Coalesce && got.Name == "SET" && l.frame.Len() == 3:
+		return l.batch.putSet(ctx, slot, &l.frame, it)
+	}
+	return l.batch.put(ctx, slot, raw, it)
+}
+
+// checkCommand checks the current command and finds its slot.
+func (l *loader) checkCommand(ctx context.Context) (command.Checked, error) {
+	got, err := l.check.Check(&l.frame, l.no, l.router.needsSlots())
+	if err == nil && l.router.cluster && got.Kind == command.Unknown && got.Name != "" {
+		var keys [][]byte
+		if keys, err = l.router.askKeys(ctx, &l.frame, got.Name); err == nil {
+			got, err = l.check.PlaceKeys(got, keys)
+		}
+	}
+	if err == nil {
+		err = l.router.checkArgs(ctx, l.frame.Len())
+	}
+	if err == nil && len(l.frame.Raw())+len(l.batch.tx.buf) > maxUnit {
 		err = fmt.Errorf("the command, with the transaction before it, has more than %d bytes", maxUnit)
 	}
-	if err != nil {
-		return at(l.at, l.no, err)
-	}
-	if l.at.Offset < l.until && l.opt.Resend != ResendAlways && !got.repeatable(&l.frame) {
-		return l.gone(fmt.Errorf("the load that wrote %s ended before command %d (%s, %s) was known to be answered: it may have been executed, "+
-			"and doing it again would do harm", l.opt.Checkpoint, l.no, describe(l.frame.raw), l.where(l.placeOf())))
-	}
-	it := item{no: l.no, at: l.placeOf(), many: 1}
-	switch {
-	case l.check.open != 0 || got.kind == executes:
-		return l.transaction(ctx, got, it)
-	case got.kind == everywhere && l.cluster, got.kind == selects:
-		return l.everywhere(ctx, got, it)
-	case got.across, got.kind == unknown && l.many(), got.kind == everywhere && l.many():
-		return l.alone(ctx, max(got.slot, 0), it)
-	case l.opt.Coalesce && got.name == "SET" && l.frame.Len() == 3:
-		return l.gather(ctx, max(got.slot, 0), it)
-	}
-	return l.put(ctx, max(got.slot, 0), l.frame.raw, it)
+	return got, err
 }
 
-// placeOf is the place of the current command, as it is told.
-func (l *loader) placeOf() int64 {
-	if l.in.byLine() {
-		return l.at.Line
-	}
-	return l.at.Offset
-}
-
-// where words a place.
-func (l *loader) where(at int64) string {
-	if l.in.byLine() {
-		return fmt.Sprintf("line %d", at)
-	}
-	return fmt.Sprintf("byte %d", at)
-}
-
-// put adds the current command to the pipe of a slot.
-func (l *loader) put(ctx context.Context, slot int, raw []byte, it item) error {
-	p, err := l.room(ctx, slot, len(raw))
-	if err != nil {
-		return err
-	}
-	p.closeSet()
-	p.cur.add(raw, it)
-	l.last = it.no
-	return nil
-}
-
-// transaction gathers the commands from MULTI to EXEC, which stay together.
-func (l *loader) transaction(ctx context.Context, got checked, it item) error {
-	if got.kind != begins {
+// transaction collects the commands from MULTI to EXEC, which are sent together.
+func (l *loader) transaction(ctx context.Context, got command.Checked, it item) error {
+	if got.Kind != command.Multi {
 		it.flags = inUnit
 	}
-	l.tx.add(l.frame.raw, it)
-	if got.kind != executes {
+	l.batch.tx.add(l.frame.Raw(), it)
+	if got.Kind != command.Exec {
 		return nil
 	}
-	if len(l.check.selections) > 0 && got.name == "EXEC" {
-		return l.selecting(ctx, max(got.slot, 0))
+	slot := max(got.Slot, 0)
+	if len(l.check.Selections) > 0 && got.Name == "EXEC" {
+		return l.broadcast.transaction(ctx, slot, l.check.Selections)
 	}
-	if got.across {
-		if err := l.settle(ctx); err != nil {
-			return err
-		}
+	if !got.CrossSlot {
+		return l.batch.putTransaction(ctx, slot)
 	}
-	if err := l.putTransaction(ctx, max(got.slot, 0)); err != nil {
+	if err := l.batch.drain(ctx); err != nil {
 		return err
 	}
-	if got.across {
-		return l.settle(ctx)
-	}
-	return nil
-}
-
-// putTransaction adds the transaction that was gathered to the pipe of a slot.
-func (l *loader) putTransaction(ctx context.Context, slot int) error {
-	p, err := l.room(ctx, slot, len(l.tx.buf))
-	if err != nil {
+	if err := l.batch.putTransaction(ctx, slot); err != nil {
 		return err
 	}
-	p.closeSet()
-	for i, it := range l.tx.items {
-		p.cur.add(l.tx.raw(i), it)
-	}
-	l.last = l.no
-	l.tx.reset()
-	return nil
+	return l.batch.drain(ctx)
 }
 
-// settle sends what is gathered and waits until all is answered.
-func (l *loader) settle(ctx context.Context) error {
-	for {
-		if err := l.flushAll(ctx); err != nil {
-			return err
-		}
-		if err := l.quiesce(ctx); err != nil {
-			return err
-		}
-		if !l.trouble {
-			return l.hurried()
-		}
-		if err := l.recover(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// hurried is the error of a load that is to end at the first command that fails.
-func (l *loader) hurried() error {
-	if l.hasty.Load() {
-		return ErrFailed
-	}
-	return nil
-}
-
-// finish sends the rest, and an echo behind it: when that is back, all is.
-func (l *loader) finish(ctx context.Context) error {
-	if err := l.settle(ctx); err != nil {
-		return err
-	}
-	var echo bytes.Buffer
-	e := NewEncoder(&echo)
-	if err := errors.Join(e.Encode("ECHO", rand.Text()[:20]), e.Flush()); err != nil {
-		return err
-	}
-	for _, p := range l.pipes {
-		if p.node.commands.Load() == 0 || p.failed != nil {
-			continue
-		}
-		c := l.newExtra()
-		c.add(echo.Bytes(), item{no: l.no, many: 1, flags: internal})
-		if err := l.send(ctx, p, c); err != nil {
-			return err
-		}
-	}
-	if err := l.quiesce(ctx); err != nil {
-		return err
-	}
-	for _, p := range l.pipes { // an echo that is lost with its connection: all else was answered
-		if p.failed != nil && errors.Is(p.failed, errProtocol) {
-			return p.failed
-		}
-	}
-	l.forget()
-	return nil
-}
-
-// wait waits for input. Meanwhile nothing that was gathered is kept back, and what the
-// pipes say is heeded.
-func (l *loader) wait(ctx context.Context) waiter {
-	return func(blocks <-chan block) (block, error) {
-		if err := l.flushAll(ctx); err != nil {
-			return block{}, err
+// waitForInput returns a Waiter that sends the buffered commands before it waits, and
+// handles events of the pipes while it waits.
+func (l *loader) waitForInput(ctx context.Context) input.Waiter {
+	return func(blocks <-chan input.Block) (input.Block, error) {
+		if err := l.batch.flushAll(ctx); err != nil {
+			return input.Block{}, err
 		}
 		for {
 			select {
 			case b := <-blocks:
 				return b, nil
 			case <-ctx.Done():
-				return block{}, ctx.Err()
-			case ev := <-l.events:
-				l.handle(ev)
-				if err := l.mend(ctx); err != nil {
-					return block{}, err
+				return input.Block{}, ctx.Err()
+			case ev := <-l.router.events:
+				l.sender.handle(ev)
+				if err := l.batch.handleTrouble(ctx); err != nil {
+					return input.Block{}, err
 				}
 			}
 		}
 	}
 }
 
-// mend recovers if there is trouble.
-func (l *loader) mend(ctx context.Context) error {
-	if err := l.hurried(); err != nil || !l.trouble {
+// finish sends the rest and then an ECHO on each connection. When the echoes arrive, all
+// replies have been read.
+func (l *loader) finish(ctx context.Context) error {
+	if err := l.batch.drain(ctx); err != nil {
 		return err
 	}
-	return l.recover(ctx)
+	var echo bytes.Buffer
+	e := resp.NewEncoder(&echo)
+	if err := errors.Join(e.Encode("ECHO", rand.Text()[:20]), e.Flush()); err != nil {
+		return err
+	}
+	for _, p := range l.router.pipes {
+		if p.node.commands.Load() == 0 || p.failed != nil {
+			continue
+		}
+		c := newExtra()
+		c.add(echo.Bytes(), item{no: l.no, many: 1, flags: internal})
+		if err := l.sender.send(ctx, p, c); err != nil {
+			return err
+		}
+	}
+	if err := l.sender.quiesce(ctx); err != nil {
+		return err
+	}
+	for _, p := range l.router.pipes { // a lost echo is harmless: all commands were answered
+		if p.failed != nil && errors.Is(p.failed, server.ErrProtocol) {
+			return p.failed
+		}
+	}
+	l.recovery.releaseAll()
+	return nil
+}
+
+// stop ends a load early: it sends the buffered commands, unless a command failed, and
+// waits for outstanding replies.
+func (l *loader) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopFor)
+	defer cancel()
+	if l.judge.stopped() != nil || l.batch.flushAll(ctx) != nil {
+		l.batch.drop()
+	}
+	_ = l.sender.quiesce(ctx)
+}
+
+// saveEnd writes the checkpoint at the end of a load.
+func (l *loader) saveEnd() error {
+	saves := l.sender.saves
+	if saves == nil {
+		return nil
+	}
+	low := l.sender.low()
+	if low >= l.posNo && l.posNo > 0 {
+		saves.mark(l.pos, l.posNo, l.db.selected, l.in.Digest)
+	}
+	l.sender.passed()
+	return saves.stop(low == l.posNo && l.sender.last == l.posNo)
 }

@@ -1,9 +1,11 @@
 package bulk
 
 import (
+	"io"
 	"strings"
 	"testing"
 
+	"retwis/bulk/resp"
 	"retwis/internal/redistest"
 )
 
@@ -26,4 +28,18 @@ func debugging(t *testing.T) []string {
 func durable(t *testing.T) []string {
 	t.Helper()
 	return append([]string{"appendonly yes", "appendfsync always"}, debugging(t)...)
+}
+
+// scanAll returns the commands of a stream, each as its arguments joined by |.
+func scanAll(r io.Reader) (found []string, offsets []int64, err error) {
+	s := resp.NewScanner(r)
+	for s.Scan() {
+		var args []string
+		for i := range s.Frame().Len() {
+			args = append(args, string(s.Frame().Arg(i)))
+		}
+		found = append(found, strings.Join(args, "|"))
+		offsets = append(offsets, s.Offset())
+	}
+	return found, offsets, s.Err()
 }

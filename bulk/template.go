@@ -1,307 +1,40 @@
 package bulk
 
-import (
-	"bytes"
-	"errors"
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
-)
+import "retwis/bulk/internal/input"
 
-// Template says which command is sent for a record: "HSET user:{id} name {name}".
+// Template describes the command to send for a record: "HSET user:{id} name {name}".
 //
-// It is split into words as redis-cli does it, so that {name} is one argument whatever
-// is in it. {field} is a field of the record, {#} its number, the first being 1; {{ and
-// }} are braces. Filters behind a | change a value, from left to right:
+// It is split into words like a line of redis-cli, so that {name} is one argument
+// whatever it contains. {field} is a field of the record, {#} the number of the record,
+// starting at 1; {{ and }} are literal braces. Filters after a | change a value, from left
+// to right:
 //
-//	lower, upper, trim   as they say, of UTF-8
-//	int                  an integer of 64 bits, or the record is an error
-//	float                a finite number, or the record is an error
-//	default:TEXT         TEXT where the field is missing or empty
+//	lower, upper, trim   as their names say, in UTF-8
+//	int                  an integer of 64 bits; otherwise the record is an error
+//	float                a finite number; otherwise the record is an error
+//	default:TEXT         TEXT if the field is missing or empty
 //
 // In "user:{{{id}}}" the outer braces are a hash tag, which keeps the keys of one user
 // in one slot of a Cluster.
-type Template struct {
-	text   string
-	args   []argument
-	fields []string
-}
+type Template struct{ parsed *input.Template }
 
-// argument is one argument of the command: literals and fields in turn.
-type argument []part
-
-type part struct {
-	literal []byte
-	field   int // in Template.fields; -1 for the number of the record, -2 for a literal
-	filters []filter
-}
-
-type filter struct {
-	name string
-	text []byte // of default
-}
-
-const (
-	recordNumber = -1
-	literalPart  = -2
-)
-
-// ParseTemplate reads a template. The error says where it is wrong.
+// ParseTemplate parses a template. The error names the column.
 func ParseTemplate(text string) (*Template, error) {
-	t := &Template{text: text}
-	words, err := splitTemplate(text)
+	t, err := input.ParseTemplate(text)
 	if err != nil {
-		return nil, fmt.Errorf("bulk: template %q: %w", text, err)
+		return nil, err
 	}
-	if len(words) == 0 {
-		return nil, errors.New("bulk: the template is empty: write a command, as in 'SET user:{id} {name}'")
-	}
-	for _, w := range words {
-		arg, err := t.parse(w.text)
-		if err != nil {
-			return nil, fmt.Errorf("bulk: template %q: %w (column %d)", text, err, w.column)
-		}
-		t.args = append(t.args, arg)
-	}
-	return t, nil
+	return &Template{t}, nil
 }
 
-// word is one of a template's, without its quotes.
-type word struct {
-	text   string
-	column int // where it begins, the first being 1
-}
+// String returns the source of the template.
+func (t *Template) String() string { return t.parsed.String() }
 
-// splitTemplate splits a text into words. Blanks between braces do not end one:
-// {city|default:New York}.
-func splitTemplate(text string) ([]word, error) {
-	line := []byte(text)
-	s := splitter{scratch: make([]byte, 0, len(line))}
-	var words []word
-	for i := 0; ; {
-		for i < len(line) && isBlank(line[i]) {
-			i++
-		}
-		if i == len(line) {
-			return words, nil
-		}
-		begin := i
-		i = unquoted(line, i)
-		w := word{text: text[begin:i], column: begin + 1}
-		if i < len(line) && !endsWord(line[i]) {
-			var err error
-			if i, err = s.quoted(line, i); err != nil {
-				return nil, err
-			}
-			w.text += string(s.words[len(s.words)-1])
-		}
-		words = append(words, w)
-	}
-}
-
-// unquoted returns where the part of a word ends that has no quotes.
-func unquoted(line []byte, i int) int {
-	for depth := 0; i < len(line) && line[i] != '"' && line[i] != '\''; i++ {
-		switch c := line[i]; {
-		case c == '{' && depth == 0 && i+1 < len(line) && line[i+1] == '{':
-			i++
-		case c == '{':
-			depth++
-		case c == '}' && depth > 0:
-			depth--
-		case endsWord(c) && depth == 0:
-			return i
-		}
-	}
-	return i
-}
-
-// parse reads one word.
-func (t *Template) parse(word string) (argument, error) {
-	var arg argument
-	var literal []byte
-	flush := func() {
-		if len(literal) > 0 {
-			arg = append(arg, part{literal: literal, field: literalPart})
-			literal = nil
-		}
-	}
-	for i := 0; i < len(word); i++ {
-		switch c := word[i]; {
-		case (c == '{' || c == '}') && i+1 < len(word) && word[i+1] == c:
-			literal = append(literal, c)
-			i++
-		case c == '}':
-			return nil, fmt.Errorf("%q has a } without a {; write }} for the character", word)
-		case c == '{':
-			size := strings.IndexByte(word[i:], '}')
-			if size < 0 {
-				return nil, fmt.Errorf("%q has a { without a }; write {{ for the character", word)
-			}
-			flush()
-			p, err := t.field(word[i+1 : i+size])
-			if err != nil {
-				return nil, err
-			}
-			arg = append(arg, p)
-			i += size
-		default:
-			literal = append(literal, c)
-		}
-	}
-	flush()
-	return arg, nil
-}
-
-// field reads what is between braces.
-func (t *Template) field(text string) (part, error) {
-	name, rest, more := strings.Cut(text, "|")
-	name = strings.TrimSpace(name)
-	p := part{field: recordNumber}
-	switch {
-	case name == "":
-		return p, fmt.Errorf("{%s} names no field", text)
-	case strings.ContainsRune(name, '{'):
-		return p, fmt.Errorf("{%s}: a { within a field; write {{ for the character", text)
-	case name != "#":
-		p.field = t.index(name)
-	}
-	for more {
-		var one string
-		one, rest, more = strings.Cut(rest, "|")
-		kind, arg, has := strings.Cut(one, ":")
-		kind = strings.TrimSpace(kind)
-		switch {
-		case kind == "default" && has:
-			p.filters = append(p.filters, filter{kind, []byte(arg)})
-		case kind == "default":
-			return p, fmt.Errorf("{%s}: default needs a text: {%s|default:TEXT}", text, name)
-		case has || kind != "lower" && kind != "upper" && kind != "trim" && kind != "int" && kind != "float":
-			return p, fmt.Errorf("{%s}: there is no filter %q; use lower, upper, trim, int, float or default:TEXT", text, one)
-		default:
-			p.filters = append(p.filters, filter{name: kind})
-		}
-	}
-	return p, nil
-}
-
-func (t *Template) index(name string) int {
-	for i, f := range t.fields {
-		if f == name {
-			return i
-		}
-	}
-	t.fields = append(t.fields, name)
-	return len(t.fields) - 1
-}
-
-// String returns the template as it was written.
-func (t *Template) String() string { return t.text }
-
-// Fields are the names of the fields that the template uses, each once.
-func (t *Template) Fields() []string { return append([]string(nil), t.fields...) }
+// Fields returns the names of the fields that the template uses, each once.
+func (t *Template) Fields() []string { return t.parsed.Fields() }
 
 // Append appends the command for record number n in Redis' protocol. field returns the
-// value of a field, or false if the record has none.
+// value of a field, or false if the record does not have it.
 func (t *Template) Append(dst []byte, n int64, field func(name string) ([]byte, bool)) ([]byte, error) {
-	var f Frame
-	values := make([]value, len(t.fields))
-	for i, name := range t.fields {
-		values[i].text, values[i].there = field(name)
-	}
-	var scratch []byte
-	if err := t.fill(&f, n, values, &scratch); err != nil {
-		return dst, err
-	}
-	return append(dst, f.raw...), nil
-}
-
-// value is that of a field.
-type value struct {
-	text  []byte
-	there bool
-}
-
-// fill makes f the command for a record, whose values are in the order of t.fields.
-func (t *Template) fill(f *Frame, n int64, values []value, scratch *[]byte) error {
-	f.reset(len(t.args))
-	for _, arg := range t.args {
-		if len(arg) == 1 && arg[0].field == literalPart {
-			f.add(arg[0].literal)
-			continue
-		}
-		text := (*scratch)[:0]
-		var err error
-		for i := range arg {
-			if text, err = t.append(text, &arg[i], n, values); err != nil {
-				return err
-			}
-		}
-		f.add(text)
-		*scratch = text
-	}
-	return nil
-}
-
-// append appends one part.
-func (t *Template) append(dst []byte, p *part, n int64, values []value) ([]byte, error) {
-	switch p.field {
-	case literalPart:
-		return append(dst, p.literal...), nil
-	case recordNumber:
-		return strconv.AppendInt(dst, n, 10), nil
-	}
-	v := values[p.field]
-	for i := range p.filters {
-		var err error
-		if v, err = p.filters[i].apply(v); err != nil {
-			return dst, fmt.Errorf("field %q: %w", t.fields[p.field], err)
-		}
-	}
-	if !v.there {
-		return dst, fmt.Errorf("field %q is missing; give it a {%s|default:TEXT}, or pass over such records", t.fields[p.field], t.fields[p.field])
-	}
-	return append(dst, v.text...), nil
-}
-
-func (f *filter) apply(v value) (value, error) {
-	if f.name == "default" {
-		if !v.there || len(v.text) == 0 {
-			return value{f.text, true}, nil
-		}
-		return v, nil
-	}
-	if !v.there {
-		return v, nil
-	}
-	switch f.name {
-	case "lower":
-		v.text = bytes.ToLower(v.text)
-	case "upper":
-		v.text = bytes.ToUpper(v.text)
-	case "trim":
-		v.text = bytes.TrimSpace(v.text)
-	case "int":
-		return integer(v)
-	case "float":
-		x, err := strconv.ParseFloat(string(v.text), 64)
-		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
-			return v, fmt.Errorf("%q is not a number", shorten(v.text, 40))
-		}
-	}
-	return v, nil
-}
-
-// integer checks that a value is an integer, and leaves one alone that is written as
-// Redis would.
-func integer(v value) (value, error) {
-	n, err := strconv.ParseInt(string(v.text), 10, 64)
-	if err != nil {
-		return v, fmt.Errorf("%q is not an integer", shorten(v.text, 40))
-	}
-	if v.text[0] == '+' || v.text[0] == '0' && len(v.text) > 1 || v.text[0] == '-' && (n == 0 || v.text[1] == '0') {
-		v.text = strconv.AppendInt(nil, n, 10)
-	}
-	return v, nil
+	return t.parsed.Append(dst, n, field)
 }

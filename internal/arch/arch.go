@@ -95,6 +95,8 @@ func Retwis() Architecture {
 			{"model", "model/internal/..."},            // the parts of the mapper
 			{"model/internal/...", "model/internal/..."},
 			{"bulk", "bulk/internal/..."}, // the parts of the loader
+			{"bulk", "bulk/resp"},
+			{"bulk/internal/...", "bulk/resp"},
 			{"bulk/internal/...", "bulk/internal/..."},
 			{"index/...", "index"},                // types that all indexes share
 			{"index/graph", "index/graph/rdf"},    // literals of RDF as names

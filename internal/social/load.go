@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/bulk"
+	"retwis/bulk/resp"
 	"retwis/internal/nodes"
 )
 
@@ -378,7 +379,7 @@ func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
 
 // encode writes commands in Redis' protocol.
 func encode(w io.Writer, cmds rueidis.Commands) error {
-	e := bulk.NewEncoder(w)
+	e := resp.NewEncoder(w)
 	var args []any
 	for _, cmd := range cmds {
 		args = args[:0]

@@ -1,13 +1,16 @@
-package bulk
+package input
 
 import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"retwis/bulk/internal/command"
+	"retwis/bulk/resp"
 )
 
-// detect finds the format of an input by how it begins. What is not recognized is taken
-// for typed commands, which have to look like it; see linesSource.
+// detect returns the format of an input with these first bytes. The fallback is typed
+// commands, which are checked to look like it; see linesSource.
 func detect(head []byte, records bool) Format {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), "\r\n \t")
 	line, _, _ := bytes.Cut(head, []byte("\n"))
@@ -26,11 +29,11 @@ func detect(head []byte, records bool) Format {
 
 const (
 	byteOrderMark = "\xef\xbb\xbf"
-	annotation    = "#TS:" // begins a line of an append-only file
+	annotation    = "#TS:" // the start of an annotation in an append-only file
 )
 
-// foreign are the first bytes of files that are no input of a load, # for a digit, and
-// what to do.
+// foreign lists the first bytes of files that a load cannot read, with # for a digit, and
+// what to do with them.
 var foreign = []struct{ magic, advice string }{
 	{"PK\x03\x04", "a zip archive; unpack it: unzip -p FILE"},
 	{"PK\x05\x06", "an empty zip archive"},
@@ -46,20 +49,16 @@ var foreign = []struct{ magic, advice string }{
 	{"\xff\xfe", "text in UTF-16 or UTF-32; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
 	{"\xfe\xff", "text in UTF-16; convert it: iconv -f UTF-16 -t UTF-8 FILE"},
 	{"\x00\x00\xfe\xff", "text in UTF-32; convert it: iconv -f UTF-32 -t UTF-8 FILE"},
-	{"REDIS####", snapshot},
-	{"VALKEY###", snapshot},
+	{"REDIS####", resp.SnapshotAdvice},
+	{"VALKEY###", resp.SnapshotAdvice},
 }
 
-const snapshot = "a snapshot (RDB), which only a server reads: let one load it as its dump.rdb; " +
-	"with aof-use-rdb-preamble set to no, its BGREWRITEAOF writes commands"
-
-// CheckHead returns an *InputError if the first bytes of an input show that it is a file of
-// another kind, such as an archive; the error names the tool that converts it. 10 bytes are
-// enough. Load and Emit do this themselves.
+// CheckHead returns an InputError if the first bytes of an input, 10 or more, show that it
+// is a file of another kind, such as an archive. The error names the tool that converts it.
 func CheckHead(head []byte) error {
 	for _, f := range foreign {
 		if hasMagic(head, f.magic) {
-			return &InputError{Msg: "the input is " + f.advice}
+			return &resp.InputError{Msg: "the input is " + f.advice}
 		}
 	}
 	return nil
@@ -77,59 +76,58 @@ func hasMagic(head []byte, magic string) bool {
 	return true
 }
 
-// refuse returns an error if an input is a file of another kind.
+// refuse returns an error if an input is a file of another kind or a JSON array.
 func refuse(head []byte) error {
 	if err := CheckHead(head); err != nil {
 		return err
 	}
 	if trimmed := bytes.TrimLeft(head, "\r\n \t"); len(trimmed) > 1 && trimmed[0] == '[' {
 		if next := bytes.TrimLeft(trimmed[1:], "\r\n \t"); len(next) > 0 && (next[0] == '{' || next[0] == '[') {
-			return &InputError{Msg: "the input is a JSON array; write one object a line: jq -c '.[]' FILE"}
+			return &resp.InputError{Msg: "the input is a JSON array; write one object a line: jq -c '.[]' FILE"}
 		}
 	}
 	return nil
 }
 
-// refuseTyped returns an error if the beginning of an input shows that it is not typed
-// commands, though nobody has said what it is.
+// refuseTyped returns an error if the beginning of an input of detected format shows that
+// it is not typed commands.
 func refuseTyped(head []byte) error {
 	n := int64(0)
 	for line := range bytes.Lines(head) {
 		n++
 		if err := notTyped(line, true); err != nil {
-			return &InputError{Line: n, Msg: err.Error()}
+			return &resp.InputError{Line: n, Msg: err.Error()}
 		}
 	}
 	return nil
 }
 
-// notTyped returns why a line is none of typed commands. Zero bytes are blanks to
-// redis-cli, and so they are here if the format was named; else they show that the input
-// is no text.
+// notTyped returns why a line is not a typed command. Zero bytes are blanks for redis-cli
+// and here, too, unless the format was guessed: then they show that the input is not text.
 func notTyped(line []byte, guessed bool) error {
 	trimmed := bytes.TrimSpace(line)
 	switch {
 	case guessed && bytes.IndexByte(line, 0) >= 0:
 		return fmt.Errorf("the line has zero bytes, so the input is not text; if it is UTF-16, convert it: iconv -f UTF-16LE -t UTF-8 FILE")
 	case len(trimmed) > 1 && (trimmed[0] == '*' || trimmed[0] == '$') && len(bytes.Trim(trimmed[1:], "0123456789")) == 0:
-		return fmt.Errorf("%q is Redis' protocol, not a command as it is typed; use the format resp (--format resp)", shorten(trimmed, 16))
+		return fmt.Errorf("%q is Redis' protocol, not a command as it is typed; use the format resp (--format resp)", resp.Shorten(trimmed, 16))
 	case bytes.HasPrefix(trimmed, []byte(annotation)):
-		return fmt.Errorf("%q is an annotation of an append-only file; use the format resp (--format resp)", shorten(trimmed, 16))
+		return fmt.Errorf("%q is an annotation of an append-only file; use the format resp (--format resp)", resp.Shorten(trimmed, 16))
 	}
 	return nil
 }
 
-// notCommand returns why the first word of an input of which nobody has said what it is
-// does not look like a command.
+// notCommand returns why the first word of an input of detected format does not look like
+// a command.
 func notCommand(word []byte) error {
-	if s := find(strings.ToUpper(string(word))); s.kind != unknown || ofModule(word) {
+	if s := command.Lookup(strings.ToUpper(string(word))); s.Kind != command.Unknown || ofModule(word) {
 		return nil
 	}
 	return fmt.Errorf("%q is not a command known here, so it is not clear what the input is; "+
-		"name its format: resp, commands, or csv, tsv or ndjson with templates (--format, --do)", shorten(word, 40))
+		"name its format: resp, commands, or csv, tsv or ndjson with templates (--format, --do)", resp.Shorten(word, 40))
 }
 
-// ofModule reports whether a word looks like a command of a module: JSON.SET.
+// ofModule reports whether a word looks like a command of a module, such as JSON.SET.
 func ofModule(word []byte) bool {
 	module, name, ok := bytes.Cut(word, []byte("."))
 	return ok && isWord(module) && isWord(name)

@@ -1,4 +1,4 @@
-package bulk
+package input
 
 import (
 	"bufio"
@@ -7,26 +7,28 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"retwis/bulk/resp"
 )
 
-// csvSource is an input of records as RFC 4180 has them.
+// csvSource is an input of records in the format of RFC 4180.
 type csvSource struct {
 	*records
 	r       *csv.Reader
 	bound   *bounded
 	columns []string
-	where   []int // for each of records.fields, its column
-	start   position
+	where   []int // the column of each of records.fields
+	start   Position
 	buf     []byte // of the values
 }
 
-// newCSV reads the header, or takes the columns that are given.
-func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []string, start position) (*csvSource, error) {
+// newCSV reads the header unless columns are given.
+func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []string, start Position) (*csvSource, error) {
 	bound := &bounded{r: r, left: bufferSize}
 	s := &csvSource{records: newRecords(do, skip, start), bound: bound, columns: columns, start: start}
 	buffered := bufio.NewReaderSize(bound, bufferSize)
 	if start.Offset == 0 {
-		if bom, err := buffered.Peek(3); err == nil && string(bom) == "\xef\xbb\xbf" {
+		if bom, err := buffered.Peek(3); err == nil && string(bom) == byteOrderMark {
 			s.start.Offset = 3
 			_, _ = buffered.Discard(3)
 		}
@@ -37,7 +39,7 @@ func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []st
 	if columns == nil {
 		header, err := s.read()
 		if errors.Is(err, io.EOF) {
-			return nil, &InputError{Line: 1, Msg: "the input is empty: expected the names of the columns"}
+			return nil, &resp.InputError{Line: 1, Msg: "the input is empty: expected the names of the columns"}
 		}
 		if err != nil {
 			return nil, err
@@ -45,36 +47,33 @@ func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []st
 		for _, name := range header {
 			s.columns = append(s.columns, strings.Clone(name))
 		}
-		s.pos = s.behind(header)
+		s.pos = s.after(header)
 	}
 	s.r.FieldsPerRecord = len(s.columns)
 	return s, s.bind()
 }
 
-// bind finds the column of each field.
+// bind looks up the column of each field.
 func (s *csvSource) bind() error {
 	for _, field := range s.fields {
 		at := -1
 		for i, column := range s.columns {
 			if column == field && at >= 0 {
-				return &InputError{Line: 1, Msg: fmt.Sprintf("there are two columns %q: give the columns names of your own", field)}
+				return &resp.InputError{Line: 1, Msg: fmt.Sprintf("there are two columns %q: give the columns names of your own", field)}
 			}
 			if column == field {
 				at = i
 			}
 		}
 		if at < 0 {
-			return &InputError{Line: 1, Msg: fmt.Sprintf("there is no column %q; the columns are %s", field, strings.Join(s.columns, ", "))}
+			return &resp.InputError{Line: 1, Msg: fmt.Sprintf("there is no column %q; the columns are %s", field, strings.Join(s.columns, ", "))}
 		}
 		s.where = append(s.where, at)
 	}
 	return nil
 }
 
-// Columns are the names of the columns.
-func (s *csvSource) Columns() []string { return s.columns }
-
-func (s *csvSource) next(f *Frame) (place, error) { return s.records.next(f, s.record) }
+func (s *csvSource) Next(f *resp.Frame) (Place, error) { return s.records.next(f, s.record) }
 
 // record reads the next record.
 func (s *csvSource) record() error {
@@ -82,7 +81,7 @@ func (s *csvSource) record() error {
 	row, err := s.read()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			s.at = place{Line: s.pos.Line, Record: s.pos.Record, Offset: s.pos.Offset}
+			s.at = Place{Line: s.pos.Line, Record: s.pos.Record, Offset: s.pos.Offset}
 		}
 		return err
 	}
@@ -95,18 +94,18 @@ func (s *csvSource) record() error {
 		s.buf = append(s.buf, row[column]...)
 		s.values[i] = value{s.buf[begin:len(s.buf):len(s.buf)], true}
 	}
-	s.pos = s.behind(row)
+	s.pos = s.after(row)
 	s.pos.Record = s.at.Record
 	return nil
 }
 
-// behind is the position behind the row that was read.
-func (s *csvSource) behind(row []string) position {
-	// Only the last field can still have lines behind the one that it begins on.
+// after returns the position after a row.
+func (s *csvSource) after(row []string) Position {
+	// Only the last field can continue after the line on which it begins.
 	last := len(row) - 1
 	line, _ := s.r.FieldPos(last)
 	line += strings.Count(row[last], "\n")
-	return position{Offset: s.start.Offset + s.r.InputOffset(), Record: s.pos.Record, Line: s.start.Line + int64(line)}
+	return Position{Offset: s.start.Offset + s.r.InputOffset(), Record: s.pos.Record, Line: s.start.Line + int64(line)}
 }
 
 // read reads a row.
@@ -119,27 +118,27 @@ func (s *csvSource) read() ([]string, error) {
 	var wrong *csv.ParseError
 	switch {
 	case errors.Is(err, errTooLong):
-		return nil, &InputError{Line: s.pos.Line + 1, Offset: s.pos.Offset, Msg: fmt.Sprintf("the record is longer than %d MiB: is a quote left open?", maxRecord>>20)}
+		return nil, &resp.InputError{Line: s.pos.Line + 1, Offset: s.pos.Offset, Msg: fmt.Sprintf("the record is longer than %d MiB: is a quote left open?", maxRecord>>20)}
 	case errors.As(err, &wrong):
-		return nil, &InputError{Line: s.start.Line + int64(wrong.StartLine), Offset: s.pos.Offset, Msg: s.explain(wrong, len(row))}
+		return nil, &resp.InputError{Line: s.start.Line + int64(wrong.StartLine), Offset: s.pos.Offset, Msg: s.explain(wrong, len(row))}
 	}
 	return nil, err
 }
 
-// explain says what is wrong with a row of n fields.
+// explain describes a malformed row of n fields.
 func (s *csvSource) explain(wrong *csv.ParseError, n int) string {
 	switch {
 	case errors.Is(wrong.Err, csv.ErrFieldCount):
 		return fmt.Sprintf("there are %d fields; expected %d: %s", n, len(s.columns), strings.Join(s.columns, ", "))
 	case wrong.Line > wrong.StartLine:
-		return fmt.Sprintf("the record goes on to line %d, column %d: %v: is a quote left open?", s.start.Line+int64(wrong.Line), wrong.Column, wrong.Err)
+		return fmt.Sprintf("the record continues on line %d, column %d: %v: is a quote left open?", s.start.Line+int64(wrong.Line), wrong.Column, wrong.Err)
 	}
 	return fmt.Sprintf("column %d: %v", wrong.Column, wrong.Err)
 }
 
 var errTooLong = errors.New("too long")
 
-// bounded gives no more than left bytes.
+// bounded returns errTooLong after left bytes.
 type bounded struct {
 	r    io.Reader
 	left int

@@ -1,12 +1,9 @@
-package bulk
+package input
 
-import (
-	"fmt"
-)
+import "fmt"
 
-// splitter splits lines into words as redis-cli does. Words are separated by blanks;
-// between double quotes \n \r \t \b \a \" \\ and \xHH have their meaning, between single
-// quotes \' has.
+// splitter splits lines into words like redis-cli. Blanks separate words; double quotes
+// allow the escapes \n \r \t \b \a \" \\ and \xHH, single quotes allow \'.
 type splitter struct {
 	words   [][]byte
 	scratch []byte // of words that had quotes
@@ -15,8 +12,8 @@ type splitter struct {
 // split returns the words of a line, valid until the line or the splitter is used again.
 func (s *splitter) split(line []byte) ([][]byte, error) {
 	s.words = s.words[:0]
-	// A word is never longer than what it is written as, so scratch does not move
-	// while words point into it.
+	// A word is never longer than its quoted form, so scratch does not move while words
+	// point into it.
 	if cap(s.scratch) < len(line) {
 		s.scratch = make([]byte, 0, 2*len(line))
 	}
@@ -43,7 +40,7 @@ func (s *splitter) split(line []byte) ([][]byte, error) {
 	}
 }
 
-// quoted reads a word that has a quoted part, and returns where it ends.
+// quoted reads a word with a quoted part and returns its end.
 func (s *splitter) quoted(line []byte, i int) (int, error) {
 	from := len(s.scratch)
 	for i < len(line) && !endsWord(line[i]) {
@@ -66,7 +63,7 @@ func (s *splitter) quoted(line []byte, i int) (int, error) {
 			return 0, fmt.Errorf("column %d: the quote %c is not closed", open+1, quote)
 		}
 		if i++; i < len(line) && !isBlank(line[i]) {
-			return 0, fmt.Errorf("column %d: expected a blank behind the closing quote, found %q", i+1, line[i])
+			return 0, fmt.Errorf("column %d: expected a blank after the closing quote, found %q", i+1, line[i])
 		}
 		break
 	}
@@ -74,7 +71,7 @@ func (s *splitter) quoted(line []byte, i int) (int, error) {
 	return i, nil
 }
 
-// escape reads what begins with a backslash, and returns its size.
+// escape reads an escape sequence and returns its size.
 func (s *splitter) escape(text []byte, quote byte) int {
 	c := text[1]
 	if quote == '\'' {
@@ -119,8 +116,8 @@ func hexDigit(c byte) int {
 	return -1
 }
 
-// isBlank tells what may stand between words.
+// isBlank reports whether c separates words.
 func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
 
-// endsWord tells what ends a word that has no quotes. As in redis-cli, \v and \f do not.
+// endsWord reports whether c ends an unquoted word. As in redis-cli, \v and \f do not.
 func endsWord(c byte) bool { return isBlank(c) && c != '\v' && c != '\f' }

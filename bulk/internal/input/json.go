@@ -1,4 +1,4 @@
-package bulk
+package input
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/valyala/fastjson"
+
+	"retwis/bulk/resp"
 )
 
 // jsonSource is an input of one JSON object a line.
@@ -14,12 +16,12 @@ type jsonSource struct {
 	*records
 	lines  *lineReader
 	parser fastjson.Parser
-	paths  [][]string // for each of records.fields that has dots, its parts
-	order  []int      // in which records.fields are looked up
+	paths  [][]string // the parts of each of records.fields that has dots
+	order  []int      // the order of looking up records.fields
 	buf    []byte     // of the values
 }
 
-func newJSON(r io.Reader, do []*Template, skip []string, start position) *jsonSource {
+func newJSON(r io.Reader, do []*Template, skip []string, start Position) *jsonSource {
 	s := &jsonSource{records: newRecords(do, skip, start), lines: newLineReader(r, start)}
 	for _, field := range s.fields {
 		var path []string
@@ -29,18 +31,18 @@ func newJSON(r io.Reader, do []*Template, skip []string, start position) *jsonSo
 		s.order = append(s.order, len(s.paths))
 		s.paths = append(s.paths, path)
 	}
-	// Looking into an object undoes the escapes in it, and then it is no longer given
-	// as it was written. So what is outside comes first.
+	// A lookup inside an object unescapes its strings in place, which changes the text
+	// of the object. Outer fields come first, because they are copied unchanged.
 	slices.SortStableFunc(s.order, func(a, b int) int { return cmp.Compare(len(s.paths[a]), len(s.paths[b])) })
 	return s
 }
 
-func (s *jsonSource) next(f *Frame) (place, error) { return s.records.next(f, s.record) }
+func (s *jsonSource) Next(f *resp.Frame) (Place, error) { return s.records.next(f, s.record) }
 
 // record reads the next record.
 func (s *jsonSource) record() error {
 	line, err := s.lines.next()
-	s.at = place{Line: s.lines.pos.Line, Record: s.pos.Record, Offset: s.lines.at}
+	s.at = Place{Line: s.lines.pos.Line, Record: s.pos.Record, Offset: s.lines.at}
 	if err != nil {
 		return err
 	}
@@ -48,8 +50,8 @@ func (s *jsonSource) record() error {
 	if err != nil {
 		return s.wrong("this is not JSON: %v", oneLine(err))
 	}
-	// The parser lets pass what it does not need: bad escapes and numbers. The validator
-	// does not, but knows no bound of depth, so it comes second.
+	// The parser accepts bad escapes and numbers in values it does not need. The
+	// validator does not, but does not bound the depth, so it comes second.
 	if err := fastjson.ValidateBytes(line); err != nil {
 		return s.wrong("this is not JSON: %v", oneLine(err))
 	}
@@ -74,8 +76,8 @@ func (s *jsonSource) record() error {
 	return nil
 }
 
-// text is a value as it is put into a command: strings without quotes, numbers as they
-// are written, true and false, and objects and arrays as JSON.
+// text returns a value as it is put into a command: strings without quotes, numbers
+// unchanged, true and false, and objects and arrays as JSON.
 func (s *jsonSource) text(v *fastjson.Value) (value, error) {
 	if v == nil {
 		return value{}, nil
@@ -93,8 +95,8 @@ func (s *jsonSource) text(v *fastjson.Value) (value, error) {
 	return value{s.buf[begin:len(s.buf):len(s.buf)], true}, nil
 }
 
-// oneLine is the first line of an error that shows what it was given.
+// oneLine returns the first line of an error that quotes the input.
 func oneLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return string(shorten([]byte(text), 200))
+	return string(resp.Shorten([]byte(text), 200))
 }

@@ -1,6 +1,7 @@
-package bulk
+package resp
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -8,10 +9,9 @@ import (
 	"strconv"
 )
 
-// Encoder writes commands in Redis' protocol, which Load and "redis-cli --pipe" take.
+// Encoder writes commands in Redis' protocol, for bulk.Load and "redis-cli --pipe".
 //
-// It gathers 64 KiB before it writes; call Flush when all is written. No command
-// allocates.
+// It buffers 64 KiB; call Flush after the last command.
 type Encoder struct {
 	w   io.Writer
 	buf []byte
@@ -23,10 +23,10 @@ const encoderSize = 64 << 10
 // NewEncoder returns an Encoder that writes to w.
 func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w, buf: make([]byte, 0, encoderSize)} }
 
-// Encode writes one command: its name and its arguments. Strings and []byte are
-// written as they are, integers in decimal, floats in the shortest form that gives
-// the same number again, booleans as 1 and 0. Anything else, NaN, and a command
-// without a name, are errors, and nothing of the command is written.
+// Encode writes one command: its name and its arguments. It writes strings and []byte
+// unchanged, integers in decimal, floats in the shortest form that parses to the same
+// number, and booleans as 1 and 0. For any other type, for NaN, and for a command
+// without a name it returns an error and writes nothing.
 //
 // After an error of the writer every call returns that error.
 func (e *Encoder) Encode(args ...any) error {
@@ -34,14 +34,14 @@ func (e *Encoder) Encode(args ...any) error {
 		return e.err
 	}
 	if len(args) == 0 {
-		return fmt.Errorf("bulk: a command has no name")
+		return errors.New("resp: the command has no name")
 	}
 	begin := len(e.buf)
-	e.buf = appendLength(e.buf, '*', len(args))
+	e.buf = AppendLength(e.buf, '*', len(args))
 	for i, arg := range args {
 		if !e.append(arg) {
 			e.buf = e.buf[:begin]
-			return fmt.Errorf("bulk: argument %d of the command is a %v that cannot be written: use a string, []byte, integer, float or bool",
+			return fmt.Errorf("resp: argument %d of the command is a %v that cannot be written: use a string, []byte, integer, float or bool",
 				i, reflect.TypeOf(arg))
 		}
 	}
@@ -51,13 +51,13 @@ func (e *Encoder) Encode(args ...any) error {
 	return nil
 }
 
-// Flush writes what has been gathered.
+// Flush writes the buffered commands.
 func (e *Encoder) Flush() error {
 	if e.err != nil || len(e.buf) == 0 {
 		return e.err
 	}
 	if _, err := e.w.Write(e.buf); err != nil {
-		e.err = fmt.Errorf("bulk: %w", err)
+		e.err = fmt.Errorf("resp: %w", err)
 	}
 	if e.buf = e.buf[:0]; cap(e.buf) > keepBuffer {
 		e.buf = make([]byte, 0, encoderSize)
@@ -65,13 +65,13 @@ func (e *Encoder) Flush() error {
 	return e.err
 }
 
-// append writes one argument, or returns false if it has no form in the protocol.
+// append buffers one argument, or returns false if its type has no encoding.
 func (e *Encoder) append(arg any) bool {
 	var digits [32]byte
 	var text []byte
 	switch v := arg.(type) {
 	case string:
-		e.buf = append(appendLength(e.buf, '$', len(v)), v...)
+		e.buf = append(AppendLength(e.buf, '$', len(v)), v...)
 		e.buf = append(e.buf, '\r', '\n')
 		return true
 	case []byte:
@@ -100,12 +100,12 @@ func (e *Encoder) append(arg any) bool {
 	default:
 		return false
 	}
-	e.buf = append(appendLength(e.buf, '$', len(text)), text...)
+	e.buf = append(AppendLength(e.buf, '$', len(text)), text...)
 	e.buf = append(e.buf, '\r', '\n')
 	return true
 }
 
-// appendFloat writes infinities as Redis reads them in scores and ranges.
+// appendFloat writes infinities in the form that Redis accepts for scores and ranges.
 func appendFloat(dst []byte, v float64) []byte {
 	switch {
 	case math.IsInf(v, 1):
@@ -116,8 +116,8 @@ func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }
 
-// appendLength writes "*3\r\n" or "$3\r\n".
-func appendLength(dst []byte, kind byte, n int) []byte {
+// AppendLength appends a header of the protocol: "*3\r\n" or "$3\r\n".
+func AppendLength(dst []byte, kind byte, n int) []byte {
 	if n < 10 {
 		return append(dst, kind, byte('0'+n), '\r', '\n')
 	}

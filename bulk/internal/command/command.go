@@ -1,33 +1,39 @@
-package bulk
+// Package command knows the commands of Redis: where their keys are, whether a load can
+// send them, and whether it can send them twice.
+package command
 
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
+
+	"retwis/bulk/resp"
 )
 
-// spec is what a load has to know of a command.
-type spec struct {
-	name  string
-	kind  kind
-	keys  keyRule
-	again againRule
+// Spec is what a load knows of a command.
+type Spec struct {
+	Name   string
+	Kind   Kind
+	keys   keyRule
+	repeat repeatRule
 }
 
-// kind is how a command is treated.
-type kind uint8
+// Kind says how a load treats a command.
+type Kind uint8
 
+// The kinds.
 const (
-	plain      kind = iota
-	unknown         // not in the list: a module's, or newer than it
-	everywhere      // for all servers of a Cluster, in order with all else
-	selects         // SELECT: the same, and to be repeated on a new connection
-	begins          // MULTI
-	executes        // EXEC, DISCARD
-	refused         // makes no sense in a load
+	Plain    Kind = iota
+	Unknown       // not in the table: a module's, or newer
+	AllNodes      // for all servers of a Cluster, ordered against all other commands
+	Select        // SELECT: like AllNodes, and repeated on each new connection
+	Multi         // MULTI
+	Exec          // EXEC, DISCARD
+	Rejected      // makes no sense in a load
 )
 
-// keyRule is where a command has its keys.
+// keyRule says which arguments of a command are its keys.
 type keyRule uint8
 
 const (
@@ -45,26 +51,27 @@ const (
 	streamKeys           // XREAD … STREAMS key… id…
 )
 
-// againRule is whether a command can be sent again when it is not known whether the
-// server has executed it. It can, if executing a row of such commands from any point
-// to the end, and then the whole row, leaves what executing it once leaves. That holds
-// for commands that say what is to be, whatever was: SET, HSET, SADD, DEL, or EXPIREAT.
-// It does not for those that count (INCR), push (LPUSH), take out (SPOP), read another
-// key (COPY, SUNIONSTORE), or depend on a value that a later one changes (SET … XX).
-type againRule uint8
+// repeatRule says whether a command can be sent again when it is unknown whether the
+// server executed it: whether executing the end of a sequence of such commands, from any
+// point, and then the whole sequence has the same result as executing it once. That holds
+// for commands that set a state regardless of the one before: SET, HSET, SADD, DEL,
+// EXPIREAT. It does not hold for those that count (INCR), push (LPUSH), pop (SPOP), read
+// another key (COPY, SUNIONSTORE), or depend on a value that a later one changes
+// (SET … XX).
+type repeatRule uint8
 
 const (
-	never    againRule = iota
-	harmless           // always
-	noXX               // unless it has XX or IFEQ, which make it depend on what is there
-	noMore             // if nothing follows the third argument: EXPIRE key n, without NX, XX, GT or LT
-	noIncr             // as noXX, and not ZADD … INCR
-	replaces           // if it has REPLACE
+	never    repeatRule = iota
+	harmless            // always
+	noXX                // unless it has XX or IFEQ, which depend on the current value
+	noMore              // if nothing follows the third argument: EXPIRE key n, without NX, XX, GT or LT
+	noIncr              // as noXX, and not ZADD … INCR
+	replaces            // if it has REPLACE
 )
 
-// find returns what is known of a command whose name is in upper case.
-func find(name string) spec {
-	s := spec{name: name}
+// Lookup returns the spec of a command whose name is in upper case.
+func Lookup(name string) Spec {
+	s := Spec{Name: name}
 	switch name {
 	case "SETNX", "SETEX", "PSETEX", "GETSET", "SETRANGE", "SETBIT", "GETDEL", "HSET", "HMSET", "HSETNX", "HDEL", "SADD", "SREM",
 		"ZREM", "ZREMRANGEBYSCORE", "ZREMRANGEBYLEX", "PERSIST", "PFADD", "XDEL", "LSET",
@@ -74,26 +81,26 @@ func find(name string) spec {
 		"ZLEXCOUNT", "ZRANGE", "ZRANGEBYLEX", "ZRANGEBYSCORE", "ZREVRANGE", "ZREVRANGEBYSCORE", "ZREVRANGEBYLEX", "ZRANK", "ZREVRANK",
 		"ZSCORE", "ZMSCORE", "ZRANDMEMBER", "ZSCAN", "GEODIST", "GEOHASH", "GEOPOS", "GEOSEARCH", "GEORADIUS_RO", "GEORADIUSBYMEMBER_RO",
 		"XLEN", "XRANGE", "XREVRANGE", "XPENDING", "SORT_RO":
-		s.keys, s.again = firstKey, harmless
+		s.keys, s.repeat = firstKey, harmless
 	case "SET":
-		s.keys, s.again = firstKey, noXX
+		s.keys, s.repeat = firstKey, noXX
 	case "ZADD", "GEOADD":
-		s.keys, s.again = firstKey, noIncr
+		s.keys, s.repeat = firstKey, noIncr
 	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT":
-		s.keys, s.again = firstKey, noMore
+		s.keys, s.repeat = firstKey, noMore
 	case "RESTORE":
-		s.keys, s.again = firstKey, replaces
+		s.keys, s.repeat = firstKey, replaces
 	case "INCR", "DECR", "INCRBY", "DECRBY", "INCRBYFLOAT", "APPEND", "GETEX", "LPUSH", "RPUSH", "LPUSHX", "RPUSHX", "LPOP", "RPOP",
 		"LTRIM", "LREM", "LINSERT", "SPOP", "HINCRBY", "HINCRBYFLOAT", "HEXPIRE", "HPEXPIRE", "HEXPIREAT", "HPEXPIREAT", "HPERSIST",
 		"HGETDEL", "HGETEX", "HSETEX", "ZINCRBY", "ZPOPMIN", "ZPOPMAX", "ZREMRANGEBYRANK", "XADD", "XTRIM", "XACK", "XCLAIM",
 		"XAUTOCLAIM", "XSETID", "XACKDEL", "XDELEX", "BITFIELD", "MOVE", "SPUBLISH", "DELIFEQ", "DELEX":
 		s.keys = firstKey
 	case "DEL", "UNLINK", "TOUCH", "EXISTS", "MGET", "PFCOUNT", "SINTER", "SUNION", "SDIFF":
-		s.keys, s.again = allKeys, harmless
+		s.keys, s.repeat = allKeys, harmless
 	case "SINTERSTORE", "SUNIONSTORE", "SDIFFSTORE", "PFMERGE":
 		s.keys = allKeys
 	case "MSET":
-		s.keys, s.again = pairedKeys, harmless
+		s.keys, s.repeat = pairedKeys, harmless
 	case "MSETNX":
 		s.keys = pairedKeys
 	case "BITOP":
@@ -101,77 +108,77 @@ func find(name string) spec {
 	case "RENAME", "RENAMENX", "COPY", "SMOVE", "RPOPLPUSH", "LMOVE", "GEOSEARCHSTORE", "ZRANGESTORE":
 		s.keys = twoKeys
 	case "LCS":
-		s.keys, s.again = twoKeys, harmless
+		s.keys, s.repeat = twoKeys, harmless
 	case "ZUNIONSTORE", "ZINTERSTORE", "ZDIFFSTORE":
 		s.keys = countedDest
 	case "ZUNION", "ZINTER", "ZDIFF", "SINTERCARD", "ZINTERCARD":
-		s.keys, s.again = counted, harmless
+		s.keys, s.repeat = counted, harmless
 	case "LMPOP", "ZMPOP":
 		s.keys = counted
 	case "EVAL", "EVALSHA", "FCALL":
 		s.keys = countedThird
 	case "EVAL_RO", "EVALSHA_RO", "FCALL_RO":
-		s.keys, s.again = countedThird, harmless
+		s.keys, s.repeat = countedThird, harmless
 	case "SORT", "GEORADIUS", "GEORADIUSBYMEMBER":
 		s.keys = storeKey
 	case "XGROUP":
 		s.keys = secondKey
 	case "XINFO", "OBJECT", "MEMORY":
-		s.keys, s.again = secondKey, harmless
+		s.keys, s.repeat = secondKey, harmless
 	case "XREAD", "XREADGROUP":
 		s.keys = streamKeys
 	case "FLUSHALL", "FLUSHDB", "SCRIPT", "CONFIG":
-		s.kind, s.again = everywhere, harmless
+		s.Kind, s.repeat = AllNodes, harmless
 	case "FUNCTION", "ACL":
-		s.kind = everywhere
+		s.Kind = AllNodes
 	case "SWAPDB":
-		s.kind = everywhere
+		s.Kind = AllNodes
 	case "SELECT":
-		s.kind, s.again = selects, harmless
+		s.Kind, s.repeat = Select, harmless
 	case "MULTI":
-		s.kind, s.again = begins, harmless
+		s.Kind, s.repeat = Multi, harmless
 	case "EXEC", "DISCARD":
-		s.kind, s.again = executes, harmless
+		s.Kind, s.repeat = Exec, harmless
 	case "PING", "ECHO", "TIME", "DBSIZE", "LASTSAVE", "INFO", "COMMAND", "KEYS", "SCAN", "RANDOMKEY", "LOLWUT", "ROLE":
-		s.again = harmless
+		s.repeat = harmless
 	case "PUBLISH", "DEBUG", "SAVE", "BGSAVE", "BGREWRITEAOF", "LATENCY", "SLOWLOG", "MODULE", "PUBSUB":
 	default:
-		if why := nonsense(name); why != "" {
-			s.kind = refused
-			if name == "CLIENT" || name == "HELLO" { // what of them is not refused
-				s.again = harmless
+		if why := whyRejected(name); why != "" {
+			s.Kind = Rejected
+			if name == "CLIENT" || name == "HELLO" { // their accepted subcommands
+				s.repeat = harmless
 			}
 		} else {
-			s.kind = unknown
+			s.Kind = Unknown
 		}
 	}
 	return s
 }
 
-// nonsense says why a command makes no sense in a load.
-func nonsense(name string) string {
+// whyRejected returns the reason why a command makes no sense in a load, or "".
+func whyRejected(name string) string {
 	switch name {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "MONITOR", "SYNC", "PSYNC":
 		return "it turns the connection into one that only listens"
 	case "BLPOP", "BRPOP", "BRPOPLPUSH", "BLMOVE", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP", "WAIT", "WAITAOF":
-		return "it waits, and nothing else would be sent meanwhile"
+		return "it waits, and the load would wait with it"
 	case "WATCH", "UNWATCH":
 		return "nothing that is loaded depends on what was read"
 	case "QUIT", "RESET", "SHUTDOWN":
 		return "it ends the connection"
 	case "AUTH":
-		return "the user and the password belong into the URL of the server"
+		return "put the user and the password into the URL of the server"
 	case "HELLO", "CLIENT":
 		return "it may change how the server answers; only HELLO 2 and CLIENT SETNAME, SETINFO, NO-EVICT, NO-TOUCH, GETNAME and ID are sent"
 	case "READONLY", "READWRITE", "ASKING", "CLUSTER", "MIGRATE", "FAILOVER", "REPLICAOF", "SLAVEOF", "REPLCONF":
-		return "it is for those who run the servers"
+		return "it administers servers"
 	}
 	return ""
 }
 
-// ofConnection reports whether a command is one that clients send when they connect, and
-// that changes nothing that matters here.
-func ofConnection(name string, f *Frame) bool {
+// isHandshake reports whether a command is one that clients send when they connect and
+// that does not change how the server answers.
+func isHandshake(name string, f *resp.Frame) bool {
 	if f.Len() < 2 {
 		return false
 	}
@@ -180,7 +187,7 @@ func ofConnection(name string, f *Frame) bool {
 		return string(f.Arg(1)) == "2" && f.Len() == 2
 	case "CLIENT":
 		for _, word := range []string{"SETNAME", "SETINFO", "NO-EVICT", "NO-TOUCH", "GETNAME", "ID"} {
-			if is(f.Arg(1), word) {
+			if Is(f.Arg(1), word) {
 				return true
 			}
 		}
@@ -188,14 +195,15 @@ func ofConnection(name string, f *Frame) bool {
 	return false
 }
 
-// finder finds the spec of a frame. Loads have few commands, many times.
-type finder struct {
-	known map[string]*spec
-	last  *spec
+// cache keeps the specs of commands. Loads repeat a few commands many times.
+type cache struct {
+	known map[string]*Spec
+	last  *Spec
 	name  []byte
 }
 
-func (c *finder) find(f *Frame) *spec {
+// Spec returns the spec of a command.
+func (c *cache) Spec(f *resp.Frame) *Spec {
 	given := f.Arg(0)
 	if c.last != nil && bytes.Equal(given, c.name) {
 		return c.last
@@ -203,17 +211,17 @@ func (c *finder) find(f *Frame) *spec {
 	c.name = append(c.name[:0], given...)
 	c.last = c.known[string(given)]
 	if c.last == nil {
-		if c.known == nil || len(c.known) > 1000 { // names may be made up
-			c.known = make(map[string]*spec)
+		if c.known == nil || len(c.known) > 1000 { // names may be random
+			c.known = make(map[string]*Spec)
 		}
-		s := find(strings.ToUpper(string(given)))
+		s := Lookup(strings.ToUpper(string(given)))
 		c.known[string(given)], c.last = &s, &s
 	}
 	return c.last
 }
 
-// findKeys appends the keys of a command, or returns why they cannot be told.
-func (s *spec) findKeys(dst [][]byte, f *Frame) ([][]byte, error) {
+// AppendKeys appends the keys of a command, or returns why it cannot find them.
+func (s *Spec) AppendKeys(dst [][]byte, f *resp.Frame) ([][]byte, error) {
 	n := f.Len()
 	from, to, step := 1, n, 1
 	switch s.keys {
@@ -236,11 +244,11 @@ func (s *spec) findKeys(dst [][]byte, f *Frame) ([][]byte, error) {
 			at = 2
 		}
 		if n <= at {
-			return dst, fmt.Errorf("%s has no number of keys", s.name)
+			return dst, fmt.Errorf("%s has no number of keys", s.Name)
 		}
-		keys, ok := atoi(f.Arg(at))
+		keys, ok := Atoi(f.Arg(at))
 		if !ok || keys > n-at-1 {
-			return dst, fmt.Errorf("%s: %q is not the number of its keys", s.name, shorten(f.Arg(at), 20))
+			return dst, fmt.Errorf("%s: %q is not the number of its keys", s.Name, resp.Shorten(f.Arg(at), 20))
 		}
 		if s.keys == countedDest {
 			dst = append(dst, f.Arg(1))
@@ -249,16 +257,16 @@ func (s *spec) findKeys(dst [][]byte, f *Frame) ([][]byte, error) {
 	case storeKey:
 		to = 2
 		for i := 2; i+1 < n; i++ {
-			if is(f.Arg(i), "STORE") || is(f.Arg(i), "STOREDIST") {
+			if Is(f.Arg(i), "STORE") || Is(f.Arg(i), "STOREDIST") {
 				dst = append(dst, f.Arg(i+1))
 			}
 		}
 	case streamKeys:
 		for i := 1; i < n; i++ {
-			if is(f.Arg(i), "BLOCK") {
-				return dst, fmt.Errorf("%s with BLOCK makes no sense in a load: it waits, and nothing else would be sent meanwhile", s.name)
+			if Is(f.Arg(i), "BLOCK") {
+				return dst, fmt.Errorf("%s with BLOCK makes no sense in a load: it waits, and the load would wait with it", s.Name)
 			}
-			if is(f.Arg(i), "STREAMS") {
+			if Is(f.Arg(i), "STREAMS") {
 				from, to = i+1, i+1+(n-i-1)/2
 				break
 			}
@@ -270,17 +278,17 @@ func (s *spec) findKeys(dst [][]byte, f *Frame) ([][]byte, error) {
 	return dst, nil
 }
 
-// repeatable tells whether a command can be sent again without harm; see againRule.
-func (s *spec) repeatable(f *Frame) bool {
-	switch s.again {
+// Repeatable reports whether a command can be sent again without harm; see repeatRule.
+func (s *Spec) Repeatable(f *resp.Frame) bool {
+	switch s.repeat {
 	case harmless:
 		return true
 	case noXX, noIncr:
 		for i := 2; i < f.Len(); i++ {
-			if i == 2 && s.again == noXX { // the value of SET
+			if i == 2 && s.repeat == noXX { // the value of SET
 				continue
 			}
-			if is(f.Arg(i), "XX") || is(f.Arg(i), "IFEQ") || s.again == noIncr && is(f.Arg(i), "INCR") {
+			if Is(f.Arg(i), "XX") || Is(f.Arg(i), "IFEQ") || s.repeat == noIncr && Is(f.Arg(i), "INCR") {
 				return false
 			}
 		}
@@ -289,7 +297,7 @@ func (s *spec) repeatable(f *Frame) bool {
 		return f.Len() <= 3
 	case replaces:
 		for i := 4; i < f.Len(); i++ {
-			if is(f.Arg(i), "REPLACE") {
+			if Is(f.Arg(i), "REPLACE") {
 				return true
 			}
 		}
@@ -298,14 +306,15 @@ func (s *spec) repeatable(f *Frame) bool {
 	return false
 }
 
-// is compares an argument with a word in upper case.
-func is(arg []byte, word string) bool {
+// Is reports whether an argument is a word, which is in upper case, ignoring case.
+func Is(arg []byte, word string) bool {
 	return len(arg) == len(word) && strings.EqualFold(string(arg), word)
 }
 
-func atoi(digits []byte) (n int, ok bool) {
+// Atoi parses a number of digits below 2^31.
+func Atoi(digits []byte) (n int, ok bool) {
 	for _, d := range digits {
-		if d < '0' || d > '9' || n > maxArgs/10 {
+		if d < '0' || d > '9' || n > math.MaxInt32/10 {
 			return 0, false
 		}
 		n = n*10 + int(d-'0')

@@ -1,4 +1,4 @@
-package bulk
+package input
 
 import (
 	"bufio"
@@ -6,21 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"retwis/bulk/resp"
 )
 
-// lineReader reads lines, of maxRecord at most, and counts them.
+// lineReader reads lines of at most maxRecord bytes and counts them.
 type lineReader struct {
 	r    *bufio.Reader
 	long []byte   // a line that is longer than the buffer
-	pos  position // behind the current line
-	at   int64    // where the current line begins
+	pos  Position // after the current line
+	at   int64    // start of the current line
 }
 
-func newLineReader(r io.Reader, start position) *lineReader {
+func newLineReader(r io.Reader, start Position) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, bufferSize), pos: start}
 }
 
-// next returns the next line that is not blank, without its end, valid until the
+// next returns the next line that is not blank, without its line end, valid until the
 // following call.
 func (l *lineReader) next() ([]byte, error) {
 	for {
@@ -29,7 +31,7 @@ func (l *lineReader) next() ([]byte, error) {
 			return nil, err
 		}
 		if l.pos.Line == 1 {
-			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), nil
@@ -52,7 +54,7 @@ func (l *lineReader) read() ([]byte, error) {
 	l.pos.Offset += int64(len(line))
 	switch {
 	case len(line) > maxRecord:
-		return nil, &InputError{Line: l.pos.Line + 1, Offset: l.at, Msg: fmt.Sprintf("the line is longer than %d MiB", maxRecord>>20)}
+		return nil, &resp.InputError{Line: l.pos.Line + 1, Offset: l.at, Msg: fmt.Sprintf("the line is longer than %d MiB", maxRecord>>20)}
 	case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
 		return nil, err
 	}
@@ -60,47 +62,47 @@ func (l *lineReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// linesSource is an input of commands as they are typed.
+// linesSource is an input of commands as they are typed into redis-cli.
 type linesSource struct {
 	lines   *lineReader
 	split   splitter
-	guessed bool // nobody has said that it is one
+	guessed bool // the format was detected, not given
 	begun   bool // the first command was read
 }
 
-func newLines(r io.Reader, start position, guessed bool) *linesSource {
+func newLines(r io.Reader, start Position, guessed bool) *linesSource {
 	return &linesSource{lines: newLineReader(r, start), guessed: guessed, begun: start.Offset > 0}
 }
 
-func (s *linesSource) next(f *Frame) (place, error) {
+func (s *linesSource) Next(f *resp.Frame) (Place, error) {
 	for {
 		line, err := s.lines.next()
-		at := place{Line: s.lines.pos.Line, Offset: s.lines.at}
+		at := Place{Line: s.lines.pos.Line, Offset: s.lines.at}
 		if err != nil {
 			return at, err
 		}
 		if err := notTyped(line, s.guessed); err != nil {
-			return at, &InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
+			return at, &resp.InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
 		}
 		words, err := s.split.split(line)
 		if err == nil && len(words) > 0 && s.guessed && !s.begun {
 			err = notCommand(words[0])
 		}
 		if err != nil {
-			return at, &InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
+			return at, &resp.InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
 		}
-		if len(words) == 0 { // of zero bytes, as a crash leaves them at the end of a file
+		if len(words) == 0 { // zero bytes, which a crash leaves at the end of a file
 			continue
 		}
 		s.begun = true
-		f.reset(len(words))
+		f.Reset(len(words))
 		for _, w := range words {
-			f.add(w)
+			f.Add(w)
 		}
 		return at, nil
 	}
 }
 
-func (s *linesSource) end() (position, bool) { return s.lines.pos, true }
+func (s *linesSource) End() (Position, bool) { return s.lines.pos, true }
 
-func (s *linesSource) passedOver() int64 { return 0 }
+func (s *linesSource) Skipped() int64 { return 0 }

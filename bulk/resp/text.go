@@ -1,18 +1,18 @@
-package bulk
+package resp
 
 import "strconv"
 
-// How much of a command is shown.
+// How much of a command Text shows.
 const (
 	shownArgs  = 12
 	shownBytes = 60
 )
 
-// describe shows a command as one would type it into redis-cli, shortened.
-func describe(raw []byte) string {
+// Text returns an encoded command as one would type it into redis-cli, shortened to 12
+// arguments of 60 bytes.
+func Text(raw []byte) string {
 	var f Frame
-	s := Scanner{buf: raw, end: len(raw), done: true}
-	if s.scan(&f) != nil {
+	if Parse(raw, &f) != nil {
 		return ""
 	}
 	var text []byte
@@ -26,7 +26,7 @@ func describe(raw []byte) string {
 			return string(append(text, " more)"...))
 		}
 		arg := f.Arg(i)
-		text = appendWord(text, shorten(arg, shownBytes))
+		text = AppendQuoted(text, Shorten(arg, shownBytes))
 		if len(arg) > shownBytes {
 			text = append(text, "…"...)
 		}
@@ -34,9 +34,9 @@ func describe(raw []byte) string {
 	return string(text)
 }
 
-// appendWord quotes a word if it has to be, so that redis-cli and the format
-// "commands" read it as it is.
-func appendWord(dst, word []byte) []byte {
+// AppendQuoted appends a word, in quotes where redis-cli and bulk's format "commands"
+// need them.
+func AppendQuoted(dst, word []byte) []byte {
 	plain := len(word) > 0
 	for _, b := range word {
 		if b <= ' ' || b > '~' || b == '"' || b == '\'' || b == '\\' {

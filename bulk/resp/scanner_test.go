@@ -1,4 +1,4 @@
-package bulk
+package resp
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// scanAll returns what a scanner finds, each command as its arguments joined by |.
+// scanAll returns the commands of a stream, each as its arguments joined by |.
 func scanAll(r io.Reader) (found []string, offsets []int64, err error) {
 	s := NewScanner(r)
 	for s.Scan() {
@@ -38,24 +38,24 @@ func TestScanner(t *testing.T) {
 		"nothing":           {"*0\r\n\r\n\n*1\r\n$4\r\nPING\r\n\r\n", []string{"PING"}, ""},
 		"long count":        {"*12\r\n" + strings.Repeat("$1\r\nx\r\n", 12), []string{strings.TrimSuffix(strings.Repeat("x|", 12), "|")}, ""},
 		"after one":         {"*1\r\n$4\r\nPING\r\nhello", []string{"PING"}, "byte 14: expected a command, which begins with *, found \"hello\"; for commands"},
-		"LF":                {"*1\n$4\nPING\n", nil, "byte 2: expected CRLF behind the number of arguments, found \"\\n$4\\nPING\\n\"; lines of the protocol end in CR LF, these end in LF alone"},
-		"LF behind":         {"*1\r\n$4\r\nPING\n\n", nil, "byte 12: expected CRLF behind an argument of 4 bytes, found \"\\n\\n\"; lines of the protocol end in CR LF"},
+		"LF":                {"*1\n$4\nPING\n", nil, "byte 2: expected CRLF after the number of arguments, found \"\\n$4\\nPING\\n\"; lines of the protocol end in CR LF, these end in LF alone"},
+		"LF after":          {"*1\r\n$4\r\nPING\n\n", nil, "byte 12: expected CRLF after an argument of 4 bytes, found \"\\n\\n\"; lines of the protocol end in CR LF"},
 		"negative count":    {"*-1\r\n", nil, "byte 1: the number of arguments is negative"},
 		"negative length":   {"*1\r\n$-1\r\n", nil, "byte 5: the length of an argument is negative"},
 		"no number":         {"*x\r\n", nil, "byte 1: expected the number of arguments, found \"x\\r\\n\""},
 		"leading zero":      {"*01\r\n$1\r\nx\r\n", nil, "byte 1: the number of arguments begins with 0"},
-		"too many":          {"*2147483648\r\n", nil, "byte 1: the number of arguments is more than 2147483647, the most that a server takes"},
+		"too many":          {"*2147483648\r\n", nil, "byte 1: the number of arguments is more than 2147483647, the most that a server accepts"},
 		"many are missing":  {"*1048577\r\n", nil, "byte 10: the input ends within the command that begins at byte 0"},
-		"too long":          {"*1\r\n$536870913\r\n", nil, "byte 5: the length of an argument is more than 536870912, the most that a server takes by default"},
-		"huge":              {"*1\r\n$99999999999999999999\r\n", nil, "byte 5: the length of an argument is more than 536870912, the most that a server takes by default"},
+		"too long":          {"*1\r\n$536870913\r\n", nil, "byte 5: the length of an argument is more than 536870912, the most that a server accepts by default"},
+		"huge":              {"*1\r\n$99999999999999999999\r\n", nil, "byte 5: the length of an argument is more than 536870912, the most that a server accepts by default"},
 		"no dollar":         {"*1\r\n4\r\nPING\r\n", nil, "byte 4: expected $ and the length of an argument, found \"4\\r\\nPING\\r\\n\""},
-		"lies, too short":   {"*1\r\n$3\r\nPING\r\n", nil, "byte 11: expected CRLF behind an argument of 3 bytes, found \"G\\r\""},
+		"lies, too short":   {"*1\r\n$3\r\nPING\r\n", nil, "byte 11: expected CRLF after an argument of 3 bytes, found \"G\\r\""},
 		"lies, too long":    {"*1\r\n$9\r\nPING\r\n", nil, "byte 14: the input ends within the command that begins at byte 0: expected an argument of 9 bytes and CRLF at byte 8"},
 		"cut in count":      {"*1", nil, "byte 2: the input ends within the command that begins at byte 0: expected CRLF at byte 2"},
 		"cut in CRLF":       {"*1\r", nil, "byte 3: the input ends within the command that begins at byte 0: expected CRLF"},
-		"cut behind count":  {"*1\r\n", nil, "byte 4: the input ends within the command that begins at byte 0: expected $ and the length of an argument at byte 4"},
+		"cut after count":   {"*1\r\n", nil, "byte 4: the input ends within the command that begins at byte 0: expected $ and the length of an argument at byte 4"},
 		"cut in length":     {"*1\r\n$4", nil, "byte 6: the input ends within the command that begins at byte 0"},
-		"cut behind star":   {"*", nil, "byte 1: the input ends within the command that begins at byte 0: expected the number of arguments"},
+		"cut after star":    {"*", nil, "byte 1: the input ends within the command that begins at byte 0: expected the number of arguments"},
 		"cut in argument":   {"*1\r\n$4\r\nPI", nil, "byte 10: the input ends within the command that begins at byte 0"},
 		"second is cut":     {"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI", []string{"PING"}, "byte 24: the input ends within the command that begins at byte 14"},
 		"BOM":               {"\xef\xbb\xbf*1\r\n$4\r\nPING\r\n", nil, "byte 0: the input begins with a byte order mark"},
@@ -84,7 +84,7 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// TestScannerMemory lets a length lie.
+// TestScannerMemory checks that a wrong length reserves no memory.
 func TestScannerMemory(t *testing.T) {
 	t.Parallel()
 	s := NewScanner(strings.NewReader("*2\r\n$3\r\nGET\r\n$536870912\r\nabc"))
@@ -105,8 +105,8 @@ func TestScannerMemory(t *testing.T) {
 	}
 }
 
-// slowScan is the Scanner as one would write it in a minute, on the whole input. It
-// returns the commands before the first that is wrong.
+// slowScan is a naive Scanner for a whole input. It returns the commands before the
+// first damaged one.
 func slowScan(b []byte) (found []string, ok bool) {
 	line := func(kind byte, most int) (int, bool) {
 		i := bytes.Index(b, []byte("\r\n"))
@@ -185,7 +185,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// pieces gives few bytes at a time.
+// pieces returns few bytes per Read.
 type pieces struct {
 	r io.Reader
 	n int
@@ -213,7 +213,7 @@ func TestEncoder(t *testing.T) {
 		}
 	}
 	if err := e.Flush(); err != nil || out.Len() != 0 {
-		t.Errorf("%d bytes of commands that were refused, %v", out.Len(), err)
+		t.Errorf("%d bytes of rejected commands, %v", out.Len(), err)
 	}
 }
 
@@ -262,6 +262,22 @@ func BenchmarkEncoder(b *testing.B) {
 	for b.Loop() {
 		_ = e.Encode("SET", "Key1234567", "Value1234567")
 	}
+}
+
+// encode returns commands in the protocol.
+func encode(t *testing.T, commands ...[]any) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	e := NewEncoder(&out)
+	for _, c := range commands {
+		if err := e.Encode(c...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
 
 func mustEncode(args ...any) []byte {

@@ -1,0 +1,173 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"retwis/bulk/internal/command"
+	"retwis/bulk/resp"
+)
+
+// broadcaster sends commands that go to every connection, and selects databases. No
+// command ever runs in another database than the input says: a SELECT that fails stops the
+// load.
+type broadcaster struct {
+	batch    *batcher
+	sender   *sender
+	recovery *recovery
+	router   *router
+	judge    *judge
+	count    *counts
+	db       *database
+}
+
+// toAll sends a command of the input on all connections while no other is in flight. If a
+// connection breaks, it sends the command again on all.
+func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Frame, it item) error {
+	raw := bytes.Clone(f.Raw()) // the wait may read more input
+	db, _ := command.Atoi(f.Arg(f.Len() - 1))
+	if err := b.batch.drain(ctx); err != nil {
+		return err
+	}
+	if err := b.sender.saves.reach(b.batch.offset); err != nil {
+		return err
+	}
+	b.count.commands.Add(1)
+	b.sender.last = it.no
+	failed, err := b.send(ctx, raw, it)
+	if err != nil {
+		return err
+	}
+	on := b.router.pipes[0].node
+	if failed.node != nil {
+		on = failed.node
+		again := retry{raw: raw, db: b.db.selected}
+		if kind == command.Select { // the load stops
+			again.raw = nil
+		}
+		b.judge.failedOne(on, it, failed.text, raw, again)
+		b.judge.stop.Store(b.judge.failFast)
+	}
+	on.replies.Add(1)
+	switch {
+	case kind != command.Select:
+		return b.judge.stopped()
+	case failed.node != nil:
+		return &selectError{fmt.Sprintf("command %d (%s, %s) failed: %s; the commands after it were not sent, because they would go into database %d",
+			it.no, resp.Text(raw), b.count.where(it.at), failed.text, b.db.selected)}
+	}
+	b.db.selectDB(db)
+	return nil
+}
+
+// send sends a command on all connections, which are idle, until all have answered. It
+// returns the first error reply and counts nothing.
+func (b *broadcaster) send(ctx context.Context, raw []byte, it item) (rejection, error) {
+	it.flags |= copied
+	began := time.Now()
+	for {
+		b.judge.broadcast.take()
+		var first *chunk
+		for _, p := range b.router.pipes {
+			c := newExtra()
+			c.add(raw, it)
+			if first == nil {
+				first = c
+			}
+			if err := b.sender.send(ctx, p, c); err != nil {
+				return rejection{}, err
+			}
+		}
+		if err := b.sender.quiesce(ctx); err != nil {
+			return rejection{}, err
+		}
+		if !b.sender.trouble {
+			return b.judge.broadcast.take(), nil
+		}
+		cause := b.recovery.discardFailed()
+		var f resp.Frame
+		first.frame(0, &f)
+		if err := b.recovery.mayRepeat(b.recovery.check.Spec(&f).Repeatable(&f), first, 0, cause); err != nil {
+			return rejection{}, err
+		}
+		b.recovery.releaseAll()
+		if err := b.router.reconnect(ctx, began, cause); err != nil {
+			return rejection{}, err
+		}
+	}
+}
+
+// selectDB selects a database on all connections, which are idle.
+func (b *broadcaster) selectDB(ctx context.Context, db int, it item) (rejection, error) {
+	var f resp.Frame
+	f.Reset(2)
+	f.Add([]byte("SELECT"))
+	f.Add(strconv.AppendInt(nil, int64(db), 10))
+	it.flags = internal
+	failed, err := b.send(ctx, f.Raw(), it)
+	if err == nil && failed.node == nil {
+		b.db.selectDB(db)
+	}
+	return failed, err
+}
+
+// transaction sends the transaction that was read, which selects databases, while no other
+// command is in flight. Append-only files of Redis 7.2 and newer contain many of these. It
+// tries each database first: after a SELECT that fails in a transaction, the server would
+// execute the rest in another database. Afterwards all connections have selected the last
+// database.
+func (b *broadcaster) transaction(ctx context.Context, slot int, selections []command.Selection) error {
+	before := b.db.selected
+	if err := b.batch.drain(ctx); err != nil {
+		return err
+	}
+	tx := &b.batch.tx
+	if err := b.tryDatabases(ctx, tx, selections, before); err != nil {
+		return err
+	}
+	last := tx.items[len(tx.items)-1]
+	if b.db.selected != before {
+		if _, err := b.selectDB(ctx, before, last); err != nil {
+			return err
+		}
+	}
+	b.db.within = selections
+	if err := b.batch.putTransaction(ctx, slot); err != nil {
+		return err
+	}
+	if err := b.batch.drain(ctx); err != nil {
+		return err
+	}
+	b.db.within = nil
+	db := selections[len(selections)-1].DB
+	failed, err := b.selectDB(ctx, db, last)
+	if err == nil && failed.node != nil {
+		err = &selectError{fmt.Sprintf("database %d, which the transaction that ends with command %d selects, cannot be selected: %s",
+			db, last.no, failed.text)}
+	}
+	return err
+}
+
+// tryDatabases selects each database of a transaction that is not known to exist.
+func (b *broadcaster) tryDatabases(ctx context.Context, tx *chunk, selections []command.Selection, before int) error {
+	first := tx.items[0].no
+	for _, s := range selections {
+		if b.db.known[s.DB] {
+			continue
+		}
+		it := tx.items[s.No-first]
+		failed, err := b.selectDB(ctx, s.DB, it)
+		if err != nil {
+			return err
+		}
+		if failed.node != nil {
+			return &selectError{fmt.Sprintf("command %d (SELECT %d, %s) would fail: %s; the transaction that begins with command %d "+
+				"and the commands after it were not sent, because they would go into database %d",
+				s.No, s.DB, b.count.where(it.at), failed.text, first, before)}
+		}
+	}
+	return nil
+}

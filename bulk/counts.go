@@ -1,0 +1,168 @@
+package bulk
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retwis/bulk/resp"
+)
+
+// maxKinds bounds the kinds of errors that are counted separately: errors of scripts can
+// begin with anything.
+const maxKinds = 50
+
+// counts collects the figures and the failed commands of a load.
+type counts struct {
+	byLine   bool // places are lines, not bytes
+	began    time.Time
+	from     int64
+	commands atomic.Int64
+	records  atomic.Int64
+	skipped  atomic.Int64
+	resent   atomic.Int64
+	bytes    atomic.Int64 // emitted
+	input    atomic.Int64
+
+	mu       sync.Mutex
+	nodes    []*node
+	errors   int64
+	kinds    map[string]int64
+	failures []Failure
+	most     int       // of failures
+	to       io.Writer // for failed commands
+	toDB     int       // the database selected at the end of what was written to it; -1: unknown
+	toErr    error     // of writing to it
+}
+
+// node returns the counters of a server.
+func (c *counts) node(addr string) *node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.nodes {
+		if n.addr == addr {
+			return n
+		}
+	}
+	n := &node{addr: addr}
+	c.nodes = append(c.nodes, n)
+	return n
+}
+
+// node counts what one server received.
+type node struct {
+	addr     string
+	commands atomic.Int64
+	replies  atomic.Int64
+	errors   atomic.Int64
+	bytes    atomic.Int64
+}
+
+// where returns a place as text.
+func (c *counts) where(at int64) string {
+	if c.byLine {
+		return fmt.Sprintf("line %d", at)
+	}
+	return fmt.Sprintf("byte %d", at)
+}
+
+// retry is the input that repeats a failed command.
+type retry struct {
+	raw     []byte
+	db      int  // in which it runs
+	selects bool // it may select another database
+}
+
+// fail counts an error. It calls describe if the report has room for the failure.
+func (c *counts) fail(n *node, text string, again retry, describe func() Failure) {
+	n.errors.Add(1)
+	kind, _, _ := strings.Cut(text, " ")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.errors++
+	if c.kinds == nil {
+		c.kinds = make(map[string]int64)
+	}
+	if _, ok := c.kinds[kind]; !ok && len(c.kinds) >= maxKinds {
+		kind = "other"
+	}
+	c.kinds[kind]++
+	if len(c.failures) < c.most {
+		c.failures = append(c.failures, describe())
+	}
+	if c.to != nil && len(again.raw) > 0 {
+		c.keep(again)
+	}
+}
+
+// keep writes a failed command to c.to, after a SELECT if its database is not the one of
+// the command before.
+func (c *counts) keep(again retry) {
+	var f resp.Frame
+	if again.db != c.toDB {
+		f.Reset(2)
+		f.Add([]byte("SELECT"))
+		f.Add(strconv.AppendInt(nil, int64(again.db), 10))
+	}
+	c.toDB = again.db
+	if again.selects {
+		c.toDB = -1
+	}
+	if c.toErr == nil {
+		_, c.toErr = c.to.Write(append(f.Raw(), again.raw...))
+	}
+}
+
+// report returns the current figures.
+func (c *counts) report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := Report{
+		Commands: c.commands.Load(), Records: c.records.Load(), Skipped: c.skipped.Load(), Resent: c.resent.Load(),
+		Errors: c.errors, Kinds: make(map[string]int64, len(c.kinds)), Failures: append([]Failure{}, c.failures...),
+		Bytes: c.bytes.Load(), Input: c.input.Load(), From: c.from, Seconds: time.Since(c.began).Seconds(), Nodes: []Node{},
+	}
+	for kind, n := range c.kinds {
+		r.Kinds[kind] = n
+	}
+	for _, n := range c.nodes {
+		one := Node{Addr: n.addr, Commands: n.commands.Load(), Replies: n.replies.Load(), Errors: n.errors.Load(), Bytes: n.bytes.Load()}
+		r.Nodes = append(r.Nodes, one)
+		r.Replies += one.Replies
+		r.Bytes += one.Bytes
+	}
+	if r.Seconds > 0 {
+		r.Rate = float64(r.Commands) / r.Seconds
+	}
+	return r
+}
+
+// watch calls f a few times a second until it is stopped.
+func (c *counts) watch(f func(Report)) (stop func()) {
+	if f == nil {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticks := time.NewTicker(100 * time.Millisecond)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				f(c.report())
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+		f(c.report())
+	}
+}

@@ -1,0 +1,50 @@
+package bulk
+
+import (
+	"errors"
+	"fmt"
+
+	"retwis/bulk/internal/input"
+	"retwis/bulk/resp"
+)
+
+// Errors that a caller can act on. An *[InputError] is another one.
+var (
+	// ErrLost is returned when a connection was lost and could not be restored, or was
+	// lost while commands were in flight that cannot be sent twice.
+	ErrLost = errors.New("the connection was lost")
+	// ErrOptions is returned for options that are out of range or do not fit the input.
+	ErrOptions = input.ErrOptions
+	// ErrFailed is returned when a command failed and Options.FailFast is set, or when a
+	// SELECT failed.
+	ErrFailed = errors.New("a command failed")
+)
+
+// InputError describes a fault in an input and its place. See [resp.InputError].
+type InputError = resp.InputError
+
+// CheckHead returns an *InputError if the first bytes of an input, 10 or more, show that it
+// is a file of another kind, such as an archive. The error names the tool that converts it.
+// Load and Emit call it themselves.
+func CheckHead(head []byte) error { return input.CheckHead(head) }
+
+// lostError is an ErrLost with its cause.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string        { return "bulk: " + e.err.Error() }
+func (e *lostError) Unwrap() error        { return e.err }
+func (e *lostError) Is(target error) bool { return target == ErrLost }
+
+// lost returns a lostError.
+func lost(err error) error { return &lostError{err} }
+
+// selectError is an ErrFailed that names the database that cannot be selected.
+type selectError struct{ text string }
+
+func (e *selectError) Error() string        { return "bulk: " + e.text }
+func (e *selectError) Is(target error) bool { return target == ErrFailed }
+
+// inputError returns the error of command number no at a place.
+func inputError(p input.Place, no int64, err error) error {
+	return &InputError{Offset: p.Offset, Line: p.Line, Msg: fmt.Sprintf("command %d: %v", no, err)}
+}

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"fmt"
+
+	"retwis/bulk/resp"
+	"retwis/internal/keys"
+)
+
+// Checker rejects commands that make no sense in a load, or not at their place in the
+// input, before any part of them is sent.
+type Checker struct {
+	// Cluster rejects what a Cluster rejects: commands with keys of several slots.
+	Cluster bool
+	// Open is the number of the MULTI without EXEC so far, or 0.
+	Open int64
+	// Selections lists the SELECTs of the current transaction.
+	Selections []Selection
+
+	cache
+	keys      [][]byte // of the current command
+	txSlot    int      // of the transaction; -1: it has no key yet
+	txCrosses bool     // the transaction has keys of several slots, or of unknown ones
+}
+
+// Selection is a SELECT in a transaction.
+type Selection struct {
+	No int64 // number of the command
+	DB int
+}
+
+// Checked is a command that can be sent.
+type Checked struct {
+	*Spec
+	Slot      int  // of its keys; -1: it has none
+	CrossSlot bool // it has keys of several slots, and the server is not a Cluster
+}
+
+// Check checks command number no. slots says whether the caller needs its slot.
+func (c *Checker) Check(f *resp.Frame, no int64, slots bool) (Checked, error) {
+	s := c.Spec(f)
+	got := Checked{Spec: s, Slot: -1}
+	switch s.Kind {
+	case Rejected:
+		if isHandshake(s.Name, f) {
+			break
+		}
+		return got, fmt.Errorf("%s makes no sense in a load: %s", s.Name, whyRejected(s.Name))
+	case Multi:
+		if c.Open != 0 {
+			return got, fmt.Errorf("MULTI within the transaction that begins with command %d", c.Open)
+		}
+		c.Open, c.txSlot, c.txCrosses, c.Selections = no, -1, false, nil
+	case Exec:
+		if c.Open == 0 {
+			return got, fmt.Errorf("%s without MULTI", s.Name)
+		}
+		c.Open = 0
+		got.Slot, got.CrossSlot = c.txSlot, c.txCrosses
+	case Select:
+		db, ok := Atoi(f.Arg(f.Len() - 1))
+		if !ok || f.Len() != 2 {
+			return got, fmt.Errorf("SELECT takes the number of a database")
+		}
+		if c.Open != 0 {
+			c.Selections = append(c.Selections, Selection{no, db})
+		}
+	case AllNodes:
+		if c.Open != 0 && c.Cluster {
+			return got, fmt.Errorf("%s within the transaction that begins with command %d: put it outside, because it goes to all servers of a Cluster", s.Name, c.Open)
+		}
+		c.txCrosses = true
+	case Plain, Unknown:
+		if s.Kind == Unknown {
+			c.txCrosses = true
+		}
+		if slots || s.keys == streamKeys {
+			return c.place(got, f)
+		}
+	}
+	return got, nil
+}
+
+// place adds the slot of a command.
+func (c *Checker) place(got Checked, f *resp.Frame) (Checked, error) {
+	var err error
+	if c.keys, err = got.AppendKeys(c.keys[:0], f); err != nil {
+		return got, err
+	}
+	for i, key := range c.keys {
+		at := keys.Slot(key)
+		if i > 0 && at != got.Slot {
+			if c.Cluster {
+				return got, fmt.Errorf("%s: the keys %q and %q are of two slots, which a Cluster keeps apart: give them a common {tag}",
+					got.Name, resp.Shorten(c.keys[0], 40), resp.Shorten(key, 40))
+			}
+			got.CrossSlot = true
+		}
+		if i == 0 {
+			got.Slot = at
+		}
+	}
+	if c.Open != 0 && len(c.keys) > 0 {
+		if c.txSlot >= 0 && c.txSlot != got.Slot && c.Cluster {
+			return got, fmt.Errorf("%s: the key %q is of another slot than the keys before it in the transaction that begins with command %d, "+
+				"and a Cluster keeps them apart: give them a common {tag}", got.Name, resp.Shorten(c.keys[0], 40), c.Open)
+		}
+		c.txCrosses = c.txCrosses || got.CrossSlot || c.txSlot >= 0 && c.txSlot != got.Slot
+		c.txSlot = got.Slot
+	}
+	return got, nil
+}
+
+// PlaceKeys adds the slot of a command that is not in the table and has these keys, for
+// a Cluster.
+func (c *Checker) PlaceKeys(got Checked, found [][]byte) (Checked, error) {
+	for i, key := range found {
+		at := keys.Slot(key)
+		if i > 0 && at != got.Slot {
+			return got, fmt.Errorf("%s: its keys are of several slots, which a Cluster keeps apart: give them a common {tag}", got.Name)
+		}
+		got.Slot = at
+	}
+	return got, nil
+}
+
+// End rejects an input that ends within a transaction.
+func (c *Checker) End() error {
+	if c.Open != 0 {
+		return fmt.Errorf("the input ends within the transaction that begins with command %d: EXEC is missing", c.Open)
+	}
+	return nil
+}

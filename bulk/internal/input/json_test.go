@@ -1,0 +1,37 @@
+package input
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"retwis/bulk/resp"
+)
+
+// TestJSONInside looks up a value and, before or after it, values inside it.
+func TestJSONInside(t *testing.T) {
+	t.Parallel()
+	const object = `{"b\u0001":1,"c":"x\u0001\u007f\u0007\"","d":{"e":"\u0002"}}`
+	for _, text := range []string{
+		"SET {a.c} {a}", "SET {a} {a.c}", "SET {a.none|default:-} {a}", "SET {a.d.e} {a}", "SET {a.d.none|default:-} {a.d} {a}",
+	} {
+		parsed, err := ParseTemplate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newJSON(strings.NewReader(`{"a":`+object+"}"), []*Template{parsed}, nil, Position{})
+		var f resp.Frame
+		if _, err := s.Next(&f); err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.Len() {
+			arg := f.Arg(i)
+			if strings.HasPrefix(string(arg), "{") && !json.Valid(arg) {
+				t.Errorf("%s: %q", text, arg)
+			}
+			if strings.HasPrefix(string(arg), `{"b`) && string(arg) != object {
+				t.Errorf("%s: %q, expected %q", text, arg, object)
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package input
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"retwis/bulk/resp"
+)
+
+// TestResume stops at each Position where a load can resume, and expects the same commands
+// from the same places as without the stop.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	var do []*Template
+	for _, text := range []string{"SET {id} {n}", "SADD numbers {#}"} {
+		parsed, err := ParseTemplate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do = append(do, parsed)
+	}
+	skip := []string{"n"}
+	for name, test := range map[string]struct {
+		input string
+		open  func(r io.Reader, start Position) (source, error)
+		ends  int
+	}{
+		"csv": {
+			"\xef\xbb\xbfid,n\r\n1,\"a\r\nb\"\r\n\r\n2,\"c\n\n\"\n\"3\n\",d\n4,\n5,x\n\n\n6,\"y\n\"",
+			func(r io.Reader, start Position) (source, error) {
+				var columns []string
+				if start.Offset > 0 {
+					columns = []string{"id", "n"}
+				}
+				return newCSV(r, ',', columns, do, skip, start)
+			}, 5,
+		},
+		"json": {
+			"\xef\xbb\xbf{\"id\":1,\"n\":2}\n\n{\"id\":3}\r\n{\"id\":1,\"n\":2}\n  \n{\"id\":1,\"n\":4}",
+			func(r io.Reader, start Position) (source, error) { return newJSON(r, do, skip, start), nil }, 3,
+		},
+		"commands": {
+			"\xef\xbb\xbfSET a b\r\n\n\x00\nSET c d\n \n\nGET x",
+			func(r io.Reader, start Position) (source, error) { return newLines(r, start, false), nil }, 3,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			read := func(start Position) (found []string, ends map[int]Position) {
+				s, err := test.open(strings.NewReader(test.input[start.Offset:]), start)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ends = map[int]Position{}
+				for f := new(resp.Frame); ; {
+					at, err := s.Next(f)
+					if errors.Is(err, io.EOF) {
+						return found, ends
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					found = append(found, fmt.Sprintf("%+v %q", at, f.Raw()))
+					if end, ok := s.End(); ok {
+						ends[len(found)] = end
+					}
+				}
+			}
+			found, ends := read(Position{})
+			if len(ends) != test.ends {
+				t.Errorf("%d ends, expected %d: %q", len(ends), test.ends, found)
+			}
+			for n, end := range ends {
+				if rest, _ := read(end); strings.Join(rest, "\n") != strings.Join(found[n:], "\n") {
+					t.Errorf("from %+v: %q, expected %q", end, rest, found[n:])
+				}
+			}
+		})
+	}
+}

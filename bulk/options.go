@@ -1,0 +1,132 @@
+package bulk
+
+import (
+	"io"
+	"time"
+
+	"retwis/bulk/internal/input"
+)
+
+// Resend says which of the commands in flight are sent again after a connection broke.
+type Resend int
+
+// The choices.
+const (
+	ResendHarmless Resend = iota // commands that have the same result when executed twice
+	ResendAlways                 // all: some commands may be executed twice
+	ResendNever                  // none: the load stops
+)
+
+// Format is the format of an input.
+type Format = input.Format
+
+// The formats.
+const (
+	Auto     = input.Auto     // detected by the first bytes; unrecognized input is refused
+	RESP     = input.RESP     // Redis' protocol
+	Commands = input.Commands // one command a line, as typed into redis-cli
+	CSV      = input.CSV      // RFC 4180
+	TSV      = input.TSV      // CSV with tabs
+	NDJSON   = input.NDJSON   // one JSON object a line
+)
+
+// Options are the settings of a load. The zero value is a good default.
+type Options struct {
+	// Format of the input. Default: detected by the first bytes. Compression with gzip
+	// or zstd is always detected.
+	Format Format
+	// Do lists the commands to send for each record of CSV, TSV and NDJSON.
+	Do []*Template
+	// Columns are the names of the columns of CSV and TSV. Default: the first record.
+	Columns []string
+	// SkipIfMissing skips records in which one of these fields is missing or empty.
+	SkipIfMissing []string
+
+	// Connections to a single server. Default: 1. Commands that share a key stay in
+	// order. A Cluster always has one for each master.
+	Connections int
+	// MaxInflight bounds the bytes that are buffered or sent and not answered. A smaller
+	// value lets the server answer other clients sooner, a larger one is of little use.
+	// Default: 4 MiB; at least 64 KiB.
+	MaxInflight int
+	// Rate limits the commands per second. Default: 0, unlimited.
+	Rate int
+	// Coalesce sends consecutive plain SETs as one MSET, which has the same result in
+	// less time. The SETs of an MSET fail together.
+	Coalesce bool
+
+	// RetryFor bounds reconnection attempts after a connection broke. Default: 30 s.
+	// Negative: none. The first connection is tried once.
+	RetryFor time.Duration
+	// Resend says what is sent again after that. Default: ResendHarmless.
+	Resend Resend
+	// Checkpoint is a file that records the progress of the load, so that a later load of
+	// the same input with the same options resumes there.
+	Checkpoint string
+
+	// ShowErrors bounds the failed commands in the report. Default: 20. Negative: none.
+	ShowErrors int
+	// ErrorsTo, if set, receives every failed command in the protocol, with a SELECT where
+	// the database changes, so that they can be loaded again. It does not receive a SELECT
+	// that failed and stopped the load.
+	ErrorsTo io.Writer
+	// FailFast stops the load at the first command that fails.
+	FailFast bool
+
+	// Cluster makes Emit reject what a Cluster rejects. Load asks the server.
+	Cluster bool
+	// OnProgress, if set, is called a few times a second and at the end, one call at a
+	// time.
+	OnProgress func(Report)
+}
+
+// minInflight is two chunks.
+const minInflight = 2 * chunkSize
+
+// prepare validates the options and sets defaults.
+func (o *Options) prepare() error {
+	switch o.Format {
+	case Auto, RESP, Commands, CSV, TSV, NDJSON:
+	default:
+		return input.WrongOption("Options.Format: there is no format %q; use resp, commands, csv, tsv or ndjson", o.Format)
+	}
+	switch {
+	case o.Connections < 0 || o.Connections > 64:
+		return input.WrongOption("Options.Connections: %d is not between 1 and 64", o.Connections)
+	case o.MaxInflight != 0 && o.MaxInflight < minInflight/2 || o.MaxInflight > 1<<30:
+		return input.WrongOption("Options.MaxInflight: %d is not between 64 KiB and 1 GiB", o.MaxInflight)
+	case o.Rate < 0:
+		return input.WrongOption("Options.Rate: %d is negative", o.Rate)
+	case o.Resend < ResendHarmless || o.Resend > ResendNever:
+		return input.WrongOption("Options.Resend: %d is not one of the choices", o.Resend)
+	}
+	for i, t := range o.Do {
+		if t == nil {
+			return input.WrongOption("Options.Do: template %d is nil", i+1)
+		}
+	}
+	if o.Connections == 0 {
+		o.Connections = 1
+	}
+	if o.MaxInflight == 0 {
+		o.MaxInflight = 4 << 20
+	}
+	if o.RetryFor == 0 {
+		o.RetryFor = 30 * time.Second
+	}
+	if o.ShowErrors == 0 {
+		o.ShowErrors = 20
+	}
+	return nil
+}
+
+// input returns the options of the input.
+func (o *Options) input() input.Options {
+	in := input.Options{
+		Format: o.Format, Columns: o.Columns, SkipIfMissing: o.SkipIfMissing, Digest: o.Checkpoint != "",
+	}
+	for _, t := range o.Do {
+		in.Do = append(in.Do, t.parsed)
+	}
+	return in
+}

@@ -1,0 +1,244 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"retwis/bulk/resp"
+	"retwis/internal/keys"
+)
+
+// unit is a command or a transaction in a chunk: items that are sent together.
+type unit struct {
+	c        *chunk
+	from, to int
+}
+
+func (u unit) no() int64 { return u.c.items[u.from].no }
+
+// refusedForNow reports whether a server refused a unit while its slot moves: a command of
+// several keys waits until all of them are on one server.
+func (u unit) refusedForNow() bool {
+	for i := u.from; i < u.to; i++ {
+		if u.c.items[i].flags&later != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// units returns the held units with a flag, or all, in the order of the input.
+func (r *recovery) units(wanted itemFlags) []unit {
+	var all []unit
+	for _, c := range r.sender.held {
+		for i := 0; i < len(c.items); {
+			u := unit{c, i, i + 1}
+			for u.to < len(c.items) && c.items[u.to].flags&inUnit != 0 {
+				u.to++
+			}
+			i = u.to
+			if c.items[u.from].flags&internal != 0 { // ASKING, or the final ECHO
+				u.from++
+			}
+			if u.from < u.to && (wanted == 0 || c.items[u.from].flags&wanted != 0) {
+				all = append(all, u)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b unit) int { return int(a.no() - b.no()) })
+	return all
+}
+
+// keysOf returns the keys of a unit and whether all of it can be sent again.
+func (r *recovery) keysOf(u unit) (keys []string, repeatable bool) {
+	var f resp.Frame
+	repeatable = true
+	for i := u.from; i < u.to; i++ {
+		u.c.frame(i, &f)
+		s := r.check.Spec(&f)
+		repeatable = repeatable && s.Repeatable(&f)
+		found, _ := s.AppendKeys(nil, &f)
+		for _, k := range found {
+			keys = append(keys, string(k))
+		}
+	}
+	return keys, repeatable
+}
+
+// keepOrder finds the commands that a Cluster executed although an earlier one with the
+// same key must be sent again. They are sent again after it.
+func (r *recovery) keepOrder() error {
+	if !r.router.cluster {
+		return nil
+	}
+	late := make(map[string]bool)
+	for _, u := range r.units(0) {
+		waits := u.c.items[u.from].flags&resend != 0
+		keys, repeatable := r.keysOf(u)
+		if !waits {
+			touched := slices.ContainsFunc(keys, func(k string) bool { return late[k] })
+			if !touched || u.c.items[u.from].flags&erred != 0 {
+				continue
+			}
+			if !repeatable {
+				return lost(fmt.Errorf("the Cluster executed command %d (%s) before an earlier command with the same key, "+
+					"and repeating it would do harm", u.no(), resp.Text(u.c.raw(u.from))))
+			}
+			for i := u.from; i < u.to; i++ {
+				u.c.items[i].flags |= resend
+				u.c.node.replies.Add(-int64(u.c.items[i].many))
+			}
+		}
+		for _, k := range keys {
+			late[k] = true
+		}
+	}
+	return nil
+}
+
+// releaseDone returns the chunks without anything to send again to the pool.
+func (r *recovery) releaseDone() {
+	s := r.sender
+	s.held = slices.DeleteFunc(s.held, func(c *chunk) bool {
+		for i := range c.items {
+			if c.items[i].flags&(resend|internal) == resend {
+				return false
+			}
+		}
+		s.pool.put(c)
+		return true
+	})
+}
+
+// mayResend returns an error if a command that may have been executed must not be sent
+// again.
+func (r *recovery) mayResend(cause error) error {
+	for _, u := range r.units(unsure) {
+		_, repeatable := r.keysOf(u)
+		if err := r.mayRepeat(repeatable, u.c, u.from, cause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayRepeat returns an error if item i, which was sent and not answered, must not be sent
+// again.
+func (r *recovery) mayRepeat(repeatable bool, c *chunk, i int, cause error) error {
+	if r.resend == ResendAlways || repeatable && r.resend == ResendHarmless {
+		return nil
+	}
+	if cause == nil {
+		cause = errMoved
+	}
+	return lost(fmt.Errorf("%w before command %d (%s, %s) was answered: it may have been executed, and repeating it may do harm",
+		cause, c.items[i].no, resp.Text(c.raw(i)), r.count.where(c.items[i].at)))
+}
+
+// dispatch sends the held units again, in the order of the input. A unit whose slot has no
+// server stays held. So does one that shares a key with an earlier unit that stays held,
+// goes to another server, or is likely to be refused again: it would overtake that unit.
+func (r *recovery) dispatch(ctx context.Context) error {
+	filling := make(map[*pipe]*chunk)
+	went := make(map[string]*pipe) // the pipe of the commands of a key; nil: one of them waits
+	for _, u := range r.units(resend) {
+		keys, _ := r.keysOf(u)
+		p, asking := r.destination(ctx, u, keys)
+		if !r.inOrder(keys, p, went) {
+			p = nil
+		}
+		next := p
+		if u.refusedForNow() || asking && len(keys) > 1 {
+			next = nil
+		}
+		for _, k := range keys {
+			went[k] = next
+		}
+		if p == nil {
+			continue
+		}
+		c := filling[p]
+		if c == nil {
+			c = newExtra()
+			filling[p] = c
+		}
+		r.move(c, u, asking)
+		if len(c.buf) >= chunkSize {
+			delete(filling, p)
+			if err := r.sender.send(ctx, p, c); err != nil {
+				return err
+			}
+		}
+	}
+	for p, c := range filling {
+		if err := r.sender.send(ctx, p, c); err != nil {
+			return err
+		}
+	}
+	r.releaseDone()
+	return nil
+}
+
+// destination returns the pipe for a unit, nil if its server is unknown, and whether the
+// server must be sent ASKING first.
+func (r *recovery) destination(ctx context.Context, u unit, touched []string) (p *pipe, asking bool) {
+	if to, ok := u.c.redirected[u.from]; ok {
+		delete(u.c.redirected, u.from)
+		p, err := r.router.pipeTo(ctx, to.addr)
+		switch {
+		case err != nil: // the next round asks for the owners again
+			return nil, false
+		case !to.ask:
+			return p, false
+		// ASKING is valid for one command. A transaction has to wait until its slot has
+		// moved.
+		case u.to == u.from+1:
+			return p, true
+		}
+	}
+	at := 0
+	if len(touched) > 0 {
+		at = keys.Slot([]byte(touched[0]))
+	}
+	return r.router.pipeFor(at), false
+}
+
+// inOrder reports whether a unit that goes to p stays after the earlier units with a key in
+// common: one connection executes its commands in order.
+func (r *recovery) inOrder(keys []string, p *pipe, went map[string]*pipe) bool {
+	if !r.router.cluster {
+		return true
+	}
+	for _, k := range keys {
+		if before, ok := went[k]; ok && before != p {
+			return false
+		}
+	}
+	return true
+}
+
+// move copies a unit into another chunk and marks the original as done.
+func (r *recovery) move(c *chunk, u unit, asking bool) {
+	if asking {
+		c.add([]byte("*1\r\n$6\r\nASKING\r\n"), item{no: u.no(), many: 1, flags: internal})
+	}
+	for i := u.from; i < u.to; i++ {
+		from := &u.c.items[i]
+		it := item{no: from.no, at: from.at, many: from.many}
+		if i > u.from || asking {
+			it.flags = inUnit
+		}
+		if it.many > 1 {
+			it.first = int32(len(c.sets))
+			c.sets = append(c.sets, u.c.sets[from.first:from.first+from.many]...)
+		}
+		c.add(u.c.raw(i), it)
+		if from.flags&fresh != 0 {
+			r.count.commands.Add(int64(from.many))
+		} else {
+			r.count.resent.Add(int64(from.many))
+		}
+		from.flags &^= resend | unsure | fresh | later
+	}
+}

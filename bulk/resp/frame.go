@@ -1,0 +1,40 @@
+package resp
+
+// Frame is one command: *<n>\r\n$<length>\r\n<argument>\r\n…
+type Frame struct {
+	raw  []byte
+	args []span
+}
+
+// span is the range of an argument in Frame.raw.
+type span struct{ start, end int }
+
+// Raw returns the whole command, valid until the frame is used for the next one.
+func (f *Frame) Raw() []byte { return f.raw }
+
+// Len returns the number of arguments, including the command's name.
+func (f *Frame) Len() int { return len(f.args) }
+
+// Arg returns argument i, valid as long as Raw. Argument 0 is the command's name.
+func (f *Frame) Arg(i int) []byte { return f.raw[f.args[i].start:f.args[i].end] }
+
+// RawFrom returns the encoded arguments from number i on.
+func (f *Frame) RawFrom(i int) []byte {
+	if i == 0 {
+		return f.raw
+	}
+	return f.raw[f.args[i-1].end+2:]
+}
+
+// Reset begins a command of n arguments. The caller adds each of them with Add.
+func (f *Frame) Reset(n int) {
+	f.raw = AppendLength(f.raw[:0], '*', n)
+	f.args = f.args[:0]
+}
+
+// Add appends an argument.
+func (f *Frame) Add(arg []byte) {
+	f.raw = AppendLength(f.raw, '$', len(arg))
+	f.args = append(f.args, span{len(f.raw), len(f.raw) + len(arg)})
+	f.raw = append(append(f.raw, arg...), '\r', '\n')
+}

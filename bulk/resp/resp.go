@@ -1,0 +1,29 @@
+// Package resp writes and reads commands in Redis' protocol (RESP).
+//
+// A file in this format is the fastest input for mass insertion: [Encoder] generates
+// one from Go values, "redis-cli --pipe" and retwis/bulk send it. [Scanner] reads such
+// a stream and checks each command completely before it returns it, so that a program
+// that forwards commands never forwards half of one. An append-only file of a server
+// has the same format.
+//
+// Neither allocates memory per command.
+package resp
+
+import "strconv"
+
+// InputError describes a fault in an input and its place.
+type InputError struct {
+	Line   int64 // line number, starting at 1; 0 for inputs without lines
+	Offset int64 // in bytes, for inputs without lines
+	Msg    string
+}
+
+func (e *InputError) Error() string {
+	if e.Line > 0 {
+		return "bulk: line " + strconv.FormatInt(e.Line, 10) + ": " + e.Msg
+	}
+	return "bulk: byte " + strconv.FormatInt(e.Offset, 10) + ": " + e.Msg
+}
+
+// Shorten returns the first n bytes of b, or b if it is shorter.
+func Shorten(b []byte, n int) []byte { return b[:min(len(b), n)] }

@@ -1,0 +1,278 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"retwis/bulk/internal/input"
+	"retwis/bulk/internal/server"
+	"retwis/bulk/resp"
+	"retwis/internal/keys"
+)
+
+// router opens the connections and knows which of them serves which slot.
+type router struct {
+	dialer      server.Dialer
+	connections int // to a single server
+	retryFor    time.Duration
+	count       *counts
+	db          *database
+	judge       *judge
+	events      chan event
+
+	cluster bool
+	pipes   []*pipe // one for each connection to a single server, or for each master of a Cluster
+	owners  []*pipe // of the slots of a Cluster; nil where the owner is unknown
+	addrs   []string
+}
+
+// errMoved is the reason for a reconnection when no connection broke.
+var errMoved = errors.New("the Cluster has changed")
+
+// pipeFor returns the pipe to the owner of a slot, or nil if there is none at the moment.
+func (r *router) pipeFor(slot int) *pipe {
+	switch {
+	case r.cluster:
+		return r.owners[slot]
+	case len(r.pipes) == 1:
+		return r.pipes[0]
+	}
+	return r.pipes[slot%len(r.pipes)]
+}
+
+// needsSlots reports whether the route of a command depends on its keys.
+func (r *router) needsSlots() bool { return r.cluster || r.connections > 1 }
+
+// open finds out whether the server is a Cluster and opens the connections. It tries once,
+// so that a mistake in a URL is reported immediately.
+func (r *router) open(ctx context.Context) error {
+	if !r.dialer.Sentinel() {
+		c, err := r.dialer.Any(ctx, r.dialer.Options.InitAddress)
+		if err != nil {
+			return lost(err)
+		}
+		ranges, err := server.SlotRanges(c)
+		c.Close()
+		if r.cluster = err == nil; r.cluster && len(ranges) == 0 {
+			return lost(fmt.Errorf("%s is part of a Cluster without any assigned slot", c.Addr))
+		}
+	}
+	if r.cluster && r.connections > 1 {
+		return input.WrongOption("Options.Connections: the server is a Cluster, which has one connection for each master")
+	}
+	if !r.cluster {
+		r.pipes = make([]*pipe, r.connections)
+	}
+	if err := r.connect(ctx); err != nil {
+		return lost(err)
+	}
+	return nil
+}
+
+// connect opens the missing connections. It asks a Cluster for the owners of its slots.
+func (r *router) connect(ctx context.Context) error {
+	if r.cluster {
+		return r.connectCluster(ctx)
+	}
+	for i, p := range r.pipes {
+		if p != nil {
+			continue
+		}
+		addr, err := r.dialer.Master(ctx)
+		if err != nil {
+			return err
+		}
+		r.db.known = nil // the server may have restarted with fewer databases
+		if r.pipes[i], err = r.newPipe(ctx, addr); err != nil {
+			r.pipes[i] = nil
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *router) newPipe(ctx context.Context, addr string) (*pipe, error) {
+	c, err := r.dialer.Open(ctx, addr, r.db.selected)
+	if err != nil {
+		return nil, err
+	}
+	return startPipe(c, r.count.node(addr), r.judge, r.events), nil
+}
+
+// connectCluster asks for the owners of the slots and opens connections to all of them.
+func (r *router) connectCluster(ctx context.Context) error {
+	c, err := r.dialer.Any(ctx, r.known())
+	if err != nil {
+		return err
+	}
+	ranges, err := server.SlotRanges(c)
+	c.Close()
+	if err != nil {
+		return err
+	}
+	r.owners, r.addrs = make([]*pipe, keys.Slots), r.addrs[:0]
+	var failed []error
+	for _, slots := range ranges {
+		p, err := r.pipeTo(ctx, slots.Addr)
+		if err != nil { // it may be about to be replaced
+			failed = append(failed, err)
+			continue
+		}
+		for s := slots.From; s <= slots.To; s++ {
+			r.owners[s] = p
+		}
+		if !slices.Contains(r.addrs, slots.Addr) {
+			r.addrs = append(r.addrs, slots.Addr)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// known returns the addresses of all servers that are known.
+func (r *router) known() []string { return slices.Concat(r.addrs, r.dialer.Options.InitAddress) }
+
+// pipeTo returns the pipe to a node of a Cluster.
+func (r *router) pipeTo(ctx context.Context, addr string) (*pipe, error) {
+	for _, p := range r.pipes {
+		if p.conn.Addr == addr && p.failed == nil {
+			return p, nil
+		}
+	}
+	p, err := r.newPipe(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	r.pipes = append(r.pipes, p)
+	return p, nil
+}
+
+// anySlot stands for commands that need no particular slot.
+const anySlot = -1
+
+// connected reports whether all connections to a single server are open, or the one to the
+// owner of a slot of a Cluster.
+func (r *router) connected(slot int) bool {
+	if r.cluster {
+		return slot == anySlot || r.owners[slot] != nil
+	}
+	return !slices.Contains(r.pipes, nil)
+}
+
+// reconnect connects, and retries for Options.RetryFor since began.
+func (r *router) reconnect(ctx context.Context, began time.Time, cause error) error {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := r.connect(ctx)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(ctx.Err())
+		}
+		if cause == nil {
+			cause = errMoved
+		}
+		left := r.retryFor - time.Since(began)
+		if server.IsPermanent(err) || left <= 0 {
+			return lost(fmt.Errorf("%w; then %w", cause, err))
+		}
+		if err := server.Sleep(ctx, min(wait, left)); err != nil {
+			return err
+		}
+	}
+}
+
+// removeFailed stops the pipes whose connections broke, or whose server was replaced, and
+// removes them. It calls abandon for each broken one and returns why the first broke.
+func (r *router) removeFailed(abandon func(*pipe)) (cause error) {
+	keep := r.pipes[:0]
+	for i, p := range r.pipes {
+		switch {
+		case p != nil && p.failed != nil:
+			if cause == nil {
+				cause = fmt.Errorf("%s: %w", p.conn.Addr, p.failed)
+			}
+			p.stop()
+			abandon(p)
+			p = nil
+			for s, owner := range r.owners {
+				if owner == r.pipes[i] {
+					r.owners[s] = nil
+				}
+			}
+		case p != nil && p.troubled && r.dialer.Sentinel(): // it was replaced
+			p.stop()
+			p = nil
+		}
+		if p != nil || !r.cluster {
+			keep = append(keep, p)
+		}
+		if p != nil {
+			p.troubled = false
+		}
+	}
+	r.pipes = keep
+	return cause
+}
+
+// close ends all connections.
+func (r *router) close() {
+	for i, p := range r.pipes {
+		if p != nil {
+			p.stop()
+			r.pipes[i] = nil
+		}
+	}
+	if r.cluster {
+		r.pipes, r.owners = nil, make([]*pipe, keys.Slots)
+	}
+}
+
+// askKeys asks a node of a Cluster for the keys of a command that is not in the table.
+func (r *router) askKeys(ctx context.Context, f *resp.Frame, name string) ([][]byte, error) {
+	args := make([]string, f.Len())
+	for i := range args {
+		args[i] = string(f.Arg(i))
+	}
+	keys, err := r.dialer.KeysOf(ctx, r.addrs, args)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the server does not report its keys: %w", name, err)
+	}
+	return keys, nil
+}
+
+// oldArgs is the limit of Redis 6.2 on the arguments of a command.
+const oldArgs = 1 << 20
+
+// checkArgs returns an error if a command has more arguments than the server accepts. If
+// the version is unknown, the server decides.
+func (r *router) checkArgs(ctx context.Context, n int) error {
+	if n <= oldArgs {
+		return nil
+	}
+	c, err := r.anyServer(ctx)
+	if err != nil {
+		return nil // the loading connection reports what is wrong
+	}
+	defer c.Close()
+	answer, _ := c.Do("HELLO", "2") // no rule of an ACL forbids it
+	fields, _ := answer.([]any)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == "version" && strings.HasPrefix(fmt.Sprint(fields[i+1]), "6.") {
+			return fmt.Errorf("it has %d arguments; the server is Redis %s, and before 7.0 a server takes %d", n, fields[i+1], oldArgs)
+		}
+	}
+	return nil
+}
+
+// anyServer connects to the server, or to one node of a Cluster.
+func (r *router) anyServer(ctx context.Context) (*server.Conn, error) {
+	if !r.dialer.Sentinel() {
+		return r.dialer.Any(ctx, r.known())
+	}
+	addr, err := r.dialer.Master(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.dialer.Connect(ctx, addr)
+}
