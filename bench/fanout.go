@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	socialload "retwis/internal/social/load"
 )
 
 // fanResult is what a post to very many followers costs.
@@ -36,11 +37,11 @@ func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error)
 	if err != nil {
 		return fanResult{}, err
 	}
-	follows := make([]social.NewFollow, opt.followers)
+	follows := make([]socialload.NewFollow, opt.followers)
 	for i := range follows {
-		follows[i] = social.NewFollow{From: 1_000_000 + int64(i), To: star.ID, Time: time.Now()}
+		follows[i] = socialload.NewFollow{From: 1_000_000 + int64(i), To: star.ID, Time: time.Now()}
 	}
-	if err := service.Loader().AddFollows(ctx, follows); err != nil {
+	if err := socialload.New(service).AddFollows(ctx, follows); err != nil {
 		return fanResult{}, err
 	}
 	// Pages that the server is asked for each time: from the second on.

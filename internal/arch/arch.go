@@ -89,10 +89,12 @@ func Retwis() Architecture {
 			"internal/store":       0,
 		},
 		Siblings: [][2]string{
-			{"internal/cli", "internal/cli/..."},       // the root command lists the commands of each noun
-			{"internal/cli/...", "internal/cli/shell"}, // flags, tables and input that all commands share
-			{"internal/social", "internal/social/..."}, // the parts of the application
-			{"model", "model/internal/..."},            // the parts of the mapper
+			{"internal/cli", "internal/cli/..."},           // the root command lists the commands of each noun
+			{"internal/cli/...", "internal/cli/shell"},     // flags, tables and input that all commands share
+			{"internal/social", "internal/social/..."},     // the parts of the application
+			{"internal/social/...", "internal/social/..."}, // each with its own subject; see the package comment
+			{"internal/social/...", "internal/social"},     // what stands on the application, and tests
+			{"model", "model/internal/..."},                // the parts of the mapper
 			{"model/internal/...", "model/internal/..."},
 			{"bulk", "bulk/internal/..."}, // the parts of the loader
 			{"bulk", "bulk/resp"},
@@ -115,7 +117,7 @@ func Retwis() Architecture {
 			{"internal/store", "internal/nodes"},
 			{"internal/nodes", "internal/rediserr"}, // which of several errors to report
 		},
-		TestSupport: []string{"internal/redistest", "internal/arch", "internal/outside", "internal/ordered/orderedtest"},
+		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside"},
 		Pure:        3,
 		Impure:      []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/load"
 )
 
 // ErrNotEmpty: a demo is only ever put into an empty database.
@@ -79,7 +80,7 @@ func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) 
 	if opt.Progress == nil {
 		opt.Progress = func(int, int) {}
 	}
-	r := &run{svc: svc, load: svc.Loader(), opt: opt, net: newNetwork(opt)}
+	r := &run{svc: svc, load: load.New(svc), opt: opt, net: newNetwork(opt)}
 	for _, write := range []func(context.Context) error{r.users, r.follows, r.posts} {
 		if err := write(ctx); err != nil {
 			return Result{}, err
@@ -93,7 +94,7 @@ func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) 
 
 type run struct {
 	svc     *social.Service
-	load    social.Loader
+	load    load.Loader
 	opt     Options
 	net     *network
 	ids     []int64 // by the number of the user
@@ -107,7 +108,7 @@ func (r *run) progress(n int) {
 }
 
 func (r *run) users(ctx context.Context) error {
-	hash, err := r.load.HashPassword(ctx, r.opt.Password)
+	hash, err := r.svc.HashPassword(ctx, r.opt.Password)
 	if err != nil {
 		return err
 	}
@@ -119,9 +120,9 @@ func (r *run) users(ctx context.Context) error {
 		if from == 0 {
 			r.first = names[0]
 		}
-		some := make([]social.NewUser, len(names))
+		some := make([]load.NewUser, len(names))
 		for i, name := range names {
-			some[i] = social.NewUser{Name: name, PasswordHash: hash, Joined: r.net.joined(from + i)}
+			some[i] = load.NewUser{Name: name, PasswordHash: hash, Joined: r.net.joined(from + i)}
 		}
 		added, err := r.load.AddUsers(ctx, some)
 		if err != nil {
@@ -155,9 +156,9 @@ func (r *run) names(ctx context.Context, from, n int) ([]string, error) {
 }
 
 func (r *run) follows(ctx context.Context) error {
-	some := make([]social.NewFollow, 0, step)
+	some := make([]load.NewFollow, 0, step)
 	for f := range r.net.follows() {
-		some = append(some, social.NewFollow{From: r.ids[f.from], To: r.ids[f.to], Time: f.at})
+		some = append(some, load.NewFollow{From: r.ids[f.from], To: r.ids[f.to], Time: f.at})
 		if len(some) == step {
 			if err := r.load.AddFollows(ctx, some); err != nil {
 				return err
@@ -171,9 +172,9 @@ func (r *run) follows(ctx context.Context) error {
 }
 
 func (r *run) posts(ctx context.Context) error {
-	some := make([]social.NewPost, 0, step/10)
+	some := make([]load.NewPost, 0, step/10)
 	for p := range r.net.posts() {
-		some = append(some, social.NewPost{Author: r.ids[p.author], Time: p.at, Body: p.body})
+		some = append(some, load.NewPost{Author: r.ids[p.author], Time: p.at, Body: p.body})
 		if len(some) == cap(some) {
 			if err := r.load.AddPosts(ctx, some); err != nil {
 				return err

@@ -16,6 +16,7 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/seed"
 	"retwis/internal/social"
+	"retwis/internal/social/check"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -59,9 +60,9 @@ func TestRun(t *testing.T) {
 	if last != total || total != 2820 {
 		t.Errorf("the progress ended at %d of %d", last, total)
 	}
-	check, err := svc.Check(t.Context(), func(p social.Problem) { t.Error(p) })
-	if err != nil || check.Users != 120 || check.Follows != 2000 || check.Posts != 700 || check.Leftovers != 0 {
-		t.Errorf("check = %+v, %v", check, err)
+	checked, err := check.Run(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
+	if err != nil || checked.Users != 120 || checked.Follows != 2000 || checked.Posts != 700 || checked.Leftovers != 0 {
+		t.Errorf("check = %+v, %v", checked, err)
 	}
 	if _, err := svc.Authenticate(t.Context(), result.Name, result.Password); err != nil {
 		t.Errorf("log in as %s: %v", result.Name, err)
@@ -84,9 +85,9 @@ func TestRun(t *testing.T) {
 	if err != nil || second.Name == result.Name {
 		t.Errorf("again: %+v, %v", second, err)
 	}
-	check, err = svc.Check(t.Context(), func(p social.Problem) { t.Error(p) })
-	if err != nil || check.Users != 240 || check.Follows != 4000 || check.Leftovers != 0 {
-		t.Errorf("check = %+v, %v", check, err)
+	checked, err = check.Run(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
+	if err != nil || checked.Users != 240 || checked.Follows != 4000 || checked.Leftovers != 0 {
+		t.Errorf("check = %+v, %v", checked, err)
 	}
 }
 
@@ -123,8 +124,8 @@ func TestRunThroughRestart(t *testing.T) {
 		}
 		once.Do(func() { close(middle) })
 		<-restarted
-		if result, err := svc.Check(t.Context(), func(p social.Problem) { t.Error(p) }); err != nil || result.Problems > 0 {
-			t.Errorf("%s: check = %+v, %v", name, result, err)
+		if checked, err := check.Run(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }}); err != nil || checked.Problems > 0 {
+			t.Errorf("%s: check = %+v, %v", name, checked, err)
 		}
 	}
 }

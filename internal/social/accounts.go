@@ -2,108 +2,129 @@ package social
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/hash"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/password"
+	"retwis/internal/social/reply"
 )
 
-// Register makes an account and opens its first session. It returns ErrTaken
-// where the name belongs to somebody, in whatever case, and *InvalidError for
-// a name or a password that cannot be accepted.
+//go:embed password_replace.lua
+var passwordReplaceSource string
+
+var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
+
+// Bounds on a new password, in characters.
+const (
+	MinPassword = 8
+	MaxPassword = 128
+)
+
+// MaxTypedPassword bounds, in bytes, the password of a log-in: accounts from
+// before the bounds above can still log in.
+const MaxTypedPassword = 1024
+
+func checkPassword(password string) error {
+	n := utf8.RuneCountInString(password)
+	if !utf8.ValidString(password) || n < MinPassword || n > MaxPassword {
+		return &InvalidError{"password", fmt.Sprintf("Use %d to %d characters.", MinPassword, MaxPassword)}
+	}
+	return nil
+}
+
+// accounts registers users and logs them in.
+type accounts struct {
+	*sessions
+	hasher *password.Hasher
+	now    func() time.Time
+}
+
+// Register creates an account and opens its first session. It returns ErrTaken
+// where the name is in use, in any case, and *InvalidError for a name or a
+// password that is not allowed.
 //
-// The account is written under its new id first, where nobody can see it, and
-// exists from the moment in which its name is claimed; whoever loses the race
-// for a name takes back what was written. What may be missing after a crash
-// right then, its place among the latest users, the first log-in puts right.
-// Four round trips and one password hash.
-func (s *Service) Register(ctx context.Context, name, password string) (Session, error) {
-	if err := checkName(name); err != nil {
+// The account is written under its new id first, where nothing leads to it, and
+// exists from the moment in which its name is claimed; a process that loses the
+// race for a name removes what it wrote. A crash right after the claim can leave
+// the user missing from the latest users; the first log-in repairs that. Four
+// round trips and one password hash.
+func (a *accounts) Register(ctx context.Context, name, password string) (Session, error) {
+	if err := CheckName(name); err != nil {
 		return Session{}, err
 	}
 	if err := checkPassword(password); err != nil {
 		return Session{}, err
 	}
-	// Asked before the hash is made, which costs far more than a round trip.
-	switch _, err := s.lookUp(ctx, name); {
+	// Before the hash is computed, which costs far more than a round trip.
+	switch _, err := a.lookUp(ctx, name); {
 	case err == nil:
 		return Session{}, ErrTaken
 	case !errors.Is(err, ErrNotFound):
 		return Session{}, err
 	}
-	phc, err := s.hasher.hash(ctx, password)
+	phc, err := a.hasher.Hash(ctx, password)
 	if err != nil {
 		return Session{}, err
 	}
-	user := User{Name: name, Joined: s.now().UTC()}
-	user.ID, err = s.createUser(ctx, "username", name, "password", phc, "joined", seconds(user.Joined))
+	user := User{Name: name, Joined: a.now().UTC()}
+	user.ID, err = a.createUser(ctx, "username", name, "password", phc, "joined", layout.Seconds(user.Joined))
 	if err != nil {
 		return Session{}, fmt.Errorf("social: register: %w", err)
 	}
-	if err := s.claim(ctx, user); err != nil {
+	if err := a.Claim(ctx, user); err != nil {
 		return Session{}, err
 	}
-	if err := s.begin(ctx, user.ID); err != nil {
+	if err := a.MarkLayout(ctx, user.ID); err != nil {
 		return Session{}, err
 	}
-	return s.openSession(ctx, user)
-}
-
-// begin marks a database whose first user is ours: there is nothing to adopt.
-func (s *Service) begin(ctx context.Context, firstID int64) error {
-	if firstID != 1 {
-		return nil
-	}
-	err := s.client.Do(ctx, s.client.B().Set().Key(keyLayoutVersion).Value(layoutVersion).Nx().Build().ToRetryable()).Error()
-	if err != nil && !rueidis.IsRedisNil(err) {
-		return fmt.Errorf("social: register: %w", err)
-	}
-	return nil
+	return a.openSession(ctx, user)
 }
 
 // createUser writes the hash of a user under the next id. Should the id be in
 // use (the counter fell back when a server lost its last second), it takes the
 // one after it.
-func (s *Service) createUser(ctx context.Context, fields ...string) (int64, error) {
+func (a *accounts) createUser(ctx context.Context, fields ...string) (int64, error) {
 	for {
-		id, err := s.nextID(ctx, keyNextUserID)
+		id, err := a.nextID(ctx, layout.NextUserID)
 		if err != nil {
 			return 0, err
 		}
-		created, err := createScript.Run(ctx, s.client, []string{userKey(id)}, fields).AsBool()
+		created, err := hash.Create(ctx, a.client, layout.UserKey(id), fields)
 		if err != nil || created {
 			return id, err
 		}
 	}
 }
 
-func (s *Service) nextID(ctx context.Context, counter string) (int64, error) {
-	return s.client.Do(ctx, s.client.B().Incr().Key(counter).Build().ToRetryable()).AsInt64()
-}
-
-// claim gives a user the name, or takes back what was written for them.
-func (s *Service) claim(ctx context.Context, user User) error {
-	owner, err := s.claimName(ctx, user)
+// Claim gives a user their name, or removes the user and returns ErrTaken.
+func (a *accounts) Claim(ctx context.Context, user User) error {
+	owner, err := a.claimName(ctx, user)
 	if err != nil {
 		return fmt.Errorf("social: register: %w", err)
 	}
-	if owner != user.ID {
-		err := s.client.Do(ctx, s.client.B().Del().Key(userKey(user.ID)).Build().ToRetryable()).Error()
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrTaken, err)
-		}
-		return ErrTaken
+	if owner == user.ID {
+		return nil
 	}
-	return nil
+	if err := a.client.Do(ctx, a.client.B().Del().Key(layout.UserKey(user.ID)).Build().ToRetryable()).Error(); err != nil {
+		return fmt.Errorf("%w: %w", ErrTaken, err)
+	}
+	return ErrTaken
 }
 
-// claimName returns who owns the name now.
-func (s *Service) claimName(ctx context.Context, user User) (int64, error) {
-	b := s.client.B()
-	res := s.client.DoMulti(ctx,
-		b.Hsetnx().Key(keyUsers).Field(fold(user.Name)).Value(itoa(user.ID)).Build().ToRetryable(),
-		b.Hget().Key(keyUsers).Field(fold(user.Name)).Build(),
+// claimName returns the id of the user to whom the name belongs now.
+func (a *accounts) claimName(ctx context.Context, user User) (int64, error) {
+	b, name := a.client.B(), layout.Fold(user.Name)
+	res := a.client.DoMulti(ctx,
+		b.Hsetnx().Key(layout.Users).Field(name).Value(layout.Itoa(user.ID)).Build().ToRetryable(),
+		b.Hget().Key(layout.Users).Field(name).Build(),
 	)
 	if err := res[0].Error(); err != nil {
 		return 0, err
@@ -111,35 +132,48 @@ func (s *Service) claimName(ctx context.Context, user User) (int64, error) {
 	return res[1].AsInt64()
 }
 
-// Login opens a session for the user whose password this is, or returns
+// MarkLayout writes the layout version of a database whose first user has just
+// been created: there is nothing to adopt.
+func (a *accounts) MarkLayout(ctx context.Context, firstID int64) error {
+	if firstID != 1 {
+		return nil
+	}
+	err := a.client.Do(ctx, a.client.B().Set().Key(layout.LayoutVersion).Value(layout.Version).Nx().Build().ToRetryable()).Error()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return fmt.Errorf("social: register: %w", err)
+	}
+	return nil
+}
+
+// Login opens a session for the user of this name and password, or returns
 // ErrBadLogin. Five round trips and one password hash.
-func (s *Service) Login(ctx context.Context, name, password string) (Session, error) {
-	user, err := s.Authenticate(ctx, name, password)
+func (a *accounts) Login(ctx context.Context, name, password string) (Session, error) {
+	user, err := a.Authenticate(ctx, name, password)
 	if err != nil {
 		return Session{}, err
 	}
-	return s.openSession(ctx, user)
+	return a.openSession(ctx, user)
 }
 
-// Authenticate returns the user of that name if this is their password, or
-// ErrBadLogin. A password that the original program kept in clear, or one
-// hashed at another cost, is replaced by its hash at today's.
-func (s *Service) Authenticate(ctx context.Context, name, password string) (User, error) {
-	if len(password) > maxTypedPassword || !utf8.ValidString(name) {
+// Authenticate returns the user of this name and password, or ErrBadLogin. A
+// password that the original program stored in clear, or one hashed at another
+// cost, is replaced by its hash at today's.
+func (a *accounts) Authenticate(ctx context.Context, name, password string) (User, error) {
+	if len(password) > MaxTypedPassword || !utf8.ValidString(name) {
 		return User{}, ErrBadLogin
 	}
-	uid, err := s.lookUp(ctx, name)
+	uid, err := a.lookUp(ctx, name)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return User{}, err
 	}
 	var rec record
 	var stored string
 	if err == nil {
-		if rec, stored, err = s.credentials(ctx, uid); err != nil {
+		if rec, stored, err = a.credentials(ctx, uid); err != nil {
 			return User{}, err
 		}
 	}
-	ok, outdated, err := s.hasher.verify(ctx, password, stored)
+	ok, outdated, err := a.hasher.Verify(ctx, password, stored)
 	if err != nil {
 		return User{}, err
 	}
@@ -147,7 +181,7 @@ func (s *Service) Authenticate(ctx context.Context, name, password string) (User
 		return User{}, ErrBadLogin
 	}
 	if outdated {
-		if err := s.replacePassword(ctx, uid, stored, password); err != nil {
+		if err := a.replacePassword(ctx, uid, stored, password); err != nil {
 			return User{}, err
 		}
 	}
@@ -156,11 +190,11 @@ func (s *Service) Authenticate(ctx context.Context, name, password string) (User
 
 // credentials returns a user and their stored password, empty when there is no
 // such user.
-func (s *Service) credentials(ctx context.Context, uid int64) (record, string, error) {
-	b := s.client.B()
-	res := s.client.DoMulti(ctx,
-		b.Hmget().Key(userKey(uid)).Field("username", "auth", "joined").Build(),
-		b.Hget().Key(userKey(uid)).Field("password").Build(),
+func (a *accounts) credentials(ctx context.Context, uid int64) (record, string, error) {
+	b := a.client.B()
+	res := a.client.DoMulti(ctx,
+		b.Hmget().Key(layout.UserKey(uid)).Field("username", "auth", "joined").Build(),
+		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
 	)
 	rec, err := parseRecord(uid, res[0])
 	if errors.Is(err, ErrNotFound) {
@@ -169,18 +203,27 @@ func (s *Service) credentials(ctx context.Context, uid int64) (record, string, e
 	if err != nil {
 		return record{}, "", err
 	}
-	stored, err := text(res[1])
+	stored, err := reply.Text(res[1])
 	return rec, stored, err
 }
 
-func (s *Service) replacePassword(ctx context.Context, uid int64, stored, password string) error {
-	phc, err := s.hasher.hash(ctx, password)
+func (a *accounts) replacePassword(ctx context.Context, uid int64, stored, password string) error {
+	phc, err := a.hasher.Hash(ctx, password)
 	if err != nil {
 		return err
 	}
-	err = passwordReplaceScript.Run(ctx, s.client, []string{userKey(uid)}, []string{stored, phc}).Error()
+	err = passwordReplaceScript.Run(ctx, a.client, []string{layout.UserKey(uid)}, []string{stored, phc}).Error()
 	if err != nil {
 		return fmt.Errorf("social: replace a password: %w", err)
 	}
 	return nil
+}
+
+// HashPassword returns the PHC string of a password, for accounts that are
+// loaded with it.
+func (a *accounts) HashPassword(ctx context.Context, password string) (string, error) {
+	if err := checkPassword(password); err != nil {
+		return "", err
+	}
+	return a.hasher.Hash(ctx, password)
 }

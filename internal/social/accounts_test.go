@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
 )
 
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	session, err := b.Register(b.ctx, "Antirez", password)
+	session, err := b.Register(b.Ctx, "Antirez", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,32 +24,32 @@ func TestRegister(t *testing.T) {
 		t.Fatalf("session = %+v", session)
 	}
 	for want, got := range map[string]string{
-		"1":          b.do("HGET", "users", "antirez"),
-		"Antirez":    b.do("HGET", "user:1", "username"),
-		"1700000000": b.do("HGET", "user:1", "joined"),
-		"Antirez ":   b.do("ZRANGE", "users_by_time", "0", "-1") + " ",
+		"1":          b.Redis("HGET", "users", "antirez"),
+		"Antirez":    b.Redis("HGET", "user:1", "username"),
+		"1700000000": b.Redis("HGET", "user:1", "joined"),
+		"Antirez ":   b.Redis("ZRANGE", "users_by_time", "0", "-1") + " ",
 	} {
 		if got != want {
 			t.Errorf("stored %q, want %q", got, want)
 		}
 	}
-	if phc := b.do("HGET", "user:1", "password"); !strings.HasPrefix(phc, "$argon2id$") {
+	if phc := b.Redis("HGET", "user:1", "password"); !strings.HasPrefix(phc, "$argon2id$") {
 		t.Errorf("password is stored as %q", phc)
 	}
 	for _, key := range []string{"user:1", "auths"} {
-		if strings.Contains(b.do("HGETALL", key), session.Secret) {
+		if strings.Contains(b.Redis("HGETALL", key), session.Secret) {
 			t.Errorf("%s holds the secret of the session in clear", key)
 		}
 	}
 	for _, name := range []string{"antirez", "ANTIREZ", "Antirez"} {
-		if _, err := b.Register(b.ctx, name, password); !errors.Is(err, social.ErrTaken) {
+		if _, err := b.Register(b.Ctx, name, socialtest.Password); !errors.Is(err, social.ErrTaken) {
 			t.Errorf("Register(%q): %v, want ErrTaken", name, err)
 		}
-		if user, err := b.UserByName(b.ctx, name); err != nil || user.Name != "Antirez" {
+		if user, err := b.UserByName(b.Ctx, name); err != nil || user.Name != "Antirez" {
 			t.Errorf("UserByName(%q) = %+v, %v", name, user, err)
 		}
 	}
-	if result := b.wantHealthy(); result.Users != 1 || result.Sessions != 1 || result.Leftovers != 0 {
+	if result := b.WantHealthy(); result.Users != 1 || result.Sessions != 1 || result.Leftovers != 0 {
 		t.Errorf("check = %+v", result)
 	}
 }
@@ -57,23 +58,23 @@ func TestRegisterRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, c := range []struct{ name, password, field string }{
-		{"", password, "username"},
-		{"a b", password, "username"},
-		{"ünal", password, "username"},
-		{"<script>", password, "username"},
-		{strings.Repeat("a", 21), password, "username"},
+		{"", socialtest.Password, "username"},
+		{"a b", socialtest.Password, "username"},
+		{"ünal", socialtest.Password, "username"},
+		{"<script>", socialtest.Password, "username"},
+		{strings.Repeat("a", 21), socialtest.Password, "username"},
 		{"fine", "", "password"},
 		{"fine", "1234567", "password"},
 		{"fine", strings.Repeat("p", 129), "password"},
 		{"fine", "\xff\xff\xff\xff\xff\xff\xff\xff", "password"},
 	} {
-		_, err := b.Register(b.ctx, c.name, c.password)
+		_, err := b.Register(b.Ctx, c.name, c.password)
 		var invalid *social.InvalidError
 		if !errors.As(err, &invalid) || invalid.Field != c.field {
 			t.Errorf("Register(%q, %q): %v, want an InvalidError of %s", c.name, c.password, err, c.field)
 		}
 	}
-	if keys := b.do("EXISTS", "users") + b.do("EXISTS", "next_user_id"); keys != "00" {
+	if keys := b.Redis("EXISTS", "users") + b.Redis("EXISTS", "next_user_id"); keys != "00" {
 		t.Errorf("something was written: %s", keys)
 	}
 }
@@ -87,7 +88,7 @@ func TestRegisterRace(t *testing.T) {
 	errs := make([]error, racers)
 	var wg sync.WaitGroup
 	for i := range racers {
-		wg.Go(func() { _, errs[i] = b.Register(b.ctx, "wanted", password) })
+		wg.Go(func() { _, errs[i] = b.Register(b.Ctx, "wanted", socialtest.Password) })
 	}
 	wg.Wait()
 	won := 0
@@ -101,7 +102,7 @@ func TestRegisterRace(t *testing.T) {
 	if won != 1 {
 		t.Errorf("%d of %d have the name", won, racers)
 	}
-	if result := b.wantHealthy(); result.Users != 1 || result.Leftovers != 0 {
+	if result := b.WantHealthy(); result.Users != 1 || result.Leftovers != 0 {
 		t.Errorf("check = %+v", result)
 	}
 }
@@ -109,41 +110,41 @@ func TestRegisterRace(t *testing.T) {
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	first, err := b.Register(b.ctx, "Pia", password)
+	first, err := b.Register(b.Ctx, "Pia", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, password string }{
 		{"Pia", "wrong horse"},
 		{"Pia", ""},
-		{"nobody", password},
-		{"", password},
+		{"nobody", socialtest.Password},
+		{"", socialtest.Password},
 		{"Pia", strings.Repeat("x", 1<<20)},
-		{strings.Repeat("x", 1<<20), password},
-		{"\xff", password},
+		{strings.Repeat("x", 1<<20), socialtest.Password},
+		{"\xff", socialtest.Password},
 	} {
-		if _, err := b.Login(b.ctx, c.name, c.password); !errors.Is(err, social.ErrBadLogin) {
+		if _, err := b.Login(b.Ctx, c.name, c.password); !errors.Is(err, social.ErrBadLogin) {
 			t.Errorf("Login(%.20q, %.20q): %v, want ErrBadLogin", c.name, c.password, err)
 		}
 	}
-	second, err := b.Login(b.ctx, "pia", password)
+	second, err := b.Login(b.Ctx, "pia", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, session := range []social.Session{first, second} {
-		if user, err := b.SessionUser(b.ctx, session.Secret); err != nil || user != first.User {
+		if user, err := b.SessionUser(b.Ctx, session.Secret); err != nil || user != first.User {
 			t.Errorf("SessionUser = %+v, %v", user, err)
 		}
 	}
-	if err := b.Logout(b.ctx, first.User.ID); err != nil {
+	if err := b.Logout(b.Ctx, first.User.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, session := range []social.Session{first, second} {
-		if _, err := b.SessionUser(b.ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
+		if _, err := b.SessionUser(b.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
 			t.Errorf("a session that was logged out: %v, want ErrNoSession", err)
 		}
 	}
-	if n := b.do("HLEN", "auths"); n != "0" {
+	if n := b.Redis("HLEN", "auths"); n != "0" {
 		t.Errorf("%s sessions are left in auths", n)
 	}
 }
@@ -152,18 +153,18 @@ func TestLogin(t *testing.T) {
 func TestLogoutElsewhere(t *testing.T) {
 	t.Parallel()
 	db := setup(t)
-	other := on(t, db.client)
-	session, err := db.Register(db.ctx, "roamer", password)
+	other := on(t, db.DB)
+	session, err := db.Register(db.Ctx, "roamer", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.SessionUser(db.ctx, session.Secret); err != nil {
+	if _, err := other.SessionUser(db.Ctx, session.Secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Logout(db.ctx, session.User.ID); err != nil {
+	if err := db.Logout(db.Ctx, session.User.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.SessionUser(db.ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
+	if _, err := other.SessionUser(db.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("SessionUser elsewhere: %v, want ErrNoSession", err)
 	}
 }
@@ -171,41 +172,41 @@ func TestLogoutElsewhere(t *testing.T) {
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	first, err := b.Register(b.ctx, "many", password)
+	first, err := b.Register(b.Ctx, "many", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var last social.Session
 	for range 10 {
-		if last, err = b.Login(b.ctx, "many", password); err != nil {
+		if last, err = b.Login(b.Ctx, "many", socialtest.Password); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.SessionUser(b.ctx, first.Secret); !errors.Is(err, social.ErrNoSession) {
+	if _, err := b.SessionUser(b.Ctx, first.Secret); !errors.Is(err, social.ErrNoSession) {
 		t.Errorf("the eleventh session is still open: %v", err)
 	}
-	if _, err := b.SessionUser(b.ctx, last.Secret); err != nil {
+	if _, err := b.SessionUser(b.Ctx, last.Secret); err != nil {
 		t.Error(err)
 	}
-	if n := b.do("HLEN", "auths"); n != "10" {
+	if n := b.Redis("HLEN", "auths"); n != "10" {
 		t.Errorf("%s sessions in auths, want 10", n)
 	}
-	b.wantHealthy()
+	b.WantHealthy()
 }
 
 func TestSessionUserRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	session, err := b.Register(b.ctx, "victim", password)
+	session, err := b.Register(b.Ctx, "victim", socialtest.Password)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{
 		"", "x", strings.Repeat("A", 43), strings.Repeat("x", 1<<20),
-		b.do("HGET", "user:1", "auth"), // what a copy of the database shows
+		b.Redis("HGET", "user:1", "auth"), // what a copy of the database shows
 		session.Secret + "A",
 	} {
-		if _, err := b.SessionUser(b.ctx, secret); !errors.Is(err, social.ErrNoSession) {
+		if _, err := b.SessionUser(b.Ctx, secret); !errors.Is(err, social.ErrNoSession) {
 			t.Errorf("SessionUser(%.50q): %v, want ErrNoSession", secret, err)
 		}
 	}
@@ -216,24 +217,24 @@ func TestSessionUserRefuses(t *testing.T) {
 func TestPasswordFlood(t *testing.T) {
 	t.Parallel()
 	db := setup(t)
-	svc, err := social.New(db.client, social.Options{HashParams: cheap, Hashers: 1})
+	svc, err := social.New(db.DB, social.Options{HashParams: socialtest.CheapHash, Hashers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer svc.Close()
-	if _, err := svc.Register(db.ctx, "calm", password); err != nil {
+	if _, err := svc.Register(db.Ctx, "calm", socialtest.Password); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(db.ctx)
+	ctx, cancel := context.WithCancel(db.Ctx)
 	cancel()
-	if _, err := svc.Login(ctx, "calm", password); err == nil {
+	if _, err := svc.Login(ctx, "calm", socialtest.Password); err == nil {
 		t.Error("a log-in that nobody waits for any more succeeded")
 	}
 	var wg sync.WaitGroup
 	errs := make(chan error, 1000)
 	for range 1000 {
 		wg.Go(func() {
-			_, err := svc.Authenticate(db.ctx, "calm", password)
+			_, err := svc.Authenticate(db.Ctx, "calm", socialtest.Password)
 			errs <- err
 		})
 	}
@@ -250,10 +251,10 @@ func TestLatestUsers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 5 {
-		b.register(fmt.Sprintf("User%d", i))
-		b.clock.advance(1e9)
+		b.NewUser(fmt.Sprintf("User%d", i))
+		b.Clock.Advance(1e9)
 	}
-	names, err := b.LatestUsers(b.ctx, 3)
+	names, err := b.LatestUsers(b.Ctx, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +269,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Error("New took no client")
 	}
 	b := setup(t)
-	if _, err := social.New(b.client, social.Options{Hashers: -1}); err == nil || !strings.Contains(err.Error(), "Hashers") {
+	if _, err := social.New(b.DB, social.Options{Hashers: -1}); err == nil || !strings.Contains(err.Error(), "Hashers") {
 		t.Errorf("New with a negative number of hashers: %v", err)
 	}
 }

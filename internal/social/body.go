@@ -9,16 +9,16 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// MaxBody is the length of a post in characters as a person counts them: a
-// flag or a family of emoji is one.
+// MaxBody is the length of a post in user-perceived characters (grapheme
+// clusters): a flag or a family of emoji is one.
 const MaxBody = 280
 
-// maxBodyBytes bounds what those characters may be made of; a single one can
-// pile up marks without end.
+// maxBodyBytes bounds a post in bytes: a single character can have any number of
+// combining marks.
 const maxBodyBytes = 8192
 
-// cleanBody returns what is kept of a text that somebody typed: one line,
-// nothing invisible that controls a terminal or a page.
+// cleanBody returns a typed text as it is stored: one line, without control
+// characters and direction overrides.
 func cleanBody(typed string) (string, error) {
 	if len(typed) > 2*maxBodyBytes {
 		return "", tooLong()
@@ -43,11 +43,11 @@ func cleanBody(typed string) (string, error) {
 }
 
 func tooLong() error {
-	return &InvalidError{"status", fmt.Sprintf("That is too long: a post has at most %d characters.", MaxBody)}
+	return &InvalidError{"status", fmt.Sprintf("Your post is too long. Use at most %d characters.", MaxBody)}
 }
 
-// isDirectionOverride tells the characters that can make text read as
-// something else than it says.
+// isDirectionOverride reports the characters that can make a text display as a
+// different one.
 func isDirectionOverride(r rune) bool {
 	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }

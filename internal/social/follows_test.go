@@ -13,37 +13,38 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/load"
 )
 
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	one, two := b.register("one"), b.register("two")
+	one, two := b.NewUser("one"), b.NewUser("two")
 	for range 2 {
-		b.follow(one, two)
-		b.clock.advance(1e9) // repeating does not change the time
+		b.Connect(one, two)
+		b.Clock.Advance(1e9) // repeating does not change the time
 		for _, key := range []string{"following:1", "followers:2"} {
-			if got := b.do("ZCARD", key); got != "1" {
+			if got := b.Redis("ZCARD", key); got != "1" {
 				t.Errorf("%s has %s entries, want 1", key, got)
 			}
 		}
-		if got := b.do("ZCOUNT", "followers:2", "1700000000", "1700000000"); got != "1" {
+		if got := b.Redis("ZCOUNT", "followers:2", "1700000000", "1700000000"); got != "1" {
 			t.Error("repeating the follow changed its time")
 		}
 	}
-	if err := b.Follow(b.ctx, one, one); !errors.Is(err, social.ErrSelfFollow) {
+	if err := b.Follow(b.Ctx, one, one); !errors.Is(err, social.ErrSelfFollow) {
 		t.Errorf("following oneself: %v", err)
 	}
-	if err := b.Follow(b.ctx, one, social.User{ID: 77}); !errors.Is(err, social.ErrNotFound) {
+	if err := b.Follow(b.Ctx, one, social.User{ID: 77}); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("following nobody: %v", err)
 	}
-	b.wantHealthy()
+	b.WantHealthy()
 	for range 2 {
-		if err := b.Unfollow(b.ctx, one, two); err != nil {
+		if err := b.Unfollow(b.Ctx, one, two); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := b.do("EXISTS", "following:1") + b.do("EXISTS", "followers:2"); n != "00" {
+	if n := b.Redis("EXISTS", "following:1") + b.Redis("EXISTS", "followers:2"); n != "00" {
 		t.Errorf("something is left: %s", n)
 	}
 }
@@ -58,7 +59,7 @@ func TestFollowProperty(t *testing.T) {
 func followProperty(t *testing.T, b *bundle) {
 	var people []social.User
 	for i := range 5 {
-		people = append(people, b.register(fmt.Sprintf("p%d", i)))
+		people = append(people, b.NewUser(fmt.Sprintf("p%d", i)))
 	}
 	model := map[[2]int]bool{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -70,10 +71,10 @@ func followProperty(t *testing.T, b *bundle) {
 			}
 			if rapid.Bool().Draw(rt, "follow") {
 				model[[2]int{from, to}] = true
-				b.follow(people[from], people[to])
+				b.Connect(people[from], people[to])
 			} else {
 				delete(model, [2]int{from, to})
-				if err := b.Unfollow(b.ctx, people[from], people[to]); err != nil {
+				if err := b.Unfollow(b.Ctx, people[from], people[to]); err != nil {
 					rt.Fatal(err)
 				}
 			}
@@ -90,13 +91,13 @@ func followProperty(t *testing.T, b *bundle) {
 			}
 			sameNames(rt, user.Name+"'s followers", b.allPeople(b.Followers, user.ID, 2), followers)
 			sameNames(rt, user.Name+" follows", b.allPeople(b.Following, user.ID, 3), following)
-			counts, err := b.Counts(b.ctx, user.ID)
+			counts, err := b.Counts(b.Ctx, user.ID)
 			if err != nil || counts.Followers != int64(len(followers)) || counts.Following != int64(len(following)) {
 				rt.Fatalf("counts of %s = %+v, %v", user.Name, counts, err)
 			}
 		}
 	})
-	b.wantHealthy()
+	b.WantHealthy()
 }
 
 func sameNames(rt *rapid.T, what string, got, want []string) {
@@ -112,12 +113,12 @@ type peopleFunc = func(ctx context.Context, uid int64, cursor string, limit int)
 
 // allPeople turns all pages.
 func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
-	b.t.Helper()
+	b.T.Helper()
 	var names []string
 	for cursor := ""; ; {
-		people, err := list(b.ctx, uid, cursor, limit)
+		people, err := list(b.Ctx, uid, cursor, limit)
 		if err != nil {
-			b.t.Fatal(err)
+			b.T.Fatal(err)
 		}
 		for _, user := range people.Users {
 			names = append(names, user.Name)
@@ -138,7 +139,7 @@ func TestFollowAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one, two := b.register("one"), b.register("two")
+			one, two := b.NewUser("one"), b.NewUser("two")
 			for range 20 {
 				var wg sync.WaitGroup
 				for i := range 8 {
@@ -147,13 +148,13 @@ func TestFollowAtOnce(t *testing.T) {
 						if i%2 == 0 {
 							change = b.Unfollow
 						}
-						if err := change(b.ctx, one, two); err != nil {
+						if err := change(b.Ctx, one, two); err != nil {
 							t.Error(err)
 						}
 					})
 				}
 				wg.Wait()
-				b.wantHealthy()
+				b.WantHealthy()
 			}
 		})
 	}
@@ -162,20 +163,20 @@ func TestFollowAtOnce(t *testing.T) {
 func TestPeoplePaging(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	star := b.register("star")
+	star := b.NewUser("star")
 	want := map[string]bool{}
 	for i := range 60 {
-		fan := b.register(fmt.Sprintf("fan%d", i))
-		b.follow(fan, star)
+		fan := b.NewUser(fmt.Sprintf("fan%d", i))
+		b.Connect(fan, star)
 		want[fan.Name] = true
 		if i%7 == 0 {
-			b.clock.advance(1e9) // many share a second
+			b.Clock.Advance(1e9) // many share a second
 		}
 	}
 	// The last one of each page leaves before the next is turned to.
 	seen := map[string]bool{}
 	for cursor := ""; ; {
-		people, err := b.Followers(b.ctx, star.ID, cursor, 7)
+		people, err := b.Followers(b.Ctx, star.ID, cursor, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func TestPeoplePaging(t *testing.T) {
 		if cursor = people.Next; cursor == "" {
 			break
 		}
-		if err := b.Unfollow(b.ctx, people.Users[len(people.Users)-1], star); err != nil {
+		if err := b.Unfollow(b.Ctx, people.Users[len(people.Users)-1], star); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,7 +198,7 @@ func TestPeoplePaging(t *testing.T) {
 	}
 	for _, cursor := range []string{"x", "1-", "-1", "1-2-3", "nan-1", "1e9-1", "(1-2", "+inf-1", "1-1.5"} {
 		var invalid *social.InvalidError
-		if _, err := b.Followers(b.ctx, star.ID, cursor, 7); !errors.As(err, &invalid) {
+		if _, err := b.Followers(b.Ctx, star.ID, cursor, 7); !errors.As(err, &invalid) {
 			t.Errorf("cursor %q: %v, want an InvalidError", cursor, err)
 		}
 	}
@@ -211,23 +212,23 @@ func TestCommonFollowers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one, two := b.register("one"), b.register("two")
-			if common, err := b.CommonFollowers(b.ctx, one.ID, two.ID); err != nil || common != (social.Common{}) {
+			one, two := b.NewUser("one"), b.NewUser("two")
+			if common, err := b.CommonFollowers(b.Ctx, one.ID, two.ID); err != nil || common != (social.Common{}) {
 				t.Errorf("common = %+v, %v", common, err)
 			}
-			var follows []social.NewFollow
+			var follows []load.NewFollow
 			for id := int64(100); id < 1700; id++ {
 				if id%2 == 0 {
-					follows = append(follows, social.NewFollow{From: id, To: one.ID, Time: b.clock.now()})
+					follows = append(follows, load.NewFollow{From: id, To: one.ID, Time: b.Clock.Now()})
 				}
 				if id%3 == 0 {
-					follows = append(follows, social.NewFollow{From: id, To: two.ID, Time: b.clock.now()})
+					follows = append(follows, load.NewFollow{From: id, To: two.ID, Time: b.Clock.Now()})
 				}
 			}
-			if err := b.Loader().AddFollows(b.ctx, follows); err != nil {
+			if err := load.New(b.Service).AddFollows(b.Ctx, follows); err != nil {
 				t.Fatal(err)
 			}
-			common, err := b.CommonFollowers(b.ctx, one.ID, two.ID)
+			common, err := b.CommonFollowers(b.Ctx, one.ID, two.ID)
 			if err != nil || common != (social.Common{N: 267}) {
 				t.Errorf("common = %+v, %v, want 267", common, err)
 			}
@@ -242,10 +243,10 @@ func FuzzPeopleCursor(f *testing.F) {
 		f.Add(cursor)
 	}
 	b := setup(f)
-	star := b.register("star")
-	b.follow(b.register("fan"), star)
+	star := b.NewUser("star")
+	b.Connect(b.NewUser("fan"), star)
 	f.Fuzz(func(t *testing.T, cursor string) {
-		_, err := b.Followers(b.ctx, star.ID, cursor, 5)
+		_, err := b.Followers(b.Ctx, star.ID, cursor, 5)
 		var invalid *social.InvalidError
 		if err != nil && !errors.As(err, &invalid) {
 			t.Errorf("cursor %q: %v", cursor, err)

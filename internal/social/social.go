@@ -1,44 +1,70 @@
 // Package social is Retwis: the Twitter clone that keeps everything in Redis.
-// It knows accounts, sessions, follows, posts and timelines, and nothing of
-// how they are seen: no HTTP, no pages.
+// It knows accounts, sessions, follows, posts and timelines, and no HTTP and no
+// pages.
+//
+// # What it does
+//
+//   - A [User] registers under a name, logs in and out, and has up to
+//     [MaxSessions] open sessions: Register, Login, Authenticate, SessionUser,
+//     Logout, UserByName, LatestUsers.
+//   - Users follow each other: Follow, Unfollow, IsFollowing, Followers,
+//     Following, Counts, CommonFollowers.
+//   - A [Post] is a text of at most [MaxBody] characters. It appears on the
+//     profile and the home timeline of its author, on the public timeline, and
+//     on the home timelines of the author's followers: Post, Posts.
+//   - A [Page] is a part of a timeline, newest first: Home, Profile, Everybody.
+//
+// All of these are methods of [Service].
+//
+// # Keys
 //
 // The keys are those of the Retwis tutorial (docs/keys.md lists every one), so
 // a database that the original PHP program wrote opens unchanged. No write
-// mixes keys that a Cluster could keep on different servers, except follows on
-// a single server (see follows.go); a write that needs several keys is a
+// mixes keys that a Cluster could store on different servers, except follows on
+// a single server (see package follow); a write that needs several keys is a
 // sequence that can be repeated from its start without harm, and its comment
 // says so.
 //
 // # Reads
 //
 // Reads are answered from the client's own memory where the server allows it
-// (server-assisted client-side caching: the server says which keys changed).
+// (server-assisted client-side caching: the server reports which keys changed).
 // On one server and in one process, a read that begins after a write has
-// returned always sees that write, because the client is expected to keep one
-// connection to a server: what was invalidated is read before the reply to a
-// later command. Another process sees the write as soon as the server's word
-// has travelled; [WithFresh] makes a read that must not wait for it.
+// returned always sees that write, because the client is expected to use one
+// connection to a server: the invalidation message arrives before the reply to
+// a later command. Another process sees the write as soon as the message has
+// arrived there; [WithFresh] makes a read that does not depend on it.
+//
+// # Packages
+//
+// layout names the keys; reply, hash and scan are small helpers; password hashes
+// passwords; follow stores who follows whom; fanout puts posts on timelines. On
+// top of this package, check verifies and repairs a database, adopt opens
+// databases of the original programs, and load writes many users and posts at
+// once.
 package social
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/alexedwards/argon2id"
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/follow"
+	"retwis/internal/social/password"
 	"retwis/internal/store"
 )
 
 // Options are the settings of a Service. The zero value is a good default.
 type Options struct {
-	// Logger is told what happens behind a caller's back: fan-outs that were
-	// interrupted or mended. Default: slog.Default().
+	// Logger receives the events of the background: fan-outs that were
+	// interrupted or repeated. Default: slog.Default().
 	Logger *slog.Logger
 
 	// Now is the clock. Default: time.Now.
@@ -52,40 +78,23 @@ type Options struct {
 	// that the memory they take. Default: the number of cores.
 	Hashers int
 
-	// Server describes the database to those who load it: a Loader then writes by
-	// mass insertion, on connections of its own. Default: it writes through the
-	// client.
+	// Server describes the database to package load, which then writes by mass
+	// insertion, on its own connections. Default: it writes through the client.
 	Server *rueidis.ClientOption
 }
 
-// Service is Retwis on one database. It is safe for concurrent use.
+// Service is Retwis on one database; see the package comment for its methods.
+// It is safe for concurrent use.
 type Service struct {
-	client  rueidis.Client
-	log     *slog.Logger
-	now     func() time.Time
-	hasher  *hasher
-	server  *rueidis.ClientOption
-	cluster bool
+	*users
+	*accounts
+	*follows
+	*posts
+	*timelines
 
-	sessionGrace time.Duration // see the constant
-
-	// ids maps a folded username to its user id, sessions the hash of a
-	// session secret to its user id. Neither pair ever changes while it
-	// exists, and what it leads to is read and checked each time.
-	ids      *otter.Cache[string, int64]
-	sessions *otter.Cache[string, int64]
-
-	lastPost    atomic.Int64 // the largest id of a post that was seen
-	postCounter atomic.Int64 // next_post_id as it was last read
-
-	background context.Context // ends the fan-out worker, never used for a caller
-	stop       context.CancelFunc
-	worker     sync.WaitGroup
-
-	jobs        chan fanOut   // to be written
-	unconfirmed chan *written // written, to be confirmed
-	claims      claims        // both
-	observed    atomic.Pointer[mastersOf]
+	client rueidis.Client
+	fanOut *fanout.Engine
+	opt    Options
 }
 
 // cachedPairs bounds the immutable pairs kept in memory, about 150 bytes each.
@@ -95,7 +104,7 @@ const cachedPairs = 200_000
 // caller's. Close ends it.
 func New(client rueidis.Client, opt Options) (*Service, error) {
 	if client == nil {
-		return nil, fmt.Errorf("social: no client")
+		return nil, errors.New("social: no client")
 	}
 	if opt.Logger == nil {
 		opt.Logger = slog.Default()
@@ -103,48 +112,41 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	hasher, err := newHasher(opt.HashParams, opt.Hashers)
+	hasher, err := password.NewHasher(opt.HashParams, opt.Hashers)
 	if err != nil {
 		return nil, err
 	}
-	pairs := func() (*otter.Cache[string, int64], error) {
-		return otter.New(&otter.Options[string, int64]{MaximumSize: cachedPairs})
-	}
-	ids, err := pairs()
+	ids, err := newPairs()
 	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
+		return nil, err
 	}
-	sessions, err := pairs()
+	tokens, err := newPairs()
 	if err != nil {
-		return nil, fmt.Errorf("social: %w", err)
+		return nil, err
 	}
-	s := &Service{
-		client:   client,
-		log:      opt.Logger,
-		now:      opt.Now,
-		hasher:   hasher,
-		server:   opt.Server,
-		cluster:  client.Mode() == rueidis.ClientModeCluster,
-		ids:      ids,
-		sessions: sessions,
-
-		sessionGrace: sessionGrace,
-
-		jobs:        make(chan fanOut, maxJobs),
-		unconfirmed: make(chan *written, maxJobs),
-	}
-	s.background, s.stop = context.WithCancel(context.Background())
-	s.worker.Go(s.work)
-	s.worker.Go(s.confirm)
+	db := database{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+	users := &users{database: db, ids: ids}
+	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, opt.Logger, opt.Now)}
+	s.accounts = &accounts{sessions: &sessions{users: users, tokens: tokens}, hasher: hasher, now: opt.Now}
+	s.follows = &follows{users: users, store: follow.New(client), now: opt.Now}
+	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now}
+	s.timelines = &timelines{database: db, saw: s.posts.saw}
 	return s, nil
 }
 
-// Close ends the fan-outs that go on in the background and waits for them.
-// What they left undone is known to the database and finished by
-// ResumeFanOuts. The client stays open.
+func newPairs() (*otter.Cache[string, int64], error) {
+	pairs, err := otter.New(&otter.Options[string, int64]{MaximumSize: cachedPairs})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return pairs, nil
+}
+
+// Close stops the fan-outs that run in the background and waits for them. The
+// database knows which are unfinished; ResumeFanOuts finishes them. The client
+// stays open.
 func (s *Service) Close() error {
-	s.stop()
-	s.worker.Wait()
+	s.fanOut.Close()
 	return nil
 }
 
@@ -167,5 +169,27 @@ func (s *Service) PingWrite(ctx context.Context) error {
 	return nil
 }
 
-// seconds is how the layout writes a moment: unix seconds.
-func seconds(t time.Time) string { return fmt.Sprintf("%d", t.Unix()) }
+// Resume repeats the fan-out of a post from its beginning to its end; see
+// fanout.Engine. It returns ErrNotFound where there is no such post.
+func (s *Service) Resume(ctx context.Context, post int64) error {
+	err := s.fanOut.Resume(ctx, post)
+	if errors.Is(err, fanout.ErrNoPost) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// ResumeFanOuts finishes the posts whose fan-out was interrupted when a process
+// died. Call it when a process starts and every minute or so. A post that cannot
+// be finished is logged and tried again by a later call; the error reports how
+// many there are.
+func (s *Service) ResumeFanOuts(ctx context.Context) error { return s.fanOut.ResumeAll(ctx) }
+
+// Client is the client of the database.
+func (s *Service) Client() rueidis.Client { return s.client }
+
+// FanOut is the engine that puts posts on timelines.
+func (s *Service) FanOut() *fanout.Engine { return s.fanOut }
+
+// Options returns the settings of the service, with their defaults.
+func (s *Service) Options() Options { return s.opt }

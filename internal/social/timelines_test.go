@@ -18,13 +18,13 @@ func TestPagingProperty(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
-		author := b.register(fmt.Sprintf("author%d", n))
+		author := b.NewUser(fmt.Sprintf("author%d", n))
 		before := rapid.IntRange(0, 40).Draw(rt, "posts before")
 		limit := rapid.IntRange(1, 12).Draw(rt, "page size")
 		profile := rapid.Bool().Draw(rt, "profile")
 		var want []int64
 		for range before {
-			want = append(want, b.post(author, "before"))
+			want = append(want, b.Publish(author, "before"))
 		}
 		slices.Reverse(want)
 		turn := b.Home
@@ -33,7 +33,7 @@ func TestPagingProperty(t *testing.T) {
 		}
 		var got []int64
 		for cursor := int64(0); ; {
-			page, err := turn(b.ctx, author.ID, cursor, limit)
+			page, err := turn(b.Ctx, author.ID, cursor, limit)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -45,10 +45,10 @@ func TestPagingProperty(t *testing.T) {
 				break
 			}
 			for range rapid.IntRange(0, 5).Draw(rt, "posts meanwhile") {
-				b.post(author, "meanwhile")
+				b.Publish(author, "meanwhile")
 			}
 			if rapid.Bool().Draw(rt, "the last one seen goes") {
-				b.do("LREM", fmt.Sprintf("posts:%d", author.ID), "0", fmt.Sprint(cursor))
+				b.Redis("LREM", fmt.Sprintf("posts:%d", author.ID), "0", fmt.Sprint(cursor))
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -60,23 +60,23 @@ func TestPagingProperty(t *testing.T) {
 func TestProfileShowsOwnPostsOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	one, two := b.register("one"), b.register("two")
-	b.follow(one, two)
-	mine := b.post(one, "mine")
-	theirs := b.post(two, "theirs")
-	profile, err := b.Profile(b.ctx, one.ID, 0, 10)
+	one, two := b.NewUser("one"), b.NewUser("two")
+	b.Connect(one, two)
+	mine := b.Publish(one, "mine")
+	theirs := b.Publish(two, "theirs")
+	profile, err := b.Profile(b.Ctx, one.ID, 0, 10)
 	if err != nil || !slices.Equal(profile.IDs, []int64{mine}) {
 		t.Errorf("profile = %v, %v", profile, err)
 	}
-	home, err := b.Home(b.ctx, one.ID, 0, 10)
+	home, err := b.Home(b.Ctx, one.ID, 0, 10)
 	if err != nil || !slices.Equal(home.IDs, []int64{theirs, mine}) {
 		t.Errorf("home = %v, %v", home, err)
 	}
-	all, err := b.Everybody(b.ctx, 0, 1)
+	all, err := b.Everybody(b.Ctx, 0, 1)
 	if err != nil || !slices.Equal(all.IDs, []int64{theirs}) || all.Next != theirs {
 		t.Errorf("everybody = %v, %v", all, err)
 	}
-	counts, err := b.Counts(b.ctx, one.ID)
+	counts, err := b.Counts(b.Ctx, one.ID)
 	if err != nil || counts != (social.Counts{Followers: 0, Following: 1, Posts: 1}) {
 		t.Errorf("counts = %+v, %v", counts, err)
 	}
@@ -87,13 +87,13 @@ func TestProfileShowsOwnPostsOnly(t *testing.T) {
 func TestReadsSeeOwnWrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	author, other := b.register("author"), b.register("other")
+	author, other := b.NewUser("author"), b.NewUser("other")
 	for i := range 300 {
-		pid := b.post(author, "again")
+		pid := b.Publish(author, "again")
 		for name, read := range map[string]func() (social.Page, error){
-			"home":      func() (social.Page, error) { return b.Home(b.ctx, author.ID, 0, 10) },
-			"profile":   func() (social.Page, error) { return b.Profile(b.ctx, author.ID, 0, 10) },
-			"everybody": func() (social.Page, error) { return b.Everybody(b.ctx, 0, 50) },
+			"home":      func() (social.Page, error) { return b.Home(b.Ctx, author.ID, 0, 10) },
+			"profile":   func() (social.Page, error) { return b.Profile(b.Ctx, author.ID, 0, 10) },
+			"everybody": func() (social.Page, error) { return b.Everybody(b.Ctx, 0, 50) },
 		} {
 			if page, err := read(); err != nil || page.IDs[0] != pid {
 				t.Fatalf("round %d: %s begins with %v, want %d (%v)", i, name, page.IDs, pid, err)
@@ -103,10 +103,10 @@ func TestReadsSeeOwnWrites(t *testing.T) {
 		if i%2 == 1 {
 			change, want = b.Unfollow, false
 		}
-		if err := change(b.ctx, author, other); err != nil {
+		if err := change(b.Ctx, author, other); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := b.IsFollowing(b.ctx, author.ID, other.ID); err != nil || got != want {
+		if got, err := b.IsFollowing(b.Ctx, author.ID, other.ID); err != nil || got != want {
 			t.Fatalf("round %d: following = %t, want %t (%v)", i, got, want, err)
 		}
 	}
@@ -116,11 +116,11 @@ func TestReadsSeeOwnWrites(t *testing.T) {
 func TestWithFresh(t *testing.T) {
 	t.Parallel()
 	db := setup(t)
-	elsewhere := on(t, db.client)
-	author := db.register("author")
+	elsewhere := on(t, db.DB)
+	author := db.NewUser("author")
 	for range 100 {
-		pid := db.post(author, "fresh")
-		page, err := elsewhere.Home(social.WithFresh(db.ctx), author.ID, 0, 10)
+		pid := db.Publish(author, "fresh")
+		page, err := elsewhere.Home(social.WithFresh(db.Ctx), author.ID, 0, 10)
 		if err != nil || page.IDs[0] != pid {
 			t.Fatalf("home begins with %v, want %d (%v)", page.IDs, pid, err)
 		}

@@ -41,7 +41,7 @@ func parseBefore(query url.Values) (int64, error) {
 	}
 	id, err := strconv.ParseInt(values[0], 10, 64)
 	if err != nil || id < 1 || len(values) > 1 || strconv.FormatInt(id, 10) != values[0] {
-		return 0, &pageError{status: http.StatusBadRequest, detail: "This is not the address of a page."}
+		return 0, &pageError{status: http.StatusBadRequest, detail: "This page address is not valid."}
 	}
 	return id, nil
 }

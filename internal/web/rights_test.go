@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +12,9 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/adopt"
+	"retwis/internal/social/check"
+	"retwis/internal/social/load"
 	"retwis/internal/store"
 	"retwis/redlock"
 )
@@ -91,7 +95,7 @@ func TestDocumentedRights(t *testing.T) {
 func useAll(t *testing.T, db *store.Store) {
 	t.Helper()
 	s := on(t, db.Client())
-	if err := s.social.Adopt(t.Context(), nil); err != nil {
+	if err := adopt.New(s.client, slog.New(slog.DiscardHandler)).Adopt(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	ada, ben := s.signedUp("ada"), s.signedUp("ben")
@@ -117,10 +121,10 @@ func useAll(t *testing.T, db *store.Store) {
 		t.Fatal(err)
 	}
 	defer loading.Close()
-	if _, err := loading.Loader().AddUsers(t.Context(), []social.NewUser{{Name: "cleo", PasswordHash: "x", Joined: time.Unix(1, 0)}}); err != nil {
+	if _, err := load.New(loading).AddUsers(t.Context(), []load.NewUser{{Name: "cleo", PasswordHash: "x", Joined: time.Unix(1, 0)}}); err != nil {
 		t.Error(err)
 	}
-	if _, err := loading.Check(t.Context(), func(social.Problem) {}); err != nil {
+	if _, err := check.Run(t.Context(), loading, check.Options{}); err != nil {
 		t.Error(err)
 	}
 	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{})

@@ -2,11 +2,13 @@ package web_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
 	"retwis/internal/social"
+	"retwis/internal/social/adopt"
 	"retwis/internal/web"
 )
 
@@ -127,7 +129,7 @@ func TestOldNames(t *testing.T) {
 		s.client.Do(t.Context(), b.Hset().Key("users").FieldValue().FieldValue(name, "1").Build()).Error(),
 		s.client.Do(t.Context(), b.Hset().Key("user:1").FieldValue().FieldValue("username", name).FieldValue("password", "old").Build()).Error(),
 		s.client.Do(t.Context(), b.Set().Key("next_user_id").Value("1").Build()).Error(),
-		s.social.Adopt(t.Context(), nil),
+		adopt.New(s.client, slog.New(slog.DiscardHandler)).Adopt(t.Context(), nil),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -203,11 +205,11 @@ func TestPaging(t *testing.T) {
 	}
 	v.get("/home?before=1").want(200, "There is nothing older", "Back to the newest")
 	for _, before := range []string{"x", "0", "-1", "1.5", "99999999999999999999", "01", "+1", ""} {
-		v.get("/home?before="+before).want(400, "not the address of a page")
+		v.get("/home?before="+before).want(400, "page address is not valid")
 		v.get("/timeline?before=" + before).want(400)
 		v.get("/u/ada?before=" + before).want(400)
 	}
-	v.get("/u/ada/followers?before=nonsense").want(400, "not the address of a page")
+	v.get("/u/ada/followers?before=nonsense").want(400, "page address is not valid")
 }
 
 func TestErrors(t *testing.T) {

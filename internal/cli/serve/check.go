@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/social"
+	"retwis/internal/social/check"
 )
 
 func NewCheck(env shell.Env) *cobra.Command {
@@ -83,11 +83,11 @@ func runCheck(cmd *cobra.Command, env shell.Env, flags checkFlags) (remaining in
 	}
 	draw, wipe := shell.Progress(cmd.ErrOrStderr(), "checking")
 	out := json.NewEncoder(cmd.OutOrStdout())
-	opt := social.CheckOptions{Repair: flags.repair, Followers: flags.sample}
+	opt := check.Options{Repair: flags.repair, Followers: flags.sample}
 	if draw != nil {
 		opt.Progress = func(done, total int64) { draw(int(done), int(total)) }
 	}
-	opt.Report = func(p social.Problem) {
+	opt.Report = func(p check.Problem) {
 		wipe()
 		if flags.asJSON {
 			_ = out.Encode(checkProblem(p))
@@ -95,7 +95,7 @@ func runCheck(cmd *cobra.Command, env shell.Env, flags checkFlags) (remaining in
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), p)
 	}
-	result, err := db.social.CheckWith(cmd.Context(), opt)
+	result, err := check.Run(cmd.Context(), db.social, opt)
 	wipe()
 	if err != nil {
 		return 0, err
@@ -110,7 +110,7 @@ func runCheck(cmd *cobra.Command, env shell.Env, flags checkFlags) (remaining in
 	return result.Remaining, err
 }
 
-func repairedText(repair bool, result social.CheckResult) string {
+func repairedText(repair bool, result check.Result) string {
 	if !repair {
 		return ""
 	}

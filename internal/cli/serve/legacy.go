@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
-	"retwis/internal/social"
+	"retwis/internal/social/adopt"
 )
 
 // legacyFlags make "check" remove what is left of a converted database. They
@@ -49,14 +49,14 @@ func (l *legacyFlags) run(cmd *cobra.Command, env shell.Env, flags checkFlags) (
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	kinds, err := db.social.RemoveLegacy(cmd.Context(), l.yes)
+	kinds, err := adopt.New(db.Client(), shell.Quiet(cmd)).RemoveLegacy(cmd.Context(), l.yes)
 	if err != nil {
 		return notConverted(err)
 	}
 	return l.report(cmd, kinds, flags.asJSON)
 }
 
-func (l *legacyFlags) report(cmd *cobra.Command, kinds []social.LegacyKeys, asJSON bool) error {
+func (l *legacyFlags) report(cmd *cobra.Command, kinds []adopt.LegacyKeys, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	summary := legacySummary{Removed: l.yes}
 	for _, k := range kinds {
@@ -96,15 +96,15 @@ func (l *legacyFlags) report(cmd *cobra.Command, kinds []social.LegacyKeys, asJS
 // converted, and to repair one beside another site: what a check takes for
 // damage there is somebody's posts.
 func refuseNotConverted(cmd *cobra.Command, db *database, repair bool) error {
-	beside, err := db.social.NotConverted(cmd.Context())
-	if errors.Is(err, social.ErrNotConverted) && beside && !repair {
+	beside, err := adopt.New(db.Client(), shell.Quiet(cmd)).NotConverted(cmd.Context())
+	if errors.Is(err, adopt.ErrNotConverted) && beside && !repair {
 		return nil
 	}
 	return notConverted(err)
 }
 
 func notConverted(err error) error {
-	if !errors.Is(err, social.ErrNotConverted) {
+	if !errors.Is(err, adopt.ErrNotConverted) {
 		return err
 	}
 	return shell.Hint(err, "Serve it once, which converts it: retwis serve. Beside another site, copy its keys to a database of their own first.")

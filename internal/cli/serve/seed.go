@@ -64,7 +64,7 @@ func runSeed(cmd *cobra.Command, env shell.Env, url string, opt seed.Options, as
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := adopt(cmd.Context(), db, share, shell.Quiet(cmd)); err != nil {
+	if err := adoptDatabase(cmd.Context(), db, share, shell.Quiet(cmd)); err != nil {
 		return err
 	}
 	var wipe func()

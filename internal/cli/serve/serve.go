@@ -81,7 +81,7 @@ func serve(cmd *cobra.Command, env shell.Env, flags serveFlags, log *slog.Logger
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	warn(ctx, db.Store, log)
-	if err := adopt(ctx, db, flags.share, log); err != nil {
+	if err := adoptDatabase(ctx, db, flags.share, log); err != nil {
 		return err
 	}
 	login, err := demo(ctx, db, flags.demo)

@@ -1,0 +1,340 @@
+// Package adopt opens databases of the original Retwis programs: the PHP one of
+// 2014, whose layout Retwis uses, and the one of the case study of 2009, which
+// is converted.
+package adopt
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/nodes"
+	"retwis/internal/scan"
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// Database is a database to be adopted.
+type Database struct {
+	client  rueidis.Client
+	log     *slog.Logger
+	cluster bool
+}
+
+// New returns the database behind client, which stays the caller's. Events that
+// a person should see go to log.
+func New(client rueidis.Client, log *slog.Logger) Database {
+	return Database{client: client, log: log, cluster: client.Mode() == rueidis.ClientModeCluster}
+}
+
+const (
+	// scanCount is how many keys or fields one step of a scan asks for: well
+	// under a millisecond of the server's time.
+	scanCount = 1000
+	// scanTimeout bounds the wait for one node of a Cluster: it can be gone for
+	// good.
+	scanTimeout = 15 * time.Second
+)
+
+// keys calls visit with every key that matches, in pages; seen is about how
+// many keys the server passed to find them. A key may come twice.
+func (d Database) keys(ctx context.Context, match string, visit func(keys []string, seen int64) error) error {
+	for page, err := range scan.Keys(ctx, d.client, scan.Pattern{Match: match, Count: scanCount, Timeout: scanTimeout}) {
+		if err != nil {
+			return err
+		}
+		if err := visit(page.Keys, int64(page.Seen)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Adopt opens the database, whatever wrote it.
+//
+// One of the Retwis of 2014 keeps its keys as they are; what that program did
+// not keep is added beside them:
+//
+//   - each username is found in whatever case it is typed. Where two differ in
+//     case only, the first to be found answers to both spellings, and the
+//     other to its own;
+//   - the time of registration moves beside the user;
+//   - each profile shows every post of its owner that is still there;
+//   - counters that are behind the ids in use are moved past them.
+//
+// One of the case study of 2009 has a layout of its own, and is converted
+// first; its old keys are kept until RemoveLegacy. Entries of either that
+// cannot be read are logged and skipped. ErrTwoSites and ErrForeign say which
+// databases are refused.
+//
+// It costs one round trip on a database that it has adopted before. On another
+// it scans all keys a few times in short steps, calling progress (which may be
+// nil) with how many it has seen, of about how many. After a crash it starts
+// again and repeats what was done; several processes can adopt a database at
+// once, and serve it as soon as Adopt returns.
+func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) error {
+	if progress == nil {
+		progress = func(int64, int64) {}
+	}
+	version, err := d.layout(ctx)
+	if err != nil || version == layout.Version {
+		return err
+	}
+	if version != "" {
+		return fmt.Errorf("social: the database is of layout %q, which only a newer retwis reads (this one reads %s)", version, layout.Version)
+	}
+	a := &adoption{d: d, progress: progress}
+	switch err := a.run(ctx); {
+	case errors.Is(err, errOver):
+		return nil
+	case err != nil:
+		return fmt.Errorf("social: adopt the database: %w", err)
+	case a.users == 0 && a.old == nil:
+		return nil // nobody here yet: an old database may still be loaded
+	}
+	if err := d.client.Do(ctx, d.client.B().Set().Key(layout.AdoptedPosts).Value(layout.Itoa(a.lastPost)).Build()).Error(); err != nil {
+		return err
+	}
+	return d.client.Do(ctx, d.client.B().Set().Key(layout.LayoutVersion).Value(layout.Version).Build()).Error()
+}
+
+// layout returns the version of the layout, empty for a database that was not
+// adopted yet.
+func (d Database) layout(ctx context.Context) (string, error) {
+	b := d.client.B()
+	res := d.client.DoMulti(ctx,
+		b.Get().Key(layout.LayoutVersion).Build(),
+		b.Exists().Key(key2009NextUserID).Build(),
+		b.Get().Key(layout.LegacyState).Build(),
+	)
+	version, err := reply.Text(res[0])
+	if err != nil {
+		return "", err
+	}
+	old, err := res[1].AsBool()
+	if err != nil {
+		return "", err
+	}
+	state, err := reply.Text(res[2])
+	if err != nil {
+		return "", err
+	}
+	if version != "" && old && state == "" {
+		d.log.WarnContext(ctx, "beside this site the database holds one of 2009, which is not shown: copy its keys to a database of their own and serve that",
+			"key", key2009NextUserID)
+	}
+	return version, nil
+}
+
+type adoption struct {
+	d           Database
+	progress    func(done, total int64)
+	done, total int64
+	old         *conversion // of a database of 2009
+	mu          sync.Mutex  // guards users and lastUser
+	users       int64
+	lastUser    int64 // the largest ids in use
+	lastPost    int64
+}
+
+func (a *adoption) run(ctx context.Context) error {
+	if err := a.size(ctx); err != nil {
+		return err
+	}
+	old, err := a.d.isLayout2009(ctx)
+	if err != nil {
+		return err
+	}
+	if !old {
+		if err := a.adoptNames(ctx); err != nil {
+			return err
+		}
+		if a.users == 0 {
+			if old, err = a.d.claimDatabase(ctx); err != nil || !old {
+				return err
+			}
+			if err := a.d.beginConversion(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if old {
+		a.total *= passes + 1
+		if a.old, err = newConversion(a.d, a.seen); err != nil {
+			return err
+		}
+		if err := a.old.run(ctx); err != nil {
+			return err
+		}
+		if err := a.adoptNames(ctx); err != nil {
+			return err
+		}
+		a.lastUser, a.lastPost = max(a.lastUser, a.old.lastUser), a.old.lastPost
+	}
+	return a.complete(ctx)
+}
+
+// complete adds what the layout of 2014 lacks.
+func (a *adoption) complete(ctx context.Context) error {
+	err := a.d.keys(ctx, layout.PostPrefix+"*", func(keys []string, seen int64) error {
+		a.seen(seen)
+		return a.adoptPosts(ctx, keys)
+	})
+	if err != nil {
+		return err
+	}
+	a.progress(a.total, a.total)
+	err = errors.Join(
+		a.raise(ctx, layout.NextUserID, a.lastUser),
+		a.raise(ctx, layout.NextPostID, a.lastPost),
+	)
+	if err != nil || a.old == nil {
+		return err
+	}
+	return a.old.finish(ctx)
+}
+
+// size asks how many keys there are.
+func (a *adoption) size(ctx context.Context) error {
+	masters, err := nodes.Masters(ctx, a.d.client)
+	if err != nil {
+		return err
+	}
+	for _, master := range masters {
+		node := master.Client
+		size, err := node.Do(ctx, node.B().Dbsize().Build()).AsInt64()
+		if err != nil {
+			return err
+		}
+		a.total += size
+	}
+	return nil
+}
+
+// seen counts keys that a scan has passed.
+func (a *adoption) seen(keys int64) {
+	a.done += keys
+	a.progress(min(a.done, a.total), a.total)
+}
+
+// adoptNames scans `users`.
+func (a *adoption) adoptNames(ctx context.Context) error {
+	for page, err := range scan.Hash(ctx, a.d.client, layout.Users, scanCount) {
+		if err != nil {
+			return err
+		}
+		err = atOnce(len(page)/2, func(i int) error {
+			name, owner := page[2*i], page[2*i+1]
+			uid, ok := layout.ParseID(owner)
+			if !ok {
+				a.d.log.WarnContext(ctx, "skipped a username that leads to no user", "key", layout.Users, "username", name, "user", owner)
+				return nil
+			}
+			return a.adoptName(ctx, name, uid)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error {
+	client, b := a.d.client, a.d.client.B()
+	res := client.DoMulti(ctx,
+		b.Hsetnx().Key(layout.Users).Field(layout.Fold(name)).Value(layout.Itoa(uid)).Build(),
+		b.Hget().Key(layout.Users).Field(layout.Fold(name)).Build(),
+		b.Zscore().Key(layout.UsersByTime).Member(name).Build(),
+		b.Hexists().Key(layout.UserKey(uid)).Field("username").Build(),
+	)
+	owner, err := res[1].AsInt64()
+	if err != nil {
+		return errors.Join(res[0].Error(), err)
+	}
+	if owner != uid {
+		a.d.log.WarnContext(ctx, "two usernames differ in case only; each answers to its own spelling",
+			"username", name, "user", uid, "other", owner)
+	}
+	joined, err := reply.Text(res[2])
+	if err != nil {
+		return err
+	}
+	exists, err := res[3].AsBool()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	a.sawUser(uid, exists)
+	if !exists || layout.ParseTime(joined).IsZero() {
+		return nil
+	}
+	return client.Do(ctx, b.Hsetnx().Key(layout.UserKey(uid)).Field("joined").Value(layout.Seconds(layout.ParseTime(joined))).Build()).Error()
+}
+
+// sawUser notes an id of a user, and whether the user exists.
+func (a *adoption) sawUser(uid int64, exists bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if exists {
+		a.users++
+	}
+	a.lastUser = max(a.lastUser, uid)
+}
+
+// adoptPosts puts posts on the profiles of those who wrote them.
+func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
+	client, b := a.d.client, a.d.client.B()
+	var ids []int64
+	var reads, writes rueidis.Commands
+	for _, key := range keys {
+		id, ok := layout.ParseID(strings.TrimPrefix(key, layout.PostPrefix))
+		if !ok {
+			continue // not a post
+		}
+		ids = append(ids, id)
+		reads = append(reads, b.Hget().Key(key).Field("user_id").Build())
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	for i, res := range client.DoMulti(ctx, reads...) {
+		a.lastPost = max(a.lastPost, ids[i]) // whatever it is: no new post can have its name
+		author, err := reply.Text(res)
+		if reply.IsWrongType(err) {
+			continue // reported by a check
+		}
+		if err != nil {
+			return fmt.Errorf("key %s: %w", layout.PostKey(ids[i]), err)
+		}
+		uid, ok := layout.ParseID(author)
+		if !ok {
+			continue // nobody's
+		}
+		writes = append(writes, b.Zadd().Key(layout.ProfileKey(uid)).ScoreMember().ScoreMember(float64(ids[i]), layout.Itoa(ids[i])).Build())
+	}
+	return reply.FirstError(client.DoMulti(ctx, writes...))
+}
+
+//go:embed raise.lua
+var raiseSource string
+
+var raiseScript = script.New(raiseSource).Retryable()
+
+// raise moves a counter to last, if it is behind.
+func (a *adoption) raise(ctx context.Context, counter string, last int64) error {
+	if last == 0 {
+		return nil
+	}
+	ok, err := raiseScript.Run(ctx, a.d.client, []string{counter}, []string{layout.Itoa(last)}).AsBool()
+	if err == nil && !ok {
+		err = fmt.Errorf("key %s does not hold a number: set it to at least %d", counter, last)
+	}
+	return err
+}

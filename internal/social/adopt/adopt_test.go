@@ -1,0 +1,142 @@
+package adopt_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+// php writes a database as the original program did: passwords and session
+// secrets in clear, users under the names as typed, no profiles.
+func php(b *bundle) {
+	b.T.Helper()
+	for i, name := range []string{"antirez", "Pippo", "PIPPO"} {
+		uid := fmt.Sprint(i + 1)
+		b.Redis("HSET", "users", name, uid)
+		b.Redis("HSET", "user:"+uid, "username", name, "password", "pw"+uid, "auth", "fea5e81ac8ca77622bed1c2132a021f"+uid)
+		b.Redis("HSET", "auths", "fea5e81ac8ca77622bed1c2132a021f"+uid, uid)
+		b.Redis("ZADD", "users_by_time", fmt.Sprint(1_400_000_000+i), name)
+	}
+	b.Redis("SET", "next_user_id", "3")
+	b.Redis("ZADD", "following:1", "1400000100", "2")
+	b.Redis("ZADD", "followers:2", "1400000100", "1")
+	for i := 1; i <= 30; i++ {
+		pid, author := fmt.Sprint(i), fmt.Sprint(i%2+1)
+		b.Redis("HSET", "post:"+pid, "user_id", author, "time", fmt.Sprint(1_400_000_200+i), "body", "old post "+pid)
+		b.Redis("LPUSH", "posts:"+author, pid)
+		if author == "2" {
+			b.Redis("LPUSH", "posts:1", pid)
+		}
+		b.Redis("LPUSH", "timeline", pid)
+	}
+	b.Redis("SET", "next_post_id", "30")
+}
+
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	php(b)
+	var told bool
+	if err := b.Adoption().Adopt(b.Ctx, func(done, total int64) { told = done == total }); err != nil {
+		t.Fatal(err)
+	}
+	if !told {
+		t.Error("the progress did not come to its end")
+	}
+
+	for name, want := range map[string]int64{"antirez": 1, "ANTIREZ": 1, "Pippo": 2, "PIPPO": 3} {
+		if user, err := b.UserByName(b.Ctx, name); err != nil || user.ID != want {
+			t.Errorf("UserByName(%s) = %+v, %v, want user %d", name, user, err, want)
+		}
+	}
+	user, err := b.UserByName(b.Ctx, "antirez")
+	if err != nil || user.Joined.Unix() != 1_400_000_000 {
+		t.Errorf("antirez = %+v, %v", user, err)
+	}
+	if _, err := b.Register(b.Ctx, "AntiRez", socialtest.Password); !errors.Is(err, social.ErrTaken) {
+		t.Errorf("an old name in another case: %v, want ErrTaken", err)
+	}
+	// Profiles, timelines and follows show.
+	for uid, first := range map[int64]int64{1: 30, 2: 29} {
+		page, err := b.Profile(b.Ctx, uid, 0, 20)
+		if err != nil || len(page.IDs) != 15 || page.IDs[0] != first {
+			t.Errorf("profile of %d: %v, %v", uid, page.IDs, err)
+		}
+	}
+	if page, err := b.Everybody(b.Ctx, 0, 50); err != nil || len(page.IDs) != 30 {
+		t.Errorf("everybody: %v, %v", page.IDs, err)
+	}
+	posts, err := b.Posts(b.Ctx, 7)
+	if err != nil || posts[0].Body != "old post 7" || posts[0].Author.Name != "Pippo" || posts[0].Time.Unix() != 1_400_000_207 {
+		t.Errorf("post 7 = %+v, %v", posts, err)
+	}
+	if follows, err := b.IsFollowing(b.Ctx, 1, 2); err != nil || !follows {
+		t.Errorf("antirez follows Pippo: %t, %v", follows, err)
+	}
+
+	// An old cookie opens nothing, the old password does, and is then kept as
+	// a hash.
+	if _, err := b.SessionUser(b.Ctx, "fea5e81ac8ca77622bed1c2132a021f1"); !errors.Is(err, social.ErrNoSession) {
+		t.Errorf("an old secret: %v, want ErrNoSession", err)
+	}
+	if _, err := b.Login(b.Ctx, "antirez", "pw2"); !errors.Is(err, social.ErrBadLogin) {
+		t.Errorf("the password of another: %v", err)
+	}
+	for range 2 {
+		session, err := b.Login(b.Ctx, "antirez", "pw1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.SessionUser(b.Ctx, session.Secret); err != nil {
+			t.Error(err)
+		}
+		if phc := b.Redis("HGET", "user:1", "password"); !strings.HasPrefix(phc, "$argon2id$") {
+			t.Errorf("the password is still kept as %q", phc)
+		}
+	}
+	if raw := b.Redis("HGET", "auths", "fea5e81ac8ca77622bed1c2132a021f1"); raw != "" {
+		t.Error("the old secret is still in auths")
+	}
+	// New posts come on top.
+	pid := b.Publish(user, "a new one")
+	home, err := b.Home(b.Ctx, 1, 0, 3)
+	if err != nil || !slices.Equal(home.IDs, []int64{pid, 30, 29}) || pid != 31 {
+		t.Errorf("home = %v, %v", home, err)
+	}
+	b.WantHealthy()
+	// The second time there is nothing to do.
+	if err := b.Adoption().Adopt(b.Ctx, func(int64, int64) { t.Error("the database was walked again") }); err != nil {
+		t.Error(err)
+	}
+}
+
+// Counters that were lost are put past the ids in use.
+func TestAdoptWithoutCounters(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	php(b)
+	b.Redis("DEL", "next_user_id")
+	b.Redis("DEL", "next_post_id")
+	if err := b.Adoption().Adopt(b.Ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	user := b.NewUser("newcomer")
+	if pid := b.Publish(user, "first"); user.ID != 4 || pid != 31 {
+		t.Errorf("user %d and post %d, want 4 and 31", user.ID, pid)
+	}
+	b.WantHealthy()
+}
+
+func TestAdoptRefusesTheFuture(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Redis("SET", "layout_version", "3")
+	if err := b.Adoption().Adopt(b.Ctx, nil); err == nil || !strings.Contains(err.Error(), "newer retwis") {
+		t.Errorf("a layout of the future: %v", err)
+	}
+}

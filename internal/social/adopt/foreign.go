@@ -1,0 +1,158 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+var (
+	// ErrForeign: the database holds keys of other programs and no Retwis; see
+	// Share.
+	ErrForeign = errors.New("the database holds keys of other programs, and no Retwis")
+	// ErrTwoSites: the database holds a Retwis of 2014 and one of 2009, whose
+	// ids stand for different users and posts.
+	ErrTwoSites = errors.New("the database holds two sites: " + layout.Users + " is of the Retwis of 2014, " +
+		key2009NextUserID + " of that of 2009; copy the keys of one of them to another database")
+)
+
+// Share marks the database as this site's although other programs keep keys in
+// it: Adopt returns no ErrForeign any more. Nothing else keeps the programs
+// apart. An empty database is marked too, so that what a site writes before
+// anybody has registered is not taken for the keys of another program.
+func (d Database) Share(ctx context.Context) error {
+	err := d.client.Do(ctx, d.client.B().Set().Key(layout.LayoutOwner).Value("retwis").Build()).Error()
+	if err != nil {
+		return fmt.Errorf("social: share the database: %w", err)
+	}
+	return nil
+}
+
+// shownKeys is how many keys of other programs an error names.
+const shownKeys = 3
+
+// claimDatabase marks a database without a site as this one's, or returns
+// ErrForeign. Keys of the toolkit are no reason to refuse. It reports whether
+// there is a database of 2009 that has lost its counters.
+func (d Database) claimDatabase(ctx context.Context) (old bool, err error) {
+	owner, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(layout.LayoutOwner).Build()))
+	if err != nil || owner != "" {
+		return false, err
+	}
+	var foreign []string
+	metas := map[string]bool{}
+	enough := errors.New("enough was seen")
+	err = d.keys(ctx, "*", func(keys []string, _ int64) error {
+		for _, name := range keys {
+			if _, field, ok := parse2009(name); ok && field == "username" {
+				old = true
+				return enough
+			}
+		}
+		others, err := d.notToolkit(ctx, metas, keys)
+		foreign = append(foreign, others...)
+		if err == nil && len(foreign) >= shownKeys {
+			err = enough
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, enough) {
+		return false, err
+	}
+	if old {
+		return true, nil
+	}
+	if len(foreign) > 0 {
+		return false, d.foreign(ctx, foreign[:min(len(foreign), shownKeys)])
+	}
+	return false, d.Share(ctx)
+}
+
+// foreign is the error that names some keys of other programs.
+func (d Database) foreign(ctx context.Context, keys []string) error {
+	cmds := make(rueidis.Commands, len(keys))
+	for i, name := range keys {
+		cmds[i] = d.client.B().Type().Key(name).Build()
+	}
+	shown := make([]string, len(keys))
+	for i, res := range d.client.DoMulti(ctx, cmds...) {
+		kind, err := res.ToString()
+		if err != nil {
+			return err
+		}
+		shown[i] = fmt.Sprintf("%.60q (%s)", keys[i], kind)
+	}
+	return fmt.Errorf("%w: it has %s", ErrForeign, strings.Join(shown, ", "))
+}
+
+// notToolkit returns some of the keys that no pattern of the toolkit has
+// written: locks begin with redlock:, and what belongs to an index or a model
+// has a key of the same name with .meta beside it. metas remembers such names
+// between calls.
+func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []string) ([]string, error) {
+	var unknown, bases []string
+	var cmds rueidis.Commands
+	asked := map[string]bool{}
+	for _, name := range keys {
+		if strings.HasPrefix(name, "redlock:") || name == "models" || name == layout.LegacyState || hasOwner(metas, name) {
+			continue
+		}
+		unknown = append(unknown, name)
+		for _, base := range owners(name) {
+			if !asked[base] {
+				asked[base] = true
+				bases = append(bases, base)
+				cmds = append(cmds, d.client.B().Hlen().Key(base+".meta").Build())
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return nil, nil
+	}
+	if len(metas) > maxMetas {
+		clear(metas)
+	}
+	for i, res := range d.client.DoMulti(ctx, cmds...) {
+		fields, err := res.AsInt64()
+		if err != nil && !reply.IsWrongType(err) {
+			return nil, err
+		}
+		if fields > 0 {
+			metas[bases[i]] = true
+		}
+	}
+	return slices.DeleteFunc(unknown, func(name string) bool { return hasOwner(metas, name) }), nil
+}
+
+// maxMetas bounds how many names notToolkit remembers.
+const maxMetas = 10_000
+
+func hasOwner(metas map[string]bool, name string) bool {
+	return slices.ContainsFunc(owners(name), func(base string) bool { return metas[base] })
+}
+
+// maxOwners bounds how many names owners returns.
+const maxOwners = 16
+
+// owners returns the names that an index or model could have to which a key
+// belongs: "person.by.email" and "person:1" can belong to "person",
+// "{rooms.3}.content" to "{rooms.3}", "next_person_id" to "person".
+func owners(name string) []string {
+	all := []string{name}
+	if counted, ok := strings.CutPrefix(name, "next_"); ok {
+		all = append(all, strings.TrimSuffix(counted, "_id"))
+	}
+	for i := len(name) - 1; i > 0 && len(all) < maxOwners; i-- {
+		if strings.IndexByte(".:", name[i]) >= 0 {
+			all = append(all, name[:i])
+		}
+	}
+	return all
+}

@@ -1,0 +1,275 @@
+package check_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/check"
+	"retwis/internal/social/socialtest"
+)
+
+// damageEnv is how many times TestRepairAfterRandomDamage damages a database,
+// for a long run.
+const damageEnv = "SOCIAL_DAMAGE_ROUNDS"
+
+// repair repairs, and returns what a check finds afterwards.
+func (b *bundle) repair() check.Result {
+	b.T.Helper()
+	result, err := b.Check(check.Options{Repair: true, SessionGrace: time.Nanosecond, Followers: 10_000})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return result
+}
+
+func (b *bundle) wantWhole(what string) {
+	b.T.Helper()
+	result, err := b.Check(check.Options{Followers: 10_000, Report: func(p check.Problem) {
+		b.T.Errorf("%s: after the repair: %s", what, p)
+	}})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	if result.Problems+result.Leftovers > 0 {
+		b.T.Errorf("%s: check = %+v", what, result)
+	}
+}
+
+// network is some users who follow each other and have posted.
+func (b *bundle) network(people, posts int, rng *rand.Rand) []social.User {
+	b.T.Helper()
+	var users []social.User
+	for i := range people {
+		users = append(users, b.NewUser(fmt.Sprintf("user%d", i)))
+	}
+	for _, from := range users {
+		for _, to := range users {
+			if from != to && rng.IntN(3) == 0 {
+				b.Connect(from, to)
+			}
+		}
+	}
+	b.Clock.Advance(time.Second)
+	for i := range posts {
+		b.Publish(users[rng.IntN(people)], fmt.Sprint("post ", i))
+	}
+	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	b.Clock.Advance(2 * time.Minute)
+	return users
+}
+
+// damage does something to one key that no program of ours does, and says what.
+func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
+	uid, other := fmt.Sprint(1+rng.IntN(people+2)), fmt.Sprint(1+rng.IntN(people+2))
+	pid := fmt.Sprint(1 + rng.IntN(posts+2))
+	list := []string{"timeline", "posts:" + uid}[rng.IntN(2)]
+	set := []string{"following:", "followers:"}[rng.IntN(2)] + uid
+	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
+	commands := [][]string{
+		{"DEL", pick("user:"+uid, "post:"+pid, "posts:"+uid, "profile:"+uid, set, "timeline")},
+		{"DEL", pick("users", "users_by_time", "auths", "next_user_id", "next_post_id", "post:"+pid, "user:"+uid)},
+		{"HDEL", "user:" + uid, pick("username", "auth", "joined")},
+		{"HSET", "user:" + uid, "auth", strings.Repeat("a", 64)},
+		{"HSET", "user:" + uid, "username", "somebody" + uid},
+		{"HDEL", "users", "user" + uid},
+		{"HSET", "users", pick("ghost", "user1"), pick(uid, "99", "x")},
+		{"ZADD", "users_by_time", "5", "ghost"},
+		{"ZREM", "users_by_time", "user" + uid},
+		{"HSET", "auths", strings.Repeat("b", 64), uid},
+		{"SET", pick("next_user_id", "next_post_id"), pick("1", "x", "")},
+		{"HDEL", "post:" + pid, "user_id"},
+		{"HSET", "post:" + pid, "user_id", pick(other, "99", "x")},
+		{"LPUSH", list, pick(pid, "9999", "x")},
+		{"RPUSH", list, pid},
+		{"LREM", list, "0", pid},
+		{"LTRIM", list, "2", "-1"},
+		{"ZADD", "profile:" + uid, pick("5", pid), pick(pid, "9999", "x")},
+		{"ZREM", "profile:" + uid, pid},
+		{"ZADD", set, "1700000000", pick(other, uid, "99", "x")},
+		{"ZREM", set, other},
+		{"ZADD", "fanouts", "1", pick(pid, "9999", "x")},
+	}
+	words := commands[rng.IntN(len(commands))]
+	if rng.IntN(8) == 0 { // another type
+		key := pick("posts:"+uid, "profile:"+uid, set, "timeline", "users", "users_by_time", "auths", "next_post_id", "fanouts")
+		b.Redis("DEL", key)
+		words = []string{pick("SADD", "PFADD"), key, "foreign"}
+	}
+	if err := b.DB.Do(b.Ctx, b.DB.B().Arbitrary(words[0]).Keys(words[1]).Args(words[2:]...).Build()).Error(); err != nil {
+		return fmt.Sprint(words, " (refused)")
+	}
+	return fmt.Sprint(words)
+}
+
+// Whatever is done to keys, a check finds it and a repair repairs it, while
+// others go on to post, follow and log in.
+func TestRepairAfterRandomDamage(t *testing.T) {
+	t.Parallel()
+	rounds := 8
+	if text := os.Getenv(damageEnv); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds = n
+	}
+	cluster := redistest.Cluster(t, 2)
+	for round := range rounds {
+		seed := uint64(round)
+		b := setup(t)
+		if round%4 == 3 {
+			b = on(t, cluster.Client(t))
+			for _, node := range b.DB.Nodes() {
+				if err := node.Do(b.Ctx, node.B().Flushall().Build()).Error(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		b.damageAndRepair(rand.New(rand.NewPCG(seed, 2)), fmt.Sprint("round ", round))
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
+	const people, posts = 12, 30
+	users := b.network(people, posts, rng)
+	b.wantWhole(what + ": before")
+	var done []string
+	for range 1 + rng.IntN(12) {
+		done = append(done, b.damage(rng, people, posts))
+	}
+	what += ": " + strings.Join(done, "\n\t")
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 3 {
+		rng := rand.New(rand.NewPCG(rng.Uint64(), uint64(i)))
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				b.liveAmong(rng, users)
+			}
+		})
+	}
+	first := b.repair()
+	if first.Remaining > 0 {
+		b.T.Errorf("%s\n%d problems remain: %+v", what, first.Remaining, first)
+	}
+	close(stop)
+	wg.Wait()
+	b.Eventually("the fan-outs to end", func() bool { // of posts for which keys were damaged, those too
+		b.Clock.Advance(time.Minute)
+		return b.ResumeFanOuts(b.Ctx) == nil && b.Redis("EXISTS", "fanouts") == "0"
+	})
+	b.wantWhole(what)
+	// Who comes now gets what is free, and everything works.
+	session, err := b.Register(b.Ctx, "ghost", socialtest.Password)
+	if err != nil {
+		b.T.Errorf("%s: register: %v", what, err)
+		return
+	}
+	if _, err := b.SessionUser(b.Ctx, session.Secret); err != nil {
+		b.T.Errorf("%s: the session of a new user: %v", what, err)
+	}
+	b.Publish(session.User, "hello")
+	b.wantWhole(what + ": later")
+}
+
+// liveAmong does one of the things that people do whose account is there.
+func (b *bundle) liveAmong(rng *rand.Rand, users []social.User) {
+	ctx := social.WithFresh(b.Ctx)
+	me, err := b.UserByName(ctx, users[rng.IntN(len(users))].Name)
+	if err != nil {
+		return
+	}
+	other, err := b.UserByName(ctx, users[rng.IntN(len(users))].Name)
+	if err != nil || me.ID == other.ID {
+		return
+	}
+	_ = b.live(rng, me, other) // damaged keys may refuse
+}
+
+// A failover with lag leaves the keys of a Cluster in different states. A check
+// finds that, and a repair makes them agree again.
+func TestRepairAfterLossyFailover(t *testing.T) {
+	t.Parallel()
+	c := socialtest.NewReplicated(t)
+	b := on(t, c.DB)
+	rng := rand.New(rand.NewPCG(1, 2))
+	users := b.network(20, 60, rng)
+	c.Cut()
+	for i := range 300 {
+		if i%10 == 0 {
+			users = append(users, b.NewUser(fmt.Sprintf("late%d", i)))
+		}
+		if err := b.live(rng, users[rng.IntN(len(users))], users[rng.IntN(len(users))]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Close() // it would write its latest posts again
+	c.FailOver()
+	other := on(t, c.DB) // a process that remembers nothing
+	other.Clock.Unix.Store(b.Clock.Unix.Load() + 120)
+	found, err := other.Check(check.Options{})
+	if err != nil || found.Problems < 10 {
+		t.Fatalf("check = %+v, %v", found, err)
+	}
+	repaired := other.repair()
+	t.Logf("%d problems, %d leftovers; %d repaired, %d remain", found.Problems, found.Leftovers, repaired.Repaired, repaired.Remaining)
+	other.Eventually("the fan-outs to end", func() bool { return other.Redis("EXISTS", "fanouts") == "0" })
+	other.wantWhole("lossy failover")
+}
+
+// Keys that are lost, or are what they were a while ago, by the hundred.
+func TestRepairAfterKeysAreLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	users := b.network(20, 60, rng)
+	dumps := map[string]string{}
+	for _, key := range strings.Fields(b.Redis("KEYS", "*")) {
+		if rng.IntN(3) == 0 {
+			dumps[key] = b.Redis("DUMP", key)
+		}
+	}
+	for i := range 300 {
+		if i%10 == 0 {
+			users = append(users, b.NewUser(fmt.Sprintf("late%d", i)))
+		}
+		if err := b.live(rng, users[rng.IntN(len(users))], users[rng.IntN(len(users))]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, dump := range dumps {
+		b.Redis("DEL", key)
+		b.Redis("RESTORE", key, "0", dump)
+	}
+	for i, key := range strings.Fields(b.Redis("KEYS", "*")) {
+		if _, old := dumps[key]; !old && i%3 == 0 && strings.Contains(key, ":") {
+			b.Redis("DEL", key)
+		}
+	}
+	other := on(t, b.DB)
+	other.Clock.Unix.Store(b.Clock.Unix.Load() + 120)
+	found, err := other.Check(check.Options{})
+	if err != nil || found.Problems < 20 {
+		t.Fatalf("check = %+v, %v", found, err)
+	}
+	if repaired := other.repair(); repaired.Remaining > 0 {
+		t.Errorf("repair = %+v", repaired)
+	}
+	other.wantWhole("keys lost")
+}

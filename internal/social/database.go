@@ -1,0 +1,60 @@
+package social
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// cacheTTL bounds how long a read may be answered from memory when the server's
+// invalidation message was lost on the way (a cut cable, say).
+const cacheTTL = time.Minute
+
+type freshKey struct{}
+
+// WithFresh returns a context whose reads bypass the client's memory: for a
+// reader who has just written through another process.
+func WithFresh(ctx context.Context) context.Context {
+	return context.WithValue(ctx, freshKey{}, true)
+}
+
+func isFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+
+// database is a client whose reads can be answered from memory.
+type database struct {
+	client  rueidis.Client
+	cluster bool
+}
+
+// read answers cmd from memory where that is allowed. No key has a TTL, so the
+// client need not ask for it (ToStaticTTL). It would do so in a transaction,
+// which a server that is out of memory refuses, and send five commands in place
+// of two.
+func (d database) read(ctx context.Context, cmd rueidis.Cacheable) rueidis.RedisResult {
+	if isFresh(ctx) {
+		return d.client.Do(ctx, rueidis.Completed(cmd))
+	}
+	return d.client.DoCache(ctx, cmd.ToStaticTTL(), cacheTTL)
+}
+
+// readMany is read for several commands, in one round trip at most.
+func (d database) readMany(ctx context.Context, cmds ...rueidis.Cacheable) []rueidis.RedisResult {
+	if isFresh(ctx) {
+		plain := make(rueidis.Commands, len(cmds))
+		for i, cmd := range cmds {
+			plain[i] = rueidis.Completed(cmd)
+		}
+		return d.client.DoMulti(ctx, plain...)
+	}
+	timed := make([]rueidis.CacheableTTL, len(cmds))
+	for i, cmd := range cmds {
+		timed[i] = rueidis.CT(cmd.ToStaticTTL(), cacheTTL)
+	}
+	return d.client.DoMultiCache(ctx, timed...)
+}
+
+// nextID increments a counter of ids.
+func (d database) nextID(ctx context.Context, counter string) (int64, error) {
+	return d.client.Do(ctx, d.client.B().Incr().Key(counter).Build().ToRetryable()).AsInt64()
+}

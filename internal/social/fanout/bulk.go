@@ -1,0 +1,47 @@
+package fanout
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/follow"
+)
+
+// Masters returns the identity of the servers, to be taken before the first
+// write of posts that a caller fans out itself; see Confirm.
+func (e *Engine) Masters(ctx context.Context) (string, error) { return e.masters.identity(ctx) }
+
+// PushCommand is the command that puts a post on at most Batch timelines. On a
+// Cluster they must be in one slot.
+func (e *Engine) PushCommand(post int64, lists ...string) rueidis.Completed {
+	return e.writer.pushCommand(post, lists...)
+}
+
+// Confirm removes from `fanouts` the posts first, first+1 ... of these authors,
+// which the caller has fanned out, as soon as they cannot be lost any more. It
+// waits for that until timeout; later the background goes on.
+func (e *Engine) Confirm(ctx context.Context, first int64, authors []int64, masters string, timeout time.Duration) error {
+	all := make([]*written, len(authors))
+	for i, author := range authors {
+		job := Job{post: first + int64(i), author: author, after: follow.First, masters: masters}
+		var err error
+		if all[i], err = e.confirm.submit(ctx, job); err != nil {
+			return err
+		}
+	}
+	end := time.After(timeout)
+	for _, w := range all {
+		select {
+		case <-w.dropped:
+		case <-e.ctx.Done():
+			return nil
+		case <-end:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

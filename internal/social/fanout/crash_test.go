@@ -1,0 +1,135 @@
+package fanout_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+// posterEnv makes this test binary post without end to the server that it
+// names, and print what was acknowledged: a process to be killed.
+const posterEnv = "SOCIAL_TEST_POSTER"
+
+// posters is how many post at once.
+const posters = 8
+
+func postWithoutEnd() {
+	opt := rueidis.MustParseURL(os.Getenv(posterEnv))
+	opt.ForceSingleClient, opt.PipelineMultiplex = true, -1
+	client, err := rueidis.NewClient(opt)
+	if err != nil {
+		panic(err)
+	}
+	service, err := social.New(client, social.Options{HashParams: socialtest.CheapHash})
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	author, err := service.UserByName(ctx, "author")
+	if err != nil {
+		panic(err)
+	}
+	var wg sync.WaitGroup
+	for p := range posters {
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				post, err := service.Post(ctx, author, fmt.Sprintf("post %d of poster %d", n, p))
+				if err == nil {
+					fmt.Printf("%d %s\n", post.ID, post.Body) // one write: lines stay whole
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The server dies three times in the middle of a run of posts and comes back
+// with what was on its disk, then the program itself is killed. With every
+// write forced to the disk nothing that was acknowledged is lost, and what was
+// interrupted is finished by repeating it.
+func TestKilledWhilePosting(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "appendonly yes", "appendfsync always", `save ""`)
+	before := on(t, server.Client(t))
+	author := before.NewUser("author")
+	var followers []social.User
+	for i := range 250 {
+		follower := before.NewUser(fmt.Sprintf("follower%d", i))
+		before.Connect(follower, author)
+		followers = append(followers, follower)
+	}
+
+	program := exec.CommandContext(t.Context(), os.Args[0])
+	program.Env = append(os.Environ(), posterEnv+"="+server.URL())
+	out, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	acknowledged := map[int64]string{}
+	read := func() bool {
+		if !lines.Scan() {
+			return false
+		}
+		id, body, _ := strings.Cut(lines.Text(), " ")
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			t.Errorf("the poster says %q", lines.Text())
+			return false
+		}
+		acknowledged[n] = body
+		return true
+	}
+	for death := range 4 {
+		for range 40 {
+			if !read() {
+				t.Fatal("the poster ended")
+			}
+		}
+		if death == 3 {
+			_ = program.Process.Kill()
+			break
+		}
+		server.Restart(t, true)
+	}
+	for read() { // what it had said before it was killed
+	}
+	_ = program.Wait() // it was killed
+
+	b := on(t, server.Client(t))
+	for id, body := range acknowledged {
+		posts, err := b.Posts(b.Ctx, id)
+		if err != nil || len(posts) != 1 || posts[0].Body != body {
+			t.Fatalf("post %d is %+v (%v), acknowledged was %q", id, posts, err, body)
+		}
+	}
+	interrupted := b.Redis("ZCARD", "fanouts")
+	b.Clock.Unix.Store(1 << 33) // much later
+	if err := b.ResumeFanOuts(b.Ctx); err != nil {
+		t.Fatal(err)
+	}
+	result := b.WantHealthy()
+	t.Logf("%d posts acknowledged through 3 deaths of the server and that of the program, none lost; %s interrupted fan-outs finished; %d posts in all",
+		len(acknowledged), interrupted, result.Posts)
+	want := b.Redis("LRANGE", "posts:1", "0", "499")
+	for _, follower := range followers {
+		if got := b.Redis("LRANGE", fmt.Sprintf("posts:%d", follower.ID), "0", "499"); got != want {
+			t.Fatalf("%s does not have what the author has", follower.Name)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+// failoverEnv is how many followers the author of TestFailoverDuringFanOut has,
+// for a long run: 1000000, say.
+const failoverEnv = "SOCIAL_FAILOVER_FOLLOWERS"
+
+// fans gives an author n followers, from the id 1001 on, who have nothing but
+// that.
+func (b *bundle) fans(author social.User, n int) {
+	b.T.Helper()
+	for from := 0; from < n; from += 1000 {
+		words := []string{"ZADD", fmt.Sprintf("followers:%d", author.ID)}
+		for i := from; i < min(n, from+1000); i++ {
+			words = append(words, fmt.Sprint(1_600_000_000+i), fmt.Sprint(1001+i))
+		}
+		b.Redis(words...)
+	}
+}
+
+// lacking is how many of n fans do not have the post.
+func (b *bundle) lacking(n int, post int64) (lack int) {
+	b.T.Helper()
+	want := fmt.Sprint(post)
+	for from := 0; from < n; from += 1000 {
+		var cmds rueidis.Commands
+		for i := from; i < min(n, from+1000); i++ {
+			cmds = append(cmds, b.DB.B().Lpos().Key(fmt.Sprintf("posts:%d", 1001+i)).Element(want).Build())
+		}
+		for _, res := range b.DB.DoMulti(b.Ctx, cmds...) {
+			if at, err := res.AsInt64(); err != nil || at != 0 {
+				lack++
+			}
+		}
+	}
+	return lack
+}
+
+// A master that dies in the middle of a fan-out takes with it what its replica
+// did not have yet. The fan-out is not finished before all of it is there
+// again.
+func TestFailoverDuringFanOut(t *testing.T) {
+	t.Parallel()
+	followers, lag := 4000, time.Hour // the replica gets nothing any more
+	if text := os.Getenv(failoverEnv); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		followers, lag = n, 3*time.Second
+	}
+	p := socialtest.NewPair(t)
+	b := on(t, p.DB)
+	if followers > 4000 {
+		ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
+		t.Cleanup(cancel)
+		b.Ctx = ctx
+	}
+	author := b.NewUser("author")
+	b.fans(author, followers)
+	offset := socialtest.Info(t, p.DB, "master_repl_offset")
+	socialtest.Wait(t, "the replica to have all", func() bool {
+		return socialtest.Info(t, p.Dial(p.Replica.Socket), "slave_repl_offset") >= offset
+	})
+	p.Link.Lag.Store(int64(lag))
+	began := time.Now()
+	post := b.Publish(author, "to all of you")
+	middle := fmt.Sprintf("posts:%d", 1001+followers/2) // the latest follower comes first
+	socialtest.Wait(t, "half of the fan-out", func() bool { return b.Redis("EXISTS", middle) == "1" })
+	p.FailOver()
+	lost := b.lacking(followers, post)
+	t.Logf("%d followers; master killed after %.1f s, replica promoted", followers, time.Since(began).Seconds())
+	if lost == 0 {
+		t.Fatal("nothing was lost: the test shows nothing")
+	}
+	// All of it can be lost, `fanouts` included: what shows the end is that
+	// nobody lacks the post.
+	if lag < time.Hour { // the entry of `fanouts` is not lost
+		socialtest.Wait(t, "the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+		if lack := b.lacking(followers, post); lack > 0 {
+			t.Fatalf("%d of %d followers lack the post, and nobody knows of it", lack, followers)
+		}
+	}
+	socialtest.Wait(t, "everybody to have the post", func() bool { return b.Redis("EXISTS", middle) == "1" && b.lacking(followers, post) == 0 })
+	t.Logf("all %d have it after %.1f s", followers, time.Since(began).Seconds())
+	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	if posts, err := b.Posts(b.Ctx, post); err != nil || len(posts) != 1 || posts[0].Body != "to all of you" {
+		t.Errorf("the post that was acknowledged is %+v, %v", posts, err)
+	}
+	for _, list := range []string{"timeline", "posts:1"} {
+		if got := b.Redis("LRANGE", list, "0", "-1"); got != fmt.Sprint(post) {
+			t.Errorf("%s has %q", list, got)
+		}
+	}
+	if got := b.Redis("ZRANGE", "profile:1", "0", "-1"); got != fmt.Sprint(post) {
+		t.Errorf("the profile has %q", got)
+	}
+}
+
+// On a Cluster `fanouts` can be on another master than the timelines: its entry
+// stays until the replicas of all masters have the post.
+func TestClusterFailoverAfterFanOut(t *testing.T) {
+	t.Parallel()
+	c := socialtest.NewReplicated(t)
+	b := on(t, c.DB)
+	const followers = 1500
+	author := b.NewUser("author")
+	b.fans(author, followers)
+	b.Publish(author, "so that this process knows of the replica")
+	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	c.Cut()
+	post := b.Publish(author, "to all of you")
+	socialtest.Wait(t, "everybody to have the post", func() bool { return b.lacking(followers, post) == 0 })
+	c.FailOver()
+	socialtest.Wait(t, "everybody to have the post again", func() bool { return b.lacking(followers, post) == 0 })
+	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+}
+
+// A fan-out that waits, here for a replica, is not taken for that of a dead
+// process by another.
+func TestWaitingFanOutsAreNotTaken(t *testing.T) {
+	t.Parallel()
+	p := socialtest.NewPair(t)
+	b, other := on(t, p.DB), on(t, p.DB)
+	author := b.NewUser("author")
+	b.Publish(author, "so that this process knows of the replica")
+	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	p.Link.Lag.Store(int64(time.Hour))
+	post := fmt.Sprint(b.Publish(author, "waits"))
+	for range 3 {
+		before := b.Redis("ZSCORE", "fanouts", post)
+		b.Clock.Advance(time.Minute)
+		other.Clock.Advance(time.Minute)
+		b.FanOut().Renew()
+		if err := other.ResumeFanOuts(b.Ctx); err != nil {
+			t.Fatal(err)
+		}
+		if after := b.Redis("ZSCORE", "fanouts", post); after == before {
+			t.Fatalf("the claim is still of %s", after)
+		}
+		if claims := other.FanOut().Claims(); claims != 0 {
+			t.Fatalf("another process works on %d fan-outs of one that lives", claims)
+		}
+	}
+	p.Link.Lag.Store(0)
+	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+}

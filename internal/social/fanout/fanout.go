@@ -1,0 +1,242 @@
+// Package fanout puts each post on the timelines where it belongs (fan-out on
+// write) and guarantees that it arrives: the sorted set `fanouts` holds the id
+// of a post from before its first write until every timeline has it and the
+// replicas have confirmed that. A process that dies in between leaves the id
+// there, and another process finishes the work; see Engine.ResumeAll. Repeating
+// a fan-out changes nothing.
+package fanout
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/follow"
+	"retwis/internal/social/reply"
+)
+
+const (
+	// pagesAtOnce is how many pages of followers have the post when Publish
+	// returns. The rest follows in the background, with a pause after each page
+	// for other requests.
+	pagesAtOnce = 5
+	pageGap     = 100 * time.Microsecond // about a millisecond, with the resolution of timers
+	// maxJobs bounds the fan-outs that wait in memory. Past it they wait in the
+	// database.
+	maxJobs = 1024
+	// retryAfter is the pause after a page that failed, and maxFailures how
+	// often in a row one may fail before the fan-out is left to ResumeAll.
+	retryAfter  = time.Second
+	maxFailures = 60
+)
+
+// ErrNoPost: the post does not exist.
+var ErrNoPost = errors.New("social: no such post")
+
+// Job is a post on its way to the followers of its author.
+type Job struct {
+	post, author int64
+	// fields is the content of the post's hash, kept until a replica has it: the
+	// post is written again should a failover lose it. Nil for a post of
+	// another process.
+	fields []string
+	// followedBy, where it is not zero, excludes followers who came later (unix
+	// seconds): they follow since after the post was written.
+	followedBy float64
+	after      follow.Cursor // the last follower who has it
+	// masters is the identity of the servers before the first write. A fan-out
+	// that ends under another identity may have lost a part.
+	masters string
+	failed  int // how many times in a row the next page failed
+}
+
+// Engine fans posts out. It is safe for concurrent use.
+type Engine struct {
+	log     *slog.Logger
+	writer  writer
+	claims  claims // of the jobs in memory
+	confirm confirmer
+	masters observer
+
+	jobs   chan Job
+	ctx    context.Context //nolint:containedctx // ends the worker, never used for a caller
+	stop   context.CancelFunc
+	worker sync.WaitGroup
+}
+
+// New returns an engine on the database behind client, which stays the
+// caller's. Close ends it. now is the clock.
+func New(client rueidis.Client, log *slog.Logger, now func() time.Time) *Engine {
+	cluster := client.Mode() == rueidis.ClientModeCluster
+	e := &Engine{
+		log:     log,
+		writer:  writer{client: client, cluster: cluster, log: log, now: now, follows: follow.New(client)},
+		masters: observer{client: client, cluster: cluster},
+		jobs:    make(chan Job, maxJobs),
+	}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.confirm = confirmer{
+		client: client, log: log, now: now, observer: &e.masters, claims: &e.claims,
+		repeat: e.restart, done: e.ctx.Done(),
+		unconfirmed: make(chan *written, maxJobs), replicaSeen: map[string]time.Time{},
+	}
+	e.worker.Go(e.work)
+	e.worker.Go(func() { e.confirm.run(e.ctx) })
+	return e
+}
+
+// Close stops the fan-outs in the background and waits for them. Unfinished ones
+// stay in `fanouts`, for ResumeAll. The client stays open.
+func (e *Engine) Close() {
+	e.stop()
+	e.worker.Wait()
+}
+
+// Begin prepares the fan-out of a new post with these fields and values,
+// alternating.
+func (e *Engine) Begin(ctx context.Context, author int64, fields []string) Job {
+	masters, _ := e.masters.identity(ctx) // on an error the fan-out is repeated
+	return Job{author: author, fields: fields, after: follow.First, masters: masters}
+}
+
+// Create writes the post of a job under an id, unless the id is in use, and
+// reports whether it did. From then on the fan-out will be finished, whatever
+// interrupts it.
+func (e *Engine) Create(ctx context.Context, job *Job, id int64) (bool, error) {
+	job.post = id
+	return e.writer.create(ctx, id, job.fields)
+}
+
+// Publish puts a post on the author's timelines and on those of the first
+// thousand followers or so, and leaves the others to the background. An
+// interruption is logged; another process finishes the fan-out.
+func (e *Engine) Publish(ctx context.Context, job Job) error {
+	first, err := e.writer.pushOwn(ctx, job)
+	if err != nil {
+		return err
+	}
+	job.after, err = e.writer.pushPage(ctx, job, first)
+	for page := 1; err == nil && job.after != follow.First && page < pagesAtOnce; page++ {
+		job.after, err = e.writer.pushNext(ctx, job)
+	}
+	switch {
+	case err != nil:
+		e.log.WarnContext(ctx, "fan-out interrupted, to be finished later", "post", job.post, "error", err)
+		return nil
+	case job.after == follow.First:
+		if err := e.confirm.finalize(ctx, job); err != nil {
+			e.log.WarnContext(ctx, "fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
+		}
+		return nil
+	}
+	e.queue(job)
+	return nil
+}
+
+// queue leaves the rest of a fan-out to the worker.
+func (e *Engine) queue(job Job) {
+	e.claims.add(job.post)
+	select {
+	case e.jobs <- job:
+	default:
+		e.claims.remove(job.post)
+		e.log.Warn("too many fan-outs at once, one to be finished later", "post", job.post)
+	}
+}
+
+// restart leaves a fan-out to the worker, from its beginning.
+func (e *Engine) restart(job Job) {
+	job.masters, job.after = "", follow.First
+	e.queue(job)
+}
+
+// work advances the fan-outs that Publish left, one page of each in turn, so
+// that a post to millions of followers does not delay one to thousands.
+func (e *Engine) work() {
+	for {
+		select {
+		case <-e.ctx.Done():
+			return
+		case job := <-e.jobs:
+			e.workOn(job)
+		}
+	}
+}
+
+func (e *Engine) workOn(job Job) {
+	for {
+		err := e.advance(e.ctx, &job)
+		switch {
+		case e.ctx.Err() != nil:
+			return
+		case errors.Is(err, ErrNoPost):
+			e.claims.remove(job.post)
+			return
+		case err != nil && (reply.IsWrongType(err) || job.failed >= maxFailures):
+			e.claims.remove(job.post)
+			e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
+			return
+		case err != nil:
+			job.failed++
+			e.log.Warn("fan-out interrupted, trying again", "post", job.post, "error", err, "in", retryAfter.String())
+			pause(e.ctx, retryAfter)
+		case job.after == follow.First:
+			e.claims.remove(job.post)
+			if err := e.confirm.finalize(e.ctx, job); err != nil {
+				e.log.Warn("fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
+			}
+			return
+		default:
+			time.Sleep(pageGap)
+		}
+		select {
+		case e.jobs <- job:
+			return
+		default: // the queue is full: continue with this one
+		}
+	}
+}
+
+// advance does one page of a fan-out, which is done when after is follow.First
+// again. A job without an identity of the masters starts from its beginning.
+func (e *Engine) advance(ctx context.Context, job *Job) error {
+	if job.masters != "" {
+		next, err := e.writer.pushNext(ctx, *job)
+		if err == nil {
+			job.after, job.failed = next, 0
+		}
+		return err
+	}
+	masters, err := e.masters.identity(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.writer.restore(ctx, *job); err != nil {
+		return err
+	}
+	first, err := e.writer.pushOwn(ctx, *job)
+	if err != nil {
+		return err
+	}
+	next, err := e.writer.pushPage(ctx, *job, first)
+	if err == nil {
+		job.after, job.masters = next, masters
+	}
+	return err
+}
+
+// pause waits and reports whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,27 @@
+package fanout_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(posterEnv) != "" {
+		postWithoutEnd()
+	}
+	redistest.Main(m)
+}
+
+type bundle struct{ *socialtest.Bundle }
+
+func setup(t testing.TB) *bundle { return &bundle{socialtest.New(t)} }
+
+func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *bundle {
+	return &bundle{socialtest.On(t, client, change...)}
+}

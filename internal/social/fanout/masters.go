@@ -1,0 +1,172 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/nodes"
+)
+
+// observeTimeout bounds the wait for a master to report its state.
+const observeTimeout = 2 * time.Second
+
+// master is the state of replication of one master.
+type master struct {
+	id       string // of the process and its replication history
+	offset   int64  // of all that it has written
+	acked    int64  // what the most advanced replica has acknowledged
+	replicas int
+}
+
+// masters is the state of all masters at one moment.
+type masters struct {
+	identity   string // changes with each restart and failover, and never back
+	all        []master
+	replicated bool
+}
+
+// observer asks the masters for their state and remembers the latest answer.
+type observer struct {
+	client  rueidis.Client
+	cluster bool
+	latest  atomic.Pointer[masters]
+}
+
+// identity returns the identity of the masters as they were last observed. It
+// may be outdated: then the fan-out that begins under it is repeated once more
+// than necessary.
+func (o *observer) identity(ctx context.Context) (string, error) {
+	if seen := o.latest.Load(); seen != nil {
+		return seen.identity, nil
+	}
+	now, err := o.observe(ctx)
+	return now.identity, err
+}
+
+// replicated reports whether a master had replicas when it was last observed.
+func (o *observer) replicated() bool {
+	seen := o.latest.Load()
+	return seen != nil && seen.replicated
+}
+
+// observe asks all masters.
+func (o *observer) observe(ctx context.Context) (masters, error) {
+	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
+	defer cancel()
+	servers, err := nodes.Masters(ctx, o.client)
+	if err != nil {
+		return o.record(nil, err)
+	}
+	found := make([]master, len(servers))
+	errs := make([]error, len(servers))
+	var wg sync.WaitGroup
+	for i, server := range servers {
+		wg.Go(func() {
+			run, err := runID(ctx, server.Client)
+			if err == nil {
+				found[i], err = observeMaster(ctx, server.Client, run)
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	return o.record(found, errors.Join(errs...))
+}
+
+// record remembers the state of the masters.
+func (o *observer) record(found []master, err error) (masters, error) {
+	if err != nil {
+		return masters{}, fmt.Errorf("social: ask for the state of replication: %w", err)
+	}
+	var now masters
+	var ids []string
+	for _, m := range found {
+		if m.id == "" {
+			continue // a replica
+		}
+		ids = append(ids, m.id)
+		now.all = append(now.all, m)
+		now.replicated = now.replicated || m.replicas > 0
+	}
+	slices.Sort(ids)
+	now.identity = strings.Join(ids, " ")
+	o.latest.Store(&now)
+	return now, nil
+}
+
+// runID is the identity of a server process.
+func runID(ctx context.Context, conn rueidis.CoreClient) (string, error) {
+	server, err := conn.Do(ctx, conn.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(server) {
+		if id, ok := strings.CutPrefix(line, "run_id:"); ok {
+			return strings.TrimSpace(id), nil
+		}
+	}
+	return "", errors.New("INFO has no run_id")
+}
+
+// observeMaster asks the process with this identity; the id of a replica is
+// empty.
+func observeMaster(ctx context.Context, conn rueidis.CoreClient, run string) (master, error) {
+	replication, err := conn.Do(ctx, conn.B().Info().Section("replication").Build()).ToString()
+	if err != nil {
+		return master{}, err
+	}
+	m := parseMaster(replication)
+	if m.id != "" {
+		m.id = run + "/" + m.id
+	}
+	return m, nil
+}
+
+// parseMaster reads the section "replication" of INFO; the id is that of the
+// replication history, empty for a replica.
+func parseMaster(replication string) master {
+	var m master
+	var role string
+	for text := range strings.Lines(replication) {
+		name, value, _ := strings.Cut(strings.TrimSpace(text), ":")
+		switch {
+		case name == "role":
+			role = value
+		case name == "master_replid":
+			m.id = value
+		case name == "master_repl_offset":
+			m.offset, _ = strconv.ParseInt(value, 10, 64)
+		case strings.HasPrefix(name, "slave") && strings.HasPrefix(value, "ip="):
+			m.replicas++
+			if offset, ok := replicaOffset(value); ok {
+				m.acked = max(m.acked, offset)
+			}
+		}
+	}
+	if role != "master" {
+		return master{}
+	}
+	return m
+}
+
+// replicaOffset reads the offset that a replica has acknowledged from a line of
+// INFO:
+// "ip=127.0.0.1,port=6380,state=online,offset=42,lag=0".
+func replicaOffset(line string) (offset int64, ok bool) {
+	if !strings.Contains(line, "state=online") {
+		return 0, false // still receives its initial copy
+	}
+	_, rest, ok := strings.Cut(line, "offset=")
+	text, _, _ := strings.Cut(rest, ",")
+	offset, err := strconv.ParseInt(text, 10, 64)
+	return offset, ok && err == nil
+}

@@ -1,0 +1,135 @@
+// Package layout is the key layout of Retwis: the name of every key, and how
+// ids, times and usernames are written in them. docs/keys.md lists what each
+// key holds.
+package layout
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Version is the value of the key LayoutVersion in a database that was adopted.
+// The original programs wrote no such key.
+const Version = "2"
+
+// Keys without an id.
+const (
+	NextUserID    = "next_user_id"
+	NextPostID    = "next_post_id"
+	Users         = "users"
+	UsersByTime   = "users_by_time"
+	Auths         = "auths"
+	Timeline      = "timeline"
+	FanOuts       = "fanouts"
+	LayoutVersion = "layout_version"
+	LayoutOwner   = "layout_owner"
+	AdoptedPosts  = "layout_adopted_posts"
+	LegacyState   = "legacy:state"
+)
+
+// Prefixes of the keys that end in the id of a user or a post.
+const (
+	UserPrefix      = "user:"
+	PostPrefix      = "post:"
+	HomePrefix      = "posts:"
+	ProfilePrefix   = "profile:"
+	FollowersPrefix = "followers:"
+	FollowingPrefix = "following:"
+)
+
+// UserKey is the hash of one user: username, password, auth, joined.
+func UserKey(uid int64) string { return Key(UserPrefix, uid) }
+
+// PostKey is the hash of one post: user_id, time, body.
+func PostKey(pid int64) string { return Key(PostPrefix, pid) }
+
+// HomeKey is the list of the post ids on a user's home timeline, newest first.
+func HomeKey(uid int64) string { return Key(HomePrefix, uid) }
+
+// ProfileKey is the sorted set of the ids of a user's own posts, scored by
+// themselves.
+func ProfileKey(uid int64) string { return Key(ProfilePrefix, uid) }
+
+// FollowersKey is the sorted set of the users who follow a user, by time.
+func FollowersKey(uid int64) string { return Key(FollowersPrefix, uid) }
+
+// FollowingKey is the sorted set of the users whom a user follows, by time.
+func FollowingKey(uid int64) string { return Key(FollowingPrefix, uid) }
+
+// Key appends an id to a prefix.
+func Key(prefix string, id int64) string {
+	b := make([]byte, 0, len(prefix)+20)
+	return string(strconv.AppendInt(append(b, prefix...), id, 10))
+}
+
+// types is the Redis type of each key, by its prefix where an id follows.
+var types = map[string]string{
+	Users: "hash", Auths: "hash", UsersByTime: "zset", Timeline: "list", FanOuts: "zset",
+	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string",
+	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
+	FollowingPrefix: "zset", FollowersPrefix: "zset",
+}
+
+// Type returns the Redis type of a key, given by its whole name or by its
+// prefix; empty for a key that is not part of the layout.
+func Type(name string) string { return types[name] }
+
+// Singletons returns the keys without an id.
+func Singletons() []string {
+	var keys []string
+	for key := range types {
+		if !strings.HasSuffix(key, ":") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// ParseKey splits a key of the layout into its prefix and its id.
+func ParseKey(key string) (prefix string, id int64, ok bool) {
+	at := strings.IndexByte(key, ':') + 1
+	if prefix = key[:at]; types[prefix] == "" {
+		return "", 0, false
+	}
+	id, ok = ParseID(key[at:])
+	return prefix, id, ok
+}
+
+// MaxID is the largest id that a score of a sorted set holds exactly.
+const MaxID = 1 << 53
+
+// ParseID reads an id in its canonical form: no sign, no leading zero.
+func ParseID(text string) (int64, bool) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil && id > 0 && id <= MaxID && Itoa(id) == text
+}
+
+// Itoa writes an id, a count or a time.
+func Itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Seconds writes a time: unix seconds.
+func Seconds(t time.Time) string { return Itoa(t.Unix()) }
+
+// MaxSeconds is the end of the year 9999, the last that a date can show.
+const MaxSeconds = 253402300799
+
+// ParseTime reads a time; the zero time where it cannot be read.
+func ParseTime(text string) time.Time {
+	sec, err := strconv.ParseFloat(text, 64)
+	if err != nil || sec <= 0 || sec > MaxSeconds {
+		return time.Time{}
+	}
+	return time.Unix(int64(sec), 0).UTC()
+}
+
+// TimelineCap is how many posts a timeline keeps.
+const TimelineCap = 1000
+
+// MaxLookup bounds, in bytes, a username that is looked up; the original
+// program set no limit.
+const MaxLookup = 256
+
+// Fold returns the form of a username under which it is unique: usernames that
+// differ in case only are the same name.
+func Fold(name string) string { return strings.ToLower(name) }

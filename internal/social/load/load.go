@@ -1,0 +1,416 @@
+// Package load writes many users, follows and posts at once.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bulk"
+	"retwis/bulk/resp"
+	"retwis/internal/nodes"
+	"retwis/internal/social"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// Loader writes many users, follows and posts at once, with times of their
+// own, and leaves the database as if each had come by itself: every invariant
+// between keys holds. It is for data that is trusted: names and bodies are
+// taken as they are. Its writes go out by mass insertion, or in pipelines; see
+// Options.Server.
+type Loader struct {
+	s       *social.Service
+	client  rueidis.Client
+	fanOut  *fanout.Engine
+	log     *slog.Logger
+	now     func() time.Time
+	server  *rueidis.ClientOption
+	cluster bool
+}
+
+// New returns a loader.
+func New(s *social.Service) Loader {
+	opt := s.Options()
+	return Loader{
+		s: s, client: s.Client(), fanOut: s.FanOut(), log: opt.Logger, now: opt.Now, server: opt.Server,
+		cluster: s.Client().Mode() == rueidis.ClientModeCluster,
+	}
+}
+
+// pipeline is how many commands go out together: enough to make what it costs to begin
+// and to end a load small. Through a client they go in parts, so that others get their
+// turn.
+const (
+	pipeline     = 5000
+	pipelinePart = 1000
+)
+
+// confirmTimeout bounds the wait for replicas, for each part of a load.
+const confirmTimeout = 5 * time.Second
+
+// NewUser is a user to be loaded. PasswordHash is a PHC string, as HashPassword
+// returns it.
+type NewUser struct {
+	Name, PasswordHash string
+	Joined             time.Time
+}
+
+// AddUsers loads users and returns them with their ids. It returns social.ErrTaken,
+// with the name, where one belongs to somebody; then nothing is loaded, unless
+// it was taken in that very moment.
+func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, error) {
+	if len(users) == 0 {
+		return nil, nil
+	}
+	if err := l.checkNames(ctx, users); err != nil {
+		return nil, err
+	}
+	last, err := l.reserve(ctx, layout.NextUserID, len(users))
+	if err != nil {
+		return nil, err
+	}
+	added := make([]social.User, len(users))
+	for i, user := range users {
+		added[i] = social.User{ID: last - int64(len(users)-1-i), Name: user.Name, Joined: user.Joined}
+	}
+	b := l.client.B()
+	err = l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
+		return rueidis.Commands{b.Hset().Key(layout.UserKey(added[i].ID)).FieldValue().FieldValue("username", users[i].Name).
+			FieldValue("password", users[i].PasswordHash).FieldValue("joined", layout.Seconds(users[i].Joined)).Build()}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range added {
+		if err := l.s.Claim(ctx, user); err != nil {
+			return nil, fmt.Errorf("%w: %q", err, user.Name)
+		}
+	}
+	if err := l.s.MarkLayout(ctx, added[0].ID); err != nil {
+		return nil, err
+	}
+	return added, l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
+		return rueidis.Commands{b.Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
+			ScoreMember(float64(users[i].Joined.Unix()), users[i].Name).Build()}
+	})
+}
+
+// checkNames refuses names that cannot be used, before anything is written.
+func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
+	names := make([]string, len(users))
+	seen := make(map[string]bool, len(users))
+	for i, user := range users {
+		if err := social.CheckName(user.Name); err != nil {
+			return err
+		}
+		names[i] = user.Name
+		if seen[layout.Fold(user.Name)] {
+			return fmt.Errorf("%w: %q, twice in what is loaded", social.ErrTaken, user.Name)
+		}
+		seen[layout.Fold(user.Name)] = true
+	}
+	taken, err := l.Taken(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i := range users {
+		if taken[i] {
+			return fmt.Errorf("%w: %q", social.ErrTaken, names[i])
+		}
+	}
+	return nil
+}
+
+// Taken tells which of some names belong to somebody.
+func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
+	folded := make([]string, len(names))
+	for i, name := range names {
+		folded[i] = layout.Fold(name)
+	}
+	owners, err := l.client.Do(ctx, l.client.B().Hmget().Key(layout.Users).Field(folded...).Build()).ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("social: load: %w", err)
+	}
+	taken := make([]bool, len(names))
+	for i, owner := range owners {
+		taken[i] = !owner.IsNil()
+	}
+	return taken, nil
+}
+
+// NewFollow is a follow to be loaded.
+type NewFollow struct {
+	From, To int64
+	Time     time.Time
+}
+
+// AddFollows loads follows, in both directions.
+func (l Loader) AddFollows(ctx context.Context, follows []NewFollow) error {
+	b := l.client.B()
+	return l.chunks(ctx, len(follows), 2, func(i int) rueidis.Commands {
+		f := follows[i]
+		at := float64(f.Time.Unix())
+		return rueidis.Commands{
+			b.Zadd().Key(layout.FollowingKey(f.From)).Nx().ScoreMember().ScoreMember(at, layout.Itoa(f.To)).Build(),
+			b.Zadd().Key(layout.FollowersKey(f.To)).Nx().ScoreMember().ScoreMember(at, layout.Itoa(f.From)).Build(),
+		}
+	})
+}
+
+// NewPost is a post to be loaded.
+type NewPost struct {
+	Author int64
+	Time   time.Time
+	Body   string
+}
+
+// AddPosts loads posts, which should be in the order of their times, on every
+// timeline on which they belong.
+func (l Loader) AddPosts(ctx context.Context, posts []NewPost) error {
+	last, err := l.reserve(ctx, layout.NextPostID, len(posts))
+	if err != nil {
+		return err
+	}
+	first := last - int64(len(posts)) + 1
+	for from := 0; from < len(posts); from += pipeline / 4 {
+		some := posts[from:min(from+pipeline/4, len(posts))]
+		if err := l.addPosts(ctx, first+int64(from), some); err != nil {
+			return fmt.Errorf("social: load posts: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) error {
+	b := l.client.B()
+	masters, err := l.fanOut.Masters(ctx)
+	if err != nil {
+		return err
+	}
+	err = l.chunks(ctx, len(posts), 3, func(i int) rueidis.Commands {
+		post, id := posts[i], first+int64(i)
+		return rueidis.Commands{
+			b.Hset().Key(layout.PostKey(id)).FieldValue().FieldValue("user_id", layout.Itoa(post.Author)).
+				FieldValue("time", layout.Seconds(post.Time)).FieldValue("body", post.Body).Build(),
+			b.Zadd().Key(layout.FanOuts).ScoreMember().ScoreMember(float64(l.now().Unix()), layout.Itoa(id)).Build(),
+			b.Zadd().Key(layout.ProfileKey(post.Author)).ScoreMember().ScoreMember(float64(id), layout.Itoa(id)).Build(),
+		}
+	})
+	if err != nil {
+		return err
+	}
+	homes, err := l.followers(ctx, posts)
+	if err != nil {
+		return err
+	}
+	var pushes rueidis.Commands
+	for i, post := range posts {
+		id := first + int64(i)
+		pushes = append(pushes, l.fanOut.PushCommand(id, layout.HomeKey(post.Author)), l.fanOut.PushCommand(id, layout.Timeline))
+		lists := homes[post.Author]
+		for len(lists) > 0 {
+			n := min(fanout.Batch, len(lists))
+			if l.cluster {
+				n = 1 // each timeline lives where it will
+			}
+			pushes = append(pushes, l.fanOut.PushCommand(id, lists[:n]...))
+			lists = lists[n:]
+		}
+		if len(pushes) >= pipeline || i == len(posts)-1 {
+			if err := l.send(ctx, pushes); err != nil {
+				return err
+			}
+			pushes = pushes[:0]
+		}
+	}
+	return l.finalize(ctx, first, posts, masters)
+}
+
+// finalize waits until the posts can no longer be lost, but not for replicas
+// that are far behind: what is left is finished by ResumeFanOuts.
+func (l Loader) finalize(ctx context.Context, first int64, posts []NewPost, masters string) error {
+	authors := make([]int64, len(posts))
+	for i, post := range posts {
+		authors[i] = post.Author
+	}
+	return l.fanOut.Confirm(ctx, first, authors, masters, confirmTimeout)
+}
+
+// followers returns the home timelines of the followers of each author.
+func (l Loader) followers(ctx context.Context, posts []NewPost) (map[int64][]string, error) {
+	var cmds rueidis.Commands
+	var authors []int64
+	homes := make(map[int64][]string)
+	for _, post := range posts {
+		if _, ok := homes[post.Author]; !ok {
+			homes[post.Author] = nil
+			authors = append(authors, post.Author)
+			cmds = append(cmds, l.client.B().Zrange().Key(layout.FollowersKey(post.Author)).Min("0").Max("-1").Build())
+		}
+	}
+	for i, res := range l.client.DoMulti(ctx, cmds...) {
+		ids, err := res.AsStrSlice()
+		if err != nil {
+			return nil, err
+		}
+		for j, id := range ids {
+			ids[j] = layout.HomePrefix + id
+		}
+		homes[authors[i]] = ids
+	}
+	return homes, nil
+}
+
+// reserve takes n ids of a counter and returns the last.
+func (l Loader) reserve(ctx context.Context, counter string, n int) (int64, error) {
+	last, err := l.client.Do(ctx, l.client.B().Incrby().Key(counter).Increment(int64(n)).Build().ToRetryable()).AsInt64()
+	if err != nil {
+		return 0, fmt.Errorf("social: load: %w", err)
+	}
+	return last, nil
+}
+
+// chunks sends the commands for each of n things, each commands of them, in
+// pipelines.
+func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) rueidis.Commands) error {
+	cmds := make(rueidis.Commands, 0, pipeline)
+	for i := range n {
+		cmds = append(cmds, commands(i)...)
+		if len(cmds)+each > pipeline || i == n-1 {
+			if err := l.send(ctx, cmds); err != nil {
+				return fmt.Errorf("social: load: %w", err)
+			}
+			cmds = cmds[:0]
+		}
+	}
+	return nil
+}
+
+const (
+	// loadPatience is how long a server may be away in the middle of a load, as
+	// in a failover, and loadPause the pause between two tries.
+	loadPatience = time.Minute
+	loadPause    = 500 * time.Millisecond
+)
+
+// send sends commands and waits until all are done. Every command of a load can
+// be repeated, so all of them are, should the server go away.
+func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
+	for began := time.Now(); ; {
+		err := l.sendOnce(ctx, cmds)
+		if err == nil || isPermanent(err) || time.Since(began) > loadPatience {
+			return err
+		}
+		l.log.WarnContext(ctx, "a part of a load is repeated", "error", err)
+		if !pause(ctx, loadPause) {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// refusedError is the answer of a server to a command of a load.
+type refusedError struct{ command, text string }
+
+func (e *refusedError) Error() string { return e.command + ": " + e.text }
+
+// isPermanent tells the errors that come back when a command is repeated: not
+// those of a connection, nor of a server that starts or changes its role.
+func isPermanent(err error) bool {
+	var text string
+	var refused *refusedError
+	var answer *rueidis.RedisError
+	switch {
+	case errors.As(err, &refused):
+		text = refused.text
+	case errors.As(err, &answer):
+		text = answer.Error()
+	default:
+		return errors.Is(err, context.Canceled)
+	}
+	for _, passing := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"} {
+		if strings.Contains(text, passing) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
+	if l.server == nil {
+		for part := range slices.Chunk(cmds, pipelinePart) {
+			for i := range part {
+				part[i] = part[i].Pin() // it may be sent again
+			}
+			if err := reply.FirstError(l.client.DoMulti(ctx, part...)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	protocol, write := io.Pipe()
+	var encoding sync.WaitGroup
+	encoding.Go(func() { write.CloseWithError(encode(write, cmds)) })
+	report, err := bulk.LoadInto(ctx, *l.server, protocol, bulk.Options{Format: bulk.RESP, ShowErrors: 1})
+	protocol.Close()
+	encoding.Wait()
+	if err != nil {
+		return err
+	}
+	if report.Errors > 0 {
+		return &refusedError{report.Failures[0].Text, report.Failures[0].Error}
+	}
+	return l.invalidated(ctx)
+}
+
+// encode writes commands in Redis' protocol.
+func encode(w io.Writer, cmds rueidis.Commands) error {
+	e := resp.NewEncoder(w)
+	var args []any
+	for _, cmd := range cmds {
+		args = args[:0]
+		for _, word := range cmd.Commands() {
+			args = append(args, word)
+		}
+		if err := e.Encode(args...); err != nil {
+			return err
+		}
+	}
+	return e.Flush()
+}
+
+// invalidated waits until the client has dropped from its cache what other connections
+// have changed: servers tell that before they answer what comes later.
+func (l Loader) invalidated(ctx context.Context) error {
+	masters, err := nodes.Masters(ctx, l.client)
+	if err != nil {
+		return err
+	}
+	for _, master := range masters {
+		if err := master.Client.Do(ctx, master.Client.B().Ping().Build().ToRetryable()).Error(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pause waits and reports whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,110 @@
+// Package password hashes and verifies passwords, a bounded number at a time.
+package password
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/alexedwards/argon2id"
+	"golang.org/x/text/unicode/norm"
+)
+
+// ErrBusy: too many passwords wait to be checked; try again in a moment.
+var ErrBusy = errors.New("social: too many passwords are being checked")
+
+const phcPrefix = "$argon2id$"
+
+// Hasher computes password hashes, a bounded number at a time: each takes
+// megabytes, so a flood of log-ins must wait rather than exhaust the memory.
+type Hasher struct {
+	params  argon2id.Params
+	slots   chan struct{}
+	waiting atomic.Int64
+
+	// decoy is compared against when there is no such user, so that the
+	// duration of a log-in does not reveal which users exist.
+	decoy func() (string, error)
+}
+
+// waitersPerSlot bounds the queue: a core makes some 40 hashes a second, so
+// past it the answer would come too late to be of use.
+const waitersPerSlot = 256
+
+// NewHasher returns a hasher. nil params mean 19 MiB, 2 passes, 1 lane, the
+// first of the settings that OWASP recommends; slots 0 means one for each core.
+func NewHasher(params *argon2id.Params, slots int) (*Hasher, error) {
+	if params == nil {
+		params = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	}
+	if slots < 0 {
+		return nil, fmt.Errorf("social: Options.Hashers: %d is negative", slots)
+	}
+	if slots == 0 {
+		slots = runtime.NumCPU()
+	}
+	h := &Hasher{params: *params, slots: make(chan struct{}, slots)}
+	h.decoy = sync.OnceValues(func() (string, error) { return argon2id.CreateHash("decoy", &h.params) })
+	return h, nil
+}
+
+func (h *Hasher) acquire(ctx context.Context) error {
+	if h.waiting.Add(1) > int64(cap(h.slots)*waitersPerSlot) {
+		h.waiting.Add(-1)
+		return ErrBusy
+	}
+	defer h.waiting.Add(-1)
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
+	}
+}
+
+func (h *Hasher) release() { <-h.slots }
+
+// Hash returns the PHC string of a password.
+func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
+	if err := h.acquire(ctx); err != nil {
+		return "", err
+	}
+	defer h.release()
+	phc, err := argon2id.CreateHash(norm.NFC.String(password), &h.params)
+	if err != nil {
+		return "", fmt.Errorf("social: hash a password: %w", err)
+	}
+	return phc, nil
+}
+
+// Verify reports whether typed matches the stored password, and whether stored
+// should be replaced because it is in clear, as the original program kept
+// passwords, or was hashed at another cost. An empty stored password matches
+// nothing and takes as long as any other.
+func (h *Hasher) Verify(ctx context.Context, typed, stored string) (ok, outdated bool, err error) {
+	if err := h.acquire(ctx); err != nil {
+		return false, false, err
+	}
+	defer h.release()
+	missing := stored == ""
+	inClear := !missing && !strings.HasPrefix(stored, phcPrefix)
+	same := inClear && subtle.ConstantTimeCompare([]byte(typed), []byte(stored)) == 1
+	if missing || inClear {
+		if stored, err = h.decoy(); err != nil {
+			return false, false, fmt.Errorf("social: hash a password: %w", err)
+		}
+	}
+	match, params, err := argon2id.CheckHash(norm.NFC.String(typed), stored)
+	if err != nil {
+		return false, false, fmt.Errorf("social: a stored password hash cannot be read: %w", err)
+	}
+	if inClear {
+		return same, true, nil
+	}
+	return match && !missing, *params != h.params, nil
+}

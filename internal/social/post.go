@@ -1,0 +1,181 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// Post is a short text by a user. It never changes.
+type Post struct {
+	ID     int64
+	Author User
+	Time   time.Time // to the second
+	Body   string
+}
+
+// posts publishes and reads posts.
+type posts struct {
+	*users
+	fanOut *fanout.Engine
+	log    *slog.Logger
+	now    func() time.Time
+
+	last    atomic.Int64 // the largest id of a post that was seen
+	counter atomic.Int64 // next_post_id as it was last read
+}
+
+// Post publishes a text: on the author's profile and home timeline, on the
+// public timeline, and on the home timelines of the author's followers. It
+// returns *InvalidError for a text that is not allowed.
+//
+// When it returns, the master has the post, and every timeline but the home
+// timelines of followers beyond the first thousand or so, which are written in
+// the background. Whatever interrupts the fan-out, it is finished later; see
+// package fanout. Five round trips, six on a Cluster, and five more for each 200
+// followers of the first thousand.
+func (p *posts) Post(ctx context.Context, author User, body string) (Post, error) {
+	body, err := cleanBody(body)
+	if err != nil {
+		return Post{}, err
+	}
+	post := Post{Author: author, Time: p.now().UTC().Truncate(time.Second), Body: body}
+	job := p.fanOut.Begin(ctx, author.ID, []string{"user_id", layout.Itoa(author.ID), "time", layout.Seconds(post.Time), "body", body})
+	if post.ID, err = p.create(ctx, &job); err != nil {
+		return Post{}, fmt.Errorf("social: post: %w", err)
+	}
+	if err := p.fanOut.Publish(ctx, job); err != nil {
+		return Post{}, err
+	}
+	return post, nil
+}
+
+// create writes a post under the next id. Should the id be in use, as after a
+// server has lost its last second, it takes the one after it.
+func (p *posts) create(ctx context.Context, job *fanout.Job) (int64, error) {
+	for {
+		id, err := p.nextPostID(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if created, err := p.fanOut.Create(ctx, job, id); err != nil || created {
+			p.saw(id)
+			return id, err
+		}
+	}
+}
+
+// maxLostPosts is how far the counter can have fallen back with a server that
+// lost writes. An id further ahead was not assigned by Retwis but written by
+// hand, and moving the counter there could not be undone.
+const maxLostPosts = 1_000_000
+
+// nextPostID returns an id that no post has had. A counter below the largest id
+// seen fell back with a server that lost writes: it is moved past that id, or a
+// new post would be taken for a lost one that a client remembers.
+func (p *posts) nextPostID(ctx context.Context) (int64, error) {
+	seen := p.last.Load() // read before the counter moves, or concurrent posts would look like lost ones
+	id, err := p.nextID(ctx, layout.NextPostID)
+	if err != nil {
+		return 0, err
+	}
+	p.counter.Store(id)
+	if id > seen {
+		return id, nil
+	}
+	if seen-id > maxLostPosts {
+		p.log.WarnContext(ctx, "ignored a post whose id is far ahead of the counter", "post", seen, "counter", id)
+		p.last.CompareAndSwap(seen, id)
+		return id, nil
+	}
+	return p.client.Do(ctx, p.client.B().Incrby().Key(layout.NextPostID).Increment(seen-id+1).Build()).AsInt64()
+}
+
+// saw notes the largest id of a post that this process knows of.
+func (p *posts) saw(id int64) {
+	if counter := p.counter.Load(); counter > 0 && id > counter+maxLostPosts {
+		return
+	}
+	for {
+		last := p.last.Load()
+		if id <= last || p.last.CompareAndSwap(last, id) {
+			return
+		}
+	}
+}
+
+// Posts returns the posts with these ids, in their order; missing ones are left
+// out. Two round trips at most.
+func (p *posts) Posts(ctx context.Context, ids ...int64) ([]Post, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	cmds := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		cmds[i] = p.client.B().Hmget().Key(layout.PostKey(id)).Field("user_id", "time", "body").Build()
+	}
+	posts := make([]Post, 0, len(ids))
+	var authors []int64
+	asked := make(map[int64]bool)
+	for i, res := range p.client.DoMulti(ctx, cmds...) {
+		post, ok, err := parsePost(ids[i], res)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		posts = append(posts, post)
+		if !asked[post.Author.ID] {
+			asked[post.Author.ID] = true
+			authors = append(authors, post.Author.ID)
+		}
+	}
+	users, err := p.byID(ctx, authors)
+	if err != nil {
+		return nil, err
+	}
+	known := posts[:0]
+	for _, post := range posts {
+		if author, ok := users[post.Author.ID]; ok {
+			post.Author = author
+			known = append(known, post)
+		}
+	}
+	return known, nil
+}
+
+// parsePost reads the hash of a post, with only the id of its author. ok is
+// false where there is no such post, or the key is of another type.
+func parsePost(id int64, res rueidis.RedisResult) (post Post, ok bool, err error) {
+	fields, err := res.ToArray()
+	if reply.IsWrongType(err) {
+		return Post{}, false, nil
+	}
+	if err != nil {
+		return Post{}, false, fmt.Errorf("social: read a post: %w", err)
+	}
+	if len(fields) != 3 || fields[0].IsNil() {
+		return Post{}, false, nil
+	}
+	var texts [3]string
+	for i, field := range fields {
+		if !field.IsNil() {
+			texts[i], _ = field.ToString()
+		}
+	}
+	author, err := strconv.ParseInt(texts[0], 10, 64)
+	if err != nil {
+		return Post{}, false, nil // not a post of Retwis
+	}
+	return Post{ID: id, Author: User{ID: author}, Time: layout.ParseTime(texts[1]), Body: texts[2]}, true, nil
+}

@@ -1,0 +1,272 @@
+package socialtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+)
+
+// Pair is a master and its replica, which gets everything late, and a client
+// that talks to the one that is the master.
+type Pair struct {
+	t               testing.TB
+	Master, Replica *redistest.Server
+	Link            *Relay
+	current         atomic.Pointer[redistest.Server]
+	DB              rueidis.Client
+}
+
+func NewPair(t testing.TB) *Pair {
+	t.Helper()
+	// Replicas that come get their copy over the socket at once, on every version.
+	p := &Pair{t: t, Master: redistest.TCP(t, "repl-diskless-sync yes", "repl-diskless-sync-delay 0")}
+	p.current.Store(p.Master)
+	p.Link = newRelay(t, p.Master.Port())
+	p.Replica = redistest.TCP(t, fmt.Sprintf("replicaof 127.0.0.1 %d", p.Link.port()))
+	p.DB = p.Dial(func() string { return p.current.Load().Socket() })
+	Wait(t, "the replica to be in step", func() bool {
+		return Info(t, p.Dial(p.Replica.Socket), "master_link_status") == "up"
+	})
+	return p
+}
+
+func (p *Pair) Dial(socket func() string) rueidis.Client {
+	p.t.Helper()
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{"pair"}, ForceSingleClient: true, PipelineMultiplex: -1,
+		DialCtxFn: func(ctx context.Context, _ string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", socket())
+		},
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(client.Close)
+	return client
+}
+
+// FailOver kills the master and makes the replica the master, with what it has.
+func (p *Pair) FailOver() {
+	p.t.Helper()
+	p.Master.Kill(p.t)
+	client := p.Dial(p.Replica.Socket)
+	if err := client.Do(p.t.Context(), client.B().Arbitrary("REPLICAOF", "NO", "ONE").Build()).Error(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.current.Store(p.Replica)
+}
+
+// Info is a line of INFO replication.
+func Info(t testing.TB, client rueidis.Client, name string) string {
+	t.Helper()
+	text, err := client.Do(t.Context(), client.B().Info().Section("replication").Build()).AsBytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
+			return string(bytes.TrimSpace(value))
+		}
+	}
+	return ""
+}
+
+// Wait waits until ok, which another process brings about.
+func Wait(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(5 * time.Minute)
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// Relay passes bytes on to a port of 127.0.0.1 and back; what comes back is
+// held up for as long as Lag says.
+type Relay struct {
+	listener net.Listener
+	Lag      atomic.Int64 // a time.Duration
+	down     atomic.Bool  // nobody gets through
+	done     chan struct{}
+	wg       sync.WaitGroup
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+func newRelay(t testing.TB, to int) *Relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Relay{listener: listener, done: make(chan struct{})}
+	r.wg.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
+			if err != nil || r.down.Load() {
+				near.Close()
+				if far != nil {
+					far.Close()
+				}
+				continue
+			}
+			r.mu.Lock()
+			r.conns = append(r.conns, near, far)
+			r.mu.Unlock()
+			r.wg.Go(func() { r.pass(near, far, false) })
+			r.wg.Go(func() { r.pass(far, near, true) })
+		}
+	})
+	t.Cleanup(func() {
+		close(r.done)
+		listener.Close()
+		r.cut()
+		r.wg.Wait()
+	})
+	return r
+}
+
+func (r *Relay) port() int { return r.listener.Addr().(*net.TCPAddr).Port }
+
+// cut ends every connection.
+func (r *Relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, conn := range r.conns {
+		conn.Close()
+	}
+	r.conns = nil
+}
+
+func (r *Relay) pass(from, to net.Conn, late bool) {
+	type piece struct {
+		at    time.Time
+		bytes []byte
+	}
+	pieces := make(chan piece, 1<<16)
+	r.wg.Go(func() {
+		defer to.Close()
+		for p := range pieces {
+			for late && time.Since(p.at) < time.Duration(r.Lag.Load()) {
+				select {
+				case <-r.done:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+			if _, err := to.Write(p.bytes); err != nil {
+				from.Close()
+				return
+			}
+		}
+	})
+	defer close(pieces)
+	for {
+		b := make([]byte, 32<<10)
+		n, err := from.Read(b)
+		if err != nil {
+			return
+		}
+		select {
+		case pieces <- piece{time.Now(), b[:n]}:
+		case <-r.done:
+			return
+		}
+	}
+}
+
+// Replicated is a Cluster of two masters. The one that does not have `fanouts`
+// has a replica.
+type Replicated struct {
+	t               testing.TB
+	Master, Replica *redistest.Server
+	at              rueidis.Client // of the replica
+	DB              rueidis.Client // of the Cluster
+}
+
+func NewReplicated(t testing.TB) *Replicated {
+	t.Helper()
+	cluster := redistest.Cluster(t, 2)
+	c := &Replicated{t: t, DB: cluster.Client(t), Master: cluster.Masters[0]}
+	slot, err := c.DB.Do(t.Context(), c.DB.B().Arbitrary("CLUSTER", "KEYSLOT").Keys("fanouts").Build()).AsInt64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slot < 8192 {
+		c.Master = cluster.Masters[1]
+	}
+	c.Replica = redistest.TCP(t, "cluster-enabled yes", "cluster-node-timeout 2000", "repl-diskless-sync-delay 0")
+	c.at = c.Replica.Client(t)
+	id, err := c.Master.Client(t).Do(t.Context(), c.DB.B().Arbitrary("CLUSTER", "MYID").Build()).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.run(c.at, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(c.Master.Port()))
+	Wait(t, "the replica to know its master", func() bool {
+		return c.at.Do(t.Context(), c.at.B().Arbitrary("CLUSTER", "REPLICATE", id).Build()).Error() == nil
+	})
+	Wait(t, "the replica to be in step", func() bool { return Info(t, c.at, "master_link_status") == "up" })
+	// After a failover the masters cannot introduce each other: the one between
+	// them is dead. So all must know all before.
+	for _, node := range []rueidis.Client{c.at, cluster.Masters[0].Client(t), cluster.Masters[1].Client(t)} {
+		Wait(t, "all nodes to know each other", func() bool {
+			text, err := node.Do(t.Context(), node.B().ClusterInfo().Build()).ToString()
+			return err == nil && strings.Contains(text, "cluster_known_nodes:3\r")
+		})
+	}
+	return c
+}
+
+func (c *Replicated) run(client rueidis.Client, words ...string) {
+	c.t.Helper()
+	if err := client.Do(c.t.Context(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
+		c.t.Fatalf("%v: %v", words, err)
+	}
+}
+
+// Cut keeps from the replica what is written from now on.
+func (c *Replicated) Cut() {
+	c.t.Helper()
+	c.run(c.at, "CONFIG", "SET", "masteruser", "ghost")
+	c.run(c.at, "CONFIG", "SET", "masterauth", "ghost")
+	c.run(c.Master.Client(c.t), "CLIENT", "KILL", "TYPE", "replica")
+	Wait(c.t, "the link to be down", func() bool { return Info(c.t, c.at, "master_link_status") == "down" })
+}
+
+// FailOver kills the master and makes the replica the master, with what it has.
+func (c *Replicated) FailOver() {
+	c.t.Helper()
+	c.Master.Kill(c.t)
+	c.run(c.at, "CLUSTER", "FAILOVER", "TAKEOVER")
+	Wait(c.t, "the client to know of it", func() bool {
+		for i := range 64 { // some of them are of the master that died
+			ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
+			err := c.DB.Do(ctx, c.DB.B().Exists().Key(fmt.Sprint("key", i)).Build()).Error()
+			cancel()
+			if err != nil {
+				return false
+			}
+		}
+		return true
+	})
+}

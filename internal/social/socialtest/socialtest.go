@@ -1,0 +1,154 @@
+// Package socialtest is shared by the tests of the application: Retwis on a
+// private database, and servers that fail over.
+package socialtest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/adopt"
+	"retwis/internal/social/check"
+)
+
+// CheapHash makes password hashes that cost nothing.
+var CheapHash = &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16}
+
+// Password is the password of every user.
+const Password = "correct horse"
+
+// Quiet is a log that nobody reads.
+func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// Bundle is Retwis on a database.
+type Bundle struct {
+	*social.Service
+	T     testing.TB
+	Ctx   context.Context //nolint:containedctx // of one test
+	DB    rueidis.Client
+	Clock *Clock
+}
+
+// Clock stands still until it is moved.
+type Clock struct{ Unix atomic.Int64 }
+
+// Now returns the time.
+func (c *Clock) Now() time.Time { return time.Unix(c.Unix.Load(), 0) }
+
+// Advance moves the clock.
+func (c *Clock) Advance(d time.Duration) { c.Unix.Add(int64(d / time.Second)) }
+
+// New returns Retwis on a database of the test's own.
+func New(t testing.TB) *Bundle {
+	t.Helper()
+	return On(t, redistest.DB(t).Client(t))
+}
+
+// On returns Retwis on a database.
+func On(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *Bundle {
+	t.Helper()
+	clock := new(Clock)
+	clock.Unix.Store(1_700_000_000)
+	opt := social.Options{Logger: Quiet(), Now: clock.Now, HashParams: CheapHash}
+	for _, c := range change {
+		c(&opt)
+	}
+	svc, err := social.New(client, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { svc.Close() })
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	return &Bundle{Service: svc, T: t, Ctx: ctx, DB: client, Clock: clock}
+}
+
+// NewUser registers a user.
+func (b *Bundle) NewUser(name string) social.User {
+	b.T.Helper()
+	session, err := b.Register(b.Ctx, name, Password)
+	if err != nil {
+		b.T.Fatalf("register %s: %v", name, err)
+	}
+	return session.User
+}
+
+// Publish posts a text and returns the post's id.
+func (b *Bundle) Publish(author social.User, body string) int64 {
+	b.T.Helper()
+	post, err := b.Post(b.Ctx, author, body)
+	if err != nil {
+		b.T.Fatalf("post %q: %v", body, err)
+	}
+	return post.ID
+}
+
+// Connect makes one user follow another.
+func (b *Bundle) Connect(from, to social.User) {
+	b.T.Helper()
+	if err := b.Follow(b.Ctx, from, to); err != nil {
+		b.T.Fatalf("%s follows %s: %v", from.Name, to.Name, err)
+	}
+}
+
+// Redis runs a command and returns its reply as text.
+func (b *Bundle) Redis(args ...string) string {
+	b.T.Helper()
+	res := b.DB.Do(b.Ctx, b.DB.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build())
+	if rueidis.IsRedisNil(res.Error()) {
+		return ""
+	}
+	if err := res.Error(); err != nil {
+		b.T.Fatalf("%s: %v", strings.Join(args, " "), err)
+	}
+	if list, err := res.AsStrSlice(); err == nil {
+		return strings.Join(list, " ")
+	}
+	if n, err := res.AsInt64(); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	s, _ := res.ToString()
+	return s
+}
+
+// Adoption is the database as package adopt sees it.
+func (b *Bundle) Adoption() adopt.Database { return adopt.New(b.DB, Quiet()) }
+
+// Check runs a check.
+func (b *Bundle) Check(opt check.Options) (check.Result, error) {
+	return check.Run(b.Ctx, b.Service, opt)
+}
+
+// WantHealthy fails when two keys that must agree do not.
+func (b *Bundle) WantHealthy() check.Result {
+	b.T.Helper()
+	result, err := b.Check(check.Options{Report: func(p check.Problem) { b.T.Error(p) }})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return result
+}
+
+// Eventually waits until ok, which the background brings about.
+func (b *Bundle) Eventually(what string, ok func() bool) {
+	b.T.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-b.Ctx.Done():
+			b.T.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package social
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+)
+
+// Page is one page of a timeline: the ids of its posts, newest first, and the
+// cursor of the next page: the id of the last post seen, 0 at the end. A post
+// that arrives between two pages neither repeats a post on the second nor hides
+// one.
+type Page struct {
+	IDs  []int64
+	Next int64
+}
+
+// MaxPage bounds how many posts or people a page has.
+const MaxPage = 200
+
+var (
+	//go:embed page.lua
+	pageSource string
+	pageScript = script.New(pageSource).Retryable()
+)
+
+// timelines reads the timelines.
+type timelines struct {
+	database
+	saw func(post int64) // is called with the newest post of each page
+}
+
+// Home returns a page of a user's home timeline: their own posts and those of
+// the people they follow. before is the cursor of the page, 0 for the first,
+// which comes from memory where it can. One round trip at most.
+func (t *timelines) Home(ctx context.Context, uid, before int64, limit int) (Page, error) {
+	return t.timeline(ctx, layout.HomeKey(uid), before, limit)
+}
+
+// Everybody returns a page of the public timeline: the posts of all users; see
+// Home.
+func (t *timelines) Everybody(ctx context.Context, before int64, limit int) (Page, error) {
+	return t.timeline(ctx, layout.Timeline, before, limit)
+}
+
+// Profile returns a page of all posts of a user, however old; see Home.
+func (t *timelines) Profile(ctx context.Context, uid, before int64, limit int) (Page, error) {
+	limit = clamp(limit)
+	from := "+inf"
+	if before > 0 {
+		from = "(" + layout.Itoa(before)
+	}
+	cmd := t.client.B().Zrevrangebyscore().Key(layout.ProfileKey(uid)).Max(from).Min("-inf").Limit(0, int64(limit+1))
+	var res rueidis.RedisResult
+	if before > 0 {
+		res = t.client.Do(ctx, cmd.Build())
+	} else {
+		res = t.read(ctx, cmd.Cache())
+	}
+	return t.page(res, limit)
+}
+
+func (t *timelines) timeline(ctx context.Context, list string, before int64, limit int) (Page, error) {
+	limit = clamp(limit)
+	var res rueidis.RedisResult
+	if before > 0 {
+		res = pageScript.Run(ctx, t.client, []string{list}, []string{layout.Itoa(before), layout.Itoa(int64(limit + 1))})
+	} else {
+		res = t.read(ctx, t.client.B().Lrange().Key(list).Start(0).Stop(int64(limit)).Cache())
+	}
+	return t.page(res, limit)
+}
+
+// page reads a reply that has one id more than the page, when another follows.
+func (t *timelines) page(res rueidis.RedisResult, limit int) (Page, error) {
+	ids, err := res.AsIntSlice()
+	if err != nil {
+		return Page{}, fmt.Errorf("social: read a timeline: %w", err)
+	}
+	if len(ids) > 0 {
+		t.saw(ids[0])
+	}
+	if len(ids) <= limit {
+		return Page{IDs: ids}, nil
+	}
+	return Page{IDs: ids[:limit], Next: ids[limit-1]}, nil
+}
+
+func clamp(limit int) int { return max(1, min(limit, MaxPage)) }

@@ -1,0 +1,194 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+)
+
+// User is an account.
+type User struct {
+	ID     int64
+	Name   string    // as typed when it was registered
+	Joined time.Time // to the second; zero where it is not known
+}
+
+// MaxName is the length of a new username, in characters.
+const MaxName = 20
+
+// CheckName returns *InvalidError for a username that cannot be registered.
+func CheckName(name string) error {
+	ok := len(name) >= 1 && len(name) <= MaxName
+	for i := 0; ok && i < len(name); i++ {
+		c := name[i]
+		ok = c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	if !ok {
+		return &InvalidError{"username", fmt.Sprintf("Use 1 to %d letters, digits or _.", MaxName)}
+	}
+	return nil
+}
+
+// users reads accounts.
+type users struct {
+	database
+	// ids maps a username, as it was asked for, to its user id. A pair never
+	// changes while it exists; the user is read and compared each time.
+	ids *otter.Cache[string, int64]
+}
+
+// UserByName returns the user of that name, in any case, or ErrNotFound. No
+// round trip for a name that was asked for lately, else two.
+func (u *users) UserByName(ctx context.Context, name string) (User, error) {
+	uid, err := u.lookUp(ctx, name)
+	if err != nil {
+		return User{}, err
+	}
+	rec, err := u.record(ctx, uid)
+	if err == nil && layout.Fold(rec.Name) == layout.Fold(name) {
+		return rec.User, nil
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return User{}, err
+	}
+	// The server has lost the user whom this process remembers.
+	u.ForgetName(name)
+	if uid, err = u.lookUp(ctx, name); err != nil {
+		return User{}, err
+	}
+	rec, err = u.record(WithFresh(ctx), uid)
+	return rec.User, err
+}
+
+// ForgetName removes a username from this process' memory.
+func (u *users) ForgetName(name string) { u.ids.Invalidate(name) }
+
+// lookUp returns the id that belongs to a username, or ErrNotFound.
+func (u *users) lookUp(ctx context.Context, name string) (int64, error) {
+	if name == "" || len(name) > layout.MaxLookup {
+		return 0, ErrNotFound
+	}
+	if uid, ok := u.ids.GetIfPresent(name); ok {
+		return uid, nil
+	}
+	// As it was typed first: to the original program, names that differ in case
+	// only were different users.
+	ids, err := u.client.Do(ctx, u.client.B().Hmget().Key(layout.Users).Field(name, layout.Fold(name)).Build()).ToArray()
+	if err != nil {
+		return 0, fmt.Errorf("social: look up a username: %w", err)
+	}
+	for _, id := range ids {
+		if id.IsNil() {
+			continue
+		}
+		uid, err := id.AsInt64()
+		if err != nil {
+			return 0, fmt.Errorf("social: key %s: field %q: not a user id: %w", layout.Users, name, err)
+		}
+		u.ids.Set(name, uid)
+		return uid, nil
+	}
+	return 0, ErrNotFound
+}
+
+// record is the hash of a user.
+type record struct {
+	User
+	auth string // the hashes of the open sessions, comma-separated
+}
+
+func (u *users) recordCommand(uid int64) rueidis.Cacheable {
+	return u.client.B().Hmget().Key(layout.UserKey(uid)).Field("username", "auth", "joined").Cache()
+}
+
+func parseRecord(uid int64, res rueidis.RedisResult) (record, error) {
+	fields, err := res.ToArray()
+	if err != nil {
+		return record{}, fmt.Errorf("social: read a user: %w", err)
+	}
+	if len(fields) != 3 || fields[0].IsNil() {
+		return record{}, ErrNotFound
+	}
+	var rec record
+	rec.ID = uid
+	rec.Name, err = fields[0].ToString()
+	if err != nil {
+		return record{}, fmt.Errorf("social: key %s: username: %w", layout.UserKey(uid), err)
+	}
+	if !fields[1].IsNil() {
+		rec.auth, _ = fields[1].ToString()
+	}
+	if !fields[2].IsNil() {
+		joined, _ := fields[2].ToString()
+		rec.Joined = layout.ParseTime(joined)
+	}
+	return rec, nil
+}
+
+// record returns the hash of one user, or ErrNotFound.
+func (u *users) record(ctx context.Context, uid int64) (record, error) {
+	return parseRecord(uid, u.read(ctx, u.recordCommand(uid)))
+}
+
+// byID returns the users with these ids; missing ones are left out.
+func (u *users) byID(ctx context.Context, ids []int64) (map[int64]User, error) {
+	found := make(map[int64]User, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	cmds := make([]rueidis.Cacheable, len(ids))
+	for i, id := range ids {
+		cmds[i] = u.recordCommand(id)
+	}
+	for i, res := range u.readMany(ctx, cmds...) {
+		rec, err := parseRecord(ids[i], res)
+		switch {
+		case err == nil:
+			found[ids[i]] = rec.User
+		case !errors.Is(err, ErrNotFound):
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// inOrder returns the users with these ids in their order, without missing
+// ones.
+func (u *users) inOrder(ctx context.Context, ids []int64) ([]User, error) {
+	byID, err := u.byID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]User, 0, len(ids))
+	for _, id := range ids {
+		if user, ok := byID[id]; ok {
+			found = append(found, user)
+		}
+	}
+	return found, nil
+}
+
+// LatestUsers returns the names of the n users who registered last, newest
+// first. One round trip at most.
+func (u *users) LatestUsers(ctx context.Context, n int) ([]string, error) {
+	names, err := u.read(ctx, u.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(n-1)).Cache()).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: latest users: %w", err)
+	}
+	return names, nil
+}
+
+// Empty reports whether no user has registered yet. One round trip.
+func (u *users) Empty(ctx context.Context) (bool, error) {
+	n, err := u.client.Do(ctx, u.client.B().Hlen().Key(layout.Users).Build()).AsInt64()
+	if err != nil {
+		return false, fmt.Errorf("social: count users: %w", err)
+	}
+	return n == 0, nil
+}
