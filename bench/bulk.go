@@ -30,11 +30,11 @@ type bulkBench struct {
 	servers []*redisserver.Server
 }
 
-// loaded is what one run of a program did.
+// loaded is the result of one run of a program.
 type loaded struct {
 	perSecond float64 // commands
-	cpu       float64 // of the program, in ns a command
-	memory    float64 // of the program at most, in MiB
+	cpu       float64 // of the program, in ns per command
+	memory    float64 // peak of the program, in MiB
 	ping      time.Duration
 }
 
@@ -42,7 +42,7 @@ type loaded struct {
 type loader struct {
 	name string
 	args []string // of the program; the file is standard input
-	keys int      // the database then has
+	keys int      // in the database afterwards
 	n    int      // commands
 	file string
 }
@@ -61,10 +61,10 @@ func measureBulk(ctx context.Context, dir string, opt options) (string, error) {
 	var text strings.Builder
 	text.WriteString(`## Mass insertion
 
-Each program loads a file into an empty server on a TCP port of 127.0.0.1, which saves
-nothing. Its CPU time is what the system says when it has ended, its memory the most
-that the system said while it ran. Beside it another client sends a PING every 5 ms: the
-p99 of the wait for the answer, from when it was to be sent, is what others feel.
+Each program loads a file into an empty server without persistence, on a TCP port of
+127.0.0.1. Its CPU time and peak memory are those that the system reports. Meanwhile another
+client sends a PING every 5 ms; the p99 of its latency, from the moment when it was due, is
+the effect on other clients.
 
 `)
 	for _, part := range []func(context.Context, io.Writer) error{b.sets, b.hashes, b.records, b.cluster, b.codec} {
@@ -100,7 +100,7 @@ func (b *bulkBench) stop() {
 	}
 }
 
-// url is that of the single server.
+// url is the URL of the single server.
 func (b *bulkBench) url() string { return "redis://127.0.0.1:" + strconv.Itoa(b.servers[0].Port()) }
 
 // cli is redis-cli --pipe, and ours is retwis load with some flags.
@@ -178,7 +178,7 @@ func (b *bulkBench) records(ctx context.Context, out io.Writer) error {
 	if err := to.Close(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s records through the template `%s`, and the protocol that it makes of them:\n\n", thousands(n), do)
+	fmt.Fprintf(out, "%s records through the template `%s`, and the protocol that it generates from them:\n\n", thousands(n), do)
 	return b.table(ctx, out, true, []loader{
 		b.ours("the protocol", ready, n, n),
 		b.ours("CSV", csv, n, n, "--format", "csv", "--do", do),
@@ -272,7 +272,7 @@ func (b *bulkBench) write(name string, n int, one func(e *resp.Encoder, i int) e
 	return path, e.Flush()
 }
 
-// table measures some sides in turn and writes a row for each, compared with the first.
+// table measures sides in turn and writes a row for each, compared with the first.
 func (b *bulkBench) table(ctx context.Context, out io.Writer, detail bool, sides []loader) error {
 	runs := make([][]loaded, len(sides))
 	for range b.opt.rounds {
@@ -287,7 +287,7 @@ func (b *bulkBench) table(ctx context.Context, out io.Writer, detail bool, sides
 	rate := func(l loaded) float64 { return l.perSecond }
 	cpu := func(l loaded) float64 { return l.cpu }
 	if detail {
-		fmt.Fprintf(out, "| | commands/s | ratio | CPU of the program, ns a command | ratio | its memory, MiB | a PING beside it, p99 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
+		fmt.Fprintf(out, "| | commands/s | ratio | CPU of the program, ns per command | ratio | its memory, MiB | PING meanwhile, p99 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	} else {
 		fmt.Fprintf(out, "| | commands/s | ratio |\n| --- | ---: | ---: |\n")
 	}
@@ -304,7 +304,7 @@ func (b *bulkBench) table(ctx context.Context, out io.Writer, detail bool, sides
 	return nil
 }
 
-// run lets a program load its file.
+// run runs a program that loads its file.
 func (b *bulkBench) run(ctx context.Context, side loader) (loaded, error) {
 	for _, s := range b.servers {
 		if _, err := ask(ctx, s, "FLUSHALL"); err != nil {
@@ -356,7 +356,7 @@ func (b *bulkBench) run(ctx context.Context, side loader) (loaded, error) {
 	}, nil
 }
 
-// ask sends a command that is answered with a number, or OK.
+// ask sends a command that replies with a number or OK.
 func ask(ctx context.Context, s *redisserver.Server, command string) (int64, error) {
 	c, err := clientOf(s)
 	if err != nil {
@@ -380,7 +380,7 @@ func medianOf(all []loaded, of func(loaded) float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// ratioOf is the median of the rounds' ratios.
+// ratioOf returns the median of the rounds' ratios.
 func ratioOf(a, b []loaded, of func(loaded) float64) float64 {
 	ratios := make([]float64, len(a))
 	for i := range a {
@@ -420,7 +420,7 @@ func (b *bulkBench) codec(_ context.Context, out io.Writer) error {
 			seconds*1e9/float64(b.opt.records), float64(allocs)/float64(b.opt.records))
 		return nil
 	}
-	fmt.Fprintf(out, "The protocol of these `SET`s, in memory, on one core:\n\n| | GB/s | ns a command | allocations a command |\n| --- | ---: | ---: | ---: |\n")
+	fmt.Fprintf(out, "The protocol of these `SET`s, in memory, on one core:\n\n| | GB/s | ns per command | allocations per command |\n| --- | ---: | ---: | ---: |\n")
 	err = measure("`Encoder`", func() error {
 		e := resp.NewEncoder(io.Discard)
 		for i := range keys {

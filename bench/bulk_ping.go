@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// pingEvery is how often a bystander asks.
+// pingEvery is the interval of PINGs during a load.
 const pingEvery = 5 * time.Millisecond
 
-// freePort finds a port that nobody listens on, low enough for the second port that a
-// server of a Cluster has, 10,000 above.
+// freePort finds a free port, low enough for the second port of a Cluster node, which
+// is 10,000 higher.
 func freePort() (int, error) {
 	for {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,8 +31,8 @@ func freePort() (int, error) {
 	}
 }
 
-// startPings asks a server again and again, until the function that it returns is called,
-// which tells the p99 of the waits. Each is measured from when it was to be sent.
+// startPings sends PINGs until the returned function is called, which returns the p99 of
+// their latency. Each is measured from the moment when it was due.
 func startPings(port int) (stop func() (time.Duration, error)) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	var all []time.Duration
@@ -71,7 +71,7 @@ func startPings(port int) (stop func() (time.Duration, error)) {
 		close(end)
 		<-ended
 		if failed == nil && len(all) == 0 {
-			failed = errors.New("none was sent")
+			failed = errors.New("no PING was sent")
 		}
 		if failed != nil {
 			return 0, fmt.Errorf("PING: %w", failed)
@@ -81,9 +81,8 @@ func startPings(port int) (stop func() (time.Duration, error)) {
 	}
 }
 
-// watchMemory looks again and again how much memory a process has had at most, in MiB,
-// until the function that it returns is called. What the system says of a process that
-// has ended counts the one that started it, too.
+// watchMemory polls the peak memory of a process, in MiB, until the returned function is
+// called. After its end, the system's figure would include the memory of its parent.
 func watchMemory(pid int) (stop func() float64) {
 	end, peak := make(chan struct{}), make(chan float64)
 	go func() {

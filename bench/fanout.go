@@ -16,17 +16,17 @@ import (
 // fanResult is what a post to very many followers costs.
 type fanResult struct {
 	perFollower float64       // µs of the server's time
-	elapsed     time.Duration // until everybody has it
-	idle, busy  result        // other requests, without a fan-out and beside one
+	elapsed     time.Duration // until all followers have it
+	idle, busy  result        // other requests, without and during a fan-out
 	ratio       float64       // of their p99
 }
 
-// pace is how often each of the connections asks while a post is fanned out:
-// 500 requests a second in all.
+// pace is the interval of requests of each connection during a fan-out: 500
+// requests per second in total.
 const pace = connections * time.Second / 500
 
-// measureFanOut has somebody with very many followers post, and looks at what
-// that costs the server and those who read meanwhile.
+// measureFanOut posts as a user with many followers, and measures the cost for
+// the server and for readers meanwhile.
 func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error) {
 	service, err := social.New(s.client, social.Options{})
 	if err != nil {
@@ -44,7 +44,7 @@ func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error)
 	if err := socialload.New(service).AddFollows(ctx, follows); err != nil {
 		return fanResult{}, err
 	}
-	// Pages that the server is asked for each time: from the second on.
+	// Pages after the first, which are not cached.
 	var readers []request
 	for _, cookie := range s.cookies {
 		page, err := service.Home(ctx, star.ID, 0, 10)
@@ -78,13 +78,12 @@ func measureFanOut(ctx context.Context, s *site, opt options) (fanResult, error)
 	slices.Sort(costs)
 	slices.Sort(ratios)
 	fan.perFollower, fan.ratio = costs[len(costs)/2], ratios[len(ratios)/2]
-	fmt.Printf("a post to %d followers: %.2f µs each, %v in all; others' p99 %v idle, %v beside it, ratio %.2f\n",
+	fmt.Printf("a post to %d followers: %.2f µs each, %v in total; p99 of other requests %v without and %v during it, ratio %.2f\n",
 		opt.followers, fan.perFollower, fan.elapsed, fan.idle.p99, fan.busy.p99, fan.ratio)
 	return fan, nil
 }
 
-// readWhileFanningOut reads for as long as before, while one fan-out follows
-// the other.
+// readWhileFanningOut measures reads during one fan-out after the other.
 func (s *site) readWhileFanningOut(ctx context.Context, readers []request, opt options) (result, error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -101,9 +100,9 @@ func (s *site) readWhileFanningOut(ctx context.Context, readers []request, opt o
 	return busy, errors.Join(err, <-done)
 }
 
-// fanOut posts as the star and waits until everybody has the post. cost is what
-// scripts took of the server's time, in µs: they read the followers and write
-// the timelines.
+// fanOut posts as the star and waits until all followers have the post. cost is
+// the server's time in µs for the scripts that read the followers and write the
+// timelines.
 func (s *site) fanOut(ctx context.Context) (cost float64, elapsed time.Duration, err error) {
 	before, err := s.scriptTime(ctx)
 	if err != nil {
@@ -128,7 +127,7 @@ func (s *site) fanOut(ctx context.Context) (cost float64, elapsed time.Duration,
 	return after - before, elapsed, err
 }
 
-// scriptTime is what scripts have taken of the server's time, in µs.
+// scriptTime returns the server's time spent in scripts, in µs.
 func (s *site) scriptTime(ctx context.Context) (float64, error) {
 	info, err := s.client.Do(ctx, s.client.B().Info().Section("commandstats").Build()).ToString()
 	if err != nil {

@@ -35,7 +35,7 @@ func measureGraph(ctx context.Context, dir string, opt options) (string, error) 
 		fmt.Fprintf(&text, `## Graph
 
 %s triples: of %s people each lives in one of 100 cities, and they have friends and like
-1,000 things, as Zipf has it: few are everybody's. One client, in this process, on one server.
+1,000 things, both Zipf-distributed: a few are popular. One client, in this process, on one server.
 
 `, thousands(graphTriples), thousands(graphPeople))
 		for _, part := range []func(context.Context, io.Writer) error{b.load, b.memory, b.pages, b.joins} {
@@ -48,7 +48,7 @@ func measureGraph(ctx context.Context, dir string, opt options) (string, error) 
 	return text.String(), err
 }
 
-// socialGraph makes n triples, all different, in no order.
+// socialGraph returns n distinct triples in random order.
 func socialGraph(n int) []graph.Triple {
 	random := rand.New(rand.NewPCG(1, 2))
 	friends, things, cities := rand.NewZipf(random, 1.2, 50, graphPeople-1), rand.NewZipf(random, 1.2, 5, 999), rand.NewZipf(random, 1.2, 5, 99)
@@ -84,7 +84,7 @@ func (b *graphBench) open(key string, opt graph.Options) (*graph.Graph, error) {
 	return graph.New(b.client, key, opt)
 }
 
-// load compares PutMany with the bare ZADDs of the same entries.
+// load compares PutMany with plain ZADDs of the same entries.
 func (b *graphBench) load(ctx context.Context, out io.Writer) error {
 	some := b.triples[:100_000]
 	put := func(opt graph.Options) func() error {
@@ -130,7 +130,7 @@ func (b *graphBench) load(ctx context.Context, out io.Writer) error {
 	return b.empty(ctx)
 }
 
-// bare adds the six entries of triples, each triple by one ZADD.
+// bare adds the six entries of each triple by one ZADD.
 func (b *graphBench) bare(ctx context.Context, triples []graph.Triple) error {
 	for some := range slices.Chunk(triples, 1000) {
 		commands := make(rueidis.Commands, len(some))
@@ -149,14 +149,14 @@ func (b *graphBench) bare(ctx context.Context, triples []graph.Triple) error {
 	return nil
 }
 
-// memory loads all triples, in three orders and then in six, which stay for what
-// is measured next.
+// memory loads all triples, in three orders and then in six; the latter stay for the
+// next measurements.
 func (b *graphBench) memory(ctx context.Context, out io.Writer) error {
 	names := 0
 	for _, t := range b.triples {
 		names += len(t.S) + len(t.P) + len(t.O)
 	}
-	fmt.Fprintf(out, "All of them; their names have %.1f bytes a triple:\n\n| | bytes a triple | triples/s |\n| --- | ---: | ---: |\n", float64(names)/graphTriples)
+	fmt.Fprintf(out, "All of them; their names have %.1f bytes a triple:\n\n| | bytes per triple | triples/s |\n| --- | ---: | ---: |\n", float64(names)/graphTriples)
 	for _, side := range []struct {
 		name string
 		opt  graph.Options
@@ -186,7 +186,7 @@ func (b *graphBench) memory(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// pages compares a page of Match with the bare ZRANGE of it.
+// pages compares a page of Match with a plain ZRANGE.
 func (b *graphBench) pages(ctx context.Context, out io.Writer) error {
 	g, err := b.open("people", graph.Options{})
 	if err != nil {
@@ -229,7 +229,7 @@ func (b *graphBench) pages(ctx context.Context, out io.Writer) error {
 			took[i] = append(took[i], d/times)
 		}
 	}
-	fmt.Fprintf(out, "A page, of a triple by chance, one after the other:\n\n| | time | ratio |\n| --- | ---: | ---: |\n")
+	fmt.Fprintf(out, "A page of a random triple, one after the other:\n\n| | time | ratio |\n| --- | ---: | ---: |\n")
 	for i, s := range sides {
 		fmt.Fprintf(out, "| %s | %.1f µs | **%.2f** |\n", s.name, float64(medianTime(took[i]).Nanoseconds())/1000,
 			medianTime(took[i]).Seconds()/medianTime(took[i&^1]).Seconds())
@@ -238,15 +238,15 @@ func (b *graphBench) pages(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// joins compares queries of three patterns with a client that asks one binding
+// joins compares queries of three patterns with a client that queries one binding
 // at a time, in the same order of patterns.
 func (b *graphBench) joins(ctx context.Context, out io.Writer) error {
 	g, err := b.open("people", graph.Options{})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, `Joins of three patterns, beside a client that takes the patterns in the same order and asks
-one binding at a time; all answers, medians of %d rounds:
+	fmt.Fprintf(out, `Joins of three patterns, compared with a client that takes the patterns in the same order
+and queries one binding at a time; all answers, medians of %d rounds:
 
 | | answers | one at a time | its round trips | `+"`Query`"+` | ratio |
 | --- | ---: | ---: | ---: | ---: | ---: |
@@ -308,8 +308,8 @@ one binding at a time; all answers, medians of %d rounds:
 	return nil
 }
 
-// oneByOne answers queries of plain names and variables as a client does that
-// has a range for each pattern and no more.
+// oneByOne answers queries of plain names and variables like a client that reads
+// one range for each pattern and binding.
 type oneByOne struct {
 	ctx      context.Context
 	client   rueidis.Client
@@ -319,7 +319,7 @@ type oneByOne struct {
 
 func (o *oneByOne) run() (int, error) { return o.from(0, map[string]string{}) }
 
-// from counts the answers that a binding has in the patterns from one on.
+// from counts the answers for a binding in the patterns from a given one on.
 func (o *oneByOne) from(i int, known map[string]string) (int, error) {
 	if i == len(o.patterns) {
 		return 1, nil

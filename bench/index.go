@@ -25,7 +25,7 @@ type indexBench struct {
 	client rueidis.Client
 }
 
-// onServer runs a measurement on a server of its own, which saves nothing.
+// onServer runs a measurement on its own server without persistence.
 func onServer(ctx context.Context, dir, name string, measure func(rueidis.Client) error) error {
 	s, err := redisserver.Start(ctx, redisserver.Options{
 		Dir:    filepath.Join(dir, name),
@@ -48,7 +48,7 @@ func onServer(ctx context.Context, dir, name string, measure func(rueidis.Client
 	return measure(client)
 }
 
-// dataset is the memory of the data of the server.
+// dataset returns the memory of the server's data.
 func dataset(ctx context.Context, client rueidis.Client) (int, error) {
 	info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
 	if err != nil {
@@ -56,19 +56,19 @@ func dataset(ctx context.Context, client rueidis.Client) (int, error) {
 	}
 	found := regexp.MustCompile(`used_memory_dataset:(\d+)`).FindStringSubmatch(info)
 	if found == nil {
-		return 0, fmt.Errorf("the server does not say its used_memory_dataset")
+		return 0, fmt.Errorf("INFO has no used_memory_dataset")
 	}
 	return strconv.Atoi(found[1])
 }
 
-// timed is how long something takes.
+// timed returns how long f takes.
 func timed(f func() error) (time.Duration, error) {
 	begin := time.Now()
 	err := f()
 	return time.Since(begin), err
 }
 
-// medianTime is the median of some times.
+// medianTime returns the median.
 func medianTime(all []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(all))[len(all)/2]
 }
@@ -77,7 +77,7 @@ func measureIndex(ctx context.Context, dir string, opt options) (string, error) 
 	var text strings.Builder
 	err := onServer(ctx, dir, "index", func(client rueidis.Client) error {
 		b := &indexBench{opt: opt, client: client}
-		text.WriteString("## Ordered indexes\n\nOne client, in this process, on one server. A column is an int of 8 bytes, an id has up to 7.\n\n")
+		text.WriteString("## Ordered indexes\n\nOne client, in this process, on one server. A column is an integer of 8 bytes; an id has up to 7.\n\n")
 		if err := b.puts(ctx, &text); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func measureIndex(ctx context.Context, dir string, opt options) (string, error) 
 	return text.String(), err
 }
 
-// entries are n entries with values by chance.
+// entries returns n entries with random values.
 func entries(n int, seed uint64) []index.Entry {
 	random := rand.New(rand.NewPCG(seed, 0))
 	all := make([]index.Entry, n)
@@ -100,7 +100,7 @@ func (b *indexBench) composite(key string) (*index.Composite, error) {
 	return index.NewComposite(b.client, key, index.Options{Columns: []index.Column{{Name: "room", Type: index.Int}, {Name: "price", Type: index.Int}}})
 }
 
-// puts compares PutMany with the bare ZADDs of what it puts.
+// puts compares PutMany with plain ZADDs of the same members.
 func (b *indexBench) puts(ctx context.Context, out io.Writer) error {
 	const n = 100_000
 	first, second := entries(n, 1), entries(n, 2)
@@ -108,7 +108,7 @@ func (b *indexBench) puts(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The members that the bare ZADDs take are those of the index.
+	// The plain ZADDs add the members of the index.
 	if _, err := x.PutMany(ctx, slices.Values(first)); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (b *indexBench) puts(ctx context.Context, out io.Writer) error {
 	}{
 		{"`ZADD`, pipelines of 1,000", func() error { return b.bare(ctx, members) }},
 		{"`Composite.PutMany`, new ids", func() error { _, err := x.PutMany(ctx, slices.Values(first)); return err }},
-		{"`Composite.PutMany`, ids that move", func() error { _, err := x.PutMany(ctx, slices.Values(second)); return err }},
+		{"`Composite.PutMany`, changed values", func() error { _, err := x.PutMany(ctx, slices.Values(second)); return err }},
 	}
 	took := make([][]time.Duration, len(sides))
 	for range b.opt.rounds {
@@ -138,7 +138,7 @@ func (b *indexBench) puts(ctx context.Context, out io.Writer) error {
 			took[i] = append(took[i], d)
 		}
 	}
-	fmt.Fprintf(out, "%s entries into an empty index, then the same ids with other values; medians of %d rounds:\n\n| | entries/s | ratio |\n| --- | ---: | ---: |\n", thousands(n), b.opt.rounds)
+	fmt.Fprintf(out, "%s entries into an empty index, then the same ids with different values; medians of %d rounds:\n\n| | entries/s | ratio |\n| --- | ---: | ---: |\n", thousands(n), b.opt.rounds)
 	base := medianTime(took[0])
 	for i, s := range sides {
 		fmt.Fprintf(out, "| %s | %s | **%.2f** |\n", s.name, thousands(int(n/medianTime(took[i]).Seconds())), base.Seconds()/medianTime(took[i]).Seconds())
@@ -163,7 +163,7 @@ func (b *indexBench) bare(ctx context.Context, members []string) error {
 	return nil
 }
 
-// ranges compares a page of a million entries with the bare ZRANGE of it.
+// ranges compares a page of a million entries with a plain ZRANGE.
 func (b *indexBench) ranges(ctx context.Context, out io.Writer) error {
 	const n = 1_000_000
 	x, err := b.composite("ranges")
@@ -191,7 +191,7 @@ func (b *indexBench) ranges(ctx context.Context, out io.Writer) error {
 	page := index.Page{Limit: 20}
 	sides := []struct {
 		name string
-		base int // the side that it is compared with
+		base int // the side to compare with
 		run  func(room, price int) error
 	}{
 		{"`ZRANGE BYLEX LIMIT 0 20`", 0, func(room, price int) error {
@@ -238,14 +238,14 @@ func (b *indexBench) ranges(ctx context.Context, out io.Writer) error {
 			took[i] = append(took[i], d/times)
 		}
 	}
-	fmt.Fprintf(out, "A page of %s entries, at a place by chance, one after the other:\n\n| | time | ratio |\n| --- | ---: | ---: |\n", thousands(n))
+	fmt.Fprintf(out, "A page of %s entries, at a random place, one after the other:\n\n| | time | ratio |\n| --- | ---: | ---: |\n", thousands(n))
 	for i, s := range sides {
 		fmt.Fprintf(out, "| %s | %.1f µs | **%.2f** |\n", s.name, float64(medianTime(took[i]).Nanoseconds())/1000, medianTime(took[i]).Seconds()/medianTime(took[s.base]).Seconds())
 	}
 	return nil
 }
 
-// drain reads all that a query yields.
+// drain reads all results of a query.
 func drain[E any](entries func(func(E, error) bool)) error {
 	for _, err := range entries {
 		if err != nil {

@@ -17,8 +17,8 @@ import (
 // connections is how many keep-alive connections a load comes from.
 const connections = 100
 
-// request is what one connection sends again and again, written out. The driver
-// shares the machine with what it drives, so it does no more than it must.
+// request is the bytes that one connection sends again and again. The load
+// generator shares the machine with the server, so it does as little as possible.
 type request []byte
 
 func get(path, cookie string) request {
@@ -37,16 +37,16 @@ func cookieLine(cookie string) string {
 	return "Cookie: auth=" + cookie + "\r\n"
 }
 
-// result is what a load has seen.
+// result is the result of a load.
 type result struct {
 	perSecond float64
 	mean      time.Duration
 	p50, p99  time.Duration
 }
 
-// load drives addr for a while, one connection for each request, each sending
-// its next when it has the answer, or, with a pace, not before its time. Every
-// answer must have the status wanted.
+// load sends requests to addr, one connection for each. A connection sends the
+// next when it has the response, and with a pace not before that is due. Every
+// response must have the given status.
 func load(ctx context.Context, addr string, requests []request, status int, length, pace time.Duration) (result, error) {
 	began := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, began.Add(length))
@@ -70,7 +70,7 @@ func load(ctx context.Context, addr string, requests []request, status int, leng
 
 func summarize(all []time.Duration, elapsed time.Duration) (result, error) {
 	if len(all) == 0 {
-		return result{}, errors.New("not one request was answered")
+		return result{}, errors.New("no request was answered")
 	}
 	slices.Sort(all)
 	var sum time.Duration
@@ -85,7 +85,7 @@ func summarize(all []time.Duration, elapsed time.Duration) (result, error) {
 	}, nil
 }
 
-// onlyOnce is the pace of a connection that asks a single time.
+// onlyOnce is the pace of a connection that sends a single request.
 const onlyOnce = -1
 
 // drive is one connection.
@@ -113,14 +113,14 @@ func drive(ctx context.Context, addr string, request request, status int, at tim
 			return nil, err
 		}
 		if got != status {
-			return nil, fmt.Errorf("%.60q was answered with %d, not %d", request, got, status)
+			return nil, fmt.Errorf("%.60q returned %d, want %d", request, got, status)
 		}
 		took = append(took, time.Since(began))
 	}
 	return took, nil
 }
 
-// readAnswer reads an answer with a Content-Length, or without a body.
+// readAnswer reads a response with a Content-Length, or without a body.
 func readAnswer(in *bufio.Reader) (status int, err error) {
 	length := 0
 	for first := true; ; first = false {

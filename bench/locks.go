@@ -29,16 +29,16 @@ const (
 // lockResult is what one side did in one round.
 type lockResult struct {
 	result
-	jain    float64 // fairness among competitors, 1 is equal shares
-	changes float64 // how often another competitor had it than before, a second
+	jain    float64 // fairness among competitors; 1 means equal shares
+	changes float64 // per second, how often the holder changed
 }
 
-// lockBench measures locks on servers of its own.
+// lockBench measures locks on its own servers.
 type lockBench struct {
 	opt     options
 	servers []*redisserver.Server
 	sockets []string
-	names   int // of names used, so that none is used twice
+	names   int // counts the names used, so that none is used twice
 }
 
 func measureLocks(ctx context.Context, dir string, opt options) (string, error) {
@@ -65,7 +65,7 @@ func measureLocks(ctx context.Context, dir string, opt options) (string, error) 
 		return "", err
 	}
 	var text strings.Builder
-	text.WriteString("## Locks\n\nThe packages that people use for this in Go, on the same servers.\n\n")
+	text.WriteString("## Locks\n\nCompared with other Go packages, on the same servers.\n\n")
 	for _, part := range []func(context.Context, io.Writer) error{b.free, b.single, b.contended, b.faults} {
 		if err := part(ctx, &text); err != nil {
 			return "", err
@@ -108,7 +108,7 @@ func open(makers ...func() (string, locker, error)) ([]named, func(), error) {
 	return sides, end, nil
 }
 
-// free measures names that nobody else wants.
+// free measures uncontended names.
 func (b *lockBench) free(ctx context.Context, out io.Writer) error {
 	sides, end, err := open(
 		func() (string, locker, error) {
@@ -140,9 +140,9 @@ func (b *lockBench) free(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer end()
-	fmt.Fprintf(out, `### Names that are free, %d servers
+	fmt.Fprintf(out, `### Uncontended names, %d servers
 
-Lock and unlock, pairs a second. The ratios are to redsync over go-redis.
+Pairs of lock and unlock per second. The ratios are to redsync over go-redis.
 
 | | alone | p99 | ratio | %d goroutines | p99 | ratio |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -165,7 +165,7 @@ Lock and unlock, pairs a second. The ratios are to redsync over go-redis.
 	return nil
 }
 
-// single measures one server, the simple case.
+// single measures uncontended names on one server.
 func (b *lockBench) single(ctx context.Context, out io.Writer) error {
 	sides, end, err := open(
 		func() (string, locker, error) {
@@ -189,7 +189,7 @@ func (b *lockBench) single(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, `### Names that are free, one server
+	fmt.Fprintf(out, `### Uncontended names, one server
 
 | | %d goroutines | p99 | ratio to bsm/redislock |
 | --- | ---: | ---: | ---: |
@@ -221,7 +221,7 @@ func (b *lockBench) rounds(ctx context.Context, sides []named, goroutines int) (
 	return medians, nil
 }
 
-// pairs locks and unlocks names that nobody else wants.
+// pairs locks and unlocks uncontended names.
 func (b *lockBench) pairs(ctx context.Context, l locker, goroutines int) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.opt.length+30*time.Second)
 	defer cancel()
@@ -255,7 +255,7 @@ func (b *lockBench) pairs(ctx context.Context, l locker, goroutines int) (result
 	return summarize(slices.Concat(took...), time.Since(began))
 }
 
-// middle returns the round in the middle, by what was done a second.
+// middle returns the median round by throughput, with the median p99.
 func middle(rounds []result) result {
 	slices.SortFunc(rounds, func(a, b result) int { return int(a.perSecond - b.perSecond) })
 	r := rounds[len(rounds)/2]
@@ -298,11 +298,11 @@ func (b *lockBench) contended(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, `### One name, %d competitors, %v of work each, %d servers
 
-How often a second the lock was taken, and taken by another one than before: who
-unlocks and locks again at once hands nothing over. Fairness is Jain's index of how
-often each had the lock; 1 is equal shares.
+How often per second the lock was acquired, and acquired by another competitor than the
+time before: one that unlocks and locks again at once hands nothing over. Fairness is Jain's
+index of how often each had the lock; 1 means equal shares.
 
-| | taken/s | of the mutex | by another/s | fairness | wait, p50 | wait, p99 |
+| | acquired/s | of the mutex | by another/s | fairness | wait, p50 | wait, p99 |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 `, lockCompetitors, lockWork, lockServers)
 	seen := make([][]lockResult, len(makers))
@@ -346,13 +346,13 @@ often each had the lock; 1 is equal shares.
 	return nil
 }
 
-// compete has each locker want the same name again and again.
+// compete lets all competitors lock the same name again and again.
 func (b *lockBench) compete(ctx context.Context, competitors []locker) (lockResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.opt.length+30*time.Second)
 	defer cancel()
 	b.names++
 	name := fmt.Sprintf("wanted:%d", b.names)
-	warm := time.Now().Add(b.opt.length / 10) // past the rush at the start
+	warm := time.Now().Add(b.opt.length / 10) // skips the rush at the start
 	stop := warm.Add(b.opt.length)
 	waits := make([][]time.Duration, len(competitors))
 	errs := make([]error, len(competitors))
@@ -389,7 +389,7 @@ func (b *lockBench) compete(ctx context.Context, competitors []locker) (lockResu
 	return lockResult{result: r, jain: jain(waits), changes: float64(changes.Load()) / time.Since(warm).Seconds()}, err
 }
 
-// jain is Jain's fairness index of how often each had its turn.
+// jain is Jain's fairness index of how often each had the lock.
 func jain(waits [][]time.Duration) float64 {
 	var sum, squares float64
 	for _, w := range waits {
@@ -399,12 +399,12 @@ func jain(waits [][]time.Duration) float64 {
 	return sum * sum / (float64(len(waits)) * squares)
 }
 
-// faults measures what servers that are gone cost the others.
+// faults measures locks while servers have failed.
 func (b *lockBench) faults(ctx context.Context, out io.Writer) error {
-	fmt.Fprintf(out, `### Servers that are gone, %d servers, %d goroutines
+	fmt.Fprintf(out, `### Failed servers, %d servers, %d goroutines
 
-Names that are free. The ratio is that of the p99, to the run with all servers
-just before; medians of %d rounds.
+Uncontended names. The ratio compares the p99 with that of the run with all servers
+just before it; medians of %d rounds.
 
 | | lock and unlock/s | p99 | healthy p99 | ratio |
 | --- | ---: | ---: | ---: | ---: |
@@ -453,7 +453,7 @@ just before; medians of %d rounds.
 	return b.noQuorum(ctx, out)
 }
 
-// noQuorum measures how soon a majority that is gone is noticed.
+// noQuorum measures how soon the loss of a majority is reported.
 func (b *lockBench) noQuorum(ctx context.Context, out io.Writer) error {
 	m, _, err := ours(b.sockets, redlock.Options{})
 	if err != nil {
@@ -470,11 +470,11 @@ func (b *lockBench) noQuorum(ctx context.Context, out io.Writer) error {
 	for i := range 20 {
 		begun := time.Now()
 		if _, err := m.TryLock(ctx, "gone:"+strconv.Itoa(i)); !errors.Is(err, redlock.ErrNoQuorum) {
-			return fmt.Errorf("TryLock with three of five servers gone: %v", err)
+			return fmt.Errorf("TryLock with three of five servers frozen: %v", err)
 		}
 		took = append(took, time.Since(begun))
 	}
-	fmt.Fprintf(out, "\nThree of five gone: TryLock returned ErrNoQuorum after %v the first time, %v from then on;\nthe node timeout is 50 ms.\n",
+	fmt.Fprintf(out, "\nThree of five failed: TryLock returned ErrNoQuorum after %v the first time, %v from then on;\nthe node timeout is 50 ms.\n",
 		took[0].Round(10*time.Microsecond), slices.Max(took[1:]).Round(10*time.Microsecond))
 	return nil
 }

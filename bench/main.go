@@ -1,6 +1,6 @@
 // Command bench measures Retwis side by side with a handler that answers the
 // same bytes from memory, and each package of the toolkit side by side with the
-// libraries that people use for its job. It writes what it finds to
+// libraries that people use for the same purpose. It writes the results to
 // docs/benchmarks.md.
 package main
 
@@ -43,13 +43,13 @@ func run(ctx context.Context, args []string) error {
 	var opt options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&opt.out, "out", "../docs", "where to write benchmarks.md and its plot")
-	flags.StringVar(&opt.only, "only", "", "the one `part` to measure: "+strings.Join(parts, ", ")+"; the page keeps the rest")
+	flags.StringVar(&opt.only, "only", "", "the one `part` to measure: "+strings.Join(parts, ", ")+"; the rest of the page stays")
 	flags.IntVar(&opt.rounds, "rounds", 7, "how often to measure each side; the medians are reported")
 	flags.DurationVar(&opt.length, "length", 2*time.Second, "how long a measurement takes")
-	flags.IntVar(&opt.users, "users", 1000, "users of the made-up network; 20 follows and 10 posts for each")
-	flags.IntVar(&opt.followers, "followers", 100_000, "followers of the one whose post is fanned out")
+	flags.IntVar(&opt.users, "users", 1000, "users of the sample network; 20 follows and 10 posts for each")
+	flags.IntVar(&opt.followers, "followers", 100_000, "followers of the author of the fanned-out post")
 	flags.IntVar(&opt.records, "records", 2_000_000, "commands of a mass insertion")
-	flags.IntVar(&opt.stored, "stored", 1_000_000, "records that queries are asked of")
+	flags.IntVar(&opt.stored, "stored", 1_000_000, "records to query")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

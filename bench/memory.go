@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// memoryMode is the first argument of the process that answers from memory.
+// memoryMode is the first argument of the process that serves from memory.
 const memoryMode = "answer-from-memory"
 
 func dialUnix(ctx context.Context, path string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
 	return dialer.DialContext(ctx, "unix", path)
 }
 
-// serveMemory answers each path with the bytes of a file, as fast as net/http
-// can.
+// serveMemory serves the bytes of a file for each path, as fast as net/http can.
 func serveMemory(ctx context.Context, dir string) error {
 	mux := http.NewServeMux()
 	for _, page := range []string{"timeline", "home"} {

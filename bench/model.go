@@ -29,7 +29,7 @@ type person struct {
 	Version int64             `redis:",version"`
 }
 
-// nth is a person made of a number.
+// nth returns the person for a number.
 func nth(i int) person {
 	return person{
 		Name:   "name" + strconv.Itoa(i*7919%1000),
@@ -46,7 +46,7 @@ func nth(i int) person {
 type modelBench struct {
 	opt    options
 	client rueidis.Client
-	cached rueidis.Client // that keeps what it has read
+	cached rueidis.Client // with client-side caching
 	people *model.Store[person]
 }
 
@@ -80,7 +80,7 @@ func socketOf(ctx context.Context, client rueidis.Client) (string, error) {
 	return reply["unixsocket"], err
 }
 
-// creates compares Create with the bare commands that write the same keys.
+// creates compares Create with plain commands that write the same keys.
 func (b *modelBench) creates(ctx context.Context, out io.Writer) error {
 	const n = 100_000
 	var bytes [2][]int
@@ -114,8 +114,8 @@ func (b *modelBench) creates(ctx context.Context, out io.Writer) error {
 			bytes[side] = append(bytes[side], (after-before)/n)
 		}
 	}
-	fmt.Fprintf(out, "%s new records by 64 goroutines over one connection; medians of %d rounds. The bare commands write the same fields and index entries, with an `INCR` for the id, and check nothing:\n\n", thousands(n), b.opt.rounds)
-	fmt.Fprintln(out, "| | records/s | ratio | bytes a record | ratio |\n| --- | ---: | ---: | ---: | ---: |")
+	fmt.Fprintf(out, "%s new records by 64 goroutines over one connection; medians of %d rounds. The plain commands write the same fields and index entries, with an `INCR` for the id, and check nothing:\n\n", thousands(n), b.opt.rounds)
+	fmt.Fprintln(out, "| | records/s | ratio | bytes per record | ratio |\n| --- | ---: | ---: | ---: | ---: |")
 	base := medianTime(took[0])
 	for i, name := range []string{"`INCR`, then `HSET`, `HSET` and five `ZADD` in a pipeline", "`Create`"} {
 		d := medianTime(took[i])
@@ -126,7 +126,7 @@ func (b *modelBench) creates(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// concurrently calls f for the numbers below n from some goroutines.
+// concurrently calls f for each number below n, from several goroutines.
 func concurrently(goroutines, n int, f func(i int) error) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
@@ -151,7 +151,7 @@ func concurrently(goroutines, n int, f func(i int) error) error {
 	return nil
 }
 
-// bare writes a person as a program does that has no mapper.
+// bare writes a person without a mapper.
 func (b *modelBench) bare(ctx context.Context, i int) error {
 	p, c := nth(i), b.client
 	n, err := c.Do(ctx, c.B().Incr().Key("next_bare_id").Build()).AsInt64()
@@ -178,7 +178,7 @@ func (b *modelBench) bare(ctx context.Context, i int) error {
 	return nil
 }
 
-// gets compares Get with the bare HGETALL.
+// gets compares Get with a plain HGETALL.
 func (b *modelBench) gets(ctx context.Context, out io.Writer) error {
 	const times = 20_000
 	people, err := model.New[person](b.cached, model.Options{Name: "person", Cache: time.Minute})
@@ -195,7 +195,7 @@ func (b *modelBench) gets(ctx context.Context, out io.Writer) error {
 			return err
 		}},
 		{"`Get`", func(id string) error { _, err := b.people.Get(ctx, id); return err }},
-		{"`Get`, from the memory of the client", func(id string) error { _, err := people.Get(ctx, id); return err }},
+		{"`Get`, from the client-side cache", func(id string) error { _, err := people.Get(ctx, id); return err }},
 	}
 	took := make([][]time.Duration, len(sides))
 	allocations := make([]float64, len(sides))

@@ -14,7 +14,7 @@ import (
 	"retwis/model"
 )
 
-// resident is a record that queries are asked of.
+// resident is a record to query.
 type resident struct {
 	ID     string    `redis:",id"`
 	Street string    `redis:"street,index"`
@@ -27,13 +27,14 @@ func (resident) Indexes() []model.Index[resident] {
 	return []model.Index[resident]{model.Composite[resident]("city", "joined")}
 }
 
-// Those who can fit: a thousand of each street, of ages from 0 to 99.
+// Residents that can match: a thousand of each street, aged 0 to 99.
 const (
 	fitting = 10_000
 	streets = 10
 )
 
-// nthResident is one of those who can fit, and behind these of those who never do.
+// nthResident returns a resident that can match, and after the last of these one
+// that never does.
 func nthResident(i int) resident {
 	r := resident{Joined: time.Unix(1_700_000_000+int64(i*7919%1_000_003), 0)}
 	if i < fitting {
@@ -44,7 +45,7 @@ func nthResident(i int) resident {
 	return r
 }
 
-// finds measures queries of few and of many records that fit neither of their
+// finds measures queries with few and with many records that match none of their
 // conditions.
 func (b *modelBench) finds(ctx context.Context, out io.Writer) error {
 	if err := b.client.Do(ctx, b.client.B().Flushall().Build()).Error(); err != nil {
@@ -69,7 +70,7 @@ func (b *modelBench) finds(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "Queries, one after the other, of records of which %s can fit; the others fit none of the conditions:\n\n", thousands(fitting))
+	fmt.Fprintf(out, "Queries, one after the other, of records of which %s can match; the other records match none of the conditions:\n\n", thousands(fitting))
 	fmt.Fprintf(out, "| | %s records: p50 | p99 | %s records: p50 | p99 | ratio of p50 |\n| --- | ---: | ---: | ---: | ---: | ---: |\n", thousands(sizes[0]), thousands(sizes[1]))
 	for i, q := range queries {
 		few, many := took[0][i], took[1][i]
@@ -92,7 +93,7 @@ func residentQueries(client rueidis.Client, residents *model.Store[resident]) []
 	}
 	drained := func(all []resident, err error) error {
 		if err == nil && len(all) != 20 {
-			err = fmt.Errorf("%d found, not 20", len(all))
+			err = fmt.Errorf("%d records, want 20", len(all))
 		}
 		return err
 	}
@@ -106,13 +107,13 @@ func residentQueries(client rueidis.Client, residents *model.Store[resident]) []
 		{"`Find` by an equality and a range, limit 20", func(ctx context.Context, street, _ string, age int) error {
 			return drained(both(street, age).Limit(20).All(ctx))
 		}},
-		{"the same in the order of the range", func(ctx context.Context, street, _ string, age int) error {
+		{"the same ordered by the range", func(ctx context.Context, street, _ string, age int) error {
 			return drained(both(street, age).OrderBy("age").Limit(20).All(ctx))
 		}},
-		{"the same in another order", func(ctx context.Context, street, _ string, age int) error {
+		{"the same, ordered by another field", func(ctx context.Context, street, _ string, age int) error {
 			return drained(both(street, age).OrderBy("joined desc").Limit(20).All(ctx))
 		}},
-		{"`Find` by an equality in the order of a composite index, limit 20", func(ctx context.Context, _, city string, _ int) error {
+		{"`Find` by an equality ordered by a composite index, limit 20", func(ctx context.Context, _, city string, _ int) error {
 			return drained(residents.Find(model.Eq("city", city)).OrderBy("joined desc").Limit(20).All(ctx))
 		}},
 		{"`Count` of an equality", func(ctx context.Context, street, _ string, _ int) error {
@@ -126,7 +127,7 @@ func residentQueries(client rueidis.Client, residents *model.Store[resident]) []
 	}
 }
 
-// bareQuery reads 20 members of an index and the records behind them.
+// bareQuery reads 20 members of an index and their records.
 func bareQuery(ctx context.Context, client rueidis.Client, city string) error {
 	low := "[" + city + "\x00\x01"
 	members, err := client.Do(ctx, client.B().Zrange().Key("resident.by.city").Min(low).Max("["+city+"\x00\x02").Bylex().Limit(0, 20).Build()).AsStrSlice()
@@ -166,7 +167,7 @@ func measureQueries(ctx context.Context, queries []residentQuery) ([][]time.Dura
 	return took, nil
 }
 
-// quantile is one of the hundredths of times that are in order.
+// quantile returns a percentile of sorted times.
 func quantile(sorted []time.Duration, hundredth int) string {
 	return fmt.Sprintf("%.2f ms", sorted[len(sorted)*hundredth/100].Seconds()*1000)
 }

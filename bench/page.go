@@ -13,8 +13,8 @@ import (
 	"retwis/internal/redisserver"
 )
 
-// parts are those of docs/benchmarks.md, in order. Each is written by itself, so
-// that one can be measured anew without the others.
+// parts are the parts of docs/benchmarks.md, in order. Each can be measured and
+// written without the others.
 var parts = []string{"site", "locks", "bulk", "index", "suggest", "graph", "space", "model"}
 
 // mark begins a part of the page.
@@ -47,7 +47,7 @@ func writePart(path, part, text string) error {
 	return os.WriteFile(path, []byte(page), 0o644)
 }
 
-// heading says what the figures are of.
+// heading describes the machine and the server.
 func heading() (string, error) {
 	found, err := redisserver.Find(os.Getenv)
 	if err != nil {
@@ -59,12 +59,12 @@ func heading() (string, error) {
 	}
 	return fmt.Sprintf(`# Benchmarks
 
-Made by `+"`make bench`"+`, which writes this page; `+"`make bench ARGS='--only locks'`"+`
-measures one part anew. Figures of one machine mean little elsewhere; the ratios,
-of sides that were measured in turn in one run, mean more.
+`+"`make bench`"+` writes this page; `+"`make bench ARGS='--only locks'`"+` measures one
+part again. Absolute figures depend on the machine. The ratios depend on it less: the
+sides of a comparison were measured in turn in one run.
 
 %s, %d cores, %s, server %s on unix sockets unless
-it says otherwise. Programs, servers and load share the
+stated otherwise. Programs, servers and load generators share the
 machine.
 `, cpu(), runtime.NumCPU(), runtime.Version(), version), nil
 }

@@ -19,7 +19,7 @@ type pageResult struct {
 	compare bool
 }
 
-// measurement is one load, measured in every round.
+// measurement is a load that is measured in every round.
 type measurement struct {
 	addr     string
 	requests []request
@@ -28,11 +28,11 @@ type measurement struct {
 }
 
 // comparePages measures each page on both sides in turn, round after round, so
-// that a machine that gets slower or faster does so for both.
+// that changes in the machine's speed affect both.
 func comparePages(ctx context.Context, s *site, dir string, opt options) ([]pageResult, error) {
 	pages := []pageResult{
 		{name: "GET /timeline, 50 posts", compare: true},
-		{name: "GET /home, signed in, 10 posts", compare: true},
+		{name: "GET /home, logged in, 10 posts", compare: true},
 		{name: "POST /post"},
 	}
 	for i, path := range []string{"timeline", "home"} {
@@ -104,13 +104,13 @@ func measurements(s *site, memory string) []measurement {
 	}
 }
 
-// median is the result with the median number of requests.
+// median returns the result with the median throughput.
 func median(results []result) result {
 	sorted := slices.SortedFunc(slices.Values(results), func(a, b result) int { return cmp.Compare(a.perSecond, b.perSecond) })
 	return sorted[len(sorted)/2]
 }
 
-// medianRatio is that of the rounds, each compared with itself.
+// medianRatio returns the median of the rounds' ratios.
 func medianRatio(a, b []result) float64 {
 	ratios := make([]float64, len(a))
 	for i := range a {

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// report is what is written down.
+// report has the results of the site.
 type report struct {
 	opt   options
 	site  *site
@@ -25,10 +25,10 @@ func (r report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `## Pages
 
-The server writes an append-only file, fsync every second.
+The server writes an append-only file with fsync every second.
 %d users, %d follows and %d posts. %d keep-alive connections, each
-asking for the next page when it has the last; on /home each is signed in as
-another user. Beside it a handler of net/http that answers the same bytes from
+requesting a page when it has received the one before; for /home each is logged in as
+a different user. For comparison, a net/http handler that serves the same bytes from
 memory. Medians of %d rounds of %v for each side.
 
 | | bytes | requests/s | mean | p50 | p99 | from memory | ratio |
@@ -43,7 +43,7 @@ memory. Medians of %d rounds of %v for each side.
 			milliseconds(p.retwis.mean), milliseconds(p.retwis.p50), milliseconds(p.retwis.p99), memory, ratio)
 	}
 	fmt.Fprintf(&b, `
-![Requests a second, by Retwis and from memory](benchmarks.svg)
+![Requests per second, by Retwis and from memory](benchmarks.svg)
 
 ## A post to %s followers
 
@@ -51,12 +51,12 @@ memory. Medians of %d rounds of %v for each side.
 | --- | ---: |
 | server time for each follower | %.2f µs |
 | until every follower has it | %s |
-| others' p99 without a fan-out | %s |
-| others' p99 while one fan-out follows the other | %s |
+| p99 of other requests without a fan-out | %s |
+| p99 of other requests during fan-outs | %s |
 | ratio, median of %d rounds | **%.2f** |
 
-The others turn to the second page of /home, which asks the server each time,
-500 times a second.
+The other requests read the second page of /home, which queries the server each time,
+500 times per second.
 `, thousands(r.opt.followers), r.fan.perFollower, r.fan.elapsed.Round(time.Millisecond),
 		milliseconds(r.fan.idle.p99), milliseconds(r.fan.busy.p99), r.opt.rounds, r.fan.ratio)
 	return b.String()
@@ -72,7 +72,7 @@ func thousands(n int) string {
 	return text
 }
 
-// cpu names the processor, where the system tells.
+// cpu returns the name of the processor if the system has it.
 func cpu() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {
@@ -85,10 +85,10 @@ func cpu() string {
 	return runtime.GOARCH
 }
 
-// draw plots the pages beside the same bytes from memory.
+// draw plots the pages next to the same bytes from memory.
 func (r report) draw(path string) error {
 	p := plot.New()
-	p.Title.Text = "Requests a second"
+	p.Title.Text = "Requests per second"
 	p.Y.Min = 0
 	var retwis, memory plotter.Values
 	var names []string

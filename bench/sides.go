@@ -20,7 +20,7 @@ import (
 
 // locker is one way to lock a name.
 type locker struct {
-	// lock waits for the name and returns what unlocks it.
+	// lock waits for the name and returns a function that unlocks it.
 	lock  func(ctx context.Context, name string) (func() error, error)
 	close func()
 }
@@ -28,7 +28,7 @@ type locker struct {
 // lockTTL is the same for every side.
 const lockTTL = 8 * time.Second
 
-// ours locks with the package redlock.
+// ours locks with package redlock.
 func ours(sockets []string, opt redlock.Options) (*redlock.Manager, locker, error) {
 	urls := make([]string, len(sockets))
 	for i, socket := range sockets {
@@ -55,7 +55,7 @@ func lockerOf(m *redlock.Manager) locker {
 	}
 }
 
-// oursShared locks through clients that a program has anyway.
+// oursShared locks through existing clients of a program.
 func oursShared(sockets []string) (locker, error) {
 	clients := make([]rueidis.Client, len(sockets))
 	for i, socket := range sockets {
@@ -131,8 +131,8 @@ func redsyncLocker(pools []redsyncredis.Pool, end func()) locker {
 	}
 }
 
-// withRueidislock locks with rueidislock, which knows one server and sets
-// several keys on it: as many as there would be servers.
+// withRueidislock locks with rueidislock, which uses one server and sets several
+// keys on it, as many as there would be servers.
 func withRueidislock(sockets []string, majority int32) (locker, error) {
 	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{
@@ -152,7 +152,7 @@ func withRueidislock(sockets []string, majority int32) (locker, error) {
 	}, nil
 }
 
-// withRedislock locks with bsm/redislock, which knows one server.
+// withRedislock locks with bsm/redislock, which uses one server.
 func withRedislock(sockets []string) (locker, error) {
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: sockets[0]})
 	l := bsm.New(client)
@@ -168,7 +168,7 @@ func withRedislock(sockets []string) (locker, error) {
 	}, nil
 }
 
-// inMemory is a mutex: no lock over a network is quicker.
+// inMemory is a mutex, the upper bound for locks over a network.
 func inMemory() locker {
 	var mu sync.Mutex
 	return locker{

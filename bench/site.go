@@ -24,18 +24,18 @@ import (
 
 const password = "bench bench bench"
 
-// site is Retwis at work: the program, its server and who is signed in.
+// site is a running Retwis: the program, its server and the logged-in users.
 type site struct {
 	server  *redisserver.Server
 	program *exec.Cmd
 	addr    string
 	client  rueidis.Client // of the database
-	cookies []string       // a session of each of as many users as there are connections
+	cookies []string       // a session for each connection, each of another user
 	names   []string       // of these users
 }
 
-// startSite builds the program, starts it on a server of its own that keeps
-// what it is told as in earnest, and fills it.
+// startSite builds the program, starts it on its own server with persistence as
+// in production, and fills it.
 func startSite(ctx context.Context, binary, dir string, opt options) (*site, error) {
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/retwis")
 	build.Dir = ".."
@@ -88,7 +88,7 @@ func (s *site) begin(ctx context.Context, binary string, opt options) error {
 	return s.signIn(ctx)
 }
 
-// startServing starts a program that says where it listens.
+// startServing starts a program that prints its address.
 func startServing(name string, args ...string) (*exec.Cmd, string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Stderr = os.Stderr
@@ -160,7 +160,7 @@ func (s *site) signIn(ctx context.Context) error {
 	return nil
 }
 
-// page fetches a page as one of the users sees it.
+// page fetches a page with the session of a user.
 func (s *site) page(ctx context.Context, path, cookie string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+path, http.NoBody)
 	if err != nil {

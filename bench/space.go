@@ -31,36 +31,36 @@ const (
 	spaceRounds = 5 // at most
 )
 
-// spaceBench measures points of many dimensions.
+// spaceBench measures multi-dimensional points.
 type spaceBench struct {
 	opt    options
 	client rueidis.Client
 	server *redisserver.Server
 }
 
-// spaceSet are a million points, evenly spread, in an index.
+// spaceSet is an index of a million points, evenly spread.
 type spaceSet struct {
 	name   string
 	index  *space.Index
-	widths []float64 // of what the points fill, in units of the codes
-	offset []int64   // what is taken off a value for its code
-	used   []int64   // the least value that there is
+	widths []float64 // of the volume of the points, in units of the codes
+	offset []int64   // subtracted from a value for its code
+	used   []int64   // the least value
 	bits   int       // of each dimension
-	scale  int       // digits behind the point
+	scale  int       // digits after the decimal point
 }
 
-// spaceShape are boxes of one shape, as values in units of the last digit.
+// spaceShape is boxes of one shape, with values in units of the last digit.
 type spaceShape struct {
 	name  string
-	sides []float64 // shares of what the points fill
+	sides []float64 // as shares of the volume of the points
 	large bool
 	boxes [][2][]int64
 }
 
-// spaceAsked is what one way to ask for the boxes of a shape took.
+// spaceAsked is the cost of one way to query the boxes of a shape.
 type spaceAsked struct {
-	took     []float64 // seconds for all boxes, one a round
-	ranges   int       // at most, for a box
+	took     []float64 // seconds for all boxes, one value per round
+	ranges   int       // maximum for a box
 	jumps    int       // on average
 	read     int64
 	returned int64
@@ -105,7 +105,7 @@ within its ranges the server passes over. Each asks for %d boxes of a shape, %d 
 	return text.String(), nil
 }
 
-// plane are places on earth, so that GEOSEARCH can be asked too.
+// plane has places on earth, so that GEOSEARCH can be compared.
 func (b *spaceBench) plane(ctx context.Context, out io.Writer) error {
 	set := &spaceSet{
 		name: "plane", bits: 29, scale: 6, widths: []float64{360e6, 170e6},
@@ -114,7 +114,7 @@ func (b *spaceBench) plane(ctx context.Context, out io.Writer) error {
 	if err := b.fill(ctx, out, set, "lon:decimal(6)(-180..180),lat:decimal(6)(-180..180)"); err != nil {
 		return err
 	}
-	// The shapes are those in degrees, not in shares.
+	// The shapes are in degrees, not in shares.
 	shapes := []*spaceShape{
 		{name: "square of 1,000", sides: []float64{7.8 / 360, 7.8 / 170}},
 		{name: "square of 10,000", sides: []float64{24.7 / 360, 24.7 / 170}},
@@ -129,7 +129,7 @@ func (b *spaceBench) plane(ctx context.Context, out io.Writer) error {
 	return b.geo(ctx, out, set)
 }
 
-// solid are points in three dimensions.
+// solid has points in three dimensions.
 func (b *spaceBench) solid(ctx context.Context, out io.Writer) error {
 	set := &spaceSet{name: "solid", bits: 20, widths: []float64{1 << 20, 1 << 20, 1 << 20}, used: []int64{0, 0, 0}, offset: []int64{0, 0, 0}}
 	if err := b.fill(ctx, out, set, "x:int(0..1048575),y:int(0..1048575),z:int(0..1048575)"); err != nil {
@@ -160,7 +160,7 @@ func (s *spaceSet) value(n int64) any {
 	return text
 }
 
-// fill puts the points, and tells how fast that was.
+// fill adds the points, and reports the throughput.
 func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dims string) error {
 	d, err := space.ParseDims(dims)
 	if err != nil {
@@ -199,7 +199,7 @@ func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dim
 			return err
 		}
 	}
-	fmt.Fprintf(out, "### %d dimensions\n\n`%s`: %s points a second are put, and %s a second are moved; a point takes %d bytes of the index, and %d beside it.\n\n",
+	fmt.Fprintf(out, "### %d dimensions\n\n`%s`: %s points per second are added, and %s per second are moved; a point takes %d bytes in the index, and %d in the reverse index.\n\n",
 		len(d), dims, thousands(int(rate)), thousands(int(moved)), bytes[0]/spacePoints, bytes[1]/spacePoints)
 	return nil
 }
@@ -222,9 +222,9 @@ func (s *spaceShape) place(set *spaceSet) {
 	}
 }
 
-// compare asks for the boxes of each shape in every way.
+// compare queries the boxes of each shape in every way.
 func (b *spaceBench) compare(ctx context.Context, out io.Writer, set *spaceSet, shapes []*spaceShape) error {
-	fmt.Fprintf(out, "| box | points in it | ranges | jumps | read for each | time a box | the tutorial's ranges | read for each | one by one | ratio | in one pipeline | ratio |\n")
+	fmt.Fprintf(out, "| box | points in it | ranges | skips | read per point | time per box | the tutorial's ranges | read per point | one by one | ratio | in one pipeline | ratio |\n")
 	fmt.Fprintf(out, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, shape := range shapes {
 		shape.place(set)
@@ -236,7 +236,7 @@ func (b *spaceBench) compare(ctx context.Context, out io.Writer, set *spaceSet, 
 		}
 		fmt.Fprintf(out, "| %s | %s | %d | %s | %s | %s |", shape.name, thousands(int(ours.returned)/len(shape.boxes)), ours.ranges, thousands(ours.jumps/len(shape.boxes)), ours.perPoint(), ours.time(len(shape.boxes)))
 		if single.returned == 0 && ours.returned > 0 {
-			fmt.Fprintf(out, " %s | | not asked | | | |\n", thousands(single.ranges))
+			fmt.Fprintf(out, " %s | | not measured | | | |\n", thousands(single.ranges))
 			continue
 		}
 		fmt.Fprintf(out, " %s | %s | %s | **%.1f** | %s | **%.1f** |\n", thousands(single.ranges), single.perPoint(),
@@ -246,7 +246,7 @@ func (b *spaceBench) compare(ctx context.Context, out io.Writer, set *spaceSet, 
 	return nil
 }
 
-// round asks once in every way.
+// round queries once in every way.
 func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape, first bool, ours, single, piped *spaceAsked) error {
 	began := time.Now()
 	returned := int64(0)
@@ -309,7 +309,7 @@ func (a *spaceAsked) perPoint() string {
 	return fmt.Sprintf("%.2f", float64(a.read)/float64(max(1, a.returned)))
 }
 
-// against is the median of the rounds' ratios of the time.
+// against returns the median of the rounds' ratios of time.
 func (a *spaceAsked) against(other *spaceAsked) float64 {
 	ratios := make([]float64, len(a.took))
 	for i := range ratios {
@@ -319,15 +319,15 @@ func (a *spaceAsked) against(other *spaceAsked) float64 {
 	return ratios[len(ratios)/2]
 }
 
-// tutorial asks for boxes as the tutorial does.
+// tutorial queries boxes as the tutorial does.
 type tutorial struct {
 	set      *spaceSet
 	client   rueidis.Client
 	together bool // all ranges in one pipeline
 }
 
-// exponent says how large the squares are: the power of two that is nearest to the
-// shortest side.
+// exponent returns the size of the squares: the power of two nearest to the shortest
+// side.
 func (t *tutorial) exponent(box [2][]int64) int {
 	shortest := math.Inf(1)
 	for k := range box[0] {
@@ -336,7 +336,7 @@ func (t *tutorial) exponent(box [2][]int64) int {
 	return int(math.Round(math.Log2(shortest)))
 }
 
-// cells is how many squares a box takes.
+// cells returns the number of squares in a box.
 func (t *tutorial) cells(box [2][]int64) int {
 	exp, n := t.exponent(box), 1
 	for k := range box[0] {
@@ -370,7 +370,7 @@ func (t *tutorial) ask(ctx context.Context, box [2][]int64, asked *spaceAsked) e
 		} else if err := t.read(t.client.Do(ctx, command), low, high, asked); err != nil {
 			return err
 		}
-		// The next square, as with one loop within the other.
+		// The next square, like nested loops.
 		k := len(cell) - 1
 		for ; k >= 0; k-- {
 			if cell[k]++; cell[k] <= high[k]>>exp {
@@ -390,7 +390,7 @@ func (t *tutorial) ask(ctx context.Context, box [2][]int64, asked *spaceAsked) e
 	return nil
 }
 
-// read counts what is in the box.
+// read counts the points in the box.
 func (t *tutorial) read(reply rueidis.RedisResult, low, high []uint64, asked *spaceAsked) error {
 	members, err := reply.AsStrSlice()
 	if err != nil {
@@ -462,7 +462,7 @@ func (b *spaceBench) geo(ctx context.Context, out io.Writer, set *spaceSet) erro
 			return err
 		}
 	}
-	fmt.Fprintf(out, "Squares around the equator, where degrees are nearly metres, beside `GEOSEARCH BYBOX … WITHCOORD` on the same points:\n\n")
+	fmt.Fprintf(out, "Squares around the equator, where degrees are proportional to metres, compared with `GEOSEARCH BYBOX … WITHCOORD` on the same points:\n\n")
 	fmt.Fprintf(out, "| side | points in it | `index/space` | `GEOSEARCH` finds | time | ratio |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, side := range []float64{0.78, 2.47, 7.8, 24.7} {
 		random := rand.New(rand.NewPCG(13, 17))

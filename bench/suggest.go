@@ -22,21 +22,21 @@ import (
 
 const (
 	suggestTerms  = 1_000_000
-	suggestBest   = 10  // completions that are asked for
-	suggestAsked  = 300 // completions of a round, for each length
-	suggestWarm   = 30  // before them: the tutorial's way has emptied the caches
+	suggestBest   = 10  // completions per request
+	suggestAsked  = 300 // requests of a round, for each length
+	suggestWarm   = 30  // requests before them: the tutorial's way evicts the CPU caches
 	suggestBatch  = 1600
 	suggestLength = 8 // the longest prefix
 )
 
-// suggestBench measures completion on a server of its own, where the tutorial's
-// index has the same terms.
+// suggestBench measures completion on its own server, where the tutorial's index
+// has the same terms.
 type suggestBench struct {
 	opt    options
 	client rueidis.Client
 	x      *suggest.Index
 	terms  []suggest.Suggestion // the most frequent first
-	zipf   *rand.Zipf           // which of them is searched for
+	zipf   *rand.Zipf           // picks the searched term
 }
 
 func measureSuggest(ctx context.Context, dir string, opt options) (string, error) {
@@ -63,7 +63,7 @@ func measureSuggest(ctx context.Context, dir string, opt options) (string, error
 	var text strings.Builder
 	fmt.Fprintf(&text, `## Completion
 
-%s made-up terms of one or two words, counted by Zipf's law, in `+"`index/suggest`"+` and in
+%s random terms of one or two words, with Zipf-distributed counts, in `+"`index/suggest`"+` and in
 the sorted set of the tutorial, `+"`name:count:original`"+`. One client on one connection.
 
 `, thousands(suggestTerms))
@@ -75,8 +75,8 @@ the sorted set of the tutorial, `+"`name:count:original`"+`. One client on one c
 	return text.String(), nil
 }
 
-// makeTerms makes different terms, the most frequent first. Some letters begin
-// many more of them than others.
+// makeTerms returns distinct terms, the most frequent first. First letters are
+// unevenly distributed.
 func makeTerms(n int) []suggest.Suggestion {
 	const letters = "aeitonshrdlucmfwypvbgkjqxz"
 	r := rand.New(rand.NewPCG(1, 2))
@@ -104,7 +104,7 @@ func makeTerms(n int) []suggest.Suggestion {
 	return terms
 }
 
-// load puts all terms into both, and tells how large they are.
+// load adds all terms to both, and reports their sizes.
 func (b *suggestBench) load(ctx context.Context, out io.Writer) error {
 	shuffled := slices.Clone(b.terms)
 	rand.New(rand.NewPCG(3, 4)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
@@ -136,7 +136,7 @@ func (b *suggestBench) load(ctx context.Context, out io.Writer) error {
 		keys []string
 	}{
 		{"with `.content`, to find a term by its name", []string{"ours", "ours.content"}},
-		{"with the heads of short prefixes too: all of `index/suggest`", []string{"ours", "ours.content", "ours.heads", "ours.meta"}},
+		{"with the top-k cache of short prefixes: all of `index/suggest`", []string{"ours", "ours.content", "ours.heads", "ours.meta"}},
 	} {
 		n, err := size(row.keys...)
 		if err != nil {
@@ -145,11 +145,11 @@ func (b *suggestBench) load(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "| %s | %.0f | %.2f |\n", row.name, n, n/plain)
 	}
 	heads, err := b.client.Do(ctx, b.client.B().Hlen().Key("ours.heads").Build()).AsInt64()
-	fmt.Fprintf(out, "\n%s prefixes have a head.\n\n", thousands(int(heads)))
+	fmt.Fprintf(out, "\n%s prefixes are in the top-k cache.\n\n", thousands(int(heads)))
 	return err
 }
 
-// plainAdd writes terms with bare pipelined ZADDs.
+// plainAdd writes terms with pipelined ZADDs.
 func (b *suggestBench) plainAdd(ctx context.Context, key string, terms []suggest.Suggestion) error {
 	commands := make(rueidis.Commands, len(terms))
 	for i, t := range terms {
@@ -164,8 +164,8 @@ func (b *suggestBench) plainAdd(ctx context.Context, key string, terms []suggest
 	return nil
 }
 
-// plain completes as the tutorial does: all of the range, sorted. A blank at the end
-// of the prefix is also the end of a term.
+// plain completes as the tutorial does: it reads the whole range and sorts it. A space at
+// the end of the prefix also matches the end of a term.
 func (b *suggestBench) plain(ctx context.Context, prefix string) ([]suggest.Suggestion, int, error) {
 	ranges := []string{prefix}
 	if whole, ended := strings.CutSuffix(prefix, " "); ended {
@@ -199,7 +199,7 @@ func (b *suggestBench) plain(ctx context.Context, prefix string) ([]suggest.Sugg
 	return all[:min(suggestBest, len(all))], len(all), nil
 }
 
-// prefix is what somebody has typed of a term that is searched for.
+// prefix returns the beginning of a searched term.
 func (b *suggestBench) prefix(length int) string {
 	for {
 		if term := strings.ToLower(b.terms[b.zipf.Uint64()].Term); len(term) >= length {
@@ -208,16 +208,16 @@ func (b *suggestBench) prefix(length int) string {
 	}
 }
 
-// waits are how long answers took, sorted.
+// waits are latencies, sorted.
 type waits []time.Duration
 
 func (w waits) at(share float64) time.Duration { return w[int(float64(len(w)-1)*share)] }
 
 // complete measures prefixes of each length.
 func (b *suggestBench) complete(ctx context.Context, out io.Writer) error {
-	fmt.Fprintf(out, `The ten best terms of prefixes that people type, %d rounds of %d. The tutorial's way
-is measured on a few of the same, and each of its answers compared with ours. A PING
-between any two of ours tells what the machine adds.
+	fmt.Fprintf(out, `The ten best completions of prefixes of searched terms, %d rounds of %d. The tutorial's way
+is measured on some of the same prefixes, and each of its answers compared with ours. A PING
+between any two of ours shows the latency that the machine adds.
 
 | letters | terms read by the tutorial's way, mean | it takes, median | ours, median | p99 | a PING, median | p99 | ratio of the medians |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -231,7 +231,7 @@ between any two of ours tells what the machine adds.
 				asked = append(asked, b.prefix(length))
 			}
 			answers := make(map[string][]suggest.Suggestion, len(asked))
-			runtime.GC() // of what the tutorial's way has left in the round before
+			runtime.GC() // of the garbage of the tutorial's way in the round before
 			for i, prefix := range slices.Concat(asked[:suggestWarm], asked) {
 				begin := time.Now()
 				found, err := b.x.Complete(ctx, prefix, suggestBest)
@@ -274,7 +274,7 @@ between any two of ours tells what the machine adds.
 
 // fuzzy measures prefixes with a typo in them.
 func (b *suggestBench) fuzzy(ctx context.Context, out io.Writer) error {
-	fmt.Fprintf(out, "With one typo forgiven, in prefixes with two neighbours swapped:\n\n| letters | median | p99 |\n| ---: | ---: | ---: |\n")
+	fmt.Fprintf(out, "With one typo allowed, for prefixes with two neighbouring letters swapped:\n\n| letters | median | p99 |\n| ---: | ---: | ---: |\n")
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, length := range []int{3, 4, 6, 8} {
 		var took waits
@@ -303,7 +303,7 @@ func (b *suggestBench) add(ctx context.Context, out io.Writer) error {
 		name string
 		run  func(round int) (int, error)
 	}{
-		{"bare pipelined `ZADD`s of new terms", func(round int) (int, error) {
+		{"plain pipelined `ZADD`s of new terms", func(round int) (int, error) {
 			return searches, pieces(made[round*searches:][:searches], func(p []suggest.Suggestion) error { return b.plainAdd(ctx, "plain", p) })
 		}},
 		{"`AddMany` of new terms", func(round int) (int, error) {
