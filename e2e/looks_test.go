@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// screens are what people hold in front of them.
+// screens are the viewports to test.
 var screens = map[string]action{
 	"desktop": chromedp.EmulateViewport(1280, 860),
 	"phone":   chromedp.EmulateViewport(390, 844, chromedp.EmulateScale(2), chromedp.EmulateMobile),
@@ -22,15 +22,14 @@ func scheme(name string) action {
 	})
 }
 
-// looks are the pages that are looked at, by name.
+// looks are the pages to photograph, by name.
 var looks = map[string]string{
 	"home":     "/home",
 	"timeline": "/timeline",
 }
 
-// Each page fits its screen, in light and in dark. Its picture goes where
-// SCREENSHOTS says, if it says so: those in docs are made with
-// SCREENSHOTS=../docs make e2e.
+// Each page fits its screen, in light and dark mode. SCREENSHOTS names the
+// directory for screenshots: "make screenshots" writes those in docs.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	site := serve(t, "--demo")
@@ -61,7 +60,7 @@ func (b *browser) shoot(out, name, path string) {
 	b.t.Helper()
 	b.open(path)
 	if get(b, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`)) {
-		b.t.Errorf("%s is wider than its screen", name)
+		b.t.Errorf("%s is wider than the screen", name)
 	}
 	if out == "" {
 		return
@@ -71,7 +70,7 @@ func (b *browser) shoot(out, name, path string) {
 	}
 }
 
-// violation is what axe-core found.
+// violation is a finding of axe-core.
 type violation struct {
 	ID     string `json:"id"`
 	Impact string `json:"impact"`
@@ -82,7 +81,7 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// axe-core finds nothing to say about any page, in light and in dark.
+// axe-core reports no violation on any page, in light and dark mode.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
@@ -99,7 +98,7 @@ func TestAccessibility(t *testing.T) {
 	}
 	b.open("/login")
 	b.submit("main form", "username", "demo", "password", "wrong password")
-	b.judge(string(axe), "a refused log-in")
+	b.judge(string(axe), "a failed login")
 	b.submit("main form", "username", "demo", "password", "demo-demo")
 	for _, light := range []string{"light", "dark"} {
 		b.run(scheme(light))

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Two people sign up, post, follow, read and leave, with scripts and without.
+// Two users register, post, follow, read and log out, with scripts and without.
 func TestTwoPeople(t *testing.T) {
 	t.Parallel()
 	for name, actions := range map[string][]action{
@@ -31,7 +31,7 @@ func TestTwoPeople(t *testing.T) {
 			}
 			ada.open("/timeline")
 			if got := ada.texts(".post .body"); len(got) != 1 {
-				t.Errorf("everybody's timeline shows %q", got)
+				t.Errorf("the public timeline shows %q", got)
 			}
 
 			ada.click(`.post a.name`)
@@ -56,7 +56,7 @@ func TestTwoPeople(t *testing.T) {
 	}
 }
 
-// pages turns through 60 posts and sees each once.
+// pages reads all pages of 60 posts and sees each post once.
 func pages(t *testing.T, reader, author *browser) {
 	t.Helper()
 	var want []string
@@ -76,11 +76,11 @@ func pages(t *testing.T, reader, author *browser) {
 		reader.click(`a[rel="next"]`)
 	}
 	if len(got) < 60 || !slices.Equal(got[:60], want) {
-		t.Errorf("turning the pages shows %d posts: %q", len(got), got)
+		t.Errorf("the pages show %d posts: %q", len(got), got)
 	}
 }
 
-// post sends the form as the browser would, with its session.
+// post submits the form over HTTP with the browser's session.
 func post(t *testing.T, b *browser, text string) {
 	t.Helper()
 	form := strings.NewReader(url.Values{"status": {text}}.Encode())
@@ -100,8 +100,8 @@ func post(t *testing.T, b *browser, text string) {
 	}
 }
 
-// leave logs in with a second browser, logs out there, and finds the first one
-// signed out as well.
+// leave logs in with a second browser and logs out there, which also logs the
+// first one out.
 func leave(t *testing.T, first *browser, actions []action) {
 	t.Helper()
 	second := newBrowser(t, first.site, actions...)
@@ -116,7 +116,7 @@ func leave(t *testing.T, first *browser, actions []action) {
 	old := second.cookie()
 
 	first.open("/home")
-	first.wantPath("/home") // both are signed in
+	first.wantPath("/home") // both are logged in
 	second.submit(`form[action="/logout"]`)
 	second.wantPath("/")
 	first.open("/home")
@@ -137,7 +137,7 @@ func leave(t *testing.T, first *browser, actions []action) {
 	}
 }
 
-// What was typed is not lost when it cannot be accepted, but for the password.
+// A rejected form keeps what the user typed, except for the password.
 func TestFormsKeepWhatWasTyped(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))
@@ -161,7 +161,7 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	}
 }
 
-// The box counts as a person does.
+// The counter counts characters as users see them.
 func TestCounter(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, serve(t))

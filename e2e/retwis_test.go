@@ -23,11 +23,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// retwis is the program, built once.
+// retwis is the path of the program, built once.
 var retwis string
 
-// chromium is the one process that all tests share, each in a profile of its
-// own.
+// chromium is the process that all tests share, each with its own profile.
 var chromium context.Context
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -67,8 +66,8 @@ func complain(err error) int {
 	return 1
 }
 
-// serve starts the program and returns its address. It is stopped as a person
-// would, and must end well.
+// serve starts the program and returns its address. The cleanup interrupts it and
+// expects a clean exit.
 func serve(t *testing.T, flags ...string) string {
 	t.Helper()
 	args := append([]string{"serve", "--addr", "127.0.0.1:0", "--redis", "embedded:" + t.TempDir()}, flags...)
@@ -91,7 +90,7 @@ func serve(t *testing.T, flags ...string) string {
 	lines := bufio.NewReader(out)
 	line, err := lines.ReadString('\n')
 	if err != nil {
-		t.Fatalf("retwis serve said nothing: %v\n%s", err, log.String())
+		t.Fatalf("retwis serve printed nothing: %v\n%s", err, log.String())
 	}
 	go io.Copy(io.Discard, lines)
 	found := regexp.MustCompile(`http://[^,]+`).FindString(line)
@@ -101,7 +100,7 @@ func serve(t *testing.T, flags ...string) string {
 	return found
 }
 
-// browser is one person's browser: a profile with cookies of its own.
+// browser is the browser of one user: a profile with its own cookies.
 type browser struct {
 	t    *testing.T
 	ctx  context.Context
@@ -126,7 +125,7 @@ func withoutScripts() action {
 	return command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 }
 
-// command is a step of the browser's own protocol.
+// command is a step of the DevTools protocol.
 func command[P any](c cdp.Command[P, cdp.Empty], params P) action {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, c, params)
@@ -141,7 +140,7 @@ func (b *browser) run(actions ...action) {
 	}
 }
 
-// get runs a step that returns something.
+// get runs a step that returns a value.
 func get[T any](b *browser, a chromedp.Action[T]) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, a)
@@ -156,7 +155,7 @@ func (b *browser) open(path string) {
 	b.run(chromedp.Navigate(b.site + path))
 }
 
-// submit fills in a form and sends it, and waits for the page that comes.
+// submit fills in a form, submits it, and waits for the next page.
 func (b *browser) submit(form string, fields ...string) {
 	b.t.Helper()
 	var actions []action
@@ -182,7 +181,7 @@ func (b *browser) click(selector string) {
 	}
 }
 
-// texts are those of all elements that match.
+// texts returns the texts of all elements that match.
 func (b *browser) texts(selector string) []string {
 	b.t.Helper()
 	return get(b, chromedp.Evaluate[[]string](fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText)`, selector)))
@@ -222,7 +221,7 @@ func (b *browser) say(text string) {
 	b.wantPath("/home")
 }
 
-// cookie is the session of the browser.
+// cookie returns the session cookie of the browser.
 func (b *browser) cookie() *http.Cookie {
 	b.t.Helper()
 	var found *http.Cookie
@@ -233,7 +232,7 @@ func (b *browser) cookie() *http.Cookie {
 		if c.Name == "auth" {
 			found = &http.Cookie{Name: c.Name, Value: c.Value}
 			if !c.HTTPOnly || c.SameSite != network.CookieSameSiteLax {
-				b.t.Errorf("the session's cookie is open to scripts or to other sites: %+v", c)
+				b.t.Errorf("scripts or other sites can read the session cookie: %+v", c)
 			}
 		}
 	}
