@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -58,7 +59,7 @@ func TestAbsentFieldsAreIndexedAsZero(t *testing.T) {
 				}
 			}
 			tickets := store[ticket](t, client, opt)
-			r, err := tickets.Migrate(t.Context(), model.Upkeep{})
+			r, err := tickets.Migrate(t.Context(), maintain.Options{})
 			if err != nil || r.Invalid != 2 { // one of three has the empty code
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -71,7 +72,7 @@ func TestAbsentFieldsAreIndexedAsZero(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 2 || r.Invalid != 2 {
+			if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 2 || r.Invalid != 2 {
 				t.Fatalf("%+v, %v", r, err)
 			}
 		})
@@ -126,7 +127,7 @@ func TestAbsentFieldsOfOtherWriters(t *testing.T) {
 	}
 	d := damaging{t, client, opt}
 	d.do("HDEL", "ticket:1", "age", "open")
-	if r, err := tickets.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired != 1 {
+	if r, err := tickets.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	all, err := tickets.Find(model.Eq("age", 0), model.Eq("open", false)).All(t.Context())

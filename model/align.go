@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,32 +11,30 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/script"
+	"retwis/maintain"
 )
 
-func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
+// aligner compares records with what they have in the indexes, and corrects the
+// indexes unless this is a dry run.
+type aligner struct{ *run }
 
-// isDamage tells whether an error is one of what a record holds.
-func isDamage(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrValue) }
-
-// word is one thing that align.lua found.
-type word struct {
+// finding is one thing that align.lua found.
+type finding struct {
 	what  string
-	entry entry // of an index that the declaration has, or none
-	other int   // number of an index that it does not have
+	entry entry // of a declared index; its index is nil for others
 	value string
 	owner string
 }
 
-// align compares records with what they have in the indexes, and brings these
-// into line where the run mends. Each is looked at in one script, which begins
-// anew where the record has changed since it was read. Two round trips for all of
-// them, where nothing is contested.
-func (r *run) align(ctx context.Context, ids []string) error {
+// align aligns records. Each is compared in one script, again if the record has changed
+// since it was read. Two round trips for all of them, unless unique values are in
+// conflict.
+func (a *aligner) align(ctx context.Context, ids []string) error {
 	for attempt := 0; len(ids) > 0; attempt++ {
 		if err := pause(ctx, attempt); err != nil {
 			return err
 		}
-		again, err := r.alignOnce(ctx, ids)
+		again, err := a.alignOnce(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -46,36 +43,36 @@ func (r *run) align(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// alignOnce is one attempt of align. It returns those that changed meanwhile.
-func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err error) {
-	all, err := r.t.wantedOf(ctx, ids)
+// alignOnce is one attempt of align. It returns the records that changed meanwhile.
+func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, err error) {
+	all, err := a.targets(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	var there, gone []*wanted
+	var there, gone []*target
 	for i := range all {
 		switch w := &all[i]; {
 		case !w.there:
 			gone = append(gone, w)
 		case w.err != nil:
-			r.found(Problem{Kind: invalid, ID: w.id, Found: w.err.Error()})
+			a.Found(maintain.Problem{Kind: maintain.Invalid, ID: w.id, Found: w.err.Error()})
 		default:
 			there = append(there, w)
 		}
 	}
-	again, err = r.removeGone(ctx, gone)
+	again, err = a.removeGone(ctx, gone)
 	if err != nil {
 		return nil, err
 	}
-	replies := r.runAlign(ctx, there, "")
-	var aligned []*wanted
+	replies := a.exec(ctx, there, "")
+	var aligned []*target
 	for i, w := range there {
-		status, words, err := r.t.words(replies[i])
+		status, findings, err := a.parse(replies[i])
 		if err != nil {
 			return nil, err
 		}
-		if status == "OK" && contested(words) {
-			if status, words, err = r.contest(ctx, w, words); err != nil {
+		if status == "OK" && contested(findings) {
+			if status, findings, err = a.contest(ctx, w, findings); err != nil {
 				return nil, err
 			}
 		}
@@ -83,43 +80,43 @@ func (r *run) alignOnce(ctx context.Context, ids []string) (again []string, err 
 		case "CONFLICT":
 			again = append(again, w.id)
 		case "UNKNOWN":
-			r.found(Problem{Kind: missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
+			a.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
 		default:
-			if err := r.giveBack(ctx, w.id, words); err != nil {
+			if err := a.release(ctx, w.id, findings); err != nil {
 				return nil, err
 			}
-			r.tell(w, words)
+			a.reportFindings(w, findings)
 			aligned = append(aligned, w)
 		}
 	}
-	return again, r.checkClaims(ctx, aligned)
+	return again, (&claimAligner{a}).check(ctx, aligned)
 }
 
-// runAlign runs align.lua for records: one pipeline.
-func (r *run) runAlign(ctx context.Context, all []*wanted, claims string) []rueidis.RedisResult {
+// exec runs align.lua for records: one pipeline.
+func (a *aligner) exec(ctx context.Context, all []*target, claims string) []rueidis.RedisResult {
 	if len(all) == 0 {
 		return nil
 	}
-	t := r.t
+	t := a.t
 	expiring := "0"
-	if t.expires >= 0 {
+	if t.schema.expires >= 0 {
 		expiring = "1"
 	}
 	calls := make([]script.Call, len(all))
 	for i, w := range all {
 		args := []string{
-			string(r.mode), w.id, t.stamp(), t.slots, string(pack(w.due, w.entries)), t.score(w.id), w.read, expiring, t.right, claims,
+			string(a.mode), w.id, t.stamp(), t.slots, string(pack(w.due, w.entries)), t.score(w.id), w.read, expiring, t.opaque, claims,
 		}
 		for _, f := range t.relevant {
-			args = append(args, t.names[f])
+			args = append(args, t.schema.names[f])
 		}
 		calls[i] = script.Call{Keys: t.writeKeys(t.of(w.id), w.id), Args: args}
 	}
-	return t.scripts.align.RunMany(ctx, t.client, calls)
+	return alignScript.RunMany(ctx, t.client, calls)
 }
 
-// words reads a reply of align.lua.
-func (t *table) words(reply rueidis.RedisResult) (status string, words []word, err error) {
+// parse reads a reply of align.lua.
+func (a *aligner) parse(reply rueidis.RedisResult) (status string, findings []finding, err error) {
 	list, err := reply.ToArray()
 	if err != nil || len(list)%4 != 1 {
 		return "", nil, errors.Join(err, errReply(err))
@@ -128,100 +125,81 @@ func (t *table) words(reply rueidis.RedisResult) (status string, words []word, e
 		return "", nil, err
 	}
 	if status == "SCHEMA" {
-		return "", nil, t.otherSchema()
+		return "", nil, a.t.otherSchema()
 	}
 	for i := 1; i < len(list); i += 4 {
-		w := word{}
-		w.what, _ = list[i].ToString()
+		f := finding{}
+		f.what, _ = list[i].ToString()
 		number, err := list[i+1].AsInt64()
 		if err != nil {
 			return "", nil, err
 		}
-		w.value, _ = list[i+2].ToString()
-		w.owner, _ = list[i+3].ToString()
-		w.other = int(number)
-		if x := t.numbered(int(number)); x != nil {
-			w.entry = entry{x, w.value}
+		f.value, _ = list[i+2].ToString()
+		f.owner, _ = list[i+3].ToString()
+		if x := a.t.schema.numbered(int(number)); x != nil {
+			f.entry = entry{x, f.value}
 		}
-		words = append(words, w)
+		findings = append(findings, f)
 	}
-	return status, words, nil
+	return status, findings, nil
 }
 
-// errReply is what is wrong with a reply that is no error and not what a script
-// says.
-func errReply(err error) error {
-	if err != nil {
-		return nil
-	}
-	return fmt.Errorf("%w: a script has replied something else", ErrCorrupt)
-}
-
-// numbered returns the index with a number, or nil.
-func (t *table) numbered(number int) *indexSpec {
-	if i := slices.IndexFunc(t.indexes, func(x *indexSpec) bool { return x.number == number }); i >= 0 {
-		return t.indexes[i]
-	}
-	return nil
-}
-
-// contested tells whether align.lua has changed nothing because of values that
-// others have, or that are to be claimed.
-func contested(words []word) bool {
-	return slices.ContainsFunc(words, func(w word) bool {
-		return w.what == "claim" || w.what == "taken" || w.what == "unclear"
+// contested reports whether align.lua has changed nothing because other records have
+// unique values, or because values must be claimed first.
+func contested(findings []finding) bool {
+	return slices.ContainsFunc(findings, func(f finding) bool {
+		return f.what == "claim" || f.what == "taken" || f.what == "unclear"
 	})
 }
 
-// contest finds out which values a record can have, and aligns it with these.
-func (r *run) contest(ctx context.Context, w *wanted, words []word) (status string, rest []word, err error) {
-	t := r.t
-	for contested(words) {
-		for _, x := range words {
-			if err := r.decide(ctx, w, x); err != nil {
-				t.abandon(ctx, w.claims)
+// contest finds out which unique values a record can have, and aligns it with these.
+func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (status string, rest []finding, err error) {
+	u := a.t.claims
+	for contested(findings) {
+		for _, f := range findings {
+			if err := a.decide(ctx, w, f); err != nil {
+				u.abandon(ctx, w.claims)
 				return "", nil, err
 			}
 		}
 		claims := "any"
-		if r.mode != look {
+		if a.mode != dryRun {
 			claims = packClaims(w.token, w.claims)
 		}
-		if status, words, err = t.words(r.runAlign(ctx, []*wanted{w}, claims)[0]); err != nil {
-			return "", nil, err // it may have been written: who asks for the values will see
+		if status, findings, err = a.parse(a.exec(ctx, []*target{w}, claims)[0]); err != nil {
+			return "", nil, err // outcome unknown: the next reader of these values resolves it
 		}
 	}
 	if status == "OK" {
-		t.settle(ctx, w.id, w.token, w.claims, nil)
+		u.confirm(ctx, w.id, w.token, w.claims, nil)
 	} else {
-		t.abandon(ctx, w.claims)
+		u.abandon(ctx, w.claims)
 		w.claims = nil
 	}
-	return status, words, nil
+	return status, findings, nil
 }
 
-// decide finds out about one value. Where another record has it this one goes
-// without.
-func (r *run) decide(ctx context.Context, w *wanted, x word) error {
+// decide resolves one unique value. If another record has it, this record goes without.
+func (a *aligner) decide(ctx context.Context, w *target, f finding) error {
 	drop := func(owner string) error {
-		w.entries = slices.DeleteFunc(w.entries, func(e entry) bool { return e.index == x.entry.index && e.value == x.value })
-		w.taken = append(w.taken, takenBy(entry{x.entry.index, x.value}, owner))
-		if r.mode == look {
+		w.entries = slices.DeleteFunc(w.entries, func(e entry) bool { return e.index == f.entry.index && e.value == f.value })
+		w.taken = append(w.taken, takenBy(entry{f.entry.index, f.value}, owner))
+		if a.mode == dryRun {
 			return nil
 		}
-		return r.t.wait(ctx, w.id, entry{x.entry.index, x.value})
+		return a.t.claims.enqueue(ctx, w.id, entry{f.entry.index, f.value})
 	}
-	switch x.what {
+	switch f.what {
 	case "taken":
-		return drop(x.owner)
+		return drop(f.owner)
 	case "unclear":
-		has, err := r.unindexed(ctx, x)
+		has, err := a.ownerHas(ctx, f)
 		if has && err == nil {
-			err = drop(x.owner)
+			err = drop(f.owner)
 		}
 		return err
 	case "claim":
-		owner, err := r.claimFor(ctx, w, x.entry)
+		owner, err := (&claimAligner{a}).claim(ctx, w, f.entry)
 		if owner != "" && err == nil {
 			err = drop(owner)
 		}
@@ -230,61 +208,29 @@ func (r *run) decide(ctx context.Context, w *wanted, x word) error {
 	return nil
 }
 
-// unindexed tells whether a record without content has a value that the index
-// says it has. If not, the index is made not to say so.
-func (r *run) unindexed(ctx context.Context, x word) (has bool, err error) {
-	all, err := r.t.wantedOf(ctx, []string{x.owner})
+// ownerHas reports whether a record without content has a value that the index
+// assigns to it. If not, it removes the value from the index.
+func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error) {
+	all, err := a.targets(ctx, []string{f.owner})
 	if err != nil {
 		return false, err
 	}
 	owner := &all[0]
 	switch {
-	case owner.there && (owner.err != nil || slices.Contains(owner.entries, x.entry)):
+	case owner.there && (owner.err != nil || slices.Contains(owner.entries, f.entry)):
 		return true, nil
-	case r.mode == look:
+	case a.mode == dryRun:
 		return false, nil
 	}
-	_, err = r.strays(ctx, r.t.of(x.owner), unindexedOwner, x.entry.index, []stray{{x.owner, x.value}})
+	_, err = (&orphans{a.run}).remove(ctx, a.t.of(f.owner), inUnindexed, f.entry.index, []orphan{{f.owner, f.value}})
 	return false, err
 }
 
-// claimFor claims a value for a record, or returns whose it is.
-func (r *run) claimFor(ctx context.Context, w *wanted, e entry) (owner string, err error) {
-	t := r.t
-	if r.mode == look {
-		text, err := t.client.Do(ctx, t.client.B().Hget().Key(t.claimHash(e)).Field(e.value).Build()).ToString()
-		if rueidis.IsRedisNil(err) {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		c := claimParts(text)
-		c.deadline = ""
-		if has, err := t.void(ctx, e, c); err != nil || !has || c.id == w.id {
-			return "", err
-		}
-		return c.id, nil
-	}
-	if w.token == "" {
-		w.token = rand.Text()[:16]
-	}
-	c, err := t.claim(ctx, w.id, w.token, e)
-	var other *TakenError
-	switch {
-	case errors.As(err, &other):
-		return other.Owner, nil
-	case err == nil && c.text != "":
-		w.claims = append(w.claims, c)
-	}
-	return "", err
-}
-
-// giveBack gives back the unique values elsewhere that a record has no longer.
-func (r *run) giveBack(ctx context.Context, id string, words []word) error {
-	for _, w := range words {
-		if w.what == "left" {
-			if err := r.t.release(ctx, id, w.entry); err != nil {
+// release gives back the unique values in other slots that a record no longer has.
+func (a *aligner) release(ctx context.Context, id string, findings []finding) error {
+	for _, f := range findings {
+		if f.what == "left" {
+			if err := a.t.claims.release(ctx, id, f.entry); err != nil {
 				return err
 			}
 		}
@@ -292,43 +238,43 @@ func (r *run) giveBack(ctx context.Context, id string, words []word) error {
 	return nil
 }
 
-// tell reports what was found of a record that is there.
-func (r *run) tell(w *wanted, words []word) {
+// reportFindings reports what was found about a record that exists.
+func (a *aligner) reportFindings(w *target, findings []finding) {
 	for _, t := range w.taken {
-		r.found(Problem{Kind: taken, ID: w.id, Found: t.Error()})
+		a.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
 	}
-	if len(words) == 0 || r.mode == migrate {
+	if len(findings) == 0 || a.mode == migrate {
 		return
 	}
-	r.found(problemOf(w.id, words))
-	r.mended(1)
+	a.Found(problemOf(w.id, findings))
+	a.repaired(1)
 }
 
-// problemOf words what align.lua found.
-func problemOf(id string, words []word) Problem {
-	p := Problem{Kind: stale, ID: id}
+// problemOf describes the findings of align.lua.
+func problemOf(id string, findings []finding) maintain.Problem {
+	p := maintain.Problem{Kind: maintain.Stale, ID: id}
 	var found, want []string
 	changed := false
-	for _, w := range words {
+	for _, f := range findings {
 		name := "an index that is not declared"
-		if w.entry.index != nil {
-			name = w.entry.index.described(w.value)
+		if f.entry.index != nil {
+			name = f.entry.index.described(f.value)
 		}
-		switch w.what {
+		switch f.what {
 		case "absent":
-			p.Kind = missing
+			p.Kind = maintain.Missing
 			found = append(found, "no content")
 		case "entry":
-			p.Kind = missing
+			p.Kind = maintain.Missing
 			found = append(found, "no entry "+name)
 		case "lacks":
 			want = append(want, name)
-			p.Kind = missing
+			p.Kind = maintain.Missing
 		case "extra":
 			found = append(found, name)
 			changed = true
 		case "all":
-			p.Kind = missing
+			p.Kind = maintain.Missing
 			found = append(found, "no place in the order of creation")
 		case "expires":
 			found = append(found, "another time at which it expires")
@@ -337,35 +283,27 @@ func problemOf(id string, words []word) Problem {
 		}
 	}
 	if changed {
-		p.Kind = stale
+		p.Kind = maintain.Stale
 	}
 	p.Found, p.Want = strings.Join(found, ", "), strings.Join(want, ", ")
 	return p
 }
 
-// removeGone sees to records that are not there. It returns those that are, by
-// now.
-func (r *run) removeGone(ctx context.Context, gone []*wanted) (again []string, err error) {
-	t := r.t
+// removeGone removes what is left of records that do not exist. It returns the ids of
+// those that exist by now.
+func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []string, err error) {
+	t := a.t
 	if len(gone) == 0 {
 		return nil, nil
 	}
 	calls := make([]script.Call, len(gone))
 	for i, w := range gone {
 		p := t.of(w.id)
-		keys := t.writeKeys(p, w.id)
-		for _, name := range t.collections {
-			keys = append(keys, p.member(name, w.id))
-		}
-		does := mend
-		if r.mode == look {
-			does = look
-		}
-		calls[i] = script.Call{Keys: keys, Args: []string{
-			string(does), w.id, t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.collections)),
+		calls[i] = script.Call{Keys: t.memberKeys(t.writeKeys(p, w.id), p, w.id), Args: []string{
+			a.effect(), w.id, t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(len(t.schema.collections)),
 		}}
 	}
-	for i, reply := range t.scripts.gone.RunMany(ctx, t.client, calls) {
+	for i, reply := range goneScript.RunMany(ctx, t.client, calls) {
 		list, err := reply.ToArray()
 		if err != nil || len(list) == 0 {
 			return nil, errors.Join(err, errReply(err))
@@ -376,14 +314,26 @@ func (r *run) removeGone(ctx context.Context, gone []*wanted) (again []string, e
 		case "CONFLICT":
 			again = append(again, gone[i].id)
 		case "DANGLING":
-			if r.mode != migrate {
-				r.found(Problem{Kind: dangling, ID: gone[i].id, Found: "entries of a record that is not there"})
-				r.mended(1)
+			if a.mode != migrate {
+				a.Found(maintain.Problem{Kind: maintain.Dangling, ID: gone[i].id, Found: "entries of a record that is not there"})
+				a.repaired(1)
 			}
 		}
-		if err := t.releaseAll(ctx, gone[i].id, list[1:]); err != nil {
+		if err := t.claims.releaseAll(ctx, gone[i].id, list[1:]); err != nil {
 			return nil, err
 		}
 	}
 	return again, nil
+}
+
+// newToken returns the token of a writer's claims.
+func newToken() string { return rand.Text()[:16] }
+
+// handOvers makes a table bring records into the indexes when another record gives up
+// a unique value that they lack.
+func handOvers(t *table) *table {
+	t.claims.align = func(ctx context.Context, ids []string) error {
+		return (&aligner{newRun(t, repair, maintain.Options{})}).align(ctx, ids)
+	}
+	return t
 }

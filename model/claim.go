@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/keys"
 	"retwis/internal/script"
 )
 
@@ -39,6 +37,13 @@ const (
 	claimAttempts = 3
 )
 
+// claims claims unique values for records, and gives them back.
+type claims struct {
+	client rueidis.Client
+	*layout
+	align func(ctx context.Context, ids []string) error // brings records into their indexes
+}
+
 // claimed is a unique value that was claimed for a record.
 type claimed struct {
 	entry
@@ -46,62 +51,9 @@ type claimed struct {
 	deadline string
 }
 
-// put writes a change: one script, or in a model that is spread what keeps its
-// unique values as well.
-func (t *table) put(ctx context.Context, c *change) error {
-	if !t.spread() || !slices.ContainsFunc(t.indexes, func(x *indexSpec) bool { return x.Unique }) {
-		err := t.write(ctx, c)
-		for _, e := range c.left {
-			_ = t.release(ctx, c.id, e) // the record is written: Repair sees to the rest
-		}
-		return err
-	}
-	wanted := []entry(nil)
-	if c.operation == "create" {
-		wanted = unique(c.entries)
-	}
-	for range claimAttempts {
-		err := t.putClaimed(ctx, c, wanted)
-		if !errors.Is(err, errLate) {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: id %q: its claims of unique values were late %d times: do the clocks of the servers differ by more than %v?",
-		ErrConflict, shortened(c.id), claimAttempts, claimLease/2)
-}
-
-// putClaimed writes a change with claims of the values that are known to be new,
-// and of those that prove to be.
-func (t *table) putClaimed(ctx context.Context, c *change, wanted []entry) error {
-	token := rand.Text()[:16]
-	var claims []claimed
-	for {
-		var err error
-		if claims, err = t.claimAll(ctx, c.id, token, wanted, claims); err != nil {
-			t.abandon(ctx, claims)
-			return err
-		}
-		c.claims = packClaims(token, claims)
-		err = t.write(ctx, c)
-		var missing *unclaimed
-		switch {
-		case errors.As(err, &missing):
-			wanted = missing.entries
-		case err == nil:
-			t.settle(ctx, c.id, token, claims, c.left)
-			return nil
-		case decided(err):
-			t.abandon(ctx, claims)
-			return err
-		default: // it may have been written: who asks for the values will see
-			return err
-		}
-	}
-}
-
 // unique are the entries of unique indexes, in an order that all writers keep, so
 // that no two wait for each other.
-func unique(entries []entry) []entry {
+func uniqueEntries(entries []entry) []entry {
 	var all []entry
 	for _, e := range entries {
 		if e.index.Unique {
@@ -117,12 +69,6 @@ func unique(entries []entry) []entry {
 	return all
 }
 
-// decided tells whether an error means that nothing was written.
-func decided(err error) bool {
-	return errors.Is(err, ErrConflict) || errors.Is(err, ErrNotFound) || errors.Is(err, errExists) ||
-		errors.Is(err, ErrTaken) || errors.Is(err, ErrSchema) || errors.Is(err, errLate)
-}
-
 // errLate is returned where a claim did not hold until the record was written.
 var errLate = errors.New("a claim was late")
 
@@ -131,15 +77,53 @@ type unclaimed struct{ entries []entry }
 
 func (u *unclaimed) Error() string { return "unique values are not claimed" }
 
-// claimHash is the partition and key of the hash that has a unique value.
-func (t *table) claimHash(e entry) string {
-	return t.parts[keys.Partition(e.value, len(t.parts))].index(e.index.key)
+// met is the claim of another that stands in the way.
+type met struct {
+	text  string
+	since time.Time
+}
+
+// longEnough tells whether a claim has had its time.
+func (m *met) longEnough(text string) bool {
+	if m.text != text {
+		*m = met{text, time.Now()}
+	}
+	return time.Since(m.since) >= claimPatience
+}
+
+// claimText is what the hash says of a unique value.
+type claimText struct{ id, token, deadline string }
+
+func claimParts(text string) claimText {
+	id, rest, _ := strings.Cut(text, "\x00")
+	token, deadline, _ := strings.Cut(rest, "\x00")
+	return claimText{id, token, deadline}
+}
+
+// swap is one run of swap.lua.
+type swap struct {
+	key  string
+	args []string
+}
+
+// packClaims writes claims as write.lua reads them: number, value, token and
+// deadline, in turn, in MessagePack.
+func packClaims(token string, claims []claimed) string {
+	if len(claims) == 0 {
+		return ""
+	}
+	b := packList(nil, 4*len(claims))
+	for _, c := range claims {
+		b = packText(packInt(b, int64(c.index.number)), c.value)
+		b = packText(packText(b, token), c.deadline)
+	}
+	return string(b)
 }
 
 // claimAll claims values, and returns them with those claimed before.
-func (t *table) claimAll(ctx context.Context, id, token string, wanted []entry, claims []claimed) ([]claimed, error) {
+func (u *claims) claimAll(ctx context.Context, id, token string, wanted []entry, claims []claimed) ([]claimed, error) {
 	for _, e := range wanted {
-		c, err := t.claim(ctx, id, token, e)
+		c, err := u.claim(ctx, id, token, e)
 		if err != nil {
 			return claims, err
 		}
@@ -152,13 +136,13 @@ func (t *table) claimAll(ctx context.Context, id, token string, wanted []entry, 
 
 // claim claims one value, or returns a *TakenError. Nothing is claimed where the
 // record has it already.
-func (t *table) claim(ctx context.Context, id, token string, e entry) (claimed, error) {
-	key := t.claimHash(e)
+func (u *claims) claim(ctx context.Context, id, token string, e entry) (claimed, error) {
+	key := u.claimHash(e)
 	lease := strconv.FormatInt(claimLease.Milliseconds(), 10)
 	expected := ""
 	var met met
 	for attempt := 0; ; attempt++ {
-		reply, err := t.scripts.claim.Run(ctx, t.client, []string{key}, []string{e.value, expected, id, token, lease}).ToArray()
+		reply, err := claimScript.Run(ctx, u.client, []string{key}, []string{e.value, expected, id, token, lease}).ToArray()
 		if err != nil || len(reply) != 2 {
 			return claimed{}, errors.Join(err, ctx.Err())
 		}
@@ -170,7 +154,7 @@ func (t *table) claim(ctx context.Context, id, token string, e entry) (claimed, 
 			continue
 		}
 		void := met.longEnough(found)
-		has, err := t.has(ctx, e, found, void)
+		has, err := u.has(ctx, e, found, void)
 		switch owner := claimParts(found).id; {
 		case err != nil:
 			return claimed{}, err
@@ -188,117 +172,88 @@ func (t *table) claim(ctx context.Context, id, token string, e entry) (claimed, 
 	}
 }
 
-// met is the claim of another that stands in the way.
-type met struct {
-	text  string
-	since time.Time
-}
-
-// longEnough tells whether a claim has had its time.
-func (m *met) longEnough(text string) bool {
-	if m.text != text {
-		*m = met{text, time.Now()}
-	}
-	return time.Since(m.since) >= claimPatience
-}
-
 // has tells whether the record that a hash names has its value. If it has, a
 // claim is settled for whoever died before that; if not, and it is to be, the
 // claim is made void.
-func (t *table) has(ctx context.Context, e entry, text string, void bool) (bool, error) {
+func (u *claims) has(ctx context.Context, e entry, text string, void bool) (bool, error) {
 	c := claimParts(text)
 	pending := c.deadline != ""
 	if !void {
 		c.deadline = ""
 	}
-	has, err := t.void(ctx, e, c)
+	has, err := u.revoke(ctx, e, c)
 	if err == nil && has && pending {
-		t.swapMany(ctx, []swap{{t.claimHash(e), []string{e.value, text, c.id + "\x00" + c.token}}})
+		u.swapMany(ctx, []swap{{u.claimHash(e), []string{e.value, text, c.id + "\x00" + c.token}}})
 	}
 	return has, err
 }
 
-// claimText is what the hash says of a unique value.
-type claimText struct{ id, token, deadline string }
-
-func claimParts(text string) claimText {
-	id, rest, _ := strings.Cut(text, "\x00")
-	token, deadline, _ := strings.Cut(rest, "\x00")
-	return claimText{id, token, deadline}
-}
-
-// void tells whether the record of a claim has its value, and makes the claim
+// revoke tells whether the record of a claim has its value, and makes the claim
 // void if not.
-func (t *table) void(ctx context.Context, e entry, c claimText) (has bool, err error) {
-	p := t.of(c.id)
+func (u *claims) revoke(ctx context.Context, e entry, c claimText) (has bool, err error) {
+	p := u.of(c.id)
 	args := []string{c.id, strconv.Itoa(e.index.number), e.value, c.token, c.deadline}
-	return t.scripts.void.Run(ctx, t.client, []string{p.content, p.voids}, args).AsBool()
+	return voidScript.Run(ctx, u.client, []string{p.content, p.voids}, args).AsBool()
 }
 
-// settle ends the claims of a record that was written, and gives back the values
+// confirm ends the claims of a record that was written, and gives back the values
 // that it has left. What fails here is made good by whoever asks for the value:
 // the record is written, so that is no error of the caller's.
-func (t *table) settle(ctx context.Context, id, token string, claims []claimed, left []entry) {
+func (u *claims) confirm(ctx context.Context, id, token string, claims []claimed, left []entry) {
 	swaps := make([]swap, len(claims))
 	for i, c := range claims {
-		swaps[i] = swap{t.claimHash(c.entry), []string{c.value, c.text, id + "\x00" + token}}
+		swaps[i] = swap{u.claimHash(c.entry), []string{c.value, c.text, id + "\x00" + token}}
 	}
-	t.swapMany(ctx, swaps)
+	u.swapMany(ctx, swaps)
 	for _, e := range left {
-		_ = t.release(ctx, id, e) // see above
+		_ = u.release(ctx, id, e) // see above
 	}
 }
 
 // abandon gives back the values that were claimed for a record that was not
 // written.
-func (t *table) abandon(ctx context.Context, claims []claimed) {
+func (u *claims) abandon(ctx context.Context, claims []claimed) {
 	// Also where the caller has given up: the next to ask would have to wait.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	swaps := make([]swap, len(claims))
 	for i, c := range claims {
-		swaps[i] = swap{t.claimHash(c.entry), []string{c.value, c.text, ""}}
+		swaps[i] = swap{u.claimHash(c.entry), []string{c.value, c.text, ""}}
 	}
-	t.swapMany(ctx, swaps)
-}
-
-// swap is one run of swap.lua.
-type swap struct {
-	key  string
-	args []string
+	u.swapMany(ctx, swaps)
 }
 
 // swapMany runs swap.lua in one pipeline. Its failures leave a claim to be made
 // void by whoever meets it.
-func (t *table) swapMany(ctx context.Context, swaps []swap) {
+func (u *claims) swapMany(ctx context.Context, swaps []swap) {
 	switch len(swaps) {
 	case 0:
 	case 1:
-		_ = t.scripts.swap.Run(ctx, t.client, []string{swaps[0].key}, swaps[0].args).Error()
+		_ = swapScript.Run(ctx, u.client, []string{swaps[0].key}, swaps[0].args).Error()
 	default:
 		multi := make([]script.Call, len(swaps))
 		for i, c := range swaps {
 			multi[i] = script.Call{Keys: []string{c.key}, Args: c.args}
 		}
-		t.scripts.swap.RunMany(ctx, t.client, multi)
+		swapScript.RunMany(ctx, u.client, multi)
 	}
 }
 
 // release gives back a value that a record no longer has. What the hash says is
 // read before the record is asked, and must be the same after: a claim made in
 // between has another token.
-func (t *table) release(ctx context.Context, id string, e entry) error {
-	if t.spread() {
-		if err := t.releaseClaim(ctx, id, e); err != nil {
+func (u *claims) release(ctx context.Context, id string, e entry) error {
+	if u.spread() {
+		if err := u.releaseClaim(ctx, id, e); err != nil {
 			return err
 		}
 	}
-	return t.handOver(ctx, e)
+	return u.handOver(ctx, e)
 }
 
-func (t *table) releaseClaim(ctx context.Context, id string, e entry) error {
-	key := t.claimHash(e)
-	text, err := t.client.Do(ctx, t.client.B().Hget().Key(key).Field(e.value).Build()).ToString()
+func (u *claims) releaseClaim(ctx context.Context, id string, e entry) error {
+	key := u.claimHash(e)
+	text, err := u.client.Do(ctx, u.client.B().Hget().Key(key).Field(e.value).Build()).ToString()
 	if rueidis.IsRedisNil(err) {
 		return nil
 	}
@@ -309,29 +264,44 @@ func (t *table) releaseClaim(ctx context.Context, id string, e entry) error {
 	if c.id != id || c.deadline != "" {
 		return nil
 	}
-	has, err := t.void(ctx, e, c)
+	has, err := u.revoke(ctx, e, c)
 	if err != nil || has {
 		return err
 	}
-	return t.scripts.swap.Run(ctx, t.client, []string{key}, []string{e.value, text, ""}).Error()
+	return swapScript.Run(ctx, u.client, []string{key}, []string{e.value, text, ""}).Error()
 }
 
 // releaseAll gives back the values that scripts reply, each its number and value.
-func (t *table) releaseAll(ctx context.Context, id string, reply []rueidis.RedisMessage) error {
-	entries, err := t.entriesOf(reply)
+func (u *claims) releaseAll(ctx context.Context, id string, reply []rueidis.RedisMessage) error {
+	entries, err := entriesOf(u.schema, reply)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := t.release(ctx, id, e); err != nil {
+		if err := u.release(ctx, id, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entriesOf reads numbers of indexes and values from what a script replied.
-func (t *table) entriesOf(reply []rueidis.RedisMessage) ([]entry, error) {
+// owner returns the id of the record that has a value of a unique index. In a
+// model that is spread it is one that claims it, and may not have it: the record
+// itself says.
+func (u *claims) owner(ctx context.Context, x *indexSpec, value string) (id string, ok bool, err error) {
+	key := u.indexKey(&u.parts[0], x)
+	if u.spread() {
+		key = u.claimHash(entry{x, value})
+	}
+	text, err := u.client.Do(ctx, u.client.B().Hget().Key(key).Field(value).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return "", false, nil
+	}
+	return claimParts(text).id, err == nil, err
+}
+
+// entriesOf reads numbers of indexes and values from the reply of a script.
+func entriesOf(s *schema, reply []rueidis.RedisMessage) ([]entry, error) {
 	var all []entry
 	for i := 0; i+1 < len(reply); i += 2 {
 		number, err := reply[i].AsInt64()
@@ -342,40 +312,16 @@ func (t *table) entriesOf(reply []rueidis.RedisMessage) ([]entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(t.indexes, func(x *indexSpec) bool { return x.number == int(number) })
-		if at < 0 {
+		x := s.numbered(int(number))
+		if x == nil {
 			return nil, fmt.Errorf("%w: no index has the number %d", ErrCorrupt, number)
 		}
-		all = append(all, entry{t.indexes[at], value})
+		all = append(all, entry{x, value})
 	}
 	return all, nil
 }
 
-// owner returns the id of the record that has a value of a unique index. In a
-// model that is spread it is one that claims it, and may not have it: the record
-// itself says.
-func (t *table) owner(ctx context.Context, x *indexSpec, value string) (id string, ok bool, err error) {
-	key := t.indexKey(&t.parts[0], x)
-	if t.spread() {
-		key = t.claimHash(entry{x, value})
-	}
-	text, err := t.client.Do(ctx, t.client.B().Hget().Key(key).Field(value).Build()).ToString()
-	if rueidis.IsRedisNil(err) {
-		return "", false, nil
-	}
-	return claimParts(text).id, err == nil, err
-}
-
-// packClaims writes claims as write.lua reads them: number, value, token and
-// deadline, in turn, in MessagePack.
-func packClaims(token string, claims []claimed) string {
-	if len(claims) == 0 {
-		return ""
-	}
-	b := packList(nil, 4*len(claims))
-	for _, c := range claims {
-		b = packText(packInt(b, int64(c.index.number)), c.value)
-		b = packText(packText(b, token), c.deadline)
-	}
-	return string(b)
+// replace changes what a hash says of a value, if it still says the same.
+func (u *claims) replace(ctx context.Context, key, value, old, text string) error {
+	return swapScript.Run(ctx, u.client, []string{key}, []string{value, old, text}).Error()
 }

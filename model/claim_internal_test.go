@@ -56,7 +56,7 @@ func TestVoidIsRemembered(t *testing.T) {
 	}
 	later := time.Now().Add(time.Hour).UnixMilli()
 	for _, c := range []claimText{{"7", "ended", "1"}, {"7", "first", strconv.FormatInt(later, 10)}, {"7", "second", strconv.FormatInt(later, 10)}, {"7", "settled", ""}} {
-		if has, err := s.t.void(t.Context(), entry{s.t.indexes[0], "a"}, c); has || err != nil {
+		if has, err := s.t.claims.revoke(t.Context(), entry{s.t.indexes[0], "a"}, c); has || err != nil {
 			t.Fatal(has, err)
 		}
 	}

@@ -3,9 +3,8 @@ package model
 import (
 	"context"
 	"fmt"
-	"slices"
+	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/redis/rueidis"
 )
@@ -18,22 +17,15 @@ type Set struct{}
 // List is a field whose values are a Redis list of its own; see Store.List.
 type List struct{}
 
-func (Set) collection() string  { return "set" }
-func (List) collection() string { return "list" }
-
-// collection is any of them.
-type collection interface{ collection() string }
-
-func (d *declaration) addCollection(t tag, c collection) error {
-	if len(t.options) > 0 {
-		return fmt.Errorf("a Set or List takes no options, not %q", t.options[0])
+// collectionOf returns "set" or "list" for their types, and "" for others.
+func collectionOf(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[Set]():
+		return "set"
+	case reflect.TypeFor[List]():
+		return "list"
 	}
-	if d.number(t.name) >= 0 || slices.Contains(d.collections, t.name) {
-		return fmt.Errorf("another field is called %q too", t.name)
-	}
-	d.collections = append(d.collections, t.name)
-	d.kinds[t.name] = c.collection()
-	return nil
+	return ""
 }
 
 // Bounds of what one script writes to a set or list.
@@ -70,20 +62,11 @@ func (o *objects) members(kind, name, id string) members {
 	return m
 }
 
-// thoseOf says which sets or lists there are.
-func (d *declaration) thoseOf(kind string) string {
-	names := slices.DeleteFunc(slices.Clone(d.collections), func(name string) bool { return d.kinds[name] != kind })
-	if len(names) == 0 {
-		return fmt.Sprintf("the model has none; declare a field of type model.%s", map[string]string{"set": "Set", "list": "List"}[kind])
-	}
-	return "the model has " + strings.Join(names, ", ")
-}
-
 // change runs collection.lua and returns what its command replies.
 func (m *members) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
 	p := m.t.of(m.id)
 	all := append([]string{m.id, m.name, strconv.Itoa(m.t.opt.Changes), m.kind, strconv.Itoa(m.most), command}, args...)
-	list, err := m.t.scripts.collection.Run(ctx, m.t.client, []string{p.of(m.id), m.key, p.changes}, all).ToArray()
+	list, err := collectionScript.Run(ctx, m.t.client, []string{p.of(m.id), m.key, p.changes}, all).ToArray()
 	if err != nil {
 		return rueidis.RedisMessage{}, m.wrong(err)
 	}

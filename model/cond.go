@@ -18,26 +18,6 @@ type Cond struct {
 	conds  []Cond
 }
 
-// operator is what a condition asks for.
-type operator string
-
-const (
-	opEq      operator = "="
-	opIn      operator = "in"
-	opBetween operator = "between"
-	opAtLeast operator = ">="
-	opAtMost  operator = "<="
-	opAbove   operator = ">"
-	opBelow   operator = "<"
-	opPrefix  operator = "begins with"
-	opNot     operator = "not"
-	opAnd     operator = "and"
-	opOr      operator = "or"
-)
-
-// exact tells whether a condition asks for single values.
-func (o operator) exact() bool { return o == opEq || o == opIn }
-
 // Eq asks for one value.
 func Eq(field string, value any) Cond {
 	return Cond{op: opEq, field: field, values: []any{value}}

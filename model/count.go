@@ -14,9 +14,8 @@ func (f *finder) count(ctx context.Context) (int64, error) {
 		return f.countEach(ctx)
 	}
 	var total atomic.Int64
-	src := f.sources[0]
 	err := each(len(f.t.parts), func(i int) error {
-		n, err := f.t.countPart(ctx, src, f.walks[i])
+		n, err := f.walks[i].count(ctx)
 		total.Add(n)
 		return err
 	})
@@ -34,32 +33,33 @@ func (f *finder) countable() bool {
 }
 
 // countPart counts the entries of a partition.
-func (t *table) countPart(ctx context.Context, src *source, w *walk) (int64, error) {
+func (w *walk) count(ctx context.Context) (int64, error) {
 	for range countAttempts {
 		var n int64
 		var again bool
-		err := t.again(ctx, func() (err error) {
-			n, again, err = t.countRanges(ctx, src, w)
+		err := w.t.again(ctx, func() (err error) {
+			n, again, err = w.countRanges(ctx)
 			return err
 		})
 		if err != nil || !again {
 			return n, err
 		}
-		if _, err := t.sweep(ctx, w.part); err != nil {
+		if _, err := w.t.sweep(ctx, w.part); err != nil {
 			return 0, err
 		}
 	}
-	return t.countWalk(ctx, w)
+	return w.countEach(ctx)
 }
 
 // countRanges counts the entries within the spans of a source, some spans in a
 // script.
-func (t *table) countRanges(ctx context.Context, src *source, w *walk) (total int64, again bool, err error) {
+func (w *walk) countRanges(ctx context.Context) (total int64, again bool, err error) {
+	t, src := w.t, w.source
 	keys := []string{w.part.expires, w.part.meta, w.part.all}
 	args := []string{"0"}
 	if src.x != nil {
 		keys[2] = t.indexKey(w.part, src.x)
-		args = []string{"1", "built:" + src.x.identity(&t.schema)}
+		args = []string{"1", "built:" + src.x.identity(t.schema)}
 		if len(src.spans) == 0 {
 			return 0, false, nil
 		}
@@ -72,7 +72,7 @@ func (t *table) countRanges(ctx context.Context, src *source, w *walk) (total in
 				some = append(some, from, to)
 			}
 		}
-		m, err := t.scripts.count.Run(ctx, t.client, keys, some).ToMessage()
+		m, err := countScript.Run(ctx, t.client, keys, some).ToMessage()
 		if err != nil {
 			return 0, false, err
 		}
@@ -96,16 +96,16 @@ func (t *table) countRanges(ctx context.Context, src *source, w *walk) (total in
 func (f *finder) countEach(ctx context.Context) (int64, error) {
 	var total atomic.Int64
 	err := each(len(f.walks), func(i int) error {
-		n, err := f.t.countWalk(ctx, f.walks[i])
+		n, err := f.walks[i].countEach(ctx)
 		total.Add(n)
 		return err
 	})
 	return total.Load(), err
 }
 
-func (t *table) countWalk(ctx context.Context, w *walk) (total int64, err error) {
+func (w *walk) countEach(ctx context.Context) (total int64, err error) {
 	for !w.done {
-		n, err := t.step(ctx, w, 0)
+		n, err := w.step(ctx, 0)
 		if err != nil {
 			return 0, err
 		}

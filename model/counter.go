@@ -20,7 +20,7 @@ func (t *table) incr(ctx context.Context, id, field string, n int64, bits int) (
 	p := t.of(id)
 	args := []string{id, field, strconv.Itoa(t.opt.Changes), strconv.FormatInt(n, 10), low, high}
 	defer t.writes.add(id)
-	list, err := t.scripts.counter.Run(ctx, t.client, []string{p.of(id), p.changes}, args).ToArray()
+	list, err := counterScript.Run(ctx, t.client, []string{p.of(id), p.changes}, args).ToArray()
 	if err != nil {
 		return 0, t.counterError(id, field, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -72,7 +73,7 @@ func TestOneDamagedRecord(t *testing.T) {
 		if p, err := patients.Get(t.Context(), "1"); err != nil || p.Age != 3 || p.Name != "n0" || p.Version != 2 {
 			t.Error(p, err)
 		}
-		if r, err := patients.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := patients.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}

@@ -12,12 +12,11 @@ import (
 // the schema of what is stored.
 type declaration struct {
 	schema
+	types    types
 	goType   reflect.Type
 	goFields []goField // as schema.fields, without the computed ones
 	computes []computation
 	id       goField
-	version  int // number of the field, or -1
-	expires  int
 	refs     []refField
 	kinds    map[string]string // "set" or "list", by the name of the collection
 }
@@ -65,11 +64,11 @@ type indexDeclaration struct {
 }
 
 // declare reads the declaration of a struct type.
-func declare(t reflect.Type, indexes []indexDeclaration) (*declaration, error) {
+func declare(t reflect.Type, y types, indexes []indexDeclaration) (*declaration, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is not a struct", t)
 	}
-	d := &declaration{goType: t, version: -1, expires: -1, kinds: map[string]string{}}
+	d := &declaration{schema: schema{version: -1, expires: -1, typeName: t.Name()}, types: y, goType: t, kinds: map[string]string{}}
 	if err := d.addFields(t, nil); err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (d *declaration) addFields(t reflect.Type, path []int) error {
 		switch {
 		case text == "-":
 			continue
-		case f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct && !writesItself(f.Type):
+		case f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct && !d.types.writesItself(f.Type):
 			err = d.addFields(f.Type, at)
 		case !f.IsExported() && tagged:
 			err = errors.New("it has a tag but is not exported")
@@ -109,8 +108,8 @@ func (d *declaration) addFields(t reflect.Type, path []int) error {
 
 // writesItself tells whether an embedded struct is a field of its own: its fields
 // say nothing of it.
-func writesItself(t reflect.Type) bool {
-	c, err := marshalerCodec(t)
+func (y types) writesItself(t reflect.Type) bool {
+	c, err := y.marshalerCodec(t)
 	return err != nil || c.kind != "" || writesJSON(t)
 }
 
@@ -119,10 +118,10 @@ func (d *declaration) addField(f reflect.StructField, text string, path []int) e
 	if err != nil {
 		return err
 	}
-	if c, ok := reflect.Zero(f.Type).Interface().(collection); ok {
-		return d.addCollection(tag, c)
+	if kind := d.types.collection(f.Type); kind != "" {
+		return d.addCollection(tag, kind)
 	}
-	codec, err := codecOf(f.Type, tag.has("unix"))
+	codec, err := d.types.codecOf(f.Type, tag.has("unix"))
 	if err != nil {
 		return err
 	}
@@ -149,6 +148,7 @@ func (d *declaration) addField(f reflect.StructField, text string, path []int) e
 		d.expires = number
 	}
 	d.goFields = append(d.goFields, g)
+	d.names, d.counters = append(d.names, tag.name), append(d.counters, g.counter)
 	d.fields = append(d.fields, field{Name: tag.name, Kind: codec.kind, Element: codec.element, Zero: codec.zero(f.Type)})
 	return d.addFieldIndexes(number, tag, f.Type)
 }
@@ -183,6 +183,9 @@ func (d *declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 	case rule != "" && tag.has("fold"):
 		return fmt.Errorf("%s and fold: ids that differ by case are different records: leave fold out", rule)
 	case codec.target != nil:
+		if rule != "" {
+			d.rules = append(d.rules, storedRef{f.Name, codec.target.Name(), rule})
+		}
 		d.refs = append(d.refs, refField{field: number, target: codec.target, rule: rule})
 	}
 	return nil
@@ -195,7 +198,7 @@ func (d *declaration) addIndex(decl *indexDeclaration) error {
 		if err := checkFieldName(name); err != nil {
 			return err
 		}
-		c, err := codecOf(decl.result, false)
+		c, err := d.types.codecOf(decl.result, false)
 		if err != nil {
 			return err
 		}
@@ -233,4 +236,25 @@ func (d *declaration) addID(g goField, t reflect.Type) error {
 	}
 	d.id = g
 	return nil
+}
+
+func (d *declaration) addCollection(t tag, kind string) error {
+	if len(t.options) > 0 {
+		return fmt.Errorf("a Set or List takes no options, not %q", t.options[0])
+	}
+	if d.number(t.name) >= 0 || slices.Contains(d.collections, t.name) {
+		return fmt.Errorf("another field is called %q too", t.name)
+	}
+	d.collections = append(d.collections, t.name)
+	d.kinds[t.name] = kind
+	return nil
+}
+
+// thoseOf says which sets or lists there are.
+func (d *declaration) thoseOf(kind string) string {
+	names := slices.DeleteFunc(slices.Clone(d.collections), func(name string) bool { return d.kinds[name] != kind })
+	if len(names) == 0 {
+		return fmt.Sprintf("the model has none; declare a field of type model.%s", map[string]string{"set": "Set", "list": "List"}[kind])
+	}
+	return "the model has " + strings.Join(names, ", ")
 }

@@ -113,7 +113,7 @@ func (t *table) remove(ctx context.Context, r *removal) error {
 		if err != nil {
 			return err
 		}
-		return t.removed(ctx, r, t.scripts.delete.Run(ctx, t.client, call.Keys, call.Args))
+		return t.removed(ctx, r, deleteScript.Run(ctx, t.client, call.Keys, call.Args))
 	})
 }
 
@@ -128,7 +128,7 @@ func (t *table) removeMany(ctx context.Context, all []*removal) []error {
 			return errs
 		}
 	}
-	for i, reply := range t.scripts.delete.RunMany(ctx, t.client, calls) {
+	for i, reply := range deleteScript.RunMany(ctx, t.client, calls) {
 		t.writes.add(all[i].id)
 		errs[i] = t.removed(ctx, all[i], reply)
 	}
@@ -143,7 +143,7 @@ func (t *table) removed(ctx context.Context, r *removal, reply rueidis.RedisResu
 	}
 	left, err := t.written(r.id, m)
 	for _, e := range left {
-		_ = t.release(ctx, r.id, e) // else whoever asks for the value takes it over
+		_ = t.claims.release(ctx, r.id, e) // else whoever asks for the value takes it over
 	}
 	var replied *refers
 	if !errors.As(err, &replied) {

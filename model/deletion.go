@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/redis/rueidis"
 )
 
 // deletion deletes a record and by their rules those that refer to it, depth first:
 // each goes when none is left that refers to it. The way down is a list and not a
 // recursion, so that a long chain of references needs no deep stack.
 type deletion struct {
-	down []*doomed
+	down []*pending
 	way  map[place]bool // where down leads through: these are about to go
 }
 
@@ -25,8 +23,8 @@ type place struct {
 	id string
 }
 
-// doomed is a record that is to be deleted.
-type doomed struct {
+// pending is a record that is to be deleted.
+type pending struct {
 	place
 	via     *entry // it is only while it refers by this to the one before
 	entered bool   // its own turn has come
@@ -72,14 +70,14 @@ func isGone(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(er
 
 func (d *deletion) push(t *table, via *entry, ids ...string) {
 	for _, id := range ids {
-		d.down = append(d.down, &doomed{place: place{t, id}, via: via, passed: map[*referrer][]string{}})
+		d.down = append(d.down, &pending{place: place{t, id}, via: via, passed: map[*referrer][]string{}})
 	}
 }
 
 // step sees to some of those that refer to a record, or deletes it where there are
 // none. It tells whether the record is done with.
-func (d *deletion) step(ctx context.Context, f *doomed) (bool, error) {
-	near, far, err := f.t.referrers(ctx)
+func (d *deletion) step(ctx context.Context, f *pending) (bool, error) {
+	near, far, err := f.t.references.fields(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -114,7 +112,7 @@ func (d *deletion) step(ctx context.Context, f *doomed) (bool, error) {
 
 // toRead are the fields whose indexes are read before the script, or after it: what
 // is in other slots, and before that whatever refuses.
-func (f *doomed) toRead(near, far []*referrer) []*referrer {
+func (f *pending) toRead(near, far []*referrer) []*referrer {
 	var first, then []*referrer
 	for _, r := range far {
 		if r.rule != Restrict {
@@ -132,50 +130,9 @@ func (f *doomed) toRead(near, far []*referrer) []*referrer {
 	return append(first, then...)
 }
 
-// far reads members of an index in another slot or database that refer to a record:
-// of the first partition that has some. The declaration of the model that refers is
-// compared, as delete.lua does it.
-func (r *referrer) far(ctx context.Context, f *doomed) ([]string, error) {
-	prefix, err := r.value(f.id)
-	if err != nil {
-		return nil, err
-	}
-	from, to := startingWith(prefix).byLex()
-	t, passed := r.from, f.passed[r]
-	var commands rueidis.Commands
-	for i := range t.parts {
-		p := &t.parts[i]
-		commands = append(commands,
-			t.client.B().Hmget().Key(p.meta).Field("digest", "also", "token").Build(),
-			t.client.B().Zrange().Key(t.indexKey(p, r.index)).Min(from).Max(to).Bylex().Limit(0, int64(farMany+len(passed))).Build())
-	}
-	replies := t.client.DoMulti(ctx, commands...)
-	for i := 0; i+1 < len(replies); i += 2 {
-		found, err := replies[i].ToArray()
-		if err != nil || len(found) != 3 {
-			return nil, errors.Join(err, errReply(err))
-		}
-		digest, _ := found[0].ToString()
-		also, _ := found[1].ToString()
-		token, _ := found[2].ToString()
-		if stamp := t.stamp(); stamp != digest+token && stamp != also+token {
-			return nil, t.otherSchema()
-		}
-		members, err := replies[i+1].AsStrSlice()
-		if err != nil {
-			return nil, err
-		}
-		members = slices.DeleteFunc(members, func(m string) bool { return slices.Contains(passed, m) })
-		if len(members) > 0 {
-			return members, nil
-		}
-	}
-	return nil, nil
-}
-
 // treat does to records that refer what the rule says. Those on the way down are
 // about to go, and do not count.
-func (d *deletion) treat(ctx context.Context, f *doomed, r *referrer, members []string) error {
+func (d *deletion) treat(ctx context.Context, f *pending, r *referrer, members []string) error {
 	prefix, err := r.value(f.id)
 	if err != nil {
 		return err
@@ -206,7 +163,7 @@ func (d *deletion) treat(ctx context.Context, f *doomed, r *referrer, members []
 // cascade deletes records to which nothing refers, in one pipeline, and puts off
 // the others.
 func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *entry) error {
-	near, far, err := r.from.referrers(ctx)
+	near, far, err := r.from.references.fields(ctx)
 	if err != nil {
 		return err
 	}
@@ -230,36 +187,8 @@ func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *
 	return nil
 }
 
-// restricted returns an error where one of some records is there. What leads to
-// those that are not is taken out of the index.
-func (r *referrer) restricted(ctx context.Context, ids []string, via *entry) error {
-	for i, reply := range r.from.existMany(ctx, ids) {
-		there, err := reply.AsBool()
-		if err != nil {
-			return r.wrap(ids[i], err)
-		}
-		if !there {
-			if err := r.forget(ctx, ids[i], via); err != nil && !errors.Is(err, errKept) {
-				return err
-			}
-			continue
-		}
-		return &ReferredError{Model: r.from.opt.Name, Field: r.field, ID: ids[i]}
-	}
-	return nil
-}
-
-// existMany asks which records there are, in one pipeline.
-func (t *table) existMany(ctx context.Context, ids []string) []rueidis.RedisResult {
-	commands := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		commands[i] = t.client.B().Exists().Key(t.of(id).of(id)).Build()
-	}
-	return t.client.DoMulti(ctx, commands...)
-}
-
 // cleared makes records refer to nothing.
-func (f *doomed) cleared(ctx context.Context, r *referrer, ids []string, via *entry) error {
+func (f *pending) cleared(ctx context.Context, r *referrer, ids []string, via *entry) error {
 	var mu sync.Mutex
 	var failed error
 	var kept string
@@ -290,36 +219,4 @@ func (f *doomed) cleared(ctx context.Context, r *referrer, ids []string, via *en
 		return r.wrap(kept, fmt.Errorf("%w: index %s says that the record refers to id %q, and the record does not: run Repair", ErrCorrupt, r.index.Name, shortened(f.id)))
 	}
 	return failed
-}
-
-// clearOne makes one record refer to nothing. Where it does not refer any more, what
-// leads to it is taken out of the index; errKept tells that the index still leads
-// there.
-func (r *referrer) clearOne(ctx context.Context, id, target string, via *entry) error {
-	did, err := r.clear(ctx, id, target)
-	if did {
-		return nil
-	}
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return r.wrap(id, err)
-	}
-	return r.forget(ctx, id, via)
-}
-
-// forget takes what leads to a record that is not there, or does not refer any more,
-// out of the index, or returns errKept.
-func (r *referrer) forget(ctx context.Context, id string, via *entry) error {
-	err := r.from.remove(ctx, &removal{id: id, via: via, gone: true})
-	switch {
-	case err == nil, isGone(err):
-		return nil
-	case errors.Is(err, errKept):
-		return errKept
-	}
-	return r.wrap(id, err)
-}
-
-// wrap says which record that refers an error is about.
-func (r *referrer) wrap(id string, err error) error {
-	return fmt.Errorf("%s of %s %s, which refers to it: %w", r.field, r.from.opt.Name, shortened(id), err)
 }

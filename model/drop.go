@@ -6,31 +6,22 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/scan"
+	"retwis/maintain"
 )
 
-// Drop deletes the model and all that it has written: records with their sets and
-// lists, indexes, its counter and its place in the list of models. Records of other
-// models that refer to it stay as they are, and so does what it has not adopted.
-//
-// Writers are refused with ErrSchema from its beginning to its end, after which the
-// next one begins anew. It goes in steps of a hundred records; one that was cut short
-// has to be called again, and goes on where it was.
-func (s *Store[T]) Drop(ctx context.Context, up Upkeep) (Report, error) {
-	report, err := s.t.drop(ctx, up)
-	return report, s.t.wrap(err)
+// dropTable deletes a model and all that it has written.
+func dropTable(ctx context.Context, t *table, opt maintain.Options) (maintenanceReport, error) {
+	r := newRun(t, repair, opt)
+	err := r.drop(ctx)
+	return r.result(), err
 }
 
-// Drop is Store.Drop.
-func (m *Model) Drop(ctx context.Context, up Upkeep) (Report, error) {
-	report, err := m.t.drop(ctx, up)
-	return report, m.t.wrap(err)
-}
-
-func (t *table) drop(ctx context.Context, up Upkeep) (Report, error) {
-	r := t.newRun(mend, up)
-	var err error
-	if r.total, err = t.size(ctx); err != nil {
-		return r.report, err
+func (r *run) drop(ctx context.Context) (err error) {
+	t := r.t
+	if r.Total, err = r.size(ctx); err != nil {
+		return err
 	}
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -39,20 +30,20 @@ func (t *table) drop(ctx context.Context, up Upkeep) (Report, error) {
 			b.Hset().Key(p.meta).FieldValue().FieldValue("digest", dropping).Build(),
 			b.Hdel().Key(p.meta).Field("also").Build()) {
 			if err := reply.Error(); err != nil {
-				return r.report, err
+				return err
 			}
 		}
 	}
 	for i := range t.parts {
 		if err := r.dropRecords(ctx, &t.parts[i]); err != nil {
-			return r.report, err
+			return err
 		}
 	}
-	return r.report, t.dropKeys(ctx)
+	return r.dropKeys(ctx)
 }
 
-// dropRecords deletes the records of a partition: those in the order of creation,
-// and what else has content.
+// dropRecords deletes the records of a partition: those in the order of creation, and
+// then others that have content.
 func (r *run) dropRecords(ctx context.Context, p *partition) error {
 	t := r.t
 	for {
@@ -63,37 +54,30 @@ func (r *run) dropRecords(ctx context.Context, p *partition) error {
 		if len(ids) == 0 {
 			break
 		}
-		if err := t.dropSome(ctx, p, ids); err != nil {
+		if err := r.dropSome(ctx, p, ids); err != nil {
 			return err
 		}
 		if err := t.client.Do(ctx, t.client.B().Zrem().Key(p.all).Member(ids...).Build()).Error(); err != nil {
 			return err
 		}
-		if err := r.stepped(ctx, len(ids), ""); err != nil {
+		if err := r.Step(ctx, len(ids)); err != nil {
 			return err
 		}
 	}
-	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		entry, err := t.client.Do(ctx, t.client.B().Hscan().Key(p.content).Cursor(cursor).Count(upkeepStep).Build()).AsScanEntry()
+	for pairs, err := range scan.Hash(ctx, t.client, p.content, step) {
 		if err != nil {
 			return err
 		}
-		var ids []string
-		for i := 0; i < len(entry.Elements); i += 2 {
-			ids = append(ids, entry.Elements[i])
+		if err := r.dropSome(ctx, p, names(pairs)); err != nil {
+			return err
 		}
-		for some := range slices.Chunk(ids, upkeepStep) {
-			if err := t.dropSome(ctx, p, some); err != nil {
-				return err
-			}
-		}
-		cursor = entry.Cursor
 	}
 	return nil
 }
 
 // dropSome deletes records with their sets and lists: one pipeline.
-func (t *table) dropSome(ctx context.Context, p *partition, ids []string) error {
+func (r *run) dropSome(ctx context.Context, p *partition, ids []string) error {
+	t := r.t
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
 		defer t.writes.add(id)
@@ -107,9 +91,9 @@ func (t *table) dropSome(ctx context.Context, p *partition, ids []string) error 
 	return nil
 }
 
-// dropKeys deletes what a model has beside its records, meta last: without it nobody
-// knows what there is.
-func (t *table) dropKeys(ctx context.Context) error {
+// dropKeys deletes the keys that are not of records, meta last: it names the others.
+func (r *run) dropKeys(ctx context.Context) error {
+	t := r.t
 	keys := []string{}
 	if t.opt.IDs == Counter {
 		keys = append(keys, t.opt.counter())
@@ -123,11 +107,11 @@ func (t *table) dropKeys(ctx context.Context) error {
 	})
 	for i := range t.parts {
 		p := &t.parts[i]
-		found, err := t.registeredIn(ctx, p)
+		published, err := t.registeredIn(ctx, p)
 		if err != nil {
 			return err
 		}
-		for _, called := range found.indexes {
+		for _, called := range published.indexes {
 			_, key, _ := strings.Cut(called, " ")
 			keys = append(keys, p.index(key))
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -34,7 +35,7 @@ func TestDrop(t *testing.T) {
 		cut := &failing{Client: client}
 		cut.left.Store(1 << 40)
 		short := store[fan](t, cut, opt)
-		if _, err := short.Drop(t.Context(), model.Upkeep{Progress: func(model.Progress) { cut.left.Store(0) }}); err == nil {
+		if _, err := short.Drop(t.Context(), maintain.Options{Progress: func(maintain.Progress) { cut.left.Store(0) }}); err == nil {
 			t.Fatal("it was not cut short")
 		}
 		if _, err := fans.Create(t.Context(), fan{Email: "new"}); !errors.Is(err, model.ErrSchema) {
@@ -44,7 +45,7 @@ func TestDrop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Drop(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := m.Drop(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()

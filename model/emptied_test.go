@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -33,8 +34,8 @@ func TestEmptiedDatabase(t *testing.T) {
 			"Order":  func() error { _, err := citizens.Find().OrderBy("age").All(t.Context()); return err },
 			"Count":  func() error { _, err := citizens.Find(model.Eq("age", 1)).Count(t.Context()); return err },
 			"Sweep":  func() error { _, err := citizens.Sweep(t.Context()); return err },
-			"Verify": func() error { _, err := citizens.Verify(t.Context(), model.Upkeep{}); return err },
-			"Repair": func() error { _, err := citizens.Repair(t.Context(), model.Upkeep{}); return err },
+			"Verify": func() error { _, err := citizens.Verify(t.Context(), maintain.Options{}); return err },
+			"Repair": func() error { _, err := citizens.Repair(t.Context(), maintain.Options{}); return err },
 			"Delete": func() error { return gone(citizens.Delete(t.Context(), "1")) },
 			"Save":   func() error { _, err := citizens.Save(t.Context(), citizen{ID: "1"}); return gone(err) },
 			"Update": func() error { return gone(citizens.Update(t.Context(), "1", func(*citizen) error { return nil })) },
@@ -135,7 +136,7 @@ func TestEmptiedAndNumberedOtherwise(t *testing.T) {
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		editionOf[otherCitizen](t, client, opt)
 		old := editionOf[citizen](t, client, opt) // whose indexes have other numbers for that
-		if _, err := old.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := old.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		flush(t, client)
@@ -167,10 +168,10 @@ func TestEmptiedBesideOthers(t *testing.T) {
 				}
 			}
 		}
-		if _, err := more.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := more.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := more.store.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := more.store.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	})

@@ -112,3 +112,14 @@ func shortened(s string) string {
 	}
 	return s
 }
+
+func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
+
+// errReply returns the error for a reply that a script should not send, unless there is
+// another error.
+func errReply(err error) error {
+	if err != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: a script has replied something else", ErrCorrupt)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -33,7 +34,7 @@ func ExampleStore_Migrate() {
 	pending, err := now.Pending(ctx)
 	must(err)
 	fmt.Println(pending)
-	report, err := now.Migrate(ctx, model.Upkeep{})
+	report, err := now.Migrate(ctx, maintain.Options{})
 	must(err)
 	fmt.Println("checked:", report.Checked, "problems:", report.Problems())
 	pending, err = now.Pending(ctx)
@@ -61,12 +62,12 @@ func ExampleStore_Repair() {
 	must(err)
 	must(client.Do(ctx, client.B().Hset().Key("user:1").FieldValue().FieldValue("age", "21").Build()).Error())
 
-	report, err := users.Verify(ctx, model.Upkeep{})
+	report, err := users.Verify(ctx, maintain.Options{})
 	must(err)
 	for _, p := range report.Examples {
 		fmt.Printf("%s: %s, found %s, expected %s\n", p.Kind, p.ID, p.Found, p.Want)
 	}
-	report, err = users.Repair(ctx, model.Upkeep{})
+	report, err = users.Repair(ctx, maintain.Options{})
 	must(err)
 	fmt.Println("repaired:", report.Repaired)
 	// Output:
@@ -94,7 +95,7 @@ func ExampleModels() {
 	for _, info := range all {
 		m, err := model.Open(ctx, client, info.Name)
 		must(err)
-		report, err := m.Verify(ctx, model.Upkeep{})
+		report, err := m.Verify(ctx, maintain.Options{})
 		must(err)
 		fmt.Println(info.Name, info.Records, info.Indexes, "problems:", report.Problems())
 	}

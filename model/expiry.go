@@ -38,41 +38,6 @@ const (
 	sweepEntries = 1000
 )
 
-// Sweep takes records that have expired out of the indexes, a hundred in a
-// script, and returns how many there were. What is found never holds them, swept
-// or not: sweeping gives back their memory.
-func (s *Store[T]) Sweep(ctx context.Context) (int, error) {
-	total := 0
-	for i := range s.t.parts {
-		n, err := s.t.sweep(ctx, &s.t.parts[i])
-		total += n
-		if err != nil {
-			return total, s.t.wrap(err)
-		}
-	}
-	return total, nil
-}
-
-// SweepEvery sweeps now and then until the context ends, and returns its error
-// or the first of a sweep that failed. Any number of processes may do so.
-func (s *Store[T]) SweepEvery(ctx context.Context, interval time.Duration) error {
-	if interval <= 0 {
-		return s.t.wrap(fmt.Errorf("SweepEvery(%v): the interval must be more than 0", interval))
-	}
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		if _, err := s.Sweep(ctx); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return s.t.wrap(ctx.Err())
-		case <-ticker.C:
-		}
-	}
-}
-
 // sweep removes all that is due in a partition.
 func (t *table) sweep(ctx context.Context, p *partition) (total int, err error) {
 	if t.expires < 0 {
@@ -91,7 +56,7 @@ func (t *table) sweepOnce(ctx context.Context, p *partition) (int, error) {
 	args := []string{t.stamp(), t.slots, strconv.Itoa(t.opt.Changes), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries)}
 	total := 0
 	for {
-		m, err := t.scripts.sweep.Run(ctx, t.client, keys, args).ToMessage()
+		m, err := sweepScript.Run(ctx, t.client, keys, args).ToMessage()
 		if err != nil {
 			return total, t.keyError(ctx, err)
 		}
@@ -107,7 +72,7 @@ func (t *table) sweepOnce(ctx context.Context, p *partition) (int, error) {
 		total += int(n)
 		for i := 2; i < len(list); i += 3 {
 			id, _ := list[i].ToString()
-			if err := t.releaseAll(ctx, id, list[i+1:i+3]); err != nil {
+			if err := t.claims.releaseAll(ctx, id, list[i+1:i+3]); err != nil {
 				return total, err
 			}
 		}
@@ -115,4 +80,16 @@ func (t *table) sweepOnce(ctx context.Context, p *partition) (int, error) {
 			return total, nil
 		}
 	}
+}
+
+// sweepAll removes all expired records from the indexes.
+func (t *table) sweepAll(ctx context.Context) (total int, err error) {
+	for i := range t.parts {
+		n, err := t.sweep(ctx, &t.parts[i])
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -202,14 +201,6 @@ func (s *schema) lacking(x *indexSpec, other int, present []int) int {
 	return x.fieldOf[i]
 }
 
-// notBuilt is the error of a query that an index would answer.
-func (x *indexSpec) notBuilt() error {
-	return fmt.Errorf("%w: the index %s is not built yet: run Migrate", ErrSchema, x.Name)
-}
-
-// columnOf returns which column of an index a field is, or -1.
-func (x *indexSpec) columnOf(field int) int { return slices.Index(x.fieldOf, field) }
-
 // answers tells whether an index answers a condition on one of its columns, and
 // how well: 1 is best, and 0 not at all.
 func (x *indexSpec) answers(column int, op operator, bound []int) int {
@@ -274,20 +265,6 @@ func (e *expr) holds(entries []entry) bool {
 		rest, err := v.index.after(e.column, v.value)
 		return err == nil && within(rest, e.within)
 	})
-}
-
-var errNoColumn = errors.New("it ends before the column")
-
-// after is what of a value stands behind its first columns.
-func (x *indexSpec) after(columns int, value string) (string, error) {
-	for i := range columns {
-		_, rest, err := x.encoding[i].Next(value)
-		if err != nil {
-			return "", errNoColumn
-		}
-		value = rest
-	}
-	return value, nil
 }
 
 // indexes appends those indexes that tell whether a condition holds.

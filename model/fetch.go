@@ -30,7 +30,7 @@ func (o *objects) fetch(ctx context.Context, f *finder, hits []hit) ([]result, e
 		var of *RecordError
 		switch {
 		case errors.As(err, &of):
-			all = append(all, result{hit: hits[i], err: o.t.wrap(err)})
+			all = append(all, result{hit: hits[i], err: err})
 		case err != nil:
 			return nil, err
 		case fits:

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -72,7 +71,7 @@ func (f *find) start(ctx context.Context, limit int) (*finder, *parsedQuery, err
 	if f.after != "" {
 		pinned = append([]string{}, q.after.names...)
 	}
-	run, err := f.o.t.plan(ctx, q, pinned)
+	run, err := newFinder(ctx, f.o.t, q, pinned)
 	if err == nil {
 		err = run.start(q.after)
 	}
@@ -92,7 +91,7 @@ func (f *find) each(ctx context.Context, yield func(result) bool) error {
 	if err == nil {
 		err = f.run(ctx, run, f.limit, 0, yield)
 	}
-	return f.o.t.wrap(err)
+	return err
 }
 
 // firstBatch is how many records are read first if all are wanted.
@@ -138,21 +137,20 @@ func (f *find) run(ctx context.Context, run *finder, limit, ahead int, yield fun
 }
 
 // page calls add for the records of a page, and returns the cursor of the next one.
-func (f *find) page(ctx context.Context, add func(ptr any)) (next string, err error) {
+func (f *find) page(ctx context.Context, add func(ptr any, err error)) (next string, err error) {
 	limit := f.limit
 	if limit == 0 {
 		limit = pageSize
 	}
 	run, q, err := f.start(ctx, limit)
 	if err != nil {
-		return "", f.o.t.wrap(err)
+		return "", err
 	}
 	var last hit
 	n := 0
-	var damaged recordErrors
 	err = f.run(ctx, run, limit, 1, func(r result) bool {
-		if last = r.hit; !damaged.add(r.err) {
-			add(r.ptr)
+		last = r.hit
+		if add(r.ptr, r.err); r.err == nil {
 			n++
 		}
 		return true
@@ -163,7 +161,7 @@ func (f *find) page(ctx context.Context, add func(ptr any)) (next string, err er
 			next = run.cursor(last).text(q.fingerprint)
 		}
 	}
-	return next, f.o.t.wrap(errors.Join(err, damaged.join()))
+	return next, err
 }
 
 // pageSize is how many records a page has without a limit.

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -321,7 +322,7 @@ func TestFindBesidesMigrate(t *testing.T) {
 		if all, err := after.Find(model.Above("room", 7)).All(t.Context()); err != nil || len(all) != 2 {
 			t.Fatal(all, err)
 		}
-		if _, err := after.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := after.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range []*model.Store[now]{after, other} {
@@ -357,7 +358,7 @@ func TestCursorBesidesMigrate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := s.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if x, err := q.Explain(t.Context()); err != nil || x.Order != "house,room" {
@@ -368,11 +369,11 @@ func TestCursorBesidesMigrate(t *testing.T) {
 			t.Fatal(second, err)
 		}
 		// One of an index that is no more is told.
-		if _, err := store[tenantBefore](t, client, opt).Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := store[tenantBefore](t, client, opt).Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		after := store[tenantAfter](t, client, opt)
-		if _, err := after.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := after.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := after.Find(model.Eq("house", 7)).OrderBy("room").After(second.Next).Page(t.Context()); !errors.Is(err, model.ErrCursor) {

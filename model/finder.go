@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -44,8 +43,8 @@ const maxSorted = 10_000
 // plan settles how a query is done: one round trip where there is a choice, none
 // otherwise. pinned is what a cursor names: how the query was planned, or in an
 // order the index that the position is of.
-func (t *table) plan(ctx context.Context, q *parsedQuery, pinned []string) (*finder, error) {
-	p := &planner{s: &t.schema}
+func newFinder(ctx context.Context, t *table, q *parsedQuery, pinned []string) (*finder, error) {
+	p := &planner{s: t.schema}
 	for _, o := range q.order {
 		p.order = append(p.order, o.field)
 	}
@@ -63,7 +62,7 @@ func (t *table) plan(ctx context.Context, q *parsedQuery, pinned []string) (*fin
 	}
 	records := int64(-1)
 	if pinned == nil && (f.order != nil && len(options) > 0 || f.undecided(options)) {
-		if records, err = t.countOptions(ctx, options, f.order); err != nil {
+		if records, err = f.countOptions(ctx, options, f.order); err != nil {
 			return nil, err
 		}
 	}
@@ -90,20 +89,6 @@ func (t *table) plan(ctx context.Context, q *parsedQuery, pinned []string) (*fin
 	return f, nil
 }
 
-// refresh asks, once a second at most, whether indexes have been built that were
-// not.
-func (t *table) refresh(ctx context.Context) error {
-	for _, x := range t.indexes {
-		if x.ready() {
-			continue
-		}
-		if err := t.ready(ctx, x); err != nil && !errors.Is(err, ErrSchema) {
-			return err
-		}
-	}
-	return nil
-}
-
 // undecided tells whether there is a choice among some options.
 func (f *finder) undecided(options []*option) bool {
 	if len(options) != 1 {
@@ -114,7 +99,8 @@ func (f *finder) undecided(options []*option) bool {
 
 // countOptions counts the entries of all that could drive a query, and of all
 // records: one pipeline.
-func (t *table) countOptions(ctx context.Context, options []*option, order *walkable) (int64, error) {
+func (f *finder) countOptions(ctx context.Context, options []*option, order *walkable) (int64, error) {
+	t := f.t
 	var counted []*source
 	count := func(s *source) {
 		if s.x.Unique {
@@ -228,9 +214,9 @@ func (f *finder) start(at cursor) error {
 				parts = append(parts, &f.t.parts[i])
 			}
 		}
-		packed := f.t.packQuery(src, parts[0], f.e, f.reverse && !f.sorted, within)
+		packed := f.pack(src, parts[0], f.e, f.reverse && !f.sorted, within)
 		for _, part := range parts {
-			f.walks = append(f.walks, &walk{source: src, number: len(f.walks), part: part, packed: packed, reverse: f.reverse && !f.sorted})
+			f.walks = append(f.walks, &walk{t: f.t, source: src, number: len(f.walks), part: part, packed: packed, reverse: f.reverse && !f.sorted})
 		}
 	}
 	if at.walk > 0 && at.walk >= len(f.walks) {
@@ -345,7 +331,7 @@ func (w *walk) take(n int) []hit {
 // read takes each walk one step further.
 func (f *finder) read(ctx context.Context, walks []*walk, want int) error {
 	return each(len(walks), func(i int) error {
-		_, err := f.t.step(ctx, walks[i], want)
+		_, err := walks[i].step(ctx, want)
 		return err
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -44,6 +45,7 @@ func TestMigrateExistingLayout(t *testing.T) {
 	d.do("HSET", "user:8", "username", "name9") // two of one name: the layout says whose it is
 	d.do("HSET", "user:12", "username", "left") // has it, whatever the layout says
 	d.do("HSET", "users", "name13", "14")       // so the layout says, and the records not
+	opt.Adopt = every
 	visitors := store[visitor](t, client, opt)
 	if pending, err := visitors.Pending(t.Context()); err != nil || len(pending) != 2 {
 		t.Fatalf("%q, %v", pending, err)
@@ -58,11 +60,11 @@ func TestMigrateExistingLayout(t *testing.T) {
 	if err := visitors.Update(t.Context(), "250", func(v *visitor) error { v.City = "moved"; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	r, err := visitors.Migrate(t.Context(), model.Upkeep{Adopt: every})
+	r, err := visitors.Migrate(t.Context(), maintain.Options{})
 	if err != nil || r.Problems() != 1 || r.Examples[0].Kind != "taken" || r.Examples[0].ID != "8" || r.Examples[0].Found != `username "name9" is taken by record 9` {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if r, err = visitors.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 1 || r.Invalid != 1 {
+	if r, err = visitors.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 1 || r.Invalid != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	all := zset(t, client, "user.all")
@@ -87,7 +89,7 @@ func TestMigrateExistingLayout(t *testing.T) {
 	if err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.Name = "eight"; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = visitors.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+	if r, err = visitors.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
@@ -102,8 +104,9 @@ func TestMigrateCrossedNames(t *testing.T) {
 	d.do("HSET", "user:2", "username", "b")
 	d.do("HSET", "users", "a", "2", "b", "1")
 	d.do("SET", "next_user_id", "2")
+	opt.Adopt = every
 	visitors := store[visitor](t, client, opt)
-	if r, err := visitors.Migrate(t.Context(), model.Upkeep{Adopt: every}); err != nil || r.Problems() != 0 {
+	if r, err := visitors.Migrate(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if users, err := d.do("HGETALL", "users").AsStrMap(); err != nil || users["a"] != "1" || users["b"] != "2" {
@@ -120,12 +123,14 @@ func TestMigrateDamagedOwner(t *testing.T) {
 	d.do("HSET", "user:1", "username", "a")
 	d.do("HSET", "user:2", "username", "a", "city", strings.Repeat("x", 2000))
 	d.do("HSET", "users", "a", "2")
+	opt.Adopt = every
+	opt.Adopt = every
 	visitors := store[visitor](t, client, opt)
-	r, err := visitors.Migrate(t.Context(), model.Upkeep{Adopt: every})
+	r, err := visitors.Migrate(t.Context(), maintain.Options{})
 	if err != nil || r.Invalid != 2 || r.Problems() != 2 || r.Examples[0].ID == r.Examples[1].ID {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := visitors.Repair(t.Context(), model.Upkeep{Adopt: every}); err != nil {
+	if _, err := visitors.Repair(t.Context(), maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := d.do("HGET", "users", "a").ToString(); err != nil || id != "2" {
@@ -153,22 +158,17 @@ func TestMigrateGoesOn(t *testing.T) {
 		cut := &failing{Client: client}
 		cut.left.Store(1 << 40)
 		cutting := editionOf[citizen](t, cut, opt)
-		n, cursor := 0, ""
-		_, err := cutting.store.Migrate(t.Context(), model.Upkeep{Progress: func(p model.Progress) {
+		n := 0
+		_, err := cutting.store.Migrate(t.Context(), maintain.Options{Progress: func(maintain.Progress) {
 			if n++; n == step {
 				cut.left.Store(0)
-				cursor = p.Cursor
 			}
 		}})
 		if step > 0 && err == nil {
 			break
 		}
-		if _, err := now.store.Migrate(t.Context(), model.Upkeep{After: "nonsense"}); step > 0 && !errors.Is(err, model.ErrCursor) {
-			t.Fatal(err)
-		}
-		r, err := now.store.Migrate(t.Context(), model.Upkeep{After: cursor})
-		if err != nil {
-			t.Fatalf("from %q: %+v, %v", cursor, r, err)
+		if r, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
+			t.Fatalf("after step %d: %+v, %v", step, r, err)
 		}
 		settleTaken(t, now)
 		agree(t, client, opt, store[citizen](t, client, opt))
@@ -188,7 +188,7 @@ func TestUpkeepOnCluster(t *testing.T) {
 			}
 		}
 		now := editionOf[citizen](t, client, opt)
-		if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		settleTaken(t, now)
@@ -211,10 +211,10 @@ func TestUpkeepOnCluster(t *testing.T) {
 				d.do("UNLINK", key)
 			}
 		}
-		if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() == 0 {
+		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() == 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := citizens.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired != r.Problems() {
+		if r, err := citizens.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != r.Problems() {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		agree(t, client, opt, citizens)
@@ -240,10 +240,10 @@ func TestMigrateIsOvertaken(t *testing.T) {
 	}
 	other, now := editionOf[otherCitizen](t, client, opt), editionOf[citizen](t, client, opt)
 	overtaken := false
-	_, err := other.store.Migrate(t.Context(), model.Upkeep{Progress: func(model.Progress) {
+	_, err := other.store.Migrate(t.Context(), maintain.Options{Progress: func(maintain.Progress) {
 		if !overtaken {
 			overtaken = true
-			if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+			if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -252,10 +252,10 @@ func TestMigrateIsOvertaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range []edition{bare, other} {
-		if _, err := e.store.Verify(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrSchema) {
+		if _, err := e.store.Verify(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrSchema) {
 			t.Error(err)
 		}
-		if _, err := e.store.Repair(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrSchema) {
+		if _, err := e.store.Repair(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrSchema) {
 			t.Error(err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestMetaIsLost(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 1))
 		editionOf[otherCitizen](t, client, opt)
 		e := editionOf[citizen](t, client, opt) // whose indexes have other numbers for that
-		if _, err := e.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := e.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for range 100 {
@@ -290,7 +290,7 @@ func TestMetaIsLost(t *testing.T) {
 		if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
 			t.Fatal(pending, err)
 		}
-		if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		settleTaken(t, now)
@@ -312,13 +312,13 @@ func TestMigrateFromExpiry(t *testing.T) {
 			t.Fatal(ttl, err)
 		}
 		now := editionOf[bareCitizen](t, client, opt)
-		if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if ttl, err := d.do("PTTL", record).AsInt64(); err != nil || ttl != -1 {
 			t.Fatal(ttl, err)
 		}
-		if r, err := now.store.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := now.store.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	})
@@ -336,7 +336,7 @@ func TestMigrateRefusesAll(t *testing.T) {
 				t.Fatal(i, err)
 			}
 		}
-		if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, e := range []edition{bare, other} {
@@ -361,18 +361,24 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := now.store.Migrate(t.Context(), model.Upkeep{Progress: func(p model.Progress) {
-		if !strings.HasSuffix(p.Cursor, " end") {
+	records, err := store[citizen](t, client, opt).Count(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	overtaken := false
+	_, err = now.store.Migrate(t.Context(), maintain.Options{Progress: func(p maintain.Progress) {
+		if p.Checked < records || overtaken { // all are aligned
 			return
 		}
-		if _, err := other.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		overtaken = true
+		if _, err := other.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Error(err)
 		}
 		if _, err := other.create(t.Context(), citizen{Email: "of the other"}); err != nil {
 			t.Error(err)
 		}
 		stop, cancel := context.WithCancel(t.Context())
-		if _, err := now.store.Migrate(stop, model.Upkeep{Progress: func(model.Progress) { cancel() }}); err == nil {
+		if _, err := now.store.Migrate(stop, maintain.Options{Progress: func(maintain.Progress) { cancel() }}); err == nil {
 			t.Error("it was not cut short")
 		}
 	}})
@@ -382,7 +388,7 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) == 0 {
 		t.Fatal(pending, err)
 	}
-	if _, err := now.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+	if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	settleTaken(t, now)
@@ -403,20 +409,20 @@ func TestKeysChange(t *testing.T) {
 		if _, err := members.Create(t.Context(), member{Email: "a"}); !errors.Is(err, model.ErrSchema) {
 			t.Fatal(err)
 		}
-		if _, err := members.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := members.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := members.Create(t.Context(), member{Email: "a"}); !errors.Is(err, model.ErrTaken) {
 			t.Fatal(err)
 		}
-		if r, err := members.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := members.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		m, err := model.Open(t.Context(), client, "member")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
@@ -455,7 +461,7 @@ func TestSetsAddedLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Dangling != 1 {
+	if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Dangling != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if n, err := client.Do(t.Context(), client.B().Exists().Key("friend.of.friends:"+f.ID).Build()).AsInt64(); n != 0 || err != nil {

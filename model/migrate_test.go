@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -24,7 +25,7 @@ import (
 func settleTaken(t testing.TB, e edition) {
 	t.Helper()
 	for range 100 {
-		r, err := e.store.Verify(t.Context(), model.Upkeep{Examples: 1000})
+		r, err := e.store.Verify(t.Context(), maintain.Options{Examples: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +34,7 @@ func settleTaken(t testing.TB, e edition) {
 		}
 		for i, p := range r.Examples {
 			if p.Kind == "missing" && p.Found == "" && (strings.HasPrefix(p.Want, "email=") || strings.HasPrefix(p.Want, "phone=")) {
-				if _, err := e.store.Repair(t.Context(), model.Upkeep{}); err != nil {
+				if _, err := e.store.Repair(t.Context(), maintain.Options{}); err != nil {
 					t.Fatal(err)
 				}
 				continue
@@ -87,7 +88,7 @@ func TestMigrate(t *testing.T) {
 						}
 					})
 				}
-				report, err := now.store.Migrate(t.Context(), model.Upkeep{})
+				report, err := now.store.Migrate(t.Context(), maintain.Options{})
 				done.Store(true)
 				wg.Wait()
 				if err != nil || report.Checked == 0 {
@@ -162,17 +163,17 @@ func TestDeclarationsComeAndGo(t *testing.T) {
 			one := open[random.IntN(len(open))]
 			switch rapid.IntRange(0, 2).Draw(r, "migrate") {
 			case 1:
-				if _, err := one.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+				if _, err := one.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 					r.Fatal(err)
 				}
 			case 2:
 				stop, cancel := context.WithCancel(t.Context())
-				_, _ = one.store.Migrate(stop, model.Upkeep{Progress: func(model.Progress) { cancel() }})
+				_, _ = one.store.Migrate(stop, maintain.Options{Progress: func(maintain.Progress) { cancel() }})
 				cancel()
 			}
 		}
 		e := all[3](t, client, opt)
-		if _, err := e.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+		if _, err := e.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			r.Fatal(err)
 		}
 		for range 10 {
@@ -237,13 +238,13 @@ func TestMigrateCutShort(t *testing.T) {
 			cut.left.Store(1 << 40)
 			now := editionOf[citizen](t, cut, opt)
 			cut.left.Store(n)
-			_, err := now.store.Migrate(t.Context(), model.Upkeep{})
+			_, err := now.store.Migrate(t.Context(), maintain.Options{})
 			over = err == nil
 			again := editionOf[citizen](t, client, opt)
 			var wg sync.WaitGroup
 			for range 2 {
 				wg.Go(func() {
-					if _, err := again.store.Migrate(t.Context(), model.Upkeep{}); err != nil {
+					if _, err := again.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 						t.Error(err)
 					}
 				})

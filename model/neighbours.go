@@ -90,21 +90,6 @@ func (o *Options) checkName() error {
 	return nil
 }
 
-// checkOwnKeys refuses keys of which one model would need two for different
-// things.
-func (t *table) checkOwnKeys() error {
-	w := t.stored()
-	all := append(w.keySpace(t.opt.Name, 1), keyPattern{modelsKey, nothing})
-	for i, p := range all {
-		for _, q := range all[:i] {
-			if p.meets(q) {
-				return fmt.Errorf("the keys %s and %s of the model can be the same: choose others in Options.Keys", p, q)
-			}
-		}
-	}
-	return nil
-}
-
 func (p keyPattern) String() string {
 	if p.rest == nothing {
 		return strconv.Quote(p.text)
@@ -119,10 +104,25 @@ type neighbour struct {
 	meta map[string]string
 }
 
+// checkOwnKeys refuses keys of which one model would need two for different
+// things.
+func (g *registry) checkOwnKeys() error {
+	w := g.stored()
+	all := append(w.keySpace(g.name, 1), keyPattern{modelsKey, nothing})
+	for i, p := range all {
+		for _, q := range all[:i] {
+			if p.meets(q) {
+				return fmt.Errorf("the keys %s and %s of the model can be the same: choose others in Options.Keys", p, q)
+			}
+		}
+	}
+	return nil
+}
+
 // neighbours are the other models of the database. Those that cannot be read are
 // left out: a program may be allowed to see its own keys only.
-func (t *table) neighbours(ctx context.Context) ([]neighbour, error) {
-	list, err := t.client.Do(ctx, t.client.B().Hgetall().Key(modelsKey).Build()).AsStrMap()
+func (g *registry) neighbours(ctx context.Context) ([]neighbour, error) {
+	list, err := g.client.Do(ctx, g.client.B().Hgetall().Key(modelsKey).Build()).AsStrMap()
 	if _, refused := rueidis.IsRedisErr(err); refused {
 		return nil, nil
 	}
@@ -133,17 +133,17 @@ func (t *table) neighbours(ctx context.Context) ([]neighbour, error) {
 	var commands rueidis.Commands
 	for name, partitions := range list {
 		n, err := strconv.Atoi(partitions)
-		if name == t.opt.Name || err != nil || n < 1 || n > maxPartitions {
+		if name == g.name || err != nil || n < 1 || n > maxPartitions {
 			continue
 		}
 		opt := Options{Name: name, Partitions: n}
 		all = append(all, neighbour{name: name})
-		commands = append(commands, t.client.B().Hgetall().Key(opt.spread()[0].meta).Build())
+		commands = append(commands, g.client.B().Hgetall().Key(opt.spread()[0].meta).Build())
 	}
 	if len(commands) == 0 {
 		return nil, nil
 	}
-	for i, reply := range t.client.DoMulti(ctx, commands...) {
+	for i, reply := range g.client.DoMulti(ctx, commands...) {
 		meta, err := reply.AsStrMap()
 		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
 			return nil, err
@@ -161,22 +161,22 @@ func (t *table) neighbours(ctx context.Context) ([]neighbour, error) {
 // checkNeighbours refuses a model of which a key could be one of another model.
 // later: only one whose name comes after that of the other, so that of two that
 // meet one stays.
-func (t *table) checkNeighbours(ctx context.Context, later bool) error {
-	all, err := t.neighbours(ctx)
+func (g *registry) checkNeighbours(ctx context.Context, later bool) error {
+	all, err := g.neighbours(ctx)
 	if err != nil {
 		return err
 	}
-	mine := t.stored()
+	mine := g.stored()
 	for _, n := range all {
-		if later && t.opt.Name < n.name {
+		if later && g.name < n.name {
 			continue
 		}
 		// The same number of a partition is part of the keys of both.
-		ours, theirs := len(t.parts), n.Partitions
-		if t.spread() && n.Partitions > 1 {
+		ours, theirs := len(g.parts), n.Partitions
+		if g.spread() && n.Partitions > 1 {
 			ours, theirs = 1, 1
 		}
-		for _, p := range mine.keySpace(t.opt.Name, ours) {
+		for _, p := range mine.keySpace(g.name, ours) {
 			for _, q := range n.keySpace(n.name, theirs) {
 				if p.meets(q) {
 					return fmt.Errorf("%w: its keys %s can be keys %s of model %s: choose another Options.Name, or Options.Keys.Record",
@@ -188,64 +188,13 @@ func (t *table) checkNeighbours(ctx context.Context, later bool) error {
 	return nil
 }
 
-// notOurs leaves out what belongs to another model of some keys that begin as
-// those of records do: one that is registered, or has a meta of its own.
-func (r *run) notOurs(ctx context.Context, p *partition, ids []string) ([]string, error) {
-	t := r.t
-	if t.opt.IDs != Own || len(ids) == 0 {
-		return ids, nil // the form of an id tells
-	}
-	if !r.asked {
-		var err error
-		if r.others, err = t.neighbours(ctx); err != nil {
-			return nil, err
-		}
-		r.asked = true
-	}
-	foreign := map[string]bool{}
-	for _, n := range r.others {
-		for _, q := range n.keySpace(n.name, n.Partitions) {
-			for _, id := range ids {
-				rest, ok := strings.CutPrefix(p.of(id), q.text)
-				if ok && len(q.text) > len(p.record) && q.rest.starts(rest) {
-					foreign[id] = true
-				}
-			}
+// has reports whether a key is one of the model, by more than its first bytes.
+func (n *neighbour) has(key string, more int) bool {
+	for _, q := range n.keySpace(n.name, n.Partitions) {
+		rest, ok := strings.CutPrefix(key, q.text)
+		if ok && len(q.text) > more && q.rest.starts(rest) {
+			return true
 		}
 	}
-	if err := t.probe(ctx, p, ids, foreign); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return foreign[id] }), nil
-}
-
-// maxProbes is after how many beginnings of a key no more are looked at.
-const maxProbes = 8
-
-// probe finds ids that belong to models which are not in the list: where a
-// beginning of the key has a meta.
-func (t *table) probe(ctx context.Context, p *partition, ids []string, foreign map[string]bool) error {
-	var commands rueidis.Commands
-	var of []string
-	for _, id := range ids {
-		probes := 0
-		for i := 0; i < len(id) && probes < maxProbes; i++ {
-			if id[i] == ':' || id[i] == '.' {
-				probes++
-				commands = append(commands, t.client.B().Hexists().Key(keysOf(p.of(id[:i]), "").meta).Field("digest").Build())
-				of = append(of, id)
-			}
-		}
-	}
-	if len(commands) == 0 {
-		return nil
-	}
-	for i, reply := range t.client.DoMulti(ctx, commands...) {
-		is, err := reply.AsBool()
-		if err != nil && !isWrongType(err) {
-			return err
-		}
-		foreign[of[i]] = foreign[of[i]] || is
-	}
-	return nil
+	return false
 }

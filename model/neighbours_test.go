@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -110,7 +111,7 @@ func TestForeignKeysStay(t *testing.T) {
 	t.Parallel()
 	for _, adopt := range []func(string) bool{nil, every} {
 		client := redistest.DB(t).Client(t)
-		opt := model.Options{Name: "user", IDs: model.Own}
+		opt := model.Options{Name: "user", IDs: model.Own, Adopt: adopt}
 		sessions := store[session](t, client, model.Options{Name: "user:session", IDs: model.Own})
 		if _, err := sessions.Create(t.Context(), session{ID: "ann", Token: "t"}); err != nil {
 			t.Fatal(err)
@@ -122,12 +123,12 @@ func TestForeignKeysStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := store[indexedHolder](t, client, opt)
-		if r, err := now.Migrate(t.Context(), model.Upkeep{Adopt: adopt}); err != nil || r.Problems() != 0 || r.Unknown != 0 {
+		if r, err := now.Migrate(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Unknown != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		for _, run := range []func() (model.Report, error){
-			func() (model.Report, error) { return now.Verify(t.Context(), model.Upkeep{Adopt: adopt}) },
-			func() (model.Report, error) { return now.Repair(t.Context(), model.Upkeep{Adopt: adopt}) },
+			func() (model.Report, error) { return now.Verify(t.Context(), maintain.Options{}) },
+			func() (model.Report, error) { return now.Repair(t.Context(), maintain.Options{}) },
 		} {
 			if r, err := run(); err != nil || r.Problems() != 0 || r.Unknown != 0 {
 				t.Fatalf("%+v, %v", r, err)
@@ -163,15 +164,16 @@ func TestUnknownKeys(t *testing.T) {
 	}
 	d.do("HSET", "user:ann:settings", "theme", "dark")
 	d.do("HSET", "user:bob", "email", "b")
-	r, err := users.Repair(t.Context(), model.Upkeep{})
+	r, err := users.Repair(t.Context(), maintain.Options{})
 	if err != nil || r.Problems() != 0 || r.Unknown != 2 || len(r.UnknownKeys) != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	adopt := func(id string) bool { return !strings.Contains(id, ":") }
-	if r, err = users.Verify(t.Context(), model.Upkeep{Adopt: adopt}); err != nil || r.Missing != 1 || r.Unknown != 1 {
+	opt.Adopt = func(id string) bool { return !strings.Contains(id, ":") }
+	users = store[indexedHolder](t, client, opt)
+	if r, err = users.Verify(t.Context(), maintain.Options{}); err != nil || r.Missing != 1 || r.Unknown != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if r, err = users.Repair(t.Context(), model.Upkeep{Adopt: adopt}); err != nil || r.Repaired != 1 || r.Unknown != 1 {
+	if r, err = users.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 || r.Unknown != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	found, err := users.Find(model.Eq("email", "b")).IDs(t.Context())
@@ -197,13 +199,15 @@ func TestOlderLayoutNeedsAdopt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if r, err := users.Migrate(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrUnknown) || r.Unknown != 1 {
+		if r, err := users.Migrate(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrUnknown) || r.Unknown != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
 	none := func(string) bool { return false }
 	for i, adopt := range []func(string) bool{every, none} {
-		if _, err := users.Migrate(t.Context(), model.Upkeep{Adopt: adopt}); err != nil {
+		opt.Adopt = adopt
+		users := store[indexedHolder](t, client, opt)
+		if _, err := users.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if found, err := users.Find(model.Eq("email", "a")).All(t.Context()); err != nil || len(found) != 1-i {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
 	"reflect"
@@ -21,12 +22,6 @@ type objects struct {
 // newObjects opens the table of a declaration and publishes its schema.
 func newObjects(ctx context.Context, t *table, d *declaration) (*objects, error) {
 	o := &objects{d, t}
-	t.goType = d.goType.Name()
-	for _, r := range d.refs {
-		if r.rule != "" {
-			t.refs = append(t.refs, storedRef{d.fields[r.field].Name, r.target.Name(), r.rule})
-		}
-	}
 	t.compute = o.recompute
 	t.relevant = t.relevantFields()
 	return o, t.enrol(ctx)
@@ -105,8 +100,8 @@ func (o *objects) written(record reflect.Value, id string) (*change, error) {
 	if c.content, c.entries, err = o.t.packed(fields); err != nil {
 		return nil, err
 	}
-	c.set = make([]string, 0, 2*len(o.t.names))
-	for i, name := range o.t.names {
+	c.set = make([]string, 0, 2*len(o.names))
+	for i, name := range o.names {
 		if fields[i].ok {
 			c.set = append(c.set, name, fields[i].s)
 		} else {
@@ -124,24 +119,24 @@ func (o *objects) get(ctx context.Context, id string, ptr any) error {
 	return o.parseInto(ctx, id, o.t.do(ctx, id, false), reflect.ValueOf(ptr).Elem())
 }
 
-// getMany calls add with a pointer to each record that exists. It returns the errors
-// of those that cannot be read.
-func (o *objects) getMany(ctx context.Context, ids []string, add func(ptr any)) error {
-	var damaged recordErrors
+// getMany calls add with a pointer to each record that exists, or the error of one
+// that cannot be read.
+func (o *objects) getMany(ctx context.Context, ids []string, add func(ptr any, err error)) error {
 	for chunk := range slices.Chunk(ids, fetchMany) {
 		for i, r := range o.t.doMany(ctx, chunk) {
 			record := o.newRecord()
 			err := o.parseInto(ctx, chunk[i], r, record)
-			if errors.Is(err, ErrNotFound) || damaged.add(o.t.wrap(err)) {
+			if errors.Is(err, ErrNotFound) {
 				continue
 			}
-			if err != nil {
-				return o.t.wrap(err)
+			var of *RecordError
+			if err != nil && !errors.As(err, &of) {
+				return err
 			}
-			add(record.Addr().Interface())
+			add(record.Addr().Interface(), err)
 		}
 	}
-	return damaged.join()
+	return nil
 }
 
 // parseInto reads a record from a reply.
@@ -182,7 +177,7 @@ func (o *objects) save(ctx context.Context, ptr any) error {
 	if o.version >= 0 {
 		c.expected = "v" + strconv.FormatInt(version, 10)
 	}
-	for i, is := range o.t.counters {
+	for i, is := range o.counters {
 		if is {
 			c.shown = append(c.shown, i)
 		}
@@ -212,7 +207,7 @@ func (o *objects) takeCounters(c *change, record reflect.Value) error {
 func (o *objects) leaveCounters(c *change) {
 	var set []string
 	for i := 0; i < len(c.set); i += 2 {
-		if n := o.number(c.set[i]); n < 0 || !o.t.counters[n] {
+		if n := o.number(c.set[i]); n < 0 || !o.counters[n] {
 			set = append(set, c.set[i], c.set[i+1])
 		}
 	}
@@ -220,7 +215,7 @@ func (o *objects) leaveCounters(c *change) {
 	if len(c.set) == 0 {
 		c.set = []string{emptyField, ""}
 	}
-	c.remove = slices.DeleteFunc(c.remove, func(name string) bool { return o.t.counters[o.number(name)] })
+	c.remove = slices.DeleteFunc(c.remove, func(name string) bool { return o.counters[o.number(name)] })
 }
 
 // update applies f to a record until no other writer interferes.
@@ -278,8 +273,8 @@ func (o *objects) rewrite(ctx context.Context, stored []text, record reflect.Val
 	}
 	c := &change{id: id, operation: "save", expected: o.t.expectation(stored)}
 	changed := false
-	for i, name := range o.t.names {
-		if o.t.counters[i] {
+	for i, name := range o.names {
+		if o.counters[i] {
 			fields[i] = stored[i]
 		}
 		now := fields[i]
@@ -301,7 +296,7 @@ func (o *objects) rewrite(ctx context.Context, stored []text, record reflect.Val
 	if o.version >= 0 {
 		next := strconv.FormatInt(version+1, 10)
 		fields[o.version] = text{next, true}
-		c.set = append(c.set, o.t.names[o.version], next)
+		c.set = append(c.set, o.names[o.version], next)
 	}
 	if c.content, c.entries, err = o.t.packed(fields); err != nil {
 		return err
@@ -325,7 +320,7 @@ func (o *objects) patch(ctx context.Context, id string, values map[string]any) e
 			return o.unknown(name)
 		case n == o.version:
 			return fmt.Errorf("%w: %s is the version, which the store sets", ErrValue, name)
-		case o.t.counters[n]:
+		case o.counters[n]:
 			return fmt.Errorf("%w: %s is a counter: use Incr", ErrValue, name)
 		}
 		overwritten = append(overwritten, n)
@@ -344,7 +339,7 @@ func (o *objects) assign(ptr any, values map[string]any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	for name, value := range values {
 		f := &o.goFields[o.number(name)]
-		if err := assign(f.of(record), value); err != nil {
+		if err := assign(f.of(record), f.target != nil, value); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrValue, f.goName, err)
 		}
 	}
@@ -357,7 +352,7 @@ func (o *objects) incr(ctx context.Context, id, field string, n int64) (int64, e
 	switch {
 	case number < 0 || number >= len(o.goFields):
 		return 0, o.unknown(field)
-	case !o.t.counters[number]:
+	case !o.counters[number]:
 		return 0, fmt.Errorf("%w: %s is not a counter: declare it `redis:\"%s,counter\"`", ErrValue, field, field)
 	}
 	if err := o.checkID(id); err != nil {
@@ -375,4 +370,42 @@ func (o *objects) clearRef(ctx context.Context, f *goField, id, target string) (
 		return nil
 	})
 	return cleared && err == nil, err
+}
+
+// clearRefs removes the references to a target from a value: a Ref, or a pointer
+// to one or a list of them.
+func clearRefs(v reflect.Value, target string) bool {
+	cleared := false
+	switch v.Kind() {
+	case reflect.Struct:
+		if ref, ok := v.Addr().Interface().(encoding.TextMarshaler); ok {
+			text, err := ref.MarshalText()
+			cleared = err == nil && string(text) == target
+		}
+		if cleared {
+			v.SetZero()
+		}
+	case reflect.Pointer:
+		cleared = !v.IsNil() && clearRefs(v.Elem(), target)
+		if cleared && v.Type().Elem().Kind() == reflect.Struct {
+			v.SetZero()
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			cleared = clearRefs(v.Index(i), target) || cleared
+		}
+	case reflect.Slice:
+		left := reflect.MakeSlice(v.Type(), 0, v.Len())
+		for i := range v.Len() {
+			if clearRefs(v.Index(i), target) {
+				cleared = true
+			} else {
+				left = reflect.Append(left, v.Index(i))
+			}
+		}
+		if cleared {
+			v.Set(left)
+		}
+	}
+	return cleared
 }

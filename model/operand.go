@@ -20,7 +20,7 @@ func (d *declaration) textOf(number int, value any) (string, error) {
 		}
 		typ = typ.Elem()
 	}
-	v, err := operand(typ, value)
+	v, err := operand(typ, codec.target != nil, value)
 	if err != nil {
 		return "", err
 	}
@@ -50,12 +50,12 @@ func (d *declaration) goTypeOf(number int) (reflect.Type, *codec) {
 
 // assign sets a field to a value of its type, or one that means the same. A nil value
 // clears the field.
-func assign(field reflect.Value, value any) error {
+func assign(field reflect.Value, ref bool, value any) error {
 	if v := reflect.ValueOf(value); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		field.SetZero()
 		return nil
 	}
-	v, err := operand(field.Type(), value)
+	v, err := operand(field.Type(), ref, value)
 	if err == nil {
 		field.Set(v)
 	}
@@ -63,7 +63,7 @@ func assign(field reflect.Value, value any) error {
 }
 
 // operand is a value as one of a type, in a place of its own.
-func operand(t reflect.Type, value any) (reflect.Value, error) {
+func operand(t reflect.Type, ref bool, value any) (reflect.Value, error) {
 	into := reflect.New(t).Elem()
 	v := reflect.ValueOf(value)
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -74,20 +74,20 @@ func operand(t reflect.Type, value any) (reflect.Value, error) {
 		return into, nil
 	}
 	if t.Kind() == reflect.Pointer {
-		inner, err := operand(t.Elem(), value)
+		inner, err := operand(t.Elem(), ref, value)
 		if err == nil {
 			into.Set(inner.Addr())
 		}
 		return into, err
 	}
 	if v.Kind() == reflect.Pointer {
-		return operand(t, v.Elem().Interface())
+		return operand(t, ref, v.Elem().Interface())
 	}
-	return into, convert(into, v)
+	return into, convert(into, ref, v)
 }
 
 // convert sets a value to what another one means.
-func convert(into, v reflect.Value) error {
+func convert(into reflect.Value, ref bool, v reflect.Value) error {
 	reader, reads := into.Addr().Interface().(encoding.TextUnmarshaler)
 	switch {
 	case reads && v.Kind() == reflect.String:
@@ -95,9 +95,9 @@ func convert(into, v reflect.Value) error {
 	case into.Type() == reflect.TypeFor[time.Time]() && v.Type().ConvertibleTo(into.Type()):
 		into.Set(v.Convert(into.Type()))
 		return nil
-	case reads && isRef(into) && v.CanInt():
+	case reads && ref && v.CanInt():
 		return reader.UnmarshalText(strconv.AppendInt(nil, v.Int(), 10))
-	case reads && isRef(into) && v.CanUint():
+	case reads && ref && v.CanUint():
 		return reader.UnmarshalText(strconv.AppendUint(nil, v.Uint(), 10))
 	case reads:
 	case into.Kind() == v.Kind() && v.Type().ConvertibleTo(into.Type()):
@@ -113,11 +113,6 @@ func convert(into, v reflect.Value) error {
 		return fmt.Errorf("%v does not fit into %s", v, into.Type())
 	}
 	return fmt.Errorf("it is %s, not %s", v.Type(), into.Type())
-}
-
-func isRef(v reflect.Value) bool {
-	_, is := v.Interface().(reference)
-	return is
 }
 
 func isNumber(k reflect.Kind) bool {

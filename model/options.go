@@ -43,6 +43,11 @@ type Options struct {
 	// arrived, mostly within a millisecond, and after this time at the latest.
 	// Default 0: they always ask.
 	Cache time.Duration
+	// Adopt reports whether a hash that the model did not write is one of its records:
+	// Migrate and Repair bring these into the indexes, Verify finds them missing. It
+	// gets the part of the key after Keys.Record, and never a key of another model.
+	// Default nil: none of them; a Report counts them as Unknown.
+	Adopt func(id string) bool
 	// Changes is how many changes are kept for Watch, about. Default 0: none,
 	// and Watch is an error.
 	Changes int

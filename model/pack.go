@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // packQuery writes a query as select.lua takes it, to be driven by a source.
 // within is the order that its members are to be replied of, or nil.
-func (t *table) packQuery(src *source, part *partition, e *expr, reverse bool, within *walkable) string {
+func (f *finder) pack(src *source, part *partition, e *expr, reverse bool, within *walkable) string {
 	kind, number, many := "a", 0, false
 	switch {
 	case src.x == nil:
@@ -19,7 +19,7 @@ func (t *table) packQuery(src *source, part *partition, e *expr, reverse bool, w
 	b := packList(nil, 10)
 	b = packText(b, kind)
 	b = packInt(b, flag(reverse))
-	b = packInt(b, flag(t.expires >= 0))
+	b = packInt(b, flag(f.t.expires >= 0))
 	b = packInt(b, int64(number))
 	b = packEndings(b, src.x, -1)
 	b = left.packFilter(b)
@@ -36,11 +36,11 @@ func (t *table) packQuery(src *source, part *partition, e *expr, reverse bool, w
 	} else {
 		b = packList(packInt(b, 0), 0)
 	}
-	return string(t.packBuilt(b, src, left, within))
+	return string(f.packBuilt(b, src, left, within))
 }
 
 // packBuilt writes the names of the indexes that a query needs.
-func (t *table) packBuilt(b []byte, src *source, left *expr, within *walkable) []byte {
+func (f *finder) packBuilt(b []byte, src *source, left *expr, within *walkable) []byte {
 	used := left.indexes(nil)
 	if src.x != nil {
 		used = append(used, src.x)
@@ -50,7 +50,7 @@ func (t *table) packBuilt(b []byte, src *source, left *expr, within *walkable) [
 	}
 	b = packList(b, len(used))
 	for _, x := range used {
-		b = packText(b, "built:"+x.identity(&t.schema))
+		b = packText(b, "built:"+x.identity(f.t.schema))
 	}
 	return b
 }

@@ -40,10 +40,6 @@ type planner struct {
 	order []int // fields that a record must have a value of
 }
 
-// ready tells whether all records are in the index, as far as is known here. One
-// that another process has dropped is found out by the scripts of a query.
-func (x *indexSpec) ready() bool { return x.state.built.Load() }
-
 // options are the ways to drive a condition, given others that hold too. None: it
 // takes all records.
 func (p *planner) options(e *expr, given []*expr) ([]*option, error) {

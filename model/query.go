@@ -84,12 +84,12 @@ func (q *Query[T]) Iter(ctx context.Context) iter.Seq2[T, error] {
 		var none T
 		err := q.f.each(ctx, func(r result) bool {
 			if r.err != nil {
-				return yield(none, r.err)
+				return yield(none, q.f.o.t.wrap(r.err))
 			}
 			return yield(*r.ptr.(*T), nil)
 		})
 		if err != nil {
-			yield(none, err)
+			yield(none, q.f.o.t.wrap(err))
 		}
 	}
 }
@@ -128,9 +128,17 @@ func (q *Query[T]) First(ctx context.Context) (T, error) {
 // of the next page. Records that cannot be read are left out, and their errors returned
 // with the page, as All does.
 func (q *Query[T]) Page(ctx context.Context) (Page[T], error) {
-	items := []T{}
-	next, err := q.f.page(ctx, func(ptr any) { items = append(items, *ptr.(*T)) })
-	return Page[T]{items, next}, err
+	page := Page[T]{Items: []T{}}
+	var damaged recordErrors
+	next, err := q.f.page(ctx, func(ptr any, err error) {
+		if err != nil {
+			damaged.add(q.f.o.t.wrap(err))
+		} else {
+			page.Items = append(page.Items, *ptr.(*T))
+		}
+	})
+	page.Next = next
+	return page, errors.Join(q.f.o.t.wrap(err), damaged.join())
 }
 
 // IDs returns the ids of what the query finds, without reading the records.

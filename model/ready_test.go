@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // A process learns within a second that another one has built an index, or has
@@ -52,7 +53,7 @@ func TestReady(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := now.Migrate(t.Context(), Upkeep{}); err != nil {
+	if _, err := now.Migrate(t.Context(), maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := ready(now.t); err != nil {

@@ -33,22 +33,11 @@ func (r *Ref[T]) UnmarshalText(text []byte) error {
 }
 
 func (r Ref[T]) target() reflect.Type { return reflect.TypeFor[T]() }
-func (r Ref[T]) to() string           { return r.ID }
 
-// reference is any Ref.
-type reference interface {
-	target() reflect.Type
-	to() string
+// targetOf returns what a Ref refers to, and nil for other types.
+func targetOf(t reflect.Type) reflect.Type {
+	if ref, ok := reflect.Zero(t).Interface().(interface{ target() reflect.Type }); ok {
+		return ref.target()
+	}
+	return nil
 }
-
-// OnDelete says what becomes of a reference when the record that it refers to is
-// deleted. It is an option in the tag of a Ref field, which needs an index too. See
-// Refer and Store.Delete.
-type OnDelete string
-
-// The rules for references.
-const (
-	Restrict OnDelete = "restrict" // the record cannot be deleted
-	Cascade  OnDelete = "cascade"  // the record that refers is deleted as well
-	Clear    OnDelete = "clear"    // the reference is made to refer to nothing
-)

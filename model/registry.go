@@ -1,277 +1,225 @@
 package model
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 )
 
+// registry keeps the schema of a model in the database, and the numbers that its
+// indexes have there.
+type registry struct {
+	client rueidis.Client
+	*layout
+	*schema
+	digest   string
+	token    atomic.Pointer[string] // of the numbering of the indexes
+	restores sync.Mutex
+}
+
+// registerTimeout bounds the round trips of New.
+const registerTimeout = 10 * time.Second
+
 // enrol makes the model known to the database, unless its keys could be those of
 // another model.
-func (t *table) enrol(ctx context.Context) error {
-	if err := t.checkNeighbours(ctx, false); err != nil {
+func (g *registry) enrol(ctx context.Context) error {
+	if err := g.checkNeighbours(ctx, false); err != nil {
 		return err
 	}
-	if err := t.register(ctx); err != nil {
+	if err := g.register(ctx); err != nil {
 		return err
 	}
-	added, err := t.publishName(ctx)
+	added, err := g.publishName(ctx)
 	if err != nil || !added {
 		return err
 	}
 	// Another model may have been published at the same moment.
-	if err = t.checkNeighbours(ctx, true); err != nil {
-		_ = t.client.Do(ctx, t.client.B().Hdel().Key(modelsKey).Field(t.opt.Name).Build()).Error() // it is refused either way
+	if err = g.checkNeighbours(ctx, true); err != nil {
+		_ = g.client.Do(ctx, g.client.B().Hdel().Key(modelsKey).Field(g.name).Build()).Error() // it is refused either way
 	}
 	return err
+}
+
+// register publishes the schema, and takes over what the indexes are called in the
+// database and which are built.
+func (g *registry) register(ctx context.Context) error {
+	w := g.stored()
+	g.digest = digestOf(w.Expires, g.identities())
+	parts, err := g.registeredFirst(ctx)
+	if err != nil {
+		return err
+	}
+	// The first partition numbers the indexes, and the others follow.
+	var given []string
+	token := rand.Text()[:8]
+	for i, p := range parts {
+		keys := []string{p.meta, p.all}
+		if !g.spread() {
+			keys = append(keys, g.legacyKeys()...)
+		}
+		reply, err := g.registerIn(ctx, keys, token, i > 0, given)
+		if err != nil {
+			return err
+		}
+		if err := g.learn(i == 0, reply); err != nil {
+			return err
+		}
+		token = reply[1]
+		given = g.numbering()
+	}
+	g.token.Store(&token)
+	g.place()
+	return nil
+}
+
+// registeredFirst are the partitions, those first that have a meta: others may have
+// lost theirs together with the server that they were on.
+func (g *registry) registeredFirst(ctx context.Context) ([]*partition, error) {
+	all := make([]*partition, len(g.parts))
+	commands := make(rueidis.Commands, len(g.parts))
+	for i := range g.parts {
+		all[i] = &g.parts[i]
+		commands[i] = g.client.B().Exists().Key(g.parts[i].meta).Build()
+	}
+	if !g.spread() {
+		return all, nil
+	}
+	there := map[*partition]int64{}
+	for i, reply := range g.client.DoMulti(ctx, commands...) {
+		n, err := reply.AsInt64()
+		if err != nil {
+			return nil, err
+		}
+		there[all[i]] = n
+	}
+	slices.SortStableFunc(all, func(a, b *partition) int { return cmp.Compare(there[b], there[a]) })
+	return all, nil
+}
+
+// numbering is what the indexes are called, as register.lua takes it.
+func (g *registry) numbering() []string {
+	var given []string
+	for _, x := range g.indexes {
+		given = append(given, x.identity(g.schema), fmt.Sprintf("%d %s", x.number, x.key))
+	}
+	return given
+}
+
+// registerIn runs register.lua.
+func (g *registry) registerIn(ctx context.Context, keys []string, token string, follow bool, given []string) ([]string, error) {
+	w := g.stored()
+	schema, err := json.Marshal(w)
+	if err != nil {
+		return nil, err
+	}
+	following := ""
+	if follow {
+		following = "follow"
+	}
+	args := append([]string{g.digest, string(schema), w.fixed(), token, following, strconv.Itoa(len(given) / 2)}, given...)
+	for _, x := range g.indexes {
+		args = append(args, x.Name, x.identity(g.schema))
+	}
+	reply, err := registerScript.Run(ctx, g.client, keys, args).AsStrSlice()
+	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
+		if strings.Contains(e.Error(), "each record as "+encodingJSON) {
+			return nil, errJSON(g.name)
+		}
+		return nil, fmt.Errorf("%w: %s has %s, not %s", ErrSchema, g.name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.fixed())
+	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
+		return nil, g.isDropping()
+	}
+	if err == nil && len(reply) != 2+3*len(g.indexes) {
+		err = fmt.Errorf("%w: %s", ErrCorrupt, keys[0])
+	}
+	return reply, err
+}
+
+func (g *registry) isDropping() error {
+	return fmt.Errorf("%w: the model is being deleted: let Drop come to its end", ErrSchema)
+}
+
+// legacyKeys are there where another program kept records before the model.
+func (g *registry) legacyKeys() []string {
+	var all []string
+	if g.ids == Counter && g.client.Mode() != rueidis.ClientModeCluster {
+		all = append(all, g.counter)
+	}
+	for _, x := range g.indexes {
+		if x.At != "" {
+			all = append(all, x.At)
+		}
+	}
+	return all
+}
+
+// learn takes in what register.lua replied.
+func (g *registry) learn(first bool, reply []string) error {
+	for i, x := range g.indexes {
+		number, err := strconv.Atoi(reply[2+3*i])
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, g.parts[0].meta, err)
+		}
+		if key := reply[3+3*i]; first {
+			x.number, x.key = number, key
+		} else if x.number != number || x.key != key {
+			return fmt.Errorf("%w: index %s has different numbers in the partitions", ErrCorrupt, x.Name)
+		}
+		x.state.asked.Store(time.Now().UnixNano())
+		x.state.built.Store((first || x.state.built.Load()) && reply[4+3*i] == "1")
+	}
+	return nil
 }
 
 // publishName writes the name of the model down, and tells whether it is new. That
 // a server refuses it, as where a program may write its own keys only, keeps the
 // model from being listed, and from nothing else.
-func (t *table) publishName(ctx context.Context) (added bool, err error) {
-	n, err := t.client.Do(ctx, t.client.B().Hset().Key(modelsKey).FieldValue().
-		FieldValue(t.opt.Name, strconv.Itoa(len(t.parts))).Build()).AsInt64()
+func (g *registry) publishName(ctx context.Context) (added bool, err error) {
+	n, err := g.client.Do(ctx, g.client.B().Hset().Key(modelsKey).FieldValue().
+		FieldValue(g.name, strconv.Itoa(len(g.parts))).Build()).AsInt64()
 	if _, ok := rueidis.IsRedisErr(err); ok {
 		return false, nil
 	}
 	return n == 1, err
 }
 
-// Info describes a model, as the database knows it.
-type Info struct {
-	Name       string
-	Records    int64
-	Partitions int
-	Indexes    []IndexInfo
-	Pending    []string // what a Migrate would do, as Store.Pending
+// stamp is what scripts compare with meta before they rely on the numbers of the
+// indexes: the digest of the declaration and the token of the numbering.
+func (g *registry) stamp() string { return g.digest + *g.token.Load() }
+
+// otherSchema words what scripts reply to a declaration that is not in force.
+func (g *registry) otherSchema() error {
+	return fmt.Errorf("%w: another process has migrated %s, or Migrate is to be run first", ErrSchema, g.parts[0].base)
 }
 
-// IndexInfo describes an index.
-type IndexInfo struct {
-	Name  string
-	On    string // its columns and options
-	State string // "built", "to build" or "to drop"
-}
-
-// Models describes the models of a database, in the order of their names: those that
-// New has made since there is such a list. Four round trips for each, and one for
-// each partition.
-func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
-	names, err := client.Do(ctx, client.B().Hkeys().Key(modelsKey).Build()).AsStrSlice()
-	if err != nil {
-		return nil, fmt.Errorf("model: key %q: %w", modelsKey, err)
-	}
-	slices.Sort(names)
-	var all []Info
-	for _, name := range names {
-		m, err := Open(ctx, client, name)
-		if isNotFound(err) {
-			continue // its keys were deleted
-		}
-		if err != nil {
-			return nil, err
-		}
-		info, err := m.Describe(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, info)
-	}
-	return all, nil
-}
-
-// Model is a model of a database for programs that do not have its Go type: it
-// reads how records are stored and indexed from what New wrote. What only the type
-// can compute, it takes to be right.
-type Model struct {
-	t *table // as the declaration in force says
-	r registered
-}
-
-// Open returns the model with a name, or ErrNotFound. Two round trips.
-func Open(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
-	m, err := openModel(ctx, client, name)
-	if err != nil {
-		return nil, fmt.Errorf("model: %s: %w", shortened(name), err)
-	}
-	return m, nil
-}
-
-func openModel(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
-	// A model that is not listed may be there, unless it is spread.
-	partitions := 1
-	text, err := client.Do(ctx, client.B().Hget().Key(modelsKey).Field(name).Build()).ToString()
-	if n, bad := strconv.Atoi(text); err == nil && bad == nil && n > 1 && n <= maxPartitions {
-		partitions = n
-	}
-	if err != nil && !rueidis.IsRedisNil(err) {
-		if _, ok := rueidis.IsRedisErr(err); !ok {
-			return nil, err
-		}
-	}
-	opt := Options{Name: name, Partitions: partitions}
-	meta, err := client.Do(ctx, client.B().Hgetall().Key(opt.spread()[0].meta).Build()).AsStrMap()
-	if err != nil {
-		return nil, err
-	}
-	r := registeredOf(meta)
-	if r.digest == "" {
-		return nil, fmt.Errorf("%w: no model is called so", ErrNotFound)
-	}
-	t, err := storedTable(client, name, r.schema, &r)
-	if err != nil {
-		return nil, err
-	}
-	return &Model{t, r}, nil
-}
-
-// storedTable makes a table of a schema that a Store wrote.
-func storedTable(client rueidis.Client, name, text string, r *registered) (*table, error) {
-	w, s, err := parseStored(text)
-	if err != nil {
-		return nil, err
-	}
-	if w.Encoding == encodingJSON {
-		return nil, errJSON(name)
-	}
-	if w.Partitions < 1 || w.Partitions > maxPartitions {
-		return nil, fmt.Errorf("%w: the schema: %d partitions", ErrCorrupt, w.Partitions)
-	}
-	t := &table{client: client, schema: s, version: -1, expires: -1, scripts: newScripts(), opt: Options{
-		Name: name, IDs: w.IDs, Partitions: w.Partitions,
-		Keys: Keys{Record: w.Record, Counter: w.Counter},
-	}}
-	for _, f := range s.fields {
-		if !f.Computed {
-			t.names = append(t.names, f.Name)
-			t.counters = append(t.counters, false)
-		}
-	}
-	if w.Expires != "" {
-		if t.expires = t.number(w.Expires); t.expires < 0 {
-			return nil, fmt.Errorf("%w: the schema: no field is called %q", ErrCorrupt, w.Expires)
-		}
-	}
-	for _, k := range t.opt.spread() {
-		t.parts = append(t.parts, partition{partitionKeys: k})
-	}
-	identities := t.identities()
-	t.digest = digestOf(w.Expires, identities)
-	t.goType, t.refs = w.Type, w.Refs
-	t.token.Store(&r.token)
-	for i, x := range t.indexes {
+// adopt takes over the numbers of the indexes from what is stored. It returns the
+// indexes that need the Go type, as align.lua takes them.
+func (g *registry) adopt(r *registered, expires string) (opaque string, err error) {
+	identities := g.schema.identities()
+	g.digest = digestOf(expires, identities)
+	g.token.Store(&r.token)
+	for i, x := range g.schema.indexes {
 		number, key, _ := strings.Cut(r.indexes[identities[i]], " ")
 		if x.number, err = strconv.Atoi(number); err != nil {
-			return nil, fmt.Errorf("%w: index %s has no number", ErrCorrupt, x.Name)
+			return "", fmt.Errorf("%w: index %s has no number", ErrCorrupt, x.Name)
 		}
 		x.key = key
-		if t.computed(x) {
-			t.right += "," + number
+		if g.schema.computed(x) {
+			opaque += "," + number
 		}
 	}
-	if t.right != "" {
-		t.right += ","
+	if opaque != "" {
+		opaque += ","
 	}
-	t.relevant = t.relevantFields()
-	t.place()
-	return t, nil
-}
-
-// next is the table that Migrate would put into force: that of the last New whose
-// declaration is another, or the present one.
-func (m *Model) next() (*table, error) {
-	if m.r.wanted == "" || m.r.wantedDigest == m.r.digest {
-		return m.t, nil
-	}
-	return storedTable(m.t.client, m.t.opt.Name, m.r.wanted, &m.r)
-}
-
-// Describe tells of what the model is, and which indexes it has. One round trip
-// for each partition, and one for all.
-func (m *Model) Describe(ctx context.Context) (Info, error) {
-	info, err := m.describe(ctx)
-	return info, m.t.wrap(err)
-}
-
-func (m *Model) describe(ctx context.Context) (Info, error) {
-	t := m.t
-	info := Info{Name: t.opt.Name, Partitions: len(t.parts)}
-	next, err := m.next()
-	if err != nil {
-		return info, err
-	}
-	if info.Pending, err = next.pendingAll(ctx); err != nil {
-		return info, err
-	}
-	commands := make(rueidis.Commands, len(t.parts))
-	for i := range t.parts {
-		commands[i] = t.client.B().Zcard().Key(t.parts[i].all).Build()
-	}
-	for _, r := range t.client.DoMulti(ctx, commands...) {
-		n, err := r.AsInt64()
-		if err != nil {
-			return info, err
-		}
-		info.Records += n
-	}
-	states := map[string]string{}
-	for _, identity := range t.identities() {
-		states[identity] = "to drop"
-	}
-	for _, identity := range next.identities() {
-		if states[identity] = "built"; slices.Contains(info.Pending, "build "+described(identity)) {
-			states[identity] = "to build"
-		}
-	}
-	for _, identity := range slices.Sorted(maps.Keys(states)) {
-		name, on, _ := strings.Cut(identity, "=")
-		info.Indexes = append(info.Indexes, IndexInfo{name, on, states[identity]})
-	}
-	return info, nil
-}
-
-// Verify is Store.Verify, without what only the Go type can compute: that is
-// compared with what was computed when the record was written.
-func (m *Model) Verify(ctx context.Context, up Upkeep) (Report, error) {
-	report, err := m.t.upkeep(ctx, look, up)
-	return report, m.t.wrap(err)
-}
-
-// Repair is Store.Repair. A record whose computed values are lost is told, and
-// left for the program that computes them.
-func (m *Model) Repair(ctx context.Context, up Upkeep) (Report, error) {
-	report, err := m.t.upkeep(ctx, mend, up)
-	return report, m.t.wrap(err)
-}
-
-// Migrate is Store.Migrate, to the declaration of the last New that differs. It is
-// refused with ErrSchema where a computed index is to be built, which only the
-// program that declares it can do.
-func (m *Model) Migrate(ctx context.Context, up Upkeep) (Report, error) {
-	report, err := m.migrate(ctx, up)
-	return report, m.t.wrap(err)
-}
-
-func (m *Model) migrate(ctx context.Context, up Upkeep) (Report, error) {
-	t, err := m.next()
-	if err != nil {
-		return Report{}, err
-	}
-	for i := range t.indexes {
-		x := t.indexes[i]
-		built, err := t.isBuilt(ctx, x, t.parts)
-		if err != nil {
-			return Report{}, err
-		}
-		if !built && t.computed(x) {
-			return Report{}, fmt.Errorf("%w: index %s is computed by the program that declares it: call Migrate there", ErrSchema, x.Name)
-		}
-	}
-	return t.migrate(ctx, up)
+	return opaque, nil
 }

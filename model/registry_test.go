@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -44,20 +45,20 @@ func TestModelWithoutType(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
+		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		d := damaging{t, client, opt}
 		d.do("ZREM", d.of("1", "by.name"), lexText("0")+"1")
 		d.do("HDEL", d.of("2", "content"), "2")
 		d.do("DEL", d.of("3", ""))
-		if r, err := m.Verify(t.Context(), model.Upkeep{}); err != nil || r.Missing != 2 || r.Dangling != 1 {
+		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Missing != 2 || r.Dangling != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired != 3 {
+		if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 3 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := citizens.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 
@@ -75,10 +76,10 @@ func TestModelWithoutType(t *testing.T) {
 		if m, err = model.Open(t.Context(), client, "citizen"); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := m.Migrate(t.Context(), model.Upkeep{}); err != nil || r.Checked != 29 || r.Problems() != 0 {
+		if r, err := m.Migrate(t.Context(), maintain.Options{}); err != nil || r.Checked != 29 || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := ranged.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := ranged.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		if pending, err := ranged.Pending(t.Context()); err != nil || len(pending) != 0 {
@@ -113,21 +114,21 @@ func TestComputedWithoutType(t *testing.T) {
 	}
 	d := damaging{t, client, opt}
 	d.set(id, "age", "77")
-	if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 1 || r.Repaired != 1 {
+	if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Problems() != 1 || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if r, err := e.store.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+	if r, err := e.store.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	d.do("HDEL", "citizen.content", id)
-	if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Missing != 1 || r.Repaired != 0 {
+	if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Missing != 1 || r.Repaired != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	editionOf[citizen](t, client, opt)
 	if m, err = model.Open(t.Context(), client, "citizen"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Migrate(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrSchema) {
+	if _, err := m.Migrate(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrSchema) {
 		t.Fatal(err)
 	}
 	if _, err := model.Open(t.Context(), client, "nobody"); !errors.Is(err, model.ErrNotFound) {
@@ -178,7 +179,7 @@ func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 		d.do("DEL", d.of(created.ID, ""))
 		m, err := model.Open(t.Context(), client, "thing")
 		checked(t, err)
-		if r, err := m.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired != 1 {
+		if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		if n, err := s.Set("s", created.ID).Count(t.Context()); n != 0 || err != nil {

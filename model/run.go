@@ -2,139 +2,144 @@ package model
 
 import (
 	"context"
-	"time"
+	"iter"
 
+	engine "retwis/internal/maintain"
+	"retwis/internal/scan"
 	"retwis/maintain"
 )
 
-// Upkeep says how Migrate, Verify, Repair and Drop go about their work. The zero
-// value is a good default.
-type Upkeep struct {
-	// Rate is how many entries are looked at in a second, at most. 0: as fast
-	// as it goes, a few hundred at a time.
-	Rate int
-	// Examples is how many problems the report shows. 0: 10, negative: none.
-	Examples int
-	// After is the Cursor of an earlier run that was cut short: go on there.
-	After string
-	// Progress is called after every step.
-	Progress func(Progress)
-	// Adopt says which hashes (with the encoding JSON, strings) that the model
-	// did not write are its records: Migrate and Repair bring them into the
-	// indexes, Verify finds them missing. It gets what follows the beginning of
-	// the keys of records, and never a key of another model. Nil: none; the
-	// Report counts them as Unknown.
-	Adopt func(id string) bool
-}
-
-// Report says what was found, and what was repaired.
-type Report struct {
+// Report is the result of Verify, Repair, Migrate or Drop.
+type maintenanceReport struct {
 	maintain.Report
-	// Unknown is how many keys there are that could be records, but that the
-	// model did not write and Upkeep.Adopt did not take; UnknownKeys are some.
-	Unknown     int64
-	UnknownKeys []string
+	Unknown     int64    // keys that could be records, but were neither written by the model nor adopted
+	UnknownKeys []string // some of them
 }
 
-// Progress is how far a run has come.
-type Progress struct {
-	maintain.Progress
-	Cursor string // for Upkeep.After
-}
+// step is how many records or entries a step checks.
+const step = 100
 
-// Problem is one thing that was found. Beside the kinds that the indexes of
-// package index have there is "taken", which counts as invalid: a record with a
-// unique value that another record has.
-type Problem = maintain.Problem
-
-// Kinds of problems.
-const (
-	missing  = maintain.Missing
-	stale    = maintain.Stale
-	dangling = maintain.Dangling
-	invalid  = maintain.Invalid
-	taken    = maintain.Taken
-)
-
-// upkeepStep is how many records or entries a step looks at.
-const upkeepStep = 100
-
-// run is a Migrate, Verify or Repair under way.
+// run is a Verify, Repair, Migrate or Drop under way.
 type run struct {
-	t      *table
-	mode   mode
-	up     Upkeep
-	begin  time.Time
-	report Report
-	total  int64
-	asked  bool        // others are known
-	others []neighbour // the other models of the database
+	*engine.Run
+	t           *table
+	mode        mode
+	examples    int
+	unknown     int64
+	unknownKeys []string
+	asked       bool        // others are known
+	others      []neighbour // the other models of the database
 }
 
-// mode is what a run does with what it finds.
+// mode is what a run does with the problems that it finds.
 type mode string
 
-// The modes.
+// The modes, as the scripts name them.
 const (
-	look    mode = "look"
-	mend    mode = "mend"
-	migrate mode = "migrate" // mends, and forgets what the declaration does not have
+	dryRun  mode = "look"
+	repair  mode = "mend"
+	migrate mode = "migrate" // repairs, and removes entries of indexes that are no longer declared
 )
 
-func (t *table) newRun(m mode, up Upkeep) *run {
-	switch {
-	case up.Examples == 0:
-		up.Examples = 10
-	case up.Examples < 0:
-		up.Examples = 0
+func newRun(t *table, m mode, opt maintain.Options) *run {
+	if opt.Examples == 0 {
+		opt.Examples = 10
 	}
-	return &run{t: t, mode: m, up: up, begin: time.Now()}
+	return &run{Run: engine.Start(opt), t: t, mode: m, examples: opt.Examples}
 }
 
-// found counts a problem.
-func (r *run) found(p Problem) {
-	switch p.Kind {
-	case missing:
-		r.report.Missing++
-	case stale:
-		r.report.Stale++
-	case dangling:
-		r.report.Dangling++
-	default:
-		r.report.Invalid++
-	}
-	if len(r.report.Examples) < r.up.Examples {
-		r.report.Examples = append(r.report.Examples, p)
+// result returns the report of the run.
+func (r *run) result() maintenanceReport {
+	return maintenanceReport{r.Report, r.unknown, r.unknownKeys}
+}
+
+// repaired counts problems that were repaired, unless this is a dry run.
+func (r *run) repaired(n int) {
+	if r.mode != dryRun {
+		r.Report.Repaired += int64(n)
 	}
 }
 
-// unknown counts keys that the model did not write.
-func (r *run) unknown(p *partition, ids []string) {
-	r.report.Unknown += int64(len(ids))
+// effect is what the run does to entries without a record.
+func (r *run) effect() string {
+	if r.mode == dryRun {
+		return string(dryRun)
+	}
+	return string(repair)
+}
+
+// foundUnknown counts keys that the model did not write.
+func (r *run) foundUnknown(p *partition, ids []string) {
+	r.unknown += int64(len(ids))
 	for _, id := range ids {
-		if len(r.report.UnknownKeys) < r.up.Examples {
-			r.report.UnknownKeys = append(r.report.UnknownKeys, p.of(id))
+		if len(r.unknownKeys) < r.examples {
+			r.unknownKeys = append(r.unknownKeys, p.of(id))
 		}
 	}
 }
 
-// mended counts a problem that was mended, if this run mends.
-func (r *run) mended(n int) {
-	if r.mode != look {
-		r.report.Repaired += int64(n)
+// each calls check for the pages of a hash or sorted set in each partition. A page has
+// names and values in turn.
+func (r *run) each(ctx context.Context, pages func(ctx context.Context, p *partition) iter.Seq2[[]string, error], check func(ctx context.Context, p *partition, pairs []string) error) error {
+	for i := range r.t.parts {
+		p := &r.t.parts[i]
+		err := r.Pages(ctx, pages(ctx, p), func(pairs []string) (int, error) {
+			return len(pairs) / 2, check(ctx, p, pairs)
+		})
+		if err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-// stepped tells of a step that looked at n records or entries, and waits until it
-// is time for the next.
-func (r *run) stepped(ctx context.Context, n int, cursor string) error {
-	r.report.Checked += int64(n)
-	if r.up.Progress != nil {
-		r.up.Progress(Progress{maintain.Progress{Report: r.report.Report, Total: r.total, Elapsed: time.Since(r.begin)}, cursor})
+// eachHash calls check for the pages of a hash in each partition.
+func (r *run) eachHash(ctx context.Context, key func(*partition) string, check func(ctx context.Context, p *partition, pairs []string) error) error {
+	return r.each(ctx, func(ctx context.Context, p *partition) iter.Seq2[[]string, error] {
+		return scan.Hash(ctx, r.t.client, key(p), step)
+	}, check)
+}
+
+// eachSortedSet calls check for the pages of a sorted set in each partition.
+func (r *run) eachSortedSet(ctx context.Context, key func(*partition) string, check func(ctx context.Context, p *partition, pairs []string) error) error {
+	return r.each(ctx, func(ctx context.Context, p *partition) iter.Seq2[[]string, error] {
+		return scan.SortedSet(ctx, r.t.client, key(p), step)
+	}, check)
+}
+
+// scanKeys is how many keys SCAN passes in a step.
+const scanKeys = 500
+
+// eachKey calls check for pages of the keys of all servers that begin with a prefix. It
+// returns how many of them count as checked.
+func (r *run) eachKey(ctx context.Context, prefix, kind string, check func(keys []string) (int, error)) error {
+	pattern := scan.Pattern{Match: scan.Literal(prefix) + "*", Type: kind, Count: scanKeys}
+	for page, err := range scan.Keys(ctx, r.t.client, pattern) {
+		if err != nil {
+			return err
+		}
+		checked := 0
+		for len(page.Keys) > 0 {
+			some := page.Keys[:min(step, len(page.Keys))]
+			page.Keys = page.Keys[len(some):]
+			n, err := check(some)
+			if err != nil {
+				return err
+			}
+			checked += n
+		}
+		if err := r.Step(ctx, checked); err != nil {
+			return err
+		}
 	}
-	if r.up.Rate <= 0 {
-		return ctx.Err()
+	return nil
+}
+
+// names returns the names of a page of names and values.
+func names(pairs []string) []string {
+	all := make([]string, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		all = append(all, pairs[i])
 	}
-	due := r.begin.Add(time.Duration(float64(r.report.Checked) / float64(r.up.Rate) * float64(time.Second)))
-	return sleep(ctx, time.Until(due))
+	return all
 }

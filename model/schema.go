@@ -1,12 +1,17 @@
 package model
 
 import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"retwis/internal/ordered"
 )
@@ -17,6 +22,12 @@ type schema struct {
 	fields      []field // the stored ones, then the computed ones
 	indexes     []*indexSpec
 	collections []string // names of the Sets and Lists of a record
+	names       []string // of the stored fields
+	counters    []bool   // which of them are counters
+	version     int      // number of the field, or -1
+	expires     int      // number of the field, or -1
+	typeName    string   // name of the Go type
+	rules       []storedRef
 }
 
 // field is one field of a record.
@@ -184,6 +195,26 @@ type stored struct {
 	Refs        []storedRef  `json:"refs,omitempty"`
 }
 
+// stored returns the schema as it is stored.
+func (l *layout) stored() stored {
+	s := l.schema
+	w := stored{
+		Encoding: "hash", IDs: l.ids, Record: l.parts[0].record, Counter: l.counter,
+		Partitions: len(l.parts), Fields: s.fields, Indexes: s.indexes, Collections: s.collections,
+		Type: s.typeName, Refs: s.rules,
+	}
+	if l.spread() {
+		w.Record = ""
+	}
+	if l.ids != Counter {
+		w.Counter = ""
+	}
+	if s.expires >= 0 {
+		w.Expires = s.fields[s.expires].Name
+	}
+	return w
+}
+
 // storedRef is a field that refers to other records by a rule.
 type storedRef struct {
 	Field  string   `json:"field"`
@@ -198,11 +229,129 @@ func parseStored(text string) (stored, schema, error) {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return w, s, fmt.Errorf("%w: the schema: %w", ErrCorrupt, err)
 	}
-	s.fields, s.collections = w.Fields, w.Collections
+	s.fields, s.collections, s.typeName, s.rules = w.Fields, w.Collections, w.Type, w.Refs
+	s.version, s.expires = -1, -1
+	for _, f := range s.fields {
+		if !f.Computed {
+			s.names, s.counters = append(s.names, f.Name), append(s.counters, false)
+		}
+	}
+	if w.Expires != "" {
+		if s.expires = s.number(w.Expires); s.expires < 0 {
+			return w, s, fmt.Errorf("%w: the schema: no field is called %q", ErrCorrupt, w.Expires)
+		}
+	}
 	for _, x := range w.Indexes {
 		if err := s.addSpec(*x); err != nil {
 			return w, s, fmt.Errorf("%w: the schema: index %s: %w", ErrCorrupt, x.Name, err)
 		}
 	}
 	return w, s, nil
+}
+
+// fixed is what of a model cannot be changed by a migration.
+func (w *stored) fixed() string {
+	if w.Partitions == 1 {
+		return fmt.Sprintf("each record as %s at %s<id>", w.Encoding, w.Record)
+	}
+	return fmt.Sprintf("each record as %s, in %d partitions", w.Encoding, w.Partitions)
+}
+
+// identities are those of the indexes.
+func (s *schema) identities() []string {
+	all := make([]string, len(s.indexes))
+	for i, x := range s.indexes {
+		all[i] = x.identity(s)
+	}
+	return all
+}
+
+// digestOf is the digest of a declaration: what it must have in common with
+// another for both to write the same records.
+func digestOf(expires string, identities []string) string {
+	sum := sha256.Sum256([]byte(expires + "\n" + strings.Join(slices.Sorted(slices.Values(identities)), "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// described words an entry.
+func (x *indexSpec) described(value string) string {
+	if x.Unique && len(x.Columns) == 1 {
+		return fmt.Sprintf("%s=%q", x.Name, shortened(value))
+	}
+	var words []string
+	for i, c := range x.Columns {
+		v, rest, err := x.encoding[i].Next(value)
+		if err != nil {
+			return fmt.Sprintf("%s=%q", x.Name, shortened(value))
+		}
+		value = rest
+		switch v := v.(type) {
+		case string:
+			words = append(words, fmt.Sprintf("%s=%q", c.Field, shortened(v)))
+		case time.Time:
+			words = append(words, c.Field+"="+v.Format(time.RFC3339Nano))
+		default:
+			words = append(words, fmt.Sprintf("%s=%v", c.Field, v))
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// idOf cuts the id off a member of the sorted set of an index.
+func (x *indexSpec) idOf(member string) (value, id string, ok bool) {
+	rest := member
+	for i := range x.Columns {
+		var err error
+		if _, rest, err = x.encoding[i].Next(rest); err != nil {
+			return member, "", false
+		}
+	}
+	return member[:len(member)-len(rest)], rest, rest != ""
+}
+
+// computed tells whether an index has a column that only the Go type can compute.
+func (s *schema) computed(x *indexSpec) bool {
+	return slices.ContainsFunc(x.fieldOf, func(i int) bool { return s.fields[i].Computed })
+}
+
+// notBuilt is the error of a query that an index would answer.
+func (x *indexSpec) notBuilt() error {
+	return fmt.Errorf("%w: the index %s is not built yet: run Migrate", ErrSchema, x.Name)
+}
+
+// columnOf returns which column of an index a field is, or -1.
+func (x *indexSpec) columnOf(field int) int { return slices.Index(x.fieldOf, field) }
+
+// ready tells whether all records are in the index, as far as is known here. One
+// that another process has dropped is found out by the scripts of a query.
+func (x *indexSpec) ready() bool { return x.state.built.Load() }
+
+// fieldIndex returns the sorted set of a field, which New has seen to.
+func (s *schema) fieldIndex(field int) *indexSpec {
+	for _, x := range s.indexes {
+		if !x.Unique && len(x.Columns) == 1 && x.fieldOf[0] == field {
+			return x
+		}
+	}
+	return nil
+}
+
+// indexState is what a process knows of an index in the database.
+type indexState struct {
+	built atomic.Bool  // all records are in it
+	asked atomic.Int64 // when the database was asked last, in nanoseconds since 1970
+}
+
+// entriesLua is the beginning of the scripts that read or write the entries of
+// records in the indexes.
+//
+//go:embed entries.lua
+var entriesLua string
+
+// numbered returns the index with a number, or nil.
+func (s *schema) numbered(number int) *indexSpec {
+	if i := slices.IndexFunc(s.indexes, func(x *indexSpec) bool { return x.number == number }); i >= 0 {
+		return s.indexes[i]
+	}
+	return nil
 }

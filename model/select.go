@@ -16,6 +16,7 @@ import (
 
 // walk reads what one source has in one partition, in steps of select.lua.
 type walk struct {
+	t *table
 	*source
 	number  int        // among the walks of the query
 	part    *partition // nil: of a unique index whose values are in all partitions
@@ -101,9 +102,10 @@ func (w *walk) ends(s span) (from, to string) {
 
 // step looks at the next entries, keeps those hits that were wanted, and returns
 // how many there were. want 0 counts.
-func (t *table) step(ctx context.Context, w *walk, want int) (int64, error) {
+func (w *walk) step(ctx context.Context, want int) (int64, error) {
+	t := w.t
 	if w.part == nil {
-		return t.stepOwners(ctx, w, want)
+		return w.stepOwners(ctx, want)
 	}
 	keys := []string{w.part.content, w.part.meta, w.part.all}
 	args := []string{w.packed, strconv.Itoa(min(want, maxWant)), w.at.score, ""}
@@ -123,7 +125,7 @@ func (t *table) step(ctx context.Context, w *walk, want int) (int64, error) {
 			args = append(args, from, to)
 		}
 	}
-	r, err := t.selected(ctx, keys, args)
+	r, err := w.selected(ctx, keys, args)
 	if err != nil {
 		return 0, err
 	}
@@ -157,7 +159,8 @@ func (w *walk) advance(r selection) error {
 
 // stepOwners is step for unique values that are in other partitions than the
 // records: their owners are asked for first.
-func (t *table) stepOwners(ctx context.Context, w *walk, want int) (int64, error) {
+func (w *walk) stepOwners(ctx context.Context, want int) (int64, error) {
+	t := w.t
 	last := min(len(w.spans), w.next+stepRanges)
 	if want > 0 {
 		last = min(last, w.next+max(want, 8))
@@ -169,7 +172,7 @@ func (t *table) stepOwners(ctx context.Context, w *walk, want int) (int64, error
 	}
 	err := each(len(values), func(i int) error {
 		var err error
-		owners[i], _, err = t.owner(ctx, w.x, values[i])
+		owners[i], _, err = t.claims.owner(ctx, w.x, values[i])
 		return err
 	})
 	if err != nil {
@@ -185,7 +188,7 @@ func (t *table) stepOwners(ctx context.Context, w *walk, want int) (int64, error
 	found := make([]selection, len(byPart))
 	err = each(len(byPart), func(i int) error {
 		var err error
-		found[i], err = t.selectIDs(ctx, &t.parts[i], w, byPart[i], want)
+		found[i], err = w.selectIDs(ctx, &t.parts[i], byPart[i], want)
 		return err
 	})
 	if err != nil {
@@ -209,14 +212,14 @@ func (t *table) stepOwners(ctx context.Context, w *walk, want int) (int64, error
 
 // selectIDs looks at records of a partition by their ids: pairs is unique value
 // and id, in turn.
-func (t *table) selectIDs(ctx context.Context, p *partition, w *walk, pairs []string, want int) (selection, error) {
+func (w *walk) selectIDs(ctx context.Context, p *partition, pairs []string, want int) (selection, error) {
 	var all selection
 	if want > 0 {
 		want = len(pairs) // all of them
 	}
 	for len(pairs) > 0 {
 		args := append([]string{w.packed, strconv.Itoa(want), "", ""}, pairs...)
-		r, err := t.selected(ctx, []string{p.content, p.meta, p.content}, args)
+		r, err := w.selected(ctx, []string{p.content, p.meta, p.content}, args)
 		if err != nil {
 			return all, err
 		}
@@ -239,17 +242,18 @@ type selection struct {
 	hits        []hit
 }
 
-func (t *table) selected(ctx context.Context, keys, args []string) (r selection, err error) {
-	err = t.again(ctx, func() error {
-		r, err = t.selectedOnce(ctx, keys, args)
+func (w *walk) selected(ctx context.Context, keys, args []string) (r selection, err error) {
+	err = w.t.again(ctx, func() error {
+		r, err = w.selectedOnce(ctx, keys, args)
 		return err
 	})
 	return r, err
 }
 
-func (t *table) selectedOnce(ctx context.Context, keys, args []string) (selection, error) {
+func (w *walk) selectedOnce(ctx context.Context, keys, args []string) (selection, error) {
+	t := w.t
 	var r selection
-	m, err := t.scripts.choose.Run(ctx, t.client, keys, args).ToMessage()
+	m, err := selectScript.Run(ctx, t.client, keys, args).ToMessage()
 	if err != nil {
 		return r, t.keyError(ctx, err)
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"slices"
 	"sort"
 	"strings"
@@ -159,4 +160,18 @@ func (x *indexSpec) plainUnique() bool { return x.Unique && len(x.Columns) == 1 
 // isText tells whether a column holds text, which can be folded.
 func (s *schema) isText(field int) bool {
 	return s.fields[field].valueKind().column() == ordered.String
+}
+
+var errNoColumn = errors.New("it ends before the column")
+
+// after is what of a value stands behind its first columns.
+func (x *indexSpec) after(columns int, value string) (string, error) {
+	for i := range columns {
+		_, rest, err := x.encoding[i].Next(value)
+		if err != nil {
+			return "", errNoColumn
+		}
+		value = rest
+	}
+	return value, nil
 }

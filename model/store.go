@@ -26,13 +26,13 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 		return nil, err
 	}
 	s := &Store[T]{o: o, t: o.t, locks: &locks{}}
-	refer(o, o)
+	relate(o, o)
 	return s, nil
 }
 
 // open opens the records of a model as structs of a type.
 func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []indexDeclaration) (*objects, error) {
-	d, err := declare(typ, indexes)
+	d, err := declare(typ, types{collectionOf, targetOf}, indexes)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
@@ -46,6 +46,7 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []indexD
 	if err != nil {
 		return nil, fmt.Errorf("model: %s: %w", opt.Name, err)
 	}
+	handOvers(o.t)
 	return o, nil
 }
 
@@ -74,10 +75,18 @@ func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
 // for each of the first hundred of them.
 func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
 	records := make([]T, 0, len(ids))
-	if err := s.o.getMany(ctx, ids, func(ptr any) { records = append(records, *ptr.(*T)) }); err != nil {
-		return records, err
+	var damaged recordErrors
+	err := s.o.getMany(ctx, ids, func(ptr any, err error) {
+		if err != nil {
+			damaged.add(s.t.wrap(err))
+		} else {
+			records = append(records, *ptr.(*T))
+		}
+	})
+	if err != nil {
+		return nil, s.t.wrap(err)
 	}
-	return records, nil
+	return records, damaged.join()
 }
 
 // Exists reports whether there is a record with an id: one round trip.
@@ -126,57 +135,10 @@ func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, 
 	return sum, s.t.wrap(err)
 }
 
-func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error) {
-	opt, err := opt.withDefaults(client)
-	if err != nil {
-		return nil, err
-	}
-	t := &table{client: client, opt: opt, schema: d.schema, version: d.version, expires: d.expires, scripts: newScripts()}
-	for i := range d.goFields {
-		t.names = append(t.names, d.fields[i].Name)
-		t.counters = append(t.counters, d.goFields[i].counter)
-	}
-	for name, key := range opt.Keys.Unique {
-		x := d.index(name)
-		if x == nil || !x.Unique {
-			return nil, fmt.Errorf("Options.Keys.Unique[%q]: no unique field or index is called so", name)
-		}
-		x.At = key
-	}
-	if opt.IDs != Counter && opt.IDs != Own && d.id.kind != kindString {
-		return nil, fmt.Errorf("%s: a ULID is text: make the id a string", d.id.goName)
-	}
-	t.writes.keep = opt.Cache
-	for _, k := range opt.spread() {
-		t.parts = append(t.parts, partition{partitionKeys: k})
-	}
-	return t, t.checkOwnKeys()
-}
-
 // wrap adds the name of the model to an error.
 func (t *table) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("model: %s: %w", t.opt.Name, err)
-}
-
-// packed returns the content of a record, and its entries.
-func (t *table) packed(fields []text) (content, []entry, error) {
-	due, err := t.due(fields)
-	if err != nil {
-		return "", nil, err
-	}
-	entries, err := t.entries(fields)
-	if err != nil {
-		return "", nil, err
-	}
-	return pack(due, entries), entries, nil
-}
-
-// encodingJSON is the encoding of records that earlier versions stored as JSON.
-const encodingJSON = "json"
-
-func errJSON(name string) error {
-	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not read: copy them to a model with hashes by a program built with commit 2dac664 of this module, the last that reads both", ErrSchema, name)
 }

@@ -3,302 +3,89 @@ package model
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
-
-	"retwis/internal/keys"
 )
 
-// table is the records of a model in their stored form: all of a Store that does
-// not know the Go type.
+// table holds the records of a model in their stored form: the untyped part of a Store.
 type table struct {
 	client rueidis.Client
 	opt    Options
-	schema
-	names    []string // of the stored fields
-	counters []bool   // which of them are counters
-	version  int      // number of the field, or -1
-	expires  int
-	parts    []partition
-	slots    string // as placesOf of entries.lua takes them
-	digest   string
-	token    atomic.Pointer[string] // of the numbering of the indexes
-	restores sync.Mutex
-	last     atomic.Int64 // what the counter was last known to say
-	writes   writes
-	goType   string // name of the Go type
-	refs     []storedRef
-	scripts  scripts
-	compute  func(id string, fields []text) error // checks a record and fills in what is computed; nil: the Go type is not known
-	relevant []int                                // fields that what is in the indexes depends on
-	right    string                               // numbers of the indexes that nobody here can compute, as align.lua takes them
-	// referring are the fields of this and other models that refer to records.
-	referring struct {
-		sync.RWMutex
-		all   []*referrer
-		asked time.Time // when the database was last asked for others
-	}
+	*schema
+	*layout
+	*registry
+	*rows
+	claims     *claims
+	references references
+	last       atomic.Int64                         // the last known value of the counter
+	compute    func(id string, fields []text) error // checks a record and fills in its computed fields; nil without the Go type
+	opaque     string                               // numbers of the indexes that this process cannot compute, as align.lua takes them
 }
 
-// partition are the keys of one partition, and those of its indexes: the unique
-// ones, unless the model is spread, and then the others.
-type partition struct {
-	partitionKeys
-	indexes []string
-}
-
-// of returns the partition that has an id.
-func (t *table) of(id string) *partition { return &t.parts[keys.Partition(id, len(t.parts))] }
-
-// spread tells whether unique values and records are in different slots.
-func (t *table) spread() bool { return len(t.parts) > 1 }
-
-// stored is the schema as it is written down.
-func (t *table) stored() stored {
-	w := stored{
-		Encoding: "hash", IDs: t.opt.IDs, Record: t.parts[0].record, Counter: t.opt.counter(),
-		Partitions: len(t.parts), Fields: t.fields, Indexes: t.indexes, Collections: t.collections,
-		Type: t.goType, Refs: t.refs,
-	}
-	if t.spread() {
-		w.Record = ""
-	}
-	if t.opt.IDs != Counter {
-		w.Counter = ""
-	}
-	if t.expires >= 0 {
-		w.Expires = t.fields[t.expires].Name
-	}
-	return w
-}
-
-// fixed is what of a model cannot be changed by a migration.
-func (w *stored) fixed() string {
-	if w.Partitions == 1 {
-		return fmt.Sprintf("each record as %s at %s<id>", w.Encoding, w.Record)
-	}
-	return fmt.Sprintf("each record as %s, in %d partitions", w.Encoding, w.Partitions)
-}
-
-// identities are those of the indexes.
-func (t *table) identities() []string {
-	all := make([]string, len(t.indexes))
-	for i, x := range t.indexes {
-		all[i] = x.identity(&t.schema)
-	}
-	return all
-}
-
-// digestOf is the digest of a declaration: what it must have in common with
-// another for both to write the same records.
-func digestOf(expires string, identities []string) string {
-	sum := sha256.Sum256([]byte(expires + "\n" + strings.Join(slices.Sorted(slices.Values(identities)), "\n")))
-	return hex.EncodeToString(sum[:8])
-}
-
-// registerTimeout bounds the round trip that New makes.
-const registerTimeout = 10 * time.Second
-
-// stamp is what scripts compare with meta before they rely on the numbers of the
-// indexes: the digest of the declaration and the token of the numbering.
-func (t *table) stamp() string { return t.digest + *t.token.Load() }
-
-// register publishes the schema, and takes over what the indexes are called in the
-// database and which are built.
-func (t *table) register(ctx context.Context) error {
-	w := t.stored()
-	t.digest = digestOf(w.Expires, t.identities())
-	parts, err := t.registeredFirst(ctx)
-	if err != nil {
-		return err
-	}
-	// The first partition numbers the indexes, and the others follow.
-	var given []string
-	token := rand.Text()[:8]
-	for i, p := range parts {
-		keys := []string{p.meta, p.all}
-		if !t.spread() {
-			keys = append(keys, t.legacyKeys()...)
-		}
-		reply, err := t.registerIn(ctx, keys, token, i > 0, given)
-		if err != nil {
-			return err
-		}
-		if err := t.learn(i == 0, reply); err != nil {
-			return err
-		}
-		token = reply[1]
-		given = t.numbering()
-	}
-	t.token.Store(&token)
-	t.place()
-	return nil
-}
-
-// registeredFirst are the partitions, those first that have a meta: others may have
-// lost theirs together with the server that they were on.
-func (t *table) registeredFirst(ctx context.Context) ([]*partition, error) {
-	all := make([]*partition, len(t.parts))
-	commands := make(rueidis.Commands, len(t.parts))
-	for i := range t.parts {
-		all[i] = &t.parts[i]
-		commands[i] = t.client.B().Exists().Key(t.parts[i].meta).Build()
-	}
-	if !t.spread() {
-		return all, nil
-	}
-	there := map[*partition]int64{}
-	for i, reply := range t.client.DoMulti(ctx, commands...) {
-		n, err := reply.AsInt64()
-		if err != nil {
-			return nil, err
-		}
-		there[all[i]] = n
-	}
-	slices.SortStableFunc(all, func(a, b *partition) int { return cmp.Compare(there[b], there[a]) })
-	return all, nil
-}
-
-// numbering is what the indexes are called, as register.lua takes it.
-func (t *table) numbering() []string {
-	var given []string
-	for _, x := range t.indexes {
-		given = append(given, x.identity(&t.schema), fmt.Sprintf("%d %s", x.number, x.key))
-	}
-	return given
-}
-
-// registerIn runs register.lua.
-func (t *table) registerIn(ctx context.Context, keys []string, token string, follow bool, given []string) ([]string, error) {
-	w := t.stored()
-	schema, err := json.Marshal(w)
+// newTable returns the table of a declaration.
+func newTable(client rueidis.Client, opt Options, d *declaration) (*table, error) {
+	opt, err := opt.withDefaults(client)
 	if err != nil {
 		return nil, err
 	}
-	following := ""
-	if follow {
-		following = "follow"
-	}
-	args := append([]string{t.digest, string(schema), w.fixed(), token, following, strconv.Itoa(len(given) / 2)}, given...)
-	for _, x := range t.indexes {
-		args = append(args, x.Name, x.identity(&t.schema))
-	}
-	reply, err := t.scripts.register.Run(ctx, t.client, keys, args).AsStrSlice()
-	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
-		if strings.Contains(e.Error(), "each record as "+encodingJSON) {
-			return nil, errJSON(t.opt.Name)
+	for name, key := range opt.Keys.Unique {
+		x := d.index(name)
+		if x == nil || !x.Unique {
+			return nil, fmt.Errorf("Options.Keys.Unique[%q]: no unique field or index is called so", name)
 		}
-		return nil, fmt.Errorf("%w: %s has %s, not %s", ErrSchema, t.opt.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.fixed())
-	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
-		return nil, t.isDropping()
+		x.At = key
 	}
-	if err == nil && len(reply) != 2+3*len(t.indexes) {
-		err = fmt.Errorf("%w: %s", ErrCorrupt, keys[0])
+	if opt.IDs != Counter && opt.IDs != Own && d.id.kind != kindString {
+		return nil, fmt.Errorf("%s: a ULID is text: make the id a string", d.id.goName)
 	}
-	return reply, err
+	t := tableOf(client, opt, &d.schema)
+	return t, t.registry.checkOwnKeys()
 }
 
-func (t *table) isDropping() error {
-	return fmt.Errorf("%w: the model is being deleted: let Drop come to its end", ErrSchema)
+// tableOf returns the table of a schema.
+func tableOf(client rueidis.Client, opt Options, s *schema) *table {
+	l := &layout{name: opt.Name, ids: opt.IDs, counter: opt.counter(), schema: s}
+	for _, k := range opt.spread() {
+		l.parts = append(l.parts, partition{partitionKeys: k})
+	}
+	t := &table{
+		client: client, opt: opt, schema: s, layout: l,
+		registry: &registry{client: client, layout: l, schema: s},
+		rows:     &rows{client: client, layout: l, schema: s, keep: opt.Cache},
+		claims:   &claims{client: client, layout: l},
+	}
+	t.rows.writes.keep = opt.Cache
+	t.references.t = t
+	return t
 }
 
-// legacyKeys are there where another program kept records before the model.
-func (t *table) legacyKeys() []string {
-	var all []string
-	if t.opt.IDs == Counter && t.client.Mode() != rueidis.ClientModeCluster {
-		all = append(all, t.opt.counter())
+// openTable returns the table of a schema that a Store has stored.
+func openTable(client rueidis.Client, name, text string, r *registered) (*table, error) {
+	w, s, err := parseStored(text)
+	if err != nil {
+		return nil, err
 	}
-	for _, x := range t.indexes {
-		if x.At != "" {
-			all = append(all, x.At)
-		}
+	if w.Encoding == encodingJSON {
+		return nil, errJSON(name)
 	}
-	return all
-}
-
-// learn takes in what register.lua replied.
-func (t *table) learn(first bool, reply []string) error {
-	for i, x := range t.indexes {
-		number, err := strconv.Atoi(reply[2+3*i])
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrCorrupt, t.parts[0].meta, err)
-		}
-		if key := reply[3+3*i]; first {
-			x.number, x.key = number, key
-		} else if x.number != number || x.key != key {
-			return fmt.Errorf("%w: index %s has different numbers in the partitions", ErrCorrupt, x.Name)
-		}
-		x.state.asked.Store(time.Now().UnixNano())
-		x.state.built.Store((first || x.state.built.Load()) && reply[4+3*i] == "1")
+	if w.Partitions < 1 || w.Partitions > maxPartitions {
+		return nil, fmt.Errorf("%w: the schema: %d partitions", ErrCorrupt, w.Partitions)
 	}
-	return nil
-}
-
-// place makes the lists of keys and numbers that scripts are called with.
-func (t *table) place() {
-	var here, elsewhere []*indexSpec // the unique ones first
-	for _, x := range t.indexes {
-		switch {
-		case x.Unique && t.spread():
-			elsewhere = append(elsewhere, x)
-		case x.Unique:
-			here = append(here, x)
-		}
+	t := tableOf(client, Options{
+		Name: name, IDs: w.IDs, Partitions: w.Partitions, Keys: Keys{Record: w.Record, Counter: w.Counter},
+	}, &s)
+	if t.opaque, err = t.registry.adopt(r, w.Expires); err != nil {
+		return nil, err
 	}
-	unique := len(here)
-	for _, x := range t.indexes {
-		if !x.Unique {
-			here = append(here, x)
-		}
-	}
-	b := packList(nil, 2+len(here)+len(elsewhere))
-	b = packInt(packInt(b, int64(unique)), int64(len(here)-unique))
-	for _, x := range slices.Concat(here, elsewhere) {
-		b = packInt(b, int64(x.number))
-	}
-	t.slots = string(b)
-	for i := range t.parts {
-		p := &t.parts[i]
-		p.indexes = make([]string, len(here))
-		for j, x := range here {
-			p.indexes[j] = t.indexKey(p, x)
-		}
-	}
-}
-
-// indexKey is the key of an index in a partition.
-func (t *table) indexKey(p *partition, x *indexSpec) string {
-	if x.At != "" {
-		return x.At
-	}
-	return p.index(x.key)
-}
-
-// writeKeys are the keys that scripts take which write a record.
-func (t *table) writeKeys(p *partition, id string) []string {
-	all := make([]string, 0, 7+len(p.indexes))
-	all = append(all, p.of(id), p.content, p.all, p.meta, p.expires, p.changes, p.voids)
-	return append(all, p.indexes...)
-}
-
-// memberKeys appends the keys of the sets and lists of a record.
-func (t *table) memberKeys(keys []string, p *partition, id string) []string {
-	for _, name := range t.collections {
-		keys = append(keys, p.member(name, id))
-	}
-	return keys
+	t.rows.relevant = t.relevantFields()
+	t.place()
+	return t, nil
 }
 
 // change is one write of a record.
@@ -360,7 +147,7 @@ func (t *table) writeOnce(ctx context.Context, c *change) error {
 	if c.operation == "next" {
 		keys = append(keys, t.opt.counter())
 	}
-	m, err := t.scripts.write.Run(ctx, t.client, keys, args).ToMessage()
+	m, err := writeScript.Run(ctx, t.client, keys, args).ToMessage()
 	if err != nil {
 		return t.keyError(ctx, err)
 	}
@@ -386,7 +173,7 @@ func (t *table) takeWritten(c *change, list []rueidis.RedisMessage) error {
 	if err != nil {
 		return err
 	}
-	if c.left, err = t.entriesOf(left); err != nil {
+	if c.left, err = entriesOf(t.schema, left); err != nil {
 		return err
 	}
 	values, err := list[2].ToArray()
@@ -437,17 +224,17 @@ func (t *table) written(id string, m rueidis.RedisMessage) ([]entry, error) {
 	}
 	switch word, _ := list[0].ToString(); word {
 	case "OK", "NOTFOUND":
-		left, err := t.entriesOf(list[1:])
+		left, err := entriesOf(t.schema, list[1:])
 		return left, cmp.Or(err, t.outcome(id, word))
 	case "CLAIM":
-		entries, err := t.entriesOf(list[1:])
+		entries, err := entriesOf(t.schema, list[1:])
 		return nil, cmp.Or[error](err, &unclaimed{entries})
 	case "REFERRED":
 		field, _ := list[1].AsInt64()
 		members, err := textsOf(list[2:])
 		return nil, cmp.Or[error](err, &refers{int(field), members})
 	}
-	entries, err := t.entriesOf(list[1:3])
+	entries, err := entriesOf(t.schema, list[1:3])
 	if err != nil || len(list) != 4 {
 		return nil, errors.Join(ErrCorrupt, err)
 	}
@@ -476,11 +263,6 @@ func (t *table) outcome(id, word string) error {
 	return t.otherSchema()
 }
 
-// otherSchema words what scripts reply to a declaration that is not in force.
-func (t *table) otherSchema() error {
-	return fmt.Errorf("%w: another process has migrated %s, or Migrate is to be run first", ErrSchema, t.parts[0].base)
-}
-
 // refers is what delete.lua replies where records refer to one.
 type refers struct {
 	field   int
@@ -499,4 +281,72 @@ func textsOf(list []rueidis.RedisMessage) ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// packed returns the content of a record, and its entries.
+func (t *table) packed(fields []text) (content, []entry, error) {
+	due, err := t.due(fields)
+	if err != nil {
+		return "", nil, err
+	}
+	entries, err := t.entries(fields)
+	if err != nil {
+		return "", nil, err
+	}
+	return pack(due, entries), entries, nil
+}
+
+// encodingJSON is the encoding of records that earlier versions stored as JSON.
+const encodingJSON = "json"
+
+func errJSON(name string) error {
+	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not read: copy them to a model with hashes by a program built with commit 2dac664 of this module, the last that reads both", ErrSchema, name)
+}
+
+// relevantFields are the numbers of the fields that what a record has in the
+// indexes depends on.
+func (t *table) relevantFields() []int {
+	var all []int
+	for i := range t.names {
+		used := i == t.expires || t.compute != nil && len(t.fields) > len(t.names)
+		for _, x := range t.indexes {
+			used = used || slices.Contains(x.fieldOf, i)
+		}
+		if used {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// checkKeys fails where a key of the model holds something that no script could
+// work with: it is not ours to delete.
+func (t *table) checkKeys(ctx context.Context) error {
+	type key struct{ name, kind string }
+	var keys []key
+	for i := range t.parts {
+		p := &t.parts[i]
+		keys = append(keys, key{p.meta, "hash"}, key{p.content, "hash"}, key{p.all, "zset"}, key{p.expires, "zset"})
+		for _, x := range t.indexes {
+			k := key{t.indexKey(p, x), "zset"}
+			if x.Unique {
+				k.kind = "hash"
+			}
+			keys = append(keys, k)
+		}
+	}
+	commands := make(rueidis.Commands, len(keys))
+	for i, k := range keys {
+		commands[i] = t.client.B().Type().Key(k.name).Build()
+	}
+	for i, r := range t.client.DoMulti(ctx, commands...) {
+		kind, err := r.ToString()
+		if err != nil {
+			return err
+		}
+		if kind != keys[i].kind && kind != "none" {
+			return fmt.Errorf("%w: key %q holds a %s, not a %s: move it away, and call Repair", ErrCorrupt, keys[i].name, kind, keys[i].kind)
+		}
+	}
+	return nil
 }

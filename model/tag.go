@@ -91,3 +91,13 @@ func checkFieldName(name string) error {
 	}
 	return nil
 }
+
+// OnDelete says what happens to a reference when its record is deleted.
+type OnDelete string
+
+// The rules for references, as options in the tag of a Ref.
+const (
+	Restrict OnDelete = "restrict" // the record cannot be deleted
+	Cascade  OnDelete = "cascade"  // the record that refers is deleted as well
+	Clear    OnDelete = "clear"    // the reference is removed
+)

@@ -44,8 +44,14 @@ func (c *codec) zero(t reflect.Type) (zero *string) {
 	return &stored.s
 }
 
+// types knows the types of package model that fields can have.
+type types struct {
+	collection func(t reflect.Type) string       // "set", "list" or ""
+	target     func(t reflect.Type) reflect.Type // of a Ref; nil for other types
+}
+
 // codecOf returns the codec of a Go type, or why it has none.
-func codecOf(t reflect.Type, unix bool) (codec, error) {
+func (y types) codecOf(t reflect.Type, unix bool) (codec, error) {
 	if endless(t) {
 		return codec{}, fmt.Errorf("a %s cannot be stored: it holds nothing but itself", t)
 	}
@@ -61,7 +67,7 @@ func codecOf(t reflect.Type, unix bool) (codec, error) {
 	case reflect.TypeFor[time.Duration]():
 		return durationCodec(), nil
 	}
-	if c, err := marshalerCodec(t); err != nil || c.kind != "" {
+	if c, err := y.marshalerCodec(t); err != nil || c.kind != "" {
 		return c, err
 	}
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && !writesJSON(t) && !writesJSON(t.Elem()) {
@@ -69,7 +75,7 @@ func codecOf(t reflect.Type, unix bool) (codec, error) {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return pointerCodec(t)
+		return y.pointerCodec(t)
 	case reflect.String:
 		return codec{
 			kind:   kindString,
@@ -85,7 +91,7 @@ func codecOf(t reflect.Type, unix bool) (codec, error) {
 	case reflect.Float32, reflect.Float64:
 		return floatCodec(t), nil
 	case reflect.Slice, reflect.Array, reflect.Map, reflect.Struct:
-		return jsonCodec(t)
+		return y.jsonCodec(t)
 	}
 	return codec{}, fmt.Errorf("a %s cannot be stored: use strings, numbers, bools, times, []byte, slices, maps, structs, pointers to these, or a type that marshals itself", t)
 }
@@ -231,8 +237,8 @@ func bytesCodec() codec {
 }
 
 // pointerCodec stores nil as an absent field.
-func pointerCodec(t reflect.Type) (codec, error) {
-	c, err := codecOf(t.Elem(), false)
+func (y types) pointerCodec(t reflect.Type) (codec, error) {
+	c, err := y.codecOf(t.Elem(), false)
 	if err != nil {
 		return c, err
 	}
@@ -254,7 +260,7 @@ func pointerCodec(t reflect.Type) (codec, error) {
 }
 
 // marshalerCodec is for types that write themselves: none has kind "".
-func marshalerCodec(t reflect.Type) (codec, error) {
+func (y types) marshalerCodec(t reflect.Type) (codec, error) {
 	p := reflect.PointerTo(t)
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return codec{}, nil
@@ -294,9 +300,7 @@ func marshalerCodec(t reflect.Type) (codec, error) {
 	default:
 		return c, errors.Join(one(writesText, readsText, "Text"), one(writesBytes, readsBytes, "Binary"))
 	}
-	if ref, ok := reflect.Zero(t).Interface().(reference); ok {
-		c.target = ref.target()
-	}
+	c.target = y.target(t)
 	return c, nil
 }
 
@@ -308,7 +312,7 @@ func isZero(v reflect.Value) bool {
 
 // jsonCodec stores slices, maps and structs as JSON. A nil slice or map is
 // absent.
-func jsonCodec(t reflect.Type) (codec, error) {
+func (y types) jsonCodec(t reflect.Type) (codec, error) {
 	if _, err := json.Marshal(reflect.Zero(t).Interface()); err != nil {
 		return codec{}, err
 	}
@@ -329,7 +333,7 @@ func jsonCodec(t reflect.Type) (codec, error) {
 		},
 	}
 	if (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !writesJSON(t) {
-		e, err := codecOf(t.Elem(), false)
+		e, err := y.codecOf(t.Elem(), false)
 		if err != nil {
 			return c, fmt.Errorf("element: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -441,9 +442,11 @@ func TestTakenValueIsHandedOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			now := store[after](t, client, opt)
-			if r, err := now.Migrate(t.Context(), model.Upkeep{}); err != nil || r.Invalid != 0 {
+			if r, err := now.Migrate(t.Context(), maintain.Options{}); err != nil || r.Invalid != 0 {
 				t.Fatalf("%+v, %v", r, err)
 			}
+			opt.Adopt = every
+			now = store[after](t, client, opt)
 			// As another program writes them.
 			for i := 2; i < 5; i++ {
 				key := fmt.Sprint("member:", i)
@@ -457,7 +460,7 @@ func TestTakenValueIsHandedOver(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if r, err := now.Repair(t.Context(), model.Upkeep{Adopt: every}); err != nil || r.Invalid != 3 {
+			if r, err := now.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 3 {
 				t.Fatalf("%s, %d partitions: %+v, %v", what, partitions, r, err)
 			}
 			if err := leave(t.Context(), now); err != nil {
@@ -466,7 +469,7 @@ func TestTakenValueIsHandedOver(t *testing.T) {
 			if _, err := now.Create(t.Context(), after{Email: "same"}); !errors.Is(err, model.ErrTaken) {
 				t.Errorf("%s, %d partitions: another could take it: %v", what, partitions, err)
 			}
-			if r, err := now.Verify(t.Context(), model.Upkeep{}); err != nil || r.Missing != 0 || r.Invalid != 2 {
+			if r, err := now.Verify(t.Context(), maintain.Options{}); err != nil || r.Missing != 0 || r.Invalid != 2 {
 				t.Errorf("%s, %d partitions: %+v, %v", what, partitions, r, err)
 			}
 		}

@@ -3,93 +3,52 @@ package model
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/nodes"
+	"retwis/maintain"
 )
 
-// Verify looks whether records and indexes agree, in short steps while others
-// read and write:
-//
-//	missing   a record that is not in the indexes, or not in all of them
-//	stale     a record of which an index says something else
-//	dangling  what is left of a record that is not there
-//	invalid   a record with a field that cannot be read, or a value that its index
-//	          cannot hold
-//	taken     a record with a unique value that another record has; it counts as
-//	          invalid
-//
-// What seems wrong is looked at again in one script, with the record and all that
-// it has in the indexes, before it is told: a write at the same moment is no
-// problem. It costs two round trips for 100 records, one for 100 entries of an
-// index, and a SCAN of the keys of every server.
-func (s *Store[T]) Verify(ctx context.Context, up Upkeep) (Report, error) {
-	report, err := s.t.upkeep(ctx, look, up)
-	return report, s.t.wrap(err)
-}
-
-// Repair finds what Verify finds, and repairs it: what the fields of a record say is
-// right. Records that no model wrote come into the indexes where Upkeep.Adopt says
-// so, those that have expired leave them, and what is left of others is removed,
-// with their sets and lists. What is invalid or taken stays as it is: change the
-// record.
-//
-// Others may read and write meanwhile. One that was cut short can be run again,
-// or go on from the Cursor of its progress.
-func (s *Store[T]) Repair(ctx context.Context, up Upkeep) (Report, error) {
-	report, err := s.t.upkeep(ctx, mend, up)
-	return report, s.t.wrap(err)
-}
-
-func (t *table) upkeep(ctx context.Context, m mode, up Upkeep) (Report, error) {
-	r := t.newRun(m, up)
+// verifyTable compares the records of a table with their indexes, and repairs what
+// disagrees.
+func verifyTable(ctx context.Context, t *table, m mode, opt maintain.Options) (maintenanceReport, error) {
+	r := newRun(t, m, opt)
 	err := t.checkKeys(ctx)
 	if err == nil {
 		err = t.again(ctx, func() error { return r.verify(ctx) })
 	}
-	return r.report, err
+	return r.result(), err
 }
 
-// ofVerify is the name of a verify or repair in its cursors.
-const ofVerify = "verify"
-
-func (r *run) verify(ctx context.Context) error {
-	masters, err := nodes.Masters(ctx, r.t.client)
-	if err != nil {
+func (r *run) verify(ctx context.Context) (err error) {
+	if r.Total, err = r.size(ctx); err != nil {
 		return err
 	}
-	if r.total, err = r.t.size(ctx); err != nil {
-		return err
+	a := &aligner{r}
+	err = r.eachHash(ctx, func(p *partition) string { return p.content }, func(ctx context.Context, _ *partition, pairs []string) error {
+		return a.align(ctx, names(pairs))
+	})
+	if err == nil {
+		err = r.unindexed(ctx)
 	}
-	parts := []part{
-		r.t.scanned("content", true, func(p *partition) string { return p.content }, r.contentPage),
-		r.recordPart(masters),
+	if err == nil {
+		err = (&orphans{r}).check(ctx)
 	}
-	parts = append(parts, r.strayParts()...)
-	return r.walk(ctx, ofVerify, append(parts, r.memberParts(masters)...))
+	if err == nil {
+		err = r.collections(ctx)
+	}
+	return err
 }
 
-// contentPage aligns the records that have content.
-func (r *run) contentPage(ctx context.Context, _ *partition, pairs []string) error {
-	var ids []string
-	for i := 0; i+1 < len(pairs); i += 2 {
-		ids = append(ids, pairs[i])
-	}
-	return r.align(ctx, ids)
-}
-
-// recordPart walks through the keys of records, and aligns those that have no
-// content: what has lost it, and what other programs wrote and is to be adopted.
-func (r *run) recordPart(masters []nodes.Master) part {
-	t := r.t
-	return t.allKeys("records", masters, t.recordPrefix(), "hash", func(ctx context.Context, keys []string) (int, error) {
+// unindexed scans the keys of records, and aligns records without content: those that
+// have lost it, and those of other programs that are adopted.
+func (r *run) unindexed(ctx context.Context) error {
+	return r.eachKey(ctx, r.t.recordPrefix(), "hash", func(keys []string) (int, error) {
 		byPart := make(map[*partition][]string)
 		for _, key := range keys {
-			if p, id, ok := t.recordOf(key); ok {
+			if p, id, ok := r.t.recordOf(key); ok {
 				byPart[p] = append(byPart[p], id)
 			}
 		}
@@ -102,13 +61,13 @@ func (r *run) recordPart(masters []nodes.Master) part {
 			ids = append(ids, bare...)
 		}
 		slices.Sort(ids)
-		return len(ids), r.align(ctx, ids)
+		return len(ids), (&aligner{r}).align(ctx, ids)
 	})
 }
 
-// bare returns those of some ids that are to be aligned, as they have no content.
+// bare returns the ids of records to align because they have no content.
 func (r *run) bare(ctx context.Context, p *partition, ids []string) ([]string, error) {
-	// Not contentsOf: what cannot be read is there, and seen to elsewhere.
+	// Not contentsOf: unreadable content exists, and is handled elsewhere.
 	list, err := r.t.client.Do(ctx, r.t.client.B().Hmget().Key(p.content).Field(ids...).Build()).ToArray()
 	if err != nil || len(list) != len(ids) {
 		return nil, errors.Join(err, errReply(err))
@@ -119,35 +78,36 @@ func (r *run) bare(ctx context.Context, p *partition, ids []string) ([]string, e
 			bare = append(bare, ids[i])
 		}
 	}
-	listed, others, err := r.t.listed(ctx, p, bare)
+	listed, others, err := r.listed(ctx, p, bare)
 	if err != nil {
 		return nil, err
 	}
 	if r.mode == migrate {
 		listed = nil // seen in the order of creation
 	}
-	if others, err = r.notOurs(ctx, p, others); err != nil {
+	if others, err = r.ours(ctx, p, others); err != nil {
 		return nil, err
 	}
-	adopted := slices.DeleteFunc(slices.Clone(others), func(id string) bool { return r.up.Adopt == nil || !r.up.Adopt(id) })
+	adopts := r.t.opt.Adopt
+	adopted := slices.DeleteFunc(slices.Clone(others), func(id string) bool { return adopts == nil || !adopts(id) })
 	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(adopted, id) })
-	// What has been deleted, or was created, since the first look is not unknown.
-	if others, err = r.t.existing(ctx, p, others); err != nil {
+	// Records that were deleted or created since the first look are not unknown.
+	if others, err = r.existing(ctx, p, others); err != nil {
 		return nil, err
 	}
-	if _, others, err = r.t.listed(ctx, p, others); err != nil {
+	if _, others, err = r.listed(ctx, p, others); err != nil {
 		return nil, err
 	}
-	r.unknown(p, others)
+	r.foundUnknown(p, others)
 	return append(listed, adopted...), nil
 }
 
-// listed tells apart ids that are in the order of creation, and others.
-func (t *table) listed(ctx context.Context, p *partition, ids []string) (listed, others []string, err error) {
+// listed separates ids that are in the order of creation from others.
+func (r *run) listed(ctx context.Context, p *partition, ids []string) (listed, others []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
-	list, err := t.client.Do(ctx, t.client.B().Zmscore().Key(p.all).Member(ids...).Build()).ToArray()
+	list, err := r.t.client.Do(ctx, r.t.client.B().Zmscore().Key(p.all).Member(ids...).Build()).ToArray()
 	if err != nil || len(list) != len(ids) {
 		return nil, nil, errors.Join(err, errReply(err))
 	}
@@ -161,14 +121,14 @@ func (t *table) listed(ctx context.Context, p *partition, ids []string) (listed,
 	return listed, others, nil
 }
 
-// existing returns those ids that a key is there for.
-func (t *table) existing(ctx context.Context, p *partition, ids []string) ([]string, error) {
+// existing returns the ids that have a key in a partition.
+func (r *run) existing(ctx context.Context, p *partition, ids []string) ([]string, error) {
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		commands[i] = t.client.B().Exists().Key(p.of(id)).Build()
+		commands[i] = r.t.client.B().Exists().Key(p.of(id)).Build()
 	}
 	var all []string
-	for i, reply := range t.client.DoMulti(ctx, commands...) {
+	for i, reply := range r.t.client.DoMulti(ctx, commands...) {
 		there, err := reply.AsBool()
 		if err != nil {
 			return nil, err
@@ -180,78 +140,52 @@ func (t *table) existing(ctx context.Context, p *partition, ids []string) ([]str
 	return all, nil
 }
 
-// recordPrefix is how the keys of all records begin.
-func (t *table) recordPrefix() string {
-	if !t.spread() {
-		return t.parts[0].record
-	}
-	// {user.0}:
-	before, _, _ := strings.Cut(t.parts[0].record, ".0}")
-	return before + "."
-}
-
-// recordOf returns the partition and id of the key of a record.
-func (t *table) recordOf(key string) (*partition, string, bool) {
-	for i := range t.parts {
-		p := &t.parts[i]
-		if id, ok := strings.CutPrefix(key, p.record); ok {
-			return p, id, t.isID(id) && t.of(id) == p
-		}
-	}
-	return nil, "", false
-}
-
-// memberParts walk through the sets and lists of records.
-func (r *run) memberParts(masters []nodes.Master) []part {
-	t := r.t
-	if len(t.collections) == 0 {
-		return nil
-	}
-	var all []part
-	for i := range t.parts {
-		p := &t.parts[i]
-		for _, name := range t.collections {
+// collections scans the sets and lists of records for those without a record.
+func (r *run) collections(ctx context.Context) error {
+	for i := range r.t.parts {
+		p := &r.t.parts[i]
+		for _, name := range r.t.schema.collections {
 			prefix := p.member(name, "")
-			all = append(all, t.allKeys(fmt.Sprintf("of.%s.%d", name, i), masters, prefix, "", func(ctx context.Context, keys []string) (int, error) {
+			err := r.eachKey(ctx, prefix, "", func(keys []string) (int, error) {
 				ids := make([]string, len(keys))
 				for i, key := range keys {
 					ids[i] = strings.TrimPrefix(key, prefix)
 				}
-				return len(ids), r.membersOf(ctx, p, ids)
-			}))
+				return len(ids), r.checkCollections(ctx, p, ids)
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return all
+	return nil
 }
 
-// membersOf sees to sets and lists whose records are not there.
-func (r *run) membersOf(ctx context.Context, p *partition, ids []string) error {
-	commands := make(rueidis.Commands, len(ids))
-	for i, id := range ids {
-		commands[i] = r.t.client.B().Exists().Key(p.of(id)).Build()
+// checkCollections removes the sets and lists whose records do not exist.
+func (r *run) checkCollections(ctx context.Context, p *partition, ids []string) error {
+	there, err := r.existing(ctx, p, ids)
+	if err != nil {
+		return err
 	}
-	var gone []*wanted
-	for i, reply := range r.t.client.DoMulti(ctx, commands...) {
-		there, err := reply.AsBool()
-		if err != nil {
-			return err
-		}
-		if !there && r.t.of(ids[i]) == p {
-			gone = append(gone, &wanted{id: ids[i]})
+	var gone []*target
+	for _, id := range ids {
+		if !slices.Contains(there, id) && r.t.of(id) == p {
+			gone = append(gone, &target{id: id})
 		}
 	}
-	_, err := r.removeGone(ctx, gone) // one that is there by now is well
+	_, err = (&aligner{r}).removeGone(ctx, gone) // a record that exists by now is fine
 	return err
 }
 
-// size is how much there is to look at, about.
-func (t *table) size(ctx context.Context) (int64, error) {
+// size estimates how much there is to check.
+func (r *run) size(ctx context.Context) (int64, error) {
+	t := r.t
 	var commands rueidis.Commands
 	b := t.client.B()
 	for i := range t.parts {
 		p := &t.parts[i]
 		commands = append(commands, b.Hlen().Key(p.content).Build(), b.Zcard().Key(p.all).Build(), b.Zcard().Key(p.expires).Build())
-		for _, x := range t.indexes {
+		for _, x := range t.schema.indexes {
 			if x.Unique {
 				commands = append(commands, b.Hlen().Key(t.indexKey(p, x)).Build())
 			} else {
@@ -260,8 +194,8 @@ func (t *table) size(ctx context.Context) (int64, error) {
 		}
 	}
 	var total int64
-	for _, r := range t.client.DoMulti(ctx, commands...) {
-		n, err := r.AsInt64()
+	for _, reply := range t.client.DoMulti(ctx, commands...) {
+		n, err := reply.AsInt64()
 		if err != nil {
 			return 0, err
 		}
@@ -270,34 +204,61 @@ func (t *table) size(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// checkKeys fails where a key of the model holds something that no script could
-// work with: it is not ours to delete.
-func (t *table) checkKeys(ctx context.Context) error {
-	type key struct{ name, kind string }
-	var keys []key
-	for i := range t.parts {
-		p := &t.parts[i]
-		keys = append(keys, key{p.meta, "hash"}, key{p.content, "hash"}, key{p.all, "zset"}, key{p.expires, "zset"})
-		for _, x := range t.indexes {
-			k := key{t.indexKey(p, x), "zset"}
-			if x.Unique {
-				k.kind = "hash"
-			}
-			keys = append(keys, k)
+// ours removes the ids whose keys belong to another model: one that is published, or
+// that has a meta. Keys of records can begin like those of another model only if the
+// caller chooses the ids.
+func (r *run) ours(ctx context.Context, p *partition, ids []string) ([]string, error) {
+	t := r.t
+	if t.opt.IDs != Own || len(ids) == 0 {
+		return ids, nil
+	}
+	if !r.asked {
+		var err error
+		if r.others, err = t.neighbours(ctx); err != nil {
+			return nil, err
+		}
+		r.asked = true
+	}
+	foreign := map[string]bool{}
+	for _, n := range r.others {
+		for _, id := range ids {
+			foreign[id] = foreign[id] || n.has(p.of(id), len(p.record))
 		}
 	}
-	commands := make(rueidis.Commands, len(keys))
-	for i, k := range keys {
-		commands[i] = t.client.B().Type().Key(k.name).Build()
+	if err := r.probe(ctx, p, ids, foreign); err != nil {
+		return nil, err
 	}
-	for i, r := range t.client.DoMulti(ctx, commands...) {
-		kind, err := r.ToString()
-		if err != nil {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return foreign[id] }), nil
+}
+
+// maxProbes is how many prefixes of a key are probed.
+const maxProbes = 8
+
+// probe finds ids of models that are not published: where a prefix of the key has a
+// meta.
+func (r *run) probe(ctx context.Context, p *partition, ids []string, foreign map[string]bool) error {
+	b := r.t.client.B()
+	var commands rueidis.Commands
+	var of []string
+	for _, id := range ids {
+		probes := 0
+		for i := 0; i < len(id) && probes < maxProbes; i++ {
+			if id[i] == ':' || id[i] == '.' {
+				probes++
+				commands = append(commands, b.Hexists().Key(keysOf(p.of(id[:i]), "").meta).Field("digest").Build())
+				of = append(of, id)
+			}
+		}
+	}
+	if len(commands) == 0 {
+		return nil
+	}
+	for i, reply := range r.t.client.DoMulti(ctx, commands...) {
+		is, err := reply.AsBool()
+		if err != nil && !isWrongType(err) {
 			return err
 		}
-		if kind != keys[i].kind && kind != "none" {
-			return fmt.Errorf("%w: key %q holds a %s, not a %s: move it away, and call Repair", ErrCorrupt, keys[i].name, kind, keys[i].kind)
-		}
+		foreign[of[i]] = foreign[of[i]] || is
 	}
 	return nil
 }

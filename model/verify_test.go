@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -210,12 +211,13 @@ func TestDamage(t *testing.T) {
 			if err := client.Do(t.Context(), client.B().Flushdb().Build()).Error(); err != nil {
 				t.Fatal(err)
 			}
+			opt.Adopt = every
 			s := residents(t, client, opt, 20)
-			if r, err := s.Verify(t.Context(), model.Upkeep{Adopt: every}); err != nil || r.Problems() != 0 || r.Checked < 100 {
+			if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
 				t.Fatalf("%s: before: %+v, %v", name, r, err)
 			}
 			damage.do(&damaging{t, client, opt})
-			found, err := s.Verify(t.Context(), model.Upkeep{Adopt: every})
+			found, err := s.Verify(t.Context(), maintain.Options{})
 			if err != nil || found.Problems() == 0 || damage.n > 0 && found.Problems() != damage.n || found.Repaired != 0 {
 				t.Errorf("%s: %+v, %v", name, found, err)
 			}
@@ -224,14 +226,14 @@ func TestDamage(t *testing.T) {
 			}
 			if opt.Partitions > 1 {
 				// It takes a moment to be sure of a unique value elsewhere.
-			} else if again, err := s.Verify(t.Context(), model.Upkeep{Adopt: every}); err != nil || again.Problems() != found.Problems() {
+			} else if again, err := s.Verify(t.Context(), maintain.Options{}); err != nil || again.Problems() != found.Problems() {
 				t.Errorf("%s: verify has changed something: %+v, %v", name, again, err)
 			}
-			mended, err := s.Repair(t.Context(), model.Upkeep{Adopt: every})
+			mended, err := s.Repair(t.Context(), maintain.Options{})
 			if err != nil || mended.Repaired != mended.Problems()-mended.Invalid {
 				t.Errorf("%s: repair: %+v, %v", name, mended, err)
 			}
-			after, err := s.Verify(t.Context(), model.Upkeep{Adopt: every})
+			after, err := s.Verify(t.Context(), maintain.Options{})
 			if err != nil || after.Problems() != mended.Invalid {
 				t.Errorf("%s: after %+v: %+v, %v", name, mended, after, err)
 			}
@@ -313,7 +315,7 @@ func TestRepairAmongWriters(t *testing.T) {
 			})
 		}
 		for range 5 {
-			if r, err := citizens.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+			if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 				t.Errorf("%+v, %v", r, err)
 			}
 		}
@@ -324,12 +326,12 @@ func TestRepairAmongWriters(t *testing.T) {
 			d.do("HSET", base+".by.email", fmt.Sprint("nobody", i), d.owner("nobody"))
 			d.do("ZADD", base+".all", "0", "nobody")
 		}
-		if r, err := citizens.Repair(t.Context(), model.Upkeep{}); err != nil || r.Repaired == 0 {
+		if r, err := citizens.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired == 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		done.Store(true)
 		wg.Wait()
-		if r, err := citizens.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+		if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		agree(t, client, opt, citizens)
@@ -348,7 +350,7 @@ func TestVerifyClaims(t *testing.T) {
 	for age, want := range map[time.Duration]int64{-time.Minute: 0, time.Second: 0, time.Minute: 1} {
 		d.do("HSET", claim, "e1", fmt.Sprintf("9\x00token\x00%d", time.Now().Add(-age).UnixMilli()))
 		d.do("HDEL", d.of("1", "content"), "1") // or the value would be missing
-		if r, err := s.Verify(t.Context(), model.Upkeep{}); err != nil || r.Dangling != want {
+		if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Dangling != want {
 			t.Errorf("%v: %+v, %v", age, r, err)
 		}
 	}
@@ -366,10 +368,10 @@ func TestRepairSweeps(t *testing.T) {
 		}
 	}
 	passed(t, client, until)
-	if r, err := s.Verify(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := s.Repair(t.Context(), model.Upkeep{}); err != nil || r.Problems() != 0 {
+	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if n := len(zset(t, client, "resident.all")); n != 0 {
@@ -377,33 +379,27 @@ func TestRepairSweeps(t *testing.T) {
 	}
 }
 
-// A verify goes on from the cursor of any step, and no other cursor is taken.
-func TestVerifyGoesOn(t *testing.T) {
+// A verify reports its progress after each step, and ends with its context.
+func TestVerifyProgress(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	for _, partitions := range []int{1, 3} {
 		s := residents(t, client, model.Options{Name: fmt.Sprint("resident", partitions), Partitions: partitions}, 700)
-		var all []model.Progress
-		whole, err := s.Verify(t.Context(), model.Upkeep{Rate: 1e6, Progress: func(p model.Progress) { all = append(all, p) }})
+		var all []maintain.Progress
+		whole, err := s.Verify(t.Context(), maintain.Options{Rate: 1e6, Progress: func(p maintain.Progress) { all = append(all, p) }})
 		if err != nil || whole.Problems() != 0 || len(all) < 20 {
 			t.Fatalf("%+v, %v, %d steps", whole, err, len(all))
 		}
 		for i, p := range all {
-			if i%5 != 0 && i != len(all)-1 {
-				continue
-			}
-			rest, err := s.Verify(t.Context(), model.Upkeep{After: p.Cursor})
-			if err != nil || rest.Problems() != 0 || rest.Checked != whole.Checked-p.Checked || p.Total == 0 {
-				t.Errorf("from %q of %+v: %+v, %v", p.Cursor, p, rest, err)
+			if p.Total == 0 || i > 0 && p.Checked < all[i-1].Checked {
+				t.Errorf("step %d: %+v", i, p)
 			}
 		}
-		for _, wrong := range []string{"nonsense", "verify", "verify content 9 ", "verify all 0 x", "other content 0 ", "verify index.99 0 0"} {
-			if _, err := s.Verify(t.Context(), model.Upkeep{After: wrong}); !errors.Is(err, model.ErrCursor) {
-				t.Errorf("%q: %v", wrong, err)
-			}
+		if last := all[len(all)-1]; last.Checked != whole.Checked {
+			t.Errorf("%d are checked at the end, and %d in the report", last.Checked, whole.Checked)
 		}
 		stopped, cancel := context.WithCancel(t.Context())
-		if _, err := s.Verify(stopped, model.Upkeep{Progress: func(model.Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
+		if _, err := s.Verify(stopped, maintain.Options{Progress: func(maintain.Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	}
@@ -422,8 +418,8 @@ func TestKeyOfAnotherType(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.do("SET", key, "mine")
-		for _, f := range []func(context.Context, model.Upkeep) (model.Report, error){s.Verify, s.Repair, s.Migrate} {
-			if _, err := f(t.Context(), model.Upkeep{}); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), key) {
+		for _, f := range []func(context.Context, maintain.Options) (model.Report, error){s.Verify, s.Repair, s.Migrate} {
+			if _, err := f(t.Context(), maintain.Options{}); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), key) {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
@@ -435,7 +431,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 	// A record of another type is one that cannot be read.
 	d.do("DEL", "resident:1")
 	d.do("SET", "resident:1", "mine")
-	if r, err := s.Repair(t.Context(), model.Upkeep{}); err != nil || r.Invalid != 1 || r.Problems() != 1 {
+	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 1 || r.Problems() != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

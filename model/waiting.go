@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"retwis/internal/keys"
 )
 
 // A record that goes without a unique value, because another has it, waits for it:
@@ -19,42 +17,36 @@ func waitingFor(e entry) string {
 	return fmt.Sprintf("%d:%d:%s", e.index.number, len(e.value), e.value)
 }
 
-// waitingPart is the partition that has those who wait for a value: that of the
-// value.
-func (t *table) waitingPart(e entry) *partition {
-	return &t.parts[keys.Partition(e.value, len(t.parts))]
-}
-
-// wait writes down that a record waits for a value. First what is asked for by
-// scripts, and then who it is.
-func (t *table) wait(ctx context.Context, id string, e entry) error {
-	p := t.waitingPart(e)
-	return errors.Join(
-		t.client.Do(ctx, t.client.B().Zadd().Key(p.waiting).ScoreMember().ScoreMember(0, waitingFor(e)+id).Build()).Error(),
-		t.client.Do(ctx, t.client.B().Hset().Key(p.meta).FieldValue().FieldValue("waiting", "1").Build()).Error(),
-	)
-}
-
 // waitersAtOnce is how many of those who wait for a value are looked at when it is
 // left. There is one owner: the others go on waiting.
 const waitersAtOnce = 16
 
+// wait writes down that a record waits for a value. First what is asked for by
+// scripts, and then who it is.
+func (u *claims) enqueue(ctx context.Context, id string, e entry) error {
+	p := u.waitingPart(e)
+	return errors.Join(
+		u.client.Do(ctx, u.client.B().Zadd().Key(p.waiting).ScoreMember().ScoreMember(0, waitingFor(e)+id).Build()).Error(),
+		u.client.Do(ctx, u.client.B().Hset().Key(p.meta).FieldValue().FieldValue("waiting", "1").Build()).Error(),
+	)
+}
+
 // handOver brings those who wait for a value that was left into its index: the first
 // has it then.
-func (t *table) handOver(ctx context.Context, e entry) error {
-	p := t.waitingPart(e)
+func (u *claims) handOver(ctx context.Context, e entry) error {
+	p := u.waitingPart(e)
 	prefix := waitingFor(e)
 	from, to := startingWith(prefix).byLex()
-	members, err := t.client.Do(ctx, t.client.B().Zrange().Key(p.waiting).Min(from).Max(to).Bylex().Limit(0, waitersAtOnce).Build()).AsStrSlice()
+	members, err := u.client.Do(ctx, u.client.B().Zrange().Key(p.waiting).Min(from).Max(to).Bylex().Limit(0, waitersAtOnce).Build()).AsStrSlice()
 	if err != nil || len(members) == 0 {
 		return err
 	}
 	for _, member := range members {
 		// One that has to wait again is written down again.
-		if err := t.client.Do(ctx, t.client.B().Zrem().Key(p.waiting).Member(member).Build()).Error(); err != nil {
+		if err := u.client.Do(ctx, u.client.B().Zrem().Key(p.waiting).Member(member).Build()).Error(); err != nil {
 			return err
 		}
-		if err := t.newRun(mend, Upkeep{}).align(ctx, []string{member[len(prefix):]}); err != nil {
+		if err := u.align(ctx, []string{member[len(prefix):]}); err != nil {
 			return err
 		}
 	}

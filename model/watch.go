@@ -160,7 +160,7 @@ func (t *table) lastChanges(ctx context.Context) ([]string, error) {
 	for i := range t.parts {
 		var err error
 		key := t.parts[i].changes
-		if all[i], err = t.scripts.mark.Run(ctx, t.client, []string{key}, []string{strconv.Itoa(t.opt.Changes)}).ToString(); err != nil {
+		if all[i], err = markScript.Run(ctx, t.client, []string{key}, []string{strconv.Itoa(t.opt.Changes)}).ToString(); err != nil {
 			return nil, err
 		}
 	}

@@ -37,7 +37,7 @@ can be run again. Without --yes nothing is deleted.`,
 					)
 				}
 				opt, wipe := up.Options(cmd)
-				report, err := m.Drop(ctx, (&maintainFlags{}).of(opt))
+				report, err := m.Drop(ctx, opt)
 				wipe()
 				if err != nil {
 					return err

@@ -25,16 +25,12 @@ func (u *maintainFlags) addAdopt(cmd *cobra.Command) {
 	cmd.Flags().Var(&patternFlag{&u.adopt}, "adopt", "take what the model did not write for its records where the id is like this `PATTERN`, such as '*'")
 }
 
-// of adds to options of a run what is adopted.
-func (u *maintainFlags) of(opt maintain.Options) model.Upkeep {
-	up := model.Upkeep{Rate: opt.Rate, Examples: opt.Examples}
-	if opt.Progress != nil {
-		up.Progress = func(p model.Progress) { opt.Progress(p.Progress) }
+// adopts returns what --adopt accepts, or nil.
+func (u *maintainFlags) adopts() func(id string) bool {
+	if u.adopt == nil {
+		return nil
 	}
-	if u.adopt != nil {
-		up.Adopt = u.adopt.matches
-	}
-	return up
+	return u.adopt.matches
 }
 
 // pattern is a text in which * stands for any characters, and ? for one.
@@ -116,13 +112,14 @@ left: change the record. The exit code is 1 if a problem is left.`
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return flags.open(cmd, env, args[0], func(ctx context.Context, m *model.Model) error {
+			m.Adopt = up.adopts()
 			run := m.Verify
 			if repair {
 				run = m.Repair
 			}
 			var report model.Report
 			err := up.Run(cmd, flags.json, func(opt maintain.Options) (found maintain.Report, err error) {
-				report, err = run(ctx, up.of(opt))
+				report, err = run(ctx, opt)
 				return report.Report, err
 			})
 			return errors.Join(printUnknown(cmd.OutOrStdout(), &report, flags.json), err)
@@ -160,7 +157,8 @@ code is 1 if a record could not be brought in.`,
 					return err
 				}
 				opt, wipe := up.Options(cmd)
-				report, err := m.Migrate(ctx, up.of(opt))
+				m.Adopt = up.adopts()
+				report, err := m.Migrate(ctx, opt)
 				wipe()
 				if errors.Is(err, model.ErrUnknown) {
 					return shell.Hint(err, `Say which ids are those of records with --adopt, as in --adopt '*'; none: --adopt ''.`)

@@ -9,17 +9,28 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 )
 
+// rows reads the stored fields of records.
+type rows struct {
+	client rueidis.Client
+	*layout
+	*schema
+	keep     time.Duration // Options.Cache
+	writes   writes
+	relevant []int // fields that the indexes depend on
+}
+
 // command reads the fields of a record that the model declares.
-func (t *table) command(id string) rueidis.Cacheable {
-	key := t.of(id).of(id)
-	if len(t.names) == 0 {
-		return t.client.B().Hmget().Key(key).Field(emptyField).Cache()
+func (r *rows) command(id string) rueidis.Cacheable {
+	key := r.of(id).of(id)
+	if len(r.names) == 0 {
+		return r.client.B().Hmget().Key(key).Field(emptyField).Cache()
 	}
-	return t.client.B().Hmget().Key(key).Field(t.names...).Cache()
+	return r.client.B().Hmget().Key(key).Field(r.names...).Cache()
 }
 
 // emptyField is written to a hash that would otherwise have no fields, and so not
@@ -29,51 +40,51 @@ const emptyField = "_"
 // cached is command for client-side caching. After each write of this process it
 // returns a different command with the same meaning, which misses the replies that the
 // client cached before the write.
-func (t *table) cached(id string) rueidis.Cacheable {
-	n := t.writes.of(id)
+func (r *rows) cached(id string) rueidis.Cacheable {
+	n := r.writes.of(id)
 	if n == 0 {
-		return t.command(id)
+		return r.command(id)
 	}
-	return t.client.B().Hmget().Key(t.of(id).of(id)).Field(t.names...).Field(emptyField + strconv.FormatInt(n, 10)).Cache()
+	return r.client.B().Hmget().Key(r.of(id).of(id)).Field(r.names...).Field(emptyField + strconv.FormatInt(n, 10)).Cache()
 }
 
 // do reads a record, from the memory of the client if the model is cached and fresh
 // is false.
-func (t *table) do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
-	if t.opt.Cache > 0 && !fresh {
-		r := t.client.DoCache(ctx, t.static(t.cached(id)), t.opt.Cache)
-		if !refused(r) {
-			return r
+func (r *rows) do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
+	if r.keep > 0 && !fresh {
+		reply := r.client.DoCache(ctx, r.static(r.cached(id)), r.keep)
+		if !refused(reply) {
+			return reply
 		}
 	}
-	return t.client.Do(ctx, rueidis.Completed(t.command(id)))
+	return r.client.Do(ctx, rueidis.Completed(r.command(id)))
 }
 
 // doMany reads records in one pipeline.
-func (t *table) doMany(ctx context.Context, ids []string) []rueidis.RedisResult {
-	if t.opt.Cache > 0 {
+func (r *rows) doMany(ctx context.Context, ids []string) []rueidis.RedisResult {
+	if r.keep > 0 {
 		commands := make([]rueidis.CacheableTTL, len(ids))
 		for i, id := range ids {
-			commands[i] = rueidis.CT(t.static(t.cached(id)), t.opt.Cache)
+			commands[i] = rueidis.CT(r.static(r.cached(id)), r.keep)
 		}
-		results := t.client.DoMultiCache(ctx, commands...)
+		results := r.client.DoMultiCache(ctx, commands...)
 		if !slices.ContainsFunc(results, refused) {
 			return results
 		}
 	}
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		commands[i] = rueidis.Completed(t.command(id))
+		commands[i] = rueidis.Completed(r.command(id))
 	}
-	return t.client.DoMulti(ctx, commands...)
+	return r.client.DoMulti(ctx, commands...)
 }
 
 // static lets the client cache a record for Options.Cache without asking for the
 // time to live of its key. It would ask in a transaction, which a server that is out
 // of memory refuses. Models whose records expire need it: the server may report an
 // expiry late.
-func (t *table) static(command rueidis.Cacheable) rueidis.Cacheable {
-	if t.expires >= 0 {
+func (r *rows) static(command rueidis.Cacheable) rueidis.Cacheable {
+	if r.expires >= 0 {
 		return command
 	}
 	return command.ToStaticTTL()
@@ -92,19 +103,19 @@ func refused(r rueidis.RedisResult) bool {
 
 // parse reads the reply to command into fields, which has room for the computed ones.
 // A record without any declared field may exist or not: then known is false.
-func (t *table) parse(id string, r rueidis.RedisResult, fields []text) (known bool, err error) {
-	list, err := r.ToArray()
+func (r *rows) parse(id string, reply rueidis.RedisResult, fields []text) (known bool, err error) {
+	list, err := reply.ToArray()
 	if err != nil {
-		return false, t.readError(id, err)
+		return false, r.readError(id, err)
 	}
 	for i := range list {
-		if list[i].IsNil() || i >= len(t.names) {
+		if list[i].IsNil() || i >= len(r.names) {
 			known = known || !list[i].IsNil()
 			continue
 		}
 		s, err := list[i].ToString()
 		if err != nil {
-			return false, t.readError(id, err)
+			return false, r.readError(id, err)
 		}
 		fields[i] = text{s, true}
 		known = true
@@ -112,9 +123,9 @@ func (t *table) parse(id string, r rueidis.RedisResult, fields []text) (known bo
 	return known, nil
 }
 
-func (t *table) readError(id string, err error) error {
+func (r *rows) readError(id string, err error) error {
 	if isWrongType(err) {
-		return &RecordError{id, "", fmt.Errorf("%w: key %q does not hold a hash: %w", ErrCorrupt, t.of(id).of(id), err)}
+		return &RecordError{id, "", fmt.Errorf("%w: key %q does not hold a hash: %w", ErrCorrupt, r.of(id).of(id), err)}
 	}
 	return err
 }
@@ -128,8 +139,8 @@ func isWrongType(err error) bool {
 
 // absent returns ErrNotFound unless there is a record, with none of the declared
 // fields: one more round trip in that rare case.
-func (t *table) absent(ctx context.Context, id string) error {
-	n, err := t.client.Do(ctx, t.client.B().Exists().Key(t.of(id).of(id)).Build()).AsInt64()
+func (r *rows) absent(ctx context.Context, id string) error {
+	n, err := r.client.Do(ctx, r.client.B().Exists().Key(r.of(id).of(id)).Build()).AsInt64()
 	if err == nil && n == 0 {
 		return fmt.Errorf("%w: id %q", ErrNotFound, shortened(id))
 	}
@@ -137,27 +148,27 @@ func (t *table) absent(ctx context.Context, id string) error {
 }
 
 // read reads a record past the cache: one round trip.
-func (t *table) read(ctx context.Context, id string) ([]text, error) {
-	fields := make([]text, len(t.fields))
-	known, err := t.parse(id, t.do(ctx, id, true), fields)
+func (r *rows) read(ctx context.Context, id string) ([]text, error) {
+	fields := make([]text, len(r.fields))
+	known, err := r.parse(id, r.do(ctx, id, true), fields)
 	if err == nil && !known {
-		err = t.absent(ctx, id)
+		err = r.absent(ctx, id)
 	}
 	return fields, err
 }
 
 // expectation describes a record for write.lua, which refuses to write a record that
 // differs.
-func (t *table) expectation(fields []text) string {
-	if t.version >= 0 {
-		if v := fields[t.version]; v.ok {
+func (r *rows) expectation(fields []text) string {
+	if r.version >= 0 {
+		if v := fields[r.version]; v.ok {
 			return "v" + v.s
 		}
 		return "v0"
 	}
 	var b []byte
-	for i := range t.names {
-		if !t.counters[i] {
+	for i := range r.names {
+		if !r.counters[i] {
 			b = appendDigested(b, fields[i])
 		}
 	}
@@ -166,9 +177,9 @@ func (t *table) expectation(fields []text) string {
 
 // fingerprint describes a record for align.lua, which compares the fields that the
 // indexes depend on.
-func (t *table) fingerprint(fields []text) string {
+func (r *rows) fingerprint(fields []text) string {
 	var b []byte
-	for _, i := range t.relevant {
+	for _, i := range r.relevant {
 		b = appendDigested(b, fields[i])
 	}
 	return "d" + hexSum(string(b))
@@ -188,9 +199,18 @@ func hexSum(s string) string {
 }
 
 // due returns when a record expires, in milliseconds since 1970, or 0.
-func (t *table) due(fields []text) (int64, error) {
-	if t.expires < 0 || !fields[t.expires].ok {
+func (r *rows) due(fields []text) (int64, error) {
+	if r.expires < 0 || !fields[r.expires].ok {
 		return 0, nil
 	}
-	return dueOf(&t.fields[t.expires], fields[t.expires].s)
+	return dueOf(&r.fields[r.expires], fields[r.expires].s)
+}
+
+// existMany asks which records there are, in one pipeline.
+func (r *rows) existMany(ctx context.Context, ids []string) []rueidis.RedisResult {
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = r.client.B().Exists().Key(r.of(id).of(id)).Build()
+	}
+	return r.client.DoMulti(ctx, commands...)
 }

@@ -1,0 +1,21 @@
+package model
+
+import (
+	_ "embed"
+
+	"retwis/internal/ordered"
+	"retwis/internal/script"
+)
+
+var (
+	//go:embed select.lua
+	selectLua string
+	//go:embed count.lua
+	countLua string
+)
+
+// The scripts that this package runs.
+var (
+	selectScript = script.New(ordered.LuaLess, selectLua)
+	countScript  = script.New(entriesLua, countLua)
+)
