@@ -155,7 +155,8 @@ func (x *Numeric[N]) adoptAll(ctx context.Context, r *engine.Run) error {
 	if all == 0 {
 		return fmt.Errorf("%w: there is no sorted set %q", ErrNotFound, x.set.Keys[0].Index)
 	}
-	err = scanEntries(ctx, x.set, r, func(_ context.Context, keys *partition.Keys, pairs []string) (int, error) {
+	err = r.Entries(ctx, x.set, pageSize, func(i int, pairs []string) (int, error) {
+		keys := &x.set.Keys[i]
 		left := 0
 		for i := 0; i+1 < len(pairs); i += 2 {
 			if !x.readable(keys, pairs[i], pairs[i+1]) {

@@ -21,10 +21,6 @@ var (
 	// ErrValue is returned for a value that the index cannot hold or cannot
 	// order exactly. The error names the column and says what would do.
 	ErrValue = ordered.ErrValue
-	// ErrReplaced is returned by a Repair or Rebuild on an index on which another
-	// has begun, or that could not reach the database for a minute. What it has
-	// mended stays.
-	ErrReplaced = errors.New("another repair or rebuild has begun, or this one stood still for too long")
 	// ErrCorrupt is returned where something in the database is not what an
 	// index writes. Verify says what, Repair mends it.
 	ErrCorrupt = errors.New("the index is damaged")

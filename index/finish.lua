@@ -1,19 +1,16 @@
--- Catches up with what writers changed during a Rebuild, a hundred ids at a time,
--- and in the step that has caught up puts the new index in the place of the old.
+-- Catches up with what writers changed during a Rebuild, a hundred ids at a time. Preceded
+-- by declare.lua and the finish.lua of package maintain.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     the name of this run
+-- ARGV[4]     the name of the run
 --
 -- Reply  1 when the new index is in place, 0: call again
-local finishing = ARGV[4] .. ' finishing'
-local refusal = replaced(KEYS[3], ARGV[4]) and replaced(KEYS[3], finishing)
+local refusal = finishing(ARGV[4])
 if refusal then
 	return refusal
 end
--- From here on nothing may be filled in that is older than what is moved now.
-redis.call('HSET', KEYS[3], 'rebuild', finishing)
-local ids = redis.call('SPOP', KEYS[6], 100)
+local ids = changes(100)
 if #ids > 0 then
 	local now = redis.call('HMGET', KEYS[2], unpack(ids))
 	local made = redis.call('HMGET', KEYS[5], unpack(ids))
@@ -29,14 +26,4 @@ if #ids > 0 then
 		end
 	end
 end
-if redis.call('EXISTS', KEYS[6]) == 1 then
-	return 0
-end
--- Unlinked first: to rename over a large key would free it at once.
-redis.call('UNLINK', KEYS[1], KEYS[2])
-if redis.call('EXISTS', KEYS[4]) == 1 then
-	redis.call('RENAME', KEYS[4], KEYS[1])
-	redis.call('RENAME', KEYS[5], KEYS[2])
-end
-redis.call('HDEL', KEYS[3], 'rebuild', 'until')
-return 1
+return finished({KEYS[1], KEYS[4], KEYS[2], KEYS[5]})

@@ -43,11 +43,8 @@ type Lexical struct {
 	describe func(member string) string
 
 	put, remove, sift script.Script
-	mend              script.Script
-	watch, replace    script.Script // of a Repair with a source
-	fill, finish      script.Script // of a Rebuild
-	noting            noting        // of both
-	adopt             script.Script
+	repair, adopt     script.Script
+	target            *target // of maintenance
 }
 
 // LexicalOptions are the options of NewLexical.
@@ -83,10 +80,7 @@ func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical
 	x := &Lexical{
 		set: set, id: opt.ID, describe: opt.Describe,
 		put: partition.NewScript(putLua), remove: partition.NewScript(removeLua), sift: partition.NewScript(ordered.LuaLess + siftLua),
-		mend:  partition.NewScript(mendLua),
-		watch: partition.NewScript(watchLua), replace: partition.NewScript(replaceLua),
-		fill: partition.NewScript(fillLua), finish: partition.NewScript(finishLua),
-		noting: newNoting(), adopt: partition.NewScript(adoptLua),
+		repair: partition.NewScript(repairLua), adopt: partition.NewScript(adoptLua),
 	}
 	if x.id == nil {
 		x.id = func(member string) (string, error) { return member, nil }
@@ -94,6 +88,7 @@ func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical
 	if x.describe == nil {
 		x.describe = func(member string) string { return fmt.Sprintf("%q", member) }
 	}
+	x.target = x.newTarget()
 	return x, nil
 }
 

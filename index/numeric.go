@@ -54,8 +54,8 @@ type Numeric[N Number] struct {
 	set    *partition.Set
 	column Column
 
-	put, remove, page, watch, replace, fill, finish script.Script
-	noting                                          noting
+	put, remove, page script.Script
+	target            *target // of maintenance
 }
 
 // NumericOptions are the options of NewNumeric.
@@ -168,12 +168,12 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	if err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	return &Numeric[N]{
+	x := &Numeric[N]{
 		set: set, column: column,
 		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(ordered.LuaLess + numericPageLua),
-		watch: partition.NewScript(numericWatchLua), replace: partition.NewScript(numericReplaceLua),
-		fill: partition.NewScript(numericFillLua), finish: partition.NewScript(numericFinishLua), noting: newNoting(),
-	}, nil
+	}
+	x.target = x.newTarget()
+	return x, nil
 }
 
 // OpenNumeric returns the index at a key as it was declared: one round trip. It

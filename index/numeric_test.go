@@ -229,7 +229,7 @@ func TestNumericUpkeep(t *testing.T) {
 		if all := list(t, x.Select(ctx, Span[int]{}, Page{})); !slices.Equal(all, many) {
 			t.Fatalf("%d entries in another order", len(all))
 		}
-		if r, err := x.Verify(ctx, source, maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked != 2*people {
+		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked != 2*people {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		for _, words := range [][]string{
@@ -239,13 +239,13 @@ func TestNumericUpkeep(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r, err := x.Verify(ctx, source, maintain.Options{}); err != nil || r.Missing != 1 || r.Stale != 1 || r.Dangling != 1 {
+		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Missing != 1 || r.Stale != 1 || r.Dangling != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := x.Repair(ctx, source, maintain.Options{}); err != nil || r.Repaired != 3 {
+		if r, err := x.Repair(ctx, &source, maintain.Options{}); err != nil || r.Repaired != 3 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := x.Verify(ctx, source, maintain.Options{}); err != nil || r.Problems() != 0 {
+		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		// Made anew, with a write in the middle of it.
@@ -267,7 +267,7 @@ func TestNumericUpkeep(t *testing.T) {
 		if err != nil || r.Checked != people {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r, err := x.Verify(ctx, source, maintain.Options{}); err != nil || r.Missing != 1 || r.Dangling != 1 || r.Stale != 0 {
+		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Missing != 1 || r.Dangling != 1 || r.Stale != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
@@ -286,11 +286,11 @@ func TestNegativeZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := objectsOf([]Object[float64]{{ID: "a"}, {ID: "b", Value: minus}}, func(int) {})
-	if r, err := x.Verify(ctx, source, maintain.Options{}); err != nil || r.Problems() != 0 {
+	if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	source = objectsOf([]Object[float64]{{ID: "a", Value: minus}, {ID: "b"}}, func(int) {})
-	if r, err := x.Verify(ctx, source, maintain.Options{}); err != nil || r.Problems() != 0 {
+	if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if n, err := x.Count(ctx, From(0.0).To(minus)); err != nil || n != 2 {
@@ -320,7 +320,7 @@ func TestScoreIsNoInteger(t *testing.T) {
 				t.Errorf("Select at %g: %+v, %v", score, e, err)
 			}
 		}
-		if r, err := x.Repair(ctx, source, maintain.Options{}); err != nil || r.Repaired != 1 {
+		if r, err := x.Repair(ctx, &source, maintain.Options{}); err != nil || r.Repaired != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if e, err := x.Get(ctx, "a"); err != nil || e.Number != 1 {

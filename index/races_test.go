@@ -213,7 +213,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 			return all, err
 		},
 	}
-	if r, err := y.Repair(ctx, numbers, maintain.Options{}); err != nil || r.Repaired != 1 {
+	if r, err := y.Repair(ctx, &numbers, maintain.Options{}); err != nil || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for id, want := range map[string]int{"x": 77, "y": 3} {
@@ -223,8 +223,8 @@ func TestRepairYieldsToWriters(t *testing.T) {
 	}
 }
 
-// What looked wrong and was put right by a writer in the meantime stays.
-func TestMendLooksAgain(t *testing.T) {
+// An entry that a writer has corrected meanwhile stays.
+func TestRepairComparesAgain(t *testing.T) {
 	t.Parallel()
 	x := composite(t, client(t), "again", Options{Columns: columns(t, "age:int")})
 	ctx := t.Context()
@@ -239,12 +239,12 @@ func TestMendLooksAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var todo mending
+	var todo repairs
 	todo.add("drop", "1", right.Member)    // it is the one of its id by now
 	todo.add("restore", "1", old.Member)   // it is not any more
 	todo.add("forget", "1", old.Member)    // nor is that beside the index
 	todo.add("restore", "2", right.Member) // never was
-	n, err := x.lex.mend.Run(ctx, x.lex.set.Client, x.lex.set.Keys[0].All(), append(x.lex.set.Args(), todo...)).AsInt64()
+	n, err := x.lex.repair.Run(ctx, x.lex.set.Client, x.lex.set.Keys[0].All(), append(x.lex.set.Args(), todo...)).AsInt64()
 	if err != nil || n != 0 {
 		t.Fatal(n, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	engine "retwis/internal/maintain"
 	"retwis/maintain"
 )
 
@@ -107,7 +108,7 @@ func TestKilledRebuild(t *testing.T) {
 			}
 			// What a process does until it is killed.
 			x, run := o.index.lex, "name of the run"
-			if err := everywhere(t.Context(), x.set, x.noting.begin, run); err != nil {
+			if err := x.target.tracker.Begin(t.Context(), run); err != nil {
 				t.Fatal(err)
 			}
 			m, err := o.index.member("7", []any{7})
@@ -116,7 +117,7 @@ func TestKilledRebuild(t *testing.T) {
 			}
 			fill := func() error {
 				args := append(append(x.set.Args(), run), m.ID, m.Member)
-				return replaced(x.fill.Run(t.Context(), x.set.Client, x.set.Keys[0].All(), args).Error())
+				return engine.Replaced(x.target.fill.Run(t.Context(), x.set.Client, x.set.Keys[0].All(), args).Error())
 			}
 			if err := fill(); err != nil {
 				t.Fatal(err)
@@ -127,7 +128,7 @@ func TestKilledRebuild(t *testing.T) {
 				t.Fatalf("while it may go on: %+v", r)
 			}
 			o.do("HSET", "killed.meta", "until", "1") // long ago
-			if err := fill(); !errors.Is(err, ErrReplaced) {
+			if err := fill(); !errors.Is(err, maintain.ErrReplaced) {
 				t.Fatal("it went on, though what others wrote may not have been noted", err)
 			}
 			if r := o.verifyAlone(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "1 entries in killed.next and 1 ids in killed.changed") {
@@ -157,7 +158,7 @@ func TestKilledNumericRebuild(t *testing.T) {
 		err = x.Put(ctx, "1", 1)
 	}
 	if err == nil {
-		err = everywhere(ctx, x.set, x.noting.begin, "killed")
+		err = x.target.tracker.Begin(ctx, "killed")
 	}
 	if err == nil {
 		err = x.Put(ctx, "1", 1)
@@ -168,7 +169,7 @@ func TestKilledNumericRebuild(t *testing.T) {
 	o.wantKeys("number", "number.changed", "number.meta")
 	o.do("HSET", "number.meta", "until", "1") // long ago
 	source := objectsOf([]Object[int]{{ID: "1", Value: 1}}, func(int) {})
-	if r, err := x.Verify(ctx, source, maintain.Options{}); err != nil || r.Dangling != 1 || r.Problems() != 1 {
+	if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Dangling != 1 || r.Problems() != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if err := x.Put(ctx, "2", 2); err != nil {
@@ -219,7 +220,7 @@ func TestRebuildTwice(t *testing.T) {
 		}
 		return o.source.All(ctx)
 	}}
-	if _, err := o.index.Rebuild(t.Context(), source, maintain.Options{}); !errors.Is(err, ErrReplaced) {
+	if _, err := o.index.Rebuild(t.Context(), source, maintain.Options{}); !errors.Is(err, maintain.ErrReplaced) {
 		t.Fatal(err)
 	}
 	if r := o.verify(); r.Problems() != 0 {

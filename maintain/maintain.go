@@ -28,11 +28,19 @@
 // the next write or Repair removes what it left, a minute later at the earliest.
 // Nothing resumes: a run starts at the beginning, and it does no harm to repeat one.
 //
-// A Repair with a source and a Rebuild take turns. One that begins while another is
-// under way replaces it, and the other returns an error.
+// A Rebuild of an index, or a Repair that compares it with objects, replaces one that is
+// under way, which then returns ErrReplaced.
 package maintain
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// ErrReplaced is returned by a Repair or Rebuild after another has begun on the same
+// index, or after it could not reach the database for a minute. What it has repaired
+// stays.
+var ErrReplaced = errors.New("another repair or rebuild has begun, or this one stood still for too long")
 
 // Options of Verify, Repair, Rebuild and Adopt. The zero value is a good default.
 type Options struct {

@@ -1,6 +1,16 @@
 -- Shared by the scripts that write triples, which are sent with this text in
 -- front. ARGV[2], the declaration, says which orders the graph keeps.
 
+-- opened begins a script that writes, see declare.lua. A graph has nothing next to its
+-- entries, so that one made by hand is complete: the first write declares it.
+local function opened(kind, declaration, partitions)
+	local refusal, found = declared(KEYS[3], kind, declaration, partitions, KEYS[1])
+	if refusal then
+		return nil, refusal
+	end
+	return tracked(found)
+end
+
 -- others returns the entries of a triple but that of spo, by which it is known.
 -- The names are escaped.
 local function others(s, p, o)

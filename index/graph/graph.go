@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/index"
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
 	"retwis/internal/script"
 )
@@ -21,14 +22,12 @@ var (
 	putLua string
 	//go:embed remove.lua
 	removeLua string
-	//go:embed mend.lua
-	mendLua string
-	//go:embed begin.lua
-	beginLua string
-	//go:embed build.lua
-	buildLua string
-	//go:embed swap.lua
-	swapLua string
+	//go:embed repair.lua
+	repairLua string
+	//go:embed fill.lua
+	fillLua string
+	//go:embed finish.lua
+	finishLua string
 )
 
 // kind is the kind of index in the declaration.
@@ -52,7 +51,8 @@ type Graph struct {
 	set     *partition.Set
 	compact bool
 
-	put, remove, mend, begin, build, swap script.Script
+	put, remove, repair, fill, finish script.Script
+	tracker                           *engine.Tracker
 }
 
 // New returns the graph at a key, which need not exist yet. It sends no command.
@@ -65,11 +65,12 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("graph: %w", err)
 	}
-	script := func(source string) script.Script { return partition.NewScript(entriesLua + source) }
+	script := func(source string) script.Script { return partition.NewScript(entriesLua, source) }
 	return &Graph{
 		set: set, compact: opt.Compact,
-		put: script(putLua), remove: script(removeLua), mend: script(mendLua),
-		begin: script(beginLua), build: script(buildLua), swap: script(swapLua),
+		put: script(putLua), remove: script(removeLua), repair: script(repairLua),
+		fill: script(fillLua), finish: engine.NewFinish(entriesLua, finishLua),
+		tracker: engine.NewTracker(set, engine.TrackerOptions{Lua: entriesLua}),
 	}, nil
 }
 

@@ -6,7 +6,7 @@
 --
 -- Reply    how many were not there
 
-local rebuilding, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3], KEYS[1])
+local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end

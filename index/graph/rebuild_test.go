@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"retwis/index"
 	"retwis/internal/redistest"
@@ -176,10 +177,10 @@ func TestRebuildsMeet(t *testing.T) {
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	put(t, g, Triple{"a", "b", "c"})
 	// Killed: it has begun, and put a part.
-	if err := g.rebuilding(ctx, "killed", "1"); err != nil {
+	if err := g.tracker.Begin(ctx, "killed"); err != nil {
 		t.Fatal(err)
 	}
-	w := g.newWriter(ctx, g.build, "killed")
+	w := g.newWriter(ctx, g.fill, "killed")
 	if err := w.add(Triple{"left", "by", "killed"}); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestRebuildsMeet(t *testing.T) {
 		}
 	}
 	_, err := g.Rebuild(ctx, source, maintain.Options{})
-	if inner != nil || !errors.Is(err, index.ErrReplaced) {
+	if inner != nil || !errors.Is(err, maintain.ErrReplaced) {
 		t.Errorf("the inner rebuild: %v; the outer one: %v", inner, err)
 	}
 	sameState(t, g, []Triple{{"inner", "is", "later"}})
@@ -215,6 +216,54 @@ func TestRebuildsMeet(t *testing.T) {
 	}
 	sameState(t, g, []Triple{{"inner", "is", "later"}})
 	noTraces(t, g)
+}
+
+// What a killed rebuild left is reported, and goes with the next write after its lease,
+// or with Repair. Until then it may go on.
+func TestKilledRebuild(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, end := range map[string]func(*Graph) error{
+		"put":    func(g *Graph) error { _, err := g.Put(ctx, Triple{"g", "h", "i"}); return err },
+		"remove": func(g *Graph) error { _, err := g.Remove(ctx, Triple{"a", "b", "c"}); return err },
+		"repair": func(g *Graph) error { _, err := g.Repair(ctx, nil, maintain.Options{}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
+			put(t, g, Triple{"a", "b", "c"})
+			if err := g.tracker.Begin(ctx, "killed"); err != nil {
+				t.Fatal(err)
+			}
+			fill := func() error {
+				w := g.newWriter(ctx, g.fill, "killed")
+				if err := w.add(Triple{"left", "by", "killed"}); err != nil {
+					return err
+				}
+				_, err := w.close()
+				return err
+			}
+			if err := fill(); err != nil {
+				t.Fatal(err)
+			}
+			put(t, g, Triple{"d", "e", "f"})
+			clean(t, g)
+			if err := g.set.Client.Do(ctx, g.set.Client.B().Arbitrary("HSET", "g.meta", "until", "1").Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+			if err := fill(); !errors.Is(err, maintain.ErrReplaced) {
+				t.Errorf("it went on after its lease: %v", err)
+			}
+			if report, err := g.Verify(ctx, nil, maintain.Options{}); err != nil || report.Dangling != 1 {
+				t.Errorf("%+v, %v", report, err)
+			}
+			if err := end(g); err != nil {
+				t.Fatal(err)
+			}
+			noTraces(t, g)
+			clean(t, g)
+		})
+	}
 }
 
 // A graph on a Cluster, in one slot and in several.
@@ -263,14 +312,14 @@ func TestSwapTakesFewLongNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	g := newGraph(t, client, "long", Options{})
-	if err := g.rebuilding(ctx, "ours", "1"); err != nil {
+	if err := g.tracker.Begin(ctx, "ours"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 10 {
 		put(t, g, Triple{strings.Repeat("s;", MaxName/2), "p", fmt.Sprint(i)})
 	}
 	for left := int64(9); left >= 0; left-- {
-		done, err := g.swap.Run(ctx, client, g.set.Keys[0].All(), append(g.set.Args(), "ours")).AsInt64()
+		done, err := g.finish.Run(ctx, client, g.set.Keys[0].All(), append(g.set.Args(), "ours")).AsInt64()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,8 +341,8 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	g := newGraph(t, client, "two", Options{Partitions: 2})
 	_, err := g.Rebuild(ctx, func(yield func(Triple, error) bool) {
 		// The other one gets no further than this.
-		first := g.set.Keys[0].All()
-		if err := g.begin.Run(ctx, client, first, append(g.set.Args(), "other", "1")).Error(); err != nil {
+		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
+		if err := client.Do(ctx, client.B().Arbitrary("HSET", g.set.Keys[0].Meta, "rebuild", "other", "until", far).Build()).Error(); err != nil {
 			t.Error(err)
 		}
 		for i := range 100 {
@@ -302,7 +351,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 			}
 		}
 	}, maintain.Options{})
-	if !errors.Is(err, index.ErrReplaced) {
+	if !errors.Is(err, maintain.ErrReplaced) {
 		t.Fatalf("%v, want ErrReplaced", err)
 	}
 	for i, want := range []string{"other", ""} {

@@ -10,55 +10,55 @@ import (
 	"retwis/maintain"
 )
 
-// entries looks at a page of entries of a partition, each with its score.
-func (x *examiner) entries(ctx context.Context, at int, page []string) (int, error) {
+// entries compares a page of entries of a partition, each followed by its score.
+func (c *checker) entries(ctx context.Context, at int, page []string) (int, error) {
 	var entries []string
 	for i := 0; i < len(page); i += 2 {
 		entries = append(entries, page[i])
 	}
-	return len(entries), x.judge(ctx, at, entries)
+	return len(entries), c.judge(ctx, at, entries)
 }
 
-// judge finds what is wrong with some entries of a partition, reports it and
-// mends it.
-func (x *examiner) judge(ctx context.Context, at int, entries []string) error {
+// judge reports what is wrong with some entries of a partition, and in a Repair corrects
+// it.
+func (c *checker) judge(ctx context.Context, at int, entries []string) error {
 	var junk []string
 	shown := map[Triple][]Order{} // in which orders a triple is among the entries
 	for _, entry := range entries {
 		order, t, ok := parseEntry(entry)
-		if !ok || !slices.Contains(ordersOf(x.g.compact), order) || x.g.set.Index(t.S) != at {
+		if !ok || !slices.Contains(ordersOf(c.g.compact), order) || c.g.set.Index(t.S) != at {
 			junk = append(junk, entry)
-			x.tell(maintain.Dangling, entry, entry, "")
+			c.Found(maintain.Problem{Kind: maintain.Dangling, ID: entry, Found: entry})
 			continue
 		}
 		shown[t] = append(shown[t], order)
 	}
-	suspects, err := x.suspects(ctx, at, shown)
+	suspects, err := c.suspects(ctx, at, shown)
 	if err != nil {
 		return err
 	}
-	scores, err := x.scores(ctx, at, suspects)
+	scores, err := c.scores(ctx, at, suspects)
 	if err != nil {
 		return err
 	}
 	var broken []Triple
 	for i, t := range suspects {
-		kind, found, judge := x.verdict(scores[i])
+		kind, found, judge := c.verdict(scores[i])
 		if kind != "" && slices.Contains(shown[t], judge) {
 			broken = append(broken, t)
-			x.tell(kind, t.id(), found, "an entry in every order, with score 0")
+			c.Found(maintain.Problem{Kind: kind, ID: t.id(), Found: found, Want: "an entry in every order, with score 0"})
 		}
 	}
-	if !x.repair {
+	if !c.repair {
 		return nil
 	}
-	return x.mend(ctx, at, broken, junk)
+	return c.correct(ctx, at, broken, junk)
 }
 
-// suspects are the triples that some entries are to judge. A triple is judged by
-// its entry of spo, or where that is not there by the first that is: so it is
-// reported once. Most entries have only to ask whether that of spo is there.
-func (x *examiner) suspects(ctx context.Context, at int, shown map[Triple][]Order) ([]Triple, error) {
+// suspects returns the triples that are judged by entries of this page. A triple is judged
+// by its entry of spo, or, if that is missing, by the first that is there: so it is
+// reported once. Most entries only have to ask whether that of spo is there.
+func (c *checker) suspects(ctx context.Context, at int, shown map[Triple][]Order) ([]Triple, error) {
 	var suspects, others []Triple
 	var ids []string
 	for t, orders := range shown {
@@ -68,7 +68,7 @@ func (x *examiner) suspects(ctx context.Context, at int, shown map[Triple][]Orde
 			others, ids = append(others, t), append(ids, t.id())
 		}
 	}
-	scores, err := x.ask(ctx, at, ids)
+	scores, err := c.ask(ctx, at, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func (x *examiner) suspects(ctx context.Context, at int, shown map[Triple][]Orde
 	return suspects, nil
 }
 
-// scores are those of the entries of triples, in the orders that are kept.
-func (x *examiner) scores(ctx context.Context, at int, triples []Triple) ([][]*float64, error) {
-	orders := ordersOf(x.g.compact)
+// scores returns the scores of the entries of triples, in the orders of the graph.
+func (c *checker) scores(ctx context.Context, at int, triples []Triple) ([][]*float64, error) {
+	orders := ordersOf(c.g.compact)
 	entries := make([]string, 0, len(triples)*len(orders))
 	for _, t := range triples {
 		e := t.escaped()
@@ -90,22 +90,22 @@ func (x *examiner) scores(ctx context.Context, at int, triples []Triple) ([][]*f
 			entries = append(entries, order.entry(e))
 		}
 	}
-	scores, err := x.ask(ctx, at, entries)
+	scores, err := c.ask(ctx, at, entries)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Collect(slices.Chunk(scores, len(orders))), nil
 }
 
-// ask returns the scores of entries, all of one moment, nil where there is none.
-func (x *examiner) ask(ctx context.Context, at int, entries []string) ([]*float64, error) {
+// ask returns the scores of entries at one moment, nil for those that are not there.
+func (c *checker) ask(ctx context.Context, at int, entries []string) ([]*float64, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	client := x.g.set.Client
-	replies, err := client.Do(ctx, client.B().Zmscore().Key(x.g.set.Keys[at].Index).Member(entries...).Build()).ToArray()
+	client := c.g.set.Client
+	replies, err := client.Do(ctx, client.B().Zmscore().Key(c.g.set.Keys[at].Index).Member(entries...).Build()).ToArray()
 	if err != nil {
-		return nil, x.g.wrap(ctx, err)
+		return nil, err
 	}
 	scores := make([]*float64, len(entries))
 	for i, reply := range replies {
@@ -114,19 +114,19 @@ func (x *examiner) ask(ctx context.Context, at int, entries []string) ([]*float6
 		}
 		score, err := reply.AsFloat64()
 		if err != nil {
-			return nil, x.g.wrap(ctx, err)
+			return nil, err
 		}
 		scores[i] = &score
 	}
 	return scores, nil
 }
 
-// verdict says what is wrong with a triple, if anything, what there is of it, and
-// which of its entries is the one to say so.
-func (x *examiner) verdict(scores []*float64) (kind maintain.Kind, found string, judge Order) {
+// verdict returns what is wrong with a triple, if anything, what there is of it, and by
+// which of its entries it is judged.
+func (c *checker) verdict(scores []*float64) (kind maintain.Kind, found string, judge Order) {
 	var there []string
 	wrong := false
-	for i, order := range ordersOf(x.g.compact) {
+	for i, order := range ordersOf(c.g.compact) {
 		score := scores[i]
 		switch {
 		case score == nil:
@@ -154,25 +154,20 @@ func (x *examiner) verdict(scores []*float64) (kind maintain.Kind, found string,
 	return kind, found, judge
 }
 
-// tell puts a problem into the report.
-func (x *examiner) tell(kind maintain.Kind, id, found, want string) {
-	x.Found(maintain.Problem{Kind: kind, ID: id, Found: found, Want: want})
-}
-
-// mend brings triples and removes entries of a partition in order.
-func (x *examiner) mend(ctx context.Context, at int, broken []Triple, junk []string) error {
+// correct repairs triples of a partition, and removes entries.
+func (c *checker) correct(ctx context.Context, at int, broken []Triple, junk []string) error {
 	run := func(args []string) error {
-		n, err := x.g.mend.Run(ctx, x.g.set.Client, x.g.set.Keys[at].All(), args).AsInt64()
-		x.Report.Repaired += n
-		return x.g.wrap(ctx, err)
+		n, err := c.g.repair.Run(ctx, c.g.set.Client, c.g.set.Keys[at].All(), args).AsInt64()
+		c.Report.Repaired += n
+		return err
 	}
 	if len(junk) > 0 {
-		if err := run(append(append(x.g.set.Args(), "0"), junk...)); err != nil {
+		if err := run(append(append(c.g.set.Args(), "0"), junk...)); err != nil {
 			return err
 		}
 	}
 	for some := range slices.Chunk(broken, scriptTriples) {
-		args := append(x.g.set.Args(), strconv.Itoa(len(some)))
+		args := append(c.g.set.Args(), strconv.Itoa(len(some)))
 		for _, t := range some {
 			e := t.escaped()
 			args = append(args, e.S, e.P, e.O)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"retwis/index"
+	engine "retwis/internal/maintain"
 	"retwis/internal/script"
 )
 
@@ -129,11 +129,7 @@ func (w *writer) run(calls []script.Call) (done sent) {
 	for _, r := range w.script.RunMany(w.ctx, w.g.set.Client, calls) {
 		n, err := r.AsInt64()
 		if err != nil {
-			done.err = w.g.wrap(w.ctx, err)
-			return done
-		}
-		if n < 0 {
-			done.err = w.g.wrap(w.ctx, index.ErrReplaced)
+			done.err = w.g.wrap(w.ctx, engine.Replaced(err))
 			return done
 		}
 		done.replied += int(n)

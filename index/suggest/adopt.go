@@ -376,9 +376,5 @@ func (a *adoption) block(ctx context.Context, p int) error {
 // step runs adopt.lua in a partition.
 func (a *adoption) step(ctx context.Context, p int, do string, args ...string) error {
 	args = append(append(a.x.set.Args(), do, a.id), args...)
-	err := a.x.scripts.adopt.Run(ctx, a.x.set.Client, a.x.keys[p].all(), args).Error()
-	if err != nil && strings.HasPrefix(err.Error(), "REPLACED") {
-		return index.ErrReplaced
-	}
-	return err
+	return engine.Replaced(a.x.scripts.adopt.Run(ctx, a.x.set.Client, a.x.keys[p].all(), args).Error())
 }

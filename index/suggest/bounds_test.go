@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"retwis/index"
 	"retwis/internal/redistest"
 	"retwis/maintain"
 )
@@ -27,29 +27,28 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	x := open(t, client, "long", Options{})
-	r := rebuild{x: x, id: "ours"}
-	if _, err := r.all(ctx, "begin", r.lease()); err != nil {
+	if err := x.tracker().Begin(ctx, "ours"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := x.AddMany(ctx, slices.Values(long(600))); err != nil {
 		t.Fatal(err)
 	}
 
-	caught, steps := int64(0), 0
-	for ; ; steps++ {
-		n, err := r.step(ctx, 0, "catch", batchTerms)
-		if err != nil {
+	keys := x.keys[0]
+	args := append(x.set.Args(), "ours", fmt.Sprint(batchTerms), fmt.Sprint(batchBytes))
+	for left, done := int64(600), false; !done; {
+		var err error
+		if done, err = x.scripts.finish.Run(ctx, client, keys.all(), args).AsBool(); err != nil {
 			t.Fatal(err)
 		}
-		if n > batchBytes/500+1 {
-			t.Fatalf("a step of a rebuild took %d names of 500 bytes", n)
+		now, err := client.Do(ctx, client.B().Scard().Key(keys.Changed).Build()).AsInt64()
+		if err != nil || left-now > batchBytes/500+1 {
+			t.Fatalf("a step of a rebuild took %d names of 500 bytes (%v)", left-now, err)
 		}
-		if caught += n; n == 0 {
-			break
-		}
+		left = now
 	}
 	if n, err := x.Len(ctx); err != nil || n != 600 {
-		t.Fatalf("after %d steps that took %d there are %d terms, %v", steps, caught, n, err)
+		t.Fatalf("there are %d terms, %v", n, err)
 	}
 
 	was, most := int64(0), int64(0)
@@ -99,17 +98,15 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	x := open(t, client, "two", Options{Partitions: 2})
 	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
 		// The other one gets no further than this.
-		other := rebuild{x: x, id: "other"}
-		if _, err := other.step(ctx, 0, "begin", other.lease()); err != nil {
-			t.Error(err)
-		}
+		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
+		do(t, client, "HSET", x.keys[0].Meta, "rebuild", "other", "until", far)
 		for i := range 100 {
 			if !yield(Suggestion{fmt.Sprint(i), 1}, nil) {
 				return
 			}
 		}
 	}, maintain.Options{})
-	if !errors.Is(err, index.ErrReplaced) {
+	if !errors.Is(err, maintain.ErrReplaced) {
 		t.Fatalf("%v, want ErrReplaced", err)
 	}
 	for i, want := range []string{"other", ""} {

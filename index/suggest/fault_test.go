@@ -438,7 +438,7 @@ func TestRebuildFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}), maintain.Options{})
-	if !errors.Is(err, index.ErrReplaced) {
+	if !errors.Is(err, maintain.ErrReplaced) {
 		t.Fatal(err)
 	}
 	expect(t, complete(t, x, "", 5), "apple 1000")

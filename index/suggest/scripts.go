@@ -3,6 +3,7 @@ package suggest
 import (
 	_ "embed"
 
+	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
 	"retwis/internal/script"
 )
@@ -26,19 +27,19 @@ var (
 	mendLua string
 	//go:embed verify.lua
 	verifyLua string
-	//go:embed rebuild.lua
-	rebuildLua string
+	//go:embed finish.lua
+	finishLua string
 )
 
 // scripts are those of an index.
 type scripts struct {
-	add, remove, block, adopt, complete, children, mend, verify, rebuild script.Script
+	add, remove, block, adopt, complete, children, mend, verify, finish script.Script
 }
 
 func newScripts(heads string) scripts {
-	of := func(source string) script.Script { return partition.NewScript(heads + source) }
+	of := func(source string) script.Script { return partition.NewScript(heads, source) }
 	return scripts{
 		add: of(addLua), remove: of(removeLua), block: of(blockLua), adopt: of(adoptLua), complete: of(completeLua), children: of(childrenLua),
-		mend: of(mendLua), verify: of(verifyLua), rebuild: of(rebuildLua),
+		mend: of(mendLua), verify: of(verifyLua), finish: engine.NewFinish(heads, finishLua),
 	}
 }

@@ -127,8 +127,7 @@ func TestKilledRebuild(t *testing.T) {
 	addAll(t, x, "banana")
 	leave := func() {
 		t.Helper()
-		r := rebuild{x: x, id: "killed"}
-		if _, err := r.all(ctx, "begin", r.lease()); err != nil {
+		if err := x.tracker().Begin(ctx, "killed"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := x.add(ctx, []Suggestion{{"half", 1}}, "killed"); err != nil {

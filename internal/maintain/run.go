@@ -8,6 +8,8 @@ import (
 	"iter"
 	"time"
 
+	"retwis/internal/partition"
+	"retwis/internal/scan"
 	"retwis/maintain"
 )
 
@@ -82,6 +84,30 @@ func (r *Run) Pace(ctx context.Context, n int) error {
 	case <-wait.C:
 		return nil
 	}
+}
+
+// Entries checks the sorted set of every partition of an index, in pages of at most count
+// members, each followed by its score.
+func (r *Run) Entries(ctx context.Context, set *partition.Set, count int, check func(i int, page []string) (int, error)) error {
+	for i := range set.Keys {
+		pages := scan.SortedSet(ctx, set.Client, set.Keys[i].Index, count)
+		if err := r.Pages(ctx, pages, func(page []string) (int, error) { return check(i, page) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Content checks the hash next to the index in every partition, in pages of at most count
+// fields, each followed by its value.
+func (r *Run) Content(ctx context.Context, set *partition.Set, count int, check func(i int, page []string) (int, error)) error {
+	for i := range set.Keys {
+		pages := scan.Hash(ctx, set.Client, set.Keys[i].Content, count)
+		if err := r.Pages(ctx, pages, func(page []string) (int, error) { return check(i, page) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Pages checks the pages of a scan, a step each: check returns how many entries it has

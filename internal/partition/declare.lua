@@ -1,24 +1,23 @@
 -- What every script of an index begins with.
 
--- clock is the time of the server in milliseconds.
+-- clock returns the time of the server in milliseconds.
 local function clock()
 	local time = redis.call('TIME')
 	return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- lapsed tells whether a repair or rebuild has not been heard of for so long that
--- it must have been killed. deadline is false where there is none.
+-- lapsed reports whether a repair or rebuild has not renewed its lease, because its
+-- process was killed. deadline is false where there is none.
 local function lapsed(deadline)
 	return deadline and tonumber(deadline) < clock()
 end
 
--- remembered reads the declaration that an index remembers, and compares it with
--- the one that the caller has. It returns what was read, and an error for the
--- caller to reply where they are not the same. What was read is empty in an index
--- that is new.
+-- remembered reads the stored declaration and compares it with the caller's. It returns
+-- what it read, and an error for the caller to reply where the two differ. What it read
+-- is empty for a new index.
 --
 -- meta   hash: kind, declaration, partitions; during a repair or rebuild also
---        rebuild, its name, and until, when it ends if it is not heard of again
+--        rebuild, its name, and until, when its lease ends
 local function remembered(meta, kind, declaration, partitions)
 	local found = redis.call('HMGET', meta, 'kind', 'declaration', 'partitions', 'rebuild', 'until')
 	if found[1] and (found[1] ~= kind or found[2] ~= declaration or found[3] ~= partitions) then
@@ -27,8 +26,8 @@ local function remembered(meta, kind, declaration, partitions)
 	return found
 end
 
--- unowned returns an error for the caller to reply where a key holds something
--- that no index made, or nil. Only for keys of an index without a declaration.
+-- unowned returns an error for the caller to reply where a key holds something that no
+-- index made, or nil. Only for keys of an index without a declaration.
 local function unowned(key, type)
 	local holds = redis.call('TYPE', key).ok
 	if holds == type then
@@ -38,30 +37,43 @@ local function unowned(key, type)
 	end
 end
 
--- declared writes the declaration down in an index that is new. It returns
--- whether the index is being rebuilt, in which case a writer adds what it
--- changes to the key changed, or nil and an error for the caller to reply.
+-- tracked reports whether a repair or rebuild is under way, so that a writer adds the
+-- ids that it changes to the key changed. It removes what a killed one left. KEYS begin
+-- with those of a partition.
 --
--- index  the sorted set; another type of key is left alone
+-- found  the reply of remembered
+-- more   another key that a rebuild makes, or nil
+local function tracked(found, more)
+	if not found[4] then
+		return false
+	elseif lapsed(found[5]) then
+		redis.call('HDEL', KEYS[3], 'rebuild', 'until')
+		redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6], more or KEYS[6])
+		return false
+	end
+	return true
+end
+
+-- declared stores the declaration of a new index. It returns an error for the caller to
+-- reply where another one is stored, and the reply of remembered.
+--
+-- index  the sorted set, or nil; a key of another type is left alone
 local function declared(meta, kind, declaration, partitions, index)
 	local found, refusal = remembered(meta, kind, declaration, partitions)
-	if refusal then
-		return nil, refusal
-	elseif found[1] then
-		return found[4] ~= false
+	if refusal or found[1] then
+		return refusal, found
 	end
 	local holds = index and redis.call('TYPE', index).ok or 'none'
 	if holds ~= 'none' and holds ~= 'zset' then
-		return nil, redis.error_reply('WRONGTYPE the key holds a ' .. holds .. ' and no index')
+		return redis.error_reply('WRONGTYPE the key holds a ' .. holds .. ' and no index')
 	end
 	redis.call('HSET', meta, 'kind', kind, 'declaration', declaration, 'partitions', partitions)
-	return false
+	return nil, found
 end
 
--- opened is declared for scripts whose KEYS begin with those of a partition. It
--- leaves a sorted set alone that somebody made by hand, and what stands beside it.
--- A repair or rebuild that was killed ends here: what it left goes, and writers
--- need not note any more what they change.
+-- opened begins a script that writes to a partition, whose keys are the first of KEYS. It
+-- returns the reply of tracked, or nil and an error for the caller to reply: where the
+-- index is declared otherwise, or where its keys hold what no index made.
 --
 -- more   another key that a rebuild makes, or nil
 local function opened(kind, declaration, partitions, more)
@@ -75,21 +87,15 @@ local function opened(kind, declaration, partitions, more)
 		end
 		redis.call('HSET', KEYS[3], 'kind', kind, 'declaration', declaration, 'partitions', partitions)
 		return false
-	elseif not found[4] then
-		return false
-	elseif lapsed(found[5]) then
-		redis.call('HDEL', KEYS[3], 'rebuild', 'until')
-		redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6], more or KEYS[6])
-		return false
 	end
-	return true
+	return tracked(found, more)
 end
 
--- replaced returns an error for the caller to reply where a repair or rebuild is
--- not the one under way, or nil.
+-- replaced returns an error for the caller to reply where a repair or rebuild is not the
+-- one under way, or nil.
 --
--- meta   hash: rebuild is its name
--- run    the name of the caller's
+-- meta   hash: rebuild is the name of the run under way
+-- run    the name of the caller's run
 local function replaced(meta, run)
 	local found = redis.call('HMGET', meta, 'rebuild', 'until')
 	if found[1] ~= run or lapsed(found[2]) then

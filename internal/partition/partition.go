@@ -153,10 +153,12 @@ func (s *Set) Declare(ctx context.Context) error {
 }
 
 // NewScript returns a script that may use the functions of declare.lua.
-func NewScript(source string) script.Script { return script.New(declareLua, source) }
+func NewScript(sources ...string) script.Script {
+	return script.New(append([]string{declareLua}, sources...)...)
+}
 
 func declareScript() script.Script {
-	return NewScript("local _, refusal = declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
+	return NewScript("return declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) or 0\n")
 }
 
 // Adopt writes the declaration down in every partition of what somebody made by

@@ -230,9 +230,9 @@ func (n numeric[N]) upkeep(ctx context.Context, client rueidis.Client, pattern s
 		return maintain.Report{}, err
 	}
 	if repair {
-		return n.Repair(ctx, src, up)
+		return n.Repair(ctx, &src, up)
 	}
-	return n.Verify(ctx, src, up)
+	return n.Verify(ctx, &src, up)
 }
 
 func (n numeric[N]) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up maintain.Options) error {

@@ -1,9 +1,9 @@
--- Says that a Repair or a Rebuild goes on.
+-- Renews the lease of a Repair or a Rebuild.
 --
--- KEYS  the keys of a partition: index, content, meta, next, next content, changed
+-- KEYS[1..6]  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     the name of this run
--- ARGV[5]     after how many milliseconds it has ended, unless it is heard of
+-- ARGV[4]     the name of the run
+-- ARGV[5]     its lease in milliseconds
 --
 -- Reply  0
 local found = redis.call('HMGET', KEYS[3], 'rebuild', 'until')

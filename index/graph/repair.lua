@@ -1,10 +1,10 @@
--- Mends triples of which something is missing or wrong, and removes entries
--- that no triple has. Preceded by declare.lua and entries.lua.
+-- Repairs triples of which something is missing or wrong, and removes entries that no
+-- triple has. Preceded by declare.lua and entries.lua.
 --
--- Each triple is looked at again, in the same step: one that a writer has put
--- or removed by now is left as it is. Of one that is there in part, at least
--- half of its entries bring back the others; fewer are removed. A rebuild that is
--- under way does not have to know: its source says what is right.
+-- Each triple is compared again, in the same step: one that a writer has put or removed
+-- meanwhile is left as it is. If at least half of a triple's entries are there, the
+-- others are added; otherwise they are removed. A rebuild that is under way does not
+-- have to know: its source says what is right.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
@@ -12,13 +12,13 @@
 -- ARGV[5..]   subject, predicate, object of each, escaped
 -- then        entries to remove, at most 500
 --
--- Reply    how many triples and entries were mended or removed
+-- Reply    how many triples and entries were repaired or removed
 
-local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local _, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
-local mended = 0
+local repaired = 0
 local last = 4 + 3 * tonumber(ARGV[4])
 for i = 5, last, 3 do
 	local s, p, o = ARGV[i], ARGV[i + 1], ARGV[i + 2]
@@ -41,10 +41,10 @@ for i = 5, last, 3 do
 		else
 			redis.call('ZREM', KEYS[1], unpack(entries))
 		end
-		mended = mended + 1
+		repaired = repaired + 1
 	end
 end
 if #ARGV > last then
-	mended = mended + redis.call('ZREM', KEYS[1], unpack(ARGV, last + 1))
+	repaired = repaired + redis.call('ZREM', KEYS[1], unpack(ARGV, last + 1))
 end
-return mended
+return repaired

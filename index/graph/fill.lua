@@ -1,20 +1,16 @@
--- Puts triples of the source into the index that a rebuild makes. What writers
--- have changed since it began is for swap.lua. Preceded by declare.lua and
--- entries.lua.
+-- Puts triples of the source into the index that a Rebuild makes. What writers changed
+-- since it began is for finish.lua. Preceded by declare.lua and entries.lua.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     the name of the rebuild
+-- ARGV[4]     the name of the run
 -- ARGV[5..]   subject, predicate, object of each triple, escaped; at most 100
 --
--- Reply    0, or -1: another rebuild is under way
+-- Reply    0
 
-local _, refusal = declared(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
+local refusal = replaced(KEYS[3], ARGV[4])
 if refusal then
 	return refusal
-end
-if redis.call('HGET', KEYS[3], 'rebuild') ~= ARGV[4] then
-	return -1
 end
 local scored = {}
 for i = 5, #ARGV, 3 do

@@ -1,0 +1,51 @@
+-- Catches up with what writers changed during a Rebuild, a hundred triples at a time, or
+-- fewer with long names. Preceded by declare.lua, the finish.lua of package maintain and
+-- entries.lua.
+--
+-- KEYS     index, content, meta, next, next content, changed
+-- ARGV[1..3]  kind, declaration, partitions
+-- ARGV[4]     the name of the run
+--
+-- Reply    1 when the new graph is in place, 0: call again
+
+local refusal = finishing(ARGV[4])
+if refusal then
+	return refusal
+end
+
+-- cut returns where the escaped name that begins at a position ends.
+local function cut(entry, from)
+	while true do
+		local at = string.find(entry, '[:;]', from)
+		if not at or string.sub(entry, at, at) == ':' then
+			return at
+		end
+		from = at + 2
+	end
+end
+
+local put, gone = {}, {}
+for _, id in ipairs(changes(100, 65536)) do
+	local first = cut(id, 5)
+	local second = cut(id, first + 1)
+	local entries = others(string.sub(id, 5, first - 1), string.sub(id, first + 1, second - 1), string.sub(id, second + 1))
+	entries[#entries + 1] = id
+	local there = 0
+	for _, score in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(entries))) do
+		there = there + (score and 1 or 0)
+	end
+	if there * 2 >= #entries then -- as in repair.lua
+		append(put, entries)
+	else
+		for _, entry in ipairs(entries) do
+			gone[#gone + 1] = entry
+		end
+	end
+end
+if #put > 0 then
+	redis.call('ZADD', KEYS[4], unpack(put))
+end
+if #gone > 0 then
+	redis.call('ZREM', KEYS[4], unpack(gone))
+end
+return finished({KEYS[1], KEYS[4]})

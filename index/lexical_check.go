@@ -1,0 +1,214 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/partition"
+	"retwis/maintain"
+)
+
+// lexicalCheck compares a lexicographic index with its reverse index.
+type lexicalCheck struct {
+	*checker
+	x *Lexical
+}
+
+func (c lexicalCheck) run(ctx context.Context) error {
+	err := c.Content(ctx, c.set, pageSize, func(i int, page []string) (int, error) { return c.content(ctx, &c.set.Keys[i], page) })
+	if err != nil {
+		return err
+	}
+	if c.repair {
+		if err := c.restoreLost(ctx); err != nil {
+			return err
+		}
+	}
+	return c.Entries(ctx, c.set, pageSize, func(i int, page []string) (int, error) { return c.members(ctx, &c.set.Keys[i], page) })
+}
+
+// repairs are what repair.lua does in a partition.
+type repairs []string
+
+func (r *repairs) add(what, id, member string) { *r = append(*r, what, id, member) }
+
+// apply runs repair.lua, in a Repair.
+func (c lexicalCheck) apply(ctx context.Context, keys *partition.Keys, todo repairs) error {
+	if !c.repair {
+		return nil
+	}
+	for some := range slices.Chunk(todo, 3*repairBatch) {
+		n, err := c.x.repair.Run(ctx, c.set.Client, keys.All(), append(c.set.Args(), some...)).AsInt64()
+		if err != nil {
+			return err
+		}
+		c.Report.Repaired += n
+	}
+	return nil
+}
+
+// content looks whether ids of the reverse index have their entry, and their object.
+func (c lexicalCheck) content(ctx context.Context, keys *partition.Keys, pairs []string) (int, error) {
+	var ids, members []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		ids, members = append(ids, pairs[i]), append(members, pairs[i+1])
+	}
+	scores, err := c.set.Client.Do(ctx, c.set.Client.B().Zmscore().Key(keys.Index).Member(members...).Build()).ToArray()
+	if err != nil {
+		return 0, err
+	}
+	var known map[string]bool
+	if c.src.Lookup != nil {
+		if known, err = c.known(ctx, ids); err != nil {
+			return 0, err
+		}
+	}
+	var todo repairs
+	var gone []string
+	for i, id := range ids {
+		p := maintain.Problem{ID: id, Want: c.describe(members[i])}
+		owner, wrong := c.x.id(members[i])
+		score, absent := scores[i].AsFloat64()
+		switch {
+		case wrong != nil || owner != id:
+			p.Kind, p.Found, p.Want = maintain.Dangling, fmt.Sprintf("%q beside it", members[i]), ""
+			todo.add("forget", id, members[i])
+		case known != nil && !known[id]:
+			p.Kind, p.Found, p.Want = maintain.Dangling, p.Want, ""
+			gone = append(gone, id)
+		case absent != nil:
+			p.Kind = maintain.Missing
+			todo.add("restore", id, members[i])
+		case score != 0:
+			p.Kind, p.Found = maintain.Stale, fmt.Sprintf("the score %g", score)
+			todo.add("restore", id, members[i])
+		default:
+			continue
+		}
+		c.Found(p)
+	}
+	if err := c.apply(ctx, keys, todo); err != nil {
+		return 0, err
+	}
+	return len(ids), c.recheck(ctx, gone)
+}
+
+// restoreLost puts entries into the reverse index that are not in it.
+func (c lexicalCheck) restoreLost(ctx context.Context) error {
+	for i := range c.set.Keys {
+		keys := &c.set.Keys[i]
+		err := c.x.restorable(ctx, c.Run, keys, func(only []pair) error {
+			var todo repairs
+			var pairs []string
+			for _, p := range only {
+				c.Found(c.lost(keys, p))
+				todo.add("keep", p.id, p.member)
+				pairs = append(pairs, p.id, p.member)
+			}
+			c.Report.Checked += int64(len(only))
+			if err := c.apply(ctx, keys, todo); err != nil {
+				return err
+			}
+			// They have not been compared yet.
+			_, err := c.content(ctx, keys, pairs)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lost is the problem of an entry that is not in the reverse index.
+func (c lexicalCheck) lost(keys *partition.Keys, p pair) maintain.Problem {
+	return maintain.Problem{Kind: maintain.Missing, ID: p.id, Want: fmt.Sprintf("%s in %s", c.describe(p.member), keys.Content)}
+}
+
+// members looks whether members of the sorted set are those of their ids.
+func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores []string) (int, error) {
+	var all, lost []pair
+	var todo repairs
+	orphans := 0
+	for i := 0; i+1 < len(scores); i += 2 {
+		id, err := c.x.id(scores[i])
+		if err != nil {
+			orphans++
+			c.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q", scores[i])})
+			todo.add("drop", "", scores[i])
+			continue
+		}
+		all = append(all, pair{id, scores[i]})
+	}
+	contents, err := c.x.contents(ctx, keys, all)
+	if err != nil {
+		return 0, err
+	}
+	for i, p := range all {
+		content, err := contents[i].ToString()
+		switch {
+		case rueidis.IsRedisNil(err):
+			lost = append(lost, p)
+		case err != nil:
+			return 0, err
+		case content != p.member:
+			orphans++
+			c.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.describe(p.member), Want: c.describe(content)})
+			todo.add("drop", p.id, p.member)
+		}
+	}
+	if err := c.apply(ctx, keys, todo); err != nil {
+		return 0, err
+	}
+	return orphans + len(lost), c.stillLost(ctx, keys, lost)
+}
+
+// stillLost looks at entries that are not in the reverse index. During a Repair these
+// are those of ids with several entries: the object decides, if there is one.
+func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost []pair) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	var known map[string]bool
+	if c.src.Lookup != nil {
+		ids := make([]string, len(lost))
+		for i, p := range lost {
+			ids[i] = p.id
+		}
+		var err error
+		if known, err = c.known(ctx, ids); err != nil {
+			return err
+		}
+		// What it changes is counted below.
+		if _, err := c.repairer.recheck(ctx, ids); err != nil {
+			return err
+		}
+	}
+	now, err := c.x.contents(ctx, keys, lost)
+	if err != nil {
+		return err
+	}
+	var todo repairs
+	for i, p := range lost {
+		content, _ := now[i].ToString() // empty where it is still not there
+		switch {
+		case known != nil && !known[p.id]:
+			c.Found(maintain.Problem{Kind: maintain.Dangling, ID: p.id, Found: c.describe(p.member)})
+			todo.add("drop", p.id, p.member)
+		case !c.repair:
+			c.Found(c.lost(keys, p))
+		case content == p.member:
+			c.Found(c.lost(keys, p))
+			c.Report.Repaired++
+		case content != "":
+			c.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.describe(p.member), Want: c.describe(content)})
+			todo.add("drop", p.id, p.member)
+		default:
+			c.Found(maintain.Problem{Kind: maintain.Stale, ID: p.id, Found: c.describe(p.member) + ", " + foundSeveral})
+		}
+	}
+	return c.apply(ctx, keys, todo)
+}

@@ -1,0 +1,165 @@
+package index
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	engine "retwis/internal/maintain"
+	"retwis/internal/partition"
+	"retwis/internal/scan"
+)
+
+// Entries that are not in the reverse index, which may be lost as a whole. Each entry
+// holds its id, so the reverse index can be restored from the entries: except for ids
+// with several, of which only the object can say which is right.
+
+// maxLost is how many ids are remembered at a time, about 40 bytes each.
+const maxLost = 4 << 20
+
+// pair is an entry and its id.
+type pair struct{ id, member string }
+
+// contents returns what the reverse index has for the ids of entries.
+func (x *Lexical) contents(ctx context.Context, keys *partition.Keys, pairs []pair) ([]rueidis.RedisMessage, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(pairs))
+	for i, p := range pairs {
+		ids[i] = p.id
+	}
+	return x.set.Client.Do(ctx, x.set.Client.B().Hmget().Key(keys.Content).Field(ids...).Build()).ToArray()
+}
+
+// lostEntries calls a function with the entries of a partition that are not in the
+// reverse index, and with those that cannot be read, whose id is empty: in pages, and
+// possibly an entry twice.
+func (x *Lexical) lostEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]pair) error) error {
+	for some, err := range scan.SortedSet(ctx, x.set.Client, keys.Index, pageSize) {
+		if err != nil {
+			return err
+		}
+		lost, err := x.lostOf(ctx, keys, some)
+		if err == nil && len(lost) > 0 {
+			err = page(lost)
+		}
+		if err == nil {
+			err = r.Pace(ctx, len(some)/2)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lostOf returns which entries of a page of a scan are not in the reverse index.
+func (x *Lexical) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]pair, error) {
+	var lost, all []pair
+	for i := 0; i+1 < len(scores); i += 2 {
+		id, err := x.id(scores[i])
+		if err != nil || checkID(id) != nil || x.set.Of(id).Index != keys.Index {
+			lost = append(lost, pair{"", scores[i]})
+			continue
+		}
+		all = append(all, pair{id, scores[i]})
+	}
+	contents, err := x.contents(ctx, keys, all)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range all {
+		if contents[i].IsNil() {
+			lost = append(lost, p)
+		}
+	}
+	return lost, nil
+}
+
+// restorable calls a function with the entries of a partition that are not in the
+// reverse index and that are the only ones of their ids.
+func (x *Lexical) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]pair) error) error {
+	// Each entry is in the reverse index, or one too many.
+	entries, err := x.set.Client.Do(ctx, x.set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
+	if err != nil {
+		return err
+	}
+	known, err := x.set.Client.Do(ctx, x.set.Client.B().Hlen().Key(keys.Content).Build()).AsInt64()
+	if err != nil || entries <= known {
+		return err
+	}
+	seed := maphash.MakeSeed()
+	passes := uint64(1 + (entries-known)/maxLost)
+	for pass := range passes {
+		lonely, err := x.lonely(ctx, r, keys, seed, func(id uint64) bool { return id%passes == pass })
+		if err != nil || len(lonely) == 0 {
+			return err
+		}
+		err = x.lostEntries(ctx, r, keys, func(lost []pair) error {
+			only := slices.DeleteFunc(lost, func(p pair) bool {
+				return p.id == "" || lonely[maphash.String(seed, p.id)] != hashOf(seed, p.member)
+			})
+			if len(only) == 0 {
+				return nil
+			}
+			return restore(only)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// several stands for the entries of an id that has more than one.
+const several = 0
+
+// hashOf returns the hash of an entry, which is never several.
+func hashOf(seed maphash.Seed, member string) uint64 { return maphash.String(seed, member) | 1 }
+
+// lonely returns the hash of the one lost entry of each id, or several, by the hash of
+// the id: of the ids that a function selects by their hash. Ids that share a hash have
+// several entries.
+func (x *Lexical) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
+	entryOf := map[uint64]uint64{}
+	err := x.lostEntries(ctx, r, keys, func(lost []pair) error {
+		for _, p := range lost {
+			id, entry := maphash.String(seed, p.id), hashOf(seed, p.member)
+			if p.id == "" || !selects(id) {
+				continue
+			}
+			if other, ok := entryOf[id]; ok && other != entry {
+				entry = several
+			}
+			entryOf[id] = entry
+		}
+		return nil
+	})
+	return entryOf, err
+}
+
+// scoresOf returns the scores of entries that are not 0, by entry.
+func (x *Lexical) scoresOf(ctx context.Context, keys *partition.Keys, pairs []pair) (map[string]float64, error) {
+	members := make([]string, len(pairs))
+	for i, p := range pairs {
+		members[i] = p.member
+	}
+	scores, err := x.set.Client.Do(ctx, x.set.Client.B().Zmscore().Key(keys.Index).Member(members...).Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	wrong := map[string]float64{}
+	for i, score := range scores {
+		f, err := score.AsFloat64()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return nil, err
+		}
+		if f != 0 {
+			wrong[members[i]] = f
+		}
+	}
+	return wrong, nil
+}

@@ -1,0 +1,222 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	engine "retwis/internal/maintain"
+	"retwis/internal/partition"
+	"retwis/internal/script"
+	"retwis/maintain"
+)
+
+// target adapts an index to the maintenance engine. A value is what an id has in the
+// index, as text; "" where the id is not in it.
+type target struct {
+	set            *partition.Set
+	tracker        *engine.Tracker
+	watch, replace script.Script // of a Repair with a source
+	fill, finish   script.Script // of a Rebuild
+
+	total    func(ctx context.Context) (int64, error)
+	entries  func(ctx context.Context, c *checker) error // compares what is in the index
+	values   func(ctx context.Context, ids []string) ([]string, error)
+	check    func(id, value string) error
+	describe func(value string) string
+	normal   func(value string) string // the one way to write a value
+	wrap     func(ctx context.Context, err error) error
+}
+
+// checker is a Verify or Repair under way.
+type checker struct {
+	*target
+	*engine.Run
+	src      Source[string] // may be empty
+	repair   bool
+	repairer *repairer // of a Repair with a source, else nil
+}
+
+// errLookup is why a Repair cannot begin.
+var errLookup = errors.New("to repair needs a source with Lookup, to look again before it changes an entry")
+
+func (t *target) verify(ctx context.Context, src *Source[string], opt maintain.Options) (maintain.Report, error) {
+	c := t.checker(src, opt)
+	err := c.run(ctx)
+	return c.Report, t.wrap(ctx, err)
+}
+
+// repair repairs an index, with a source or, where src is nil, by what it has itself.
+func (t *target) repair(ctx context.Context, src *Source[string], opt maintain.Options) (maintain.Report, error) {
+	c := t.checker(src, opt)
+	c.repair = true
+	var err error
+	switch {
+	case src == nil:
+		err = c.run(ctx)
+	case src.Lookup == nil:
+		err = errLookup
+	default:
+		if err = t.set.Check(ctx); err == nil {
+			err = t.tracker.During(ctx, func(ctx context.Context, run string) error {
+				c.repairer = &repairer{target: t, run: run, lookup: src.Lookup}
+				return c.run(ctx)
+			})
+		}
+	}
+	return c.Report, t.wrap(ctx, err)
+}
+
+func (t *target) checker(src *Source[string], opt maintain.Options) *checker {
+	c := &checker{target: t, Run: engine.Start(opt)}
+	if src != nil {
+		c.src = *src
+	}
+	return c
+}
+
+func (c *checker) run(ctx context.Context) (err error) {
+	if c.Total, err = c.total(ctx); err != nil {
+		return err
+	}
+	if err := c.tracker.Leftovers(ctx, c.Run, c.repair); err != nil {
+		return err
+	}
+	if err := c.entries(ctx, c); err != nil || c.src.All == nil {
+		return err
+	}
+	return c.objects(ctx)
+}
+
+// pageSize is how many entries a step compares.
+const pageSize = 200
+
+// objects compares the objects of the source with the index.
+func (c *checker) objects(ctx context.Context) error {
+	var ids, wants []string
+	invalid := 0
+	step := func() error {
+		err := c.compare(ctx, ids, wants)
+		n := len(ids) + invalid
+		ids, wants, invalid = nil, nil, 0
+		if err != nil {
+			return err
+		}
+		return c.Step(ctx, n)
+	}
+	for o, err := range c.src.All(ctx) {
+		if err != nil {
+			return err
+		}
+		if o.Err == nil {
+			o.Err = c.check(o.ID, o.Value)
+		}
+		if o.Err != nil {
+			c.Found(maintain.Problem{Kind: maintain.Invalid, ID: o.ID, Found: o.Err.Error()})
+			invalid++
+		} else {
+			ids, wants = append(ids, o.ID), append(wants, o.Value)
+		}
+		if len(ids)+invalid == pageSize {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+	}
+	return step()
+}
+
+// compare reports and repairs the ids whose values in the index differ from those that
+// they should have.
+func (c *checker) compare(ctx context.Context, ids, wants []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := c.values(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	for i, id := range ids {
+		if found[i] == wants[i] {
+			continue
+		}
+		p := maintain.Problem{Kind: maintain.Missing, ID: id, Want: c.describe(wants[i])}
+		if found[i] != "" {
+			p.Kind, p.Found = maintain.Stale, c.describe(found[i])
+		}
+		c.Found(p)
+		wrong = append(wrong, id)
+	}
+	return c.recheck(ctx, wrong)
+}
+
+// recheck makes ids agree with their objects, in a Repair with a source.
+func (c *checker) recheck(ctx context.Context, ids []string) error {
+	n, err := c.repairer.recheck(ctx, ids)
+	c.Report.Repaired += n
+	return err
+}
+
+// known returns which ids have an object.
+func (c *checker) known(ctx context.Context, ids []string) (map[string]bool, error) {
+	objects, err := c.src.Lookup(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(objects))
+	for _, o := range objects {
+		known[o.ID] = true
+	}
+	return known, nil
+}
+
+// rebuild fills a new index from a source and puts it in the place of the old.
+func (t *target) rebuild(ctx context.Context, src Source[string], opt maintain.Options) (maintain.Report, error) {
+	r := engine.Start(opt)
+	if src.All == nil {
+		return r.Report, t.wrap(ctx, errors.New("the source has no All"))
+	}
+	err := t.tracker.Rebuild(ctx, engine.Rebuild{Finish: t.finish, Fill: func(ctx context.Context, run string) error {
+		w, err := newWriter(ctx, t.set, t.fill, append(t.set.Args(), run))
+		if err != nil {
+			return err
+		}
+		return t.fillFrom(ctx, r, w, src)
+	}})
+	return r.Report, t.wrap(ctx, err)
+}
+
+// fillFrom puts all objects of a source into the new index.
+func (t *target) fillFrom(ctx context.Context, r *engine.Run, w *writer, src Source[string]) error {
+	size := windowSize
+	if r.Limited() {
+		size = pageSize
+	}
+	n := 0
+	step := func() error {
+		err := w.close()
+		if err == nil {
+			err = r.Step(ctx, n)
+		}
+		n = 0
+		return err
+	}
+	for o, err := range src.All(ctx) {
+		if err = cmp.Or(err, o.Err); err == nil {
+			err = t.check(o.ID, o.Value)
+		}
+		if err == nil {
+			err = w.add(o.ID, o.Value)
+		}
+		if err != nil {
+			return cmp.Or(err, w.close())
+		}
+		if n++; n == size {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+	}
+	return step()
+}

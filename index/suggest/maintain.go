@@ -1,0 +1,128 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"retwis/index"
+	engine "retwis/internal/maintain"
+	"retwis/internal/partition"
+	"retwis/maintain"
+)
+
+// firstStep is about how many entries the first step of a scan compares. The next ones
+// compare as many as make a batch if their names are as long: each byte of a name is a
+// prefix that may have a head.
+const firstStep = 10
+
+// Verify compares entries, terms and heads with each other, and reports entries without a
+// term, terms without an entry or with another, entries with a wrong score, and heads
+// without a term that belongs there. It compares about fifty at a time, fewer long ones,
+// each in one step with all that it must agree with: concurrent writes do not disturb it.
+// Of no index at all it returns index.ErrNotFound.
+func (x *Index) Verify(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
+	return x.compare(ctx, opt, false)
+}
+
+// Repair is Verify that corrects what it finds, in the step that finds it. On conflict
+// the term in <key>.content wins over its entry; where it is lost, it is restored from
+// the entry.
+func (x *Index) Repair(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
+	return x.compare(ctx, opt, true)
+}
+
+// checker is a Verify or Repair under way.
+type checker struct {
+	*engine.Run
+	x      *Index
+	repair bool
+	size   int // how many entries the next step compares
+}
+
+func (x *Index) compare(ctx context.Context, opt maintain.Options, repair bool) (report maintain.Report, err error) {
+	defer x.wrap(&err)
+	if _, err := partition.Read(ctx, x.set.Client, x.set.Key); err != nil && !(repair && errors.Is(err, index.ErrNotFound)) {
+		return report, err
+	}
+	c := checker{Run: engine.Start(opt), x: x, repair: repair}
+	err = c.run(ctx)
+	return c.Report, err
+}
+
+func (c *checker) run(ctx context.Context) (err error) {
+	if c.Total, err = c.x.len(ctx); err != nil {
+		return err
+	}
+	if err := c.x.tracker().Leftovers(ctx, c.Run, c.repair); err != nil {
+		return err
+	}
+	// Order matters: invalid heads must go before missing ones are looked for, and
+	// invalid entries before missing ones.
+	for part := range c.x.keys {
+		for _, what := range []string{"heads", "entries", "content"} {
+			c.size = firstStep
+			for cursor, more := "0", true; more; more = cursor != "0" {
+				if cursor, err = c.step(ctx, part, what, cursor); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// step compares the next few of a partition, and returns the cursor after them.
+func (c *checker) step(ctx context.Context, part int, what, cursor string) (next string, err error) {
+	repair := "0"
+	if c.repair {
+		repair = "1"
+	}
+	args := append(c.x.set.Args(), what, cursor, strconv.Itoa(c.size), repair)
+	reply, err := c.x.scripts.verify.Run(ctx, c.x.set.Client, c.x.keys[part].all(), args).ToArray()
+	if err := c.x.set.Error(ctx, err); err != nil {
+		return "", err
+	}
+	if next, err = reply[0].ToString(); err != nil {
+		return "", err
+	}
+	n, err := reply[1].AsInt64()
+	if err != nil {
+		return "", err
+	}
+	problems, err := reply[2].AsStrSlice()
+	if err != nil {
+		return "", err
+	}
+	bytes, err := reply[3].AsInt64()
+	if err != nil {
+		return "", err
+	}
+	if n > 0 {
+		c.size = int(max(1, min(batchTerms, batchBytes*n/max(bytes, 1))))
+	}
+	if err := c.report(ctx, part, problems); err != nil {
+		return "", err
+	}
+	if what != "entries" {
+		return next, c.Uncounted(ctx, int(n))
+	}
+	return next, c.Step(ctx, int(n))
+}
+
+// report counts problems as verify.lua replies them, and mends the heads that it left.
+func (c *checker) report(ctx context.Context, part int, problems []string) error {
+	for ; len(problems) >= 5; problems = problems[5:] {
+		p := maintain.Problem{Kind: maintain.Kind(problems[0]), ID: problems[1], Found: problems[2], Want: problems[3]}
+		c.Found(p)
+		if problems[4] == "mend" {
+			if err := c.x.mend(ctx, part, p.ID); err != nil {
+				return err
+			}
+		}
+		if problems[4] != "" {
+			c.Report.Repaired++
+		}
+	}
+	return nil
+}

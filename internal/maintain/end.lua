@@ -1,0 +1,15 @@
+-- Ends a Repair or a Rebuild, if it is the one under way: writers stop noting what they
+-- change, and what it made and did not put in place is removed.
+--
+-- KEYS[1..6]  the keys of a partition: index, content, meta, next, next content, changed
+-- KEYS[7..]   other keys that a rebuild makes
+-- ARGV[1..3]  kind, declaration, partitions
+-- ARGV[4]     the name of the run
+--
+-- Reply  0
+local run = redis.call('HGET', KEYS[3], 'rebuild')
+if run == ARGV[4] or run == ARGV[4] .. ' finishing' then
+	redis.call('HDEL', KEYS[3], 'rebuild', 'until')
+	redis.call('UNLINK', unpack(KEYS, 4))
+end
+return 0
