@@ -27,7 +27,7 @@ var (
 // InvalidError is input that was rejected.
 type InvalidError struct {
 	Field  string // "username", "password", "status" or "before"
-	Reason string // a sentence for the user, such as "Use 1 to 20 letters, digits or _."
+	Reason string // a sentence for the user, such as "Use 1 to 20 letters, digits or underscores."
 }
 
 func (e *InvalidError) Error() string { return "social: " + e.Field + ": " + e.Reason }

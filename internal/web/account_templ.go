@@ -46,7 +46,7 @@ func landingPage(f frame, latest posts) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"landing\"><section class=\"pitch\"><h1>Say it short.</h1><p class=\"lead\">Post in up to 280 characters, follow the people you like, and read what they say, newest first. No ranking, no ads, nothing in between.</p><ul class=\"points\"><li><strong>Quick.</strong> Every page comes in one piece, with or without JavaScript.</li><li><strong>Yours.</strong> Your posts stay on your profile, however old they are.</li><li><strong>Plain.</strong> Everything is kept in Redis, in a layout you can read.</li></ul><p><a class=\"button soft\" href=\"/timeline\">See what everybody says</a></p></section><div class=\"doors\"><section class=\"card\" aria-labelledby=\"join\"><h2 id=\"join\">Sign up</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"landing\"><section class=\"pitch\"><h1>Short posts, in order.</h1><p class=\"lead\">Write posts of up to 280 characters, follow people, and read their posts, newest first. No ranking and no ads.</p><ul class=\"points\"><li><strong>Fast.</strong> Pages load at once and work without JavaScript.</li><li><strong>Lasting.</strong> Your profile keeps all your posts.</li><li><strong>Open.</strong> All data is stored in Redis, in a documented layout.</li></ul><p><a class=\"button soft\" href=\"/timeline\">See the latest posts</a></p></section><div class=\"doors\"><section class=\"card\" aria-labelledby=\"join\"><h2 id=\"join\">Sign up</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -67,7 +67,7 @@ func landingPage(f frame, latest posts) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(latest) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section aria-labelledby=\"now\"><h2 id=\"now\">The latest posts</h2><div class=\"feed\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section aria-labelledby=\"now\"><h2 id=\"now\">Latest posts</h2><div class=\"feed\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -135,7 +135,7 @@ func registerPage(f frame, form accountForm) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<p class=\"aside\">Already here? <a href=\"/login\">Log in</a>.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<p class=\"aside\">Already have an account? <a href=\"/login\">Log in</a>.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -190,7 +190,7 @@ func loginPage(f frame, form accountForm) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<p class=\"aside\">New here? <a href=\"/register\">Sign up</a>.</p></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<p class=\"aside\">Don't have an account? <a href=\"/register\">Sign up</a>.</p></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -229,7 +229,7 @@ func registerFields(form accountForm, prefix string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(prefix, "username", "Username", "text", "username", "1 to 20 letters, digits or _", form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(prefix, "username", "Username", "text", "username", "1 to 20 letters, digits or underscores", form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -237,7 +237,7 @@ func registerFields(form accountForm, prefix string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(prefix, "password2", "Password, again", "password", "new-password", "", form).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(prefix, "password2", "Confirm password", "password", "new-password", "", form).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -275,7 +275,7 @@ func loginFields(form accountForm, prefix string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if form.Draft != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<div class=\"field\"><label for=\"draft\">What you wrote</label> <textarea id=\"draft\" name=\"status\" rows=\"3\" aria-describedby=\"draft-note\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<div class=\"field\"><label for=\"draft\">Your post</label> <textarea id=\"draft\" name=\"status\" rows=\"3\" aria-describedby=\"draft-note\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -288,7 +288,7 @@ func loginFields(form accountForm, prefix string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</textarea><p class=\"hint\" id=\"draft-note\">You are not logged in any more. Log in, and you can post this then.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</textarea><p class=\"hint\" id=\"draft-note\">You've been logged out. Log in to publish this post.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/a-h/templ"
 )
 
-// These never change, so that each response can share them.
+// These never change, so all responses share them.
 var (
 	headerHTML     = []string{"text/html; charset=utf-8"}
 	headerCSP      = []string{"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"}
@@ -24,9 +24,9 @@ var (
 	headerHSTS     = []string{"max-age=31536000"}
 )
 
-// headers are those of every page.
-func (v *visit) headers() {
-	h := v.w.Header()
+// headers sets the headers of every page.
+func (req *request) headers() {
+	h := req.w.Header()
 	h["Content-Security-Policy"] = headerCSP
 	h["X-Content-Type-Options"] = headerNosniff
 	h["Referrer-Policy"] = headerReferrer
@@ -34,23 +34,23 @@ func (v *visit) headers() {
 	h["Permissions-Policy"] = headerPolicy
 	h["Cache-Control"] = headerCache
 	h["Vary"] = headerVary
-	h["X-Request-Id"] = []string{v.id}
-	if v.overTLS() {
+	h["X-Request-Id"] = []string{req.id}
+	if req.overTLS() {
 		h["Strict-Transport-Security"] = headerHSTS
 	}
 }
 
-func (v *visit) overTLS() bool { return v.server.secure || v.r.TLS != nil }
+func (req *request) overTLS() bool { return req.server.secure || req.r.TLS != nil }
 
-// buffers hold pages while they are rendered: nothing goes out before a page is
-// whole.
+// buffers hold pages while they are rendered: nothing is sent before a page is
+// complete.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// maxPooled keeps an unusually large buffer from staying for ever.
+// maxPooled is the size above which a buffer is not reused.
 const maxPooled = 256 << 10
 
-// show renders a page and sends it.
-func (v *visit) show(status int, page templ.Component) error {
+// render renders a page and sends it.
+func (req *request) render(status int, page templ.Component) error {
 	buf := buffers.Get().(*bytes.Buffer)
 	defer func() {
 		if buf.Cap() <= maxPooled {
@@ -59,39 +59,39 @@ func (v *visit) show(status int, page templ.Component) error {
 		}
 	}()
 	buf.Reset()
-	// With the request's own context a page would not be rendered once the time
-	// is up: not even the one that says so.
+	// With the request's own context no page would be rendered after its
+	// deadline, not even the one that reports it.
 	if err := page.Render(context.Background(), buf); err != nil {
 		return fmt.Errorf("web: render: %w", err)
 	}
-	v.send(status, buf.Bytes())
+	req.send(status, buf.Bytes())
 	return nil
 }
 
-func (v *visit) send(status int, body []byte) {
-	h := v.w.Header()
+func (req *request) send(status int, body []byte) {
+	h := req.w.Header()
 	h["Content-Type"] = headerHTML
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	v.status = status
-	v.w.WriteHeader(status)
-	_, _ = v.w.Write(body) // who has gone away misses nothing
+	req.status = status
+	req.w.WriteHeader(status)
+	_, _ = req.w.Write(body) // the client may have disconnected
 }
 
-// redirect sends a visitor on after a form.
-func (v *visit) redirect(to string) error {
-	v.status = http.StatusSeeOther
-	v.w.Header().Set("Location", to)
-	v.w.WriteHeader(v.status)
+// redirect sends the browser to another page after a form.
+func (req *request) redirect(to string) error {
+	req.status = http.StatusSeeOther
+	req.w.Header().Set("Location", to)
+	req.w.WriteHeader(req.status)
 	return nil
 }
 
-// rename leads to the same page under the name of its owner as that was typed.
-func (v *visit) rename(path string) error {
-	if v.r.URL.RawQuery != "" {
-		path += "?" + v.r.URL.RawQuery
+// redirectToName leads to the same page under the username as it was registered.
+func (req *request) redirectToName(path string) error {
+	if req.r.URL.RawQuery != "" {
+		path += "?" + req.r.URL.RawQuery
 	}
-	v.status = http.StatusFound
-	v.w.Header().Set("Location", path)
-	v.w.WriteHeader(v.status)
+	req.status = http.StatusFound
+	req.w.Header().Set("Location", path)
+	req.w.WriteHeader(req.status)
 	return nil
 }

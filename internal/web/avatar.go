@@ -12,9 +12,8 @@ import (
 	"github.com/a-h/templ"
 )
 
-// avatar is the initials of a name on the colour that belongs to it. It is
-// written by hand because a page has many: computed classes are what takes
-// longest in a template.
+// avatar is the initials of a name on its colour. It is written by hand because a
+// page has many, and computed classes are the slowest part of a template.
 func avatar(name, size string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, `<span class="avatar `+size+` tone-`+strconv.Itoa(tone(name))+
@@ -23,7 +22,7 @@ func avatar(name, size string) templ.Component {
 	})
 }
 
-// initials are what an avatar shows: of a name in two parts both first letters.
+// initials returns the first letter of a name, or of its first two parts.
 func initials(name string) string {
 	var letters []rune
 	begin := true
@@ -47,7 +46,7 @@ func initials(name string) string {
 // tones is how many colours avatars have.
 const tones = 12
 
-// tone is the number of the colour that belongs to a name.
+// tone returns the number of a name's colour.
 func tone(name string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(strings.ToLower(name)))

@@ -10,50 +10,51 @@ import (
 const (
 	// authCookie holds the secret of a session.
 	authCookie = "auth"
-	// freshCookie is set for a few seconds after a change, so that whichever
-	// server is asked next reads what is true, not what it remembers.
+	// freshCookie is set for a few seconds after a change, so that the next
+	// request, to whichever process, reads from the server and not from memory
+	// (read-your-writes).
 	freshCookie = "fresh"
 
 	oneYear    = 365 * 24 * 60 * 60
-	freshFor   = 10 // seconds; a server hears of a change within milliseconds
+	freshFor   = 10 // seconds; invalidation takes milliseconds
 	clearAtNow = -1
 )
 
-// identify finds out who makes the request.
-func (v *visit) identify() error {
+// identify reads the session of the request.
+func (req *request) identify() error {
 	var secret string
-	for _, cookie := range v.r.Cookies() {
+	for _, cookie := range req.r.Cookies() {
 		switch cookie.Name {
 		case authCookie:
 			secret = cookie.Value
 		case freshCookie:
-			v.ctx = social.WithFresh(v.ctx)
+			req.ctx = social.WithFresh(req.ctx)
 		}
 	}
 	if secret == "" {
-		v.known = true
+		req.known = true
 		return nil
 	}
-	user, err := v.server.social.SessionUser(v.ctx, secret)
+	user, err := req.server.social.SessionUser(req.ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
-		v.known = true
-		v.setCookie(authCookie, "", clearAtNow)
+		req.known = true
+		req.setCookie(authCookie, "", clearAtNow)
 		return nil
 	}
-	v.viewer, v.signed, v.known = user, err == nil, err == nil
+	req.viewer, req.signed, req.known = user, err == nil, err == nil
 	return err
 }
 
-func (v *visit) setCookie(name, value string, maxAge int) {
-	http.SetCookie(v.w, &http.Cookie{
+func (req *request) setCookie(name, value string, maxAge int) {
+	http.SetCookie(req.w, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: v.overTLS(),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: req.overTLS(),
 	})
 }
 
-// changed goes on after a change: the pages that follow show it, whichever
-// server is asked.
-func (v *visit) changed(to string) error {
-	v.setCookie(freshCookie, "1", freshFor)
-	return v.redirect(to)
+// changed redirects after a change; the next pages show it, whichever process
+// serves them.
+func (req *request) changed(to string) error {
+	req.setCookie(freshCookie, "1", freshFor)
+	return req.redirect(to)
 }

@@ -12,26 +12,25 @@ import (
 )
 
 const (
-	// grace is how long a page may take before it is asked whether the database
-	// answers at all.
+	// grace is how long a request may take before the database is probed.
 	grace = 300 * time.Millisecond
-	// probeLimit is how long the database may take to answer that. Both together
-	// are less than a second, in which a page fails without its database.
+	// probeLimit bounds a probe. Both together are less than a second, within
+	// which a request fails without a database.
 	probeLimit = 600 * time.Millisecond
 )
 
 // errSilent: the database does not answer, or answers with an error.
 var errSilent = errors.New("web: the database does not answer")
 
-// database knows whether the database answers, so that no page waits for one
-// that is gone until its time is up. Nothing runs in the background: a page that
-// takes longer than grace asks, and after a failure each page asks first. The
-// pages that ask at one time share one probe.
+// database tracks whether the database answers, so that no request waits for its
+// timeout when the database is down (a circuit breaker). Nothing runs in the
+// background: a request that takes longer than grace probes, and after a failure
+// each request probes first. Concurrent requests share one probe.
 type database struct {
 	ping func(context.Context) error
 
-	down     atomic.Bool  // no part of the database answered last
-	answered atomic.Int64 // when a page was last served, in nanoseconds
+	down     atomic.Bool  // the last probe got no answer from any part of the database
+	answered atomic.Int64 // when a request last succeeded, in nanoseconds
 	mu       sync.Mutex
 	running  *probe
 }
@@ -56,8 +55,8 @@ func (d *database) admit() error {
 	return nil
 }
 
-// guard returns a context that ends when the database turns out not to answer,
-// with the reason as its cause. The caller calls stop.
+// guard returns a context that is cancelled when a probe fails, with the reason
+// as its cause. The caller must call stop.
 func (d *database) guard(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var timer *time.Timer
@@ -83,10 +82,10 @@ func (d *database) guard(ctx context.Context) (_ context.Context, stop func()) {
 	}
 }
 
-// served notes that a page has come about: the database is slow at most.
+// served records a success: the database is slow at worst.
 func (d *database) served() { d.answered.Store(time.Now().UnixNano()) }
 
-// check asks the database, or waits for the answer to who is asking.
+// check probes the database, or waits for the running probe.
 func (d *database) check() error {
 	d.mu.Lock()
 	p := d.running
@@ -104,13 +103,13 @@ func (d *database) check() error {
 	case <-timer.C:
 	}
 	if d.answered.Load() > p.began.UnixNano() {
-		return nil // slow: it has served another page meanwhile
+		return nil // slow: another request has succeeded meanwhile
 	}
 	d.down.Store(true)
 	return errSilent
 }
 
-// run asks the database. It ends when ping does, soon after probeLimit.
+// run probes the database. It ends when ping does, soon after probeLimit.
 func (d *database) run(p *probe) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
 	defer cancel()

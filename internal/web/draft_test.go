@@ -25,13 +25,13 @@ func TestTextOutlivesTheSession(t *testing.T) {
 
 	const text = `what I <wrote> & "thought"`
 	const shown = `>what I &lt;wrote&gt; &amp; &#34;thought&#34;</textarea>`
-	a := v.send("/post", "status", text).want(403, shown, `action="/login"`, `name="password"`, "not logged in any more").wantNot(`action="/post"`)
+	a := v.send("/post", "status", text).want(403, shown, `action="/login"`, `name="password"`, "been logged out").wantNot(`action="/post"`)
 	if cache := a.header.Get("Cache-Control"); !strings.Contains(cache, "private") {
 		t.Errorf("Cache-Control: %q of a page with a text", cache)
 	}
-	v.send("/login", "username", "ada", "password", "wrong horse", "next", "/home", "status", text).want(422, "wrong", shown)
+	v.send("/login", "username", "ada", "password", "wrong horse", "next", "/home", "status", text).want(422, "Wrong username or password.", shown)
 	back := v.send("/login", "username", "ada", "password", password, "next", "/home", "status", text)
-	back.want(200, shown, `action="/post"`, "You are logged in again", "Log out")
+	back.want(200, shown, `action="/post"`, "re logged in again", "Log out")
 	if ids := back.posts(); len(ids) != 0 {
 		t.Errorf("logging in has posted: %v", ids)
 	}

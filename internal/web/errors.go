@@ -13,15 +13,15 @@ import (
 	"retwis/internal/social"
 )
 
-// statusGone is the answer to a client that did not wait for one. Only logs and
-// metrics see it, and a client that has closed its side of the connection.
+// statusGone is the status for a client that disconnected. Only logs and metrics
+// see it, and a client that has closed its side of the connection only.
 const statusGone = 499
 
-// pageError is what a visitor is told, and what the log is.
+// pageError is an error with its message for the user and its cause for the log.
 type pageError struct {
 	status int
-	detail string // a sentence for the visitor
-	draft  string // a sentence about the text that they had written
+	detail string // a sentence for the user
+	draft  string // a sentence about the unpublished post
 	cause  error  // for the log
 }
 
@@ -32,56 +32,56 @@ func (e *pageError) Error() string {
 func (e *pageError) Unwrap() error { return e.cause }
 
 var (
-	errNotFound = &pageError{status: http.StatusNotFound, detail: "There is nothing at this address."}
-	errNoUser   = &pageError{status: http.StatusNotFound, detail: "There is no such user."}
+	errNotFound = &pageError{status: http.StatusNotFound, detail: "This page doesn't exist."}
+	errNoUser   = &pageError{status: http.StatusNotFound, detail: "This account doesn't exist."}
 )
 
 func formError(err error) error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return &pageError{status: http.StatusRequestEntityTooLarge, detail: "That was more than a form can hold.", cause: err}
+		return &pageError{status: http.StatusRequestEntityTooLarge, detail: "The form is too large.", cause: err}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &pageError{status: http.StatusRequestTimeout, detail: "The form took too long to arrive. Please send it again.", cause: err}
+		return &pageError{status: http.StatusRequestTimeout, detail: "The form took too long to arrive. Please try again.", cause: err}
 	}
-	return &pageError{status: http.StatusBadRequest, detail: "The form could not be read.", cause: err}
+	return &pageError{status: http.StatusBadRequest, detail: "The form couldn't be read. Please try again.", cause: err}
 }
 
-// fail shows an error: the one place that decides how.
-func (v *visit) fail(err error) {
-	if v.formRead && errors.Is(v.r.Context().Err(), context.Canceled) {
-		// Nobody is there to see a page. Without a status the server would write
-		// 200, which is wrong for a client that still reads.
-		v.status = statusGone
-		v.w.Header().Set("Connection", "close")
-		v.w.WriteHeader(v.status)
+// fail sends an error page: the one place that decides what it looks like.
+func (req *request) fail(err error) {
+	if req.formRead && errors.Is(req.r.Context().Err(), context.Canceled) {
+		// The client has gone. Without a status the server would write 200, which
+		// is wrong for a client that still reads.
+		req.status = statusGone
+		req.w.Header().Set("Connection", "close")
+		req.w.WriteHeader(req.status)
 		return
 	}
-	shown := v.shown(err)
-	switch shown.status {
+	page := req.describe(err)
+	switch page.status {
 	case http.StatusServiceUnavailable:
-		v.w.Header().Set("Retry-After", "5")
+		req.w.Header().Set("Retry-After", "5")
 	case http.StatusRequestTimeout:
-		v.w.Header().Set("Connection", "close")
+		req.w.Header().Set("Connection", "close")
 	}
 	draft := ""
-	if shown.status >= http.StatusInternalServerError {
-		draft = v.draft
+	if page.status >= http.StatusInternalServerError {
+		draft = req.draft
 	}
-	if err := v.show(shown.status, errorPage(v.page(http.StatusText(shown.status)), shown, v.id, draft)); err != nil {
-		v.server.log.Error("the page of an error cannot be shown", "request", v.id, "error", err)
-		v.status = http.StatusInternalServerError
-		plain(v.w, v.status, "Something went wrong here. The request was "+v.id+".")
+	if err := req.render(page.status, errorPage(req.page(http.StatusText(page.status)), page, req.id, draft)); err != nil {
+		req.server.log.Error("cannot render an error page", "request", req.id, "error", err)
+		req.status = http.StatusInternalServerError
+		plain(req.w, req.status, "Something went wrong. Request ID: "+req.id)
 	}
 }
 
-// mayBeSaved is said of a text where the answer of the database was lost.
-const mayBeSaved = "Here is what you wrote. It may have been posted already, so look at your profile before you post it again."
+// mayBeSaved is the message for a post whose reply from the database was lost.
+const mayBeSaved = "Your post may already have been published. Check your profile before you post it again."
 
-// shown is what a visitor is told of an error.
-func (v *visit) shown(err error) *pageError {
+// describe returns the page for an error.
+func (req *request) describe(err error) *pageError {
 	var (
-		shown   *pageError
+		page    *pageError
 		invalid *social.InvalidError
 	)
 	class := rediserr.Of(err)
@@ -89,8 +89,8 @@ func (v *visit) shown(err error) *pageError {
 		class = rediserr.Unavailable
 	}
 	switch {
-	case errors.As(err, &shown):
-		return shown
+	case errors.As(err, &page):
+		return page
 	case errors.Is(err, social.ErrNotFound):
 		return errNotFound
 	case errors.As(err, &invalid):
@@ -98,12 +98,12 @@ func (v *visit) shown(err error) *pageError {
 	case errors.Is(err, social.ErrBusy):
 		return &pageError{
 			status: http.StatusServiceUnavailable, detail: "Retwis is busy right now. Please try again in a moment.",
-			draft: "Here is what you wrote.", cause: err,
+			draft: "Your post hasn't been published.", cause: err,
 		}
 	case class == rediserr.WritesRefused:
 		return &pageError{
 			status: http.StatusServiceUnavailable, detail: "Retwis can't save anything right now. Please try again in a moment.",
-			draft: "Here is what you wrote. It was not posted.", cause: err,
+			draft: "Your post hasn't been published.", cause: err,
 		}
 	case class == rediserr.Unavailable:
 		return &pageError{
@@ -112,27 +112,27 @@ func (v *visit) shown(err error) *pageError {
 		}
 	}
 	return &pageError{
-		status: http.StatusInternalServerError, detail: "Something went wrong here. It has been logged.",
+		status: http.StatusInternalServerError, detail: "Something went wrong. Please try again later.",
 		draft: mayBeSaved, cause: err,
 	}
 }
 
-// log writes one line: of failures always, of others when somebody debugs. Of
-// refusals, which come by the thousand while a database is down, it writes some.
-func (v *visit) log(err error, took time.Duration) {
+// log writes one line for each failure, and for other requests at level debug.
+// Refusals, which come by the thousand while the database is down, are sampled.
+func (req *request) log(err error, took time.Duration) {
 	level := slog.LevelDebug
-	if v.status >= http.StatusInternalServerError {
+	if req.status >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	if !v.server.log.Enabled(v.ctx, level) {
+	if !req.server.log.Enabled(req.ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", v.r.Method), slog.String("path", v.r.URL.Path), slog.Int("status", v.status),
-		slog.Duration("took", took), slog.String("request", v.id),
+		slog.String("method", req.r.Method), slog.String("path", req.r.URL.Path), slog.Int("status", req.status),
+		slog.Duration("took", took), slog.String("request", req.id),
 	}
-	if v.status == http.StatusServiceUnavailable {
-		ok, omitted := v.server.refusals.allow(time.Now())
+	if req.status == http.StatusServiceUnavailable {
+		ok, omitted := req.server.refusals.allow(time.Now())
 		if !ok {
 			return
 		}
@@ -147,5 +147,5 @@ func (v *visit) log(err error, took time.Duration) {
 		}
 		attrs = append(attrs, slog.Any("error", err))
 	}
-	v.server.log.LogAttrs(v.ctx, level, "request", attrs...)
+	req.server.log.LogAttrs(req.ctx, level, "request", attrs...)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// healthTime bounds how long a question about health may take.
+// healthTime bounds a health check.
 const healthTime = 2 * time.Second
 
-// healthz says that the process answers.
+// healthz reports that the process is alive.
 func healthz(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }
 
-// readyz says whether pages can be served: whether the database can be read.
-// Where it takes no writes, as when it is full, the site can still be read, so
-// the status is 200 and the text says it.
+// readyz reports whether pages can be served: whether the database can be read.
+// Where it takes no writes, because it is full for example, the site can still be
+// read, so the status is 200 and the text reports it.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTime)
 	defer cancel()
@@ -40,7 +40,7 @@ func plain(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// databaseMetrics asks the database each time the metrics are read.
+// databaseMetrics probes the database each time the metrics are read.
 type databaseMetrics struct {
 	read, write func(context.Context) error
 	readable    *prometheus.Desc

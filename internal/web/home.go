@@ -10,59 +10,59 @@ import (
 // homePosts is how many posts a page of a home timeline or a profile has.
 const homePosts = 10
 
-// statusForm is the form of a new post as it is shown again.
+// statusForm is the form for a new post, filled in with rejected input.
 type statusForm struct {
 	Status  string
 	Notice  string
 	Problem string
 }
 
-func (s *Server) home(v *visit) error {
-	if !v.signed {
-		return v.toLogin()
+func (s *Server) home(req *request) error {
+	if !req.signed {
+		return req.toLogin()
 	}
-	before, err := v.before()
+	before, err := req.before()
 	if err != nil {
 		return err
 	}
-	return s.showHome(v, http.StatusOK, before, statusForm{})
+	return s.showHome(req, http.StatusOK, before, statusForm{})
 }
 
-func (s *Server) showHome(v *visit, status int, before int64, form statusForm) error {
-	page, err := s.social.Home(v.ctx, v.viewer.ID, before, homePosts)
+func (s *Server) showHome(req *request, status int, before int64, form statusForm) error {
+	page, err := s.social.Home(req.ctx, req.viewer.ID, before, homePosts)
 	if err != nil {
 		return err
 	}
-	posts, err := s.posts.get(v.ctx, page.IDs)
+	posts, err := s.posts.get(req.ctx, page.IDs)
 	if err != nil {
 		return err
 	}
-	counts, err := s.social.Counts(v.ctx, v.viewer.ID)
+	counts, err := s.social.Counts(req.ctx, req.viewer.ID)
 	if err != nil {
 		return err
 	}
-	return v.show(status, homePage(v.page("Home"), form, counts, feed{
+	return req.render(status, homePage(req.page("Home"), form, counts, feed{
 		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
-		Empty: "Nothing here yet. Write your first post, or",
+		Empty: "No posts yet. Write your first post, or",
 		Step:  "find people to follow", To: "/timeline",
 	}))
 }
 
-func (s *Server) post(v *visit) error {
-	if !v.signed && v.draft != "" {
-		return v.show(http.StatusForbidden, loginPage(v.page("Log in"), accountForm{Next: "/home", Draft: v.draft}))
+func (s *Server) post(req *request) error {
+	if !req.signed && req.draft != "" {
+		return req.render(http.StatusForbidden, loginPage(req.page("Log in"), accountForm{Next: "/home", Draft: req.draft}))
 	}
-	if !v.signed {
-		return v.toLogin()
+	if !req.signed {
+		return req.toLogin()
 	}
-	typed := v.r.PostFormValue("status")
-	_, err := s.social.Post(v.ctx, v.viewer, typed)
+	typed := req.r.PostFormValue("status")
+	_, err := s.social.Post(req.ctx, req.viewer, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
-		return s.showHome(v, http.StatusUnprocessableEntity, 0, statusForm{Status: typed, Problem: invalid.Reason})
+		return s.showHome(req, http.StatusUnprocessableEntity, 0, statusForm{Status: typed, Problem: invalid.Reason})
 	}
 	if err != nil {
 		return err
 	}
-	return v.changed("/home")
+	return req.changed("/home")
 }

@@ -158,7 +158,7 @@ func statusBox(form statusForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<label for=\"status\">What is on your mind?</label> <textarea id=\"status\" name=\"status\" rows=\"3\" required data-limit=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<label for=\"status\">What's on your mind?</label> <textarea id=\"status\" name=\"status\" rows=\"3\" required data-limit=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

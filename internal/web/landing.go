@@ -5,18 +5,18 @@ import "net/http"
 // landingPosts is how many posts the front page shows.
 const landingPosts = 3
 
-// landing says what this is to whoever does not know it yet.
-func (s *Server) landing(v *visit) error {
-	if v.signed {
-		return v.redirect("/home")
+// landing introduces Retwis to visitors who are not logged in.
+func (s *Server) landing(req *request) error {
+	if req.signed {
+		return req.redirect("/home")
 	}
-	page, err := s.social.Everybody(v.ctx, 0, landingPosts)
+	page, err := s.social.Everybody(req.ctx, 0, landingPosts)
 	if err != nil {
 		return err
 	}
-	posts, err := s.posts.get(v.ctx, page.IDs)
+	posts, err := s.posts.get(req.ctx, page.IDs)
 	if err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, landingPage(v.page("Retwis"), posts))
+	return req.render(http.StatusOK, landingPage(req.page("Retwis"), posts))
 }

@@ -8,72 +8,72 @@ import (
 	"retwis/internal/social"
 )
 
-func (s *Server) loginForm(v *visit) error {
-	next := localPath(v.r.URL.Query().Get("next"))
-	if v.signed {
-		return v.redirect(next)
+func (s *Server) loginForm(req *request) error {
+	next := localPath(req.r.URL.Query().Get("next"))
+	if req.signed {
+		return req.redirect(next)
 	}
-	return v.show(http.StatusOK, loginPage(v.page("Log in"), accountForm{Next: next}))
+	return req.render(http.StatusOK, loginPage(req.page("Log in"), accountForm{Next: next}))
 }
 
-func (s *Server) login(v *visit) error {
-	form := accountForm{Username: v.r.PostFormValue("username"), Next: localPath(v.r.PostFormValue("next")), Draft: v.draft}
-	session, err := s.social.Login(v.ctx, form.Username, v.r.PostFormValue("password"))
+func (s *Server) login(req *request) error {
+	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft}
+	session, err := s.social.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
-		form.Field, form.Problem = "password", "The username or the password is wrong."
-		return v.show(http.StatusUnprocessableEntity, loginPage(v.page("Log in"), form))
+		form.Field, form.Problem = "password", "Wrong username or password."
+		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
 	}
 	if err != nil {
 		return err
 	}
-	v.setCookie(authCookie, session.Secret, oneYear)
-	if v.draft != "" {
-		return s.resumePost(v, session.User)
+	req.setCookie(authCookie, session.Secret, oneYear)
+	if req.draft != "" {
+		return s.resumePost(req, session.User)
 	}
-	return v.changed(form.Next)
+	return req.changed(form.Next)
 }
 
-// resumePost shows a text that was written before the session ended, for its
-// author to post. It is shown here, not after a redirect, because it would have
-// to be kept somewhere meanwhile.
-func (s *Server) resumePost(v *visit, user social.User) error {
-	v.setCookie(freshCookie, "1", freshFor)
-	v.viewer, v.signed, v.known = user, true, true
-	v.ctx = social.WithFresh(v.ctx)
-	return s.showHome(v, http.StatusOK, 0, statusForm{Status: v.draft, Notice: "You are logged in again. Here is what you wrote."})
+// resumePost shows a post that was written before the session ended, for its
+// author to publish. There is no redirect, because the text would have to be
+// stored meanwhile.
+func (s *Server) resumePost(req *request, user social.User) error {
+	req.setCookie(freshCookie, "1", freshFor)
+	req.viewer, req.signed, req.known = user, true, true
+	req.ctx = social.WithFresh(req.ctx)
+	return s.showHome(req, http.StatusOK, 0, statusForm{Status: req.draft, Notice: "You're logged in again. You can publish your post now."})
 }
 
-func (s *Server) logout(v *visit) error {
-	if v.signed {
-		if err := s.social.Logout(v.ctx, v.viewer.ID); err != nil {
+func (s *Server) logout(req *request) error {
+	if req.signed {
+		if err := s.social.Logout(req.ctx, req.viewer.ID); err != nil {
 			return err
 		}
 	}
-	v.setCookie(authCookie, "", clearAtNow)
-	return v.changed("/")
+	req.setCookie(authCookie, "", clearAtNow)
+	return req.changed("/")
 }
 
-// toLogin sends on a visitor who has to log in first, and back here afterwards:
-// from a form, to the page on which it is.
-func (v *visit) toLogin() error {
-	next := v.r.URL.RequestURI()
-	if v.r.Method != http.MethodGet {
-		next = v.formPage()
+// toLogin redirects to the log-in page, and back afterwards: to the page of the
+// form where a form was sent.
+func (req *request) toLogin() error {
+	next := req.r.URL.RequestURI()
+	if req.r.Method != http.MethodGet {
+		next = req.formPage()
 	}
-	return v.redirect("/login?next=" + url.QueryEscape(next))
+	return req.redirect("/login?next=" + url.QueryEscape(next))
 }
 
 // formPage is the page with the form that is sent to the address of a request.
-func (v *visit) formPage() string {
-	if name := v.r.PathValue("name"); name != "" {
+func (req *request) formPage() string {
+	if name := req.r.PathValue("name"); name != "" {
 		return profilePath(name)
 	}
-	if v.r.URL.Path == "/logout" {
+	if req.r.URL.Path == "/logout" {
 		return "/"
 	}
 	return "/home"
 }
 
-// toForm answers who opens the address of a form, from the history of a browser
-// perhaps, with the page on which the form is.
-func (*Server) toForm(v *visit) error { return v.redirect(v.formPage()) }
+// toForm redirects from the address of a form, opened from a browser's history
+// perhaps, to the page with that form.
+func (*Server) toForm(req *request) error { return req.redirect(req.formPage()) }

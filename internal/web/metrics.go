@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// metrics are what operators watch.
+// metrics are the metrics of the site.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -20,7 +20,7 @@ type metrics struct {
 	reused   prometheus.Counter
 }
 
-// newRegistry is a registry with what every program has to tell.
+// newRegistry returns a registry with the metrics of Go and of the process.
 func newRegistry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	return registry, register(registry,
@@ -59,7 +59,7 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 	return m, register(registry, m.requests, m.seconds, m.inFlight, m.rendered, m.reused)
 }
 
-// routeMetrics are those of one route, found once and not with each request.
+// routeMetrics are the metrics of one route, looked up once.
 type routeMetrics struct {
 	requests [6]prometheus.Counter // by class of status
 	seconds  prometheus.Observer

@@ -10,17 +10,17 @@ import (
 	"retwis/internal/social"
 )
 
-// frame is what every page has around it.
+// frame is the data of the layout of every page.
 type frame struct {
 	Title  string
 	Viewer social.User
 	Signed bool
-	Unsure bool   // whether anybody is signed in could not be found out
-	Here   string // the path, to mark where in the menu one is
+	Unsure bool   // whether there is a session is not known
+	Here   string // the path, to mark the current entry of the menu
 }
 
-func (v *visit) page(title string) frame {
-	return frame{Title: title, Viewer: v.viewer, Signed: v.signed, Unsure: !v.known, Here: v.r.URL.Path}
+func (req *request) page(title string) frame {
+	return frame{Title: title, Viewer: req.viewer, Signed: req.signed, Unsure: !req.known, Here: req.r.URL.Path}
 }
 
 // current marks the link of the page that is shown.
@@ -32,7 +32,7 @@ func (f frame) current(path string) string {
 }
 
 // before reads the cursor of a page of posts: the id of the last one seen.
-func (v *visit) before() (int64, error) { return parseBefore(v.r.URL.Query()) }
+func (req *request) before() (int64, error) { return parseBefore(req.r.URL.Query()) }
 
 func parseBefore(query url.Values) (int64, error) {
 	values, ok := query["before"]
@@ -64,8 +64,8 @@ func localPath(next string) string {
 	return next
 }
 
-// machineTime is a moment for programs, humanTime for people, until a script
-// says it in their own time.
+// machineTime formats a time for programs, humanTime for people, until a script
+// converts it to their time zone.
 func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func humanTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
@@ -81,7 +81,7 @@ func thousands(n int64) string {
 	return text
 }
 
-// plural picks the word for a number.
+// plural returns the singular or the plural.
 func plural(n int64, one, many string) string {
 	if n == 1 {
 		return one

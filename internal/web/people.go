@@ -12,24 +12,24 @@ import (
 // peopleOnPage is how many users a page of followers has.
 const peopleOnPage = 30
 
-func (s *Server) followers(v *visit) error {
-	return s.people(v, "followers", s.social.Followers)
+func (s *Server) followers(req *request) error {
+	return s.people(req, "followers", s.social.Followers)
 }
 
-func (s *Server) following(v *visit) error {
-	return s.people(v, "following", s.social.Following)
+func (s *Server) following(req *request) error {
+	return s.people(req, "following", s.social.Following)
 }
 
-func (s *Server) people(v *visit, what string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {
-	user, err := v.owner()
+func (s *Server) people(req *request, what string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {
+	user, err := req.owner()
 	if err != nil {
 		return err
 	}
-	if user.Name != v.r.PathValue("name") {
-		return v.rename(profilePath(user.Name) + "/" + what)
+	if user.Name != req.r.PathValue("name") {
+		return req.redirectToName(profilePath(user.Name) + "/" + what)
 	}
-	cursor := v.r.URL.Query().Get("before")
-	people, err := list(v.ctx, user.ID, cursor, peopleOnPage)
+	cursor := req.r.URL.Query().Get("before")
+	people, err := list(req.ctx, user.ID, cursor, peopleOnPage)
 	if err != nil {
 		return err
 	}
@@ -37,28 +37,28 @@ func (s *Server) people(v *visit, what string, list func(ctx context.Context, ui
 	if people.Next != "" {
 		next = profilePath(user.Name) + "/" + what + "?before=" + url.QueryEscape(people.Next)
 	}
-	title := "Who follows " + user.Name
+	title := "Followers of " + user.Name
 	if what == "following" {
-		title = "Whom " + user.Name + " follows"
+		title = "Followed by " + user.Name
 	}
-	return v.show(http.StatusOK, peoplePage(v.page(title), user, what, people.Users, next, cursor != ""))
+	return req.render(http.StatusOK, peoplePage(req.page(title), user, what, people.Users, next, cursor != ""))
 }
 
 // changeFollow follows or unfollows the owner of the page.
-func (s *Server) changeFollow(v *visit, change func(ctx context.Context, from, to social.User) error) error {
-	if !v.signed {
-		return v.toLogin()
+func (s *Server) changeFollow(req *request, change func(ctx context.Context, from, to social.User) error) error {
+	if !req.signed {
+		return req.toLogin()
 	}
-	user, err := v.owner()
+	user, err := req.owner()
 	if err != nil {
 		return err
 	}
-	err = change(v.ctx, v.viewer, user)
+	err = change(req.ctx, req.viewer, user)
 	if errors.Is(err, social.ErrSelfFollow) {
-		return &pageError{status: http.StatusBadRequest, detail: "Nobody follows themselves."}
+		return &pageError{status: http.StatusBadRequest, detail: "You can't follow yourself."}
 	}
 	if err != nil {
 		return err
 	}
-	return v.changed(profilePath(user.Name))
+	return req.changed(profilePath(user.Name))
 }

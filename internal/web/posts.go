@@ -13,15 +13,15 @@ import (
 	"retwis/internal/social"
 )
 
-// postCache keeps posts as they are shown. A post never changes and looks the
-// same to everybody, so what was rendered once stays true.
+// postCache caches rendered posts. A post never changes and looks the same to
+// every user, so its HTML stays valid.
 type postCache struct {
 	social  *social.Service
 	metrics *metrics
 	cache   *otter.Cache[int64, []byte]
 }
 
-// overhead is about what an entry takes besides its bytes.
+// overhead is about the size of a cache entry besides its bytes.
 const overhead = 120
 
 func newPostCache(service *social.Service, m *metrics, limit int64) (*postCache, error) {
@@ -52,8 +52,8 @@ func (p posts) Render(_ context.Context, w io.Writer) error {
 
 var _ templ.Component = posts(nil)
 
-// get returns posts as they are shown, without those that do not exist. Only
-// those that nobody has seen lately are fetched and rendered.
+// get returns rendered posts, without those that do not exist. Only posts that
+// are not in the cache are fetched and rendered.
 func (c *postCache) get(ctx context.Context, ids []int64) (posts, error) {
 	html := make(posts, len(ids))
 	var missing []int64

@@ -7,7 +7,7 @@ import (
 	"retwis/internal/social"
 )
 
-// profileView is what a profile shows besides its posts.
+// profileView is the part of a profile above its posts.
 type profileView struct {
 	User      social.User
 	Counts    social.Counts
@@ -16,66 +16,66 @@ type profileView struct {
 	Common    social.Common
 }
 
-// owner returns whose page it is. The name may be in another case.
-func (v *visit) owner() (social.User, error) {
-	user, err := v.server.social.UserByName(v.ctx, v.r.PathValue("name"))
+// owner returns the user named in the address, in any case.
+func (req *request) owner() (social.User, error) {
+	user, err := req.server.social.UserByName(req.ctx, req.r.PathValue("name"))
 	if errors.Is(err, social.ErrNotFound) {
 		return social.User{}, errNoUser
 	}
 	return user, err
 }
 
-func (s *Server) profile(v *visit) error {
-	user, err := v.owner()
+func (s *Server) profile(req *request) error {
+	user, err := req.owner()
 	if err != nil {
 		return err
 	}
-	if user.Name != v.r.PathValue("name") {
-		return v.rename(profilePath(user.Name))
+	if user.Name != req.r.PathValue("name") {
+		return req.redirectToName(profilePath(user.Name))
 	}
-	before, err := v.before()
+	before, err := req.before()
 	if err != nil {
 		return err
 	}
-	page, err := s.social.Profile(v.ctx, user.ID, before, homePosts)
+	page, err := s.social.Profile(req.ctx, user.ID, before, homePosts)
 	if err != nil {
 		return err
 	}
-	posts, err := s.posts.get(v.ctx, page.IDs)
+	posts, err := s.posts.get(req.ctx, page.IDs)
 	if err != nil {
 		return err
 	}
-	view, err := s.view(v, user)
+	view, err := s.view(req, user)
 	if err != nil {
 		return err
 	}
 	list := feed{
 		Posts: posts, Next: page.Next, Path: profilePath(user.Name), Later: before != 0,
-		Empty: user.Name + " has not posted anything yet.",
+		Empty: user.Name + " hasn't posted yet.",
 	}
 	if view.Own {
-		list.Empty, list.Step, list.To = "You have not posted anything yet.", "Write your first post", "/home"
+		list.Empty, list.Step, list.To = "You haven't posted yet.", "Write your first post", "/home"
 	}
-	return v.show(http.StatusOK, profilePage(v.page(user.Name), view, list))
+	return req.render(http.StatusOK, profilePage(req.page(user.Name), view, list))
 }
 
-// view reads what a profile shows besides its posts.
-func (s *Server) view(v *visit, user social.User) (profileView, error) {
-	view := profileView{User: user, Own: v.signed && user.ID == v.viewer.ID}
+// view reads the part of a profile above its posts.
+func (s *Server) view(req *request, user social.User) (profileView, error) {
+	view := profileView{User: user, Own: req.signed && user.ID == req.viewer.ID}
 	var err error
-	if view.Counts, err = s.social.Counts(v.ctx, user.ID); err != nil {
+	if view.Counts, err = s.social.Counts(req.ctx, user.ID); err != nil {
 		return view, err
 	}
-	if !v.signed || view.Own {
+	if !req.signed || view.Own {
 		return view, nil
 	}
-	if view.Following, err = s.social.IsFollowing(v.ctx, v.viewer.ID, user.ID); err != nil {
+	if view.Following, err = s.social.IsFollowing(req.ctx, req.viewer.ID, user.ID); err != nil {
 		return view, err
 	}
-	view.Common, err = s.social.CommonFollowers(v.ctx, v.viewer.ID, user.ID)
+	view.Common, err = s.social.CommonFollowers(req.ctx, req.viewer.ID, user.ID)
 	return view, err
 }
 
-func (s *Server) follow(v *visit) error { return s.changeFollow(v, s.social.Follow) }
+func (s *Server) follow(req *request) error { return s.changeFollow(req, s.social.Follow) }
 
-func (s *Server) unfollow(v *visit) error { return s.changeFollow(v, s.social.Unfollow) }
+func (s *Server) unfollow(req *request) error { return s.changeFollow(req, s.social.Unfollow) }

@@ -7,8 +7,8 @@ import (
 	"retwis/internal/social"
 )
 
-// accountForm is a form with a username and a password as it is shown again:
-// what was typed, but for the password, and what was wrong with which field.
+// accountForm is a form with a username and a password, filled in with rejected
+// input, except for the password, and with the message for one field.
 type accountForm struct {
 	Username string
 	Next     string
@@ -17,32 +17,32 @@ type accountForm struct {
 	Problem  string
 }
 
-func (s *Server) registerForm(v *visit) error {
-	if v.signed {
-		return v.redirect("/home")
+func (s *Server) registerForm(req *request) error {
+	if req.signed {
+		return req.redirect("/home")
 	}
-	return v.show(http.StatusOK, registerPage(v.page("Sign up"), accountForm{}))
+	return req.render(http.StatusOK, registerPage(req.page("Sign up"), accountForm{}))
 }
 
-func (s *Server) register(v *visit) error {
-	form := accountForm{Username: v.r.PostFormValue("username")}
-	password := v.r.PostFormValue("password")
-	if password != v.r.PostFormValue("password2") {
-		form.Field, form.Problem = "password2", "The two passwords are not the same."
-		return v.show(http.StatusUnprocessableEntity, registerPage(v.page("Sign up"), form))
+func (s *Server) register(req *request) error {
+	form := accountForm{Username: req.r.PostFormValue("username")}
+	password := req.r.PostFormValue("password")
+	if password != req.r.PostFormValue("password2") {
+		form.Field, form.Problem = "password2", "The passwords don't match."
+		return req.render(http.StatusUnprocessableEntity, registerPage(req.page("Sign up"), form))
 	}
-	session, err := s.social.Register(v.ctx, form.Username, password)
+	session, err := s.social.Register(req.ctx, form.Username, password)
 	var invalid *social.InvalidError
 	switch {
 	case errors.Is(err, social.ErrTaken):
-		form.Field, form.Problem = "username", "This name is already in use."
+		form.Field, form.Problem = "username", "That username is taken."
 	case errors.As(err, &invalid):
 		form.Field, form.Problem = invalid.Field, invalid.Reason
 	case err != nil:
 		return err
 	default:
-		v.setCookie(authCookie, session.Secret, oneYear)
-		return v.changed("/home")
+		req.setCookie(authCookie, session.Secret, oneYear)
+		return req.changed("/home")
 	}
-	return v.show(http.StatusUnprocessableEntity, registerPage(v.page("Sign up"), form))
+	return req.render(http.StatusUnprocessableEntity, registerPage(req.page("Sign up"), form))
 }

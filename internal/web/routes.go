@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// routes is every page of the site.
+// routes lists every page of the site.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	for pattern, page := range map[string]func(*visit) error{
+	for pattern, page := range map[string]func(*request) error{
 		"GET /{$}":                s.landing,
 		"GET /register":           s.registerForm,
 		"POST /register":          s.register,
@@ -29,7 +29,7 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /u/{name}/follow":   s.follow,
 		"GET /u/{name}/unfollow":  s.toForm,
 		"POST /u/{name}/unfollow": s.unfollow,
-		"/":                       s.nowhere,
+		"/":                       s.notFound,
 	} {
 		mux.Handle(pattern, s.handler(pattern, page))
 	}
@@ -40,7 +40,7 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// AdminHandler is what operators see and visitors do not.
+// AdminHandler serves metrics and health checks, for operators only.
 func (s *Server) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
@@ -49,13 +49,13 @@ func (s *Server) AdminHandler() http.Handler {
 	return mux
 }
 
-// missing is an address that may have had something once.
-func missing(*visit) error { return errNotFound }
+// missing answers for an outdated address of a static file.
+func missing(*request) error { return errNotFound }
 
-// nowhere is every address without a page, and those that have one by another
-// method.
-func (s *Server) nowhere(v *visit) error {
-	probe := *v.r
+// notFound answers for every address without a page, and for those that have one
+// with another method.
+func (s *Server) notFound(req *request) error {
+	probe := *req.r
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		probe.Method = method
@@ -64,8 +64,8 @@ func (s *Server) nowhere(v *visit) error {
 		}
 	}
 	if len(allowed) > 0 {
-		v.w.Header().Set("Allow", strings.Join(allowed, ", "))
-		return &pageError{status: http.StatusMethodNotAllowed, detail: "This address does not do that."}
+		req.w.Header().Set("Allow", strings.Join(allowed, ", "))
+		return &pageError{status: http.StatusMethodNotAllowed, detail: "This page doesn't support that request."}
 	}
 	return errNotFound
 }

@@ -11,7 +11,7 @@ const (
 	sampleTime = 10 * time.Second
 )
 
-// sampler limits how many of many similar lines go to the log.
+// sampler limits how many similar lines go to the log.
 type sampler struct {
 	mu      sync.Mutex
 	began   time.Time

@@ -127,7 +127,7 @@ func TestWritesRefused(t *testing.T) {
 				in.get("/home").want(200, "before 11", "Log out")
 				in.get("/home?before=9").want(200, "before 1")
 				began := time.Now()
-				a := in.send("/post", "status", "my <text>").want(503, "can&#39;t save anything right now", ">my &lt;text&gt;</textarea>", "was not posted", "Log out")
+				a := in.send("/post", "status", "my <text>").want(503, "can&#39;t save anything right now", ">my &lt;text&gt;</textarea>", "been published", "Log out")
 				if took := time.Since(began); took > 5*time.Second {
 					t.Errorf("the refusal took %s", took)
 				}
@@ -237,7 +237,7 @@ func fails(t *testing.T, s *site, v *visitor) {
 	if quickest > time.Second {
 		t.Errorf("a page took %s at the least", quickest)
 	}
-	v.send("/post", "status", "my <text>").want(503, ">my &lt;text&gt;</textarea>", "may have been posted")
+	v.send("/post", "status", "my <text>").want(503, ">my &lt;text&gt;</textarea>", "may already have been published")
 	v.get("/healthz").want(200)
 	v.get("/readyz").want(503, "does not answer")
 }

@@ -16,8 +16,8 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// static serves the files that pages refer to. Each has a checksum in its
-// address, so a browser may keep it for ever.
+// static serves the files that pages link to. Each has a checksum in its address,
+// so browsers may cache it indefinitely.
 type static struct {
 	byAddress map[string]staticFile // by its name with the checksum
 }
@@ -27,8 +27,7 @@ type staticFile struct {
 	body []byte
 }
 
-// address is where pages find each file. It is made once, from what is built
-// in.
+// address is the address of each embedded file.
 var address = addresses()
 
 func addresses() map[string]string {
@@ -43,14 +42,13 @@ func addresses() map[string]string {
 	return all
 }
 
-// links is what the head of a page says of static files: the same on every
-// page, so it is written once.
+// links are the links to static files in the head of every page.
 var links = templ.Raw(`<link rel="icon" href="` + address["favicon.svg"] + `" type="image/svg+xml"/>` +
 	`<link rel="stylesheet" href="` + address["app.css"] + `"/>` +
 	`<script src="` + address["app.js"] + `" defer></script>`)
 
-// kinds are the content types. Those that a machine has set up for itself may
-// differ, and a browser runs no script that it is told is plain text.
+// kinds are the content types. The machine's own table may differ, and browsers
+// run no script that is declared as plain text.
 var kinds = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -73,7 +71,7 @@ func newStatic() (*static, error) {
 	return s, nil
 }
 
-// or serves the static files, and leaves what is none of them to missing.
+// or serves static files, and every other name with missing.
 func (s *static) or(missing http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		file, ok := s.byAddress[r.PathValue("file")]
@@ -90,7 +88,7 @@ func (s *static) or(missing http.Handler) http.Handler {
 	})
 }
 
-// robots lets search engines read what everybody can.
+// robots allows search engines to index all public pages.
 func (*static) robots(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("User-agent: *\nDisallow: /login\nDisallow: /register\n"))

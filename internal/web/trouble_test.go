@@ -27,7 +27,7 @@ func TestDatabaseTrouble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Own(t)
-			s := with(t, server.Client(t), web.Options{Patience: patience})
+			s := with(t, server.Client(t), web.Options{Timeout: patience})
 			v := s.signedUp("ada")
 			v.get("/home").want(200)
 			befalls(server, t)

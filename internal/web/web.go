@@ -1,16 +1,16 @@
-// Package web shows Retwis to browsers: pages from the server, complete
-// without JavaScript.
+// Package web serves Retwis to browsers: pages rendered on the server, which
+// work without JavaScript.
 //
-// It only translates: from requests to calls of package social, and from what
-// these return to pages. routes.go has every route on one screen, each page is
-// a file with its template beside it, and errors.go is the one place that
-// decides what an error looks like.
+// It only translates: from requests to calls of package social, and from their
+// results to pages. routes.go lists every route on one screen, each page has a
+// file with its template beside it, and errors.go is the one place that decides
+// what an error looks like.
 //
 // # Speed
 //
-// A post never changes, so it is fetched and rendered once and the bytes are
-// kept (posts.go), up to a bound. What a page lists, and for whom, is read each
-// time; package social answers that from memory for as long as it is true.
+// A post never changes, so it is fetched and rendered once and its HTML is cached
+// (posts.go), up to a limit. The rest of a page is read each time; package social
+// answers from memory where nothing has changed.
 package web
 
 import (
@@ -27,19 +27,19 @@ import (
 
 // Options are the settings of a Server. The zero value is a good default.
 type Options struct {
-	// Logger is told of requests: failures as errors, the others as debug.
+	// Logger receives a line for each request: failures as errors, others as debug.
 	// Default: slog.Default().
 	Logger *slog.Logger
-	// SecureCookies marks cookies Secure although requests come in plain: a
-	// proxy before this server speaks TLS. Default: as each request came.
+	// SecureCookies marks cookies Secure for plain requests too: a proxy in front
+	// of this server terminates TLS. Default: Secure for requests over TLS.
 	SecureCookies bool
-	// Registry takes the metrics, and AdminHandler shows all it has. Default: a
-	// new one with those of Go and of the process.
+	// Registry receives the metrics; AdminHandler exports all it contains.
+	// Default: a new one with the metrics of Go and of the process.
 	Registry *prometheus.Registry
-	// Patience bounds how long a page may take while the database answers. A
-	// page that takes longer says so, with status 503; without its database it
-	// does within a second. Default: 10 seconds.
-	Patience time.Duration
+	// Timeout bounds the time of a request while the database answers. A request
+	// that takes longer fails with status 503; without a database it fails within
+	// a second. Default: 10 seconds.
+	Timeout time.Duration
 	// RenderCacheBytes bounds the rendered posts that are kept. Default:
 	// 64 MiB.
 	RenderCacheBytes int64
@@ -50,7 +50,7 @@ type Server struct {
 	social   *social.Service
 	log      *slog.Logger
 	secure   bool
-	patience time.Duration
+	timeout  time.Duration
 	database *database
 	refusals sampler
 	metrics  *metrics
@@ -74,11 +74,11 @@ func New(service *social.Service, opt Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	if opt.Patience == 0 {
-		opt.Patience = 10 * time.Second
+	if opt.Timeout == 0 {
+		opt.Timeout = 10 * time.Second
 	}
-	if opt.Patience < 0 {
-		return nil, fmt.Errorf("web: Options.Patience: %v is negative", opt.Patience)
+	if opt.Timeout < 0 {
+		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
 	if opt.RenderCacheBytes == 0 {
 		opt.RenderCacheBytes = 64 << 20
@@ -86,7 +86,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.RenderCacheBytes < 0 {
 		return nil, fmt.Errorf("web: Options.RenderCacheBytes: %d is negative", opt.RenderCacheBytes)
 	}
-	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, patience: opt.Patience, database: newDatabase(service.Ping)}
+	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, timeout: opt.Timeout, database: newDatabase(service.Ping)}
 	var err error
 	if s.metrics, err = newMetrics(opt.Registry); err != nil {
 		return nil, err
@@ -108,17 +108,17 @@ func New(service *social.Service, opt Options) (*Server, error) {
 // Handler is the site.
 func (s *Server) Handler() http.Handler { return s.site }
 
-// protect refuses state changes that another site's page asks for.
+// protect rejects cross-origin requests that change state (CSRF).
 func (s *Server) protect(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(s.handler("cross-origin", func(*visit) error {
-		return &pageError{status: http.StatusForbidden, detail: "This came from a page of another site."}
+	protection.SetDenyHandler(s.handler("cross-origin", func(*request) error {
+		return &pageError{status: http.StatusForbidden, detail: "This request came from another site. Please open Retwis and try again."}
 	}))
 	return protection.Handler(next)
 }
 
-// HTTPServer returns a server for a handler that waits for nobody for ever.
-// Without a logger it uses slog.Default().
+// HTTPServer returns an http.Server with all timeouts set. Without a logger it
+// uses slog.Default().
 func HTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
 	if logger == nil {
 		logger = slog.Default()

@@ -17,12 +17,12 @@ func TestSignedOut(t *testing.T) {
 	s := setup(t)
 	s.signedUp("ada").send("/post", "status", "hello")
 	v := s.visitor()
-	v.get("/").want(200, "Say it short", `action="/login"`, `action="/register"`)
+	v.get("/").want(200, "Short posts, in order.", `action="/login"`, `action="/register"`)
 	v.get("/register").want(200, `name="password2"`, `autocomplete="new-password"`)
 	v.get("/login").want(200, `autocomplete="current-password"`)
 	v.get("/timeline").want(200, "hello", `<a href="/u/ada">`)
 	v.get("/u/ada").want(200, "hello", "follower").wantNot("/follow\"")
-	v.get("/u/ada/followers").want(200, "Nobody follows ada yet")
+	v.get("/u/ada/followers").want(200, "ada has no followers yet.")
 	v.get("/home").want(303, "/login?next=%2Fhome")
 	v.send("/post").want(303, "/login?next=%2Fhome")
 	v.send("/u/ada/follow").want(303, "/login?next=%2Fu%2Fada")
@@ -41,7 +41,7 @@ func TestAccounts(t *testing.T) {
 		{"", password, password, "1 to 20"},
 		{"a b<i>", password, password, "1 to 20"},
 		{"fine", "short", "short", "8 to 128"},
-		{"fine", password, password + "x", "not the same"},
+		{"fine", password, password + "x", "match."},
 	} {
 		a := v.send("/register", "username", c.name, "password", c.password, "password2", c.again)
 		a.want(422, c.want, `aria-invalid="true"`).wantNot(c.password+`"`, "<i>")
@@ -50,12 +50,12 @@ func TestAccounts(t *testing.T) {
 	v.get("/").want(303, "/home")
 	v.get("/login").want(303, "/home")
 	v.get("/register").want(303, "/home")
-	v.get("/home").want(200, "Ada", "Nothing here yet")
+	v.get("/home").want(200, "Ada", "No posts yet.")
 
 	other := s.visitor()
-	other.send("/register", "username", "aDA", "password", password, "password2", password).want(422, "already in use", `value="aDA"`)
-	other.send("/login", "username", "ada", "password", "wrong horse").want(422, "wrong", `value="ada"`)
-	other.send("/login", "username", "nobody", "password", password).want(422, "wrong")
+	other.send("/register", "username", "aDA", "password", password, "password2", password).want(422, "That username is taken.", `value="aDA"`)
+	other.send("/login", "username", "ada", "password", "wrong horse").want(422, "Wrong username or password.", `value="ada"`)
+	other.send("/login", "username", "nobody", "password", password).want(422, "Wrong username or password.")
 	other.send("/login", "username", "ada", "password", password, "next", "/u/Ada").want(303, "/u/Ada")
 	other.get("/home").want(200)
 
@@ -116,7 +116,7 @@ func TestPosting(t *testing.T) {
 	long := strings.Repeat("é", 281)
 	v.send("/post", "status", long).want(422, long, "at most 280", `aria-invalid="true"`, "Up to 280")
 	v.send("/post", "status", " \n ").want(422, "Write something")
-	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "more than a form can hold")
+	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "The form is too large.")
 }
 
 // Names of the original program knew no rules; they are shown, never run.
@@ -142,7 +142,7 @@ func TestOldNames(t *testing.T) {
 	const path = `/u/%3Cb%3E%22a%2Fb%3Fc&amp;d%27%23%252F%20%C3%A9`
 	home.want(200, path)
 	v.get(strings.ReplaceAll(path, "&amp;", "&")).want(200, "from long ago").wantNot("<b>")
-	v.get(strings.ReplaceAll(path, "&amp;", "&")+"/followers").want(200, "Nobody follows")
+	v.get(strings.ReplaceAll(path, "&amp;", "&")+"/followers").want(200, "has no followers yet.")
 }
 
 func TestFollowing(t *testing.T) {
@@ -161,8 +161,8 @@ func TestFollowing(t *testing.T) {
 	ben.get("/u/ben/followers").want(200, "/u/Ada")
 	ben.get("/u/Ada/following").want(200, `/u/ben"`)
 	ben.get("/u/ben").want(200).wantNot(`action="/u/ben/follow"`)
-	ben.send("/u/ben/follow").want(400, "Nobody follows themselves")
-	ben.send("/u/nobody/follow").want(404, "no such user")
+	ben.send("/u/ben/follow").want(400, "You can&#39;t follow yourself.")
+	ben.send("/u/nobody/follow").want(404, "This account doesn&#39;t exist.")
 
 	cleo.send("/u/ben/follow")
 	cleo.send("/u/Ada/follow")
@@ -203,7 +203,7 @@ func TestPaging(t *testing.T) {
 			once[id] = true
 		}
 	}
-	v.get("/home?before=1").want(200, "There is nothing older", "Back to the newest")
+	v.get("/home?before=1").want(200, "No older posts.", "Back to the latest posts")
 	for _, before := range []string{"x", "0", "-1", "1.5", "99999999999999999999", "01", "+1", ""} {
 		v.get("/home?before="+before).want(400, "page address is not valid")
 		v.get("/timeline?before=" + before).want(400)
@@ -216,10 +216,10 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	v := s.visitor()
-	v.get("/nowhere").want(404, "nothing at this address")
-	v.get("/u/nobody").want(404, "no such user")
+	v.get("/nowhere").want(404, "This page doesn&#39;t exist.")
+	v.get("/u/nobody").want(404, "This account doesn&#39;t exist.")
 	v.get("/u/" + strings.Repeat("x", 5000)).want(404)
-	v.get("/static/none.css").want(404, "nothing at this address")
+	v.get("/static/none.css").want(404, "This page doesn&#39;t exist.")
 	for _, c := range []struct{ method, path, allow string }{
 		{http.MethodPost, "/timeline", "GET, HEAD"},
 		{http.MethodPut, "/login", "GET, HEAD, POST"},
@@ -227,7 +227,7 @@ func TestErrors(t *testing.T) {
 		{http.MethodPost, "/healthz", "GET, HEAD"},
 	} {
 		request, err := http.NewRequest(c.method, s.http.URL+c.path, http.NoBody)
-		a := v.do(request, err).want(405, "does not do that")
+		a := v.do(request, err).want(405, "support that request")
 		if allow := a.header.Values("Allow"); len(allow) != 1 || allow[0] != c.allow {
 			t.Errorf("%s %s: Allow: %q, want %q", c.method, c.path, allow, c.allow)
 		}
@@ -250,7 +250,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	v.do(request, nil).want(400, "could not be read")
+	v.do(request, nil).want(400, "The form couldn&#39;t be read")
 }
 
 func TestHeaders(t *testing.T) {
@@ -333,7 +333,7 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := web.New(&social.Service{}, web.Options{RenderCacheBytes: -1}); err == nil || !strings.Contains(err.Error(), "RenderCacheBytes") {
 		t.Errorf("a negative bound: %v", err)
 	}
-	if _, err := web.New(&social.Service{}, web.Options{Patience: -1}); err == nil || !strings.Contains(err.Error(), "Patience") {
-		t.Errorf("negative patience: %v", err)
+	if _, err := web.New(&social.Service{}, web.Options{Timeout: -1}); err == nil || !strings.Contains(err.Error(), "Timeout") {
+		t.Errorf("negative timeout: %v", err)
 	}
 }
