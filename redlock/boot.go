@@ -302,10 +302,7 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 	if needed {
 		boot, results = s.bootReply(ctx, client, ask, dials, results[0]), results[1:]
 	}
-	for j, result := range results {
-		i := s.sent[j]
-		replies[i] = s.verdict(ctx, client, batch[i], result)
-	}
+	s.decodeAll(ctx, client, batch, replies, results)
 	if after := s.dials.Load(); after != dials && !quarantined && !s.cluster && slices.ContainsFunc(batch, asksVote) {
 		// The batch may have gone over a new connection, to another run.
 		boot = s.askBoot(ctx, client, ask)

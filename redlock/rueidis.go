@@ -144,12 +144,56 @@ func (s *redisServer) close() {
 	}
 }
 
-// verdict reads a result, of the whole script where the server did not know it.
+// verdict reads the result of an op that was sent alone. It sends the whole script
+// where the server did not know it.
 func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op, result rueidis.RedisResult) reply {
-	if refused, ok := rueidis.IsRedisErr(result.Error()); ok && refused.IsNoScript() {
+	if unknownScript(result) {
 		result = client.Do(ctx, s.command(client, o, true))
 	}
 	return decode(o, result)
+}
+
+// decodeAll reads the results of the ops that were sent. Those whose script the
+// server did not know are sent again, with the whole script, and so is every later op
+// on the same name, so that the server carries them out in order: a release that came
+// before the extension it follows would find the value of before and change nothing,
+// and the lock would last until it expires. All ops can be repeated; one that
+// succeeded keeps its first reply.
+func (s *redisServer) decodeAll(ctx context.Context, client rueidis.Client, batch []*op, replies []reply, results []rueidis.RedisResult) {
+	late := map[string]bool{} // names whose ops are out of order
+	var known [kinds]bool
+	var again []rueidis.Completed
+	var sent []int
+	for j, result := range results {
+		i := s.sent[j]
+		o := batch[i]
+		replies[i] = decode(o, result)
+		unknown := unknownScript(result)
+		if unknown {
+			late[o.name] = true
+		}
+		if late[o.name] && !(o.quick && replies[i].answer == yes) {
+			// On a Cluster each node has to learn the script.
+			again = append(again, s.command(client, o, unknown && (s.cluster || !known[o.kind])))
+			sent = append(sent, i)
+			known[o.kind] = known[o.kind] || unknown
+		}
+	}
+	if len(again) == 0 {
+		return
+	}
+	for j, result := range client.DoMulti(ctx, again...) {
+		if i := sent[j]; replies[i].answer != yes {
+			replies[i] = decode(batch[i], result)
+		}
+	}
+}
+
+// unknownScript reports whether a server did not run a script because it does not
+// know it.
+func unknownScript(result rueidis.RedisResult) bool {
+	refused, ok := rueidis.IsRedisErr(result.Error())
+	return ok && refused.IsNoScript()
 }
 
 // command builds the call of an op: of its digest, or of the whole script.

@@ -204,7 +204,11 @@ func TestHandedOnWithBounds(t *testing.T) {
 		})
 	}
 	for range 5 {
+		begun := time.Now()
 		unlock(t, lock(t, b, "job"))
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("the other manager waited %v: a release was lost", took)
+		}
 	}
 	cancel()
 	all.Wait()
