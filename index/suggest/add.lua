@@ -1,37 +1,37 @@
--- Counts searches for terms. Preceded by declare.lua and heads.lua.
+-- Counts searches for terms. Preceded by declare.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
--- KEYS[7]      hash: the heads of the index
--- KEYS[8]      hash: the heads of the index that a rebuild makes
--- KEYS[9]      set: the forms that are blocked
+-- KEYS[7]      hash: the top-k cache of the index
+-- KEYS[8]      hash: the top-k cache of the new index of a rebuild
+-- KEYS[9]      set: the blocked forms
 -- ARGV[1]…[3]  kind, declaration, partitions
--- ARGV[4]      the rebuild that is filling the next index; empty: the present one
--- ARGV[5]      half-lives since 1970; empty: nothing is forgotten by time, and
---              half-lives since 1970 are the counts' own unit otherwise
--- ARGV[6]…     name, how many, for each term; a name once
+-- ARGV[4]      the rebuild whose new index is filled; empty: the present index
+-- ARGV[5]      half-lives since 1970, the unit of counts with a half-life; empty: no
+--              half-life
+-- ARGV[6]…     term, number of searches, …; each term once
 --
--- Reply        the new count of each as text, "0" for one that is blocked
+-- Reply        the new count of each as text, "0" for a blocked one
 --
--- What a rebuild fills in of terms that others write meanwhile does not matter:
--- rebuild.lua brings those up in the end.
+-- A term that a rebuild fills while another client writes it may get a wrong count:
+-- rebuild.lua corrects it at the end.
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
 	return refusal
 end
-local index, content, heads = KEYS[1], KEYS[2], KEYS[7]
+local index, content, cache = KEYS[1], KEYS[2], KEYS[7]
 local filling = ARGV[4] ~= ''
 if filling then
 	local ended = replaced(KEYS[3], ARGV[4])
 	if ended then
 		return ended
 	end
-	index, content, heads = KEYS[4], KEYS[5], KEYS[8]
+	index, content, cache = KEYS[4], KEYS[5], KEYS[8]
 end
 
-local names, forms = {}, {}
+local terms, forms = {}, {}
 for i = 6, #ARGV, 2 do
-	names[#names + 1] = ARGV[i]
+	terms[#terms + 1] = ARGV[i]
 	forms[#forms + 1] = string.match(ARGV[i], '^[^:]*')
 end
 local blocked = redis.call('SMISMEMBER', KEYS[9], unpack(forms))
@@ -39,9 +39,9 @@ local blocked = redis.call('SMISMEMBER', KEYS[9], unpack(forms))
 local now = tonumber(ARGV[5])
 local most = 9007199254740991
 
--- sum adds searches to a count. With a half-life a count is the logarithm of
--- what the searches would weigh at the end of time, in half-lives: each weighs
--- double what one weighed a half-life before. So waiting changes no order.
+-- sum adds searches to a count. With a half-life a search weighs twice as much as one a
+-- half-life earlier, and a count is the binary logarithm of the sum of the weights. So
+-- the passage of time changes neither counts nor their order.
 local function sum(was, n)
 	if not now then
 		return math.min((was or 0) + n, most)
@@ -55,17 +55,17 @@ local function sum(was, n)
 end
 
 local reply, changes, ids = {}, {}, {}
-for i, c in ipairs(changesOf(content, names)) do
+for i, c in ipairs(changesOf(content, terms)) do
 	if blocked[i] == 1 then
 		reply[i] = '0'
 	else
 		c.count = sum(c.was, tonumber(ARGV[2 * i + 5]))
 		reply[i] = text(c.count)
 		changes[#changes + 1] = c
-		ids[#ids + 1] = c.name
+		ids[#ids + 1] = c.term
 	end
 end
-store(index, content, heads, changes)
+store(index, content, cache, changes)
 if rebuilding and not filling then
 	each('SADD', KEYS[6], ids)
 end

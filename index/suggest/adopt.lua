@@ -1,11 +1,11 @@
 -- Makes an index of entries that are name:count:original, as somebody made them by
 -- hand or an older version of this package did. Preceded by declare.lua and
--- heads.lua.
+-- topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
--- KEYS[7]      hash: the heads of the index
--- KEYS[8]      hash: the heads of the index that is made
--- KEYS[9]      set: the forms that are blocked
+-- KEYS[7]      hash: the top-k cache of the index
+-- KEYS[8]      hash: the top-k cache of the new index of a rebuild
+-- KEYS[9]      set: the blocked forms
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      begin: nobody else reads or writes from now on; fill the next index;
 --              forms: block these; end: put it in the place of the present one
@@ -33,11 +33,11 @@ elseif redis.call('HGET', KEYS[3], 'adopted') ~= ARGV[5] then
 end
 
 if ARGV[4] == 'fill' then
-	local names = {}
+	local terms = {}
 	for i = 6, #ARGV, 2 do
-		names[#names + 1] = ARGV[i]
+		terms[#terms + 1] = ARGV[i]
 	end
-	local changes = changesOf(KEYS[5], names)
+	local changes = changesOf(KEYS[5], terms)
 	for i, c in ipairs(changes) do
 		c.count = math.max(c.was or 0, tonumber(ARGV[2 * i + 5]))
 	end

@@ -33,7 +33,7 @@ func older(t *testing.T, client rueidis.Client, x *Index, declaration string) {
 		k := x.keys[x.set.Index(name)]
 		do(t, client, "ZADD", k.Index, "0", fmt.Sprintf("%s:%d:%s", name, count, original))
 		do(t, client, "HSET", k.Content, name, fmt.Sprintf("%d:%s", count, original))
-		do(t, client, "HSET", k.heads, name[:1], "\n"+name[1:]+"\n")
+		do(t, client, "HSET", k.cache, name[:1], "\n"+name[1:]+"\n")
 	}
 	for i := range 300 {
 		put(fmt.Sprintf("term%d", i), i+1, fmt.Sprintf("Term%d", i))

@@ -10,15 +10,14 @@ import (
 	"retwis/internal/scan"
 )
 
-// step is how many entries All reads at a time.
+// step is the number of entries that All reads in a round trip.
 const step = 500
 
-// All yields the terms that begin with a prefix, as Complete takes it, in the order
-// of their entries, which begin with the normalised form, a colon and the spelling:
-// "a b" comes before "a", since a blank is less than a colon, and "a" before "ab".
-// Counts do not change that order: so a reader who pages while others add sees no
-// term twice, and misses none that stayed. It reads 500 at a time, or page.Limit if
-// that is less.
+// All yields the terms with a prefix, normalized as for Complete, in the lexicographic
+// order of their entries, name:spelling: "a b" comes before "a", since a blank is less
+// than a colon, and "a" before "ab". Counts do not change the order: pages are stable
+// under concurrent adds, without duplicates or gaps. It reads 500 terms a round trip, or
+// page.Limit if that is less.
 func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		yield = x.wrapping(yield)
@@ -33,7 +32,7 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 			return
 		}
 		if page.Limit < 0 || page.Offset < 0 {
-			yield(Entry{}, fmt.Errorf("%w: a page of limit %d and offset %d: they cannot be negative", index.ErrValue, page.Limit, page.Offset))
+			yield(Entry{}, fmt.Errorf("%w: limit %d and offset %d must not be negative", index.ErrValue, page.Limit, page.Offset))
 			return
 		}
 		if err := x.set.Check(ctx); err != nil {
@@ -43,7 +42,7 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 		var sequences []iter.Seq2[Entry, error]
 		for _, k := range x.keys {
 			for _, prefix := range rangesOf(name) {
-				sequences = append(sequences, x.walk(ctx, k, prefix, after, page))
+				sequences = append(sequences, x.scan(ctx, k, prefix, after, page))
 			}
 		}
 		n := 0
@@ -65,7 +64,7 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 	}
 }
 
-// wrapping words the error of an iteration for its caller.
+// wrapping adds the package and the key to the error of an iteration.
 func (x *Index) wrapping(yield func(Entry, error) bool) func(Entry, error) bool {
 	return func(e Entry, err error) bool {
 		x.wrap(&err)
@@ -73,8 +72,8 @@ func (x *Index) wrapping(yield func(Entry, error) bool) func(Entry, error) bool 
 	}
 }
 
-// walk yields the terms of a partition.
-func (x *Index) walk(ctx context.Context, k keys, prefix, after string, page index.Page) iter.Seq2[Entry, error] {
+// scan yields the terms of a partition.
+func (x *Index) scan(ctx context.Context, k keys, prefix, after string, page index.Page) iter.Seq2[Entry, error] {
 	low, high := "["+prefix, "["+prefix+"\xff"
 	count := int64(step)
 	if page.Limit > 0 && page.Offset < step {
@@ -82,8 +81,8 @@ func (x *Index) walk(ctx context.Context, k keys, prefix, after string, page ind
 	}
 	return func(yield func(Entry, error) bool) {
 		for {
-			// A key ends with a colon, which the semicolon is next to. So the range
-			// begins behind the term whatever its count is now.
+			// The key of an entry ends with a colon; the semicolon is the next byte. So the
+			// range starts after the term, whatever its count is now.
 			switch {
 			case after != "" && !page.Reverse:
 				low = max(low, "["+after+";")
@@ -103,10 +102,10 @@ func (x *Index) walk(ctx context.Context, k keys, prefix, after string, page ind
 			for _, member := range members {
 				t, ok := parseEntry(member)
 				if !ok {
-					yield(Entry{}, fmt.Errorf("%w: the entry %q of %s", index.ErrCorrupt, member, k.Index))
+					yield(Entry{}, fmt.Errorf("%w: entry %q of %s", index.ErrCorrupt, member, k.Index))
 					return
 				}
-				if !yield(Entry{Suggestion: x.shown(t), Name: nameOf(t.key)}, nil) {
+				if !yield(Entry{Suggestion: x.suggestion(t), Name: nameOf(t.key)}, nil) {
 					return
 				}
 				after = t.key

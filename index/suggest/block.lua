@@ -1,15 +1,15 @@
--- Blocks a form, and removes the terms that have it, some at a time. Preceded by
--- declare.lua and heads.lua.
+-- Blocks a normalized form and removes a batch of its terms. Preceded by declare.lua
+-- and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
--- KEYS[7]      hash: the heads of the index
--- KEYS[8]      hash: the heads of the index that a rebuild makes
--- KEYS[9]      set: the forms that are blocked
+-- KEYS[7]      hash: the top-k cache of the index
+-- KEYS[8]      hash: the top-k cache of the new index of a rebuild
+-- KEYS[9]      set: the blocked forms
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      the form
--- ARGV[5]      how many terms to remove, at most
+-- ARGV[5]      the maximum number of terms to remove
 --
--- Reply        1 where there may be more of them: call again
+-- Reply        1: there may be more of them, call again
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 if refusal then
@@ -17,25 +17,25 @@ if refusal then
 end
 redis.call('SADD', KEYS[9], ARGV[4])
 
--- clear removes terms of the form from an index, the present one or that of a
--- rebuild: from now on none comes to either.
-local function clear(index, content, heads)
+-- clear removes terms of the form from the present index or from the new index of a
+-- rebuild. Since the form is blocked, no writer adds more to either.
+local function clear(index, content, cache)
 	local prefix = ARGV[4] .. ':'
 	local found = redis.call('ZRANGEBYLEX', index, from(prefix), to(prefix), 'LIMIT', 0, ARGV[5])
-	local names, orphans = {}, {}
+	local terms, orphans = {}, {}
 	for _, member in ipairs(found) do
-		local name, count = entry(member)
-		local value = count and redis.call('HGET', content, name)
-		if value and name .. ':' .. value == member then
-			names[#names + 1] = name
+		local term, count = entry(member)
+		local value = count and redis.call('HGET', content, term)
+		if value and term .. ':' .. value == member then
+			terms[#terms + 1] = term
 		else
 			orphans[#orphans + 1] = member
 		end
 	end
-	store(index, content, heads, changesOf(content, names))
+	store(index, content, cache, changesOf(content, terms))
 	each('ZREM', index, orphans)
 	if rebuilding and index == KEYS[1] then
-		each('SADD', KEYS[6], names)
+		each('SADD', KEYS[6], terms)
 	end
 	return #found == tonumber(ARGV[5])
 end

@@ -21,7 +21,7 @@ func long(n int) []Suggestion {
 	return terms
 }
 
-// Each byte of a name is a prefix that may have a head, so that a step takes few
+// Each byte of a name is a prefix that may have a list, so that a step takes few
 // long names.
 func TestStepsTakeFewLongNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
@@ -63,8 +63,8 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	}
 }
 
-// Where heads are lost, a head is made of few terms of each longer prefix, once
-// that has a head of its own.
+// A lost list is rebuilt from few terms of each longer prefix, once that has its own
+// list.
 func TestMendReadsFew(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
@@ -78,12 +78,12 @@ func TestMendReadsFew(t *testing.T) {
 	if _, err := x.AddMany(ctx, slices.Values(terms)); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Do(ctx, client.B().Del().Key(x.keys[0].heads).Build()).Error(); err != nil {
+	if err := client.Do(ctx, client.B().Del().Key(x.keys[0].cache).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := x.scripts.mend.Run(ctx, client, x.keys[0].reading(), []string{""}).ToString()
+	first, err := x.scripts.rebuildList.Run(ctx, client, x.keys[0].reading(), []string{""}).ToString()
 	if err != nil || first != "a" {
-		t.Fatalf("to be mended first: %q, %v, want a", first, err)
+		t.Fatalf("the first list to rebuild: %q, %v, want a", first, err)
 	}
 	if best, err := x.Complete(ctx, "", 30); err != nil || len(best) != 30 || best[0] != (Suggestion{"a99", 100}) || best[29] != (Suggestion{"d98", 99}) {
 		t.Fatalf("%v, %v", best, err)
@@ -112,7 +112,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	for i, want := range []string{"other", ""} {
 		meta := x.keys[i].All()[2]
 		if found, _ := client.Do(ctx, client.B().Hget().Key(meta).Field("rebuild").Build()).ToString(); found != want {
-			t.Errorf("partition %d is made anew by %q, want %q", i, found, want)
+			t.Errorf("partition %d is rebuilt by %q, want %q", i, found, want)
 		}
 	}
 }

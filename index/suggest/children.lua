@@ -1,18 +1,17 @@
--- Lists what follows a prefix. Preceded by declare.lua and heads.lua.
+-- Lists the extensions of a prefix by one byte or letter. Preceded by declare.lua and
+-- topk.lua.
 --
 -- KEYS[1]  sorted set: the index
 -- ARGV[1]  the prefix
--- ARGV[2]  how many at most
--- ARGV[3]  byte: list bytes; letter: list letters, for which the prefix must
---          not end within one
--- ARGV[4]  what stood behind the letter before, where this one would be another
--- ARGV[5]  the same where this one would be one too many
+-- ARGV[2]  the maximum number of extensions to try
+-- ARGV[3]  byte: extend by a byte; letter: by a letter (the prefix must not end within
+--          one) and a suffix
+-- ARGV[4]  letter: the suffix if the letter substitutes another
+-- ARGV[5]  letter: the suffix if the letter is inserted
 --
--- Reply    the prefix with each byte that a key has behind it, or that its entry has.
---          Of letters only those behind which ARGV[4] follows,
---          or ARGV[5], with that behind them.
+-- Reply    the extended prefixes that have terms
 
--- width is how many bytes a letter has that begins with a byte.
+-- width returns the length of a letter by its first byte.
 local function width(byte)
 	if ARGV[3] == 'byte' or byte < 0xc0 then
 		return 1
@@ -29,7 +28,7 @@ local function exists(prefix)
 end
 
 local prefix, reply, seen = ARGV[1], {}, 0
-local at = behind(prefix)
+local at = after(prefix)
 while seen < tonumber(ARGV[2]) do
 	local first = redis.call('ZRANGEBYLEX', KEYS[1], at, to(prefix), 'LIMIT', 0, 1)[1]
 	if not first then

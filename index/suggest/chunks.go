@@ -2,8 +2,8 @@ package suggest
 
 import "iter"
 
-// chunks yields a list in pieces that one script takes. size is how long the
-// name of one is.
+// chunks splits a list into the batches of one script. size returns the length of a
+// name.
 func chunks[T any](list []T, size func(T) int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		begin, bytes := 0, 0

@@ -1,19 +1,18 @@
--- Reads the terms of a prefix among which are the best. Preceded by declare.lua
--- and heads.lua.
+-- Reads the cached list of a prefix, or its terms. Preceded by declare.lua and topk.lua.
 --
 -- KEYS[1]  sorted set: the index
 -- KEYS[2]  hash: its content
--- KEYS[3]  hash: its heads
+-- KEYS[3]  hash: its top-k cache
 -- ARGV[1]  the prefix
 --
--- Reply    {'', entries} all of them, or more than can be where the heads are
---          whole; or {head, content} of each name in the head
+-- Reply    {list, counts of its members}, or {'', entries} without a list: all of them,
+--          or SCAN_LIMIT + 1, which shows that a list is missing
 
-local head = redis.call('HGET', KEYS[3], ARGV[1])
-if head then
-	local parsed = parse(head)
+local list = redis.call('HGET', KEYS[3], ARGV[1])
+if list then
+	local parsed = parse(list)
 	if not parsed.broken then
-		return {head, lookup(KEYS[2], members(parsed, ARGV[1]))}
+		return {list, lookup(KEYS[2], members(parsed, ARGV[1]))}
 	end
 end
-return {'', redis.call('ZRANGEBYLEX', KEYS[1], from(ARGV[1]), to(ARGV[1]), 'LIMIT', 0, LIGHT + 1)}
+return {'', redis.call('ZRANGEBYLEX', KEYS[1], from(ARGV[1]), to(ARGV[1]), 'LIMIT', 0, SCAN_LIMIT + 1)}

@@ -1,39 +1,37 @@
-// Package suggest completes what people type with what was searched most.
+// Package suggest completes a prefix with the terms that are searched most.
 //
-// A sorted set whose members have the same score is in the order of their bytes,
-// so that all that begins with "bit" is one range: "[bit" to "[bit\xff". With the
-// number of searches in each member the terms of the range can be put in order.
-// That is how the secondary indexing tutorial of Redis does it, and it is quick
-// where few terms have a prefix, and hopeless for "a", which a third of a million
-// may have: all of them have to be read to find the ten that people mean.
+// Members of a sorted set with the same score are in byte order, so that all terms
+// that begin with "bit" are one range: "[bit" to "[bit\xff". With the number of
+// searches in each member, the terms of the range can be sorted by frequency. The Redis
+// tutorial on secondary indexing does it this way. It is fast for a rare prefix and slow
+// for "a": of a million terms a third may begin with it, and all of them must be read to
+// find the ten best.
 //
 //	x, err := suggest.New(client, "searches", suggest.Options{})
-//	_, err = x.Add(ctx, "Banana", 1)        // somebody searched for it
-//	best, err := x.Complete(ctx, "ba", 10)  // somebody types
+//	_, err = x.Add(ctx, "Banana", 1)        // a search
+//	best, err := x.Complete(ctx, "ba", 10)  // a user types
 //
-// Here a completion is exact and reads some sixty terms, whatever the prefix.
-// Entries are those of the tutorial with the count last, banana:Banana:273; a
-// spelling that is the normalised form is left out, banana::273. Beside them the best
-// terms of each prefix that more than 64 terms have are kept, without their
-// counts, with a floor: the rank that no other term of the prefix is above. A
-// count that rises past the floor puts its term there, in the script that changes
-// it; one that falls changes nothing, since a completion reads the counts of the
-// terms that are there, and knows by the floor how many of them are certain to
-// be the best. A list that has grown to 64 is cut down to the best 32, which
-// makes the work small on the average; one that lost too many of its best is made
-// anew of those of the prefixes that are one byte longer, never of all terms. See
-// heads.lua. A million terms take about 1 % more memory for it.
+// Here a completion is exact and reads about 64 terms, whatever the prefix. Entries are
+// those of the tutorial with the count last, banana:Banana:273; a spelling equal to the
+// normalized form is left out, banana::273. A top-k cache has a list for each prefix of
+// more than 64 terms: the best terms without their counts, and a threshold, the highest
+// rank of any term that is not in the list. A count that rises above the threshold adds
+// its term to the list, in the script that changes the count. A count that falls changes
+// nothing: a completion reads the current counts of the terms in the list, and the
+// threshold tells how many of them are certain to be the best. A list of 64 terms is cut
+// to the best 32, so that the amortized work is small. A list that has lost too many of
+// its best terms is rebuilt from the lists of the prefixes one byte longer, never from
+// all terms. The cache of a million terms takes about 1 % more memory. See topk.lua.
 //
-// Terms are UTF-8 of up to 512 bytes, and found without regard to case, accents,
-// forms of a letter, apostrophes and punctuation: see Index.Normalize. Terms that are
-// spelled differently are different terms, which answer to the same normalised form.
-// Each may be counted up to 2^53-1.
+// Terms are UTF-8 of up to 512 bytes, and match regardless of case, accents, forms of a
+// letter, apostrophes and punctuation: see Index.Normalize. Different spellings are
+// different terms with the same normalized form. A count is at most 2^53-1.
 //
-// What nobody searches any more can be forgotten in three ways:
-// Options.Cleanup takes a little at each completion, as the tutorial does it;
-// Options.HalfLife lets what is old weigh less; Index.Prune removes what is rare.
+// There are three ways to forget old searches: Options.Cleanup removes a little at each
+// completion, as in the tutorial; Options.HalfLife lets old searches weigh less;
+// Index.Prune removes rare terms.
 //
-// Each change is one script: an index is whole at every moment, whatever happens
-// to its writers. An index lies in one hash slot, or in as many as
-// Options.Partitions says; completions then ask all of them in one pipeline.
+// Each change is one script: an index is consistent at all times, even if its writers
+// crash. An index is in one hash slot, or sharded over Options.Partitions slots;
+// completions then read all of them in one pipeline.
 package suggest

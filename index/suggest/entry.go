@@ -10,27 +10,25 @@ import (
 	"retwis/internal/scan"
 )
 
-// Suggestion is a term and how often it was searched for.
+// Suggestion is a term and its number of searches.
 type Suggestion struct {
-	Term  string `json:"term"`  // as it was added, but for blanks
-	Count int64  `json:"count"` // with a half-life what is left of it, rounded
+	Term  string `json:"term"`  // as added, with blanks collapsed
+	Count int64  `json:"count"` // with a half-life the decayed count, rounded
 }
 
 // Entry is a term as All yields it.
 type Entry struct {
 	Suggestion
-	Name string // the normalised form
+	Name string // the normalized form
 }
 
-// Cursor is for index.Page.After, to go on behind this entry.
+// Cursor returns the place of the entry, for index.Page.After.
 func (e Entry) Cursor() string { return scan.EncodeCursor(e.key()) }
 
 func (e Entry) key() string { return joinKey(e.Name, spell(e.Term)) }
 
-// A term is known by its key, name:spelling, where the name is its normalised form
-// by which it is found. Terms that are spelled differently are different terms. A
-// spelling that is the name is left out: banana: and banana:Banana.
-
+// joinKey returns the key that identifies a term, name:spelling. The name is the
+// normalized form; a spelling equal to the name is left out: banana: and banana:Banana.
 func joinKey(name, spelling string) string {
 	if spelling == name {
 		return name + ":"
@@ -44,7 +42,7 @@ func nameOf(key string) string {
 	return name
 }
 
-// spelling returns a term as it was added.
+// spelling returns the spelling in a key.
 func spelling(key string) string {
 	name, spelling, _ := strings.Cut(key, ":")
 	if spelling == "" {
@@ -53,14 +51,14 @@ func spelling(key string) string {
 	return strings.ReplaceAll(spelling, string(escapedColon), ":")
 }
 
-// term is a term as it is kept.
+// term is a term as stored.
 type term struct {
 	key   string
-	count float64 // with a half-life the logarithm of it; see add.lua
+	count float64 // with a half-life its logarithm; see add.lua
 }
 
-// compare orders terms by how they are suggested: the more frequent first, those
-// of one count by the bytes of their names, then of their spellings.
+// compare orders terms by rank: the more frequent first, then by the bytes of their
+// names, then of their spellings.
 func compare(a, b term) int {
 	if by := cmp.Compare(b.count, a.count); by != 0 {
 		return by
@@ -70,7 +68,7 @@ func compare(a, b term) int {
 	return cmp.Or(strings.Compare(aName, bName), strings.Compare(aSpelling, bSpelling))
 }
 
-// parseEntry takes a member of the index apart, name:spelling:count.
+// parseEntry parses a member of the index, name:spelling:count.
 func parseEntry(member string) (term, bool) {
 	at := strings.LastIndexByte(member, ':')
 	if at < 0 || !isKey(member[:at]) {
@@ -79,12 +77,12 @@ func parseEntry(member string) (term, bool) {
 	return parseCount(member[:at], member[at+1:])
 }
 
-// isKey tells whether a text is name:spelling.
+// isKey reports whether a text has the form name:spelling.
 func isKey(text string) bool {
 	return strings.Count(text, ":") == 1 && text[0] != ':'
 }
 
-// parseCount makes a term of a key and what is known of it, its count.
+// parseCount returns the term of a key and the text of its count.
 func parseCount(key, text string) (term, bool) {
 	if strings.Trim(text, "0123456789.") != "" {
 		return term{}, false
@@ -96,15 +94,15 @@ func parseCount(key, text string) (term, bool) {
 	return term{key, count}, true
 }
 
-// maxCount is the greatest count: the next would not be exact in a script.
+// maxCount is the greatest integer that is exact in Lua.
 const maxCount = 1<<53 - 1
 
-// shown is a term for the user.
-func (x *Index) shown(t term) Suggestion {
+// suggestion returns a stored term as a Suggestion.
+func (x *Index) suggestion(t term) Suggestion {
 	return Suggestion{Term: spelling(t.key), Count: x.countOf(t.count)}
 }
 
-// countOf is what is left of a count by now.
+// countOf returns the count after decay.
 func (x *Index) countOf(count float64) int64 {
 	if x.opt.HalfLife > 0 {
 		count = math.Round(math.Exp2(count - x.time()))
@@ -112,7 +110,7 @@ func (x *Index) countOf(count float64) int64 {
 	return int64(min(count, maxCount))
 }
 
-// time is how many half-lives have passed since 1970.
+// time returns the number of half-lives since 1970.
 func (x *Index) time() float64 {
 	now := time.Now
 	if x.now != nil {

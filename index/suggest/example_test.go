@@ -71,7 +71,7 @@ func ExampleIndex_CompleteFuzzy() {
 	// Output: [{Banana 3} {Bnai 1}] <nil>
 }
 
-// Some words should not be offered, whoever searches for them.
+// Some words must not be suggested.
 func ExampleIndex_Block() {
 	x, stop := exampleIndex(suggest.Options{})
 	defer stop()

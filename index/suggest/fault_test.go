@@ -145,7 +145,7 @@ func TestConcurrentWriters(t *testing.T) {
 			verified(t, x)
 			checkHeads(t, x)
 			got := counts(t, x)
-			for _, term := range terms[len(terms)/2:] { // which nobody removed
+			for _, term := range terms[len(terms)/2:] { // which no writer removes
 				if got[term] != added[term] {
 					t.Fatalf("%s: got %d, want %d", term, got[term], added[term])
 				}
@@ -206,7 +206,7 @@ func TestWriterCutOff(t *testing.T) {
 	}
 }
 
-// damage are the ways in which somebody with redis-cli can spoil an index.
+// damage returns commands that damage an index.
 func damage() [][]string {
 	return [][]string{
 		{"ZADD", "{words}", "0", "aaa:Nobody:7"},

@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	minFuzzy = 3   // letters that a prefix must have for a typo to be in it
-	maxFuzzy = 32  // letters, at most
-	letters  = 256 // that are tried in a place
+	minFuzzy = 3 // letters of a prefix in which a typo is assumed
+	maxFuzzy = 32
+	letters  = 256 // candidates for one position
 )
 
-// CompleteFuzzy is Complete that forgives one typo. Behind the terms that begin
-// with the prefix come those that begin with something one letter off: a letter
-// too many, one too few, another one, or two neighbours swapped; all of them the
-// most frequent first. A blank at the end is none of the letters. A prefix of fewer than 3 letters, or more than 32, is
-// completed as it is.
+// CompleteFuzzy is Complete with tolerance for one typo. After the terms with the prefix
+// come those with an edit distance of one from it: an insertion, a deletion, a
+// substitution or a transposition; both groups the most frequent first. A blank at the
+// end does not count as a letter. A prefix of fewer than 3 letters, or more than 32, is
+// completed exactly.
 //
-// It takes two more round trips than Complete, and only where that finds fewer
-// than k terms. The server seeks twice for every letter that follows each
-// beginning of the prefix, 256 at most: in writings of more letters than that,
-// such as Chinese, some may be missed.
+// It takes two more round trips than Complete, and only if that returns fewer than k
+// terms. For each position in the prefix the server tries up to 256 letters that occur
+// there: in scripts with more letters, such as Chinese, some may be missed.
 func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best []Suggestion, err error) {
 	defer x.wrap(&err)
 	name, err := x.normal(prefix)
@@ -40,13 +39,13 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 	}
 	word := []rune(strings.TrimSuffix(name, " "))
 	if len(terms) == k || len(word) < minFuzzy || len(word) > maxFuzzy {
-		return x.suggest(ctx, terms)
+		return x.respond(ctx, terms)
 	}
 	variants, err := x.variants(ctx, word)
 	if err != nil {
 		return nil, err
 	}
-	found, err := x.best(ctx, variants, k)
+	found, err := x.topTerms(ctx, variants, k)
 	if err != nil {
 		return nil, err
 	}
@@ -65,28 +64,26 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 	}
 	slices.SortFunc(more, compare)
 	terms = append(terms, more...)
-	return x.suggest(ctx, terms[:min(k, len(terms))])
+	return x.respond(ctx, terms[:min(k, len(terms))])
 }
 
-// variants returns what may have been meant by a word: the prefixes that are one
-// typo away, those among them with one letter that was not typed only where
-// there are terms: one round trip.
+// variants returns the prefixes at an edit distance of one from a word; those with an
+// inserted or substituted letter only if they have terms. One round trip.
 //
-// A typo in the last place leaves the letters before it, and whatever follows.
-// That takes care of a last letter that is too many or another one, and of one
-// that is missing before it.
+// A typo in the last position is covered by the prefix without the last letter: it
+// includes a deleted or substituted last letter, and an insertion before it.
 func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 	last := len(word) - 1
 	all := []string{string(word[:last])}
 	calls := make([][]script.Call, len(x.keys))
 	for i := range last {
-		before, here, behind := string(word[:i]), string(word[i]), string(word[i+1:])
+		before, here, after := string(word[:i]), string(word[i]), string(word[i+1:])
 		next, rest := string(word[i+1]), string(word[i+2:])
-		all = append(all, before+behind, before+next+here+rest)
+		all = append(all, before+after, before+next+here+rest)
 		for p, k := range x.keys {
 			calls[p] = append(calls[p], script.Call{
 				Keys: k.reading()[:1],
-				Args: []string{before, strconv.Itoa(letters), "letter", behind, here + behind},
+				Args: []string{before, strconv.Itoa(letters), "letter", after, here + after},
 			})
 		}
 	}
@@ -98,7 +95,7 @@ func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
 		all = append(all, found...)
 	}
 	slices.Sort(all)
-	// What begins with another of them is in the answer to that.
+	// Drop variants that begin with another one: their terms are among its terms.
 	var short []string
 	for _, v := range all {
 		if len(short) == 0 || !strings.HasPrefix(v, short[len(short)-1]) {

@@ -2,26 +2,26 @@ package suggest
 
 import "retwis/internal/partition"
 
-// keys are the keys of a partition. To those of every index come:
+// keys are the keys of a partition: those of every index, and
 //
-//	<key>.heads       hash: for each prefix of many terms, which of them are the best
-//	<key>.next.heads  hash: the same of the index that a rebuild makes
-//	<key>.blocked     set: normalised forms that are neither counted nor suggested
+//	<key>.heads       hash: the top-k cache, prefix -> threshold and best terms
+//	<key>.next.heads  hash: the cache of the new index of a rebuild
+//	<key>.blocked     set: normalized forms that are neither counted nor suggested
 //
-// The index itself is a sorted set of name:spelling:count, all scored 0, and
-// <key>.content a hash of name:spelling -> count, where the name of a term is its
-// normalised form, and the spelling is left out where it is the same.
+// The index is a sorted set of name:spelling:count, all with score 0, and
+// <key>.content a hash of name:spelling -> count. The name of a term is its normalized
+// form; a spelling equal to the name is left out.
 type keys struct {
 	*partition.Keys
-	heads, nextHeads, blocked string
+	cache, nextCache, blocked string
 }
 
 func keysOf(p *partition.Keys) keys {
-	return keys{Keys: p, heads: p.Index + ".heads", nextHeads: p.Next + ".heads", blocked: p.Index + ".blocked"}
+	return keys{Keys: p, cache: p.Index + ".heads", nextCache: p.Next + ".heads", blocked: p.Index + ".blocked"}
 }
 
-// reading are the keys as the scripts take them that only read, or mend a head.
-func (k keys) reading() []string { return []string{k.Index, k.Content, k.heads} }
+// reading returns the keys of the scripts that read terms or repair the cache.
+func (k keys) reading() []string { return []string{k.Index, k.Content, k.cache} }
 
-// all are those that the other scripts take.
-func (k keys) all() []string { return append(k.All(), k.heads, k.nextHeads, k.blocked) }
+// all returns the keys of the other scripts.
+func (k keys) all() []string { return append(k.All(), k.cache, k.nextCache, k.blocked) }

@@ -11,33 +11,32 @@ import (
 	"retwis/maintain"
 )
 
-// firstStep is about how many entries the first step of a scan compares. The next ones
-// compare as many as make a batch if their names are as long: each byte of a name is a
-// prefix that may have a head.
+// firstStep is the approximate number of entries in the first step of a scan. Later steps
+// adapt to the length of the names, since each byte of a name is a prefix that may have a
+// cached list.
 const firstStep = 10
 
-// Verify compares entries, terms and heads with each other, and reports entries without a
-// term, terms without an entry or with another, entries with a wrong score, and heads
-// without a term that belongs there. It compares about fifty at a time, fewer long ones,
-// each in one step with all that it must agree with: concurrent writes do not disturb it.
-// Of no index at all it returns index.ErrNotFound.
+// Verify compares entries, terms and the top-k cache with each other, and reports entries
+// without a term, terms without an entry or with another count, entries with a wrong
+// score, and cached lists that lack a term. A step compares about fifty entries, fewer
+// long ones, atomically, so that concurrent writes do not disturb it. Without an index it
+// returns index.ErrNotFound.
 func (x *Index) Verify(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.compare(ctx, opt, false)
 }
 
-// Repair is Verify that corrects what it finds, in the step that finds it. On conflict
-// the term in <key>.content wins over its entry; where it is lost, it is restored from
-// the entry.
+// Repair is Verify that corrects the problems in the step that finds them. On conflict
+// the term in <key>.content wins over its entry; a lost term is restored from its entry.
 func (x *Index) Repair(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	return x.compare(ctx, opt, true)
 }
 
-// checker is a Verify or Repair under way.
+// checker is a running Verify or Repair.
 type checker struct {
 	*engine.Run
 	x      *Index
 	repair bool
-	size   int // how many entries the next step compares
+	size   int // entries of the next step
 }
 
 func (x *Index) compare(ctx context.Context, opt maintain.Options, repair bool) (report maintain.Report, err error) {
@@ -57,8 +56,8 @@ func (c *checker) run(ctx context.Context) (err error) {
 	if err := c.x.tracker().Leftovers(ctx, c.Run, c.repair); err != nil {
 		return err
 	}
-	// Order matters: invalid heads must go before missing ones are looked for, and
-	// invalid entries before missing ones.
+	// Order matters: remove invalid lists before looking for missing ones, and invalid
+	// entries before missing ones.
 	for part := range c.x.keys {
 		for _, what := range []string{"heads", "entries", "content"} {
 			c.size = firstStep
@@ -72,7 +71,7 @@ func (c *checker) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// step compares the next few of a partition, and returns the cursor after them.
+// step compares the next entries of a partition and returns the cursor after them.
 func (c *checker) step(ctx context.Context, part int, what, cursor string) (next string, err error) {
 	repair := "0"
 	if c.repair {
@@ -110,13 +109,14 @@ func (c *checker) step(ctx context.Context, part int, what, cursor string) (next
 	return next, c.Step(ctx, int(n))
 }
 
-// report counts problems as verify.lua replies them, and mends the heads that it left.
+// report counts the problems in the reply of verify.lua, and rebuilds the lists that the
+// script left.
 func (c *checker) report(ctx context.Context, part int, problems []string) error {
 	for ; len(problems) >= 5; problems = problems[5:] {
 		p := maintain.Problem{Kind: maintain.Kind(problems[0]), ID: problems[1], Found: problems[2], Want: problems[3]}
 		c.Found(p)
 		if problems[4] == "mend" {
-			if err := c.x.mend(ctx, part, p.ID); err != nil {
+			if err := c.x.rebuildList(ctx, part, p.ID); err != nil {
 				return err
 			}
 		}

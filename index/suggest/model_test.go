@@ -16,20 +16,20 @@ import (
 	"retwis/maintain"
 )
 
-// small gives an index heads that a test fills with few terms. Its own heads are
-// whole where light is above 100, which are changed at once, and some.
+// small gives an index a cache whose lists a few terms fill. With light above 100, the
+// lists are complete after every change.
 func small(x *Index, light int) *Index {
-	text := headsLua
+	text := topkLua
 	for _, size := range [][2]string{
-		{"KEEP = 32", "KEEP = 3"}, {"FULL = 64", "FULL = 6"}, {"MANY = 64", "MANY = 5"}, {"FEW = 32", "FEW = 3"}, {"LIGHT = 1000", "LIGHT = " + strconv.Itoa(light)},
+		{"TOP_K = 32", "TOP_K = 3"}, {"MAX_LIST = 64", "MAX_LIST = 6"}, {"CACHE_ABOVE = 64", "CACHE_ABOVE = 5"}, {"UNCACHE_AT = 32", "UNCACHE_AT = 3"}, {"SCAN_LIMIT = 1000", "SCAN_LIMIT = " + strconv.Itoa(light)},
 	} {
 		changed := strings.Replace(text, size[0], size[1], 1)
 		if changed == text {
-			panic("heads.lua has no " + size[0])
+			panic("topk.lua has no " + size[0])
 		}
 		text = changed
 	}
-	x.scripts, x.keep, x.light = newScripts(text), 3, light
+	x.scripts, x.topK, x.scanLimit = newScripts(text), 3, light
 	return x
 }
 
@@ -74,7 +74,7 @@ func (m *model) with(right func(name string) bool, k int) []Suggestion {
 	return out
 }
 
-// begins tells whether a term begins with a normalised prefix, at whose end a blank
+// begins reports whether a term begins with a normalized prefix, at whose end a blank
 // is the end of a word.
 func begins(prefix string) func(name string) bool {
 	return func(name string) bool { return strings.HasPrefix(name+" ", prefix) }
@@ -92,7 +92,7 @@ func (m *model) fuzzy(prefix string, k int) []Suggestion {
 	return out[:min(k, len(out))]
 }
 
-// near tells whether a word is one typo away from the beginning of a name.
+// near reports whether a word is one typo away from the beginning of a name.
 func near(word, name []rune) bool {
 	for l := max(0, len(word)-1); l <= min(len(word)+1, len(name)); l++ {
 		if typos(word, name[:l]) <= 1 {
@@ -193,7 +193,7 @@ func TestModel(t *testing.T) {
 			},
 			"remove": func(t *rapid.T) {
 				list := rapid.SliceOfN(valid, 1, 5).Draw(t, "terms")
-				if rapid.Bool().Draw(t, "best") { // which empties heads
+				if rapid.Bool().Draw(t, "best") { // which empties lists
 					for _, s := range m.with(func(name string) bool { return true }, 8) {
 						list = append(list, s.Term)
 					}
@@ -253,10 +253,10 @@ func TestModel(t *testing.T) {
 				name, _ := x.Normalize(text)
 				delete(m.blocked, name)
 			},
-			"head lost": func(t *rapid.T) {
+			"list lost": func(t *rapid.T) {
 				k := x.keys[0]
 				prefix := drawPrefix().Draw(t, "prefix")
-				must(client.Do(ctx, client.B().Hdel().Key(k.heads).Field(prefix).Build()).Error())
+				must(client.Do(ctx, client.B().Hdel().Key(k.cache).Field(prefix).Build()).Error())
 			},
 			"get": func(t *rapid.T) {
 				text := valid.Draw(t, "term")
@@ -289,7 +289,7 @@ func TestModel(t *testing.T) {
 				if n, _ := x.Len(ctx); n == 0 {
 					return
 				}
-				// The heads that were lost above are found, and mended.
+				// The lists that were lost above are found and repaired.
 				_, err := x.Repair(ctx, maintain.Options{})
 				must(err)
 				report, err := x.Verify(ctx, maintain.Options{})

@@ -12,30 +12,30 @@ import (
 	"retwis/index"
 )
 
-// maxTerm bounds a term, as it is given and as it is normalised, in bytes.
+// maxTerm is the maximum length of a term, as given and as normalized, in bytes.
 const maxTerm = 512
 
-// Punctuation says what becomes of punctuation in the normalised form of a term:
-// the characters of the Unicode category P. White space is one blank in any case,
-// and symbols, such as + and €, stay. Apostrophes go, but where all of it is kept.
+// Punctuation is the treatment of punctuation, the characters of the Unicode category P,
+// in the normalized form of a term. In every case white space becomes one blank, and
+// symbols, such as + and €, stay. Apostrophes are removed, except with PunctuationKeep.
 type Punctuation string
 
-// The ways to go about punctuation.
+// The treatments of punctuation.
 const (
-	PunctuationSpace Punctuation = ""     // as a blank: "wi-fi" is "wi fi", "rock'n'roll" is "rocknroll"
-	PunctuationDrop  Punctuation = "drop" // not at all: "wifi"
-	PunctuationKeep  Punctuation = "keep" // as it is: "wi-fi", "rock'n'roll"
+	PunctuationSpace Punctuation = ""     // a blank: "wi-fi" is "wi fi", "rock'n'roll" is "rocknroll"
+	PunctuationDrop  Punctuation = "drop" // removed: "wifi"
+	PunctuationKeep  Punctuation = "keep" // unchanged: "wi-fi", "rock'n'roll"
 )
 
-// Normalize returns the form of a term by which it is found, which several terms
-// may share. Case is folded, blanks are collapsed, punctuation becomes what
-// Options.Punctuation says. Marks go where they are diacritics, of Latin, Greek and
-// Cyrillic letters, and so do Hebrew and Arabic points; those of other writings,
-// where they make another letter or are vowels, stay. Compatibility forms are
-// their letters (NFKD), ø is o, ł is l, æ is ae. A colon that is kept is U+001F.
+// Normalize returns the form of a term under which it is indexed; several terms may share
+// it. Case is folded, blanks are collapsed, punctuation is treated as
+// Options.Punctuation says. Diacritics of Latin, Greek and Cyrillic letters are removed,
+// and so are Hebrew and Arabic points; marks of other scripts, which make another letter
+// or are vowels, stay. Compatibility forms become their letters (NFKD), ø becomes o, ł
+// becomes l, æ becomes ae. A colon that stays becomes U+001F.
 //
-// It fails with index.ErrValue on what is no text: not UTF-8, over 512 bytes, or
-// without anything but blanks and punctuation.
+// It returns index.ErrValue for a term that is not UTF-8, has more than 512 bytes, or has
+// only blanks and punctuation.
 func (x *Index) Normalize(term string) (string, error) {
 	key, err := x.key(term)
 	if err != nil {
@@ -44,7 +44,7 @@ func (x *Index) Normalize(term string) (string, error) {
 	return nameOf(key), nil
 }
 
-// name is the normalised form of a term.
+// name returns the normalized form of a term.
 func (x *Index) name(term string) (string, error) {
 	name, err := x.normal(term)
 	if err != nil {
@@ -52,12 +52,12 @@ func (x *Index) name(term string) (string, error) {
 	}
 	name = strings.TrimSuffix(name, " ")
 	if name == "" {
-		return "", fmt.Errorf("%w: there is no letter in the term %q", index.ErrValue, term)
+		return "", fmt.Errorf("%w: the term %q has no letters", index.ErrValue, term)
 	}
 	return name, nil
 }
 
-// key is what a term is known by: its normalised form and its spelling.
+// key returns the key of a term, its normalized form and its spelling.
 func (x *Index) key(term string) (string, error) {
 	name, err := x.name(term)
 	if err != nil {
@@ -65,20 +65,20 @@ func (x *Index) key(term string) (string, error) {
 	}
 	spelling := spell(term)
 	if len(spelling) > maxTerm {
-		return "", fmt.Errorf("%w: the term has %d bytes when it is composed: at most %d are allowed", index.ErrValue, len(spelling), maxTerm)
+		return "", fmt.Errorf("%w: the term has %d bytes when composed: at most %d are allowed", index.ErrValue, len(spelling), maxTerm)
 	}
 	return joinKey(name, spelling), nil
 }
 
-// spell is the spelling of a term: what is canonically equivalent is the same
-// (NFC), and so are blanks. A colon, which ends it in a key, is U+001F.
+// spell returns the spelling of a term: composed (NFC), with blanks collapsed. A colon
+// becomes U+001F, since it is the separator in an entry.
 func spell(term string) string {
 	if !norm.NFC.IsNormalString(term) {
 		term = norm.NFC.String(term)
 	}
 	var spelling strings.Builder
 	spelling.Grow(len(term))
-	blank := true // so that none is written in front
+	blank := true // drops leading blanks
 	for _, r := range term {
 		if unicode.IsSpace(r) || unicode.IsControl(r) {
 			r = ' '
@@ -94,11 +94,11 @@ func spell(term string) string {
 	return strings.TrimSuffix(spelling.String(), " ")
 }
 
-// escapedColon is a colon within a name or a spelling, which it would end.
+// escapedColon stands for a colon in a name or a spelling.
 const escapedColon = '\x1f'
 
-// normal is Normalize of a prefix: a blank at its end counts, since "new " is
-// not the beginning of "newton", and it may be empty.
+// normal is Normalize for a prefix, which may be empty. It keeps a blank at the end,
+// since "new " is not a prefix of "newton".
 func (x *Index) normal(term string) (string, error) {
 	switch {
 	case len(term) > maxTerm:
@@ -108,13 +108,13 @@ func (x *Index) normal(term string) (string, error) {
 	}
 	text := term
 	if !ascii(text) {
-		// Folding can make what decomposes further.
+		// Folding can produce characters that decompose further.
 		text = norm.NFKD.String(cases.Fold().String(norm.NFKD.String(text)))
 		text = withoutDiacritics(text)
 	}
 	var name strings.Builder
 	name.Grow(len(text))
-	blank := true // so that none is written in front
+	blank := true // drops leading blanks
 	for _, r := range text {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
@@ -140,13 +140,13 @@ func (x *Index) normal(term string) (string, error) {
 		name.WriteRune(r)
 	}
 	if name.Len() > maxTerm {
-		return "", fmt.Errorf("%w: the term has %d bytes when it is normalised: at most %d are allowed", index.ErrValue, name.Len(), maxTerm)
+		return "", fmt.Errorf("%w: the term has %d bytes when normalized: at most %d are allowed", index.ErrValue, name.Len(), maxTerm)
 	}
 	return name.String(), nil
 }
 
-// isApostrophe tells whether a character stands for letters that are left out, or
-// for a sound, within a word.
+// isApostrophe reports whether a character is an apostrophe or a similar letter within a
+// word.
 func isApostrophe(r rune) bool {
 	switch r {
 	case '\'', '\u2018', '\u2019', '\u02bb', '\u02bc':
@@ -155,8 +155,9 @@ func isApostrophe(r rune) bool {
 	return false
 }
 
-// plain are letters that people type as others, and that do not decompose.
-func plain(r rune) string {
+// asciiOf returns the ASCII letters that are commonly typed for a letter that does not
+// decompose, or "".
+func asciiOf(r rune) string {
 	switch r {
 	case 'ł':
 		return "l"
@@ -182,14 +183,13 @@ func plain(r rune) string {
 	return ""
 }
 
-// withoutDiacritics takes a decomposed text in folded case, and leaves out the
-// marks of letters that are the same letters without them. The marks that stay are
-// composed with their letters again, so that か is no beginning of が; only Hangul
-// is not, where the beginning of a syllable is what somebody has typed so far.
+// withoutDiacritics removes the diacritics of a decomposed text in folded case. Other
+// marks are composed with their letters again, so that か is not a prefix of が. Hangul
+// stays decomposed: a user types a syllable letter by letter.
 func withoutDiacritics(text string) string {
 	var kept strings.Builder
 	kept.Grow(len(text))
-	var letter rune // that the marks belong to; 0 at the beginning of a word
+	var letter rune // that the next marks belong to; 0 at the start of a word
 	for _, r := range text {
 		if unicode.Is(unicode.Mn, r) {
 			if !isDiacritic(letter, r) {
@@ -200,7 +200,7 @@ func withoutDiacritics(text string) string {
 		if letter = r; unicode.IsSpace(r) || unicode.IsControl(r) {
 			letter = 0
 		}
-		if other := plain(r); other != "" {
+		if other := asciiOf(r); other != "" {
 			kept.WriteString(other)
 			continue
 		}
@@ -221,10 +221,10 @@ func withoutDiacritics(text string) string {
 	return typed.String()
 }
 
-// isSyllable tells whether a character is a Hangul syllable.
+// isSyllable reports whether a character is a Hangul syllable.
 func isSyllable(r rune) bool { return r >= 0xac00 && r <= 0xd7a3 }
 
-// isDiacritic tells whether a letter is the same one without a mark.
+// isDiacritic reports whether a letter stays the same without a mark.
 func isDiacritic(letter, mark rune) bool {
 	return unicode.In(letter, unicode.Latin, unicode.Greek, unicode.Cyrillic) ||
 		unicode.In(mark, unicode.Hebrew, unicode.Arabic, unicode.Variation_Selector) ||

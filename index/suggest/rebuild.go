@@ -11,15 +11,14 @@ import (
 	"retwis/maintain"
 )
 
-// Rebuild makes the index anew, next to the one in use, and replaces it in one step of
-// each partition. The source yields how often each term was searched for, once per term
-// or, as a log does, many times; blocked terms are passed over. A concurrent write wins
-// over the source: of each term that is written meanwhile, the new index has what the
-// present one has. The report counts what came from the source.
+// Rebuild builds a new index beside the one in use and replaces it atomically, partition
+// by partition. The source yields terms with numbers of searches, a term once or, as in a
+// log, many times; blocked terms are skipped. Concurrent writes win over the source. The
+// report counts the terms of the source.
 //
 // A rebuild that fails changes nothing, except for partitions that it has replaced
-// already. What a killed one left goes with the first write a minute later, or with
-// Repair. If another one begins, it ends with maintain.ErrReplaced.
+// already. The rest of a killed one is removed by the first write a minute later, or by
+// Repair. If another one starts, it ends with maintain.ErrReplaced.
 func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error], opt maintain.Options) (maintain.Report, error) {
 	run := engine.Start(opt)
 	err := x.tracker().Rebuild(ctx, engine.Rebuild{
@@ -35,10 +34,10 @@ func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error]
 	return run.Report, err
 }
 
-// tracker lets writers note what they change during a rebuild.
+// tracker records concurrent writes during a rebuild.
 func (x *Index) tracker() *engine.Tracker {
 	return engine.NewTracker(x.set, engine.TrackerOptions{
-		More: func(p *partition.Keys) []string { return []string{keysOf(p).nextHeads} },
+		More: func(p *partition.Keys) []string { return []string{keysOf(p).nextCache} },
 	})
 }
 

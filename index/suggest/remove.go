@@ -13,25 +13,24 @@ import (
 	"retwis/maintain"
 )
 
-// Remove removes terms in these spellings, and returns how many there were: one
-// round trip for 1,600.
-func (x *Index) Remove(ctx context.Context, terms ...string) (gone int, err error) {
+// Remove removes terms in these spellings and returns how many there were. One round
+// trip for 1,600.
+func (x *Index) Remove(ctx context.Context, terms ...string) (removed int, err error) {
 	defer x.wrap(&err)
-	keys, err := normalised(terms, x.key)
+	keys, err := normalizeAll(terms, x.key)
 	if err != nil {
 		return 0, err
 	}
 	return x.remove(ctx, "all", 0, keys)
 }
 
-// Block removes terms, and keeps them from being counted and suggested until
-// Unblock, with all that have the same normalised form: whoever blocks "damn" blocks
-// "Damn!", and whoever blocks "C#" blocks "C". What begins with them is not blocked.
-// A rebuild leaves them out. It takes a round trip a term, more where many have the
-// same form.
+// Block removes terms and excludes them from being counted and suggested until Unblock,
+// with all spellings of the same normalized form: blocking "damn" blocks "Damn!", and
+// blocking "C#" blocks "C". Longer terms that begin with them are not blocked. A rebuild
+// leaves blocked terms out. One round trip a term, more if a form has many spellings.
 func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
-	names, err := normalised(terms, x.name)
+	names, err := normalizeAll(terms, x.name)
 	if err != nil {
 		return err
 	}
@@ -52,10 +51,10 @@ func (x *Index) Block(ctx context.Context, terms ...string) (err error) {
 	return nil
 }
 
-// Unblock lets terms be counted again, from nothing.
+// Unblock allows terms to be counted again, from 0. One round trip.
 func (x *Index) Unblock(ctx context.Context, terms ...string) (err error) {
 	defer x.wrap(&err)
-	names, err := normalised(terms, x.name)
+	names, err := normalizeAll(terms, x.name)
 	if err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (x *Index) Unblock(ctx context.Context, terms ...string) (err error) {
 	return nil
 }
 
-// Blocked returns the normalised forms that are blocked, in order.
+// Blocked returns the blocked normalized forms, sorted.
 func (x *Index) Blocked(ctx context.Context) (all []string, err error) {
 	defer x.wrap(&err)
 	if err := x.set.Check(ctx); err != nil {
@@ -91,7 +90,7 @@ func (x *Index) Blocked(ctx context.Context) (all []string, err error) {
 		}
 	}
 	slices.Sort(all)
-	return slices.Compact(all), nil // SSCAN may tell twice
+	return slices.Compact(all), nil // SSCAN may return duplicates
 }
 
 // Prune removes the terms with a count below least, with a half-life the count that is
@@ -136,8 +135,8 @@ func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (r
 	return removed, nil
 }
 
-// normalised returns the keys or names of terms; each is in the answer once.
-func normalised(terms []string, of func(string) (string, error)) ([]string, error) {
+// normalizeAll returns the keys or names of terms, sorted and without duplicates.
+func normalizeAll(terms []string, of func(string) (string, error)) ([]string, error) {
 	all := make([]string, len(terms))
 	for i, t := range terms {
 		var err error
@@ -149,7 +148,7 @@ func normalised(terms []string, of func(string) (string, error)) ([]string, erro
 	return slices.Compact(all), nil
 }
 
-// remove runs remove.lua on some terms, and returns how many have gone.
+// remove runs remove.lua on terms and returns how many it removed.
 func (x *Index) remove(ctx context.Context, how string, amount float64, terms []string) (int, error) {
 	if len(x.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
@@ -168,15 +167,15 @@ func (x *Index) remove(ctx context.Context, how string, amount float64, terms []
 			calls = append(calls, script.Call{Keys: x.keys[p].all(), Args: append(args, batch...)})
 		}
 	}
-	gone := 0
+	removed := 0
 	for piece := range slices.Chunk(calls, pipeline) {
 		for _, r := range x.scripts.remove.RunMany(ctx, x.set.Client, piece) {
 			n, err := r.AsInt64()
 			if err := x.set.Error(ctx, err); err != nil {
-				return gone, err
+				return removed, err
 			}
-			gone += int(n)
+			removed += int(n)
 		}
 	}
-	return gone, nil
+	return removed, nil
 }

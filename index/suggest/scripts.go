@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	//go:embed heads.lua
-	headsLua string
+	//go:embed topk.lua
+	topkLua string
 	//go:embed add.lua
 	addLua string
 	//go:embed remove.lua
@@ -23,23 +23,22 @@ var (
 	completeLua string
 	//go:embed children.lua
 	childrenLua string
-	//go:embed mend.lua
-	mendLua string
+	//go:embed rebuild_list.lua
+	rebuildListLua string
 	//go:embed verify.lua
 	verifyLua string
 	//go:embed finish.lua
 	finishLua string
 )
 
-// scripts are those of an index.
 type scripts struct {
-	add, remove, block, adopt, complete, children, mend, verify, finish script.Script
+	add, remove, block, adopt, complete, children, rebuildList, verify, finish script.Script
 }
 
-func newScripts(heads string) scripts {
-	of := func(source string) script.Script { return partition.NewScript(heads, source) }
+func newScripts(shared string) scripts {
+	of := func(source string) script.Script { return partition.NewScript(shared, source) }
 	return scripts{
 		add: of(addLua), remove: of(removeLua), block: of(blockLua), adopt: of(adoptLua), complete: of(completeLua), children: of(childrenLua),
-		mend: of(mendLua), verify: of(verifyLua), finish: engine.NewFinish(heads, finishLua),
+		rebuildList: of(rebuildListLua), verify: of(verifyLua), finish: engine.NewFinish(shared, finishLua),
 	}
 }

@@ -16,39 +16,37 @@ import (
 	"retwis/internal/script"
 )
 
-// kind is the word for this type of index in its declaration.
+// kind is the kind of index in the declaration.
 const kind = "suggest"
 
 const (
-	batchTerms = 50      // terms that one script takes
-	batchBytes = 4 << 10 // of their names, which bounds how many heads it looks at
-	pipeline   = 32      // scripts in one pipeline
+	batchTerms = 50      // terms per script
+	batchBytes = 4 << 10 // of their names; bounds the cached lists that a script reads
+	pipeline   = 32      // scripts per pipeline
 )
 
-// Options say how an index goes about its terms. The zero value is a good
-// default. All but Cleanup and CleanupRare are remembered by the index.
+// Options configure an index. The zero value is a good default. All but Cleanup and
+// CleanupRare are stored in the declaration of the index and cannot change.
 type Options struct {
-	// Partitions is over how many hash slots the terms are spread, so that the
-	// servers of a Cluster share the work. Default 1, at most 1024.
+	// Partitions is the number of hash slots over which the terms are sharded, so that
+	// the servers of a Cluster share the work. Default 1, at most 1024.
 	Partitions int
-	// Punctuation says what becomes of it in what is searched. Default: a blank.
+	// Punctuation is the treatment of punctuation. Default: like a blank.
 	Punctuation Punctuation
-	// HalfLife lets searches weigh half as much after so long, a quarter after
-	// twice that, and so on: what is searched now overtakes what was long ago.
-	// It goes by the clocks of the programs that add. At least a second; 0:
-	// searches count for ever.
+	// HalfLife is the time after which a search weighs half as much, so that recent
+	// searches overtake old ones. It uses the clocks of the programs that add. At least
+	// a second; 0: no decay.
 	HalfLife time.Duration
-	// Cleanup is the share of completions, up to 1, which take one search from
-	// one of the terms that they return, chosen at random; a term without any
-	// goes. So what was searched once and never again makes room, without a
-	// sweep. Such a completion costs one more round trip. Default 0: none.
+	// Cleanup is the fraction of completions, up to 1, that decrement the count of a
+	// random term of their result and remove it at 0. Terms that are searched once and
+	// never again disappear without a Prune. Such a completion costs one more round
+	// trip. Default 0: none.
 	Cleanup float64
-	// CleanupRare lets the rarer of the returned terms be chosen more likely.
+	// CleanupRare makes rarer terms of a result more likely to be chosen.
 	CleanupRare bool
 }
 
-// Index is a set of terms, each with a count of searches. It may be used by many
-// goroutines at once.
+// Index is a set of terms, each with a count of searches. It is safe for concurrent use.
 type Index struct {
 	set     *partition.Set
 	keys    []keys
@@ -56,21 +54,21 @@ type Index struct {
 	scripts scripts
 	now     func() time.Time // nil: time.Now
 
-	keep, light int // KEEP and LIGHT of heads.lua
+	topK, scanLimit int // TOP_K and SCAN_LIMIT of topk.lua
 }
 
-// New returns the index at a key, which need not exist. It asks no server. On a
-// Cluster an index in one partition needs a key with a hash tag.
+// New returns the index at a key, which need not exist yet. It sends no command. On a
+// Cluster an index of one partition needs a key with a hash tag.
 func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	switch {
 	case opt.Punctuation != PunctuationSpace && opt.Punctuation != PunctuationDrop && opt.Punctuation != PunctuationKeep:
 		return nil, fmt.Errorf("suggest: Options.Punctuation is %q: use %q, %q or nothing", opt.Punctuation, PunctuationDrop, PunctuationKeep)
 	case opt.HalfLife != 0 && opt.HalfLife < time.Second:
-		return nil, fmt.Errorf("suggest: Options.HalfLife is %v: it must be a second or more, or 0", opt.HalfLife)
+		return nil, fmt.Errorf("suggest: Options.HalfLife is %v: it must be at least a second, or 0", opt.HalfLife)
 	case !(opt.Cleanup >= 0 && opt.Cleanup <= 1): // also NaN
 		return nil, fmt.Errorf("suggest: Options.Cleanup is %v: it must be from 0 to 1", opt.Cleanup)
 	case opt.Cleanup > 0 && opt.HalfLife > 0:
-		return nil, errors.New("suggest: Options.Cleanup and HalfLife are two ways to forget: use one")
+		return nil, errors.New("suggest: Options.Cleanup and HalfLife exclude each other")
 	}
 	set, err := partition.New(client, key, partition.Declaration{Kind: kind, Text: opt.declaration(), Partitions: opt.Partitions})
 	if err != nil {
@@ -78,16 +76,15 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	}
 	opt.Partitions = len(set.Keys)
 	set.Explain = func(d partition.Declaration) error { return outdated(key, d) }
-	x := &Index{set: set, opt: opt, scripts: newScripts(headsLua), keep: 32, light: 1000}
+	x := &Index{set: set, opt: opt, scripts: newScripts(topkLua), topK: 32, scanLimit: 1000}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keysOf(&set.Keys[i]))
 	}
 	return x, nil
 }
 
-// Open returns the index at a key with what it remembers of its options, or
-// index.ErrNotFound, or index.ErrDeclared where the key has an index of another
-// type: one round trip.
+// Open returns the index at a key as it was declared, index.ErrNotFound if the key has
+// no index, or index.ErrDeclared if it has an index of another type. One round trip.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {
@@ -107,12 +104,12 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 	return New(client, key, opt)
 }
 
-// format stands first in what an index remembers whose terms are known by form and
-// spelling. Older ones knew them by their form alone.
+// format begins the declaration of an index that tells terms apart by spelling. Older
+// indexes had one term for each normalized form.
 const format = "spelled"
 
-// declaration is what the index remembers: "spelled, punctuation drop, half-life
-// 24h0m0s".
+// declaration returns the declaration of the options: "spelled, punctuation drop,
+// half-life 24h0m0s".
 func (o Options) declaration() string {
 	words := []string{format}
 	if o.Punctuation != PunctuationSpace {
@@ -137,7 +134,7 @@ func parseDeclaration(text string) (opt Options, err error) {
 				return opt, err
 			}
 		default:
-			return opt, fmt.Errorf("the declaration %q is not known", text)
+			return opt, fmt.Errorf("unknown declaration %q", text)
 		}
 	}
 	return opt, nil
@@ -149,11 +146,11 @@ func (x *Index) Key() string { return x.set.Key }
 // Options returns the options of the index.
 func (x *Index) Options() Options { return x.opt }
 
-// Add counts n searches for a term, which is new or has been added before in this
-// spelling, and returns its count then: one round trip. A term whose normalised
-// form is blocked is not counted: Add returns 0.
+// Add adds n searches to the count of a term in this spelling, which is created if
+// needed, and returns the new count. One round trip. A term whose normalized form is
+// blocked is not counted: Add returns 0.
 //
-// n is from 1 to 2^53-1, at which a count stays.
+// n is from 1 to 2^53-1, which is also the maximum of a count.
 func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err error) {
 	defer x.wrap(&err)
 	counts, err := x.add(ctx, []Suggestion{{term, n}}, "")
@@ -191,10 +188,10 @@ func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int,
 type counted struct {
 	key string
 	n   int64
-	at  []int // where it was in what was given
+	at  []int // positions in the argument
 }
 
-// add counts terms in the index, or in the one that a rebuild makes.
+// add counts terms in the index, or in the new index of a rebuild.
 func (x *Index) add(ctx context.Context, terms []Suggestion, rebuild string) ([]int64, error) {
 	if len(x.keys) > 1 {
 		if err := x.set.Declare(ctx); err != nil {
@@ -244,8 +241,8 @@ func (x *Index) add(ctx context.Context, terms []Suggestion, rebuild string) ([]
 	return counts, nil
 }
 
-// spread sorts terms by partition, those of one key taken together. All of one name
-// are in one partition.
+// spread groups terms by partition and adds up those with the same key. All spellings of
+// a name are in one partition.
 func (x *Index) spread(terms []Suggestion) ([][]counted, error) {
 	parts := make([][]counted, len(x.keys))
 	places := make(map[string]int, len(terms))
@@ -255,7 +252,7 @@ func (x *Index) spread(terms []Suggestion) ([][]counted, error) {
 			return nil, err
 		}
 		if t.Count < 1 || t.Count > maxCount {
-			return nil, fmt.Errorf("%w: %q is to be counted %d times: it must be from 1 to 2^53-1", index.ErrValue, t.Term, t.Count)
+			return nil, fmt.Errorf("%w: count %d of %q: it must be from 1 to 2^53-1", index.ErrValue, t.Count, t.Term)
 		}
 		p := x.set.Index(nameOf(key))
 		at, seen := places[key]
@@ -271,10 +268,10 @@ func (x *Index) spread(terms []Suggestion) ([][]counted, error) {
 	return parts, nil
 }
 
-// Get returns a term in this spelling, or index.ErrNotFound: one round trip.
-func (x *Index) Get(ctx context.Context, word string) (s Suggestion, err error) {
+// Get returns a term in this spelling, or index.ErrNotFound. One round trip.
+func (x *Index) Get(ctx context.Context, text string) (s Suggestion, err error) {
 	defer x.wrap(&err)
-	key, err := x.key(word)
+	key, err := x.key(text)
 	if err != nil {
 		return Suggestion{}, err
 	}
@@ -285,17 +282,17 @@ func (x *Index) Get(ctx context.Context, word string) (s Suggestion, err error) 
 	value, err := x.set.Client.Do(ctx, x.set.Client.B().Hget().Key(k.Content).Field(key).Build()).ToString()
 	switch t, ok := parseCount(key, value); {
 	case rueidis.IsRedisNil(err):
-		return Suggestion{}, fmt.Errorf("%w: the term %q", index.ErrNotFound, word)
+		return Suggestion{}, fmt.Errorf("%w: the term %q", index.ErrNotFound, text)
 	case err != nil:
 		return Suggestion{}, err
 	case !ok:
-		return Suggestion{}, fmt.Errorf("%w: %s says %q of %q", index.ErrCorrupt, k.Content, value, key)
+		return Suggestion{}, fmt.Errorf("%w: %s has the count %q for %q", index.ErrCorrupt, k.Content, value, key)
 	default:
-		return x.shown(t), nil
+		return x.suggestion(t), nil
 	}
 }
 
-// Len is how many terms there are: one round trip.
+// Len returns the number of terms. One round trip.
 func (x *Index) Len(ctx context.Context) (n int64, err error) {
 	defer x.wrap(&err)
 	return x.len(ctx)
@@ -320,7 +317,7 @@ func (x *Index) len(ctx context.Context) (int64, error) {
 	return all, nil
 }
 
-// wrap words the error of a method for its caller.
+// wrap adds the package and the key to the error of a method.
 func (x *Index) wrap(err *error) {
 	if *err != nil {
 		*err = fmt.Errorf("suggest: %q: %w", x.set.Key, *err)

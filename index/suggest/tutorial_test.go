@@ -245,7 +245,7 @@ func TestPrefixWithBlank(t *testing.T) {
 	expect(t, complete(t, x, "x", 5), "")
 }
 
-// Many terms of one long prefix: heads grow one byte at a time.
+// Many terms of one long prefix: lists appear one byte at a time.
 func TestLongPrefix(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -264,7 +264,7 @@ func TestLongPrefix(t *testing.T) {
 		expect(t, complete(t, x, prefix[:l], 10), strings.Join(want, ", "))
 	}
 	verified(t, x)
-	// One that goes of so many takes no head with it.
+	// Removing one of many terms removes no list.
 	before, err := client.Do(ctx, client.B().Hlen().Key("words.heads").Build()).AsInt64()
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestLongPrefix(t *testing.T) {
 		t.Fatal(before, after, err)
 	}
 	all = all[1:]
-	// All go, and their heads with them.
+	// Without terms there are no lists.
 	slices.Reverse(all)
 	if n, err := x.Remove(ctx, all...); err != nil || n != len(all) {
 		t.Fatal(n, err)

@@ -1,10 +1,10 @@
 -- Compares a few entries, terms or heads with what they must agree with, and
 -- mends what does not, all in one step: no writer comes between. Preceded by
--- declare.lua and heads.lua.
+-- declare.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
--- KEYS[7]      hash: the heads of the index
--- KEYS[8]      hash: the heads of the index that a rebuild makes
+-- KEYS[7]      hash: the top-k cache of the index
+-- KEYS[8]      hash: the top-k cache of the new index of a rebuild
 -- ARGV[1]…[3]  kind, declaration, partitions
 -- ARGV[4]      which: heads, entries or content
 -- ARGV[5]      the cursor of a scan, from '0'
@@ -13,7 +13,7 @@
 --
 -- Reply        {cursor of the next, '0' at the end; how many were looked at;
 --              for each problem kind, id, found, want and what was done:
---              'mended', 'mend' this prefix by mend.lua, or '';
+--              'mended', 'mend' this prefix by rebuild_list.lua, or '';
 --              how many bytes the names have that were looked at}
 
 local mend = ARGV[7] == '1'
@@ -26,7 +26,7 @@ end
 if refusal then
 	return refusal
 end
-local index, content, heads = KEYS[1], KEYS[2], KEYS[7]
+local index, content, cache = KEYS[1], KEYS[2], KEYS[7]
 local done = mend and 'mended' or ''
 local problems = {}
 local known      -- the heads of the prefixes of all terms that are looked at
@@ -38,38 +38,38 @@ local function problem(kind, id, found, want, action)
 	end
 end
 
-local function head(prefix)
-	return 'the head of "' .. prefix .. '"'
+local function list(prefix)
+	return 'the cached list of "' .. prefix .. '"'
 end
 
 -- mended calls redis where the caller wants things mended, and lets a rebuild
 -- know of the term.
-local function mended(name, ...)
+local function mended(term, ...)
 	if mend then
 		redis.call(...)
-		if rebuilding and name then
-			redis.call('SADD', KEYS[6], name)
+		if rebuilding and term then
+			redis.call('SADD', KEYS[6], term)
 		end
 	end
 end
 
 -- led looks whether each of the heads that a term has reached leads to it.
-local function led(name, count)
-	for l = 0, #name do
-		local prefix = sub(name, 1, l)
+local function checkLists(term, count)
+	for l = 0, #term do
+		local prefix = sub(term, 1, l)
 		if not known[prefix] then
-			if not seen[prefix] and redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > LIGHT then
-				problem('missing', prefix, '', head(prefix), mend and 'mend' or '')
+			if not seen[prefix] and redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > SCAN_LIMIT then
+				problem('missing', prefix, '', list(prefix), mend and 'mend' or '')
 			end
 			seen[prefix] = true
 			break
 		end
-		if reaches(known[prefix], name, count) then
-			local changed = insert(content, known[prefix], prefix, name)
+		if belongs(known[prefix], term, count) then
+			local changed = insert(content, known[prefix], prefix, term)
 			if changed ~= known[prefix] then
-				problem('missing', name, '', head(prefix))
+				problem('missing', term, '', list(prefix))
 				known[prefix] = changed
-				mended(nil, 'HSET', heads, prefix, changed.text)
+				mended(nil, 'HSET', cache, prefix, changed.text)
 			end
 		end
 	end
@@ -77,62 +77,62 @@ end
 
 -- What the hash says of a term is right; where it says nothing, its entry is.
 local function ofEntry(member, score)
-	local name, count = entry(member)
+	local term, count = entry(member)
 	if not count then
 		problem('dangling', member, member, '')
 		mended(nil, 'ZREM', index, member)
 		return
 	end
-	local value = redis.call('HGET', content, name)
+	local value = redis.call('HGET', content, term)
 	if not countOf(value) then
 		value = text(count)
-		problem('missing', name, '', value)
-		mended(name, 'HSET', content, name, value)
+		problem('missing', term, '', value)
+		mended(term, 'HSET', content, term, value)
 	end
-	local right = name .. ':' .. value
+	local right = term .. ':' .. value
 	if member ~= right then
-		problem('stale', name, member, right)
+		problem('stale', term, member, right)
 		mended(nil, 'ZREM', index, member)
-		mended(name, 'ZADD', index, 0, right)
+		mended(term, 'ZADD', index, 0, right)
 		count = countOf(value)
 	elseif tonumber(score) ~= 0 then
-		problem('stale', name, member .. ' at ' .. score, member .. ' at 0')
+		problem('stale', term, member .. ' at ' .. score, member .. ' at 0')
 		mended(nil, 'ZADD', index, 0, member)
 	end
-	led(name, count)
+	checkLists(term, count)
 end
 
 -- A term that has an entry, right or not, was looked at there. But where entries
 -- were lost, writers may have put some back since, and have taken for granted
 -- that heads lead to them.
-local function ofContent(name, value)
+local function ofContent(term, value)
 	local count = countOf(value)
-	if #redis.call('ZRANGEBYLEX', index, from(name .. ':'), to(name .. ':'), 'LIMIT', 0, 1) > 0 then
+	if #redis.call('ZRANGEBYLEX', index, from(term .. ':'), to(term .. ':'), 'LIMIT', 0, 1) > 0 then
 		if mend and count then
-			led(name, count)
+			checkLists(term, count)
 		end
 		return
 	end
-	if not count or not find(name, '^[^:]+:[^:]*$') then
-		problem('dangling', name, value, '')
-		mended(name, 'HDEL', content, name)
+	if not count or not find(term, '^[^:]+:[^:]*$') then
+		problem('dangling', term, value, '')
+		mended(term, 'HDEL', content, term)
 		return
 	end
-	problem('missing', name, '', name .. ':' .. value)
-	mended(name, 'ZADD', index, 0, name .. ':' .. value)
+	problem('missing', term, '', term .. ':' .. value)
+	mended(term, 'ZADD', index, 0, term .. ':' .. value)
 	if mend then
-		led(name, count)
+		checkLists(term, count)
 	end
 end
 
 -- twice tells whether a head has a name more than once.
-local function twice(head)
+local function twice(list)
 	local had = {}
-	for _, name in ipairs(members(head, '')) do
-		if had[name] then
+	for _, term in ipairs(members(list, '')) do
+		if had[term] then
 			return true
 		end
-		had[name] = true
+		had[term] = true
 	end
 	return false
 end
@@ -140,27 +140,27 @@ end
 local function ofHead(prefix, found)
 	local parsed = parse(found)
 	if parsed.broken or twice(parsed) then
-		problem('stale', prefix, found, head(prefix))
-		mended(nil, 'HDEL', heads, prefix)
+		problem('stale', prefix, found, list(prefix))
+		mended(nil, 'HDEL', cache, prefix)
 	elseif redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) == 0 then
-		problem('dangling', prefix, head(prefix), '')
-		mended(nil, 'HDEL', heads, prefix)
+		problem('dangling', prefix, list(prefix), '')
+		mended(nil, 'HDEL', cache, prefix)
 	end
 end
 
-local command, key, look = 'HSCAN', heads, ofHead
+local command, key, look = 'HSCAN', cache, ofHead
 if ARGV[4] == 'entries' then
 	command, key, look = 'ZSCAN', index, ofEntry
 elseif ARGV[4] == 'content' then
 	key, look = content, ofContent
 end
 local found = redis.call(command, key, ARGV[5], 'COUNT', ARGV[6])
-local names, bytes = {}, 0
+local terms, bytes = {}, 0
 for i = 1, #found[2], 2 do
-	local name = ARGV[4] == 'entries' and entry(found[2][i]) or found[2][i]
-	names[#names + 1], bytes = name, bytes + #name
+	local term = ARGV[4] == 'entries' and entry(found[2][i]) or found[2][i]
+	terms[#terms + 1], bytes = term, bytes + #term
 end
-known = ARGV[4] ~= 'heads' and headsOf(heads, names, {})
+known = ARGV[4] ~= 'heads' and listsOf(cache, terms, {})
 for i = 1, #found[2], 2 do
 	look(found[2][i], found[2][i + 1])
 end

@@ -13,8 +13,8 @@ import (
 	"retwis/maintain"
 )
 
-// Few terms with close counts, that rise and fall: what is in a head changes all
-// the time, and its floor decides.
+// Few terms with close counts that rise and fall: the members of a list change all the
+// time, and its threshold decides.
 func TestHeads(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -22,10 +22,10 @@ func TestHeads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
 		n++
-		x := small(open(t, client, fmt.Sprint("heads", n), Options{}), 12)
+		x := small(open(t, client, fmt.Sprint("lists", n), Options{}), 12)
 		m := &model{terms: map[string]term{}}
 		word := rapid.StringOfN(rapid.SampledFrom([]rune("ab")), 1, 5, -1)
-		// One by one, so that no prefix is ever without the head that it needs.
+		// One by one, so that no prefix lacks the list that it needs.
 		for range 60 {
 			text, n := word.Draw(t, "term"), rapid.Int64Range(1, 9).Draw(t, "n")
 			if _, err := x.Add(ctx, text, n); err != nil {
@@ -71,16 +71,16 @@ func TestHeads(t *testing.T) {
 	})
 }
 
-// checkSizes fails where a head has more members than it may.
+// checkSizes fails if a list has too many members.
 func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
 	t.Helper()
-	heads, err := client.Do(context.Background(), client.B().Hgetall().Key(x.keys[0].heads).Build()).AsStrMap()
+	lists, err := client.Do(context.Background(), client.B().Hgetall().Key(x.keys[0].cache).Build()).AsStrMap()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for prefix, head := range heads {
-		if n := strings.Count(head, "\n") - 1; n > most {
-			t.Fatalf("the head of %q has %d members", prefix, n)
+	for prefix, list := range lists {
+		if n := strings.Count(list, "\n") - 1; n > most {
+			t.Fatalf("the list of %q has %d members", prefix, n)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func addOne(t *testing.T, x *Index, name string, n int64) {
 
 func lose(t *testing.T, x *Index, n float64, names ...string) {
 	t.Helper()
-	keys, err := normalised(names, x.key)
+	keys, err := normalizeAll(names, x.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,8 @@ func lose(t *testing.T, x *Index, n float64, names ...string) {
 	}
 }
 
-// A head that is cut down when most of its members have fallen keeps its floor:
-// terms that it does not have rank ahead of them by now.
+// A list that is trimmed after most of its members have fallen keeps its threshold:
+// terms that it does not have rank above them.
 func TestFloorStays(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{})
@@ -124,7 +124,7 @@ func TestFloorStays(t *testing.T) {
 	verified(t, x)
 }
 
-// A head is not made of one whose best members have fallen.
+// A list is not made of one whose best members have fallen.
 func TestMendGoesDeeper(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -141,9 +141,8 @@ func TestMendGoesDeeper(t *testing.T) {
 	verified(t, x)
 }
 
-// An entry that is left over beside the one of its term, as somebody with
-// redis-cli can leave it, must not put the term into a head twice: when it has
-// gone, nothing would tell.
+// A second entry of a term, from redis-cli, must not add the term to a list twice: when
+// the entry is removed, nothing would report the duplicate.
 func TestHeadHasNoTermTwice(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -152,7 +151,7 @@ func TestHeadHasNoTermTwice(t *testing.T) {
 	if err := client.Do(ctx, client.B().Zadd().Key("words").ScoreMember().ScoreMember(0, "a1::7").ScoreMember(0, "a1::9").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	// With more than five terms the prefix has its head, of the best three.
+	// With more than five terms the prefix has its list, of the best three.
 	for _, term := range []string{"a4", "a5", "a6"} {
 		addAll(t, x, term)
 	}
