@@ -7,8 +7,10 @@
 //     feeds to fetch, servers to check. An item outlives the worker that took it.
 //   - [Recent] keeps the newest items only: the last hundred orders, the posts on a
 //     front page.
+//   - [Timelines] keeps the newest ids of many lists and writes one id to thousands of
+//     them: what each user of a social network sees (fan-out on write).
 //
-// Random is a plain set; use it with other programs as you like. A Ring and a Recent
+// Random is a plain set and each of Timelines a plain list; use them with other programs as you like. A Ring and a Recent
 // keep a declaration at key.meta and refuse a key that holds something else, with
 // [ErrDeclared] or [ErrForeign]. On a Cluster their key needs a hash tag, {feeds}.
 //

@@ -86,3 +86,25 @@ func ExampleRecent() {
 	fmt.Println(newest)
 	// Output: [5 4 3]
 }
+
+// Put one id on many lists, and read one of them in pages.
+func ExampleTimelines() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	timelines, err := collection.NewTimelines(client, 1000)
+	must(err)
+	for _, post := range []int64{1, 2, 4, 5} {
+		must(timelines.Put(ctx, post, "posts:ada", "posts:grace", "posts:edsger"))
+	}
+	must(timelines.Put(ctx, 3, "posts:ada")) // late
+	must(timelines.Put(ctx, 5, "posts:ada")) // again
+
+	page, err := timelines.Select(ctx, "posts:ada", 0, 2)
+	must(err)
+	next, err := timelines.Select(ctx, "posts:ada", page[len(page)-1], 2)
+	must(err)
+	fmt.Println(page, next)
+	// Output: [5 4] [3 2]
+}

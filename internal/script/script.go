@@ -83,6 +83,12 @@ func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call
 	}
 }
 
+// Command returns the script in full as one command, for a pipeline of the caller,
+// which cannot fall back to it where the server does not know it.
+func (s Script) Command(client rueidis.Client, keys, args []string) rueidis.Completed {
+	return s.eval(client, keys, args)
+}
+
 func (s Script) evalsha(client rueidis.Client, keys, args []string) rueidis.Completed {
 	return s.built(client.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
 }

@@ -55,8 +55,10 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
+	"retwis/collection"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/password"
 	"retwis/internal/store"
 )
@@ -125,12 +127,16 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		return nil, err
 	}
 	db := database{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+	lists, err := collection.NewTimelines(client, layout.TimelineCap)
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
 	users := &users{database: db, ids: ids}
-	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, opt.Logger, opt.Now)}
+	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, lists, opt.Logger, opt.Now)}
 	s.accounts = &accounts{sessions: &sessions{users: users, tokens: tokens}, hasher: hasher, now: opt.Now}
 	s.follows = &follows{users: users, store: follow.New(client), now: opt.Now}
 	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now}
-	s.timelines = &timelines{database: db, saw: s.posts.saw}
+	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}
 	return s, nil
 }
 
@@ -187,6 +193,9 @@ func (s *Service) ResumeFanOuts(ctx context.Context) error { return s.fanOut.Res
 
 // Client is the client of the database.
 func (s *Service) Client() rueidis.Client { return s.client }
+
+// Lists are the timelines that are lists.
+func (s *Service) Lists() *collection.Timelines { return s.timelines.lists }
 
 // FanOut is the engine that puts posts on timelines.
 func (s *Service) FanOut() *fanout.Engine { return s.fanOut }

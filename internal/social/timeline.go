@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/script"
+	"retwis/collection"
 	"retwis/internal/social/layout"
 )
 
@@ -23,16 +23,11 @@ type Page struct {
 // MaxPage bounds how many posts or people a page has.
 const MaxPage = 200
 
-var (
-	//go:embed page.lua
-	pageSource string
-	pageScript = script.New(pageSource).Retryable()
-)
-
 // timelines reads the timelines.
 type timelines struct {
 	database
-	saw func(post int64) // is called with the newest post of each page
+	lists *collection.Timelines
+	saw   func(post int64) // is called with the newest post of each page
 }
 
 // Home returns a page of a user's home timeline: their own posts and those of
@@ -62,23 +57,24 @@ func (t *timelines) Profile(ctx context.Context, uid, before int64, limit int) (
 	} else {
 		res = t.read(ctx, cmd.Cache())
 	}
-	return t.page(res, limit)
+	ids, err := res.AsIntSlice()
+	return t.page(ids, err, limit)
 }
 
 func (t *timelines) timeline(ctx context.Context, list string, before int64, limit int) (Page, error) {
 	limit = clamp(limit)
-	var res rueidis.RedisResult
+	var ids []int64
+	var err error
 	if before > 0 {
-		res = pageScript.Run(ctx, t.client, []string{list}, []string{layout.Itoa(before), layout.Itoa(int64(limit + 1))})
+		ids, err = t.lists.Select(ctx, list, before, limit+1)
 	} else {
-		res = t.read(ctx, t.client.B().Lrange().Key(list).Start(0).Stop(int64(limit)).Cache())
+		ids, err = t.read(ctx, t.lists.NewestCommand(list, limit+1)).AsIntSlice()
 	}
-	return t.page(res, limit)
+	return t.page(ids, err, limit)
 }
 
-// page reads a reply that has one id more than the page, when another follows.
-func (t *timelines) page(res rueidis.RedisResult, limit int) (Page, error) {
-	ids, err := res.AsIntSlice()
+// page makes a page of ids, which are one more than the page when another follows.
+func (t *timelines) page(ids []int64, err error, limit int) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("social: read a timeline: %w", err)
 	}

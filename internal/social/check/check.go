@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/collection"
 	"retwis/internal/nodes"
 	"retwis/internal/scan"
 	"retwis/internal/social"
@@ -101,7 +102,7 @@ func Run(ctx context.Context, s *social.Service, opt Options) (Result, error) {
 	}
 	c := &checker{
 		client: s.Client(), cluster: s.Client().Mode() == rueidis.ClientModeCluster, now: s.Options().Now,
-		service: s, fanOut: s.FanOut(), store: follow.New(s.Client()), opt: opt,
+		service: s, fanOut: s.FanOut(), store: follow.New(s.Client()), timelineLists: s.Lists(), opt: opt,
 	}
 	for _, step := range []func(context.Context) error{
 		c.begin, c.types, c.names, c.users, c.usersByTime, c.sessions,
@@ -115,12 +116,13 @@ func Run(ctx context.Context, s *social.Service, opt Options) (Result, error) {
 }
 
 type checker struct {
-	client  rueidis.Client
-	cluster bool
-	now     func() time.Time
-	service *social.Service
-	fanOut  *fanout.Engine
-	store   follow.Store
+	client        rueidis.Client
+	cluster       bool
+	now           func() time.Time
+	service       *social.Service
+	fanOut        *fanout.Engine
+	store         follow.Store
+	timelineLists *collection.Timelines
 
 	opt    Options
 	result Result

@@ -15,9 +15,6 @@ import (
 // listsAtOnce is how many timelines are read at a time.
 const listsAtOnce = 20
 
-// listSlack is by how much a timeline may exceed layout.TimelineCap; see push.lua.
-const listSlack = 100
-
 // postsExist returns which of these posts can be read: those of users who
 // exist.
 func (c *checker) postsExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
@@ -208,7 +205,7 @@ func (c *checker) timelines(ctx context.Context, keys []string) error {
 	for _, key := range keys {
 		cmds = append(cmds,
 			c.client.B().Llen().Key(key).Build(),
-			c.client.B().Lrange().Key(key).Start(0).Stop(layout.TimelineCap+listSlack).Build(),
+			c.client.B().Lrange().Key(key).Start(0).Stop(int64(c.timelineLists.MaxLen())).Build(),
 		)
 	}
 	res := c.client.DoMulti(ctx, cmds...)
@@ -249,8 +246,8 @@ func (c *checker) timeline(ctx context.Context, key string, length int64, ids []
 	add := func(repair, format string, args ...any) {
 		problems = append(problems, Problem{Key: key, Repair: repair, Detail: fmt.Sprintf(format, args...)})
 	}
-	if length > layout.TimelineCap+listSlack {
-		add("cut it off", "%d posts, more than %d", length, layout.TimelineCap+listSlack)
+	if length > int64(c.timelineLists.MaxLen()) {
+		add("cut it off", "%d posts, more than %d", length, c.timelineLists.MaxLen())
 	}
 	last, first := int64(0), true
 	for _, text := range ids {
@@ -282,7 +279,7 @@ func (c *checker) timeline(ctx context.Context, key string, length int64, ids []
 // looks again in the end: should the id have been given out a second time in
 // this moment, by a counter that had fallen back, the post comes back.
 func (c *checker) repairList(ctx context.Context, key string, lost []string) (bool, error) {
-	still := []string{layout.Itoa(layout.TimelineCap + listSlack)}
+	var still []string
 	var ids []int64
 	for _, text := range lost {
 		id, ok := layout.ParseID(text)
@@ -301,7 +298,7 @@ func (c *checker) repairList(ctx context.Context, key string, lost []string) (bo
 			still = append(still, layout.Itoa(id))
 		}
 	}
-	changed, err := repairListScript.Run(ctx, c.client, []string{key}, still).AsBool()
+	changed, err := c.timelineLists.Repair(ctx, key, still...)
 	if err != nil || len(ids) == 0 {
 		return changed, err
 	}
@@ -311,7 +308,7 @@ func (c *checker) repairList(ctx context.Context, key string, lost []string) (bo
 	}
 	for id, ok := range again {
 		if ok && !exist[id] {
-			if err := c.fanOut.Push(ctx, id, []string{key}); err != nil {
+			if err := c.timelineLists.Put(ctx, id, key); err != nil {
 				return false, err
 			}
 		}

@@ -13,10 +13,6 @@ var (
 	setAsideSource string
 	setAsideScript = script.New(setAsideSource).Retryable()
 
-	//go:embed repair_list.lua
-	repairListSource string
-	repairListScript = script.New(repairListSource).Retryable()
-
 	//go:embed drop_user.lua
 	dropUserSource string
 	dropUserScript = script.New(dropUserSource).Retryable()

@@ -4,20 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/social/follow"
 )
 
 // Masters returns the identity of the servers, to be taken before the first
 // write of posts that a caller fans out itself; see Confirm.
 func (e *Engine) Masters(ctx context.Context) (string, error) { return e.masters.identity(ctx) }
-
-// PushCommand is the command that puts a post on at most Batch timelines. On a
-// Cluster they must be in one slot.
-func (e *Engine) PushCommand(post int64, lists ...string) rueidis.Completed {
-	return e.writer.pushCommand(post, lists...)
-}
 
 // Confirm removes from `fanouts` the posts first, first+1 ... of these authors,
 // which the caller has fanned out, as soon as they cannot be lost any more. It

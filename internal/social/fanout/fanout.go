@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/collection"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/reply"
 )
@@ -69,12 +70,12 @@ type Engine struct {
 }
 
 // New returns an engine on the database behind client, which stays the
-// caller's. Close ends it. now is the clock.
-func New(client rueidis.Client, log *slog.Logger, now func() time.Time) *Engine {
+// caller's, and its timelines. Close ends it. now is the clock.
+func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, now func() time.Time) *Engine {
 	cluster := client.Mode() == rueidis.ClientModeCluster
 	e := &Engine{
 		log:     log,
-		writer:  writer{client: client, cluster: cluster, log: log, now: now, follows: follow.New(client)},
+		writer:  writer{client: client, cluster: cluster, log: log, now: now, follows: follow.New(client), lists: lists},
 		masters: observer{client: client, cluster: cluster},
 		jobs:    make(chan Job, maxJobs),
 	}

@@ -19,6 +19,9 @@ var claimSource string
 
 var claimScript = script.New(claimSource).Retryable()
 
+// resumeBatch is how many unfinished fan-outs are read at a time.
+const resumeBatch = 50
+
 // skew is by how much the clocks of two processes may differ.
 const skew = time.Minute
 
@@ -87,7 +90,7 @@ func (e *Engine) ResumeAll(ctx context.Context) error {
 		stale := e.writer.now().Add(-StaleAfter).Unix()
 		client := e.writer.client
 		posts, err := client.Do(ctx, client.B().Zrangebyscore().Key(layout.FanOuts).
-			Min("-inf").Max(layout.Itoa(stale)).Limit(0, Batch).Build()).AsStrSlice()
+			Min("-inf").Max(layout.Itoa(stale)).Limit(0, resumeBatch).Build()).AsStrSlice()
 		if err != nil {
 			return fmt.Errorf("social: unfinished fan-outs: %w", err)
 		}
@@ -156,11 +159,6 @@ func (e *Engine) Repeat(ctx context.Context, post int64) error {
 		return nil
 	}
 	return err
-}
-
-// Push puts a post on these timelines.
-func (e *Engine) Push(ctx context.Context, post int64, lists []string) error {
-	return e.writer.push(ctx, post, lists)
 }
 
 // Renew renews the claims of this process, as it does every ten seconds.

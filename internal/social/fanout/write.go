@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/collection"
 	"retwis/internal/script"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/hash"
@@ -19,23 +19,13 @@ import (
 	"retwis/internal/social/reply"
 )
 
-var (
-	//go:embed create_post.lua
-	createPostSource string
-	createPostScript = script.New(createPostSource).Retryable()
+//go:embed create_post.lua
+var createPostSource string
 
-	//go:embed push.lua
-	pushSource string
-	pushScript = script.New(pushSource).Retryable()
-)
+var createPostScript = script.New(createPostSource).Retryable()
 
-const (
-	// pageOfFollowers is how many followers are read at a time.
-	pageOfFollowers = 200
-	// Batch is how many timelines one script writes: about 0.1 ms each, so that
-	// other requests are hardly delayed.
-	Batch = 50
-)
+// pageOfFollowers is how many followers are read at a time.
+const pageOfFollowers = 200
 
 // writer writes posts and puts them on timelines. Each of its writes can be
 // repeated.
@@ -45,6 +35,7 @@ type writer struct {
 	log     *slog.Logger
 	now     func() time.Time
 	follows follow.Store
+	lists   *collection.Timelines
 }
 
 // create writes a post unless its id is in use, and adds it to `fanouts`, so
@@ -93,9 +84,9 @@ func (w *writer) restore(ctx context.Context, job Job) error {
 func (w *writer) pushOwn(ctx context.Context, job Job) (followers rueidis.RedisResult, err error) {
 	id := layout.Itoa(job.post)
 	res := w.client.DoMulti(ctx,
-		w.pushCommand(job.post, layout.HomeKey(job.author)),
+		w.lists.PutCommand(job.post, layout.HomeKey(job.author)),
 		w.client.B().Zadd().Key(layout.ProfileKey(job.author)).ScoreMember().ScoreMember(float64(job.post), id).Build().ToRetryable(),
-		w.pushCommand(job.post, layout.Timeline),
+		w.lists.PutCommand(job.post, layout.Timeline),
 		w.followers(job.author, follow.First),
 	)
 	for _, r := range res[:3] {
@@ -135,43 +126,11 @@ func (w *writer) pushPage(ctx context.Context, job Job, page rueidis.RedisResult
 		}
 		homes = append(homes, layout.HomePrefix+followers[i])
 	}
-	if err := w.push(ctx, job.post, homes); err != nil {
+	if err := w.lists.Put(ctx, job.post, homes...); err != nil {
 		return follow.First, fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
 	if n := len(followers); n == 2*pageOfFollowers {
 		return follow.Cursor{Since: followers[n-1], ID: followers[n-2]}, nil
 	}
 	return follow.First, nil
-}
-
-// push puts the post on these timelines: Batch of them in one script, or a
-// script for each where they may be on different servers.
-func (w *writer) push(ctx context.Context, post int64, lists []string) error {
-	if !w.cluster {
-		for some := range slices.Chunk(lists, Batch) {
-			err := pushScript.Run(ctx, w.client, some, []string{layout.Itoa(post), layout.Itoa(layout.TimelineCap)}).Error()
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	cmds := make(rueidis.Commands, len(lists))
-	for i, list := range lists {
-		cmds[i] = w.pushCommand(post, list)
-	}
-	for _, res := range w.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pushCommand puts a post on timelines of one slot, as part of a pipeline. It
-// carries the script in full, as a pipeline cannot fall back to it where the
-// server does not know it.
-func (w *writer) pushCommand(post int64, lists ...string) rueidis.Completed {
-	return w.client.B().Eval().Script(pushSource).Numkeys(int64(len(lists))).Key(lists...).
-		Arg(layout.Itoa(post), layout.Itoa(layout.TimelineCap)).Build().ToRetryable()
 }

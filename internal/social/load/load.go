@@ -16,6 +16,7 @@ import (
 
 	"retwis/bulk"
 	"retwis/bulk/resp"
+	"retwis/collection"
 	"retwis/internal/nodes"
 	"retwis/internal/social"
 	"retwis/internal/social/fanout"
@@ -36,13 +37,14 @@ type Loader struct {
 	now     func() time.Time
 	server  *rueidis.ClientOption
 	cluster bool
+	lists   *collection.Timelines
 }
 
 // New returns a loader.
 func New(s *social.Service) Loader {
 	opt := s.Options()
 	return Loader{
-		s: s, client: s.Client(), fanOut: s.FanOut(), log: opt.Logger, now: opt.Now, server: opt.Server,
+		s: s, client: s.Client(), fanOut: s.FanOut(), lists: s.Lists(), log: opt.Logger, now: opt.Now, server: opt.Server,
 		cluster: s.Client().Mode() == rueidis.ClientModeCluster,
 	}
 }
@@ -53,6 +55,8 @@ func New(s *social.Service) Loader {
 const (
 	pipeline     = 5000
 	pipelinePart = 1000
+	// listsAtOnce is how many timelines one script writes.
+	listsAtOnce = 50
 )
 
 // confirmTimeout bounds the wait for replicas, for each part of a load.
@@ -216,14 +220,14 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	var pushes rueidis.Commands
 	for i, post := range posts {
 		id := first + int64(i)
-		pushes = append(pushes, l.fanOut.PushCommand(id, layout.HomeKey(post.Author)), l.fanOut.PushCommand(id, layout.Timeline))
+		pushes = append(pushes, l.lists.PutCommand(id, layout.HomeKey(post.Author)), l.lists.PutCommand(id, layout.Timeline))
 		lists := homes[post.Author]
 		for len(lists) > 0 {
-			n := min(fanout.Batch, len(lists))
+			n := min(listsAtOnce, len(lists))
 			if l.cluster {
 				n = 1 // each timeline lives where it will
 			}
-			pushes = append(pushes, l.fanOut.PushCommand(id, lists[:n]...))
+			pushes = append(pushes, l.lists.PutCommand(id, lists[:n]...))
 			lists = lists[n:]
 		}
 		if len(pushes) >= pipeline || i == len(posts)-1 {

@@ -1,17 +1,17 @@
--- Puts a post on timelines. They stay in order, newest (largest id) first, so
--- a post that is there already is found by its place: repeating does no harm,
--- and a post that comes late takes the place it would have had.
--- KEYS      the timelines (lists)
--- ARGV[1]   the post's id
--- ARGV[2]   how many posts a timeline keeps
--- Reply     how many timelines did not have the post; a key that is no list is
---           left as it is
--- Work      O(1) a timeline for a new post; O(its length) for a late one
-local id, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
-local slack = 100 -- trim now and then, not with each push
+-- Puts an id on lists. They stay in order, largest id first, so an id that is
+-- there already is found by its place: repeating changes nothing, and a late id
+-- takes the place it would have had.
+-- KEYS      the lists
+-- ARGV[1]   the id
+-- ARGV[2]   how many ids a list keeps
+-- ARGV[3]   by how many it may be longer before it is trimmed
+-- Reply     how many lists did not have the id; a key of another type is left as
+--           it is
+-- Work      O(1) a list for a new id; O(its length) for a late one
+local id, max, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local chunk = 64
 
--- late inserts a post that is not the newest.
+-- late inserts an id that is not the largest.
 local function late(key)
   local from = 0
   while true do
@@ -30,14 +30,14 @@ local function late(key)
       break
     end
   end
-  -- Older than everything: a full timeline has let it go already.
-  if redis.call('LLEN', key) >= cap then
+  -- Smaller than all others: a full list has dropped it already.
+  if redis.call('LLEN', key) >= max then
     return 0
   end
   return redis.call('RPUSH', key, ARGV[1])
 end
 
-local pushed = 0
+local added = 0
 for _, key in ipairs(KEYS) do
   local head = redis.pcall('LINDEX', key, 0)
   local length
@@ -52,10 +52,10 @@ for _, key in ipairs(KEYS) do
     length = late(key)
   end
   if length > 0 then
-    pushed = pushed + 1
-    if length > cap + slack then
-      redis.call('LTRIM', key, 0, cap - 1)
+    added = added + 1
+    if length > max + slack then
+      redis.call('LTRIM', key, 0, max - 1)
     end
   end
 end
-return pushed
+return added

@@ -1,10 +1,10 @@
--- Puts a timeline in order: newest first, each post once, no longer than it may
--- be, without some posts that do not exist.
--- KEYS[1]   the timeline (a list of post ids)
--- ARGV[1]   how many posts it may have
--- ARGV[2..] what is to be removed
+-- Puts a list in order: largest id first, each id once, no longer than allowed,
+-- without some members.
+-- KEYS[1]   the list
+-- ARGV[1]   how many ids it may have
+-- ARGV[2..] the members to remove
 -- Reply     1 when something was wrong, else 0
--- Work      O(n log n) in the length of the timeline, which is bounded
+-- Work      O(n log n) in the length of the list, which is bounded
 if redis.call('TYPE', KEYS[1])['ok'] ~= 'list' then
   return 0
 end

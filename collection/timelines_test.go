@@ -1,0 +1,155 @@
+package collection
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+)
+
+// naive is a list as a reader of the documentation would write it.
+type naive struct {
+	ids        []int64
+	max, slack int
+}
+
+func (n *naive) put(id int64) {
+	at, found := slices.BinarySearchFunc(n.ids, id, func(a, b int64) int { return int(b - a) })
+	if found || at == len(n.ids) && at >= n.max {
+		return
+	}
+	n.ids = slices.Insert(n.ids, at, id)
+	if len(n.ids) > n.max+n.slack {
+		n.ids = n.ids[:n.max]
+	}
+}
+
+func TestTimelinesModel(t *testing.T) {
+	t.Parallel()
+	c := client(t)
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		key := fmt.Sprint("list:", round)
+		max := rapid.IntRange(1, 12).Draw(rt, "max")
+		lists, err := NewTimelines(c, max)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		want := naive{max: max, slack: lists.MaxLen() - max}
+		for _, id := range rapid.SliceOfN(rapid.Int64Range(1, 30), 0, 60).Draw(rt, "ids") {
+			if err := lists.Put(t.Context(), id, key); err != nil {
+				rt.Fatal(err)
+			}
+			want.put(id)
+		}
+		got, err := lists.Select(t.Context(), key, 0, 100)
+		if err != nil || !slices.Equal(got, want.ids) {
+			rt.Fatalf("the list is %v (%v), expected %v", got, err, want.ids)
+		}
+		// From any place, also one that is not there, the ids after it follow.
+		after := rapid.Int64Range(1, 31).Draw(rt, "after")
+		rest := slices.DeleteFunc(slices.Clone(want.ids), func(id int64) bool { return id >= after })
+		page, err := lists.Select(t.Context(), key, after, 5)
+		if err != nil || !slices.Equal(page, rest[:min(5, len(rest))]) {
+			rt.Fatalf("after %d of %v come %v (%v)", after, want.ids, page, err)
+		}
+		if wrong, err := lists.Repair(t.Context(), key); err != nil || wrong {
+			rt.Fatalf("a list that only Put wrote needs a repair: %t, %v", wrong, err)
+		}
+	})
+}
+
+// Many lists are written in batches, on a Cluster by slot; repeating it changes
+// nothing, and keys of other types are left alone.
+func TestTimelinesFanOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]rueidis.Client{"single": client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lists, err := NewTimelines(c, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := t.Context()
+			var all []string
+			for i := range 1000 {
+				all = append(all, fmt.Sprint("posts:", i))
+			}
+			if err := c.Do(ctx, c.B().Set().Key("posts:7").Value("of another program").Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range []int64{3, 1, 2, 3, 1} {
+				if err := lists.Put(ctx, id, all...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, key := range all {
+				if i == 7 {
+					continue
+				}
+				if got, err := lists.Select(ctx, key, 0, 9); err != nil || !slices.Equal(got, []int64{3, 2, 1}) {
+					t.Fatalf("%s has %v, %v", key, got, err)
+				}
+			}
+			if text, err := c.Do(ctx, c.B().Get().Key("posts:7").Build()).ToString(); err != nil || text != "of another program" {
+				t.Errorf("the foreign key holds %q, %v", text, err)
+			}
+			if n, err := lists.Len(ctx, all[0]); err != nil || n != 3 {
+				t.Errorf("a list has %d, %v", n, err)
+			}
+		})
+	}
+}
+
+func TestTimelinesRepair(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	lists, err := NewTimelines(c, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, member := range []string{"1", "x", "7", "7", "3", "9", "2", "5"} {
+		if err := c.Do(ctx, c.B().Rpush().Key("list").Element(member).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if wrong, err := lists.Repair(ctx, "list", "3"); err != nil || !wrong {
+		t.Fatal(wrong, err)
+	}
+	// The first five members are kept, then put in order.
+	if got, err := lists.Select(ctx, "list", 0, 9); err != nil || !slices.Equal(got, []int64{7, 1}) {
+		t.Fatal(got, err)
+	}
+	if wrong, err := lists.Repair(ctx, "list"); err != nil || wrong {
+		t.Fatal(wrong, err)
+	}
+	if wrong, err := lists.Repair(ctx, "missing"); err != nil || wrong {
+		t.Fatal(wrong, err)
+	}
+}
+
+func TestTimelinesRefuses(t *testing.T) {
+	t.Parallel()
+	c := client(t)
+	for _, max := range []int{0, -1, maxTimeline + 1} {
+		if _, err := NewTimelines(c, max); err == nil {
+			t.Errorf("a cap of %d was accepted", max)
+		}
+	}
+	lists, err := NewTimelines(c, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []int64{0, -1, 1<<53 + 1} {
+		if err := lists.Put(t.Context(), id, "list"); !errors.Is(err, ErrValue) {
+			t.Errorf("the id %s: %v", strconv.FormatInt(id, 10), err)
+		}
+	}
+}
