@@ -251,7 +251,7 @@ func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape
 	began := time.Now()
 	returned := int64(0)
 	for _, box := range shape.boxes {
-		for _, err := range set.index.Query(ctx, set.box(box), index.Page{}) {
+		for _, err := range set.index.Select(ctx, set.box(box), index.Page{}) {
 			if err != nil {
 				return err
 			}
@@ -473,7 +473,7 @@ func (b *spaceBench) geo(ctx context.Context, out io.Writer, set *spaceSet) erro
 			for range spaceBoxes {
 				lon := random.Float64()*300 - 150
 				began := time.Now()
-				for _, err := range set.index.Query(ctx, space.Box{{Min: lon - side/2, Max: lon + side/2}, {Min: -side / 2, Max: side / 2}}, index.Page{}) {
+				for _, err := range set.index.Select(ctx, space.Box{{Min: lon - side/2, Max: lon + side/2}, {Min: -side / 2, Max: side / 2}}, index.Page{}) {
 					if err != nil {
 						return err
 					}

@@ -130,13 +130,6 @@ func (x *Lexical) reviewAdopted(ctx context.Context, r *engine.Run, keys *partit
 	return r.Step(ctx, int(max(0, all-(r.Report.Problems()-before))))
 }
 
-// Adopt makes an index of a sorted set that somebody made by hand and whose
-// entries are what this one would have written, such as the tutorial's
-// 0056:0028.44:90 with Options.Readable: see Lexical.Adopt.
-func (c *Composite) Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error) {
-	return c.lex.Adopt(ctx, up)
-}
-
 // Adopt makes an index of a sorted set that somebody made by hand, of ids and
 // their numbers, in steps of 200. The report has in Checked how many entries are
 // in the index now, and tells of those that it could not have written (Invalid),

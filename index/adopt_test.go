@@ -21,7 +21,7 @@ func byHand(o *objects, key string, members ...string) {
 
 func tutorialRooms(t *testing.T, o *objects, key string) *Composite {
 	t.Helper()
-	return composite(t, o.client, key, Options{Columns: columns(t, "room:int(4),price:decimal(6,2)"), Readable: true})
+	return readable(t, o.client, key, Options{Columns: columns(t, "room:int(4),price:decimal(6,2)")})
 }
 
 // A sorted set that was made by hand is not taken over by whoever writes first: all
@@ -113,7 +113,7 @@ func TestAdopt(t *testing.T) {
 	if n, err := rooms.Count(ctx); err != nil || n != 1005 { // all but the notes
 		t.Fatal(n, err)
 	}
-	if n, err := rooms.Count(ctx, Equal("room", 56)); err != nil || n != 1 {
+	if n, err := rooms.Count(ctx, Eq("room", 56)); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
 	if e, err := rooms.Get(ctx, "many999"); err != nil || e.Values[1] != decimal.New(99900, 2) {
@@ -159,6 +159,40 @@ func TestAdoptRefuses(t *testing.T) {
 	}
 	if _, err := tutorialRooms(t, o, "prices").Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrDeclared) {
 		t.Error(err)
+	}
+}
+
+// Adopt finds out whether entries are text or binary, also when it is repeated.
+func TestAdoptFindsTheEncoding(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "none", 1)
+	ctx := t.Context()
+	declared := Options{Columns: columns(t, "room:int(4),price:decimal(6,2)")}
+	byHand(o, "text", "0056:0028.44:90", "0057:0012.00:92", "notes")
+	for range 2 {
+		text := composite(t, o.client, "text", declared)
+		if r, err := text.Adopt(ctx, maintain.Options{}); err != nil || r.Checked != 2 || r.Dangling != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if got := list(t, text.Select(ctx, Page{}, Eq("room", 57))); ids(got) != "92" || got[0].Values[1] != decimal.New(1200, 2) {
+			t.Fatal(got)
+		}
+	}
+	binary := composite(t, o.client, "binary", declared)
+	if err := binary.Put(ctx, "90", 56, "28.44"); err != nil {
+		t.Fatal(err)
+	}
+	o.do("DEL", "binary.meta", "binary.content")
+	binary = composite(t, o.client, "binary", declared)
+	if r, err := binary.Adopt(ctx, maintain.Options{}); err != nil || r.Checked != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if e, err := binary.Get(ctx, "90"); err != nil || e.Values[1] != decimal.New(2844, 2) {
+		t.Fatal(e, err)
+	}
+	byHand(o, "floats", "0.5:90")
+	if _, err := composite(t, o.client, "floats", Options{Columns: columns(t, "f:float")}).Adopt(ctx, maintain.Options{}); !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), "are text") {
+		t.Fatal(err)
 	}
 }
 

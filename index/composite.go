@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/redis/rueidis"
 
@@ -17,90 +19,88 @@ import (
 	"retwis/maintain"
 )
 
-// Composite is an index over the values of several columns, in the order of the
-// first, then the second, and so on, then the id. It answers: which ids have
-// these values in the first columns, and a value between these in the next?
+// Composite is an index over the values of several columns: sorted by the first,
+// then the second, and so on, then the id. It answers: which ids have these values in
+// the first columns, and a value between these in the next?
 //
 //	rooms, err := index.NewComposite(client, "rooms", index.Options{Columns: []index.Column{
 //		{Name: "room", Type: index.Int},
 //		{Name: "price", Type: index.Decimal, Scale: 2},
 //	}})
 //	err = rooms.Put(ctx, "90", 56, "28.44")
-//	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Equal("room", 56), index.Between("price", "10", "30")) {
+//	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Eq("room", 56), index.Between("price", 10, 30)) {
 //
-// It is a sorted set whose scores are 0. A member is the values of the columns,
-// encoded so that the order of bytes is that of the values, and the id: integers
-// with the greatest byte first and the sign turned, floats by their bits, strings
-// with a terminator and zero bytes escaped. All bytes of a descending column are
-// turned. The encoding of strings is that of FoundationDB's tuples.
+// It is the tutorial's composite index: a sorted set whose scores are 0. A member is
+// the values of the columns, encoded so that bytes sort as the values do, and the id:
+// integers big endian with the sign bit inverted, floats as their IEEE 754 bits,
+// strings with a terminator and escaped zero bytes, as in FoundationDB's tuples. All
+// bytes of a descending column are inverted.
 type Composite struct {
-	lex    *Lexical
-	opt    Options
-	codecs ordered.Encoding
+	lex      *Lexical
+	opt      Options
+	encoding ordered.Encoding
 }
 
 // Options are the options of NewComposite.
 type Options struct {
-	// Columns are what the index is over: at least one.
+	// Columns are the columns of the index, in order: from 1 to 32.
 	Columns []Column
-	// Readable writes members as text, as in 0056:0028.44:90, for people who
-	// look with redis-cli. It takes more room, and no floats, big integers or
-	// descending columns.
-	Readable bool
-	// Partitions is over how many hash slots the index is spread, by id: on a
-	// Cluster over as many servers. A query asks all of them. Default: 1.
+	// Partitions is the number of hash slots over which the index is spread by id: on
+	// a Cluster, over as many servers. A query reads all of them. Default: 1.
 	Partitions int
 }
 
 // Entry is an entry of a Composite.
 type Entry struct {
 	ID     string
-	Values []any // one for each column, of the type that Type says
+	Values []any // one for each column, of the Go type of its Type
 	member string
 }
 
-// Cursor is the place of an entry that was read, for Page.After.
+// Cursor returns the position of an entry that was read, for Page.After.
 func (e Entry) Cursor() string { return scan.EncodeCursor(e.member) }
 
-// kindComposite is what a Composite remembers as its kind.
-const kindComposite = "composite"
+const (
+	// kindComposite is the kind in the declaration of a Composite.
+	kindComposite = "composite"
+	// readableSuffix follows the columns in the declaration of an index in the
+	// tutorial's text encoding, which Adopt takes over.
+	readableSuffix = " readable"
+)
 
-// readableWord stands behind the columns in the declaration of a readable index.
-const readableWord = "readable"
-
-// NewComposite returns the index at a key. It asks no server; the index comes
-// into being when something is put.
+// NewComposite returns the index at a key. It sends nothing to the server; the first
+// Put creates the index.
 func NewComposite(client rueidis.Client, key string, opt Options) (*Composite, error) {
+	return newComposite(client, key, opt, false)
+}
+
+func newComposite(client rueidis.Client, key string, opt Options, readable bool) (*Composite, error) {
 	if len(opt.Columns) < 1 || len(opt.Columns) > maxColumns {
 		return nil, fmt.Errorf("index: %s: Options.Columns has %d columns: it must have from 1 to %d", key, len(opt.Columns), maxColumns)
 	}
 	c := &Composite{opt: opt}
 	c.opt.Columns = slices.Clone(opt.Columns)
-	var words []string
+	var declarations []string
 	var columns []ordered.Column
 	for i, column := range opt.Columns {
 		column, err := column.normalize()
 		if err == nil && slices.ContainsFunc(c.opt.Columns[:i], func(o Column) bool { return o.Name == column.Name }) {
-			err = errors.New("the name is there twice")
+			err = errors.New("another column has the same name")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("index: %s: Options.Columns[%d]: %w", key, i, err)
 		}
 		c.opt.Columns[i] = column
 		columns = append(columns, ordered.Column(column))
-		words = append(words, column.String())
+		declarations = append(declarations, column.String())
 	}
-	encoding := ordered.NewEncoding
-	if opt.Readable {
-		encoding = ordered.NewReadable
+	declaration, encoding := strings.Join(declarations, ","), ordered.NewEncoding
+	if readable {
+		declaration, encoding = declaration+readableSuffix, ordered.NewReadable
 	}
 	var err error
-	if c.codecs, err = encoding(columns...); err != nil {
+	if c.encoding, err = encoding(columns...); err != nil {
 		return nil, fmt.Errorf("index: %s: Options.Columns: %w", key, err)
-	}
-	declaration := strings.Join(words, ",")
-	if opt.Readable {
-		declaration += " " + readableWord
 	}
 	c.lex, err = NewLexical(client, key, LexicalOptions{
 		Kind: kindComposite, Declaration: declaration, Partitions: opt.Partitions,
@@ -109,8 +109,8 @@ func NewComposite(client rueidis.Client, key string, opt Options) (*Composite, e
 	return c, err
 }
 
-// OpenComposite returns the index at a key as it was declared when it came into
-// being: one round trip. It returns ErrNotFound where there is none.
+// OpenComposite returns the index at a key with the columns that it was created with:
+// one round trip. It returns ErrNotFound if there is none.
 func OpenComposite(ctx context.Context, client rueidis.Client, key string) (*Composite, error) {
 	d, err := Declared(ctx, client, key)
 	if err != nil {
@@ -119,23 +119,22 @@ func OpenComposite(ctx context.Context, client rueidis.Client, key string) (*Com
 	if d.Kind != kindComposite {
 		return nil, fmt.Errorf("index: %w: %q is %s, not %s", ErrDeclared, key, d, kindComposite)
 	}
-	text, readable := strings.CutSuffix(d.Text, " "+readableWord)
+	text, readable := strings.CutSuffix(d.Text, readableSuffix)
 	columns, err := ParseColumns(text)
 	if err != nil {
 		return nil, fmt.Errorf("index: %s.meta: %w", key, err)
 	}
-	return NewComposite(client, key, Options{Columns: columns, Readable: readable, Partitions: d.Partitions})
+	return newComposite(client, key, Options{Columns: columns, Partitions: d.Partitions}, readable)
 }
 
-// Key is the key of the index.
+// Key returns the key of the index.
 func (c *Composite) Key() string { return c.lex.Key() }
 
-// Columns are the columns of the index, in order.
+// Columns returns the columns of the index, in order.
 func (c *Composite) Columns() []Column { return slices.Clone(c.opt.Columns) }
 
-// Put adds an entry with a value for each column, or moves it: one script. A
-// value that a column cannot hold, or could not order exactly, is refused with
-// ErrValue.
+// Put adds an entry with a value for each column, or moves it: one script. A value
+// that a column cannot hold exactly is refused with ErrValue.
 func (c *Composite) Put(ctx context.Context, id string, values ...any) error {
 	m, err := c.member(id, values)
 	if err != nil {
@@ -144,21 +143,20 @@ func (c *Composite) Put(ctx context.Context, id string, values ...any) error {
 	return c.lex.Put(ctx, m)
 }
 
-// PutMany puts entries in pipelined scripts of a hundred, and returns how many
-// are in. Each is put as a whole or not at all; after an error those before it
-// are in, and it can be repeated without harm. Of an id that comes twice the
-// later entry stays.
+// PutMany puts entries in pipelined scripts of a hundred, and returns how many are in.
+// Each is put as a whole or not at all. After an error those before it are in; it does
+// no harm to repeat it. If an id comes twice, the last entry wins.
 func (c *Composite) PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error) {
-	var wrong error
+	var invalid error
 	n, err := c.lex.PutMany(ctx, func(yield func(Member) bool) {
 		for e := range entries {
 			var m Member
-			if m, wrong = c.member(e.ID, e.Values); wrong != nil || !yield(m) {
+			if m, invalid = c.member(e.ID, e.Values); invalid != nil || !yield(m) {
 				return
 			}
 		}
 	})
-	return n, cmp.Or(err, c.lex.wrap(ctx, wrong))
+	return n, cmp.Or(err, c.lex.wrap(ctx, invalid))
 }
 
 // member encodes an entry.
@@ -166,17 +164,17 @@ func (c *Composite) member(id string, values []any) (Member, error) {
 	if err := checkID(id); err != nil {
 		return Member{}, err
 	}
-	if len(values) != len(c.codecs) {
-		return Member{}, fmt.Errorf("%w: id %s: there are %d values for %d columns", ErrValue, shown(id), len(values), len(c.codecs))
+	if len(values) != len(c.encoding) {
+		return Member{}, fmt.Errorf("%w: id %s: there are %d values for %d columns", ErrValue, shorten(id), len(values), len(c.encoding))
 	}
-	b, err := c.codecs.AppendAll(make([]byte, 0, 64), values)
+	b, err := c.encoding.AppendAll(make([]byte, 0, 64), values)
 	if err != nil {
-		return Member{}, fmt.Errorf("id %s: %w", shown(id), err)
+		return Member{}, fmt.Errorf("id %s: %w", shorten(id), err)
 	}
 	return Member{id, string(append(b, id...))}, nil
 }
 
-// Check tells whether Put would take an entry; it asks no server.
+// Check reports, without a server, why Put would refuse an entry.
 func (c *Composite) Check(id string, values ...any) error {
 	m, err := c.member(id, values)
 	if err == nil {
@@ -190,7 +188,7 @@ func (c *Composite) Check(id string, values ...any) error {
 
 // id returns the id of a member.
 func (c *Composite) id(member string) (string, error) {
-	id, err := c.codecs.After(member)
+	id, err := c.encoding.After(member)
 	if err == nil && id == "" {
 		err = errors.New("it has no id")
 	}
@@ -199,38 +197,35 @@ func (c *Composite) id(member string) (string, error) {
 
 // entry decodes a member.
 func (c *Composite) entry(m Member) (Entry, error) {
-	values, _, err := c.codecs.Values(m.Member)
+	values, _, err := c.encoding.Values(m.Member)
 	if err != nil {
-		return Entry{}, fmt.Errorf("%w: id %s: %w: see Verify", ErrCorrupt, shown(m.ID), err)
+		return Entry{}, fmt.Errorf("%w: id %s: %w: see Verify", ErrCorrupt, shorten(m.ID), err)
 	}
 	return Entry{ID: m.ID, Values: values, member: m.Member}, nil
 }
 
-// describe words a member for a report.
+// describe formats a member for a report.
 func (c *Composite) describe(member string) string {
-	id, err := c.id(member)
-	if err == nil {
-		var e Entry
-		if e, err = c.entry(Member{id, member}); err == nil {
-			words := make([]string, len(e.Values))
-			for i, v := range e.Values {
-				words[i] = c.codecs[i].Name + "=" + c.codecs[i].Describe(v)
-			}
-			return strings.Join(words, " ")
-		}
+	values, _, err := c.encoding.Values(member)
+	if err != nil {
+		return fmt.Sprintf("%q", member)
 	}
-	return fmt.Sprintf("%q", member)
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = c.encoding[i].Name + "=" + c.encoding[i].Describe(v)
+	}
+	return strings.Join(texts, " ")
 }
 
-// Remove takes ids out of the index and returns how many were in: one round
-// trip for thousands.
+// Remove removes ids from the index and returns how many were in it: one round trip
+// for thousands.
 func (c *Composite) Remove(ctx context.Context, ids ...string) (int, error) {
 	return c.lex.Remove(ctx, ids...)
 }
 
-// RemoveExactly takes entries that were read out of the index where they are
-// still the same, and returns how many were: for a reader that found the object
-// of an entry gone, while others may put it again.
+// RemoveExactly removes entries that were read, if they have not changed since, and
+// returns how many it removed. It is for a reader that found no object for an entry,
+// while a writer may be putting it again.
 func (c *Composite) RemoveExactly(ctx context.Context, entries ...Entry) (int, error) {
 	members := make([]Member, len(entries))
 	for i, e := range entries {
@@ -243,7 +238,7 @@ func (c *Composite) RemoveExactly(ctx context.Context, entries ...Entry) (int, e
 func (c *Composite) Get(ctx context.Context, id string) (Entry, error) {
 	all, err := c.GetMany(ctx, id)
 	if err == nil && len(all) == 0 {
-		err = c.lex.wrap(ctx, fmt.Errorf("%w: id %s", ErrNotFound, shown(id)))
+		err = c.lex.wrap(ctx, errNoEntry(id))
 	}
 	if err != nil {
 		return Entry{}, err
@@ -251,17 +246,17 @@ func (c *Composite) Get(ctx context.Context, id string) (Entry, error) {
 	return all[0], nil
 }
 
-// GetMany returns the entries of ids, in their order, without those that are not
-// in the index: one round trip.
+// GetMany returns the entries of ids, in their order, without those that are not in
+// the index: one round trip.
 func (c *Composite) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
-	members, err := c.lex.Get(ctx, ids...)
+	members, err := c.lex.GetMany(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
 	entries := make([]Entry, len(members))
 	for i, m := range members {
 		if id, err := c.id(m.Member); err != nil || id != m.ID {
-			return nil, c.lex.wrap(ctx, fmt.Errorf("%w: id %s has no entry of this index beside it: see Verify", ErrCorrupt, shown(m.ID)))
+			return nil, c.lex.wrap(ctx, fmt.Errorf("%w: key.content has no entry of this index for id %s: see Verify", ErrCorrupt, shorten(m.ID)))
 		}
 		if entries[i], err = c.entry(m); err != nil {
 			return nil, c.lex.wrap(ctx, err)
@@ -270,16 +265,17 @@ func (c *Composite) GetMany(ctx context.Context, ids ...string) ([]Entry, error)
 	return entries, nil
 }
 
-// Len is how many entries there are: one round trip.
+// Len returns the number of entries: one round trip.
 func (c *Composite) Len(ctx context.Context) (int64, error) { return c.lex.Len(ctx) }
 
-// Select yields the entries for which all conditions hold, in the order of the
-// index. Conditions with one value on the first columns, and one more on the
-// next, are a range of the sorted set: O(log n) and what is returned. Conditions
-// on later columns are looked at in a script, a thousand entries of the range at
-// a time: these cost what they pass over. Reads go in steps of a round trip each,
-// 100 entries or Limit, then 500.
-func (c *Composite) Select(ctx context.Context, page Page, conditions ...Where) iter.Seq2[Entry, error] {
+// Select yields the entries that match all conditions, in the order of the index.
+//
+// Conditions of one value, or an In, on the first columns, and one more on the next
+// column are ranges of the sorted set: O(log n) each, and what is returned. Conditions
+// on later columns are a filter, which a script applies to a thousand entries of the
+// range at a time: they cost what they skip. An In on such a column is applied here.
+// Reads go in steps of a round trip each: 100 entries or Limit, then 500.
+func (c *Composite) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		q, none, err := c.plan(conditions)
 		if err != nil {
@@ -290,7 +286,7 @@ func (c *Composite) Select(ctx context.Context, page Page, conditions ...Where) 
 			return
 		}
 		q.Page = page
-		for m, err := range c.lex.Select(ctx, q) {
+		for m, err := range c.lex.query(ctx, q) {
 			var e Entry
 			if err == nil {
 				if e, err = c.entry(m); err != nil {
@@ -304,9 +300,14 @@ func (c *Composite) Select(ctx context.Context, page Page, conditions ...Where) 
 	}
 }
 
-// Count is for how many entries all conditions hold: one round trip where they
-// are a range, as Select says; else one for a thousand entries of it.
-func (c *Composite) Count(ctx context.Context, conditions ...Where) (int64, error) {
+// All yields all entries in the order of the index.
+func (c *Composite) All(ctx context.Context, page Page) iter.Seq2[Entry, error] {
+	return c.Select(ctx, page)
+}
+
+// Count returns how many entries match all conditions. If the conditions are ranges,
+// as Select explains, it is one round trip; else one for each thousand entries of them.
+func (c *Composite) Count(ctx context.Context, conditions ...Condition) (int64, error) {
 	q, none, err := c.plan(conditions)
 	if err != nil {
 		return 0, c.lex.wrap(ctx, err)
@@ -314,55 +315,30 @@ func (c *Composite) Count(ctx context.Context, conditions ...Where) (int64, erro
 	if none {
 		return 0, nil
 	}
-	return c.lex.Count(ctx, q)
+	return c.lex.count(ctx, q)
 }
 
-// plan makes conditions into a range, and bounds of the columns behind it.
-func (c *Composite) plan(conditions []Where) (q LexQuery, none bool, err error) {
-	all := make([]bounds, len(c.codecs))
-	for _, w := range conditions {
-		i := slices.IndexFunc(c.codecs, func(k ordered.Codec) bool { return k.Name == w.column })
-		if i < 0 {
-			return q, false, fmt.Errorf("%w: there is no column %s in %s", ErrValue, shown(w.column), c.lex.set.Declaration().Text)
+// Hashes returns the Redis hashes whose keys match a pattern such as room:* as a
+// source of the index: a column is the field of its name. An object without one of the
+// fields is not in the index. See the function Hashes.
+func (c *Composite) Hashes(pattern string) (Source[[]any], error) {
+	return Hashes(c.lex.set.Client, pattern, c.parse)
+}
+
+// parse reads the values of the columns from the fields of a hash.
+func (c *Composite) parse(_ string, fields map[string]string) (values []any, ok bool, err error) {
+	for _, column := range c.opt.Columns {
+		text, ok := fields[column.Name]
+		if !ok {
+			return nil, false, nil
 		}
-		if err := all[i].narrow(&c.codecs[i], w); err != nil {
-			return q, false, err
+		v, err := column.Parse(text)
+		if err != nil {
+			return nil, false, err
 		}
+		values = append(values, v)
 	}
-	if slices.ContainsFunc(all, func(b bounds) bool { return b.none }) {
-		return q, true, nil
-	}
-	prefix, next := "", 0
-	for next < len(all) && all[next].exact != "" {
-		prefix += all[next].exact
-		next++
-	}
-	r := Prefix(prefix)
-	if next < len(all) && all[next].holds() {
-		if all[next].low != "" {
-			r.Min = "[" + prefix + all[next].low
-		}
-		if all[next].high != "" {
-			r.Max = "(" + prefix + all[next].high
-		}
-		next++
-	}
-	q.Ranges = []LexRange{r}
-	last := -1
-	for i := next; i < len(all); i++ {
-		if all[i].holds() {
-			last = i
-		}
-	}
-	for i := 0; i <= last; i++ {
-		b := bounds{}
-		if i >= next {
-			b = all[i]
-		}
-		width, terminator := c.codecs[i].Ending()
-		q.sift = append(q.sift, strconv.Itoa(width), terminator, b.low, b.high)
-	}
-	return q, false, nil
+	return values, true, nil
 }
 
 // Verify looks, in steps of 200, for entries that do not agree with what is
@@ -387,6 +363,66 @@ func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], up maintain.
 	return c.lex.Rebuild(ctx, *c.source(&src), up)
 }
 
+// Adopt turns a sorted set that was made by hand into this index: see Lexical.Adopt.
+// It takes over entries in the encoding of this package and, as they are, those of the
+// tutorial's text such as 0056:0028.44:90: integers and decimals padded with zeros to
+// their Digits, and a colon after each column. Such an index works like any other;
+// later, open it with OpenComposite.
+//
+// Adopt must not run at the same time as other methods.
+func (c *Composite) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
+	readable, err := c.adoptsReadable(ctx)
+	if err != nil {
+		return maintain.Report{}, c.lex.wrap(ctx, err)
+	}
+	if readable != nil {
+		*c = *readable
+	}
+	return c.lex.Adopt(ctx, opt)
+}
+
+// adoptSample is the number of entries that are examined for their encoding.
+const adoptSample = 100
+
+// adoptsReadable returns this index in the text encoding, if that is how the key is
+// declared or, without a declaration, if most of its first entries are text.
+func (c *Composite) adoptsReadable(ctx context.Context) (*Composite, error) {
+	client, key := c.lex.set.Client, c.lex.set.Keys[0].Index
+	readable, unsuited := newComposite(client, c.Key(), c.opt, true)
+	d, err := Declared(ctx, client, c.Key())
+	switch {
+	case err == nil && unsuited == nil && d == Declaration(readable.lex.set.Declaration()):
+		return readable, nil
+	case err == nil:
+		return nil, nil
+	case !errors.Is(err, ErrNotFound):
+		return nil, err
+	}
+	sample, err := client.Do(ctx, client.B().Zrange().Key(key).Min("0").Max(strconv.Itoa(adoptSample-1)).Build()).AsStrSlice()
+	if err != nil {
+		return nil, err
+	}
+	text := 0
+	for _, member := range sample {
+		if isPrintable(member) {
+			text++
+		}
+	}
+	switch {
+	case 2*text <= len(sample):
+		return nil, nil
+	case unsuited != nil:
+		return nil, fmt.Errorf("%w: the entries of %q are text, which has no floats, big integers or descending columns", ErrValue, c.Key())
+	}
+	return readable, nil
+}
+
+// isPrintable reports whether a member is text. Binary numbers that are not huge, and
+// the ends of binary strings, have bytes that are not.
+func isPrintable(member string) bool {
+	return utf8.ValidString(member) && !strings.ContainsFunc(member, unicode.IsControl)
+}
+
 func (c *Composite) source(src *Source[[]any]) *Source[string] {
 	if src == nil {
 		return nil
@@ -396,21 +432,4 @@ func (c *Composite) source(src *Source[[]any]) *Source[string] {
 		return m.Member, err
 	})
 	return &m
-}
-
-// Values reads the values of the columns from the fields of a hash, for Hashes.
-// An object without one of them is not to be in the index.
-func (c *Composite) Values(_ string, fields map[string]string) (values []any, ok bool, err error) {
-	for i := range c.opt.Columns {
-		text, ok := fields[c.opt.Columns[i].Name]
-		if !ok {
-			return nil, false, nil
-		}
-		v, err := c.opt.Columns[i].Parse(text)
-		if err != nil {
-			return nil, false, err
-		}
-		values = append(values, v)
-	}
-	return values, true, nil
 }

@@ -34,6 +34,16 @@ func composite(t testing.TB, c rueidis.Client, key string, opt Options) *Composi
 	return x
 }
 
+// readable returns an index in the tutorial's text encoding.
+func readable(t testing.TB, c rueidis.Client, key string, opt Options) *Composite {
+	t.Helper()
+	x, err := newComposite(c, key, opt, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // list reads all that a query yields.
 func list[E any](t interface{ Fatal(...any) }, entries iter.Seq2[E, error]) []E {
 	var all []E
@@ -67,13 +77,13 @@ func healthy(t testing.TB, verify func(context.Context, *Source[[]any], maintain
 func TestRooms(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
-	rooms := composite(t, c, "rooms", Options{Columns: columns(t, "room:int(4),price:decimal(6,2)"), Readable: true})
+	rooms := readable(t, c, "rooms", Options{Columns: columns(t, "room:int(4),price:decimal(6,2)")})
 	for id, values := range map[string][]any{"90": {56, "28.44"}, "91": {56, "9.99"}, "92": {56, "30.00"}, "93": {57, "12"}, "94": {56, "10"}} {
 		if err := rooms.Put(ctx, id, values...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got := list(t, rooms.Select(ctx, Page{}, Equal("room", 56), Between("price", 10, 30)))
+	got := list(t, rooms.Select(ctx, Page{}, Eq("room", 56), Between("price", 10, 30)))
 	if ids(got) != "94 90 92" {
 		t.Fatalf("room 56 between 10 and 30: %s", ids(got))
 	}
@@ -91,7 +101,7 @@ func TestRooms(t *testing.T) {
 	if err := rooms.Put(ctx, "90", 56, "31"); err != nil {
 		t.Fatal(err)
 	}
-	if got := list(t, rooms.Select(ctx, Page{}, Equal("room", 56))); ids(got) != "91 94 92 90" {
+	if got := list(t, rooms.Select(ctx, Page{}, Eq("room", 56))); ids(got) != "91 94 92 90" {
 		t.Fatalf("after a move: %s", ids(got))
 	}
 	if n, err := rooms.Remove(ctx, "90", "91", "none"); err != nil || n != 2 {
@@ -130,14 +140,14 @@ func TestLongRanges(t *testing.T) {
 			}) {
 				t.Fatalf("%d entries, or not in order", len(all))
 			}
-			sifted := list(t, x.Select(ctx, Page{Reverse: reverse}, Above("a", -1), Equal("b", 3)))
+			sifted := list(t, x.Select(ctx, Page{Reverse: reverse}, Above("a", -1), Eq("b", 3)))
 			if len(sifted) != 715 && len(sifted) != 714 {
 				t.Fatalf("sifted %d", len(sifted))
 			}
-			if count, err := x.Count(ctx, Above("a", -1), Equal("b", 3)); err != nil || count != int64(len(sifted)) {
+			if count, err := x.Count(ctx, Above("a", -1), Eq("b", 3)); err != nil || count != int64(len(sifted)) {
 				t.Fatalf("counted %d of %d, %v", count, len(sifted), err)
 			}
-			if few := list(t, x.Select(ctx, Page{Reverse: reverse, Offset: 700, Limit: 5}, Above("a", -1), Equal("b", 3))); ids(few) != ids(sifted[700:705]) {
+			if few := list(t, x.Select(ctx, Page{Reverse: reverse, Offset: 700, Limit: 5}, Above("a", -1), Eq("b", 3))); ids(few) != ids(sifted[700:705]) {
 				t.Fatalf("%s, expected %s", ids(few), ids(sifted[700:705]))
 			}
 		}
@@ -210,10 +220,10 @@ func TestWrongQueries(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
 	x := composite(t, c, "wrong", Options{Columns: columns(t, "a:int,b:string")})
-	for want, conditions := range map[string][]Where{
-		`no column "x" in a:int,b:string`:   {Equal("x", 1)},
+	for want, conditions := range map[string][]Condition{
+		`no column "x" in a:int,b:string`:   {Eq("x", 1)},
 		`column a: "one" is not an integer`: {Above("a", "one")},
-		"only strings and bytes":            {StartsWith("a", "1")},
+		"only strings and bytes":            {Prefix("a", "1")},
 	} {
 		if _, err := x.Count(ctx, conditions...); !isErr(err, ErrValue) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, expected %q", err, want)

@@ -9,18 +9,18 @@ import (
 	"retwis/internal/partition"
 )
 
-// Declaration is what an index remembers of how it was made, in key.meta.
+// Declaration is how an index was created. It is stored in key.meta.
 type Declaration struct {
-	Kind       string // which type of index it is: composite, numeric, suggest, graph, space, …
-	Text       string // its columns or options, as that type writes them
+	Kind       string // type of the index: composite, numeric, suggest, graph, space, …
+	Text       string // its columns or options, in the format of that type
 	Partitions int
 }
 
-// String words a declaration for a person.
+// String formats a declaration for people.
 func (d Declaration) String() string { return partition.Declaration(d).String() }
 
-// Declared returns the declaration of the index at a key, of whatever type it is:
-// one round trip. It returns ErrNotFound where there is none.
+// Declared returns the declaration of the index at a key, of any type: one round trip.
+// It returns ErrNotFound if there is none.
 func Declared(ctx context.Context, client rueidis.Client, key string) (Declaration, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {

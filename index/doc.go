@@ -1,48 +1,48 @@
-// Package index finds things in Redis by something else than their key.
+// Package index finds ids in Redis by values: secondary indexes.
 //
-// Redis finds a value by its key and by nothing else. Whoever wants the users of
-// an age, the rooms below a price or the newest orders keeps sorted sets beside
-// the objects, and has to see to it that they agree with them: when an object
-// changes, its old entry has to go in the same moment in which the new one comes,
-// and when something went wrong, somebody has to notice. This package does that,
-// with nothing but what every Redis and Valkey server has, from 6.2 on.
+// Redis finds a value by its key only. A program that wants the users of an age, the
+// rooms below a price or the newest orders keeps sorted sets next to the objects, and
+// has to keep them in agreement: when an object changes, its old entry must go in the
+// moment in which the new one comes, and what has gone wrong must be found. This
+// package does that, on every Redis and Valkey server from 6.2 on, without modules.
 //
 //   - [Numeric] finds ids by a number: a sorted set by score.
 //   - [Composite] finds ids by the values of several typed columns: the tutorial's
-//     lexicographic index, exact for every value that it takes.
-//   - [Lexical] is the ground of it, for encodings of your own.
+//     composite lexicographic index, exact for every value.
+//   - [Lexical] is the lexicographic index below it, for your own encoding.
 //
-// The packages below this one complete what people type (suggest), keep triples
-// (graph) and find points (space). Rings, capped lists and random draws are in package
+// The packages suggest (completion), graph (triples) and space (points of many
+// dimensions) are built on it. Rings, capped lists and random draws are in package
 // collection.
 //
-// # What stands where
+// # Keys
 //
-// An index is at its key. Beside it stand key.content, a hash with what is needed
-// to move an entry by its id, and key.meta, which remembers the declaration: an
-// index that was declared otherwise is refused with [ErrDeclared], in the script
-// that would have written to it. A sorted set that somebody made by hand is refused
-// with [ErrForeign]: Adopt makes an index of it. On a Cluster all of it has to be in
-// one hash slot, so the key needs a hash tag, {rooms}; or the index is spread over as many
-// slots as Options.Partitions says, by id: {rooms.0}, {rooms.1}, … Queries then
-// ask all of them at once and merge the answers, still in order, still limited.
+// The index is at its key. key.content is its reverse index, a hash from id to entry,
+// so that an entry can be moved or removed by its id. key.meta stores the declaration:
+// a program that declares the index otherwise is refused with [ErrDeclared], in the
+// script that would have written. A sorted set that was made by hand is refused with
+// [ErrForeign]; Adopt turns it into an index.
 //
-// # In step
+// On a Cluster all keys of an index must be in one hash slot, so its key needs a hash
+// tag, {rooms}. Or the index is spread by id over as many slots as Options.Partitions
+// says (sharding): {rooms.0}, {rooms.1}, … Queries then read all partitions in parallel
+// and merge the results, in order and with the same limit.
 //
-// An entry and what stands beside it change in one script. A script takes up to a
-// hundred entries, less than half a millisecond. Objects are in slots of their
-// own; so a writer that dies between an object and its entry leaves them apart.
-// Write the object first, then the entry, and when you remove, the object first
-// again: then whoever reads finds at worst an id without an object, which [Fetch]
-// tells of. Verify finds all that does not agree, Repair mends it, Rebuild makes
-// an index anew, in short steps while others read and write; see [Upkeep].
+// # Consistency
 //
-// # Reading
+// An entry and its reverse index change in one script. A script writes up to a hundred
+// entries and takes less than half a millisecond. Objects are in other slots; a
+// program that crashes between the two writes leaves them apart. Write the object
+// first, then the entry; to delete, remove the object first, too. A reader then finds
+// at worst an id without an object, which [Fetch] reports: read repair. Verify finds
+// all disagreements, Repair corrects them, and Rebuild makes the index anew, in short
+// steps while the index is in use. See package retwis/maintain.
 //
-// Queries are iterators, [Page] says which part of the answer is wanted. They
-// read in steps of a round trip, so that nothing holds all of a large answer,
-// neither here nor in the server. An entry knows its Cursor, from which the next
-// page goes on, whatever came or went meanwhile.
+// # Queries
 //
-// The design follows "Secondary indexing with Redis" of the Redis documentation.
+// Queries are iterators, and [Page] selects a part of the result. They read in steps
+// of a round trip, so that neither the program nor the server holds a large result. An
+// entry has a Cursor, from which the next page continues while entries come and go.
+//
+// The design follows "Secondary indexing with Redis" in the Redis documentation.
 package index

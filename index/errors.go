@@ -8,20 +8,20 @@ import (
 )
 
 var (
-	// ErrNotFound is returned for an id that is not in the index, or an index
-	// that is not there.
+	// ErrNotFound is returned for an id that is not in the index, and for an index
+	// that does not exist.
 	ErrNotFound = partition.ErrNotFound
-	// ErrDeclared is returned where an index remembers another declaration than
-	// the caller's: other columns, another type, another number of partitions.
+	// ErrDeclared is returned if the index was created with another declaration: other
+	// columns, another type, another number of partitions.
 	ErrDeclared = partition.ErrDeclared
-	// ErrForeign is returned where a key has something that no index made, such
-	// as a sorted set that was kept by hand. It is left as it is. Adopt makes an
-	// index of it.
+	// ErrForeign is returned if the key holds something that this module did not write,
+	// such as a sorted set that was made by hand. It is left as it is. Adopt turns it
+	// into an index.
 	ErrForeign = partition.ErrForeign
-	// ErrValue is returned for a value that the index cannot hold or cannot
-	// order exactly. The error names the column and says what would do.
+	// ErrValue is returned for a value that the index cannot hold exactly. The error
+	// names the column and says which values it takes.
 	ErrValue = ordered.ErrValue
-	// ErrCorrupt is returned where something in the database is not what an
-	// index writes. Verify says what, Repair mends it.
+	// ErrCorrupt is returned for data in Redis that the index did not write. Verify
+	// reports it and Repair corrects it.
 	ErrCorrupt = errors.New("the index is damaged")
 )

@@ -45,7 +45,7 @@ func ExampleComposite() {
 	must(rooms.Put(ctx, "92", 57, "12"))
 	must(rooms.Put(ctx, "91", 56, "11.50")) // it became dearer: its entry moves
 
-	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Equal("room", 56), index.Between("price", 10, 30)) {
+	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Eq("room", 56), index.Between("price", 10, 30)) {
 		must(err)
 		fmt.Println(entry.ID, entry.Values)
 	}
@@ -89,16 +89,16 @@ func ExampleNumeric() {
 	defer stop()
 	ctx := context.Background()
 
-	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{})
+	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{Name: "age"})
 	must(err)
 	for id, age := range map[string]int{"Manuel": 25, "Anna": 18, "Jon": 35, "Helen": 67} {
 		must(ages.Put(ctx, id, age))
 	}
-	for entry, err := range ages.Select(ctx, index.From(20).To(40), index.Page{}) {
+	for entry, err := range ages.Select(ctx, index.Page{}, index.Between("age", 20, 40)) {
 		must(err)
 		fmt.Println(entry.ID, entry.Number)
 	}
-	n, err := ages.Count(ctx, index.Over(30))
+	n, err := ages.Count(ctx, index.Above("age", 30))
 	must(err)
 	fmt.Println(n, "are over 30")
 	// Output:
@@ -128,7 +128,7 @@ func ExampleLexical() {
 	set("mykey", "myvalue")
 	set("mykey", "another") // in its place
 	set("other", "value")
-	for m, err := range store.Select(ctx, index.LexQuery{Ranges: []index.LexRange{index.Prefix("mykey:")}}) {
+	for m, err := range store.Select(ctx, index.Page{}, index.PrefixRange("mykey:")) {
 		must(err)
 		fmt.Println(strings.TrimPrefix(m.Member, "mykey:"))
 	}
@@ -142,7 +142,7 @@ func ExampleFetch() {
 	defer stop()
 	ctx := context.Background()
 
-	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{})
+	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{Name: "age"})
 	must(err)
 	must(client.Do(ctx, client.B().Hset().Key("person:1").FieldValue().FieldValue("name", "Anna").Build()).Error())
 	must(ages.Put(ctx, "1", 18))
@@ -174,7 +174,7 @@ func ExampleComposite_Repair() {
 	must(ages.Put(ctx, "1", 18)) // of last year
 	must(ages.Put(ctx, "2", 25)) // of nobody
 
-	people, err := index.Hashes(client, "person:*", ages.Values)
+	people, err := ages.Hashes("person:*")
 	must(err)
 	report, err := ages.Repair(ctx, &people, maintain.Options{})
 	must(err)

@@ -11,62 +11,61 @@ import (
 
 // FetchOptions are the options of Fetch.
 type FetchOptions struct {
-	// Key returns the key of the hash of an id. Default: the id itself.
+	// Key returns the key of the hash of an id. Default: the id.
 	Key func(id string) string
-	// Fields are those to get. A hash that has none of them is fetched without
-	// any, which takes one more round trip. Default: all.
+	// Fields are the fields to get. A hash that has none of them is returned without
+	// fields, which takes one more round trip. Default: all.
 	Fields []string
-	// Missing is told the ids whose hashes do not exist: the place to take them
-	// out of the index, with Remove, or RemoveExactly where others may put them
-	// again. Default: they are passed over.
+	// Missing is called with the ids whose hashes do not exist: read repair. It can
+	// remove them from the index, with Remove, or with RemoveExactly if concurrent
+	// writers may put them again. Default: they are skipped.
 	Missing func(ctx context.Context, ids []string) error
 
-	hashesOnly bool // what has another type is passed over as if it did not exist
+	hashesOnly bool // skip keys of other types as if they did not exist
 }
 
-// Fetched is a hash behind an id.
+// Fetched is the hash of an id.
 type Fetched struct {
 	ID     string
 	Fields map[string]string
 }
 
-// fetchPipeline is how many hashes are asked for at once.
+// fetchPipeline is the number of hashes in a pipeline.
 const fetchPipeline = 1000
 
-// Fetch gets the hashes behind ids, in their order, without those that do not
-// exist: one round trip for a thousand. On a Cluster their servers are asked side
-// by side.
+// Fetch gets the hashes of ids, in their order, without those that do not exist: one
+// round trip for a thousand. On a Cluster it asks the servers in parallel.
 func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOptions) ([]Fetched, error) {
 	if opt.Key == nil {
 		opt.Key = func(id string) string { return id }
 	}
 	found := make([]Fetched, 0, len(ids))
 	var missing []string
-	for some := range slices.Chunk(ids, fetchPipeline) {
-		commands := make(rueidis.Commands, len(some))
-		for i, id := range some {
+	for batch := range slices.Chunk(ids, fetchPipeline) {
+		commands := make(rueidis.Commands, len(batch))
+		for i, id := range batch {
 			if len(opt.Fields) > 0 {
 				commands[i] = client.B().Hmget().Key(opt.Key(id)).Field(opt.Fields...).Build()
 			} else {
 				commands[i] = client.B().Hgetall().Key(opt.Key(id)).Build()
 			}
 		}
-		all := make([]map[string]string, len(some))
+		all := make([]map[string]string, len(batch))
 		var empty []int
 		for i, reply := range client.DoMulti(ctx, commands...) {
 			var err error
 			if all[i], err = fieldsOf(reply, opt.Fields); err != nil && (!opt.hashesOnly || !isWrongType(err)) {
-				return nil, fmt.Errorf("index: %s: %w", opt.Key(some[i]), err)
+				return nil, fmt.Errorf("index: %s: %w", opt.Key(batch[i]), err)
 			}
 			if len(all[i]) == 0 {
 				empty = append(empty, i)
 			}
 		}
-		gone, err := goneOf(ctx, client, some, empty, opt)
+		gone, err := goneOf(ctx, client, batch, empty, opt)
 		if err != nil {
 			return nil, err
 		}
-		for i, id := range some {
+		for i, id := range batch {
 			if gone[i] {
 				missing = append(missing, id)
 			} else {
@@ -87,9 +86,9 @@ func isWrongType(err error) bool {
 	return ok && strings.HasPrefix(e.Error(), "WRONGTYPE")
 }
 
-// goneOf tells which of the ids whose fields came back empty have no hash. One
-// without fields does not exist; but HMGET does not tell it from one that has
-// others than those it asked for.
+// goneOf returns which of the ids whose fields came back empty have no hash. A hash
+// without fields does not exist; but HMGET replies the same for a hash that has only
+// other fields.
 func goneOf(ctx context.Context, client rueidis.Client, ids []string, empty []int, opt FetchOptions) (map[int]bool, error) {
 	gone := make(map[int]bool, len(empty))
 	if len(opt.Fields) == 0 || len(empty) == 0 {

@@ -23,20 +23,19 @@ var (
 	removeLua string
 )
 
-// Bounds of what an index takes, in bytes.
+// Limits of an index, in bytes.
 const (
 	MaxID     = 4 << 10
 	MaxMember = 64 << 10
 )
 
-// Lexical is an index in the order of bytes: a sorted set whose scores are all
-// 0, in which each id has one member. It is the ground that Composite and
-// space.Index stand on, for those who have an encoding of their own: the member
-// says where an id stands, and holds the id.
+// Lexical is a lexicographic index: a sorted set whose scores are all 0, so that its
+// members are in the order of their bytes, in which each id has one member. Composite
+// and space.Index are built on it. Use it with your own encoding: the member decides
+// the position of an id, and contains the id.
 //
-// Beside the sorted set at key there is the hash key.content, from id to member,
-// so that putting an id again moves it and removing it takes the id alone. Each
-// is one script.
+// The hash key.content maps ids to members, so that putting an id again moves it and
+// removing it needs only the id. Each is one script.
 type Lexical struct {
 	set      *partition.Set
 	id       func(member string) (string, error)
@@ -49,26 +48,26 @@ type Lexical struct {
 
 // LexicalOptions are the options of NewLexical.
 type LexicalOptions struct {
-	// Kind and Declaration are what the index remembers of itself in key.meta;
-	// one that remembers something else is refused. Default: lexical, nothing.
+	// Kind and Declaration are stored in key.meta. An index that was created with
+	// others is refused. Default: lexical, nothing.
 	Kind, Declaration string
-	// Partitions is over how many hash slots the index is spread, by id.
+	// Partitions is the number of hash slots over which the index is spread by id.
 	// Default: 1.
 	Partitions int
-	// ID finds the id in a member, or says why there can be none. Default: a
-	// member is its own id.
+	// ID returns the id in a member, or an error if it has none. Default: a member
+	// is its own id.
 	ID func(member string) (string, error)
-	// Describe words a member for a person, in reports. Default: quoted.
+	// Describe formats a member for reports. Default: quoted.
 	Describe func(member string) string
 }
 
 // Member is an entry of a lexicographic index.
 type Member struct{ ID, Member string }
 
-// Cursor is the place of the entry, for Page.After.
+// Cursor returns the position of the entry, for Page.After.
 func (m Member) Cursor() string { return scan.EncodeCursor(m.Member) }
 
-// NewLexical returns the index at a key. It asks no server.
+// NewLexical returns the index at a key. It sends nothing to the server.
 func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical, error) {
 	if opt.Kind == "" {
 		opt.Kind = "lexical"
@@ -92,7 +91,7 @@ func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical
 	return x, nil
 }
 
-// Key is the key of the index.
+// Key returns the key of the index.
 func (x *Lexical) Key() string { return x.set.Key }
 
 // Put adds an entry, or moves it: one script.
@@ -107,41 +106,39 @@ func (x *Lexical) Put(ctx context.Context, m Member) error {
 	return x.wrap(ctx, err)
 }
 
-// PutMany puts entries in pipelined scripts of a hundred, and returns how many
-// are in. Each is put as a whole or not at all; after an error those before it
-// are in, and it can be repeated without harm. Of an id that comes twice the
-// later entry stays.
+// PutMany puts entries in pipelined scripts of a hundred, and returns how many are in.
+// Each is put as a whole or not at all. After an error those before it are in; it does
+// no harm to repeat it. If an id comes twice, the last entry wins.
 func (x *Lexical) PutMany(ctx context.Context, entries iter.Seq[Member]) (int, error) {
 	w, err := newWriter(ctx, x.set, x.put, x.set.Args())
 	if err != nil {
 		return 0, x.wrap(ctx, err)
 	}
-	var wrong error
 	for m := range entries {
-		if wrong = x.check(m); wrong != nil {
-			break
+		if err = x.check(m); err == nil {
+			err = w.add(m.ID, m.Member)
 		}
-		if wrong = w.add(m.ID, m.Member); wrong != nil {
+		if err != nil {
 			break
 		}
 	}
-	return w.closed(x.wrap, wrong)
+	return w.finish(x.wrap, err)
 }
 
-// check refuses entries that could not be found again.
+// check refuses an entry whose id could not be read back.
 func (x *Lexical) check(m Member) error {
 	if err := checkID(m.ID); err != nil {
 		return err
 	}
 	if len(m.Member) > MaxMember {
-		return fmt.Errorf("%w: the entry of id %s has %d bytes: at most %d are allowed", ErrValue, shown(m.ID), len(m.Member), MaxMember)
+		return fmt.Errorf("%w: the entry of id %s has %d bytes: at most %d are allowed", ErrValue, shorten(m.ID), len(m.Member), MaxMember)
 	}
 	id, err := x.id(m.Member)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: the member of id %s: %w", ErrValue, shown(m.ID), err)
+		return fmt.Errorf("%w: the member of id %s: %w", ErrValue, shorten(m.ID), err)
 	case id != m.ID:
-		return fmt.Errorf("%w: the member of id %s is one of id %s", ErrValue, shown(m.ID), shown(id))
+		return fmt.Errorf("%w: the member of id %s contains the id %s", ErrValue, shorten(m.ID), shorten(id))
 	}
 	return nil
 }
@@ -153,19 +150,22 @@ func checkID(id string) error {
 	return nil
 }
 
-// shown is an id as an error shows it.
-func shown(id string) string {
+// errNoEntry is the error of an id that is not in the index.
+func errNoEntry(id string) error { return fmt.Errorf("%w: id %s", ErrNotFound, shorten(id)) }
+
+// shorten quotes an id for an error.
+func shorten(id string) string {
 	if len(id) > 60 {
 		return fmt.Sprintf("%q…", id[:60])
 	}
 	return fmt.Sprintf("%q", id)
 }
 
-// removeBatch is how many ids one script removes.
+// removeBatch is the number of ids that one script removes.
 const removeBatch = 200
 
-// Remove takes ids out of the index and returns how many were in: one round
-// trip for a thousand.
+// Remove removes ids from the index and returns how many were in it: one round trip
+// for thousands.
 func (x *Lexical) Remove(ctx context.Context, ids ...string) (int, error) {
 	all := make([]Member, len(ids))
 	for i, id := range ids {
@@ -174,8 +174,8 @@ func (x *Lexical) Remove(ctx context.Context, ids ...string) (int, error) {
 	return x.removeAll(ctx, all, false)
 }
 
-// RemoveExactly takes entries out of the index where they are still as they are
-// given, and returns how many were.
+// RemoveExactly removes entries that have not changed, and returns how many it
+// removed.
 func (x *Lexical) RemoveExactly(ctx context.Context, entries ...Member) (int, error) {
 	return x.removeAll(ctx, entries, true)
 }
@@ -209,8 +209,8 @@ func (x *Lexical) removeAll(ctx context.Context, entries []Member, exactly bool)
 		}
 	}
 	removed := 0
-	for some := range slices.Chunk(calls, 20) {
-		for _, r := range x.remove.RunMany(ctx, x.set.Client, some) {
+	for batch := range slices.Chunk(calls, 20) {
+		for _, r := range x.remove.RunMany(ctx, x.set.Client, batch) {
 			n, err := r.AsInt64()
 			if err != nil {
 				return removed, x.wrap(ctx, err)
@@ -221,9 +221,21 @@ func (x *Lexical) removeAll(ctx context.Context, entries []Member, exactly bool)
 	return removed, nil
 }
 
-// Get returns the entries of ids, in their order, without those that are not in
+// Get returns the entry of an id, or ErrNotFound: one round trip.
+func (x *Lexical) Get(ctx context.Context, id string) (Member, error) {
+	all, err := x.GetMany(ctx, id)
+	if err == nil && len(all) == 0 {
+		err = x.wrap(ctx, errNoEntry(id))
+	}
+	if err != nil {
+		return Member{}, err
+	}
+	return all[0], nil
+}
+
+// GetMany returns the entries of ids, in their order, without those that are not in
 // the index: one round trip.
-func (x *Lexical) Get(ctx context.Context, ids ...string) ([]Member, error) {
+func (x *Lexical) GetMany(ctx context.Context, ids ...string) ([]Member, error) {
 	members, err := x.members(ctx, ids)
 	if err != nil {
 		return nil, x.wrap(ctx, err)
@@ -237,26 +249,26 @@ func (x *Lexical) Get(ctx context.Context, ids ...string) ([]Member, error) {
 	return found, nil
 }
 
-// members returns the member of each id, empty for those that are not there.
+// members returns the member of each id; empty: the id is not in the index.
 func (x *Lexical) members(ctx context.Context, ids []string) ([]string, error) {
 	if err := x.set.Check(ctx); err != nil {
 		return nil, err
 	}
-	where := make([][]int, len(x.set.Keys))
+	positions := make([][]int, len(x.set.Keys))
 	for i, id := range ids {
 		p := x.set.Index(id)
-		where[p] = append(where[p], i)
+		positions[p] = append(positions[p], i)
 	}
 	var commands rueidis.Commands
-	var asked [][]int
-	for p, all := range where {
-		for some := range slices.Chunk(all, 1000) {
-			fields := make([]string, len(some))
-			for j, i := range some {
+	var sent [][]int
+	for p, all := range positions {
+		for batch := range slices.Chunk(all, 1000) {
+			fields := make([]string, len(batch))
+			for j, i := range batch {
 				fields[j] = ids[i]
 			}
 			commands = append(commands, x.set.Client.B().Hmget().Key(x.set.Keys[p].Content).Field(fields...).Build())
-			asked = append(asked, some)
+			sent = append(sent, batch)
 		}
 	}
 	members := make([]string, len(ids))
@@ -267,7 +279,7 @@ func (x *Lexical) members(ctx context.Context, ids []string) ([]string, error) {
 		}
 		for j, v := range values {
 			if !v.IsNil() {
-				if members[asked[c][j]], err = v.ToString(); err != nil {
+				if members[sent[c][j]], err = v.ToString(); err != nil {
 					return nil, err
 				}
 			}
@@ -276,7 +288,7 @@ func (x *Lexical) members(ctx context.Context, ids []string) ([]string, error) {
 	return members, nil
 }
 
-// Len is how many entries there are: one round trip.
+// Len returns the number of entries: one round trip.
 func (x *Lexical) Len(ctx context.Context) (int64, error) {
 	n, err := x.sum(ctx, func(k *partition.Keys) rueidis.Completed {
 		return x.set.Client.B().Zcard().Key(k.Index).Build()
@@ -284,7 +296,7 @@ func (x *Lexical) Len(ctx context.Context) (int64, error) {
 	return n, x.wrap(ctx, err)
 }
 
-// sum adds up what a command replies in every partition.
+// sum adds up the replies of a command in every partition.
 func (x *Lexical) sum(ctx context.Context, command func(*partition.Keys) rueidis.Completed) (int64, error) {
 	if err := x.set.Check(ctx); err != nil {
 		return 0, err
@@ -308,7 +320,7 @@ func sum(ctx context.Context, set *partition.Set, command func(*partition.Keys) 
 	return total, nil
 }
 
-// wrap words an error with the key of the index.
+// wrap adds the key of the index to an error.
 func (x *Lexical) wrap(ctx context.Context, err error) error { return wrap(ctx, x.set, err) }
 
 func wrap(ctx context.Context, set *partition.Set, err error) error {

@@ -34,7 +34,7 @@ func TestOddPages(t *testing.T) {
 			if got := ids(list(t, x.Select(ctx, page))); got != want {
 				t.Errorf("%d partitions, %+v: %q, expected %q", partitions, page, got, want)
 			}
-			if got := numericIDs(list(t, y.Select(ctx, Span[int]{}, page))); got != want {
+			if got := numericIDs(list(t, y.Select(ctx, page))); got != want {
 				t.Errorf("numbers, %d partitions, %+v: %q, expected %q", partitions, page, got, want)
 			}
 		}
@@ -51,7 +51,7 @@ func TestReadAnswerAgain(t *testing.T) {
 		}
 	}
 	page := Page{Offset: 2, Limit: 3}
-	entries, numbers := x.Select(t.Context(), page, AtLeast("a", 1)), y.Select(t.Context(), From(1), page)
+	entries, numbers := x.Select(t.Context(), page, AtLeast("a", 1)), y.Select(t.Context(), page, AtLeast("value", 1))
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -77,15 +77,14 @@ func TestWrongRanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []LexRange{{}, {Min: "a", Max: "+"}, {Min: "-", Max: "b"}, {Max: "[c"}} {
+	for _, r := range []Range{{}, {Min: "a", Max: "+"}, {Min: "-", Max: "b"}, {Max: "[c"}} {
 		for _, page := range []Page{{}, {After: Member{"b", "b"}.Cursor()}, {After: Member{"b", "b"}.Cursor(), Reverse: true}} {
-			q := LexQuery{Page: page, Ranges: []LexRange{r}}
-			for _, err := range x.Select(t.Context(), q) {
+			for _, err := range x.Select(t.Context(), page, r) {
 				if !isErr(err, ErrValue) {
 					t.Errorf("%q, %+v: %v", r, page, err)
 				}
 			}
-			if _, err := x.Count(t.Context(), q); !isErr(err, ErrValue) {
+			if _, err := x.Count(t.Context(), r); !isErr(err, ErrValue) {
 				t.Errorf("counting %q: %v", r, err)
 			}
 		}
@@ -104,26 +103,26 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func(q LexQuery) string {
+	read := func(q memberQuery) string {
 		var all []string
-		for _, m := range list(t, words.Select(t.Context(), q)) {
+		for _, m := range list(t, words.query(t.Context(), q)) {
 			all = append(all, m.ID)
 		}
 		return strings.Join(all, " ")
 	}
-	for want, q := range map[string]LexQuery{
+	for want, q := range map[string]memberQuery{
 		"aaaa abbb baaa bbbb": {},
-		"aaaa abbb":           {Ranges: []LexRange{{"[a", "(b"}}},
-		"bbbb":                {Ranges: []LexRange{{"[b", "+"}}, Page: Page{Offset: 1}},
-		"bbbb baaa":           {Ranges: []LexRange{Prefix("b")}, Page: Page{Reverse: true}},
-		"aaaa bbbb":           {Ranges: []LexRange{{"-", "(ab"}, {"[bb", "+"}}},
-		"baaa":                {Keep: func(m string) bool { return strings.HasPrefix(m, "b") }, Page: Page{Limit: 1}},
+		"aaaa abbb":           {ranges: []Range{{"[a", "(b"}}},
+		"bbbb":                {ranges: []Range{{"[b", "+"}}, Page: Page{Offset: 1}},
+		"bbbb baaa":           {ranges: []Range{PrefixRange("b")}, Page: Page{Reverse: true}},
+		"aaaa bbbb":           {ranges: []Range{{"-", "(ab"}, {"[bb", "+"}}},
+		"baaa":                {keep: func(m string) bool { return strings.HasPrefix(m, "b") }, Page: Page{Limit: 1}},
 	} {
 		if got := read(q); got != want {
 			t.Errorf("%+v: %q, expected %q", q, got, want)
 		}
 	}
-	if n, err := words.Count(t.Context(), LexQuery{Ranges: []LexRange{{"[a", "(b"}, {"[bb", "+"}}}); err != nil || n != 3 {
+	if n, err := words.Count(t.Context(), Range{"[a", "(b"}, Range{"[bb", "+"}); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"retwis/maintain"
 )
 
-// model is what an index has to be: a list in order.
+// model is the expected content of an index: a list in order.
 type model struct {
 	columns []Column
 	entries map[string][]any
@@ -37,14 +37,19 @@ func (m *model) sorted() []Entry {
 }
 
 // drawWhere draws a condition and what it means.
-func drawWhere(t *rapid.T, columns []Column) (Where, func([]any) bool) {
+func drawWhere(t *rapid.T, columns []Column) (Condition, func([]any) bool) {
 	i := rapid.IntRange(0, len(columns)-1).Draw(t, "column")
 	c := columns[i]
 	asc := c
 	asc.Desc = false
 	v, w := orderedtest.DrawValue(t, ordered.Column(c)), orderedtest.DrawValue(t, ordered.Column(c))
 	order := func(values []any, v any) int { return orderedtest.Compare(ordered.Column(asc), values[i], v) }
-	switch n := rapid.IntRange(0, 6).Draw(t, "condition"); {
+	switch n := rapid.IntRange(0, 8).Draw(t, "condition"); {
+	case n >= 7:
+		values := []any{v, w, orderedtest.DrawValue(t, ordered.Column(c))}[:rapid.IntRange(0, 3).Draw(t, "values")]
+		return In(c.Name, values...), func(x []any) bool {
+			return slices.ContainsFunc(values, func(v any) bool { return order(x, v) == 0 })
+		}
 	case n == 0:
 		return Between(c.Name, v, w), func(x []any) bool { return order(x, v) >= 0 && order(x, w) <= 0 }
 	case n == 1:
@@ -57,12 +62,12 @@ func drawWhere(t *rapid.T, columns []Column) (Where, func([]any) bool) {
 		return Below(c.Name, v), func(x []any) bool { return order(x, v) < 0 }
 	case n == 5 && (c.Type == String || c.Type == Bytes):
 		p := orderedtest.DrawText(t)
-		return StartsWith(c.Name, p), func(x []any) bool { return strings.HasPrefix(fmt.Sprintf("%s", x[i]), p) }
+		return Prefix(c.Name, p), func(x []any) bool { return strings.HasPrefix(fmt.Sprintf("%s", x[i]), p) }
 	}
-	return Equal(c.Name, v), func(x []any) bool { return order(x, v) == 0 }
+	return Eq(c.Name, v), func(x []any) bool { return order(x, v) == 0 }
 }
 
-// A Composite does what a sorted list does, on one server and in partitions.
+// A Composite behaves as a sorted list, in one slot and in partitions.
 func TestCompositeIsASortedList(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -74,7 +79,7 @@ func TestCompositeIsASortedList(t *testing.T) {
 		for i := range rapid.IntRange(1, 3).Draw(t, "columns") {
 			m.columns = append(m.columns, Column(orderedtest.DrawColumn(t, fmt.Sprint("c", i), readable)))
 		}
-		x, err := NewComposite(c, fmt.Sprint("list", n), Options{Columns: m.columns, Readable: readable, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions")})
+		x, err := newComposite(c, fmt.Sprint("list", n), Options{Columns: m.columns, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions")}, readable)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,9 +123,9 @@ func TestCompositeIsASortedList(t *testing.T) {
 	})
 }
 
-// compareQuery makes up a query and compares the answers.
+// compareQuery draws a query and compares the results.
 func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
-	var conditions []Where
+	var conditions []Condition
 	var hold []func([]any) bool
 	for range rapid.IntRange(0, 4).Draw(t, "conditions") {
 		w, f := drawWhere(t, m.columns)
@@ -139,7 +144,7 @@ func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
 	if page.Reverse {
 		slices.Reverse(want)
 	}
-	// All pages behind each other: with the offset once.
+	// All pages, one after the other, with the offset once.
 	want = want[min(page.Offset, len(want)):]
 	for {
 		part := want

@@ -36,19 +36,19 @@ var (
 	numericPageLua string
 )
 
-// Number is what a Numeric is over.
+// Number is the type of the values of a Numeric.
 type Number interface{ ~int | ~int64 | ~float64 }
 
-// Numeric is an index over one number: a sorted set of ids, scored by it, as
-// people have used for this from the beginning. It answers: which ids have a
-// number between these, and how many are there?
+// Numeric is an index over one number: a sorted set of ids with the number as score,
+// the simplest index of the tutorial. It answers: which ids have a number between
+// these, and how many are there?
 //
-//	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{})
+//	ages, err := index.NewNumeric[int](client, "people.by-age", index.NumericOptions{Name: "age"})
 //	err = ages.Put(ctx, "manuel", 25)
-//	for entry, err := range ages.Select(ctx, index.From(18).To(35), index.Page{Limit: 20}) {
+//	for entry, err := range ages.Select(ctx, index.Page{Limit: 20}, index.Between("age", 18, 35)) {
 //
-// A score is a float64. Integers beyond ±2^53, which it cannot tell apart, are
-// refused, and NaN: a Composite with one column orders all 64 bits. Ids with the
+// A score is a float64. NaN is refused, and integers beyond ±2^53, which a float64
+// does not hold exactly: a Composite with one column orders all 64 bits. Ids with the
 // same number are in the order of their bytes.
 type Numeric[N Number] struct {
 	set    *partition.Set
@@ -60,11 +60,11 @@ type Numeric[N Number] struct {
 
 // NumericOptions are the options of NewNumeric.
 type NumericOptions struct {
-	// Name is what the number is called, as a column of a Composite is. Default:
+	// Name is the name of the number in conditions, like that of a column. Default:
 	// value.
 	Name string
-	// Partitions is over how many hash slots the index is spread, by id: on a
-	// Cluster over as many servers. A query asks all of them. Default: 1.
+	// Partitions is the number of hash slots over which the index is spread by id: on
+	// a Cluster, over as many servers. A query reads all of them. Default: 1.
 	Partitions int
 }
 
@@ -74,62 +74,13 @@ type NumericEntry[N Number] struct {
 	Number N
 }
 
-// Cursor is the place of the entry, for Page.After.
+// Cursor returns the position of the entry, for Page.After.
 func (e NumericEntry[N]) Cursor() string {
 	return scan.EncodeCursor(scoreText(e.Number) + " " + e.ID)
 }
 
-// scoreText is a number as a score is written; -0 is 0, as Redis orders it.
+// scoreText formats a number as a score; -0 is 0, as Redis orders it.
 func scoreText[N Number](n N) string { return strconv.FormatFloat(float64(n)+0, 'g', -1, 64) }
-
-// Span is a range of numbers. The zero value is all of them.
-type Span[N Number] struct {
-	low, high         N
-	hasLow, hasHigh   bool
-	openLow, openHigh bool
-}
-
-// From is the numbers from low on, low included.
-func From[N Number](low N) Span[N] { return Span[N]{low: low, hasLow: true} }
-
-// Over is the numbers above low, without it.
-func Over[N Number](low N) Span[N] { return Span[N]{low: low, hasLow: true, openLow: true} }
-
-// To ends a span at high, included.
-func (s Span[N]) To(high N) Span[N] {
-	s.high, s.hasHigh, s.openHigh = high, true, false
-	return s
-}
-
-// Before ends a span below high, without it.
-func (s Span[N]) Before(high N) Span[N] {
-	s.high, s.hasHigh, s.openHigh = high, true, true
-	return s
-}
-
-// ends are the ends of a span as ZRANGEBYSCORE takes them.
-func (s Span[N]) ends() (low, high string, err error) {
-	low, high = "-inf", "+inf"
-	if s.hasLow {
-		if low, err = endText(s.low, s.openLow); err != nil {
-			return "", "", err
-		}
-	}
-	if s.hasHigh {
-		high, err = endText(s.high, s.openHigh)
-	}
-	return low, high, err
-}
-
-func endText[N Number](n N, open bool) (string, error) {
-	if err := checkNumber(n); err != nil {
-		return "", err
-	}
-	if open {
-		return "(" + scoreText(n), nil
-	}
-	return scoreText(n), nil
-}
 
 // maxExact is the greatest integer up to which each one is a float64.
 const maxExact = 1 << 53
@@ -145,13 +96,13 @@ func checkNumber[N Number](n N) error {
 	return nil
 }
 
-// isInteger tells whether a type of numbers has no fractions.
+// isInteger reports whether a type of numbers has no fractions.
 func isInteger[N Number]() bool { return N(1)/N(2) == 0 }
 
-// kindNumeric is what a Numeric remembers as its kind.
+// kindNumeric is the kind in the declaration of a Numeric.
 const kindNumeric = "numeric"
 
-// NewNumeric returns the index at a key. It asks no server.
+// NewNumeric returns the index at a key. It sends nothing to the server.
 func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions) (*Numeric[N], error) {
 	if opt.Name == "" {
 		opt.Name = "value"
@@ -176,9 +127,9 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 	return x, nil
 }
 
-// OpenNumeric returns the index at a key as it was declared: one round trip. It
-// returns ErrNotFound where there is none, and ErrDeclared where it is over
-// another kind of number.
+// OpenNumeric returns the index at a key with the name that it was created with: one
+// round trip. It returns ErrNotFound if there is none, and ErrDeclared if it is over
+// another type of number.
 func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key string) (*Numeric[N], error) {
 	d, err := Declared(ctx, client, key)
 	if err != nil {
@@ -198,19 +149,19 @@ func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key strin
 	return x, nil
 }
 
-// Column is what the number is called and what it is.
+// Column returns the name and the type of the number.
 func (x *Numeric[N]) Column() Column { return x.column }
 
-// Key is the key of the index.
+// Key returns the key of the index.
 func (x *Numeric[N]) Key() string { return x.set.Key }
 
 func (x *Numeric[N]) wrap(ctx context.Context, err error) error { return wrap(ctx, x.set, err) }
 
-// Check tells whether Put would take an entry; it asks no server.
+// Check reports, without a server, why Put would refuse an entry.
 func (x *Numeric[N]) Check(id string, n N) error {
 	err := cmp.Or(checkID(id), checkNumber(n))
 	if err != nil {
-		return fmt.Errorf("index: %s: id %s: %w", x.Key(), shown(id), err)
+		return fmt.Errorf("index: %s: id %s: %w", x.Key(), shorten(id), err)
 	}
 	return nil
 }
@@ -229,27 +180,28 @@ func (x *Numeric[N]) Put(ctx context.Context, id string, n N) error {
 	return x.wrap(ctx, r.Error())
 }
 
-// PutMany puts entries in pipelined scripts of a hundred, and returns how many
-// are in. After an error those before it are in, and it can be repeated without
-// harm.
+// PutMany puts entries in pipelined scripts of a hundred, and returns how many are in.
+// After an error those before it are in; it does no harm to repeat it. If an id comes
+// twice, the last entry wins.
 func (x *Numeric[N]) PutMany(ctx context.Context, entries iter.Seq[NumericEntry[N]]) (int, error) {
 	w, err := newWriter(ctx, x.set, x.put, x.set.Args())
 	if err != nil {
 		return 0, x.wrap(ctx, err)
 	}
-	var wrong error
 	for e := range entries {
-		if wrong = x.Check(e.ID, e.Number); wrong != nil {
-			break
+		if err = cmp.Or(checkID(e.ID), checkNumber(e.Number)); err != nil {
+			err = fmt.Errorf("id %s: %w", shorten(e.ID), err)
+		} else {
+			err = w.add(e.ID, scoreText(e.Number))
 		}
-		if wrong = w.add(e.ID, scoreText(e.Number)); wrong != nil {
+		if err != nil {
 			break
 		}
 	}
-	return w.closed(x.wrap, wrong)
+	return w.finish(x.wrap, err)
 }
 
-// Remove takes ids out of the index and returns how many were in: one round trip
+// Remove removes ids from the index and returns how many were in it: one round trip
 // for thousands.
 func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
 	if err := x.set.Check(ctx); err != nil {
@@ -258,8 +210,8 @@ func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
 	removed := 0
 	calls := make([]script.Call, 0, len(ids)/removeBatch+1)
 	for p, batch := range byPartition(x.set, ids) {
-		for _, some := range batch {
-			calls = append(calls, script.Call{Keys: x.set.Keys[p].All(), Args: append(x.set.Args(), some...)})
+		for _, ids := range batch {
+			calls = append(calls, script.Call{Keys: x.set.Keys[p].All(), Args: append(x.set.Args(), ids...)})
 		}
 	}
 	for _, r := range x.remove.RunMany(ctx, x.set.Client, calls) {
@@ -272,34 +224,58 @@ func (x *Numeric[N]) Remove(ctx context.Context, ids ...string) (int, error) {
 	return removed, nil
 }
 
-// Get returns the entry of an id, or ErrNotFound: one round trip. Where N is an
-// integer and the score is none, that is ErrCorrupt.
+// Get returns the entry of an id, or ErrNotFound: one round trip. If N is an integer
+// and the score is not, it returns ErrCorrupt.
 func (x *Numeric[N]) Get(ctx context.Context, id string) (NumericEntry[N], error) {
-	if err := x.set.Check(ctx); err != nil {
-		return NumericEntry[N]{}, x.wrap(ctx, err)
-	}
-	f, err := x.set.Client.Do(ctx, x.set.Client.B().Zscore().Key(x.set.Of(id).Index).Member(id).Build()).AsFloat64()
-	if rueidis.IsRedisNil(err) {
-		err = fmt.Errorf("%w: id %s", ErrNotFound, shown(id))
+	all, err := x.GetMany(ctx, id)
+	if err == nil && len(all) == 0 {
+		err = x.wrap(ctx, errNoEntry(id))
 	}
 	if err != nil {
-		return NumericEntry[N]{}, x.wrap(ctx, err)
+		return NumericEntry[N]{}, err
 	}
-	e, err := entryOf[N](id, f)
-	return e, x.wrap(ctx, err)
+	return all[0], nil
 }
 
-// entryOf is the entry with a score, which somebody else may have written: the
-// cursor of one that was rounded would lead back to it for ever.
+// GetMany returns the entries of ids, in their order, without those that are not in
+// the index: one round trip.
+func (x *Numeric[N]) GetMany(ctx context.Context, ids ...string) ([]NumericEntry[N], error) {
+	if err := x.set.Check(ctx); err != nil {
+		return nil, x.wrap(ctx, err)
+	}
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = x.set.Client.B().Zscore().Key(x.set.Of(id).Index).Member(id).Build()
+	}
+	entries := make([]NumericEntry[N], 0, len(ids))
+	for i, r := range x.set.Client.DoMulti(ctx, commands...) {
+		f, err := r.AsFloat64()
+		if rueidis.IsRedisNil(err) {
+			continue
+		}
+		var e NumericEntry[N]
+		if err == nil {
+			e, err = entryOf[N](ids[i], f)
+		}
+		if err != nil {
+			return nil, x.wrap(ctx, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// entryOf returns the entry with a score, which another program may have written. An
+// integer is not rounded: its cursor would lead back to the entry, without end.
 func entryOf[N Number](id string, score float64) (NumericEntry[N], error) {
 	n := N(score)
 	if float64(n) != score {
-		return NumericEntry[N]{}, fmt.Errorf("%w: id %s has the score %g, which is not an integer", ErrCorrupt, shown(id), score)
+		return NumericEntry[N]{}, fmt.Errorf("%w: id %s has the score %g, which is not an integer", ErrCorrupt, shorten(id), score)
 	}
 	return NumericEntry[N]{id, n}, nil
 }
 
-// Len is how many entries there are: one round trip.
+// Len returns the number of entries: one round trip.
 func (x *Numeric[N]) Len(ctx context.Context) (int64, error) {
 	if err := x.set.Check(ctx); err != nil {
 		return 0, x.wrap(ctx, err)
@@ -310,23 +286,8 @@ func (x *Numeric[N]) Len(ctx context.Context) (int64, error) {
 	return n, x.wrap(ctx, err)
 }
 
-// Count is how many entries are in a span: one round trip, O(log n).
-func (x *Numeric[N]) Count(ctx context.Context, s Span[N]) (int64, error) {
-	low, high, err := s.ends()
-	if err == nil {
-		err = x.set.Check(ctx)
-	}
-	if err != nil {
-		return 0, x.wrap(ctx, err)
-	}
-	n, err := sum(ctx, x.set, func(k *partition.Keys) rueidis.Completed {
-		return x.set.Client.B().Zcount().Key(k.Index).Min(low).Max(high).Build()
-	})
-	return n, x.wrap(ctx, err)
-}
-
-// cursorOf reads a cursor.
-func cursorOf(after string) (score, id string, err error) {
+// parseCursor reads a cursor.
+func parseCursor(after string) (score, id string, err error) {
 	if after == "" {
 		return "", "", nil
 	}
@@ -336,7 +297,27 @@ func cursorOf(after string) (score, id string, err error) {
 	}
 	score, id, ok := strings.Cut(position, " ")
 	if f, err := strconv.ParseFloat(score, 64); !ok || err != nil || math.IsNaN(f) {
-		return "", "", errors.New("the cursor is not one that this index gave")
+		return "", "", errors.New("the cursor is not from this index")
 	}
 	return score, id, nil
+}
+
+// Hashes returns the Redis hashes whose keys match a pattern such as user:* as a source
+// of the index: the number is the field with the name of the column. An object without
+// that field is not in the index. See the function Hashes.
+func (x *Numeric[N]) Hashes(pattern string) (Source[N], error) {
+	return Hashes(x.set.Client, pattern, func(_ string, fields map[string]string) (n N, ok bool, err error) {
+		text, ok := fields[x.column.Name]
+		if !ok {
+			return 0, false, nil
+		}
+		v, err := x.column.Parse(text)
+		switch v := v.(type) {
+		case int64:
+			n = N(v)
+		case float64:
+			n = N(v)
+		}
+		return n, true, err
+	})
 }

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -43,21 +44,33 @@ func TestAges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := list(t, ages.Select(ctx, From(20).To(40), Page{})); numericIDs(got) != "Manuel Jon" || got[0].Number != 25 {
+	if got := list(t, ages.Select(ctx, Page{}, Between("value", 20, 40))); numericIDs(got) != "Manuel Jon" || got[0].Number != 25 {
 		t.Fatalf("between 20 and 40: %v", got)
 	}
-	for want, span := range map[string]Span[int]{
+	for want, conditions := range map[string][]Condition{
 		"Anna Manuel Jon Helen": {},
-		"Manuel Jon Helen":      Over(18),
-		"Anna Manuel":           Span[int]{}.Before(35),
-		"Manuel Jon":            Over(18).To(35),
-		"":                      From(68),
+		"Manuel Jon Helen":      {Above("value", 18)},
+		"Anna Manuel":           {Below("value", 35)},
+		"Manuel Jon":            {Above("value", 18), AtMost("value", 35)},
+		"":                      {AtLeast("value", 68)},
+		"Anna Jon":              {In("value", 35, 18, 4)},
+		"Jon":                   {Eq("value", "35")},
 	} {
-		if got := list(t, ages.Select(ctx, span, Page{})); numericIDs(got) != want {
-			t.Errorf("%+v: %s, expected %s", span, numericIDs(got), want)
+		if got := list(t, ages.Select(ctx, Page{}, conditions...)); numericIDs(got) != want {
+			t.Errorf("%+v: %s, expected %s", conditions, numericIDs(got), want)
 		}
-		if n, err := ages.Count(ctx, span); err != nil || int(n) != len(strings.Fields(want)) {
-			t.Errorf("%+v: counted %d, %v", span, n, err)
+		if n, err := ages.Count(ctx, conditions...); err != nil || int(n) != len(strings.Fields(want)) {
+			t.Errorf("%+v: counted %d, %v", conditions, n, err)
+		}
+	}
+	for want, c := range map[string]Condition{
+		"no column":       Eq("age", 1),
+		"have prefixes":   Prefix("value", "1"),
+		"not an integer":  Above("value", 1.5),
+		"use a Composite": Below("value", 1<<60),
+	} {
+		if _, err := ages.Count(ctx, c); !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, expected %q", err, want)
 		}
 	}
 	// A birthday.
@@ -115,7 +128,7 @@ func TestNumbersRefused(t *testing.T) {
 			t.Errorf("%g comes back as %g, %v", f, e.Number, err)
 		}
 	}
-	if got := numericIDs(list(t, floats.Select(t.Context(), Span[float64]{}, Page{}))); got != "-Inf -1.7976931348623157e+308 5e-324 0.1 1.152921504606847e+18 +Inf" {
+	if got := numericIDs(list(t, floats.Select(t.Context(), Page{}))); got != "-Inf -1.7976931348623157e+308 5e-324 0.1 1.152921504606847e+18 +Inf" {
 		t.Error(got)
 	}
 }
@@ -143,18 +156,22 @@ func TestNumericIsASortedList(t *testing.T) {
 			t.Fatal(put, err)
 		}
 		for range 3 {
-			s := Span[float64]{}
+			var s []Condition
 			low, high := number.Draw(t, "low"), number.Draw(t, "high")
 			inside := func(float64) bool { return true }
-			switch rapid.IntRange(0, 3).Draw(t, "span") {
+			switch rapid.IntRange(0, 4).Draw(t, "conditions") {
+			case 4:
+				last := number.Draw(t, "last")
+				s = []Condition{In("value", high, low, last), AtMost("value", 1e300), In("value", last, low, 7)}
+				inside = func(f float64) bool { return (f == low || f == last) && f <= 1e300 }
 			case 0:
-				s = From(low).To(high)
+				s = []Condition{Between("value", low, high)}
 				inside = func(f float64) bool { return f >= low && f <= high }
 			case 1:
-				s = Over(low).Before(high)
+				s = []Condition{Above("value", low), Below("value", high)}
 				inside = func(f float64) bool { return f > low && f < high }
 			case 2:
-				s = Over(low)
+				s = []Condition{Above("value", low)}
 				inside = func(f float64) bool { return f > low }
 			}
 			var want []NumericEntry[float64]
@@ -170,13 +187,17 @@ func TestNumericIsASortedList(t *testing.T) {
 			if page.Reverse {
 				slices.Reverse(want)
 			}
+			all := int64(len(want))
 			want = want[min(page.Offset, len(want)):]
 			for {
 				part := want
 				if page.Limit > 0 {
 					part = want[:min(page.Limit, len(want))]
 				}
-				got := list(t, x.Select(ctx, s, page))
+				got := list(t, x.Select(ctx, page, s...))
+				if n, err := x.Count(ctx, s...); page.After == "" && (err != nil || n != all) {
+					t.Fatalf("%+v: counted %d of %d, %v", s, n, all, err)
+				}
 				if !slices.Equal(got, part) {
 					t.Fatalf("%+v %+v: %v, expected %v", s, page, got, part)
 				}
@@ -226,7 +247,7 @@ func TestNumericUpkeep(t *testing.T) {
 		if n, err := x.PutMany(ctx, slices.Values(many)); err != nil || n != people {
 			t.Fatal(n, err)
 		}
-		if all := list(t, x.Select(ctx, Span[int]{}, Page{})); !slices.Equal(all, many) {
+		if all := list(t, x.Select(ctx, Page{})); !slices.Equal(all, many) {
 			t.Fatalf("%d entries in another order", len(all))
 		}
 		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked != 2*people {
@@ -293,7 +314,7 @@ func TestNegativeZero(t *testing.T) {
 	if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if n, err := x.Count(ctx, From(0.0).To(minus)); err != nil || n != 2 {
+	if n, err := x.Count(ctx, Between("value", 0.0, minus)); err != nil || n != 2 {
 		t.Fatal(n, err)
 	}
 }
@@ -315,7 +336,7 @@ func TestScoreIsNoInteger(t *testing.T) {
 		if _, err := x.Get(ctx, "a"); !isErr(err, ErrCorrupt) {
 			t.Errorf("Get at %g: %v", score, err)
 		}
-		for e, err := range x.Select(ctx, Span[int]{}, Page{}) {
+		for e, err := range x.Select(ctx, Page{}) {
 			if !isErr(err, ErrCorrupt) {
 				t.Errorf("Select at %g: %+v, %v", score, e, err)
 			}

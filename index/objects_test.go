@@ -27,7 +27,7 @@ type objects struct {
 func newObjects(t testing.TB, c rueidis.Client, key string, partitions int) *objects {
 	o := &objects{t: t, client: c, index: composite(t, c, key, Options{Columns: columns(t, "age:int"), Partitions: partitions})}
 	var err error
-	o.source, err = Hashes(c, key+":person:*", o.index.Values)
+	o.source, err = o.index.Hashes(key + ":person:*")
 	if err != nil {
 		t.Fatal(err)
 	}

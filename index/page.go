@@ -2,22 +2,21 @@ package index
 
 import "math"
 
-// Page says which part of the answer of a query is wanted. The zero value is all
-// of it, first to last.
+// Page selects a part of the result of a query: pagination. The zero value is all of
+// it, first to last.
 //
-// To read on where a page ended, keep the Cursor of its last entry and give it as
-// After. Unlike an Offset it costs nothing to go far, and entries that come or go
-// meanwhile move no other entry onto the next page or off it.
+// To continue where a page ended, pass the Cursor of its last entry as After. This
+// costs the same however far the page is, and the pages are stable while entries are
+// added and removed. An Offset has neither property.
 type Page struct {
 	Limit   int    // at most so many entries; 0: all
-	Offset  int    // pass over so many first; they cost as much as if they were read, but in a Numeric
+	Offset  int    // skip so many entries first; it costs as much as reading them, except in a Numeric
 	Reverse bool   // last first
-	After   string // the cursor of an entry: begin behind it
+	After   string // the cursor of an entry: begin after it
 }
 
-// settled is a page whose Limit and Offset can be added up: less than none is
-// none.
-func (p Page) settled() Page {
+// normalize clamps Limit and Offset so that they are not negative and can be added.
+func (p Page) normalize() Page {
 	p.Limit = min(max(p.Limit, 0), math.MaxInt/2)
 	p.Offset = min(max(p.Offset, 0), math.MaxInt/2)
 	return p

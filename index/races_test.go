@@ -94,7 +94,7 @@ func TestRebuildKeepsWrites(t *testing.T) {
 	remove("new")
 	_, err = y.Rebuild(ctx, objectsOf(numbers, write), maintain.Options{Rate: 1e6})
 	fail(err)
-	for _, e := range list(t, y.Select(ctx, Span[int]{}, Page{})) {
+	for _, e := range list(t, y.Select(ctx, Page{})) {
 		if want[e.ID] != e.Number {
 			t.Errorf("numeric: %s is %d, expected %d", e.ID, e.Number, want[e.ID])
 		}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,39 +20,35 @@ import (
 //go:embed sift.lua
 var siftLua string
 
-// LexRange is a range of members, its ends as ZRANGEBYLEX takes them: "[a"
-// includes a, "(a" does not, "-" and "+" are before and behind all.
-type LexRange struct{ Min, Max string }
+// Range is a range of members, its ends as ZRANGEBYLEX takes them: "[a" includes a,
+// "(a" excludes it, "-" and "+" are the first and the last of all.
+type Range struct{ Min, Max string }
 
-// All is the range of all members.
-func allMembers() LexRange { return LexRange{"-", "+"} }
+// allMembers is the range of all members.
+func allMembers() Range { return Range{"-", "+"} }
 
-// Prefix is the range of the members that begin with some bytes.
-func Prefix(p string) LexRange {
-	end := ordered.Successor(p)
+// PrefixRange returns the range of the members that begin with a prefix.
+func PrefixRange(prefix string) Range {
+	end := ordered.Successor(prefix)
 	switch {
-	case p == "":
+	case prefix == "":
 		return allMembers()
 	case end == "":
-		return LexRange{"[" + p, "+"}
+		return Range{"[" + prefix, "+"}
 	}
-	return LexRange{"[" + p, "(" + end}
+	return Range{"[" + prefix, "(" + end}
 }
 
-// LexQuery says what Select is to find.
-type LexQuery struct {
+// memberQuery is a query of a Lexical.
+type memberQuery struct {
 	Page
-	// Ranges do not overlap and are in order. Default: all.
-	Ranges []LexRange
-	// Keep, if there is one, passes over the members for which it is false,
-	// before Limit and Offset count them.
-	Keep func(member string) bool
-
-	sift []string // how sift.lua reads the columns; empty: it is not needed
+	ranges []Range                  // disjoint and in order; empty: all
+	keep   func(member string) bool // a filter before Limit and Offset count; may be nil
+	sift   []string                 // bounds of columns for sift.lua; empty: not needed
 }
 
-// How many members are read in a step: few at first, as most readers want no
-// more. sift.lua looks at lookAt in about a millisecond.
+// The numbers of members in a step: few at first, as most readers want no more.
+// sift.lua examines lookAt members in about a millisecond.
 const (
 	firstStep  = 100
 	nextStep   = 500
@@ -59,30 +56,38 @@ const (
 	rangesStep = 64
 )
 
-// Select yields the entries of a query in order. It reads in steps of a round
-// trip each: the first asks all ranges of all partitions for their first 100
-// members, or Limit, the next ones a range for 500. A step costs O(log n) for
-// each range, and what it returns.
+// Select yields the entries of some ranges in order; without ranges, all. The ranges
+// must be disjoint and in order. It reads in steps of a round trip: the first one
+// reads 100 members, or Limit, of every range in every partition, the next ones 500 of
+// a range. A step costs O(log n) for each range, and what it returns.
 //
-// An entry that others put or remove while it reads is seen or not, and never
-// half; one that they move from before the place of the reader to behind it can
-// be seen in both.
-func (x *Lexical) Select(ctx context.Context, q LexQuery) iter.Seq2[Member, error] {
+// An entry that is put or removed during the query is seen or not, and never half.
+// One that is moved forward can be seen at both places.
+func (x *Lexical) Select(ctx context.Context, page Page, ranges ...Range) iter.Seq2[Member, error] {
+	return x.query(ctx, memberQuery{Page: page, ranges: ranges})
+}
+
+// All yields all entries in order.
+func (x *Lexical) All(ctx context.Context, page Page) iter.Seq2[Member, error] {
+	return x.Select(ctx, page)
+}
+
+func (x *Lexical) query(ctx context.Context, q memberQuery) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		if err := x.set.Check(ctx); err != nil {
 			yield(Member{}, x.wrap(ctx, err))
 			return
 		}
-		ranges, err := q.clipped()
+		ranges, err := q.clip()
 		if err != nil {
 			yield(Member{}, x.wrap(ctx, err))
 			return
 		}
-		page := q.settled()
+		page := q.normalize()
 		sources := make([]iter.Seq2[string, error], len(x.set.Keys))
-		reader := lexReader{x: x, q: q, ranges: ranges}
+		reader := memberReader{x: x, q: q, ranges: ranges}
 		reader.q.Page = page
-		if len(sources) == 1 && len(ranges) == 1 && q.Keep == nil && len(q.sift) == 0 {
+		if len(sources) == 1 && len(ranges) == 1 && q.keep == nil && len(q.sift) == 0 {
 			reader.offset, page.Offset = page.Offset, 0
 		}
 		first, err := reader.first(ctx)
@@ -101,7 +106,7 @@ func (x *Lexical) Select(ctx context.Context, q LexQuery) iter.Seq2[Member, erro
 	}
 }
 
-// yieldPage yields the part of all members that a page wants.
+// yieldPage yields the entries of a page.
 func (x *Lexical) yieldPage(ctx context.Context, members iter.Seq2[string, error], page Page, yield func(Member, error) bool) {
 	n := 0
 	for member, err := range members {
@@ -115,7 +120,7 @@ func (x *Lexical) yieldPage(ctx context.Context, members iter.Seq2[string, error
 		}
 		id, err := x.id(member)
 		if err != nil {
-			// Not one that this index writes; Verify tells of it.
+			// This index did not write it; Verify reports it.
 			continue
 		}
 		if !yield(Member{id, member}, nil) {
@@ -127,99 +132,96 @@ func (x *Lexical) yieldPage(ctx context.Context, members iter.Seq2[string, error
 	}
 }
 
-// clipped returns the ranges in the order in which they are read, without what
-// is before the cursor.
-func (q *LexQuery) clipped() ([]LexRange, error) {
-	ranges := q.Ranges
+// clip returns the ranges in the order in which they are read, from the cursor on.
+func (q *memberQuery) clip() ([]Range, error) {
+	ranges := q.ranges
 	if len(ranges) == 0 {
-		ranges = []LexRange{allMembers()}
+		ranges = []Range{allMembers()}
 	}
 	at, err := scan.DecodeCursor(q.After)
 	if err != nil {
 		return nil, err
 	}
-	var all []LexRange
+	var all []Range
 	for _, r := range ranges {
 		if !isEnd(r.Min) || !isEnd(r.Max) {
-			return nil, fmt.Errorf("%w: the range from %s to %s: an end is -, +, or begins with [ or (", ErrValue, shown(r.Min), shown(r.Max))
+			return nil, fmt.Errorf("%w: the range from %s to %s: an end is -, +, or begins with [ or (", ErrValue, shorten(r.Min), shorten(r.Max))
 		}
 		switch {
 		case q.After == "":
-		case q.Reverse && before(r.Min, at):
-			r.Max = tighter(r.Max, at)
-		case q.Reverse, !beyond(r.Max, at):
+		case q.Reverse && beginsBefore(r.Min, at):
+			r.Max = lowerMax(r.Max, at)
+		case q.Reverse, !endsAfter(r.Max, at):
 			continue
 		default:
-			r.Min = tighterMin(r.Min, at)
+			r.Min = raiseMin(r.Min, at)
 		}
 		all = append(all, r)
 	}
 	if q.Reverse {
-		for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
-			all[i], all[j] = all[j], all[i]
-		}
+		slices.Reverse(all)
 	}
 	return all, nil
 }
 
-// isEnd tells whether ZRANGEBYLEX takes an end of a range.
+// isEnd reports whether ZRANGEBYLEX takes an end of a range.
 func isEnd(end string) bool {
 	return end == "-" || end == "+" || strings.HasPrefix(end, "[") || strings.HasPrefix(end, "(")
 }
 
-// before tells whether a range that begins at min has something before at.
-func before(min, at string) bool { return min == "-" || min != "+" && min[1:] < at }
+// beginsBefore reports whether a range that begins at min has members before at.
+func beginsBefore(min, at string) bool { return min == "-" || min != "+" && min[1:] < at }
 
-// beyond tells whether a range that ends at max has something behind at.
-func beyond(max, at string) bool { return max == "+" || max != "-" && max[1:] > at }
+// endsAfter reports whether a range that ends at max has members after at.
+func endsAfter(max, at string) bool { return max == "+" || max != "-" && max[1:] > at }
 
-// tighter is the end of a range that also ends before at.
-func tighter(max, at string) string {
+// lowerMax returns the end of a range that must also end before at.
+func lowerMax(max, at string) string {
 	if max == "+" || max != "-" && max[1:] >= at {
 		return "(" + at
 	}
 	return max
 }
 
-// tighterMin is the beginning of a range that also begins behind at.
-func tighterMin(min, at string) string {
+// raiseMin returns the beginning of a range that must also begin after at.
+func raiseMin(min, at string) string {
 	if min == "-" || min != "+" && min[1:] <= at {
 		return "(" + at
 	}
 	return min
 }
 
-// lexReader reads the ranges of a query.
-type lexReader struct {
+// memberReader reads the ranges of a query.
+type memberReader struct {
 	x      *Lexical
-	q      LexQuery
-	ranges []LexRange
-	offset int // that the server passes over
+	q      memberQuery
+	ranges []Range
+	offset int // skipped by the server
 }
 
-// step is what a reading of a range found.
+// step is one read of a range.
 type step struct {
 	members []string
-	last    string // go on behind it; empty: the range is at its end
+	last    string // continue after it; empty: the range is exhausted
 }
 
-// ask is a reading of a range in a partition.
-type ask struct {
+// rangeRead is a range in a partition that is to read.
+type rangeRead struct {
 	keys *partition.Keys
-	LexRange
+	Range
 }
 
-// first reads the beginnings of the first ranges in every partition: one round
-// trip.
-func (r *lexReader) first(ctx context.Context) ([][]step, error) {
+// first reads the beginning of each of the first ranges in every partition: one
+// round trip.
+func (r *memberReader) first(ctx context.Context) ([][]step, error) {
 	ranges := r.ranges[:min(rangesStep, len(r.ranges))]
-	var asks []ask
+	var reads []rangeRead
 	for i := range r.x.set.Keys {
 		for _, g := range ranges {
-			asks = append(asks, ask{&r.x.set.Keys[i], g})
+			reads = append(reads, rangeRead{&r.x.set.Keys[i], g})
 		}
 	}
-	all, err := r.steps(ctx, asks, r.firstSize(), r.offset)
+	all, err := r.steps(ctx, reads, r.firstSize(), r.offset)
 	if err != nil {
 		return nil, err
 	}
@@ -230,34 +232,34 @@ func (r *lexReader) first(ctx context.Context) ([][]step, error) {
 	return steps, nil
 }
 
-// firstSize is how many members the first step reads.
-func (r *lexReader) firstSize() int {
+// firstSize is the number of members in the first step.
+func (r *memberReader) firstSize() int {
 	wanted := r.q.Limit + r.q.Offset - r.offset
-	if r.q.Limit <= 0 || r.q.Keep != nil || len(r.q.sift) > 0 && wanted > firstStep {
+	if r.q.Limit <= 0 || r.q.keep != nil || len(r.q.sift) > 0 && wanted > firstStep {
 		return firstStep
 	}
 	return min(wanted, nextStep)
 }
 
-// read yields the members of one partition, of whose first ranges the beginnings
-// are there.
-func (r *lexReader) read(ctx context.Context, keys *partition.Keys, steps []step) iter.Seq2[string, error] {
+// read yields the members of one partition. The steps are the beginnings of its
+// first ranges.
+func (r *memberReader) read(ctx context.Context, keys *partition.Keys, steps []step) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for begin := 0; begin < len(r.ranges); begin += rangesStep {
 			ranges := r.ranges[begin:min(begin+rangesStep, len(r.ranges))]
 			if begin > 0 {
-				asks := make([]ask, len(ranges))
+				reads := make([]rangeRead, len(ranges))
 				for i, g := range ranges {
-					asks[i] = ask{keys, g}
+					reads[i] = rangeRead{keys, g}
 				}
 				var err error
-				if steps, err = r.steps(ctx, asks, firstStep, 0); err != nil {
+				if steps, err = r.steps(ctx, reads, firstStep, 0); err != nil {
 					yield("", err)
 					return
 				}
 			}
 			for i, g := range ranges {
-				if !r.readRange(ctx, ask{keys, g}, steps[i], yield) {
+				if !r.readRange(ctx, rangeRead{keys, g}, steps[i], yield) {
 					return
 				}
 			}
@@ -265,12 +267,12 @@ func (r *lexReader) read(ctx context.Context, keys *partition.Keys, steps []step
 	}
 }
 
-// readRange yields the members of a range whose beginning is there, and tells
-// whether to go on.
-func (r *lexReader) readRange(ctx context.Context, a ask, s step, yield func(string, error) bool) bool {
+// readRange yields the members of a range from its first step on, and reports
+// whether to continue.
+func (r *memberReader) readRange(ctx context.Context, a rangeRead, s step, yield func(string, error) bool) bool {
 	for {
 		for _, m := range s.members {
-			if (r.q.Keep == nil || r.q.Keep(m)) && !yield(m, nil) {
+			if (r.q.keep == nil || r.q.keep(m)) && !yield(m, nil) {
 				return false
 			}
 		}
@@ -282,7 +284,7 @@ func (r *lexReader) readRange(ctx context.Context, a ask, s step, yield func(str
 		} else {
 			a.Min = "(" + s.last
 		}
-		more, err := r.steps(ctx, []ask{a}, nextStep, 0)
+		more, err := r.steps(ctx, []rangeRead{a}, nextStep, 0)
 		if err != nil {
 			yield("", err)
 			return false
@@ -291,21 +293,21 @@ func (r *lexReader) readRange(ctx context.Context, a ask, s step, yield func(str
 	}
 }
 
-// steps reads the beginnings of ranges in one round trip.
-func (r *lexReader) steps(ctx context.Context, asks []ask, size, offset int) ([]step, error) {
+// steps reads the beginnings of ranges: one round trip.
+func (r *memberReader) steps(ctx context.Context, reads []rangeRead, size, offset int) ([]step, error) {
 	if len(r.q.sift) > 0 {
-		return r.sifted(ctx, asks, size)
+		return r.sifted(ctx, reads, size)
 	}
 	client := r.x.set.Client
-	commands := make(rueidis.Commands, len(asks))
-	for i, a := range asks {
+	commands := make(rueidis.Commands, len(reads))
+	for i, a := range reads {
 		if r.q.Reverse {
 			commands[i] = client.B().Zrevrangebylex().Key(a.keys.Index).Max(a.Max).Min(a.Min).Limit(int64(offset), int64(size)).Build()
 		} else {
 			commands[i] = client.B().Zrangebylex().Key(a.keys.Index).Min(a.Min).Max(a.Max).Limit(int64(offset), int64(size)).Build()
 		}
 	}
-	steps := make([]step, len(asks))
+	steps := make([]step, len(reads))
 	for i, reply := range r.do(ctx, commands) {
 		members, err := reply.AsStrSlice()
 		if err != nil {
@@ -319,22 +321,21 @@ func (r *lexReader) steps(ctx context.Context, asks []ask, size, offset int) ([]
 	return steps, nil
 }
 
-// do sends commands; a single one by the shorter way.
-func (r *lexReader) do(ctx context.Context, commands rueidis.Commands) []rueidis.RedisResult {
+// do sends commands; a single one without a pipeline.
+func (r *memberReader) do(ctx context.Context, commands rueidis.Commands) []rueidis.RedisResult {
 	if len(commands) == 1 {
 		return []rueidis.RedisResult{r.x.set.Client.Do(ctx, commands[0])}
 	}
 	return r.x.set.Client.DoMulti(ctx, commands...)
 }
 
-// sifted is steps where the server keeps only what is within the bounds of
-// columns.
-func (r *lexReader) sifted(ctx context.Context, asks []ask, size int) ([]step, error) {
-	calls := make([]script.Call, len(asks))
-	for i, a := range asks {
-		calls[i] = r.x.siftCall(a.keys, a.LexRange, r.q, size)
+// sifted is steps with a filter in the server: the bounds of columns.
+func (r *memberReader) sifted(ctx context.Context, reads []rangeRead, size int) ([]step, error) {
+	calls := make([]script.Call, len(reads))
+	for i, a := range reads {
+		calls[i] = r.x.siftCall(a.keys, a.Range, r.q, size)
 	}
-	steps := make([]step, len(asks))
+	steps := make([]step, len(reads))
 	for i, reply := range r.x.sift.RunMany(ctx, r.x.set.Client, calls) {
 		_, last, members, err := siftReply(reply)
 		if err != nil {
@@ -345,8 +346,8 @@ func (r *lexReader) sifted(ctx context.Context, asks []ask, size int) ([]step, e
 	return steps, nil
 }
 
-// siftCall is a run of sift.lua; size 0 counts.
-func (x *Lexical) siftCall(keys *partition.Keys, r LexRange, q LexQuery, size int) script.Call {
+// siftCall is a call of sift.lua; size 0 counts.
+func (x *Lexical) siftCall(keys *partition.Keys, r Range, q memberQuery, size int) script.Call {
 	reverse := "0"
 	if q.Reverse {
 		reverse = "1"
@@ -376,11 +377,18 @@ func siftReply(reply rueidis.RedisResult) (n int64, last string, members []strin
 	return n, last, members, nil
 }
 
-// Count is how many entries are in the ranges of a query, of which Page and Keep
-// count for nothing: one round trip, O(log n) for each range and partition.
-func (x *Lexical) Count(ctx context.Context, q LexQuery) (int64, error) {
-	q.Page = Page{}
-	ranges, err := q.clipped()
+// Count returns the number of entries in some ranges, which must be disjoint; without
+// ranges, of all. One round trip, O(log n) for each range and partition.
+func (x *Lexical) Count(ctx context.Context, ranges ...Range) (int64, error) {
+	return x.count(ctx, memberQuery{ranges: ranges})
+}
+
+// count counts the results of a query without a page.
+func (x *Lexical) count(ctx context.Context, q memberQuery) (int64, error) {
+	if q.keep != nil {
+		return x.countKept(ctx, q)
+	}
+	ranges, err := q.clip()
 	if err != nil {
 		return 0, x.wrap(ctx, err)
 	}
@@ -410,21 +418,32 @@ func (x *Lexical) Count(ctx context.Context, q LexQuery) (int64, error) {
 	return total, nil
 }
 
-// countSifted counts in steps what sift.lua keeps, all partitions at once.
-func (x *Lexical) countSifted(ctx context.Context, q LexQuery, ranges []LexRange) (int64, error) {
+// countKept counts what passes a filter here.
+func (x *Lexical) countKept(ctx context.Context, q memberQuery) (n int64, err error) {
+	for _, err := range x.query(ctx, q) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// countSifted counts what sift.lua keeps, in steps over all partitions at once.
+func (x *Lexical) countSifted(ctx context.Context, q memberQuery, ranges []Range) (int64, error) {
 	var total int64
 	for _, r := range ranges {
-		left := make([]LexRange, len(x.set.Keys)) // of each partition; empty: nothing
+		left := make([]Range, len(x.set.Keys)) // in each partition; empty: nothing
 		for i := range left {
 			left[i] = r
 		}
 		for {
 			var calls []script.Call
-			var asked []int
+			var sent []int
 			for i, rest := range left {
-				if rest != (LexRange{}) {
+				if rest != (Range{}) {
 					calls = append(calls, x.siftCall(&x.set.Keys[i], rest, q, 0))
-					asked = append(asked, i)
+					sent = append(sent, i)
 				}
 			}
 			if len(calls) == 0 {
@@ -436,8 +455,8 @@ func (x *Lexical) countSifted(ctx context.Context, q LexQuery, ranges []LexRange
 					return 0, err
 				}
 				total += n
-				if left[asked[c]] = (LexRange{"(" + last, r.Max}); last == "" {
-					left[asked[c]] = LexRange{}
+				if left[sent[c]] = (Range{"(" + last, r.Max}); last == "" {
+					left[sent[c]] = Range{}
 				}
 			}
 		}

@@ -9,39 +9,38 @@ import (
 	"retwis/internal/script"
 )
 
-// How entries are gathered: a script for so many of a partition, a pipeline of so
-// many scripts. A script of a hundred takes the server less than half a
-// millisecond.
+// The size of a script and of a pipeline, in entries. A script of a hundred takes the
+// server less than half a millisecond.
 const (
 	batchEntries = 100
 	windowSize   = 20 * batchEntries
 )
 
-// writer gathers entries into scripts and sends these in pipelines, one after the
-// other: while a pipeline is under way the next is filled.
+// writer batches entries into scripts and sends these in pipelines, one at a time:
+// while a pipeline is in flight the next one is filled.
 type writer struct {
-	ctx    context.Context // of the call that the writer lives in
+	ctx    context.Context // of the call that uses the writer
 	set    *partition.Set
 	script script.Script
 	head   []string // the arguments before the first entry
 
-	window  []write
-	at      map[string]int // in the window: where each id is
-	repeats int            // entries that took the place of others
-	flight  chan error     // nil: nothing is under way
-	inAir   int
-	done    int // entries that are in
-	failed  error
+	window   []write
+	at       map[string]int // index in the window, by id
+	repeats  int            // entries that replaced one in the window
+	flight   chan error     // nil: no pipeline is in flight
+	inFlight int
+	done     int // entries that are written
+	failed   error
 }
 
-// write is what an id is to have.
+// write is the new value of an id.
 type write struct {
 	partition int
 	id, value string
 }
 
-// newWriter returns a writer that runs a script whose arguments are the head and
-// then pairs of an id and a value.
+// newWriter returns a writer for a script whose arguments are the head and then pairs
+// of an id and a value.
 func newWriter(ctx context.Context, set *partition.Set, script script.Script, head []string) (*writer, error) {
 	if len(set.Keys) > 1 {
 		if err := set.Declare(ctx); err != nil {
@@ -51,8 +50,8 @@ func newWriter(ctx context.Context, set *partition.Set, script script.Script, he
 	return &writer{ctx: ctx, set: set, script: script, head: head, at: map[string]int{}}, nil
 }
 
-// add gathers an entry. What comes later for an id takes the place of what came
-// before, so that no pipeline has an id twice.
+// add batches an entry. A later one of the same id replaces it, so that no pipeline
+// has an id twice.
 func (w *writer) add(id, value string) error {
 	if at, ok := w.at[id]; ok {
 		w.window[at].value = value
@@ -67,7 +66,7 @@ func (w *writer) add(id, value string) error {
 	return nil
 }
 
-// send sends what is gathered when what is under way has arrived.
+// send sends the window once the pipeline in flight is done.
 func (w *writer) send() error {
 	calls, n := w.calls(), len(w.window)+w.repeats
 	if err := w.wait(); err != nil || n == 0 {
@@ -75,13 +74,13 @@ func (w *writer) send() error {
 	}
 	w.window, w.repeats = w.window[:0], 0
 	clear(w.at)
-	w.inAir, w.flight = n, make(chan error, 1)
+	w.inFlight, w.flight = n, make(chan error, 1)
 	go func(flight chan<- error) { flight <- w.run(calls) }(w.flight)
 	return nil
 }
 
-// calls parts the window into scripts. Sorted, for the server goes from one place
-// to the next in its sorted set faster than back and forth.
+// calls splits the window into scripts. It is sorted first: neighbours in a sorted set
+// are faster to write one after the other.
 func (w *writer) calls() []script.Call {
 	slices.SortFunc(w.window, func(a, b write) int {
 		return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.value, b.value))
@@ -117,13 +116,13 @@ func (w *writer) wait() error {
 	}
 	err := <-w.flight
 	if w.failed = err; err == nil {
-		w.done += w.inAir
+		w.done += w.inFlight
 	}
-	w.flight, w.inAir = nil, 0
+	w.flight, w.inFlight = nil, 0
 	return err
 }
 
-// close sends the rest and waits for all of it.
+// close sends the rest and waits for its replies.
 func (w *writer) close() error {
 	if w.failed != nil {
 		return w.failed
@@ -134,13 +133,14 @@ func (w *writer) close() error {
 	return w.wait()
 }
 
-// closed is close for a PutMany: how many are in, and what went wrong first.
-func (w *writer) closed(wrap func(context.Context, error) error, wrong error) (int, error) {
+// finish closes the writer for a PutMany that ended with an error, or nil. It returns
+// how many entries are written and the first error.
+func (w *writer) finish(wrap func(context.Context, error) error, failed error) (int, error) {
 	err := w.close()
-	return w.done, wrap(w.ctx, cmp.Or(err, wrong))
+	return w.done, wrap(w.ctx, cmp.Or(err, failed))
 }
 
-// byPartition parts ids into those of each partition, in batches for a script.
+// byPartition groups ids by partition, in batches for a script.
 func byPartition(set *partition.Set, ids []string) [][][]string {
 	all := make([][][]string, len(set.Keys))
 	for _, id := range ids {

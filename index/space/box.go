@@ -179,8 +179,8 @@ func (x *Index) surely(b *block, c *cell) bool {
 }
 
 // lexRange is the range of members whose numbers are from low to high.
-func (x *Index) lexRange(low, high []uint64) index.LexRange {
-	r := index.LexRange{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
+func (x *Index) lexRange(low, high []uint64) index.Range {
+	r := index.Range{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
 	end := x.layout.append(nil, high)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {
@@ -232,8 +232,8 @@ func (x *Index) apart(spans []span) []span {
 }
 
 // ranges are the spans of a region as the index reads them.
-func (x *Index) ranges(spans []span) []index.LexRange {
-	all := make([]index.LexRange, len(spans))
+func (x *Index) ranges(spans []span) []index.Range {
+	all := make([]index.Range, len(spans))
 	for i, s := range spans {
 		all[i] = x.lexRange(s.low, s.high)
 	}

@@ -168,7 +168,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 		}
 	}
 	slices.Sort(want)
-	all := list(t, x.Query(ctx, box, index.Page{}))
+	all := list(t, x.Select(ctx, box, index.Page{}))
 	if got := sortedIDs(all); !slices.Equal(got, want) {
 		t.Fatalf("%v: got %q, want %q", box, got, want)
 	}
@@ -198,7 +198,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 		page := index.Page{Reverse: len(order) > 0 && &order[0] == &reversed[0], Limit: rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(101, 150)).Draw(t, "limit")}
 		var paged []Entry
 		for {
-			part := list(t, x.Query(ctx, box, page))
+			part := list(t, x.Select(ctx, box, page))
 			if len(part) > page.Limit {
 				t.Fatalf("a page of %d has %d", page.Limit, len(part))
 			}
@@ -214,7 +214,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 		page.After, page.Offset = "", rapid.IntRange(0, len(order)+1).Draw(t, "offset")
 		want := order[min(page.Offset, len(order)):]
 		want = want[:min(page.Limit, len(want))]
-		if got := list(t, x.Query(ctx, box, page)); !slices.EqualFunc(got, want, func(a, b Entry) bool { return a.member == b.member }) {
+		if got := list(t, x.Select(ctx, box, page)); !slices.EqualFunc(got, want, func(a, b Entry) bool { return a.member == b.member }) {
 			t.Fatalf("%v: %d behind %d, want %d", box, len(got), page.Offset, len(want))
 		}
 	}

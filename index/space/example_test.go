@@ -41,7 +41,7 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	for entry, err := range points.Query(ctx, space.Box{{50, 100}, {100, 300}}, index.Page{}) {
+	for entry, err := range points.Select(ctx, space.Box{{50, 100}, {100, 300}}, index.Page{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func ExampleParseDims() {
 		log.Fatal(err)
 	}
 	// Up to 1000 a month, of any size, free before February.
-	for entry, err := range flats.Query(ctx, space.Box{{nil, 1000}, {}, {nil, "2027-01-31"}}, index.Page{}) {
+	for entry, err := range flats.Select(ctx, space.Box{{nil, 1000}, {}, {nil, "2027-01-31"}}, index.Page{}) {
 		if err != nil {
 			log.Fatal(err)
 		}

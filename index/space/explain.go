@@ -101,7 +101,7 @@ func (e *Explanation) read(ctx context.Context) error {
 	e.Expected = max(0, 1-volume/length)
 	keep := x.keep(&r)
 	z := make([]uint64, x.words)
-	members := x.jump(ctx, &r, index.Page{}, func(string) bool { return true })
+	members := x.skipScan(ctx, &r, index.Page{}, func(string) bool { return true })
 	if r.pieces == nil {
 		members = x.members(ctx, x.ranges(r.spans))
 	}
@@ -130,9 +130,9 @@ func (e *Explanation) read(ctx context.Context) error {
 }
 
 // members yields the members of ranges.
-func (x *Index) members(ctx context.Context, ranges []index.LexRange) iter.Seq2[string, error] {
+func (x *Index) members(ctx context.Context, ranges []index.Range) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for m, err := range x.lex.Select(ctx, index.LexQuery{Ranges: ranges}) {
+		for m, err := range x.lex.Select(ctx, index.Page{}, ranges...) {
 			if !yield(m.Member, err) {
 				return
 			}

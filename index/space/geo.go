@@ -106,11 +106,14 @@ func (g *Geo) Get(ctx context.Context, id string) (Place, error) {
 	return g.place(e, nil), nil
 }
 
-// Box yields the places in a box in the order of the curve. Where west is greater
-// than east it goes across the 180th meridian.
-func (g *Geo) Box(ctx context.Context, south, west, north, east float64, page index.Page) iter.Seq2[Place, error] {
+// Area is a box of places, in degrees. If West is greater than East it goes across the
+// 180th meridian.
+type Area struct{ South, West, North, East float64 }
+
+// Select yields the places in an area in the order of the curve.
+func (g *Geo) Select(ctx context.Context, a Area, page index.Page) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
-		blocks, err := g.x.blocksOf(Box{{south, north}, {west, east}})
+		blocks, err := g.x.blocksOf(Box{{a.South, a.North}, {a.West, a.East}})
 		if err != nil {
 			yield(Place{}, g.x.named(err))
 			return

@@ -115,7 +115,7 @@ func TestSicily(t *testing.T) {
 		t.Errorf("%v, %v: GEODIST says 166274.1516", near, err)
 	}
 	var got []string
-	for p, err := range g.Box(ctx, -30, 170, 0, -170, index.Page{}) {
+	for p, err := range g.Select(ctx, Area{South: -30, West: 170, North: 0, East: -170}, index.Page{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestSicily(t *testing.T) {
 	}
 	for _, err := range []error{
 		g.Put(ctx, "x", 91, 0), g.Put(ctx, "x", 0, math.NaN()), second(g.Nearest(ctx, 0, 181, 1)),
-		first(g.Within(ctx, 0, 0, -1, index.Page{})), first(g.Within(ctx, 0, 0, math.NaN(), index.Page{})), first(g.Box(ctx, 10, 0, 5, 0, index.Page{})),
+		first(g.Within(ctx, 0, 0, -1, index.Page{})), first(g.Within(ctx, 0, 0, math.NaN(), index.Page{})), first(g.Select(ctx, Area{South: 10, North: 5}, index.Page{})),
 	} {
 		if !errors.Is(err, index.ErrValue) {
 			t.Errorf("taken: %v", err)
@@ -168,7 +168,7 @@ func TestBoxAcrossTheMeridian(t *testing.T) {
 			}
 		}
 		got := map[string]bool{}
-		for e, err := range g.Index().Query(t.Context(), box, index.Page{}) {
+		for e, err := range g.Index().Select(t.Context(), box, index.Page{}) {
 			if err != nil {
 				t.Fatal(c.west, err)
 			}

@@ -82,7 +82,7 @@ func (x *Index) pointsIn(ctx context.Context, spans []span, length float64) (flo
 
 // jump yields the members of the pieces of a region that are on a page, and for
 // which keep holds.
-func (x *Index) jump(ctx context.Context, r *region, page index.Page, keep func(string) bool) iter.Seq2[string, error] {
+func (x *Index) skipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		pieces, err := clipped(x.ranges(r.pieces), page)
 		if err != nil {
@@ -118,7 +118,7 @@ func (x *Index) jump(ctx context.Context, r *region, page index.Page, keep func(
 
 // clipped returns pieces in the order in which they are read, without what is
 // before a cursor.
-func clipped(pieces []index.LexRange, page index.Page) ([]index.LexRange, error) {
+func clipped(pieces []index.Range, page index.Page) ([]index.Range, error) {
 	at, err := scan.DecodeCursor(page.After)
 	if err != nil {
 		return nil, err
@@ -138,8 +138,8 @@ func clipped(pieces []index.LexRange, page index.Page) ([]index.LexRange, error)
 }
 
 // jumpIn yields the members of pieces in a partition.
-func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index.LexRange, reverse bool) iter.Seq2[string, error] {
-	call := func(pieces []index.LexRange) script.Call {
+func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index.Range, reverse bool) iter.Seq2[string, error] {
+	call := func(pieces []index.Range) script.Call {
 		args := []string{strconv.Itoa(jumpMembers), "0"}
 		if reverse {
 			args[1] = "1"
@@ -150,7 +150,7 @@ func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index
 		return script.Call{Keys: keys.All()[:1], Args: args}
 	}
 	// ask sends the scripts of a window of the pieces.
-	ask := func(batches [][]index.LexRange) <-chan []rueidis.RedisResult {
+	ask := func(batches [][]index.Range) <-chan []rueidis.RedisResult {
 		calls := make([]script.Call, len(batches))
 		for i, b := range batches {
 			calls[i] = call(b)

@@ -35,20 +35,6 @@ func (x *Index) Adopt(ctx context.Context, up maintain.Options) (maintain.Report
 	return x.lex.Adopt(ctx, up)
 }
 
-// Values reads the values of the dimensions from the fields of a hash, for
-// index.Hashes. An object without one of them is not to be in the index.
-func (x *Index) Values(_ string, fields map[string]string) (values []any, ok bool, err error) {
-	for d := range x.axes {
-		text, ok := fields[x.axes[d].Name]
-		if !ok {
-			return nil, false, nil
-		}
-		values = append(values, text)
-	}
-	_, err = x.places(values)
-	return values, err == nil, err
-}
-
 // source is a source of points as one of members.
 func (x *Index) source(src *index.Source[[]any]) *index.Source[string] {
 	if src == nil {

@@ -69,7 +69,7 @@ func TestWritersAndPages(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		seen := map[string]int{}
 		for page := (index.Page{Limit: 7, Reverse: reverse}); ; {
-			part := list(t, x.Query(ctx, Box{{0, 900}, {-0.5, 1}}, page))
+			part := list(t, x.Select(ctx, Box{{0, 900}, {-0.5, 1}}, page))
 			for _, e := range part {
 				seen[e.ID]++
 			}
@@ -136,7 +136,7 @@ func TestWriterKilled(t *testing.T) {
 // hashes are objects of points, as a source.
 func hashes(t *testing.T, c rueidis.Client, x *Index) index.Source[[]any] {
 	t.Helper()
-	src, err := index.Hashes(c, x.Key()+":point:*", x.Values)
+	src, err := x.Hashes(x.Key() + ":point:*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -87,9 +88,9 @@ func (x *Index) nearest(ctx context.Context, at []place, k int, m metric) ([]Nea
 	z := string(x.layout.append(nil, x.weave(codesOf(at))))
 	found := nearestFound{x: x, k: k, metric: m}
 	page := index.Page{Limit: max(k, probe)}
-	err := found.add(ctx, index.LexQuery{Page: page, Ranges: []index.LexRange{{Min: "[" + z, Max: "+"}}})
+	err := found.add(x.lex.Select(ctx, page, index.Range{Min: "[" + z, Max: "+"}))
 	if page.Reverse = true; err == nil {
-		err = found.add(ctx, index.LexQuery{Page: page, Ranges: []index.LexRange{{Min: "-", Max: "(" + z}}})
+		err = found.add(x.lex.Select(ctx, page, index.Range{Min: "-", Max: "(" + z}))
 	}
 	if err != nil || len(found.all) < k {
 		// Neither side had as many as it was asked for: these are all there are.
@@ -128,7 +129,7 @@ func (f *nearestFound) within(ctx context.Context, limit float64) ([]Near, error
 			r, radius = f.x.regionOf(f.blocks(limit)), limit
 		}
 		f.all = f.all[:0]
-		if err := f.add(ctx, index.LexQuery{Ranges: f.x.ranges(r.spans), Keep: f.x.keep(&r)}); err != nil {
+		if err := f.add(f.x.scan(ctx, index.Page{}, f.x.ranges(r.spans), f.x.keep(&r))); err != nil {
 			return nil, err
 		}
 		best := f.best()
@@ -139,9 +140,9 @@ func (f *nearestFound) within(ctx context.Context, limit float64) ([]Near, error
 	}
 }
 
-// add reads points.
-func (f *nearestFound) add(ctx context.Context, q index.LexQuery) error {
-	for m, err := range f.x.lex.Select(ctx, q) {
+// add reads members.
+func (f *nearestFound) add(members iter.Seq2[index.Member, error]) error {
+	for m, err := range members {
 		if err != nil {
 			return err
 		}

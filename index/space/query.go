@@ -11,19 +11,18 @@ import (
 	"retwis/internal/scan"
 )
 
-// Query yields exactly the points in a box, its ends included, in the order of
-// the curve. All ranges that cover the box are asked in one round trip, for their
-// first hundred points each; a range with more of them takes another round trip
-// for each 500. With a small Limit the first few ranges are asked first.
+// Select yields exactly the points in a box, its ends included, in the order of the
+// curve. All ranges that cover the box are read in one round trip, the first hundred
+// points of each; a range with more of them takes another round trip for each 500.
+// With a small Limit the first few ranges are read first.
 //
-// Of a long and thin box the ranges hold much that is beside it. That is counted
-// first, and if it is more than a thousand points, a script jumps within the ranges
-// over all gaps that hold more points than a jump is worth, 512 of them in a round
-// trip.
+// The ranges of a long and thin box hold many points outside of it. They are counted
+// first. If there are more than a thousand, a script skips within the ranges (a skip
+// scan) all gaps that hold more points than a skip costs, 512 gaps in a round trip.
 //
-// A point that others put, move or remove while it reads is seen or not, and
-// never half; one that they move ahead of the reader can be seen twice.
-func (x *Index) Query(ctx context.Context, box Box, page index.Page) iter.Seq2[Entry, error] {
+// A point that is put, moved or removed during the query is seen or not, and never
+// half; one that is moved forward can be seen twice.
+func (x *Index) Select(ctx context.Context, box Box, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		blocks, err := x.blocksOf(box)
 		if err != nil {
@@ -37,19 +36,21 @@ func (x *Index) Query(ctx context.Context, box Box, page index.Page) iter.Seq2[E
 	}
 }
 
-// How many ranges are asked first for a small page.
+// All yields all points in the order of the curve.
+func (x *Index) All(ctx context.Context, page index.Page) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) { x.yieldEntries(x.lex.All(ctx, page), yield) }
+}
+
+// A small page reads a few ranges first.
 const (
 	fewRanges = 4
 	smallPage = 100
 )
 
-// yieldRegion yields what is in a region.
+// yieldRegion yields the points of a page of a region.
 func (x *Index) yieldRegion(ctx context.Context, r *region, page index.Page, yield func(Entry, error) bool) {
 	ranges := ahead(x.ranges(r.spans), page)
-	q := index.LexQuery{Page: page, Keep: x.keep(r)}
-	if len(ranges) == 0 && page.After != "" {
-		return
-	}
+	keep := x.keep(r)
 	small := page.Limit > 0 && page.Limit+page.Offset <= smallPage
 	if !small {
 		if err := x.cutFinely(ctx, r); err != nil {
@@ -57,53 +58,72 @@ func (x *Index) yieldRegion(ctx context.Context, r *region, page index.Page, yie
 			return
 		}
 		if r.pieces != nil {
-			x.yieldJumps(ctx, r, q, yield)
+			x.yieldSkipScan(ctx, r, page, keep, yield)
 			return
 		}
 	}
-	if !small || len(ranges) <= fewRanges {
-		q.Ranges = ranges
-		x.yieldAll(ctx, q, yield)
-		return
+	first := ranges
+	var rest []index.Range
+	switch few := min(fewRanges, len(ranges)); { // these mostly fill a small page
+	case !small:
+	case page.Reverse:
+		rest, first = ranges[:len(ranges)-few], ranges[len(ranges)-few:]
+	default:
+		first, rest = ranges[:few], ranges[few:]
 	}
-	// A page is mostly filled by the first ranges of those left.
-	if page.Reverse {
-		q.Ranges, ranges = ranges[len(ranges)-fewRanges:], ranges[:len(ranges)-fewRanges]
-	} else {
-		q.Ranges, ranges = ranges[:fewRanges], ranges[fewRanges:]
-	}
-	kept := 0
-	keep := q.Keep
-	q.Keep = func(member string) bool {
-		ok := keep(member)
-		if ok {
-			kept++
+	members := func(yield func(index.Member, error) bool) {
+		for _, part := range [][]index.Range{first, rest} {
+			for m, err := range x.scan(ctx, page, part, keep) {
+				if !yield(m, err) || err != nil {
+					return
+				}
+			}
 		}
-		return ok
 	}
-	yielded, more := 0, true
-	count := func(e Entry, err error) bool {
-		if err == nil {
-			yielded++
-		}
-		more = yield(e, err) && err == nil
-		return more
-	}
-	if x.yieldAll(ctx, q, count); !more || yielded == page.Limit {
-		return
-	}
-	q.Ranges, q.Limit, q.Offset = ranges, page.Limit-yielded, max(0, page.Offset-kept)
-	x.yieldAll(ctx, q, count)
+	x.yieldEntries(paged(members, page), yield)
 }
 
-// yieldJumps yields what is in a region that is cut into pieces.
-func (x *Index) yieldJumps(ctx context.Context, r *region, q index.LexQuery, yield func(Entry, error) bool) {
-	for member, err := range x.jump(ctx, r, q.Page, q.Keep) {
+// scan yields the members of ranges that pass a filter, from the cursor of a page on.
+func (x *Index) scan(ctx context.Context, page index.Page, ranges []index.Range, keep func(string) bool) iter.Seq2[index.Member, error] {
+	return func(yield func(index.Member, error) bool) {
+		if len(ranges) == 0 {
+			return
+		}
+		for m, err := range x.lex.Select(ctx, index.Page{After: page.After, Reverse: page.Reverse}, ranges...) {
+			if err == nil && !keep(m.Member) {
+				continue
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// paged applies the Offset and the Limit of a page.
+func paged(members iter.Seq2[index.Member, error], page index.Page) iter.Seq2[index.Member, error] {
+	return func(yield func(index.Member, error) bool) {
+		skip, n := page.Offset, 0
+		for m, err := range members {
+			if err == nil && skip > 0 {
+				skip--
+				continue
+			}
+			if n++; !yield(m, err) || n == page.Limit {
+				return
+			}
+		}
+	}
+}
+
+// yieldSkipScan yields the points of a page of a region that is cut into pieces.
+func (x *Index) yieldSkipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool, yield func(Entry, error) bool) {
+	for member, err := range x.skipScan(ctx, r, page, keep) {
 		var e Entry
 		if err == nil {
 			var places [maxDims]place
 			if x.readPlaces(places[:len(x.axes)], member) != nil {
-				continue // not one that this index writes; Verify tells of it
+				continue // this index did not write it; Verify reports it
 			}
 			e = x.entryAt(index.Member{ID: member[x.head:], Member: member}, places[:len(x.axes)])
 		}
@@ -113,13 +133,13 @@ func (x *Index) yieldJumps(ctx context.Context, r *region, q index.LexQuery, yie
 	}
 }
 
-// ahead returns the ranges that are not behind a reader at the cursor of its page.
-func ahead(ranges []index.LexRange, page index.Page) []index.LexRange {
+// ahead returns the ranges that a reader at the cursor of a page has not passed.
+func ahead(ranges []index.Range, page index.Page) []index.Range {
 	at, err := scan.DecodeCursor(page.After)
 	if page.After == "" || err != nil {
-		return ranges // a cursor that is none is refused where they are read
+		return ranges // reading them refuses an invalid cursor
 	}
-	return slices.DeleteFunc(ranges, func(r index.LexRange) bool {
+	return slices.DeleteFunc(ranges, func(r index.Range) bool {
 		if page.Reverse {
 			return r.Min[1:] > at
 		}
@@ -127,9 +147,9 @@ func ahead(ranges []index.LexRange, page index.Page) []index.LexRange {
 	})
 }
 
-// yieldAll yields what a query of members finds.
-func (x *Index) yieldAll(ctx context.Context, q index.LexQuery, yield func(Entry, error) bool) {
-	for m, err := range x.lex.Select(ctx, q) {
+// yieldEntries decodes members.
+func (x *Index) yieldEntries(members iter.Seq2[index.Member, error], yield func(Entry, error) bool) {
+	for m, err := range members {
 		var e Entry
 		if err == nil {
 			if e, err = x.entry(m); err != nil {
@@ -142,20 +162,12 @@ func (x *Index) yieldAll(ctx context.Context, q index.LexQuery, yield func(Entry
 	}
 }
 
-// All yields all points in the order of the curve.
-func (x *Index) All(ctx context.Context, page index.Page) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		x.yieldAll(ctx, index.LexQuery{Page: page}, yield)
-	}
-}
-
-// countRanges is how many ranges there are to a count for each of a query: what
-// is wholly in the box is counted by the server, so that it is worth it.
+// countRanges is how many times more ranges a count has than a query: the server
+// counts the ranges inside the box without reading them.
 const countRanges = 8
 
-// Count is how many points are in a box, exactly. What is wholly in the box is
-// counted by the server, O(log n) for each range, and only what the curve shares
-// with the outside along its sides is read.
+// Count returns how many points are in a box, exactly. The server counts the ranges
+// inside the box, O(log n) each; only the ranges across its sides are read.
 func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 	blocks, err := x.blocksOf(box)
 	if err != nil {
@@ -175,7 +187,7 @@ func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 func (x *Index) countBlock(ctx context.Context, b *block) (n int64, err error) {
 	inside, shared := x.countSpans(b)
 	if len(inside) > 0 {
-		if n, err = x.lex.Count(ctx, index.LexQuery{Ranges: x.ranges(inside)}); err != nil {
+		if n, err = x.lex.Count(ctx, x.ranges(inside)...); err != nil {
 			return 0, err
 		}
 	}
@@ -183,7 +195,7 @@ func (x *Index) countBlock(ctx context.Context, b *block) (n int64, err error) {
 		return n, nil
 	}
 	r := region{blocks: []block{*b}, spans: shared}
-	for _, err := range x.lex.Select(ctx, index.LexQuery{Ranges: x.ranges(shared), Keep: x.keep(&r)}) {
+	for _, err := range x.scan(ctx, index.Page{}, x.ranges(shared), x.keep(&r)) {
 		if err != nil {
 			return 0, err
 		}
@@ -192,8 +204,8 @@ func (x *Index) countBlock(ctx context.Context, b *block) (n int64, err error) {
 	return n, nil
 }
 
-// countSpans cuts a box into ranges that are wholly in it and those that are not,
-// so that little is in these.
+// countSpans cuts a box into ranges inside it and ranges across its sides. The latter
+// are as small as possible.
 func (x *Index) countSpans(b *block) (inside, shared []span) {
 	t := newCutting(&x.layout, b.low, x.open(b), func(c *cell) float64 {
 		if x.full(c) {
@@ -221,10 +233,9 @@ func (x *Index) countSpans(b *block) (inside, shared []span) {
 	return inside, shared
 }
 
-// Estimate is about how many points are in a box: the server counts what is in
-// each range that a query would read, and of these so many are in the box as its
-// share of the range. It is one round trip, O(log n) for each range, and exact
-// where the ranges hold nothing else.
+// Estimate returns about how many points are in a box. The server counts the points of
+// each range that a query would read; they are assumed to be spread evenly in it. One
+// round trip, O(log n) for each range, and exact if the ranges hold nothing else.
 func (x *Index) Estimate(ctx context.Context, box Box) (int64, error) {
 	blocks, err := x.blocksOf(box)
 	if err != nil {
@@ -250,8 +261,8 @@ func (x *Index) estimate(ctx context.Context, r *region) (float64, error) {
 	return total, nil
 }
 
-// counts is how many points are in each of some ranges: one round trip.
-func (x *Index) counts(ctx context.Context, ranges []index.LexRange) ([]int64, error) {
+// counts returns how many points are in each range: one round trip.
+func (x *Index) counts(ctx context.Context, ranges []index.Range) ([]int64, error) {
 	if err := x.set.Check(ctx); err != nil {
 		return nil, x.named(err)
 	}

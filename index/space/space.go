@@ -179,7 +179,7 @@ func (x *Index) Get(ctx context.Context, id string) (Entry, error) {
 // GetMany returns the points of ids, in their order, without those that are not
 // in the index: one round trip.
 func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
-	members, err := x.lex.Get(ctx, ids...)
+	members, err := x.lex.GetMany(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -194,6 +194,26 @@ func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 
 // Len is how many points there are: one round trip.
 func (x *Index) Len(ctx context.Context) (int64, error) { return x.lex.Len(ctx) }
+
+// Hashes returns the Redis hashes whose keys match a pattern such as point:* as a
+// source of the index: a dimension is the field of its name. An object without one of
+// the fields is not in the index. See index.Hashes.
+func (x *Index) Hashes(pattern string) (index.Source[[]any], error) {
+	return index.Hashes(x.set.Client, pattern, x.parse)
+}
+
+// parse reads the values of the dimensions from the fields of a hash.
+func (x *Index) parse(_ string, fields map[string]string) (values []any, ok bool, err error) {
+	for d := range x.axes {
+		text, ok := fields[x.axes[d].Name]
+		if !ok {
+			return nil, false, nil
+		}
+		values = append(values, text)
+	}
+	_, err = x.places(values)
+	return values, err == nil, err
+}
 
 // Bits are the bits of the dimensions of a point as they are woven into one
 // number, as zeros and ones: what the index orders it by.

@@ -83,7 +83,7 @@ func TestTutorialQuery(t *testing.T) {
 	}
 	slices.Sort(want)
 	box := Box{{50, 100}, {100, 300}}
-	if got := sortedIDs(list(t, x.Query(ctx, box, index.Page{}))); !slices.Equal(got, want) {
+	if got := sortedIDs(list(t, x.Select(ctx, box, index.Page{}))); !slices.Equal(got, want) {
 		t.Errorf("got %d points, want %d", len(got), len(want))
 	}
 	e, err := x.Explain(ctx, box)
@@ -131,7 +131,7 @@ func TestThinBox(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		all := list(t, x.Query(ctx, box, index.Page{}))
+		all := list(t, x.Select(ctx, box, index.Page{}))
 		if got := sortedIDs(all); !slices.Equal(got, want) {
 			t.Fatalf("%d partitions: got %d, want %d", partitions, len(got), len(want))
 		}
@@ -142,7 +142,7 @@ func TestThinBox(t *testing.T) {
 		for _, reverse := range []bool{false, true} {
 			var paged []Entry
 			for page := (index.Page{Limit: 333, Reverse: reverse}); ; {
-				part := list(t, x.Query(ctx, box, page))
+				part := list(t, x.Select(ctx, box, page))
 				if paged = append(paged, part...); len(part) < page.Limit {
 					break
 				}
@@ -156,7 +156,7 @@ func TestThinBox(t *testing.T) {
 			}
 		}
 		n := 0
-		for range x.Query(ctx, box, index.Page{Offset: 50}) {
+		for range x.Select(ctx, box, index.Page{Offset: 50}) {
 			if n++; n == 10 {
 				break
 			}
@@ -183,7 +183,7 @@ func TestWrongBoxes(t *testing.T) {
 	} {
 		for _, err := range []error{
 			func() error {
-				for _, err := range x.Query(t.Context(), c.box, index.Page{}) {
+				for _, err := range x.Select(t.Context(), c.box, index.Page{}) {
 					return err
 				}
 				return nil
@@ -195,7 +195,7 @@ func TestWrongBoxes(t *testing.T) {
 			}
 		}
 	}
-	for _, err := range x.Query(t.Context(), Box{{}, {}, {}}, index.Page{After: "!"}) {
+	for _, err := range x.Select(t.Context(), Box{{}, {}, {}}, index.Page{After: "!"}) {
 		if err == nil || !strings.Contains(err.Error(), "cursor") {
 			t.Errorf("a wrong cursor: %v", err)
 		}
@@ -228,7 +228,7 @@ func TestDeclaration(t *testing.T) {
 		if err := other.Put(ctx, "2", 0, 0); !errors.Is(err, index.ErrDeclared) {
 			t.Errorf("put: %v", err)
 		}
-		for _, err := range other.Query(ctx, Box{{}, {}}, index.Page{}) {
+		for _, err := range other.Select(ctx, Box{{}, {}}, index.Page{}) {
 			if !errors.Is(err, index.ErrDeclared) {
 				t.Errorf("query: %v", err)
 			}
@@ -277,7 +277,7 @@ func TestCluster(t *testing.T) {
 			}
 		}
 		box := Box{{200, 600}, {-500, -100}}
-		if got := list(t, x.Query(ctx, box, index.Page{})); len(got) != want {
+		if got := list(t, x.Select(ctx, box, index.Page{})); len(got) != want {
 			t.Errorf("%d partitions: got %d, want %d", partitions, len(got), want)
 		}
 		if got, err := x.Count(ctx, box); err != nil || got != int64(want) {

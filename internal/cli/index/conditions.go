@@ -117,7 +117,7 @@ func compareValues(a, b any) int {
 }
 
 // where is the condition as a Composite takes it.
-func (c condition) where() index.Where {
+func (c condition) where() index.Condition {
 	switch c.operator {
 	case "..":
 		switch {
@@ -128,7 +128,7 @@ func (c condition) where() index.Where {
 		}
 		return index.Between(c.column, c.low, c.high)
 	case "*":
-		return index.StartsWith(c.column, c.low.(string))
+		return index.Prefix(c.column, c.low.(string))
 	case ">":
 		return index.Above(c.column, c.low)
 	case ">=":
@@ -138,5 +138,5 @@ func (c condition) where() index.Where {
 	case "<=":
 		return index.AtMost(c.column, c.low)
 	}
-	return index.Equal(c.column, c.low)
+	return index.Eq(c.column, c.low)
 }

@@ -38,7 +38,7 @@ func (flags *commonFlags) add(cmd *cobra.Command, env shell.Env, json string) {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&flags.json, "json", false, json)
 	flags.redis = shell.RedisFlag(cmd)
-	shell.FromEnv(cmd, env.Getenv, "json", "columns", "numeric", "readable", "partitions", "limit", "offset", "reverse", "after", "cursor", "count", "from", "rate", "examples")
+	shell.FromEnv(cmd, env.Getenv, "json", "columns", "numeric", "partitions", "limit", "offset", "reverse", "after", "cursor", "count", "from", "rate", "examples")
 }
 
 // open runs do with the index at a key, which has to be there.
@@ -79,16 +79,15 @@ func openOrdered(ctx context.Context, client rueidis.Client, key string) (ordere
 
 // newColumns are the flags that declare an index which is not there yet.
 type newColumns struct {
-	columns           string
-	numeric, readable bool
-	partitions        int
+	columns    string
+	numeric    bool
+	partitions int
 }
 
 func (n *newColumns) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&n.columns, "columns", "", "the `COLUMNS` of a new index, as in 'room:int,price:decimal(2),name:string desc'")
 	f.BoolVar(&n.numeric, "numeric", false, "keep the one int or float column as the score of a sorted set")
-	f.BoolVar(&n.readable, "readable", false, "of a new index: write entries as text, for those who look with redis-cli")
 	f.IntVar(&n.partitions, "partitions", 1, "of a new index: over how many slots of a Cluster it is spread")
 }
 
@@ -99,7 +98,7 @@ func (n *newColumns) make(ctx context.Context, client rueidis.Client, key string
 		if errors.Is(err, index.ErrNotFound) {
 			return nil, shell.Usage(fmt.Errorf("there is no index %q yet: declare it with --columns, as in --columns 'room:int,price:decimal(2)'", key))
 		}
-		for _, name := range []string{"numeric", "readable", "partitions"} {
+		for _, name := range []string{"numeric", "partitions"} {
 			if changed(name) {
 				return nil, shell.Usage(fmt.Errorf("--%s belongs to --columns", name))
 			}
@@ -116,7 +115,7 @@ func (n *newColumns) make(ctx context.Context, client rueidis.Client, key string
 
 func (n *newColumns) declared(client rueidis.Client, key string, columns []index.Column) (ordered, error) {
 	if !n.numeric {
-		x, err := index.NewComposite(client, key, index.Options{Columns: columns, Readable: n.readable, Partitions: n.partitions})
+		x, err := index.NewComposite(client, key, index.Options{Columns: columns, Partitions: n.partitions})
 		return composite{x}, err
 	}
 	plain := len(columns) == 1 && (columns[0] == index.Column{Name: columns[0].Name, Type: columns[0].Type, Digits: columns[0].Digits})

@@ -44,9 +44,9 @@ one is right. What a repair or rebuild has left that was killed goes.`
 		cmd.Args = shell.Arguments(1, 1, "retwis index repair KEY")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return flags.open(cmd, env, args[0], func(ctx context.Context, x ordered, db *store.Store) error {
+		return flags.open(cmd, env, args[0], func(ctx context.Context, x ordered, _ *store.Store) error {
 			return up.Run(cmd, flags.json, func(opt maintain.Options) (maintain.Report, error) {
-				return x.upkeep(ctx, db.Client(), from, opt, repair)
+				return x.upkeep(ctx, from, opt, repair)
 			})
 		})
 	}
@@ -73,10 +73,10 @@ with all that others wrote meanwhile. One that is stopped or fails changes nothi
 			if from != "" && len(args) > 1 {
 				return shell.Usage(errors.New("--from and files are two sources: use one"))
 			}
-			return flags.open(cmd, env, args[0], func(ctx context.Context, x ordered, db *store.Store) error {
+			return flags.open(cmd, env, args[0], func(ctx context.Context, x ordered, _ *store.Store) error {
 				opt, wipe := up.Options(cmd)
 				if from != "" {
-					report, err := x.rebuildFrom(ctx, db.Client(), from, opt)
+					report, err := x.rebuildFrom(ctx, from, opt)
 					wipe()
 					if err != nil {
 						return err

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
-
-	"github.com/redis/rueidis"
 
 	"retwis/index"
 	"retwis/internal/cli/shell"
@@ -25,9 +22,9 @@ type ordered interface {
 	get(ctx context.Context, id string) (index.Entry, error)
 	query(ctx context.Context, page index.Page, conditions []condition) iter.Seq2[found, error]
 	count(ctx context.Context, conditions []condition) (int64, error)
-	upkeep(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options, repair bool) (maintain.Report, error)
+	upkeep(ctx context.Context, pattern string, up maintain.Options, repair bool) (maintain.Report, error)
 	rebuild(ctx context.Context, entries iter.Seq2[index.Entry, error], up maintain.Options) error
-	rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options) (maintain.Report, error)
+	rebuildFrom(ctx context.Context, pattern string, up maintain.Options) (maintain.Report, error)
 }
 
 // found is an entry that a query found.
@@ -61,18 +58,18 @@ func (c composite) count(ctx context.Context, conditions []condition) (int64, er
 }
 
 // wheres are conditions as a Composite takes them.
-func wheres(conditions []condition) []index.Where {
-	var all []index.Where
+func wheres(conditions []condition) []index.Condition {
+	var all []index.Condition
 	for _, c := range conditions {
 		all = append(all, c.where())
 	}
 	return all
 }
 
-func (c composite) upkeep(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options, repair bool) (maintain.Report, error) {
+func (c composite) upkeep(ctx context.Context, pattern string, up maintain.Options, repair bool) (maintain.Report, error) {
 	var src *index.Source[[]any]
 	if pattern != "" {
-		hashes, err := index.Hashes(client, pattern, c.Values)
+		hashes, err := c.Hashes(pattern)
 		if err != nil {
 			return maintain.Report{}, shell.Usage(errors.New(shell.OneLine(err)))
 		}
@@ -95,8 +92,8 @@ func (c composite) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, e
 	return err
 }
 
-func (c composite) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options) (maintain.Report, error) {
-	src, err := index.Hashes(client, pattern, c.Values)
+func (c composite) rebuildFrom(ctx context.Context, pattern string, up maintain.Options) (maintain.Report, error) {
+	src, err := c.Hashes(pattern)
 	if err != nil {
 		return maintain.Report{}, shell.Usage(errors.New(shell.OneLine(err)))
 	}
@@ -145,7 +142,7 @@ func (n numeric[N]) get(ctx context.Context, id string) (index.Entry, error) {
 
 func (n numeric[N]) query(ctx context.Context, page index.Page, conditions []condition) iter.Seq2[found, error] {
 	return func(yield func(found, error) bool) {
-		for e, err := range n.Select(ctx, n.span(conditions), page) {
+		for e, err := range n.Select(ctx, page, wheres(conditions)...) {
 			if !yield(found{n.entry(e), e.Cursor()}, err) {
 				return
 			}
@@ -154,78 +151,23 @@ func (n numeric[N]) query(ctx context.Context, page index.Page, conditions []con
 }
 
 func (n numeric[N]) count(ctx context.Context, conditions []condition) (int64, error) {
-	return n.Count(ctx, n.span(conditions))
+	return n.Count(ctx, wheres(conditions)...)
 }
 
-// span is where all conditions hold.
-func (n numeric[N]) span(conditions []condition) index.Span[N] {
-	low, high := math.Inf(-1), math.Inf(1)
-	var openLow, openHigh bool
-	raise := func(v any, open bool) {
-		if f := float64(n.number(v)); f > low || f == low && open {
-			low, openLow = f, open
-		}
-	}
-	lower := func(v any, open bool) {
-		if f := float64(n.number(v)); f < high || f == high && open {
-			high, openHigh = f, open
-		}
-	}
-	for _, c := range conditions {
-		switch c.operator {
-		case "=", "==":
-			raise(c.low, false)
-			lower(c.low, false)
-		case "..":
-			if c.low != nil {
-				raise(c.low, false)
-			}
-			if c.high != nil {
-				lower(c.high, false)
-			}
-		case ">", ">=":
-			raise(c.low, c.operator == ">")
-		case "<", "<=":
-			lower(c.low, c.operator == "<")
-		}
-	}
-	var s index.Span[N]
-	if !math.IsInf(low, -1) {
-		if s = index.From(N(low)); openLow {
-			s = index.Over(N(low))
-		}
-	}
-	if !math.IsInf(high, 1) {
-		if openHigh {
-			return s.Before(N(high))
-		}
-		return s.To(N(high))
-	}
-	return s
-}
-
-// source are hashes that have the number as a field.
-func (n numeric[N]) source(client rueidis.Client, pattern string) (index.Source[N], error) {
-	column := n.Column()
-	src, err := index.Hashes(client, pattern, func(_ string, fields map[string]string) (number N, ok bool, err error) {
-		text, ok := fields[column.Name]
-		if !ok {
-			return 0, false, nil
-		}
-		v, err := column.Parse(text)
-		return n.number(v), true, err
-	})
+// source returns the hashes of a pattern as a source.
+func (n numeric[N]) source(pattern string) (index.Source[N], error) {
+	src, err := n.Hashes(pattern)
 	if err != nil {
-		return src, shell.Usage(errors.New(shell.OneLine(err)))
+		err = shell.Usage(errors.New(shell.OneLine(err)))
 	}
-	return src, nil
+	return src, err
 }
 
-func (n numeric[N]) upkeep(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options, repair bool) (maintain.Report, error) {
+func (n numeric[N]) upkeep(ctx context.Context, pattern string, up maintain.Options, repair bool) (maintain.Report, error) {
 	if pattern == "" {
 		return maintain.Report{}, shell.Usage(fmt.Errorf("a numeric index has nothing beside it to compare with: name its objects with --from, as in --from 'user:*'"))
 	}
-	src, err := n.source(client, pattern)
+	src, err := n.source(pattern)
 	if err != nil {
 		return maintain.Report{}, err
 	}
@@ -250,8 +192,8 @@ func (n numeric[N]) rebuild(ctx context.Context, entries iter.Seq2[index.Entry, 
 	return err
 }
 
-func (n numeric[N]) rebuildFrom(ctx context.Context, client rueidis.Client, pattern string, up maintain.Options) (maintain.Report, error) {
-	src, err := n.source(client, pattern)
+func (n numeric[N]) rebuildFrom(ctx context.Context, pattern string, up maintain.Options) (maintain.Report, error) {
+	src, err := n.source(pattern)
 	if err != nil {
 		return maintain.Report{}, err
 	}

@@ -43,7 +43,7 @@ repair or rebuild has left that was killed goes.`
 		return flags.open(cmd, env, args[0], func(ctx context.Context, x *space.Index, db *store.Store) error {
 			var src *index.Source[[]any]
 			if from != "" {
-				hashes, err := index.Hashes(db.Client(), from, x.Values)
+				hashes, err := x.Hashes(from)
 				if err != nil {
 					return shell.Usage(errors.New(shell.OneLine(err)))
 				}
@@ -82,7 +82,7 @@ with all that others wrote meanwhile. One that is stopped or fails changes nothi
 			return flags.open(cmd, env, args[0], func(ctx context.Context, x *space.Index, db *store.Store) error {
 				opt, wipe := up.Options(cmd)
 				if from != "" {
-					src, err := index.Hashes(db.Client(), from, x.Values)
+					src, err := x.Hashes(from)
 					if err != nil {
 						return shell.Usage(errors.New(shell.OneLine(err)))
 					}

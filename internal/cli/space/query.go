@@ -38,7 +38,7 @@ lon=170..-170 goes across the 180th meridian.`,
 					return err
 				}
 				p := newPointPrinter(cmd.OutOrStdout(), x, flags.json)
-				for e, err := range x.Query(ctx, box, page) {
+				for e, err := range x.Select(ctx, box, page) {
 					if err == nil && cursor {
 						err = p.print(e, pointField{"cursor", e.Cursor()})
 					} else if err == nil {
