@@ -198,7 +198,7 @@ func ExampleStore_WithLock() {
 func voting(ctx context.Context, client rueidis.Client) {
 	m, err := redlock.New([]rueidis.Client{client}, redlock.Options{})
 	must(err)
-	must(m.Trust(ctx))
+	must(m.SkipQuarantine(ctx))
 	must(m.Close())
 }
 

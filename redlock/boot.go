@@ -16,18 +16,18 @@ import (
 //go:embed boot.lua
 var bootLua string
 
-// records is what a manager knows of the runs of its servers and of the times to
-// live in use on them.
+// records is what a manager knows about the runs of its servers and the TTLs in use
+// on them.
 type records struct {
 	mu   sync.Mutex
-	own  time.Duration // the ttl of this manager
+	own  time.Duration // the TTL of this manager
 	runs []string      // by server
 	ttls []record      // by server
-	// restarts counts the runs that were found in quarantine.
+	// restarts counts the quarantined runs that were seen.
 	restarts uint64
 }
 
-// record is the longest ttl in use that a server reported, and when.
+// record is the longest TTL in use that a server reported, and when.
 type record struct {
 	ttl time.Duration
 	at  time.Time
@@ -37,9 +37,9 @@ func newRecords(servers int, own time.Duration) *records {
 	return &records{own: own, runs: make([]string, servers), ttls: make([]record, servers)}
 }
 
-// learn notes what server i reported. It returns which server is the same one, or
-// -1.
-func (rs *records) learn(i int, answered reply) (twin int) {
+// observe records what server i reported. It returns the index of the same server,
+// or -1.
+func (rs *records) observe(i int, answered reply) (twin int) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	run := answered.value
@@ -48,16 +48,15 @@ func (rs *records) learn(i int, answered reply) (twin int) {
 			return j
 		}
 	}
-	if rs.runs[i] != run && answered.young > 0 {
+	if rs.runs[i] != run && answered.quarantined > 0 {
 		rs.restarts++
 	}
 	rs.runs[i], rs.ttls[i] = run, record{answered.ttl, time.Now()}
 	return -1
 }
 
-// longest returns the longest ttl that anybody uses, as far as is known: that is
-// how long a server that lost its keys must not vote. What a server reported that
-// has not been heard of since is dropped when boot.lua would drop it.
+// longest returns the longest known TTL in use: that is how long a server that lost
+// its keys must not vote. An old report is dropped when boot.lua would drop it.
 func (rs *records) longest() time.Duration {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -70,37 +69,35 @@ func (rs *records) longest() time.Duration {
 	return most
 }
 
-// round changes when a server was restarted: all have to be asked again which times
-// to live are in use, as the record of that one may be lost.
+// round changes when a server was restarted: then all servers must be asked again
+// for the TTLs in use, because that server may have lost its record.
 func (rs *records) round() uint64 {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.restarts
 }
 
-// bootState is what a redisServer knows of the run of the server that answered it
-// last. The lock of the redisServer guards it.
+// bootState is what a redisServer knows about the last run of its server. The lock
+// of the redisServer guards it.
 type bootState struct {
 	run string
-	// since is what the clock showed after the first reply of the run.
+	// since is the reading of the clock after the first reply of the run.
 	since int64
-	// votes says that the run was found to vote, over the connections up to the
-	// dialed-th.
+	// votes says that the run voted, over the connections up to number dialed.
 	votes  bool
 	dialed int64
-	// declared is when the server was last told of each ttl in use.
+	// declared is when each TTL in use was last declared.
 	declared map[int64]time.Time
 	round    uint64 // of the records, at the last reply
 }
 
-// declareAgain is how often a ttl is declared to be in use, while it is. boot.lua
-// relies on it.
+// declareAgain is how often a TTL in use is declared again. boot.lua relies on it.
 func declareAgain(ttl int64) time.Duration {
 	return time.Duration(ttl)*time.Millisecond + 30*time.Second
 }
 
-// roundUp returns a ttl in milliseconds with two significant digits, so that few are
-// on record whatever times programs compute.
+// roundUp rounds a TTL in milliseconds up to two significant digits, so that few are
+// on record regardless of the values that programs compute.
 func roundUp(ttl time.Duration) int64 {
 	number, unit := ttl.Milliseconds(), int64(1)
 	for number >= 100*unit {
@@ -111,12 +108,13 @@ func roundUp(ttl time.Duration) int64 {
 
 // bootAsk is a call of boot.lua.
 type bootAsk struct {
-	declare []int64 // the times to live that are about to be used
-	trust   bool
-	round   uint64
+	declare        []int64 // the TTLs that are about to be used
+	skipQuarantine bool
+	round          uint64
 }
 
-// bootAsk returns how to ask the server before a batch, and whether that is needed.
+// bootAsk returns how to ask the server before a batch, and whether that is
+// necessary.
 func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed bool) {
 	ask.round = s.records.round()
 	now := time.Now()
@@ -124,8 +122,8 @@ func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed boo
 	defer s.mu.Unlock()
 	for _, o := range batch {
 		switch {
-		case o.kind == opLearn:
-			needed, ask.trust = true, ask.trust || o.trust
+		case o.kind == opBoot:
+			needed, ask.skipQuarantine = true, ask.skipQuarantine || o.skipQuarantine
 			continue
 		case asksVote(o) && !s.cluster:
 			needed = needed || s.dial == nil || !s.boot.votes || s.boot.dialed != dials
@@ -133,7 +131,7 @@ func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed boo
 			continue
 		}
 		if ttl := roundUp(o.ttl); ttl > 0 && !slices.Contains(ask.declare, ttl) {
-			// Over a new connection there may be another run, without the record.
+			// A new connection may lead to another run, which lacks the record.
 			again := s.dial != nil && s.boot.dialed != dials
 			if last, ok := s.boot.declared[ttl]; !ok || again || now.Sub(last) >= declareAgain(ttl) {
 				ask.declare = append(ask.declare, ttl)
@@ -143,7 +141,7 @@ func (s *redisServer) bootAsk(batch []*op, dials int64) (ask bootAsk, needed boo
 	return ask, needed || len(ask.declare) > 0 || ask.round != s.boot.round
 }
 
-// voted says whether the server was found to vote, when it was last asked.
+// voted reports whether the server voted when it was last asked.
 func (s *redisServer) voted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,74 +159,74 @@ func (s *redisServer) bootArgs(ask bootAsk) []string {
 	defer s.mu.Unlock()
 	return []string{
 		strings.Join(ttls, " "), strconv.FormatInt(longest.Milliseconds(), 10), s.boot.run,
-		s.clock.id, strconv.FormatInt(s.boot.since, 10), strconv.FormatInt(s.clock.now(), 10), flag(ask.trust),
+		s.clock.ID, strconv.FormatInt(s.boot.since, 10), strconv.FormatInt(s.clock.Now(), 10), flag(ask.skipQuarantine),
 	}
 }
 
-// bootLearned notes the reply to a call of boot.lua, over the connections up to the
-// dials-th.
-func (s *redisServer) bootLearned(ask bootAsk, answered reply, dials int64) {
+// bootReplied records the reply to a call of boot.lua over the connections up to
+// number dials.
+func (s *redisServer) bootReplied(ask bootAsk, answered reply, dials int64) {
 	if answered.answer != yes {
 		s.mu.Lock()
 		s.boot.votes = false
 		s.mu.Unlock()
 		return
 	}
-	_ = s.records.learn(s.index, answered)
+	_ = s.records.observe(s.index, answered)
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.boot.run != answered.value {
-		s.boot = bootState{run: answered.value, since: s.clock.now(), declared: map[int64]time.Time{}}
+		s.boot = bootState{run: answered.value, since: s.clock.Now(), declared: map[int64]time.Time{}}
 	}
-	s.boot.votes, s.boot.dialed, s.boot.round = answered.young == 0, dials, ask.round
+	s.boot.votes, s.boot.dialed, s.boot.round = answered.quarantined == 0, dials, ask.round
 	for _, ttl := range ask.declare {
 		s.boot.declared[ttl] = now
 	}
 }
 
-// mayVote returns an answer that is yes if the server votes.
+// mayVote returns a reply that is yes if the server votes.
 func mayVote(answered reply) reply {
-	if answered.answer == yes && answered.young > 0 {
-		return reply{answer: failed, ttl: answered.young, err: youngError{answered.young}}
+	if answered.answer == yes && answered.quarantined > 0 {
+		return reply{answer: failed, ttl: answered.quarantined, err: quarantineError{answered.quarantined}}
 	}
 	return answered
 }
 
-// youngError says that a server does not vote yet.
-type youngError struct{ left time.Duration }
+// quarantineError says that a server does not vote yet.
+type quarantineError struct{ left time.Duration }
 
-func (e youngError) Error() string {
-	return fmt.Sprintf("quarantined, as it was started recently and may have lost locks: does not vote for another %v", e.left)
+func (e quarantineError) Error() string {
+	return fmt.Sprintf("quarantined, because it was started recently and may have lost locks: does not vote for another %v", e.left)
 }
 
-// askBoot calls boot.lua, and notes what it replies.
+// askBoot calls boot.lua and records the reply.
 func (s *redisServer) askBoot(ctx context.Context, client rueidis.Client, ask bootAsk) reply {
 	before := s.dials.Load()
 	return s.bootReply(ctx, client, ask, before, client.Do(ctx, s.bootCommand(client, ask, false)))
 }
 
-// bootReply reads and notes what boot.lua replied, over the connections up to the
-// dials-th.
+// bootReply decodes and records a reply of boot.lua over the connections up to
+// number dials.
 func (s *redisServer) bootReply(ctx context.Context, client rueidis.Client, ask bootAsk, dials int64, result rueidis.RedisResult) reply {
 	if refused, ok := rueidis.IsRedisErr(result.Error()); ok && refused.IsNoScript() {
 		result = client.Do(ctx, s.bootCommand(client, ask, true))
 	}
 	answered := decodeBoot(result)
-	s.bootLearned(ask, answered, dials)
+	s.bootReplied(ask, answered, dials)
 	return answered
 }
 
-// bootCommand builds a call of boot.lua: of its digest, or of the whole script.
+// bootCommand builds a call of boot.lua: by its digest, or with the whole script.
 func (s *redisServer) bootCommand(client rueidis.Client, ask bootAsk, whole bool) rueidis.Completed {
-	script := s.scripts[opLearn]
+	script := s.scripts[opBoot]
 	if whole {
 		return client.B().Eval().Script(script.source).Numkeys(1).Key(bootKey()).Arg(s.bootArgs(ask)...).Build()
 	}
 	return client.B().Evalsha().Sha1(script.sha).Numkeys(1).Key(bootKey()).Arg(s.bootArgs(ask)...).Build()
 }
 
-// decodeBoot reads the reply of boot.lua.
+// decodeBoot decodes the reply of boot.lua.
 func decodeBoot(result rueidis.RedisResult) reply {
 	parts, err := result.ToArray()
 	if err != nil {
@@ -242,7 +240,7 @@ func decodeBoot(result rueidis.RedisResult) reply {
 	longest, _ := parts[2].AsInt64()
 	since, _ := parts[3].AsInt64()
 	answered := reply{
-		answer: yes, value: run, ttl: time.Duration(longest) * time.Millisecond, young: time.Duration(left) * time.Millisecond,
+		answer: yes, value: run, ttl: time.Duration(longest) * time.Millisecond, quarantined: time.Duration(left) * time.Millisecond,
 	}
 	if since > 0 {
 		answered.since = time.UnixMilli(since)
@@ -250,11 +248,11 @@ func decodeBoot(result rueidis.RedisResult) reply {
 	return answered
 }
 
-// run asks whether the server votes, where that is not known: all that is asked over
-// one connection is answered by one run of the server. Where the connections are our
-// own, it is asked once for each; else with each batch, which rueidis sends over one
-// connection. A server that is known to be quarantined is not asked to give locks. A
-// Cluster is asked with each acquisition.
+// run executes a batch. First it asks whether the server votes, if that is unknown:
+// all requests over one connection are answered by one run of the server. With its
+// own connections it asks once per connection; otherwise with each batch, which
+// rueidis sends over one connection. A quarantined server is not asked for locks. A
+// Cluster checks with each acquisition.
 func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 	defer s.markRefused(replies)
 	client, err := s.connect()
@@ -263,8 +261,7 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 		return
 	}
 	if s.dial == nil {
-		// Only with a deadline: rueidis answers a single caller quicker
-		// where it need not watch for the end of a context.
+		// Only here: rueidis answers a single caller faster without a deadline.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, answerTime)
 		defer cancel()
@@ -290,7 +287,7 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 		s.batch = append(s.batch, s.bootCommand(client, ask, false))
 	}
 	for i, o := range batch {
-		if o.kind == opLearn || o.kind == opAcquire && quarantined {
+		if o.kind == opBoot || o.kind == opAcquire && quarantined {
 			continue
 		}
 		s.batch, s.sent = append(s.batch, s.command(client, o, false)), append(s.sent, i)
@@ -310,20 +307,20 @@ func (s *redisServer) run(ctx context.Context, batch []*op, replies []reply) {
 	s.complete(ctx, client, batch, replies, boot)
 }
 
-// asksVote says whether an op depends on whether the server votes.
+// asksVote reports whether the reply to an op depends on whether the server votes.
 func asksVote(o *op) bool { return o.kind == opAcquire || o.kind == opShow }
 
-// complete makes replies of what boot.lua replied, and takes back the locks that a
+// complete derives replies from that of boot.lua, and takes back the locks that a
 // quarantined server gave.
 func (s *redisServer) complete(ctx context.Context, client rueidis.Client, batch []*op, replies []reply, boot reply) {
 	fit := mayVote(boot)
 	for i, o := range batch {
 		switch {
-		case o.kind == opLearn:
+		case o.kind == opBoot:
 			replies[i] = boot
 		case fit.answer == yes || s.cluster:
 		case o.kind == opShow && boot.answer == yes:
-			replies[i].young = boot.young
+			replies[i].quarantined = boot.quarantined
 		case o.kind == opShow:
 			replies[i] = fit
 		case o.kind == opAcquire:

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Break frees a name, whoever holds it, and hands it to the next in line. It returns
-// the status before. The holder learns of it when it extends the lock next, within
-// Options.ExtendEvery as a rule, and goes on until then: break a lock only where the
-// holder is known to be gone, or to hang.
+// Break frees a name regardless of its holder, and hands it to the next waiter. It
+// returns the status before. The holder notices when it extends the lock next,
+// usually within Options.ExtendEvery, and continues until then: break a lock only if
+// the holder is known to be gone or to hang.
 //
 // ErrNoQuorum means that so few servers could be asked that the name may still be
 // held on the others.
@@ -20,8 +20,8 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A server may have a value that others do not: of a holder that is gone, or
-	// of a waiter that was given the name just now and asks again.
+	// A server may have another value than the rest: of a dead holder, or of a
+	// waiter that was just granted the name and asks again.
 	values := make(map[string]nodeSet)
 	failed := make(map[int]error)
 	for i, n := range before {
@@ -39,17 +39,17 @@ func (m *Manager) Break(ctx context.Context, name string) (Status, error) {
 		}, now)
 		r.all = true
 		r.send(servers)
-		if _, cause := r.await(ctx, unlockPatience*m.opt.NodeTimeout); cause != nil {
+		if _, cause := r.await(ctx, unlockTimeouts*m.opt.NodeTimeout); cause != nil {
 			return before, waitError(name, cause, nil)
 		}
 		r.mu.Lock()
 		for i, answered := range r.replies {
 			switch {
-			case !servers.has(i) || answered.answer == yes || answered.answer == no: // no: another one has it meanwhile
+			case !servers.has(i) || answered.answer == yes || answered.answer == no: // no: another client has it meanwhile
 			case answered.err != nil:
 				failed[i] = answered.err
 			default:
-				failed[i] = fmt.Errorf("timeout after %v", unlockPatience*m.opt.NodeTimeout)
+				failed[i] = fmt.Errorf("timeout after %v", unlockTimeouts*m.opt.NodeTimeout)
 			}
 		}
 		r.mu.Unlock()

@@ -14,29 +14,29 @@ import (
 	"retwis/internal/redisurl"
 )
 
-// answerTime is how long a connection may be silent before it is given up. What
-// a server then still does is undone over the next one.
+// answerTime is how long a connection may be silent before it is closed. What the
+// server still executes then is undone over the next one.
 const answerTime = 2 * time.Second
 
-// dialed returns a server that is connected to when it is first needed.
-func dialed(text string) (*redisServer, error) {
+// newDialedServer returns a server that is connected to when it is first needed.
+func newDialedServer(text string) (*redisServer, error) {
 	config, err := redisurl.Parse(text)
 	if err != nil {
-		return nil, err // which shows no password
+		return nil, err // it hides the password
 	}
 	if config.Kind != redisurl.Single {
-		return nil, fmt.Errorf("%s does not name exactly one server: a lock needs independent ones, redis:// or unix://", config)
+		return nil, fmt.Errorf("%s is not a single server: a lock needs independent ones, redis:// or unix://", config)
 	}
 	option, err := config.ClientOption()
 	if err != nil {
 		return nil, err
 	}
-	config.DB = 0 // the same server, whatever the database
+	config.DB = 0 // the database does not matter
 	option.ClientName = "redlock"
 	option.ForceSingleClient = true
 	option.DisableCache = true
 	option.DisableRetry = true
-	option.PipelineMultiplex = -1 // one connection: what is asked in order is done in order
+	option.PipelineMultiplex = -1 // one connection keeps the order of requests
 	option.AlwaysPipelining = false
 	option.Dialer.Timeout = time.Second
 	option.ConnWriteTimeout = answerTime
@@ -47,13 +47,13 @@ func dialed(text string) (*redisServer, error) {
 			if err != nil {
 				return nil, err
 			}
-			return conn, s.dialed(conn)
+			return conn, s.addConn(conn)
 		}
 		return rueidis.NewClient(counted)
 	}}, nil
 }
 
-// connect is what rueidis does for the options of a URL.
+// connect dials like rueidis does for the options of a URL.
 func connect(ctx context.Context, option *rueidis.ClientOption, address string, dialer *net.Dialer, secure *tls.Config) (net.Conn, error) {
 	switch {
 	case option.DialCtxFn != nil: // a unix socket
@@ -64,7 +64,7 @@ func connect(ctx context.Context, option *rueidis.ClientOption, address string, 
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-// sha1Hex is how servers name a script.
+// sha1Hex returns the digest by which servers identify a script.
 func sha1Hex(source string) string {
 	sum := sha1.Sum([]byte(source))
 	return hex.EncodeToString(sum[:])

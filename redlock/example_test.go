@@ -20,7 +20,7 @@ func exampleManager(opt redlock.Options) (*redlock.Manager, func()) {
 	if err != nil {
 		panic(err)
 	}
-	if err := m.Trust(context.Background()); err != nil {
+	if err := m.SkipQuarantine(context.Background()); err != nil {
 		panic(err)
 	}
 	return m, func() { _ = m.Close(); stop() }
@@ -108,7 +108,7 @@ func ExampleLock_Token() {
 	if err != nil {
 		panic(err)
 	}
-	// It is paused for longer than the lock lives, and somebody else gets it.
+	// It is paused for longer than the lock lives, and another client gets it.
 	if err := slow.Unlock(ctx); err != nil {
 		panic(err)
 	}

@@ -29,14 +29,14 @@ func TestAbandonedLocksAreForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if until := m.gates.heldUntil("held"); until.IsZero() {
+		if until := m.localQueues.heldUntil("held"); until.IsZero() {
 			t.Error("the lock that is held was forgotten, too")
 		}
-		m.gates.mu.Lock()
-		if n := len(m.gates.byName); n != 1 {
+		m.localQueues.mu.Lock()
+		if n := len(m.localQueues.byName); n != 1 {
 			t.Errorf("%d names are remembered; want the one that is held", n)
 		}
-		m.gates.mu.Unlock()
+		m.localQueues.mu.Unlock()
 		if err := held.Unlock(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -2,27 +2,29 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
-// NodeHealth is whether a server votes.
+// NodeHealth is the state of one server.
 type NodeHealth struct {
-	Node  string        // the address of the server
-	Votes bool          // it answers, and gives locks
-	Since time.Time     // since when it votes, by its clock; zero: not known
-	Young time.Duration // for how long it does not vote: it may have forgotten locks
-	TTL   time.Duration // the longest time to live on record there; zero: none
-	Err   error         // why the server could not be asked
+	Node        string        // the address of the server
+	Votes       bool          // it answers and gives locks
+	Since       time.Time     // since when it votes, by its clock; zero: unknown
+	Quarantined time.Duration // for how long it does not vote, because it may have forgotten locks
+	TTL         time.Duration // the longest TTL on record there; zero: none
+	Err         error         // why the server could not be asked
 }
 
-// Health asks every server whether it votes, in one round trip. As long as a majority
-// does, names can be locked.
+// Health asks every server whether it votes, in one round trip. As long as a
+// majority does, names can be locked.
 func (m *Manager) Health(ctx context.Context) ([]NodeHealth, error) {
 	if m.isClosing() {
 		return nil, ErrClosed
 	}
-	r := newRound(m.nodes, m.quorum, op{kind: opLearn}, time.Now())
+	r := newRound(m.nodes, m.quorum, op{kind: opBoot}, time.Now())
 	r.all = true
 	r.send(m.all)
 	if _, cause := r.await(ctx, m.opt.NodeTimeout); cause != nil {
@@ -33,12 +35,68 @@ func (m *Manager) Health(ctx context.Context) ([]NodeHealth, error) {
 	health := make([]NodeHealth, len(r.replies))
 	for i, answered := range r.replies {
 		health[i] = NodeHealth{
-			Node: m.nodes[i].server.name(), Votes: answered.answer == yes && answered.young == 0,
-			Since: answered.since, Young: answered.young, TTL: answered.ttl, Err: answered.err,
+			Node: m.nodes[i].server.name(), Votes: answered.answer == yes && answered.quarantined == 0,
+			Since: answered.since, Quarantined: answered.quarantined, TTL: answered.ttl, Err: answered.err,
 		}
 		if answered.answer == unanswered {
 			health[i].Err = fmt.Errorf("timeout after %v", m.opt.NodeTimeout)
 		}
 	}
 	return health, nil
+}
+
+// Stats are figures for metrics: counts since the Manager was made, and how many
+// servers vote.
+type Stats struct {
+	Acquired     uint64 // locks that the servers gave
+	Handed       uint64 // locks that were handed over within the process
+	Extended     uint64
+	Held         uint64 // attempts that failed with ErrHeld
+	NoQuorum     uint64 // attempts that failed with ErrNoQuorum
+	Lost         uint64 // locks that were lost while they were held
+	Disconnected uint64 // times that a server disconnected
+	// Voting is how many servers are known to answer and vote now. With fewer
+	// than Quorum nothing can be locked.
+	Voting int
+	// Waited is the total time that callers waited for locks that the servers gave.
+	Waited time.Duration
+}
+
+// Stats returns the counts so far.
+func (m *Manager) Stats() Stats {
+	c := &m.stats
+	voting, now := 0, time.Now()
+	for _, n := range m.nodes {
+		if n.voting.Load() && n.answers(now) {
+			voting++
+		}
+	}
+	return Stats{
+		Voting:       voting,
+		Acquired:     c.acquired.Load(),
+		Handed:       c.handed.Load(),
+		Extended:     c.extended.Load(),
+		Held:         c.held.Load(),
+		NoQuorum:     c.noQuorum.Load(),
+		Lost:         c.lost.Load(),
+		Disconnected: c.disconnected.Load(),
+		Waited:       time.Duration(c.wait.Load()),
+	}
+}
+
+type counters struct {
+	acquired, handed, extended, held, noQuorum, lost, disconnected atomic.Uint64
+	wait                                                           atomic.Int64
+}
+
+func (c *counters) waited(d time.Duration) { c.wait.Add(int64(d)) }
+
+// refused counts an attempt that failed.
+func (c *counters) refused(err error) {
+	switch {
+	case errors.Is(err, ErrHeld):
+		c.held.Add(1)
+	case errors.Is(err, ErrNoQuorum):
+		c.noQuorum.Add(1)
+	}
 }

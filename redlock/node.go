@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What a node answers without asking its server.
+// Errors of a node that does not ask its server.
 var (
 	errNotAsked  = errors.New("not asked")
 	errNeverHeld = errors.New("never held")
@@ -18,89 +18,88 @@ var (
 )
 
 const (
-	// maxBatch is how many ops go out at once: fewer than what rueidis would
-	// give a connection of its own.
+	// maxBatch is the most ops in a batch: rueidis would send more on a separate
+	// connection.
 	maxBatch = 1000
-	// A server that cannot be reached is tried again after redialMin, then
-	// half as much later each time, up to redialMax.
+	// A server that cannot be reached is retried after redialMin, then after 1.5
+	// times the last pause, up to redialMax.
 	redialMin = 5 * time.Millisecond
 	redialMax = 250 * time.Millisecond
 )
 
-// node sends what many goroutines ask of one server in batches: while one is on
-// its way the next one collects. A server that does not answer within the node
-// timeout, or cannot be reached, is asked nothing new until it is back, so that
-// it costs the others no time; what has to be released there is kept until it
-// has expired.
+// node sends the requests of many goroutines to one server in batches: while one
+// batch is in flight the next one collects. A server that does not answer within the
+// node timeout, or cannot be reached, gets no new requests until it is back, so that
+// it costs the others no time; releases for it are kept until the lock has expired.
 type node struct {
 	server server
 	index  int
-	m      *Manager
+	voters *voters
 
 	mu    sync.Mutex
 	queue []*round
-	// since is when the batch on its way was sent, zero when there is none.
+	// since is when the batch in flight was sent; zero: there is none.
 	since time.Time
-	// The server cannot be reached before downUntil, because of downErr.
+	// The server gets no requests before downUntil, because of downErr.
 	downUntil time.Time
 	downErr   error
 	closed    bool
 	wake      chan struct{}
-	// heard says that the word of releases comes through.
-	heard atomic.Bool
-	// voting says that the server answered when it was last asked, and votes.
+	// subscribed says that the grants of this server arrive.
+	subscribed atomic.Bool
+	// voting says that the server votes, by its last reply.
 	voting atomic.Bool
 
-	// These belong to the worker.
-	redial  time.Duration
-	young   bool // it was quarantined when it was last asked
-	learned bool
-	owed    []*round
-	ops     []*op
-	replies []reply
+	// The worker owns these.
+	redial      time.Duration
+	quarantined bool // by its last reply
+	identified  bool
+	retries     []*round
+	ops         []*op
+	replies     []reply
 }
 
-func newNode(m *Manager, index int, s server) *node {
-	return &node{m: m, index: index, server: s, wake: make(chan struct{}, 1)}
+func newNode(v *voters, index int, s server) *node {
+	return &node{voters: v, index: index, server: s, wake: make(chan struct{}, 1)}
 }
 
-// send hands a round to the worker, or answers it at once where the server is
-// known not to answer in time. It returns whether the server may get to see it.
+// send hands a round to the worker, or answers it immediately if the server is known
+// not to answer in time. It reports whether the server may receive it.
 func (n *node) send(r *round) bool {
 	n.mu.Lock()
-	if err := n.unfit(r.start); err != nil && (r.kind != opRelease || n.closed) {
+	if err := n.unavailable(r.start); err != nil && (r.kind != opRelease || n.closed) {
 		n.mu.Unlock()
 		r.vote(n.index, reply{answer: failed, err: err})
 		return false
 	}
 	n.queue = append(n.queue, r)
 	n.mu.Unlock()
-	n.rouse()
+	n.signal()
 	return true
 }
 
-// unfit returns why nothing new is sent at present.
-func (n *node) unfit(now time.Time) error {
+// unavailable returns why no new request is sent at present, or nil.
+func (n *node) unavailable(now time.Time) error {
 	if n.closed {
 		return ErrClosed
 	}
 	if now.Before(n.downUntil) {
 		return n.downErr
 	}
-	if waited := now.Sub(n.since); !n.since.IsZero() && waited > n.m.opt.NodeTimeout {
+	if waited := now.Sub(n.since); !n.since.IsZero() && waited > n.voters.opt.NodeTimeout {
 		return fmt.Errorf("no answer for %v", waited.Round(time.Millisecond))
 	}
 	return nil
 }
 
-// answers says whether the server answers, as far as is known, and is not done.
+// answers reports whether the server is believed to answer.
 func (n *node) answers(now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.unfit(now) == nil
+	return n.unavailable(now) == nil
 }
 
-func (n *node) rouse() {
+func (n *node) signal() {
 	select {
 	case n.wake <- struct{}{}:
 	default:
@@ -113,14 +112,14 @@ func (n *node) work(ctx context.Context) {
 	retry := time.NewTimer(0)
 	retry.Stop()
 	defer retry.Stop()
-	draining := n.m.draining
-	defer n.abandon()
+	draining := n.voters.draining
+	defer n.rejectAll()
 	for {
 		select {
 		case <-n.wake:
 		case <-retry.C:
 		case <-draining:
-			draining = nil // once is enough
+			draining = nil // closed: receive it once
 		case <-ctx.Done():
 			return
 		}
@@ -132,7 +131,7 @@ func (n *node) work(ctx context.Context) {
 			n.serve(ctx, batch)
 			clear(batch)
 		}
-		if len(n.owed) > 0 {
+		if len(n.retries) > 0 {
 			retry.Reset(max(n.redial, redialMin))
 		} else if draining == nil && n.idle() {
 			return
@@ -140,20 +139,19 @@ func (n *node) work(ctx context.Context) {
 	}
 }
 
-// take returns what there is to do: releases that failed before, then what has
-// been asked since.
+// take returns the next batch: releases that failed before, then new requests.
 func (n *node) take(into []*round) []*round {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	into = into[:0]
 	now := time.Now()
 	if !now.Before(n.downUntil) {
-		for _, r := range n.owed {
+		for _, r := range n.retries {
 			if now.Before(r.until) && len(into) < maxBatch {
 				into = append(into, r)
 			}
 		}
-		n.owed = n.owed[:0]
+		n.retries = n.retries[:0]
 	}
 	taken := min(len(n.queue), maxBatch-len(into))
 	into = append(into, n.queue[:taken]...)
@@ -182,23 +180,23 @@ func (n *node) serve(ctx context.Context, batch []*round) {
 	n.mu.Unlock()
 	if down != nil {
 		n.answerAll(batch, reply{answer: failed, err: down})
-		n.settled()
+		n.batchDone()
 		return
 	}
-	if !n.learned {
-		if err := n.learn(ctx); err != nil {
+	if !n.identified {
+		if err := n.identify(ctx); err != nil {
 			n.unreachable(err)
 			n.answerAll(batch, reply{answer: failed, err: err})
-			n.settled()
+			n.batchDone()
 			return
 		}
 	}
 
 	n.ops = n.ops[:0]
-	late := n.since.Add(-n.m.opt.NodeTimeout)
+	late := n.since.Add(-n.voters.opt.NodeTimeout)
 	for _, r := range batch {
 		if r.kind != opRelease && r.start.Before(late) {
-			// Decided without this server long ago: do not trouble it.
+			// Decided without this server long ago.
 			r.vote(n.index, reply{answer: failed, err: errNotAsked})
 			continue
 		}
@@ -208,26 +206,25 @@ func (n *node) serve(ctx context.Context, batch []*round) {
 	batch = batch[:len(n.ops)]
 	n.replies = append(n.replies[:0], make([]reply, len(batch))...)
 	n.server.run(ctx, n.ops, n.replies)
-	n.settled()
+	n.batchDone()
 	n.pass(batch)
 }
 
-// settled notes that no batch is on its way.
-func (n *node) settled() {
+// batchDone records that no batch is in flight.
+func (n *node) batchDone() {
 	n.mu.Lock()
 	n.since = time.Time{}
 	n.mu.Unlock()
 }
 
-// pass gives each round its reply, and keeps the releases that have to be sent
-// again.
+// pass gives each round its reply, and keeps the releases to retry.
 func (n *node) pass(batch []*round) {
 	var broken error
 	for i, r := range batch {
 		answered := n.replies[i]
 		if answered.broken {
 			broken = answered.err
-			n.owe(r)
+			n.retryLater(r)
 		}
 		n.noteVote(r.kind, answered)
 		r.vote(n.index, answered)
@@ -244,61 +241,61 @@ func (n *node) pass(batch []*round) {
 	}
 }
 
-// noteVote notes whether the server votes, where a reply says so.
+// noteVote records whether the server votes, if a reply says so.
 func (n *node) noteVote(asked kind, answered reply) {
-	young := answered.young
-	if quarantined := (youngError{}); errors.As(answered.err, &quarantined) {
-		young = quarantined.left
+	left := answered.quarantined
+	if refusal := (quarantineError{}); errors.As(answered.err, &refusal) {
+		left = refusal.left
 	}
 	switch {
 	case answered.broken:
 		n.voting.Store(false)
-	case young > 0:
+	case left > 0:
 		n.voting.Store(false)
-		if !n.young {
-			n.young = true
-			n.log(slog.LevelWarn, "server does not vote", youngError{young})
+		if !n.quarantined {
+			n.quarantined = true
+			n.log(slog.LevelWarn, "server does not vote", quarantineError{left})
 		}
-	case answered.answer != failed && (asked == opAcquire || asked == opLearn):
+	case answered.answer != failed && (asked == opAcquire || asked == opBoot):
 		n.voting.Store(true)
-		if n.young {
-			n.young = false
+		if n.quarantined {
+			n.quarantined = false
 			n.log(slog.LevelInfo, "server votes", nil)
 		}
 	}
 }
 
-// owe keeps a release for another try.
-func (n *node) owe(r *round) {
+// retryLater keeps a release for another try.
+func (n *node) retryLater(r *round) {
 	if r.kind == opRelease && time.Now().Before(r.until) {
-		n.owed = append(n.owed, r)
+		n.retries = append(n.retries, r)
 	}
 }
 
-// learn makes the server known to the manager, once a connection.
-func (n *node) learn(ctx context.Context) error {
-	ask := op{kind: opLearn, ttl: n.m.opt.TTL}
-	told := make([]reply, 1)
-	n.server.run(ctx, []*op{&ask}, told)
-	if told[0].answer != yes {
-		return told[0].err
+// identify makes the server known to the manager, once per connection.
+func (n *node) identify(ctx context.Context) error {
+	ask := op{kind: opBoot, ttl: n.voters.opt.TTL}
+	replies := make([]reply, 1)
+	n.server.run(ctx, []*op{&ask}, replies)
+	if replies[0].answer != yes {
+		return replies[0].err
 	}
-	if err := n.m.meet(n.index, told[0]); err != nil {
+	if err := n.voters.checkIdentity(n.index, replies[0]); err != nil {
 		return err
 	}
-	n.learned = true
-	n.noteVote(opLearn, told[0])
+	n.identified = true
+	n.noteVote(opBoot, replies[0])
 	return nil
 }
 
-// unreachable notes that the server is not to be asked for a while.
+// unreachable records that the server gets no requests for a while.
 func (n *node) unreachable(err error) {
 	n.voting.Store(false)
 	if n.redial == 0 {
-		n.log(slog.LevelWarn, "server is away", err)
-		n.m.stats.away.Add(1)
+		n.log(slog.LevelWarn, "server disconnected", err)
+		n.voters.stats.disconnected.Add(1)
 	}
-	n.learned = false
+	n.identified = false
 	n.redial = min(max(redialMin, n.redial*3/2), redialMax)
 	n.mu.Lock()
 	n.downErr, n.downUntil = err, time.Now().Add(n.redial)
@@ -307,13 +304,13 @@ func (n *node) unreachable(err error) {
 
 func (n *node) answerAll(batch []*round, answered reply) {
 	for _, r := range batch {
-		n.owe(r)
+		n.retryLater(r)
 		r.vote(n.index, answered)
 	}
 }
 
-// abandon answers everything that is left when the manager has closed.
-func (n *node) abandon() {
+// rejectAll answers the remaining requests after the manager has closed.
+func (n *node) rejectAll() {
 	n.mu.Lock()
 	left := n.queue
 	n.queue, n.closed = nil, true
@@ -323,17 +320,17 @@ func (n *node) abandon() {
 	}
 }
 
-// listen hears which waiters of this manager have got their lock, on a
-// connection of its own, until the manager closes.
+// listen receives the grants of this manager's waiters on a separate connection,
+// until the manager closes.
 func (n *node) listen(ctx context.Context) {
 	pause := redialMin
 	for ctx.Err() == nil {
 		begun := time.Now()
-		_ = n.server.listen(ctx, channel(n.m.id), n.listening, func(message string, fit bool) {
+		_ = n.server.listen(ctx, channel(n.voters.id), n.listening, func(message string, votes bool) {
 			value, attempt := parseGrant(message)
-			n.m.told(n.index, value, attempt, fit)
+			n.voters.waiters.granted(n.index, value, attempt, votes)
 		})
-		n.heard.Store(false)
+		n.subscribed.Store(false)
 		if time.Since(begun) > redialMax {
 			pause = redialMin
 		}
@@ -345,19 +342,19 @@ func (n *node) listen(ctx context.Context) {
 	}
 }
 
-// listening notes that the word of releases comes through.
+// listening records that grants arrive from now on.
 func (n *node) listening() {
-	n.heard.Store(true)
-	n.m.waiting.listening()
+	n.subscribed.Store(true)
+	n.voters.waiters.listening()
 }
 
 func (n *node) log(level slog.Level, message string, err error) {
-	if n.m.opt.Logger == nil {
+	if n.voters.opt.Logger == nil {
 		return
 	}
 	args := []any{"server", n.server.name()}
 	if err != nil {
 		args = append(args, "err", err)
 	}
-	n.m.opt.Logger.Log(context.Background(), level, "redlock: "+message, args...)
+	n.voters.opt.Logger.Log(context.Background(), level, "redlock: "+message, args...)
 }

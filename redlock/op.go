@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// server is one of the N independent servers, as the algorithm sees it: real
-// ones stand behind a rueidis.Client, simulated ones behind a network that
-// loses, delays and forgets.
+// server is one of the N independent servers, as the algorithm sees it: a real one
+// behind a rueidis.Client, or in tests a simulated one behind a network that loses,
+// delays and forgets.
 type server interface {
-	// name is what errors call the server.
+	// name returns the name of the server for errors.
 	name() string
-	// run carries out a batch in order and returns when all replies are there.
-	// The replies of a connection that broke say that the server may have done
-	// it.
+	// run executes a batch in order and returns when all replies are there. After
+	// a connection broke, the replies say that the server may have executed it.
 	run(ctx context.Context, batch []*op, replies []reply)
-	// listen calls ready when it listens to a channel, then heard with each
-	// message there, until the context ends or the connection breaks; fit says
-	// that the server was found to vote, over this connection.
-	listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error
+	// listen calls ready when it listens to a channel, then receive with each
+	// message, until the context ends or the connection breaks; votes says that the
+	// server votes, over this connection.
+	listen(ctx context.Context, channel string, ready func(), receive func(message string, votes bool)) error
 	close()
 }
 
@@ -30,7 +29,7 @@ const (
 	opExtend              // extend.lua
 	opRaise               // raise.lua
 	opShow                // show.lua
-	opLearn               // boot.lua
+	opBoot                // boot.lua
 	opOwner               // owner.lua
 	kinds
 )
@@ -40,21 +39,21 @@ type op struct {
 	kind  kind
 	name  string
 	value string
-	// other is the value that a lock had before (opRelease) or gets
+	// other is the value before the last change (opRelease) or the new value
 	// (opExtend).
 	other string
-	// quick takes a free name or nothing, by a plain SET (opAcquire).
+	// quick takes a free name by a plain SET, or nothing (opAcquire).
 	quick bool
-	// queue puts the value in line (opAcquire), by the time since when in
+	// queue puts the value into the queue (opAcquire), ordered by since in
 	// microseconds, or takes it out (opRelease).
 	queue  bool
 	since  int64
 	waited time.Duration
-	// attempt is the number of this attempt among those of its waiter, which
-	// asks again within that time (opAcquire that queues).
+	// attempt is the number of the waiter's attempt. The waiter asks again within
+	// that time (opAcquire with queue).
 	attempt uint64
 	within  time.Duration
-	// free is for how long a name is left free before the next in line gets it
+	// free is for how long a name is left free before the next waiter gets it
 	// (opRelease), unless it was left free within every.
 	free, every time.Duration
 	ttl         time.Duration
@@ -62,11 +61,10 @@ type op struct {
 	line        time.Duration
 	fence       bool
 	token       uint64
-	// trust makes a server vote from now on (opLearn).
-	trust bool
-	owner *ownerArgs // opOwner
-	// until is when an opRelease need not be tried any more: by then the key
-	// has expired.
+	// skipQuarantine makes a server vote from now on (opBoot).
+	skipQuarantine bool
+	owner          *ownerArgs // opOwner
+	// until is when an opRelease need not be retried: by then the key has expired.
 	until time.Time
 }
 
@@ -75,30 +73,30 @@ type answer uint8
 const (
 	unanswered answer = iota
 	yes               // done
-	no                // another one holds it
+	no                // another client holds it
 	failed            // see reply.err
 )
 
-// reply is what one server said to an op.
+// reply is the reply of one server to an op.
 type reply struct {
 	answer answer
-	// maybe says of a reply that is not yes that the server may have done it
-	// all the same.
+	// maybe says that the server may have executed the op although the answer is
+	// not yes.
 	maybe bool
-	// broken says that the connection broke, or could not be made.
+	// broken says that the connection broke or could not be opened.
 	broken bool
 	err    error
 	token  uint64
-	// fresh says that the server had no counter, and began one for the token.
+	// fresh says that the server had no counter of tokens and started one.
 	fresh bool
 	// foreign says that a client of another library holds the name (opRelease).
 	foreign bool
 	// ttl is how long the key lives (a no to opAcquire, opShow), how long the
-	// server does not vote (youngError), or the longest ttl in use (opLearn).
-	ttl     time.Duration
-	value   string        // who holds it (opShow, a no to opAcquire); the run id (opLearn)
-	waiters int64         // opShow, opExtend
-	young   time.Duration // opShow, opLearn: for how long the server does not vote
-	since   time.Time     // opLearn: since when it votes, by its clock
-	owner   Owner         // opShow
+	// server does not vote (quarantineError), or the longest TTL in use (opBoot).
+	ttl         time.Duration
+	value       string        // the holder's (opShow, a no to opAcquire); the run id (opBoot)
+	waiters     int64         // opShow, opExtend
+	quarantined time.Duration // opShow, opBoot: for how long the server does not vote
+	since       time.Time     // opBoot: since when it votes, by its clock
+	owner       Owner         // opShow
 }

@@ -127,7 +127,7 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer one.Close()
-	if err := one.Trust(t.Context()); err != nil {
+	if err := one.SkipQuarantine(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	unlock(t, lock(t, one, "job"))
@@ -140,11 +140,11 @@ func TestHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := health[0]; !h.Votes || h.Young != 0 || time.Since(h.Since).Abs() > time.Minute || h.TTL != 10*time.Second || h.Err != nil {
+	if h := health[0]; !h.Votes || h.Quarantined != 0 || time.Since(h.Since).Abs() > time.Minute || h.TTL != 10*time.Second || h.Err != nil {
 		t.Errorf("a server that is trusted, and was locked on: %+v", h)
 	}
 	// Whoever looks puts no ttl on record.
-	if h := health[1]; h.Votes || h.Young <= 0 || !h.Since.IsZero() || h.TTL != 0 || h.Err != nil {
+	if h := health[1]; h.Votes || h.Quarantined <= 0 || !h.Since.IsZero() || h.TTL != 0 || h.Err != nil {
 		t.Errorf("a new server: %+v", h)
 	}
 	if h := health[2]; h.Votes || h.Err == nil {
@@ -167,7 +167,7 @@ func TestVoting(t *testing.T) {
 		wait(t, message, func() bool { return m.Stats().Voting == want && strings.Contains(log.String(), message) })
 	}
 	voting(0, `msg="redlock: server does not vote"`)
-	if err := m.Trust(t.Context()); err != nil {
+	if err := m.SkipQuarantine(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	voting(1, `msg="redlock: server votes"`)
@@ -175,7 +175,7 @@ func TestVoting(t *testing.T) {
 	if _, err := m.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Errorf("%v; want ErrNoQuorum", err)
 	}
-	voting(0, `msg="redlock: server is away"`)
+	voting(0, `msg="redlock: server disconnected"`)
 	if n := strings.Count(log.String(), "\n"); n != 3 {
 		t.Errorf("%d lines: %s", n, log.String())
 	}

@@ -4,56 +4,58 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
-// Options of a Manager. The zero value is a good one.
+// Options of a Manager. The zero value is a good default.
 //
-// All managers of one set of servers should have the same TTL: a server that
-// was restarted keeps out of the voting for the longest TTL in use. A lock that needs
-// another one has LockOptions.
+// All managers of one set of servers should have the same TTL: a server that was
+// restarted does not vote for the longest TTL in use. A single lock can differ by
+// LockOptions.
 type Options struct {
 	// TTL is how long a lock lives without being extended, and so how long a
-	// name stays locked when its holder dies. Default 10 s; whole
-	// milliseconds, from 10 to a day.
+	// name stays locked after its holder died. Default 10 s; whole
+	// milliseconds, from 10 ms to a day.
 	TTL time.Duration
 	// NodeTimeout is how long one server may take to answer before the rest
 	// decides without it. It should be a few times the slowest round trip and
-	// small beside the TTL. Default 50 ms, and at most a quarter of the TTL.
+	// much shorter than the TTL. Default 50 ms, at most a quarter of the TTL.
 	NodeTimeout time.Duration
-	// RetryMin and RetryMax bound the random, growing time between two
-	// attempts of a Lock that waits. A release tells the next in line at once,
-	// so these matter only where that word is lost, the holder died, or the
-	// holder is a client of another library. Defaults 10 ms and 250 ms.
+	// RetryMin and RetryMax bound the random, growing pause between two
+	// attempts of a Lock that waits. A release notifies the next waiter
+	// immediately, so these matter only if that message is lost, the holder
+	// died, or the holder is a client of another library. Defaults 10 ms and
+	// 250 ms.
 	RetryMin, RetryMax time.Duration
-	// Drift is taken off the time that a lock is valid, for clocks that do not
-	// run at the same speed. Default 1% of the TTL and 2 ms.
+	// Drift is subtracted from the time that a lock is valid, for clocks that do
+	// not run at the same speed. Default 1% of the TTL plus 2 ms.
 	Drift time.Duration
-	// ExtendEvery is how often Do and LockAll extend what they hold. Default a
+	// ExtendEvery is how often Do and LockAll extend their locks. Default a
 	// third of the TTL.
 	ExtendEvery time.Duration
-	// MaxExtensions is how often a lock can be extended at most: after that
-	// it runs out, however much its holder wants it. Default 0: no limit, so
-	// that a holder that hangs and keeps extending keeps everybody out.
+	// MaxExtensions limits the extensions of a lock; after the last one it
+	// expires. Default 0: no limit, so that a holder that hangs and keeps
+	// extending blocks all other clients.
 	MaxExtensions int
-	// MaxHold is how long a lock can be held at most, however often it is
-	// extended: then it ends as if it was lost, so that a holder that hangs does
-	// not keep everybody out. Default 0: no limit.
+	// MaxHold limits the time that a lock is held, with all extensions. Then it
+	// ends like a lost one, so that a holder that hangs does not block all other
+	// clients. Default 0: no limit.
 	MaxHold time.Duration
-	// Owner is printable text of up to 200 bytes that says who holds the locks, for
-	// operators: Status shows it, with the host and the process, to everybody who
-	// may ask the servers. Never put secrets there. Default empty: nothing is
-	// recorded, which spares each server a command for each lock.
+	// Owner is printable text of up to 200 bytes that describes the holder to
+	// operators: Status shows it, with the host and the process id, to every client
+	// of the servers. Never put secrets there. Default empty: nothing is recorded,
+	// which saves each server a command per lock.
 	Owner string
-	// Fencing gives each lock a token that is greater than that of every lock
-	// of the same name before it. See Lock.Token.
+	// Fencing gives each lock a token that is greater than that of every earlier
+	// lock of the same name. See Lock.Token.
 	Fencing bool
-	// Logger hears of servers that go away, come back, or do not vote yet.
-	// Default nil: silent.
+	// Logger receives messages about servers that disconnect, come back, or do
+	// not vote yet. Default nil: none.
 	Logger *slog.Logger
 }
 
-// withDefaults returns the options with what was left out filled in, or an
-// error that names the field.
+// withDefaults validates the options and sets defaults. The error names the field.
 func (o Options) withDefaults() (Options, error) {
 	for _, field := range []struct {
 		name  string
@@ -106,15 +108,100 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// grantTime is how long a lock that was handed to a waiter is kept for it: some
-// answers' worth, so that a waiter that has died holds up nobody for long.
+// grantTime is how long a lock that was granted to a waiter is kept for it: a few
+// round trips, so that a dead waiter delays the others only briefly.
 func (o Options) grantTime() time.Duration {
 	return min(max(10*o.NodeTimeout, 10*time.Millisecond), o.TTL)
 }
 
-// askTime is within what time a waiter asks again, or is taken for dead: twice the
-// longest pause, and what an attempt may take.
+// askTime is the time within which a live waiter asks again: twice the longest
+// pause, plus the duration of an attempt.
 func (o Options) askTime() time.Duration { return 2*o.RetryMax + 4*o.NodeTimeout }
 
-// lineTime is how long a line of waiters outlives the last one that joined it.
+// lineTime is how long a queue outlives the last waiter that joined it.
 func (o Options) lineTime() time.Duration { return 4*o.RetryMax + o.TTL }
+
+// LockOptions override the Options of the same names for one lock; zero means that
+// of the Manager.
+type LockOptions struct {
+	// TTL is how long this lock lives without being extended. A server that was
+	// restarted does not vote for the longest TTL in use, even of a single lock:
+	// it is better to extend a short one.
+	TTL time.Duration
+	// MaxHold limits the time that this lock is held.
+	MaxHold time.Duration
+	// Owner describes the holder of this lock.
+	Owner string
+}
+
+const (
+	// maxTTL is the longest TTL: all clients wait that long after a holder died or
+	// a server was restarted. A live holder extends.
+	maxTTL = 24 * time.Hour
+	// maxOwner is the longest text of an owner in bytes.
+	maxOwner = 200
+)
+
+// lockOptions returns the effective options of one lock.
+func (m *Manager) lockOptions(given []LockOptions) (LockOptions, error) {
+	opt := LockOptions{TTL: m.opt.TTL, MaxHold: m.opt.MaxHold, Owner: m.opt.Owner}
+	if len(given) == 0 {
+		return opt, nil
+	}
+	if len(given) > 1 {
+		return opt, fmt.Errorf("redlock: %d LockOptions given: one lock has one", len(given))
+	}
+	o := given[0]
+	if o.TTL != 0 {
+		opt.TTL = o.TTL
+		if err := checkTTL("LockOptions", o.TTL); err != nil {
+			return opt, err
+		}
+		if drift := m.drift(o.TTL); m.opt.NodeTimeout+drift >= o.TTL {
+			return opt, fmt.Errorf("redlock: LockOptions.TTL is %v: it must be more than Options.NodeTimeout of %v and the drift of %v together",
+				o.TTL, m.opt.NodeTimeout, drift)
+		}
+	}
+	if o.MaxHold != 0 {
+		opt.MaxHold = o.MaxHold
+	}
+	if o.Owner != "" {
+		opt.Owner = o.Owner
+	}
+	return opt, checkHolder("LockOptions", opt)
+}
+
+// checkTTL rejects a TTL out of range.
+func checkTTL(of string, ttl time.Duration) error {
+	switch {
+	case ttl < 10*time.Millisecond || ttl%time.Millisecond != 0:
+		return fmt.Errorf("redlock: %s.TTL is %v: it must be whole milliseconds, at least 10", of, ttl)
+	case ttl > maxTTL:
+		return fmt.Errorf("redlock: %s.TTL is %v: it can be %v at most; extend the lock to hold it for longer", of, ttl, maxTTL)
+	}
+	return nil
+}
+
+func checkHolder(of string, o LockOptions) error {
+	switch {
+	case o.MaxHold < 0:
+		return fmt.Errorf("redlock: %s.MaxHold is %v: it cannot be negative", of, o.MaxHold)
+	case len(o.Owner) > maxOwner:
+		return fmt.Errorf("redlock: %s.Owner has %d bytes: it can have %d at most", of, len(o.Owner), maxOwner)
+	case !printable(o.Owner):
+		return fmt.Errorf("redlock: %s.Owner is %q: it must be printable text", of, o.Owner)
+	}
+	return nil
+}
+
+func printable(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	for _, r := range text {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -13,8 +13,8 @@ import (
 //go:embed owner.lua
 var ownerLua string
 
-// Owner is who holds a lock, as it says itself: see Options.Owner. Another client can
-// have written anything there.
+// Owner is the description that a holder gives of itself: see Options.Owner. Another
+// client may have written anything there.
 type Owner struct {
 	Host  string
 	PID   int
@@ -22,15 +22,15 @@ type Owner struct {
 	Text  string    // Options.Owner
 }
 
-// ownerArgs are the arguments of owner.lua that say who holds a lock.
+// ownerArgs are the arguments of owner.lua that describe the holder.
 type ownerArgs struct {
 	host, pid, since, text string
 	gone                   bool
 }
 
-// describe puts on record who holds the lock, for as long as it lives, or removes the
-// record where it is given back. Nobody waits for that.
-func (l *Lock) describe(gone bool) {
+// recordOwner records the holder for as long as the lock lives, or removes the
+// record. It does not wait.
+func (l *Lock) recordOwner(gone bool) {
 	if l.owner == "" {
 		return
 	}
@@ -38,11 +38,11 @@ func (l *Lock) describe(gone bool) {
 	l.m.ask(op{
 		kind: opOwner, name: l.name, value: l.value, other: l.before,
 		owner: &ownerArgs{host, strconv.Itoa(os.Getpid()), strconv.FormatInt(l.since.UnixMilli(), 10), l.owner, gone},
-	}, l.asked)
+	}, l.servers)
 }
 
-// decodeOwner reads the hash of an owner, which is of the lock with this value; else
-// it is zero.
+// decodeOwner decodes the record of the holder. It returns zero if the record is of
+// another lock.
 func decodeOwner(hash rueidis.RedisMessage, value string) (owner Owner) {
 	fields, err := hash.AsStrMap()
 	if err != nil || fields["value"] != value || value == "" {
@@ -56,7 +56,7 @@ func decodeOwner(hash rueidis.RedisMessage, value string) (owner Owner) {
 	return owner
 }
 
-// clip returns what is fit to print of a text that anybody may have written.
+// clip makes text that any client may have written safe to print.
 func clip(text string) string {
 	text = strings.ToValidUTF8(text[:min(len(text), maxOwner)], "")
 	if !printable(text) {

@@ -30,7 +30,7 @@ func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlo
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.Close() })
-	wait(t, "the servers to be trusted", func() bool { return m.Trust(t.Context()) == nil })
+	wait(t, "the servers to be trusted", func() bool { return m.SkipQuarantine(t.Context()) == nil })
 	return m
 }
 
@@ -110,7 +110,7 @@ func TestYoungServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range status {
-			if s.Young > 0 {
+			if s.Quarantined > 0 {
 				n++
 			}
 		}
@@ -119,7 +119,7 @@ func TestYoungServer(t *testing.T) {
 	if n := young(); n != 3 {
 		t.Errorf("%d of 3 servers say that they are young", n)
 	}
-	if err := dialed.Trust(t.Context()); err != nil {
+	if err := dialed.SkipQuarantine(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := young(); n != 0 {

@@ -11,17 +11,19 @@ import (
 	"retwis/internal/rediserr"
 )
 
-// refusal is an error of a server that the next attempt would end with as well.
+// refusal is an error that a retry does not fix.
 type refusal struct{ err error }
 
-func (e refusal) Error() string        { return e.err.Error() }
-func (e refusal) Unwrap() error        { return e.err }
+func (e refusal) Error() string { return e.err.Error() }
+
+func (e refusal) Unwrap() error { return e.err }
+
 func (e refusal) Is(target error) bool { return target == ErrRefused }
 
-// refused marks an error that waiting does not change: of a user without the rights,
-// a wrong password, a certificate, a server that is not what it is taken for. A server
-// that only reads may be a replica that is about to be promoted where the client knows
-// of replicas, and is none where it stands alone.
+// refused marks an error that waiting does not change: missing permissions, a wrong
+// password, a certificate, or the wrong kind of server. A read-only server may be a
+// replica that is about to be promoted, if the client knows of replicas; alone is
+// true if it does not.
 func refused(err error, alone bool) error {
 	if err == nil || !isRefusal(err, alone) {
 		return err

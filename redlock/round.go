@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// round asks every server the same and is decided as soon as a majority agrees,
-// or cannot any more. What comes later still reaches reply.
+// round sends the same op to every server. It is decided as soon as a majority
+// agrees or cannot agree any more. Later replies still reach vote.
 type round struct {
 	op
 	start time.Time
 	need  int
 	nodes []*node
-	// all waits for every reply instead of a majority, patient does so unless
-	// a majority agrees before.
-	all, patient bool
-	// then runs once, when the round is decided, if it is not nil.
+	// all waits for every reply, not for a majority only; untilMajority does so
+	// unless a majority agrees first.
+	all, untilMajority bool
+	// then, if not nil, is called once when the round is decided.
 	then func(won bool)
 
 	mu      sync.Mutex
@@ -33,20 +33,20 @@ type round struct {
 	end     time.Time
 	sent    nodeSet
 	decided chan struct{}
-	// Servers that have not given the settled token are told to raise, also
-	// those that answer later.
-	settled uint64
-	raise   func(i int)
+	// raise is called for servers that gave a smaller token than resolved,
+	// including those that answer later.
+	resolved uint64
+	raise    func(i int)
 }
 
-// nodeSet is a set of servers by their index.
+// nodeSet is a set of servers by index.
 type nodeSet uint64
 
 func (s nodeSet) has(i int) bool { return s&(1<<i) != 0 }
 
 func (s nodeSet) len() int { return bits.OnesCount64(uint64(s)) }
 
-// maxNodes is how many servers a nodeSet holds.
+// maxNodes is the capacity of a nodeSet.
 const maxNodes = 64
 
 func newRound(nodes []*node, need int, o op, now time.Time) *round {
@@ -57,7 +57,7 @@ func newRound(nodes []*node, need int, o op, now time.Time) *round {
 	}
 }
 
-// send asks the servers in the set.
+// send asks the servers in a set.
 func (r *round) send(to nodeSet) {
 	for i, n := range r.nodes {
 		if !to.has(i) {
@@ -72,8 +72,8 @@ func (r *round) send(to nodeSet) {
 	}
 }
 
-// never is the reply of a server that is not asked: what was not taken there is not
-// held there.
+// never returns the reply on behalf of a server that is not asked: it cannot hold
+// what it was never asked to take.
 func (r *round) never() reply {
 	if r.kind == opExtend || r.kind == opRelease {
 		return reply{answer: no, err: errNeverHeld}
@@ -81,7 +81,7 @@ func (r *round) never() reply {
 	return reply{answer: failed, err: errNotAsked}
 }
 
-// vote takes the reply of server i. The first one counts.
+// vote records the reply of server i. Only the first one counts.
 func (r *round) vote(i int, answered reply) {
 	r.mu.Lock()
 	if r.replies[i].answer != unanswered {
@@ -100,7 +100,7 @@ func (r *round) vote(i int, answered reply) {
 	case r.yes+r.others == len(r.nodes):
 		over = true
 	case r.all:
-	case r.patient:
+	case r.untilMajority:
 		over = r.yes >= r.need
 	default:
 		over = r.yes >= r.need || r.others > len(r.nodes)-r.need
@@ -109,7 +109,7 @@ func (r *round) vote(i int, answered reply) {
 		r.over, r.won, r.end = true, r.yes >= r.need, time.Now()
 	}
 	raise := r.raise
-	if answered.answer == yes && answered.token >= r.settled {
+	if answered.answer == yes && answered.token >= r.resolved {
 		raise = nil
 	}
 	r.mu.Unlock()
@@ -124,15 +124,15 @@ func (r *round) vote(i int, answered reply) {
 	}
 }
 
-// await returns whether a majority agreed within the timeout, and why not if the
-// context ended. Servers that have not answered by then may do so later.
+// await reports whether a majority agreed within the timeout, or returns why the
+// context ended. Servers may still answer after that.
 func (r *round) await(ctx context.Context, timeout time.Duration) (bool, error) {
 	select {
-	case <-r.decided: // spare the timer
+	case <-r.decided: // saves the timer
 		return r.won, nil
 	default:
 	}
-	timers := &r.nodes[0].m.timers
+	timers := &r.nodes[0].voters.timers
 	timer := timers.Get().(*time.Timer)
 	timer.Reset(timeout)
 	defer func() {
@@ -151,8 +151,8 @@ func (r *round) await(ctx context.Context, timeout time.Duration) (bool, error) 
 	return r.yes >= r.need, nil
 }
 
-// tally returns how many servers said yes, how many no, and how many may have
-// done what was asked without saying so.
+// tally returns how many servers agreed, how many refused, and how many may have
+// executed the op without saying so.
 func (r *round) tally() (agreed, refused, unsure int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,10 +170,10 @@ func (r *round) tally() (agreed, refused, unsure int) {
 	return agreed, refused, unsure
 }
 
-// most returns the greatest token that a server gave, how many gave it, and whether
-// some servers had a counter and others had none: those have lost it, or were not
-// reached when a token was given before.
-func (r *round) most() (token uint64, agreed int, mixed bool) {
+// maxToken returns the greatest token, how many servers gave it, and whether some
+// servers had a counter and others had none: those have lost it, or were not reached
+// when an earlier token was given.
+func (r *round) maxToken() (token uint64, agreed int, mixed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var fresh, counted bool
@@ -192,8 +192,8 @@ func (r *round) most() (token uint64, agreed int, mixed bool) {
 	return token, agreed, fresh && counted
 }
 
-// said returns the servers that gave this answer.
-func (r *round) said(what answer) nodeSet {
+// withAnswer returns the servers that gave an answer.
+func (r *round) withAnswer(what answer) nodeSet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var set nodeSet
@@ -205,8 +205,9 @@ func (r *round) said(what answer) nodeSet {
 	return set
 }
 
-// led says that another one has the lock on a majority of the servers.
-func (r *round) led() bool {
+// hasLeader reports whether another client has the lock on a majority of the
+// servers.
+func (r *round) hasLeader() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	votes := make(map[string]int, 1)
@@ -221,15 +222,33 @@ func (r *round) led() bool {
 	return false
 }
 
-// waiters returns whether a server said that others wait.
+// waiters reports whether a server has other waiters.
 func (r *round) waiters() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.replies, func(answered reply) bool { return answered.waiters > 0 })
 }
 
-// took returns how long the decision took.
-func (r *round) took() time.Duration {
+// foreign reports whether a lock of another library holds the name on some server.
+func (r *round) foreign() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, answered := range r.replies {
+		if answered.foreign || answered.answer == no && isForeign(answered.value) {
+			return true
+		}
+	}
+	return false
+}
+
+// isForeign reports whether another library made a value.
+func isForeign(value string) bool { return value != "" && len(value) != valueLength }
+
+// valueLength is the length of a value of randomText.
+const valueLength = 27
+
+// duration returns how long the decision took.
+func (r *round) duration() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.end.IsZero() {
@@ -238,11 +257,11 @@ func (r *round) took() time.Duration {
 	return r.end.Sub(r.start)
 }
 
-// behind calls raise for every server that gave no token or a smaller one, now or
-// later.
-func (r *round) behind(token uint64, raise func(i int)) {
+// raiseBelow calls raise for every server that gave no token or a smaller one, now
+// or later.
+func (r *round) raiseBelow(token uint64, raise func(i int)) {
 	r.mu.Lock()
-	r.settled, r.raise = token, raise
+	r.resolved, r.raise = token, raise
 	var late []int
 	for i, answered := range r.replies {
 		if answered.answer != unanswered && (answered.answer != yes || answered.token < token) {
@@ -255,15 +274,15 @@ func (r *round) behind(token uint64, raise func(i int)) {
 	}
 }
 
-// asked returns the servers that were sent the op, or may have been.
-func (r *round) asked() nodeSet {
+// sentTo returns the servers that may have received the op.
+func (r *round) sentTo() nodeSet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sent
 }
 
-// freeIn returns how long it takes until the locks have expired on enough
-// servers for a majority, or -1 where that is not known.
+// freeIn returns how long it takes until the locks have expired on enough servers
+// for a majority, or -1 if that is unknown.
 func (r *round) freeIn() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,15 +299,21 @@ func (r *round) freeIn() time.Duration {
 	return nth(known, missing-1)
 }
 
-// agreed returns how many servers said yes.
+// nth returns the n-th smallest duration, counting from 0.
+func nth(durations []time.Duration, n int) time.Duration {
+	slices.Sort(durations)
+	return durations[n]
+}
+
+// agreed returns how many servers agreed.
 func (r *round) agreed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.yes
 }
 
-// err says who agreed and why the others did not, around the sentinel that tells
-// callers what to make of it.
+// err returns who agreed and why the others did not, wrapping the sentinel that
+// fits.
 func (r *round) err(timeout time.Duration) error {
 	reasons := r.reasons(timeout)
 	r.mu.Lock()
@@ -318,7 +343,7 @@ func (r *round) err(timeout time.Duration) error {
 	return fmt.Errorf("redlock: %q: %w: %d of %d agreed (%s)", r.name, cause, r.yes, len(r.nodes), reasons)
 }
 
-// reasons says, for each server that did not agree, why.
+// reasons returns why each server that did not agree did not.
 func (r *round) reasons(timeout time.Duration) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

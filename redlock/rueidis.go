@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/redlock/internal/clock"
 )
 
 var (
@@ -34,8 +36,8 @@ var (
 	quarantineLua string
 )
 
-// script is what one kind of op runs: by its digest, and in full where a server
-// does not know it yet.
+// script is the script of one kind of op: called by its digest, and sent in full to
+// a server that does not know it yet.
 type script struct{ source, sha string }
 
 // newScripts returns the script of each kind.
@@ -47,7 +49,7 @@ func newScripts() [kinds]script {
 		opExtend:  tokenLua + extendLua,
 		opRaise:   raiseLua,
 		opShow:    quarantineLua + showLua,
-		opLearn:   bootLua,
+		opBoot:    bootLua,
 		opOwner:   ownerLua,
 	} {
 		scripts[k] = script{source: source, sha: sha1Hex(source)}
@@ -63,27 +65,26 @@ type redisServer struct {
 	id      string // of the manager
 	index   int    // among its servers
 	records *records
-	clock   monotonic
+	clock   clock.Clock
 	cluster bool
-	// failover says that the client finds another server when this one fails.
+	// failover says that the client switches to another server if this one fails.
 	failover bool
-	// dial makes the client when it is first needed; nil where the caller
-	// owns it.
+	// dial makes the client when it is first needed; nil if the caller owns it.
 	dial func(*redisServer) (rueidis.Client, error)
 
 	mu     sync.Mutex
 	client rueidis.Client
-	conns  []net.Conn // that dial made
+	conns  []net.Conn // made by dial
 	closed bool
 	boot   bootState
-	// dials counts the connections that dial made.
+	// dials counts the connections made by dial.
 	dials atomic.Int64
-	// listens says that the server knows that this manager listens.
+	// listens says that the subscription of this manager is active.
 	listens atomic.Bool
 
-	// These belong to run, which one goroutine calls.
+	// run owns these; one goroutine calls it.
 	batch []rueidis.Completed
-	sent  []int // which op each of them is
+	sent  []int // the index of the op of each command
 }
 
 func (s *redisServer) name() string { return s.label }
@@ -105,7 +106,7 @@ func (s *redisServer) connect() (rueidis.Client, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.client != nil || s.closed { // the listener was quicker, or Close
+	if s.client != nil || s.closed { // the listener or Close came first
 		client.Close()
 		return s.client, nil
 	}
@@ -113,9 +114,9 @@ func (s *redisServer) connect() (rueidis.Client, error) {
 	return client, nil
 }
 
-// dialed notes a connection, so that Close can end it, and that what is behind it
-// may be another run of the server.
-func (s *redisServer) dialed(conn net.Conn) error {
+// addConn records a connection, so that Close can end it, and that the server at its
+// other end may be another run.
+func (s *redisServer) addConn(conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dials.Add(1)
@@ -135,7 +136,7 @@ func (s *redisServer) close() {
 	if closed || s.dial == nil {
 		return
 	}
-	// A client waits for the answers of a server that hangs.
+	// Close of a client waits for the replies of a server that hangs.
 	for _, conn := range conns {
 		conn.Close()
 	}
@@ -144,8 +145,8 @@ func (s *redisServer) close() {
 	}
 }
 
-// verdict reads the result of an op that was sent alone. It sends the whole script
-// where the server did not know it.
+// verdict decodes the result of an op that was sent alone. It sends the whole script if
+// the server did not know it.
 func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op, result rueidis.RedisResult) reply {
 	if unknownScript(result) {
 		result = client.Do(ctx, s.command(client, o, true))
@@ -153,12 +154,11 @@ func (s *redisServer) verdict(ctx context.Context, client rueidis.Client, o *op,
 	return decode(o, result)
 }
 
-// decodeAll reads the results of the ops that were sent. Those whose script the
-// server did not know are sent again, with the whole script, and so is every later op
-// on the same name, so that the server carries them out in order: a release that came
-// before the extension it follows would find the value of before and change nothing,
-// and the lock would last until it expires. All ops can be repeated; one that
-// succeeded keeps its first reply.
+// decodeAll decodes the results of a batch. It sends the ops whose script the server did
+// not know again, with the whole script, and every later op on the same name, so that
+// the server executes them in order: a release before the extension that it follows would
+// find the old value and change nothing, and the lock would last until it expires. All
+// ops can be repeated; one that succeeded keeps its first reply.
 func (s *redisServer) decodeAll(ctx context.Context, client rueidis.Client, batch []*op, replies []reply, results []rueidis.RedisResult) {
 	late := map[string]bool{} // names whose ops are out of order
 	var known [kinds]bool
@@ -173,7 +173,7 @@ func (s *redisServer) decodeAll(ctx context.Context, client rueidis.Client, batc
 			late[o.name] = true
 		}
 		if late[o.name] && !(o.quick && replies[i].answer == yes) {
-			// On a Cluster each node has to learn the script.
+			// On a Cluster each node needs the script.
 			again = append(again, s.command(client, o, unknown && (s.cluster || !known[o.kind])))
 			sent = append(sent, i)
 			known[o.kind] = known[o.kind] || unknown
@@ -189,14 +189,14 @@ func (s *redisServer) decodeAll(ctx context.Context, client rueidis.Client, batc
 	}
 }
 
-// unknownScript reports whether a server did not run a script because it does not
+// unknownScript reports whether a server did not execute a script because it does not
 // know it.
 func unknownScript(result rueidis.RedisResult) bool {
 	refused, ok := rueidis.IsRedisErr(result.Error())
 	return ok && refused.IsNoScript()
 }
 
-// command builds the call of an op: of its digest, or of the whole script.
+// command builds the call of an op: by its digest, or with the whole script.
 func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.Completed {
 	number := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	var keys [5]string
@@ -216,7 +216,7 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		args = []string{
 			o.value, number(o.ttl), s.queued(o), strconv.FormatInt(o.since, 10),
 			number(o.line), number(o.grant), flag(o.fence), strconv.FormatInt(o.waited.Microseconds(), 10), longest,
-			strconv.FormatUint(o.attempt, 10), number(o.within), s.earshot(),
+			strconv.FormatUint(o.attempt, 10), number(o.within), s.listensFlag(),
 		}
 	case opRelease:
 		keys, count = [5]string{o.name, waitersKey(o.name), attemptsKey(o.name)}, 3
@@ -247,7 +247,7 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 	return client.B().Evalsha().Sha1(s.scripts[o.kind].sha).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
 }
 
-// queued returns the member of the line of an op that waits, or stops waiting.
+// queued returns the queue member of an op that waits, or stops waiting.
 func (s *redisServer) queued(o *op) string {
 	if !o.queue || o.quick {
 		return ""
@@ -255,10 +255,10 @@ func (s *redisServer) queued(o *op) string {
 	return s.id + ":" + o.value
 }
 
-// earshot says whether this manager listens for its grants on this server. The
-// subscription of a Cluster is on one node of it, and those who publish on another
-// one do not see it.
-func (s *redisServer) earshot() string {
+// listensFlag says whether this manager listens for its grants on this server. The
+// subscription of a Cluster is on one of its nodes, and a node that publishes does
+// not see subscriptions on others.
+func (s *redisServer) listensFlag() string {
 	if s.listens.Load() && !s.cluster {
 		return "1"
 	}
@@ -302,10 +302,10 @@ func decode(o *op, result rueidis.RedisResult) reply {
 		value, _ := parts[0].ToString()
 		left, _ := parts[1].AsInt64()
 		waiters, _ := parts[2].AsInt64()
-		young, _ := parts[3].AsInt64()
+		quarantined, _ := parts[3].AsInt64()
 		return reply{
 			answer: yes, value: value, ttl: time.Duration(max(left, 0)) * time.Millisecond, waiters: waiters,
-			young: time.Duration(young) * time.Millisecond, owner: decodeOwner(parts[4], value),
+			quarantined: time.Duration(quarantined) * time.Millisecond, owner: decodeOwner(parts[4], value),
 		}
 	}
 	verdict, _ := parts[0].AsInt64()
@@ -331,19 +331,19 @@ func decode(o *op, result rueidis.RedisResult) reply {
 		}
 		return answered
 	case -1:
-		return reply{answer: failed, ttl: left, err: youngError{left}}
+		return reply{answer: failed, ttl: left, err: quarantineError{left}}
 	default:
 		return reply{answer: failed, err: errNotLock}
 	}
 }
 
-// failure tells the errors of a server, which did nothing, from those of a
-// connection, which leave open what the server did.
+// failure distinguishes an error of a server, which did nothing, from one of a
+// connection, after which the outcome is unknown.
 func failure(err error) reply {
 	if refused, ok := rueidis.IsRedisErr(err); ok {
 		text := refused.Error()
 		if strings.HasPrefix(text, "MOVED ") || strings.HasPrefix(text, "CLUSTERDOWN") {
-			err = fmt.Errorf("%w: a server of a Cluster does not stand alone: make the manager with New and a client of the Cluster", err)
+			err = fmt.Errorf("%w: a node of a Cluster is not an independent server: make the manager with New and a client of the Cluster", err)
 		}
 		return reply{answer: failed, err: err}
 	}
@@ -353,7 +353,7 @@ func failure(err error) reply {
 	return reply{answer: failed, maybe: true, broken: true, err: err}
 }
 
-func (s *redisServer) listen(ctx context.Context, channel string, ready func(), heard func(message string, fit bool)) error {
+func (s *redisServer) listen(ctx context.Context, channel string, ready func(), receive func(message string, votes bool)) error {
 	defer s.listens.Store(false)
 	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) {
 		s.listens.Store(true)
@@ -363,15 +363,15 @@ func (s *redisServer) listen(ctx context.Context, channel string, ready func(), 
 	if err != nil {
 		return err
 	}
-	receive := func(c rueidis.CoreClient, fit bool) error {
-		return c.Receive(ctx, c.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { heard(m.Message, fit) })
+	subscribe := func(c rueidis.CoreClient, votes bool) error {
+		return c.Receive(ctx, c.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { receive(m.Message, votes) })
 	}
 	if s.cluster {
-		return receive(client, false)
+		return subscribe(client, false)
 	}
-	// Not on the connection that the ops go over: rueidis answers a single
-	// caller quicker where it listens to nothing else.
+	// On a separate connection: rueidis answers a single caller faster on one
+	// without subscriptions.
 	return client.Dedicated(func(d rueidis.DedicatedClient) error {
-		return receive(d, mayVote(decodeBoot(d.Do(ctx, s.bootCommand(client, bootAsk{}, false)))).answer == yes)
+		return subscribe(d, mayVote(decodeBoot(d.Do(ctx, s.bootCommand(client, bootAsk{}, false)))).answer == yes)
 	})
 }

@@ -99,10 +99,10 @@ func (n *simNet) cut(l *simLink) bool {
 }
 
 // latest returns the number of the last attempt of a waiter.
-func (w *waiting) latest(value string) uint64 {
+func (w *waiters) latest(value string) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t := w.tickets[value]; t != nil {
+	if t := w.byValue[value]; t != nil {
 		return t.attempt
 	}
 	return 0
@@ -190,7 +190,7 @@ func (l *simLink) learn(boot int) {
 func (l *simLink) evidence() simEvidence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return simEvidence{longest: l.m.quarantine(), known: l.known, since: l.since, now: time.Now()}
+	return simEvidence{longest: l.m.records.longest(), known: l.known, since: l.since, now: time.Now()}
 }
 
 // arrives waits until the server, in the same run, takes what was sent.
@@ -245,7 +245,7 @@ func (l *simLink) listen(ctx context.Context, channel string, ready func(), hear
 			l.net.pass(l, true)
 			if !l.net.cut(l) {
 				if l.untied {
-					attempt = l.m.waiting.latest(value)
+					attempt = l.m.waiters.latest(value)
 				}
 				heard(value+" "+strconv.FormatUint(attempt, 10), fit)
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"retwis/redlock/internal/clock"
+
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
@@ -18,14 +20,14 @@ func realServer(t *testing.T) (rueidis.Client, func(op) reply) {
 	client := redistest.Own(t).Client(t)
 	server := &redisServer{
 		label: "real", scripts: newScripts(), id: simManager, client: client,
-		records: newRecords(1, time.Millisecond), clock: machineClock(),
+		records: newRecords(1, time.Millisecond), clock: clock.Machine(),
 	}
 	ask := func(o op) reply {
 		replies := make([]reply, 1)
 		server.run(t.Context(), []*op{&o}, replies)
 		return replies[0]
 	}
-	if answered := ask(op{kind: opLearn, ttl: time.Millisecond, trust: true}); answered.answer != yes {
+	if answered := ask(op{kind: opBoot, ttl: time.Millisecond, skipQuarantine: true}); answered.answer != yes {
 		t.Fatal(answered.err)
 	}
 	return client, ask

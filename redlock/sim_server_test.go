@@ -213,7 +213,7 @@ func (s *simServer) do(o *op, manager string, listens bool, evidence simEvidence
 	switch o.kind {
 	case opAcquire:
 		if left := s.quarantine(evidence); left > 0 {
-			return reply{answer: failed, ttl: left, err: youngError{left}}
+			return reply{answer: failed, ttl: left, err: quarantineError{left}}
 		}
 		return s.acquire(o, manager, listens, held, taken)
 	case opRelease:

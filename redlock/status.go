@@ -4,29 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 )
 
-// Status is what each server knows of a name.
+// Status is the state of a name on each server.
 type Status []NodeStatus
 
-// NodeStatus is what one server knows of a name.
+// NodeStatus is the state of a name on one server.
 type NodeStatus struct {
-	Node    string        // the address of the server
-	Value   string        // of the lock that holds the name; empty: it is free
-	TTL     time.Duration // how long the server keeps that
-	Owner   Owner         // who holds it; zero: it does not say
-	Waiters int64         // how many processes wait for it
-	Young   time.Duration // for how long the server does not vote: it may have forgotten locks
-	Err     error         // why the server could not be asked; ErrNotLock: the key is something else
+	Node        string        // the address of the server
+	Value       string        // of the lock that holds the name; empty: free
+	TTL         time.Duration // how long the server keeps it
+	Owner       Owner         // the holder; zero: not recorded
+	Waiters     int64         // number of processes that wait for it
+	Quarantined time.Duration // for how long the server does not vote, because it may have forgotten locks
+	Err         error         // why the server could not be asked; ErrNotLock: a key of another type
 }
 
-// counts says whether the server has answered and may vote.
-func (n NodeStatus) counts() bool { return n.Err == nil && n.Young == 0 }
+// counts reports whether the server has answered and may vote.
+func (n NodeStatus) counts() bool { return n.Err == nil && n.Quarantined == 0 }
 
 // Holder returns the lock that holds the name on a majority of the servers, with the
-// shortest time that one of them keeps it, and the most waiters that one of them
-// knows. Servers that do not vote do not count.
+// shortest remaining time and the largest number of waiters that one of them
+// reports. Servers that do not vote do not count.
 func (s Status) Holder() (holder NodeStatus, held bool) {
 	votes := make(map[string]int, 1)
 	for _, n := range s {
@@ -53,8 +54,8 @@ func (s Status) Holder() (holder NodeStatus, held bool) {
 	return holder, true
 }
 
-// Undecided says that so few servers have answered, or may vote, that somebody may
-// hold the name on the others.
+// Undecided reports whether so few servers have answered, or may vote, that a client
+// may hold the name on the others.
 func (s Status) Undecided() bool {
 	if _, held := s.Holder(); held {
 		return false
@@ -75,7 +76,7 @@ func (s Status) Undecided() bool {
 
 // Status asks every server who holds a name, in one round trip.
 func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
-	// Also in the context of a lock of that name, which could not be locked again.
+	// Without the locks in the context: Status works for a name that the caller holds.
 	if err := m.check(context.WithValue(ctx, heldKey{}, nil), name); err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	for i, answered := range r.replies {
 		status[i] = NodeStatus{
 			Node: m.nodes[i].server.name(), Value: answered.value, TTL: answered.ttl, Waiters: answered.waiters,
-			Owner: answered.owner, Young: answered.young, Err: answered.err,
+			Owner: answered.owner, Quarantined: answered.quarantined, Err: answered.err,
 		}
 		switch {
 		case answered.answer == unanswered:
@@ -103,5 +104,59 @@ func (m *Manager) Status(ctx context.Context, name string) (Status, error) {
 	return status, nil
 }
 
-// Quorum returns how many of how many servers have to agree.
+// Quorum returns how many servers have to agree, and how many there are.
 func (m *Manager) Quorum() (quorum, nodes int) { return m.quorum, len(m.nodes) }
+
+// Watch yields the status of a name, and again each time its holder changes, until
+// the context is done. It polls every Options.RetryMax without joining the queue, so
+// it may miss a shorter hold. The last value is an error if the name cannot be
+// watched, or the manager was closed.
+func (m *Manager) Watch(ctx context.Context, name string) iter.Seq2[Status, error] {
+	return func(yield func(Status, error) bool) {
+		look := time.NewTicker(m.opt.RetryMax)
+		defer look.Stop()
+		var last watched
+		for first := true; ; first = false {
+			status, err := m.Status(ctx, name)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			}
+			if now := watchedOf(status); first || now != last {
+				last = now
+				if !yield(status, nil) {
+					return
+				}
+			}
+			select {
+			case <-look.C:
+			case <-ctx.Done():
+				return
+			case <-m.closing:
+				yield(nil, ErrClosed)
+				return
+			}
+		}
+	}
+}
+
+// watched is the part of a status that Watch compares.
+type watched struct {
+	value     string
+	undecided bool
+	notLocks  int
+}
+
+func watchedOf(s Status) watched {
+	holder, _ := s.Holder()
+	w := watched{value: holder.Value, undecided: s.Undecided()}
+	for _, n := range s {
+		if errors.Is(n.Err, ErrNotLock) {
+			w.notLocks++
+		}
+	}
+	return w
+}

@@ -40,7 +40,7 @@ func TestStatusOfQuarantinedServers(t *testing.T) {
 				t.Errorf("%+v: servers that do not vote decide", status)
 			}
 			for _, n := range status {
-				if n.Value != "" || n.Young == 0 {
+				if n.Value != "" || n.Quarantined == 0 {
 					t.Errorf("%+v: a server that does not vote has a value", n)
 				}
 			}
@@ -54,7 +54,7 @@ func TestStatus(t *testing.T) {
 	later := redlock.NodeStatus{Value: "a", TTL: 3 * time.Second, Waiters: 4}
 	b := redlock.NodeStatus{Value: "b", TTL: time.Second}
 	free := redlock.NodeStatus{}
-	young := redlock.NodeStatus{Value: "a", TTL: time.Second, Young: time.Second}
+	young := redlock.NodeStatus{Value: "a", TTL: time.Second, Quarantined: time.Second}
 	silent := redlock.NodeStatus{Err: errors.New("silent")}
 	list := redlock.NodeStatus{Err: redlock.ErrNotLock}
 	for name, test := range map[string]struct {

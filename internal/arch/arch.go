@@ -100,8 +100,9 @@ func Retwis() Architecture {
 			{"bulk", "bulk/resp"},
 			{"bulk/internal/...", "bulk/resp"},
 			{"bulk/internal/...", "bulk/internal/..."},
-			{"index/...", "index"},                // types that all indexes share
-			{"index/graph", "index/graph/rdf"},    // literals of RDF as names
+			{"index/...", "index"},             // types that all indexes share
+			{"index/graph", "index/graph/rdf"}, // literals of RDF as names
+			{"redlock", "redlock/internal/..."},
 			{"redlock/...", "redlock"},            // extensions of the lock manager
 			{"internal/ordered", "index/decimal"}, // what a decimal column takes and gives
 			{"internal/maintain", "maintain"},

@@ -321,7 +321,7 @@ func (flags *lockFlags) open(cmd *cobra.Command, env shell.Env) (*redlock.Manage
 	// the server. What remains is a server that is killed by itself while a slow
 	// disk delays its file, which is a second or two behind then.
 	if config.Kind == store.Embedded {
-		if err := m.Trust(cmd.Context()); err != nil {
+		if err := m.SkipQuarantine(cmd.Context()); err != nil {
 			return nil, nil, errors.Join(err, end())
 		}
 	}
@@ -357,7 +357,7 @@ func (flags *lockFlags) openDatabase(cmd *cobra.Command, env shell.Env, kind red
 }
 
 func trustServers(cmd *cobra.Command, m *redlock.Manager) error {
-	if err := m.Trust(cmd.Context()); err != nil {
+	if err := m.SkipQuarantine(cmd.Context()); err != nil {
 		return err
 	}
 	_, nodes := m.Quorum()

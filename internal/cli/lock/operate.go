@@ -94,7 +94,7 @@ func showHealth(cmd *cobra.Command, m *redlock.Manager, asJSON bool) error {
 	h.Quorum, _ = m.Quorum()
 	voting := 0
 	for _, n := range nodes {
-		one := lockServerHealth{Node: n.Node, Votes: n.Votes, Young: n.Young.Milliseconds(), TTL: n.TTL.Milliseconds()}
+		one := lockServerHealth{Node: n.Node, Votes: n.Votes, Young: n.Quarantined.Milliseconds(), TTL: n.TTL.Milliseconds()}
 		if !n.Since.IsZero() {
 			since := n.Since.UTC()
 			one.Since = &since

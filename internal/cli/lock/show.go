@@ -72,7 +72,7 @@ func newLockStatus(m *redlock.Manager, name string, nodes redlock.Status) *lockS
 	s.Quorum, _ = m.Quorum()
 	notLocks := 0
 	for _, n := range nodes {
-		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters, Young: n.Young.Milliseconds()}
+		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters, Young: n.Quarantined.Milliseconds()}
 		if n.Err != nil {
 			node.Error = shell.OneLine(n.Err)
 		}

@@ -121,9 +121,9 @@ func quarantined(status redlock.Status) (young int, left time.Duration) {
 	var answered []time.Duration
 	for _, n := range status {
 		if n.Err == nil {
-			answered = append(answered, n.Young)
+			answered = append(answered, n.Quarantined)
 		}
-		if n.Err == nil && n.Young > 0 {
+		if n.Err == nil && n.Quarantined > 0 {
 			young++
 		}
 	}

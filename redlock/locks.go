@@ -12,10 +12,13 @@ import (
 // Locks are several names that are held together.
 type Locks []*Lock
 
-// LockAll waits until it holds all the names, or the context is done; then it
-// holds none of them. The names are locked in sorted order, each once, so that two
-// who lock the same names never wait for each other. What is held already is
-// extended while the rest is waited for. At most 64 names; one round trip each.
+// maxNames is the limit of LockAll.
+const maxNames = 64
+
+// LockAll waits until it holds all the names, or the context is done; then it holds
+// none. It locks the names in sorted order, each once, so that two callers never
+// wait for each other (no deadlock). It extends what it holds while it waits for the
+// rest. At most 64 names; one round trip each.
 func (m *Manager) LockAll(ctx context.Context, names ...string) (Locks, error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	switch {
@@ -36,7 +39,7 @@ func (m *Manager) LockAll(ctx context.Context, names ...string) (Locks, error) {
 			return nil, errors.Join(err, held.Unlock(context.WithoutCancel(ctx)))
 		}
 		held = append(held, l)
-		extending.Go(func() { l.extendAlways(keeping) })
+		extending.Go(func() { l.keepExtending(keeping) })
 	}
 	stop()
 	extending.Wait()
@@ -51,10 +54,7 @@ func (m *Manager) LockAll(ctx context.Context, names ...string) (Locks, error) {
 	return held, nil
 }
 
-// maxNames is how many names LockAll takes.
-const maxNames = 64
-
-// Until returns how long all of the locks are valid.
+// Until returns the earliest end of the locks.
 func (ls Locks) Until() time.Time {
 	var first time.Time
 	for i, l := range ls {
@@ -65,12 +65,12 @@ func (ls Locks) Until() time.Time {
 	return first
 }
 
-// Extend extends all of the locks at once. The error joins those of all.
+// Extend extends all locks at once. The error joins all errors.
 func (ls Locks) Extend(ctx context.Context) error {
 	return ls.each(func(l *Lock) error { return l.Extend(ctx) })
 }
 
-// Unlock unlocks all of the locks at once. The error joins those of all.
+// Unlock unlocks all locks at once. The error joins all errors.
 func (ls Locks) Unlock(ctx context.Context) error {
 	return ls.each(func(l *Lock) error { return l.Unlock(ctx) })
 }

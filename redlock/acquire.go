@@ -1,0 +1,158 @@
+package redlock
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// maxName is the longest name in bytes.
+const maxName = 1024
+
+// Lock waits until it holds the name or the context is done. Waiting callers get the
+// lock in the order of their arrival. Within a process that order is exact; between
+// processes it holds as long as all waiters reach the servers.
+//
+// The lock lives for Options.TTL, or that of LockOptions, of which there can be one.
+// Extend prolongs it; Do calls Extend itself.
+func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*Lock, error) {
+	m.calls.RLock()
+	defer m.calls.RUnlock()
+	opt, err := m.lockOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.check(ctx, name); err != nil {
+		return nil, err
+	}
+	if place := m.localQueues.join(name); place != nil {
+		handed, err := m.localQueues.wait(ctx, name, place, m.closing)
+		if err != nil {
+			return nil, err
+		}
+		if handed != nil {
+			if l := m.takeOver(ctx, handed, opt.TTL); l != nil {
+				return l.inContext(ctx).configure(opt), nil
+			}
+		}
+	}
+	l, err := m.acquire(ctx, name, opt.TTL)
+	if err != nil {
+		m.localQueues.leave(name)
+		return nil, err
+	}
+	m.localQueues.hold(l, true)
+	return l.inContext(ctx).configure(opt), nil
+}
+
+// TryLock tries once. The error is ErrHeld if another client holds the lock, and
+// ErrNoQuorum if too few servers answered.
+func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions) (*Lock, error) {
+	m.calls.RLock()
+	defer m.calls.RUnlock()
+	opt, err := m.lockOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.check(ctx, name); err != nil {
+		return nil, err
+	}
+	if until := m.localQueues.heldUntil(name); !until.IsZero() {
+		return nil, fmt.Errorf("redlock: %q: %w: by this process for another %v",
+			name, ErrHeld, time.Until(until).Round(time.Millisecond))
+	}
+	l, r, err := m.attempt(ctx, op{name: name, value: randomText(), ttl: opt.TTL}, time.Now())
+	if err != nil {
+		m.withdraw(r)
+		m.stats.refused(err)
+		return nil, err
+	}
+	m.localQueues.hold(l, false)
+	return l.inContext(ctx).configure(opt), nil
+}
+
+// Do runs f while it holds the name, and extends the lock as long as f runs. The
+// context given to f ends when ctx does, and with the cause ErrLost as soon as the
+// lock cannot be shown to be held; f must then stop. Do returns the error of f,
+// joined with ErrLost if the lock was lost.
+func (m *Manager) Do(ctx context.Context, name string, f func(ctx context.Context, l *Lock) error, opts ...LockOptions) error {
+	l, err := m.Lock(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	return l.Keep(ctx, f)
+}
+
+// check rejects names that cannot be locked, and calls that cannot succeed.
+func (m *Manager) check(ctx context.Context, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("redlock: %w: the name is empty", ErrName)
+	case len(name) > maxName:
+		return fmt.Errorf("redlock: %w: the name has %d bytes, and at most %d are allowed", ErrName, len(name), maxName)
+	case strings.HasPrefix(name, prefix):
+		return fmt.Errorf("redlock: %q: %w: names that begin with %q are reserved", name, ErrName, prefix)
+	case m.cluster && !sharesSlot(name):
+		return fmt.Errorf("redlock: %q: %w: on a Cluster a closing brace needs a hash tag before it", name, ErrName)
+	case m.isClosing():
+		return ErrClosed
+	case m.nested(ctx, name) != nil:
+		return m.nested(ctx, name)
+	case ctx.Err() != nil:
+		return waitError(name, context.Cause(ctx), nil)
+	}
+	return nil
+}
+
+// acquire asks the servers until they give the lock. It tries the fastest command
+// first, which takes a free name, and joins the queue if that fails.
+func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (*Lock, error) {
+	begun := time.Now()
+	if m.opt.Fencing || m.hints.wanted(name, begun) {
+		return m.queue(ctx, name, ttl, begun, 0)
+	}
+	l, r, err := m.attempt(ctx, op{name: name, value: randomText(), ttl: ttl, quick: true}, begun)
+	if err == nil {
+		return l, nil
+	}
+	m.localQueues.answered(name, err)
+	agreed, _, unsure := r.tally()
+	if agreed+unsure > 0 {
+		m.withdraw(r)
+	}
+	if ctx.Err() != nil {
+		return nil, ended(ctx, name, err)
+	}
+	var pause time.Duration
+	if agreed > 0 {
+		pause = m.splitPause(r)
+	}
+	return m.queue(ctx, name, ttl, begun, pause)
+}
+
+// randomText returns 20 random bytes in printable letters.
+func randomText() string {
+	var bytes [20]byte
+	_, _ = rand.Read(bytes[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(bytes[:])
+}
+
+// waitError returns why a wait ended, with the last reason for waiting.
+func waitError(name string, cause, last error) error {
+	if last != nil {
+		return fmt.Errorf("%w (%w)", last, cause)
+	}
+	return fmt.Errorf("redlock: %q: %w", name, cause)
+}
+
+// ended adds the cause if an attempt was the last one because the context ended.
+func ended(ctx context.Context, name string, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return waitError(name, cause, err)
+	}
+	return err
+}

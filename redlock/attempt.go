@@ -1,0 +1,145 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// voters are the servers of a Manager, which decide by majority.
+type voters struct {
+	opt     Options
+	id      string // of the Manager
+	nodes   []*node
+	quorum  int
+	all     nodeSet
+	records *records
+	waiters waiters
+	timers  sync.Pool // of the rounds
+	stats   counters
+
+	draining chan struct{} // closed when no call is left
+}
+
+// checkIdentity records what node i reported about its server.
+func (v *voters) checkIdentity(i int, answered reply) error {
+	if twin := v.records.observe(i, answered); twin >= 0 {
+		return &duplicateError{v.nodes[twin].server.name(), v.nodes[i].server.name()}
+	}
+	return nil
+}
+
+// ask starts a round on a set of servers.
+func (v *voters) ask(o op, to nodeSet) *round {
+	r := newRound(v.nodes, v.quorum, o, time.Now())
+	r.send(to)
+	return r
+}
+
+// attempt asks all servers for a name once. It also returns the round of a failed
+// attempt: a caller that gives up must withdraw it.
+func (m *Manager) attempt(ctx context.Context, o op, now time.Time) (*Lock, *round, error) {
+	o.kind, o.fence = opAcquire, m.opt.Fencing
+	o.grant, o.line, o.within = m.opt.grantTime(), m.opt.lineTime(), m.opt.askTime()
+	r := newRound(m.nodes, m.quorum, o, now)
+	r.untilMajority = o.queue || o.quick
+	r.send(m.all)
+	won, cause := r.await(ctx, m.opt.NodeTimeout)
+	switch {
+	case cause != nil:
+		return nil, r, waitError(o.name, cause, r.err(m.opt.NodeTimeout))
+	case !won:
+		return nil, r, r.err(m.opt.NodeTimeout)
+	}
+	var token uint64
+	if o.fence {
+		var err error
+		if token, err = m.resolveToken(ctx, r); err != nil {
+			return nil, r, err
+		}
+	}
+	until := m.validUntil(r)
+	if !time.Now().Before(until) {
+		return nil, r, fmt.Errorf("redlock: %q: %w: the answers took %v, longer than the lock is valid",
+			o.name, ErrNoQuorum, time.Since(r.start).Round(time.Millisecond))
+	}
+	m.stats.acquired.Add(1)
+	return &Lock{
+		m: m, chainStart: now, name: o.name, value: o.value, token: token, ttl: o.ttl, until: until,
+		servers: r.sentTo(), queued: o.queue,
+	}, r, nil
+}
+
+// validUntil returns when a lock that a round took or extended ends.
+func (v *voters) validUntil(r *round) time.Time {
+	return r.start.Add(r.ttl - v.drift(r.ttl))
+}
+
+// drift returns the safety margin for clock drift: Options.Drift, in proportion for
+// another ttl.
+func (v *voters) drift(ttl time.Duration) time.Duration {
+	if ttl >= v.opt.TTL {
+		return time.Duration(float64(v.opt.Drift) * (float64(ttl) / float64(v.opt.TTL)))
+	}
+	return min(v.opt.Drift, time.Duration(float64(v.opt.Drift)*(float64(ttl)/float64(v.opt.TTL)))+2*time.Millisecond)
+}
+
+// tokenMargin is how far a token advances beyond the known ones after a counter was
+// lost: more than a counter advances in the second in which it started.
+const tokenMargin = 1_000_000
+
+// resolveToken returns the token of a lock once a majority has counted that far: any
+// later majority includes one of these servers, and so counts a greater token. All
+// other servers are raised in the background, including those that refused the lock,
+// so that a minority that loses its counters later is harmless.
+func (v *voters) resolveToken(ctx context.Context, r *round) (uint64, error) {
+	token, agreed, mixed := r.maxToken()
+	switch {
+	case mixed:
+		// The servers without a counter may be the ones that knew the last token.
+		token += tokenMargin
+	case agreed >= v.quorum:
+		r.raiseBelow(token, func(i int) { v.ask(op{kind: opRaise, name: r.name, token: token}, 1<<i) })
+		return token, nil
+	}
+	raise := v.ask(op{kind: opRaise, name: r.name, token: token}, v.all)
+	won, cause := raise.await(ctx, v.opt.NodeTimeout)
+	switch {
+	case cause != nil:
+		return 0, waitError(r.name, cause, nil)
+	case !won:
+		return 0, fmt.Errorf("fencing token not resolved: %w", raise.err(v.opt.NodeTimeout))
+	}
+	return token, nil
+}
+
+// withdraw releases whatever servers may have given, and leaves the queue. The value
+// must not be used again, because the release may arrive late.
+func (v *voters) withdraw(r *round) {
+	v.release(r.op, r.sentTo())
+}
+
+// release sends the release of what an op has taken.
+func (v *voters) release(taken op, from nodeSet) *round {
+	now := time.Now()
+	r := newRound(v.nodes, v.quorum, op{
+		kind: opRelease, name: taken.name, value: taken.value, other: taken.other, queue: taken.queue,
+		free: taken.free, every: taken.every, grant: v.opt.grantTime(), until: now.Add(taken.ttl),
+	}, now)
+	r.send(from)
+	return r
+}
+
+// reachable returns the servers that are believed to answer.
+func (v *voters) reachable(now time.Time) nodeSet {
+	var set nodeSet
+	for i, n := range v.nodes {
+		n.mu.Lock()
+		if n.unavailable(now) == nil {
+			set |= 1 << i
+		}
+		n.mu.Unlock()
+	}
+	return set
+}

@@ -1,0 +1,84 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Context returns a context that ends with the cause ErrLost as soon as the lock
+// cannot be shown to be held, and with context.Canceled when it is unlocked. It has
+// the values of the context in which the lock was taken, and outlives that context.
+func (l *Lock) Context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil {
+		parent := l.parent
+		if parent == nil {
+			parent = context.Background()
+		}
+		l.ctx, l.cancel = context.WithCancelCause(l.holding(parent))
+		if l.over != nil {
+			l.cancel(l.over)
+			return l.ctx
+		}
+		l.expiry = time.AfterFunc(time.Until(l.until), l.expire)
+	}
+	return l.ctx
+}
+
+// expire ends the lock if its time is over.
+func (l *Lock) expire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); l.heldLocked(now) {
+		l.expiry.Reset(l.until.Sub(now))
+		return
+	}
+	l.end(l.expired())
+}
+
+// inContext sets the context in which the lock was taken.
+func (l *Lock) inContext(ctx context.Context) *Lock {
+	l.parent = context.WithoutCancel(ctx)
+	return l
+}
+
+// heldKey is the context key of the locks that the running function holds.
+type heldKey struct{}
+
+// heldLock is a lock in a context, with the outer ones.
+type heldLock struct {
+	lock  *Lock
+	outer *heldLock
+}
+
+// holding returns a context that contains the lock.
+func (l *Lock) holding(ctx context.Context) context.Context {
+	outer, _ := ctx.Value(heldKey{}).(*heldLock)
+	return context.WithValue(ctx, heldKey{}, &heldLock{lock: l, outer: outer})
+}
+
+// within reports whether a context contains the lock.
+func (l *Lock) within(ctx context.Context) bool {
+	h, _ := ctx.Value(heldKey{}).(*heldLock)
+	for ; h != nil; h = h.outer {
+		if h.lock == l {
+			return true
+		}
+	}
+	return false
+}
+
+// nested returns an error if a context contains a lock of the same name, for which
+// the caller would wait forever.
+func (m *Manager) nested(ctx context.Context, name string) error {
+	h, _ := ctx.Value(heldKey{}).(*heldLock)
+	for ; h != nil; h = h.outer {
+		if h.lock.m == m && h.lock.name == name && h.lock.Valid() {
+			return fmt.Errorf("redlock: %q: %w: %w: do the work under the lock that the context belongs to",
+				name, ErrHeld, ErrNested)
+		}
+	}
+	return nil
+}
