@@ -1,5 +1,5 @@
--- Shared by the scripts that write triples, which are sent with this text in
--- front. ARGV[2], the declaration, says which orders the graph keeps.
+-- Shared by the scripts that write triples, which are sent with this text in front.
+-- ARGV[2], the declaration, determines the orders of the graph.
 
 -- opened begins a script that writes, see declare.lua. A graph has nothing next to its
 -- entries, so that one made by hand is complete: the first write declares it.
@@ -13,7 +13,7 @@ end
 
 -- others returns the entries of a triple but that of spo, by which it is known.
 -- The names are escaped.
-local function others(s, p, o)
+local function secondary(s, p, o)
 	local pos, osp = 'pos:' .. p .. ':' .. o .. ':' .. s, 'osp:' .. o .. ':' .. s .. ':' .. p
 	if ARGV[2] == 'compact' then
 		return {pos, osp}
@@ -27,15 +27,15 @@ local function others(s, p, o)
 end
 
 -- known returns the entry of spo.
-local function known(s, p, o)
+local function primary(s, p, o)
 	return 'spo:' .. s .. ':' .. p .. ':' .. o
 end
 
--- append appends values to a list, each behind a score of 0 for ZADD.
+-- append appends values to a list, each after a score of 0, for ZADD.
 local function append(list, values)
 	local n = #list
 	for i = 1, #values do
-		list[n + 1], list[n + 2] = '0', values[i] -- a number would be made text each time
+		list[n + 1], list[n + 2] = '0', values[i] -- a number would be converted each time
 		n = n + 2
 	end
 end

@@ -31,14 +31,14 @@ func (g *Graph) fetch(ctx context.Context, spans []span, prefetch bool, each fun
 		if ahead != nil {
 			now, ahead = <-ahead, nil
 		} else {
-			now, open = g.round(ctx, open[:min(len(open), step)]), open[min(len(open), step):]
+			now, open = g.round(ctx, open[:min(len(open), readSize)]), open[min(len(open), readSize):]
 		}
 		if now.err != nil {
 			return now.err
 		}
 		open = append(now.more, open...)
 		if (prefetch || n > 0) && len(open) > 0 {
-			next := open[:min(len(open), step)]
+			next := open[:min(len(open), readSize)]
 			open = open[len(next):]
 			ahead = make(chan round, 1)
 			go func(to chan<- round) { to <- g.round(ctx, next) }(ahead)

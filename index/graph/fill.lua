@@ -1,5 +1,5 @@
--- Puts triples of the source into the index that a Rebuild makes. What writers changed
--- since it began is for finish.lua. Preceded by declare.lua and entries.lua.
+-- Puts triples of the source into the new index of a Rebuild. finish.lua adds the
+-- concurrent writes. Preceded by declare.lua and entries.lua.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
@@ -15,8 +15,8 @@ end
 local scored = {}
 for i = 5, #ARGV, 3 do
 	local s, p, o = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-	append(scored, {known(s, p, o)})
-	append(scored, others(s, p, o))
+	append(scored, {primary(s, p, o)})
+	append(scored, secondary(s, p, o))
 end
 redis.call('ZADD', KEYS[4], unpack(scored))
 return 0

@@ -1,5 +1,5 @@
--- Catches up with what writers changed during a Rebuild, a hundred triples at a time, or
--- fewer with long names. Preceded by declare.lua, the finish.lua of package maintain and
+-- Catches up with the writes during a Rebuild, a hundred triples a call, fewer with long
+-- names. Preceded by declare.lua, the finish.lua of package maintain and
 -- entries.lua.
 --
 -- KEYS     index, content, meta, next, next content, changed
@@ -13,7 +13,7 @@ if refusal then
 	return refusal
 end
 
--- cut returns where the escaped name that begins at a position ends.
+-- cut returns the end of the escaped name that starts at a position.
 local function cut(entry, from)
 	while true do
 		local at = string.find(entry, '[:;]', from)
@@ -28,7 +28,7 @@ local put, gone = {}, {}
 for _, id in ipairs(changes(100, 65536)) do
 	local first = cut(id, 5)
 	local second = cut(id, first + 1)
-	local entries = others(string.sub(id, 5, first - 1), string.sub(id, first + 1, second - 1), string.sub(id, second + 1))
+	local entries = secondary(string.sub(id, 5, first - 1), string.sub(id, first + 1, second - 1), string.sub(id, second + 1))
 	entries[#entries + 1] = id
 	local there = 0
 	for _, score in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(entries))) do

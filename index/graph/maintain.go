@@ -10,30 +10,29 @@ import (
 	"retwis/maintain"
 )
 
-// pageSize is how many entries one step compares.
+// pageSize is the number of entries in a step of a comparison.
 const pageSize = 250
 
-// Verify scans all entries, in bounded steps, and reports triples that lack one of their
-// orders or have a score other than 0, and entries that are no part of a triple. With a
-// source, which yields the triples that there should be, it also reports those that are
-// missing altogether; nil: no source. Triples that the source does not have are no
-// problem: Rebuild drops them.
+// Verify scans all entries in bounded steps, and reports triples without one of their
+// orders or with a score other than 0, and entries that do not belong to a triple. A
+// source yields the triples that the graph should have; Verify then also reports those
+// that are missing. It does not report triples that the source lacks: Rebuild drops them.
+// Without a source, pass nil.
 //
-// An entry that Redis returns twice, as it may while a sorted set grows, is counted
-// twice.
+// Redis may return an entry twice while a sorted set grows; it is then counted twice.
 func (g *Graph) Verify(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	return g.compare(ctx, source, opt, false)
 }
 
-// Repair finds what Verify finds and corrects it. If a triple is there in at least half of
-// its orders, the others are added, otherwise they are removed; other entries are removed.
-// Each triple is compared again in the script that changes it, so that concurrent writes
-// stay. Missing triples of the source are put.
+// Repair is Verify that corrects the problems. A triple with at least half of its orders
+// gets the others; a triple with fewer is removed, and so are entries that do not belong
+// to a triple. The script that changes a triple compares it again, so that concurrent
+// writes stay. Missing triples of the source are put.
 func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	return g.compare(ctx, source, opt, true)
 }
 
-// checker is a Verify or Repair under way.
+// checker is a running Verify or Repair.
 type checker struct {
 	*engine.Run
 	g      *Graph
@@ -72,7 +71,7 @@ func (c *checker) run(ctx context.Context, source iter.Seq2[Triple, error]) erro
 
 // source compares the triples of a source with the graph.
 func (c *checker) source(ctx context.Context, source iter.Seq2[Triple, error]) error {
-	for some, err := range inBatches(source, step) {
+	for some, err := range inBatches(source, readSize) {
 		if err != nil {
 			return err
 		}
@@ -84,7 +83,7 @@ func (c *checker) source(ctx context.Context, source iter.Seq2[Triple, error]) e
 		for i, t := range some {
 			if !found[i] {
 				missing = append(missing, t)
-				c.Found(maintain.Problem{Kind: maintain.Missing, ID: t.id(), Want: "what the source has"})
+				c.Found(maintain.Problem{Kind: maintain.Missing, ID: t.id(), Want: "the triple of the source"})
 			}
 		}
 		if c.repair && len(missing) > 0 {
@@ -101,15 +100,15 @@ func (c *checker) source(ctx context.Context, source iter.Seq2[Triple, error]) e
 	return nil
 }
 
-// inBatches yields the triples of a source, n at a time, each checked.
+// inBatches validates the triples of a source and yields n at a time.
 func inBatches(source iter.Seq2[Triple, error], n int) iter.Seq2[[]Triple, error] {
 	return func(yield func([]Triple, error) bool) {
 		var batch []Triple
-		at := 0
+		number := 0
 		for t, err := range source {
-			at++
+			number++
 			if err == nil && t.check() != nil {
-				err = fmt.Errorf("graph: triple %d of the source: %w", at, t.check())
+				err = fmt.Errorf("graph: triple %d of the source: %w", number, t.check())
 			}
 			if err != nil {
 				yield(nil, err)

@@ -1,10 +1,10 @@
--- Puts triples, each in every order. Preceded by declare.lua and entries.lua.
+-- Puts triples in every order. Preceded by declare.lua and entries.lua.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   subject, predicate, object of each triple, escaped; at most 100
 --
--- Reply    how many were not there
+-- Reply    how many are new
 
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
@@ -13,8 +13,8 @@ end
 local ids, rest = {}, {}
 for i = 4, #ARGV, 3 do
 	local s, p, o = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-	ids[#ids + 1] = known(s, p, o)
-	append(rest, others(s, p, o))
+	ids[#ids + 1] = primary(s, p, o)
+	append(rest, secondary(s, p, o))
 end
 if rebuilding then
 	redis.call('SADD', KEYS[6], unpack(ids))

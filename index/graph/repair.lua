@@ -1,14 +1,13 @@
--- Repairs triples of which something is missing or wrong, and removes entries that no
--- triple has. Preceded by declare.lua and entries.lua.
+-- Repairs incomplete triples and removes orphaned entries. Preceded by declare.lua and
+-- entries.lua.
 --
--- Each triple is compared again, in the same step: one that a writer has put or removed
--- meanwhile is left as it is. If at least half of a triple's entries are there, the
--- others are added; otherwise they are removed. A rebuild that is under way does not
--- have to know: its source says what is right.
+-- It compares each triple again: one that a writer has put or removed meanwhile stays. A
+-- triple with at least half of its entries gets the others; one with fewer is removed. A
+-- concurrent rebuild does not need to know: its source decides.
 --
 -- KEYS     index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     how many triples there are, at most 100
+-- ARGV[4]     the number of triples, at most 100
 -- ARGV[5..]   subject, predicate, object of each, escaped
 -- then        entries to remove, at most 500
 --
@@ -22,8 +21,8 @@ local repaired = 0
 local last = 4 + 3 * tonumber(ARGV[4])
 for i = 5, last, 3 do
 	local s, p, o = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-	local entries = others(s, p, o)
-	entries[#entries + 1] = known(s, p, o)
+	local entries = secondary(s, p, o)
+	entries[#entries + 1] = primary(s, p, o)
 	local there, right = 0, 0
 	for _, score in ipairs(redis.call('ZMSCORE', KEYS[1], unpack(entries))) do
 		if score then

@@ -131,7 +131,7 @@ func (r reader) read(ctx context.Context, g *Graph, key string) iter.Seq2[string
 	return func(yield func(string, error) bool) {
 		r := r // a sequence can be iterated twice
 		for {
-			count := step
+			count := readSize
 			if r.want > 0 {
 				count = min(count, r.want)
 			}

@@ -16,35 +16,35 @@ func (c *checker) entries(ctx context.Context, at int, page []string) (int, erro
 	for i := 0; i < len(page); i += 2 {
 		entries = append(entries, page[i])
 	}
-	return len(entries), c.judge(ctx, at, entries)
+	return len(entries), c.compareEntries(ctx, at, entries)
 }
 
-// judge reports what is wrong with some entries of a partition, and in a Repair corrects
-// it.
-func (c *checker) judge(ctx context.Context, at int, entries []string) error {
-	var junk []string
-	shown := map[Triple][]Order{} // in which orders a triple is among the entries
+// compareEntries reports the problems of entries of a partition, and in a Repair corrects
+// them.
+func (c *checker) compareEntries(ctx context.Context, at int, entries []string) error {
+	var orphans []string
+	orders := map[Triple][]Order{} // of each triple among the entries
 	for _, entry := range entries {
 		order, t, ok := parseEntry(entry)
 		if !ok || !slices.Contains(ordersOf(c.g.compact), order) || c.g.set.Index(t.S) != at {
-			junk = append(junk, entry)
+			orphans = append(orphans, entry)
 			c.Found(maintain.Problem{Kind: maintain.Dangling, ID: entry, Found: entry})
 			continue
 		}
-		shown[t] = append(shown[t], order)
+		orders[t] = append(orders[t], order)
 	}
-	suspects, err := c.suspects(ctx, at, shown)
+	triples, err := c.owned(ctx, at, orders)
 	if err != nil {
 		return err
 	}
-	scores, err := c.scores(ctx, at, suspects)
+	scores, err := c.scores(ctx, at, triples)
 	if err != nil {
 		return err
 	}
 	var broken []Triple
-	for i, t := range suspects {
-		kind, found, judge := c.verdict(scores[i])
-		if kind != "" && slices.Contains(shown[t], judge) {
+	for i, t := range triples {
+		kind, found, owner := c.problem(scores[i])
+		if kind != "" && slices.Contains(orders[t], owner) {
 			broken = append(broken, t)
 			c.Found(maintain.Problem{Kind: kind, ID: t.id(), Found: found, Want: "an entry in every order, with score 0"})
 		}
@@ -52,32 +52,32 @@ func (c *checker) judge(ctx context.Context, at int, entries []string) error {
 	if !c.repair {
 		return nil
 	}
-	return c.correct(ctx, at, broken, junk)
+	return c.correct(ctx, at, broken, orphans)
 }
 
-// suspects returns the triples that are judged by entries of this page. A triple is judged
-// by its entry of spo, or, if that is missing, by the first that is there: so it is
-// reported once. Most entries only have to ask whether that of spo is there.
-func (c *checker) suspects(ctx context.Context, at int, shown map[Triple][]Order) ([]Triple, error) {
-	var suspects, others []Triple
+// owned returns the triples that this page may have to report. To be reported once, a
+// triple belongs to the page with its spo entry, or, if that is missing, with the first
+// entry that exists. For most entries it is enough to check that spo exists.
+func (c *checker) owned(ctx context.Context, at int, ordersOf map[Triple][]Order) ([]Triple, error) {
+	var owned, others []Triple
 	var ids []string
-	for t, orders := range shown {
+	for t, orders := range ordersOf {
 		if slices.Contains(orders, SPO) {
-			suspects = append(suspects, t)
+			owned = append(owned, t)
 		} else {
 			others, ids = append(others, t), append(ids, t.id())
 		}
 	}
-	scores, err := c.ask(ctx, at, ids)
+	scores, err := c.lookUp(ctx, at, ids)
 	if err != nil {
 		return nil, err
 	}
 	for i, t := range others {
 		if scores[i] == nil {
-			suspects = append(suspects, t)
+			owned = append(owned, t)
 		}
 	}
-	return suspects, nil
+	return owned, nil
 }
 
 // scores returns the scores of the entries of triples, in the orders of the graph.
@@ -90,15 +90,15 @@ func (c *checker) scores(ctx context.Context, at int, triples []Triple) ([][]*fl
 			entries = append(entries, order.entry(e))
 		}
 	}
-	scores, err := c.ask(ctx, at, entries)
+	scores, err := c.lookUp(ctx, at, entries)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Collect(slices.Chunk(scores, len(orders))), nil
 }
 
-// ask returns the scores of entries at one moment, nil for those that are not there.
-func (c *checker) ask(ctx context.Context, at int, entries []string) ([]*float64, error) {
+// lookUp returns the scores of entries, nil for missing ones, in one step.
+func (c *checker) lookUp(ctx context.Context, at int, entries []string) ([]*float64, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -121,10 +121,10 @@ func (c *checker) ask(ctx context.Context, at int, entries []string) ([]*float64
 	return scores, nil
 }
 
-// verdict returns what is wrong with a triple, if anything, what there is of it, and by
-// which of its entries it is judged.
-func (c *checker) verdict(scores []*float64) (kind maintain.Kind, found string, judge Order) {
-	var there []string
+// problem returns the problem of a triple, if any, the orders that exist, and the order
+// whose page reports it.
+func (c *checker) problem(scores []*float64) (kind maintain.Kind, found string, owner Order) {
+	var present []string
 	wrong := false
 	for i, order := range ordersOf(c.g.compact) {
 		score := scores[i]
@@ -132,37 +132,37 @@ func (c *checker) verdict(scores []*float64) (kind maintain.Kind, found string, 
 		case score == nil:
 			continue
 		case *score == 0:
-			there = append(there, string(order))
+			present = append(present, string(order))
 		default:
 			wrong = true
-			there = append(there, fmt.Sprintf("%s with score %v", order, *score))
+			present = append(present, fmt.Sprintf("%s with score %v", order, *score))
 		}
-		if judge == "" {
-			judge = order
+		if owner == "" {
+			owner = order
 		}
 	}
-	found = strings.Join(there, ", ")
+	found = strings.Join(present, ", ")
 	switch {
-	case len(there) == 0: // removed meanwhile
-	case 2*len(there) < len(scores):
+	case len(present) == 0: // removed meanwhile
+	case 2*len(present) < len(scores):
 		kind = maintain.Dangling
-	case len(there) < len(scores):
+	case len(present) < len(scores):
 		kind = maintain.Missing
 	case wrong:
 		kind = maintain.Stale
 	}
-	return kind, found, judge
+	return kind, found, owner
 }
 
-// correct repairs triples of a partition, and removes entries.
-func (c *checker) correct(ctx context.Context, at int, broken []Triple, junk []string) error {
+// correct repairs triples of a partition and removes orphaned entries.
+func (c *checker) correct(ctx context.Context, at int, broken []Triple, orphans []string) error {
 	run := func(args []string) error {
 		n, err := c.g.repair.Run(ctx, c.g.set.Client, c.g.set.Keys[at].All(), args).AsInt64()
 		c.Report.Repaired += n
 		return err
 	}
-	if len(junk) > 0 {
-		if err := run(append(append(c.g.set.Args(), "0"), junk...)); err != nil {
+	if len(orphans) > 0 {
+		if err := run(append(append(c.g.set.Args(), "0"), orphans...)); err != nil {
 			return err
 		}
 	}
