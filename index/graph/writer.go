@@ -17,7 +17,7 @@ const (
 	scriptBytes   = 256 << 10 // or approximate bytes of names
 	windowTriples = 32 * scriptTriples
 	windowBytes   = 4 << 20
-	readSize          = 500 // entries per read
+	readSize      = 500 // entries per read
 )
 
 // change runs a script on triples and returns the sum of its replies. It collects the

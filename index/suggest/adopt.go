@@ -18,41 +18,39 @@ import (
 	"retwis/maintain"
 )
 
-// ErrOutdated is returned for an index that an older version of this package made,
-// in which different spellings were one term. Adopt makes it one of this version.
+// ErrOutdated is returned for an index of an older version of this package, in which
+// different spellings were one term. Adopt converts it.
 var ErrOutdated = errors.New("the index is of an older version")
 
-// What an index remembers of itself before its declaration while it is adopted:
-// when the new entries are made, and when they take the place of the old.
+// Prefixes of the declaration during an adoption: while new entries are made, and while
+// they replace the old ones.
 const (
 	filling  = "to be adopted: "
 	swapping = "adopted: "
 )
 
-// outdated says what to do with an index that is not one of this version.
+// outdated returns an error that tells how to convert an index of an older version.
 func outdated(key string, d partition.Declaration) error {
 	command := fmt.Sprintf("%q", "retwis suggest adopt "+key)
 	switch {
 	case d.Kind != kind || d.Text == format || strings.HasPrefix(d.Text, format+", "):
 		return nil
 	case strings.HasPrefix(d.Text, filling), strings.HasPrefix(d.Text, swapping):
-		return fmt.Errorf("%w: its adoption has not come to its end: wait, or run Adopt or %s again", ErrOutdated, command)
+		return fmt.Errorf("%w: its adoption is not finished: wait, or run Adopt or %s again", ErrOutdated, command)
 	}
 	return fmt.Errorf("%w, in which different spellings were one term: run Adopt or %s once", ErrOutdated, command)
 }
 
-// Adopt makes an index of entries that are normalised:count:original, as in the
-// tutorial: of a sorted set that somebody made by hand, or of an index that an older
-// version made, whose options it keeps. Each original becomes a term with its count;
-// what was blocked stays so. It reads and writes some hundred entries at a time, and
-// puts the new ones in the place of the old in the end. Meanwhile the index answers
-// nobody, with ErrOutdated. It can be repeated, and goes on where it was cut short;
-// of an index of this version it changes nothing.
+// Adopt converts entries of the tutorial's form, normalized:count:original, to an index:
+// from a sorted set made by hand, or from an index of an older version, whose options
+// stay. Each original becomes a term with its count; blocked forms stay blocked. It reads
+// and writes some hundred entries at a time, and replaces the old ones at the end. Until
+// then all methods of the index return ErrOutdated. It can be repeated, and resumes an
+// interrupted adoption; it does not change an index of this version.
 //
-// The report has in Checked how many terms there are. Where a sorted set that was
-// made by hand has entries that cannot be read, they are told of as Dangling, and it
-// fails with index.ErrValue and changes nothing: remove these first. An older index
-// loses them.
+// Checked in the report is the number of terms. If a sorted set made by hand has invalid
+// entries, Adopt reports them as Dangling, returns index.ErrValue and changes nothing:
+// remove these first. Invalid entries of an older index are dropped.
 func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, up maintain.Options) (report maintain.Report, err error) {
 	a, err := newAdoption(ctx, client, key, opt, up)
 	if err == nil && a != nil {
@@ -70,12 +68,12 @@ type adoption struct {
 	*engine.Run
 	x      *Index
 	id     string
-	was    string // what is declared now; only of an index
-	byHand bool   // nothing is declared
+	was    string // the present declaration, of an index
+	byHand bool   // there is no declaration
 	batch  []term
 }
 
-// newAdoption finds out what is to be adopted; nil: there is nothing to do.
+// newAdoption inspects the key. It returns nil if there is nothing to do.
 func newAdoption(ctx context.Context, client rueidis.Client, key string, opt Options, up maintain.Options) (*adoption, error) {
 	a := &adoption{Run: engine.Start(up), id: rand.Text()}
 	d, err := partition.Read(ctx, client, key)
@@ -97,7 +95,7 @@ func newAdoption(ctx context.Context, client rueidis.Client, key string, opt Opt
 		opt.Partitions = d.Partitions
 	}
 	if a.byHand && opt.Partitions > 1 {
-		return nil, fmt.Errorf("%w: a sorted set that was made by hand is in one partition", index.ErrValue)
+		return nil, fmt.Errorf("%w: a sorted set made by hand has one partition", index.ErrValue)
 	}
 	a.x, err = New(client, key, opt)
 	return a, err
@@ -105,7 +103,7 @@ func newAdoption(ctx context.Context, client rueidis.Client, key string, opt Opt
 
 func (a *adoption) run(ctx context.Context) error {
 	if a.byHand {
-		if err := a.readable(ctx); err != nil {
+		if err := a.validate(ctx); err != nil {
 			return err
 		}
 	}
@@ -129,14 +127,14 @@ func (a *adoption) run(ctx context.Context) error {
 	return a.x.set.Client.Do(ctx, a.x.set.Client.B().Hdel().Key(a.base()).Field("adopted").Build()).Error()
 }
 
-// target is what is declared in the end.
+// target is the final declaration.
 func (a *adoption) target() string { return a.x.set.Declaration().Text }
 
-// base is the hash with the declaration of all partitions.
+// base is the key of the hash with the declaration of all partitions.
 func (a *adoption) base() string { return a.x.set.Key + ".meta" }
 
-// declare writes down how far an index in several partitions is. One in a single
-// partition has this in the keys of that.
+// declare stores the progress of an index of several partitions. adopt.lua stores that of
+// a single partition.
 func (a *adoption) declare(ctx context.Context, text string) error {
 	if len(a.x.keys) == 1 {
 		return nil
@@ -145,15 +143,14 @@ func (a *adoption) declare(ctx context.Context, text string) error {
 	return a.x.set.Client.Do(ctx, b.Hset().Key(a.base()).FieldValue().FieldValue("declaration", text).FieldValue("adopted", a.id).Build()).Error()
 }
 
-// readable fails where a sorted set that was made by hand has something that cannot
-// be read.
-func (a *adoption) readable(ctx context.Context) error {
+// validate returns an error if a sorted set made by hand has invalid entries.
+func (a *adoption) validate(ctx context.Context) error {
 	found := false
 	err := a.scan(ctx, 0, func(_ []string, pairs []string) error {
 		for i := 0; i < len(pairs); i += 2 {
 			found = true
 			if _, err := a.termOf(pairs[i], ""); err != nil {
-				a.unreadable(pairs[i])
+				a.invalid(pairs[i])
 			}
 		}
 		return nil
@@ -164,23 +161,23 @@ func (a *adoption) readable(ctx context.Context) error {
 	case !found:
 		return fmt.Errorf("%w: there is no sorted set", index.ErrNotFound)
 	case a.Report.Dangling > 0:
-		return fmt.Errorf("%w: %d entries are not normalised:count:original: nothing is changed", index.ErrValue, a.Report.Dangling)
+		return fmt.Errorf("%w: %d entries are not normalized:count:original: nothing was changed", index.ErrValue, a.Report.Dangling)
 	}
 	return nil
 }
 
-func (a *adoption) unreadable(entry string) {
+func (a *adoption) invalid(entry string) {
 	a.Found(maintain.Problem{Kind: maintain.Dangling, Found: fmt.Sprintf("%q", entry)})
 }
 
-// make makes the new entries beside the old.
+// make makes the new entries beside the old ones.
 func (a *adoption) make(ctx context.Context) error {
 	if err := a.declare(ctx, filling+a.target()); err != nil {
 		return err
 	}
 	for p := range a.x.keys {
 		was := a.was
-		if len(a.x.keys) > 1 { // a partition that nobody has written to has none
+		if len(a.x.keys) > 1 { // a partition without writes has no declaration
 			var err error
 			was, err = a.x.set.Client.Do(ctx, a.x.set.Client.B().Hget().Key(a.x.keys[p].Meta).Field("declaration").Build()).ToString()
 			if err != nil && !rueidis.IsRedisNil(err) {
@@ -195,7 +192,7 @@ func (a *adoption) make(ctx context.Context) error {
 		if err := a.readContent(ctx, p); err != nil {
 			return err
 		}
-		if err := a.scan(ctx, p, func(beside, pairs []string) error { return a.addEntries(ctx, beside, pairs) }); err != nil {
+		if err := a.scan(ctx, p, func(values, pairs []string) error { return a.addEntries(ctx, values, pairs) }); err != nil {
 			return err
 		}
 		if err := a.block(ctx, p); err != nil {
@@ -208,7 +205,8 @@ func (a *adoption) make(ctx context.Context) error {
 	return a.declare(ctx, swapping+a.target())
 }
 
-// readContent adds what stands beside the entries of an older index, which is right.
+// readContent adds the terms in the reverse index of an older index, which wins over its
+// entries.
 func (a *adoption) readContent(ctx context.Context, p int) error {
 	client, key := a.x.set.Client, a.x.keys[p].Content
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
@@ -219,7 +217,7 @@ func (a *adoption) readContent(ctx context.Context, p int) error {
 		for i := 0; i+1 < len(page.Elements); i += 2 {
 			t, err := a.termOf(page.Elements[i]+":"+page.Elements[i+1], "")
 			if err != nil {
-				a.unreadable(page.Elements[i] + ":" + page.Elements[i+1])
+				a.invalid(page.Elements[i] + ":" + page.Elements[i+1])
 				continue
 			}
 			if err := a.add(ctx, t); err != nil {
@@ -231,15 +229,15 @@ func (a *adoption) readContent(ctx context.Context, p int) error {
 	return nil
 }
 
-// addEntries adds entries beside which nothing stands.
-func (a *adoption) addEntries(ctx context.Context, beside, pairs []string) error {
+// addEntries adds entries that the reverse index lacks.
+func (a *adoption) addEntries(ctx context.Context, values, pairs []string) error {
 	for i := 0; i < len(pairs); i += 2 {
-		t, err := a.termOf(pairs[i], beside[i/2])
+		t, err := a.termOf(pairs[i], values[i/2])
 		switch {
-		case errors.Is(err, errBeside):
+		case errors.Is(err, errIndexed):
 			continue
 		case err != nil:
-			a.unreadable(pairs[i])
+			a.invalid(pairs[i])
 			continue
 		}
 		if err := a.add(ctx, t); err != nil {
@@ -249,9 +247,9 @@ func (a *adoption) addEntries(ctx context.Context, beside, pairs []string) error
 	return nil
 }
 
-// scan calls a function with the entries of a partition, each with its score, and
-// with what stands beside each.
-func (a *adoption) scan(ctx context.Context, p int, page func(beside, pairs []string) error) error {
+// scan calls a function with the entries of a partition and their scores, and with the
+// value of each in the reverse index.
+func (a *adoption) scan(ctx context.Context, p int, page func(values, pairs []string) error) error {
 	client, keys := a.x.set.Client, a.x.keys[p]
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		found, err := client.Do(ctx, client.B().Zscan().Key(keys.Index).Cursor(cursor).Count(500).Build()).AsScanEntry()
@@ -267,11 +265,11 @@ func (a *adoption) scan(ctx context.Context, p int, page func(beside, pairs []st
 			if err != nil {
 				return err
 			}
-			beside := make([]string, len(reply))
+			values := make([]string, len(reply))
 			for i := range reply {
-				beside[i], _ = reply[i].ToString() // none where there is nothing
+				values[i], _ = reply[i].ToString() // "" without a value
 			}
-			if err := page(beside, pairs); err != nil {
+			if err := page(values, pairs); err != nil {
 				return err
 			}
 		}
@@ -280,19 +278,20 @@ func (a *adoption) scan(ctx context.Context, p int, page func(beside, pairs []st
 	return nil
 }
 
-// errBeside is said of an entry beside which something stands, which is right.
-var errBeside = errors.New("it is not needed")
+// errIndexed is returned for an entry whose term is in the reverse index.
+var errIndexed = errors.New("the reverse index has the term")
 
-// termOf reads an entry normalised:count:original, or normalised:count.
-func (a *adoption) termOf(entry, beside string) (term, error) {
+// termOf parses an entry normalized:count:original or normalized:count. indexed is the
+// value of its form in the reverse index.
+func (a *adoption) termOf(entry, indexed string) (term, error) {
 	name, value, _ := strings.Cut(entry, ":")
 	digits, original, spelled := strings.Cut(value, ":")
 	if !spelled {
 		original = name
 	}
-	if beside != "" {
-		if digits, _, _ := strings.Cut(beside, ":"); digits != "" && strings.Trim(digits, "0123456789.") == "" {
-			return term{}, errBeside
+	if indexed != "" {
+		if digits, _, _ := strings.Cut(indexed, ":"); digits != "" && strings.Trim(digits, "0123456789.") == "" {
+			return term{}, errIndexed
 		}
 	}
 	key, err := a.x.key(strings.ReplaceAll(original, string(escapedColon), ":"))
@@ -301,7 +300,7 @@ func (a *adoption) termOf(entry, beside string) (term, error) {
 	}
 	t, ok := parseCount(key, digits)
 	if !ok || name == "" {
-		return term{}, errors.New("it is no entry")
+		return term{}, errors.New("invalid entry")
 	}
 	if a.byHand && a.x.opt.HalfLife > 0 {
 		t.count = math.Log2(t.count) + a.x.time()
@@ -309,7 +308,7 @@ func (a *adoption) termOf(entry, beside string) (term, error) {
 	return t, nil
 }
 
-// add puts a term into the new index, with others.
+// add adds a term to the next batch.
 func (a *adoption) add(ctx context.Context, t term) error {
 	if a.batch = append(a.batch, t); len(a.batch) < batchTerms*pipeline {
 		return nil
@@ -324,7 +323,7 @@ func (a *adoption) flush(ctx context.Context) error {
 		parts[p] = append(parts[p], t)
 	}
 	for p, terms := range parts {
-		// A script must not have a key twice.
+		// A script takes a key once.
 		slices.SortFunc(terms, func(a, b term) int { return strings.Compare(a.key, b.key) })
 		terms = slices.CompactFunc(terms, func(a, b term) bool { return a == b })
 		for len(terms) > 0 {
@@ -348,7 +347,7 @@ func (a *adoption) flush(ctx context.Context) error {
 	return a.Step(ctx, n)
 }
 
-// block lets what is blocked stay so, by the forms of this version.
+// block converts the blocked forms to those of this version.
 func (a *adoption) block(ctx context.Context, p int) error {
 	client, key := a.x.set.Client, a.x.keys[p].blocked
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {

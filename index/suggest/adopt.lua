@@ -1,19 +1,18 @@
--- Makes an index of entries that are name:count:original, as somebody made them by
--- hand or an older version of this package did. Preceded by declare.lua and
--- topk.lua.
+-- Converts entries form:count:original, made by hand or by an older version of this
+-- package. Preceded by declare.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the top-k cache of the index
 -- KEYS[8]      hash: the top-k cache of the new index of a rebuild
 -- KEYS[9]      set: the blocked forms
 -- ARGV[1]…[3]  kind, declaration, partitions
--- ARGV[4]      begin: nobody else reads or writes from now on; fill the next index;
---              forms: block these; end: put it in the place of the present one
+-- ARGV[4]      begin: lock out readers and writers; fill: fill the next index; forms:
+--              block these; end: replace the present index by the next one
 -- ARGV[5]      the name of this run
--- ARGV[6]      begin: the declaration that the index has, empty: none; and that it
---              has meanwhile
--- ARGV[7]…     begin: that it has meanwhile; fill: name, count, …; a name that comes
---              twice has the greater; forms: old, new or empty, …
+-- ARGV[6]      begin: the declaration of the index, empty: none
+-- ARGV[7]…     begin: the declaration during the adoption
+-- ARGV[6]…     fill: term, count, …; of two counts of a term the greater one stays;
+--              forms: old, new or empty, …
 --
 -- Reply        0
 
@@ -27,7 +26,7 @@ if ARGV[4] == 'begin' then
 	redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[8], KEYS[6])
 	return 0
 elseif ARGV[4] == 'end' and now == ARGV[2] then
-	return 0 -- it was cut short behind this partition
+	return 0 -- this partition was finished before an interruption
 elseif redis.call('HGET', KEYS[3], 'adopted') ~= ARGV[5] then
 	return redis.error_reply('REPLACED by another run')
 end

@@ -59,7 +59,7 @@ func (c *checker) run(ctx context.Context) (err error) {
 	// Order matters: remove invalid lists before looking for missing ones, and invalid
 	// entries before missing ones.
 	for part := range c.x.keys {
-		for _, what := range []string{"heads", "entries", "content"} {
+		for _, what := range []string{"lists", "entries", "content"} {
 			c.size = firstStep
 			for cursor, more := "0", true; more; more = cursor != "0" {
 				if cursor, err = c.step(ctx, part, what, cursor); err != nil {
@@ -115,7 +115,7 @@ func (c *checker) report(ctx context.Context, part int, problems []string) error
 	for ; len(problems) >= 5; problems = problems[5:] {
 		p := maintain.Problem{Kind: maintain.Kind(problems[0]), ID: problems[1], Found: problems[2], Want: problems[3]}
 		c.Found(p)
-		if problems[4] == "mend" {
+		if problems[4] == "rebuild" {
 			if err := c.x.rebuildList(ctx, part, p.ID); err != nil {
 				return err
 			}

@@ -1,24 +1,23 @@
--- Compares a few entries, terms or heads with what they must agree with, and
--- mends what does not, all in one step: no writer comes between. Preceded by
--- declare.lua and topk.lua.
+-- Compares some entries, terms or cached lists with the rest of the index and repairs
+-- differences, atomically. Preceded by declare.lua and topk.lua.
 --
 -- KEYS[1]…[6]  the index, as partition.Keys.All
 -- KEYS[7]      hash: the top-k cache of the index
 -- KEYS[8]      hash: the top-k cache of the new index of a rebuild
 -- ARGV[1]…[3]  kind, declaration, partitions
--- ARGV[4]      which: heads, entries or content
+-- ARGV[4]      which: lists, entries or content
 -- ARGV[5]      the cursor of a scan, from '0'
--- ARGV[6]      how many, about
--- ARGV[7]      '1': mend
+-- ARGV[6]      how many, approximately
+-- ARGV[7]      '1': repair
 --
--- Reply        {cursor of the next, '0' at the end; how many were looked at;
---              for each problem kind, id, found, want and what was done:
---              'mended', 'mend' this prefix by rebuild_list.lua, or '';
---              how many bytes the names have that were looked at}
+-- Reply        {next cursor, '0' at the end; how many were compared;
+--              for each problem kind, id, found, want and the action:
+--              'repaired', 'rebuild' the list of this prefix by rebuild_list.lua, or '';
+--              the bytes of the terms that were compared}
 
-local mend = ARGV[7] == '1'
+local repair = ARGV[7] == '1'
 local rebuilding, refusal, _
-if mend then
+if repair then
 	rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[8])
 else
 	_, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
@@ -27,14 +26,14 @@ if refusal then
 	return refusal
 end
 local index, content, cache = KEYS[1], KEYS[2], KEYS[7]
-local done = mend and 'mended' or ''
+local done = repair and 'repaired' or ''
 local problems = {}
-local known      -- the heads of the prefixes of all terms that are looked at
-local seen = {}  -- prefixes without one
+local known      -- the lists of the prefixes of all terms that are compared
+local seen = {}  -- prefixes without a list
 
 local function problem(kind, id, found, want, action)
-	for _, word in ipairs({kind, id, found, want, action or done}) do
-		problems[#problems + 1] = word
+	for _, field in ipairs({kind, id, found, want, action or done}) do
+		problems[#problems + 1] = field
 	end
 end
 
@@ -42,10 +41,9 @@ local function list(prefix)
 	return 'the cached list of "' .. prefix .. '"'
 end
 
--- mended calls redis where the caller wants things mended, and lets a rebuild
--- know of the term.
-local function mended(term, ...)
-	if mend then
+-- fix calls a command if this is a repair, and records the term for a rebuild.
+local function fix(term, ...)
+	if repair then
 		redis.call(...)
 		if rebuilding and term then
 			redis.call('SADD', KEYS[6], term)
@@ -53,13 +51,13 @@ local function mended(term, ...)
 	end
 end
 
--- led looks whether each of the heads that a term has reached leads to it.
+-- checkLists checks that each list that a term must be in has it.
 local function checkLists(term, count)
 	for l = 0, #term do
 		local prefix = sub(term, 1, l)
 		if not known[prefix] then
 			if not seen[prefix] and redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > SCAN_LIMIT then
-				problem('missing', prefix, '', list(prefix), mend and 'mend' or '')
+				problem('missing', prefix, '', list(prefix), repair and 'rebuild' or '')
 			end
 			seen[prefix] = true
 			break
@@ -69,90 +67,90 @@ local function checkLists(term, count)
 			if changed ~= known[prefix] then
 				problem('missing', term, '', list(prefix))
 				known[prefix] = changed
-				mended(nil, 'HSET', cache, prefix, changed.text)
+				fix(nil, 'HSET', cache, prefix, changed.text)
 			end
 		end
 	end
 end
 
--- What the hash says of a term is right; where it says nothing, its entry is.
-local function ofEntry(member, score)
+-- checkEntry compares an entry with its term, which wins if it is valid.
+local function checkEntry(member, score)
 	local term, count = entry(member)
 	if not count then
 		problem('dangling', member, member, '')
-		mended(nil, 'ZREM', index, member)
+		fix(nil, 'ZREM', index, member)
 		return
 	end
 	local value = redis.call('HGET', content, term)
 	if not countOf(value) then
 		value = text(count)
 		problem('missing', term, '', value)
-		mended(term, 'HSET', content, term, value)
+		fix(term, 'HSET', content, term, value)
 	end
 	local right = term .. ':' .. value
 	if member ~= right then
 		problem('stale', term, member, right)
-		mended(nil, 'ZREM', index, member)
-		mended(term, 'ZADD', index, 0, right)
+		fix(nil, 'ZREM', index, member)
+		fix(term, 'ZADD', index, 0, right)
 		count = countOf(value)
 	elseif tonumber(score) ~= 0 then
 		problem('stale', term, member .. ' at ' .. score, member .. ' at 0')
-		mended(nil, 'ZADD', index, 0, member)
+		fix(nil, 'ZADD', index, 0, member)
 	end
 	checkLists(term, count)
 end
 
--- A term that has an entry, right or not, was looked at there. But where entries
--- were lost, writers may have put some back since, and have taken for granted
--- that heads lead to them.
-local function ofContent(term, value)
+-- checkContent restores the entry of a term. A term with an entry was compared with it
+-- already. But if entries were lost, a writer may have restored this one and assumed that
+-- the lists have its term.
+local function checkContent(term, value)
 	local count = countOf(value)
 	if #redis.call('ZRANGEBYLEX', index, from(term .. ':'), to(term .. ':'), 'LIMIT', 0, 1) > 0 then
-		if mend and count then
+		if repair and count then
 			checkLists(term, count)
 		end
 		return
 	end
 	if not count or not find(term, '^[^:]+:[^:]*$') then
 		problem('dangling', term, value, '')
-		mended(term, 'HDEL', content, term)
+		fix(term, 'HDEL', content, term)
 		return
 	end
 	problem('missing', term, '', term .. ':' .. value)
-	mended(term, 'ZADD', index, 0, term .. ':' .. value)
-	if mend then
+	fix(term, 'ZADD', index, 0, term .. ':' .. value)
+	if repair then
 		checkLists(term, count)
 	end
 end
 
--- twice tells whether a head has a name more than once.
-local function twice(list)
-	local had = {}
+-- hasDuplicates reports whether a list has a term twice.
+local function hasDuplicates(list)
+	local seen = {}
 	for _, term in ipairs(members(list, '')) do
-		if had[term] then
+		if seen[term] then
 			return true
 		end
-		had[term] = true
+		seen[term] = true
 	end
 	return false
 end
 
-local function ofHead(prefix, found)
+local function checkList(prefix, found)
 	local parsed = parse(found)
-	if parsed.broken or twice(parsed) then
+	if parsed.broken or hasDuplicates(parsed) then
 		problem('stale', prefix, found, list(prefix))
-		mended(nil, 'HDEL', cache, prefix)
+		fix(nil, 'HDEL', cache, prefix)
 	elseif redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) == 0 then
 		problem('dangling', prefix, list(prefix), '')
-		mended(nil, 'HDEL', cache, prefix)
+		fix(nil, 'HDEL', cache, prefix)
 	end
 end
 
-local command, key, look = 'HSCAN', cache, ofHead
+local command, key, check = 'HSCAN', cache, checkList
 if ARGV[4] == 'entries' then
-	command, key, look = 'ZSCAN', index, ofEntry
+	command, key, check = 'ZSCAN', index, checkEntry
 elseif ARGV[4] == 'content' then
-	key, look = content, ofContent
+	key, check = content, checkContent
 end
 local found = redis.call(command, key, ARGV[5], 'COUNT', ARGV[6])
 local terms, bytes = {}, 0
@@ -160,8 +158,8 @@ for i = 1, #found[2], 2 do
 	local term = ARGV[4] == 'entries' and entry(found[2][i]) or found[2][i]
 	terms[#terms + 1], bytes = term, bytes + #term
 end
-known = ARGV[4] ~= 'heads' and listsOf(cache, terms, {})
+known = ARGV[4] ~= 'lists' and listsOf(cache, terms, {})
 for i = 1, #found[2], 2 do
-	look(found[2][i], found[2][i + 1])
+	check(found[2][i], found[2][i + 1])
 end
 return {found[1], #found[2] / 2, problems, bytes}
