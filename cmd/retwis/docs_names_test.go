@@ -42,7 +42,7 @@ func TestDocumentsNameEveryFlag(t *testing.T) {
 }
 
 var (
-	keyDeclared   = regexp.MustCompile(`(?m)^\s+(?:key|prefix)\w+\s+= "([a-z_]+:?)"$`)
+	keyDeclared   = regexp.MustCompile(`(?m)^\s+\w+\s+= "([a-z_]+:?)"$`)
 	keyDocumented = regexp.MustCompile("(?m)^\\| (`[a-z_]+.*?) \\| (?:string|hash|list|sorted set) \\|")
 	keyName       = regexp.MustCompile("`([a-z_]+:?)(?:<.id>)?`")
 )
@@ -54,7 +54,7 @@ func TestDocumentsNameEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := os.ReadFile("../../internal/social/keys.go")
+	code, err := os.ReadFile("../../internal/social/layout/layout.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +70,6 @@ func TestDocumentsNameEveryKey(t *testing.T) {
 	slices.Sort(documented)
 	slices.Sort(want)
 	if len(want) == 0 || !slices.Equal(documented, want) {
-		t.Errorf("docs/keys.md lists\n%q\nand keys.go\n%q", documented, want)
+		t.Errorf("docs/keys.md lists\n%q\nand layout.go\n%q", documented, want)
 	}
 }
