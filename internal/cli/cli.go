@@ -19,40 +19,41 @@ import (
 	"retwis/internal/cli/suggest"
 )
 
-// Run runs a command and returns its exit code: 0 when all went well, 1 when
-// something failed, 2 when the command was called in a way it does not know, and
-// what its help says where that is more.
+// Run runs a command and returns its exit code: 0 for success, 1 for a failure, 2 for
+// wrong usage, or one that the help of the command explains.
 func Run(ctx context.Context, args []string, env Env) int {
 	root := newRoot(env)
 	root.SetArgs(args)
-	// What is wrong before a command begins is wrong with how it was called.
-	began := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	// An error before the command starts is wrong usage.
+	started := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	cmd, err := root.ExecuteContextC(ctx)
 	if cmd.Name() == "help" {
-		cmd = root // whose help lists what there is
+		cmd = root // its help lists the commands
 	}
-	if err != nil && !began {
+	if err != nil && !started {
 		err = shell.Usage(err)
 	}
 	return shell.PrintError(ctx, env.Stderr, cmd.CommandPath(), err)
 }
 
-// Env is what a command sees of the world.
+// Env is the environment of a command.
 type Env = shell.Env
 
 func newRoot(env Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "retwis",
-		Short: "A Twitter clone that keeps everything in Redis, and the patterns it is made of",
-		Long: `Retwis is the well-known Twitter clone that keeps everything in Redis, built to
-be run in earnest, and the patterns that it is made of, for use at a shell. The data is in a Redis or Valkey server, 6.2 or newer: one
-that retwis starts for itself (valkey-server or redis-server on PATH, or the
-program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
-		Example: `  retwis serve --demo          look at it, filled with a made-up network
-  retwis serve                 run it; the data is in ~/.local/share/retwis
+		Short: "A social network that keeps everything in Redis, and its toolkit for Redis",
+		Long: `Retwis is a social network that keeps everything in Redis, and a toolkit of the patterns
+it is built on: locks, mass insertion, indexes, completion, graphs, points and models.
+
+The data is in a Redis or Valkey server, version 6.2 or newer: one that retwis starts
+itself (valkey-server or redis-server on PATH, or the program that RETWIS_REDIS_SERVER
+names), or one that you run (--redis).`,
+		Example: `  retwis serve --demo                  try the site, with sample users and posts
+  retwis serve                         serve it, with the data in ~/.local/share/retwis
   retwis serve --redis redis://db.example.com --addr :8080
-  retwis lock backup -- ./backup.sh    one at a time, whatever machine it is on
+  retwis lock backup -- ./backup.sh    run it on one machine at a time
   retwis load users.csv --do 'HSET user:{id} name {name}'`,
 		Version:       buildInfo(env).Version,
 		SilenceErrors: true,
@@ -62,23 +63,27 @@ program that RETWIS_REDIS_SERVER names), or one that runs elsewhere (--redis).`,
 
 		SuggestionsMinimumDistance: 2,
 	}
-	// Before any command is made: that of completion keeps the writer it finds.
+	// Before the commands are made: the one for completion keeps the writer it finds.
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.SetVersionTemplate("retwis {{.Version}}\n")
-	root.AddCommand(serve.New(env), serve.NewSeed(env), serve.NewCheck(env), serve.NewRepairData(env), lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env), model.New(env), newVersion(env))
-	for _, command := range root.Commands() {
-		if command.Args == nil {
-			command.Args = shell.NoArguments
+	root.AddGroup(&cobra.Group{ID: "site", Title: "The site:"}, &cobra.Group{ID: "toolkit", Title: "The toolkit:"})
+	add := func(group string, commands ...*cobra.Command) {
+		for _, command := range commands {
+			command.GroupID = group
+			root.AddCommand(command)
 		}
 	}
-	refuseUnknownWords(root)
+	add("site", serve.Commands(env)...)
+	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env), model.New(env))
+	root.AddCommand(newVersion(env))
+	refuseUnknownArguments(root)
 	return root
 }
 
-// refuseUnknownWords makes wrong usage of what cobra would answer with a help
-// text and exit code 0: "retwis completion bsh > FILE" is no success.
-func refuseUnknownWords(root *cobra.Command) {
+// refuseUnknownArguments makes wrong usage of arguments for which cobra would print help
+// with exit code 0, such as "retwis completion bsh".
+func refuseUnknownArguments(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, command := range root.Commands() {

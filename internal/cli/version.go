@@ -1,17 +1,20 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"retwis/internal/cli/shell"
 	"retwis/internal/redisserver"
 )
 
-// versionInfo is what this program is, and which server it would start.
+// versionInfo is the version of the program, and of the server that it would start.
 type versionInfo struct {
 	Version       string `json:"version"`
 	Commit        string `json:"commit,omitempty"`
@@ -21,29 +24,28 @@ type versionInfo struct {
 }
 
 func newVersion(env Env) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	c := shell.New(env, &cobra.Command{
 		Use:   "version",
-		Short: "Say which version this is, and which server it would start",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := buildInfo(env)
-			if binary, err := redisserver.Find(env.Getenv); err == nil {
-				info.Server, info.ServerVersion = binary, "unknown"
-				if v, err := redisserver.Version(cmd.Context(), binary); err == nil {
-					info.ServerVersion = v
-				}
+		Short: "Show the version of retwis, and of the server that it would start",
+		Args:  shell.NoArguments,
+	})
+	c.AddJSON("print it as JSON")
+	return c.Build(func(ctx context.Context, _ []string) error {
+		info := buildInfo(env)
+		if binary, err := redisserver.Find(env.Getenv); err == nil {
+			info.Server, info.ServerVersion = binary, "unknown"
+			if v, err := redisserver.Version(ctx, binary); err == nil {
+				info.ServerVersion = v
 			}
-			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
-			}
-			return info.print(cmd)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
-	return cmd
+		}
+		if c.JSON {
+			return json.NewEncoder(c.Stdout).Encode(info)
+		}
+		return info.print(c.Stdout)
+	})
 }
 
-func (v versionInfo) print(cmd *cobra.Command) error {
+func (v versionInfo) print(out io.Writer) error {
 	server := "none on this machine"
 	if v.Server != "" {
 		server = v.Server + ", version " + v.ServerVersion
@@ -52,11 +54,11 @@ func (v versionInfo) print(cmd *cobra.Command) error {
 	if commit == "" {
 		commit = "unknown"
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "retwis %s\ncommit: %s\ngo: %s\nserver: %s\n", v.Version, commit, v.Go, server)
+	_, err := fmt.Fprintf(out, "retwis %s\ncommit: %s\ngo: %s\nserver: %s\n", v.Version, commit, v.Go, server)
 	return err
 }
 
-// buildInfo is what the linker was told, else what the go command recorded.
+// buildInfo returns what the linker set, or else what the go command recorded.
 func buildInfo(env Env) versionInfo {
 	info := versionInfo{Version: env.Version, Commit: env.Commit, Go: runtime.Version()}
 	build, ok := debug.ReadBuildInfo()

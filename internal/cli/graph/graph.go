@@ -2,14 +2,12 @@
 package graph
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/redis/rueidis"
 	"github.com/spf13/cobra"
 
 	"retwis/index"
@@ -18,116 +16,151 @@ import (
 	"retwis/internal/store"
 )
 
+// New returns retwis graph.
 func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "graph",
 		Short: "Keep facts of three parts, and find them by any part",
-		Long: `Keeps facts of a subject, a predicate and an object in one sorted set, each in
-all six orders of its parts (a hexastore), and finds them by whatever parts are
-known, or by several patterns that share variables.`,
+		Long: `Keeps facts of a subject, a predicate and an object in one sorted set, each in all six
+orders of its parts (a hexastore), and finds them by the parts that are known, or by
+several patterns that share variables.`,
 		Example: `  retwis graph put people friends.tsv
-  retwis graph match people matteo friend-of '*'
+  retwis graph select people matteo friend-of '*'
   retwis graph query people '?x likes beer . ?x lives-in barcelona . matteo friend-of ?x'
   retwis graph export people --format nt > people.nt`,
-	}, newPut(env), newDel(env), newMatch(env), newQuery(env), newExport(env),
-		newVerify(env, false), newVerify(env, true), newRebuild(env))
+	}, append([]*cobra.Command{newPut(env), newRemove(env), newSelect(env), newCount(env), newQuery(env), newExport(env)},
+		maintenance.Commands(env)...)...)
 }
 
-// commonFlags are those of every command of a graph.
-type commonFlags struct {
-	redis *string
-	json  bool
-}
-
-func (flags *commonFlags) add(cmd *cobra.Command, env shell.Env, json string) {
-	cmd.Flags().SortFlags = false
-	if json != "" {
-		cmd.Flags().BoolVar(&flags.json, "json", false, json)
-	}
-	flags.redis = shell.RedisFlag(cmd)
-	shell.FromEnv(cmd, env.Getenv, "json", "compact", "partitions", "format", "limit", "offset", "reverse", "order", "count",
-		"select", "distinct", "explain", "memory", "rate", "examples")
-}
-
-// open runs do with the graph at a key. declared is how one is made that is not
-// there yet; nil: it has to be.
-func (flags *commonFlags) open(cmd *cobra.Command, env shell.Env, key string, declared *graph.Options, do func(context.Context, *graph.Graph) error) error {
-	return shell.WithStore(cmd, env, *flags.redis, func(ctx context.Context, db *store.Store) error {
-		g, err := graph.Open(ctx, db.Client(), key)
-		switch {
-		case errors.Is(err, index.ErrNotFound) && declared == nil:
-			return shell.Hint(err, fmt.Sprintf("Make it with %q.", "retwis graph put "+key))
-		case errors.Is(err, index.ErrNotFound), err == nil && declared != nil && *declared != (graph.Options{}):
-			g, err = graph.New(db.Client(), key, *declared)
-			g, err = shell.AsDeclared(ctx, g, err)
-		}
+// withGraph runs do with the graph at a key, which must exist.
+func withGraph(ctx context.Context, c *shell.Command, key string, do func(g *graph.Graph) error) error {
+	return c.WithStore(ctx, func(db *store.Store) error {
+		g, err := open(ctx, db.Client(), key)
 		if err != nil {
 			return err
 		}
-		return do(ctx, g)
+		return do(g)
 	})
 }
 
-func newMatch(env shell.Env) *cobra.Command {
-	var flags commonFlags
-	var count bool
-	var page index.Page
-	var order *shell.Choice
-	cmd := &cobra.Command{
-		Use:   "match [flags] KEY SUBJECT PREDICATE OBJECT",
-		Short: "Show the triples of which some parts are known",
-		Long: `Shows the triples that have these parts; '*' stands for any. They come in the order
-of subject, predicate and object as far as these are open, or in another one with
---order, which begins with the parts that are known.
-
-A name is taken as it is; \* is the name *, and \?x the name ?x, as variables are for
-"graph query".`,
-		Example: `  retwis graph match people matteo friend-of '*'
-  retwis graph match people '*' likes beer --count
-  retwis graph match people '*' '*' '*' --limit 10 --json`,
-		Args: shell.Arguments(4, 4, "retwis graph match KEY SUBJECT PREDICATE OBJECT, each a name or '*'"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, arg := range args[1:] {
-				if len(arg) > 1 && arg[0] == '?' {
-					return shell.Usage(fmt.Errorf("%s is a variable, which is for \"graph query\"; write '*' for any name, or '\\%s' for this one", arg, arg))
-				}
-			}
-			p := graph.Pattern{S: nameOrAny(args[1]), P: nameOrAny(args[2]), O: nameOrAny(args[3])}
-			if order.Value != "auto" {
-				p.Order = graph.Order(order.Value)
-			}
-			return flags.open(cmd, env, args[0], nil, func(ctx context.Context, g *graph.Graph) error {
-				if count {
-					return flags.count(cmd, ctx, g, p)
-				}
-				out := newRows(cmd, flags.json)
-				for t, err := range g.Select(ctx, p, page) {
-					if err == nil {
-						err = out.print(struct {
-							S string `json:"s"`
-							P string `json:"p"`
-							O string `json:"o"`
-						}(t), t.S, t.P, t.O)
-					}
-					if err != nil {
-						return cmp.Or(err, out.end())
-					}
-				}
-				return out.end()
-			})
-		},
+func open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph, error) {
+	g, err := graph.Open(ctx, client, key)
+	if errors.Is(err, index.ErrNotFound) {
+		err = shell.Hint(err, fmt.Sprintf("Create it with %q.", "retwis graph put "+key))
 	}
-	cmd.Flags().IntVarP(&page.Limit, "limit", "n", 0, "show so many at most; 0: all")
-	cmd.Flags().IntVar(&page.Offset, "offset", 0, "pass over so many first")
-	cmd.Flags().BoolVar(&page.Reverse, "reverse", false, "show the last first")
-	cmd.Flags().BoolVar(&count, "count", false, "show only how many there are")
-	order = shell.AddChoice(cmd, "order", "in which order to show them", "auto", "spo", "sop", "pso", "pos", "osp", "ops")
-	flags.add(cmd, env, `print each triple as a line of JSON: {"s":…,"p":…,"o":…}`)
-	return cmd
+	return g, err
 }
 
-// nameOrAny reads an argument of match.
-func nameOrAny(arg string) graph.Term {
+// declaration is the flags that declare a graph which does not exist yet.
+type declaration struct{ graph.Options }
+
+func (d *declaration) add(c *shell.Command) {
+	c.Flags().BoolVar(&d.Compact, "compact", false, "for a new graph: keep three orders instead of six, for half the memory")
+	c.Flags().IntVar(&d.Partitions, "partitions", 0, "for a new graph: the number of slots of a Cluster it is spread over (default 1)")
+}
+
+// open returns the graph at a key, which need not exist. It fails if the graph is
+// declared otherwise.
+func (d *declaration) open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph, error) {
+	g, err := graph.Open(ctx, client, key)
+	if !errors.Is(err, index.ErrNotFound) && (err != nil || d.Options == graph.Options{}) {
+		return g, err
+	}
+	g, err = graph.New(client, key, d.Options)
+	return shell.CheckDeclared(ctx, g, err)
+}
+
+// patternHelp explains the three arguments of select and count.
+const patternHelp = `A name is taken as it is; \* is the name *, and \?x the name ?x, which is a variable in
+"graph query".`
+
+func newSelect(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "select [flags] KEY SUBJECT PREDICATE OBJECT",
+		Short: "Show the triples that match a pattern",
+		Long: `Shows the triples with these parts; '*' matches any. They come in the order of subject,
+predicate and object as far as these are open, or in another order with --order, which
+must begin with the parts that are known.
+
+` + patternHelp,
+		Example: `  retwis graph select people matteo friend-of '*'
+  retwis graph select people '*' '*' '*' --limit 10 --json`,
+		Args: shell.Arguments(4, 4, patternNote),
+	})
+	var page shell.PageFlags
+	page.AddWindow(c)
+	order := c.AddChoice("order", "in which order to show them", "auto", "spo", "sop", "pso", "pos", "osp", "ops")
+	c.AddJSON(`print each triple as a line of JSON: {"s":…,"p":…,"o":…}`)
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		p, err := parsePattern(args[1:])
+		if err != nil {
+			return err
+		}
+		if err := page.Check(); err != nil {
+			return err
+		}
+		if order.Value != "auto" {
+			p.Order = graph.Order(order.Value)
+		}
+		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
+			out := c.NewPrinter()
+			for t, err := range g.Select(ctx, p, page.Page) {
+				if err == nil {
+					err = out.Print(shell.Object{{Name: "s", Value: t.S}, {Name: "p", Value: t.P}, {Name: "o", Value: t.O}}, t.S, t.P, t.O)
+				}
+				if err != nil {
+					return errors.Join(err, out.End())
+				}
+			}
+			return out.End()
+		})
+	})
+}
+
+func newCount(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "count [flags] KEY SUBJECT PREDICATE OBJECT",
+		Short: "Count the triples that match a pattern",
+		Long: `Counts the triples with these parts; '*' matches any.
+
+` + patternHelp,
+		Example: `  retwis graph count people '*' likes beer`,
+		Args:    shell.Arguments(4, 4, patternNote),
+	})
+	c.AddJSON("print the number as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		p, err := parsePattern(args[1:])
+		if err != nil {
+			return err
+		}
+		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
+			n, err := g.Count(ctx, p)
+			if err != nil {
+				return err
+			}
+			return c.PrintCount(n)
+		})
+	})
+}
+
+// patternNote follows the usage of select and count in an error.
+const patternNote = ", each part a name or '*'"
+
+// parsePattern reads the arguments SUBJECT PREDICATE OBJECT.
+func parsePattern(args []string) (graph.Pattern, error) {
+	var terms [3]graph.Term
+	for i, arg := range args {
+		if len(arg) > 1 && arg[0] == '?' {
+			return graph.Pattern{}, shell.Usage(fmt.Errorf("%s is a variable, which is for \"graph query\"; write '*' for any name, or '\\%s' for this one", arg, arg))
+		}
+		terms[i] = parseTerm(arg)
+	}
+	return graph.Pattern{S: terms[0], P: terms[1], O: terms[2]}, nil
+}
+
+func parseTerm(arg string) graph.Term {
 	if arg == "*" {
 		return graph.Term{}
 	}
@@ -136,44 +169,3 @@ func nameOrAny(arg string) graph.Term {
 	}
 	return graph.Name(arg)
 }
-
-// count prints how many triples a pattern has.
-func (flags *commonFlags) count(cmd *cobra.Command, ctx context.Context, g *graph.Graph, p graph.Pattern) error {
-	n, err := g.Count(ctx, p)
-	if err != nil {
-		return err
-	}
-	if flags.json {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
-			Count int64 `json:"count"`
-		}{n})
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), n)
-	return err
-}
-
-// rows prints results, aligned for people or as JSON.
-type rows struct {
-	out   *bufio.Writer
-	json  *json.Encoder // nil: for people
-	table shell.Table
-}
-
-func newRows(cmd *cobra.Command, asJSON bool) *rows {
-	r := &rows{out: bufio.NewWriter(cmd.OutOrStdout())}
-	r.table.Out = r.out
-	if asJSON {
-		r.json = shell.NewEncoder(r.out)
-	}
-	return r
-}
-
-// print prints a result: as JSON v, for people cells.
-func (r *rows) print(v any, cells ...string) error {
-	if r.json != nil {
-		return r.json.Encode(v)
-	}
-	return r.table.Add(cells...)
-}
-
-func (r *rows) end() error { return cmp.Or(r.table.Flush(), r.out.Flush()) }

@@ -12,105 +12,110 @@ import (
 	"retwis/internal/cli/shell"
 )
 
+// queryFlags are the flags of retwis graph query.
+type queryFlags struct {
+	limit             int
+	variables         []string
+	distinct, explain bool
+	memory            shell.ByteSize
+}
+
 func newQuery(env shell.Env) *cobra.Command {
-	var flags commonFlags
-	var explain, distinct bool
-	var limit int
-	var only []string
-	var memory shell.ByteSize = 64 << 20
-	cmd := &cobra.Command{
+	c := shell.New(env, &cobra.Command{
 		Use:   "query [flags] KEY QUERY",
-		Short: "Answer a question of several patterns that share variables",
-		Long: `Shows what can stand for the variables of a question so that all of its patterns are
-there. A pattern is three words, with a dot that stands alone between patterns:
+		Short: "Query a graph by several patterns that share variables",
+		Long: `Shows the values of the variables with which all patterns of a query match. A pattern
+is three words; a dot between blanks separates patterns:
   ?x             a variable
-  beer           a name; "ice cream" one with blanks, \" and \\ are " and \ in it
+  beer           a name; "ice cream" is one with blanks, where \" and \\ are " and \
   *              anything
   friend-of*1..3 as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or more,
                  + one or more, * none or more
   ^friend-of     as a predicate, from object to subject
   <http://a/b>   terms of N-Triples are names with their brackets and quotes:
                  "text"@en; a literal without a language is "\"text\""
-There may be filters between patterns: "?x != ?y" and "?x = beer" compare names as they
+Filters can stand between patterns: "?x != ?y" and "?x = beer" compare names as they
 are; "?n > 10", "<", "<=" and ">=" compare numbers by value and other names as text, and
-never one with the other; "?x ~ ^b" is a regular expression. What looks like a filter or
-a path of another language is refused; in double quotes it is a name.
+never a number with a text; "?x ~ ^b" is a regular expression. What looks like a filter
+or a path of another language is refused; in double quotes it is a name.
 
-It begins with the pattern that has fewest triples, and goes on along the variables.
---explain shows how, and answers nothing. The answers are in no order. A question
-without variables is answered by yes or no.`,
+A query starts with the pattern that matches the fewest triples, and follows the
+variables from there. --explain shows the plan instead of answers. The answers come in
+no order. A query without variables is answered by yes or no.`,
 		Example: `  retwis graph query people '?x likes beer . ?x lives-in barcelona . matteo friend-of ?x'
   retwis graph query people 'matteo friend-of*1..3 ?x . ?x likes "ice cream" . ?x != matteo' --json
   retwis graph query people '?x age ?n . ?n >= 18 . ?n < 30'
   retwis graph query people '?x friend-of ?y . ?y lives-in palermo' --select x --distinct --limit 10`,
-		Args: shell.Arguments(2, 2, "retwis graph query KEY QUERY, with the query in quotes"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := graph.Parse(args[1])
-			if err != nil {
-				return shell.Usage(errors.New(shell.OneLine(err)))
+		Args: shell.Arguments(2, 2, ", with the query in quotes"),
+	})
+	flags := queryFlags{memory: 64 << 20}
+	f := c.Flags()
+	f.IntVarP(&flags.limit, "limit", "n", 0, "show this many at most; 0 for all")
+	f.StringSliceVar(&flags.variables, "select", nil, "the `VARIABLES` to show, separated by commas (default: all)")
+	f.BoolVar(&flags.distinct, "distinct", false, "show each answer once")
+	f.BoolVar(&flags.explain, "explain", false, "show the plan instead of answers")
+	f.Var(&flags.memory, "memory", "how much memory --distinct and paths may use")
+	c.AddJSON(`print each answer as a line of JSON: {"x":…}`)
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		q, err := graph.Parse(args[1])
+		if err != nil {
+			return shell.Usage(errors.New(shell.OneLine(err)))
+		}
+		q.Limit, q.Distinct, q.Select, q.Memory = flags.limit, flags.distinct, flags.variables, int64(flags.memory)
+		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
+			if flags.explain {
+				return explain(ctx, c, g, q)
 			}
-			q.Limit, q.Distinct, q.Select, q.Memory = limit, distinct, only, int64(memory)
-			return flags.open(cmd, env, args[0], nil, func(ctx context.Context, g *graph.Graph) error {
-				if explain {
-					return flags.explain(cmd, ctx, g, q)
-				}
-				err := flags.answer(cmd, ctx, g, q)
-				if errors.Is(err, graph.ErrMemory) {
-					return shell.Hint(err, "Ask for less, or raise --memory.")
-				}
-				return err
-			})
-		},
-	}
-	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "show so many answers at most; 0: all")
-	cmd.Flags().StringSliceVar(&only, "select", nil, "the `VARIABLES` to show, with commas (default: all)")
-	cmd.Flags().BoolVar(&distinct, "distinct", false, "show each answer once")
-	cmd.Flags().BoolVar(&explain, "explain", false, "show how it would be answered")
-	cmd.Flags().Var(&memory, "memory", "how much --distinct and paths may remember")
-	flags.add(cmd, env, `print each answer as a line of JSON: {"x":…}`)
-	return cmd
+			err := answer(ctx, c, g, q)
+			if errors.Is(err, graph.ErrMemory) {
+				return shell.Hint(err, "Make the query narrower, or raise --memory.")
+			}
+			return err
+		})
+	})
 }
 
 // answer prints the answers to a query.
-func (flags *commonFlags) answer(cmd *cobra.Command, ctx context.Context, g *graph.Graph, q graph.Query) error {
-	out := newRows(cmd, flags.json)
+func answer(ctx context.Context, c *shell.Command, g *graph.Graph, q graph.Query) error {
+	out := c.NewPrinter()
 	n := 0
 	for b, err := range g.Query(ctx, q) {
 		if err != nil {
-			return cmp.Or(err, out.end())
+			return cmp.Or(err, out.End())
 		}
 		vars := b.Vars()
-		var head, cells []string
+		var header, cells []string
 		for _, v := range vars {
-			head, cells = append(head, "?"+v), append(cells, b.Get(v))
+			header, cells = append(header, "?"+v), append(cells, b.Get(v))
 		}
 		if len(vars) == 0 {
 			cells = []string{"yes"}
 		}
-		if n++; n == 1 && len(vars) > 1 && !flags.json {
-			err = out.table.Add(head...)
+		if n++; n == 1 && len(vars) > 1 {
+			err = out.Header(header...)
 		}
-		if err = cmp.Or(err, out.print(b, cells...)); err != nil {
+		if err = cmp.Or(err, out.Print(b, cells...)); err != nil {
 			return err
 		}
 	}
-	if n == 0 && len(q.Vars()) == 0 && !flags.json {
-		return cmp.Or(out.table.Add("no"), out.end())
+	if n == 0 && len(q.Vars()) == 0 {
+		return cmp.Or(out.Header("no"), out.End())
 	}
-	return out.end()
+	return out.End()
 }
 
-// explain prints how a query would be answered.
-func (flags *commonFlags) explain(cmd *cobra.Command, ctx context.Context, g *graph.Graph, q graph.Query) error {
+// explain prints the plan of a query.
+func explain(ctx context.Context, c *shell.Command, g *graph.Graph, q graph.Query) error {
 	plan, err := g.Explain(ctx, q)
 	if err != nil {
 		return err
 	}
-	if !flags.json {
-		_, err = fmt.Fprint(cmd.OutOrStdout(), plan)
+	if !c.JSON {
+		_, err = fmt.Fprint(c.Stdout, plan)
 		return err
 	}
-	e := shell.NewEncoder(cmd.OutOrStdout())
+	e := shell.NewEncoder(c.Stdout)
 	for _, s := range plan.Steps {
 		err := e.Encode(struct {
 			Pattern string `json:"pattern"`

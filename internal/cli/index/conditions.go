@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -11,26 +12,26 @@ import (
 
 	"retwis/index"
 	"retwis/index/decimal"
+	"retwis/internal/cli/shell"
 )
 
-// condition is what a query asks of a column: room=56, price=10..30, name=Ma*,
-// price>10.
+// condition is a condition on a column: room=56, price=10..30, name=Ma*, price>10.
 type condition struct {
 	column    string
 	operator  string // = == .. * > >= < <=
-	low, high any    // of "..", nil: open; of others low alone
+	low, high any    // high is for ".." alone, where nil is open
 }
 
-// operators, the longer first.
+// operators holds the operators, the longer ones first.
 var operators = [...]string{"==", ">=", "<=", ">", "<", "="}
 
-// parseConditions reads the conditions of a query.
+// parseConditions reads conditions as they are typed. An error is wrong usage.
 func parseConditions(args []string, columns []index.Column) ([]condition, error) {
 	var all []condition
 	for _, arg := range args {
 		c, err := parseCondition(arg, columns)
 		if err != nil {
-			return nil, err
+			return nil, shell.Usage(errors.New(shell.OneLine(err)))
 		}
 		all = append(all, c)
 	}
@@ -61,7 +62,7 @@ func parseCondition(arg string, columns []index.Column) (condition, error) {
 	return c.with(columns[i], value)
 }
 
-// with reads the value of a condition.
+// with returns c with its value.
 func (c condition) with(column index.Column, value string) (condition, error) {
 	text := column.Type == index.String || column.Type == index.Bytes
 	low, high, ranged := strings.Cut(value, "..")
@@ -76,7 +77,7 @@ func (c condition) with(column index.Column, value string) (condition, error) {
 			c.high, err = column.Parse(high)
 		}
 		if c.low == nil && c.high == nil && err == nil {
-			err = fmt.Errorf("%s=.. is every value: leave it out", column.Name)
+			err = fmt.Errorf("%s=.. matches every value: leave it out", column.Name)
 		}
 		if err == nil && c.low != nil && c.high != nil && compareValues(c.low, c.high) > 0 {
 			err = fmt.Errorf("column %s: %s ends before it begins", column.Name, value)
@@ -89,7 +90,7 @@ func (c condition) with(column index.Column, value string) (condition, error) {
 	return c, err
 }
 
-// compareValues orders two values of a column.
+// compareValues compares two values of a column.
 func compareValues(a, b any) int {
 	switch a := a.(type) {
 	case string:
@@ -116,7 +117,7 @@ func compareValues(a, b any) int {
 	return 0
 }
 
-// where is the condition as a Composite takes it.
+// where returns the condition as an index takes it.
 func (c condition) where() index.Condition {
 	switch c.operator {
 	case "..":
@@ -139,4 +140,13 @@ func (c condition) where() index.Condition {
 		return index.AtMost(c.column, c.low)
 	}
 	return index.Eq(c.column, c.low)
+}
+
+// wheres returns conditions as an index takes them.
+func wheres(conditions []condition) []index.Condition {
+	var all []index.Condition
+	for _, c := range conditions {
+		all = append(all, c.where())
+	}
+	return all
 }

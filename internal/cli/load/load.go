@@ -22,44 +22,44 @@ import (
 	"retwis/internal/store"
 )
 
-// exitGone is the exit code of retwis load when the connection was lost for good.
-const exitGone = 3
+// exitLost is the exit code when the connection was lost for good.
+const exitLost = 3
 
-// loadFlags are the flags of retwis load.
-type loadFlags struct {
-	redis, errorsTo    string
-	format, resend     *shell.Choice
-	do                 []string
-	inflight           shell.ByteSize
-	dryRun, emit, json bool
-	opt                bulk.Options
+// flags are the flags of retwis load.
+type flags struct {
+	errorsTo       string
+	format, resend *shell.Choice
+	do             []string
+	inflight       shell.ByteSize
+	dryRun, emit   bool
+	opt            bulk.Options
 }
 
+// New returns retwis load.
 func New(env shell.Env) *cobra.Command {
-	flags := loadFlags{inflight: 4 << 20}
-	cmd := &cobra.Command{
+	c := shell.New(env, &cobra.Command{
 		Use:   "load [flags] [FILE]",
-		Short: "Put millions of commands or records into the database, fast",
-		Long: `Reads commands or records from a file, or from standard input, and sends them as
-fast as the server takes them, as "redis-cli --pipe" does. Each command is checked
-before it is sent, an error names its command, a lost connection is opened again,
-and on a Cluster each command goes to the server that has its slot.
+		Short: "Load millions of commands or records into the database, fast",
+		Long: `Reads commands or records from a file, or from standard input, and sends them as fast as
+the server takes them, as "redis-cli --pipe" does. Each command is checked before it is
+sent, an error names its command, a lost connection is opened again, and on a Cluster
+each command goes to the server that has its slot.
 
 The input may be compressed with gzip or zstd, and is one of
   resp       the protocol, as "redis-cli --pipe" takes it, and append-only files
   commands   one command a line, as typed into redis-cli
   csv, tsv   records with a header, or with --columns
   ndjson     one JSON object a line
-For records --do says which command to send, as often as it is given:
+For records --do says which command to send; it can be given several times:
   {name} is a field, {#} the number of the record, {{ and }} are braces;
   {name|lower} {name|upper} {name|trim} {age|int} {score|float} {city|default:none}
 In ndjson {address.city} is a field of an object in the record.
 
 The exit code is
-    0  all went in
-    1  some commands failed, or the load was stopped, as it is at a SELECT that fails
-    2  it was called in a wrong way, or the input is wrong: line or byte is told,
-       what stands before it is loaded
+    0  everything was loaded
+    1  some commands failed, or the load was stopped, as it is by a SELECT that fails
+    2  the flags or the input are wrong; the message names the line or byte, and
+       everything before it was loaded
     3  the connection was lost for good`,
 		Example: `  retwis load dump.resp
   retwis load users.csv --do 'HSET user:{id} name {name} age {age|int}' --do 'ZADD users.by.age {age} {id}'
@@ -68,49 +68,50 @@ The exit code is
   retwis load big.resp.zst --redis redis://db --coalesce --checkpoint big.progress --errors-to failed.resp`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return fmt.Errorf("%q is one file too many: load them one after another", args[1])
+				return fmt.Errorf("%q is one file too many: load one file at a time", args[1])
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name := "-"
-			if len(args) > 0 {
-				name = args[0]
-			}
-			err := flags.settle(cmd.Flags().Changed, name)
-			if err != nil {
-				return shell.Usage(err)
-			}
-			return flags.run(cmd, env, name)
-		},
-	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	flags.format = shell.AddChoice(cmd, "format", "what the input is", "auto", "resp", "commands", "csv", "tsv", "ndjson")
-	f.StringArrayVar(&flags.do, "do", nil, "the `COMMAND` to send for each record, with {fields}; repeat it for more")
-	f.StringSliceVar(&flags.opt.Columns, "columns", nil, "the `NAMES` of the columns of csv and tsv, with commas (default: the first line)")
-	f.StringArrayVar(&flags.opt.SkipIfMissing, "skip-if-missing", nil, "pass over records without this `FIELD`")
-	f.BoolVar(&flags.dryRun, "dry-run", false, "check all of the input and send nothing")
+	})
+	flags := flags{inflight: 4 << 20}
+	flags.add(c)
+	return c.Build(func(ctx context.Context, args []string) error {
+		name := "-"
+		if len(args) > 0 {
+			name = args[0]
+		}
+		if err := flags.resolve(c, name); err != nil {
+			return shell.Usage(err)
+		}
+		return flags.run(ctx, c, name)
+	})
+}
+
+func (flags *flags) add(c *shell.Command) {
+	f := c.Flags()
+	flags.format = c.AddChoice("format", "the format of the input", "auto", "resp", "commands", "csv", "tsv", "ndjson")
+	f.StringArrayVar(&flags.do, "do", nil, "the `COMMAND` to send for each record, with {fields}; repeat it for more commands")
+	f.StringSliceVar(&flags.opt.Columns, "columns", nil, "the `NAMES` of the columns of csv and tsv, separated by commas (default: the first line)")
+	f.StringArrayVar(&flags.opt.SkipIfMissing, "skip-if-missing", nil, "skip records without this `FIELD`")
+	f.BoolVar(&flags.dryRun, "dry-run", false, "check the whole input and send nothing")
 	f.BoolVar(&flags.emit, "emit", false, "write the protocol to standard output and send nothing")
 	f.IntVar(&flags.opt.ShowErrors, "show-errors", 20, "how many failed commands to show")
 	f.StringVar(&flags.errorsTo, "errors-to", "", "write every failed command to this `FILE`, to be loaded again")
 	f.BoolVar(&flags.opt.FailFast, "fail-fast", false, "stop at the first command that fails")
-	f.BoolVar(&flags.opt.Coalesce, "coalesce", false, "send SETs that follow each other as one MSET")
-	f.IntVar(&flags.opt.Connections, "connections", 1, "connections to a single server; commands that share a key stay in order")
-	f.IntVar(&flags.opt.Rate, "rate", 0, "`COMMANDS` a second at most; 0: as many as the server takes")
-	f.Var(&flags.inflight, "max-inflight", "how much may be sent and not answered; less is kinder to others")
-	f.DurationVar(&flags.opt.RetryFor, "retry-for", 30*time.Second, "how long to try to go on when the connection broke; 0: not at all")
-	flags.resend = shell.AddChoice(cmd, "resend", "what to send again of what was not answered then", "harmless", "always", "never")
-	f.StringVar(&flags.opt.Checkpoint, "checkpoint", "", "record progress in this `FILE`, and go on from there next time")
-	f.BoolVar(&flags.json, "json", false, "print a report as JSON")
-	f.StringVar(&flags.redis, "redis", "embedded:",
-		"the `URL` of the database: embedded:[DIR], redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
-	shell.FromEnv(cmd, env.Getenv, "do", "emit", "dry-run", "columns", "skip-if-missing", "format", "checkpoint", "errors-to")
-	return cmd
+	f.BoolVar(&flags.opt.Coalesce, "coalesce", false, "send consecutive SETs as one MSET")
+	f.IntVar(&flags.opt.Connections, "connections", 1, "connections to a single server; commands on the same key stay in order")
+	f.IntVar(&flags.opt.Rate, "rate", 0, "send at most this `NUMBER` of commands a second; 0 for no limit")
+	f.Var(&flags.inflight, "max-inflight", "how many bytes may wait for an answer; fewer slow other clients less")
+	f.DurationVar(&flags.opt.RetryFor, "retry-for", 30*time.Second, "how long to try to reconnect; 0 to fail at once")
+	flags.resend = c.AddChoice("resend", "which unanswered commands to send again after that", "harmless", "always", "never")
+	f.StringVar(&flags.opt.Checkpoint, "checkpoint", "", "record the progress in this `FILE`, and continue from there next time")
+	c.AddJSON("print a report as JSON")
+	c.AddRedis()
+	c.FromEnv("do", "emit", "dry-run", "columns", "skip-if-missing", "format", "checkpoint", "errors-to")
 }
 
-// settle checks the flags and fills in the options of the load.
-func (flags *loadFlags) settle(given func(string) bool, name string) error {
+// resolve checks the flags and sets the options of the load.
+func (flags *flags) resolve(c *shell.Command, name string) error {
 	for i, text := range flags.do {
 		t, err := bulk.ParseTemplate(text)
 		if err != nil {
@@ -120,11 +121,11 @@ func (flags *loadFlags) settle(given func(string) bool, name string) error {
 	}
 	switch {
 	case flags.dryRun && flags.emit:
-		return errors.New("--dry-run and --emit are two things: use one at a time")
-	case flags.emit && flags.json:
-		return errors.New("--emit writes to standard output, where --json would: use one at a time")
+		return errors.New("--dry-run and --emit cannot be combined: use one at a time")
+	case flags.emit && c.JSON:
+		return errors.New("--emit and --json both write to standard output: use one at a time")
 	case (flags.emit || flags.dryRun) && (flags.opt.Checkpoint != "" || flags.errorsTo != ""):
-		return errors.New("--checkpoint and --errors-to are for commands that are sent")
+		return errors.New("--checkpoint and --errors-to need commands to be sent: leave out --emit and --dry-run")
 	case flags.opt.ShowErrors < 0:
 		return fmt.Errorf("--show-errors is %d: it cannot be negative", flags.opt.ShowErrors)
 	case flags.opt.Connections < 1 || flags.opt.Connections > 64:
@@ -153,7 +154,7 @@ func (flags *loadFlags) settle(given func(string) bool, name string) error {
 	return nil
 }
 
-// formatOf tells a format by the name of a file, or leaves it open.
+// formatOf returns the format that the name of a file implies, or bulk.Auto.
 func formatOf(name string) bulk.Format {
 	ext := strings.ToLower(filepath.Ext(name))
 	if ext == ".gz" || ext == ".zst" || ext == ".zstd" {
@@ -172,32 +173,32 @@ func formatOf(name string) bulk.Format {
 	return bulk.Auto
 }
 
-// run loads, checks or emits the input, and tells what came of it.
-func (flags *loadFlags) run(cmd *cobra.Command, env shell.Env, name string) (err error) {
-	in, size, err := shell.OpenFile(env.Stdin, name)
+// run loads, checks or emits the input, and prints the result.
+func (flags *flags) run(ctx context.Context, c *shell.Command, name string) (err error) {
+	in, size, err := shell.OpenFile(c.Stdin, name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	var wipe func()
-	flags.opt.OnProgress, wipe = loadProgress(cmd.ErrOrStderr(), size, flags.emit)
+	flags.opt.OnProgress, wipe = progress(c.Stderr, size, flags.emit)
 	var report bulk.Report
 	switch {
 	case flags.emit:
-		report, err = bulk.Emit(cmd.Context(), cmd.OutOrStdout(), in, flags.opt)
+		report, err = bulk.Emit(ctx, c.Stdout, in, flags.opt)
 	case flags.dryRun:
-		flags.opt.Cluster = strings.HasPrefix(flags.redis, "redis+cluster:") || strings.HasPrefix(flags.redis, "rediss+cluster:")
-		report, err = bulk.Emit(cmd.Context(), io.Discard, in, flags.opt)
+		flags.opt.Cluster = strings.HasPrefix(c.Redis, "redis+cluster:") || strings.HasPrefix(c.Redis, "rediss+cluster:")
+		report, err = bulk.Emit(ctx, io.Discard, in, flags.opt)
 	default:
-		report, err = flags.load(cmd, env, in)
+		report, err = flags.load(ctx, c, in)
 	}
 	wipe()
-	return flags.tell(cmd, report, err)
+	return flags.finish(c, report, err)
 }
 
 // load sends the input to the database.
-func (flags *loadFlags) load(cmd *cobra.Command, env shell.Env, in io.Reader) (report bulk.Report, err error) {
-	server, end, err := flags.server(cmd, env)
+func (flags *flags) load(ctx context.Context, c *shell.Command, in io.Reader) (report bulk.Report, err error) {
+	server, end, err := server(ctx, c)
 	if err != nil {
 		return report, err
 	}
@@ -210,49 +211,50 @@ func (flags *loadFlags) load(cmd *cobra.Command, env shell.Env, in io.Reader) (r
 		flags.opt.ErrorsTo = f
 		defer func() {
 			err = errors.Join(err, f.Close())
-			if err == nil && report.Errors == 0 { // nothing to be loaded again
+			if err == nil && report.Errors == 0 { // nothing to load again
 				err = os.Remove(flags.errorsTo)
 			}
 		}()
 	}
-	return bulk.LoadInto(cmd.Context(), server, in, flags.opt)
+	return bulk.LoadInto(ctx, server, in, flags.opt)
 }
 
-// server describes the database, and starts it if it is ours.
-func (flags *loadFlags) server(cmd *cobra.Command, env shell.Env) (rueidis.ClientOption, func() error, error) {
+// server returns how to connect to the database. It starts an embedded one, which end
+// stops.
+func server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, end func() error, err error) {
 	none := func() error { return nil }
-	config, err := store.Parse(flags.redis)
+	config, err := store.Parse(c.Redis)
 	if err != nil {
-		return rueidis.ClientOption{}, none, shell.Usage(errors.New(shell.OneLine(err)))
+		return opt, none, shell.Usage(errors.New(shell.OneLine(err)))
 	}
 	if config.Kind != store.Embedded {
-		server, err := config.ClientOption()
-		return server, none, err
+		opt, err := config.ClientOption()
+		return opt, none, err
 	}
-	db, err := store.Open(cmd.Context(), flags.redis, store.Options{Logger: shell.Quiet(cmd), Getenv: env.Getenv})
+	db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv})
 	if err != nil {
-		return rueidis.ClientOption{}, none, err
+		return opt, none, err
 	}
 	return db.ClientOption(), db.Close, nil
 }
 
-// tell prints what a load has done, and returns what makes its exit code.
-func (flags *loadFlags) tell(cmd *cobra.Command, report bulk.Report, failed error) error {
+// finish prints the report, and returns the error for the exit code.
+func (flags *flags) finish(c *shell.Command, report bulk.Report, failed error) error {
 	stopped := errors.Is(failed, context.Canceled)
 	began := report.Commands > 0 || failed == nil
 	switch {
 	case flags.emit:
-	case flags.json && (began || flags.dryRun):
-		if err := printReport(cmd.OutOrStdout(), report, failed); err != nil {
+	case c.JSON && (began || flags.dryRun):
+		if err := printReport(c.Stdout, report, failed); err != nil {
 			return err
 		}
 	case flags.dryRun && failed == nil:
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "checked: %s, %d bytes of protocol; nothing was sent\n",
-			shell.Plural(int(report.Commands), "command", "commands"), report.Bytes); err != nil {
+		if _, err := fmt.Fprintf(c.Stdout, "checked: %s, %d bytes of protocol; nothing was sent\n",
+			shell.Plural(report.Commands, "command", "commands"), report.Bytes); err != nil {
 			return err
 		}
 	case !flags.dryRun && began:
-		if err := printCounts(cmd, report, failed == nil); err != nil {
+		if err := printCounts(c, report, failed == nil); err != nil {
 			return err
 		}
 	}
@@ -265,9 +267,9 @@ func (flags *loadFlags) tell(cmd *cobra.Command, report bulk.Report, failed erro
 	case errors.As(failed, &input):
 		return shell.Exit(shell.ExitUsage, failed)
 	case errors.Is(failed, bulk.ErrLost):
-		return shell.Exit(exitGone, failed)
+		return shell.Exit(exitLost, failed)
 	case errors.Is(failed, bulk.ErrFailed):
-		if failed.Error() == bulk.ErrFailed.Error() { // of --fail-fast, and was shown
+		if failed.Error() == bulk.ErrFailed.Error() { // of --fail-fast; the command was shown
 			failed = errors.New("stopped at the first command that failed")
 		}
 		return shell.Exit(shell.ExitFailure, failed)
@@ -294,10 +296,10 @@ func printReport(w io.Writer, report bulk.Report, failed error) error {
 	return e.Encode(all)
 }
 
-// printCounts prints what people know from redis-cli, and on standard error which
-// commands failed.
-func printCounts(cmd *cobra.Command, report bulk.Report, all bool) error {
-	to := cmd.ErrOrStderr()
+// printCounts prints the lines that redis-cli --pipe prints, and on standard error the
+// commands that failed.
+func printCounts(c *shell.Command, report bulk.Report, all bool) error {
+	to := c.Stderr
 	for _, f := range report.Failures {
 		where := fmt.Sprintf("byte %d", f.Offset)
 		if f.Line > 0 {
@@ -315,9 +317,9 @@ func printCounts(cmd *cobra.Command, report bulk.Report, all bool) error {
 		fmt.Fprintf(to, "%s: %d\n", kind, report.Kinds[kind])
 	}
 	if report.Skipped > 0 {
-		fmt.Fprintf(to, "records passed over: %d\n", report.Skipped)
+		fmt.Fprintf(to, "records skipped: %d\n", report.Skipped)
 	}
-	out := cmd.OutOrStdout()
+	out := c.Stdout
 	if all {
 		fmt.Fprint(out, "All data transferred. Waiting for the last reply...\nLast reply received from server.\n")
 	}

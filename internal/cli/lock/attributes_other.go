@@ -4,5 +4,5 @@ package lock
 
 import "syscall"
 
-// attributes puts a command into a process group of its own, if asked to.
+// attributes puts a command into its own process group if group is set.
 func attributes(group bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: group} }

@@ -1,13 +1,12 @@
 package lock
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
 	"retwis/redlock"
@@ -15,23 +14,22 @@ import (
 
 // watchLock prints who holds a name, and each change of it, until the command is
 // stopped.
-func watchLock(cmd *cobra.Command, m *redlock.Manager, name string, asJSON bool) error {
-	out := cmd.OutOrStdout()
-	for status, err := range m.Watch(cmd.Context(), name) {
+func watchLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
+	for status, err := range m.Watch(ctx, name) {
 		if err != nil {
 			return badName(err)
 		}
-		if err := printChange(out, newLockStatus(m, name, status), asJSON); err != nil {
+		if err := printChange(c, newLockStatus(m, name, status)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printChange(out io.Writer, s *lockStatus, asJSON bool) error {
+func printChange(c *shell.Command, s *lockStatus) error {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	if asJSON {
-		return json.NewEncoder(out).Encode(struct {
+	if c.JSON {
+		return json.NewEncoder(c.Stdout).Encode(struct {
 			Time time.Time `json:"time"`
 			*lockStatus
 		}{now, s})
@@ -43,24 +41,24 @@ func printChange(out io.Writer, s *lockStatus, asJSON bool) error {
 	case !s.Undecided && !s.NotLock:
 		what = fmt.Sprintf("%q is free", s.Name)
 	}
-	_, err := fmt.Fprintf(out, "%s %s\n", now.Format(time.RFC3339Nano), what)
+	_, err := fmt.Fprintf(c.Stdout, "%s %s\n", now.Format(time.RFC3339Nano), what)
 	return err
 }
 
 // breakLock frees a name. The exit code says whether it was held.
-func breakLock(cmd *cobra.Command, m *redlock.Manager, name string, asJSON bool) error {
-	status, err := m.Break(cmd.Context(), name)
+func breakLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
+	status, err := m.Break(ctx, name)
 	if err != nil {
-		return notHad(err)
+		return notAcquired(err)
 	}
-	s, out := newLockStatus(m, name, status), cmd.OutOrStdout()
+	s := newLockStatus(m, name, status)
 	switch {
-	case asJSON:
-		err = json.NewEncoder(out).Encode(s)
+	case c.JSON:
+		err = json.NewEncoder(c.Stdout).Encode(s)
 	case s.Held:
-		_, err = fmt.Fprintf(out, "%q was held by %s: it is free for the next\n", name, s.heldBy())
+		_, err = fmt.Fprintf(c.Stdout, "%q was held by %s: it is free now\n", name, s.heldBy())
 	default:
-		_, err = fmt.Fprintf(out, "%q was not held\n", name)
+		_, err = fmt.Fprintf(c.Stdout, "%q was not held\n", name)
 	}
 	if err == nil && !s.Held {
 		return shell.Exit(shell.ExitFailure, nil)
@@ -79,14 +77,14 @@ type lockServerHealth struct {
 	Node  string     `json:"node"`
 	Votes bool       `json:"votes"`
 	Since *time.Time `json:"since,omitempty"`
-	Young int64      `json:"young_ms,omitempty"` // for so long it does not vote
+	Young int64      `json:"young_ms,omitempty"` // how long it does not vote yet
 	TTL   int64      `json:"longest_ttl_ms,omitempty"`
 	Error string     `json:"error,omitempty"`
 }
 
 // showHealth prints which servers vote. The exit code says whether a majority does.
-func showHealth(cmd *cobra.Command, m *redlock.Manager, asJSON bool) error {
-	nodes, err := m.Health(cmd.Context())
+func showHealth(ctx context.Context, c *shell.Command, m *redlock.Manager) error {
+	nodes, err := m.Health(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,13 +106,13 @@ func showHealth(cmd *cobra.Command, m *redlock.Manager, asJSON bool) error {
 		h.Nodes = append(h.Nodes, one)
 	}
 	h.Votes = voting >= h.Quorum
-	if asJSON {
-		err = json.NewEncoder(cmd.OutOrStdout()).Encode(h)
+	if c.JSON {
+		err = json.NewEncoder(c.Stdout).Encode(h)
 	} else {
-		err = h.print(cmd.OutOrStdout(), voting)
+		err = h.print(c.Stdout, voting)
 	}
 	if err == nil && !h.Votes {
-		return shell.Exit(exitNotHad, nil)
+		return shell.Exit(exitNotAcquired, nil)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -29,8 +28,8 @@ type lockedCommand struct {
 
 // run runs the command, and ends with its exit code.
 func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan os.Signal) error {
-	// A signal that ends the waiting for a lock does not end a command that runs:
-	// the command is told, and decides.
+	// A signal ends the waiting for a lock, but not a running command: that gets the
+	// signal, and decides.
 	var code int
 	var why error
 	var lost bool
@@ -39,7 +38,7 @@ func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan 
 		return nil
 	})
 	switch {
-	case lost: // and told
+	case lost: // and reported
 		return shell.Exit(exitLost, nil)
 	case err != nil:
 		return shell.Exit(exitLost, err)
@@ -52,16 +51,16 @@ func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan 
 // supervise starts the command, and returns how it ended, and whether the lock was
 // lost before.
 func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals <-chan os.Signal) (code int, lost bool, err error) {
-	// On Linux the command is told when the thread that started it ends.
+	// On Linux the command gets a signal when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := &exec.Cmd{
 		Path: c.program, Args: c.args, Env: c.environment(l),
 		Stdin: c.env.Stdin, Stdout: c.env.Stdout, Stderr: c.env.Stderr,
 	}
-	// A command that talks with a person has to stay in the process group that
-	// the terminal talks to. Any other gets a group of its own, so that all that
-	// it has started can be ended with it.
+	// An interactive command must stay in the foreground process group of its
+	// terminal. Any other gets its own group, so that the processes that it started
+	// can be ended with it.
 	terminal, shared := c.terminal()
 	cmd.SysProcAttr = attributes(!shared)
 	if err := cmd.Start(); err != nil {
@@ -84,8 +83,8 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 			code, err = exitCode(cmd, err)
 			return code, lost, err
 		case s := <-signals:
-			// Ctrl-C at the terminal reaches the command by itself: twice would
-			// mean "at once" to many programs.
+			// The terminal sends Ctrl-C to the command, too: many programs take a
+			// second one for "at once".
 			if shared && (s == syscall.SIGINT || s == syscall.SIGQUIT) && inForeground(terminal) {
 				continue
 			}
@@ -102,8 +101,8 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 	}
 }
 
-// endGroup waits until what a command has started has ended, too, and kills it when
-// the time is over.
+// endGroup waits until the processes of a group have ended, and kills them when kill
+// fires.
 func endGroup(group int, kill <-chan time.Time) {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -117,8 +116,8 @@ func endGroup(group int, kill <-chan time.Time) {
 	_ = syscall.Kill(group, syscall.SIGKILL)
 }
 
-// environment is that of the command: that of retwis, and what it is to know of the
-// lock. The token of a lock around this one is none of its own.
+// environment returns the environment of the command: that of retwis, and the lock. The
+// token of an outer lock is removed.
 func (c lockedCommand) environment(l *redlock.Lock) []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -155,10 +154,8 @@ func (c lockedCommand) terminal() (fd int, ok bool) {
 	return 0, false
 }
 
-// inForeground says whether a terminal sends its Ctrl-C to our process group.
+// inForeground reports whether a terminal sends Ctrl-C to our process group.
 func inForeground(terminal int) bool {
 	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
 }
-
-func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
 	"retwis/redlock"
@@ -17,8 +16,8 @@ import (
 type lockStatus struct {
 	Name string `json:"name"`
 	Held bool   `json:"held"` // by a majority
-	// Undecided: so few servers answered, or vote, that the others could be a
-	// majority that has it.
+	// Undecided: too few servers answered, or vote; the rest could be a majority that
+	// has the lock.
 	Undecided bool `json:"undecided"`
 	// NotLock: the key of the name holds something that is not a lock.
 	NotLock bool             `json:"not_lock,omitempty"`
@@ -29,7 +28,7 @@ type lockStatus struct {
 	holder  redlock.NodeStatus
 }
 
-// lockOwner is who holds a name, as it says itself.
+// lockOwner is the owner of a lock, as it describes itself.
 type lockOwner struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
@@ -53,11 +52,11 @@ type lockNodeStatus struct {
 	Value   string `json:"value,omitempty"`
 	TTL     int64  `json:"ttl_ms,omitempty"`
 	Waiters int64  `json:"waiters"`
-	Young   int64  `json:"young_ms,omitempty"` // for so long it does not vote
+	Young   int64  `json:"young_ms,omitempty"` // how long it does not vote yet
 	Error   string `json:"error,omitempty"`
 }
 
-// statusOf asks the servers who holds a name.
+// statusOf reads from the servers who holds a name.
 func statusOf(ctx context.Context, m *redlock.Manager, name string) (*lockStatus, error) {
 	nodes, err := m.Status(ctx, name)
 	if err != nil {
@@ -85,30 +84,29 @@ func newLockStatus(m *redlock.Manager, name string, nodes redlock.Status) *lockS
 	return s
 }
 
-// showLock prints who holds a name. The exit code tells whether anybody does.
-func showLock(cmd *cobra.Command, m *redlock.Manager, name string, asJSON bool) error {
-	s, err := statusOf(cmd.Context(), m, name)
+// showLock prints who holds a name. The exit code says whether it is held.
+func showLock(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) error {
+	s, err := statusOf(ctx, m, name)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = json.NewEncoder(cmd.OutOrStdout()).Encode(s)
+	if c.JSON {
+		err = json.NewEncoder(c.Stdout).Encode(s)
 	} else {
-		err = s.print(cmd)
+		err = s.print(c.Stdout)
 	}
 	switch {
 	case err != nil:
 		return err
 	case s.Undecided:
-		return shell.Exit(exitNotHad, nil)
+		return shell.Exit(exitNotAcquired, nil)
 	case !s.Held:
 		return shell.Exit(shell.ExitFailure, nil)
 	}
 	return nil
 }
 
-func (s *lockStatus) print(cmd *cobra.Command) error {
-	out := cmd.OutOrStdout()
+func (s *lockStatus) print(out io.Writer) error {
 	agreed := 0
 	for _, n := range s.Nodes {
 		var what string

@@ -11,16 +11,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"retwis/internal/cli/shell"
 	"retwis/redlock"
 )
 
 var errWaited = errors.New("waited")
 
-// takeSignals takes the signals that are passed on to the command, but for those that
-// retwis was told to ignore: a command under nohup ignores SIGHUP, too.
+// takeSignals takes the signals to pass on to the command, except those that retwis
+// ignores itself: under nohup the command must ignore SIGHUP, too.
 func takeSignals() (signals chan os.Signal, ignore func()) {
 	signals = make(chan os.Signal, 8)
 	for _, s := range []os.Signal{
@@ -33,9 +31,9 @@ func takeSignals() (signals chan os.Signal, ignore func()) {
 	return signals, func() { signal.Stop(signals) }
 }
 
-// lock waits for the lock as long as the flags say, or until a signal.
-func (flags *lockFlags) lock(cmd *cobra.Command, m *redlock.Manager, name string, signals <-chan os.Signal) (*redlock.Lock, error) {
-	ctx, stop := context.WithCancelCause(cmd.Context())
+// acquire waits for the lock as long as the flags say, or until a signal.
+func (flags *lockFlags) acquire(ctx context.Context, c *shell.Command, m *redlock.Manager, name string, signals <-chan os.Signal) (*redlock.Lock, error) {
+	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	watching, watched := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -46,20 +44,20 @@ func (flags *lockFlags) lock(cmd *cobra.Command, m *redlock.Manager, name string
 		case <-watching:
 		}
 	}()
-	l, err := flags.ask(ctx, cmd, m, name)
+	l, err := flags.request(ctx, c, m, name)
 	close(watching)
 	<-watched
-	if ctx.Err() != nil { // also in the moment in which it was had
+	if ctx.Err() != nil { // even if the lock was acquired in this moment
 		if l != nil {
 			_ = l.Unlock(context.WithoutCancel(ctx))
 		}
 		return nil, shell.ErrStopped
 	}
-	return l, notHad(err)
+	return l, notAcquired(err)
 }
 
-// ask asks once or waits.
-func (flags *lockFlags) ask(ctx context.Context, cmd *cobra.Command, m *redlock.Manager, name string) (*redlock.Lock, error) {
+// request tries once, or waits.
+func (flags *lockFlags) request(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) (*redlock.Lock, error) {
 	if flags.noWait {
 		return m.TryLock(ctx, name)
 	}
@@ -67,33 +65,33 @@ func (flags *lockFlags) ask(ctx context.Context, cmd *cobra.Command, m *redlock.
 	defer cancel()
 	watching, stop := context.WithCancel(ctx)
 	var watched sync.WaitGroup
-	watched.Go(func() { flags.sayWhy(watching, cmd, m, name) })
+	watched.Go(func() { flags.explainWait(watching, c, m, name) })
 	defer watched.Wait()
 	defer stop()
 	return m.Lock(ctx, name)
 }
 
 const (
-	// quarantineNotice is when somebody who waits is told that the servers are
-	// quarantined: soon, as it takes long.
+	// quarantineNotice is when quarantined servers are reported: soon, because the
+	// wait is long.
 	quarantineNotice = 100 * time.Millisecond
-	// waitNotice is when a person is told what else is waited for.
+	// waitNotice is when a person is told what else delays the lock.
 	waitNotice = time.Second
 )
 
-// sayWhy says what is waited for, until the context ends: that servers are quarantined
-// to everybody, else only to a person.
-func (flags *lockFlags) sayWhy(ctx context.Context, cmd *cobra.Command, m *redlock.Manager, name string) {
+// explainWait prints why the lock is not acquired yet: that servers are quarantined in
+// any case, everything else at a terminal only.
+func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) {
 	for _, notice := range []struct {
 		after  time.Duration
-		anyone bool
+		always bool
 	}{{quarantineNotice, true}, {waitNotice - quarantineNotice, false}} {
 		select {
 		case <-time.After(notice.after):
 		case <-ctx.Done():
 			return
 		}
-		if !notice.anyone && !shell.IsTerminal(cmd.ErrOrStderr()) {
+		if !notice.always && !shell.IsTerminal(c.Stderr) {
 			return
 		}
 		status, err := m.Status(ctx, name)
@@ -103,20 +101,20 @@ func (flags *lockFlags) sayWhy(ctx context.Context, cmd *cobra.Command, m *redlo
 		why := ""
 		switch young, left := quarantined(status); {
 		case err == nil && young > 0:
-			why = fmt.Sprintf("%d of %d servers are quarantined, as they were started recently and may have lost locks: "+
-				"they vote in %v, or at once after retwis lock --trust if they have not", young, len(status), left.Round(100*time.Millisecond))
-		case !notice.anyone:
-			why = whoHolds(status, err) + "; Ctrl-C gives up"
+			why = fmt.Sprintf("%d of %d servers are quarantined, because they were started recently and may have lost locks: "+
+				"they vote in %v, or at once after retwis lock --trust if they have lost none", young, len(status), left.Round(100*time.Millisecond))
+		case !notice.always:
+			why = describeHolder(status, err) + "; press Ctrl-C to give up"
 		default:
 			continue
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "retwis: waiting for %q: %s\n", name, why)
+		fmt.Fprintf(c.Stderr, "retwis: waiting for %q: %s\n", name, why)
 		return
 	}
 }
 
-// quarantined returns how many servers are quarantined, and how long it takes until a
-// majority votes, if they are why it does not.
+// quarantined returns how many servers are quarantined, and how long until a majority
+// votes; both are 0 if a majority votes already.
 func quarantined(status redlock.Status) (young int, left time.Duration) {
 	var answered []time.Duration
 	for _, n := range status {
@@ -137,18 +135,18 @@ func quarantined(status redlock.Status) (young int, left time.Duration) {
 	return young, left
 }
 
-// notHad gives the error of a lock that somebody else may have, so that to ask
-// again makes sense, its exit code.
-func notHad(err error) error {
+// notAcquired returns the exit code for the error of a lock that another process may
+// hold, so that it makes sense to try again.
+func notAcquired(err error) error {
 	for _, reason := range []error{redlock.ErrHeld, redlock.ErrNoQuorum, errWaited} {
 		if errors.Is(err, reason) {
-			return shell.Exit(exitNotHad, err)
+			return shell.Exit(exitNotAcquired, err)
 		}
 	}
 	return badName(err)
 }
 
-// badName makes wrong usage of a name that cannot be locked.
+// badName returns wrong usage for a name that cannot be locked.
 func badName(err error) error {
 	if errors.Is(err, redlock.ErrName) {
 		return shell.Usage(errors.New(shell.OneLine(err)))
@@ -156,14 +154,14 @@ func badName(err error) error {
 	return err
 }
 
-// whoHolds says in a few words what somebody who wants a name waits for.
-func whoHolds(status redlock.Status, err error) string {
+// describeHolder says why a name cannot be locked.
+func describeHolder(status redlock.Status, err error) string {
 	holder, held := status.Holder()
 	switch {
 	case held:
-		return fmt.Sprintf("it is held for another %v at least, and %s", holder.TTL, shell.Plural(int(holder.Waiters), "process waits", "processes wait"))
+		return fmt.Sprintf("it is held for at least another %v, and %s", holder.TTL, shell.Plural(holder.Waiters, "process waits", "processes wait"))
 	case err != nil || status.Undecided():
 		return "too few servers answer"
 	}
-	return "nobody holds it, but others are first"
+	return "it is free, but other processes are first in the queue"
 }

@@ -2,38 +2,112 @@ package model
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"retwis/internal/cli/shell"
-	"retwis/maintain"
+	"retwis/internal/store"
 	"retwis/model"
 )
 
-// maintainFlags are the flags of verify, repair and migrate.
-type maintainFlags struct {
-	shell.MaintainFlags
+var maintenance = shell.Maintenance{
+	Key: "NAME", Unit: "records",
+	New: func(verb shell.Verb) shell.Target { return &target{verb: verb} },
+	Help: map[shell.Verb]shell.Help{
+		shell.Verify: {
+			Short: "Check that the records and indexes of a model agree",
+			Long: `Checks that the records of a model and its indexes agree. It works in short steps while
+the model is in use, and changes nothing. It reports
+  missing    records that are not in the indexes, or not in all of them
+  stale      records for which an index has other values
+  dangling   entries of indexes, and other parts, of records that do not exist
+  invalid    records with a field that cannot be read, or that an index cannot hold
+  taken      records with a unique value that another record has
+Index values that only the program of the model can compute are assumed to be right.
+Keys that could be records, but that the model did not write, are counted as unknown;
+with --adopt they are missing records. The exit code is 1 if there is a problem.`,
+			Example: `  retwis model verify user
+  retwis model verify user --rate 10000 --json`,
+		},
+		shell.Repair: {
+			Short: "Repair what verify finds",
+			Long: `Repairs what "model verify" finds, in short steps while the model is in use: the indexes
+get the values of the fields of each record. Records that other programs wrote are added
+to the indexes if --adopt matches them; expired ones are removed. Invalid and taken
+records are reported and left as they are: change the record. The exit code is 1 if a
+problem is left.`,
+			Example: `  retwis model repair user`,
+		},
+	},
+}
+
+// runFlags are the flags of commands that scan a model.
+type runFlags struct {
+	shell.RunFlags
 	adopt *pattern
 }
 
-func (u *maintainFlags) addAdopt(cmd *cobra.Command) {
-	cmd.Flags().Var(&patternFlag{&u.adopt}, "adopt", "take what the model did not write for its records where the id is like this `PATTERN`, such as '*'")
+func (f *runFlags) addAdopt(c *shell.Command) {
+	c.Flags().Var(&patternFlag{&f.adopt}, "adopt", "treat keys that the model did not write as its records if the id matches this `PATTERN`, such as '*'")
 }
 
-// adopts returns what --adopt accepts, or nil.
-func (u *maintainFlags) adopts() func(id string) bool {
-	if u.adopt == nil {
+// set passes --adopt to a model.
+func (f *runFlags) set(m *model.Model) {
+	if f.adopt != nil {
+		m.Adopt = f.adopt.matches
+	}
+}
+
+// target is the model of a maintenance command.
+type target struct {
+	runFlags
+	verb   shell.Verb
+	report model.Report
+}
+
+// AddFlags implements shell.Target.
+func (t *target) AddFlags(c *shell.Command) { t.addAdopt(c) }
+
+// Run implements shell.Target.
+func (t *target) Run(ctx context.Context, db *store.Store, name string, _ shell.Source, opt shell.Options) (shell.Report, error) {
+	m, err := open(ctx, db.Client(), name)
+	if err != nil {
+		return shell.Report{}, err
+	}
+	t.set(m)
+	run := m.Verify
+	if t.verb == shell.Repair {
+		run = m.Repair
+	}
+	t.report, err = run(ctx, opt)
+	return t.report.Report, err
+}
+
+// PrintNotes implements shell.Noter.
+func (t *target) PrintNotes(c *shell.Command) error { return printUnknown(c, &t.report) }
+
+// printUnknown reports keys that the model did not write.
+func printUnknown(c *shell.Command, r *model.Report) error {
+	if r.Unknown == 0 {
 		return nil
 	}
-	return u.adopt.matches
+	if c.JSON {
+		return shell.NewEncoder(c.Stdout).Encode(struct {
+			Unknown int64    `json:"unknown"`
+			Keys    []string `json:"keys,omitempty"`
+		}{r.Unknown, r.UnknownKeys})
+	}
+	var example string
+	if len(r.UnknownKeys) > 0 {
+		example = ", such as " + shell.ForTerminal(r.UnknownKeys[0])
+	}
+	_, err := fmt.Fprintf(c.Stdout, "unknown: %s that the model did not write%s; --adopt treats them as records\n",
+		shell.Plural(r.Unknown, "key", "keys"), example)
+	return err
 }
 
-// pattern is a text in which * stands for any characters, and ? for one.
+// pattern is a text in which * matches any characters, and ? one.
 type pattern struct {
 	text string
 	is   *regexp.Regexp
@@ -41,7 +115,7 @@ type pattern struct {
 
 func (p *pattern) matches(s string) bool { return p.is.MatchString(s) }
 
-// patternFlag is a flag that is a pattern, or not given.
+// patternFlag is the value of a flag that takes a pattern; it sets p.
 type patternFlag struct{ p **pattern }
 
 func (f *patternFlag) String() string {
@@ -51,158 +125,13 @@ func (f *patternFlag) String() string {
 	return (*f.p).text
 }
 
+// Type implements pflag.Value.
 func (f *patternFlag) Type() string { return "pattern" }
 
+// Set implements pflag.Value.
 func (f *patternFlag) Set(text string) error {
 	quoted := strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(regexp.QuoteMeta(text))
 	is, err := regexp.Compile(`(?s)^` + quoted + `$`)
 	*f.p = &pattern{text, is}
-	return err
-}
-
-// printUnknown reports keys that the model did not write, if there are any.
-func printUnknown(out io.Writer, r *model.Report, asJSON bool) error {
-	if r.Unknown == 0 {
-		return nil
-	}
-	if asJSON {
-		return shell.NewEncoder(out).Encode(struct {
-			Unknown int64    `json:"unknown"`
-			Keys    []string `json:"keys,omitempty"`
-		}{r.Unknown, r.UnknownKeys})
-	}
-	var such string
-	if len(r.UnknownKeys) > 0 {
-		such = ", such as " + shell.ForTerminal(r.UnknownKeys[0])
-	}
-	_, err := fmt.Fprintf(out, "unknown: %s that the model did not write%s; --adopt takes them for records\n",
-		shell.Plural(int(r.Unknown), "key", "keys"), such)
-	return err
-}
-
-// newVerify makes model verify, and model repair.
-func newVerify(env shell.Env, repair bool) *cobra.Command {
-	var flags commonFlags
-	var up maintainFlags
-	cmd := &cobra.Command{
-		Use:   "verify [flags] NAME",
-		Short: "Check that records and indexes of a model agree",
-		Long: `Looks whether the records of a model and its indexes agree, in short steps while it
-is in use, and changes nothing. It tells
-  missing    records that are not in the indexes, or not in all of them
-  stale      records of which an index says something else
-  dangling   what is left of records that are not there
-  invalid    records with a field that cannot be read, or that an index cannot hold
-  taken      records with a unique value that another record has
-What only the program of the model can compute is taken to be right. Keys that could
-be records, but that the model did not write, are counted as unknown; with --adopt
-they are records that are missing. The exit code is 1 if there is a problem.`,
-		Example: `  retwis model verify user
-  retwis model verify user --rate 10000 --json`,
-		Args: shell.Arguments(1, 1, "retwis model verify NAME"),
-	}
-	if repair {
-		cmd.Use, cmd.Short = "repair [flags] NAME", "Mend what verify finds"
-		cmd.Long = `Mends what "model verify" finds, in short steps while the model is in use: what the
-fields of a record say is right. Records that other programs wrote come into the
-indexes where --adopt says so; those that have expired leave them. What is invalid or taken is told and
-left: change the record. The exit code is 1 if a problem is left.`
-		cmd.Example = `  retwis model repair user`
-		cmd.Args = shell.Arguments(1, 1, "retwis model repair NAME")
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return flags.open(cmd, env, args[0], func(ctx context.Context, m *model.Model) error {
-			m.Adopt = up.adopts()
-			run := m.Verify
-			if repair {
-				run = m.Repair
-			}
-			var report model.Report
-			err := up.Run(cmd, flags.json, func(opt maintain.Options) (found maintain.Report, err error) {
-				report, err = run(ctx, opt)
-				return report.Report, err
-			})
-			return errors.Join(printUnknown(cmd.OutOrStdout(), &report, flags.json), err)
-		})
-	}
-	up.Add(cmd)
-	up.addAdopt(cmd)
-	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
-	return cmd
-}
-
-func newMigrate(env shell.Env) *cobra.Command {
-	var flags commonFlags
-	var up maintainFlags
-	cmd := &cobra.Command{
-		Use:   "migrate [flags] NAME",
-		Short: "Build and drop indexes as a program declares them by now",
-		Long: `Puts into force the last declaration that a program has opened the model with and
-that is not in force, and brings all records into its indexes, in short steps while
-others read and write.
-Programs of the declaration before that can no longer write from then on. One that
-was cut short can be run again. "model list" shows what it would do.
-
-Records that other programs wrote come in where --adopt says so. The first migration
-of a database that is older than its model ends only with --adopt, if there are such.
-
-An index on what a program computes can only be built by that program. The exit
-code is 1 if a record could not be brought in.`,
-		Example: `  retwis model migrate user --rate 10000`,
-		Args:    shell.Arguments(1, 1, "retwis model migrate NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.open(cmd, env, args[0], func(ctx context.Context, m *model.Model) error {
-				info, err := m.Describe(ctx)
-				if err != nil {
-					return err
-				}
-				opt, wipe := up.Options(cmd)
-				m.Adopt = up.adopts()
-				report, err := m.Migrate(ctx, opt)
-				wipe()
-				if errors.Is(err, model.ErrUnknown) {
-					return shell.Hint(err, `Say which ids are those of records with --adopt, as in --adopt '*'; none: --adopt ''.`)
-				}
-				if errors.Is(err, model.ErrSchema) {
-					return shell.Hint(err, fmt.Sprintf("Migrate %s in the program that declares it: %s.", args[0], toMigrate(info.Pending)))
-				}
-				if err != nil {
-					return err
-				}
-				return errors.Join(printUnknown(cmd.OutOrStdout(), &report, flags.json), printMigrated(cmd, info.Pending, report.Report, flags.json))
-			})
-		},
-	}
-	up.Add(cmd)
-	up.addAdopt(cmd)
-	flags.add(cmd, env, "print each problem and the summary as a line of JSON")
-	return cmd
-}
-
-// printMigrated prints what was done, and fails where a record could not be brought
-// in.
-func printMigrated(cmd *cobra.Command, done []string, r maintain.Report, asJSON bool) error {
-	out := cmd.OutOrStdout()
-	var err error
-	if asJSON {
-		if err := shell.PrintProblemsJSON(out, r); err != nil {
-			return err
-		}
-		err = shell.NewEncoder(out).Encode(struct {
-			Done    []string `json:"done"`
-			Checked int64    `json:"checked"`
-			Missing int64    `json:"missing,omitempty"`
-			Invalid int64    `json:"invalid,omitempty"`
-		}{append([]string{}, done...), r.Checked, r.Missing, r.Invalid})
-	} else {
-		shell.PrintProblems(out, r)
-		if len(done) == 0 {
-			done = []string{"nothing to do"}
-		}
-		_, err = fmt.Fprintf(out, "%s\nchecked: %d, missing: %d, invalid: %d\n", shell.ForTerminal(toMigrate(done)), r.Checked, r.Missing, r.Invalid)
-	}
-	if err == nil && r.Problems() > 0 {
-		return shell.ErrReported
-	}
 	return err
 }

@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,110 +13,124 @@ import (
 	"retwis/internal/social/check"
 )
 
-func NewCheck(env shell.Env) *cobra.Command {
-	var flags checkFlags
-	var legacy legacyFlags
-	cmd := &cobra.Command{
+// checkFlags are the flags of retwis check.
+type checkFlags struct {
+	repair, removeLegacy, yes bool
+	sample                    int
+}
+
+// checkActions are the flags that change the database, or make a different command of
+// it. No variable sets them.
+var checkActions = []string{"repair", "remove-legacy", "yes"}
+
+func newCheck(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
 		Use:   "check",
 		Short: "Check that the keys of a database agree with each other, and repair them",
-		Long: `Passes over the whole database in short steps and reports each place where two
-keys that must agree do not, where a key is of the wrong type, and where a
-timeline lacks a post that belongs there. Timelines are sampled: for each author
-some followers, for the latest three posts. Leftovers are what a crash in the
-middle of a write leaves: seen by nobody, or repaired by itself.
+		Long: `Scans the whole database in short steps and reports where two keys that must agree do
+not, where a key has the wrong type, and where a timeline lacks a post. Timelines are
+sampled: for each author some followers, for the last three posts. Leftovers come from a
+crash in the middle of a write; users do not see them, or they are repaired when they
+are read.
 
-Without --repair nothing is changed, and each line says what a repair would do.
-Both may run while the site is in use: what is written in that very moment can
-be reported, but is never repaired. What a repair cannot decide is left for you.
-What it cannot read it renames to damaged:{KEY}.
+Without --repair nothing is changed, and each line says what a repair would do. The site
+can stay in use: what is written during the check may be reported, but is never
+repaired. Problems with more than one solution are left for you. A key that cannot be
+read is renamed to damaged:{KEY}.
 
-Exit codes: 0 when nothing is wrong any more, leftovers aside; 1 when a problem
-remains, or the check could not be done.`,
+The exit code is 0 if no problem is left, apart from leftovers, and 1 if a problem is
+left or the check failed.`,
 		Example: `  retwis check
   retwis check --repair
   retwis check --remove-legacy
   retwis check --redis redis://localhost --json`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if legacy.given() {
-				return legacy.run(cmd, env, flags)
-			}
-			remaining, err := runCheck(cmd, env, flags)
-			if err == nil && remaining > 0 {
-				return shell.ErrReported
-			}
-			return err
-		},
-	}
-	f := cmd.Flags()
-	f.BoolVar(&flags.asJSON, "json", false, "print each problem and the summary as a line of JSON")
+		Args: shell.NoArguments,
+	})
+	var flags checkFlags
+	f := c.Flags()
 	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
-	f.IntVar(&flags.sample, "sample", 100, "how many followers of each author to look at, 0 for none")
-	legacy.add(cmd)
-	flags.url = shell.RedisFlag(cmd)
-	shell.FromEnv(cmd, env.Getenv, checkActions...)
-	return cmd
+	f.IntVar(&flags.sample, "sample", 100, "how many followers of each author to check, 0 for none")
+	f.BoolVar(&flags.removeLegacy, "remove-legacy", false, "list the old keys of a converted database of 2009, and remove them with --yes")
+	f.BoolVar(&flags.yes, "yes", false, "with --remove-legacy: remove the keys")
+	c.AddJSON("print each problem and the summary as a line of JSON")
+	c.AddRedis()
+	c.FromEnv(checkActions...)
+	return c.Build(func(ctx context.Context, _ []string) error {
+		if err := flags.check(); err != nil {
+			return shell.Usage(err)
+		}
+		return withDatabase(ctx, c, func(db *database) error {
+			if flags.removeLegacy {
+				return removeLegacy(ctx, c, db, flags.yes)
+			}
+			return flags.run(ctx, c, db)
+		})
+	})
 }
 
-// checkActions are the flags that change the database, or make another command of
-// it. No variable sets them.
-var checkActions = []string{"repair", "remove-legacy", "yes"}
-
-type checkFlags struct {
-	asJSON, repair bool
-	sample         int
-	url            *string
+// check refuses flags that contradict each other.
+func (flags *checkFlags) check() error {
+	switch {
+	case flags.yes && !flags.removeLegacy:
+		return errors.New("--yes goes with --remove-legacy")
+	case flags.removeLegacy && flags.repair:
+		return errors.New("--remove-legacy and --repair cannot be combined: use one at a time")
+	case flags.sample < 0:
+		return fmt.Errorf("--sample: %d is negative", flags.sample)
+	}
+	return nil
 }
 
-// runCheck prints what it finds, and returns how many problems remain.
-func runCheck(cmd *cobra.Command, env shell.Env, flags checkFlags) (remaining int64, err error) {
-	if flags.sample < 0 {
-		return 0, shell.Usage(fmt.Errorf("--sample: %d is negative", flags.sample))
+// run checks the database, and prints what it finds. The command fails if a problem is
+// left.
+func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *database) error {
+	if err := refuseNotConverted(ctx, c, db, flags.repair); err != nil {
+		return err
 	}
-	if flags.sample == 0 {
-		flags.sample = -1
-	}
-	db, err := open(cmd, env, *flags.url, "", shell.Quiet(cmd))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := refuseNotConverted(cmd, db, flags.repair); err != nil {
-		return 0, err
-	}
-	draw, wipe := shell.Progress(cmd.ErrOrStderr(), "checking")
-	out := json.NewEncoder(cmd.OutOrStdout())
 	opt := check.Options{Repair: flags.repair, Followers: flags.sample}
+	if flags.sample == 0 {
+		opt.Followers = -1
+	}
+	draw, wipe := shell.Bar(c.Stderr, "checking")
 	if draw != nil {
 		opt.Progress = func(done, total int64) { draw(int(done), int(total)) }
 	}
+	out := json.NewEncoder(c.Stdout)
 	opt.Report = func(p check.Problem) {
 		wipe()
-		if flags.asJSON {
+		if c.JSON {
 			_ = out.Encode(checkProblem(p))
 			return
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), p)
+		fmt.Fprintln(c.Stdout, p)
 	}
-	result, err := check.Run(cmd.Context(), db.social, opt)
+	result, err := check.Run(ctx, db.social, opt)
 	wipe()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if flags.asJSON {
-		return result.Remaining, out.Encode(checkSummary(result))
+	if c.JSON {
+		err = out.Encode(checkSummary(result))
+	} else {
+		_, err = fmt.Fprintln(c.Stdout, checkText(result, flags.repair))
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(),
-		"%d users, %d sessions, %d follows, %d posts, %d timelines: %d problems, %d leftovers%s\n",
-		result.Users, result.Sessions, result.Follows, result.Posts, result.Timelines, result.Problems, result.Leftovers,
-		repairedText(flags.repair, result))
-	return result.Remaining, err
+	if err == nil && result.Remaining > 0 {
+		return shell.ErrReported
+	}
+	return err
 }
 
-func repairedText(repair bool, result check.Result) string {
-	if !repair {
-		return ""
+// checkText formats the summary for people.
+func checkText(r check.Result, repair bool) string {
+	text := strings.Join([]string{
+		shell.Plural(r.Users, "user", "users"), shell.Plural(r.Sessions, "session", "sessions"),
+		shell.Plural(r.Follows, "follow", "follows"), shell.Plural(r.Posts, "post", "posts"),
+		shell.Plural(r.Timelines, "timeline", "timelines"),
+	}, ", ") + ": " + shell.Plural(r.Problems, "problem", "problems") + ", " + shell.Plural(r.Leftovers, "leftover", "leftovers")
+	if repair {
+		text += fmt.Sprintf(", %d repaired, %s left", r.Repaired, shell.Plural(r.Remaining, "problem", "problems"))
 	}
-	return fmt.Sprintf(", %d repaired, %d problems remain", result.Repaired, result.Remaining)
+	return text
 }
 
 // checkProblem is a problem as --json prints it.

@@ -1,24 +1,13 @@
 package serve
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-
-	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/social/adopt"
 )
-
-// legacyFlags make "check" remove what is left of a converted database. They
-// are never set by variables.
-type legacyFlags struct{ remove, yes bool }
-
-func (l *legacyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&l.remove, "remove-legacy", false, "list the old keys of a converted database of 2009, and remove them with --yes")
-	cmd.Flags().BoolVar(&l.yes, "yes", false, "with --remove-legacy: remove them")
-}
 
 // legacyLine is a kind of old keys as --json prints it.
 type legacyLine struct {
@@ -35,77 +24,65 @@ type legacySummary struct {
 	Removed bool  `json:"removed"`
 }
 
-func (l *legacyFlags) given() bool { return l.remove || l.yes }
-
-func (l *legacyFlags) run(cmd *cobra.Command, env shell.Env, flags checkFlags) (err error) {
-	if !l.remove {
-		return shell.Usage(errors.New("--yes goes with --remove-legacy"))
-	}
-	if flags.repair {
-		return shell.Usage(errors.New("--remove-legacy and --repair are two things: give one of them"))
-	}
-	db, err := open(cmd, env, *flags.url, "", shell.Quiet(cmd))
+// removeLegacy lists the old keys of a converted database, and removes them with yes.
+func removeLegacy(ctx context.Context, c *shell.Command, db *database, yes bool) error {
+	kinds, err := adopt.New(db.Client(), c.Log()).RemoveLegacy(ctx, yes)
 	if err != nil {
-		return err
+		return hintConvert(err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	kinds, err := adopt.New(db.Client(), shell.Quiet(cmd)).RemoveLegacy(cmd.Context(), l.yes)
-	if err != nil {
-		return notConverted(err)
-	}
-	return l.report(cmd, kinds, flags.asJSON)
-}
-
-func (l *legacyFlags) report(cmd *cobra.Command, kinds []adopt.LegacyKeys, asJSON bool) error {
-	out := cmd.OutOrStdout()
-	summary := legacySummary{Removed: l.yes}
+	summary := legacySummary{Removed: yes}
+	e := shell.NewEncoder(c.Stdout)
 	for _, k := range kinds {
 		summary.Keys += k.Removed
 		summary.Kept += k.Kept
-		var err error
-		switch {
-		case asJSON:
-			err = json.NewEncoder(out).Encode(legacyLine{k.Kind, k.Removed, k.Kept, k.Example})
-		case k.Kept > 0:
-			_, err = fmt.Fprintf(out, "%s: %s; %d kept, as what they say was not converted, such as %s\n",
-				k.Kind, shell.Plural(int(k.Removed), "key", "keys"), k.Kept, shell.ForTerminal(k.Example))
-		default:
-			_, err = fmt.Fprintf(out, "%s: %s\n", k.Kind, shell.Plural(int(k.Removed), "key", "keys"))
+		if c.JSON {
+			err = e.Encode(legacyLine{k.Kind, k.Removed, k.Kept, k.Example})
+		} else {
+			_, err = fmt.Fprintln(c.Stdout, legacyText(k))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if asJSON {
-		return json.NewEncoder(out).Encode(summary)
+	if c.JSON {
+		return e.Encode(summary)
 	}
-	keys := shell.Plural(int(summary.Keys), "key", "keys")
-	var err error
-	switch {
-	case summary.Keys == 0:
-		_, err = fmt.Fprintln(out, "there are no old keys to remove")
-	case l.yes:
-		_, err = fmt.Fprintf(out, "%s removed\n", keys)
-	default:
-		_, err = fmt.Fprintf(out, "%s can be removed; nothing was changed: --yes removes them\n", keys)
-	}
+	_, err = fmt.Fprintln(c.Stdout, summary)
 	return err
 }
 
-// refuseNotConverted refuses to check a database of 2009 that has not been
-// converted, and to repair one beside another site: what a check takes for
-// damage there is somebody's posts.
-func refuseNotConverted(cmd *cobra.Command, db *database, repair bool) error {
-	beside, err := adopt.New(db.Client(), shell.Quiet(cmd)).NotConverted(cmd.Context())
+func legacyText(k adopt.LegacyKeys) string {
+	text := fmt.Sprintf("%s: %s", k.Kind, shell.Plural(k.Removed, "key", "keys"))
+	if k.Kept > 0 {
+		text += fmt.Sprintf("; %d kept, because their content was not converted, such as %s", k.Kept, shell.ForTerminal(k.Example))
+	}
+	return text
+}
+
+func (s legacySummary) String() string {
+	keys := shell.Plural(s.Keys, "key", "keys")
+	switch {
+	case s.Keys == 0:
+		return "there are no old keys to remove"
+	case s.Removed:
+		return keys + " removed"
+	}
+	return keys + " can be removed; nothing was changed: --yes removes them"
+}
+
+// refuseNotConverted refuses to check a database of 2009 that has not been converted,
+// and to repair one that another site shares: its posts would look like damage.
+func refuseNotConverted(ctx context.Context, c *shell.Command, db *database, repair bool) error {
+	beside, err := adopt.New(db.Client(), c.Log()).NotConverted(ctx)
 	if errors.Is(err, adopt.ErrNotConverted) && beside && !repair {
 		return nil
 	}
-	return notConverted(err)
+	return hintConvert(err)
 }
 
-func notConverted(err error) error {
+func hintConvert(err error) error {
 	if !errors.Is(err, adopt.ErrNotConverted) {
 		return err
 	}
-	return shell.Hint(err, "Serve it once, which converts it: retwis serve. Beside another site, copy its keys to a database of their own first.")
+	return shell.Hint(err, "Serve it once to convert it: retwis serve. If another site uses the database, copy the keys of 2009 to an empty one first.")
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,46 +16,44 @@ import (
 )
 
 type repairFlags struct {
-	yes, asJSON bool
-	copyTo      string
+	yes    bool
+	copyTo string
 }
 
-func NewRepairData(env shell.Env) *cobra.Command {
-	var flags repairFlags
-	cmd := &cobra.Command{
+func newRepairData(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
 		Use:   "repair-data [DIR]",
-		Short: "Repair a data directory that a server refuses to load",
-		Long: `Checks the data directory of an embedded server with the server's own checking
-tools: DIR, or $XDG_DATA_HOME/retwis or ~/.local/share/retwis. It says what is
-damaged or missing, and what a repair would cut off; it changes nothing. The
-exit code is 1 if there is anything to repair.
+		Short: "Repair a data directory that the server refuses to load",
+		Long: `Checks the data directory of a server that retwis runs itself, with the server's own
+tools: DIR, or $XDG_DATA_HOME/retwis or ~/.local/share/retwis. It shows what is damaged
+or missing, and what a repair would cut off; it changes nothing. The exit code is 1 if
+there is something to repair.
 
-With --yes it copies the data first, to a directory beside DIR or to --copy-to.
-Then it keeps the longest beginning of the data that is whole, which is a state
-that the database was in, cuts off the rest, and starts a server to see that the
-result loads. A snapshot (dump.rdb) without an append-only file becomes one. No
-server may run on the directory meanwhile.`,
+With --yes it copies the data first, to a directory next to DIR or to --copy-to. Then it
+keeps the longest intact beginning of the data, which is an earlier state of the
+database, cuts off the rest, and starts a server to check that the result loads. A
+snapshot (dump.rdb) without an append-only file becomes one. No server may run on the
+directory meanwhile.`,
 		Example: `  retwis repair-data
   retwis repair-data /var/lib/retwis --yes
   retwis repair-data /var/lib/retwis --yes --copy-to /mnt/copy --json`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			url := "embedded:"
-			if len(args) > 0 {
-				url += args[0]
-			}
-			dir, err := store.DataDir(url, env.Getenv)
-			if err != nil {
-				return err
-			}
-			return repairData(cmd, env, dir, flags)
-		},
-	}
-	f := cmd.Flags()
-	f.BoolVar(&flags.yes, "yes", false, "copy the data, then repair it")
-	f.StringVar(&flags.copyTo, "copy-to", "", "the `DIRECTORY` of the copy, which must not exist yet")
-	f.BoolVar(&flags.asJSON, "json", false, "print each finding and the summary as a line of JSON")
-	return cmd
+		Args: shell.Arguments(0, 1, ""),
+	})
+	var flags repairFlags
+	c.Flags().BoolVar(&flags.yes, "yes", false, "copy the data, then repair it")
+	c.Flags().StringVar(&flags.copyTo, "copy-to", "", "the `DIRECTORY` of the copy, which must not exist yet")
+	c.AddJSON("print each finding and the summary as a line of JSON")
+	return c.Build(func(ctx context.Context, args []string) error {
+		url := "embedded:"
+		if len(args) > 0 {
+			url += args[0]
+		}
+		dir, err := store.DataDir(url, c.Getenv)
+		if err != nil {
+			return err
+		}
+		return flags.run(ctx, c, dir)
+	})
 }
 
 // repairSummary is the last line that --json prints.
@@ -68,7 +67,7 @@ type repairSummary struct {
 	Keys     *int64 `json:"keys,omitempty"`
 }
 
-func repairData(cmd *cobra.Command, env shell.Env, dir string, flags repairFlags) (err error) {
+func (flags *repairFlags) run(ctx context.Context, c *shell.Command, dir string) (err error) {
 	lock, err := store.Exclusive(dir)
 	if errors.Is(err, store.ErrInUse) {
 		return shell.Hint(err, "Stop the retwis that runs on it first.")
@@ -77,9 +76,9 @@ func repairData(cmd *cobra.Command, env shell.Env, dir string, flags repairFlags
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	d, err := redisserver.Diagnose(cmd.Context(), env.Getenv, dir)
+	d, err := redisserver.Diagnose(ctx, c.Getenv, dir)
 	if d != nil {
-		if printed := printFindings(cmd, d, flags); printed != nil {
+		if printed := printFindings(c, d); printed != nil {
 			return printed
 		}
 	}
@@ -88,7 +87,7 @@ func repairData(cmd *cobra.Command, env shell.Env, dir string, flags repairFlags
 	}
 	summary := repairSummary{Dir: d.Dir, Server: d.Server, Problems: len(d.Findings)}
 	if d.Healthy() || !flags.yes {
-		if err := flags.report(cmd, summary); err != nil || d.Healthy() {
+		if err := summary.print(c); err != nil || d.Healthy() {
 			return err
 		}
 		return shell.ErrReported
@@ -102,49 +101,47 @@ func repairData(cmd *cobra.Command, env shell.Env, dir string, flags repairFlags
 	if _, err := d.Copy(summary.Copy); err != nil {
 		return err
 	}
-	keys, whole, err := d.Repair(cmd.Context(), shell.Quiet(cmd))
+	keys, whole, err := d.Repair(ctx, c.Log())
 	if err != nil {
-		return shell.Hint(err, "The data as it was before is in "+summary.Copy+".")
+		return shell.Hint(err, "The data from before the repair is in "+summary.Copy+".")
 	}
 	summary.Repaired, summary.Whole, summary.Keys = true, whole, &keys
-	return flags.report(cmd, summary)
+	return summary.print(c)
 }
 
-func printFindings(cmd *cobra.Command, d *redisserver.Diagnosis, flags repairFlags) error {
-	out := cmd.OutOrStdout()
+func printFindings(c *shell.Command, d *redisserver.Diagnosis) error {
 	for _, f := range d.Findings {
-		if flags.asJSON {
-			if err := json.NewEncoder(out).Encode(f); err != nil {
+		if c.JSON {
+			if err := json.NewEncoder(c.Stdout).Encode(f); err != nil {
 				return err
 			}
 			continue
 		}
 		line := shell.ForTerminal(f.File) + ": " + shell.ForTerminal(f.Problem)
 		if f.Cut > 0 {
-			line += fmt.Sprintf("; to cut off: %s of %s bytes, %s", shell.Thousands(f.Cut), shell.Thousands(f.Size), shell.Plural(int(f.Commands), "command", "commands"))
+			line += fmt.Sprintf("; to cut off: %s of %s bytes, %s", shell.Thousands(f.Cut), shell.Thousands(f.Size), shell.Plural(int64(f.Commands), "command", "commands"))
 		}
-		if _, err := fmt.Fprintln(out, line); err != nil {
+		if _, err := fmt.Fprintln(c.Stdout, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r repairFlags) report(cmd *cobra.Command, s repairSummary) error {
-	out := cmd.OutOrStdout()
-	if r.asJSON {
-		return json.NewEncoder(out).Encode(s)
+func (s repairSummary) print(c *shell.Command) error {
+	if c.JSON {
+		return json.NewEncoder(c.Stdout).Encode(s)
 	}
 	var err error
 	switch {
 	case s.Whole:
-		_, err = fmt.Fprintf(out, "the server loads %s as it is, with %s, and has written it anew: nothing was cut off; the data as it was before is in %s\n", s.Dir, shell.Plural(int(*s.Keys), "key", "keys"), s.Copy)
+		_, err = fmt.Fprintf(c.Stdout, "the server loads %s with %s, and has rewritten it: nothing was cut off; the data from before is in %s\n", s.Dir, shell.Plural(*s.Keys, "key", "keys"), s.Copy)
 	case s.Repaired:
-		_, err = fmt.Fprintf(out, "repaired %s, which loads with %s; the data as it was before is in %s\n", s.Dir, shell.Plural(int(*s.Keys), "key", "keys"), s.Copy)
+		_, err = fmt.Fprintf(c.Stdout, "repaired %s, which loads with %s; the data from before is in %s\n", s.Dir, shell.Plural(*s.Keys, "key", "keys"), s.Copy)
 	case s.Problems == 0:
-		_, err = fmt.Fprintf(out, "%s can find nothing wrong in %s\n", s.Server, s.Dir)
+		_, err = fmt.Fprintf(c.Stdout, "%s finds nothing wrong in %s\n", s.Server, s.Dir)
 	default:
-		_, err = fmt.Fprintf(out, "%s; nothing was changed: --yes copies the data and repairs it\n", shell.Plural(s.Problems, "problem", "problems"))
+		_, err = fmt.Fprintf(c.Stdout, "%s; nothing was changed: --yes copies the data and repairs it\n", shell.Plural(s.Problems, "problem", "problems"))
 	}
 	return err
 }

@@ -9,14 +9,14 @@ import (
 	"retwis/internal/social"
 )
 
-// What the site would say beside a field is worded as an error here.
-func TestInWords(t *testing.T) {
+// A sentence of the site is an error at the command line.
+func TestInvalidInput(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("seed: %w", &social.InvalidError{Field: "password", Reason: "Use more. Or none."})
-	if got := inWords(err).Error(); got != "password: use more. Or none" {
+	if got := invalidInput(err).Error(); got != "password: use more. Or none" {
 		t.Errorf("%q", got)
 	}
-	if got := inWords(context.Canceled); !errors.Is(got, context.Canceled) {
+	if got := invalidInput(context.Canceled); !errors.Is(got, context.Canceled) {
 		t.Errorf("%v", got)
 	}
 }

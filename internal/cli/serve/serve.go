@@ -1,4 +1,4 @@
-// Package serve has the commands that serve and operate the site.
+// Package serve has the commands that serve the site and maintain its database.
 package serve
 
 import (
@@ -13,104 +13,105 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/seed"
-	"retwis/internal/social"
+	"retwis/internal/store"
 	"retwis/internal/web"
 )
 
+// Commands returns the commands of the site.
+func Commands(env shell.Env) []*cobra.Command {
+	return []*cobra.Command{newServe(env), newSeed(env), newCheck(env), newRepairData(env)}
+}
+
 type serveFlags struct {
-	addr         shell.Address
-	adminAddr    shell.OptionalAddress
-	redis        *string
+	addr         address
+	adminAddr    optionalAddress
 	fsync        *shell.Choice
 	demo, secure bool
 	share        bool
-	log          shell.LogFlags
+	log          logFlags
 }
 
-func New(env shell.Env) *cobra.Command {
-	flags := serveFlags{addr: "127.0.0.1:8080"}
-	cmd := &cobra.Command{
+func newServe(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the site",
-		Long: `Serves Retwis until it is told to stop (Ctrl-C, or SIGTERM); requests that are
-being answered are finished first. Every flag can also be set by the variable
-in brackets; a flag wins.
+		Long: `Serves Retwis until it is stopped with Ctrl-C or SIGTERM; requests in progress are
+answered first. A variable in brackets sets a flag, too; the flag wins.
 
-The data is in $XDG_DATA_HOME/retwis or ~/.local/share/retwis, where retwis runs
-a server of its own, unless --redis names another place. The first line of the
-output says where it listens and where the data is.
+Without --redis, retwis runs its own server, with the data in $XDG_DATA_HOME/retwis or
+~/.local/share/retwis. The first line of the output shows the address of the site and
+where the data is.
 
-A database that cannot be reached at the start is tried again for ten seconds,
-and for as long as it says that it is loading its data.`,
+If the database cannot be reached at the start, retwis tries for ten seconds, and
+longer if the database is loading its data.`,
 		Example: `  retwis serve --demo
   retwis serve --addr :80 --redis redis://:secret@db.example.com --admin-addr 127.0.0.1:9090
   RETWIS_ADDR=:8080 RETWIS_LOG_FORMAT=json retwis serve`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := flags.log.Logger(cmd)
-			if err != nil {
-				return err
-			}
-			return serve(cmd, env, flags, log)
-		},
-	}
-	f := cmd.Flags()
-	f.Var(&flags.addr, "addr", "where to listen")
-	f.Var(&flags.adminAddr, "admin-addr", "where to serve /metrics, /healthz and /readyz for operators; nowhere when empty")
-	flags.redis = shell.RedisFlag(cmd)
-	flags.fsync = shell.AddChoice(cmd, "fsync", "when a server of our own forces writes to the disk", "everysec", "always")
-	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with a made-up network, and say with whom to log in")
-	f.BoolVar(&flags.secure, "secure-cookies", false, "behind a proxy that speaks TLS: mark cookies Secure")
-	shareFlag(cmd, &flags.share)
-	flags.log = shell.AddLogFlags(cmd)
-	shell.FromEnv(cmd, env.Getenv)
-	return cmd
+		Args: shell.NoArguments,
+	})
+	flags := serveFlags{addr: "127.0.0.1:8080"}
+	f := c.Flags()
+	f.Var(&flags.addr, "addr", "the address to listen on")
+	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz and /readyz for operators; empty for none")
+	c.AddRedis()
+	flags.fsync = c.AddChoice("fsync", "when our own server forces writes to the disk", "everysec", "always")
+	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
+	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
+	addShare(c, &flags.share)
+	flags.log.add(c)
+	c.FromEnv()
+	return c.Build(func(ctx context.Context, _ []string) error {
+		log, err := flags.log.logger(c)
+		if err != nil {
+			return err
+		}
+		return serve(ctx, c, flags, log)
+	})
 }
 
-// serve opens what it needs, the ports first: that one is taken is told before
-// a server is started for nothing.
-func serve(cmd *cobra.Command, env shell.Env, flags serveFlags, log *slog.Logger) (err error) {
-	ctx := cmd.Context()
-	listeners, err := listen(ctx, place{"--addr", flags.addr}, place{"--admin-addr", flags.adminAddr.Address})
+// serve listens first, so that a port in use is reported before a server is started.
+func serve(ctx context.Context, c *shell.Command, flags serveFlags, log *slog.Logger) (err error) {
+	listeners, err := listen(ctx, place{"--addr", flags.addr}, place{"--admin-addr", flags.adminAddr.address})
 	if err != nil {
 		return err
 	}
 	defer closeAll(listeners)
-	db, err := openPatiently(cmd, env, *flags.redis, flags.fsync.Value, log)
+	db, err := openWaiting(ctx, c, store.Options{Logger: log, Fsync: flags.fsync.Value})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	warn(ctx, db.Store, log)
-	if err := adoptDatabase(ctx, db, flags.share, log); err != nil {
+	if err := db.adopt(ctx, flags.share, log); err != nil {
 		return err
 	}
 	login, err := demo(ctx, db, flags.demo)
 	if err != nil {
 		return err
 	}
-	site, err := newSite(db.social, flags.secure, log)
+	site, err := web.New(db.social, web.Options{Logger: log, SecureCookies: flags.secure})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "retwis: listening on http://%s, data in %s\n", listeners[0].Addr(), db)
+	fmt.Fprintf(c.Stdout, "retwis: listening on http://%s, data in %s\n", listeners[0].Addr(), db)
 	if login.Name != "" {
-		fmt.Fprintf(cmd.OutOrStdout(), "retwis: log in as %q with the password %q\n", login.Name, login.Password)
+		fmt.Fprintf(c.Stdout, "retwis: log in as %q with the password %q\n", login.Name, login.Password)
 	}
 	servers := []serving{{listeners[0], web.HTTPServer(site.Handler(), log)}}
 	if len(listeners) > 1 {
-		log.Info("serving the operators' pages", "url", "http://"+listeners[1].Addr().String())
+		log.Info("serving the pages for operators", "url", "http://"+listeners[1].Addr().String())
 		servers = append(servers, serving{listeners[1], web.HTTPServer(site.AdminHandler(), log)})
 	}
-	return serveUntilTold(ctx, log, db.social, servers)
+	return serveUntilDone(ctx, log, db.social, servers)
 }
 
-// place is where to listen, and the flag that says so.
+// place is an address to listen on, and its flag.
 type place struct {
 	flag string
-	addr shell.Address
+	addr address
 }
 
-// listen listens at each place whose address is not empty.
+// listen listens on each address that is not empty.
 func listen(ctx context.Context, places ...place) ([]net.Listener, error) {
 	var all []net.Listener
 	for _, p := range places {
@@ -127,7 +128,7 @@ func listen(ctx context.Context, places ...place) ([]net.Listener, error) {
 	return all, nil
 }
 
-// cannotListen says what the system said, without what is said already.
+// cannotListen returns the error of the system with a hint.
 func (p place) cannotListen(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -135,9 +136,9 @@ func (p place) cannotListen(err error) error {
 	}
 	switch wrapped := fmt.Errorf("listen on %s: %w", p.addr, err); {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return shell.Hint(wrapped, "Another program has this port, another retwis perhaps: choose a port with "+p.flag+", 0 for any that is free.")
+		return shell.Hint(wrapped, "Another program uses this port, perhaps another retwis: choose a port with "+p.flag+", or 0 for any free port.")
 	case errors.Is(err, syscall.EACCES):
-		return shell.Hint(wrapped, "Ports below 1024 are not for everybody: choose a higher one with "+p.flag+".")
+		return shell.Hint(wrapped, "Ports below 1024 need special rights: choose a higher one with "+p.flag+".")
 	default:
 		return wrapped
 	}
@@ -149,8 +150,8 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-// demo fills an empty database. One that people use is left alone, and not
-// served either: whoever asks for a demo would take it for one.
+// demo fills an empty database. It refuses one with users, and so does not serve it:
+// that could be taken for the demo.
 func demo(ctx context.Context, db *database, wanted bool) (seed.Login, error) {
 	if !wanted {
 		return seed.Login{}, nil
@@ -158,13 +159,9 @@ func demo(ctx context.Context, db *database, wanted bool) (seed.Login, error) {
 	login, err := seed.Demo(ctx, db.social)
 	if errors.Is(err, seed.ErrNotEmpty) {
 		return login, shell.Hint(
-			fmt.Errorf("no demo goes into %s, which has users already", db),
-			"Serve it without --demo and RETWIS_DEMO, or give the demo a place of its own: --redis embedded:DIR.",
+			fmt.Errorf("%s has users already: the demo needs an empty database", db),
+			"Serve it without --demo and RETWIS_DEMO, or put the demo elsewhere with --redis embedded:DIR.",
 		)
 	}
 	return login, err
-}
-
-func newSite(service *social.Service, secure bool, log *slog.Logger) (*web.Server, error) {
-	return web.New(service, web.Options{Logger: log, SecureCookies: secure})
 }

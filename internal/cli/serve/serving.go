@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// grace is how long requests in flight may take to end.
+	// grace is how long requests in progress may take to end.
 	grace = 10 * time.Second
-	// resumeEvery is how often to look for posts that a dead process left half
-	// way.
+	// resumeEvery is how often to look for posts that a process did not finish
+	// before it died.
 	resumeEvery = time.Minute
 )
 
-// serving is a server and where it listens.
+// serving is a server and its listener.
 type serving struct {
 	listener net.Listener
 	server   *http.Server
 }
 
-// serveUntilTold serves until ctx ends, which is how it should end, or until a
-// server fails. It returns when everything that it began is over.
-func serveUntilTold(ctx context.Context, log *slog.Logger, service *social.Service, servers []serving) error {
+// serveUntilDone serves until ctx is done, and then returns nil, or until a server
+// fails. It returns when all goroutines have ended.
+func serveUntilDone(ctx context.Context, log *slog.Logger, service *social.Service, servers []serving) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	failed := make(chan error, len(servers))
@@ -45,7 +45,7 @@ func serveUntilTold(ctx context.Context, log *slog.Logger, service *social.Servi
 	var err error
 	select {
 	case <-ctx.Done():
-		log.Info("stopping; requests in flight are finished first")
+		log.Info("stopping; requests in progress are answered first")
 	case err = <-failed:
 		stop()
 	}
@@ -54,8 +54,8 @@ func serveUntilTold(ctx context.Context, log *slog.Logger, service *social.Servi
 	return err
 }
 
-// shutDown takes no new requests and waits for those in flight, of all servers
-// at once, and cuts off those that take too long.
+// shutDown stops all servers at once: it takes no new requests, waits for those in
+// progress, and cuts off those that take too long.
 func shutDown(log *slog.Logger, servers []serving) {
 	end, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
@@ -71,7 +71,7 @@ func shutDown(log *slog.Logger, servers []serving) {
 	wg.Wait()
 }
 
-// resume finishes posts that a process left half way when it died.
+// resume finishes posts that a process did not finish before it died.
 func resume(ctx context.Context, log *slog.Logger, service *social.Service) {
 	tick := time.NewTicker(resumeEvery)
 	defer tick.Stop()

@@ -38,11 +38,11 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad.Close()
-	err = serveUntilTold(t.Context(), log, service, []serving{
+	err = serveUntilDone(t.Context(), log, service, []serving{
 		{good, &http.Server{ReadHeaderTimeout: grace}}, {bad, &http.Server{ReadHeaderTimeout: grace}},
 	})
 	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "serve on "+bad.Addr().String()) {
-		t.Errorf("serveUntilTold: %v", err)
+		t.Errorf("serveUntilDone: %v", err)
 	}
 	// Not by dialling it: a server that another test starts just now has the
 	// socket too, between fork and exec.

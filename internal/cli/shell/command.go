@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,27 +13,103 @@ import (
 	"retwis/internal/store"
 )
 
-func UnknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return fmt.Errorf("unknown command %q; did you mean %q?", args[0], like[0])
-	}
-	return fmt.Errorf("unknown command %q", args[0])
+// Command is a command of retwis: cobra's command, its environment, and the values
+// of the flags that most commands have.
+type Command struct {
+	*cobra.Command
+	Env
+	Redis string // --redis
+	JSON  bool   // --json
+
+	variables func(flag string) bool // reports whether a variable sets a flag
 }
 
-func NoArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes flags only, and %q is none", cmd.Name(), args[0])
+// New returns a command without flags. Help lists the flags in the order in which
+// they are added.
+func New(env Env, cmd *cobra.Command) *Command {
+	cmd.Flags().SortFlags = false
+	return &Command{
+		Command: cmd, Env: env,
+		variables: func(flag string) bool { return flag == "redis" },
 	}
-	return nil
 }
 
-// What the commands of indexes have in common: retwis index, suggest, graph and
-// space.
+// AddRedis adds the flag that names the database.
+func (c *Command) AddRedis() {
+	c.Flags().StringVar(&c.Redis, "redis", "embedded:",
+		"the `URL` of the database: embedded:[DIR], redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+}
 
-// Group makes a command of others.
+// AddJSON adds --json.
+func (c *Command) AddJSON(usage string) { c.Flags().BoolVar(&c.JSON, "json", false, usage) }
+
+// Build returns cobra's command, which runs run.
+func (c *Command) Build(run func(ctx context.Context, args []string) error) *cobra.Command {
+	c.readVariables()
+	c.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args) }
+	return c.Command
+}
+
+// WithStore opens the database for as long as do runs. Errors that the user can
+// correct become wrong usage.
+func (c *Command) WithStore(ctx context.Context, do func(db *store.Store) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = do(db)
+	if errors.Is(err, index.ErrValue) || errors.Is(err, index.ErrDeclared) || errors.Is(err, index.ErrForeign) {
+		return Usage(errors.New(OneLine(err)))
+	}
+	return err
+}
+
+// Log returns the log of a command that a person runs: warnings only.
+func (c *Command) Log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(c.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// PrintNumber prints "removed: 2", or as JSON {"removed":2}.
+func (c *Command) PrintNumber(name string, n int64) (err error) {
+	if c.JSON {
+		_, err = fmt.Fprintf(c.Stdout, "{%q:%d}\n", name, n)
+	} else {
+		_, err = fmt.Fprintf(c.Stdout, "%s: %d\n", name, n)
+	}
+	return err
+}
+
+// PrintCount prints a number alone, or as JSON {"count":2}.
+func (c *Command) PrintCount(n int64) (err error) {
+	if c.JSON {
+		return c.PrintNumber("count", n)
+	}
+	_, err = fmt.Fprintln(c.Stdout, n)
+	return err
+}
+
+// ShowEach calls show for each id, and reports those that are not found.
+func (c *Command) ShowEach(ids []string, show func(id string) error) error {
+	var missing error
+	for _, id := range ids {
+		err := show(id)
+		if errors.Is(err, index.ErrNotFound) {
+			missing = ErrReported
+			fmt.Fprintf(c.Stderr, "retwis: %s\n", OneLine(err))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return missing
+}
+
+// Group returns a command that only holds other commands.
 func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.Args = UnknownCommand
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -40,13 +118,14 @@ func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Arguments is what is wrong with the arguments of a command that takes a key and
-// more. most may be -1: any number.
-func Arguments(least, most int, usage string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+// Arguments checks the number of arguments; most may be -1 for any number. The
+// error shows how the command is called, and note.
+func Arguments(least, most int, note string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		usage := strings.Replace(cmd.UseLine(), " [flags]", "", 1) + note
 		switch {
 		case len(args) < least:
-			return fmt.Errorf("something is missing: %s", usage)
+			return fmt.Errorf("an argument is missing: %s", usage)
 		case most >= 0 && len(args) > most:
 			return fmt.Errorf("%q is one argument too many: %s", args[most], usage)
 		}
@@ -54,69 +133,21 @@ func Arguments(least, most int, usage string) cobra.PositionalArgs {
 	}
 }
 
-// WithStore opens the database for as long as do runs. What a user can do
-// otherwise is wrong usage.
-func WithStore(cmd *cobra.Command, env Env, url string, do func(context.Context, *store.Store) error) (err error) {
-	ctx := cmd.Context()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	db, err := store.Open(ctx, url, store.Options{Logger: Quiet(cmd), Getenv: env.Getenv})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	err = do(ctx, db)
-	if errors.Is(err, index.ErrValue) || errors.Is(err, index.ErrDeclared) || errors.Is(err, index.ErrForeign) {
-		return Usage(errors.New(OneLine(err)))
-	}
-	return err
-}
-
-// AsDeclared returns an index that flags have declared, unless it is there and
-// was declared otherwise: told before anything is read.
-func AsDeclared[X interface {
-	Len(ctx context.Context) (int64, error)
-}](ctx context.Context, x X, err error) (X, error) {
-	if err == nil {
-		_, err = x.Len(ctx)
-	} else {
-		err = Usage(errors.New(OneLine(err)))
-	}
-	return x, err
-}
-
-// AddPage adds the flags of a query that say which part of the answer is wanted.
-func AddPage(cmd *cobra.Command, page *index.Page, cursor *bool) {
-	f := cmd.Flags()
-	f.IntVarP(&page.Limit, "limit", "n", 0, "how many to show; 0: all")
-	f.IntVar(&page.Offset, "offset", 0, "how many to pass over first")
-	f.BoolVarP(&page.Reverse, "reverse", "r", false, "show the last first")
-	f.BoolVar(cursor, "cursor", false, "show the place of each in the order of the index")
-	f.StringVar(&page.After, "after", "", "go on behind the one with this `CURSOR`")
-}
-
-// CheckPage refuses what is no part of an answer.
-func CheckPage(page index.Page) error {
-	if page.Limit < 0 || page.Offset < 0 {
-		return Usage(errors.New("--limit and --offset cannot be negative"))
+// NoArguments refuses any argument.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes only flags, not %q", cmd.Name(), args[0])
 	}
 	return nil
 }
 
-// ShowEach shows what ids have, and tells of those that are not there.
-func ShowEach(cmd *cobra.Command, ids []string, show func(id string) error) error {
-	var missing error
-	for _, id := range ids {
-		err := show(id)
-		if errors.Is(err, index.ErrNotFound) {
-			missing = ErrReported
-			fmt.Fprintf(cmd.ErrOrStderr(), "retwis: %s\n", OneLine(err))
-			continue
-		}
-		if err != nil {
-			return err
-		}
+// UnknownCommand refuses an argument that is not a command, and suggests one.
+func UnknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
 	}
-	return missing
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		return fmt.Errorf("unknown command %q; did you mean %q?", args[0], like[0])
+	}
+	return fmt.Errorf("unknown command %q", args[0])
 }

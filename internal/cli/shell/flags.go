@@ -2,8 +2,6 @@ package shell
 
 import (
 	"fmt"
-	"log/slog"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,31 +10,34 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// RedisFlag is the flag with which every command names its database.
-func RedisFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("redis", "embedded:",
-		"the `URL` of the database: embedded:[DIR], redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+// FromEnv lets a variable set every flag but those excepted: RETWIS_ADMIN_ADDR sets
+// --admin-addr. A flag on the command line wins. Without FromEnv only --redis has a
+// variable. Flags that make a different command of it must be excepted.
+func (c *Command) FromEnv(except ...string) {
+	c.variables = func(flag string) bool { return flag != "help" && !slices.Contains(except, flag) }
 }
 
-// FromEnv lets every flag of a command be set by a variable too: --admin-addr
-// by RETWIS_ADMIN_ADDR. A flag on the command line wins. Left out are those that
-// make another command of it.
-func FromEnv(cmd *cobra.Command, getenv func(string) string, except ...string) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(except, f.Name) {
+// readVariables names the variables in the help, and reads them before the command
+// runs.
+func (c *Command) readVariables() {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if c.variables(f.Name) {
 			f.Usage += fmt.Sprintf(" [%s]", Variable(f.Name))
 		}
 	})
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return setFromEnv(cmd.Flags(), getenv, except...) }
+	c.PreRunE = func(cmd *cobra.Command, _ []string) error { return setFromEnv(cmd.Flags(), c.Getenv, c.variables) }
 }
 
-// setFromEnv sets each flag that was not given, and whose variable is not
-// empty.
-func setFromEnv(flags *pflag.FlagSet, getenv func(string) string, except ...string) error {
+// setFromEnv sets each flag that is not on the command line from its variable,
+// unless that is empty.
+func setFromEnv(flags *pflag.FlagSet, getenv func(string) string, variables func(flag string) bool) error {
 	var wrong error
 	flags.VisitAll(func(f *pflag.Flag) {
+		if wrong != nil || f.Changed || !variables(f.Name) {
+			return
+		}
 		value := getenv(Variable(f.Name))
-		if wrong != nil || value == "" || f.Changed || f.Name == "help" || slices.Contains(except, f.Name) {
+		if value == "" {
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
@@ -46,95 +47,44 @@ func setFromEnv(flags *pflag.FlagSet, getenv func(string) string, except ...stri
 	return wrong
 }
 
-// Variable returns the variable that sets a flag.
+// Variable returns the name of the variable that sets a flag.
 func Variable(flag string) string {
 	return "RETWIS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Choice is the value of a flag that is one of a few words.
+// Choice is the value of a flag that takes one of a few values.
 type Choice struct {
-	Value string
-	words []string
+	Value  string
+	values []string
 }
 
-// AddChoice adds a flag whose default is the first word.
-func AddChoice(cmd *cobra.Command, name, usage string, words ...string) *Choice {
-	c := &Choice{Value: words[0], words: words}
-	cmd.Flags().Var(c, name, usage+": "+strings.Join(words, ", "))
+// AddChoice adds a flag whose default is the first value.
+func (c *Command) AddChoice(name, usage string, values ...string) *Choice {
+	choice := &Choice{Value: values[0], values: values}
+	c.Flags().Var(choice, name, usage+": "+strings.Join(values, ", "))
 	// It fails only where a flag has completions already.
-	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	return c
+	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	return choice
 }
 
 func (c *Choice) String() string { return c.Value }
 
+// Type implements pflag.Value.
 func (c *Choice) Type() string { return "word" }
 
+// Set implements pflag.Value.
 func (c *Choice) Set(value string) error {
-	if !slices.Contains(c.words, value) {
-		return fmt.Errorf("use one of %s", strings.Join(c.words, ", "))
+	if !slices.Contains(c.values, value) {
+		return fmt.Errorf("use one of %s", strings.Join(c.values, ", "))
 	}
 	c.Value = value
 	return nil
 }
 
-// Address is the value of a flag that says where to listen.
-type Address string
-
-func (a *Address) String() string { return string(*a) }
-
-func (a *Address) Type() string { return "host:port" }
-
-func (a *Address) Set(value string) error {
-	if _, _, err := net.SplitHostPort(value); err != nil {
-		return fmt.Errorf("use host:port, or :port for every interface")
-	}
-	*a = Address(value)
-	return nil
-}
-
-// OptionalAddress may also be empty, which is nowhere: so a flag can take back
-// what its variable says.
-type OptionalAddress struct{ Address }
-
-func (a *OptionalAddress) Set(value string) error {
-	if value == "" {
-		a.Address = ""
-		return nil
-	}
-	return a.Address.Set(value)
-}
-
-// LogFlags say how to log.
-type LogFlags struct{ format, level *Choice }
-
-func AddLogFlags(cmd *cobra.Command) LogFlags {
-	return LogFlags{
-		format: AddChoice(cmd, "log-format", "what a line of the log looks like", "text", "json"),
-		level:  AddChoice(cmd, "log-level", "the least that is logged", "info", "debug", "warn", "error"),
-	}
-}
-
-func (l LogFlags) Logger(cmd *cobra.Command) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(l.level.Value)); err != nil {
-		return nil, err
-	}
-	opt := &slog.HandlerOptions{Level: level}
-	if l.format.Value == "json" {
-		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), opt)), nil
-	}
-	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), opt)), nil
-}
-
-// Quiet is the log of a command that speaks to a person: warnings only.
-func Quiet(cmd *cobra.Command) *slog.Logger {
-	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-}
-
-// ByteSize is the value of a flag that says how many bytes: 4MB, 512KB, 65536.
+// ByteSize is the value of a flag that takes a number of bytes: 4MB, 512KB, 65536.
 type ByteSize int64
 
+// Type implements pflag.Value.
 func (b *ByteSize) Type() string { return "bytes" }
 
 func (b *ByteSize) String() string {
@@ -148,6 +98,7 @@ func (b *ByteSize) String() string {
 	}
 }
 
+// Set implements pflag.Value.
 func (b *ByteSize) Set(text string) error {
 	digits := strings.ToUpper(text)
 	unit := int64(1)
@@ -162,7 +113,7 @@ func (b *ByteSize) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil || n < 0 {
-		return fmt.Errorf("use a number of bytes, with KB, MB or GB behind it")
+		return fmt.Errorf("use a number of bytes, such as 65536, 512KB, 4MB or 1GB")
 	}
 	*b = ByteSize(n * unit)
 	return nil

@@ -23,23 +23,24 @@ func TestSetFromEnv(t *testing.T) {
 		"empty is not set":      {env: map[string]string{"RETWIS_USERS": ""}, want: ":9090 100 false"},
 		"no variable for help":  {env: map[string]string{"RETWIS_HELP": "1"}, want: ":9090 100 false"},
 		"not a number":          {env: map[string]string{"RETWIS_USERS": "7x"}, want: `invalid value "7x" of the variable RETWIS_USERS: strconv.ParseInt: parsing "7x": invalid syntax`},
-		"not an address":        {env: map[string]string{"RETWIS_ADMIN_ADDR": "9090"}, want: `invalid value "9090" of the variable RETWIS_ADMIN_ADDR: use host:port, or :port for every interface`},
+		"not a choice":          {env: map[string]string{"RETWIS_LOG_LEVEL": "loud"}, want: `invalid value "loud" of the variable RETWIS_LOG_LEVEL: use one of info, debug`},
 		"hidden by a good flag": {args: []string{"--users=8"}, env: map[string]string{"RETWIS_USERS": "7x"}, want: ":9090 8 false"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-			admin := OptionalAddress{":9090"}
-			flags.Var(&admin, "admin-addr", "")
+			admin := flags.String("admin-addr", ":9090", "")
+			level := Choice{"info", []string{"info", "debug"}}
+			flags.Var(&level, "log-level", "")
 			users := flags.Int("users", 100, "")
 			demo := flags.Bool("demo", false, "")
 			flags.Bool("help", false, "")
 			if err := flags.Parse(test.args); err != nil {
 				t.Fatal(err)
 			}
-			err := setFromEnv(flags, func(name string) string { return test.env[name] })
-			got := fmt.Sprintf("%s %d %t", admin.String(), *users, *demo)
+			err := setFromEnv(flags, func(name string) string { return test.env[name] }, func(flag string) bool { return flag != "help" })
+			got := fmt.Sprintf("%s %d %t", *admin, *users, *demo)
 			if err != nil {
 				got = err.Error()
 				if usage := new(usageError); !errors.As(err, &usage) {

@@ -4,39 +4,44 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
-// Inputs are files of lines or records. A bad one is told by its file and number,
-// and the rest goes in.
+// Inputs are files of lines or records. What is wrong with one of them is reported
+// with the name of the file and the line, and the rest is read.
 type Inputs struct {
-	Cmd      *cobra.Command
-	Names    []string
-	Files    []io.ReadCloser
+	Files              []File
+	Accepted, Rejected int64
+
+	command  *Command
+	unit     string // of what is read, as in "entries"
 	terminal bool
 	begin    time.Time
 	shown    time.Time
-	What     string // they are of, as in "entries"
-
-	Accepted, Rejected int64
 }
 
-// shownBad is how many bad lines are shown.
-const shownBad = 20
+// File is an open file and its name.
+type File struct {
+	Name string
+	io.ReadCloser
+}
 
-// OpenInputs opens all files before anything of them is read; none is standard
-// input. They may be compressed.
-func OpenInputs(cmd *cobra.Command, env Env, names []string, what string) (*Inputs, error) {
+// maxRejectedShown is how many rejected lines are shown.
+const maxRejectedShown = 20
+
+// OpenInputs opens all files before any is read; without names it reads standard
+// input. Files may be compressed.
+func (c *Command) OpenInputs(names []string, unit string) (*Inputs, error) {
 	if len(names) == 0 {
 		names = []string{"-"}
 	}
-	in := &Inputs{Cmd: cmd, begin: time.Now(), What: what, terminal: IsTerminal(cmd.ErrOrStderr())}
+	in := &Inputs{command: c, begin: time.Now(), unit: unit, terminal: IsTerminal(c.Stderr)}
 	for _, name := range names {
-		f, _, err := OpenFile(env.Stdin, name)
+		f, _, err := OpenFile(c.Stdin, name)
 		if err != nil {
 			in.Close()
 			return nil, err
@@ -44,61 +49,83 @@ func OpenInputs(cmd *cobra.Command, env Env, names []string, what string) (*Inpu
 		if name == "-" {
 			name = "stdin"
 		}
-		in.Names, in.Files = append(in.Names, name), append(in.Files, unpack(newInterruptible(cmd.Context(), f)))
+		in.Files = append(in.Files, File{name, unpack(newInterruptible(c.Context(), f))})
 	}
 	return in, nil
 }
 
+// Close closes the files.
 func (in *Inputs) Close() {
-	in.Clear()
+	in.clear()
 	for _, f := range in.Files {
 		_ = f.Close() // it was only read
 	}
 }
 
-// Reject tells of a bad line.
-func (in *Inputs) Reject(name string, line int, err error) {
-	if in.Rejected++; in.Rejected <= shownBad {
-		in.Clear()
-		fmt.Fprintf(in.Cmd.ErrOrStderr(), "%s:%d: %s\n", name, line, OneLine(err))
+// Reject reports what is wrong with a line.
+func (in *Inputs) Reject(file string, line int, err error) {
+	if in.Rejected++; in.Rejected <= maxRejectedShown {
+		in.clear()
+		fmt.Fprintf(in.command.Stderr, "%s:%d: %s\n", file, line, OneLine(err))
 	}
 }
 
-// Accept counts a good one, and shows on a terminal how far it has come.
+// Accept counts a line or record, and shows the progress on a terminal.
 func (in *Inputs) Accept() {
 	in.Accepted++
 	if !in.terminal || in.Accepted%1000 != 0 || time.Since(in.shown) < 100*time.Millisecond {
 		return
 	}
 	in.shown = time.Now()
-	fmt.Fprintf(in.Cmd.ErrOrStderr(), "\r%s %s, %s/s ", Thousands(in.Accepted), in.What, Thousands(int64(float64(in.Accepted)/time.Since(in.begin).Seconds())))
+	fmt.Fprintf(in.command.Stderr, "\r%s %s, %s/s ", Thousands(in.Accepted), in.unit, Thousands(int64(float64(in.Accepted)/time.Since(in.begin).Seconds())))
 }
 
-func (in *Inputs) Clear() {
+func (in *Inputs) clear() {
 	if in.terminal {
-		fmt.Fprint(in.Cmd.ErrOrStderr(), "\r\x1b[K")
+		clearLine(in.command.Stderr)
 	}
 }
 
-// Report prints the summary, and fails if something was bad.
-func (in *Inputs) Report(asJSON bool) error {
-	in.Clear()
-	if in.Rejected > shownBad {
-		fmt.Fprintf(in.Cmd.ErrOrStderr(), "… and %d more\n", in.Rejected-shownBad)
+// Report prints the summary. The command fails if a line was rejected.
+func (in *Inputs) Report() error {
+	in.clear()
+	if in.Rejected > maxRejectedShown {
+		fmt.Fprintf(in.command.Stderr, "… and %d more\n", in.Rejected-maxRejectedShown)
 	}
-	var err error
-	if asJSON {
-		_, err = fmt.Fprintf(in.Cmd.OutOrStdout(), "{%q:%d,\"bad\":%d}\n", in.What, in.Accepted, in.Rejected)
-	} else {
-		_, err = fmt.Fprintf(in.Cmd.OutOrStdout(), "%s: %d, bad: %d\n", in.What, in.Accepted, in.Rejected)
+	if err := in.command.printInput(in.unit, in.Accepted, in.Rejected); err != nil {
+		return err
 	}
-	if err == nil && in.Rejected > 0 {
+	if in.Rejected > 0 {
 		return ErrReported
+	}
+	return nil
+}
+
+func (c *Command) printInput(unit string, accepted, rejected int64) (err error) {
+	if c.JSON {
+		_, err = fmt.Fprintf(c.Stdout, "{%q:%d,\"bad\":%d}\n", unit, accepted, rejected)
+	} else {
+		_, err = fmt.Fprintf(c.Stdout, "%s: %d, bad: %d\n", unit, accepted, rejected)
 	}
 	return err
 }
 
-// OpenFile opens a file, or standard input, and tells its size if it has one.
+// UntilError yields the values of seq up to its first error, which failed returns
+// afterwards.
+func UntilError[E any](seq iter.Seq2[E, error]) (values iter.Seq[E], failed func() error) {
+	var first error
+	values = func(yield func(E) bool) {
+		for e, err := range seq {
+			if first = err; err != nil || !yield(e) {
+				return
+			}
+		}
+	}
+	return values, func() error { return first }
+}
+
+// OpenFile opens a file, or standard input for "-", and returns its size, or -1 if
+// it has none.
 func OpenFile(stdin io.Reader, name string) (io.ReadCloser, int64, error) {
 	if name != "-" {
 		f, err := os.Open(name)
@@ -122,7 +149,7 @@ func OpenFile(stdin io.Reader, name string) (io.ReadCloser, int64, error) {
 		return io.NopCloser(stdin), -1, nil
 	}
 	if term.IsTerminal(int(f.Fd())) {
-		return nil, 0, Usage(errors.New("name a file, or pipe something in"))
+		return nil, 0, Usage(errors.New("there is no input: name a file, or pipe something in"))
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		return f, info.Size(), nil

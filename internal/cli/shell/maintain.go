@@ -1,160 +1,182 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"retwis/index"
-	"retwis/maintain"
+	"retwis/internal/store"
 )
 
-// Adopt runs the adoption of a sorted set, with its progress on a terminal, and
-// prints what it did. It fails if entries stay as they are.
-func (u *MaintainFlags) Adopt(cmd *cobra.Command, asJSON bool, do func(maintain.Options) (maintain.Report, error)) error {
-	opt, wipe := u.Options(cmd)
-	report, err := do(opt)
-	wipe()
-	if err != nil {
-		if errors.Is(err, index.ErrValue) {
-			PrintProblems(cmd.ErrOrStderr(), report)
+// Verb is a maintenance command.
+type Verb string
+
+// The maintenance commands.
+const (
+	Verify  Verb = "verify"
+	Repair  Verb = "repair"
+	Rebuild Verb = "rebuild"
+	Adopt   Verb = "adopt"
+)
+
+// Target is what maintenance commands work on. Each command has its own.
+type Target interface {
+	// AddFlags adds the flags that the command has beside those of all nouns.
+	AddFlags(c *Command)
+	// Run does the work of a command.
+	Run(ctx context.Context, db *store.Store, key string, src Source, opt Options) (Report, error)
+}
+
+// Noter is a Target that prints more than the report of a run.
+type Noter interface {
+	PrintNotes(c *Command) error
+}
+
+// Source is what an index is compared with or rebuilt from.
+type Source struct {
+	Pattern string  // of the keys of hashes; empty: none
+	Inputs  *Inputs // the files; nil: none
+}
+
+// Maintenance describes the maintenance commands of a noun.
+type Maintenance struct {
+	Key  string // what the argument is called: KEY or NAME
+	Unit string // what an index holds, as in "entries"
+	// From is an example of the pattern of --from. Empty: there is no such flag.
+	From string
+	// Files reports whether verify and repair compare with files, too.
+	Files bool
+	// Help holds the help of the commands. A verb without help has no command.
+	Help map[Verb]Help
+	// New returns the target of a command.
+	New func(verb Verb) Target
+}
+
+// Help is the help of a command.
+type Help struct{ Short, Long, Example string }
+
+// Commands returns the maintenance commands of a noun.
+func (m Maintenance) Commands(env Env) []*cobra.Command {
+	var all []*cobra.Command
+	for _, verb := range []Verb{Verify, Repair, Rebuild, Adopt} {
+		if help, ok := m.Help[verb]; ok {
+			all = append(all, m.command(env, verb, help))
 		}
-		return err
 	}
-	out := cmd.OutOrStdout()
-	if asJSON {
-		if err := PrintProblemsJSON(out, report); err != nil {
+	return all
+}
+
+func (m Maintenance) command(env Env, verb Verb, help Help) *cobra.Command {
+	files := verb == Rebuild || m.Files && verb != Adopt
+	use, most := fmt.Sprintf("%s [flags] %s", verb, m.Key), 1
+	if files {
+		use, most = use+" [FILE...]", -1
+	}
+	c := New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(1, most, "")})
+	run := maintenanceRun{Maintenance: m, Command: c, verb: verb, target: m.New(verb)}
+	run.target.AddFlags(c)
+	if m.From != "" && verb != Adopt {
+		c.Flags().StringVar(&run.from, "from", "", "the objects: the hashes whose keys match this `PATTERN`, as in '"+m.From+"'; * is the id")
+	}
+	if verb == Rebuild {
+		run.AddRate(c)
+		c.AddJSON("print the summary as JSON")
+	} else {
+		run.Add(c)
+		c.AddJSON("print each problem and the summary as a line of JSON")
+	}
+	c.AddRedis()
+	return c.Build(run.run)
+}
+
+// maintenanceRun is a maintenance command.
+type maintenanceRun struct {
+	Maintenance
+	*Command
+	RunFlags
+	verb   Verb
+	target Target
+	from   string
+}
+
+func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
+	src := Source{Pattern: r.from}
+	if src.Pattern != "" && len(args) > 1 {
+		return Usage(errors.New("--from and files are two sources: use one"))
+	}
+	if len(args) > 1 || r.verb == Rebuild && src.Pattern == "" {
+		if src.Inputs, err = r.OpenInputs(args[1:], r.Unit); err != nil {
 			return err
 		}
-		err = NewEncoder(out).Encode(struct {
-			Adopted int64 `json:"adopted"`
-			Left    int64 `json:"left"`
-		}{report.Checked, report.Problems()})
-	} else {
-		PrintProblems(out, report)
-		_, err = fmt.Fprintf(out, "adopted: %d, left as they are: %d\n", report.Checked, report.Problems())
+		defer src.Inputs.Close()
 	}
-	if err == nil && report.Problems() > 0 {
-		err = ErrReported
-	}
-	return err
+	return r.WithStore(ctx, func(db *store.Store) error {
+		opt, wipe := r.Options(r.Command)
+		if src.Inputs != nil {
+			opt.Progress = nil // the inputs show it
+		}
+		report, err := r.target.Run(ctx, db, args[0], src, opt)
+		wipe()
+		return r.finish(src, report, err)
+	})
 }
 
-// MaintainFlags are those of verify and repair, and of rebuild, which shows no
-// problems and has only the rate.
-type MaintainFlags struct{ Rate, examples uint32 }
-
-func (u *MaintainFlags) Add(cmd *cobra.Command) {
-	u.AddRate(cmd)
-	cmd.Flags().Uint32Var(&u.examples, "examples", 10, "how many problems to show")
-}
-
-func (u *MaintainFlags) AddRate(cmd *cobra.Command) {
-	cmd.Flags().Uint32Var(&u.Rate, "rate", 0, "how many `ENTRIES` a second to look at, at most; 0: as fast as it goes")
-}
-
-// Options are those of the run, which shows its progress on a terminal.
-func (u *MaintainFlags) Options(cmd *cobra.Command) (up maintain.Options, wipe func()) {
-	up = maintain.Options{Rate: int(u.Rate), Examples: int(u.examples)}
-	if u.examples == 0 {
-		up.Examples = -1
-	}
-	if !IsTerminal(cmd.ErrOrStderr()) {
-		return up, func() {}
-	}
-	up.Progress = func(p maintain.Progress) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "\r%s checked, %s ", Thousands(p.Checked), Plural(int(p.Problems()), "problem", "problems"))
-	}
-	return up, func() { fmt.Fprint(cmd.ErrOrStderr(), "\r\x1b[K") }
-}
-
-// Run runs verify or repair, with its progress on a terminal, and prints the report.
-func (u *MaintainFlags) Run(cmd *cobra.Command, asJSON bool, do func(maintain.Options) (maintain.Report, error)) error {
-	opt, wipe := u.Options(cmd)
-	report, err := do(opt)
-	wipe()
-	if err != nil {
+// finish prints what was done, and returns what makes the exit code.
+func (r *maintenanceRun) finish(src Source, report Report, err error) error {
+	switch {
+	case err != nil:
+		if r.verb == Adopt && errors.Is(err, index.ErrValue) {
+			printExamples(r.Stderr, report)
+		}
 		return err
+	case r.verb == Adopt:
+		return r.PrintAdopted(report)
+	case r.verb == Rebuild && src.Inputs != nil:
+		return src.Inputs.Report()
+	case r.verb == Rebuild:
+		return r.printInput(r.Unit, report.Checked, 0)
 	}
-	return tellUpkeep(cmd, report, asJSON)
-}
-
-// AddFrom adds the flag that names the objects of an index.
-func AddFrom(cmd *cobra.Command, from *string, example string) {
-	cmd.Flags().StringVar(from, "from", "", "the objects: the hashes whose keys are like this `PATTERN`, as in '"+example+"'; * is the id")
-}
-
-// tellUpkeep prints a report, and fails if a problem is left.
-func tellUpkeep(cmd *cobra.Command, r maintain.Report, asJSON bool) error {
-	if err := printUpkeep(cmd.OutOrStdout(), r, asJSON); err != nil {
-		return err
+	if noter, ok := r.target.(Noter); ok {
+		if err := noter.PrintNotes(r.Command); err != nil {
+			return err
+		}
 	}
-	if r.Problems() > r.Repaired {
+	err = r.PrintReport(report)
+	if err == nil && src.Inputs != nil && src.Inputs.Rejected > 0 {
 		return ErrReported
 	}
-	return nil
-}
-
-func printUpkeep(out io.Writer, r maintain.Report, asJSON bool) error {
-	if asJSON {
-		return printUpkeepJSON(out, r)
-	}
-	PrintProblems(out, r)
-	invalid := ""
-	if r.Invalid > 0 {
-		invalid = fmt.Sprintf("invalid: %d, ", r.Invalid)
-	}
-	_, err := fmt.Fprintf(out, "checked: %d, missing: %d, stale: %d, dangling: %d, %srepaired: %d\n",
-		r.Checked, r.Missing, r.Stale, r.Dangling, invalid, r.Repaired)
 	return err
 }
 
-// PrintProblems prints the examples of a report.
-func PrintProblems(out io.Writer, r maintain.Report) {
-	for _, p := range r.Examples {
-		fmt.Fprintf(out, "%s: %s", p.Kind, ForTerminal(p.ID))
-		if p.Found != "" {
-			fmt.Fprintf(out, ", found %s", ForTerminal(p.Found))
-		}
-		if p.Want != "" {
-			fmt.Fprintf(out, ", expected %s", ForTerminal(p.Want))
-		}
-		fmt.Fprintln(out)
-	}
-	if more := r.Problems() - int64(len(r.Examples)); more > 0 && len(r.Examples) > 0 {
-		fmt.Fprintf(out, "… and %d more\n", more)
-	}
+// RunFlags are the flags of commands that scan all entries.
+type RunFlags struct{ rate, examples uint32 }
+
+// Add adds all flags.
+func (f *RunFlags) Add(c *Command) {
+	f.AddRate(c)
+	c.Flags().Uint32Var(&f.examples, "examples", 10, "show this many problems at most")
 }
 
-// PrintProblemsJSON prints the examples of a report as JSON.
-func PrintProblemsJSON(out io.Writer, r maintain.Report) error {
-	e := NewEncoder(out)
-	for _, p := range r.Examples {
-		err := e.Encode(struct {
-			Kind  maintain.Kind `json:"problem"`
-			ID    string        `json:"id"`
-			Found string        `json:"found,omitempty"`
-			Want  string        `json:"expected,omitempty"`
-		}(p))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// AddRate adds --rate.
+func (f *RunFlags) AddRate(c *Command) {
+	c.Flags().Uint32Var(&f.rate, "rate", 0, "check or write at most this `NUMBER` of entries a second; 0 for no limit")
 }
 
-func printUpkeepJSON(out io.Writer, r maintain.Report) error {
-	if err := PrintProblemsJSON(out, r); err != nil {
-		return err
+// Options returns the options of a run, which shows its progress on a terminal
+// until wipe is called.
+func (f *RunFlags) Options(c *Command) (opt Options, wipe func()) {
+	opt = Options{Rate: int(f.rate), Examples: int(f.examples)}
+	if f.examples == 0 {
+		opt.Examples = -1
 	}
-	return NewEncoder(out).Encode(struct {
-		Checked  int64 `json:"checked"`
-		Missing  int64 `json:"missing"`
-		Stale    int64 `json:"stale"`
-		Dangling int64 `json:"dangling"`
-		Invalid  int64 `json:"invalid,omitempty"`
-		Repaired int64 `json:"repaired"`
-	}{r.Checked, r.Missing, r.Stale, r.Dangling, r.Invalid, r.Repaired})
+	if !IsTerminal(c.Stderr) {
+		return opt, func() {}
+	}
+	opt.Progress = func(p Progress) {
+		fmt.Fprintf(c.Stderr, "\r%s checked, %s ", Thousands(p.Checked), Plural(p.Problems(), "problem", "problems"))
+	}
+	return opt, func() { clearLine(c.Stderr) }
 }

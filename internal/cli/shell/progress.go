@@ -1,24 +1,23 @@
 package shell
 
 import (
+	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Progress draws a bar on a terminal, and nothing elsewhere. The bar stays when
-// the work was cut short, until it is wiped away.
-func Progress(to io.Writer, what string) (draw func(done, total int), wipe func()) {
-	file, ok := to.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+// Bar draws a bar on a terminal; elsewhere draw is nil. wipe removes the bar.
+func Bar(to io.Writer, what string) (draw func(done, total int), wipe func()) {
+	if !IsTerminal(to) {
 		return nil, func() {}
 	}
 	var bar *progressbar.ProgressBar
@@ -38,3 +37,6 @@ func Progress(to io.Writer, what string) (draw func(done, total int), wipe func(
 	}
 	return draw, wipe
 }
+
+// clearLine removes a line of progress from a terminal.
+func clearLine(terminal io.Writer) { fmt.Fprint(terminal, "\r\x1b[K") }

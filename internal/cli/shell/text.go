@@ -1,8 +1,8 @@
 package shell
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -10,15 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-func AppendJSON(b []byte, v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil { // never: these are numbers and texts
-		return append(b, "null"...)
-	}
-	return append(b, text...)
-}
-
-// Thousands writes a number for people: 1,234,567.
+// Thousands formats a number for people: 1,234,567.
 func Thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var out strings.Builder
@@ -31,22 +23,15 @@ func Thousands(n int64) string {
 	return out.String()
 }
 
-func Plural(n int, one, many string) string {
+// Plural returns "1 key" or "2 keys".
+func Plural[N ~int | ~int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return strconv.Itoa(n) + " " + many
+	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
-// NewEncoder writes JSON a line at a time, as it is.
-func NewEncoder(out io.Writer) *json.Encoder {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	return e
-}
-
-// ForTerminal quotes a text that could do something else to a terminal than be
-// read.
+// ForTerminal quotes a text that would change the state of a terminal.
 func ForTerminal(text string) string {
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 		return strconv.Quote(text)
@@ -54,11 +39,43 @@ func ForTerminal(text string) string {
 	return text
 }
 
-func PrintNumber(out io.Writer, asJSON bool, name string, n int64) (err error) {
-	if asJSON {
-		_, err = fmt.Fprintf(out, "{%q:%d}\n", name, n)
-	} else {
-		_, err = fmt.Fprintf(out, "%s: %d\n", name, n)
+// NewEncoder returns an encoder that leaves <, > and & as they are.
+func NewEncoder(out io.Writer) *json.Encoder {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return e
+}
+
+// Object is a JSON object with its fields in this order.
+type Object []Field
+
+// Field is a field of a JSON object.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	e := NewEncoder(&out)
+	for i, f := range o {
+		separator := byte(',')
+		if i == 0 {
+			separator = '{'
+		}
+		out.WriteByte(separator)
+		if err := e.Encode(f.Name); err != nil {
+			return nil, err
+		}
+		out.WriteByte(':')
+		if err := e.Encode(f.Value); err != nil {
+			return nil, err
+		}
 	}
-	return err
+	if len(o) == 0 {
+		out.WriteByte('{')
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil // the newlines of Encode vanish when it is compacted
 }

@@ -12,53 +12,55 @@ import (
 
 	"retwis/index/space"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
 )
 
-func newExplain(env shell.Env) *cobra.Command {
-	var flags commonFlags
-	var picture string
-	cmd := &cobra.Command{
+func newExplain(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
 		Use:   "explain [flags] KEY [CONDITION...]",
-		Short: "Show what a query of a box reads, and draw it",
-		Long: `Shows which ranges of the index "space query" reads: of how many squares of the space
-they consist, over how many gaps the server jumps, how many points are in each, and
-how many of these are in the box. With --svg it draws the first two dimensions: the
-box, the squares and the points, for light pages and dark ones.`,
+		Short: "Show what a select reads, and draw it",
+		Long: `Shows which ranges of the index "space select" reads for a box: how many squares of the
+space a range covers, how many gaps the server jumps over, how many points are in it,
+and how many of these are in the box. --svg draws the first two dimensions: the box,
+the squares and the points, for light and dark pages.`,
 		Example: `  retwis space explain points x=50..100 y=100..300
   retwis space explain points x=50..100 y=100..300 --svg box.svg`,
-		Args: shell.Arguments(1, -1, "retwis space explain KEY [CONDITION...]"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.open(cmd, env, args[0], func(ctx context.Context, x *space.Index, _ *store.Store) error {
-				box, err := boxOf(x, args[1:])
-				if err != nil {
-					return err
-				}
-				if picture != "" && len(x.Dims()) < 2 {
-					return shell.Usage(errors.New("--svg: a picture needs two dimensions"))
-				}
-				e, err := x.Explain(ctx, box)
-				if err != nil {
-					return err
-				}
-				if picture == "-" {
-					return e.SVG(cmd.OutOrStdout())
-				}
-				if picture != "" {
-					if err := drawTo(picture, e); err != nil {
-						return err
-					}
-				}
-				if flags.json {
-					return printExplanationJSON(cmd.OutOrStdout(), e)
-				}
-				return printExplanation(cmd.OutOrStdout(), e)
-			})
-		},
+		Args: shell.Arguments(1, -1, ""),
+	})
+	var picture string
+	c.Flags().StringVar(&picture, "svg", "", "draw it into this `FILE`; - is standard output, and nothing else is printed")
+	c.AddJSON("print it as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return noun.WithIndex(ctx, c, args[0], func(x shell.Entries) error {
+			box, err := x.(points).box(args[1:])
+			if err != nil {
+				return err
+			}
+			if picture != "" && len(x.Columns()) < 2 {
+				return shell.Usage(errors.New("--svg needs two dimensions"))
+			}
+			e, err := x.(points).Explain(ctx, box)
+			if err != nil {
+				return err
+			}
+			return printExplained(c, e, picture)
+		})
+	})
+}
+
+func printExplained(c *shell.Command, e *space.Explanation, picture string) error {
+	if picture == "-" {
+		return e.SVG(c.Stdout)
 	}
-	cmd.Flags().StringVar(&picture, "svg", "", "draw it into this `FILE`; - is standard output, and nothing else is printed")
-	flags.add(cmd, env, "print it as a line of JSON")
-	return cmd
+	if picture != "" {
+		if err := drawTo(picture, e); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return printExplanationJSON(c.Stdout, e)
+	}
+	return printExplanation(c.Stdout, e)
 }
 
 func drawTo(name string, e *space.Explanation) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -11,74 +12,83 @@ import (
 
 	"retwis/index/space"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
 )
 
-func newNearest(env shell.Env) *cobra.Command {
-	var flags commonFlags
-	var n int
-	var within float64
-	var weights []string
-	cmd := &cobra.Command{
+// nearestFlags are the flags of retwis space nearest.
+type nearestFlags struct {
+	limit   int
+	within  float64
+	weights []string
+}
+
+func newNearest(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
+	var flags nearestFlags
+	c := shell.New(env, &cobra.Command{
 		Use:   "nearest [flags] KEY DIMENSION=VALUE...",
-		Short: "Show the points that are nearest to a place",
-		Long: `Shows the points that are nearest to a place, the nearest first, and how far they
-are: in units of the values, times in seconds. Where the units of two dimensions
-mean different things, --weights says how much 1 is worth in each.
+		Short: "Show the points nearest to a place",
+		Long: `Shows the points nearest to a place, the nearest first, with their distances: in units
+of the values, times in seconds. If the units of the dimensions differ in meaning,
+--weights says how much 1 counts in each.
 
 In an index of --dims geo distances are metres along a great circle, and --within
-shows only what is no farther than so many.`,
+shows only points at most that far away.`,
 		Example: `  retwis space nearest points x=75 y=200 -n 5
   retwis space nearest flats rent=900 size=60 --weights rent=1,size=20
   retwis space nearest cities lat=38.1 lon=13.4 --within 200000`,
-		Args: shell.Arguments(2, -1, "retwis space nearest KEY DIMENSION=VALUE..."),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(within >= 0) { // nor NaN
-				return shell.Usage(errors.New("--within cannot be negative"))
+		Args: shell.Arguments(2, -1, ""),
+	})
+	f := c.Flags()
+	f.IntVarP(&flags.limit, "limit", "n", 10, "show this many at most")
+	f.Float64Var(&flags.within, "within", 0, "show only points within this many `METRES`")
+	f.StringSliceVar(&flags.weights, "weights", nil, "how much 1 counts in each dimension, as in x=1,y=0.5 (default 1)")
+	c.AddJSON("print each point as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		if !(flags.within >= 0) { // nor NaN
+			return shell.Usage(errors.New("--within cannot be negative"))
+		}
+		return noun.WithIndex(ctx, c, args[0], func(x shell.Entries) error {
+			point, err := x.(points).point(args[1:])
+			if err != nil {
+				return err
 			}
-			return flags.open(cmd, env, args[0], func(ctx context.Context, x *space.Index, _ *store.Store) error {
-				point, err := pointOf(x, args[1:])
-				if err != nil {
-					return err
-				}
-				found, unit, err := nearest(ctx, x, point, n, within, weights)
-				if err != nil {
-					return err
-				}
-				p := newPointPrinter(cmd.OutOrStdout(), x, flags.json)
-				for _, e := range found {
-					if within != 0 && e.Distance > within {
-						break
-					}
-					if err := p.print(e.Entry, pointField{unit, roundedDistance(e.Distance)}); err != nil {
-						return err
-					}
-				}
-				return p.end()
-			})
-		},
-	}
-	cmd.Flags().IntVarP(&n, "limit", "n", 10, "how many points to show at most")
-	cmd.Flags().Float64Var(&within, "within", 0, "no farther than so many `METRES`")
-	cmd.Flags().StringSliceVar(&weights, "weights", nil, "what 1 is worth in each dimension, as in x=1,y=0.5 (default 1)")
-	flags.add(cmd, env, "print each point as a line of JSON")
-	return cmd
+			return flags.print(ctx, c, x.(points), point)
+		})
+	})
 }
 
-// nearest finds the points, and says what their distances are called.
-func nearest(ctx context.Context, x *space.Index, point []any, n int, within float64, words []string) ([]space.Near, string, error) {
+func (flags *nearestFlags) print(ctx context.Context, c *shell.Command, x points, point []any) error {
+	found, unit, err := flags.find(ctx, x, point)
+	if err != nil {
+		return err
+	}
+	p := c.NewEntryPrinter(x, true)
+	for _, e := range found {
+		if flags.within != 0 && e.Distance > flags.within {
+			break
+		}
+		err := p.Print(shell.Entry{ID: e.ID, Values: e.Values}, shell.Field{Name: unit, Value: distance(e.Distance)})
+		if err != nil {
+			return err
+		}
+	}
+	return p.End()
+}
+
+// find returns the nearest points, and the name of their distances.
+func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]space.Near, string, error) {
 	geo, notGeo := x.Geo()
 	switch {
-	case notGeo == nil && len(words) > 0:
-		return nil, "", shell.Usage(errors.New("--weights make no sense on earth, where distances are metres"))
+	case notGeo == nil && len(flags.weights) > 0:
+		return nil, "", shell.Usage(errors.New("--weights does not apply to --dims geo, where distances are metres"))
 	case notGeo == nil:
-		found, err := geo.NearestPoints(ctx, point, n)
+		found, err := geo.NearestPoints(ctx, point, flags.limit)
 		return found, "metres", err
-	case within != 0:
-		return nil, "", shell.Usage(errors.New("--within is for an index of --dims geo"))
+	case flags.within != 0:
+		return nil, "", shell.Usage(errors.New("--within needs an index of --dims geo"))
 	}
 	weights := slices.Repeat([]float64{1}, len(point))
-	texts, err := dimWords(x, words)
+	texts, err := x.conditions(flags.weights)
 	if err != nil {
 		return nil, "", err
 	}
@@ -90,19 +100,29 @@ func nearest(ctx context.Context, x *space.Index, point []any, n int, within flo
 			return nil, "", shell.Usage(fmt.Errorf("--weights: %q is not a number", text))
 		}
 	}
-	found, err := x.Nearest(ctx, point, n, weights...)
+	found, err := x.Nearest(ctx, point, flags.limit, weights...)
 	return found, "distance", err
 }
 
-// roundedDistance is a distance to a thousandth, or to three digits if it is small.
-func roundedDistance(d float64) float64 {
+// distance is a distance rounded to a thousandth, or to three digits if it is small.
+type distance float64
+
+func (d distance) String() string {
 	digits, format := 3, byte('f')
 	if d < 1 {
 		format = 'g'
 	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(d, format, digits, 64), 64)
-	if err != nil {
-		return d
+	text := strconv.FormatFloat(float64(d), format, digits, 64)
+	if rounded, err := strconv.ParseFloat(text, 64); err == nil {
+		text = strconv.FormatFloat(rounded, 'f', -1, 64)
 	}
-	return rounded
+	return text
+}
+
+// MarshalJSON implements json.Marshaler. A distance that a float64 cannot hold is null.
+func (d distance) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(d), 0) {
+		return []byte("null"), nil
+	}
+	return []byte(d.String()), nil
 }

@@ -3,6 +3,7 @@ package suggest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,69 +22,57 @@ import (
 const maxLine = 64 << 10 // bytes
 
 func newAdd(env shell.Env) *cobra.Command {
-	var flags commonFlags
-	var made newTerms
-	cmd := &cobra.Command{
+	c := shell.New(env, &cobra.Command{
 		Use:   "add [flags] KEY [FILE...]",
 		Short: "Count terms",
-		Long: `Counts the terms of some files, or of standard input: one a line, or with a tab and
-how often it is to be counted behind it. An index that is not there is made.
+		Long: `Counts the terms of files, or of standard input: one on a line, or a term, a tab and
+the number to add to its count. An index that does not exist is created.
 
-A bad line is told by its file and number, and the rest goes in; the exit code is
-then 1. Adding a file twice counts its terms twice.`,
+A bad line is reported with its file and number, and the rest is counted; the exit
+code is then 1. Adding a file twice counts its terms twice.`,
 		Example: `  retwis suggest add words /usr/share/dict/words
   cut -f2 searches.tsv | retwis suggest add words
   printf 'Banana\t273\n' | retwis suggest add words`,
-		Args: shell.Arguments(1, -1, "retwis suggest add KEY [FILE...]"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := shell.OpenInputs(cmd, env, args[1:], "terms")
+		Args: shell.Arguments(1, -1, ""),
+	})
+	var declared declaration
+	declared.add(c)
+	c.AddJSON("print the summary as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		in, err := c.OpenInputs(args[1:], "terms")
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return c.WithStore(ctx, func(db *store.Store) error {
+			x, err := declared.open(ctx, db.Client(), args[0], c.Flags().Changed)
 			if err != nil {
 				return err
 			}
-			defer in.Close()
-			return shell.WithStore(cmd, env, *flags.redis, func(ctx context.Context, db *store.Store) error {
-				x, err := made.make(ctx, db.Client(), args[0], cmd.Flags().Changed)
-				if err != nil {
-					return err
-				}
-				if err := addTerms(ctx, x, terms(in, x)); err != nil {
-					return err
-				}
-				return in.Report(flags.json)
-			})
-		},
-	}
-	made.add(cmd)
-	flags.add(cmd, env, "print the summary as JSON")
-	return cmd
-}
-
-// addTerms counts terms up to the first error of the input.
-func addTerms(ctx context.Context, x *suggest.Index, terms iter.Seq2[suggest.Suggestion, error]) error {
-	var failed error
-	_, err := x.AddMany(ctx, func(yield func(suggest.Suggestion) bool) {
-		for s, err := range terms {
-			if failed = err; err != nil || !yield(s) {
-				return
+			all, failed := shell.UntilError(terms(in, x))
+			_, err = x.AddMany(ctx, all)
+			if err = cmp.Or(err, failed()); err != nil {
+				return err
 			}
-		}
+			return in.Report()
+		})
 	})
-	return errors.Join(failed, err)
 }
 
-// terms yields the good lines of all files, and tells the bad ones.
+// terms yields the terms of all files, and rejects lines that are not terms.
 func terms(in *shell.Inputs, x *suggest.Index) iter.Seq2[suggest.Suggestion, error] {
 	return func(yield func(suggest.Suggestion, error) bool) {
-		for i, f := range in.Files {
-			if !readTerms(in, x, in.Names[i], f, yield) {
+		for _, f := range in.Files {
+			if !readTerms(in, x, f, yield) {
 				return
 			}
 		}
 	}
 }
 
-// readTerms yields the terms of one file. It returns whether to go on.
-func readTerms(in *shell.Inputs, x *suggest.Index, name string, f io.Reader, yield func(suggest.Suggestion, error) bool) bool {
+// readTerms yields the terms of one file, and reports whether to continue.
+func readTerms(in *shell.Inputs, x *suggest.Index, f shell.File, yield func(suggest.Suggestion, error) bool) bool {
 	r := bufio.NewReaderSize(f, maxLine)
 	for number := 1; ; number++ {
 		line, err := r.ReadSlice('\n')
@@ -92,11 +81,11 @@ func readTerms(in *shell.Inputs, x *suggest.Index, name string, f io.Reader, yie
 			_, err = r.ReadSlice('\n')
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			return yield(suggest.Suggestion{}, fmt.Errorf("%s:%d: %w", name, number, err))
+			return yield(suggest.Suggestion{}, fmt.Errorf("%s:%d: %w", f.Name, number, err))
 		}
 		text := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		if number == 1 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with it
+			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark
 		}
 		var s suggest.Suggestion
 		wrong := fmt.Errorf("the line is longer than %d bytes", maxLine)
@@ -110,7 +99,7 @@ func readTerms(in *shell.Inputs, x *suggest.Index, name string, f io.Reader, yie
 				return false
 			}
 		case long || len(text) > 0:
-			in.Reject(name, number, wrong)
+			in.Reject(f.Name, number, wrong)
 		}
 		if err != nil {
 			return true
@@ -124,7 +113,7 @@ func parseSuggestion(x *suggest.Index, line string) (suggest.Suggestion, error) 
 	if tab := strings.LastIndexByte(line, '\t'); tab >= 0 {
 		n, err := strconv.ParseInt(line[tab+1:], 10, 64)
 		if err != nil || n < 1 || n > 1<<53-1 {
-			return s, fmt.Errorf("%q behind the tab is no count from 1 to 2^53-1", line[tab+1:])
+			return s, fmt.Errorf("%q after the tab is not a count from 1 to 2^53-1", line[tab+1:])
 		}
 		s = suggest.Suggestion{Term: line[:tab], Count: n}
 	}

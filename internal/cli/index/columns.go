@@ -1,0 +1,66 @@
+package index
+
+import (
+	"errors"
+	"iter"
+	"math"
+	"math/big"
+
+	"retwis/index"
+	"retwis/internal/cli/shell"
+)
+
+// columns are the columns of an index, for printing and for reading records.
+type columns []index.Column
+
+// Columns implements shell.Entries.
+func (c columns) Columns() []shell.Column {
+	all := make([]shell.Column, len(c))
+	for i, column := range c {
+		all[i].Name = column.Name
+		switch column.Type {
+		case index.Int, index.Uint, index.Float, index.BigInt, index.Decimal:
+			all[i].Right = true
+		}
+	}
+	return all
+}
+
+// Format implements shell.Entries.
+func (c columns) Format(column int, v any) (text string, json any) {
+	text = c[column].Format(v)
+	switch v := v.(type) {
+	case *big.Int: // most readers of JSON would round it
+		return text, text
+	case float64:
+		if math.IsInf(v, 0) {
+			return text, text
+		}
+	}
+	return text, v
+}
+
+// parse reads the values of all columns.
+func (c columns) parse(texts []string) ([]any, error) {
+	values := make([]any, len(c))
+	for i, column := range c {
+		var err error
+		if values[i], err = column.Parse(texts[i]); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// hashes makes wrong usage of a pattern of --from that cannot be used.
+func hashes[V any](objects index.Source[V], err error) (index.Source[V], error) {
+	if err != nil {
+		err = shell.Usage(errors.New(shell.OneLine(err)))
+	}
+	return objects, err
+}
+
+// failing yields an error.
+func failing(err error) iter.Seq2[shell.Entry, error] {
+	return func(yield func(shell.Entry, error) bool) { yield(shell.Entry{}, err) }
+}

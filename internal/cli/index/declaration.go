@@ -1,0 +1,70 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/internal/cli/shell"
+)
+
+// declaration is the flags that declare an index which does not exist yet.
+type declaration struct {
+	columns    string
+	numeric    bool
+	partitions int
+}
+
+// Add implements shell.Declaration.
+func (d *declaration) Add(c *shell.Command) {
+	f := c.Flags()
+	f.StringVar(&d.columns, "columns", "", "the `COLUMNS` of a new index, as in 'room:int,price:decimal(2),name:string desc'")
+	f.BoolVar(&d.numeric, "numeric", false, "for a new index on one int or float column: store it as the score of a sorted set")
+	f.IntVar(&d.partitions, "partitions", 1, "for a new index: the number of slots of a Cluster it is spread over")
+}
+
+// Open implements shell.Declaration.
+func (d *declaration) Open(ctx context.Context, client rueidis.Client, key string, given func(string) bool) (shell.Entries, error) {
+	if d.columns == "" {
+		x, err := open(ctx, client, key)
+		if errors.Is(err, index.ErrNotFound) {
+			return nil, shell.Usage(fmt.Errorf("there is no index %q yet: declare it with --columns, as in --columns 'room:int,price:decimal(2)'", key))
+		}
+		for _, name := range []string{"numeric", "partitions"} {
+			if given(name) {
+				return nil, shell.Usage(fmt.Errorf("--%s needs --columns", name))
+			}
+		}
+		return x, err
+	}
+	columns, err := index.ParseColumns(d.columns)
+	if err != nil {
+		return nil, shell.Usage(fmt.Errorf("--columns: %s", shell.OneLine(err)))
+	}
+	return d.declare(ctx, client, key, columns)
+}
+
+func (d *declaration) declare(ctx context.Context, client rueidis.Client, key string, columns []index.Column) (shell.Entries, error) {
+	if !d.numeric {
+		x, err := index.NewComposite(client, key, index.Options{Columns: columns, Partitions: d.partitions})
+		x, err = shell.CheckDeclared(ctx, x, err)
+		return composite{x}, err
+	}
+	c := columns[0]
+	plain := len(columns) == 1 && c == index.Column{Name: c.Name, Type: c.Type, Digits: c.Digits}
+	opt := index.NumericOptions{Name: c.Name, Partitions: d.partitions}
+	switch {
+	case plain && c.Type == index.Int && c.String() == opt.Name+":int":
+		x, err := index.NewNumeric[int64](client, key, opt)
+		x, err = shell.CheckDeclared(ctx, x, err)
+		return numeric[int64]{x}, err
+	case plain && c.Type == index.Float:
+		x, err := index.NewNumeric[float64](client, key, opt)
+		x, err = shell.CheckDeclared(ctx, x, err)
+		return numeric[float64]{x}, err
+	}
+	return nil, shell.Usage(fmt.Errorf("--numeric takes one column, NAME:int or NAME:float, not %q", d.columns))
+}

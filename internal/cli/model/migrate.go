@@ -1,0 +1,73 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/model"
+)
+
+func newMigrate(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "migrate [flags] NAME",
+		Short: "Build and drop indexes as the newest program declares them",
+		Long: `Applies the last declaration with which a program has opened the model, and adds all
+records to its indexes, in short steps while programs read and write. From then on
+programs with an older declaration can no longer write. A migration that was interrupted
+can be run again. "model list" shows what it would do.
+
+Records that other programs wrote are added if --adopt matches them. The first migration
+of a database that is older than its model needs --adopt if there are such records.
+
+An index on values that a program computes can only be built by that program. The exit
+code is 1 if a record could not be added.`,
+		Example: `  retwis model migrate user --rate 10000`,
+		Args:    shell.Arguments(1, 1, ""),
+	})
+	var run runFlags
+	run.addAdopt(c)
+	run.Add(c)
+	c.AddJSON("print each problem and the summary as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return withModel(ctx, c, args[0], func(m *model.Model) error {
+			info, err := m.Describe(ctx)
+			if err != nil {
+				return err
+			}
+			opt, wipe := run.Options(c)
+			run.set(m)
+			report, err := m.Migrate(ctx, opt)
+			wipe()
+			switch {
+			case errors.Is(err, model.ErrUnknown):
+				return shell.Hint(err, `Use --adopt to say which ids are records: --adopt '*' for all, --adopt '' for none.`)
+			case errors.Is(err, model.ErrSchema):
+				return shell.Hint(err, fmt.Sprintf("Migrate %s in the program that declares it: %s.", args[0], toMigrate(info.Pending)))
+			case err != nil:
+				return err
+			}
+			return errors.Join(printUnknown(c, &report), printMigrated(c, info.Pending, report.Report))
+		})
+	})
+}
+
+// printMigrated prints what was done. The command fails if a record could not be added.
+func printMigrated(c *shell.Command, done []string, r shell.Report) error {
+	summary := shell.Object{{Name: "done", Value: append([]string{}, done...)}, {Name: "checked", Value: r.Checked}}
+	if r.Missing > 0 {
+		summary = append(summary, shell.Field{Name: "missing", Value: r.Missing})
+	}
+	if r.Invalid > 0 {
+		summary = append(summary, shell.Field{Name: "invalid", Value: r.Invalid})
+	}
+	if len(done) == 0 {
+		done = []string{"nothing to do"}
+	}
+	text := fmt.Sprintf("%s\nchecked: %d, missing: %d, invalid: %d", shell.ForTerminal(toMigrate(done)), r.Checked, r.Missing, r.Invalid)
+	return c.PrintProblems(r, summary, text, r.Problems())
+}

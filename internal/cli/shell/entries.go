@@ -1,0 +1,338 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/redis/rueidis"
+	"github.com/spf13/cobra"
+
+	"retwis/index"
+	"retwis/internal/store"
+)
+
+// Entries is an index of ids with a value in each of several columns, as the
+// commands of retwis index and retwis space use it.
+type Entries interface {
+	Columns() []Column
+	// Parse reads the values of a record, and checks that the index can hold them.
+	Parse(id string, texts []string) ([]any, error)
+	// Format returns a value of a column as text and as JSON.
+	Format(column int, value any) (text string, json any)
+	PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error)
+	Remove(ctx context.Context, ids ...string) (int, error)
+	Get(ctx context.Context, id string) (Entry, error)
+	// Select and Count take conditions as they are typed, such as price=10..30.
+	Select(ctx context.Context, conditions []string, page index.Page) iter.Seq2[Entry, error]
+	Count(ctx context.Context, conditions []string) (int64, error)
+
+	Verify(ctx context.Context, src Source, opt Options) (Report, error)
+	Repair(ctx context.Context, src Source, opt Options) (Report, error)
+	Rebuild(ctx context.Context, src Source, opt Options) (Report, error)
+	Adopt(ctx context.Context, opt Options) (Report, error)
+}
+
+// Column is a column of an index.
+type Column struct {
+	Name  string
+	Right bool // aligned to the right, as numbers are
+}
+
+// Entry is an entry of an index.
+type Entry struct {
+	ID     string
+	Values []any
+	Cursor string
+}
+
+// Declaration is the flags that declare an index which does not exist yet.
+type Declaration interface {
+	Add(c *Command)
+	// Open returns the index as the flags declare it, or without them as it exists.
+	Open(ctx context.Context, client rueidis.Client, key string, given func(flag string) bool) (Entries, error)
+}
+
+// CheckDeclared returns an index that flags have declared. It fails, before any input
+// is read, if the index exists and is declared otherwise; err is that of the flags.
+func CheckDeclared[X interface {
+	Len(ctx context.Context) (int64, error)
+}](ctx context.Context, x X, err error) (X, error) {
+	if err != nil {
+		return x, Usage(errors.New(OneLine(err)))
+	}
+	_, err = x.Len(ctx)
+	return x, err
+}
+
+// EntriesNoun describes the commands of a noun that keeps entries.
+type EntriesNoun struct {
+	Name        string // of the noun: index
+	Unit        string // what an index holds: entries
+	Declare     string // the flag that declares an index: --columns
+	Declaration func() Declaration
+	Open        func(ctx context.Context, client rueidis.Client, key string) (Entries, error)
+	// Estimate counts roughly. nil: there is no --estimate.
+	Estimate func(ctx context.Context, x Entries, conditions []string) (int64, error)
+	// Help holds the help of put, get, remove, select and count; From and
+	// Maintenance that of verify, repair, rebuild and adopt.
+	Help        map[string]Help
+	From        string
+	Maintenance map[Verb]Help
+}
+
+// Commands returns the commands of the noun.
+func (n EntriesNoun) Commands(env Env) []*cobra.Command {
+	return append([]*cobra.Command{n.put(env), n.get(env), n.selects(env), n.count(env), n.remove(env)},
+		Maintenance{
+			Key: "KEY", Unit: n.Unit, From: n.From, Help: n.Maintenance,
+			New: func(verb Verb) Target { return &entriesTarget{noun: n, verb: verb} },
+		}.Commands(env)...)
+}
+
+func (n EntriesNoun) command(env Env, use string, least, most int) *Command {
+	name, _, _ := strings.Cut(use, " ")
+	help := n.Help[name]
+	return New(env, &cobra.Command{Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: Arguments(least, most, "")})
+}
+
+// WithIndex runs do with the index at a key, which must exist.
+func (n EntriesNoun) WithIndex(ctx context.Context, c *Command, key string, do func(x Entries) error) error {
+	return c.WithStore(ctx, func(db *store.Store) error {
+		x, err := n.open(ctx, db.Client(), key)
+		if err != nil {
+			return err
+		}
+		return do(x)
+	})
+}
+
+func (n EntriesNoun) open(ctx context.Context, client rueidis.Client, key string) (Entries, error) {
+	x, err := n.Open(ctx, client, key)
+	if errors.Is(err, index.ErrNotFound) {
+		err = Hint(err, fmt.Sprintf("Create it with %q.", "retwis "+n.Name+" put "+key+" "+n.Declare+" …"))
+	}
+	return x, err
+}
+
+func (n EntriesNoun) put(env Env) *cobra.Command {
+	c := n.command(env, "put [flags] KEY [FILE...]", 1, -1)
+	declaration := n.Declaration()
+	declaration.Add(c)
+	c.AddJSON("print the summary as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		in, err := c.OpenInputs(args[1:], n.Unit)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return c.WithStore(ctx, func(db *store.Store) error {
+			x, err := declaration.Open(ctx, db.Client(), args[0], c.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			entries, failed := UntilError(in.Entries(x))
+			_, err = x.PutMany(ctx, entries)
+			if err = cmp.Or(err, failed()); err != nil {
+				return err
+			}
+			return in.Report()
+		})
+	})
+}
+
+// Entries yields the records of all files that the index can hold, and rejects the
+// rest.
+func (in *Inputs) Entries(x Entries) iter.Seq2[Entry, error] {
+	var names []string
+	for _, c := range x.Columns() {
+		names = append(names, c.Name)
+	}
+	return func(yield func(Entry, error) bool) {
+		for r, err := range in.Records(names) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			values, err := x.Parse(r.ID, r.Texts)
+			if err != nil {
+				in.Reject(r.File, r.Line, err)
+				continue
+			}
+			in.Accept()
+			if !yield(Entry{ID: r.ID, Values: values}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (n EntriesNoun) get(env Env) *cobra.Command {
+	c := n.command(env, "get [flags] KEY ID...", 2, -1)
+	c.AddJSON("print each as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.WithIndex(ctx, c, args[0], func(x Entries) error {
+			p := c.NewEntryPrinter(x)
+			err := c.ShowEach(args[1:], func(id string) error {
+				e, err := x.Get(ctx, id)
+				if err != nil {
+					return err
+				}
+				return p.Print(e)
+			})
+			return cmp.Or(p.End(), err)
+		})
+	})
+}
+
+func (n EntriesNoun) remove(env Env) *cobra.Command {
+	c := n.command(env, "remove [flags] KEY ID...", 2, -1)
+	c.AddJSON("print the summary as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.WithIndex(ctx, c, args[0], func(x Entries) error {
+			removed, err := x.Remove(ctx, args[1:]...)
+			if err != nil {
+				return err
+			}
+			return c.PrintNumber("removed", int64(removed))
+		})
+	})
+}
+
+func (n EntriesNoun) selects(env Env) *cobra.Command {
+	c := n.command(env, "select [flags] KEY [CONDITION...]", 1, -1)
+	var page PageFlags
+	page.Add(c)
+	c.AddJSON("print each as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		if err := page.Check(); err != nil {
+			return err
+		}
+		return n.WithIndex(ctx, c, args[0], func(x Entries) error {
+			p := c.NewEntryPrinter(x)
+			for e, err := range x.Select(ctx, args[1:], page.Page) {
+				if err == nil && page.Cursor {
+					err = p.Print(e, Field{"cursor", e.Cursor})
+				} else if err == nil {
+					err = p.Print(e)
+				}
+				if err != nil {
+					return errors.Join(err, p.End())
+				}
+			}
+			return p.End()
+		})
+	})
+}
+
+func (n EntriesNoun) count(env Env) *cobra.Command {
+	c := n.command(env, "count [flags] KEY [CONDITION...]", 1, -1)
+	var estimate bool
+	if n.Estimate != nil {
+		c.Flags().BoolVar(&estimate, "estimate", false, "about how many, without reading them")
+	}
+	c.AddJSON("print the number as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.WithIndex(ctx, c, args[0], func(x Entries) (err error) {
+			var count int64
+			if estimate {
+				count, err = n.Estimate(ctx, x, args[1:])
+			} else {
+				count, err = x.Count(ctx, args[1:])
+			}
+			if err != nil {
+				return err
+			}
+			return c.PrintCount(count)
+		})
+	})
+}
+
+// entriesTarget is the index of a maintenance command.
+type entriesTarget struct {
+	noun        EntriesNoun
+	verb        Verb
+	declaration Declaration
+	given       func(flag string) bool
+}
+
+// AddFlags implements Target.
+func (t *entriesTarget) AddFlags(c *Command) {
+	if t.verb == Adopt {
+		t.declaration, t.given = t.noun.Declaration(), c.Flags().Changed
+		t.declaration.Add(c)
+	}
+}
+
+// Run implements Target.
+func (t *entriesTarget) Run(ctx context.Context, db *store.Store, key string, src Source, opt Options) (Report, error) {
+	if t.verb == Adopt {
+		x, err := t.declaration.Open(ctx, db.Client(), key, t.given)
+		if err != nil {
+			return Report{}, err
+		}
+		return x.Adopt(ctx, opt)
+	}
+	x, err := t.noun.open(ctx, db.Client(), key)
+	if err != nil {
+		return Report{}, err
+	}
+	switch t.verb {
+	case Verify:
+		return x.Verify(ctx, src, opt)
+	case Repair:
+		return x.Repair(ctx, src, opt)
+	}
+	return x.Rebuild(ctx, src, opt)
+}
+
+// EntryPrinter prints entries.
+type EntryPrinter struct {
+	*Printer
+	index   Entries
+	columns []Column
+	headed  bool // the header is printed
+}
+
+// NewEntryPrinter returns a printer of entries of an index. more is the alignment of
+// fields after the values.
+func (c *Command) NewEntryPrinter(x Entries, more ...bool) *EntryPrinter {
+	p := &EntryPrinter{index: x, columns: x.Columns()}
+	right := []bool{false}
+	for _, column := range p.columns {
+		right = append(right, column.Right)
+	}
+	p.Printer = c.NewPrinter(append(right, more...)...)
+	return p
+}
+
+// Print prints an entry, and more fields after its values.
+func (p *EntryPrinter) Print(e Entry, more ...Field) error {
+	object, cells := Object{{"id", e.ID}}, []string{e.ID}
+	for i, v := range e.Values {
+		text, json := p.index.Format(i, v)
+		object, cells = append(object, Field{p.columns[i].Name, json}), append(cells, text)
+	}
+	for _, f := range more {
+		object, cells = append(object, f), append(cells, fmt.Sprint(f.Value))
+	}
+	if !p.headed {
+		p.headed = true
+		var names []string
+		for _, f := range object {
+			names = append(names, f.Name)
+		}
+		if err := p.Header(names...); err != nil {
+			return err
+		}
+	}
+	return p.Printer.Print(object, cells...)
+}

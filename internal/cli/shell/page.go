@@ -1,0 +1,36 @@
+package shell
+
+import (
+	"errors"
+
+	"retwis/index"
+)
+
+// PageFlags are the flags that choose a part of an answer.
+type PageFlags struct {
+	index.Page
+	Cursor bool // show the cursor of each result
+}
+
+// Add adds the flags.
+func (p *PageFlags) Add(c *Command) {
+	p.AddWindow(c)
+	c.Flags().BoolVar(&p.Cursor, "cursor", false, "show the cursor of each, for --after")
+	c.Flags().StringVar(&p.After, "after", "", "continue after the one with this `CURSOR`")
+}
+
+// AddWindow adds the flags but for those of cursors.
+func (p *PageFlags) AddWindow(c *Command) {
+	f := c.Flags()
+	f.IntVarP(&p.Limit, "limit", "n", 0, "show this many at most; 0 for all")
+	f.IntVar(&p.Offset, "offset", 0, "skip this many first")
+	f.BoolVarP(&p.Reverse, "reverse", "r", false, "show them in reverse order")
+}
+
+// Check refuses negative values.
+func (p *PageFlags) Check() error {
+	if p.Limit < 0 || p.Offset < 0 {
+		return Usage(errors.New("--limit and --offset cannot be negative"))
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package shell
+
+import (
+	"fmt"
+	"io"
+
+	"retwis/maintain"
+)
+
+// The types of maintenance.
+type (
+	Options  = maintain.Options
+	Report   = maintain.Report
+	Progress = maintain.Progress
+)
+
+// PrintReport prints the report of verify or repair. The command fails if a problem
+// is left.
+func (c *Command) PrintReport(r Report) error {
+	summary := Object{{"checked", r.Checked}, {"missing", r.Missing}, {"stale", r.Stale}, {"dangling", r.Dangling}}
+	text := fmt.Sprintf("checked: %d, missing: %d, stale: %d, dangling: %d", r.Checked, r.Missing, r.Stale, r.Dangling)
+	if r.Invalid > 0 {
+		summary = append(summary, Field{"invalid", r.Invalid})
+		text += fmt.Sprintf(", invalid: %d", r.Invalid)
+	}
+	summary = append(summary, Field{"repaired", r.Repaired})
+	text += fmt.Sprintf(", repaired: %d", r.Repaired)
+	return c.PrintProblems(r, summary, text, r.Problems()-r.Repaired)
+}
+
+// PrintAdopted prints the report of adopt. The command fails if entries were left
+// out.
+func (c *Command) PrintAdopted(r Report) error {
+	left := r.Problems()
+	return c.PrintProblems(r, Object{{"adopted", r.Checked}, {"left", left}},
+		fmt.Sprintf("adopted: %d, left as they are: %d", r.Checked, left), left)
+}
+
+// PrintProblems prints the examples of a report and a summary, as JSON or as text. The
+// command fails if problems are left.
+func (c *Command) PrintProblems(r Report, summary Object, text string, left int64) error {
+	if err := c.printExamples(r); err != nil {
+		return err
+	}
+	var err error
+	if c.JSON {
+		err = NewEncoder(c.Stdout).Encode(summary)
+	} else {
+		_, err = fmt.Fprintln(c.Stdout, text)
+	}
+	if err == nil && left > 0 {
+		return ErrReported
+	}
+	return err
+}
+
+func (c *Command) printExamples(r Report) error {
+	if !c.JSON {
+		printExamples(c.Stdout, r)
+		return nil
+	}
+	e := NewEncoder(c.Stdout)
+	for _, p := range r.Examples {
+		err := e.Encode(struct {
+			Kind  maintain.Kind `json:"problem"`
+			ID    string        `json:"id"`
+			Found string        `json:"found,omitempty"`
+			Want  string        `json:"expected,omitempty"`
+		}(p))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printExamples prints the examples of a report for people.
+func printExamples(out io.Writer, r Report) {
+	for _, p := range r.Examples {
+		fmt.Fprintf(out, "%s: %s", p.Kind, ForTerminal(p.ID))
+		if p.Found != "" {
+			fmt.Fprintf(out, ", found %s", ForTerminal(p.Found))
+		}
+		if p.Want != "" {
+			fmt.Fprintf(out, ", expected %s", ForTerminal(p.Want))
+		}
+		fmt.Fprintln(out)
+	}
+	if more := r.Problems() - int64(len(r.Examples)); more > 0 && len(r.Examples) > 0 {
+		fmt.Fprintf(out, "… and %d more\n", more)
+	}
+}

@@ -1,0 +1,46 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/index/space"
+	"retwis/internal/cli/shell"
+)
+
+// declaration is the flags that declare an index which does not exist yet.
+type declaration struct {
+	dims       string
+	partitions int
+}
+
+// Add implements shell.Declaration.
+func (d *declaration) Add(c *shell.Command) {
+	c.Flags().StringVar(&d.dims, "dims", "", "the `DIMENSIONS` of a new index, as in 'x:int(0..400),y:int(0..400)'")
+	c.Flags().IntVar(&d.partitions, "partitions", 1, "for a new index: the number of slots of a Cluster it is spread over")
+}
+
+// Open implements shell.Declaration.
+func (d *declaration) Open(ctx context.Context, client rueidis.Client, key string, given func(string) bool) (shell.Entries, error) {
+	if d.dims == "" {
+		x, err := open(ctx, client, key)
+		if errors.Is(err, index.ErrNotFound) {
+			return nil, shell.Usage(fmt.Errorf("there is no index %q yet: declare it with --dims, as in --dims 'x:int(0..400),y:int(0..400)'", key))
+		}
+		if given("partitions") {
+			return nil, shell.Usage(errors.New("--partitions needs --dims"))
+		}
+		return x, err
+	}
+	dims, err := space.ParseDims(d.dims)
+	if err != nil {
+		return nil, shell.Usage(fmt.Errorf("--dims: %s", shell.OneLine(err)))
+	}
+	x, err := space.New(client, key, space.Options{Dims: dims, Partitions: d.partitions})
+	x, err = shell.CheckDeclared(ctx, x, err)
+	return points{x}, err
+}
