@@ -19,3 +19,16 @@ func invalid(format string, args ...any) error {
 func (g *Graph) damaged(entry string) error {
 	return fmt.Errorf("graph: %q has an entry %.100q: %w; Repair removes it", g.set.Key, entry, index.ErrCorrupt)
 }
+
+// SyntaxError describes what is wrong in the text of a query, and where. It is an
+// index.ErrValue.
+type SyntaxError struct {
+	Column int // in characters, from 1
+	Text   string
+}
+
+// Error returns the text with its place.
+func (e *SyntaxError) Error() string { return fmt.Sprintf("graph: column %d: %s", e.Column, e.Text) }
+
+// Unwrap returns index.ErrValue.
+func (e *SyntaxError) Unwrap() error { return index.ErrValue }

@@ -117,12 +117,3 @@ func (e estimate) join(bound map[string]bool) joinKind {
 	}
 	return joinProduct
 }
-
-// canStart reports whether a pattern can be read once some variables are bound. A path
-// of min 0 leads from every name to itself, so that one of its ends must be bound.
-func (p Pattern) canStart(bound map[string]bool) bool {
-	if p.P.kind != path || p.P.min > 0 || !p.S.free() || !p.O.free() {
-		return true
-	}
-	return p.S.kind == variable && bound[p.S.text] || p.O.kind == variable && bound[p.O.text]
-}

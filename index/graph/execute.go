@@ -3,28 +3,49 @@ package graph
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
+	"iter"
 )
+
+// Query yields the answers to a query, in no particular order. It counts the triples of
+// each pattern (one round trip), starts with the rarest, and follows shared variables,
+// 1,000 rows a round trip. Each batch of rows passes all patterns before the next is
+// read, so that the first answers come early, and stopping early saves the rest. Triples
+// that are put or removed during the iteration may be missing.
+func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
+	return func(yield func(Binding, error) bool) {
+		p, err := g.plan(ctx, q)
+		if err != nil {
+			yield(Binding{}, err)
+			return
+		}
+		if p.empty {
+			return
+		}
+		x := executor{
+			joiner: joiner{g: g, ctx: ctx, prefetch: p.limit == 0, memory: memory{p.memory, p.memory}},
+			plan:   p,
+			yield:  func(b Binding) bool { return yield(b, nil) },
+		}
+		if p.distinct {
+			x.seen = map[string]struct{}{}
+		}
+		if err := x.process(0, [][]string{make([]string, len(p.vars))}); err != nil && !errors.Is(err, errStop) {
+			yield(Binding{}, err)
+		}
+	}
+}
 
 // errStop ends an execution early: the caller stopped, or the limit is reached.
 var errStop = errors.New("stop")
 
-const (
-	batchRows    = 1000   // rows that pass a step together
-	roundEntries = 10_000 // approximate entries per round trip
-)
-
 // executor runs one query. A batch of rows passes all steps of the plan before the next
 // batch is read: depth first, so that memory does not grow with the answer.
 type executor struct {
-	g          *Graph
-	ctx        context.Context // of the one call it lives for
-	plan       *plan
-	yield      func(Binding) bool
-	seen       map[string]struct{} // answers so far, if duplicates are possible
-	count      int
-	memoryLeft int64
+	joiner
+	plan  *plan
+	yield func(Binding) bool
+	seen  map[string]struct{} // answers so far, if duplicates are possible
+	count int
 }
 
 // process passes rows through a step and all steps after it.
@@ -35,7 +56,10 @@ func (x *executor) process(i int, rows [][]string) error {
 	if i == len(x.plan.steps) {
 		return x.emit(rows)
 	}
-	out := sink{x: x, step: x.plan.steps[i], next: i + 1}
+	out := sink{
+		step: x.plan.steps[i], vars: x.plan.vars,
+		next: func(rows [][]string) error { return x.process(i+1, rows) },
+	}
 	var err error
 	switch out.step.operator {
 	case existenceCheck:
@@ -65,7 +89,7 @@ func (x *executor) emit(rows [][]string) error {
 			if _, ok := x.seen[key]; ok {
 				continue
 			}
-			if err := x.reserve(key); err != nil {
+			if err := x.memory.reserve(key); err != nil {
 				return err
 			}
 			x.seen[key] = struct{}{}
@@ -76,75 +100,4 @@ func (x *executor) emit(rows [][]string) error {
 		}
 	}
 	return nil
-}
-
-// key returns a string that only an equal binding has.
-func (b Binding) key() string {
-	if len(b.names) == 1 {
-		return b.names[0]
-	}
-	var key strings.Builder
-	for _, name := range b.names {
-		key.WriteString(escape(name))
-		key.WriteByte(':')
-	}
-	return key.String()
-}
-
-// memoryOf returns the approximate memory of a name in a map and a slice.
-func memoryOf(name string) int64 { return int64(len(name)) + 64 }
-
-// reserve accounts for the memory of a name.
-func (x *executor) reserve(name string) error {
-	x.memoryLeft -= memoryOf(name)
-	if x.memoryLeft < 0 {
-		return fmt.Errorf("graph: %w: more than %d bytes; narrow the query, or raise Query.Memory", ErrMemory, x.plan.memory)
-	}
-	return nil
-}
-
-// sink filters the rows of a step and passes them to the next step in batches.
-type sink struct {
-	x    *executor
-	step *planStep
-	next int
-	rows [][]string
-	slab slab
-}
-
-// add adds a row. The sink owns the row.
-func (o *sink) add(row []string) error {
-	if len(o.step.filters) > 0 {
-		b := Binding{vars: o.x.plan.vars, names: row}
-		for _, f := range o.step.filters {
-			if !f.keep(b) {
-				return nil
-			}
-		}
-	}
-	o.rows = append(o.rows, row)
-	if len(o.rows) < batchRows {
-		return nil
-	}
-	return o.flush()
-}
-
-func (o *sink) flush() error {
-	rows := o.rows
-	o.rows = nil
-	return o.x.process(o.next, rows)
-}
-
-// slab allocates rows in blocks.
-type slab struct{ free []string }
-
-// copy returns a copy of a row.
-func (b *slab) copy(row []string) []string {
-	if len(b.free) < len(row) {
-		b.free = make([]string, max(len(row), 1)*64)
-	}
-	to := b.free[:len(row):len(row)]
-	b.free = b.free[len(row):]
-	copy(to, row)
-	return to
 }

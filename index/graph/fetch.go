@@ -6,6 +6,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
+// roundEntries is the approximate number of entries per round trip.
+const roundEntries = 10_000
+
 // fetch reads ranges and passes on their entries, about 10,000 a round trip: a few of
 // each of many ranges, then more of those that have more. While it passes on the entries
 // of one round trip it prefetches the next; without prefetch, only from the second round

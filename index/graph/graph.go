@@ -4,8 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"iter"
-	"slices"
 
 	"github.com/redis/rueidis"
 
@@ -93,31 +91,6 @@ func (g *Graph) Key() string { return g.set.Key }
 // Options returns the options of the graph.
 func (g *Graph) Options() Options {
 	return Options{Compact: g.compact, Partitions: len(g.set.Keys)}
-}
-
-// Put adds a triple and reports whether it is new. One round trip; in the server
-// O(log n) for each order.
-func (g *Graph) Put(ctx context.Context, t Triple) (bool, error) {
-	n, err := g.PutMany(ctx, slices.Values([]Triple{t}))
-	return n > 0, err
-}
-
-// PutMany adds triples and returns how many are new. A script adds 50 triples
-// atomically; a round trip takes 1,600, while the next ones are collected. It stops at
-// the first error: the triples before it have been added, and putting them again has no
-// effect.
-func (g *Graph) PutMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
-	return g.change(ctx, g.put, triples)
-}
-
-// Remove removes triples and returns how many there were: one round trip for 1,600.
-func (g *Graph) Remove(ctx context.Context, triples ...Triple) (int, error) {
-	return g.RemoveMany(ctx, slices.Values(triples))
-}
-
-// RemoveMany removes triples the way PutMany adds them, and returns how many there were.
-func (g *Graph) RemoveMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
-	return g.change(ctx, g.remove, triples)
 }
 
 // declare stores the declaration of a partitioned graph; otherwise the scripts do.

@@ -1,14 +1,23 @@
 package graph
 
 import (
+	"context"
 	"errors"
 
 	"retwis/index"
 )
 
+// joiner joins rows with the patterns of steps.
+type joiner struct {
+	g        *Graph
+	ctx      context.Context // of the one call it lives for
+	prefetch bool            // the query reads everything
+	memory   memory
+}
+
 // scanRanges extends each row by every triple of its range. Rows with the same range
 // share one read.
-func (x *executor) scanRanges(out *sink, rows [][]string) error {
+func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 	s := out.step
 	var spans []span
 	var rowsOf [][][]string // of each span
@@ -30,10 +39,10 @@ func (x *executor) scanRanges(out *sink, rows [][]string) error {
 		rowsOf[k] = append(rowsOf[k], row)
 	}
 	letters := string(s.order[s.fixed:])
-	return x.g.fetch(x.ctx, spans, x.plan.limit == 0, func(k int, entry string) error {
+	return j.g.fetch(j.ctx, spans, j.prefetch, func(k int, entry string) error {
 		var t Triple
 		if !t.parse(letters, entry[len(spans[k].prefix):]) {
-			return x.g.damaged(entry)
+			return j.g.damaged(entry)
 		}
 		for _, row := range rowsOf[k] {
 			if row, ok := s.bind(&out.slab, row, t, letters); ok {
@@ -65,25 +74,25 @@ func (s *planStep) bind(rows *slab, row []string, t Triple, letters string) ([]s
 
 // checkExistence keeps the rows whose triple exists: one round trip, or none once all
 // matches have been read.
-func (x *executor) checkExistence(out *sink, rows [][]string) error {
+func (j *joiner) checkExistence(out *sink, rows [][]string) error {
 	s := out.step
 	if s.hashable && (s.hash != nil || len(rows) == batchRows) {
-		done, err := x.hashJoin(out, rows)
+		done, err := j.hashJoin(out, rows)
 		if done || err != nil {
 			return err
 		}
 		s.hashable = false
 	}
 	triples := make([]Triple, len(rows))
-	for j, row := range rows {
-		triples[j] = Triple{s.operands[0].in(row), s.operands[1].in(row), s.operands[2].in(row)}
+	for i, row := range rows {
+		triples[i] = Triple{s.operands[0].in(row), s.operands[1].in(row), s.operands[2].in(row)}
 	}
-	found, err := x.g.present(x.ctx, triples)
+	found, err := j.g.present(j.ctx, triples)
 	if err != nil {
 		return err
 	}
-	for j, row := range rows {
-		if found[j] {
+	for i, row := range rows {
+		if found[i] {
 			if err := out.add(row); err != nil {
 				return err
 			}
@@ -94,24 +103,24 @@ func (x *executor) checkExistence(out *sink, rows [][]string) error {
 
 // hashJoin is checkExistence for many rows: it reads all matches of the pattern once and
 // keeps the rows among them. It returns false if these need too much memory.
-func (x *executor) hashJoin(out *sink, rows [][]string) (done bool, err error) {
+func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 	s := out.step
 	p := s.pattern.names()
 	if s.hash == nil {
-		one, err := x.g.spanOf(p)
+		one, err := j.g.spanOf(p)
 		if err != nil {
 			return false, err
 		}
-		left, all := x.memoryLeft, &nameSet{set: make(map[string]struct{}, s.count)}
-		err = x.g.fetch(x.ctx, []span{one}, true, func(_ int, entry string) error {
+		left, all := j.memory.left, &nameSet{set: make(map[string]struct{}, s.count)}
+		err = j.g.fetch(j.ctx, []span{one}, true, func(_ int, entry string) error {
 			name, _, more, ok := cutName(entry[len(one.prefix):])
 			if !ok || more {
-				return x.g.damaged(entry)
+				return j.g.damaged(entry)
 			}
-			return x.addName(all, name)
+			return all.add(name, &j.memory)
 		})
 		if errors.Is(err, ErrMemory) {
-			x.memoryLeft = left
+			j.memory.left = left
 			return false, nil
 		}
 		if err != nil {
@@ -131,20 +140,20 @@ func (x *executor) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 }
 
 // scanObjects extends each row by every object of a predicate.
-func (x *executor) scanObjects(out *sink, rows [][]string) error {
+func (j *joiner) scanObjects(out *sink, rows [][]string) error {
 	s := out.step
-	one, err := x.g.spanOf(Pattern{P: Name(s.operands[1].name), Order: POS})
+	one, err := j.g.spanOf(Pattern{P: Name(s.operands[1].name), Order: POS})
 	if err != nil {
 		return err
 	}
 	last, any := "", false
-	for entry, err := range x.g.entries(x.ctx, one, index.Page{}, "") {
+	for entry, err := range j.g.entries(j.ctx, one, index.Page{}, "") {
 		if err != nil {
 			return err
 		}
 		_, t, ok := parseEntry(entry)
 		if !ok {
-			return x.g.damaged(entry)
+			return j.g.damaged(entry)
 		}
 		if any && t.O == last {
 			continue

@@ -32,13 +32,6 @@ func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt
 	return g.compare(ctx, source, opt, true)
 }
 
-// checker is a running Verify or Repair.
-type checker struct {
-	*engine.Run
-	g      *Graph
-	repair bool
-}
-
 func (g *Graph) compare(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options, repair bool) (maintain.Report, error) {
 	c := checker{Run: engine.Start(opt), g: g, repair: repair}
 	err := c.run(ctx, source)

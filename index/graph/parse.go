@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -167,34 +166,6 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 	return Name(w.text), p.checkLength(w)
 }
 
-// lookalike recognizes syntax of other query languages. It returns what to write here,
-// or "".
-func lookalike(text string, predicate bool) string {
-	if name, ok := strings.CutPrefix(text, "$"); ok && isVariable(name) && (name[0] < '0' || name[0] > '9') {
-		return "a variable begins with a question mark: ?" + name
-	}
-	if !predicate || strings.Contains(text, "://") {
-		return ""
-	}
-	switch {
-	case text == "==":
-		return "compare names with ="
-	case text == "=<", text == "<>", text == "=~", text == "!~":
-		return "there is no operator " + text + "; use =, !=, <, <=, >, >= or ~"
-	case strings.HasPrefix(text, "^"):
-		return "write one ^ before a predicate, without a blank"
-	case strings.HasPrefix(text, "!"):
-		return "a predicate cannot be excluded; write ?x ?p ?y . ?p != " + cmp.Or(text[1:], "likes")
-	case strings.ContainsAny(text, "|()"):
-		return "alternative predicates are not supported; run one query for each"
-	case strings.Contains(text, "/"):
-		return "a path has one predicate; write a pattern for each, as in ?x likes ?1 . ?1 lives-in ?y"
-	case len(text) > 1 && strings.HasSuffix(text, "?"):
-		return "zero or one step is written " + text[:len(text)-1] + "*0..1"
-	}
-	return ""
-}
-
 // delimited converts a word in quotes or brackets, which may have the length of a path as
 // its suffix.
 func (p *parser) delimited(w word, predicate bool) (Term, error) {
@@ -216,29 +187,6 @@ func (p *parser) checkLength(w word) error {
 		return p.wrong(w.at, "the name has %d bytes: at most %d are allowed", len(w.text), MaxName)
 	}
 	return nil
-}
-
-func isVariable(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
-			return false
-		}
-	}
-	return name != ""
-}
-
-// cutSteps cuts the length of a path from a predicate: "+", "*", "*2", "*2..",
-// "*2..3".
-func cutSteps(text string) (name, steps string) {
-	if name, ok := strings.CutSuffix(text, "+"); ok && name != "" {
-		return name, "+"
-	}
-	at := strings.LastIndexByte(text, '*')
-	if at < 1 || strings.Trim(text[at+1:], "0123456789.") != "" {
-		return text, ""
-	}
-	return text[:at], text[at:]
 }
 
 // path reads the length of a path.

@@ -5,37 +5,8 @@ import (
 	"strings"
 )
 
-// nameSet is a set of names in the order of insertion.
-type nameSet struct {
-	names  []string
-	set    map[string]struct{}
-	memory int64
-}
-
-func (s *nameSet) has(name string) bool {
-	_, ok := s.set[name]
-	return ok
-}
-
-// addName adds a name to a set and accounts for its memory.
-func (x *executor) addName(to *nameSet, name string) error {
-	if to.has(name) {
-		return nil
-	}
-	if err := x.reserve(name); err != nil {
-		return err
-	}
-	if to.set == nil {
-		to.set = map[string]struct{}{}
-	}
-	to.set[name] = struct{}{}
-	to.names = append(to.names, name)
-	to.memory += memoryOf(name)
-	return nil
-}
-
 // followPath extends rows along a path from its known end.
-func (x *executor) followPath(out *sink, rows [][]string) error {
+func (j *joiner) followPath(out *sink, rows [][]string) error {
 	s := out.step
 	from, to := s.operands[0], s.operands[2]
 	if s.operator == pathFromObject {
@@ -59,10 +30,10 @@ func (x *executor) followPath(out *sink, rows [][]string) error {
 		return nil
 	}
 	if from.kind != constant {
-		return x.searchEach(s, starts, each)
+		return j.searchEach(s, starts, each)
 	}
 	if s.reached == nil { // every batch of rows starts at the same name: search once
-		reached, err := x.search(s, starts)
+		reached, err := j.search(s, starts)
 		if err != nil {
 			return err
 		}
@@ -94,38 +65,38 @@ func (o *sink) addReached(row []string, to operand, reached *nameSet) error {
 
 // searchEach searches from several names together, one round trip a step, and passes on
 // the names that each reaches. If these need too much memory it halves the starts.
-func (x *executor) searchEach(s *planStep, starts []string, each func(start string, reached *nameSet) error) error {
-	left := x.memoryLeft
-	reached, err := x.search(s, starts)
+func (j *joiner) searchEach(s *planStep, starts []string, each func(start string, reached *nameSet) error) error {
+	left := j.memory.left
+	reached, err := j.search(s, starts)
 	if err != nil {
-		x.memoryLeft = left
+		j.memory.left = left
 		if !errors.Is(err, ErrMemory) || len(starts) == 1 {
 			return err
 		}
 		half := len(starts) / 2
-		if err := x.searchEach(s, starts[:half], each); err != nil {
+		if err := j.searchEach(s, starts[:half], each); err != nil {
 			return err
 		}
-		return x.searchEach(s, starts[half:], each)
+		return j.searchEach(s, starts[half:], each)
 	}
-	used := left - x.memoryLeft
+	used := left - j.memory.left
 	for i, start := range starts {
 		if err := each(start, reached[i]); err != nil {
 			return err
 		}
 	}
-	x.memoryLeft += used
+	j.memory.left += used
 	return nil
 }
 
 // search runs a breadth-first search from each of some names. Up to the minimum length
 // it keeps the names of the last level only, since a path may return to a name; from
 // there on it keeps every name once, so that cycles end.
-func (x *executor) search(s *planStep, starts []string) ([]*nameSet, error) {
+func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
 	t := s.pattern.P
 	now := newNameSets(len(starts))
 	for i, start := range starts {
-		if err := x.addName(now[i], start); err != nil {
+		if err := now[i].add(start, &j.memory); err != nil {
 			return nil, err
 		}
 	}
@@ -135,11 +106,11 @@ func (x *executor) search(s *planStep, starts []string) ([]*nameSet, error) {
 		for i := range now {
 			frontier[i] = now[i].names
 		}
-		if err := x.expand(s, frontier, next); err != nil {
+		if err := j.expand(s, frontier, next); err != nil {
 			return nil, err
 		}
 		for _, old := range now {
-			x.memoryLeft += old.memory
+			j.memory.left += old.memory
 		}
 		now = next
 	}
@@ -155,7 +126,7 @@ func (x *executor) search(s *planStep, starts []string) ([]*nameSet, error) {
 		if !more {
 			break
 		}
-		if err := x.expand(s, frontier, now); err != nil {
+		if err := j.expand(s, frontier, now); err != nil {
 			return nil, err
 		}
 	}
@@ -171,7 +142,7 @@ func newNameSets(n int) []*nameSet {
 }
 
 // expand adds the neighbours of the names of each frontier to the set of its search.
-func (x *executor) expand(s *planStep, frontiers [][]string, next []*nameSet) error {
+func (j *joiner) expand(s *planStep, frontiers [][]string, next []*nameSet) error {
 	var spans []span
 	var searches [][]int // that have the name of the span in their frontier
 	at := map[string]int{}
@@ -186,14 +157,14 @@ func (x *executor) expand(s *planStep, frontiers [][]string, next []*nameSet) er
 			searches[k] = append(searches[k], i)
 		}
 	}
-	return x.g.fetch(x.ctx, spans, true, func(k int, entry string) error {
+	return j.g.fetch(j.ctx, spans, true, func(k int, entry string) error {
 		name, _, more, ok := cutName(entry[len(spans[k].prefix):])
 		if !ok || more {
-			return x.g.damaged(entry)
+			return j.g.damaged(entry)
 		}
 		name = strings.Clone(name) // do not keep the whole entry in memory
 		for _, i := range searches[k] {
-			if err := x.addName(next[i], name); err != nil {
+			if err := next[i].add(name, &j.memory); err != nil {
 				return err
 			}
 		}

@@ -1,13 +1,6 @@
 package graph
 
-import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
-	"iter"
-	"slices"
-)
+import "slices"
 
 const (
 	maxPatterns   = 64   // of a query
@@ -35,72 +28,6 @@ type Query struct {
 	// query that needs more fails with ErrMemory. Default: 64 MiB. The rest of a query
 	// holds about 10,000 entries for each pattern, whatever the number of answers.
 	Memory int64
-}
-
-// Binding is an answer to a Query: the name of each variable.
-type Binding struct {
-	vars  []string
-	names []string
-}
-
-// Vars returns the variables, in the order of Query.Select. The caller must not modify them.
-func (b Binding) Vars() []string { return b.vars }
-
-// Get returns the name of a variable, or "" for a variable that is not selected.
-func (b Binding) Get(variable string) string {
-	if i := slices.Index(b.vars, variable); i >= 0 {
-		return b.names[i]
-	}
-	return ""
-}
-
-// MarshalJSON returns an object with a member for each variable, in order.
-func (b Binding) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false) // the caller's encoder decides
-	out.WriteByte('{')
-	for i, v := range b.vars {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		for j, text := range [2]string{v, b.names[i]} {
-			if j > 0 {
-				out.WriteByte(':')
-			}
-			if err := e.Encode(text); err != nil {
-				return nil, err
-			}
-			out.Truncate(out.Len() - 1) // the line feed
-		}
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
-}
-
-// Query yields the answers to a query, in no particular order. It counts the triples of
-// each pattern (one round trip), starts with the rarest, and follows shared variables,
-// 1,000 rows a round trip. Each batch of rows passes all patterns before the next is
-// read, so that the first answers come early, and stopping early saves the rest. Triples
-// that are put or removed during the iteration may be missing.
-func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
-	return func(yield func(Binding, error) bool) {
-		p, err := g.plan(ctx, q)
-		if err != nil {
-			yield(Binding{}, err)
-			return
-		}
-		if p.empty {
-			return
-		}
-		x := executor{g: g, ctx: ctx, plan: p, memoryLeft: p.memory, yield: func(b Binding) bool { return yield(b, nil) }}
-		if p.distinct {
-			x.seen = map[string]struct{}{}
-		}
-		if err := x.process(0, [][]string{make([]string, len(p.vars))}); err != nil && !errors.Is(err, errStop) {
-			yield(Binding{}, err)
-		}
-	}
 }
 
 // check validates a query.
@@ -196,4 +123,13 @@ func (q *Query) Vars() []string {
 		}
 	}
 	return vars
+}
+
+// canStart reports whether a pattern can be read once some variables are bound. A path
+// of min 0 leads from every name to itself, so that one of its ends must be bound.
+func (p Pattern) canStart(bound map[string]bool) bool {
+	if p.P.kind != path || p.P.min > 0 || !p.S.free() || !p.O.free() {
+		return true
+	}
+	return p.S.kind == variable && bound[p.S.text] || p.O.kind == variable && bound[p.O.text]
 }

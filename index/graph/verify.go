@@ -7,8 +7,16 @@ import (
 	"strconv"
 	"strings"
 
+	engine "retwis/internal/maintain"
 	"retwis/maintain"
 )
+
+// checker is a running Verify or Repair.
+type checker struct {
+	*engine.Run
+	g      *Graph
+	repair bool
+}
 
 // entries compares a page of entries of a partition, each followed by its score.
 func (c *checker) entries(ctx context.Context, at int, page []string) (int, error) {

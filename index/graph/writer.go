@@ -20,6 +20,31 @@ const (
 	readSize      = 500 // entries per read
 )
 
+// Put adds a triple and reports whether it is new. One round trip; in the server
+// O(log n) for each order.
+func (g *Graph) Put(ctx context.Context, t Triple) (bool, error) {
+	n, err := g.PutMany(ctx, slices.Values([]Triple{t}))
+	return n > 0, err
+}
+
+// PutMany adds triples and returns how many are new. A script adds 50 triples
+// atomically; a round trip takes 1,600, while the next ones are collected. It stops at
+// the first error: the triples before it have been added, and putting them again has no
+// effect.
+func (g *Graph) PutMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
+	return g.change(ctx, g.put, triples)
+}
+
+// Remove removes triples and returns how many there were: one round trip for 1,600.
+func (g *Graph) Remove(ctx context.Context, triples ...Triple) (int, error) {
+	return g.RemoveMany(ctx, slices.Values(triples))
+}
+
+// RemoveMany removes triples the way PutMany adds them, and returns how many there were.
+func (g *Graph) RemoveMany(ctx context.Context, triples iter.Seq[Triple]) (int, error) {
+	return g.change(ctx, g.remove, triples)
+}
+
 // change runs a script on triples and returns the sum of its replies. It collects the
 // next window while one is in flight.
 func (g *Graph) change(ctx context.Context, script script.Script, triples iter.Seq[Triple]) (int, error) {

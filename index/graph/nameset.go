@@ -1,0 +1,47 @@
+package graph
+
+import "fmt"
+
+// memory limits the memory of the names that a query remembers.
+type memory struct{ limit, left int64 }
+
+// reserve accounts for a name. It returns ErrMemory at the limit.
+func (m *memory) reserve(name string) error {
+	m.left -= memoryOf(name)
+	if m.left < 0 {
+		return fmt.Errorf("graph: %w: more than %d bytes; narrow the query, or raise Query.Memory", ErrMemory, m.limit)
+	}
+	return nil
+}
+
+// memoryOf returns the approximate memory of a name in a map and a slice.
+func memoryOf(name string) int64 { return int64(len(name)) + 64 }
+
+// nameSet is a set of names in the order of insertion.
+type nameSet struct {
+	names  []string
+	set    map[string]struct{}
+	memory int64
+}
+
+func (s *nameSet) has(name string) bool {
+	_, ok := s.set[name]
+	return ok
+}
+
+// add adds a name and accounts for it.
+func (s *nameSet) add(name string, m *memory) error {
+	if s.has(name) {
+		return nil
+	}
+	if err := m.reserve(name); err != nil {
+		return err
+	}
+	if s.set == nil {
+		s.set = map[string]struct{}{}
+	}
+	s.set[name] = struct{}{}
+	s.names = append(s.names, name)
+	s.memory += memoryOf(name)
+	return nil
+}
