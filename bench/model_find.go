@@ -102,19 +102,19 @@ func residentQueries(client rueidis.Client, residents *model.Store[resident]) []
 			return bareQuery(ctx, client, city)
 		}},
 		{"`Find` by an equality, limit 20", func(ctx context.Context, street, _ string, _ int) error {
-			return drained(residents.Find(model.Eq("street", street)).Limit(20).All(ctx))
+			return drained(residents.Find(model.Eq("street", street)).Limit(20).Slice(ctx))
 		}},
 		{"`Find` by an equality and a range, limit 20", func(ctx context.Context, street, _ string, age int) error {
-			return drained(both(street, age).Limit(20).All(ctx))
+			return drained(both(street, age).Limit(20).Slice(ctx))
 		}},
 		{"the same ordered by the range", func(ctx context.Context, street, _ string, age int) error {
-			return drained(both(street, age).OrderBy("age").Limit(20).All(ctx))
+			return drained(both(street, age).OrderBy("age").Limit(20).Slice(ctx))
 		}},
 		{"the same, ordered by another field", func(ctx context.Context, street, _ string, age int) error {
-			return drained(both(street, age).OrderBy("joined desc").Limit(20).All(ctx))
+			return drained(both(street, age).OrderBy("joined desc").Limit(20).Slice(ctx))
 		}},
 		{"`Find` by an equality ordered by a composite index, limit 20", func(ctx context.Context, _, city string, _ int) error {
-			return drained(residents.Find(model.Eq("city", city)).OrderBy("joined desc").Limit(20).All(ctx))
+			return drained(residents.Find(model.Eq("city", city)).OrderBy("joined desc").Limit(20).Slice(ctx))
 		}},
 		{"`Count` of an equality", func(ctx context.Context, street, _ string, _ int) error {
 			_, err := residents.Find(model.Eq("street", street)).Count(ctx)

@@ -31,7 +31,7 @@ type ticket struct {
 	Open   bool          `redis:"open,index"`
 	Weight float64       `redis:"weight,range"`
 	Took   time.Duration `redis:"took,range"`
-	Label  string        `redis:"label,range,fold"`
+	Label  string        `redis:"label,range,caseinsensitive"`
 	Code   string        `redis:"code,unique"`
 	Rank   *int          `redis:"rank,range"`
 	Tags   []string      `redis:"tags,index"`
@@ -39,7 +39,7 @@ type ticket struct {
 }
 
 func (ticket) Indexes() []model.Index[ticket] {
-	return []model.Index[ticket]{model.Composite[ticket]("open", "age desc"), model.Composite[ticket]("age", "label").Fold()}
+	return []model.Index[ticket]{model.Composite[ticket]("open", "age desc"), model.Composite[ticket]("age", "label").CaseInsensitive()}
 }
 
 // A record written before a field was declared is found by the zero value that Get
@@ -100,15 +100,15 @@ func checkAbsent(t *testing.T, tickets *model.Store[ticket]) {
 		{model.AtLeast("due", time.Unix(0, 0)), 0},
 	} {
 		n, err := tickets.Find(c.cond).Count(t.Context())
-		all, err2 := tickets.Find(c.cond).All(t.Context())
+		all, err2 := tickets.Find(c.cond).Slice(t.Context())
 		if err := errors.Join(err, err2); err != nil || n != c.want || len(all) != int(c.want) {
 			t.Errorf("%v: counted %d, found %d, want %d, %v", c.cond, n, len(all), c.want, err)
 		}
 	}
 	for _, order := range []string{"age", "open", "label"} {
-		all, err := tickets.Find().OrderBy(order).All(t.Context())
+		all, err := tickets.Find().OrderBy(order).Slice(t.Context())
 		if order == "open" { // which has only an index for equality
-			all, err = tickets.Find().OrderBy("open", "age desc").All(t.Context())
+			all, err = tickets.Find().OrderBy("open", "age desc").Slice(t.Context())
 		}
 		if err != nil || len(all) != 4 || all[3].Title != "new" {
 			t.Errorf("by %s: %v, %v", order, all, err)
@@ -130,7 +130,7 @@ func TestAbsentFieldsOfOtherWriters(t *testing.T) {
 	if r, err := tickets.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	all, err := tickets.Find(model.Eq("age", 0), model.Eq("open", false)).All(t.Context())
+	all, err := tickets.Find(model.Eq("age", 0), model.Eq("open", false)).Slice(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
@@ -165,7 +165,7 @@ func TestCompositeWithAnAbsentColumn(t *testing.T) {
 	}
 	for _, cond := range []model.Cond{model.Eq("room", "a"), model.Not(model.Eq("room", "a")), model.In("room", "a"), model.Prefix("room", "a")} {
 		q := meetings.Find(cond)
-		_, all := q.All(t.Context())
+		_, all := q.Slice(t.Context())
 		_, count := q.Count(t.Context())
 		_, explain := q.Explain(t.Context())
 		for _, err := range []error{all, count, explain} {
@@ -178,7 +178,7 @@ func TestCompositeWithAnAbsentColumn(t *testing.T) {
 		"with a condition": meetings.Find(model.Eq("room", "a"), model.AtLeast("due", 0)),
 		"in an order":      meetings.Find(model.Eq("room", "a")).OrderBy("due"),
 	} {
-		if all, err := q.All(t.Context()); err != nil || len(all) != 1 || *all[0].Due != 7 {
+		if all, err := q.Slice(t.Context()); err != nil || len(all) != 1 || *all[0].Due != 7 {
 			t.Errorf("%s: %v, %v", what, all, err)
 		}
 	}
@@ -258,7 +258,7 @@ func TestCompositesAgainstAMap(t *testing.T) {
 				}
 			}
 		}
-		all, err := meetings.Find(what.cond).OrderBy(order...).All(t.Context())
+		all, err := meetings.Find(what.cond).OrderBy(order...).Slice(t.Context())
 		if err == nil {
 			answered++
 			var got []string

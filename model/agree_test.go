@@ -19,10 +19,10 @@ import (
 type citizen struct {
 	ID      string             `redis:",id"`
 	Name    string             `redis:"name,index"`
-	Email   string             `redis:"email,unique,fold"`
+	Email   string             `redis:"email,unique,caseinsensitive"`
 	Phone   *string            `redis:"phone,unique"`
 	Age     int                `redis:"age,range"`
-	City    string             `redis:"city,range,fold"`
+	City    string             `redis:"city,range,caseinsensitive"`
 	Tags    []string           `redis:"tags,index"`
 	Boss    model.Ref[citizen] `redis:"boss,index"`
 	Notes   map[string]int     `redis:"notes"`

@@ -27,7 +27,7 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 			{Name: "gauge"}, {Name: "partgauge", Partitions: 3},
 		} {
 			opt.Name += fmt.Sprint(multiplex + 1)
-			opt.Cache, opt.IDs = time.Minute, model.Own
+			opt.Cache, opt.IDs = time.Minute, model.ClientAssigned
 			option, err := rueidis.ParseURL(server.URL())
 			if err != nil {
 				t.Fatal(err)
@@ -63,7 +63,7 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 						if i%2 == 1 {
 							many, err2 = gauges.GetMany(t.Context(), "g0", id)
 						}
-						found, err3 := gauges.Find(model.Eq("level", i*10+w)).All(t.Context())
+						found, err3 := gauges.Find(model.Eq("level", i*10+w)).Slice(t.Context())
 						if err := errors.Join(err, err2, err3); err != nil || got.Level != i*10+w || many[len(many)-1].Level != i*10+w || len(found) != 1 {
 							t.Errorf("%s: %d times: Get %d, GetMany %v, found %v, %v", id, i, got.Level, many, found, err)
 							return

@@ -30,7 +30,7 @@ func TestClusterOfReferences(t *testing.T) {
 			t.Parallel()
 			testRules(t, l)
 			opt := options("watched")
-			opt.Changes = 1000
+			opt.ChangeLog = 1000
 			testMembersAndCounters(t, store[watched](t, client, opt))
 			pages := store[wikiPage](t, cluster.Client(t), options("page"))
 			defer func() { checked(t, pages.Close()) }()

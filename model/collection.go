@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"strconv"
 
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+
 	"github.com/redis/rueidis"
 )
 
@@ -37,7 +40,7 @@ const (
 
 // members is the set or list of one record.
 type members struct {
-	t              *table
+	t              *record.Table
 	id, name, kind string
 	key            string
 	most           int   // how many values a list keeps; 0: all
@@ -46,27 +49,27 @@ type members struct {
 
 // members returns a set or list of a record. What is wrong comes out when it is
 // used.
-func (o *objects) members(kind, name, id string) members {
-	m := members{t: o.t, id: id, name: name, kind: kind}
-	switch declared := o.kinds[name]; {
+func membersOf(o *record.Objects, kind, name, id string) members {
+	m := members{t: o.Table, id: id, name: name, kind: kind}
+	switch declared := o.Kinds[name]; {
 	case declared == "":
-		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, shortened(name), o.thoseOf(kind))
+		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, schema.Shorten(name), o.ThoseOf(kind))
 	case declared != kind:
 		m.err = fmt.Errorf("%w: %s is a %s, not a %s", ErrValue, name, declared, kind)
 	default:
-		m.err = o.checkID(id)
+		m.err = o.CheckID(id)
 	}
 	if m.err == nil {
-		m.key = o.t.of(id).member(name, id)
+		m.key = o.Table.Of(id).Collection(name, id)
 	}
 	return m
 }
 
 // change runs collection.lua and returns what its command replies.
 func (m *members) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
-	p := m.t.of(m.id)
-	all := append([]string{m.id, m.name, strconv.Itoa(m.t.opt.Changes), m.kind, strconv.Itoa(m.most), command}, args...)
-	list, err := collectionScript.Run(ctx, m.t.client, []string{p.of(m.id), m.key, p.changes}, all).ToArray()
+	p := m.t.Of(m.id)
+	all := append([]string{m.id, m.name, strconv.Itoa(m.t.Options.ChangeLog), m.kind, strconv.Itoa(m.most), command}, args...)
+	list, err := collectionScript.Run(ctx, m.t.Client, []string{p.Record(m.id), m.key, p.Changes}, all).ToArray()
 	if err != nil {
 		return rueidis.RedisMessage{}, m.wrong(err)
 	}
@@ -76,9 +79,9 @@ func (m *members) change(ctx context.Context, command string, args ...string) (r
 	case "LONG":
 		length, _ := list[1].AsInt64()
 		return rueidis.RedisMessage{}, fmt.Errorf("%w: list %s of id %q has %d values: at most 50000 are searched through; keep it shorter by Max",
-			ErrValue, m.name, shortened(m.id), length)
+			ErrValue, m.name, schema.Shorten(m.id), length)
 	default:
-		return rueidis.RedisMessage{}, m.t.outcome(m.id, word)
+		return rueidis.RedisMessage{}, m.t.Outcome(m.id, word)
 	}
 }
 
@@ -86,11 +89,11 @@ func (m *members) change(ctx context.Context, command string, args ...string) (r
 // the last reply and the sum of all. Each part is one script.
 func (m *members) count(ctx context.Context, command string, values []string) (last, sum int64, err error) {
 	if m.err != nil {
-		return 0, 0, m.t.wrap(m.err)
+		return 0, 0, wrap(m.t, m.err)
 	}
 	for _, v := range values {
 		if len(v) > maxValue {
-			return 0, 0, m.t.wrap(fmt.Errorf("%w: a value for %s has %d bytes: at most %d are allowed", ErrValue, m.name, len(v), maxValue))
+			return 0, 0, wrap(m.t, fmt.Errorf("%w: a value for %s has %d bytes: at most %d are allowed", ErrValue, m.name, len(v), maxValue))
 		}
 	}
 	for len(values) > 0 {
@@ -104,7 +107,7 @@ func (m *members) count(ctx context.Context, command string, values []string) (l
 			last, err = reply.AsInt64()
 		}
 		if err != nil {
-			return last, sum, m.t.wrap(err)
+			return last, sum, wrap(m.t, err)
 		}
 		sum += last
 		values = values[n:]
@@ -115,13 +118,13 @@ func (m *members) count(ctx context.Context, command string, values []string) (l
 // read runs a command that only reads.
 func (m *members) read(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (rueidis.RedisMessage, error) {
 	if m.err != nil {
-		return rueidis.RedisMessage{}, m.t.wrap(m.err)
+		return rueidis.RedisMessage{}, wrap(m.t, m.err)
 	}
-	reply, err := m.t.client.Do(ctx, command(m.t.client.B())).ToMessage()
+	reply, err := m.t.Client.Do(ctx, command(m.t.Client.B())).ToMessage()
 	if rueidis.IsRedisNil(err) {
 		return reply, err
 	}
-	return reply, m.t.wrap(m.wrong(err))
+	return reply, wrap(m.t, m.wrong(err))
 }
 
 func (m *members) readInt(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (int64, error) {
@@ -138,12 +141,12 @@ func (m *members) clear(ctx context.Context) error {
 	if err == nil {
 		_, err = m.change(ctx, "UNLINK")
 	}
-	return m.t.wrap(err)
+	return wrap(m.t, err)
 }
 
 // wrong words an error where a key holds something else.
 func (m *members) wrong(err error) error {
-	if isWrongType(err) {
+	if record.IsWrongType(err) {
 		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, m.key, m.kind, err)
 	}
 	return err

@@ -71,7 +71,7 @@ func TestSets(t *testing.T) {
 			if n, err := others.Add(ctx, "0007", "y", "x"); n != 3 || err != nil {
 				t.Fatal(n, err)
 			}
-			if n, err := friends.Count(ctx); n != 1235 || err != nil {
+			if n, err := friends.Len(ctx); n != 1235 || err != nil {
 				t.Fatal(n, err)
 			}
 			for member, want := range map[string]bool{"x": true, "z": false} {
@@ -88,8 +88,8 @@ func TestSets(t *testing.T) {
 			}{
 				{"intersect", sortedOf(t, friends.Intersect(ctx, others)), []string{"0007", "x"}},
 				{"intersect", sortedOf(t, others.Intersect(ctx, friends, others)), []string{"0007", "x"}},
-				{"subtract", sortedOf(t, others.Subtract(ctx, friends)), []string{"y"}},
-				{"unite", sortedOf(t, others.Unite(ctx, friends)), append(append([]string{}, many...), "x", "y")},
+				{"subtract", sortedOf(t, others.Diff(ctx, friends)), []string{"y"}},
+				{"unite", sortedOf(t, others.Union(ctx, friends)), append(append([]string{}, many...), "x", "y")},
 				{"intersect with none", sortedOf(t, others.Intersect(ctx, members.Set("friends", "99"))), nil},
 			} {
 				if !slices.Equal(test.got, test.want) {
@@ -102,7 +102,7 @@ func TestSets(t *testing.T) {
 			if err := others.Clear(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if n, err := others.Count(ctx); n != 0 || err != nil {
+			if n, err := others.Len(ctx); n != 0 || err != nil {
 				t.Fatal(n, err)
 			}
 			for range friends.All(ctx) { // leaving early
@@ -185,7 +185,7 @@ func TestCollectionsRefuse(t *testing.T) {
 	add := func(s *model.Members, values ...string) error { _, err := s.Add(ctx, values...); return err }
 	push := func(l *model.Values, values ...string) error { _, err := l.PushBack(ctx, values...); return err }
 	pop := func(l *model.Values) error { _, _, err := l.PopBack(ctx); return err }
-	count := func(s *model.Members) error { _, err := s.Count(ctx); return err }
+	count := func(s *model.Members) error { _, err := s.Len(ctx); return err }
 	all := func(s iter.Seq2[string, error]) error {
 		for _, err := range s {
 			return err
@@ -201,7 +201,7 @@ func TestCollectionsRefuse(t *testing.T) {
 		"unknown":         {add(members.Set("foes", a.ID), "x"), model.ErrValue, "the model has friends"},
 		"unknown, read":   {count(members.Set("foes", a.ID)), model.ErrValue, "no set is called"},
 		"unknown, all":    {all(members.Set("foes", a.ID).All(ctx)), model.ErrValue, "no set is called"},
-		"unknown, other":  {all(members.Set("friends", a.ID).Unite(ctx, members.Set("foes", a.ID))), model.ErrValue, "no set is called"},
+		"unknown, other":  {all(members.Set("friends", a.ID).Union(ctx, members.Set("foes", a.ID))), model.ErrValue, "no set is called"},
 		"unknown, inter":  {all(members.Set("friends", a.ID).Intersect(ctx, members.Set("foes", a.ID))), model.ErrValue, "no set is called"},
 		"unknown list":    {push(members.List("foes", a.ID), "x"), model.ErrValue, "the model has seen"},
 		"none at all":     {push(notes.List("foes", a.ID), "x"), model.ErrValue, "declare a field of type model.List"},
@@ -222,7 +222,7 @@ func TestCollectionsRefuse(t *testing.T) {
 	if keys := redisDo(t, client, "EXISTS", "m.of.friends:99", "m.of.seen:99"); keys != "0" {
 		t.Error("a record that is not there has a set or list")
 	}
-	if n, err := members.Set("friends", a.ID).Count(ctx); n != 0 || err != nil {
+	if n, err := members.Set("friends", a.ID).Len(ctx); n != 0 || err != nil {
 		t.Error(n, err)
 	}
 	// A list that others made too long is shortened little by little, and not searched.

@@ -3,6 +3,8 @@ package model
 import (
 	"reflect"
 	"strings"
+
+	"retwis/model/internal/schema"
 )
 
 // Index is an index that no single field has. A model declares its indexes by a method
@@ -10,14 +12,14 @@ import (
 //	func (User) Indexes() []model.Index[User]
 //
 // which New calls once, on a zero value.
-type Index[T any] struct{ d indexDeclaration }
+type Index[T any] struct{ d schema.IndexDeclaration }
 
 // Composite is an index on several fields, or computed values: it answers equalities
 // of the first ones together with a range or an order of the next. Each column is a
 // name, followed by " desc" for descending order. The index is named after its columns:
 // "room,price desc".
 func Composite[T any](columns ...string) Index[T] {
-	return Index[T]{indexDeclaration{name: strings.Join(columns, ","), columns: columns}}
+	return Index[T]{schema.IndexDeclaration{Name: strings.Join(columns, ","), Columns: columns}}
 }
 
 // Computed is an index on a value that a function computes from a record: a string,
@@ -25,28 +27,28 @@ func Composite[T any](columns ...string) Index[T] {
 // function must depend on nothing but the fields of the record; after changing it,
 // call Store.Repair.
 func Computed[T, V any](name string, value func(T) V) Index[T] {
-	return Index[T]{indexDeclaration{
-		name: name, columns: []string{name},
-		compute: func(record any) any { v := value(*record.(*T)); return &v },
-		result:  reflect.TypeFor[V](),
+	return Index[T]{schema.IndexDeclaration{
+		Name: name, Columns: []string{name},
+		Compute: func(record any) any { v := value(*record.(*T)); return &v },
+		Result:  reflect.TypeFor[V](),
 	}}
 }
 
 // Unique makes the index refuse a second record with the same values.
 func (x Index[T]) Unique() Index[T] {
-	x.d.unique = true
+	x.d.Unique = true
 	return x
 }
 
-// Fold makes the index compare text without regard to case and to different encodings
+// CaseInsensitive makes the index compare text without regard to case and to different encodings
 // of the same letters (Unicode NFKC, full case folding).
-func (x Index[T]) Fold() Index[T] {
-	x.d.fold = true
+func (x Index[T]) CaseInsensitive() Index[T] {
+	x.d.Fold = true
 	return x
 }
 
 // computed returns the indexes that a model declares by its method.
-func computed[T any]() []indexDeclaration {
+func computed[T any]() []schema.IndexDeclaration {
 	type declares interface{ Indexes() []Index[T] }
 	var zero T
 	var indexes []Index[T]
@@ -55,7 +57,7 @@ func computed[T any]() []indexDeclaration {
 	} else if m, ok := any(&zero).(declares); ok {
 		indexes = m.Indexes()
 	}
-	all := make([]indexDeclaration, len(indexes))
+	all := make([]schema.IndexDeclaration, len(indexes))
 	for i, x := range indexes {
 		all[i] = x.d
 	}

@@ -46,13 +46,13 @@ func TestOneDamagedRecord(t *testing.T) {
 		for what, q := range map[string]*model.Query[patient]{
 			"All": patients.Find(), "Find": patients.Find(model.Prefix("name", "n")), "OrderBy": patients.Find().OrderBy("name"),
 		} {
-			all, err := q.All(t.Context())
+			all, err := q.Slice(t.Context())
 			check(what, len(all), err)
 			page, err := q.Limit(4).Page(t.Context())
 			check("a page of "+what, len(page.Items), err)
 			n := 0
 			var damaged error
-			for p, err := range q.Iter(t.Context()) {
+			for p, err := range q.All(t.Context()) {
 				if damaged = errors.Join(damaged, err); err == nil && p.ID != "" {
 					n++
 				}
@@ -106,16 +106,16 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = buyers.Delete(t.Context(), b.ID)
-		if !errors.Is(err, model.ErrRefer) || !strings.Contains(err.Error(), "field buyer of model order has the rule restrict") {
+		if !errors.Is(err, model.ErrNotRelated) || !strings.Contains(err.Error(), "field buyer of model order has the rule restrict") {
 			t.Fatal(err)
 		}
 		if _, err := buyers.Get(t.Context(), b.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := model.Refer(orders, buyers); err != nil {
+		if err := model.Relate(orders, buyers); err != nil {
 			t.Fatal(err)
 		}
-		if err := buyers.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrReferred) {
+		if err := buyers.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrReferenced) {
 			t.Fatal(err)
 		}
 		// The field refers to these and not to others of the same type.
@@ -126,7 +126,7 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 		}
 		opt.Name = "buyer"
 		again := store[buyer](t, client, opt)
-		if err := again.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrRefer) {
+		if err := again.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrNotRelated) {
 			t.Fatal(err)
 		}
 	})

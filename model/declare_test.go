@@ -33,7 +33,7 @@ func TestBadDeclarations(t *testing.T) {
 		"struct8.B: another field has this option too":     refused[struct8](client, opt),
 		"struct9.R: restrict needs to find the records":    refused[struct9](client, opt),
 		"struct10.S: restrict is for a model.Ref":          refused[struct10](client, opt),
-		"struct11.A: fold is for text":                     refused[struct11](client, opt),
+		"struct11.A: caseinsensitive is for text":          refused[struct11](client, opt),
 		"struct12.A: \"a b\" is not a name for a field":    refused[struct12](client, opt),
 		"struct13.a: it has a tag but is not exported":     refused[struct13](client, opt),
 		"struct14.U: unix is for a time.Time":              refused[struct14](client, opt),
@@ -59,7 +59,7 @@ func TestBadDeclarations(t *testing.T) {
 		"Options.IDs is \"uuid\"":                          refused[valid](client, model.Options{Name: "x", IDs: "uuid"}),
 		"Options.Partitions is -1":                         refused[valid](client, model.Options{Name: "x", Partitions: -1}),
 		"Options.Cache is -1s":                             refused[valid](client, model.Options{Name: "x", Cache: -time.Second}),
-		"Options.Changes is -1":                            refused[valid](client, model.Options{Name: "x", Changes: -1}),
+		"Options.ChangeLog is -1":                          refused[valid](client, model.Options{Name: "x", ChangeLog: -1}),
 		"Options.Keys.Unique[\"a\"]: no unique field":      refused[valid](client, model.Options{Name: "x", Keys: model.Keys{Unique: map[string]string{"a": "k"}}}),
 		"Options.Keys cannot be set with":                  refused[valid](client, model.Options{Name: "x", Partitions: 2, Keys: model.Keys{Record: "r:"}}),
 		"N: a ULID is text":                                refused[numbered](client, model.Options{Name: "x", IDs: model.ULID}),
@@ -172,7 +172,7 @@ type (
 	}
 	struct11 struct {
 		ID string `redis:",id"`
-		A  int    `redis:",range,fold"`
+		A  int    `redis:",range,caseinsensitive"`
 	}
 	struct12 struct {
 		ID string `redis:",id"`

@@ -37,7 +37,7 @@ func TestDeletePropertyOfGraphs(t *testing.T) {
 			round := 0
 			rapid.Check(t, func(rt *rapid.T) {
 				round++
-				opt.Name, opt.IDs, opt.Changes = fmt.Sprint("node", round), model.Own, 0
+				opt.Name, opt.IDs, opt.ChangeLog = fmt.Sprint("node", round), model.ClientAssigned, 0
 				s := store[node](t, client, opt)
 				n := rapid.IntRange(1, 8).Draw(rt, "nodes")
 				one := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
@@ -87,7 +87,7 @@ func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[strin
 		}
 	}
 	switch {
-	case err != nil && (!errors.Is(err, model.ErrReferred) || !held):
+	case err != nil && (!errors.Is(err, model.ErrReferenced) || !held):
 		rt.Fatal(err)
 	case err == nil && heldByOthers:
 		rt.Fatalf("%s was deleted although one that depends on it is held", id)
@@ -170,7 +170,7 @@ func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
 					checked(t, err)
 				}
 				err := l.authors.Delete(ctx, id)
-				for ; errors.Is(err, model.ErrReferred); err = l.authors.Delete(ctx, id) {
+				for ; errors.Is(err, model.ErrReferenced); err = l.authors.Delete(ctx, id) {
 					refused.Add(1)
 				}
 				checked(t, err)
@@ -305,7 +305,7 @@ func TestDeleteMany(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	l := libraryOf(t, func(name string) (rueidis.Client, model.Options) {
-		return client, model.Options{Name: name, Changes: 100_000}
+		return client, model.Options{Name: name, ChangeLog: 100_000}
 	})
 	const n = 10_000
 	var wg sync.WaitGroup
@@ -337,7 +337,7 @@ func TestDeleteThroughManyCircles(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	for _, n := range []int{150, 1100} {
-		s := store[node](t, client, model.Options{Name: fmt.Sprint("node", n), IDs: model.Own})
+		s := store[node](t, client, model.Options{Name: fmt.Sprint("node", n), IDs: model.ClientAssigned})
 		end := model.To[node]("end")
 		for i := range n {
 			under := []model.Ref[node]{end}
@@ -350,7 +350,7 @@ func TestDeleteThroughManyCircles(t *testing.T) {
 		createdOf(t, s, node{ID: "last", Under: []model.Ref[node]{end}})
 		err := s.Delete(t.Context(), "0000")
 		if n > 1000 {
-			if !errors.Is(err, model.ErrReferred) || !strings.Contains(err.Error(), "1000 circles") {
+			if !errors.Is(err, model.ErrReferenced) || !strings.Contains(err.Error(), "1000 circles") {
 				t.Error(err)
 			}
 			continue

@@ -30,8 +30,8 @@ func TestEmptiedDatabase(t *testing.T) {
 		citizens := store[citizen](t, client, opt)
 		first := map[string]func() error{
 			"Create": func() error { return nil },
-			"Find":   func() error { _, err := citizens.Find(model.Eq("name", "a")).All(t.Context()); return err },
-			"Order":  func() error { _, err := citizens.Find().OrderBy("age").All(t.Context()); return err },
+			"Find":   func() error { _, err := citizens.Find(model.Eq("name", "a")).Slice(t.Context()); return err },
+			"Order":  func() error { _, err := citizens.Find().OrderBy("age").Slice(t.Context()); return err },
 			"Count":  func() error { _, err := citizens.Find(model.Eq("age", 1)).Count(t.Context()); return err },
 			"Sweep":  func() error { _, err := citizens.Sweep(t.Context()); return err },
 			"Verify": func() error { _, err := citizens.Verify(t.Context(), maintain.Options{}); return err },
@@ -53,7 +53,7 @@ func TestEmptiedDatabase(t *testing.T) {
 				t.Fatalf("after %s: %q, %v", what, c.ID, err)
 			}
 			now := store[citizen](t, client, opt)
-			if found, err := now.Find(model.Eq("name", "a")).All(t.Context()); err != nil || len(found) != 1 {
+			if found, err := now.Find(model.Eq("name", "a")).Slice(t.Context()); err != nil || len(found) != 1 {
 				t.Fatalf("after %s: %v, %v", what, found, err)
 			}
 			if pending, err := now.Pending(t.Context()); err != nil || len(pending) != 0 {

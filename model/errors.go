@@ -3,123 +3,161 @@ package model
 import (
 	"errors"
 	"fmt"
-	"strings"
 
-	"retwis/internal/ordered"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
 )
 
 var (
 	// ErrNotFound is returned for an id that no record has.
-	ErrNotFound = errors.New("no such record")
-	// ErrTaken is returned where a unique value, or an id, belongs to another
-	// record. The error is a *TakenError, which names the field and the record.
-	ErrTaken = errors.New("taken by another record")
-	// ErrConflict is returned where a record has changed since it was read.
-	ErrConflict = errors.New("the record has changed since it was read")
-	// ErrValue is returned for a value that a field, or its index, cannot hold.
+	ErrNotFound = schema.ErrNotFound
+	// ErrTaken is returned if a unique value, or an id, belongs to another record. The
+	// error is a *TakenError, which names the field and the record.
+	ErrTaken = schema.ErrTaken
+	// ErrConflict is returned if a record has changed since it was read.
+	ErrConflict = schema.ErrConflict
+	// ErrValue is returned for a value that a field, or its index, cannot hold. The error
+	// names the field.
+	ErrValue = schema.ErrValue
+	// ErrDeclaration is returned by New for a struct or options that are no valid model.
 	// The error names the field.
-	ErrValue = ordered.ErrValue
-	// ErrDeclaration is returned by New for a struct or options that make no
-	// model. The error names the field.
-	ErrDeclaration = errors.New("not a model")
-	// ErrSchema is returned by a Store whose indexes are not those that are
-	// kept: another process has migrated to other ones, or Migrate is yet to be
-	// run.
-	ErrSchema = errors.New("the indexes are declared otherwise")
-	// ErrUnknown is returned by Migrate for a layout that is older than the model,
-	// where there are keys that may be records: Upkeep.Adopt has to say which.
-	ErrUnknown = errors.New("there are keys that the model did not write")
-	// ErrCorrupt is returned where a key holds something that the model does
-	// not write. The error names the key and the field.
-	ErrCorrupt = errors.New("the record is damaged")
-	// ErrNoIndex is returned for a query that no index answers. The error says
-	// which declaration would.
-	ErrNoIndex = errors.New("no index answers this")
-	// ErrCursor is returned for a cursor that another query gave.
-	ErrCursor = errors.New("the cursor is not of this query")
-	// ErrReferred is returned where a record is not deleted because others refer
-	// to it. The error is a *ReferredError, which names one of them.
-	ErrReferred = errors.New("another record refers to it")
-	// ErrRefer is returned by Delete where another model of the database refers to
-	// the records by a rule, and this program has not called Refer for it.
-	ErrRefer = errors.New("a model refers to the records by a rule, and Refer was not called")
-	// ErrNoChanges is returned by Watch where no changes are kept.
-	ErrNoChanges = errors.New("no changes are kept")
-	// ErrGap is returned by Watch where changes were dropped before they were
-	// read.
-	ErrGap = errors.New("changes were dropped before they were read")
+	ErrDeclaration = schema.ErrDeclaration
+	// ErrSchema is returned by a Store whose declaration is not in force: another process
+	// has migrated the model, or Migrate must be called first.
+	ErrSchema = schema.ErrSchema
+	// ErrUnknown is returned by the first Migrate of keys that are older than the model
+	// and may be records: Options.Adopt must say which.
+	ErrUnknown = schema.ErrUnknown
+	// ErrCorrupt is returned if a key holds something that the model does not write. The
+	// error names the key and the field.
+	ErrCorrupt = schema.ErrCorrupt
+	// ErrNoIndex is returned for a query that no index answers. The error says which
+	// declaration would.
+	ErrNoIndex = schema.ErrNoIndex
+	// ErrCursor is returned for a cursor of another query.
+	ErrCursor = schema.ErrCursor
+	// ErrReferenced is returned if a record is not deleted because another one refers to
+	// it. The error is a *ReferencedError, which names one of them.
+	ErrReferenced = schema.ErrReferenced
+	// ErrNotRelated is returned by Delete if another model of the database refers to the
+	// records by a rule, and this program has not called Relate for it.
+	ErrNotRelated = schema.ErrNotRelated
+	// ErrNoChanges is returned by Watch without Options.ChangeLog.
+	ErrNoChanges = schema.ErrNoChanges
+	// ErrGap is returned by Watch if changes were dropped before they were read.
+	ErrGap = schema.ErrGap
 )
 
-// TakenError says which value is taken, and by whom. It is an ErrTaken.
+// TakenError names the owner of a unique value. It is an ErrTaken.
 type TakenError struct {
 	Field string // the unique field or index; "id" for an id
 	Value string // of an index on several fields each of them: room="a",day=3
 	Owner string // the id of the record that has it
 }
 
-func (e *TakenError) Error() string {
-	what := fmt.Sprintf("%s %q", e.Field, shortened(e.Value))
-	if strings.Contains(e.Field, ",") {
-		what = e.Value // which names the fields
-	}
-	return fmt.Sprintf("%s is taken by record %s", what, shortened(e.Owner))
-}
-
-func takenBy(e entry, owner string) *TakenError {
-	value := e.value
-	if len(e.index.Columns) > 1 {
-		value = e.index.described(value)
-	}
-	return &TakenError{Field: e.index.Name, Value: value, Owner: owner}
-}
+func (e *TakenError) Error() string { return (*schema.TakenError)(e).Error() }
 
 // Is makes the error an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 
-// RecordError says which record, and which of its fields, an error is about that
-// keeps a record from being read. Unwrapped it is an ErrCorrupt, or an ErrValue where
-// an index cannot hold what the record has.
+// RecordError names the record, and the field, that cannot be read. It wraps ErrCorrupt,
+// or ErrValue if an index cannot hold what the record has.
 type RecordError struct {
 	ID    string
-	Field string // as it is called in Redis; empty: the record as a whole
+	Field string // its name in Redis; empty: the record as a whole
 	Err   error
 }
 
 func (e *RecordError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error itself.
+// Unwrap returns Err.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// ReferredError says which record refers to one that was to be deleted. It is an
-// ErrReferred.
-type ReferredError struct {
+// ReferencedError names a record that refers to one that was to be deleted. It is an
+// ErrReferenced.
+type ReferencedError struct {
 	Model string // the model that refers
-	Field string // its field, which has the rule restrict
+	Field string // its field, with the rule restrict
 	ID    string // one of its records
 }
 
-func (e *ReferredError) Error() string {
-	return fmt.Sprintf("%s of %s %s refers to it", e.Field, e.Model, shortened(e.ID))
+func (e *ReferencedError) Error() string { return (*schema.ReferencedError)(e).Error() }
+
+// Is makes the error an ErrReferenced.
+func (e *ReferencedError) Is(target error) bool { return target == ErrReferenced }
+
+// modelError is an error of a model. It converts the errors of the internal packages to
+// those of this one.
+type modelError struct {
+	name string
+	err  error
 }
 
-// Is makes the error an ErrReferred.
-func (e *ReferredError) Is(target error) bool { return target == ErrReferred }
+// wrap adds the name of the model to an error.
+func wrap(t *record.Table, err error) error { return named(t.Options.Name, err) }
 
-// shortened is text for an error: bounded.
-func shortened(s string) string {
-	if len(s) > 60 {
-		return s[:60] + "…"
-	}
-	return s
-}
-
-func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
-
-// errReply returns the error for a reply that a script should not send, unless there is
-// another error.
-func errReply(err error) error {
-	if err != nil {
+func named(name string, err error) error {
+	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: a script has replied something else", ErrCorrupt)
+	return &modelError{name, err}
+}
+
+func (e *modelError) Error() string { return fmt.Sprintf("model: %s: %v", e.name, e.err) }
+func (e *modelError) Unwrap() error { return e.err }
+
+// As finds the public form of an error.
+func (e *modelError) As(target any) bool {
+	switch target := target.(type) {
+	case **TakenError:
+		var found *schema.TakenError
+		if errors.As(e.err, &found) {
+			*target = (*TakenError)(found)
+			return true
+		}
+	case **RecordError:
+		var found *schema.RecordError
+		if errors.As(e.err, &found) {
+			*target = (*RecordError)(found)
+			return true
+		}
+	case **ReferencedError:
+		var found *schema.ReferencedError
+		if errors.As(e.err, &found) {
+			*target = (*ReferencedError)(found)
+			return true
+		}
+	}
+	return false
+}
+
+// recordErrors collects the errors of records that cannot be read.
+type recordErrors struct {
+	some []error
+	more int
+}
+
+// maxRecordErrors is how many errors are kept.
+const maxRecordErrors = 100
+
+// add adds an error, and reports whether it is that of a record.
+func (e *recordErrors) add(err error) bool {
+	var of *RecordError
+	switch {
+	case !errors.As(err, &of):
+		return false
+	case len(e.some) < maxRecordErrors:
+		e.some = append(e.some, err)
+	default:
+		e.more++
+	}
+	return true
+}
+
+// join returns one error for all, or nil.
+func (e *recordErrors) join() error {
+	if e.more > 0 {
+		return errors.Join(errors.Join(e.some...), fmt.Errorf("and %d more", e.more))
+	}
+	return errors.Join(e.some...)
 }

@@ -15,14 +15,14 @@ type Contact struct {
 	ID   string             `redis:",id"`
 	Name string             `redis:"name,index"`
 	Age  int                `redis:"age,range"`
-	City string             `redis:"city,range,fold"`
+	City string             `redis:"city,range,caseinsensitive"`
 	Tags []string           `redis:"tags,index"`
 	Boss model.Ref[Contact] `redis:"boss,index"`
 }
 
 // Indexes has one for those of a city in the order of their age.
 func (Contact) Indexes() []model.Index[Contact] {
-	return []model.Index[Contact]{model.Composite[Contact]("city", "age").Fold()}
+	return []model.Index[Contact]{model.Composite[Contact]("city", "age").CaseInsensitive()}
 }
 
 func contacts(ctx context.Context, client rueidis.Client) *model.Store[Contact] {
@@ -56,12 +56,12 @@ func ExampleStore_Find() {
 	ctx := context.Background()
 	s := contacts(ctx, client)
 
-	show(s.Find(model.Eq("name", "Ada")).All(ctx))
-	show(s.Find(model.Eq("tags", "machines"), model.Between("age", 40, 90)).OrderBy("age").All(ctx))
-	show(s.Find(model.Prefix("city", "lo"), model.Not(model.Eq("name", "Ada"))).All(ctx))
-	show(s.Find(model.Or(model.Above("age", 80), model.In("name", "Ada", "Alan"))).OrderBy("age desc").All(ctx))
+	show(s.Find(model.Eq("name", "Ada")).Slice(ctx))
+	show(s.Find(model.Eq("tags", "machines"), model.Between("age", 40, 90)).OrderBy("age").Slice(ctx))
+	show(s.Find(model.Prefix("city", "lo"), model.Not(model.Eq("name", "Ada"))).Slice(ctx))
+	show(s.Find(model.Or(model.Above("age", 80), model.In("name", "Ada", "Alan"))).OrderBy("age desc").Slice(ctx))
 
-	_, err := s.Find(model.Prefix("name", "A")).All(ctx)
+	_, err := s.Find(model.Prefix("name", "A")).Slice(ctx)
 	fmt.Println(err)
 	// Output:
 	// Ada 36
@@ -91,13 +91,13 @@ func ExampleQuery_Page() {
 }
 
 // The newest first, and how many.
-func ExampleQuery_Desc() {
+func ExampleQuery_Reverse() {
 	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
 	s := contacts(ctx, client)
 
-	show(s.Find().Desc().Limit(2).All(ctx))
+	show(s.Find().Reverse().Limit(2).Slice(ctx))
 	fmt.Println(s.Count(ctx))
 	fmt.Println(s.Find(model.Eq("city", "LONDON")).Count(ctx))
 	// Output:
@@ -128,7 +128,7 @@ func ExampleStore_Refs() {
 
 	ada, err := s.Find(model.Eq("name", "Ada")).First(ctx)
 	must(err)
-	show(s.Refs("boss", ada.ID).OrderBy("age").All(ctx))
+	show(s.Refs("boss", ada.ID).OrderBy("age").Slice(ctx))
 	ids, err := s.Refs("boss", ada.ID).IDs(ctx)
 	fmt.Println(len(ids), err)
 	// Output:
@@ -146,10 +146,10 @@ func ExampleQuery_Explain() {
 	fmt.Println(s.Find(model.Eq("tags", "maths"), model.AtLeast("age", 72)).Explain(ctx))
 	fmt.Println(s.Find(model.Eq("city", "London")).OrderBy("age").Explain(ctx))
 	// Output:
-	// walk index age: age >= "72" (about 2 entries)
-	//   keep those with tags = "maths"
+	// scan index age: age >= "72" (about 2 entries)
+	//   filter by tags = "maths"
 	//  <nil>
-	// walk index city,age: city = "London" (about 2 entries)
+	// scan index city,age: city = "London" (about 2 entries)
 	// until there are enough: index city,age is in order
 	//  <nil>
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // What becomes of an author's books, and of what was lent to one, when they leave?
-func ExampleRefer() {
+func ExampleRelate() {
 	client, stop := exampleServer()
 	defer stop()
 	ctx := context.Background()
@@ -36,8 +36,8 @@ func ExampleRefer() {
 	must(err)
 	loans, err := model.New[Loan](client, model.Options{Name: "loan"})
 	must(err)
-	must(model.Refer(books, authors))
-	must(model.Refer(loans, authors))
+	must(model.Relate(books, authors))
+	must(model.Relate(loans, authors))
 
 	ada, err := authors.Create(ctx, Author{Name: "Ada"})
 	must(err)
@@ -47,7 +47,7 @@ func ExampleRefer() {
 	must(err)
 
 	err = authors.Delete(ctx, ada.ID)
-	fmt.Println(errors.Is(err, model.ErrReferred), err)
+	fmt.Println(errors.Is(err, model.ErrReferenced), err)
 	must(loans.Delete(ctx, loan.ID))
 	must(authors.Delete(ctx, ada.ID))
 	fmt.Println(books.Exists(ctx, book.ID))
@@ -67,7 +67,7 @@ func ExampleRef() {
 		Name string
 		Boss model.Ref[Employee] `redis:"boss,index"`
 	}
-	employees, err := model.New[Employee](client, model.Options{Name: "employee", IDs: model.Own})
+	employees, err := model.New[Employee](client, model.Options{Name: "employee", IDs: model.ClientAssigned})
 	must(err)
 	_, err = employees.Create(ctx, Employee{ID: "e1", Name: "Grace"})
 	must(err)
@@ -90,7 +90,7 @@ func ExampleStore_Set() {
 		ID      string `redis:",id"`
 		Friends model.Set
 	}
-	people, err := model.New[Person](client, model.Options{Name: "person", IDs: model.Own})
+	people, err := model.New[Person](client, model.Options{Name: "person", IDs: model.ClientAssigned})
 	must(err)
 	for _, name := range []string{"ada", "bob"} {
 		_, err := people.Create(ctx, Person{ID: name})
@@ -107,7 +107,7 @@ func ExampleStore_Set() {
 		fmt.Println("in common:", friend)
 	}
 	var all []string
-	for friend, err := range ada.Unite(ctx, bob) {
+	for friend, err := range ada.Union(ctx, bob) {
 		must(err)
 		all = append(all, friend)
 	}
@@ -212,7 +212,7 @@ func ExampleStore_Watch() {
 		ID   string `redis:",id"`
 		Done bool
 	}
-	tasks, err := model.New[Task](client, model.Options{Name: "task", Changes: 10_000})
+	tasks, err := model.New[Task](client, model.Options{Name: "task", ChangeLog: 10_000})
 	must(err)
 	cursor, err := tasks.LastChange(ctx)
 	must(err)

@@ -32,7 +32,7 @@ func must(err error) {
 // Product is found by its price, its category, and both.
 type Product struct {
 	ID       string    `redis:",id"`
-	Code     string    `redis:"code,unique,fold"`
+	Code     string    `redis:"code,unique,caseinsensitive"`
 	Category string    `redis:"category,index"`
 	Price    int       `redis:"price,range"`
 	Sold     int       `redis:"sold,counter"`
@@ -70,7 +70,7 @@ func Example() {
 	type User struct {
 		ID    string `redis:",id"`
 		Name  string `redis:"name,index"`
-		Email string `redis:"email,unique,fold"`
+		Email string `redis:"email,unique,caseinsensitive"`
 		Age   int    `redis:"age,range"`
 	}
 	users, err := model.New[User](client, model.Options{Name: "user"})
@@ -82,7 +82,7 @@ func Example() {
 	fmt.Println(errors.Is(err, model.ErrTaken))
 
 	must(users.Update(ctx, ada.ID, func(u *User) error { u.Age++; return nil }))
-	found, err := users.Find(model.Between("age", 30, 40)).OrderBy("age").All(ctx)
+	found, err := users.Find(model.Between("age", 30, 40)).OrderBy("age").Slice(ctx)
 	fmt.Println(found, err)
 
 	must(users.Delete(ctx, ada.ID))
@@ -135,7 +135,7 @@ func ExampleStore_Update() {
 	ctx := context.Background()
 	products := exampleProducts(client)
 
-	for p, err := range products.Find(model.Eq("category", "kitchen")).OrderBy("price").Iter(ctx) {
+	for p, err := range products.Find(model.Eq("category", "kitchen")).OrderBy("price").All(ctx) {
 		must(err)
 		must(products.Update(ctx, p.ID, func(p *Product) error { p.Price -= p.Price / 10; return nil }))
 		p, err = products.Get(ctx, p.ID)

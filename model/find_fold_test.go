@@ -9,7 +9,7 @@ import (
 
 type lodging struct {
 	ID   string `redis:",id"`
-	City string `redis:"city,range,fold"`
+	City string `redis:"city,range,caseinsensitive"`
 	Beds int    `redis:"beds,range"`
 }
 
@@ -29,7 +29,7 @@ func TestFindFoldsAsTheFieldDoes(t *testing.T) {
 	}
 	q := s.Find(model.Eq("city", "bari"), model.Between("beds", 2, 5))
 	for _, q := range []*model.Query[lodging]{q, q.OrderBy("beds"), q.OrderBy("beds desc").Limit(8)} {
-		all, err := q.All(t.Context())
+		all, err := q.Slice(t.Context())
 		if err != nil || len(all) != 8 {
 			t.Fatal(all, err)
 		}

@@ -51,9 +51,9 @@ func TestFindAmongMany(t *testing.T) {
 				}, nil},
 				"branches":       {s.Find(model.Or(model.Eq("small", 1), model.Eq("name", "name1"), model.Eq("small", 2))), func(i int) bool { return i%50 == 1 || i%50 == 2 || i%3 == 1 }, nil},
 				"sorted":         {s.Find(model.Eq("small", 7)).OrderBy("grade"), func(i int) bool { return i%50 == 7 }, func(i int) int { return i * 7919 % n }},
-				"sorted, turned": {s.Find(model.Eq("small", 7)).OrderBy("grade").Desc(), func(i int) bool { return i%50 == 7 }, func(i int) int { return -(i * 7919 % n) }},
+				"sorted, turned": {s.Find(model.Eq("small", 7)).OrderBy("grade").Reverse(), func(i int) bool { return i%50 == 7 }, func(i int) int { return -(i * 7919 % n) }},
 				"walked":         {s.Find(model.Eq("name", "name1")).OrderBy("grade"), func(i int) bool { return i%3 == 1 }, func(i int) int { return i * 7919 % n }},
-				"walked, turned": {s.Find(model.Eq("name", "name1"), model.Below("grade", 1500)).OrderBy("grade").Desc(), func(i int) bool { return i%3 == 1 && i*7919%n < 1500 }, func(i int) int { return -(i * 7919 % n) }},
+				"walked, turned": {s.Find(model.Eq("name", "name1"), model.Below("grade", 1500)).OrderBy("grade").Reverse(), func(i int) bool { return i%3 == 1 && i*7919%n < 1500 }, func(i int) int { return -(i * 7919 % n) }},
 				"by a composite": {s.Find(model.Eq("floor", 3), model.In("small", 3, 13, 23)).OrderBy("door desc"), func(i int) bool { return i%20 == 3 && slices.Contains([]int{3, 13, 23}, i%50) }, func(i int) int { return -(i % 30) }},
 			} {
 				t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPagesWhileOthersWrite(t *testing.T) {
 			fits  func(p *pupil) bool
 		}{
 			"walked":   {s.Find(model.AtLeast("class", 5)).OrderBy("grade"), func(p *pupil) bool { return p.Class >= 5 }},
-			"sorted":   {s.Find(model.Eq("class", 6)).OrderBy("grade").Desc(), func(p *pupil) bool { return p.Class == 6 }},
+			"sorted":   {s.Find(model.Eq("class", 6)).OrderBy("grade").Reverse(), func(p *pupil) bool { return p.Class == 6 }},
 			"in turn":  {s.Find(model.Eq("name", "n"), model.Between("class", 3, 30)), func(p *pupil) bool { return p.Class >= 3 && p.Class <= 30 }},
 			"branches": {s.Find(model.Or(model.Eq("class", 8), model.Above("grade", 200))), func(p *pupil) bool { return p.Class == 8 || p.Grade > 200 }},
 			"a list":   {s.Find(model.Between("marks", 1, 4)), func(p *pupil) bool { return slices.ContainsFunc(p.Marks, func(m int) bool { return m >= 1 && m <= 4 }) }},

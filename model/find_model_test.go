@@ -21,7 +21,7 @@ import (
 // thing is a record with a field of every kind that can be looked for.
 type thing struct {
 	ID      string           `redis:",id"`
-	Name    string           `redis:"name,index,fold"`
+	Name    string           `redis:"name,index,caseinsensitive"`
 	Long    string           `redis:"long,index"`
 	Age     int8             `redis:"age,range"`
 	Score   *float64         `redis:"score,range"`
@@ -58,7 +58,7 @@ func (thing) Indexes() []model.Index[thing] {
 			s := t.City[:1]
 			return &s
 		}),
-		model.Computed("words", func(t thing) []string { return strings.Fields(t.Long) }).Fold(),
+		model.Computed("words", func(t thing) []string { return strings.Fields(t.Long) }).CaseInsensitive(),
 	}
 }
 
@@ -344,7 +344,7 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	q := f.things.Find(what.cond).OrderBy(o.fields...)
 	turned := len(o.fields) > 0 && rapid.Bool().Draw(t, "desc")
 	if turned {
-		q = q.Desc()
+		q = q.Reverse()
 	}
 	var fitting, want []string
 	byID := map[string]*thing{}
@@ -358,7 +358,7 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 		}
 	}
 	limit := rapid.IntRange(0, 7).Draw(t, "limit")
-	all, err := q.All(ctx)
+	all, err := q.Slice(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

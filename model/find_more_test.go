@@ -27,31 +27,31 @@ func TestExplain(t *testing.T) {
 		query *model.Query[pupil]
 		want  string
 	}{
-		"all":                              {s.Find(), "walk all records\n"},
-		"newest":                           {s.Find().Desc(), "walk all records, the last first\n"},
-		"one way":                          {s.Find(model.Eq("name", "n1")), "walk index name: name = \"n1\"\n"},
-		"a scan":                           {s.Find(model.Not(model.Eq("name", "n1"))), "walk all records\n  keep those with not(name = \"n1\")\n"},
-		"the smaller":                      {s.Find(model.Eq("name", "n1"), model.Between("class", 3, 5)), "walk index class: class between \"3\", \"5\" (about 3 entries)\n  keep those with name = \"n1\"\n"},
-		"a composite":                      {s.Find(model.Eq("floor", 1), model.AtLeast("door", 50)), "walk index floor,door: floor = \"1\" and door >= \"50\"\n"},
-		"unique":                           {s.Find(model.Eq("nick", "7"), model.Eq("name", "n1")), "walk index nick: nick = \"7\" (about 1 entries)\n  keep those with nick = \"7\" and name = \"n1\"\n"},
-		"both of a list":                   {s.Find(model.Eq("marks", 7), model.AtLeast("marks", 8)), "walk index marks: marks = \"7\" (about 2 entries)\n  keep those with marks >= \"8\"\n"},
-		"a range of what is not in a list": {s.Find(model.AtLeast("class", 7), model.Below("class", 9)), "walk index class: class >= \"7\" and class < \"9\"\n"},
+		"all":                              {s.Find(), "scan all records\n"},
+		"newest":                           {s.Find().Reverse(), "scan all records, newest first\n"},
+		"one way":                          {s.Find(model.Eq("name", "n1")), "scan index name: name = \"n1\"\n"},
+		"a scan":                           {s.Find(model.Not(model.Eq("name", "n1"))), "scan all records\n  filter by not(name = \"n1\")\n"},
+		"the smaller":                      {s.Find(model.Eq("name", "n1"), model.Between("class", 3, 5)), "scan index class: class between \"3\", \"5\" (about 3 entries)\n  filter by name = \"n1\"\n"},
+		"a composite":                      {s.Find(model.Eq("floor", 1), model.AtLeast("door", 50)), "scan index floor,door: floor = \"1\" and door >= \"50\"\n"},
+		"unique":                           {s.Find(model.Eq("nick", "7"), model.Eq("name", "n1")), "scan index nick: nick = \"7\" (about 1 entries)\n  filter by nick = \"7\" and name = \"n1\"\n"},
+		"both of a list":                   {s.Find(model.Eq("marks", 7), model.AtLeast("marks", 8)), "scan index marks: marks = \"7\" (about 2 entries)\n  filter by marks >= \"8\"\n"},
+		"a range of what is not in a list": {s.Find(model.AtLeast("class", 7), model.Below("class", 9)), "scan index class: class >= \"7\" and class < \"9\"\n"},
 		"branches": {
 			s.Find(model.Or(model.Eq("class", 1), model.Eq("grade", 2))),
-			"walk index class: class = \"1\"\nthen walk index grade: grade = \"2\"\n  keep those with not(class = \"1\")\n",
+			"scan index class: class = \"1\"\nthen scan index grade: grade = \"2\"\n  filter by not(class = \"1\")\n",
 		},
-		"a branch that scans": {s.Find(model.Or(model.Eq("class", 1), model.Not(model.Eq("grade", 2)))), "walk all records\n  keep those with or(class = \"1\", not(grade = \"2\"))\n"},
+		"a branch that scans": {s.Find(model.Or(model.Eq("class", 1), model.Not(model.Eq("grade", 2)))), "scan all records\n  filter by or(class = \"1\", not(grade = \"2\"))\n"},
 		"sorted": {
 			s.Find(model.Between("class", 1, 5)).OrderBy("grade").Limit(3),
-			"walk index class: class between \"1\", \"5\" (about 5 entries)\nsort what is found by index grade\n",
+			"scan index class: class between \"1\", \"5\" (about 5 entries)\nsort the matches by index grade\n",
 		},
 		"in order": {
 			s.Find(model.Eq("name", "n1")).OrderBy("grade").Limit(3),
-			"walk index grade (about 100 entries)\n  keep those with name = \"n1\"\nuntil there are enough: index grade is in order\n",
+			"scan index grade (about 100 entries)\n  filter by name = \"n1\"\nuntil there are enough: index grade is in order\n",
 		},
 		"in the order of a composite": {
 			s.Find(model.Eq("floor", 2)).OrderBy("door desc").Limit(3),
-			"walk index floor,door: floor = \"2\" (about 25 entries)\nuntil there are enough: index floor,door is in order\n",
+			"scan index floor,door: floor = \"2\" (about 25 entries)\nuntil there are enough: index floor,door is in order\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestFindOnACluster(t *testing.T) {
 			compare(t, q.OrderBy("grade"), two, func(i int) int { return n - i })
 			compare(t, s.Find(model.AtLeast("marks", 2)), listed, nil)
 			compare(t, s.Find(model.In("nick", nicks...)), unique, nil)
-			compare(t, s.Find(model.In("nick", nicks...)).OrderBy("grade").Desc(), unique, func(i int) int { return i - n })
+			compare(t, s.Find(model.In("nick", nicks...)).OrderBy("grade").Reverse(), unique, func(i int) int { return i - n })
 			if total, err := s.Count(t.Context()); err != nil || total != n {
 				t.Error(total, err)
 			}
@@ -138,7 +138,7 @@ func TestExpiredAreNotFound(t *testing.T) {
 				s.Find(model.In("name", "0.1", "0.2", "0.4")),
 			} {
 				before := time.Now()
-				all, err := q.All(t.Context())
+				all, err := q.Slice(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -211,16 +211,16 @@ func TestFindWhatOthersWrote(t *testing.T) {
 		}
 	}
 	do("HSET", "pupil:9", "class", "nine")
-	if _, err := q.All(ctx); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), `"pupil:9", field class`) {
+	if _, err := q.Slice(ctx); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), `"pupil:9", field class`) {
 		t.Fatal(err)
 	}
 	do("SET", "pupil.by.name", "text")
-	if _, err := s.Find(model.Eq("name", "n")).All(ctx); err == nil || !strings.Contains(err.Error(), `"pupil.by.name" holds a string`) {
+	if _, err := s.Find(model.Eq("name", "n")).Slice(ctx); err == nil || !strings.Contains(err.Error(), `"pupil.by.name" holds a string`) {
 		t.Fatal(err)
 	}
 	// An index that another process has dropped.
 	do("HDEL", "pupil.meta", "built:grade=grade:float")
-	_, find := s.Find(model.Eq("grade", 1)).All(ctx)
+	_, find := s.Find(model.Eq("grade", 1)).Slice(ctx)
 	_, count := s.Find(model.Eq("grade", 1)).Count(ctx)
 	_, sorted := s.Find(model.Eq("class", 2)).OrderBy("grade").IDs(ctx)
 	for _, err := range []error{find, count, sorted} {
@@ -242,7 +242,7 @@ func TestAllOfOneMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, q := range []*model.Query[pupil]{s.Find(), s.Find().Desc()} {
+	for _, q := range []*model.Query[pupil]{s.Find(), s.Find().Reverse()} {
 		seen := map[string]bool{}
 		left := 0
 		for cursor := ""; ; left++ {
@@ -275,7 +275,7 @@ func TestFindCached(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
 	writer := pupils(t, db.Client(t), model.Options{Name: "pupil"}, 3, func(int) pupil { return pupil{} })
-	reader := store[pupil](t, db.Client(t), model.Options{Name: "pupil", IDs: model.Own, Cache: time.Minute})
+	reader := store[pupil](t, db.Client(t), model.Options{Name: "pupil", IDs: model.ClientAssigned, Cache: time.Minute})
 	for i := range 100 {
 		if _, err := reader.GetMany(t.Context(), "0", "1", "2"); err != nil {
 			t.Fatal(err)
@@ -283,7 +283,7 @@ func TestFindCached(t *testing.T) {
 		if err := writer.Patch(t.Context(), "1", map[string]any{"class": i + 1}); err != nil {
 			t.Fatal(err)
 		}
-		all, err := reader.Find(model.Eq("class", i+1)).All(t.Context())
+		all, err := reader.Find(model.Eq("class", i+1)).Slice(t.Context())
 		if err != nil || len(all) != 1 || all[0].Class != i+1 {
 			t.Fatal(all, err)
 		}
@@ -312,14 +312,14 @@ func TestFindBesidesMigrate(t *testing.T) {
 			}
 		}
 		after, other := store[now](t, client, opt), store[now](t, client, opt)
-		_, eq := after.Find(model.Eq("name", "n1")).All(t.Context())
-		_, order := after.Find().OrderBy("name").All(t.Context())
+		_, eq := after.Find(model.Eq("name", "n1")).Slice(t.Context())
+		_, order := after.Find().OrderBy("name").Slice(t.Context())
 		for _, err := range []error{eq, order} {
 			if !errors.Is(err, model.ErrSchema) || !strings.Contains(err.Error(), "index name is not built yet: run Migrate") {
 				t.Fatal(err)
 			}
 		}
-		if all, err := after.Find(model.Above("room", 7)).All(t.Context()); err != nil || len(all) != 2 {
+		if all, err := after.Find(model.Above("room", 7)).Slice(t.Context()); err != nil || len(all) != 2 {
 			t.Fatal(all, err)
 		}
 		if _, err := after.Migrate(t.Context(), maintain.Options{}); err != nil {
@@ -327,15 +327,15 @@ func TestFindBesidesMigrate(t *testing.T) {
 		}
 		for _, s := range []*model.Store[now]{after, other} {
 			q := s.Find(model.Prefix("name", "n")).OrderBy("name desc")
-			all, err := q.All(t.Context())
+			all, err := q.Slice(t.Context())
 			for begin := time.Now(); errors.Is(err, model.ErrSchema) && s == other && time.Since(begin) < 3*time.Second; {
-				all, err = q.All(t.Context()) // it asks once a second
+				all, err = q.Slice(t.Context()) // it asks once a second
 			}
 			if err != nil || len(all) != 10 || all[0].Room != 9 {
 				t.Fatal(all, err)
 			}
 		}
-		if _, err := before.Find(model.Eq("name", "n1")).All(t.Context()); !errors.Is(err, model.ErrSchema) {
+		if _, err := before.Find(model.Eq("name", "n1")).Slice(t.Context()); !errors.Is(err, model.ErrSchema) {
 			t.Fatal(err)
 		}
 	})
@@ -412,7 +412,7 @@ func FuzzCursor(f *testing.F) {
 		}
 	}
 	queries := []*model.Query[guest]{
-		s.Find(), s.Find().Desc(), s.Find(model.AtLeast("room", 0)), s.Find(model.AtLeast("room", 0), model.AtLeast("bed", 1)).OrderBy("bed").Desc(),
+		s.Find(), s.Find().Reverse(), s.Find(model.AtLeast("room", 0)), s.Find(model.AtLeast("room", 0), model.AtLeast("bed", 1)).OrderBy("bed").Reverse(),
 		s.Find(model.Or(model.Eq("room", 1), model.In("name", "0", "2", "3"))),
 	}
 	var cursors [][]byte

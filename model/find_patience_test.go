@@ -46,7 +46,7 @@ func TestFindAtTheEndOfTheOrder(t *testing.T) {
 			t.Errorf("%d scripts in %d partitions", calls, partitions)
 		}
 		compare(t, q, want, func(i int) int { return i })
-		compare(t, q.Desc(), want, func(i int) int { return -i })
+		compare(t, q.Reverse(), want, func(i int) int { return -i })
 	}
 }
 

@@ -48,7 +48,7 @@ func (pupil) Indexes() []model.Index[pupil] {
 // pupils makes n pupils, many at once, as the function says.
 func pupils(t *testing.T, client rueidis.Client, opt model.Options, n int, nth func(i int) pupil) *model.Store[pupil] {
 	t.Helper()
-	opt.IDs = model.Own
+	opt.IDs = model.ClientAssigned
 	s := store[pupil](t, client, opt)
 	var wg sync.WaitGroup
 	errs := make([]error, 32)
@@ -132,7 +132,7 @@ func TestFindErrors(t *testing.T) {
 		"no such direction":     {s.Find().OrderBy("class down"), model.ErrValue, `"down" is not an order`},
 		"twice":                 {s.Find().OrderBy("class", "class"), model.ErrValue, "names class twice"},
 		"an order of nothing":   {s.Find().OrderBy("nothing"), model.ErrValue, `no field is called "nothing"`},
-		"Desc of no order":      {s.Find(model.Eq("class", 1)).Desc(), model.ErrValue, "add OrderBy"},
+		"Desc of no order":      {s.Find(model.Eq("class", 1)).Reverse(), model.ErrValue, "add OrderBy"},
 		"Refs of no Ref":        {s.Refs("name", "1"), model.ErrValue, "it is no model.Ref"},
 		"Refs of no field":      {s.Refs("nothing", "1"), model.ErrValue, `"nothing"`},
 		"a cursor of nobody":    {s.Find().After("!"), model.ErrCursor, "illegal base64"},
@@ -142,7 +142,7 @@ func TestFindErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()
-			_, all := test.query.All(ctx)
+			_, all := test.query.Slice(ctx)
 			_, page := test.query.Page(ctx)
 			_, first := test.query.First(ctx)
 			_, ids := test.query.IDs(ctx)
@@ -186,7 +186,7 @@ func TestFindValues(t *testing.T) {
 		if ids, err := s.Find(c).IDs(t.Context()); err != nil || len(ids) != 1 {
 			t.Errorf("%d: %q, %v", i, ids, err)
 		}
-		if all, err := s.Find(c).All(t.Context()); err != nil || len(all) != 1 {
+		if all, err := s.Find(c).Slice(t.Context()); err != nil || len(all) != 1 {
 			t.Errorf("%d: %d records, %v", i, len(all), err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestAllInOrderOfCreation(t *testing.T) {
 			t.Fatalf("%q", got)
 		}
 		got = nil
-		q := s.Find().Desc().Limit(4)
+		q := s.Find().Reverse().Limit(4)
 		for cursor := ""; ; {
 			page, err := q.After(cursor).Page(t.Context())
 			if err != nil {
@@ -267,8 +267,8 @@ func TestCursorsOfOthers(t *testing.T) {
 	s := pupils(t, client, model.Options{Name: "pupil"}, 10, nth)
 	other := pupils(t, client, model.Options{Name: "other"}, 10, nth)
 	queries := []*model.Query[pupil]{
-		s.Find(), s.Find().Desc(), other.Find(), s.Find(model.Above("class", 1)), s.Find(model.Above("class", 2)), s.Find(model.AtLeast("class", 1)),
-		s.Find(model.Above("class", 1)).OrderBy("class"), s.Find(model.Above("class", 1)).OrderBy("class").Desc(), s.Find(model.Above("class", 1)).OrderBy("grade"),
+		s.Find(), s.Find().Reverse(), other.Find(), s.Find(model.Above("class", 1)), s.Find(model.Above("class", 2)), s.Find(model.AtLeast("class", 1)),
+		s.Find(model.Above("class", 1)).OrderBy("class"), s.Find(model.Above("class", 1)).OrderBy("class").Reverse(), s.Find(model.Above("class", 1)).OrderBy("grade"),
 		s.Find(model.Not(model.Eq("class", 1))), s.Find(model.In("class", 1, 2, 3)), s.Find(model.Or(model.Eq("class", 1), model.Eq("class", 2), model.Eq("class", 3))),
 	}
 	for i, q := range queries {
@@ -297,7 +297,7 @@ func TestFindEnds(t *testing.T) {
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 3, func(int) pupil { return pupil{Class: 1} })
 	ctx := ended(t.Context())
 	q := s.Find(model.Eq("class", 1), model.AtLeast("grade", 0))
-	_, all := q.All(ctx)
+	_, all := q.Slice(ctx)
 	_, ids := q.IDs(ctx)
 	_, count := q.Count(ctx)
 	_, first := q.First(ctx)
@@ -307,7 +307,7 @@ func TestFindEnds(t *testing.T) {
 		}
 	}
 	n := 0
-	for _, err := range q.Iter(t.Context()) {
+	for _, err := range q.All(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}

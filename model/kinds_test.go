@@ -145,7 +145,7 @@ func TestNothingComesBack(t *testing.T) {
 	if got, err := all.Get(t.Context(), fmt.Sprint(e.Key)); err != nil || !reflect.DeepEqual(got, e) {
 		t.Errorf("%+v comes back as %+v, %v", e, got, err)
 	}
-	ids := store[only](t, client, model.Options{Name: "only", IDs: model.Own})
+	ids := store[only](t, client, model.Options{Name: "only", IDs: model.ClientAssigned})
 	if _, err := ids.Create(t.Context(), only{"me"}); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestExistingLayout(t *testing.T) {
 	t.Parallel()
 	type legacy struct {
 		ID   int64     `redis:",id"`
-		Name string    `redis:"username,unique,fold"`
+		Name string    `redis:"username,unique,caseinsensitive"`
 		Time time.Time `redis:"time,unix"`
 	}
 	client := redistest.DB(t).Client(t)

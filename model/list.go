@@ -12,7 +12,7 @@ type Values struct{ members }
 
 // List returns a list of a record, by the name that its field has in Redis. It
 // asks nothing of the server: a wrong name is an error of what is done with it.
-func (s *Store[T]) List(name, id string) *Values { return &Values{s.o.members("list", name, id)} }
+func (s *Store[T]) List(name, id string) *Values { return &Values{membersOf(s.o, "list", name, id)} }
 
 // Max returns the list as one that keeps n values at most, or all where n is 0:
 // where more are pushed the oldest go, those at the other end. It is for whoever pushes: all should say
@@ -53,31 +53,32 @@ func (v *Values) PopBack(ctx context.Context) (string, bool, error) { return v.p
 
 func (v *Values) pop(ctx context.Context, command string) (string, bool, error) {
 	if v.err != nil {
-		return "", false, v.t.wrap(v.err)
+		return "", false, wrap(v.t, v.err)
 	}
 	reply, err := v.change(ctx, command)
 	if err != nil {
-		return "", false, v.t.wrap(err)
+		return "", false, wrap(v.t, err)
 	}
 	if reply.IsNil() {
 		return "", false, nil
 	}
 	value, err := reply.ToString()
-	return value, err == nil, v.t.wrap(err)
+	return value, err == nil, wrap(v.t, err)
 }
 
 // Remove removes a value wherever it is in the list, and returns how often it was
 // there. It looks through all of the list, which is refused with ErrValue where
 // that has more than 50,000 values. One script.
-func (v *Values) Remove(ctx context.Context, value string) (int64, error) {
+func (v *Values) Remove(ctx context.Context, value string) (int, error) {
 	if v.err != nil {
-		return 0, v.t.wrap(v.err)
+		return 0, wrap(v.t, v.err)
 	}
 	reply, err := v.change(ctx, "LREM", "0", value)
 	if err != nil {
-		return 0, v.t.wrap(err)
+		return 0, wrap(v.t, err)
 	}
-	return reply.AsInt64()
+	n, err := reply.AsInt64()
+	return int(n), err
 }
 
 // Clear removes all values: one script.

@@ -43,10 +43,10 @@ func (s *Store[T]) TryLock(ctx context.Context, id string) (*redlock.Lock, error
 func (s *Store[T]) lock(id string, lock func(m *redlock.Manager, name string) (*redlock.Lock, error)) (*redlock.Lock, error) {
 	manager, err := s.locker(id)
 	if err != nil {
-		return nil, s.t.wrap(err)
+		return nil, wrap(s.t, err)
 	}
-	l, err := lock(manager, s.t.of(id).lock(id))
-	return l, s.t.wrap(err)
+	l, err := lock(manager, s.t.Of(id).Lock(id))
+	return l, wrap(s.t, err)
 }
 
 // WithLock runs f while it holds the lock of a record, and makes the lock longer
@@ -56,9 +56,9 @@ func (s *Store[T]) lock(id string, lock func(m *redlock.Manager, name string) (*
 func (s *Store[T]) WithLock(ctx context.Context, id string, f func(context.Context) error) error {
 	manager, err := s.locker(id)
 	if err != nil {
-		return s.t.wrap(err)
+		return wrap(s.t, err)
 	}
-	return s.t.wrap(manager.Do(ctx, s.t.of(id).lock(id), func(ctx context.Context, _ *redlock.Lock) error { return f(ctx) }))
+	return wrap(s.t, manager.Do(ctx, s.t.Of(id).Lock(id), func(ctx context.Context, _ *redlock.Lock) error { return f(ctx) }))
 }
 
 // Close ends what Lock, TryLock and WithLock have started, and the waiting of those
@@ -72,12 +72,12 @@ func (s *Store[T]) Close() error {
 	if manager == nil {
 		return nil
 	}
-	return s.t.wrap(manager.Close())
+	return wrap(s.t, manager.Close())
 }
 
 // locker returns the Manager, for an id that can be locked.
 func (s *Store[T]) locker(id string) (*redlock.Manager, error) {
-	if err := s.o.checkID(id); err != nil {
+	if err := s.o.CheckID(id); err != nil {
 		return nil, err
 	}
 	s.locks.mu.Lock()
@@ -86,7 +86,7 @@ func (s *Store[T]) locker(id string) (*redlock.Manager, error) {
 		return nil, redlock.ErrClosed
 	}
 	if s.locks.manager == nil {
-		manager, err := redlock.New([]rueidis.Client{s.t.client}, redlock.Options{})
+		manager, err := redlock.New([]rueidis.Client{s.t.Client}, redlock.Options{})
 		if err != nil {
 			return nil, err
 		}

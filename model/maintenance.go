@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"retwis/maintain"
+	run "retwis/model/internal/maintain"
+	"retwis/model/internal/record"
 )
 
 // Report is the result of Verify, Repair, Migrate and Drop. Its problems are
@@ -29,7 +31,7 @@ type Report struct {
 // round trips for 100 records, one for 100 entries of an index, and a SCAN of the keys
 // of every server.
 func (s *Store[T]) Verify(ctx context.Context, opt maintain.Options) (Report, error) {
-	return s.t.verify(ctx, dryRun, opt)
+	return verify(ctx, s.t, run.DryRun, opt)
 }
 
 // Repair corrects what Verify finds: the fields of a record are right. Records that
@@ -38,12 +40,12 @@ func (s *Store[T]) Verify(ctx context.Context, opt maintain.Options) (Report, er
 // Invalid and taken records stay as they are: change the record. The model stays in
 // use, and an interrupted run can be repeated.
 func (s *Store[T]) Repair(ctx context.Context, opt maintain.Options) (Report, error) {
-	return s.t.verify(ctx, repair, opt)
+	return verify(ctx, s.t, run.Repair, opt)
 }
 
-func (t *table) verify(ctx context.Context, m mode, opt maintain.Options) (Report, error) {
-	r, err := verifyTable(ctx, t, m, opt)
-	return Report(r), t.wrap(err)
+func verify(ctx context.Context, t *record.Table, m run.Mode, opt maintain.Options) (Report, error) {
+	r, err := run.Verify(ctx, t, m, opt)
+	return Report(r), wrap(t, err)
 }
 
 // Migrate puts the declaration of this Store into force, and brings all records into
@@ -74,20 +76,20 @@ func (t *table) verify(ctx context.Context, m mode, opt maintain.Options) (Repor
 // deployment. It costs two round trips for 100 records, and a SCAN of the keys of every
 // server.
 func (s *Store[T]) Migrate(ctx context.Context, opt maintain.Options) (Report, error) {
-	return s.t.migrate(ctx, opt)
+	return migrateAll(ctx, s.t, opt)
 }
 
-func (t *table) migrate(ctx context.Context, opt maintain.Options) (Report, error) {
-	r, err := migrateTable(ctx, t, opt)
-	return Report(r), t.wrap(err)
+func migrateAll(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
+	r, err := run.Migrate(ctx, t, opt)
+	return Report(r), wrap(t, err)
 }
 
 // Pending describes what Migrate would do: which indexes it would build and which it
 // would drop, or nothing if the database is as declared. One round trip for each
 // partition.
 func (s *Store[T]) Pending(ctx context.Context) ([]string, error) {
-	all, err := s.t.pendingAll(ctx)
-	return all, s.t.wrap(err)
+	all, err := s.t.Registry.Pending(ctx)
+	return all, wrap(s.t, err)
 }
 
 // Drop deletes the model and all that it has written: records with their sets and
@@ -97,27 +99,27 @@ func (s *Store[T]) Pending(ctx context.Context) ([]string, error) {
 // Writers get ErrSchema until it ends; later ones begin with an empty model. It works
 // in steps of a hundred records; an interrupted run must be repeated.
 func (s *Store[T]) Drop(ctx context.Context, opt maintain.Options) (Report, error) {
-	return s.t.drop(ctx, opt)
+	return drop(ctx, s.t, opt)
 }
 
-func (t *table) drop(ctx context.Context, opt maintain.Options) (Report, error) {
-	r, err := dropTable(ctx, t, opt)
-	return Report(r), t.wrap(err)
+func drop(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
+	r, err := run.Drop(ctx, t, opt)
+	return Report(r), wrap(t, err)
 }
 
 // Sweep removes expired records from the indexes, a hundred in a script, and returns
 // how many there were. Queries never find them, swept or not: sweeping frees their
 // memory.
 func (s *Store[T]) Sweep(ctx context.Context) (int, error) {
-	n, err := s.t.sweepAll(ctx)
-	return n, s.t.wrap(err)
+	n, err := s.t.SweepAll(ctx)
+	return n, wrap(s.t, err)
 }
 
 // SweepEvery calls Sweep at an interval until the context ends, and returns its error
 // or the first error of Sweep. Any number of processes may do so.
 func (s *Store[T]) SweepEvery(ctx context.Context, interval time.Duration) error {
 	if interval <= 0 {
-		return s.t.wrap(fmt.Errorf("SweepEvery(%v): the interval must be more than 0", interval))
+		return wrap(s.t, fmt.Errorf("SweepEvery(%v): the interval must be more than 0", interval))
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -127,7 +129,7 @@ func (s *Store[T]) SweepEvery(ctx context.Context, interval time.Duration) error
 		}
 		select {
 		case <-ctx.Done():
-			return s.t.wrap(ctx.Err())
+			return wrap(s.t, ctx.Err())
 		case <-ticker.C:
 		}
 	}

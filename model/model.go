@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"retwis/maintain"
+	run "retwis/model/internal/maintain"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
 )
@@ -33,15 +36,15 @@ type IndexInfo struct {
 // New has made since there is such a list. Four round trips for each, and one for
 // each partition.
 func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
-	names, err := client.Do(ctx, client.B().Hkeys().Key(modelsKey).Build()).AsStrSlice()
+	names, err := client.Do(ctx, client.B().Hkeys().Key(record.ModelsKey).Build()).AsStrSlice()
 	if err != nil {
-		return nil, fmt.Errorf("model: key %q: %w", modelsKey, err)
+		return nil, fmt.Errorf("model: key %q: %w", record.ModelsKey, err)
 	}
 	slices.Sort(names)
 	var all []Info
 	for _, name := range names {
 		m, err := Open(ctx, client, name)
-		if isNotFound(err) {
+		if schema.IsNotFound(err) {
 			continue // its keys were deleted
 		}
 		if err != nil {
@@ -63,15 +66,15 @@ type Model struct {
 	// Adopt is Options.Adopt of the maintenance methods. Set it before calling them.
 	Adopt func(id string) bool
 
-	t *table // as the declaration in force says
-	r registered
+	t *record.Table // as the declaration in force says
+	r record.Published
 }
 
 // Open returns the model with a name, or ErrNotFound. Two round trips.
 func Open(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
 	m, err := openModel(ctx, client, name)
 	if err != nil {
-		return nil, fmt.Errorf("model: %s: %w", shortened(name), err)
+		return nil, named(schema.Shorten(name), err)
 	}
 	return m, nil
 }
@@ -79,8 +82,8 @@ func Open(ctx context.Context, client rueidis.Client, name string) (*Model, erro
 func openModel(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
 	// A model that is not listed may be there, unless it is spread.
 	partitions := 1
-	text, err := client.Do(ctx, client.B().Hget().Key(modelsKey).Field(name).Build()).ToString()
-	if n, bad := strconv.Atoi(text); err == nil && bad == nil && n > 1 && n <= maxPartitions {
+	text, err := client.Do(ctx, client.B().Hget().Key(record.ModelsKey).Field(name).Build()).ToString()
+	if n, bad := strconv.Atoi(text); err == nil && bad == nil && n > 1 && n <= record.MaxPartitions {
 		partitions = n
 	}
 	if err != nil && !rueidis.IsRedisNil(err) {
@@ -88,16 +91,15 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 			return nil, err
 		}
 	}
-	opt := Options{Name: name, Partitions: partitions}
-	meta, err := client.Do(ctx, client.B().Hgetall().Key(opt.spread()[0].meta).Build()).AsStrMap()
+	meta, err := client.Do(ctx, client.B().Hgetall().Key(schema.Partitions(name, "", partitions)[0].Meta).Build()).AsStrMap()
 	if err != nil {
 		return nil, err
 	}
-	r := registeredOf(meta)
-	if r.digest == "" {
+	r := record.ParsePublished(meta)
+	if r.Digest == "" {
 		return nil, fmt.Errorf("%w: no model is called so", ErrNotFound)
 	}
-	t, err := openTable(client, name, r.schema, &r)
+	t, err := record.OpenTable(client, name, r.Schema, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -106,35 +108,35 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 
 // next is the table that Migrate would put into force: that of the last New whose
 // declaration is another, or the present one.
-func (m *Model) next() (*table, error) {
-	if m.r.wanted == "" || m.r.wantedDigest == m.r.digest {
+func (m *Model) next() (*record.Table, error) {
+	if m.r.Wanted == "" || m.r.WantedDigest == m.r.Digest {
 		return m.t, nil
 	}
-	return openTable(m.t.client, m.t.opt.Name, m.r.wanted, &m.r)
+	return record.OpenTable(m.t.Client, m.t.Options.Name, m.r.Wanted, &m.r)
 }
 
 // Describe tells of what the model is, and which indexes it has. One round trip
 // for each partition, and one for all.
 func (m *Model) Describe(ctx context.Context) (Info, error) {
 	info, err := m.describe(ctx)
-	return info, m.t.wrap(err)
+	return info, wrap(m.t, err)
 }
 
 func (m *Model) describe(ctx context.Context) (Info, error) {
 	t := m.t
-	info := Info{Name: t.opt.Name, Partitions: len(t.parts)}
+	info := Info{Name: t.Options.Name, Partitions: len(t.Parts)}
 	next, err := m.next()
 	if err != nil {
 		return info, err
 	}
-	if info.Pending, err = next.pendingAll(ctx); err != nil {
+	if info.Pending, err = next.Registry.Pending(ctx); err != nil {
 		return info, err
 	}
-	commands := make(rueidis.Commands, len(t.parts))
-	for i := range t.parts {
-		commands[i] = t.client.B().Zcard().Key(t.parts[i].all).Build()
+	commands := make(rueidis.Commands, len(t.Parts))
+	for i := range t.Parts {
+		commands[i] = t.Client.B().Zcard().Key(t.Parts[i].All).Build()
 	}
-	for _, r := range t.client.DoMulti(ctx, commands...) {
+	for _, r := range t.Client.DoMulti(ctx, commands...) {
 		n, err := r.AsInt64()
 		if err != nil {
 			return info, err
@@ -142,11 +144,11 @@ func (m *Model) describe(ctx context.Context) (Info, error) {
 		info.Records += n
 	}
 	states := map[string]string{}
-	for _, identity := range t.identities() {
+	for _, identity := range t.Schema.Identities() {
 		states[identity] = "to drop"
 	}
-	for _, identity := range next.identities() {
-		if states[identity] = "built"; slices.Contains(info.Pending, "build "+described(identity)) {
+	for _, identity := range next.Schema.Identities() {
+		if states[identity] = "built"; slices.Contains(info.Pending, "build "+record.DescribeIndex(identity)) {
 			states[identity] = "to build"
 		}
 	}
@@ -160,13 +162,13 @@ func (m *Model) describe(ctx context.Context) (Info, error) {
 // Verify is Store.Verify, without what only the Go type can compute: that is
 // compared with what was computed when the record was written.
 func (m *Model) Verify(ctx context.Context, opt maintain.Options) (Report, error) {
-	return m.adopting(m.t).verify(ctx, dryRun, opt)
+	return verify(ctx, m.adopting(m.t), run.DryRun, opt)
 }
 
 // Repair is Store.Repair. A record whose computed values are lost is told, and
 // left for the program that computes them.
 func (m *Model) Repair(ctx context.Context, opt maintain.Options) (Report, error) {
-	return m.adopting(m.t).verify(ctx, repair, opt)
+	return verify(ctx, m.adopting(m.t), run.Repair, opt)
 }
 
 // Migrate is Store.Migrate, to the declaration of the last New that differs. It is
@@ -175,35 +177,35 @@ func (m *Model) Repair(ctx context.Context, opt maintain.Options) (Report, error
 func (m *Model) Migrate(ctx context.Context, opt maintain.Options) (Report, error) {
 	t, err := m.migration(ctx)
 	if err != nil {
-		return Report{}, m.t.wrap(err)
+		return Report{}, wrap(m.t, err)
 	}
-	return m.adopting(t).migrate(ctx, opt)
+	return migrateAll(ctx, m.adopting(t), opt)
 }
 
 // migration returns the table that Migrate puts into force.
-func (m *Model) migration(ctx context.Context) (*table, error) {
+func (m *Model) migration(ctx context.Context) (*record.Table, error) {
 	t, err := m.next()
 	if err != nil {
 		return nil, err
 	}
-	for _, x := range t.schema.indexes {
-		built, err := t.isBuilt(ctx, x, t.parts)
+	for _, x := range t.Schema.Indexes {
+		built, err := t.Registry.IsBuilt(ctx, x, t.Parts)
 		if err != nil {
 			return nil, err
 		}
-		if !built && t.schema.computed(x) {
+		if !built && t.Schema.Computed(x) {
 			return nil, fmt.Errorf("%w: index %s is computed by the program that declares it: call Migrate there", ErrSchema, x.Name)
 		}
 	}
 	return t, nil
 }
 
-func (m *Model) adopting(t *table) *table {
-	t.opt.Adopt = m.Adopt
-	return handOvers(t)
+func (m *Model) adopting(t *record.Table) *record.Table {
+	t.Options.Adopt = m.Adopt
+	return run.AlignWaiting(t)
 }
 
 // Drop is Store.Drop.
 func (m *Model) Drop(ctx context.Context, opt maintain.Options) (Report, error) {
-	return m.t.drop(ctx, opt)
+	return drop(ctx, m.t, opt)
 }

@@ -30,7 +30,7 @@ type session struct {
 // opened first.
 func TestCollidingNames(t *testing.T) {
 	t.Parallel()
-	own := func(name string) model.Options { return model.Options{Name: name, IDs: model.Own} }
+	own := func(name string) model.Options { return model.Options{Name: name, IDs: model.ClientAssigned} }
 	for what, opts := range map[string][2]model.Options{
 		"records below records":           {own("user"), own("user:session")},
 		"records among internal keys":     {{Name: "user"}, {Name: "other", Keys: model.Keys{Record: "user.of.friends:"}}},
@@ -40,7 +40,7 @@ func TestCollidingNames(t *testing.T) {
 		"partitions of the same name":     {{Name: "user", Partitions: 2}, {Name: "{user}", Partitions: 3}},
 		"a partition is another model":    {{Name: "user", Partitions: 2}, {Name: "{user.1}"}},
 		"records below a numbered record": {{Name: "user"}, {Name: "other", Keys: model.Keys{Record: "user:7"}}},
-		"all of the list of models":       {own("user"), {Name: "other", IDs: model.Own, Keys: model.Keys{Record: "use"}}},
+		"all of the list of models":       {own("user"), {Name: "other", IDs: model.ClientAssigned, Keys: model.Keys{Record: "use"}}},
 	} {
 		for _, order := range [][2]int{{0, 1}, {1, 0}} {
 			client := redistest.DB(t).Client(t)
@@ -65,9 +65,9 @@ func TestNeighbouringNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	for _, opt := range []model.Options{
 		{Name: "user"},
-		{Name: "user:session", IDs: model.Own},
+		{Name: "user:session", IDs: model.ClientAssigned},
 		{Name: "user.session"},
-		{Name: "users", IDs: model.Own},
+		{Name: "users", IDs: model.ClientAssigned},
 		{Name: "user", IDs: model.Counter},
 		{Name: "{user}", Partitions: 2},
 		{Name: "{user}b", Partitions: 3},
@@ -91,9 +91,9 @@ func TestReservedNames(t *testing.T) {
 		{Name: "user.of.x"},
 		{Name: "user.by.x"},
 		{Name: "user.lock:a"},
-		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "user."}},
-		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "m"}},
-		{Name: "user", IDs: model.Own, Keys: model.Keys{Record: "u", Unique: map[string]string{"token": "users"}}},
+		{Name: "user", IDs: model.ClientAssigned, Keys: model.Keys{Record: "user."}},
+		{Name: "user", IDs: model.ClientAssigned, Keys: model.Keys{Record: "m"}},
+		{Name: "user", IDs: model.ClientAssigned, Keys: model.Keys{Record: "u", Unique: map[string]string{"token": "users"}}},
 		{Name: "user", Keys: model.Keys{Unique: map[string]string{"token": "next_user_id"}}},
 	} {
 		if _, err := model.New[session](client, opt); !errors.Is(err, model.ErrDeclaration) {
@@ -111,8 +111,8 @@ func TestForeignKeysStay(t *testing.T) {
 	t.Parallel()
 	for _, adopt := range []func(string) bool{nil, every} {
 		client := redistest.DB(t).Client(t)
-		opt := model.Options{Name: "user", IDs: model.Own, Adopt: adopt}
-		sessions := store[session](t, client, model.Options{Name: "user:session", IDs: model.Own})
+		opt := model.Options{Name: "user", IDs: model.ClientAssigned, Adopt: adopt}
+		sessions := store[session](t, client, model.Options{Name: "user:session", IDs: model.ClientAssigned})
 		if _, err := sessions.Create(t.Context(), session{ID: "ann", Token: "t"}); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestForeignKeysStay(t *testing.T) {
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	opt := model.Options{Name: "user", IDs: model.Own}
+	opt := model.Options{Name: "user", IDs: model.ClientAssigned}
 	d := damaging{t, client, opt}
 	users := store[indexedHolder](t, client, opt)
 	if _, err := users.Create(t.Context(), indexedHolder{ID: "ann"}); err != nil {
@@ -195,7 +195,7 @@ func TestOlderLayoutNeedsAdopt(t *testing.T) {
 	d.do("HSET", "user:1", "email", "a")
 	d.do("SET", "next_user_id", "1")
 	users := store[indexedHolder](t, client, opt)
-	if _, err := users.Find(model.Eq("email", "a")).All(t.Context()); !errors.Is(err, model.ErrSchema) {
+	if _, err := users.Find(model.Eq("email", "a")).Slice(t.Context()); !errors.Is(err, model.ErrSchema) {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -210,7 +210,7 @@ func TestOlderLayoutNeedsAdopt(t *testing.T) {
 		if _, err := users.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := users.Find(model.Eq("email", "a")).All(t.Context()); err != nil || len(found) != 1-i {
+		if found, err := users.Find(model.Eq("email", "a")).Slice(t.Context()); err != nil || len(found) != 1-i {
 			t.Fatal(found, err)
 		}
 		// As if it began anew.

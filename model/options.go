@@ -1,14 +1,10 @@
 package model
 
 import (
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
-	"github.com/redis/rueidis"
-
-	"retwis/internal/keys"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
 )
 
 // IDs says where the id of a new record comes from.
@@ -16,118 +12,58 @@ type IDs string
 
 // The sources of ids.
 const (
-	Counter IDs = "counter" // 1, 2, 3, … from next_<name>_id
-	ULID    IDs = "ulid"    // 26 letters and digits in the order of time, without asking the server
-	Own     IDs = "own"     // the caller's, in the id field of the struct
+	Counter        IDs = "counter" // 1, 2, 3, … from next_<name>_id
+	ULID           IDs = "ulid"    // 26 letters and digits in order of time, without asking the server
+	ClientAssigned IDs = "own"     // the caller's, in the id field of the struct
 )
 
-// Options of a Store. Only Name has to be set.
+// Options of a Store. Only Name is required.
 type Options struct {
-	// Name of the model, and the beginning of its keys: 1 to 100 bytes. On a
-	// Cluster, unless it is spread by Partitions, it needs a hash tag: {user}.
-	// New refuses a name of which a key could be one of another model of the
-	// database, as user:session beside user where the ids of user are Own.
+	// Name of the model, and the prefix of its keys: 1 to 100 bytes. On a Cluster it
+	// needs a hash tag, {user}, unless there are Partitions. New refuses a name if a key
+	// could belong to another model of the database as well: user:session next to user
+	// if the ids of user are ClientAssigned.
 	Name string
 	// IDs says where ids come from. Default Counter.
 	IDs IDs
-	// Keys are names of keys, for layouts that exist already.
+	// Keys are names of keys, for data that exist already.
 	Keys Keys
-	// Partitions is over how many hash slots of a Cluster the records are
-	// spread, by their ids. A write of a new unique value then takes three steps,
-	// and a query asks all of them. It cannot be changed later. Default 1.
+	// Partitions is the number of hash slots of a Cluster over which the records are
+	// sharded, by their ids. Writing a new unique value then takes three steps, and a
+	// query asks all partitions. It cannot be changed later. Default 1.
 	Partitions int
-	// Cache is how long Get, GetMany and queries may answer from the memory of
-	// the client, which the server tells when a record changes. What this Store
-	// has written it reads as written, at once and from any goroutine; a change
-	// by another Store or process is seen when the server's message has
-	// arrived, mostly within a millisecond, and after this time at the latest.
-	// Default 0: they always ask.
+	// Cache is how long Get, GetMany and queries may answer from the memory of the
+	// client, which the server notifies when a record changes. This Store reads its own
+	// writes, at once and from any goroutine; a change by another Store or process is
+	// seen when the notification arrives, mostly within a millisecond, and after this
+	// time at the latest. Default 0: no caching.
 	Cache time.Duration
 	// Adopt reports whether a hash that the model did not write is one of its records:
-	// Migrate and Repair bring these into the indexes, Verify finds them missing. It
-	// gets the part of the key after Keys.Record, and never a key of another model.
+	// Migrate and Repair bring these into the indexes, Verify reports them as missing.
+	// It gets the part of the key after Keys.Record, and never a key of another model.
 	// Default nil: none of them; a Report counts them as Unknown.
 	Adopt func(id string) bool
-	// Changes is how many changes are kept for Watch, about. Default 0: none,
-	// and Watch is an error.
-	Changes int
+	// ChangeLog is how many changes are kept for Watch, about. Default 0: none, and
+	// Watch returns ErrNoChanges.
+	ChangeLog int
 }
 
-// Keys are the keys of a model where they are not to be the default ones.
+// Keys are the keys of a model that differ from the default.
 type Keys struct {
-	// Record is what stands before the id in the key of a record. It cannot be
-	// changed later. Default "<name>:".
+	// Record is the prefix of the keys of records, before the id. It cannot be changed
+	// later. Default "<name>:".
 	Record string
 	// Counter is the key that ids come from. Default "next_<name>_id".
 	Counter string
-	// Unique are the keys of the hashes from unique value to id, by the name of
-	// the field or index. Another key is another index: see Migrate. Default
+	// Unique are the keys of the hashes from unique value to id, by the name of the field
+	// or index. A new key makes a new index: see Store.Migrate. Default
 	// "<name>.by.<field>".
 	Unique map[string]string
 }
 
-const (
-	maxName       = 100
-	maxPartitions = keys.MaxPartitions
-)
-
-// withDefaults returns the options with what was left out filled in, or an
-// error that names the field.
-func (o Options) withDefaults(client rueidis.Client) (Options, error) {
-	if client == nil {
-		return o, errors.New("the client is nil")
+func (o *Options) internal() record.Options {
+	return record.Options{
+		Name: o.Name, IDs: schema.IDs(o.IDs), Keys: record.Keys(o.Keys), Partitions: o.Partitions,
+		Cache: o.Cache, Adopt: o.Adopt, ChangeLog: o.ChangeLog,
 	}
-	if o.Name == "" || len(o.Name) > maxName {
-		return o, fmt.Errorf("Options.Name has %d bytes: it must have from 1 to %d", len(o.Name), maxName)
-	}
-	if strings.ContainsAny(o.Name, " \n\r\t") {
-		return o, fmt.Errorf("Options.Name is %q: it cannot have blanks", o.Name)
-	}
-	if err := o.checkName(); err != nil {
-		return o, err
-	}
-	if o.IDs == "" {
-		o.IDs = Counter
-	}
-	if o.Partitions == 0 {
-		o.Partitions = 1
-	}
-	switch {
-	case o.IDs != Counter && o.IDs != ULID && o.IDs != Own:
-		return o, fmt.Errorf("Options.IDs is %q: use model.Counter, model.ULID or model.Own", o.IDs)
-	case o.Partitions < 1 || o.Partitions > maxPartitions:
-		return o, fmt.Errorf("Options.Partitions is %d: from 1 to %d are allowed", o.Partitions, maxPartitions)
-	case o.Cache < 0:
-		return o, fmt.Errorf("Options.Cache is %v: it cannot be negative", o.Cache)
-	case o.Changes < 0:
-		return o, fmt.Errorf("Options.Changes is %d: it cannot be negative", o.Changes)
-	case o.Partitions > 1 && (o.Keys.Record != "" || len(o.Keys.Unique) > 0):
-		return o, fmt.Errorf("Options.Keys cannot be set with Options.Partitions: their keys hold the number of the partition")
-	}
-	if client.Mode() == rueidis.ClientModeCluster {
-		return o, o.checkSlots()
-	}
-	return o, nil
-}
-
-// checkSlots refuses keys that a Cluster would put into different slots.
-func (o *Options) checkSlots() error {
-	if o.Partitions > 1 {
-		return nil
-	}
-	tag := keys.Tag(o.Name)
-	if tag == "" {
-		return fmt.Errorf("Options.Name is %q: on a Cluster it needs a hash tag, so that the keys of a record meet in one slot: call it %q, or spread it by Options.Partitions",
-			o.Name, "{"+o.Name+"}")
-	}
-	named := map[string]string{"Record": o.Keys.Record}
-	for name, key := range o.Keys.Unique {
-		named[fmt.Sprintf("Unique[%q]", name)] = key
-	}
-	for name, key := range named {
-		if key != "" && keys.Tag(key) != tag {
-			return fmt.Errorf("Options.Keys.%s is %q: on a Cluster it must have the hash tag of the name, {%s}", name, key, tag)
-		}
-	}
-	return nil
 }

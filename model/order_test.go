@@ -22,7 +22,7 @@ type named struct {
 // whatever is written to it later.
 func TestOrderOfCreation(t *testing.T) {
 	t.Parallel()
-	for _, ids := range []model.IDs{model.Counter, model.ULID, model.Own} {
+	for _, ids := range []model.IDs{model.Counter, model.ULID, model.ClientAssigned} {
 		t.Run(string(ids), func(t *testing.T) {
 			t.Parallel()
 			client := redistest.DB(t).Client(t)
@@ -30,7 +30,7 @@ func TestOrderOfCreation(t *testing.T) {
 			var want []string
 			for i := range 30 {
 				n := named{Name: fmt.Sprint(i)}
-				if ids == model.Own {
+				if ids == model.ClientAssigned {
 					n.ID = strconv.Itoa(100 - i)
 				}
 				n, err := s.Create(t.Context(), n)
@@ -56,7 +56,7 @@ func TestOrderOfCreation(t *testing.T) {
 func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
-	s := store[named](t, client, model.Options{Name: "named", IDs: model.Own})
+	s := store[named](t, client, model.Options{Name: "named", IDs: model.ClientAssigned})
 	const later = 4e15 // in microseconds
 	if err := client.Do(t.Context(), client.B().Zadd().Key("named.all").ScoreMember().ScoreMember(later, "z").Build()).Error(); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"retwis/model/internal/query"
 )
 
 // Query selects records of a Store: those that fit all of its conditions, in an order,
@@ -21,25 +23,25 @@ import (
 //
 // Unknown names, values of a wrong type and conditions that no index answers are
 // errors of the methods that send the query: ErrValue and ErrNoIndex.
-type Query[T any] struct{ f find }
+type Query[T any] struct{ f query.Query }
 
-// Page is a part of what a query finds.
-type Page[T any] struct {
+// Results are a page of what a query finds.
+type Results[T any] struct {
 	Items []T
-	Next  string // give it to After for the next page; empty: this is the last one
+	Next  string // the cursor of the next page, for After; empty: there is none
 }
 
 // Find returns the query for the records that fit all conditions; without any, for
 // all records in the order of their creation.
 func (s *Store[T]) Find(conds ...Cond) *Query[T] {
-	return &Query[T]{find{o: s.o, conds: slices.Clone(conds)}}
+	return &Query[T]{query.Query{Objects: s.o, Conds: internal(conds)}}
 }
 
 // Refs returns the query for the records that refer to another one by a field: the
 // reverse of a Ref, or of a list of these.
 func (s *Store[T]) Refs(field, id string) *Query[T] {
 	q := s.Find()
-	q.f.referring(field, id)
+	q.f.ReferTo(field, id)
 	return q
 }
 
@@ -49,21 +51,21 @@ func (s *Store[T]) Refs(field, id string) *Query[T] {
 // of which Eq asks for one value. Without OrderBy records come in no particular order.
 func (q *Query[T]) OrderBy(fields ...string) *Query[T] {
 	c := *q
-	c.f.order = slices.Clone(fields)
+	c.f.Order = slices.Clone(fields)
 	return &c
 }
 
-// Desc reverses OrderBy, or the order of creation if there are no conditions.
-func (q *Query[T]) Desc() *Query[T] {
+// Reverse reverses OrderBy, or the order of creation if there are no conditions.
+func (q *Query[T]) Reverse() *Query[T] {
 	c := *q
-	c.f.reversed = !q.f.reversed
+	c.f.Reversed = !q.f.Reversed
 	return &c
 }
 
 // Limit sets how many records are wanted at most. Default 0: all; of Page, 100.
 func (q *Query[T]) Limit(n int) *Query[T] {
 	c := *q
-	c.f.limit = n
+	c.f.Limit = n
 	return &c
 }
 
@@ -72,35 +74,35 @@ func (q *Query[T]) Limit(n int) *Query[T] {
 // Continuing costs as much as beginning, and pages are stable under concurrent writes.
 func (q *Query[T]) After(cursor string) *Query[T] {
 	c := *q
-	c.f.after = cursor
+	c.f.After = cursor
 	return &c
 }
 
-// Iter streams what the query finds: a few records at first, then some hundred in a
+// All streams what the query finds: a few records at first, then some hundred in a
 // round trip. For a record that cannot be read it yields the error, in which errors.As
 // finds a *RecordError, and continues with the next one; any other error ends it.
-func (q *Query[T]) Iter(ctx context.Context) iter.Seq2[T, error] {
+func (q *Query[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		err := q.f.each(ctx, func(r result) bool {
-			if r.err != nil {
-				return yield(none, q.f.o.t.wrap(r.err))
+		err := q.f.Each(ctx, func(r query.Result) bool {
+			if r.Err != nil {
+				return yield(none, wrap(q.f.Objects.Table, r.Err))
 			}
-			return yield(*r.ptr.(*T), nil)
+			return yield(*r.Record.(*T), nil)
 		})
 		if err != nil {
-			yield(none, q.f.o.t.wrap(err))
+			yield(none, wrap(q.f.Objects.Table, err))
 		}
 	}
 }
 
-// All returns what the query finds. Without a Limit that is every record that
-// fits: for many of them Iter needs less memory. Records that cannot be read are
+// Slice returns what the query finds. Without a Limit that is every record that
+// fits: for many of them All needs less memory. Records that cannot be read are
 // left out: the error joins a *RecordError for each of the first hundred.
-func (q *Query[T]) All(ctx context.Context) ([]T, error) {
+func (q *Query[T]) Slice(ctx context.Context) ([]T, error) {
 	records := []T{}
 	var damaged recordErrors
-	for r, err := range q.Iter(ctx) {
+	for r, err := range q.All(ctx) {
 		switch {
 		case err == nil:
 			records = append(records, r)
@@ -112,39 +114,39 @@ func (q *Query[T]) All(ctx context.Context) ([]T, error) {
 }
 
 // First returns the first record that the query finds, or ErrNotFound. It skips
-// records that cannot be read, and returns their errors as All does.
+// records that cannot be read, and returns their errors as Slice does.
 func (q *Query[T]) First(ctx context.Context) (T, error) {
 	var damaged recordErrors
-	for r, err := range q.Limit(1).Iter(ctx) {
+	for r, err := range q.Limit(1).All(ctx) {
 		if err == nil || !damaged.add(err) {
 			return r, errors.Join(damaged.join(), err)
 		}
 	}
 	var none T
-	return none, errors.Join(q.f.o.t.wrap(fmt.Errorf("%w: none fits", ErrNotFound)), damaged.join())
+	return none, errors.Join(wrap(q.f.Objects.Table, fmt.Errorf("%w: none fits", ErrNotFound)), damaged.join())
 }
 
 // Page returns what the query finds up to its Limit, or 100 records, and the cursor
 // of the next page. Records that cannot be read are left out, and their errors returned
-// with the page, as All does.
-func (q *Query[T]) Page(ctx context.Context) (Page[T], error) {
-	page := Page[T]{Items: []T{}}
+// with the page, as Slice does.
+func (q *Query[T]) Page(ctx context.Context) (Results[T], error) {
+	page := Results[T]{Items: []T{}}
 	var damaged recordErrors
-	next, err := q.f.page(ctx, func(ptr any, err error) {
+	next, err := q.f.Page(ctx, func(ptr any, err error) {
 		if err != nil {
-			damaged.add(q.f.o.t.wrap(err))
+			damaged.add(wrap(q.f.Objects.Table, err))
 		} else {
 			page.Items = append(page.Items, *ptr.(*T))
 		}
 	})
 	page.Next = next
-	return page, errors.Join(q.f.o.t.wrap(err), damaged.join())
+	return page, errors.Join(wrap(q.f.Objects.Table, err), damaged.join())
 }
 
 // IDs returns the ids of what the query finds, without reading the records.
 func (q *Query[T]) IDs(ctx context.Context) ([]string, error) {
-	ids, err := q.f.ids(ctx)
-	return ids, q.f.o.t.wrap(err)
+	ids, err := q.f.Ids(ctx)
+	return ids, wrap(q.f.Objects.Table, err)
 }
 
 // Count returns how many records fit the conditions; OrderBy, Limit and After
@@ -152,20 +154,22 @@ func (q *Query[T]) IDs(ctx context.Context) ([]string, error) {
 // otherwise it checks every entry of the smallest one, some hundred in a script.
 // Records that have expired are not counted.
 func (q *Query[T]) Count(ctx context.Context) (int64, error) {
-	n, err := q.f.count(ctx)
-	return n, q.f.o.t.wrap(err)
+	n, err := q.f.Count(ctx)
+	return n, wrap(q.f.Objects.Table, err)
 }
 
 // Explain returns the plan of the query: the index that it scans, and what it checks
 // for each entry. One round trip, or none.
-func (q *Query[T]) Explain(ctx context.Context) (Explanation, error) {
-	x, err := q.f.explain(ctx)
-	return x, q.f.o.t.wrap(err)
+func (q *Query[T]) Explain(ctx context.Context) (Explanation, error) { return explain(ctx, &q.f) }
+
+// All streams every record in the order of creation, as Find().All does.
+func (s *Store[T]) All(ctx context.Context) iter.Seq2[T, error] { return s.Find().All(ctx) }
+
+// Len returns how many records there are: one script for each partition, O(1). If
+// records expire, it first sweeps those that are due.
+func (s *Store[T]) Len(ctx context.Context) (int64, error) { return s.Find().Count(ctx) }
+
+// Count returns how many records fit all conditions, as Query.Count does.
+func (s *Store[T]) Count(ctx context.Context, conds ...Cond) (int64, error) {
+	return s.Find(conds...).Count(ctx)
 }
-
-// All streams every record in the order of creation, as Find().Iter does.
-func (s *Store[T]) All(ctx context.Context) iter.Seq2[T, error] { return s.Find().Iter(ctx) }
-
-// Count returns how many records there are: one script for each partition, O(1).
-// Where records expire, it first sweeps those that are due.
-func (s *Store[T]) Count(ctx context.Context) (int64, error) { return s.Find().Count(ctx) }

@@ -18,7 +18,7 @@ import (
 type plainCitizen struct {
 	ID    string `redis:",id"`
 	Name  string `redis:"name,index"`
-	Email string `redis:"email,unique,fold"`
+	Email string `redis:"email,unique,caseinsensitive"`
 	Age   int    `redis:"age"`
 }
 
@@ -26,7 +26,7 @@ type plainCitizen struct {
 type rangedCitizen struct {
 	ID    string `redis:",id"`
 	Name  string `redis:"name"`
-	Email string `redis:"email,unique,fold"`
+	Email string `redis:"email,unique,caseinsensitive"`
 	Age   int    `redis:"age,range"`
 }
 
@@ -182,7 +182,7 @@ func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 		if r, err := m.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if n, err := s.Set("s", created.ID).Count(t.Context()); n != 0 || err != nil {
+		if n, err := s.Set("s", created.ID).Len(t.Context()); n != 0 || err != nil {
 			t.Errorf("%d members of no record, %v", n, err)
 		}
 	})

@@ -13,19 +13,19 @@ type Members struct{ members }
 
 // Set returns a set of a record, by the name that its field has in Redis. It asks
 // nothing of the server: a wrong name is an error of what is done with it.
-func (s *Store[T]) Set(name, id string) *Members { return &Members{s.o.members("set", name, id)} }
+func (s *Store[T]) Set(name, id string) *Members { return &Members{membersOf(s.o, "set", name, id)} }
 
 // Add adds members and returns how many were not in it before. One script for 500,
 // each all or nothing.
-func (m *Members) Add(ctx context.Context, members ...string) (int64, error) {
+func (m *Members) Add(ctx context.Context, members ...string) (int, error) {
 	_, added, err := m.count(ctx, "SADD", members)
-	return added, err
+	return int(added), err
 }
 
 // Remove removes members and returns how many were in it. One script for 500.
-func (m *Members) Remove(ctx context.Context, members ...string) (int64, error) {
+func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 	_, removed, err := m.count(ctx, "SREM", members)
-	return removed, err
+	return int(removed), err
 }
 
 // Clear removes all members: one script.
@@ -39,8 +39,8 @@ func (m *Members) Contains(ctx context.Context, member string) (bool, error) {
 	return n == 1, err
 }
 
-// Count returns how many members there are: one round trip.
-func (m *Members) Count(ctx context.Context) (int64, error) {
+// Len returns how many members there are: one round trip.
+func (m *Members) Len(ctx context.Context) (int64, error) {
 	return m.readInt(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Scard().Key(m.key).Build() })
 }
 
@@ -60,7 +60,7 @@ func (m *Members) Intersect(ctx context.Context, others ...*Members) iter.Seq2[s
 		all := append([]*Members{m}, others...)
 		smallest, least := 0, int64(-1)
 		for i, s := range all {
-			n, err := s.Count(ctx)
+			n, err := s.Len(ctx)
 			if err != nil {
 				yield("", err)
 				return
@@ -75,13 +75,13 @@ func (m *Members) Intersect(ctx context.Context, others ...*Members) iter.Seq2[s
 	}
 }
 
-// Subtract yields the members that none of the other sets has, as Intersect does.
-func (m *Members) Subtract(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
+// Diff yields the members that none of the other sets has, as Intersect does.
+func (m *Members) Diff(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
 	return m.only(ctx, nil, others)
 }
 
-// Unite yields the members that any of the sets has, each once, as Intersect does.
-func (m *Members) Unite(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
+// Union yields the members that any of the sets has, each once, as Intersect does.
+func (m *Members) Union(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		all := append([]*Members{m}, others...)
 		for i, s := range all {
@@ -139,7 +139,7 @@ func (m *Members) only(ctx context.Context, with, without []*Members) iter.Seq2[
 // keep returns those of some strings that are members, or those that are not.
 func (m *Members) keep(ctx context.Context, some []string, has bool) ([]string, error) {
 	if len(some) == 0 {
-		return nil, m.t.wrap(m.err)
+		return nil, wrap(m.t, m.err)
 	}
 	reply, err := m.read(ctx, func(b rueidis.Builder) rueidis.Completed {
 		return b.Smismember().Key(m.key).Member(some...).Build()

@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"reflect"
 
+	run "retwis/model/internal/maintain"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+
 	"github.com/redis/rueidis"
 )
 
 // Store holds the records of type T. Any number of goroutines and processes may use
 // it at the same time.
 type Store[T any] struct {
-	o     *objects
-	t     *table
+	o     *record.Objects
+	t     *record.Table
 	locks *locks
 }
 
@@ -25,28 +29,28 @@ func New[T any](client rueidis.Client, opt Options) (*Store[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store[T]{o: o, t: o.t, locks: &locks{}}
-	relate(o, o)
+	s := &Store[T]{o: o, t: o.Table, locks: &locks{}}
+	record.Relate(o, o)
 	return s, nil
 }
 
 // open opens the records of a model as structs of a type.
-func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []indexDeclaration) (*objects, error) {
-	d, err := declare(typ, types{collectionOf, targetOf}, indexes)
+func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema.IndexDeclaration) (*record.Objects, error) {
+	d, err := schema.Declare(typ, schema.Types{Collection: collectionOf, Target: targetOf}, indexes)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
-	t, err := newTable(client, opt, d)
+	t, err := record.NewTable(client, opt.internal(), d)
 	if err != nil {
 		return nil, fmt.Errorf("model: %w: %w", ErrDeclaration, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), record.RegisterTimeout)
 	defer cancel()
-	o, err := newObjects(ctx, t, d)
+	o, err := record.NewObjects(ctx, t, d)
 	if err != nil {
-		return nil, fmt.Errorf("model: %s: %w", opt.Name, err)
+		return nil, named(opt.Name, err)
 	}
-	handOvers(o.t)
+	run.AlignWaiting(o.Table)
 	return o, nil
 }
 
@@ -57,8 +61,8 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []indexD
 // with Partitions, or whose counter is in another slot of a Cluster, the id takes
 // another round trip.
 func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
-	err := s.o.create(ctx, &record)
-	return record, s.t.wrap(err)
+	err := s.o.Create(ctx, &record)
+	return record, wrap(s.t, err)
 }
 
 // Get returns a record, or ErrNotFound: one round trip. With Options.Cache it may
@@ -66,8 +70,8 @@ func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
 // since.
 func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
 	var record T
-	err := s.o.get(ctx, id, &record)
-	return record, s.t.wrap(err)
+	err := s.o.Get(ctx, id, &record)
+	return record, wrap(s.t, err)
 }
 
 // GetMany returns the records with these ids that exist, in the order of the ids: one
@@ -76,23 +80,23 @@ func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
 func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
 	records := make([]T, 0, len(ids))
 	var damaged recordErrors
-	err := s.o.getMany(ctx, ids, func(ptr any, err error) {
+	err := s.o.GetMany(ctx, ids, func(ptr any, err error) {
 		if err != nil {
-			damaged.add(s.t.wrap(err))
+			damaged.add(wrap(s.t, err))
 		} else {
 			records = append(records, *ptr.(*T))
 		}
 	})
 	if err != nil {
-		return nil, s.t.wrap(err)
+		return nil, wrap(s.t, err)
 	}
 	return records, damaged.join()
 }
 
 // Exists reports whether there is a record with an id: one round trip.
 func (s *Store[T]) Exists(ctx context.Context, id string) (bool, error) {
-	there, err := s.t.client.Do(ctx, s.t.client.B().Exists().Key(s.t.of(id).of(id)).Build()).AsBool()
-	return there, s.t.wrap(err)
+	there, err := s.t.Client.Do(ctx, s.t.Client.B().Exists().Key(s.t.Of(id).Record(id)).Build()).AsBool()
+	return there, wrap(s.t, err)
 }
 
 // Save writes a whole record that exists, and returns it with its next version.
@@ -103,8 +107,8 @@ func (s *Store[T]) Exists(ctx context.Context, id string) (bool, error) {
 // Create does. One script.
 func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
 	saved := record
-	if err := s.o.save(ctx, &saved); err != nil {
-		return record, s.t.wrap(err)
+	if err := s.o.Save(ctx, &saved); err != nil {
+		return record, wrap(s.t, err)
 	}
 	return saved, nil
 }
@@ -114,7 +118,7 @@ func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
 // other effect. An error of f ends it with nothing written; so do ErrNotFound and a
 // *TakenError. Two round trips without interference; one if f changes nothing.
 func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) error {
-	return s.t.wrap(s.o.update(ctx, id, func(ptr any) error { return f(ptr.(*T)) }))
+	return wrap(s.t, s.o.Update(ctx, id, func(ptr any) error { return f(ptr.(*T)) }))
 }
 
 // Patch sets some fields of a record, by their stored names, and leaves the others
@@ -123,7 +127,7 @@ func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) erro
 // model has a version, it goes up by one. The old value of a patched field need not be
 // readable. It returns the errors of Update, and costs as much.
 func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) error {
-	return s.t.wrap(s.o.patch(ctx, id, values))
+	return wrap(s.t, s.o.Patch(ctx, id, values))
 }
 
 // Incr adds n, which may be negative, to a counter of a record and returns the sum. A
@@ -131,14 +135,36 @@ func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) 
 // returns ErrNotFound if there is no such record, and ErrValue, with nothing changed,
 // if the sum would not fit into the field. The version of the record stays.
 func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
-	sum, err := s.o.incr(ctx, id, field, n)
-	return sum, s.t.wrap(err)
+	sum, err := s.o.Incr(ctx, id, field, n)
+	return sum, wrap(s.t, err)
 }
 
-// wrap adds the name of the model to an error.
-func (t *table) wrap(err error) error {
+// Delete deletes a record, its sets and lists, and all that it has in the indexes.
+// It returns ErrNotFound where there is none. Before, it sees to the records of this
+// and other models (see Refer) that refer to it, by the rule of the field:
+//
+//	restrict  there must be none: else it returns a *ReferencedError
+//	cascade   they are deleted, by the rules for those that refer to them in turn
+//	clear     they are made to refer to nothing
+//
+// Where nothing refers to it that is one script, which also finds that nothing does:
+// so it is for models in one hash slot of one database. Records in other slots, of
+// spread models and in other databases are looked for before, and those that come
+// between are found only by cascade and clear, which look again after.
+//
+// A record goes after those that refer to it, a hundred at a time. So what is cut
+// short leaves a record that can be deleted again, and no reference to nothing; what
+// was deleted by then stays so, also where deeper down there is a restrict; one of
+// the record itself refuses before anything is done. Records that refer to each
+// other in a circle go together. It needs memory for the longest chain of references,
+// not for all that is deleted.
+//
+// A record that expires is not deleted: references to it stay. Delete then returns
+// ErrNotFound, and has seen to cascade and clear.
+func (s *Store[T]) Delete(ctx context.Context, id string) error {
+	err := s.o.CheckID(id)
 	if err == nil {
-		return nil
+		err = s.t.Delete(ctx, id)
 	}
-	return fmt.Errorf("model: %s: %w", t.opt.Name, err)
+	return wrap(s.t, err)
 }

@@ -16,7 +16,7 @@ import (
 type user struct {
 	ID      string `redis:",id"`
 	Name    string `redis:"name,index"`
-	Email   string `redis:"email,unique,fold"`
+	Email   string `redis:"email,unique,caseinsensitive"`
 	Age     int    `redis:"age,range"`
 	City    string `redis:"city,range"`
 	Tags    []string
@@ -100,7 +100,7 @@ func TestBadIDs(t *testing.T) {
 		Mail string `redis:"mail,unique"`
 	}
 	ctx := t.Context()
-	things := store[thing](t, redistest.DB(t).Client(t), model.Options{Name: "thing", IDs: model.Own, Partitions: 3})
+	things := store[thing](t, redistest.DB(t).Client(t), model.Options{Name: "thing", IDs: model.ClientAssigned, Partitions: 3})
 	for _, id := range []string{"", strings.Repeat("a", 257), "a\x00b"} {
 		_, created := things.Create(ctx, thing{ID: id})
 		_, saved := things.Save(ctx, thing{ID: id})

@@ -19,7 +19,7 @@ import (
 
 type account struct {
 	ID      string  `redis:",id"`
-	Email   string  `redis:"email,unique,fold"`
+	Email   string  `redis:"email,unique,caseinsensitive"`
 	Phone   *string `redis:"phone,unique"`
 	Visits  int     `redis:"visits,counter"`
 	Version int64   `redis:",version"`
@@ -38,7 +38,7 @@ func layouts(t *testing.T, name string, f func(t *testing.T, client rueidis.Clie
 
 type member struct {
 	ID    string  `redis:",id"`
-	Email string  `redis:"email,unique,fold"`
+	Email string  `redis:"email,unique,caseinsensitive"`
 	Phone *string `redis:"phone,unique"`
 }
 
@@ -301,7 +301,7 @@ func TestSlowWriterAfterExpiry(t *testing.T) {
 	}
 	client := redistest.DB(t).Client(t)
 	slow := &stalling{Client: client, at: make(chan struct{}), on: make(chan struct{})}
-	opt := model.Options{Name: "guest", Partitions: 3, IDs: model.Own}
+	opt := model.Options{Name: "guest", Partitions: 3, IDs: model.ClientAssigned}
 	guests, quick := store[guest](t, slow, opt), store[guest](t, client, opt)
 	if _, err := quick.Create(t.Context(), guest{ID: "1", Email: "a", Expires: time.Now().Add(20 * time.Millisecond)}); err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func (d *damaging) unique(index, value string) string {
 type resident struct {
 	ID      string    `redis:",id"`
 	Name    string    `redis:"name,index"`
-	Email   string    `redis:"email,unique,fold"`
+	Email   string    `redis:"email,unique,caseinsensitive"`
 	Age     int       `redis:"age,range"`
 	Notes   []int     `redis:"notes"`
 	Friends model.Set `redis:"friends"`
@@ -180,7 +180,7 @@ func (d *damaging) alike(id, begin string) string {
 	if d.opt.Partitions < 2 {
 		return begin
 	}
-	probe := store[resident](d.t, d.client, model.Options{Name: "probe", Partitions: d.opt.Partitions, IDs: model.Own})
+	probe := store[resident](d.t, d.client, model.Options{Name: "probe", Partitions: d.opt.Partitions, IDs: model.ClientAssigned})
 	want := strings.TrimSuffix(strings.TrimPrefix(d.of(id, ""), "{"+d.opt.Name+"."), "}:"+id)
 	for i := range 1000 {
 		other := fmt.Sprint(begin, i)
@@ -257,7 +257,7 @@ func recreated(t testing.TB, client rueidis.Client, opt model.Options, s *model.
 				t.Fatal(name, err)
 			}
 			copied := opt
-			copied.Name, copied.IDs = "copy", model.Own
+			copied.Name, copied.IDs = "copy", model.ClientAssigned
 			if _, err := store[resident](t, client, copied).Create(t.Context(), r); err != nil {
 				t.Fatal(name, err)
 			}

@@ -11,6 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"retwis/model/internal/backoff"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+
 	"github.com/redis/rueidis"
 )
 
@@ -54,11 +58,11 @@ func (c Change) Cursor() string {
 // Watch yields changes as they happen, written by whatever process: those behind a
 // cursor, or without one those from when it is ranged over. Each comes once, those
 // of one record in the order in which they were made. The scripts that write tell
-// a stream of them; all Stores of a model must have the same Options.Changes, and
+// a stream of them; all Stores of a model must have the same Options.ChangeLog, and
 // without it Watch is ErrNoChanges.
 //
 // It waits until the context is done, whose error it yields, and goes on by itself
-// when a server that was away is back. About Options.Changes changes are kept. What
+// when a server that was away is back. About Options.ChangeLog changes are kept. What
 // was dropped before it was read is ErrGap, which ends it, and so does a server
 // that came back without its last changes: then LastChange and All begin anew.
 //
@@ -66,8 +70,8 @@ func (c Change) Cursor() string {
 // the server to here and one for all that happened meanwhile, 500 at most.
 func (s *Store[T]) Watch(ctx context.Context, after string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		if err := s.watch(ctx, after, yield); err != nil {
-			yield(Change{}, s.t.wrap(err))
+		if err := (&feed{s.t}).watch(ctx, after, yield); err != nil {
+			yield(Change{}, wrap(s.t, err))
 		}
 	}
 }
@@ -76,13 +80,16 @@ func (s *Store[T]) Watch(ctx context.Context, after string) iter.Seq2[Change, er
 // what becomes of them, take it first, then read them all, and then watch from it.
 // One script for each partition.
 func (s *Store[T]) LastChange(ctx context.Context) (string, error) {
-	all, err := s.t.lastChanges(ctx)
-	return strings.Join(all, ","), s.t.wrap(err)
+	all, err := (&feed{s.t}).lastChanges(ctx)
+	return strings.Join(all, ","), wrap(s.t, err)
 }
 
+// feed reads the streams of changes of a model.
+type feed struct{ t *record.Table }
+
 // watch returns nil where the caller has left.
-func (s *Store[T]) watch(ctx context.Context, after string, yield func(Change, error) bool) error {
-	before, err := s.t.positions(ctx, after)
+func (f *feed) watch(ctx context.Context, after string, yield func(Change, error) bool) error {
+	before, err := f.positions(ctx, after)
 	if err != nil {
 		return err
 	}
@@ -92,7 +99,7 @@ func (s *Store[T]) watch(ctx context.Context, after string, yield func(Change, e
 	defer work.Wait()
 	defer cancel()
 	for i, at := range before {
-		work.Go(func() { s.t.follow(following, i, at, told) })
+		work.Go(func() { f.follow(following, i, at, told) })
 	}
 	for {
 		var some changes
@@ -123,16 +130,16 @@ type changes struct {
 }
 
 // positions reads a cursor: how far each partition was read.
-func (t *table) positions(ctx context.Context, cursor string) ([]string, error) {
+func (f *feed) positions(ctx context.Context, cursor string) ([]string, error) {
 	if cursor == "" {
-		return t.lastChanges(ctx)
+		return f.lastChanges(ctx)
 	}
-	if t.opt.Changes == 0 {
+	if f.t.Options.ChangeLog == 0 {
 		return nil, errNoChanges()
 	}
 	all := strings.Split(cursor, ",")
-	if len(all) != len(t.parts) || slices.ContainsFunc(all, func(at string) bool { return !isPosition(at) }) {
-		return nil, fmt.Errorf("%w: %q is not one of Watch on %s", ErrCursor, shortened(cursor), t.opt.Name)
+	if len(all) != len(f.t.Parts) || slices.ContainsFunc(all, func(at string) bool { return !isPosition(at) }) {
+		return nil, fmt.Errorf("%w: %q is not one of Watch on %s", ErrCursor, schema.Shorten(cursor), f.t.Options.Name)
 	}
 	return all, nil
 }
@@ -152,15 +159,15 @@ func isPosition(at string) bool {
 // lastChanges returns the last change of each partition. Where there is none yet
 // one is made that tells nothing: a position is always that of a change, so that it
 // shows when it was dropped, and perhaps others behind it.
-func (t *table) lastChanges(ctx context.Context) ([]string, error) {
-	if t.opt.Changes == 0 {
+func (f *feed) lastChanges(ctx context.Context) ([]string, error) {
+	if f.t.Options.ChangeLog == 0 {
 		return nil, errNoChanges()
 	}
-	all := make([]string, len(t.parts))
-	for i := range t.parts {
+	all := make([]string, len(f.t.Parts))
+	for i := range f.t.Parts {
 		var err error
-		key := t.parts[i].changes
-		if all[i], err = markScript.Run(ctx, t.client, []string{key}, []string{strconv.Itoa(t.opt.Changes)}).ToString(); err != nil {
+		key := f.t.Parts[i].Changes
+		if all[i], err = markScript.Run(ctx, f.t.Client, []string{key}, []string{strconv.Itoa(f.t.Options.ChangeLog)}).ToString(); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +175,7 @@ func (t *table) lastChanges(ctx context.Context) ([]string, error) {
 }
 
 func errNoChanges() error {
-	return fmt.Errorf("%w: set Options.Changes to how many of them to keep", ErrNoChanges)
+	return fmt.Errorf("%w: set Options.ChangeLog to how many of them to keep", ErrNoChanges)
 }
 
 const (
@@ -178,7 +185,7 @@ const (
 
 // follow tells the changes of a partition that are behind a position, until the
 // context ends or it has told an error.
-func (t *table) follow(ctx context.Context, part int, at string, told chan<- changes) {
+func (f *feed) follow(ctx context.Context, part int, at string, told chan<- changes) {
 	tell := func(c changes) bool {
 		c.part = part
 		select {
@@ -189,7 +196,7 @@ func (t *table) follow(ctx context.Context, part int, at string, told chan<- cha
 		}
 	}
 	for attempt := 0; ; attempt++ {
-		entries, err := t.changesFrom(ctx, part, at)
+		entries, err := f.changesFrom(ctx, part, at)
 		if len(entries) > 0 {
 			attempt = 0
 			at = entries[len(entries)-1].ID
@@ -199,11 +206,11 @@ func (t *table) follow(ctx context.Context, part int, at string, told chan<- cha
 			continue
 		}
 		if err == nil {
-			err = t.awaitChange(ctx, part, at)
+			err = f.awaitChange(ctx, part, at)
 		}
 		if err == nil {
 			attempt = 0
-		} else if !passes(err) || pause(ctx, attempt) != nil {
+		} else if !passes(err) || backoff.Pause(ctx, attempt) != nil {
 			tell(changes{err: err})
 			return
 		}
@@ -212,25 +219,25 @@ func (t *table) follow(ctx context.Context, part int, at string, told chan<- cha
 
 // changesFrom reads what is behind a position. The position itself is read too: if
 // it is there, nothing behind it was dropped.
-func (t *table) changesFrom(ctx context.Context, part int, at string) ([]rueidis.XRangeEntry, error) {
-	command := t.client.B().Xrange().Key(t.parts[part].changes).Start(at).End("+").Count(watchMany + 1).Build()
-	entries, err := t.client.Do(ctx, command).AsXRange()
+func (f *feed) changesFrom(ctx context.Context, part int, at string) ([]rueidis.XRangeEntry, error) {
+	command := f.t.Client.B().Xrange().Key(f.t.Parts[part].Changes).Start(at).End("+").Count(watchMany + 1).Build()
+	entries, err := f.t.Client.Do(ctx, command).AsXRange()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return nil, err
 	}
 	if len(entries) == 0 || entries[0].ID != at {
-		return nil, fmt.Errorf("%w: those behind %s: begin anew with LastChange and All, and keep more with Options.Changes", ErrGap, at)
+		return nil, fmt.Errorf("%w: those behind %s: begin anew with LastChange and All, and keep more with Options.ChangeLog", ErrGap, at)
 	}
 	return entries[1:], nil
 }
 
 // awaitChange waits until there is something behind a position, or a few seconds.
-func (t *table) awaitChange(ctx context.Context, part int, at string) error {
+func (f *feed) awaitChange(ctx context.Context, part int, at string) error {
 	// A server that is gone without a word is not waited for longer.
 	ctx, cancel := context.WithTimeout(ctx, 2*watchBlock)
 	defer cancel()
-	command := t.client.B().Xread().Count(1).Block(watchBlock.Milliseconds()).Streams().Key(t.parts[part].changes).Id(at).Build()
-	err := t.client.Do(ctx, command.UnblockOnCancel()).Error()
+	command := f.t.Client.B().Xread().Count(1).Block(watchBlock.Milliseconds()).Streams().Key(f.t.Parts[part].Changes).Id(at).Build()
+	err := f.t.Client.Do(ctx, command.UnblockOnCancel()).Error()
 	if rueidis.IsRedisNil(err) {
 		return nil
 	}

@@ -49,7 +49,7 @@ func firstChanges(t testing.TB, s *model.Store[watched], after string, n int) []
 func TestWatchTellsOfAllWrites(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", Changes: 1000})
+	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", ChangeLog: 1000})
 	createdOf(t, s, watched{})
 	before, err := s.LastChange(ctx)
 	checked(t, err)
@@ -107,7 +107,7 @@ func told(changes []model.Change) []string {
 func TestWatchTellsOfTheExpired(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", Changes: 1000, IDs: model.Own})
+	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", ChangeLog: 1000, IDs: model.ClientAssigned})
 	start, err := s.LastChange(ctx)
 	checked(t, err)
 	past := time.Now().Add(-time.Second)
@@ -137,7 +137,7 @@ func TestWatchTellsOfTheExpired(t *testing.T) {
 // Whoever watches from now on misses nothing that comes after it began.
 func TestWatchFromNow(t *testing.T) {
 	t.Parallel()
-	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", Changes: 1000})
+	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", ChangeLog: 1000})
 	createdOf(t, s, watched{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -270,7 +270,7 @@ func TestWatchTellsOfGaps(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
 	client := server.Client(t)
-	s := store[watched](t, client, model.Options{Name: "m", Changes: 100})
+	s := store[watched](t, client, model.Options{Name: "m", ChangeLog: 100})
 	ctx := t.Context()
 	start, err := s.LastChange(ctx)
 	checked(t, err)
@@ -279,7 +279,7 @@ func TestWatchTellsOfGaps(t *testing.T) {
 		_, err := s.Incr(ctx, a.ID, "hits", 1)
 		checked(t, err)
 	}
-	if got := watchError(t, s, start); !errors.Is(got, model.ErrGap) || !strings.Contains(got.Error(), "Options.Changes") {
+	if got := watchError(t, s, start); !errors.Is(got, model.ErrGap) || !strings.Contains(got.Error(), "Options.ChangeLog") {
 		t.Error(got)
 	}
 	last, err := s.LastChange(ctx)
@@ -309,7 +309,7 @@ func TestWatchRefuses(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	without := store[watched](t, client, model.Options{Name: "m"})
 	for _, cursor := range []string{"", "1-1"} {
-		if err := watchError(t, without, cursor); !errors.Is(err, model.ErrNoChanges) || !strings.Contains(err.Error(), "Options.Changes") {
+		if err := watchError(t, without, cursor); !errors.Is(err, model.ErrNoChanges) || !strings.Contains(err.Error(), "Options.ChangeLog") {
 			t.Error(err)
 		}
 	}
@@ -317,7 +317,7 @@ func TestWatchRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for _, partitions := range []int{1, 3} {
-		s := store[watched](t, client, model.Options{Name: fmt.Sprint("n", partitions), Changes: 10, Partitions: partitions})
+		s := store[watched](t, client, model.Options{Name: fmt.Sprint("n", partitions), ChangeLog: 10, Partitions: partitions})
 		for _, cursor := range []string{"x", "1", "1-", "-1", "1-x", "01-1", "1-1,", "1-1,1-1", "1-1,1-1,1-1,1-1", "+", "$", "99999999999999999999-1"} {
 			if err := watchError(t, s, cursor); !errors.Is(err, model.ErrCursor) {
 				t.Errorf("%q: %v", cursor, err)
@@ -331,7 +331,7 @@ func TestWatchRefuses(t *testing.T) {
 			}
 		}
 	}
-	s := store[watched](t, client, model.Options{Name: "o", Changes: 10})
+	s := store[watched](t, client, model.Options{Name: "o", ChangeLog: 10})
 	redisDo(t, client, "SET", "o.changes", "text")
 	if err := watchError(t, s, "1-1"); err == nil || errors.Is(err, model.ErrGap) || errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)

@@ -95,7 +95,17 @@ func Retwis() Architecture {
 			{"internal/social/...", "internal/social/..."}, // each with its own subject; see the package comment
 			{"internal/social/...", "internal/social"},     // what stands on the application, and tests
 			{"model", "model/internal/..."},                // the parts of the mapper
-			{"model/internal/...", "model/internal/..."},
+			{"model/internal/unique", "model/internal/schema"},
+			{"model/internal/unique", "model/internal/backoff"},
+			{"model/internal/record", "model/internal/schema"},
+			{"model/internal/record", "model/internal/unique"},
+			{"model/internal/record", "model/internal/backoff"},
+			{"model/internal/query", "model/internal/schema"},
+			{"model/internal/query", "model/internal/record"},
+			{"model/internal/maintain", "model/internal/schema"},
+			{"model/internal/maintain", "model/internal/unique"},
+			{"model/internal/maintain", "model/internal/record"},
+			{"model/internal/maintain", "model/internal/backoff"},
 			{"bulk", "bulk/internal/..."}, // the parts of the loader
 			{"bulk", "bulk/resp"},
 			{"bulk/internal/...", "bulk/resp"},

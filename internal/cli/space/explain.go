@@ -19,7 +19,7 @@ func newExplain(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
 		Use:   "explain [flags] KEY [CONDITION...]",
 		Short: "Show what a select reads, and draw it",
 		Long: `Shows which ranges of the index "space select" reads for a box: how many squares of the
-space a range covers, how many gaps the server skips, how many points are in it,
+space a range covers, how many gaps the server jumps over, how many points are in it,
 and how many of these are in the box. --svg draws the first two dimensions: the box,
 the squares and the points, for light and dark pages.`,
 		Example: `  retwis space explain points x=50..100 y=100..300
@@ -43,17 +43,17 @@ the squares and the points, for light and dark pages.`,
 			if err != nil {
 				return err
 			}
-			return printExplained(c, x.(points).Index, e, picture)
+			return printExplained(c, e, picture)
 		})
 	})
 }
 
-func printExplained(c *shell.Command, x *space.Index, e *space.Explanation, picture string) error {
+func printExplained(c *shell.Command, e *space.Explanation, picture string) error {
 	if picture == "-" {
-		return drawSVG(c.Stdout, x, e)
+		return e.SVG(c.Stdout)
 	}
 	if picture != "" {
-		if err := drawTo(picture, x, e); err != nil {
+		if err := drawTo(picture, e); err != nil {
 			return err
 		}
 	}
@@ -63,12 +63,12 @@ func printExplained(c *shell.Command, x *space.Index, e *space.Explanation, pict
 	return printExplanation(c.Stdout, e)
 }
 
-func drawTo(name string, x *space.Index, e *space.Explanation) error {
+func drawTo(name string, e *space.Explanation) error {
 	f, err := os.Create(name)
 	if err != nil {
 		return shell.Usage(fmt.Errorf("--svg: %w", err))
 	}
-	return errors.Join(drawSVG(f, x, e), f.Close())
+	return errors.Join(e.SVG(f), f.Close())
 }
 
 // explainedRange is a range as --json prints it.
@@ -76,7 +76,7 @@ type explainedRange struct {
 	Low      string `json:"low"`
 	High     string `json:"high"`
 	Squares  int    `json:"squares"`
-	Skips    int    `json:"skips"`
+	Jumps    int    `json:"jumps"`
 	Read     int64  `json:"read"`
 	Returned int64  `json:"returned"`
 }
@@ -89,20 +89,20 @@ func printExplanationJSON(out io.Writer, e *space.Explanation) error {
 	return shell.NewEncoder(out).Encode(struct {
 		Ranges   []explainedRange `json:"ranges"`
 		Squares  int              `json:"squares"`
-		Skips    int              `json:"skips"`
+		Jumps    int              `json:"jumps"`
 		Read     int64            `json:"read"`
 		Returned int64            `json:"returned"`
 		Beside   float64          `json:"false_positives"`
 		Expected float64          `json:"expected"`
-	}{ranges, e.Squares, e.Skips, e.Read, e.Returned, e.FalsePositives(), e.Expected})
+	}{ranges, e.Squares, e.Jumps, e.Read, e.Returned, e.FalsePositives(), e.Expected})
 }
 
 func printExplanation(out io.Writer, e *space.Explanation) error {
 	if len(e.Ranges) > 0 {
 		t := shell.Table{Out: out, Right: []bool{false, false, true, true, true, true}}
-		_ = t.Add("from", "to", "squares", "skips", "read", "in the box") // it only gathers
+		_ = t.Add("from", "to", "squares", "jumps", "read", "in the box") // it only gathers
 		for _, r := range e.Ranges {
-			if err := t.Add(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Squares), fmt.Sprint(r.Skips), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
+			if err := t.Add(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Squares), fmt.Sprint(r.Jumps), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
 				return err
 			}
 		}
@@ -110,12 +110,12 @@ func printExplanation(out io.Writer, e *space.Explanation) error {
 			return err
 		}
 	}
-	skips := ""
-	if e.Skips > 0 {
-		skips = fmt.Sprintf(", %s", shell.Plural(e.Skips, "skip", "skips"))
+	jumps := ""
+	if e.Jumps > 0 {
+		jumps = fmt.Sprintf(", %s", shell.Plural(e.Jumps, "jump", "jumps"))
 	}
 	_, err := fmt.Fprintf(out, "ranges: %d, %s%s\npoints: %d read, %d in the box\nbeside the box: %.1f%%; %.1f%% if points were everywhere alike\n",
-		len(e.Ranges), shell.Plural(e.Squares, "square", "squares"), skips, e.Read, e.Returned, 100*e.FalsePositives(), 100*e.Expected)
+		len(e.Ranges), shell.Plural(e.Squares, "square", "squares"), jumps, e.Read, e.Returned, 100*e.FalsePositives(), 100*e.Expected)
 	return err
 }
 

@@ -1,0 +1,343 @@
+package maintain
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"retwis/internal/script"
+	"retwis/maintain"
+	"retwis/model/internal/backoff"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+	"retwis/model/internal/unique"
+
+	"github.com/redis/rueidis"
+)
+
+// aligner compares records with what they have in the indexes, and corrects the
+// indexes unless this is a dry run.
+type aligner struct{ *run }
+
+// finding is one thing that align.lua found.
+type finding struct {
+	what  string
+	entry schema.Entry // of a declared index; its index is nil for others
+	value string
+	owner string
+}
+
+// align aligns records. Each is compared in one script, again if the record has changed
+// since it was read. Two round trips for all of them, unless unique values are in
+// conflict.
+func (a *aligner) align(ctx context.Context, ids []string) error {
+	for attempt := 0; len(ids) > 0; attempt++ {
+		if err := backoff.Pause(ctx, attempt); err != nil {
+			return err
+		}
+		again, err := a.alignOnce(ctx, ids)
+		if err != nil {
+			return err
+		}
+		ids = again
+	}
+	return nil
+}
+
+// alignOnce is one attempt of align. It returns the records that changed meanwhile.
+func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, err error) {
+	all, err := a.targets(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var there, gone []*target
+	for i := range all {
+		switch w := &all[i]; {
+		case !w.there:
+			gone = append(gone, w)
+		case w.err != nil:
+			a.Found(maintain.Problem{Kind: maintain.Invalid, ID: w.id, Found: w.err.Error()})
+		default:
+			there = append(there, w)
+		}
+	}
+	again, err = a.removeGone(ctx, gone)
+	if err != nil {
+		return nil, err
+	}
+	replies := a.exec(ctx, there, "")
+	var aligned []*target
+	for i, w := range there {
+		status, findings, err := a.parse(replies[i])
+		if err != nil {
+			return nil, err
+		}
+		if status == "OK" && contested(findings) {
+			if status, findings, err = a.contest(ctx, w, findings); err != nil {
+				return nil, err
+			}
+		}
+		switch status {
+		case "CONFLICT":
+			again = append(again, w.id)
+		case "UNKNOWN":
+			a.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "no entries in computed indexes: call Repair in the program that computes them"})
+		default:
+			if err := a.release(ctx, w.id, findings); err != nil {
+				return nil, err
+			}
+			a.reportFindings(w, findings)
+			aligned = append(aligned, w)
+		}
+	}
+	return again, (&claimAligner{a}).check(ctx, aligned)
+}
+
+// exec runs align.lua for records: one pipeline.
+func (a *aligner) exec(ctx context.Context, all []*target, claims string) []rueidis.RedisResult {
+	if len(all) == 0 {
+		return nil
+	}
+	t := a.t
+	expiring := "0"
+	if t.Schema.Expires >= 0 {
+		expiring = "1"
+	}
+	calls := make([]script.Call, len(all))
+	for i, w := range all {
+		args := []string{
+			string(a.mode), w.id, t.Registry.Stamp(), t.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.CreationScore(w.id), w.read, expiring, t.Opaque, claims,
+		}
+		for _, f := range t.Rows.Relevant {
+			args = append(args, t.Schema.Names[f])
+		}
+		calls[i] = script.Call{Keys: t.WriteKeys(t.Of(w.id), w.id), Args: args}
+	}
+	return alignScript.RunMany(ctx, t.Client, calls)
+}
+
+// parse reads a reply of align.lua.
+func (a *aligner) parse(reply rueidis.RedisResult) (status string, findings []finding, err error) {
+	list, err := reply.ToArray()
+	if err != nil || len(list)%4 != 1 {
+		return "", nil, errors.Join(err, schema.ErrReply(err))
+	}
+	if status, err = list[0].ToString(); err != nil {
+		return "", nil, err
+	}
+	if status == "SCHEMA" {
+		return "", nil, a.t.Registry.SchemaError()
+	}
+	for i := 1; i < len(list); i += 4 {
+		f := finding{}
+		f.what, _ = list[i].ToString()
+		number, err := list[i+1].AsInt64()
+		if err != nil {
+			return "", nil, err
+		}
+		f.value, _ = list[i+2].ToString()
+		f.owner, _ = list[i+3].ToString()
+		if x := a.t.Schema.Numbered(int(number)); x != nil {
+			f.entry = schema.Entry{Index: x, Value: f.value}
+		}
+		findings = append(findings, f)
+	}
+	return status, findings, nil
+}
+
+// contested reports whether align.lua has changed nothing because other records have
+// unique values, or because values must be claimed first.
+func contested(findings []finding) bool {
+	return slices.ContainsFunc(findings, func(f finding) bool {
+		return f.what == "claim" || f.what == "taken" || f.what == "unclear"
+	})
+}
+
+// contest finds out which unique values a record can have, and aligns it with these.
+func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (status string, rest []finding, err error) {
+	u := a.t.Claims
+	for contested(findings) {
+		for _, f := range findings {
+			if err := a.decide(ctx, w, f); err != nil {
+				u.Abandon(ctx, w.claims)
+				return "", nil, err
+			}
+		}
+		claims := "any"
+		if a.mode != DryRun {
+			claims = unique.Pack(w.token, w.claims)
+		}
+		if status, findings, err = a.parse(a.exec(ctx, []*target{w}, claims)[0]); err != nil {
+			return "", nil, err // outcome unknown: the next reader of these values resolves it
+		}
+	}
+	if status == "OK" {
+		u.Confirm(ctx, w.id, w.token, w.claims, nil)
+	} else {
+		u.Abandon(ctx, w.claims)
+		w.claims = nil
+	}
+	return status, findings, nil
+}
+
+// decide resolves one unique value. If another record has it, this record goes without.
+func (a *aligner) decide(ctx context.Context, w *target, f finding) error {
+	drop := func(owner string) error {
+		w.entries = slices.DeleteFunc(w.entries, func(e schema.Entry) bool { return e.Index == f.entry.Index && e.Value == f.value })
+		w.taken = append(w.taken, schema.Taken(schema.Entry{Index: f.entry.Index, Value: f.value}, owner))
+		if a.mode == DryRun {
+			return nil
+		}
+		return a.t.Claims.Enqueue(ctx, w.id, schema.Entry{Index: f.entry.Index, Value: f.value})
+	}
+	switch f.what {
+	case "taken":
+		return drop(f.owner)
+	case "unclear":
+		has, err := a.ownerHas(ctx, f)
+		if has && err == nil {
+			err = drop(f.owner)
+		}
+		return err
+	case "claim":
+		owner, err := (&claimAligner{a}).claim(ctx, w, f.entry)
+		if owner != "" && err == nil {
+			err = drop(owner)
+		}
+		return err
+	}
+	return nil
+}
+
+// ownerHas reports whether a record without content has a value that the index
+// assigns to it. If not, it removes the value from the index.
+func (a *aligner) ownerHas(ctx context.Context, f finding) (has bool, err error) {
+	all, err := a.targets(ctx, []string{f.owner})
+	if err != nil {
+		return false, err
+	}
+	owner := &all[0]
+	switch {
+	case owner.there && (owner.err != nil || slices.Contains(owner.entries, f.entry)):
+		return true, nil
+	case a.mode == DryRun:
+		return false, nil
+	}
+	_, err = (&orphans{a.run}).remove(ctx, a.t.Of(f.owner), inUnindexed, f.entry.Index, []orphan{{f.owner, f.value}})
+	return false, err
+}
+
+// release gives back the unique values in other slots that a record no longer has.
+func (a *aligner) release(ctx context.Context, id string, findings []finding) error {
+	for _, f := range findings {
+		if f.what == "left" {
+			if err := a.t.Claims.Release(ctx, id, f.entry); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reportFindings reports what was found about a record that exists.
+func (a *aligner) reportFindings(w *target, findings []finding) {
+	for _, t := range w.taken {
+		a.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
+	}
+	if len(findings) == 0 || a.mode == migrate {
+		return
+	}
+	a.Found(problemOf(w.id, findings))
+	a.repaired(1)
+}
+
+// problemOf describes the findings of align.lua.
+func problemOf(id string, findings []finding) maintain.Problem {
+	p := maintain.Problem{Kind: maintain.Stale, ID: id}
+	var found, want []string
+	changed := false
+	for _, f := range findings {
+		name := "an index that is not declared"
+		if f.entry.Index != nil {
+			name = f.entry.Index.Describe(f.value)
+		}
+		switch f.what {
+		case "absent":
+			p.Kind = maintain.Missing
+			found = append(found, "no content")
+		case "entry":
+			p.Kind = maintain.Missing
+			found = append(found, "no entry "+name)
+		case "lacks":
+			want = append(want, name)
+			p.Kind = maintain.Missing
+		case "extra":
+			found = append(found, name)
+			changed = true
+		case "all":
+			p.Kind = maintain.Missing
+			found = append(found, "no place in the order of creation")
+		case "expires":
+			found = append(found, "another time at which it expires")
+		case "ttl":
+			found = append(found, "another time to live")
+		}
+	}
+	if changed {
+		p.Kind = maintain.Stale
+	}
+	p.Found, p.Want = strings.Join(found, ", "), strings.Join(want, ", ")
+	return p
+}
+
+// removeGone removes what is left of records that do not exist. It returns the ids of
+// those that exist by now.
+func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []string, err error) {
+	t := a.t
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	calls := make([]script.Call, len(gone))
+	for i, w := range gone {
+		p := t.Of(w.id)
+		calls[i] = script.Call{Keys: t.CollectionKeys(t.WriteKeys(p, w.id), p, w.id), Args: []string{
+			a.effect(), w.id, t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)),
+		}}
+	}
+	for i, reply := range goneScript.RunMany(ctx, t.Client, calls) {
+		list, err := reply.ToArray()
+		if err != nil || len(list) == 0 {
+			return nil, errors.Join(err, schema.ErrReply(err))
+		}
+		switch status, _ := list[0].ToString(); status {
+		case "SCHEMA":
+			return nil, t.Registry.SchemaError()
+		case "CONFLICT":
+			again = append(again, gone[i].id)
+		case "DANGLING":
+			if a.mode != migrate {
+				a.Found(maintain.Problem{Kind: maintain.Dangling, ID: gone[i].id, Found: "entries of a record that is not there"})
+				a.repaired(1)
+			}
+		}
+		if err := t.Claims.ReleaseAll(ctx, gone[i].id, list[1:]); err != nil {
+			return nil, err
+		}
+	}
+	return again, nil
+}
+
+// newToken returns the token of a writer's claims.
+func newToken() string { return rand.Text()[:16] }
+
+// handOvers makes a table bring records into the indexes when another record gives up
+// a unique value that they lack.
+func AlignWaiting(t *record.Table) *record.Table {
+	t.Claims.Align = func(ctx context.Context, ids []string) error {
+		return (&aligner{newRun(t, Repair, maintain.Options{})}).align(ctx, ids)
+	}
+	return t
+}

@@ -1,0 +1,132 @@
+package maintain
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"retwis/internal/scan"
+	"retwis/maintain"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// dropTable deletes a model and all that it has written.
+func Drop(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
+	r := newRun(t, Repair, opt)
+	err := r.drop(ctx)
+	return r.result(), err
+}
+
+func (r *run) drop(ctx context.Context) (err error) {
+	t := r.t
+	if r.Total, err = r.size(ctx); err != nil {
+		return err
+	}
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		b := t.Client.B()
+		for _, reply := range t.Client.DoMulti(ctx,
+			b.Hset().Key(p.Meta).FieldValue().FieldValue("digest", record.Dropping).Build(),
+			b.Hdel().Key(p.Meta).Field("also").Build()) {
+			if err := reply.Error(); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range t.Parts {
+		if err := r.dropRecords(ctx, &t.Parts[i]); err != nil {
+			return err
+		}
+	}
+	return r.dropKeys(ctx)
+}
+
+// dropRecords deletes the records of a partition: those in the order of creation, and
+// then others that have content.
+func (r *run) dropRecords(ctx context.Context, p *schema.Partition) error {
+	t := r.t
+	for {
+		ids, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(p.All).Min("0").Max("99").Build()).AsStrSlice()
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			break
+		}
+		if err := r.dropSome(ctx, p, ids); err != nil {
+			return err
+		}
+		if err := t.Client.Do(ctx, t.Client.B().Zrem().Key(p.All).Member(ids...).Build()).Error(); err != nil {
+			return err
+		}
+		if err := r.Step(ctx, len(ids)); err != nil {
+			return err
+		}
+	}
+	for pairs, err := range scan.Hash(ctx, t.Client, p.Content, step) {
+		if err != nil {
+			return err
+		}
+		if err := r.dropSome(ctx, p, names(pairs)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropSome deletes records with their sets and lists: one pipeline.
+func (r *run) dropSome(ctx context.Context, p *schema.Partition, ids []string) error {
+	t := r.t
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		defer t.Rows.Writes.Add(id)
+		commands[i] = t.Client.B().Unlink().Key(t.CollectionKeys([]string{p.Record(id)}, p, id)...).Build()
+	}
+	for _, reply := range t.Client.DoMulti(ctx, commands...) {
+		if err := reply.Error(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropKeys deletes the keys that are not of records, meta last: it names the others.
+func (r *run) dropKeys(ctx context.Context) error {
+	t := r.t
+	keys := []string{}
+	if t.Options.IDs == schema.Counter {
+		keys = append(keys, t.Options.Counter())
+	}
+	others, err := t.Registry.Neighbours(ctx)
+	if err != nil {
+		return err
+	}
+	keys = slices.DeleteFunc(keys, func(counter string) bool {
+		return slices.ContainsFunc(others, func(n record.Neighbour) bool { return n.Counter == counter })
+	})
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		published, err := t.Registry.Published(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, called := range published.Indexes {
+			_, key, _ := strings.Cut(called, " ")
+			keys = append(keys, p.Index(key))
+		}
+		keys = append(append(keys, p.Indexes...), p.Content, p.All, p.Expires, p.Changes, p.Voids, p.Waiting)
+	}
+	for i := range t.Parts {
+		keys = append(keys, t.Parts[i].Meta)
+	}
+	// One after the other: they can be in different slots.
+	for _, key := range keys {
+		if err := t.Client.Do(ctx, t.Client.B().Unlink().Key(key).Build()).Error(); err != nil {
+			return err
+		}
+	}
+	return t.Client.Do(ctx, t.Client.B().Hdel().Key(record.ModelsKey).Field(t.Options.Name).Build()).Error()
+}

@@ -1,0 +1,175 @@
+package maintain
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retwis/maintain"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+)
+
+// migrateTable puts the declaration of a table into force and builds its indexes.
+func Migrate(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
+	r := newRun(t, migrate, opt)
+	if err := t.CheckTypes(ctx); err != nil {
+		return r.result(), err
+	}
+	migrations, err := r.beginMigrate(ctx)
+	if err == nil && slices.ContainsFunc(migrations, func(name string) bool { return name != "" }) {
+		if err = r.alignAll(ctx); err == nil {
+			err = r.checkOlder(ctx)
+		}
+		if err == nil {
+			err = r.endMigrate(ctx, migrations)
+		}
+	}
+	return r.result(), err
+}
+
+// checkOlder refuses to end the first migration of keys that are older than the model
+// unless Options.Adopt says which of them are records.
+func (r *run) checkOlder(ctx context.Context) error {
+	if r.unknown == 0 || r.t.Options.Adopt != nil {
+		return nil
+	}
+	for i := range r.t.Parts {
+		p := &r.t.Parts[i]
+		older, err := r.t.Client.Do(ctx, r.t.Client.B().Hexists().Key(p.Meta).Field("older").Build()).AsBool()
+		if err != nil {
+			return err
+		}
+		if older {
+			example := ""
+			if len(r.unknownKeys) > 0 {
+				example = fmt.Sprintf(" such as %q", schema.Shorten(r.unknownKeys[0]))
+			}
+			return fmt.Errorf("%w: %d%s: say by Options.Adopt which of them are records", schema.ErrUnknown, r.unknown, example)
+		}
+	}
+	return nil
+}
+
+// beginMigrate puts the declaration into force. It returns the name of the migration
+// of each partition, or "" for one that is done.
+func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error) {
+	t := r.t
+	schema, err := json.Marshal(t.Stored())
+	if err != nil {
+		return nil, err
+	}
+	identities := t.Schema.Identities()
+	proposed := rand.Text()
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		keys := []string{p.Meta}
+		args := []string{t.Registry.Digest, string(schema), proposed}
+		for j, x := range t.Schema.Indexes {
+			sorted := "0"
+			if !x.Unique {
+				sorted = "1"
+				keys = append(keys, t.IndexKey(p, x))
+			}
+			args = append(args, identities[j], sorted)
+		}
+		name, err := migrateBeginScript.Run(ctx, t.Client, keys, args).ToString()
+		if err != nil {
+			return nil, err
+		}
+		migrations = append(migrations, name)
+	}
+	return migrations, nil
+}
+
+// alignAll aligns all records, in the order of their creation, and then those that no
+// model wrote.
+func (r *run) alignAll(ctx context.Context) error {
+	for i := range r.t.Parts {
+		if err := r.alignInOrder(ctx, &r.t.Parts[i]); err != nil {
+			return err
+		}
+	}
+	if err := r.unindexed(ctx); err != nil {
+		return err
+	}
+	// A unique index whose declaration has changed may have values that no record has
+	// any more.
+	for _, x := range r.t.Schema.Indexes {
+		if !x.Unique {
+			continue
+		}
+		built, err := r.t.Registry.IsBuilt(ctx, x, r.t.Parts)
+		if err != nil {
+			return err
+		}
+		if built {
+			continue
+		}
+		if err := (&orphans{r}).checkIndex(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alignInOrder aligns the records of a partition in the order of creation.
+func (r *run) alignInOrder(ctx context.Context, p *schema.Partition) error {
+	score, last := "", ""
+	for {
+		list, err := orderScript.Run(ctx, r.t.Client, []string{p.All}, []string{score, last, fmt.Sprint(step)}).AsStrSlice()
+		if err != nil || len(list) < 2 {
+			return err
+		}
+		ids := names(list)
+		if err := (&aligner{r}).align(ctx, ids); err != nil {
+			return err
+		}
+		if err := r.Step(ctx, len(ids)); err != nil {
+			return err
+		}
+		last, score = list[len(list)-2], list[len(list)-1]
+	}
+}
+
+// endMigrate marks the indexes as built, and deletes the keys of indexes that are no
+// longer declared.
+func (r *run) endMigrate(ctx context.Context, migrations []string) error {
+	t := r.t
+	identities := t.Schema.Identities()
+	for i := range t.Parts {
+		if migrations[i] == "" {
+			continue
+		}
+		p := &t.Parts[i]
+		published, err := t.Registry.Published(ctx, p)
+		if err != nil {
+			return err
+		}
+		inUse := make([]string, len(t.Schema.Indexes))
+		for j, x := range t.Schema.Indexes {
+			inUse[j] = t.IndexKey(p, x)
+		}
+		keys := []string{p.Meta}
+		for identity, called := range published.Indexes {
+			_, key, _ := strings.Cut(called, " ")
+			if key = p.Index(key); !slices.Contains(identities, identity) && !slices.Contains(inUse, key) {
+				keys = append(keys, key)
+			}
+		}
+		ended, err := migrateEndScript.Run(ctx, t.Client, keys, append([]string{t.Registry.Digest, migrations[i]}, identities...)).AsBool()
+		if err != nil {
+			return err
+		}
+		if !ended {
+			return t.Registry.SchemaError()
+		}
+	}
+	for _, x := range t.Schema.Indexes {
+		x.State.Built.Store(true)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"retwis/maintain"
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// orphans finds entries that lead to records which do not have them.
+type orphans struct{ *run }
+
+// orphan is an entry whose record may not have it.
+type orphan struct{ id, value string }
+
+// Where entries are, as orphan.lua names it.
+const (
+	inSorted    = "z"
+	inUnique    = "u"
+	inUnindexed = "f" // of a unique index, even if the record is not indexed yet
+	inAll       = "a"
+	inExpires   = "e"
+)
+
+// orphanBatch is how many entries one script checks.
+const orphanBatch = 20
+
+// check checks the order of creation, the times of expiry and all indexes.
+func (o *orphans) check(ctx context.Context) error {
+	err := o.eachSortedSet(ctx, func(p *schema.Partition) string { return p.All }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+		return o.checkIDs(ctx, p, names(pairs), inAll)
+	})
+	if err == nil {
+		err = o.eachSortedSet(ctx, func(p *schema.Partition) string { return p.Expires }, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+			return o.checkIDs(ctx, p, names(pairs), inExpires)
+		})
+	}
+	for _, x := range o.t.Schema.Indexes {
+		if err == nil {
+			err = o.checkIndex(ctx, x)
+		}
+	}
+	return err
+}
+
+// checkIDs checks ids in the order of creation, or of their expiry.
+func (o *orphans) checkIDs(ctx context.Context, p *schema.Partition, ids []string, kind string) error {
+	have, err := o.contents(ctx, p, ids)
+	if err != nil {
+		return err
+	}
+	var suspects []orphan
+	for _, id := range ids {
+		if _, ok := have[id]; !ok {
+			suspects = append(suspects, orphan{id: id})
+		}
+	}
+	all, err := o.remove(ctx, p, kind, nil, suspects)
+	found := "a place in the order of creation"
+	if kind == inExpires {
+		found = "a time at which it expires"
+	}
+	o.report(nil, all, found)
+	return err
+}
+
+// checkIndex checks all entries of one index.
+func (o *orphans) checkIndex(ctx context.Context, x *schema.Index) error {
+	key := func(p *schema.Partition) string { return o.t.IndexKey(p, x) }
+	switch {
+	case x.Unique && o.t.Spread():
+		return o.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+			return (&orphanClaims{o}).check(ctx, p, x, pairs)
+		})
+	case x.Unique:
+		return o.eachHash(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+			return o.checkEntries(ctx, p, x, pairs)
+		})
+	}
+	return o.eachSortedSet(ctx, key, func(ctx context.Context, p *schema.Partition, pairs []string) error {
+		return o.checkEntries(ctx, p, x, pairs)
+	})
+}
+
+// checkEntries checks a page of an index.
+func (o *orphans) checkEntries(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
+	kind := inSorted
+	if x.Unique {
+		kind = inUnique
+	}
+	var all []orphan
+	var ids []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		e := orphan{pairs[i+1], pairs[i]}
+		if !x.Unique {
+			e.value, e.id, _ = x.SplitMember(pairs[i])
+		}
+		all, ids = append(all, e), append(ids, e.id)
+	}
+	have, err := o.contents(ctx, p, ids)
+	if err != nil {
+		return err
+	}
+	suspects := slices.DeleteFunc(all, func(e orphan) bool { return have.have(e.id, x, e.value) })
+	found, err := o.remove(ctx, p, kind, x, suspects)
+	o.report(x, found, "")
+	return err
+}
+
+// remove returns the entries whose records do not have them, and removes them unless
+// this is a dry run.
+func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, x *schema.Index, suspects []orphan) ([]orphan, error) {
+	t := o.t
+	key, number := "", 0
+	switch kind {
+	case inAll:
+		key = p.All
+	case inExpires:
+		key = p.Expires
+	default:
+		key, number = t.IndexKey(p, x), x.Number
+	}
+	var all []orphan
+	for some := range slices.Chunk(suspects, orphanBatch) {
+		keys := []string{p.Meta, p.Content, key}
+		args := []string{o.effect(), t.Registry.Stamp(), kind, strconv.Itoa(number)}
+		for _, s := range some {
+			keys = append(keys, p.Record(s.id))
+			args = append(args, s.id, s.value)
+		}
+		m, err := orphanScript.Run(ctx, t.Client, keys, args).ToMessage()
+		if err != nil {
+			return nil, err
+		}
+		if m.IsString() {
+			return nil, t.Registry.SchemaError()
+		}
+		wrong, err := m.AsIntSlice()
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range wrong {
+			if i < 1 || int(i) > len(some) {
+				return nil, schema.ErrReply(nil)
+			}
+			all = append(all, some[i-1])
+		}
+	}
+	return all, nil
+}
+
+// report reports orphans.
+func (o *orphans) report(x *schema.Index, all []orphan, found string) {
+	if o.mode == migrate {
+		return
+	}
+	for _, s := range all {
+		if x != nil {
+			found = x.Describe(s.value)
+			if s.id == "" {
+				found = fmt.Sprintf("%s: %q", x.Name, schema.Shorten(s.value))
+			}
+		}
+		o.Found(maintain.Problem{Kind: maintain.Dangling, ID: schema.Shorten(s.id), Found: found})
+	}
+	o.repaired(len(all))
+}
+
+// contents are the entries of records by id. It lacks unreadable ones.
+type contents map[string][]schema.IndexValue
+
+func (c contents) have(id string, x *schema.Index, value string) bool {
+	return slices.Contains(c[id], schema.IndexValue{Number: x.Number, Value: value})
+}
+
+// contents reads the entries of records in a partition.
+func (o *orphans) contents(ctx context.Context, p *schema.Partition, ids []string) (contents, error) {
+	all := make(contents, len(ids))
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
+	if len(ids) == 0 {
+		return all, nil
+	}
+	list, err := o.t.Client.Do(ctx, o.t.Client.B().Hmget().Key(p.Content).Field(ids...).Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		text, err := list[i].ToString()
+		if rueidis.IsRedisNil(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		_, entries, err := schema.Unpack(schema.Content(text))
+		if errors.Is(err, schema.ErrContent) {
+			continue
+		}
+		all[ids[i]] = entries
+	}
+	return all, nil
+}

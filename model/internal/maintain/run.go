@@ -1,0 +1,148 @@
+package maintain
+
+import (
+	"context"
+	"iter"
+
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+
+	engine "retwis/internal/maintain"
+	"retwis/internal/scan"
+	"retwis/maintain"
+)
+
+// Report is the result of Verify, Repair, Migrate or Drop.
+type Report struct {
+	maintain.Report
+	Unknown     int64    // keys that could be records, but were neither written by the model nor adopted
+	UnknownKeys []string // some of them
+}
+
+// step is how many records or entries a step checks.
+const step = 100
+
+// run is a Verify, Repair, Migrate or Drop under way.
+type run struct {
+	*engine.Run
+	t           *record.Table
+	mode        Mode
+	examples    int
+	unknown     int64
+	unknownKeys []string
+	asked       bool               // others are known
+	others      []record.Neighbour // the other models of the database
+}
+
+// mode is what a run does with the problems that it finds.
+type Mode string
+
+// The modes, as the scripts name them.
+const (
+	DryRun  Mode = "look"
+	Repair  Mode = "mend"
+	migrate Mode = "migrate" // repairs, and removes entries of indexes that are no longer declared
+)
+
+func newRun(t *record.Table, m Mode, opt maintain.Options) *run {
+	if opt.Examples == 0 {
+		opt.Examples = 10
+	}
+	return &run{Run: engine.Start(opt), t: t, mode: m, examples: opt.Examples}
+}
+
+// result returns the report of the run.
+func (r *run) result() Report {
+	return Report{r.Report, r.unknown, r.unknownKeys}
+}
+
+// repaired counts problems that were repaired, unless this is a dry run.
+func (r *run) repaired(n int) {
+	if r.mode != DryRun {
+		r.Report.Repaired += int64(n)
+	}
+}
+
+// effect is what the run does to entries without a record.
+func (r *run) effect() string {
+	if r.mode == DryRun {
+		return string(DryRun)
+	}
+	return string(Repair)
+}
+
+// foundUnknown counts keys that the model did not write.
+func (r *run) foundUnknown(p *schema.Partition, ids []string) {
+	r.unknown += int64(len(ids))
+	for _, id := range ids {
+		if len(r.unknownKeys) < r.examples {
+			r.unknownKeys = append(r.unknownKeys, p.Record(id))
+		}
+	}
+}
+
+// each calls check for the pages of a hash or sorted set in each partition. A page has
+// names and values in turn.
+func (r *run) each(ctx context.Context, pages func(ctx context.Context, p *schema.Partition) iter.Seq2[[]string, error], check func(ctx context.Context, p *schema.Partition, pairs []string) error) error {
+	for i := range r.t.Parts {
+		p := &r.t.Parts[i]
+		err := r.Pages(ctx, pages(ctx, p), func(pairs []string) (int, error) {
+			return len(pairs) / 2, check(ctx, p, pairs)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachHash calls check for the pages of a hash in each partition.
+func (r *run) eachHash(ctx context.Context, key func(*schema.Partition) string, check func(ctx context.Context, p *schema.Partition, pairs []string) error) error {
+	return r.each(ctx, func(ctx context.Context, p *schema.Partition) iter.Seq2[[]string, error] {
+		return scan.Hash(ctx, r.t.Client, key(p), step)
+	}, check)
+}
+
+// eachSortedSet calls check for the pages of a sorted set in each partition.
+func (r *run) eachSortedSet(ctx context.Context, key func(*schema.Partition) string, check func(ctx context.Context, p *schema.Partition, pairs []string) error) error {
+	return r.each(ctx, func(ctx context.Context, p *schema.Partition) iter.Seq2[[]string, error] {
+		return scan.SortedSet(ctx, r.t.Client, key(p), step)
+	}, check)
+}
+
+// scanKeys is how many keys SCAN passes in a step.
+const scanKeys = 500
+
+// eachKey calls check for pages of the keys of all servers that begin with a prefix. It
+// returns how many of them count as checked.
+func (r *run) eachKey(ctx context.Context, prefix, kind string, check func(keys []string) (int, error)) error {
+	pattern := scan.Pattern{Match: scan.Literal(prefix) + "*", Type: kind, Count: scanKeys}
+	for page, err := range scan.Keys(ctx, r.t.Client, pattern) {
+		if err != nil {
+			return err
+		}
+		checked := 0
+		for len(page.Keys) > 0 {
+			some := page.Keys[:min(step, len(page.Keys))]
+			page.Keys = page.Keys[len(some):]
+			n, err := check(some)
+			if err != nil {
+				return err
+			}
+			checked += n
+		}
+		if err := r.Step(ctx, checked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names returns the names of a page of names and values.
+func names(pairs []string) []string {
+	all := make([]string, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		all = append(all, pairs[i])
+	}
+	return all
+}

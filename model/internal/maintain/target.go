@@ -1,0 +1,87 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+
+	"retwis/model/internal/schema"
+	"retwis/model/internal/unique"
+
+	"github.com/redis/rueidis"
+)
+
+// target is what a record should have in the indexes.
+type target struct {
+	id      string
+	there   bool
+	read    string // what align.lua compares the record with
+	due     int64
+	entries []schema.Entry
+	err     error // why the record cannot be aligned
+
+	token  string // of a model with partitions: that of its claims
+	claims []unique.Claim
+	taken  []*schema.TakenError // values that it cannot have
+}
+
+// targets reads records, and computes what they should have in the indexes: one
+// pipeline.
+func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
+	t := r.t
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = rueidis.Completed(t.Rows.Command(id))
+	}
+	all := make([]target, len(ids))
+	var unknown []int // records with none of the fields may exist
+	for i, reply := range t.Client.DoMulti(ctx, commands...) {
+		w := &all[i]
+		w.id = ids[i]
+		stored := make([]schema.Text, len(t.Schema.Fields))
+		known, err := t.Rows.Parse(w.id, reply, stored)
+		switch {
+		case isDamage(err):
+			w.there, w.err = true, err
+			continue
+		case err != nil:
+			return nil, err
+		case !known:
+			unknown = append(unknown, i)
+		}
+		w.there = true
+		r.compute(w, stored)
+	}
+	if len(unknown) == 0 {
+		return all, nil
+	}
+	commands = nil
+	for _, i := range unknown {
+		commands = append(commands, t.Client.B().Exists().Key(t.Of(ids[i]).Record(ids[i])).Build())
+	}
+	for j, reply := range t.Client.DoMulti(ctx, commands...) {
+		var err error
+		if all[unknown[j]].there, err = reply.AsBool(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// compute computes what a record should have in the indexes.
+func (r *run) compute(w *target, stored []schema.Text) {
+	t := r.t
+	w.read = t.Rows.Fingerprint(stored)
+	if t.Compute != nil {
+		if w.err = t.Compute(w.id, stored); w.err != nil {
+			return
+		}
+	}
+	if w.due, w.err = t.Rows.ExpiresAt(stored); w.err == nil {
+		w.entries, w.err = t.Schema.Entries(stored)
+	}
+}
+
+// isDamage reports whether an error is caused by corrupt stored data.
+func isDamage(err error) bool {
+	return errors.Is(err, schema.ErrCorrupt) || errors.Is(err, schema.ErrValue)
+}

@@ -1,0 +1,266 @@
+package maintain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"retwis/maintain"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// verifyTable compares the records of a table with their indexes, and repairs what
+// disagrees.
+func Verify(ctx context.Context, t *record.Table, m Mode, opt maintain.Options) (Report, error) {
+	r := newRun(t, m, opt)
+	err := t.CheckTypes(ctx)
+	if err == nil {
+		err = t.Registry.RetryRestored(ctx, func() error { return r.verify(ctx) })
+	}
+	return r.result(), err
+}
+
+func (r *run) verify(ctx context.Context) (err error) {
+	if r.Total, err = r.size(ctx); err != nil {
+		return err
+	}
+	a := &aligner{r}
+	err = r.eachHash(ctx, func(p *schema.Partition) string { return p.Content }, func(ctx context.Context, _ *schema.Partition, pairs []string) error {
+		return a.align(ctx, names(pairs))
+	})
+	if err == nil {
+		err = r.unindexed(ctx)
+	}
+	if err == nil {
+		err = (&orphans{r}).check(ctx)
+	}
+	if err == nil {
+		err = r.collections(ctx)
+	}
+	return err
+}
+
+// unindexed scans the keys of records, and aligns records without content: those that
+// have lost it, and those of other programs that are adopted.
+func (r *run) unindexed(ctx context.Context) error {
+	return r.eachKey(ctx, r.t.RecordPrefix(), "hash", func(keys []string) (int, error) {
+		byPart := make(map[*schema.Partition][]string)
+		for _, key := range keys {
+			if p, id, ok := r.t.ParseKey(key); ok {
+				byPart[p] = append(byPart[p], id)
+			}
+		}
+		var ids []string
+		for p, some := range byPart {
+			bare, err := r.bare(ctx, p, some)
+			if err != nil {
+				return 0, err
+			}
+			ids = append(ids, bare...)
+		}
+		slices.Sort(ids)
+		return len(ids), (&aligner{r}).align(ctx, ids)
+	})
+}
+
+// bare returns the ids of records to align because they have no content.
+func (r *run) bare(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
+	// Not contentsOf: unreadable content exists, and is handled elsewhere.
+	list, err := r.t.Client.Do(ctx, r.t.Client.B().Hmget().Key(p.Content).Field(ids...).Build()).ToArray()
+	if err != nil || len(list) != len(ids) {
+		return nil, errors.Join(err, schema.ErrReply(err))
+	}
+	var bare []string
+	for i := range list {
+		if list[i].IsNil() {
+			bare = append(bare, ids[i])
+		}
+	}
+	listed, others, err := r.listed(ctx, p, bare)
+	if err != nil {
+		return nil, err
+	}
+	if r.mode == migrate {
+		listed = nil // seen in the order of creation
+	}
+	if others, err = r.ours(ctx, p, others); err != nil {
+		return nil, err
+	}
+	adopts := r.t.Options.Adopt
+	adopted := slices.DeleteFunc(slices.Clone(others), func(id string) bool { return adopts == nil || !adopts(id) })
+	others = slices.DeleteFunc(others, func(id string) bool { return slices.Contains(adopted, id) })
+	// Records that were deleted or created since the first look are not unknown.
+	if others, err = r.existing(ctx, p, others); err != nil {
+		return nil, err
+	}
+	if _, others, err = r.listed(ctx, p, others); err != nil {
+		return nil, err
+	}
+	r.foundUnknown(p, others)
+	return append(listed, adopted...), nil
+}
+
+// listed separates ids that are in the order of creation from others.
+func (r *run) listed(ctx context.Context, p *schema.Partition, ids []string) (listed, others []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	list, err := r.t.Client.Do(ctx, r.t.Client.B().Zmscore().Key(p.All).Member(ids...).Build()).ToArray()
+	if err != nil || len(list) != len(ids) {
+		return nil, nil, errors.Join(err, schema.ErrReply(err))
+	}
+	for i, id := range ids {
+		if list[i].IsNil() {
+			others = append(others, id)
+		} else {
+			listed = append(listed, id)
+		}
+	}
+	return listed, others, nil
+}
+
+// existing returns the ids that have a key in a partition.
+func (r *run) existing(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = r.t.Client.B().Exists().Key(p.Record(id)).Build()
+	}
+	var all []string
+	for i, reply := range r.t.Client.DoMulti(ctx, commands...) {
+		there, err := reply.AsBool()
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			all = append(all, ids[i])
+		}
+	}
+	return all, nil
+}
+
+// collections scans the sets and lists of records for those without a record.
+func (r *run) collections(ctx context.Context) error {
+	for i := range r.t.Parts {
+		p := &r.t.Parts[i]
+		for _, name := range r.t.Schema.Collections {
+			prefix := p.Collection(name, "")
+			err := r.eachKey(ctx, prefix, "", func(keys []string) (int, error) {
+				ids := make([]string, len(keys))
+				for i, key := range keys {
+					ids[i] = strings.TrimPrefix(key, prefix)
+				}
+				return len(ids), r.checkCollections(ctx, p, ids)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkCollections removes the sets and lists whose records do not exist.
+func (r *run) checkCollections(ctx context.Context, p *schema.Partition, ids []string) error {
+	there, err := r.existing(ctx, p, ids)
+	if err != nil {
+		return err
+	}
+	var gone []*target
+	for _, id := range ids {
+		if !slices.Contains(there, id) && r.t.Of(id) == p {
+			gone = append(gone, &target{id: id})
+		}
+	}
+	_, err = (&aligner{r}).removeGone(ctx, gone) // a record that exists by now is fine
+	return err
+}
+
+// size estimates how much there is to check.
+func (r *run) size(ctx context.Context) (int64, error) {
+	t := r.t
+	var commands rueidis.Commands
+	b := t.Client.B()
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		commands = append(commands, b.Hlen().Key(p.Content).Build(), b.Zcard().Key(p.All).Build(), b.Zcard().Key(p.Expires).Build())
+		for _, x := range t.Schema.Indexes {
+			if x.Unique {
+				commands = append(commands, b.Hlen().Key(t.IndexKey(p, x)).Build())
+			} else {
+				commands = append(commands, b.Zcard().Key(t.IndexKey(p, x)).Build())
+			}
+		}
+	}
+	var total int64
+	for _, reply := range t.Client.DoMulti(ctx, commands...) {
+		n, err := reply.AsInt64()
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// ours removes the ids whose keys belong to another model: one that is published, or
+// that has a meta. Keys of records can begin like those of another model only if the
+// caller chooses the ids.
+func (r *run) ours(ctx context.Context, p *schema.Partition, ids []string) ([]string, error) {
+	t := r.t
+	if t.Options.IDs != schema.ClientAssigned || len(ids) == 0 {
+		return ids, nil
+	}
+	if !r.asked {
+		var err error
+		if r.others, err = t.Registry.Neighbours(ctx); err != nil {
+			return nil, err
+		}
+		r.asked = true
+	}
+	foreign := map[string]bool{}
+	for _, n := range r.others {
+		for _, id := range ids {
+			foreign[id] = foreign[id] || n.Has(p.Record(id), len(p.RecordPrefix))
+		}
+	}
+	if err := r.probe(ctx, p, ids, foreign); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return foreign[id] }), nil
+}
+
+// maxProbes is how many prefixes of a key are probed.
+const maxProbes = 8
+
+// probe finds ids of models that are not published: where a prefix of the key has a
+// meta.
+func (r *run) probe(ctx context.Context, p *schema.Partition, ids []string, foreign map[string]bool) error {
+	b := r.t.Client.B()
+	var commands rueidis.Commands
+	var of []string
+	for _, id := range ids {
+		probes := 0
+		for i := 0; i < len(id) && probes < maxProbes; i++ {
+			if id[i] == ':' || id[i] == '.' {
+				probes++
+				commands = append(commands, b.Hexists().Key(schema.KeysOf(p.Record(id[:i]), "").Meta).Field("digest").Build())
+				of = append(of, id)
+			}
+		}
+	}
+	if len(commands) == 0 {
+		return nil
+	}
+	for i, reply := range r.t.Client.DoMulti(ctx, commands...) {
+		is, err := reply.AsBool()
+		if err != nil && !record.IsWrongType(err) {
+			return err
+		}
+		foreign[of[i]] = foreign[of[i]] || is
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package query
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"retwis/model/internal/schema"
+)
+
+// cursor says where in which walk a query is to go on, and how it was planned.
+type cursor struct {
+	scan int
+	position
+	names []string
+}
+
+// fingerprint tells queries apart: by their conditions and their order.
+func (q *parsedQuery) digest(s *schema.Schema, name string) string {
+	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
+	b = q.e.append(b, s)
+	for _, o := range q.order {
+		b = fmt.Appendf(b, ", %s %t", s.Fields[o.field].Name, o.desc)
+	}
+	if q.reverse {
+		b = append(b, " reverse"...)
+	}
+	sum := sha256.Sum256(b)
+	return string(sum[:8])
+}
+
+// text writes a cursor for the query with that fingerprint.
+func (c cursor) text(fingerprint string) string {
+	b := append([]byte(nil), fingerprint...)
+	b = binary.AppendUvarint(b, uint64(c.scan))
+	for _, s := range append([]string{c.at, c.score}, c.names...) {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// maxCursor is how many bytes a cursor has at most: that of a member, and of the
+// names of what was chosen.
+const maxCursor = 16384
+
+// parseCursor reads the cursor of a query with that fingerprint.
+func parseCursor(text, fingerprint string) (cursor, error) {
+	var c cursor
+	if len(text) > maxCursor {
+		return c, fmt.Errorf("%w: it has %d bytes", schema.ErrCursor, len(text))
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return c, fmt.Errorf("%w: %w", schema.ErrCursor, err)
+	}
+	if len(b) < len(fingerprint) || string(b[:len(fingerprint)]) != fingerprint {
+		return c, schema.ErrCursor
+	}
+	b = b[len(fingerprint):]
+	number, n := binary.Uvarint(b)
+	if n <= 0 || number > 1<<31 {
+		return c, schema.ErrCursor
+	}
+	c.scan = int(number)
+	words := []string{}
+	for b = b[n:]; len(b) > 0; {
+		length, n := binary.Uvarint(b)
+		if n <= 0 || length > uint64(len(b)-n) {
+			return c, schema.ErrCursor
+		}
+		b = b[n:]
+		words = append(words, string(b[:length]))
+		b = b[length:]
+	}
+	if len(words) < 2 || !isScore(words[1]) {
+		return c, schema.ErrCursor
+	}
+	c.position, c.names = position{at: words[0], score: words[1], begun: true}, words[2:]
+	return c, nil
+}
+
+// isScore tells whether a text is what Redis writes as a score, or none.
+func isScore(s string) bool {
+	f, err := strconv.ParseFloat(s, 64)
+	return s == "" || err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) && strings.Trim(s, "0123456789.+-e") == ""
+}

@@ -1,0 +1,79 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// fetch reads the records of some hits: one pipeline. Those that are gone, or have
+// changed since the index was read so that they no longer fit, or stand elsewhere
+// in the order, are left out. Of one that cannot be read there is the error.
+func (q *Query) fetch(ctx context.Context, f *executor, hits []row) ([]Result, error) {
+	indexes := f.e.appendIndexes(nil)
+	if f.order != nil && !slices.Contains(indexes, f.order.x) {
+		indexes = append(indexes, f.order.x)
+	}
+	ids := make([]string, len(hits))
+	for i, h := range hits {
+		ids[i] = h.id
+	}
+	all := make([]Result, 0, len(hits))
+	for i, reply := range q.Objects.Table.Rows.DoMany(ctx, ids) {
+		ptr, fits, err := q.fitting(ctx, f, hits[i], reply, indexes)
+		if err == nil && !fits && q.Objects.Table.Options.Cache > 0 {
+			// What the client remembers may be older than the index.
+			ptr, fits, err = q.fitting(ctx, f, hits[i], q.Objects.Table.Rows.Do(ctx, ids[i], true), indexes)
+		}
+		var of *schema.RecordError
+		switch {
+		case errors.As(err, &of):
+			all = append(all, Result{hit: hits[i], Err: err})
+		case err != nil:
+			return nil, err
+		case fits:
+			all = append(all, Result{Record: ptr, hit: hits[i]})
+		}
+	}
+	return all, nil
+}
+
+// fitting reads a record from a reply, and reports whether it fits.
+func (q *Query) fitting(ctx context.Context, f *executor, h row, reply rueidis.RedisResult, indexes []*schema.Index) (ptr any, fits bool, err error) {
+	stored := make([]schema.Text, len(q.Objects.Fields))
+	known, err := q.Objects.Table.Rows.Parse(h.id, reply, stored)
+	if err == nil && !known {
+		err = q.Objects.Table.Rows.Absent(ctx, h.id)
+	}
+	if errors.Is(err, schema.ErrNotFound) {
+		return nil, false, nil
+	}
+	record := q.Objects.NewRecord()
+	if err == nil {
+		err = q.Objects.Decode(q.Objects.Table.Of(h.id).Record(h.id), h.id, stored, record)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if err := q.Objects.Declaration.Compute(record, stored); err != nil {
+		return nil, false, &schema.RecordError{ID: h.id, Err: err}
+	}
+	var entries []schema.Entry
+	for _, x := range indexes {
+		if entries, err = x.AppendEntries(entries, &q.Objects.Schema, stored); err != nil {
+			return nil, false, &schema.RecordError{ID: h.id, Field: x.Name, Err: err}
+		}
+	}
+	return record.Addr().Interface(), f.e.holds(entries) && f.inPlace(h, entries), nil
+}
+
+// inPlace tells whether a record stands in the order where it was found.
+func (f *executor) inPlace(h row, entries []schema.Entry) bool {
+	return f.order == nil || slices.ContainsFunc(entries, func(e schema.Entry) bool {
+		return e.Index == f.order.x && e.Value+h.id == h.at
+	})
+}

@@ -1,0 +1,213 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+)
+
+// find is a Query without its Go type.
+type Query struct {
+	Objects  *record.Objects
+	Conds    []Cond
+	Order    []string
+	Reversed bool
+	Limit    int
+	After    string
+	err      error // of how it was made
+}
+
+// parsedQuery is a query whose conditions are resolved.
+type parsedQuery struct {
+	e           *expr
+	order       []ordering
+	reverse     bool // all records, newest first
+	limit       int
+	after       cursor
+	fingerprint string
+}
+
+func (f *Query) resolve() (*parsedQuery, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	if f.Limit < 0 {
+		return nil, fmt.Errorf("%w: Limit(%d): it cannot be negative", schema.ErrValue, f.Limit)
+	}
+	order, err := (&resolver{f.Objects.Declaration}).orderOf(f.Order, f.Reversed)
+	if err != nil {
+		return nil, err
+	}
+	ordered := make([]int, len(order))
+	for i, o := range order {
+		ordered[i] = o.field
+	}
+	e, err := (&resolver{f.Objects.Declaration}).resolve(f.Conds, ordered)
+	if err != nil {
+		return nil, err
+	}
+	if f.Reversed && len(order) == 0 && len(e.terms) > 0 {
+		return nil, fmt.Errorf("%w: Reverse needs an order: add OrderBy", schema.ErrValue)
+	}
+	q := &parsedQuery{e: e, order: order, reverse: f.Reversed && len(order) == 0, limit: f.Limit}
+	q.fingerprint = q.digest(&f.Objects.Schema, f.Objects.Table.Options.Name)
+	if f.After != "" {
+		q.after, err = parseCursor(f.After, q.fingerprint)
+	}
+	return q, err
+}
+
+// start plans a query and starts it. limit is how many records are wanted; 0: all.
+func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, error) {
+	if err := f.Objects.Table.Registry.Refresh(ctx); err != nil {
+		return nil, nil, err
+	}
+	q, err := f.resolve()
+	if err != nil {
+		return nil, nil, err
+	}
+	q.limit = limit
+	var pinned []string
+	if f.After != "" {
+		pinned = append([]string{}, q.after.names...)
+	}
+	run, err := newExecutor(ctx, f.Objects.Table, q, pinned)
+	if err == nil {
+		err = run.start(q.after)
+	}
+	return run, q, err
+}
+
+// result is a record that was found: a pointer to it, or why it cannot be read.
+type Result struct {
+	Record any
+	hit    row
+	Err    error
+}
+
+// each calls yield for each record found, or its error, until it returns false.
+func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
+	run, _, err := f.start(ctx, f.Limit)
+	if err == nil {
+		err = f.run(ctx, run, f.Limit, 0, yield)
+	}
+	return err
+}
+
+// firstBatch is how many records are read first if all are wanted.
+const firstBatch = 100
+
+// run calls yield for what a finder finds, until it returns false. ahead is how many
+// more than the limit are looked for.
+func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield func(Result) bool) error {
+	batch := firstBatch
+	for left := limit; limit == 0 || left > 0; {
+		want := batch
+		if limit > 0 {
+			want = min(left, record.FetchMany)
+		}
+		hits, err := run.next(ctx, want+ahead)
+		if err != nil {
+			return err
+		}
+		if len(hits) > want {
+			run.ready = append(hits[want:len(hits):len(hits)], run.ready...)
+			hits = hits[:want]
+		}
+		if len(hits) == 0 {
+			return nil
+		}
+		results, err := f.fetch(ctx, run, hits)
+		if err != nil {
+			return err
+		}
+		for _, r := range results {
+			if !yield(r) {
+				return nil
+			}
+		}
+		for _, r := range results {
+			if r.Err == nil {
+				left--
+			}
+		}
+		batch = record.FetchMany
+	}
+	return nil
+}
+
+// page calls add for the records of a page, and returns the cursor of the next one.
+func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (next string, err error) {
+	limit := f.Limit
+	if limit == 0 {
+		limit = pageSize
+	}
+	run, q, err := f.start(ctx, limit)
+	if err != nil {
+		return "", err
+	}
+	var last row
+	n := 0
+	err = f.run(ctx, run, limit, 1, func(r Result) bool {
+		last = r.hit
+		if add(r.Record, r.Err); r.Err == nil {
+			n++
+		}
+		return true
+	})
+	if err == nil && n == limit {
+		var more bool
+		if more, err = run.more(ctx); more {
+			next = run.cursor(last).text(q.fingerprint)
+		}
+	}
+	return next, err
+}
+
+// pageSize is how many records a page has without a limit.
+const pageSize = 100
+
+// ids returns the ids of what is found, without reading the records.
+func (f *Query) Ids(ctx context.Context) ([]string, error) {
+	run, _, err := f.start(ctx, f.Limit)
+	if err != nil {
+		return nil, err
+	}
+	ids := []string{}
+	for f.Limit == 0 || len(ids) < f.Limit {
+		want := maxRows
+		if f.Limit > 0 {
+			want = min(want, f.Limit-len(ids))
+		}
+		hits, err := run.next(ctx, want)
+		if err != nil || len(hits) == 0 {
+			return ids, err
+		}
+		for _, h := range hits {
+			ids = append(ids, h.id)
+		}
+	}
+	return ids, nil
+}
+
+// count returns how many records fit the conditions.
+func (f *Query) Count(ctx context.Context) (int64, error) {
+	bare := &Query{Objects: f.Objects, Conds: f.Conds, err: f.err}
+	run, _, err := bare.start(ctx, 0)
+	if err != nil {
+		return 0, err
+	}
+	return run.count(ctx)
+}
+
+// referring makes the query for the records that refer to an id by a field.
+func (f *Query) ReferTo(field, id string) {
+	f.Conds = []Cond{Eq(field, id)}
+	number := f.Objects.Number(field)
+	if number >= 0 && !slices.ContainsFunc(f.Objects.Refs, func(r schema.RefField) bool { return r.Field == number }) {
+		f.err = fmt.Errorf("%w: Refs(%q): it is no model.Ref", schema.ErrValue, field)
+	}
+}

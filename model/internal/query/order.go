@@ -1,0 +1,157 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"retwis/model/internal/schema"
+)
+
+// ordering is one field of an order.
+type ordering struct {
+	field int
+	desc  bool
+}
+
+// orderOf reads the fields of an order.
+func (r *resolver) orderOf(fields []string, turned bool) ([]ordering, error) {
+	var all []ordering
+	for _, text := range fields {
+		name, direction, _ := strings.Cut(strings.TrimSpace(text), " ")
+		if direction != "" && direction != "asc" && direction != "desc" {
+			return nil, fmt.Errorf("%w: OrderBy(%q): %q is not an order: use asc or desc", schema.ErrValue, schema.Shorten(text), schema.Shorten(direction))
+		}
+		number, err := r.fieldNumber(name)
+		if err != nil {
+			return nil, err
+		}
+		if r.Fields[number].Kind == schema.KindJSON {
+			return nil, fmt.Errorf("%w: OrderBy(%q): a record has one place in an order, but many elements in a list", schema.ErrValue, name)
+		}
+		if slices.ContainsFunc(all, func(o ordering) bool { return o.field == number }) {
+			return nil, fmt.Errorf("%w: OrderBy names %s twice", schema.ErrValue, name)
+		}
+		all = append(all, ordering{number, (direction == "desc") != turned})
+	}
+	return all, nil
+}
+
+// walkable is an index within which the records that fit are in the order that is
+// asked for.
+type orderedIndex struct {
+	*accessPath
+	reverse bool
+	bound   int // how many columns stand before those of the order
+}
+
+// orderIndex finds the index that gives an order: the one with the most columns
+// before it that are bound to single values, or the one that a cursor names. An
+// index that is built or dropped between two pages changes which is the best.
+func (p *planner) orderIndex(order []ordering, e *expr, pinned []string) (*orderedIndex, error) {
+	var conds []*expr
+	for _, kid := range e.terms {
+		if kid.leaf() {
+			conds = append(conds, kid)
+		}
+	}
+	var best *orderedIndex
+	var waiting *schema.Index
+	for _, x := range p.s.Indexes {
+		if x.Unique || x.Equal || !p.present(x, conds) || pinned != nil && !slices.Equal(pinned, []string{strconv.Itoa(x.Number)}) {
+			continue
+		}
+		w, err := p.match(x, order, conds)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case w == nil:
+		case !x.Built():
+			waiting = x
+		case best == nil, w.bound > best.bound, w.bound == best.bound && len(x.Columns) < len(best.x.Columns):
+			best = w
+		}
+	}
+	if best == nil && waiting != nil {
+		return nil, waiting.NotBuilt()
+	}
+	if best == nil && pinned != nil {
+		return nil, schema.ErrCursor
+	}
+	if best == nil {
+		return nil, noOrder(p.s, order)
+	}
+	return best, nil
+}
+
+// walk matches the columns of an index with an order: columns that are bound to
+// one value, then those of the order, all as declared or all turned.
+func (p *planner) match(x *schema.Index, order []ordering, conds []*expr) (*orderedIndex, error) {
+	w := &orderedIndex{accessPath: &accessPath{x: x, size: -1}}
+	prefix, spans, none := "", []schema.Range(nil), false
+	next := 0
+	for column := 0; column < len(x.Columns) && next < len(order); column++ {
+		on := p.usable(x, column, conds)
+		some, exact, err := p.columnSpans(x, column, on)
+		if err != nil {
+			return nil, err
+		}
+		single := exact && len(some) <= 1
+		switch o := order[next]; {
+		case o.field == x.FieldNumbers[column]:
+			turned := o.desc != x.Columns[column].Desc
+			if next > 0 && turned != w.reverse {
+				return nil, nil
+			}
+			w.reverse = turned
+			if next++; next == 1 && len(on) > 0 {
+				spans = joined([]string{prefix}, some)
+				w.consumed = append(w.consumed, on...)
+			} else if next == 1 {
+				spans = []schema.Range{schema.PrefixRange(prefix)}
+			}
+		case !single || column == x.ListColumn && len(on) > 1:
+			return nil, nil
+		case len(some) == 0:
+			none = true
+			w.bound++
+		case next == 0:
+			prefix += some[0].Low
+			w.consumed = append(w.consumed, on...)
+			w.bound++
+		}
+		if column == x.ListColumn && !single {
+			return nil, nil
+		}
+	}
+	if next < len(order) || x.ListColumn >= 0 && x.ListColumn >= w.bound {
+		return nil, nil
+	}
+	if !none {
+		w.spans = spans
+	}
+	return w, nil
+}
+
+// noOrder is the error of an order that no index gives.
+func noOrder(s *schema.Schema, order []ordering) error {
+	if len(order) == 1 {
+		f := &s.Fields[order[0].field]
+		if f.Computed {
+			return fmt.Errorf("%w: the order of %s: what is unique has no order: declare a model.Computed beside it", schema.ErrNoIndex, f.Name)
+		}
+		return fmt.Errorf("%w: the order of %s: declare it `redis:\"%s,range\"`", schema.ErrNoIndex, f.Name, f.Name)
+	}
+	columns := make([]string, len(order))
+	for i, o := range order {
+		name := s.Fields[o.field].Name
+		if o.desc != order[0].desc {
+			name += " desc"
+		}
+		columns[i] = fmt.Sprintf("%q", name)
+	}
+	list := strings.Join(columns, ", ")
+	return fmt.Errorf("%w: the order of %s: declare model.Composite[T](%s)", schema.ErrNoIndex, list, list)
+}

@@ -1,0 +1,139 @@
+package query
+
+import (
+	"encoding/binary"
+
+	"retwis/model/internal/schema"
+)
+
+// packQuery writes a query as select.lua takes it, to be driven by a source.
+// within is the order that its members are to be replied of, or nil.
+func (f *executor) pack(src *accessPath, part *schema.Partition, e *expr, reverse bool, within *orderedIndex) string {
+	kind, number, many := "a", 0, false
+	switch {
+	case src.x == nil:
+	case part == nil:
+		kind, number, many = "i", src.x.Number, src.once
+	case src.x.Unique:
+		kind, number, many = "u", src.x.Number, src.once
+	default:
+		kind, number, many = "z", src.x.Number, src.once
+	}
+	left := src.residual(e)
+	b := schema.PackList(nil, 10)
+	b = schema.PackText(b, kind)
+	b = schema.PackInt(b, flag(reverse))
+	b = schema.PackInt(b, flag(f.t.Schema.Expires >= 0))
+	b = schema.PackInt(b, int64(number))
+	b = packEndings(b, src.x, -1)
+	b = left.packFilter(b)
+	switch {
+	case many && src.single:
+		b = packValues(b, src.spans)
+	case many:
+		b = packSpans(b, src.spans)
+	default:
+		b = schema.PackList(b, 0)
+	}
+	if within != nil {
+		b = packSpans(schema.PackInt(b, int64(within.x.Number)), within.spans)
+	} else {
+		b = schema.PackList(schema.PackInt(b, 0), 0)
+	}
+	return string(f.packBuilt(b, src, left, within))
+}
+
+// packBuilt writes the names of the indexes that a query needs.
+func (f *executor) packBuilt(b []byte, src *accessPath, left *expr, within *orderedIndex) []byte {
+	used := left.appendIndexes(nil)
+	if src.x != nil {
+		used = append(used, src.x)
+	}
+	if within != nil {
+		used = append(used, within.x)
+	}
+	b = schema.PackList(b, len(used))
+	for _, x := range used {
+		b = schema.PackText(b, "built:"+x.Identity(f.t.Schema))
+	}
+	return b
+}
+
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// packEndings writes how the first columns of an index end; -1: all.
+func packEndings(b []byte, x *schema.Index, columns int) []byte {
+	if x == nil || x.PlainUnique() {
+		return schema.PackList(b, 0)
+	}
+	if columns < 0 {
+		columns = len(x.Columns)
+	}
+	b = schema.PackList(b, columns)
+	for i := range columns {
+		if width, terminator := x.Encoding[i].Ending(); width > 0 {
+			b = schema.PackInt(b, int64(width))
+		} else {
+			b = schema.PackText(b, terminator)
+		}
+	}
+	return b
+}
+
+// packValues writes spans of single values as a map from these, as a script finds a
+// value in it at once.
+func packValues(b []byte, spans []schema.Range) []byte {
+	b = binary.BigEndian.AppendUint16(append(b, 0xde), uint16(len(spans)))
+	for _, s := range spans {
+		b = append(schema.PackText(b, s.Low), 0xc3) // true
+	}
+	return b
+}
+
+func packSpans(b []byte, spans []schema.Range) []byte {
+	b = schema.PackList(b, 2*len(spans))
+	for _, s := range spans {
+		b = schema.PackText(schema.PackText(b, s.Low), s.High)
+	}
+	return b
+}
+
+// packFilter writes a condition as a list in which each stands before its parts.
+func (e *expr) packFilter(b []byte) []byte {
+	if e.op == schema.OpAnd && len(e.terms) == 0 {
+		return schema.PackList(b, 0)
+	}
+	words, n := e.packWords(nil, 0)
+	return append(packLongList(b, n), words...)
+}
+
+func packLongList(b []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(append(b, 0xdd), uint32(n))
+}
+
+func (e *expr) packWords(b []byte, n int) ([]byte, int) {
+	switch e.op {
+	case schema.OpAnd, schema.OpOr:
+		b = schema.PackInt(schema.PackText(b, string(e.op)), int64(len(e.terms)))
+		n += 2
+	case schema.OpNot:
+		b = schema.PackText(b, string(e.op))
+		n++
+	default:
+		b = schema.PackInt(schema.PackText(b, "is"), int64(e.index.Number))
+		b = packEndings(b, e.index, e.column)
+		if e.op.Exact() && e.column == len(e.index.Columns)-1 {
+			return packValues(b, e.ranges), n + 4
+		}
+		return packSpans(b, e.ranges), n + 4
+	}
+	for _, kid := range e.terms {
+		b, n = kid.packWords(b, n)
+	}
+	return b, n
+}

@@ -1,0 +1,326 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"retwis/internal/keys"
+	"retwis/model/internal/record"
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// walk reads what one source has in one partition, in steps of select.lua.
+type scan struct {
+	t *record.Table
+	*accessPath
+	number  int               // among the walks of the query
+	part    *schema.Partition // nil: of a unique index whose values are in all partitions
+	packed  string            // the query, as select.lua takes it
+	reverse bool
+	next    int // which of the spans comes next
+	at      position
+	rows    []row // not yet taken
+	checked int64 // how many entries it has looked at
+	done    bool
+}
+
+// position is where a walk is: behind a member of an index, a unique value, or a
+// record in the order of creation.
+type position struct {
+	at    string // empty at the empty unique value, and before anything
+	score string // of a record in the order of creation
+	begun bool   // it is after something
+}
+
+// hit is a record that fits, as the index says.
+type row struct {
+	id string
+	position
+	walk int
+}
+
+// stepRanges is how many ranges, or unique values, a step takes on at most.
+const scanRanges = 128
+
+// maxWant is how many records a step keeps at most.
+const maxRows = 500
+
+// begin sets a walk to go on behind a position.
+func (w *scan) seek(p position) {
+	w.at = p
+	if w.x == nil {
+		return
+	}
+	for w.next < len(w.spans) && w.passed(w.span(w.next)) {
+		w.next++
+	}
+	w.done = w.next == len(w.spans)
+}
+
+// span is one of the spans, in the order of the walk.
+func (w *scan) span(i int) schema.Range {
+	if w.reverse {
+		return w.spans[len(w.spans)-1-i]
+	}
+	return w.spans[i]
+}
+
+// passed tells whether a span is before the place of the walk.
+func (w *scan) passed(s schema.Range) bool {
+	switch {
+	case !w.at.begun:
+		return false
+	case w.x.Unique:
+		return s.Low <= w.at.at
+	case w.reverse:
+		return w.at.at <= s.Low
+	}
+	return s.High != "" && s.High <= w.at.at
+}
+
+// ends are the ends of a span as ZRANGEBYLEX takes them, or from its end as
+// ZREVRANGEBYLEX does, without what the walk is behind.
+func (w *scan) ends(s schema.Range) (from, to string) {
+	low, high := s.Lex()
+	switch at := w.at.at; {
+	case at == "":
+	case w.reverse && (s.High == "" || at < s.High):
+		high = "(" + at
+	case !w.reverse && at >= s.Low:
+		low = "(" + at
+	}
+	if w.reverse {
+		return high, low
+	}
+	return low, high
+}
+
+// step looks at the next entries, keeps those hits that were wanted, and returns
+// how many there were. want 0 counts.
+func (w *scan) step(ctx context.Context, want int) (int64, error) {
+	t := w.t
+	if w.part == nil {
+		return w.stepOwners(ctx, want)
+	}
+	keys := []string{w.part.Content, w.part.Meta, w.part.All}
+	args := []string{w.packed, strconv.Itoa(min(want, maxRows)), w.at.score, ""}
+	last := min(len(w.spans), w.next+scanRanges)
+	switch {
+	case w.x == nil:
+		args[3] = w.at.at
+	case w.x.Unique:
+		keys[2] = t.IndexKey(w.part, w.x)
+		for i := w.next; i < last; i++ {
+			args = append(args, w.span(i).Low)
+		}
+	default:
+		keys[2] = t.IndexKey(w.part, w.x)
+		for i := w.next; i < last; i++ {
+			from, to := w.ends(w.span(i))
+			args = append(args, from, to)
+		}
+	}
+	r, err := w.selected(ctx, keys, args)
+	if err != nil {
+		return 0, err
+	}
+	for i := range r.hits {
+		r.hits[i].walk = w.number
+		if w.x == nil {
+			r.hits[i].position = position{at: r.hits[i].id, score: r.hits[i].at, begun: true}
+		}
+	}
+	w.rows = append(w.rows, r.hits...)
+	w.checked += r.looked
+	return r.kept, w.advance(r)
+}
+
+// advance sets a walk to where a step ended.
+func (w *scan) advance(r selection) error {
+	if w.x == nil {
+		w.at = position{at: r.last, score: r.ended, begun: r.last != ""}
+		w.done = r.ended == ""
+		return nil
+	}
+	ended, err := strconv.Atoi(r.ended)
+	if err != nil || ended == 0 && r.last == "" || w.next+ended > len(w.spans) {
+		return errors.Join(fmt.Errorf("%w: select.lua replied %q", schema.ErrCorrupt, r.ended), err)
+	}
+	w.next += ended
+	w.at = position{at: r.last, begun: r.last != ""}
+	w.done = w.next == len(w.spans)
+	return nil
+}
+
+// stepOwners is step for unique values that are in other partitions than the
+// records: their owners are asked for first.
+func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
+	t := w.t
+	last := min(len(w.spans), w.next+scanRanges)
+	if want > 0 {
+		last = min(last, w.next+max(want, 8))
+	}
+	values := make([]string, last-w.next)
+	owners := make([]string, len(values))
+	for i := range values {
+		values[i] = w.spans[w.next+i].Low
+	}
+	err := each(len(values), func(i int) error {
+		var err error
+		owners[i], _, err = t.Claims.Owner(ctx, w.x, values[i])
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	byPart := make([][]string, len(t.Parts))
+	for i, id := range owners {
+		if id != "" {
+			p := keys.Partition(id, len(t.Parts))
+			byPart[p] = append(byPart[p], values[i], id)
+		}
+	}
+	found := make([]selection, len(byPart))
+	err = each(len(byPart), func(i int) error {
+		var err error
+		found[i], err = w.selectIDs(ctx, &t.Parts[i], byPart[i], want)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	var hits []row
+	kept := int64(0)
+	for _, f := range found {
+		kept += f.kept
+		hits = append(hits, f.hits...)
+	}
+	for i := range hits {
+		hits[i].walk = w.number
+	}
+	slices.SortStableFunc(hits, func(a, b row) int { return strings.Compare(a.at, b.at) })
+	w.rows = append(w.rows, hits...)
+	w.next, w.at = last, position{}
+	w.done = w.next == len(w.spans)
+	return kept, nil
+}
+
+// selectIDs looks at records of a partition by their ids: pairs is unique value
+// and id, in turn.
+func (w *scan) selectIDs(ctx context.Context, p *schema.Partition, pairs []string, want int) (selection, error) {
+	var all selection
+	if want > 0 {
+		want = len(pairs) // all of them
+	}
+	for len(pairs) > 0 {
+		args := append([]string{w.packed, strconv.Itoa(want), "", ""}, pairs...)
+		r, err := w.selected(ctx, []string{p.Content, p.Meta, p.Content}, args)
+		if err != nil {
+			return all, err
+		}
+		n, err := strconv.Atoi(r.ended)
+		if err != nil || n < 1 || 2*n > len(pairs) {
+			return all, errors.Join(fmt.Errorf("%w: select.lua replied %q", schema.ErrCorrupt, r.ended), err)
+		}
+		all.kept += r.kept
+		all.hits = append(all.hits, r.hits...)
+		pairs = pairs[2*n:]
+	}
+	return all, nil
+}
+
+// selection is what select.lua replies.
+type selection struct {
+	ended, last string
+	kept        int64
+	looked      int64
+	hits        []row
+}
+
+func (w *scan) selected(ctx context.Context, keys, args []string) (r selection, err error) {
+	err = w.t.Registry.RetryRestored(ctx, func() error {
+		r, err = w.selectedOnce(ctx, keys, args)
+		return err
+	})
+	return r, err
+}
+
+func (w *scan) selectedOnce(ctx context.Context, keys, args []string) (selection, error) {
+	t := w.t
+	var r selection
+	m, err := selectScript.Run(ctx, t.Client, keys, args).ToMessage()
+	if err != nil {
+		return r, t.TypeError(ctx, err)
+	}
+	if m.IsString() {
+		return r, t.Registry.SchemaError()
+	}
+	list, err := m.ToArray()
+	if err != nil || len(list) < 4 || len(list)%2 != 0 {
+		return r, errors.Join(schema.ErrCorrupt, err)
+	}
+	if r.ended, err = wordOf(&list[0]); err != nil {
+		return r, err
+	}
+	if r.last, err = wordOf(&list[1]); err != nil {
+		return r, err
+	}
+	if r.kept, err = list[2].AsInt64(); err != nil {
+		return r, err
+	}
+	if r.looked, err = list[3].AsInt64(); err != nil {
+		return r, err
+	}
+	r.hits = make([]row, 0, len(list)/2)
+	for i := 4; i < len(list); i += 2 {
+		at, err := list[i].ToString()
+		if err != nil {
+			return r, err
+		}
+		id, err := list[i+1].ToString()
+		if err != nil {
+			return r, err
+		}
+		r.hits = append(r.hits, row{id: id, position: position{at: at, begun: true}})
+	}
+	return r, nil
+}
+
+// wordOf reads a number or text.
+func wordOf(m *rueidis.RedisMessage) (string, error) {
+	if m.IsInt64() {
+		n, err := m.ToInt64()
+		return strconv.FormatInt(n, 10), err
+	}
+	return m.ToString()
+}
+
+// atOnce is how many scripts of a query are under way at once.
+const atOnce = 32
+
+// each calls f for the numbers below n, some at once, so that they share round
+// trips, and returns the first error.
+func each(n int, f func(i int) error) error {
+	if n == 1 {
+		return f(0)
+	}
+	errs := make([]error, n)
+	turn := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i := range n {
+		turn <- struct{}{}
+		wg.Go(func() {
+			errs[i] = f(i)
+			<-turn
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

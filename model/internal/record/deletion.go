@@ -1,0 +1,224 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"retwis/model/internal/schema"
+)
+
+// deletion deletes a record and by their rules those that refer to it, depth first:
+// each goes when none is left that refers to it. The way down is a list and not a
+// recursion, so that a long chain of references needs no deep stack.
+type deletion struct {
+	down []*deletingRecord
+	way  map[recordRef]bool // where down leads through: these are about to go
+}
+
+// place is where a record is.
+type recordRef struct {
+	t  *Table
+	id string
+}
+
+// pending is a record that is to be deleted.
+type deletingRecord struct {
+	recordRef
+	via     *schema.Entry // it is only while it refers by this to the one before
+	entered bool          // its own turn has come
+	gone    bool          // it is deleted, and looked at once more
+	passed  map[*referrer][]string
+	idle    int // how often nothing could be done
+}
+
+// Bounds of a deletion.
+const (
+	maxPassed = 1000 // records on the way down that refer to one and the same
+	maxIdle   = 100  // attempts to clear a reference that does not go
+	clearMany = 16   // records that are cleared at the same time
+	farMany   = 100  // records that are read at once from an index in another slot
+)
+
+// delete deletes a record by the rules for those that refer to it.
+func (t *Table) Delete(ctx context.Context, id string) error {
+	d := &deletion{way: map[recordRef]bool{}}
+	d.push(t, nil, id)
+	for len(d.down) > 0 {
+		top := d.down[len(d.down)-1]
+		if !top.entered {
+			top.entered = true
+			d.way[top.recordRef] = true
+		}
+		done, err := d.step(ctx, top)
+		if len(d.down) > 1 && isGone(err) {
+			done, err = true, nil // somebody else was quicker
+		}
+		if err != nil {
+			return err
+		}
+		if done {
+			d.down = d.down[:len(d.down)-1]
+			delete(d.way, top.recordRef)
+		}
+	}
+	return nil
+}
+
+func isGone(err error) bool { return errors.Is(err, schema.ErrNotFound) || errors.Is(err, errLeft) }
+
+func (d *deletion) push(t *Table, via *schema.Entry, ids ...string) {
+	for _, id := range ids {
+		d.down = append(d.down, &deletingRecord{recordRef: recordRef{t, id}, via: via, passed: map[*referrer][]string{}})
+	}
+}
+
+// step sees to some of those that refer to a record, or deletes it where there are
+// none. It tells whether the record is done with.
+func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
+	near, far, err := f.t.References.fields(ctx)
+	if err != nil {
+		return false, err
+	}
+	again := false // those that came between are to be looked for
+	for _, r := range f.toRead(near, far) {
+		again = again || r.rule != schema.Restrict
+		members, err := r.far(ctx, f)
+		if err != nil {
+			return false, fmt.Errorf("%s of %s: %w", r.field, r.from.Options.Name, err)
+		}
+		there := true
+		if len(members) > 0 && r.rule == schema.Restrict {
+			if there, err = f.t.Rows.existMany(ctx, []string{f.id})[0].AsBool(); err != nil {
+				return false, err
+			}
+		}
+		if len(members) > 0 && there {
+			return false, d.treat(ctx, f, r, members)
+		}
+	}
+	if f.gone {
+		return true, nil
+	}
+	err = f.t.remove(ctx, &removal{id: f.id, via: f.via, near: near, passed: f.passed})
+	var by *referred
+	if errors.As(err, &by) {
+		return false, d.treat(ctx, f, by.by, by.members)
+	}
+	f.gone = again
+	return err == nil && !again, err
+}
+
+// toRead are the fields whose indexes are read before the script, or after it: what
+// is in other slots, and before that whatever refuses.
+func (f *deletingRecord) toRead(near, far []*referrer) []*referrer {
+	var first, then []*referrer
+	for _, r := range far {
+		if r.rule != schema.Restrict {
+			then = append(then, r)
+		}
+	}
+	if f.gone {
+		return then
+	}
+	for _, r := range slices.Concat(far, near) {
+		if r.rule == schema.Restrict && len(far) > 0 {
+			first = append(first, r)
+		}
+	}
+	return append(first, then...)
+}
+
+// treat does to records that refer what the rule says. Those on the way down are
+// about to go, and do not count.
+func (d *deletion) treat(ctx context.Context, f *deletingRecord, r *referrer, members []string) error {
+	prefix, err := r.value(f.id)
+	if err != nil {
+		return err
+	}
+	via := &schema.Entry{Index: r.index, Value: prefix}
+	var ids []string
+	for _, member := range members {
+		id := member[len(prefix):]
+		if d.way[recordRef{r.from, id}] {
+			f.passed[r] = append(f.passed[r], member)
+		} else {
+			ids = append(ids, id)
+		}
+	}
+	switch {
+	case len(f.passed[r]) > maxPassed:
+		return fmt.Errorf("%w: id %q is in more than %d circles of references", schema.ErrReferenced, schema.Shorten(f.id), maxPassed)
+	case len(ids) == 0:
+		return nil
+	case r.rule == schema.Restrict:
+		return r.restricted(ctx, ids, via)
+	case r.rule == schema.Clear:
+		return f.cleared(ctx, r, ids, via)
+	}
+	return d.cascade(ctx, r, ids, via)
+}
+
+// cascade deletes records to which nothing refers, in one pipeline, and puts off
+// the others.
+func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *schema.Entry) error {
+	near, far, err := r.from.References.fields(ctx)
+	if err != nil {
+		return err
+	}
+	if len(far) > 0 {
+		d.push(r.from, via, ids...)
+		return nil
+	}
+	removals := make([]*removal, len(ids))
+	for i, id := range ids {
+		removals[i] = &removal{id: id, via: via, near: near}
+	}
+	for i, err := range r.from.removeMany(ctx, removals) {
+		var by *referred
+		switch {
+		case errors.As(err, &by):
+			d.push(r.from, via, ids[i])
+		case err != nil && !isGone(err):
+			return r.wrap(ids[i], err)
+		}
+	}
+	return nil
+}
+
+// cleared makes records refer to nothing.
+func (f *deletingRecord) cleared(ctx context.Context, r *referrer, ids []string, via *schema.Entry) error {
+	var mu sync.Mutex
+	var failed error
+	var kept string
+	var work sync.WaitGroup
+	some := make(chan string)
+	for range min(clearMany, len(ids)) {
+		work.Go(func() {
+			for id := range some {
+				err := r.clearOne(ctx, id, f.id, via)
+				mu.Lock()
+				if errors.Is(err, errKept) {
+					kept, err = id, nil
+				}
+				failed = cmp.Or(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, id := range ids {
+		some <- id
+	}
+	close(some)
+	work.Wait()
+	if kept != "" {
+		f.idle++
+	}
+	if f.idle > maxIdle {
+		return r.wrap(kept, fmt.Errorf("%w: index %s says that the record refers to id %q, and the record does not: run Repair", schema.ErrCorrupt, r.index.Name, schema.Shorten(f.id)))
+	}
+	return failed
+}

@@ -1,0 +1,97 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"retwis/model/internal/schema"
+)
+
+// dueOf reads when a record expires, in milliseconds since 1970.
+func dueOf(f *schema.Field, s string) (int64, error) {
+	v, err := f.Kind.Value(f.Name, s)
+	if err != nil {
+		return 0, err
+	}
+	var ms int64
+	switch v := v.(type) {
+	case time.Time:
+		ms = v.UnixMilli()
+	case int64:
+		if v > maxDue/1000 {
+			v = maxDue / 1000
+		}
+		ms = v * 1000
+	default:
+		return 0, fmt.Errorf("%w: %s is no time", schema.ErrValue, f.Name)
+	}
+	return min(max(ms, 1), maxDue), nil
+}
+
+// maxDue is the last millisecond of the year 9999.
+const maxDue = 253402300799999
+
+// Bounds of one run of sweep.lua.
+const (
+	sweepRecords = 100
+	sweepEntries = 1000
+)
+
+// sweep removes all that is due in a partition.
+func (t *Table) Sweep(ctx context.Context, p *schema.Partition) (total int, err error) {
+	if t.Schema.Expires < 0 {
+		return 0, nil
+	}
+	err = t.Registry.RetryRestored(ctx, func() error {
+		n, err := t.sweepOnce(ctx, p)
+		total += n
+		return err
+	})
+	return total, err
+}
+
+func (t *Table) sweepOnce(ctx context.Context, p *schema.Partition) (int, error) {
+	keys := append([]string{p.Content, p.All, p.Expires, p.Meta, p.Changes}, p.Indexes...)
+	args := []string{t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries)}
+	total := 0
+	for {
+		m, err := sweepScript.Run(ctx, t.Client, keys, args).ToMessage()
+		if err != nil {
+			return total, t.TypeError(ctx, err)
+		}
+		if m.IsString() {
+			return total, t.Registry.SchemaError()
+		}
+		list, err := m.ToArray()
+		if err != nil || len(list) < 2 || len(list)%3 != 2 {
+			return total, errors.Join(schema.ErrCorrupt, err)
+		}
+		n, _ := list[0].AsInt64()
+		more, _ := list[1].AsInt64()
+		total += int(n)
+		for i := 2; i < len(list); i += 3 {
+			id, _ := list[i].ToString()
+			if err := t.Claims.ReleaseAll(ctx, id, list[i+1:i+3]); err != nil {
+				return total, err
+			}
+		}
+		if more == 0 {
+			return total, nil
+		}
+	}
+}
+
+// sweepAll removes all expired records from the indexes.
+func (t *Table) SweepAll(ctx context.Context) (total int, err error) {
+	for i := range t.Parts {
+		n, err := t.Sweep(ctx, &t.Parts[i])
+		total += n
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,200 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// keyPattern is a key, or all keys that begin with some text and go on in a way.
+type keyPattern struct {
+	text string
+	rest form
+}
+
+// form is what follows the text of a pattern.
+type form string
+
+const (
+	nothing  form = ""         // it is a whole key
+	anything form = "anything" // also nothing
+)
+
+// starts tells whether something of the form begins with s.
+func (f form) starts(s string) bool {
+	const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	switch f {
+	case nothing:
+		return s == ""
+	case form(schema.Counter):
+		return strings.Trim(s, "0123456789") == ""
+	case form(schema.ULID):
+		return len(s) <= 26 && strings.Trim(strings.ToUpper(s), crockford) == ""
+	}
+	return true
+}
+
+// meets tells whether a key can be of both patterns.
+func (p keyPattern) meets(q keyPattern) bool {
+	if len(p.text) > len(q.text) {
+		p, q = q, p
+	}
+	rest, ok := strings.CutPrefix(q.text, p.text)
+	return ok && p.rest.starts(rest)
+}
+
+// keySpace are the keys of a model: those of a partition, or of all.
+func keySpace(w *schema.Stored, name string, partitions int) []keyPattern {
+	all := []keyPattern{}
+	if w.IDs == schema.Counter {
+		all = append(all, keyPattern{schema.CounterOf(name, w.Counter), nothing})
+	}
+	for _, x := range w.Indexes {
+		if x.At != "" {
+			all = append(all, keyPattern{x.At, nothing})
+		}
+	}
+	for _, k := range schema.Partitions(name, w.Record, w.Partitions)[:min(partitions, w.Partitions)] {
+		all = append(all, keyPattern{k.RecordPrefix, form(w.IDs)})
+		for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Changes, k.Voids, k.Waiting} {
+			all = append(all, keyPattern{key, nothing})
+		}
+		for _, key := range []string{k.Index(""), k.Base + ".of.", k.Lock("")} {
+			all = append(all, keyPattern{key, anything})
+		}
+	}
+	return all
+}
+
+// checkName refuses names that read like a key of another model.
+func (o *Options) checkName() error {
+	if o.Name == ModelsKey {
+		return fmt.Errorf("Options.Name is %q: the list of models is called so: choose another name", o.Name)
+	}
+	k := schema.KeysOf("", "")
+	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Changes, k.Voids, k.Waiting, ".lock"} {
+		if model, ok := strings.CutSuffix(o.Name, key); ok {
+			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
+		}
+	}
+	for _, key := range []string{k.Index(""), ".of.", k.Lock("")} {
+		if model, _, ok := strings.Cut(o.Name, key); ok {
+			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
+		}
+	}
+	return nil
+}
+
+func (p keyPattern) String() string {
+	if p.rest == nothing {
+		return strconv.Quote(p.text)
+	}
+	return strconv.Quote(p.text + "…")
+}
+
+// neighbour is another model of the database.
+type Neighbour struct {
+	name string
+	schema.Stored
+	meta map[string]string
+}
+
+// checkOwnKeys refuses keys of which one model would need two for different
+// things.
+func (g *Registry) checkOwnKeys() error {
+	w := g.Stored()
+	all := append(keySpace(&w, g.Name, 1), keyPattern{ModelsKey, nothing})
+	for i, p := range all {
+		for _, q := range all[:i] {
+			if p.meets(q) {
+				return fmt.Errorf("the keys %s and %s of the model can be the same: choose others in Options.Keys", p, q)
+			}
+		}
+	}
+	return nil
+}
+
+// neighbours are the other models of the database. Those that cannot be read are
+// left out: a program may be allowed to see its own keys only.
+func (g *Registry) Neighbours(ctx context.Context) ([]Neighbour, error) {
+	list, err := g.client.Do(ctx, g.client.B().Hgetall().Key(ModelsKey).Build()).AsStrMap()
+	if _, refused := rueidis.IsRedisErr(err); refused {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Neighbour
+	var commands rueidis.Commands
+	for name, partitions := range list {
+		n, err := strconv.Atoi(partitions)
+		if name == g.Name || err != nil || n < 1 || n > MaxPartitions {
+			continue
+		}
+		all = append(all, Neighbour{name: name})
+		commands = append(commands, g.client.B().Hgetall().Key(schema.Partitions(name, "", n)[0].Meta).Build())
+	}
+	if len(commands) == 0 {
+		return nil, nil
+	}
+	for i, reply := range g.client.DoMulti(ctx, commands...) {
+		meta, err := reply.AsStrMap()
+		if _, refused := rueidis.IsRedisErr(err); err != nil && !refused {
+			return nil, err
+		}
+		if err != nil || meta["digest"] == "" {
+			continue // its keys were deleted
+		}
+		if w, _, err := schema.ParseStored(meta["schema"]); err == nil && w.Partitions >= 1 && w.Partitions <= MaxPartitions {
+			all[i].Stored, all[i].meta = w, meta
+		}
+	}
+	return slices.DeleteFunc(all, func(n Neighbour) bool { return n.Partitions == 0 }), nil
+}
+
+// checkNeighbours refuses a model of which a key could be one of another model.
+// later: only one whose name comes after that of the other, so that of two that
+// meet one stays.
+func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
+	all, err := g.Neighbours(ctx)
+	if err != nil {
+		return err
+	}
+	mine := g.Stored()
+	for _, n := range all {
+		if later && g.Name < n.name {
+			continue
+		}
+		// The same number of a partition is part of the keys of both.
+		ours, theirs := len(g.Parts), n.Partitions
+		if g.Spread() && n.Partitions > 1 {
+			ours, theirs = 1, 1
+		}
+		for _, p := range keySpace(&mine, g.Name, ours) {
+			for _, q := range keySpace(&n.Stored, n.name, theirs) {
+				if p.meets(q) {
+					return fmt.Errorf("%w: its keys %s can be keys %s of model %s: choose another Options.Name, or Options.Keys.Record",
+						schema.ErrDeclaration, p, q, n.name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// has reports whether a key is one of the model, by more than its first bytes.
+func (n *Neighbour) Has(key string, more int) bool {
+	for _, q := range keySpace(&n.Stored, n.name, n.Partitions) {
+		rest, ok := strings.CutPrefix(key, q.text)
+		if ok && len(q.text) > more && q.rest.starts(rest) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,413 @@
+package record
+
+import (
+	"context"
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// objects writes and reads the records of a table as Go structs. Its methods take
+// pointers to these, so that a Store adds nothing but the type.
+type Objects struct {
+	*schema.Declaration
+	Table *Table
+}
+
+// newObjects opens the table of a declaration and publishes its schema.
+func NewObjects(ctx context.Context, t *Table, d *schema.Declaration) (*Objects, error) {
+	o := &Objects{d, t}
+	t.Compute = o.recompute
+	t.Rows.Relevant = t.relevantFields()
+	return o, t.Registry.open(ctx)
+}
+
+// recompute checks a stored record, and fills in its computed fields.
+func (o *Objects) recompute(id string, fields []schema.Text) error {
+	record := o.NewRecord()
+	if err := o.Decode(o.Table.Of(id).Record(id), id, fields, record); err != nil {
+		return err
+	}
+	return o.Declaration.Compute(record, fields)
+}
+
+// create writes a new record, and sets its id and version.
+func (o *Objects) Create(ctx context.Context, ptr any) error {
+	record := reflect.ValueOf(ptr).Elem()
+	own := o.IdOf(record)
+	switch {
+	case own != "" && o.Table.Options.IDs != schema.ClientAssigned:
+		return fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", schema.ErrValue, o.ID.GoName, schema.Shorten(own), o.Table.Options.IDs)
+	case own == "" && o.Table.Options.IDs == schema.ClientAssigned:
+		return fmt.Errorf("%w: %s is empty: with model.ClientAssigned the caller sets the id", schema.ErrValue, o.ID.GoName)
+	}
+	o.SetVersion(record, 1)
+	next, err := o.Table.newID(ctx, own)
+	for {
+		if err != nil {
+			return err
+		}
+		var given *givenID
+		switch err = o.createAs(ctx, record, next); {
+		case errors.As(err, &given):
+			next, err = o.Table.given(given.id)
+		case errors.Is(err, errExists) && own == "":
+			// The counter fell back, or another program made the record: take
+			// the next id.
+			next, err = o.Table.newID(ctx, "")
+		case errors.Is(err, errExists):
+			return &schema.TakenError{Field: "id", Value: own, Owner: own}
+		default:
+			if err != nil {
+				o.Table.unused(next)
+			}
+			return err
+		}
+	}
+}
+
+// createAs writes a new record with an id.
+func (o *Objects) createAs(ctx context.Context, record reflect.Value, next newID) error {
+	if err := o.CheckID(next.id); err != nil {
+		return err
+	}
+	if err := o.SetID(record, next.id); err != nil {
+		return fmt.Errorf("%w: id %q: %w", schema.ErrValue, next.id, err)
+	}
+	c, err := o.written(record, next.id)
+	if err != nil {
+		return err
+	}
+	c.operation, c.expected = "create", next.after
+	if next.after != "" {
+		c.operation = "next"
+	}
+	return o.Table.put(ctx, c)
+}
+
+// written returns the change that writes a whole record.
+func (o *Objects) written(record reflect.Value, id string) (*change, error) {
+	fields, err := o.Encode(record)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{id: id}
+	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
+		return nil, err
+	}
+	c.set = make([]string, 0, 2*len(o.Names))
+	for i, name := range o.Names {
+		if fields[i].OK {
+			c.set = append(c.set, name, fields[i].Value)
+		} else {
+			c.remove = append(c.remove, name)
+		}
+	}
+	if len(c.set) == 0 {
+		c.set = []string{emptyField, ""}
+	}
+	return c, nil
+}
+
+// get reads a record into a zero struct.
+func (o *Objects) Get(ctx context.Context, id string, ptr any) error {
+	return o.parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
+}
+
+// getMany calls add with a pointer to each record that exists, or the error of one
+// that cannot be read.
+func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, err error)) error {
+	for chunk := range slices.Chunk(ids, FetchMany) {
+		for i, r := range o.Table.Rows.DoMany(ctx, chunk) {
+			record := o.NewRecord()
+			err := o.parseInto(ctx, chunk[i], r, record)
+			if errors.Is(err, schema.ErrNotFound) {
+				continue
+			}
+			var of *schema.RecordError
+			if err != nil && !errors.As(err, &of) {
+				return err
+			}
+			add(record.Addr().Interface(), err)
+		}
+	}
+	return nil
+}
+
+// parseInto reads a record from a reply.
+func (o *Objects) parseInto(ctx context.Context, id string, r rueidis.RedisResult, into reflect.Value) error {
+	var room [32]schema.Text
+	stored := room[:]
+	if len(o.Fields) > len(room) {
+		stored = make([]schema.Text, len(o.Fields))
+	}
+	known, err := o.Table.Rows.Parse(id, r, stored)
+	if err == nil && !known {
+		err = o.Table.Rows.Absent(ctx, id)
+	}
+	if err != nil {
+		return err
+	}
+	return o.Decode(o.Table.Of(id).RecordPrefix+id, id, stored, into)
+}
+
+// fetchMany is how many records are read in one pipeline.
+const FetchMany = 500
+
+// save writes a whole record that exists, and sets its version and counters.
+func (o *Objects) Save(ctx context.Context, ptr any) error {
+	record := reflect.ValueOf(ptr).Elem()
+	id := o.IdOf(record)
+	if err := o.CheckID(id); err != nil {
+		return err
+	}
+	version := o.VersionOf(record)
+	o.SetVersion(record, version+1)
+	c, err := o.written(record, id)
+	if err != nil {
+		return err
+	}
+	o.leaveCounters(c)
+	c.operation = "save"
+	if o.Version >= 0 {
+		c.expected = "v" + strconv.FormatInt(version, 10)
+	}
+	for i, is := range o.Counters {
+		if is {
+			c.shown = append(c.shown, i)
+		}
+	}
+	if err := o.Table.put(ctx, c); err != nil {
+		return err
+	}
+	return o.takeCounters(c, record)
+}
+
+// takeCounters sets the counters of a saved struct to their stored values.
+func (o *Objects) takeCounters(c *change, record reflect.Value) error {
+	for i, number := range c.shown {
+		f := &o.GoFields[number]
+		f.Of(record).SetZero()
+		if i >= len(c.values) || !c.values[i].OK {
+			continue
+		}
+		if err := f.Decode(f.Of(record), c.values[i].Value); err != nil {
+			return fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, o.Table.Of(c.id).Record(c.id), f.Stored, err)
+		}
+	}
+	return nil
+}
+
+// leaveCounters removes the counters from a change.
+func (o *Objects) leaveCounters(c *change) {
+	var set []string
+	for i := 0; i < len(c.set); i += 2 {
+		if n := o.Number(c.set[i]); n < 0 || !o.Counters[n] {
+			set = append(set, c.set[i], c.set[i+1])
+		}
+	}
+	c.set = set
+	if len(c.set) == 0 {
+		c.set = []string{emptyField, ""}
+	}
+	c.remove = slices.DeleteFunc(c.remove, func(name string) bool { return o.Counters[o.Number(name)] })
+}
+
+// update applies f to a record until no other writer interferes.
+func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) error {
+	if err := o.CheckID(id); err != nil {
+		return err
+	}
+	return retry(ctx, func() error { return o.updateOnce(ctx, id, nil, f) })
+}
+
+// updateOnce is one attempt of update. The overwritten fields need not be readable.
+func (o *Objects) updateOnce(ctx context.Context, id string, overwritten []int, f func(ptr any) error) error {
+	stored, err := o.Table.Rows.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	readable := stored
+	if len(overwritten) > 0 {
+		readable = slices.Clone(stored)
+		for _, field := range overwritten {
+			readable[field] = schema.Text{}
+		}
+	}
+	record := o.NewRecord()
+	if err := o.Decode(o.Table.Of(id).Record(id), id, readable, record); err != nil {
+		return err
+	}
+	if err := f(record.Addr().Interface()); err != nil {
+		return err
+	}
+	if now := o.IdOf(record); now != id {
+		return fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(id), schema.Shorten(now))
+	}
+	return o.rewrite(ctx, stored, record, id)
+}
+
+// storedVersion returns the version of a stored record, 0 for a model without
+// versions.
+func (o *Objects) storedVersion(stored []schema.Text) int64 {
+	if o.Version < 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(stored[o.Version].Value, 10, 64) // none, or none that we wrote: 0
+	return n
+}
+
+// rewrite writes the fields of a record that differ from the stored ones, unless
+// another writer has changed the record since.
+func (o *Objects) rewrite(ctx context.Context, stored []schema.Text, record reflect.Value, id string) error {
+	version := o.storedVersion(stored)
+	o.SetVersion(record, version)
+	fields, err := o.Encode(record)
+	if err != nil {
+		return err
+	}
+	c := &change{id: id, operation: "save", expected: o.Table.Rows.expectation(stored)}
+	changed := false
+	for i, name := range o.Names {
+		if o.Counters[i] {
+			fields[i] = stored[i]
+		}
+		now := fields[i]
+		if now == stored[i] {
+			continue
+		}
+		changed = true
+		switch {
+		case i == o.Version:
+		case now.OK:
+			c.set = append(c.set, name, now.Value)
+		default:
+			c.remove = append(c.remove, name)
+		}
+	}
+	if !changed {
+		return nil
+	}
+	if o.Version >= 0 {
+		next := strconv.FormatInt(version+1, 10)
+		fields[o.Version] = schema.Text{Value: next, OK: true}
+		c.set = append(c.set, o.Names[o.Version], next)
+	}
+	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
+		return err
+	}
+	if len(c.set) == 0 {
+		c.set = []string{emptyField, ""}
+	}
+	return o.Table.put(ctx, c)
+}
+
+// patch sets some fields of a record.
+func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) error {
+	var overwritten []int
+	if o.Version >= 0 {
+		overwritten = append(overwritten, o.Version)
+	}
+	for name := range values {
+		n := o.Number(name)
+		switch {
+		case n < 0 || n >= len(o.GoFields):
+			return o.Unknown(name)
+		case n == o.Version:
+			return fmt.Errorf("%w: %s is the version, which the store sets", schema.ErrValue, name)
+		case o.Counters[n]:
+			return fmt.Errorf("%w: %s is a counter: use Incr", schema.ErrValue, name)
+		}
+		overwritten = append(overwritten, n)
+	}
+	if err := o.CheckID(id); err != nil {
+		return err
+	}
+	return retry(ctx, func() error {
+		return o.updateOnce(ctx, id, overwritten, func(ptr any) error { return o.assign(ptr, values) })
+	})
+}
+
+// assign sets fields to values of their types, or ones that mean the same. A nil
+// value clears the field.
+func (o *Objects) assign(ptr any, values map[string]any) error {
+	record := reflect.ValueOf(ptr).Elem()
+	for name, value := range values {
+		f := &o.GoFields[o.Number(name)]
+		if err := schema.Assign(f.Of(record), f.Target != nil, value); err != nil {
+			return fmt.Errorf("%w: %s: %w", schema.ErrValue, f.GoName, err)
+		}
+	}
+	return nil
+}
+
+// incr adds n to a counter of a record and returns the sum.
+func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
+	number := o.Number(field)
+	switch {
+	case number < 0 || number >= len(o.GoFields):
+		return 0, o.Unknown(field)
+	case !o.Counters[number]:
+		return 0, fmt.Errorf("%w: %s is not a counter: declare it `redis:\"%s,counter\"`", schema.ErrValue, field, field)
+	}
+	if err := o.CheckID(id); err != nil {
+		return 0, err
+	}
+	return o.Table.incr(ctx, id, field, n, o.GoFields[number].Bits)
+}
+
+// clearRef removes the references of a field to a target from a record, and reports
+// whether there were any.
+func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target string) (bool, error) {
+	cleared := false
+	err := o.Update(ctx, id, func(ptr any) error {
+		cleared = clearRefs(f.Of(reflect.ValueOf(ptr).Elem()), target)
+		return nil
+	})
+	return cleared && err == nil, err
+}
+
+// clearRefs removes the references to a target from a value: a Ref, or a pointer
+// to one or a list of them.
+func clearRefs(v reflect.Value, target string) bool {
+	cleared := false
+	switch v.Kind() {
+	case reflect.Struct:
+		if ref, ok := v.Addr().Interface().(encoding.TextMarshaler); ok {
+			text, err := ref.MarshalText()
+			cleared = err == nil && string(text) == target
+		}
+		if cleared {
+			v.SetZero()
+		}
+	case reflect.Pointer:
+		cleared = !v.IsNil() && clearRefs(v.Elem(), target)
+		if cleared && v.Type().Elem().Kind() == reflect.Struct {
+			v.SetZero()
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			cleared = clearRefs(v.Index(i), target) || cleared
+		}
+	case reflect.Slice:
+		left := reflect.MakeSlice(v.Type(), 0, v.Len())
+		for i := range v.Len() {
+			if clearRefs(v.Index(i), target) {
+				cleared = true
+			} else {
+				left = reflect.Append(left, v.Index(i))
+			}
+		}
+		if cleared {
+			v.Set(left)
+		}
+	}
+	return cleared
+}

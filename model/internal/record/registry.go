@@ -1,0 +1,232 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// Registry keeps the schema of a model in the database, and the numbers that its
+// indexes have there.
+type Registry struct {
+	client rueidis.Client
+	*schema.Layout
+	*schema.Schema
+	Digest   string
+	token    atomic.Pointer[string] // of the numbering of the indexes
+	restores sync.Mutex
+}
+
+// registerTimeout bounds the round trips of New.
+const RegisterTimeout = 10 * time.Second
+
+// enrol makes the model known to the database, unless its keys could be those of
+// another model.
+func (g *Registry) open(ctx context.Context) error {
+	if err := g.checkNeighbours(ctx, false); err != nil {
+		return err
+	}
+	if err := g.publish(ctx); err != nil {
+		return err
+	}
+	added, err := g.publishName(ctx)
+	if err != nil || !added {
+		return err
+	}
+	// Another model may have been published at the same moment.
+	if err = g.checkNeighbours(ctx, true); err != nil {
+		_ = g.client.Do(ctx, g.client.B().Hdel().Key(ModelsKey).Field(g.Name).Build()).Error() // it is refused either way
+	}
+	return err
+}
+
+// register publishes the schema, and takes over what the indexes are called in the
+// database and which are built.
+func (g *Registry) publish(ctx context.Context) error {
+	w := g.Stored()
+	g.Digest = schema.DigestOf(w.Expires, g.Identities())
+	parts, err := g.publishedFirst(ctx)
+	if err != nil {
+		return err
+	}
+	// The first partition numbers the indexes, and the others follow.
+	var given []string
+	token := rand.Text()[:8]
+	for i, p := range parts {
+		keys := []string{p.Meta, p.All}
+		if !g.Spread() {
+			keys = append(keys, g.legacyKeys()...)
+		}
+		reply, err := g.publishIn(ctx, keys, token, i > 0, given)
+		if err != nil {
+			return err
+		}
+		if err := g.takeNumbers(i == 0, reply); err != nil {
+			return err
+		}
+		token = reply[1]
+		given = g.numbering()
+	}
+	g.token.Store(&token)
+	g.Arrange()
+	return nil
+}
+
+// registeredFirst are the partitions, those first that have a meta: others may have
+// lost theirs together with the server that they were on.
+func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, error) {
+	all := make([]*schema.Partition, len(g.Parts))
+	commands := make(rueidis.Commands, len(g.Parts))
+	for i := range g.Parts {
+		all[i] = &g.Parts[i]
+		commands[i] = g.client.B().Exists().Key(g.Parts[i].Meta).Build()
+	}
+	if !g.Spread() {
+		return all, nil
+	}
+	there := map[*schema.Partition]int64{}
+	for i, reply := range g.client.DoMulti(ctx, commands...) {
+		n, err := reply.AsInt64()
+		if err != nil {
+			return nil, err
+		}
+		there[all[i]] = n
+	}
+	slices.SortStableFunc(all, func(a, b *schema.Partition) int { return cmp.Compare(there[b], there[a]) })
+	return all, nil
+}
+
+// numbering is what the indexes are called, as register.lua takes it.
+func (g *Registry) numbering() []string {
+	var given []string
+	for _, x := range g.Indexes {
+		given = append(given, x.Identity(g.Schema), fmt.Sprintf("%d %s", x.Number, x.Key))
+	}
+	return given
+}
+
+// registerIn runs register.lua.
+func (g *Registry) publishIn(ctx context.Context, keys []string, token string, follow bool, given []string) ([]string, error) {
+	w := g.Stored()
+	text, err := json.Marshal(w)
+	if err != nil {
+		return nil, err
+	}
+	following := ""
+	if follow {
+		following = "follow"
+	}
+	args := append([]string{g.Digest, string(text), w.Fixed(), token, following, strconv.Itoa(len(given) / 2)}, given...)
+	for _, x := range g.Indexes {
+		args = append(args, x.Name, x.Identity(g.Schema))
+	}
+	reply, err := registerScript.Run(ctx, g.client, keys, args).AsStrSlice()
+	if e, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(e.Error(), "SCHEMA ") {
+		if strings.Contains(e.Error(), "each record as "+encodingJSON) {
+			return nil, errJSON(g.Name)
+		}
+		return nil, fmt.Errorf("%w: %s has %s, not %s", schema.ErrSchema, g.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.Fixed())
+	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
+		return nil, g.errDropping()
+	}
+	if err == nil && len(reply) != 2+3*len(g.Indexes) {
+		err = fmt.Errorf("%w: %s", schema.ErrCorrupt, keys[0])
+	}
+	return reply, err
+}
+
+func (g *Registry) errDropping() error {
+	return fmt.Errorf("%w: the model is being deleted: let Drop come to its end", schema.ErrSchema)
+}
+
+// legacyKeys are there where another program kept records before the model.
+func (g *Registry) legacyKeys() []string {
+	var all []string
+	if g.IDs == schema.Counter && g.client.Mode() != rueidis.ClientModeCluster {
+		all = append(all, g.Counter)
+	}
+	for _, x := range g.Indexes {
+		if x.At != "" {
+			all = append(all, x.At)
+		}
+	}
+	return all
+}
+
+// learn takes in what register.lua replied.
+func (g *Registry) takeNumbers(first bool, reply []string) error {
+	for i, x := range g.Indexes {
+		number, err := strconv.Atoi(reply[2+3*i])
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", schema.ErrCorrupt, g.Parts[0].Meta, err)
+		}
+		if key := reply[3+3*i]; first {
+			x.Number, x.Key = number, key
+		} else if x.Number != number || x.Key != key {
+			return fmt.Errorf("%w: index %s has different numbers in the partitions", schema.ErrCorrupt, x.Name)
+		}
+		x.State.Asked.Store(time.Now().UnixNano())
+		x.State.Built.Store((first || x.State.Built.Load()) && reply[4+3*i] == "1")
+	}
+	return nil
+}
+
+// publishName writes the name of the model down, and tells whether it is new. That
+// a server refuses it, as where a program may write its own keys only, keeps the
+// model from being listed, and from nothing else.
+func (g *Registry) publishName(ctx context.Context) (added bool, err error) {
+	n, err := g.client.Do(ctx, g.client.B().Hset().Key(ModelsKey).FieldValue().
+		FieldValue(g.Name, strconv.Itoa(len(g.Parts))).Build()).AsInt64()
+	if _, ok := rueidis.IsRedisErr(err); ok {
+		return false, nil
+	}
+	return n == 1, err
+}
+
+// stamp is what scripts compare with meta before they rely on the numbers of the
+// indexes: the digest of the declaration and the token of the numbering.
+func (g *Registry) Stamp() string { return g.Digest + *g.token.Load() }
+
+// otherSchema words what scripts reply to a declaration that is not in force.
+func (g *Registry) SchemaError() error {
+	return fmt.Errorf("%w: another process has migrated %s, or Migrate is to be run first", schema.ErrSchema, g.Parts[0].Base)
+}
+
+// adopt takes over the numbers of the indexes from what is stored. It returns the
+// indexes that need the Go type, as align.lua takes them.
+func (g *Registry) adopt(r *Published, expires string) (opaque string, err error) {
+	identities := g.Schema.Identities()
+	g.Digest = schema.DigestOf(expires, identities)
+	g.token.Store(&r.token)
+	for i, x := range g.Schema.Indexes {
+		number, key, _ := strings.Cut(r.Indexes[identities[i]], " ")
+		if x.Number, err = strconv.Atoi(number); err != nil {
+			return "", fmt.Errorf("%w: index %s has no number", schema.ErrCorrupt, x.Name)
+		}
+		x.Key = key
+		if g.Schema.Computed(x) {
+			opaque += "," + number
+		}
+	}
+	if opaque != "" {
+		opaque += ","
+	}
+	return opaque, nil
+}
+
+// modelsKey is a hash from the name of each model that New has made to over how
+// many partitions it is spread. On a Cluster it is in a slot of its own: it is
+// written by itself, and again by every New.
+const ModelsKey = "models"

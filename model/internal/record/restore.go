@@ -1,0 +1,125 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"retwis/model/internal/schema"
+)
+
+// dropping is what meta says in the place of the digest while a model is deleted.
+const Dropping = "dropping"
+
+// again does something, and once more where it failed because the database had been
+// emptied, or had come back without its data, and the model is registered again.
+func (g *Registry) RetryRestored(ctx context.Context, do func() error) error {
+	err := do()
+	if !errors.Is(err, schema.ErrSchema) {
+		return err
+	}
+	restored, failed := g.restore(ctx)
+	switch {
+	case failed != nil:
+		return failed
+	case !restored:
+		return err
+	}
+	return do()
+}
+
+// restore registers the model again in partitions that are empty, with the numbers
+// that its indexes have here, and tells whether its declaration may be written by
+// now.
+func (g *Registry) restore(ctx context.Context) (bool, error) {
+	g.restores.Lock()
+	defer g.restores.Unlock()
+	token, all := *g.token.Load(), make([]Published, len(g.Parts))
+	for i := range g.Parts {
+		var err error
+		if all[i], err = g.Published(ctx, &g.Parts[i]); err != nil {
+			return false, err
+		}
+		if all[i].Digest == Dropping {
+			return false, g.errDropping()
+		}
+		if all[i].Digest != "" {
+			token = all[i].token
+			if !g.sameNumbers(&all[i]) {
+				return false, fmt.Errorf("%w: the database was emptied, and another process has numbered the indexes of %s otherwise: start this one again",
+					schema.ErrSchema, g.Name)
+			}
+		}
+	}
+	may := true
+	for i := range all {
+		p := &g.Parts[i]
+		switch {
+		case all[i].Digest == "":
+			if err := g.restoreIn(ctx, p, token); err != nil {
+				return false, err
+			}
+		case !g.hasIndexes(&all[i]):
+			// Another process, with other indexes, was first.
+			if _, err := g.publishIn(ctx, []string{p.Meta, p.All}, token, true, g.numbering()); err != nil {
+				return false, err
+			}
+		default:
+			may = may && all[i].token == token && (all[i].Digest == g.Digest || all[i].also == g.Digest)
+		}
+	}
+	g.token.Store(&token)
+	if _, err := g.publishName(ctx); err != nil {
+		return false, err
+	}
+	return may, nil
+}
+
+// numberedAs tells whether a meta does not number the indexes otherwise than this
+// process does.
+func (g *Registry) sameNumbers(r *Published) bool {
+	of := map[string]string{}
+	for identity, called := range r.Indexes {
+		number, _, _ := strings.Cut(called, " ")
+		of[number] = identity
+	}
+	for i, given := 0, g.numbering(); i < len(given); i += 2 {
+		called, there := r.Indexes[given[i]]
+		number, _, _ := strings.Cut(given[i+1], " ")
+		if there && called != given[i+1] || !there && of[number] != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// known tells whether a meta has all indexes.
+func (g *Registry) hasIndexes(r *Published) bool {
+	for _, identity := range g.Identities() {
+		if r.Indexes[identity] == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// restoreIn registers the model in a partition that is empty.
+func (g *Registry) restoreIn(ctx context.Context, p *schema.Partition, token string) error {
+	there, err := g.client.Do(ctx, g.client.B().Exists().Key(p.All).Build()).AsBool()
+	if err != nil {
+		return err
+	}
+	if there {
+		return fmt.Errorf("%w: key %q is gone, and records are there: call New and Migrate", schema.ErrSchema, p.Meta)
+	}
+	if _, err := g.publishIn(ctx, []string{p.Meta, p.All}, token, true, g.numbering()); err != nil {
+		return err
+	}
+	for _, x := range g.Indexes {
+		x.State.Asked.Store(time.Now().UnixNano())
+		x.State.Built.Store(true)
+	}
+	return nil
+}

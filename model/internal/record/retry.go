@@ -1,0 +1,22 @@
+package record
+
+import (
+	"context"
+	"errors"
+
+	"retwis/model/internal/backoff"
+	"retwis/model/internal/schema"
+)
+
+// retry tries again after a conflict, with growing pauses.
+func retry(ctx context.Context, f func() error) error {
+	for attempt := 0; ; attempt++ {
+		err := f()
+		if !errors.Is(err, schema.ErrConflict) {
+			return err
+		}
+		if backoff.Pause(ctx, attempt) != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package record
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// as Redis names scripts: guards against changes, not attacks
+
+// rows reads the stored fields of records.
+type Rows struct {
+	client rueidis.Client
+	*schema.Layout
+	*schema.Schema
+	cache    time.Duration // Options.Cache
+	Writes   recentWrites
+	Relevant []int // fields that the indexes depend on
+}
+
+// command reads the fields of a record that the model declares.
+func (r *Rows) Command(id string) rueidis.Cacheable {
+	key := r.Of(id).Record(id)
+	if len(r.Names) == 0 {
+		return r.client.B().Hmget().Key(key).Field(emptyField).Cache()
+	}
+	return r.client.B().Hmget().Key(key).Field(r.Names...).Cache()
+}
+
+// emptyField is written to a hash that would otherwise have no fields, and so not
+// exist.
+const emptyField = "_"
+
+// cached is command for client-side caching. After each write of this process it
+// returns a different command with the same meaning, which misses the replies that the
+// client cached before the write.
+func (r *Rows) cached(id string) rueidis.Cacheable {
+	n := r.Writes.of(id)
+	if n == 0 {
+		return r.Command(id)
+	}
+	return r.client.B().Hmget().Key(r.Of(id).Record(id)).Field(r.Names...).Field(emptyField + strconv.FormatInt(n, 10)).Cache()
+}
+
+// do reads a record, from the memory of the client if the model is cached and fresh
+// is false.
+func (r *Rows) Do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
+	if r.cache > 0 && !fresh {
+		reply := r.client.DoCache(ctx, r.static(r.cached(id)), r.cache)
+		if !refused(reply) {
+			return reply
+		}
+	}
+	return r.client.Do(ctx, rueidis.Completed(r.Command(id)))
+}
+
+// doMany reads records in one pipeline.
+func (r *Rows) DoMany(ctx context.Context, ids []string) []rueidis.RedisResult {
+	if r.cache > 0 {
+		commands := make([]rueidis.CacheableTTL, len(ids))
+		for i, id := range ids {
+			commands[i] = rueidis.CT(r.static(r.cached(id)), r.cache)
+		}
+		results := r.client.DoMultiCache(ctx, commands...)
+		if !slices.ContainsFunc(results, refused) {
+			return results
+		}
+	}
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = rueidis.Completed(r.Command(id))
+	}
+	return r.client.DoMulti(ctx, commands...)
+}
+
+// static lets the client cache a record for Options.Cache without asking for the
+// time to live of its key. It would ask in a transaction, which a server that is out
+// of memory refuses. Models whose records expire need it: the server may report an
+// expiry late.
+func (r *Rows) static(command rueidis.Cacheable) rueidis.Cacheable {
+	if r.Expires >= 0 {
+		return command
+	}
+	return command.ToStaticTTL()
+}
+
+// refused reports whether the server refused the transaction of a cached read because
+// it is out of memory. It still answers the plain read.
+func refused(r rueidis.RedisResult) bool {
+	err := r.Error()
+	if err == nil {
+		return false
+	}
+	e, ok := rueidis.IsRedisErr(err)
+	return errors.Is(err, rueidis.ErrDoCacheAborted) || ok && strings.HasPrefix(e.Error(), "OOM ")
+}
+
+// parse reads the reply to command into fields, which has room for the computed ones.
+// A record without any declared field may exist or not: then known is false.
+func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text) (known bool, err error) {
+	list, err := reply.ToArray()
+	if err != nil {
+		return false, r.readError(id, err)
+	}
+	for i := range list {
+		if list[i].IsNil() || i >= len(r.Names) {
+			known = known || !list[i].IsNil()
+			continue
+		}
+		s, err := list[i].ToString()
+		if err != nil {
+			return false, r.readError(id, err)
+		}
+		fields[i] = schema.Text{Value: s, OK: true}
+		known = true
+	}
+	return known, nil
+}
+
+func (r *Rows) readError(id string, err error) error {
+	if IsWrongType(err) {
+		return &schema.RecordError{ID: id, Field: "", Err: fmt.Errorf("%w: key %q does not hold a hash: %w", schema.ErrCorrupt, r.Of(id).Record(id), err)}
+	}
+	return err
+}
+
+// isWrongType reports whether a key holds a value of another type. Old servers put
+// the position within the script before the error.
+func IsWrongType(err error) bool {
+	e, ok := rueidis.IsRedisErr(err)
+	return ok && strings.Contains(e.Error(), "WRONGTYPE")
+}
+
+// absent returns ErrNotFound unless there is a record, with none of the declared
+// fields: one more round trip in that rare case.
+func (r *Rows) Absent(ctx context.Context, id string) error {
+	n, err := r.client.Do(ctx, r.client.B().Exists().Key(r.Of(id).Record(id)).Build()).AsInt64()
+	if err == nil && n == 0 {
+		return fmt.Errorf("%w: id %q", schema.ErrNotFound, schema.Shorten(id))
+	}
+	return err
+}
+
+// read reads a record past the cache: one round trip.
+func (r *Rows) read(ctx context.Context, id string) ([]schema.Text, error) {
+	fields := make([]schema.Text, len(r.Fields))
+	known, err := r.Parse(id, r.Do(ctx, id, true), fields)
+	if err == nil && !known {
+		err = r.Absent(ctx, id)
+	}
+	return fields, err
+}
+
+// expectation describes a record for write.lua, which refuses to write a record that
+// differs.
+func (r *Rows) expectation(fields []schema.Text) string {
+	if r.Version >= 0 {
+		if v := fields[r.Version]; v.OK {
+			return "v" + v.Value
+		}
+		return "v0"
+	}
+	var b []byte
+	for i := range r.Names {
+		if !r.Counters[i] {
+			b = appendDigested(b, fields[i])
+		}
+	}
+	return "d" + hexSum(string(b))
+}
+
+// fingerprint describes a record for align.lua, which compares the fields that the
+// indexes depend on.
+func (r *Rows) Fingerprint(fields []schema.Text) string {
+	var b []byte
+	for _, i := range r.Relevant {
+		b = appendDigested(b, fields[i])
+	}
+	return "d" + hexSum(string(b))
+}
+
+// appendDigested appends a field as scripts digest it.
+func appendDigested(b []byte, f schema.Text) []byte {
+	if !f.OK {
+		return append(b, '-')
+	}
+	return append(append(strconv.AppendInt(b, int64(len(f.Value)), 10), ':'), f.Value...)
+}
+
+func hexSum(s string) string {
+	sum := sha1.Sum([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// due returns when a record expires, in milliseconds since 1970, or 0.
+func (r *Rows) ExpiresAt(fields []schema.Text) (int64, error) {
+	if r.Expires < 0 || !fields[r.Expires].OK {
+		return 0, nil
+	}
+	return dueOf(&r.Fields[r.Expires], fields[r.Expires].Value)
+}
+
+// existMany asks which records there are, in one pipeline.
+func (r *Rows) existMany(ctx context.Context, ids []string) []rueidis.RedisResult {
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = r.client.B().Exists().Key(r.Of(id).Record(id)).Build()
+	}
+	return r.client.DoMulti(ctx, commands...)
+}

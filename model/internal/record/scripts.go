@@ -1,0 +1,30 @@
+package record
+
+import (
+	"retwis/model/internal/schema"
+
+	_ "embed"
+	"retwis/internal/script"
+)
+
+var (
+	//go:embed register.lua
+	registerLua string
+	//go:embed write.lua
+	writeLua string
+	//go:embed delete.lua
+	deleteLua string
+	//go:embed sweep.lua
+	sweepLua string
+	//go:embed counter.lua
+	counterLua string
+)
+
+// The scripts that this package runs.
+var (
+	registerScript = script.New(registerLua)
+	writeScript    = script.New(schema.EntriesLua, writeLua)
+	deleteScript   = script.New(schema.EntriesLua, deleteLua)
+	sweepScript    = script.New(schema.EntriesLua, sweepLua)
+	counterScript  = script.New(schema.EntriesLua, counterLua)
+)

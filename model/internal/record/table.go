@@ -1,0 +1,355 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"retwis/model/internal/schema"
+	"retwis/model/internal/unique"
+
+	"github.com/redis/rueidis"
+)
+
+// table holds the records of a model in their stored form: the untyped part of a Store.
+type Table struct {
+	Client  rueidis.Client
+	Options Options
+	Schema  *schema.Schema
+	*schema.Layout
+	Registry   *Registry
+	Rows       *Rows
+	Claims     *unique.Claims
+	References references
+	last       atomic.Int64                                // the last known value of the counter
+	Compute    func(id string, fields []schema.Text) error // checks a record and fills in its computed fields; nil without the Go type
+	Opaque     string                                      // numbers of the indexes that this process cannot compute, as align.lua takes them
+}
+
+// newTable returns the table of a declaration.
+func NewTable(client rueidis.Client, opt Options, d *schema.Declaration) (*Table, error) {
+	opt, err := opt.withDefaults(client)
+	if err != nil {
+		return nil, err
+	}
+	for name, key := range opt.Keys.Unique {
+		x := d.Index(name)
+		if x == nil || !x.Unique {
+			return nil, fmt.Errorf("Options.Keys.Unique[%q]: no unique field or index is called so", name)
+		}
+		x.At = key
+	}
+	if opt.IDs != schema.Counter && opt.IDs != schema.ClientAssigned && d.ID.Kind != schema.KindString {
+		return nil, fmt.Errorf("%s: a ULID is text: make the id a string", d.ID.GoName)
+	}
+	t := tableOf(client, opt, &d.Schema)
+	return t, t.Registry.checkOwnKeys()
+}
+
+// tableOf returns the table of a schema.
+func tableOf(client rueidis.Client, opt Options, s *schema.Schema) *Table {
+	l := &schema.Layout{Name: opt.Name, IDs: opt.IDs, Counter: opt.Counter(), Schema: s}
+	for _, k := range schema.Partitions(opt.Name, opt.Keys.Record, opt.Partitions) {
+		l.Parts = append(l.Parts, schema.Partition{Keys: k})
+	}
+	t := &Table{
+		Client: client, Options: opt, Schema: s, Layout: l,
+		Registry: &Registry{client: client, Layout: l, Schema: s},
+		Rows:     &Rows{client: client, Layout: l, Schema: s, cache: opt.Cache},
+		Claims:   &unique.Claims{Client: client, Layout: l},
+	}
+	t.Rows.Writes.ttl = opt.Cache
+	t.References.t = t
+	return t
+}
+
+// openTable returns the table of a schema that a Store has stored.
+func OpenTable(client rueidis.Client, name, text string, r *Published) (*Table, error) {
+	w, s, err := schema.ParseStored(text)
+	if err != nil {
+		return nil, err
+	}
+	if w.Encoding == encodingJSON {
+		return nil, errJSON(name)
+	}
+	if w.Partitions < 1 || w.Partitions > MaxPartitions {
+		return nil, fmt.Errorf("%w: the schema: %d partitions", schema.ErrCorrupt, w.Partitions)
+	}
+	t := tableOf(client, Options{
+		Name: name, IDs: w.IDs, Partitions: w.Partitions, Keys: Keys{Record: w.Record, Counter: w.Counter},
+	}, &s)
+	if t.Opaque, err = t.Registry.adopt(r, w.Expires); err != nil {
+		return nil, err
+	}
+	t.Rows.Relevant = t.relevantFields()
+	t.Arrange()
+	return t, nil
+}
+
+// change is one write of a record.
+type change struct {
+	operation string // create, next or save
+	id        string
+	expected  string // see write.lua
+	content   schema.Content
+	entries   []schema.Entry
+	set       []string       // names and values
+	remove    []string       // names
+	claims    string         // of a model that is spread: the unique values claimed for it
+	left      []schema.Entry // and after the write, those that it had before
+	shown     []int          // numbers of the fields whose values are wanted after the write
+	values    []schema.Text  // these
+}
+
+// write runs write.lua: one round trip.
+func (t *Table) write(ctx context.Context, c *change) error {
+	defer t.Rows.Writes.Add(c.id)
+	return t.Registry.RetryRestored(ctx, func() error { return t.writeOnce(ctx, c) })
+}
+
+func (t *Table) writeOnce(ctx context.Context, c *change) error {
+	p := t.Of(c.id)
+	args := make([]string, 0, 15+len(t.Schema.Names)+len(c.set)+len(c.remove))
+	score := ""
+	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && t.Options.IDs == schema.Counter {
+		score = strconv.FormatUint(n, 10)
+	}
+	versionField := ""
+	if t.Schema.Version >= 0 {
+		versionField = t.Schema.Names[t.Schema.Version]
+	}
+	args = append(args, c.operation, c.id, t.Registry.Stamp(), t.IndexNumbers, string(c.content), score, strconv.Itoa(t.Options.ChangeLog),
+		c.expected, versionField, c.claims)
+	checked := 0
+	at := len(args)
+	args = append(args, "")
+	if strings.HasPrefix(c.expected, "d") {
+		for i, name := range t.Schema.Names {
+			if !t.Schema.Counters[i] {
+				args = append(args, name)
+				checked++
+			}
+		}
+	}
+	args[at] = strconv.Itoa(checked)
+	args = append(args, strconv.Itoa(len(c.shown)))
+	for _, field := range c.shown {
+		args = append(args, t.Schema.Names[field])
+	}
+	args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
+	args = append(args, c.set...)
+	keys := t.WriteKeys(p, c.id)
+	if t.Schema.Expires >= 0 {
+		keys = t.CollectionKeys(keys, p, c.id) // they end with it
+	}
+	if c.operation == "next" {
+		keys = append(keys, t.Options.Counter())
+	}
+	m, err := writeScript.Run(ctx, t.Client, keys, args).ToMessage()
+	if err != nil {
+		return t.TypeError(ctx, err)
+	}
+	if list, err := m.ToArray(); err == nil && len(list) > 0 {
+		switch word, _ := list[0].ToString(); word {
+		case "OK":
+			return t.parseWritten(c, list)
+		case "ID":
+			id, err := textsOf(list[1:])
+			return cmp.Or[error](err, &givenID{strings.Join(id, "")})
+		}
+	}
+	_, err = t.parseReply(c.id, m)
+	return err
+}
+
+// takeWritten reads what write.lua replies of a record that was written.
+func (t *Table) parseWritten(c *change, list []rueidis.RedisMessage) error {
+	if len(list) != 3 {
+		return schema.ErrReply(nil)
+	}
+	left, err := list[1].ToArray()
+	if err != nil {
+		return err
+	}
+	if c.left, err = unique.ParseEntries(t.Schema, left); err != nil {
+		return err
+	}
+	values, err := list[2].ToArray()
+	if err != nil {
+		return err
+	}
+	c.values = make([]schema.Text, len(values))
+	for i := range values {
+		s, err := values[i].ToString()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return err
+		}
+		c.values[i] = schema.Text{Value: s, OK: err == nil}
+	}
+	return nil
+}
+
+// keyError says which key of the model holds something of another type, if that is
+// what is wrong.
+func (t *Table) TypeError(ctx context.Context, err error) error {
+	if !IsWrongType(err) {
+		return err
+	}
+	return cmp.Or(t.CheckTypes(ctx), err)
+}
+
+// givenID is returned where the counter has given another id than was expected.
+type givenID struct{ id string }
+
+func (g *givenID) Error() string { return "the id is " + g.id }
+
+// errExists is returned where a record that is to be created is there.
+var errExists = errors.New("the record exists")
+
+// written reads what write.lua and delete.lua reply. It returns the unique values
+// that the record had before.
+func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, error) {
+	if !m.IsArray() {
+		word, err := m.ToString()
+		if err != nil {
+			return nil, err
+		}
+		return nil, t.Outcome(id, word)
+	}
+	list, err := m.ToArray()
+	if err != nil || len(list) < 2 {
+		return nil, errors.Join(schema.ErrCorrupt, err)
+	}
+	switch word, _ := list[0].ToString(); word {
+	case "OK", "NOTFOUND":
+		left, err := unique.ParseEntries(t.Schema, list[1:])
+		return left, cmp.Or(err, t.Outcome(id, word))
+	case "CLAIM":
+		entries, err := unique.ParseEntries(t.Schema, list[1:])
+		return nil, cmp.Or[error](err, &unique.Unclaimed{Entries: entries})
+	case "REFERRED":
+		field, _ := list[1].AsInt64()
+		members, err := textsOf(list[2:])
+		return nil, cmp.Or[error](err, &refers{int(field), members})
+	}
+	entries, err := unique.ParseEntries(t.Schema, list[1:3])
+	if err != nil || len(list) != 4 {
+		return nil, errors.Join(schema.ErrCorrupt, err)
+	}
+	owner, _ := list[3].ToString()
+	return nil, schema.Taken(entries[0], owner)
+}
+
+// outcome words a reply of one word.
+func (t *Table) Outcome(id, word string) error {
+	switch word {
+	case "OK":
+		return nil
+	case "NOTFOUND":
+		return fmt.Errorf("%w: id %q", schema.ErrNotFound, schema.Shorten(id))
+	case "CONFLICT":
+		return fmt.Errorf("%w: id %q", schema.ErrConflict, schema.Shorten(id))
+	case "EXISTS":
+		return errExists
+	case "LATE":
+		return unique.ErrLate
+	case "LEFT":
+		return errLeft
+	case "KEPT":
+		return errKept
+	}
+	return t.Registry.SchemaError()
+}
+
+// refers is what delete.lua replies where records refer to one.
+type refers struct {
+	field   int
+	members []string
+}
+
+func (r *refers) Error() string { return "records refer to it" }
+
+// textsOf reads a list of texts.
+func textsOf(list []rueidis.RedisMessage) ([]string, error) {
+	all := make([]string, len(list))
+	for i := range list {
+		var err error
+		if all[i], err = list[i].ToString(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// packed returns the content of a record, and its entries.
+func (t *Table) packed(fields []schema.Text) (schema.Content, []schema.Entry, error) {
+	due, err := t.Rows.ExpiresAt(fields)
+	if err != nil {
+		return "", nil, err
+	}
+	entries, err := t.Schema.Entries(fields)
+	if err != nil {
+		return "", nil, err
+	}
+	return schema.Pack(due, entries), entries, nil
+}
+
+// encodingJSON is the encoding of records that earlier versions stored as JSON.
+const encodingJSON = "json"
+
+func errJSON(name string) error {
+	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not read: copy them to a model with hashes by a program built with commit 2dac664 of this module, the last that reads both", schema.ErrSchema, name)
+}
+
+// relevantFields are the numbers of the fields that what a record has in the
+// indexes depends on.
+func (t *Table) relevantFields() []int {
+	var all []int
+	for i := range t.Schema.Names {
+		used := i == t.Schema.Expires || t.Compute != nil && len(t.Schema.Fields) > len(t.Schema.Names)
+		for _, x := range t.Schema.Indexes {
+			used = used || slices.Contains(x.FieldNumbers, i)
+		}
+		if used {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// checkKeys fails where a key of the model holds something that no script could
+// work with: it is not ours to delete.
+func (t *Table) CheckTypes(ctx context.Context) error {
+	type key struct{ name, kind string }
+	var keys []key
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		keys = append(keys, key{p.Meta, "hash"}, key{p.Content, "hash"}, key{p.All, "zset"}, key{p.Expires, "zset"})
+		for _, x := range t.Schema.Indexes {
+			k := key{t.IndexKey(p, x), "zset"}
+			if x.Unique {
+				k.kind = "hash"
+			}
+			keys = append(keys, k)
+		}
+	}
+	commands := make(rueidis.Commands, len(keys))
+	for i, k := range keys {
+		commands[i] = t.Client.B().Type().Key(k.name).Build()
+	}
+	for i, r := range t.Client.DoMulti(ctx, commands...) {
+		kind, err := r.ToString()
+		if err != nil {
+			return err
+		}
+		if kind != keys[i].kind && kind != "none" {
+			return fmt.Errorf("%w: key %q holds a %s, not a %s: move it away, and call Repair", schema.ErrCorrupt, keys[i].name, kind, keys[i].kind)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package schema
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"retwis/internal/ordered"
+)
+
+// content is what is in the indexes of one record, as user.content keeps it: with
+// it one script can take the record out of all of them, and look at it without
+// reading the record. It is a MessagePack list that Lua reads at once:
+//
+//	when the record expires in milliseconds since 1970, or 0; number of an index, value; …
+type Content string
+
+// entry is one value of a record in one index.
+type Entry struct {
+	Index *Index
+	Value string // of a unique index the field of its hash, else what stands before the id
+}
+
+// Bounds of what a record has in indexes.
+const (
+	MaxIndexed = 1024 // bytes of a value
+	maxEntries = 4000
+)
+
+// entries are what a record has in the indexes.
+func (s *Schema) Entries(record []Text) ([]Entry, error) {
+	all := make([]Entry, 0, len(s.Indexes)+2)
+	for _, x := range s.Indexes {
+		var err error
+		if all, err = x.AppendEntries(all, s, record); err != nil {
+			return nil, err
+		}
+	}
+	if len(all) > maxEntries {
+		return nil, fmt.Errorf("%w: the record has %d entries in indexes: at most %d are allowed", ErrValue, len(all), maxEntries)
+	}
+	return all, nil
+}
+
+// append appends the entries of a record in one index. A record without a value
+// for one of the columns has none; an absent field that Get reads as a zero value
+// has that.
+func (x *Index) AppendEntries(all []Entry, s *Schema, record []Text) ([]Entry, error) {
+	for _, f := range x.FieldNumbers {
+		if !s.Fields[f].indexed(record[f]).OK {
+			return all, nil
+		}
+	}
+	if x.ListColumn < 0 {
+		value, err := x.value(s, record, "")
+		if err != nil {
+			return nil, err
+		}
+		return append(all, Entry{x, value}), nil
+	}
+	f := &s.Fields[x.FieldNumbers[x.ListColumn]]
+	list, err := elements(f.indexed(record[x.FieldNumbers[x.ListColumn]]).Value, f.Element)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrValue, f.Name, err)
+	}
+	if len(list) > maxElements {
+		return nil, fmt.Errorf("%w: %s has %d elements: an indexed list has at most %d", ErrValue, f.Name, len(list), maxElements)
+	}
+	seen := make(map[string]bool, len(list))
+	for _, element := range list {
+		value, err := x.value(s, record, element)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[value] { // two elements can fold to one
+			seen[value] = true
+			all = append(all, Entry{x, value})
+		}
+	}
+	return all, nil
+}
+
+// value is what a record, or one element of its list, has in the index.
+func (x *Index) value(s *Schema, record []Text, element string) (string, error) {
+	plain := x.Unique && len(x.Columns) == 1
+	var b []byte
+	for i, f := range x.FieldNumbers {
+		t := s.Fields[f].indexed(record[f]).Value
+		if i == x.ListColumn {
+			t = element
+		}
+		if plain {
+			b = append(b, x.plain(s, t)...)
+			continue
+		}
+		var err error
+		if b, err = x.AppendColumn(b, s, i, t); err != nil {
+			return "", err
+		}
+	}
+	if len(b) > MaxIndexed {
+		return "", fmt.Errorf("%w: %s has %d bytes: an index holds at most %d", ErrValue, x.Name, len(b), MaxIndexed)
+	}
+	return string(b), nil
+}
+
+// plain is the value of a unique index of one column: its text, so that a person
+// can read it and other programs can look it up.
+func (x *Index) plain(s *Schema, t string) string {
+	if s.Fields[x.FieldNumbers[0]].ValueKind().Column() == ordered.String {
+		return x.folded(t)
+	}
+	return t
+}
+
+// appendColumn appends the bytes of one column, from the text of its field.
+func (x *Index) AppendColumn(b []byte, s *Schema, column int, t string) ([]byte, error) {
+	f := &s.Fields[x.FieldNumbers[column]]
+	v, err := f.ValueKind().Value(f.Name, t)
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := v.(string); ok {
+		if text = x.folded(text); x.Equal {
+			text = digested(text)
+		}
+		v = text
+	}
+	return x.Encoding[column].Append(b, v)
+}
+
+// folded is text as the index compares it.
+func (x *Index) folded(s string) string {
+	if !x.CaseInsensitive {
+		return s
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 0x80 {
+			return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
+		}
+	}
+	return strings.ToLower(s)
+}
+
+// digested keeps long text short where only equality is asked for. A digest has 59
+// bytes: text of so many is digested too, or it could be taken for that of another.
+func digested(s string) string {
+	const keep, most = 24, 58
+	if len(s) <= most {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return s[:keep] + "…" + hex.EncodeToString(sum[:16])
+}
+
+// pack writes entries as content.
+func Pack(due int64, entries []Entry) Content {
+	size := 16
+	for i := range entries {
+		size += len(entries[i].Value) + 8
+	}
+	b := make([]byte, 0, size)
+	b = PackInt(PackList(b, 1+2*len(entries)), due)
+	for i := range entries {
+		b = PackInt(b, int64(entries[i].Index.Number))
+		b = PackText(b, entries[i].Value)
+	}
+	return Content(b)
+}
+
+func PackList(b []byte, n int) []byte {
+	if n < 16 {
+		return append(b, 0x90|byte(n))
+	}
+	return binary.BigEndian.AppendUint16(append(b, 0xdc), uint16(n))
+}
+
+func PackInt(b []byte, n int64) []byte {
+	if n < 128 {
+		return append(b, byte(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(n))
+}
+
+func PackText(b []byte, s string) []byte {
+	switch {
+	case len(s) < 32:
+		b = append(b, 0xa0|byte(len(s)))
+	case len(s) < 256:
+		b = append(b, 0xd9, byte(len(s)))
+	default:
+		b = binary.BigEndian.AppendUint16(append(b, 0xda), uint16(len(s)))
+	}
+	return append(b, s...)
+}

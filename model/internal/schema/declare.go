@@ -1,0 +1,260 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// declaration is what New reads from a struct: how its fields are written, and
+// the schema of what is stored.
+type Declaration struct {
+	Schema
+	types    Types
+	GoType   reflect.Type
+	GoFields []GoField // as schema.fields, without the computed ones
+	computes []computation
+	ID       GoField
+	Refs     []RefField
+	Kinds    map[string]string // "set" or "list", by the name of the collection
+}
+
+// goField is where a field is in the struct, and how it is written.
+type GoField struct {
+	codec
+	path    []int
+	GoName  string
+	Stored  string
+	counter bool
+}
+
+// computation is what fills a computed field.
+type computation struct {
+	codec
+	name   string
+	of     func(record any) any
+	result reflect.Type
+}
+
+// refField is a field that refers to other records.
+type RefField struct {
+	Field  int
+	Target reflect.Type
+	Rule   OnDelete // "": nothing
+}
+
+// of returns the field in a struct, or in one that is embedded there.
+func (f *GoField) Of(record reflect.Value) reflect.Value {
+	if len(f.path) == 1 {
+		return record.Field(f.path[0])
+	}
+	return record.FieldByIndex(f.path)
+}
+
+// indexDeclaration is an index that a model declares by its method Indexes.
+type IndexDeclaration struct {
+	Name    string
+	Columns []string
+	Unique  bool
+	Fold    bool
+	Compute func(record any) any // takes a pointer, and returns one; nil: a composite
+	Result  reflect.Type
+}
+
+// declare reads the declaration of a struct type.
+func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration, error) {
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%s is not a struct", t)
+	}
+	d := &Declaration{Schema: Schema{Version: -1, Expires: -1, TypeName: t.Name()}, types: y, GoType: t, Kinds: map[string]string{}}
+	if err := d.addFields(t, nil); err != nil {
+		return nil, err
+	}
+	if d.ID.path == nil {
+		return nil, fmt.Errorf("%s has no id: give a field of type string or an integer the tag `redis:\",id\"`", t)
+	}
+	for i := range indexes {
+		if err := d.addIndex(&indexes[i]); err != nil {
+			return nil, fmt.Errorf("%s.Indexes: index %q: %w", t, indexes[i].Name, err)
+		}
+	}
+	return d, nil
+}
+
+func (d *Declaration) addFields(t reflect.Type, path []int) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		text, tagged := f.Tag.Lookup("redis")
+		at := append(slices.Clone(path), i)
+		var err error
+		switch {
+		case text == "-":
+			continue
+		case f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct && !d.types.writesItself(f.Type):
+			err = d.addFields(f.Type, at)
+		case !f.IsExported() && tagged:
+			err = errors.New("it has a tag but is not exported")
+		case f.IsExported():
+			err = d.addField(f, text, at)
+		}
+		if err != nil {
+			return fmt.Errorf("%s.%s: %w", t.Name(), f.Name, err)
+		}
+	}
+	return nil
+}
+
+// writesItself tells whether an embedded struct is a field of its own: its fields
+// say nothing of it.
+func (y Types) writesItself(t reflect.Type) bool {
+	c, err := y.marshalerCodec(t)
+	return err != nil || c.Kind != "" || writesJSON(t)
+}
+
+func (d *Declaration) addField(f reflect.StructField, text string, path []int) error {
+	tag, err := parseTag(text, f.Name)
+	if err != nil {
+		return err
+	}
+	if kind := d.types.Collection(f.Type); kind != "" {
+		return d.addCollection(tag, kind)
+	}
+	codec, err := d.types.codecOf(f.Type, tag.has("unix"))
+	if err != nil {
+		return err
+	}
+	g := GoField{codec: codec, path: path, GoName: f.Name, Stored: tag.name, counter: tag.has("counter")}
+	if tag.has("id") {
+		return d.addID(g, f.Type)
+	}
+	if d.Number(tag.name) >= 0 || slices.Contains(d.Collections, tag.name) {
+		return fmt.Errorf("another field is called %q too: give one of them another name in its tag", tag.name)
+	}
+	number := len(d.Fields)
+	switch {
+	case tag.has("version") && d.Version >= 0, tag.has("expires") && d.Expires >= 0:
+		return errors.New("another field has this option too")
+	case tag.has("version") && (codec.Kind != kindInt || f.Type.Kind() != reflect.Int64 && f.Type.Kind() != reflect.Int):
+		return errors.New("a version is an int64")
+	case tag.has("expires") && codec.Kind != kindTime && codec.Kind != kindUnix:
+		return errors.New("expires is for a time.Time")
+	case tag.has("counter") && codec.Kind != kindInt:
+		return errors.New("a counter is an integer with a sign")
+	case tag.has("version"):
+		d.Version = number
+	case tag.has("expires"):
+		d.Expires = number
+	}
+	d.GoFields = append(d.GoFields, g)
+	d.Names, d.Counters = append(d.Names, tag.name), append(d.Counters, g.counter)
+	d.Fields = append(d.Fields, Field{Name: tag.name, Kind: codec.Kind, Element: codec.element, Zero: codec.zero(f.Type)})
+	return d.addFieldIndexes(number, tag, f.Type)
+}
+
+// addFieldIndexes adds the indexes that the tag of a field asks for.
+func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error {
+	f := d.Fields[number]
+	for _, o := range []string{"index", "range", "unique"} {
+		if !tag.has(o) {
+			continue
+		}
+		x := Index{Name: f.Name, Columns: []Column{{Field: f.Name}}, Unique: o == "unique", Equal: o == "index", CaseInsensitive: tag.has("caseinsensitive")}
+		if o == "range" && tag.has("unique") {
+			x.Name = f.Name + ".range" // beside the unique one
+		}
+		if err := d.addSpec(x); err != nil {
+			return err
+		}
+	}
+	codec := d.GoFields[number].codec
+	rule := OnDelete("")
+	for _, r := range []OnDelete{Restrict, Cascade, Clear} {
+		if tag.has(string(r)) {
+			rule = r
+		}
+	}
+	switch {
+	case rule != "" && codec.Target == nil:
+		return fmt.Errorf("%s is for a model.Ref, not %s", rule, t)
+	case rule != "" && !tag.has("index") && !tag.has("range"):
+		return fmt.Errorf("%s needs to find the records that refer: add index", rule)
+	case rule != "" && tag.has("caseinsensitive"):
+		return fmt.Errorf("%s and caseinsensitive: ids that differ by case are different records: leave caseinsensitive out", rule)
+	case codec.Target != nil:
+		if rule != "" {
+			d.References = append(d.References, Reference{f.Name, codec.Target.Name(), rule})
+		}
+		d.Refs = append(d.Refs, RefField{Field: number, Target: codec.Target, Rule: rule})
+	}
+	return nil
+}
+
+// addIndex adds an index that the model declares by its method.
+func (d *Declaration) addIndex(decl *IndexDeclaration) error {
+	x := Index{Name: decl.Name, Unique: decl.Unique, CaseInsensitive: decl.Fold}
+	if name := decl.Name; decl.Compute != nil {
+		if err := checkFieldName(name); err != nil {
+			return err
+		}
+		c, err := d.types.codecOf(decl.Result, false)
+		if err != nil {
+			return err
+		}
+		if d.Number(name) >= 0 {
+			return errors.New("a field is called so: give the index another name")
+		}
+		d.Fields = append(d.Fields, Field{Name: name, Kind: c.Kind, Element: c.element, Computed: true, Zero: c.zero(decl.Result)})
+		d.computes = append(d.computes, computation{name: name, of: decl.Compute, codec: c, result: decl.Result})
+	} else if len(decl.Columns) < 2 {
+		return errors.New("a composite index has at least two columns; for one field use its tag")
+	}
+	for _, text := range decl.Columns {
+		field, order, _ := strings.Cut(strings.TrimSpace(text), " ")
+		if order != "" && order != "desc" && order != "asc" {
+			return fmt.Errorf("column %q: %q is not an order: use asc or desc", text, order)
+		}
+		number := d.Number(field)
+		if number < 0 {
+			return fmt.Errorf("column %q: no field, and no computed index before this one, is called so", text)
+		}
+		if number < len(d.GoFields) && d.GoFields[number].counter {
+			return fmt.Errorf("column %q: a counter is changed without its indexes", text)
+		}
+		x.Columns = append(x.Columns, Column{Field: field, Desc: order == "desc"})
+	}
+	return d.addSpec(x)
+}
+
+func (d *Declaration) addID(g GoField, t reflect.Type) error {
+	if d.ID.path != nil {
+		return errors.New("another field is the id already")
+	}
+	if t.Kind() != reflect.String && g.Kind != kindInt && g.Kind != kindUint {
+		return fmt.Errorf("an id is a string or an integer, not %s", t)
+	}
+	d.ID = g
+	return nil
+}
+
+func (d *Declaration) addCollection(t tag, kind string) error {
+	if len(t.options) > 0 {
+		return fmt.Errorf("a Set or List takes no options, not %q", t.options[0])
+	}
+	if d.Number(t.name) >= 0 || slices.Contains(d.Collections, t.name) {
+		return fmt.Errorf("another field is called %q too", t.name)
+	}
+	d.Collections = append(d.Collections, t.name)
+	d.Kinds[t.name] = kind
+	return nil
+}
+
+// thoseOf says which sets or lists there are.
+func (d *Declaration) ThoseOf(kind string) string {
+	names := slices.DeleteFunc(slices.Clone(d.Collections), func(name string) bool { return d.Kinds[name] != kind })
+	if len(names) == 0 {
+		return fmt.Sprintf("the model has none; declare a field of type model.%s", map[string]string{"set": "Set", "list": "List"}[kind])
+	}
+	return "the model has " + strings.Join(names, ", ")
+}

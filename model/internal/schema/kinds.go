@@ -1,0 +1,115 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"retwis/internal/ordered"
+)
+
+// kind is what the text of a field means. It is written into the schema, so that
+// a program without the Go type can tell what the indexes should hold.
+type kind string
+
+const (
+	KindString   kind = "string"   // any bytes
+	kindBytes    kind = "bytes"    // any bytes; base64 within JSON
+	kindBool     kind = "bool"     // 1 or 0
+	kindInt      kind = "int"      // decimal
+	kindUint     kind = "uint"     // decimal
+	kindFloat    kind = "float"    // decimal, as short as it is exact
+	kindTime     kind = "time"     // RFC 3339, UTC
+	kindUnix     kind = "unix"     // whole seconds since 1970
+	kindDuration kind = "duration" // 1h30m0s
+	KindJSON     kind = "json"     // slices, maps, structs
+)
+
+// column is the type of column that orders the values of a kind, or nothing where
+// there is no order.
+func (k kind) Column() ordered.Type {
+	switch k {
+	case KindString, kindBytes:
+		return ordered.String
+	case kindBool:
+		return ordered.Bool
+	case kindInt, kindUnix, kindDuration:
+		return ordered.Int
+	case kindUint:
+		return ordered.Uint
+	case kindFloat:
+		return ordered.Float
+	case kindTime:
+		return ordered.Time
+	case KindJSON:
+	}
+	return ""
+}
+
+// value reads the text of a field as its column takes it.
+func (k kind) Value(name, text string) (any, error) {
+	switch k {
+	case KindString, kindBytes:
+		return text, nil
+	case kindDuration:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: column %s: %q is not a duration such as 1h30m", ErrValue, name, Shorten(text))
+		}
+		return int64(d), nil
+	}
+	return ordered.Column{Name: columnName(name), Type: k.Column()}.Parse(text)
+}
+
+// elements are the texts of the elements of a JSON list, each once.
+func elements(text string, of kind) ([]string, error) {
+	var raw []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil, fmt.Errorf("it is no JSON list: %w", err)
+	}
+	texts := make([]string, 0, len(raw))
+	seen := make(map[string]bool, len(raw))
+	for i, r := range raw {
+		s, err := fromJSON(r, of)
+		if err != nil {
+			return nil, fmt.Errorf("element %d: %w", i+1, err)
+		}
+		if !seen[s] {
+			seen[s] = true
+			texts = append(texts, s)
+		}
+	}
+	return texts, nil
+}
+
+// fromJSON reads a JSON value as the text of a kind.
+func fromJSON(raw json.RawMessage, k kind) (string, error) {
+	switch k {
+	case KindString, kindTime, kindDuration:
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return s, err
+	case kindBytes:
+		var b []byte
+		err := json.Unmarshal(raw, &b)
+		return string(b), err
+	case kindBool:
+		var b bool
+		err := json.Unmarshal(raw, &b)
+		return boolText(b), err
+	case KindJSON:
+		return string(raw), nil
+	}
+	var n json.Number
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return "", err
+	}
+	return n.String(), nil
+}
+
+func boolText(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

@@ -1,0 +1,160 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+
+	"retwis/internal/keys"
+)
+
+// layout says which keys a model has.
+type Layout struct {
+	Name         string
+	IDs          IDs
+	Counter      string // key that new ids come from
+	Parts        []Partition
+	IndexNumbers string // numbers of the indexes, as placesOf of entries.lua takes them
+	Schema       *Schema
+}
+
+// partition are the keys of one partition, and those of its indexes: the unique
+// ones, unless the model is spread, and then the others.
+type Partition struct {
+	Keys
+	Indexes []string
+}
+
+// of returns the partition that has an id.
+func (l *Layout) Of(id string) *Partition { return &l.Parts[keys.Partition(id, len(l.Parts))] }
+
+// spread tells whether unique values and records are in different slots.
+func (l *Layout) Spread() bool { return len(l.Parts) > 1 }
+
+// place makes the lists of keys and numbers that scripts are called with.
+func (l *Layout) Arrange() {
+	var here, elsewhere []*Index // the unique ones first
+	for _, x := range l.Schema.Indexes {
+		switch {
+		case x.Unique && l.Spread():
+			elsewhere = append(elsewhere, x)
+		case x.Unique:
+			here = append(here, x)
+		}
+	}
+	unique := len(here)
+	for _, x := range l.Schema.Indexes {
+		if !x.Unique {
+			here = append(here, x)
+		}
+	}
+	b := PackList(nil, 2+len(here)+len(elsewhere))
+	b = PackInt(PackInt(b, int64(unique)), int64(len(here)-unique))
+	for _, x := range slices.Concat(here, elsewhere) {
+		b = PackInt(b, int64(x.Number))
+	}
+	l.IndexNumbers = string(b)
+	for i := range l.Parts {
+		p := &l.Parts[i]
+		p.Indexes = make([]string, len(here))
+		for j, x := range here {
+			p.Indexes[j] = l.IndexKey(p, x)
+		}
+	}
+}
+
+// indexKey is the key of an index in a partition.
+func (l *Layout) IndexKey(p *Partition, x *Index) string {
+	if x.At != "" {
+		return x.At
+	}
+	return p.Index(x.Key)
+}
+
+// writeKeys are the keys that scripts take which write a record.
+func (l *Layout) WriteKeys(p *Partition, id string) []string {
+	all := make([]string, 0, 7+len(p.Indexes))
+	all = append(all, p.Record(id), p.Content, p.All, p.Meta, p.Expires, p.Changes, p.Voids)
+	return append(all, p.Indexes...)
+}
+
+// memberKeys appends the keys of the sets and lists of a record.
+func (l *Layout) CollectionKeys(keys []string, p *Partition, id string) []string {
+	for _, name := range l.Schema.Collections {
+		keys = append(keys, p.Collection(name, id))
+	}
+	return keys
+}
+
+// claimHash is the partition and key of the hash that has a unique value.
+func (l *Layout) UniqueKey(e Entry) string {
+	return l.Parts[keys.Partition(e.Value, len(l.Parts))].Index(e.Index.Key)
+}
+
+// waitingPart is the partition that has those who wait for a value: that of the
+// value.
+func (l *Layout) UniquePartition(e Entry) *Partition {
+	return &l.Parts[keys.Partition(e.Value, len(l.Parts))]
+}
+
+// recordPrefix is how the keys of all records begin.
+func (l *Layout) RecordPrefix() string {
+	if !l.Spread() {
+		return l.Parts[0].RecordPrefix
+	}
+	// {user.0}:
+	before, _, _ := strings.Cut(l.Parts[0].RecordPrefix, ".0}")
+	return before + "."
+}
+
+// recordOf returns the partition and id of the key of a record.
+func (l *Layout) ParseKey(key string) (*Partition, string, bool) {
+	for i := range l.Parts {
+		p := &l.Parts[i]
+		if id, ok := strings.CutPrefix(key, p.RecordPrefix); ok {
+			return p, id, l.isID(id) && l.Of(id) == p
+		}
+	}
+	return nil, "", false
+}
+
+// score is the score that a record without one gets in user.all, or nothing: the
+// time of the server.
+func (l *Layout) CreationScore(id string) string {
+	switch l.IDs {
+	case Counter:
+		if n, err := strconv.ParseUint(id, 10, 53); err == nil {
+			return strconv.FormatUint(n, 10)
+		}
+	case ULID:
+		if u, err := ulid.ParseStrict(id); err == nil {
+			return strconv.FormatUint(u.Time()*1000, 10)
+		}
+	}
+	return ""
+}
+
+// isID tells whether what stands behind the prefix in a key is the id of a record:
+// other keys may begin so too.
+func (l *Layout) isID(id string) bool {
+	switch l.IDs {
+	case Counter:
+		n, err := strconv.ParseUint(id, 10, 63)
+		return err == nil && strconv.FormatUint(n, 10) == id
+	case ULID:
+		_, err := ulid.ParseStrict(id)
+		return err == nil
+	}
+	return id != "" && len(id) <= maxID && !strings.Contains(id, "\x00")
+}
+
+// partitions are the places of a part that walks through a key of each.
+func (l *Layout) partitions() []string {
+	all := make([]string, len(l.Parts))
+	for i := range all {
+		all[i] = strconv.Itoa(i)
+	}
+	return all
+}

@@ -1,0 +1,154 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// encode writes a struct as texts: the stored fields, then the computed ones.
+func (d *Declaration) Encode(record reflect.Value) ([]Text, error) {
+	all := make([]Text, len(d.Fields))
+	for i := range d.GoFields {
+		f := &d.GoFields[i]
+		t, err := f.encode(f.Of(record))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrValue, f.GoName, err)
+		}
+		if all[i] = t; len(t.Value) > maxField {
+			return nil, fmt.Errorf("%w: %s has %d bytes: a field holds at most %d", ErrValue, f.GoName, len(t.Value), maxField)
+		}
+	}
+	return all, d.Compute(record, all)
+}
+
+// maxField is how many bytes a field holds: the limit of a Redis string.
+const maxField = 512 << 20
+
+// compute fills the computed fields.
+func (d *Declaration) Compute(record reflect.Value, all []Text) error {
+	for i := range d.computes {
+		c := &d.computes[i]
+		result, err := call(c.name, c.of, record.Addr().Interface())
+		if err != nil {
+			return err
+		}
+		t, err := c.encode(reflect.ValueOf(result).Elem())
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrValue, c.name, err)
+		}
+		all[len(d.GoFields)+i] = t
+	}
+	return nil
+}
+
+// call runs a function of the application. A panic becomes an error of the record.
+func call(name string, compute func(record any) any, record any) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: the computed index %s panicked: %v", ErrValue, name, p)
+		}
+	}()
+	return compute(record), nil
+}
+
+// decode fills a zero struct from the stored texts.
+func (d *Declaration) Decode(key, id string, fields []Text, into reflect.Value) error {
+	if err := d.ID.Decode(d.ID.Of(into), id); err != nil {
+		return &RecordError{id, d.ID.Stored, fmt.Errorf("%w: key %q: the id: %w", ErrCorrupt, key, err)}
+	}
+	for i := range d.GoFields {
+		if !fields[i].OK {
+			continue
+		}
+		f := &d.GoFields[i]
+		if err := f.Decode(f.Of(into), fields[i].Value); err != nil {
+			return &RecordError{id, f.Stored, fmt.Errorf("%w: key %q, field %s: %w", ErrCorrupt, key, f.Stored, err)}
+		}
+	}
+	return nil
+}
+
+// newRecord returns a zero struct.
+func (d *Declaration) NewRecord() reflect.Value { return reflect.New(d.GoType).Elem() }
+
+// unknown returns the error for a name that no field has, with a hint.
+func (d *Declaration) Unknown(name string) error {
+	hint := ""
+	switch {
+	case d.Number(name) >= 0:
+		hint = ": it is computed"
+	case slices.Contains(d.Collections, name):
+		hint = ": it is a Set or List, which is stored outside the record"
+	case d.Index(name) != nil:
+		hint = ": it is an index; query its fields"
+	case name == "id" || name == d.ID.Stored:
+		hint = ": it is the id, which Get and GetMany take, and which never changes"
+	default:
+		for i := range d.GoFields {
+			if d.GoFields[i].GoName == name {
+				hint = fmt.Sprintf(": it is stored as %q", d.GoFields[i].Stored)
+			}
+		}
+	}
+	return fmt.Errorf("%w: no field is called %q%s", ErrValue, Shorten(name), hint)
+}
+
+// idOf returns the id in a struct, or "" if it is not set.
+func (d *Declaration) IdOf(record reflect.Value) string {
+	v := d.ID.Of(record)
+	if v.IsZero() {
+		return ""
+	}
+	t, err := d.ID.encode(v)
+	if err != nil {
+		return ""
+	}
+	return t.Value
+}
+
+func (d *Declaration) SetID(record reflect.Value, id string) error {
+	return d.ID.Decode(d.ID.Of(record), id)
+}
+
+// versionOf returns the version in a struct, 0 for a model without versions.
+func (d *Declaration) VersionOf(record reflect.Value) int64 {
+	if d.Version < 0 {
+		return 0
+	}
+	return d.GoFields[d.Version].Of(record).Int()
+}
+
+func (d *Declaration) SetVersion(record reflect.Value, version int64) {
+	if d.Version >= 0 {
+		d.GoFields[d.Version].Of(record).SetInt(version)
+	}
+}
+
+// maxID is how many bytes an id has at most.
+const maxID = 256
+
+// checkID refuses what cannot be an id. A zero byte separates the id in a claim.
+func (d *Declaration) CheckID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%w: the id is empty", ErrValue)
+	case len(id) > maxID:
+		return fmt.Errorf("%w: the id has %d bytes: at most %d are allowed", ErrValue, len(id), maxID)
+	case strings.Contains(id, "\x00"):
+		return fmt.Errorf("%w: id %q has a zero byte", ErrValue, Shorten(id))
+	case d.ID.Kind == kindInt || d.ID.Kind == kindUint:
+		var n string
+		if i, err := strconv.ParseInt(id, 10, 64); err == nil {
+			n = strconv.FormatInt(i, 10)
+		} else if u, err := strconv.ParseUint(id, 10, 64); err == nil {
+			n = strconv.FormatUint(u, 10)
+		}
+		if n != id {
+			return fmt.Errorf("%w: id %q is not an integer", ErrNotFound, Shorten(id))
+		}
+	}
+	return nil
+}

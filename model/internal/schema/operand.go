@@ -1,0 +1,160 @@
+package schema
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// textOf is the text that a value of a condition has in a field, or in an element
+// of its list.
+func (d *Declaration) TextOf(number int, value any) (string, error) {
+	f := &d.Fields[number]
+	typ, codec := d.goTypeOf(number)
+	if f.Element != "" {
+		for typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		typ = typ.Elem()
+	}
+	v, err := operand(typ, codec.Target != nil, value)
+	if err != nil {
+		return "", err
+	}
+	if f.Element != "" {
+		raw, err := marshalled(v.Addr().Interface())
+		if err != nil {
+			return "", err
+		}
+		return fromJSON(raw, f.Element)
+	}
+	t, err := codec.encode(v)
+	if err == nil && !t.OK {
+		err = fmt.Errorf("%v is not stored, so no record has it: to find those without a value, use Not", value)
+	}
+	return t.Value, err
+}
+
+// goType is the type of a field in Go, and how it is written.
+func (d *Declaration) goTypeOf(number int) (reflect.Type, *codec) {
+	if number < len(d.GoFields) {
+		f := &d.GoFields[number]
+		return d.GoType.FieldByIndex(f.path).Type, &f.codec
+	}
+	c := &d.computes[number-len(d.GoFields)]
+	return c.result, &c.codec
+}
+
+// assign sets a field to a value of its type, or one that means the same. A nil value
+// clears the field.
+func Assign(field reflect.Value, ref bool, value any) error {
+	if v := reflect.ValueOf(value); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		field.SetZero()
+		return nil
+	}
+	v, err := operand(field.Type(), ref, value)
+	if err == nil {
+		field.Set(v)
+	}
+	return err
+}
+
+// operand is a value as one of a type, in a place of its own.
+func operand(t reflect.Type, ref bool, value any) (reflect.Value, error) {
+	into := reflect.New(t).Elem()
+	v := reflect.ValueOf(value)
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return into, fmt.Errorf("nil is no value: to find the records without one, use Not")
+	}
+	if v.Type().AssignableTo(t) {
+		into.Set(v)
+		return into, nil
+	}
+	if t.Kind() == reflect.Pointer {
+		inner, err := operand(t.Elem(), ref, value)
+		if err == nil {
+			into.Set(inner.Addr())
+		}
+		return into, err
+	}
+	if v.Kind() == reflect.Pointer {
+		return operand(t, ref, v.Elem().Interface())
+	}
+	return into, convert(into, ref, v)
+}
+
+// convert sets a value to what another one means.
+func convert(into reflect.Value, ref bool, v reflect.Value) error {
+	reader, reads := into.Addr().Interface().(encoding.TextUnmarshaler)
+	switch {
+	case reads && v.Kind() == reflect.String:
+		return reader.UnmarshalText([]byte(v.String()))
+	case into.Type() == reflect.TypeFor[time.Time]() && v.Type().ConvertibleTo(into.Type()):
+		into.Set(v.Convert(into.Type()))
+		return nil
+	case reads && ref && v.CanInt():
+		return reader.UnmarshalText(strconv.AppendInt(nil, v.Int(), 10))
+	case reads && ref && v.CanUint():
+		return reader.UnmarshalText(strconv.AppendUint(nil, v.Uint(), 10))
+	case reads:
+	case into.Kind() == v.Kind() && v.Type().ConvertibleTo(into.Type()):
+		into.Set(v.Convert(into.Type()))
+		return nil
+	case into.Kind() == reflect.Slice && into.Type().Elem().Kind() == reflect.Uint8 && v.Kind() == reflect.String:
+		into.SetBytes([]byte(v.String()))
+		return nil
+	case isNumber(into.Kind()) && isNumber(v.Kind()):
+		if setNumber(into, v) {
+			return nil
+		}
+		return fmt.Errorf("%v does not fit into %s", v, into.Type())
+	}
+	return fmt.Errorf("it is %s, not %s", v.Type(), into.Type())
+}
+
+func isNumber(k reflect.Kind) bool {
+	return k >= reflect.Int && k <= reflect.Float64 && k != reflect.Uintptr
+}
+
+// setNumber sets a number to the same number of another type, or returns false
+// where that cannot hold it.
+func setNumber(into, v reflect.Value) bool {
+	switch {
+	case v.CanInt():
+		return setInt(into, v.Int())
+	case v.CanUint() && v.Uint() <= math.MaxInt64:
+		return setInt(into, int64(v.Uint()))
+	case v.CanUint() && into.CanUint() && !into.OverflowUint(v.Uint()):
+		into.SetUint(v.Uint())
+		return true
+	case v.CanUint():
+		return setFloat(into, float64(v.Uint())) && uint64(into.Float()) == v.Uint()
+	case into.CanFloat():
+		return setFloat(into, v.Float())
+	}
+	f := v.Float()
+	return f == math.Trunc(f) && math.Abs(f) < 1<<63 && setInt(into, int64(f))
+}
+
+func setInt(into reflect.Value, n int64) bool {
+	switch {
+	case into.CanInt() && !into.OverflowInt(n):
+		into.SetInt(n)
+		return true
+	case into.CanUint() && n >= 0 && !into.OverflowUint(uint64(n)):
+		into.SetUint(uint64(n))
+		return true
+	}
+	return setFloat(into, float64(n)) && int64(into.Float()) == n
+}
+
+func setFloat(into reflect.Value, f float64) bool {
+	if !into.CanFloat() || into.OverflowFloat(f) {
+		return false
+	}
+	into.SetFloat(f)
+	return into.Float() == f
+}

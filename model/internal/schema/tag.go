@@ -1,0 +1,103 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// tag is what stands in the struct tag of a field: `redis:"name,option,…"`.
+type tag struct {
+	name    string
+	options []string
+}
+
+// options are what may stand behind the name, and what they say.
+func tagOptions() []string {
+	return []string{
+		"id", "version", "expires", // the field's part
+		"index", "range", "unique", "caseinsensitive", // its indexes
+		"counter", "unix", // how it is written
+		string(Restrict), string(Cascade), string(Clear), // what becomes of it when what it refers to is deleted
+	}
+}
+
+// parseTag reads a struct tag. Without a name the field has the one that it has
+// in Go, in lower case.
+func parseTag(text, goName string) (tag, error) {
+	name, rest, more := strings.Cut(text, ",")
+	t := tag{name: name}
+	if name == "" {
+		t.name = strings.ToLower(goName)
+	}
+	if err := checkFieldName(t.name); err != nil {
+		return t, err
+	}
+	if more {
+		t.options = strings.Split(rest, ",")
+	}
+	for i, o := range t.options {
+		if !slices.Contains(tagOptions(), o) {
+			return t, fmt.Errorf("%q is not an option: use %s", o, strings.Join(tagOptions(), ", "))
+		}
+		if slices.Contains(t.options[:i], o) {
+			return t, fmt.Errorf("the option %q is there twice", o)
+		}
+	}
+	return t, t.checkTogether()
+}
+
+// checkTogether refuses options that contradict each other or say the same.
+func (t *tag) checkTogether() error {
+	for _, not := range []struct {
+		a, b, why string
+	}{
+		{"index", "range", "range answers all that index does: leave index out"},
+		{"index", "unique", "unique answers all that index does: leave index out"},
+		{"id", "version", "one field cannot be both"},
+		{"id", "expires", "one field cannot be both"},
+		{"version", "expires", "one field cannot be both"},
+		{"id", "counter", "one field cannot be both"},
+		{"version", "counter", "one field cannot be both"},
+		{"counter", "index", "a counter is changed without its indexes: leave one of them out"},
+		{"counter", "range", "a counter is changed without its indexes: leave one of them out"},
+		{"counter", "unique", "a counter is changed without its indexes: leave one of them out"},
+		{"id", "index", "records are found by their id without an index"},
+		{"id", "range", "records are found by their id without an index"},
+		{"id", "unique", "an id is unique without being told"},
+		{string(Restrict), string(Cascade), "one of them is enough"},
+		{string(Restrict), string(Clear), "one of them is enough"},
+		{string(Cascade), string(Clear), "one of them is enough"},
+	} {
+		if t.has(not.a) && t.has(not.b) {
+			return fmt.Errorf("%s and %s: %s", not.a, not.b, not.why)
+		}
+	}
+	if t.has("caseinsensitive") && !t.has("index") && !t.has("range") && !t.has("unique") {
+		return fmt.Errorf("caseinsensitive says how an index compares, and there is none: add index, range or unique")
+	}
+	return nil
+}
+
+func (t *tag) has(option string) bool { return slices.Contains(t.options, option) }
+
+// checkFieldName refuses names that could not be told from what stands around
+// them in a declaration or a key.
+func checkFieldName(name string) error {
+	if len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	}) || name == "" {
+		return fmt.Errorf("%q is not a name for a field: use from 1 to 64 letters, digits, - and _", Shorten(name))
+	}
+	return nil
+}
+
+// OnDelete says what happens to a reference when its record is deleted.
+type OnDelete string
+
+// The rules for references, as options in the tag of a Ref.
+const (
+	Restrict OnDelete = "restrict" // the record cannot be deleted
+	Cascade  OnDelete = "cascade"  // the record that refers is deleted as well
+	Clear    OnDelete = "clear"    // the reference is removed
+)

@@ -1,0 +1,139 @@
+package unique
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model/internal/schema"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// claimsOf returns the claims of a model with a unique e-mail address in two
+// partitions, and the entry of an address.
+func claimsOf(t *testing.T, client rueidis.Client) (*Claims, schema.Entry) {
+	t.Helper()
+	s := &schema.Schema{Version: -1, Expires: -1}
+	s.Indexes = []*schema.Index{{Name: "email", Columns: []schema.Column{{Field: "email"}}, Unique: true, Key: "email", Number: 1}}
+	l := &schema.Layout{Name: "member", IDs: schema.ClientAssigned, Schema: s}
+	for _, k := range schema.Partitions("member", "", 2) {
+		l.Parts = append(l.Parts, schema.Partition{Keys: k})
+	}
+	return &Claims{Client: client, Layout: l}, schema.Entry{Index: s.Indexes[0], Value: "a"}
+}
+
+// has makes a record have a value, as the script that writes it does.
+func has(t *testing.T, u *Claims, id string, e schema.Entry) {
+	t.Helper()
+	content := string(schema.Pack(0, []schema.Entry{e}))
+	if err := u.Client.Do(t.Context(), u.Client.B().Hset().Key(u.Of(id).Content).FieldValue().FieldValue(id, content).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A claim that was revoked stays so until its deadline, whatever is revoked later.
+func TestRevokedIsRemembered(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	u, e := claimsOf(t, client)
+	later := time.Now().Add(time.Hour).UnixMilli()
+	for _, c := range []ClaimText{{"7", "ended", "1"}, {"7", "first", strconv.FormatInt(later, 10)}, {"7", "second", strconv.FormatInt(later, 10)}, {"7", "confirmed", ""}} {
+		if has, err := u.Revoke(t.Context(), e, c); has || err != nil {
+			t.Fatal(has, err)
+		}
+	}
+	revoked, err := client.Do(t.Context(), client.B().Zrange().Key(u.Of("7").Voids).Min("0").Max("-1").Build()).AsStrSlice()
+	if err != nil || !slices.Equal(revoked, []string{"first", "second"}) {
+		t.Errorf("%v, %v", revoked, err)
+	}
+}
+
+// A writer that dies at any step leaves at worst a value that the next one takes over;
+// one that has written its record keeps the value.
+func TestWriterDies(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		die  func(ctx context.Context, t *testing.T, u *Claims, e schema.Entry, c Claim)
+		owns bool
+	}{
+		"after the claim": {func(context.Context, *testing.T, *Claims, schema.Entry, Claim) {}, false},
+		"after the record is written": {func(_ context.Context, t *testing.T, u *Claims, e schema.Entry, _ Claim) {
+			has(t, u, "1", e)
+		}, true},
+		"after it is confirmed": {func(ctx context.Context, t *testing.T, u *Claims, e schema.Entry, c Claim) {
+			has(t, u, "1", e)
+			u.Confirm(ctx, "1", "one", []Claim{c}, nil)
+		}, true},
+		"after it is abandoned": {func(ctx context.Context, _ *testing.T, u *Claims, _ schema.Entry, c Claim) {
+			u.Abandon(ctx, []Claim{c})
+		}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			u, e := claimsOf(t, redistest.DB(t).Client(t))
+			c, err := u.Claim(t.Context(), "1", "one", e)
+			if err != nil || c.Text == "" {
+				t.Fatal(c, err)
+			}
+			test.die(t.Context(), t, u, e, c)
+			next, err := u.Claim(t.Context(), "2", "two", e)
+			var taken *schema.TakenError
+			switch {
+			case test.owns && (!errors.As(err, &taken) || taken.Owner != "1"):
+				t.Fatal(next, err)
+			case !test.owns && (err != nil || next.Text == ""):
+				t.Fatal(next, err)
+			}
+			// The writer that was overtaken can no longer write: its claim is revoked.
+			if what == "after the claim" {
+				revoked, err := u.Client.Do(t.Context(), u.Client.B().Zscore().Key(u.Of("1").Voids).Member("one").Build()).AsFloat64()
+				if err != nil || revoked == 0 {
+					t.Error(revoked, err)
+				}
+			}
+		})
+	}
+}
+
+// Of several writers that claim a value at the same time, one gets it.
+func TestOneClaimWins(t *testing.T) {
+	t.Parallel()
+	u, e := claimsOf(t, redistest.DB(t).Client(t))
+	const writers = 8
+	won := make(chan string, writers)
+	for i := range writers {
+		id := strconv.Itoa(i)
+		go func() {
+			c, err := u.Claim(t.Context(), id, "token"+id, e)
+			if err == nil && c.Text != "" {
+				has(t, u, id, e)
+				u.Confirm(t.Context(), id, "token"+id, []Claim{c}, nil)
+				won <- id
+				return
+			}
+			if !errors.Is(err, schema.ErrTaken) {
+				t.Error(err)
+			}
+			won <- ""
+		}()
+	}
+	winner := ""
+	for range writers {
+		if id := <-won; id != "" {
+			if winner != "" {
+				t.Errorf("%s and %s have the value", winner, id)
+			}
+			winner = id
+		}
+	}
+	if owner, ok, err := u.Owner(t.Context(), e.Index, e.Value); !ok || err != nil || owner != winner {
+		t.Error(owner, ok, err)
+	}
+}

@@ -1,0 +1,24 @@
+package unique
+
+import (
+	"retwis/model/internal/schema"
+
+	_ "embed"
+	"retwis/internal/script"
+)
+
+var (
+	//go:embed claim.lua
+	claimLua string
+	//go:embed swap.lua
+	swapLua string
+	//go:embed void.lua
+	voidLua string
+)
+
+// The scripts that this package runs.
+var (
+	claimScript = script.New(schema.EntriesLua, claimLua)
+	swapScript  = script.New(swapLua)
+	voidScript  = script.New(schema.EntriesLua, voidLua)
+)

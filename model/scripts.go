@@ -1,0 +1,21 @@
+package model
+
+import (
+	"retwis/model/internal/schema"
+
+	_ "embed"
+	"retwis/internal/script"
+)
+
+var (
+	//go:embed collection.lua
+	collectionLua string
+	//go:embed mark.lua
+	markLua string
+)
+
+// The scripts that this package runs.
+var (
+	collectionScript = script.New(schema.EntriesLua, collectionLua)
+	markScript       = script.New(markLua)
+)
