@@ -93,14 +93,14 @@ func answer(ctx context.Context, c *shell.Command, g *graph.Graph, q graph.Query
 			cells = []string{"yes"}
 		}
 		if n++; n == 1 && len(vars) > 1 {
-			err = out.Header(header...)
+			err = out.Row(header...)
 		}
 		if err = cmp.Or(err, out.Print(b, cells...)); err != nil {
 			return err
 		}
 	}
 	if n == 0 && len(q.Vars()) == 0 {
-		return cmp.Or(out.Header("no"), out.End())
+		return cmp.Or(out.Row("no"), out.End())
 	}
 	return out.End()
 }

@@ -78,7 +78,7 @@ and its indexes:
 
 func printModels(c *shell.Command, all []model.Info) error {
 	p := c.NewPrinter(false, true)
-	if err := p.Header("model", "records", "index", "on", "state"); err != nil {
+	if err := p.Row("model", "records", "index", "on", "state"); err != nil {
 		return err
 	}
 	for _, info := range all {
@@ -87,7 +87,7 @@ func printModels(c *shell.Command, all []model.Info) error {
 			indexes = []model.IndexInfo{{Name: "-", On: "-", State: "-"}}
 		}
 		for _, x := range indexes {
-			if err := p.Header(info.Name, fmt.Sprint(info.Records), x.Name, x.On, x.State); err != nil {
+			if err := p.Row(info.Name, fmt.Sprint(info.Records), x.Name, x.On, x.State); err != nil {
 				return err
 			}
 		}

@@ -57,8 +57,13 @@ const (
 	startPause = 500 * time.Millisecond
 )
 
-// openWaiting opens the database of a site that may start together with it.
+// openWaiting opens the database of a site that may start together with it. It does not
+// wait for a server that it starts itself: a directory or program that is missing then
+// stays missing.
 func openWaiting(ctx context.Context, c *shell.Command, opt store.Options) (*database, error) {
+	if config, err := store.Parse(c.Redis); err == nil && config.Kind == store.Embedded {
+		return open(ctx, c, opt)
+	}
 	start, reported := time.Now(), false
 	for {
 		db, err := open(ctx, c, opt)

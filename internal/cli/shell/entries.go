@@ -330,7 +330,7 @@ func (p *EntryPrinter) Print(e Entry, more ...Field) error {
 		for _, f := range object {
 			names = append(names, f.Name)
 		}
-		if err := p.Header(names...); err != nil {
+		if err := p.Row(names...); err != nil {
 			return err
 		}
 	}

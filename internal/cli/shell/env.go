@@ -13,12 +13,12 @@ const (
 	ExitUsage   = 2
 )
 
-// Env is what a command sees of the world.
+// Env is the environment of a command.
 type Env struct {
 	Getenv  func(string) string
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
-	Version string // empty: what the build knows
-	Commit  string // empty: what the build knows
+	Version string // empty: that of the build
+	Commit  string // empty: that of the build
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// ErrReported is a failure that the command has reported by itself.
+// ErrReported is a failure that the command has already printed.
 var ErrReported = errors.New("failed")
 
-// ErrStopped is a signal that came before the work was done.
+// ErrStopped is a signal before the work was done.
 var ErrStopped = errors.New("stopped before it was done")
 
-// exitError ends the program with a code of its own, and tells err if there is one.
+// exitError ends the program with a certain exit code.
 type exitError struct {
 	code int
 	err  error
@@ -24,15 +24,14 @@ func (e *exitError) Error() string { return fmt.Sprintf("exit code %d: %v", e.co
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError is a command that was called in a way it does not know, found out
-// only after it began.
+// usageError is wrong usage that is found after the command has started.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 
 func (e *usageError) Unwrap() error { return e.err }
 
-// hintedError is an error and a second line that says what can be done.
+// hintedError is an error with a second line that says what to do.
 type hintedError struct {
 	err  error
 	hint string
@@ -72,8 +71,8 @@ func PrintError(ctx context.Context, stderr io.Writer, command string, err error
 	return ExitFailure
 }
 
-// OneLine words an error for a person: without the names of packages before
-// each of the errors that may be joined in it.
+// OneLine formats an error for people: joined errors in one line, without the names of
+// packages.
 func OneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {
@@ -97,12 +96,13 @@ func withoutPackages(text string) string {
 	}
 }
 
-// Usage returns an error of a command that was called in a wrong way.
+// Usage returns an error for wrong usage. The program prints where the help is, and
+// ends with ExitUsage.
 func Usage(err error) error { return &usageError{err} }
 
-// Hint returns an error with a second line that says what can be done.
+// Hint returns an error with a second line that says what to do.
 func Hint(err error, hint string) error { return &hintedError{err, hint} }
 
-// Exit returns an error that ends the program with a code, and prints err if it is
-// not nil.
+// Exit returns an error that ends the program with a certain exit code. It prints err,
+// which may be nil.
 func Exit(code int, err error) error { return &exitError{code, err} }

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// interruptible reads what may not come for a long time, such as what another
-// program writes into a pipe, and fails with the error of its context when that is
-// done: so a command that waits for input can clean up when it is stopped.
+// interruptible reads from a reader that may block for a long time, such as a pipe, and
+// fails with the error of its context when that is done. So a command that waits for
+// input can clean up when it is stopped.
 type interruptible struct {
 	ctx    context.Context // of the command
 	from   io.ReadCloser
@@ -20,7 +20,7 @@ type interruptible struct {
 	buffer []byte
 }
 
-// chunk is what was read, and how reading ended.
+// chunk is data that was read, and the error after it.
 type chunk struct {
 	data []byte
 	err  error
@@ -55,8 +55,8 @@ func (r *interruptible) Read(p []byte) (int, error) {
 	return n, r.rest.err
 }
 
-// read reads ahead by one chunk. It ends with the input, or when that is closed; a
-// system call in which it waits ends with the program.
+// read reads one chunk ahead. It ends with the input, or when that is closed; a system
+// call that blocks ends with the program.
 func (r *interruptible) read() {
 	for {
 		var buffer []byte

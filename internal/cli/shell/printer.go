@@ -10,26 +10,26 @@ import (
 type Printer struct {
 	out   *bufio.Writer
 	json  *json.Encoder // nil: for people
-	table Table
+	table table
 }
 
 // NewPrinter returns a printer. Columns for which right is set are aligned to the
 // right, as numbers are.
 func (c *Command) NewPrinter(right ...bool) *Printer {
 	p := &Printer{out: bufio.NewWriter(c.Stdout)}
-	p.table = Table{Out: p.out, Right: right}
+	p.table = table{out: p.out, right: right}
 	if c.JSON {
 		p.json = NewEncoder(p.out)
 	}
 	return p
 }
 
-// Header prints the names of the columns for people.
-func (p *Printer) Header(names ...string) error {
+// Row prints a row for people only, such as the names of the columns.
+func (p *Printer) Row(cells ...string) error {
 	if p.json != nil {
 		return nil
 	}
-	return p.table.Add(names...)
+	return p.table.add(cells...)
 }
 
 // Print prints a result: v as JSON, or the cells for people.
@@ -37,8 +37,8 @@ func (p *Printer) Print(v any, cells ...string) error {
 	if p.json != nil {
 		return p.json.Encode(v)
 	}
-	return p.table.Add(cells...)
+	return p.table.add(cells...)
 }
 
 // End prints what is left to print.
-func (p *Printer) End() error { return cmp.Or(p.table.Flush(), p.out.Flush()) }
+func (p *Printer) End() error { return cmp.Or(p.table.flush(), p.out.Flush()) }

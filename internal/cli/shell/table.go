@@ -7,17 +7,17 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Table prints rows with aligned columns, some hundred at a time.
-type Table struct {
-	Out   io.Writer
-	Right []bool // these columns are numbers
+// table prints rows with aligned columns, tableRows at a time.
+type table struct {
+	out   io.Writer
+	right []bool // these columns are aligned to the right
 	rows  [][]string
 }
 
-// tableRows is how many rows are aligned with each other.
+// tableRows is the number of rows that are aligned with each other.
 const tableRows = 500
 
-func (t *Table) Add(cells ...string) error {
+func (t *table) add(cells ...string) error {
 	for i := range cells {
 		cells[i] = ForTerminal(cells[i])
 	}
@@ -25,10 +25,10 @@ func (t *Table) Add(cells ...string) error {
 	if len(t.rows) < tableRows {
 		return nil
 	}
-	return t.Flush()
+	return t.flush()
 }
 
-func (t *Table) Flush() error {
+func (t *table) flush() error {
 	var widths []int
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -42,7 +42,7 @@ func (t *Table) Flush() error {
 	for _, row := range t.rows {
 		for i, cell := range row {
 			space := strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell))
-			right := i < len(t.Right) && t.Right[i]
+			right := i < len(t.right) && t.right[i]
 			if i > 0 {
 				text.WriteString("  ")
 			}
@@ -57,6 +57,6 @@ func (t *Table) Flush() error {
 		text.WriteByte('\n')
 	}
 	t.rows = t.rows[:0]
-	_, err := io.WriteString(t.Out, text.String())
+	_, err := io.WriteString(t.out, text.String())
 	return err
 }

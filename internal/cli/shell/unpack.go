@@ -14,13 +14,13 @@ import (
 	"retwis/index"
 )
 
-// unpacking reads what may be compressed with gzip or zstd, which its first bytes
-// tell: not before somebody reads, as standard input may be a person. A file of another
-// kind, such as an archive, is an error.
+// unpacking reads input that may be compressed with gzip or zstd, as its first bytes
+// show. It does not read ahead of the first Read, because standard input may be a
+// terminal. A file of another kind, such as an archive, is an error.
 type unpacking struct {
 	packed io.ReadCloser
 	plain  io.Reader
-	err    error // of what is no input: it stays, whoever looks ahead
+	err    error // of begin; it stays, for readers that look ahead
 	end    func()
 }
 
@@ -38,7 +38,7 @@ func (u *unpacking) Read(p []byte) (int, error) {
 
 func (u *unpacking) begin() error {
 	in := bufio.NewReaderSize(u.packed, 64<<10)
-	_, _ = in.Peek(4) // a short input, or an error, is for whoever reads on
+	_, _ = in.Peek(4) // the next read returns the error, if there is one
 	head, _ := in.Peek(in.Buffered())
 	if foreign := (*bulk.InputError)(nil); errors.As(bulk.CheckHead(head), &foreign) {
 		return fmt.Errorf("%w: %s", index.ErrValue, foreign.Msg)

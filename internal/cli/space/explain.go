@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"os"
 
@@ -58,9 +57,9 @@ func printExplained(c *shell.Command, e *space.Explanation, picture string) erro
 		}
 	}
 	if c.JSON {
-		return printExplanationJSON(c.Stdout, e)
+		return printExplanationJSON(c, e)
 	}
-	return printExplanation(c.Stdout, e)
+	return printExplanation(c, e)
 }
 
 func drawTo(name string, e *space.Explanation) error {
@@ -81,45 +80,45 @@ type explainedRange struct {
 	Returned int64  `json:"returned"`
 }
 
-func printExplanationJSON(out io.Writer, e *space.Explanation) error {
+func printExplanationJSON(c *shell.Command, e *space.Explanation) error {
 	ranges := make([]explainedRange, len(e.Ranges))
 	for i, r := range e.Ranges {
 		ranges[i] = explainedRange(r)
 	}
-	return shell.NewEncoder(out).Encode(struct {
-		Ranges   []explainedRange `json:"ranges"`
-		Squares  int              `json:"squares"`
-		Jumps    int              `json:"jumps"`
-		Read     int64            `json:"read"`
-		Returned int64            `json:"returned"`
-		Beside   float64          `json:"false_positives"`
-		Expected float64          `json:"expected"`
+	return shell.NewEncoder(c.Stdout).Encode(struct {
+		Ranges         []explainedRange `json:"ranges"`
+		Squares        int              `json:"squares"`
+		Jumps          int              `json:"jumps"`
+		Read           int64            `json:"read"`
+		Returned       int64            `json:"returned"`
+		FalsePositives float64          `json:"false_positives"`
+		Expected       float64          `json:"expected"`
 	}{ranges, e.Squares, e.Jumps, e.Read, e.Returned, e.FalsePositives(), e.Expected})
 }
 
-func printExplanation(out io.Writer, e *space.Explanation) error {
+func printExplanation(c *shell.Command, e *space.Explanation) error {
 	if len(e.Ranges) > 0 {
-		t := shell.Table{Out: out, Right: []bool{false, false, true, true, true, true}}
-		_ = t.Add("from", "to", "squares", "jumps", "read", "in the box") // it only gathers
+		p := c.NewPrinter(false, false, true, true, true, true)
+		_ = p.Row("from", "to", "squares", "jumps", "read", "in the box") // it is only buffered
 		for _, r := range e.Ranges {
-			if err := t.Add(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Squares), fmt.Sprint(r.Jumps), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
+			if err := p.Row(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Squares), fmt.Sprint(r.Jumps), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
 				return err
 			}
 		}
-		if err := t.Flush(); err != nil {
+		if err := p.End(); err != nil {
 			return err
 		}
 	}
 	jumps := ""
 	if e.Jumps > 0 {
-		jumps = fmt.Sprintf(", %s", shell.Plural(e.Jumps, "jump", "jumps"))
+		jumps = ", " + shell.Plural(e.Jumps, "jump", "jumps")
 	}
-	_, err := fmt.Fprintf(out, "ranges: %d, %s%s\npoints: %d read, %d in the box\nbeside the box: %.1f%%; %.1f%% if points were everywhere alike\n",
+	_, err := fmt.Fprintf(c.Stdout, "ranges: %d, %s%s\npoints: %d read, %d in the box\noutside the box: %.1f%% of the points read; %.1f%% expected if points are spread evenly\n",
 		len(e.Ranges), shell.Plural(e.Squares, "square", "squares"), jumps, e.Read, e.Returned, 100*e.FalsePositives(), 100*e.Expected)
 	return err
 }
 
-// shortBits are bits as they are, or many of them in hexadecimal.
+// shortBits returns bits as they are, or many of them in hexadecimal.
 func shortBits(bits string) string {
 	if len(bits) <= 40 {
 		return bits
