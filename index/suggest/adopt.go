@@ -15,6 +15,7 @@ import (
 	"retwis/index"
 	engine "retwis/internal/maintain"
 	"retwis/internal/partition"
+	"retwis/internal/scan"
 	"retwis/maintain"
 )
 
@@ -208,23 +209,20 @@ func (a *adoption) make(ctx context.Context) error {
 // readContent adds the terms in the reverse index of an older index, which wins over its
 // entries.
 func (a *adoption) readContent(ctx context.Context, p int) error {
-	client, key := a.x.set.Client, a.x.keys[p].Content
-	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		page, err := client.Do(ctx, client.B().Hscan().Key(key).Cursor(cursor).Count(500).Build()).AsScanEntry()
+	for page, err := range scan.Hash(ctx, a.x.set.Client, a.x.keys[p].Content, step) {
 		if err != nil {
 			return err
 		}
-		for i := 0; i+1 < len(page.Elements); i += 2 {
-			t, err := a.termOf(page.Elements[i]+":"+page.Elements[i+1], "")
+		for i := 0; i+1 < len(page); i += 2 {
+			t, err := a.termOf(page[i]+":"+page[i+1], "")
 			if err != nil {
-				a.invalid(page.Elements[i] + ":" + page.Elements[i+1])
+				a.invalid(page[i] + ":" + page[i+1])
 				continue
 			}
 			if err := a.add(ctx, t); err != nil {
 				return err
 			}
 		}
-		cursor = page.Cursor
 	}
 	return nil
 }
@@ -251,29 +249,25 @@ func (a *adoption) addEntries(ctx context.Context, values, pairs []string) error
 // value of each in the reverse index.
 func (a *adoption) scan(ctx context.Context, p int, page func(values, pairs []string) error) error {
 	client, keys := a.x.set.Client, a.x.keys[p]
-	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		found, err := client.Do(ctx, client.B().Zscan().Key(keys.Index).Cursor(cursor).Count(500).Build()).AsScanEntry()
+	for pairs, err := range scan.SortedSet(ctx, client, keys.Index, step) {
 		if err != nil {
 			return err
 		}
-		for pairs := range slices.Chunk(found.Elements, 1000) {
-			names := make([]string, len(pairs)/2)
-			for i := range names {
-				names[i] = nameOf(pairs[2*i])
-			}
-			reply, err := client.Do(ctx, client.B().Hmget().Key(keys.Content).Field(names...).Build()).ToArray()
-			if err != nil {
-				return err
-			}
-			values := make([]string, len(reply))
-			for i := range reply {
-				values[i], _ = reply[i].ToString() // "" without a value
-			}
-			if err := page(values, pairs); err != nil {
-				return err
-			}
+		names := make([]string, len(pairs)/2)
+		for i := range names {
+			names[i] = nameOf(pairs[2*i])
 		}
-		cursor = found.Cursor
+		reply, err := client.Do(ctx, client.B().Hmget().Key(keys.Content).Field(names...).Build()).ToArray()
+		if err != nil {
+			return err
+		}
+		values := make([]string, len(reply))
+		for i := range reply {
+			values[i], _ = reply[i].ToString() // "" without a value
+		}
+		if err := page(values, pairs); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -349,13 +343,11 @@ func (a *adoption) flush(ctx context.Context) error {
 
 // block converts the blocked forms to those of this version.
 func (a *adoption) block(ctx context.Context, p int) error {
-	client, key := a.x.set.Client, a.x.keys[p].blocked
-	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		page, err := client.Do(ctx, client.B().Sscan().Key(key).Cursor(cursor).Count(500).Build()).AsScanEntry()
+	for page, err := range scan.Set(ctx, a.x.set.Client, a.x.keys[p].blocked, step) {
 		if err != nil {
 			return err
 		}
-		for _, old := range page.Elements {
+		for _, old := range page {
 			name, err := a.x.name(strings.ReplaceAll(old, string(escapedColon), ":"))
 			if err != nil || name == old && a.x.set.Index(name) == p {
 				continue
@@ -367,7 +359,6 @@ func (a *adoption) block(ctx context.Context, p int) error {
 				return err
 			}
 		}
-		cursor = page.Cursor
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"retwis/internal/scan"
 )
 
-// step is the number of entries that All reads in a round trip.
+// step is the number of terms that a scan reads at a time.
 const step = 500
 
 // All yields the terms with a prefix, normalized as for Complete, in the lexicographic

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	engine "retwis/internal/maintain"
+	"retwis/internal/scan"
 	"retwis/internal/script"
 	"retwis/maintain"
 )
@@ -78,15 +79,11 @@ func (x *Index) Blocked(ctx context.Context) (all []string, err error) {
 		return nil, err
 	}
 	for _, k := range x.keys {
-		for cursor := uint64(0); ; {
-			page, err := x.set.Client.Do(ctx, x.set.Client.B().Sscan().Key(k.blocked).Cursor(cursor).Count(500).Build()).AsScanEntry()
+		for page, err := range scan.Set(ctx, x.set.Client, k.blocked, step) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, page.Elements...)
-			if cursor = page.Cursor; cursor == 0 {
-				break
-			}
+			all = append(all, page...)
 		}
 	}
 	slices.Sort(all)
@@ -108,14 +105,13 @@ func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (r
 	}
 	run := engine.Start(opt)
 	for _, k := range x.keys {
-		for cursor := uint64(0); ; {
-			page, err := x.set.Client.Do(ctx, x.set.Client.B().Hscan().Key(k.Content).Cursor(cursor).Count(500).Build()).AsScanEntry()
+		for page, err := range scan.Hash(ctx, x.set.Client, k.Content, step) {
 			if err != nil {
 				return removed, err
 			}
 			var rare []string
-			for i := 0; i+1 < len(page.Elements); i += 2 {
-				if t, ok := parseCount(page.Elements[i], page.Elements[i+1]); ok && isKey(t.key) && t.count < below {
+			for i := 0; i+1 < len(page); i += 2 {
+				if t, ok := parseCount(page[i], page[i+1]); ok && isKey(t.key) && t.count < below {
 					rare = append(rare, t.key)
 				}
 			}
@@ -124,11 +120,8 @@ func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (r
 			if err != nil {
 				return removed, err
 			}
-			if err := run.Pace(ctx, len(page.Elements)/2); err != nil {
+			if err := run.Pace(ctx, len(page)/2); err != nil {
 				return removed, err
-			}
-			if cursor = page.Cursor; cursor == 0 {
-				break
 			}
 		}
 	}

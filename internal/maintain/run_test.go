@@ -1,0 +1,94 @@
+package maintain_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	engine "retwis/internal/maintain"
+	"retwis/maintain"
+)
+
+func TestFound(t *testing.T) {
+	t.Parallel()
+	kinds := []maintain.Kind{
+		maintain.Missing, maintain.Stale, maintain.Stale, maintain.Dangling, maintain.Invalid, maintain.Taken,
+		maintain.Missing, maintain.Missing, maintain.Missing, maintain.Missing, maintain.Missing, maintain.Missing,
+	}
+	for examples, want := range map[int]int{0: 10, 3: 3, 100: len(kinds), -1: 0} {
+		r := engine.Start(maintain.Options{Examples: examples})
+		for _, kind := range kinds {
+			r.Found(maintain.Problem{Kind: kind})
+		}
+		c := r.Report
+		if c.Missing != 7 || c.Stale != 2 || c.Dangling != 1 || c.Invalid != 2 || c.Problems() != int64(len(kinds)) {
+			t.Errorf("%+v", c)
+		}
+		if len(c.Examples) != want {
+			t.Errorf("Examples: %d: %d examples, expected %d", examples, len(c.Examples), want)
+		}
+	}
+}
+
+// A run with a rate takes as long as its entries need; what it has paused for counts, in
+// every kind of step.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		steps := 0
+		r := engine.Start(maintain.Options{Rate: 100, Progress: func(p maintain.Progress) {
+			if steps++; p.Elapsed > time.Since(begin) || p.Total != 300 {
+				t.Errorf("%+v", p)
+			}
+		}})
+		r.Total = 300
+		err := errors.Join(r.Step(t.Context(), 50), r.Uncounted(t.Context(), 100), r.Pace(t.Context(), 150))
+		if err != nil || time.Since(begin) != 3*time.Second || r.Report.Checked != 50 || steps != 2 {
+			t.Errorf("%v: %+v after %v in %d steps", err, r.Report, time.Since(begin), steps)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.Step(ctx, 1000); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 4*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+	})
+}
+
+// Without a rate nothing waits, but a context that is done ends the run.
+func TestNoRate(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := engine.Start(maintain.Options{})
+	if err := r.Step(ctx, 1e9); err != nil || r.Limited() {
+		t.Error(err)
+	}
+	cancel()
+	if err := r.Step(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	pages := func(yield func([]string, error) bool) {
+		_ = yield([]string{"a", "b"}, nil) && yield([]string{"c"}, nil) && yield(nil, broken)
+	}
+	for _, failing := range []bool{false, true} {
+		r := engine.Start(maintain.Options{})
+		seen := 0
+		err := r.Pages(t.Context(), pages, func(page []string) (int, error) {
+			if seen++; failing {
+				return 0, errors.ErrUnsupported
+			}
+			return len(page), nil
+		})
+		if !failing && (!errors.Is(err, broken) || r.Report.Checked != 3 || seen != 2) ||
+			failing && (!errors.Is(err, errors.ErrUnsupported) || r.Report.Checked != 0 || seen != 1) {
+			t.Errorf("%v: %+v in %d pages", err, r.Report, seen)
+		}
+	}
+}
