@@ -186,10 +186,15 @@ func (s *Service) Resume(ctx context.Context, post int64) error {
 }
 
 // ResumeFanOuts finishes the posts whose fan-out was interrupted when a process
-// died. Call it when a process starts and every minute or so. A post that cannot
-// be finished is logged and tried again by a later call; the error reports how
-// many there are.
+// died. A post that cannot be finished is logged and tried again by a later call;
+// the error reports how many there are.
 func (s *Service) ResumeFanOuts(ctx context.Context) error { return s.fanOut.ResumeAll(ctx) }
+
+// RecoverFanOuts calls ResumeFanOuts every so often until ctx ends. All processes
+// of a site call it; a lock lets one of them do the work.
+func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error {
+	return s.fanOut.Recover(ctx, every)
+}
 
 // Client is the client of the database.
 func (s *Service) Client() rueidis.Client { return s.client }

@@ -41,7 +41,11 @@ func serveUntilDone(ctx context.Context, log *slog.Logger, service *social.Servi
 			}
 		})
 	}
-	wg.Go(func() { resume(ctx, log, service) })
+	wg.Go(func() {
+		if err := service.RecoverFanOuts(ctx, resumeEvery); err != nil {
+			log.Error("cannot finish interrupted posts", "error", err)
+		}
+	})
 	var err error
 	select {
 	case <-ctx.Done():
@@ -69,20 +73,4 @@ func shutDown(log *slog.Logger, servers []serving) {
 		})
 	}
 	wg.Wait()
-}
-
-// resume finishes posts that a process did not finish before it died.
-func resume(ctx context.Context, log *slog.Logger, service *social.Service) {
-	tick := time.NewTicker(resumeEvery)
-	defer tick.Stop()
-	for {
-		if err := service.ResumeFanOuts(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("cannot finish interrupted posts; trying again", "error", err, "in", resumeEvery.String())
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }

@@ -22,6 +22,7 @@ const (
 	Auths         = "auths"
 	Timeline      = "timeline"
 	FanOuts       = "fanouts"
+	FanOutsLock   = "fanouts_lock"
 	LayoutVersion = "layout_version"
 	LayoutOwner   = "layout_owner"
 	AdoptedPosts  = "layout_adopted_posts"

@@ -1,0 +1,61 @@
+package fanout
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/redlock"
+)
+
+const (
+	// lockTimeout bounds a request for the lock; a slow server is no reason to
+	// give it up.
+	lockTimeout = 2 * time.Second
+	// lockPause is the longest pause between two attempts to get the lock, where
+	// the message of its release was lost.
+	lockPause = 5 * time.Second
+)
+
+// Recover calls ResumeAll every so often, until ctx ends, in one process at a
+// time: the holder of the lock layout.FanOutsLock. The other processes wait for
+// it and take over within ten seconds after the holder died.
+//
+// The lock saves work. Each fan-out is claimed by one process anyway, so a
+// process that cannot use the lock at all (without the rights to it, say) goes on
+// without it.
+func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
+	locks, err := redlock.New([]rueidis.Client{e.writer.client}, redlock.Options{
+		NodeTimeout: lockTimeout, RetryMax: lockPause, Owner: "recovery of fan-outs",
+	})
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	for ctx.Err() == nil {
+		err := locks.Do(ctx, layout.FanOutsLock, func(ctx context.Context, _ *redlock.Lock) error {
+			for {
+				e.resumeAll(ctx)
+				if !pause(ctx, every) {
+					return ctx.Err()
+				}
+			}
+		})
+		if ctx.Err() != nil {
+			break
+		}
+		e.log.DebugContext(ctx, "the recovery of fan-outs has no lock", "error", err)
+		e.resumeAll(ctx)
+		pause(ctx, every)
+	}
+	return nil
+}
+
+// resumeAll is ResumeAll with its error logged.
+func (e *Engine) resumeAll(ctx context.Context) {
+	if err := e.ResumeAll(ctx); err != nil && ctx.Err() == nil {
+		e.log.WarnContext(ctx, "cannot finish interrupted posts; trying again later", "error", err)
+	}
+}
