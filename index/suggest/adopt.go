@@ -19,29 +19,6 @@ import (
 	"retwis/maintain"
 )
 
-// ErrOutdated is returned for an index of an older version of this package, in which
-// different spellings were one term. Adopt converts it.
-var ErrOutdated = errors.New("the index is of an older version")
-
-// Prefixes of the declaration during an adoption: while new entries are made, and while
-// they replace the old ones.
-const (
-	filling  = "to be adopted: "
-	swapping = "adopted: "
-)
-
-// outdated returns an error that tells how to convert an index of an older version.
-func outdated(key string, d partition.Declaration) error {
-	command := fmt.Sprintf("%q", "retwis suggest adopt "+key)
-	switch {
-	case d.Kind != kind || d.Text == format || strings.HasPrefix(d.Text, format+", "):
-		return nil
-	case strings.HasPrefix(d.Text, filling), strings.HasPrefix(d.Text, swapping):
-		return fmt.Errorf("%w: its adoption is not finished: wait, or run Adopt or %s again", ErrOutdated, command)
-	}
-	return fmt.Errorf("%w, in which different spellings were one term: run Adopt or %s once", ErrOutdated, command)
-}
-
 // Adopt converts entries of the tutorial's form, normalized:count:original, to an index:
 // from a sorted set made by hand, or from an index of an older version, whose options
 // stay. Each original becomes a term with its count; blocked forms stay blocked. It reads

@@ -65,7 +65,7 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 
 // A lost list is rebuilt from few terms of each longer prefix, once that has its own
 // list.
-func TestMendReadsFew(t *testing.T) {
+func TestRebuildListReadsFew(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	x := open(t, client, "wide", Options{})

@@ -2,6 +2,12 @@ package suggest
 
 import "iter"
 
+const (
+	batchTerms = 50      // terms per script
+	batchBytes = 4 << 10 // of their names; bounds the cached lists that a script reads
+	pipeline   = 32      // scripts per pipeline
+)
+
 // chunks splits a list into the batches of one script. size returns the length of a
 // name.
 func chunks[T any](list []T, size func(T) int) iter.Seq[[]T] {

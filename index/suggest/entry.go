@@ -27,30 +27,6 @@ func (e Entry) Cursor() string { return scan.EncodeCursor(e.key()) }
 
 func (e Entry) key() string { return joinKey(e.Name, spell(e.Term)) }
 
-// joinKey returns the key that identifies a term, name:spelling. The name is the
-// normalized form; a spelling equal to the name is left out: banana: and banana:Banana.
-func joinKey(name, spelling string) string {
-	if spelling == name {
-		return name + ":"
-	}
-	return name + ":" + spelling
-}
-
-// nameOf returns the name in a key.
-func nameOf(key string) string {
-	name, _, _ := strings.Cut(key, ":")
-	return name
-}
-
-// spelling returns the spelling in a key.
-func spelling(key string) string {
-	name, spelling, _ := strings.Cut(key, ":")
-	if spelling == "" {
-		spelling = name
-	}
-	return strings.ReplaceAll(spelling, string(escapedColon), ":")
-}
-
 // term is a term as stored.
 type term struct {
 	key   string
@@ -77,11 +53,6 @@ func parseEntry(member string) (term, bool) {
 	return parseCount(member[:at], member[at+1:])
 }
 
-// isKey reports whether a text has the form name:spelling.
-func isKey(text string) bool {
-	return strings.Count(text, ":") == 1 && text[0] != ':'
-}
-
 // parseCount returns the term of a key and the text of its count.
 func parseCount(key, text string) (term, bool) {
 	if strings.Trim(text, "0123456789.") != "" {
@@ -97,24 +68,30 @@ func parseCount(key, text string) (term, bool) {
 // maxCount is the greatest integer that is exact in Lua.
 const maxCount = 1<<53 - 1
 
+// decay converts stored counts to counts after decay.
+type decay struct {
+	halfLife time.Duration
+	now      func() time.Time // nil: time.Now
+}
+
 // suggestion returns a stored term as a Suggestion.
-func (x *Index) suggestion(t term) Suggestion {
-	return Suggestion{Term: spelling(t.key), Count: x.countOf(t.count)}
+func (d decay) suggestion(t term) Suggestion {
+	return Suggestion{Term: spelling(t.key), Count: d.countOf(t.count)}
 }
 
 // countOf returns the count after decay.
-func (x *Index) countOf(count float64) int64 {
-	if x.opt.HalfLife > 0 {
-		count = math.Round(math.Exp2(count - x.time()))
+func (d decay) countOf(count float64) int64 {
+	if d.halfLife > 0 {
+		count = math.Round(math.Exp2(count - d.time()))
 	}
 	return int64(min(count, maxCount))
 }
 
 // time returns the number of half-lives since 1970.
-func (x *Index) time() float64 {
+func (d decay) time() float64 {
 	now := time.Now
-	if x.now != nil {
-		now = x.now
+	if d.now != nil {
+		now = d.now
 	}
-	return float64(now().UnixMicro()) / float64(x.opt.HalfLife.Microseconds())
+	return float64(now().UnixMicro()) / float64(d.halfLife.Microseconds())
 }

@@ -27,26 +27,12 @@ const (
 	PunctuationKeep  Punctuation = "keep" // unchanged: "wi-fi", "rock'n'roll"
 )
 
-// Normalize returns the form of a term under which it is indexed; several terms may share
-// it. Case is folded, blanks are collapsed, punctuation is treated as
-// Options.Punctuation says. Diacritics of Latin, Greek and Cyrillic letters are removed,
-// and so are Hebrew and Arabic points; marks of other scripts, which make another letter
-// or are vowels, stay. Compatibility forms become their letters (NFKD), ø becomes o, ł
-// becomes l, æ becomes ae. A colon that stays becomes U+001F.
-//
-// It returns index.ErrValue for a term that is not UTF-8, has more than 512 bytes, or has
-// only blanks and punctuation.
-func (x *Index) Normalize(term string) (string, error) {
-	key, err := x.key(term)
-	if err != nil {
-		return "", fmt.Errorf("suggest: %w", err)
-	}
-	return nameOf(key), nil
-}
+// normalizer converts terms to their normalized forms and keys.
+type normalizer struct{ punctuation Punctuation }
 
 // name returns the normalized form of a term.
-func (x *Index) name(term string) (string, error) {
-	name, err := x.normal(term)
+func (n normalizer) name(term string) (string, error) {
+	name, err := n.normal(term)
 	if err != nil {
 		return "", err
 	}
@@ -58,8 +44,8 @@ func (x *Index) name(term string) (string, error) {
 }
 
 // key returns the key of a term, its normalized form and its spelling.
-func (x *Index) key(term string) (string, error) {
-	name, err := x.name(term)
+func (n normalizer) key(term string) (string, error) {
+	name, err := n.name(term)
 	if err != nil {
 		return "", err
 	}
@@ -70,36 +56,9 @@ func (x *Index) key(term string) (string, error) {
 	return joinKey(name, spelling), nil
 }
 
-// spell returns the spelling of a term: composed (NFC), with blanks collapsed. A colon
-// becomes U+001F, since it is the separator in an entry.
-func spell(term string) string {
-	if !norm.NFC.IsNormalString(term) {
-		term = norm.NFC.String(term)
-	}
-	var spelling strings.Builder
-	spelling.Grow(len(term))
-	blank := true // drops leading blanks
-	for _, r := range term {
-		if unicode.IsSpace(r) || unicode.IsControl(r) {
-			r = ' '
-		}
-		if r == ' ' && blank {
-			continue
-		}
-		if blank = r == ' '; r == ':' {
-			r = escapedColon
-		}
-		spelling.WriteRune(r)
-	}
-	return strings.TrimSuffix(spelling.String(), " ")
-}
-
-// escapedColon stands for a colon in a name or a spelling.
-const escapedColon = '\x1f'
-
 // normal is Normalize for a prefix, which may be empty. It keeps a blank at the end,
 // since "new " is not a prefix of "newton".
-func (x *Index) normal(term string) (string, error) {
+func (n normalizer) normal(term string) (string, error) {
 	switch {
 	case len(term) > maxTerm:
 		return "", fmt.Errorf("%w: the term has %d bytes: at most %d are allowed", index.ErrValue, len(term), maxTerm)
@@ -124,11 +83,11 @@ func (x *Index) normal(term string) (string, error) {
 			continue
 		case unicode.IsSpace(r), unicode.IsControl(r), unicode.In(r, unicode.Z):
 			r = ' '
-		case isApostrophe(r) && x.opt.Punctuation != PunctuationKeep:
+		case isApostrophe(r) && n.punctuation != PunctuationKeep:
 			continue
-		case unicode.IsPunct(r) && x.opt.Punctuation == PunctuationSpace:
+		case unicode.IsPunct(r) && n.punctuation == PunctuationSpace:
 			r = ' '
-		case unicode.IsPunct(r) && x.opt.Punctuation == PunctuationDrop:
+		case unicode.IsPunct(r) && n.punctuation == PunctuationDrop:
 			continue
 		case r == ':':
 			r = escapedColon

@@ -2,12 +2,10 @@ package suggest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -16,43 +14,14 @@ import (
 	"retwis/internal/script"
 )
 
-// kind is the kind of index in the declaration.
-const kind = "suggest"
-
-const (
-	batchTerms = 50      // terms per script
-	batchBytes = 4 << 10 // of their names; bounds the cached lists that a script reads
-	pipeline   = 32      // scripts per pipeline
-)
-
-// Options configure an index. The zero value is a good default. All but Cleanup and
-// CleanupRare are stored in the declaration of the index and cannot change.
-type Options struct {
-	// Partitions is the number of hash slots over which the terms are sharded, so that
-	// the servers of a Cluster share the work. Default 1, at most 1024.
-	Partitions int
-	// Punctuation is the treatment of punctuation. Default: like a blank.
-	Punctuation Punctuation
-	// HalfLife is the time after which a search weighs half as much, so that recent
-	// searches overtake old ones. It uses the clocks of the programs that add. At least
-	// a second; 0: no decay.
-	HalfLife time.Duration
-	// Cleanup is the fraction of completions, up to 1, that decrement the count of a
-	// random term of their result and remove it at 0. Terms that are searched once and
-	// never again disappear without a Prune. Such a completion costs one more round
-	// trip. Default 0: none.
-	Cleanup float64
-	// CleanupRare makes rarer terms of a result more likely to be chosen.
-	CleanupRare bool
-}
-
 // Index is a set of terms, each with a count of searches. It is safe for concurrent use.
 type Index struct {
 	set     *partition.Set
 	keys    []keys
 	opt     Options
 	scripts scripts
-	now     func() time.Time // nil: time.Now
+	normalizer
+	decay
 
 	topK, scanLimit int // TOP_K and SCAN_LIMIT of topk.lua
 }
@@ -60,15 +29,8 @@ type Index struct {
 // New returns the index at a key, which need not exist yet. It sends no command. On a
 // Cluster an index of one partition needs a key with a hash tag.
 func New(client rueidis.Client, key string, opt Options) (*Index, error) {
-	switch {
-	case opt.Punctuation != PunctuationSpace && opt.Punctuation != PunctuationDrop && opt.Punctuation != PunctuationKeep:
-		return nil, fmt.Errorf("suggest: Options.Punctuation is %q: use %q, %q or nothing", opt.Punctuation, PunctuationDrop, PunctuationKeep)
-	case opt.HalfLife != 0 && opt.HalfLife < time.Second:
-		return nil, fmt.Errorf("suggest: Options.HalfLife is %v: it must be at least a second, or 0", opt.HalfLife)
-	case !(opt.Cleanup >= 0 && opt.Cleanup <= 1): // also NaN
-		return nil, fmt.Errorf("suggest: Options.Cleanup is %v: it must be from 0 to 1", opt.Cleanup)
-	case opt.Cleanup > 0 && opt.HalfLife > 0:
-		return nil, errors.New("suggest: Options.Cleanup and HalfLife exclude each other")
+	if err := opt.validate(); err != nil {
+		return nil, fmt.Errorf("suggest: %w", err)
 	}
 	set, err := partition.New(client, key, partition.Declaration{Kind: kind, Text: opt.declaration(), Partitions: opt.Partitions})
 	if err != nil {
@@ -76,7 +38,11 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	}
 	opt.Partitions = len(set.Keys)
 	set.Explain = func(d partition.Declaration) error { return outdated(key, d) }
-	x := &Index{set: set, opt: opt, scripts: newScripts(topkLua), topK: 32, scanLimit: 1000}
+	x := &Index{
+		set: set, opt: opt, scripts: newScripts(topkLua),
+		normalizer: normalizer{opt.Punctuation}, decay: decay{halfLife: opt.HalfLife},
+		topK: 32, scanLimit: 1000,
+	}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keysOf(&set.Keys[i]))
 	}
@@ -104,47 +70,28 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 	return New(client, key, opt)
 }
 
-// format begins the declaration of an index that tells terms apart by spelling. Older
-// indexes had one term for each normalized form.
-const format = "spelled"
-
-// declaration returns the declaration of the options: "spelled, punctuation drop,
-// half-life 24h0m0s".
-func (o Options) declaration() string {
-	words := []string{format}
-	if o.Punctuation != PunctuationSpace {
-		words = append(words, "punctuation "+string(o.Punctuation))
-	}
-	if o.HalfLife > 0 {
-		words = append(words, "half-life "+o.HalfLife.String())
-	}
-	return strings.Join(words, ", ")
-}
-
-func parseDeclaration(text string) (opt Options, err error) {
-	if text == "" {
-		return opt, nil
-	}
-	for _, part := range strings.Split(text, ", ") {
-		switch word, value, _ := strings.Cut(part, " "); word {
-		case "punctuation":
-			opt.Punctuation = Punctuation(value)
-		case "half-life":
-			if opt.HalfLife, err = time.ParseDuration(value); err != nil {
-				return opt, err
-			}
-		default:
-			return opt, fmt.Errorf("unknown declaration %q", text)
-		}
-	}
-	return opt, nil
-}
-
 // Key returns the key of the index.
 func (x *Index) Key() string { return x.set.Key }
 
 // Options returns the options of the index.
 func (x *Index) Options() Options { return x.opt }
+
+// Normalize returns the form of a term under which it is indexed; several terms may share
+// it. Case is folded, blanks are collapsed, punctuation is treated as
+// Options.Punctuation says. Diacritics of Latin, Greek and Cyrillic letters are removed,
+// and so are Hebrew and Arabic points; marks of other scripts, which make another letter
+// or are vowels, stay. Compatibility forms become their letters (NFKD), ø becomes o, ł
+// becomes l, æ becomes ae. A colon that stays becomes U+001F.
+//
+// It returns index.ErrValue for a term that is not UTF-8, has more than 512 bytes, or has
+// only blanks and punctuation.
+func (x *Index) Normalize(term string) (string, error) {
+	key, err := x.key(term)
+	if err != nil {
+		return "", fmt.Errorf("suggest: %w", err)
+	}
+	return nameOf(key), nil
+}
 
 // Add adds n searches to the count of a term in this spelling, which is created if
 // needed, and returns the new count. One round trip. A term whose normalized form is

@@ -143,7 +143,7 @@ func TestMendGoesDeeper(t *testing.T) {
 
 // A second entry of a term, from redis-cli, must not add the term to a list twice: when
 // the entry is removed, nothing would report the duplicate.
-func TestHeadHasNoTermTwice(t *testing.T) {
+func TestListHasNoTermTwice(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	x = small(x, 200)

@@ -156,7 +156,7 @@ func TestSpellingIsTheSameTerm(t *testing.T) {
 	t.Parallel()
 	part := rapid.SampledFrom([]string{"a", "é", " ", "\r", "\u030a", "\u200b", "日", "か", "\u3099", "'", ":", "ł", "\u05b8", "\u20e3"})
 	for _, punctuation := range []Punctuation{PunctuationSpace, PunctuationDrop, PunctuationKeep} {
-		x := &Index{opt: Options{Punctuation: punctuation}}
+		x := &Index{normalizer: normalizer{punctuation}}
 		rapid.Check(t, func(t *rapid.T) {
 			text := strings.Join(rapid.SliceOfN(part, 1, 6).Draw(t, "parts"), "")
 			key, err := x.key(text)
@@ -223,7 +223,7 @@ func TestNormalize(t *testing.T) {
 		{"", strings.Repeat("x", 512), strings.Repeat("x", 512)},
 		{"", strings.Repeat("ﷺ", 170), ""}, // 18 letters, each
 	} {
-		x := &Index{opt: Options{Punctuation: c.punctuation}}
+		x := &Index{normalizer: normalizer{c.punctuation}}
 		got, err := x.Normalize(c.term)
 		if got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%q: got %q, %v, want %q", c.term, got, err, c.want)
