@@ -34,7 +34,7 @@ func TestRights(t *testing.T) {
 		opt := redlock.Options{Owner: "test", Fencing: fencing}
 		var managers []*redlock.Manager
 		for range 2 {
-			m, err := redlock.Dial([]string{url}, opt)
+			m, err := redlock.Dial([]string{url}, generous(opt))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -75,7 +75,7 @@ func TestMajorityFrozen(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 5)
 	clients := clientsOf(t, servers)
-	m := dial(t, servers, redlock.Options{})
+	m := dial(t, servers, redlock.Options{NodeTimeout: nodeTimeout})
 	for _, s := range servers[:3] {
 		s.Freeze(t)
 	}
@@ -201,7 +201,7 @@ func TestNothingLeaks(t *testing.T) {
 	}
 	servers := redistest.Nodes(t, 5)
 	clients := clientsOf(t, servers)
-	m := dial(t, servers, redlock.Options{})
+	m := dial(t, servers, redlock.Options{NodeTimeout: 500 * time.Millisecond})
 	run := func(n int) {
 		for i := range n {
 			unlock(t, lock(t, m, fmt.Sprint("job", i)))

@@ -81,7 +81,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 5)
 	clients := clientsOf(t, servers)
-	opt := redlock.Options{Fencing: true}
+	opt := redlock.Options{Fencing: true, NodeTimeout: 500 * time.Millisecond}
 	managers := []*redlock.Manager{dial(t, servers, opt), dial(t, servers, opt), dial(t, servers, opt)}
 	var last uint64
 	next := func(m *redlock.Manager) {

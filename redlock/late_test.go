@@ -53,7 +53,7 @@ func TestGrantArrivesLate(t *testing.T) {
 					relays, through = append(relays, r), append(through, r.url())
 				}
 				opt := redlock.Options{TTL: 30 * time.Second, RetryMax: 40 * time.Millisecond}
-				opt.NodeTimeout = 50 * time.Millisecond
+				opt.NodeTimeout = nodeTimeout
 				a, c := dial(t, servers, opt), dial(t, servers, opt)
 				b, err := redlock.Dial(through, opt)
 				if err != nil {

@@ -122,7 +122,7 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	one, err := redlock.Dial(urls(servers[:1]), redlock.Options{})
+	one, err := redlock.Dial(urls(servers[:1]), generous(redlock.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

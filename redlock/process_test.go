@@ -55,9 +55,9 @@ const workerTTL = time.Second
 // one when it lets go.
 func work(servers []string, stdin io.Reader, stdout io.Writer) error {
 	drift, _ := time.ParseDuration(os.Getenv("REDLOCK_TEST_DRIFT"))
-	m, err := redlock.Dial(servers, redlock.Options{
+	m, err := redlock.Dial(servers, generous(redlock.Options{
 		TTL: workerTTL, Drift: drift, Fencing: os.Getenv("REDLOCK_TEST_FENCING") != "",
-	})
+	}))
 	if err != nil {
 		return err
 	}
@@ -332,7 +332,7 @@ func TestHistory(t *testing.T) {
 				servers = append(servers, redistest.TCP(t, "appendonly yes", "appendfsync everysec"))
 			}
 			proxies, urls := proxied(t, servers)
-			m, err := redlock.Dial(urls, redlock.Options{TTL: workerTTL})
+			m, err := redlock.Dial(urls, generous(redlock.Options{TTL: workerTTL}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,10 +22,25 @@ func urls(servers []*redistest.Server) []string {
 	return all
 }
 
-// dial returns a manager of servers that may vote at once.
+// generous gives servers more time to answer than the default of 50 ms, unless the test
+// has set it: on a busy machine a server that works may take longer.
+func generous(opt redlock.Options) redlock.Options {
+	if opt.NodeTimeout == 0 {
+		opt.NodeTimeout = 2 * time.Second
+		if opt.TTL > 0 {
+			opt.NodeTimeout = min(opt.NodeTimeout, opt.TTL/4)
+		}
+	}
+	return opt
+}
+
+// nodeTimeout is the default, for tests in which servers do not answer.
+const nodeTimeout = 50 * time.Millisecond
+
+// dial returns a manager of servers that may vote immediately.
 func dial(t testing.TB, servers []*redistest.Server, opt redlock.Options) *redlock.Manager {
 	t.Helper()
-	m, err := redlock.Dial(urls(servers), opt)
+	m, err := redlock.Dial(urls(servers), generous(opt))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +101,12 @@ func TestYoungServer(t *testing.T) {
 	for i, s := range servers {
 		clients[i] = s.Client(t)
 	}
-	dialed, err := redlock.Dial(urls(servers), redlock.Options{})
+	dialed, err := redlock.Dial(urls(servers), generous(redlock.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dialed.Close()
-	shared, err := redlock.New(clients, redlock.Options{})
+	shared, err := redlock.New(clients, generous(redlock.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestLockEndsWhereServersRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, err := redlock.Dial([]string{test.url}, redlock.Options{})
+			m, err := redlock.Dial([]string{test.url}, generous(redlock.Options{}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,8 +15,8 @@ func TestStatusOfQuarantinedServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	for name, manager := range map[string]func() (*redlock.Manager, error){
-		"Dial": func() (*redlock.Manager, error) { return redlock.Dial(urls(servers), redlock.Options{}) },
-		"New":  func() (*redlock.Manager, error) { return redlock.New(clientsOf(t, servers), redlock.Options{}) },
+		"Dial": func() (*redlock.Manager, error) { return redlock.Dial(urls(servers), generous(redlock.Options{})) },
+		"New":  func() (*redlock.Manager, error) { return redlock.New(clientsOf(t, servers), generous(redlock.Options{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := manager()
@@ -94,7 +94,7 @@ func TestCloseBesideFrozenServer(t *testing.T) {
 	servers := redistest.Nodes(t, 3)
 	least := time.Hour
 	for range 3 { // whatever else the machine does
-		m := dial(t, servers, redlock.Options{})
+		m := dial(t, servers, redlock.Options{NodeTimeout: nodeTimeout})
 		l := lock(t, m, "job")
 		servers[2].Freeze(t)
 		unlock(t, l)

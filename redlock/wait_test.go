@@ -114,7 +114,8 @@ func TestWhoGivesUpLeavesTheLine(t *testing.T) {
 func TestWaiterKilled(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
-	a := dial(t, servers, redlock.Options{})
+	// A grant is for 2 s.
+	a := dial(t, servers, redlock.Options{NodeTimeout: 200 * time.Millisecond})
 	var held []*redlock.Lock
 	for i := range 3 { // all that the worker wants
 		held = append(held, lock(t, a, fmt.Sprint("name", i)))
