@@ -34,6 +34,7 @@ run: ## serve Retwis with a small sample network; ARGS='--addr :9000' adds flags
 test: ## run all tests on real servers; RACE=1 adds the race detector
 	@scripts/deps server curl sqlite3
 	REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./...
+	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./interop
 
 test-long: ## run them with ten times the random cases, and every fuzz test
 	@scripts/deps server curl sqlite3

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -16,10 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
-	client "github.com/Shopify/toxiproxy/v2/client"
-	"github.com/rs/zerolog"
-
 	"retwis/internal/redistest"
 	"retwis/redlock"
 )
@@ -28,21 +23,12 @@ import (
 // the servers it names.
 const workerEnv = "REDLOCK_TEST_WORKER"
 
-// proxyEnv makes a toxiproxy of the test binary, with its API on the port it names. It
-// has a process of its own because it leaves goroutines behind.
-const proxyEnv = "REDLOCK_TEST_PROXY"
-
 func TestMain(m *testing.M) {
 	if servers := os.Getenv(workerEnv); servers != "" {
 		if err := work(strings.Split(servers, ","), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		os.Exit(0)
-	}
-	if port := os.Getenv(proxyEnv); port != "" {
-		go toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()).Listen("127.0.0.1", port)
-		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
 	redistest.Main(m)
@@ -253,60 +239,6 @@ func (w *workers) history() (all []holding) {
 	return all
 }
 
-// proxy stands in front of a server.
-type proxy struct {
-	*client.Proxy
-	api *client.Client
-}
-
-// renew frees a proxy of its toxics by making it anew, which also cuts what goes through it:
-// to take a toxic out of a live connection can stop toxiproxy for good.
-func (p *proxy) renew() error {
-	if err := p.Delete(); err != nil {
-		return err
-	}
-	made, err := p.api.CreateProxy(p.Name, p.Listen, p.Upstream)
-	if err != nil {
-		return err
-	}
-	p.Proxy = made
-	return nil
-}
-
-// proxied puts a proxy in front of each server.
-func proxied(t *testing.T, servers []*redistest.Server) (proxies []*proxy, urls []string) {
-	t.Helper()
-	port := strconv.Itoa(redistest.FreePort(t))
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), proxyEnv+"="+port)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		_ = cmd.Wait()
-		http.DefaultClient.CloseIdleConnections()
-	})
-	api := client.NewClient("127.0.0.1:" + port)
-	wait(t, "the proxy", func() bool {
-		_, err := api.Proxies()
-		return err == nil
-	})
-	for i, s := range servers {
-		p, err := api.CreateProxy(fmt.Sprint("proxy", i), fmt.Sprint("127.0.0.1:", redistest.FreePort(t)),
-			fmt.Sprint("127.0.0.1:", s.Port()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		proxies, urls = append(proxies, &proxy{p, api}), append(urls, "redis://"+p.Listen)
-	}
-	return proxies, urls
-}
-
 // long is how long a history is: seconds, or minutes where time is given.
 func long(t *testing.T) time.Duration {
 	t.Helper()
@@ -331,7 +263,12 @@ func TestHistory(t *testing.T) {
 			for range 5 {
 				servers = append(servers, redistest.TCP(t, "appendonly yes", "appendfsync everysec"))
 			}
-			proxies, urls := proxied(t, servers)
+			var relays []*relay
+			var urls []string
+			for _, s := range servers {
+				r := relayed(t, "tcp", fmt.Sprint("127.0.0.1:", s.Port()))
+				relays, urls = append(relays, r), append(urls, r.url())
+			}
 			m, err := redlock.Dial(urls, generous(redlock.Options{TTL: workerTTL}))
 			if err != nil {
 				t.Fatal(err)
@@ -345,7 +282,7 @@ func TestHistory(t *testing.T) {
 			for range 4 {
 				processes = append(processes, w.start(urls, fencing))
 			}
-			f := &faults{t: t, servers: servers, proxies: proxies, rng: rand.New(rand.NewPCG(rand.Uint64(), 1))}
+			f := &faults{t: t, servers: servers, relays: relays, rng: rand.New(rand.NewPCG(rand.Uint64(), 1))}
 			for stop := time.Now().Add(long(t)); time.Now().Before(stop); {
 				f.next()
 				if f.rng.IntN(20) == 0 {
@@ -377,7 +314,7 @@ func TestHistory(t *testing.T) {
 type faults struct {
 	t       *testing.T
 	servers []*redistest.Server
-	proxies []*proxy
+	relays  []*relay
 	rng     *rand.Rand
 	count   int
 	undo    []func()
@@ -387,7 +324,7 @@ func (f *faults) next() {
 	f.t.Helper()
 	f.count++
 	i := f.rng.IntN(len(f.servers))
-	server, proxy := f.servers[i], f.proxies[i]
+	server, relay := f.servers[i], f.relays[i]
 	switch n := f.rng.IntN(30); {
 	case n == 0: // seldom, as the server keeps out of the voting for two seconds
 		f.thaw()
@@ -399,14 +336,13 @@ func (f *faults) next() {
 		server.Freeze(f.t)
 		f.undo = append(f.undo, func() { server.Thaw(f.t) })
 	case n < 15: // every connection breaks
-		f.must(proxy.Disable())
-		f.must(proxy.Enable())
+		relay.cut()
 	case n < 20: // nothing gets through
-		f.toxic(proxy, "timeout", client.Attributes{"timeout": 0})
+		f.toxic(relay, toxic{blocked: true})
 	case n < 25:
-		f.toxic(proxy, "latency", client.Attributes{"latency": 40, "jitter": 40})
+		f.toxic(relay, toxic{delay: 40 * time.Millisecond, jitter: 40 * time.Millisecond})
 	default:
-		f.toxic(proxy, "slicer", client.Attributes{"average_size": 20, "size_variation": 10, "delay": 500})
+		f.toxic(relay, toxic{piece: 20})
 	}
 	most := 2
 	if f.rng.IntN(5) == 0 {
@@ -419,14 +355,14 @@ func (f *faults) next() {
 	time.Sleep(time.Duration(20+f.rng.IntN(150)) * time.Millisecond) // the pace of the faults
 }
 
-// toxic adds a fault of the network in one direction.
-func (f *faults) toxic(p *proxy, kind string, attributes client.Attributes) {
-	f.t.Helper()
-	name := fmt.Sprint("toxic", f.count)
-	stream := []string{"upstream", "downstream"}[f.rng.IntN(2)]
-	_, err := p.AddToxic(name, kind, stream, 1, attributes)
-	f.must(err)
-	f.undo = append(f.undo, func() { f.must(p.renew()) })
+// toxic adds a fault of the network in one direction. Its end cuts the connections.
+func (f *faults) toxic(r *relay, fault toxic) {
+	way := []int{toServer, fromServer}[f.rng.IntN(2)]
+	r.poison(way, fault)
+	f.undo = append(f.undo, func() {
+		r.poison(way, toxic{})
+		r.cut()
+	})
 }
 
 func (f *faults) thaw() {
@@ -441,13 +377,6 @@ func (f *faults) mend() {
 	}
 	f.undo = nil
 	f.thaw()
-}
-
-func (f *faults) must(err error) {
-	f.t.Helper()
-	if err != nil {
-		f.t.Fatal(err)
-	}
 }
 
 // wait polls until something is so.

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"bytes"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
@@ -32,7 +33,21 @@ type relay struct {
 	changed chan struct{}
 	refuses bool // new connections
 	closed  bool
+	toxics  [2]toxic // of the data to the server and from it
 }
+
+// toxic is a fault of the network in one direction.
+type toxic struct {
+	blocked       bool
+	delay, jitter time.Duration
+	piece         int // bytes that arrive at once; 0: all
+}
+
+// The directions of toxics.
+const (
+	toServer = iota
+	fromServer
+)
 
 // relayed puts a relay in front of a server, which is closed when the test ends.
 func relayed(t testing.TB, network, target string) *relay {
@@ -118,9 +133,9 @@ func (r *relay) serve(client, server net.Conn) {
 	}
 	var kind kindOf
 	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+	for way, ends := range [][2]net.Conn{{client, server}, {server, client}} {
 		both.Go(func() {
-			r.copy(way[1], way[0], &kind)
+			r.copy(ends[1], ends[0], &kind, way)
 			client.Close()
 			server.Close()
 		})
@@ -159,7 +174,7 @@ func (k *kindOf) see(chunk []byte) int {
 	return k.kind
 }
 
-func (r *relay) copy(to io.Writer, from io.Reader, of *kindOf) {
+func (r *relay) copy(to io.Writer, from io.Reader, of *kindOf, way int) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -167,7 +182,7 @@ func (r *relay) copy(to io.Writer, from io.Reader, of *kindOf) {
 			if !r.wait(of.see(buffer[:n])) {
 				return
 			}
-			if _, err := to.Write(buffer[:n]); err != nil {
+			if !r.deliver(to, buffer[:n], way) {
 				return
 			}
 		}
@@ -176,6 +191,42 @@ func (r *relay) copy(to io.Writer, from io.Reader, of *kindOf) {
 		}
 	}
 }
+
+// deliver writes a chunk through the toxic of a direction. It returns false when the
+// connection is over.
+func (r *relay) deliver(to io.Writer, chunk []byte, way int) bool {
+	var late time.Duration
+	for first := true; len(chunk) > 0; first = false {
+		r.mu.Lock()
+		toxic, changed, closed := r.toxics[way], r.changed, r.closed
+		r.mu.Unlock()
+		switch {
+		case closed:
+			return false
+		case toxic.blocked:
+			<-changed
+			continue
+		}
+		if first && toxic.delay > 0 {
+			late = toxic.delay - toxic.jitter + rand.N(2*toxic.jitter+1)
+		} else if toxic.piece > 0 {
+			late = 500 * time.Microsecond
+		}
+		time.Sleep(late) // the fault itself
+		n := len(chunk)
+		if toxic.piece > 0 {
+			n = min(n, toxic.piece/2+rand.N(toxic.piece))
+		}
+		if _, err := to.Write(chunk[:n]); err != nil {
+			return false
+		}
+		chunk = chunk[n:]
+	}
+	return true
+}
+
+// poison sets the toxic of a direction.
+func (r *relay) poison(way int, fault toxic) { r.change(func() { r.toxics[way] = fault }) }
 
 // wait returns true when a chunk may pass.
 func (r *relay) wait(kind int) bool {

@@ -16,7 +16,9 @@ func TestStatusOfQuarantinedServers(t *testing.T) {
 	servers := redistest.Nodes(t, 3)
 	for name, manager := range map[string]func() (*redlock.Manager, error){
 		"Dial": func() (*redlock.Manager, error) { return redlock.Dial(urls(servers), generous(redlock.Options{})) },
-		"New":  func() (*redlock.Manager, error) { return redlock.New(clientsOf(t, servers), generous(redlock.Options{})) },
+		"New": func() (*redlock.Manager, error) {
+			return redlock.New(clientsOf(t, servers), generous(redlock.Options{}))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := manager()

@@ -1,4 +1,4 @@
-package redlock_test
+package interop
 
 import (
 	"errors"
@@ -14,9 +14,8 @@ import (
 	"retwis/redlock"
 )
 
-// TestInterchange sees that other clients of the algorithm and this one keep each
-// other out.
-func TestInterchange(t *testing.T) {
+// TestExclusion checks that redsync and this package exclude each other.
+func TestExclusion(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	m := dial(t, servers, redlock.Options{})
@@ -40,9 +39,9 @@ func TestInterchange(t *testing.T) {
 	if ok, err := theirs.Unlock(); !ok || err != nil {
 		t.Fatalf("redsync: %v %v", ok, err)
 	}
-	l := <-got // found by asking: redsync tells nobody
+	l := <-got // found by polling: redsync sends no message
 	if err := theirs.Lock(); err == nil {
-		t.Error("redsync got a name that is held")
+		t.Error("redsync got a held name")
 	}
 	unlock(t, l)
 	wait(t, "redsync to get it", func() bool { return theirs.Lock() == nil })

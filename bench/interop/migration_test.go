@@ -1,4 +1,4 @@
-package redlock_test
+package interop
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"retwis/redlock"
 )
 
-// While programs move from redsync to this package one by one, neither side starves,
-// and they keep each other out.
+// TestMigration moves programs from redsync to this package one by one: neither side
+// starves, and they exclude each other.
 func TestMigration(t *testing.T) {
 	t.Parallel()
 	for name, pace := range map[string]struct{ hold, pause time.Duration }{
@@ -33,7 +33,7 @@ func TestMigration(t *testing.T) {
 			var ours, theirs, inside atomic.Int64
 			hold := func(count *atomic.Int64) {
 				if inside.Add(1) > 1 {
-					t.Error("two hold the lock")
+					t.Error("two clients hold the lock")
 				}
 				time.Sleep(pace.hold)
 				inside.Add(-1)
