@@ -16,25 +16,24 @@ import (
 //go:embed adopt.lua
 var adoptLua string
 
-// adopting words what Adopt found.
+// What Adopt leaves as it is.
 const (
 	foundUnreadable = "not an entry of this index"
 	foundSeveral    = "one of several entries of this id"
 )
 
-// Adopt makes an index of a sorted set that somebody made by hand: its entries are
-// what the index would have written, but there is no reverse index, from id to
-// entry, and no declaration. It makes both, in steps of 200, and then Put and the
-// others take the index. Nobody should change the sorted set meanwhile. It can be
-// repeated, and does no harm to an index.
+// Adopt makes an index of a sorted set made by hand, with the entries that the index
+// would have written, but without a reverse index, from id to entry, and a declaration.
+// It makes both, in steps of 200; then Put and the other methods accept the index. The
+// sorted set must not change meanwhile. Adopt can be repeated, and does not harm an
+// index.
 //
-// The report has in Checked how many entries are in the index now, and tells of
-// what was left as it is: entries that cannot be read (Dangling), and those of
-// which an id has several, or with another score than 0 (Stale). Put the ids of
-// those again, or Repair with a source. It fails where no entry at all can be
-// read, for then the set is something else.
-func (x *Lexical) Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error) {
-	r := engine.Start(up)
+// Report.Checked is the number of entries in the index now. The report has the entries
+// that stay as they are: those that cannot be read (Dangling), and those whose id has
+// several or whose score is not 0 (Stale). Put the ids of those again, or Repair with a
+// source. If no entry can be read, the sorted set is something else, and Adopt fails.
+func (x *Lexical) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
+	r := engine.Start(opt)
 	err := x.adoptAll(ctx, r)
 	return r.Report, x.wrap(ctx, err)
 }
@@ -58,13 +57,13 @@ func (x *Lexical) adoptAll(ctx context.Context, r *engine.Run) error {
 		}
 	}
 	if there && r.Report.Checked == 0 {
-		return fmt.Errorf("%w: none of the %d entries of %q is one of %s", ErrValue, r.Report.Problems(), x.set.Key, x.set.Declaration())
+		return fmt.Errorf("%w: none of the %d entries of %q is an entry of %s", ErrValue, r.Report.Problems(), x.set.Key, x.set.Declaration())
 	}
 	return x.set.Adopt(ctx)
 }
 
-// adoptable tells whether there are entries to adopt. It fails where there is
-// nothing.
+// adoptable reports whether there are entries to adopt. It fails if there is no data at
+// all.
 func (x *Lexical) adoptable(ctx context.Context) (bool, error) {
 	entries, err := sum(ctx, x.set, func(k *partition.Keys) rueidis.Completed { return x.set.Client.B().Zcard().Key(k.Index).Build() })
 	if err != nil || entries > 0 {
@@ -99,7 +98,7 @@ func (x *Lexical) adoptPage(ctx context.Context, keys *partition.Keys, only []pa
 	return nil
 }
 
-// reviewAdopted counts what a partition has now, and tells of what was left.
+// reviewAdopted counts the entries of a partition, and reports those left as they are.
 func (x *Lexical) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
 	before := r.Report.Problems()
 	err := x.lostEntries(ctx, r, keys, func(lost []pair) error {
@@ -130,18 +129,18 @@ func (x *Lexical) reviewAdopted(ctx context.Context, r *engine.Run, keys *partit
 	return r.Step(ctx, int(max(0, all-(r.Report.Problems()-before))))
 }
 
-// Adopt makes an index of a sorted set that somebody made by hand, of ids and
-// their numbers, in steps of 200. The report has in Checked how many entries are
-// in the index now, and tells of those that it could not have written (Invalid),
-// which stay as they are. It fails where all are of that kind.
-func (x *Numeric[N]) Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error) {
-	r := engine.Start(up)
+// Adopt makes an index of a sorted set made by hand, of ids scored by numbers, in steps
+// of 200. Report.Checked is the number of entries in the index now. Entries that the
+// index could not have written are reported as Invalid and stay as they are; if all are
+// of that kind, Adopt fails.
+func (x *Numeric[N]) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
+	r := engine.Start(opt)
 	err := x.adoptAll(ctx, r)
 	return r.Report, x.wrap(ctx, err)
 }
 
 func (x *Numeric[N]) adoptAll(ctx context.Context, r *engine.Run) error {
-	all, err := x.Len(ctx) // of what is declared otherwise it says so
+	all, err := x.Len(ctx) // fails if the declaration differs
 	if err != nil {
 		return err
 	}
@@ -163,12 +162,12 @@ func (x *Numeric[N]) adoptAll(ctx context.Context, r *engine.Run) error {
 		return err
 	}
 	if r.Report.Checked == 0 {
-		return fmt.Errorf("%w: none of the %d entries of %q is one of %s", ErrValue, all, x.set.Key, x.set.Declaration())
+		return fmt.Errorf("%w: none of the %d entries of %q is an entry of %s", ErrValue, all, x.set.Key, x.set.Declaration())
 	}
 	return x.set.Adopt(ctx)
 }
 
-// readable tells whether the index could have written an entry.
+// readable reports whether the index could have written an entry.
 func (x *Numeric[N]) readable(keys *partition.Keys, id, score string) bool {
 	v, err := (Column{Name: "value", Type: Float}).Parse(score)
 	f, ok := v.(float64)

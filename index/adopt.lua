@@ -1,11 +1,11 @@
--- Makes what stands beside a sorted set that is to become a lexicographic index.
--- Nothing that is there is changed.
+-- Makes the reverse index of a sorted set that becomes a lexicographic index. It changes
+-- nothing that is there.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   id, member, ...: entries, each the only one of its id
 --
--- Reply  how many stand beside it now
+-- Reply  how many of them are in the reverse index now
 local _, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal

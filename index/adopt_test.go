@@ -64,7 +64,7 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 		if !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if name == "Put" && !strings.Contains(err.Error(), `by Adopt or "retwis index adopt rooms"`) {
+		if name == "Put" && !strings.Contains(err.Error(), `adopt it with Adopt or "retwis index adopt rooms"`) {
 			t.Errorf("it does not say what to do: %v", err)
 		}
 	}

@@ -1,9 +1,9 @@
--- Puts entries into the index that a Rebuild makes. What writers have changed since
--- it began is for finish.lua.
+-- Puts entries into the index that a Rebuild makes. What writers changed since it began
+-- is for finish.lua.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     the name of this run
+-- ARGV[4]     the name of the run
 -- ARGV[5..]   id, member, id, member, ...; no id twice
 --
 -- Reply  0

@@ -74,7 +74,7 @@ func (c lexicalCheck) content(ctx context.Context, keys *partition.Keys, pairs [
 		score, absent := scores[i].AsFloat64()
 		switch {
 		case wrong != nil || owner != id:
-			p.Kind, p.Found, p.Want = maintain.Dangling, fmt.Sprintf("%q beside it", members[i]), ""
+			p.Kind, p.Found, p.Want = maintain.Dangling, fmt.Sprintf("%q in %s", members[i], keys.Content), ""
 			todo.add("forget", id, members[i])
 		case known != nil && !known[id]:
 			p.Kind, p.Found, p.Want = maintain.Dangling, p.Want, ""

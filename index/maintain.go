@@ -38,7 +38,7 @@ type checker struct {
 }
 
 // errLookup is why a Repair cannot begin.
-var errLookup = errors.New("to repair needs a source with Lookup, to look again before it changes an entry")
+var errLookup = errors.New("Repair needs a source with Lookup, to compare again before it changes an entry")
 
 func (t *target) verify(ctx context.Context, src *Source[string], opt maintain.Options) (maintain.Report, error) {
 	c := t.checker(src, opt)

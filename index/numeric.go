@@ -297,7 +297,7 @@ func parseCursor(after string) (score, id string, err error) {
 	}
 	score, id, ok := strings.Cut(position, " ")
 	if f, err := strconv.ParseFloat(score, 64); !ok || err != nil || math.IsNaN(f) {
-		return "", "", errors.New("the cursor is not from this index")
+		return "", "", errors.New("invalid cursor: use one that an earlier page returned")
 	}
 	return score, id, nil
 }

@@ -1,9 +1,9 @@
--- Gives ids the scores that their objects have, where nobody has written them
--- since numeric_watch.lua read them.
+-- Gives ids the scores of their objects, where they were not written since
+-- numeric_watch.lua read them.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     the name of this run
+-- ARGV[4]     the name of the run
 -- ARGV[5..]   id, its new score or '' to remove it, ...
 --
 -- Reply  for each id 1 if it was replaced, 0 if it was written meanwhile

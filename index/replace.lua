@@ -1,9 +1,9 @@
--- Gives ids the entries that their objects have, where nobody has written them
--- since watch.lua read them.
+-- Gives ids the entries of their objects, where they were not written since watch.lua
+-- read them.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     the name of this run
+-- ARGV[4]     the name of the run
 -- ARGV[5..]   id, its new member or '' to remove it, ...
 --
 -- Reply  for each id 1 if it was replaced, 0 if it was written meanwhile

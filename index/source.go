@@ -11,24 +11,23 @@ import (
 	"retwis/internal/scan"
 )
 
-// Source is what an index is made from, and compared with: objects that have an
-// id, and a value for the index.
+// Source is the data that an index is made from and compared with: objects with an id
+// and a value for the index.
 type Source[V any] struct {
 	// All yields all objects, in any order. An object may come twice.
 	All func(ctx context.Context) iter.Seq2[Object[V], error]
-	// Lookup returns those of some objects that exist. Repair needs it, to look
-	// again before it changes anything; and Verify, to find entries of objects
-	// that do not exist.
+	// Lookup returns the objects of some ids, without those that do not exist. Repair
+	// needs it to compare again before it changes anything, and Verify to find entries
+	// without an object.
 	Lookup func(ctx context.Context, ids []string) ([]Object[V], error)
 }
 
-// Object is one of what a Source has.
+// Object is an object of a Source.
 type Object[V any] struct {
 	ID    string
 	Value V
-	// Err is why the object has no value that the index could hold. Verify and
-	// Repair tell of it, and leave what the index says of it; a Rebuild, which
-	// could only lose it, fails.
+	// Err is why the object has no value that the index could hold. Verify and Repair
+	// report it and leave its entry as it is; Rebuild, which could only lose it, fails.
 	Err error
 }
 
@@ -37,21 +36,21 @@ func Objects[V any](objects iter.Seq2[Object[V], error]) Source[V] {
 	return Source[V]{All: func(context.Context) iter.Seq2[Object[V], error] { return objects }}
 }
 
-// Hashes are the Redis hashes whose keys match a pattern with one asterisk, such
-// as room:*, as a source: the id is what stands for the asterisk. The function
-// reads a value from the fields, or says false for an object that is not to be in
-// the index. All fields of every hash that matches are read: give the index a key
-// that does not match itself, or its .content, which may be large, is among them.
+// Hashes returns a source of the Redis hashes whose keys match a pattern with one
+// asterisk, such as room:*; the id is the part that the asterisk matches. The function
+// reads a value from the fields, or returns false for an object that does not belong in
+// the index. All fields of every hash that matches are read: give the index a key that
+// does not match, or its .content, which may be large, is among them.
 //
 // All is a SCAN of every master, a page of 200 hashes at a time. Lookup is one round trip
 // for 1,000.
 func Hashes[V any](client rueidis.Client, pattern string, value func(id string, fields map[string]string) (V, bool, error)) (Source[V], error) {
 	if client == nil || value == nil {
-		return Source[V]{}, fmt.Errorf("index: the pattern %q: hashes need a client, and a function that reads a value", pattern)
+		return Source[V]{}, fmt.Errorf("index: the pattern %q: Hashes needs a client and a function that reads a value", pattern)
 	}
 	prefix, suffix, ok := strings.Cut(pattern, "*")
 	if !ok || strings.ContainsAny(prefix+suffix, `*?[]\`) {
-		return Source[V]{}, fmt.Errorf("index: the pattern %q: write one asterisk where the id stands, as in room:*", pattern)
+		return Source[V]{}, fmt.Errorf("index: the pattern %q: write one asterisk in place of the id, as in room:*", pattern)
 	}
 	h := hashes[V]{client: client, prefix: prefix, suffix: suffix, value: value}
 	return Source[V]{All: h.all, Lookup: h.lookup}, nil

@@ -1,9 +1,9 @@
--- Reads what ids have in a lexicographic index, and forgets which of them were
--- changed, so that replace.lua knows of changes that came after this.
+-- Reads the entries of ids in a lexicographic index, and forgets which of them writers
+-- noted, so that replace.lua knows of changes after this.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     the name of this run
+-- ARGV[4]     the name of the run
 -- ARGV[5..]   id, id, ...
 --
 -- Reply  the member of each id, or false

@@ -7,35 +7,34 @@ import (
 	"retwis/maintain"
 )
 
-// Verify looks, in steps of 200, for entries that do not agree with what is
-// beside them, and with the objects of a source if one is given, while others
-// read and write.
-func (x *Index) Verify(ctx context.Context, src *index.Source[[]any], up maintain.Options) (maintain.Report, error) {
-	return x.lex.Verify(ctx, x.source(src), up)
+// Verify compares the entries with the reverse index, and with the objects of a source if
+// one is given, in steps of 200: see index.Lexical.Verify.
+func (x *Index) Verify(ctx context.Context, src *index.Source[[]any], opt maintain.Options) (maintain.Report, error) {
+	return x.lex.Verify(ctx, x.source(src), opt)
 }
 
-// Repair finds what Verify finds and mends it: what the object says is right,
-// then what stands in key.content, the reverse index; where that is lost, it is
-// made of the entries. Each entry is looked at again in the step that changes it,
-// so that what others write meanwhile stays. A source needs its Lookup.
-func (x *Index) Repair(ctx context.Context, src *index.Source[[]any], up maintain.Options) (maintain.Report, error) {
-	return x.lex.Repair(ctx, x.source(src), up)
+// Repair finds what Verify finds and corrects it. On conflict the object wins, then
+// key.content, the reverse index; where that is lost, it is restored from the entries.
+// Each entry is compared again in the step that changes it, so that concurrent writes
+// stay. A source needs its Lookup.
+func (x *Index) Repair(ctx context.Context, src *index.Source[[]any], opt maintain.Options) (maintain.Report, error) {
+	return x.lex.Repair(ctx, x.source(src), opt)
 }
 
-// Rebuild makes the index anew from a source, beside the old one, which serves
-// until the new one takes its place: in one step that has caught up with all that
-// others wrote meanwhile.
-func (x *Index) Rebuild(ctx context.Context, src index.Source[[]any], up maintain.Options) (maintain.Report, error) {
-	return x.lex.Rebuild(ctx, *x.source(&src), up)
+// Rebuild makes the index anew from a source, next to the old one, which serves until
+// the new one replaces it: in one step that has caught up with all that was written
+// meanwhile.
+func (x *Index) Rebuild(ctx context.Context, src index.Source[[]any], opt maintain.Options) (maintain.Report, error) {
+	return x.lex.Rebuild(ctx, *x.source(&src), opt)
 }
 
-// Adopt makes an index of a sorted set that has the entries of one, but neither a
-// declaration nor a reverse index: see index.Lexical.Adopt.
-func (x *Index) Adopt(ctx context.Context, up maintain.Options) (maintain.Report, error) {
-	return x.lex.Adopt(ctx, up)
+// Adopt makes an index of a sorted set that has the entries of one, but no declaration
+// and no reverse index: see index.Lexical.Adopt.
+func (x *Index) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
+	return x.lex.Adopt(ctx, opt)
 }
 
-// source is a source of points as one of members.
+// source returns a source of members.
 func (x *Index) source(src *index.Source[[]any]) *index.Source[string] {
 	if src == nil {
 		return nil

@@ -19,11 +19,11 @@ import (
 	"retwis/internal/script"
 )
 
-// Errors that package index gives to its users.
+// Errors that package index exports.
 var (
 	ErrNotFound = errors.New("not found")
-	ErrDeclared = errors.New("the index is declared otherwise")
-	ErrForeign  = errors.New("no index made what the key holds")
+	ErrDeclared = errors.New("the key has another declaration")
+	ErrForeign  = errors.New("the key holds other data")
 )
 
 //go:embed declare.lua
@@ -35,9 +35,9 @@ const defaultLease = time.Minute
 // maxKey bounds the name of an index, in bytes.
 const maxKey = 1024
 
-// Declaration is what an index remembers of how it was made.
+// Declaration is how an index was made, as its metadata have it.
 type Declaration struct {
-	Kind       string // which type of index it is
+	Kind       string // the type of index
 	Text       string // its columns, dimensions or options; may be empty
 	Partitions int
 }
@@ -47,17 +47,17 @@ type Set struct {
 	Client rueidis.Client
 	Key    string
 	Keys   []Keys
-	// Lease is after how long a repair or rebuild that is not heard of has ended.
+	// Lease is after how long a repair or rebuild that does not renew it has ended.
 	Lease time.Duration
-	// Explain returns an error that says more of another declaration than that it
-	// is another one, or nil. It may be nil.
+	// Explain returns the error for another declaration, or nil for the general one.
+	// It may be nil.
 	Explain func(Declaration) error
 
 	declaration Declaration
-	known       atomic.Bool // the declaration was found to be that of the index
+	known       atomic.Bool // the index has this declaration
 }
 
-// New returns the partitions of an index; none are one. It asks no server.
+// New returns the partitions of an index, 1 if d has none. It sends no command.
 func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 	if d.Partitions == 0 {
 		d.Partitions = 1
@@ -68,11 +68,11 @@ func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 	case key == "" || len(key) > maxKey:
 		return nil, fmt.Errorf("the key has %d bytes: it must have from 1 to %d", len(key), maxKey)
 	case d.Partitions < 1 || d.Partitions > keys.MaxPartitions:
-		return nil, fmt.Errorf("there are %d partitions: from 1 to %d are allowed", d.Partitions, keys.MaxPartitions)
+		return nil, fmt.Errorf("%d partitions: from 1 to %d are allowed", d.Partitions, keys.MaxPartitions)
 	case d.Partitions > 1 && !keys.Spreadable(key):
-		return nil, fmt.Errorf("the key %q has a brace but no hash tag, and cannot be spread over partitions", key)
+		return nil, fmt.Errorf("the key %q has a brace but no hash tag: it cannot be divided into partitions", key)
 	case d.Partitions == 1 && keys.Tag(key) == "" && client.Mode() == rueidis.ClientModeCluster:
-		return nil, fmt.Errorf("the key %q has no hash tag, which a Cluster needs to keep an index in one slot: call it %q", key, "{"+key+"}")
+		return nil, fmt.Errorf("the key %q has no hash tag, which keeps an index in one slot of a Cluster: call it %q", key, "{"+key+"}")
 	}
 	s := &Set{Client: client, Key: key, Lease: defaultLease, declaration: d}
 	for _, name := range keys.Spread(key, d.Partitions) {
@@ -81,7 +81,7 @@ func New(client rueidis.Client, key string, d Declaration) (*Set, error) {
 	return s, nil
 }
 
-// Read returns what the index at a key remembers, or ErrNotFound.
+// Read returns the declaration of the index at a key, or ErrNotFound: one round trip.
 func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, error) {
 	if client == nil {
 		return Declaration{}, errors.New("the client is nil")
@@ -98,7 +98,7 @@ func Read(ctx context.Context, client rueidis.Client, key string) (Declaration, 
 	d.Text, _ = found[1].ToString()
 	n, _ := found[2].ToString()
 	if d.Partitions, err = strconv.Atoi(n); err != nil || d.Partitions < 1 || d.Partitions > keys.MaxPartitions {
-		return Declaration{}, fmt.Errorf("%s.meta says that there are %q partitions", key, n)
+		return Declaration{}, fmt.Errorf("%s.meta has an invalid number of partitions: %q", key, n)
 	}
 	return d, nil
 }
@@ -109,17 +109,16 @@ func (s *Set) Of(id string) *Keys { return &s.Keys[s.Index(id)] }
 // Index returns which partition has an id.
 func (s *Set) Index(id string) int { return keys.Partition(id, len(s.Keys)) }
 
-// Declaration is what the index was made with.
+// Declaration returns the declaration of the caller.
 func (s *Set) Declaration() Declaration { return s.declaration }
 
-// Args are the arguments that the function declared of declare.lua takes behind
-// the key: kind, declaration, partitions.
+// Args returns the first arguments of every script: kind, declaration, partitions.
 func (s *Set) Args() []string {
 	return []string{s.declaration.Kind, s.declaration.Text, strconv.Itoa(s.declaration.Partitions)}
 }
 
-// Check fails with ErrDeclared where the index remembers another declaration. It
-// asks once: one round trip. An index that does not exist yet is all right.
+// Check returns ErrDeclared if the key has another declaration, and nil if it does not
+// exist yet: one round trip, the first time.
 func (s *Set) Check(ctx context.Context) error {
 	if s.known.Load() {
 		return nil
@@ -137,8 +136,8 @@ func (s *Set) Check(ctx context.Context) error {
 	return nil
 }
 
-// Declare writes the declaration down where there is none yet, and is Check
-// otherwise. An index in one partition does not need it: its scripts do.
+// Declare stores the declaration if there is none yet, and is Check otherwise. An index
+// in one partition does not need it: its scripts declare it.
 func (s *Set) Declare(ctx context.Context) error {
 	if s.known.Load() {
 		return nil
@@ -161,8 +160,7 @@ func declareScript() script.Script {
 	return NewScript("return declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) or 0\n")
 }
 
-// Adopt writes the declaration down in every partition of what somebody made by
-// hand.
+// Adopt stores the declaration in every partition of data that were made by hand.
 func (s *Set) Adopt(ctx context.Context) error {
 	for _, k := range s.Keys {
 		if err := s.Error(ctx, declareScript().Run(ctx, s.Client, []string{k.Meta}, s.Args()).Error()); err != nil {
@@ -172,8 +170,8 @@ func (s *Set) Adopt(ctx context.Context) error {
 	return s.Declare(ctx)
 }
 
-// Error words what a script replied: with what is declared, where it was refused
-// for that, and what to do where nothing is.
+// Error returns the error for the reply of a script: with the stored declaration if it
+// differs, and with what to do if there is none.
 func (s *Set) Error(ctx context.Context, err error) error {
 	e, ok := rueidis.IsRedisErr(err)
 	switch {
@@ -189,16 +187,16 @@ func (s *Set) Error(ctx context.Context, err error) error {
 	return s.otherwise(d)
 }
 
-// foreign says how what no index made can become one.
+// foreign returns the error for data that no index made, with how to adopt them.
 func (s *Set) foreign() error {
 	how := "use another key"
 	switch s.declaration.Kind {
 	case "composite", "numeric":
-		how = fmt.Sprintf("take it over by Adopt or %q", "retwis index adopt "+s.Key)
+		how = fmt.Sprintf("adopt it with Adopt or %q", "retwis index adopt "+s.Key)
 	case "space", "suggest":
-		how = fmt.Sprintf("take it over by Adopt or %q", "retwis "+s.declaration.Kind+" adopt "+s.Key)
+		how = fmt.Sprintf("adopt it with Adopt or %q", "retwis "+s.declaration.Kind+" adopt "+s.Key)
 	case "lexical", "recent":
-		how = "take it over by Adopt"
+		how = "adopt it with Adopt"
 	}
 	return fmt.Errorf("%w: %q has no %s.meta: %s", ErrForeign, s.Key, s.Key, how)
 }

@@ -14,7 +14,7 @@ func EncodeCursor(position string) string {
 func DecodeCursor(cursor string) (string, error) {
 	position, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return "", errors.New("the cursor is not one that this index gave")
+		return "", errors.New("invalid cursor: use one that an earlier page returned")
 	}
 	return string(position), nil
 }
