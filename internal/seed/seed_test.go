@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 	if last != total || total != 2820 {
 		t.Errorf("the progress ended at %d of %d", last, total)
 	}
-	checked, err := check.Run(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
+	checked, err := check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
 	if err != nil || checked.Users != 120 || checked.Follows != 2000 || checked.Posts != 700 || checked.Leftovers != 0 {
 		t.Errorf("check = %+v, %v", checked, err)
 	}
@@ -85,7 +85,7 @@ func TestRun(t *testing.T) {
 	if err != nil || second.Name == result.Name {
 		t.Errorf("again: %+v, %v", second, err)
 	}
-	checked, err = check.Run(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
+	checked, err = check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
 	if err != nil || checked.Users != 240 || checked.Follows != 4000 || checked.Leftovers != 0 {
 		t.Errorf("check = %+v, %v", checked, err)
 	}
@@ -124,7 +124,7 @@ func TestRunThroughRestart(t *testing.T) {
 		}
 		once.Do(func() { close(middle) })
 		<-restarted
-		if checked, err := check.Run(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }}); err != nil || checked.Problems > 0 {
+		if checked, err := check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }}); err != nil || checked.Problems > 0 {
 			t.Errorf("%s: check = %+v, %v", name, checked, err)
 		}
 	}

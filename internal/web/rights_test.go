@@ -124,7 +124,7 @@ func useAll(t *testing.T, db *store.Store) {
 	if _, err := load.New(loading).AddUsers(t.Context(), []load.NewUser{{Name: "cleo", PasswordHash: "x", Joined: time.Unix(1, 0)}}); err != nil {
 		t.Error(err)
 	}
-	if _, err := check.Run(t.Context(), loading, check.Options{}); err != nil {
+	if _, err := check.Verify(t.Context(), loading, check.Options{}); err != nil {
 		t.Error(err)
 	}
 	locks, err := redlock.New([]rueidis.Client{db.Client()}, redlock.Options{})

@@ -11,12 +11,14 @@ import (
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/social/check"
+	"retwis/maintain"
 )
 
 // checkFlags are the flags of retwis check.
 type checkFlags struct {
 	repair, removeLegacy, yes bool
 	sample                    int
+	rate                      uint32
 }
 
 // checkActions are the flags that change the database, or make a different command of
@@ -50,6 +52,7 @@ left or the check failed.`,
 	f := c.Flags()
 	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
 	f.IntVar(&flags.sample, "sample", 100, "how many followers of each author to check, 0 for none")
+	f.Uint32Var(&flags.rate, "rate", 0, "the maximum number of `KEYS` per second, 0 for no limit")
 	f.BoolVar(&flags.removeLegacy, "remove-legacy", false, "list the old keys of a converted database of 2009, and remove them with --yes")
 	f.BoolVar(&flags.yes, "yes", false, "with --remove-legacy: remove the keys")
 	c.AddJSON("print each problem and the summary as a line of JSON")
@@ -87,30 +90,34 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *database
 	if err := refuseNotConverted(ctx, c, db, flags.repair); err != nil {
 		return err
 	}
-	opt := check.Options{Repair: flags.repair, Followers: flags.sample}
+	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample}
 	if flags.sample == 0 {
 		opt.Followers = -1
 	}
 	draw, wipe := shell.Bar(c.Stderr, "checking")
 	if draw != nil {
-		opt.Progress = func(done, total int64) { draw(int(done), int(total)) }
+		opt.Progress = func(p maintain.Progress) { draw(int(min(p.Checked, p.Total)), int(p.Total)) }
 	}
 	out := json.NewEncoder(c.Stdout)
 	opt.Report = func(p check.Problem) {
 		wipe()
 		if c.JSON {
-			_ = out.Encode(checkProblem(p))
+			_ = out.Encode(checkProblem{p.Key, p.Detail, p.Leftover, p.Repair, p.Repaired})
 			return
 		}
 		fmt.Fprintln(c.Stdout, p)
 	}
-	result, err := check.Run(ctx, db.social, opt)
+	run := check.Verify
+	if flags.repair {
+		run = check.Repair
+	}
+	result, err := run(ctx, db.social, opt)
 	wipe()
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		err = out.Encode(checkSummary(result))
+		err = out.Encode(summaryOf(result))
 	} else {
 		_, err = fmt.Fprintln(c.Stdout, checkText(result, flags.repair))
 	}
@@ -140,6 +147,13 @@ type checkProblem struct {
 	Leftover bool   `json:"leftover"`
 	Repair   string `json:"repair"`
 	Repaired bool   `json:"repaired"`
+}
+
+func summaryOf(r check.Result) checkSummary {
+	return checkSummary{
+		Users: r.Users, Sessions: r.Sessions, Follows: r.Follows, Posts: r.Posts, Timelines: r.Timelines,
+		Problems: r.Problems, Leftovers: r.Leftovers, Repaired: r.Repaired, Remaining: r.Remaining,
+	}
 }
 
 // checkSummary is the last line that --json prints.

@@ -23,7 +23,7 @@ const damageEnv = "SOCIAL_DAMAGE_ROUNDS"
 // repair repairs, and returns what a check finds afterwards.
 func (b *bundle) repair() check.Result {
 	b.T.Helper()
-	result, err := b.Check(check.Options{Repair: true, SessionGrace: time.Nanosecond, Followers: 10_000})
+	result, err := check.Repair(b.Ctx, b.Service, check.Options{SessionGrace: time.Nanosecond, Followers: 10_000})
 	if err != nil {
 		b.T.Fatal(err)
 	}

@@ -2,60 +2,31 @@ package check
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/script"
 	"retwis/internal/social"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/maintain"
 )
 
-// usersExist returns which of these users exist: those with a username.
-func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	exist := make(map[int64]bool, len(ids))
-	var ask []int64
-	var cmds rueidis.Commands
-	for _, id := range ids {
-		if _, twice := exist[id]; twice {
-			continue
-		}
-		exist[id] = c.knownUsers.has(id)
-		if !exist[id] {
-			ask = append(ask, id)
-			cmds = append(cmds, c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build())
-		}
-	}
-	if len(cmds) == 0 {
-		return exist, nil
-	}
-	for i, res := range c.client.DoMulti(ctx, cmds...) {
-		ok, err := res.AsBool()
-		if err != nil && !reply.IsWrongType(err) {
-			return nil, err
-		}
-		if exist[ask[i]] = err == nil && ok; exist[ask[i]] {
-			c.knownUsers.add(ask[i])
-		}
-	}
-	return exist, nil
-}
+//go:embed drop_user.lua
+var dropUserSource string
 
-// userExists looks at one user afresh, for a repair.
-func (c *checker) userExists(ctx context.Context, id int64) (bool, error) {
-	ok, err := c.client.Do(ctx, c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build()).AsBool()
-	if reply.IsWrongType(err) {
-		return false, nil
-	}
-	return ok, err
-}
+var dropUserScript = script.New(dropUserSource).Retryable()
 
-// names checks that each username leads to a user of that name.
-func (c *checker) names(ctx context.Context) error {
+// userCheck checks users and their names.
+type userCheck struct{ *checker }
+
+// names checks that each username leads to a user with that name.
+func (c *userCheck) names(ctx context.Context) error {
 	if c.foreign[layout.Users] {
 		return nil
 	}
@@ -77,14 +48,13 @@ func (c *checker) names(ctx context.Context) error {
 	})
 }
 
-// name checks one username. A user is written before their name leads to them,
-// and no id is given out twice: a name that leads to nobody was lost, and stays
-// lost.
-func (c *checker) name(ctx context.Context, name, id string, user []string) error {
-	p := Problem{Key: layout.Users}
+// name checks one username. A user is written before the name leads there, and no
+// id is assigned twice: the user of a name without one was lost for good.
+func (c *userCheck) name(ctx context.Context, name, id string, user []string) error {
+	p := Problem{Kind: maintain.Dangling, Key: layout.Users}
 	switch called := user[0]; {
 	case called == "" && user[1] != "":
-		p.Detail = fmt.Sprintf("%q belongs to user %s, who has no username", name, id)
+		p.Kind, p.Detail = maintain.Missing, fmt.Sprintf("%q belongs to user %s, who has no username", name, id)
 		p.Repair = "give the user this name"
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
 			return hash.Fill(ctx, c.client, layout.UserPrefix+id, "username", name)
@@ -92,7 +62,7 @@ func (c *checker) name(ctx context.Context, name, id string, user []string) erro
 	case called == "":
 		p.Detail = fmt.Sprintf("%q belongs to user %s, who does not exist", name, id)
 	case layout.Fold(called) != layout.Fold(name):
-		p.Detail = fmt.Sprintf("%q belongs to user %s, whose name is %q", name, id, called)
+		p.Kind, p.Detail = maintain.Stale, fmt.Sprintf("%q belongs to user %s, whose name is %q", name, id, called)
 	default:
 		return nil
 	}
@@ -107,9 +77,9 @@ func (c *checker) name(ctx context.Context, name, id string, user []string) erro
 	})
 }
 
-// users checks what the hash of each user says of itself elsewhere, and the type
-// of every key.
-func (c *checker) users(ctx context.Context) error {
+// all checks each user against the keys that refer to the user, and the type of
+// every key.
+func (c *userCheck) all(ctx context.Context) error {
 	all := []string{layout.UserPrefix, layout.PostPrefix, layout.HomePrefix, layout.ProfilePrefix, layout.FollowingPrefix, layout.FollowersPrefix}
 	return c.pass(ctx, "*", all, func(ctx context.Context, keys []string) error {
 		keys, err := c.ofTheirType(ctx, keys)
@@ -140,10 +110,10 @@ func (c *checker) users(ctx context.Context) error {
 	})
 }
 
-func (c *checker) user(ctx context.Context, uid int64, fields []string) error {
+func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error {
 	key, name, auth, joined := layout.UserKey(uid), fields[0], fields[1], fields[2]
 	if name == "" {
-		p := Problem{Key: key, Detail: "has no username"}
+		p := Problem{Kind: maintain.Missing, Key: key, Detail: "has no username"}
 		var repair fix
 		if auth != "" || joined != "" || fields[3] != "" {
 			p.Repair = "rename it to " + setAsideKey(key, 1)
@@ -171,7 +141,7 @@ func (c *checker) user(ctx context.Context, uid int64, fields []string) error {
 		return err
 	}
 	if !slices.Contains(owners, layout.Itoa(uid)) && !c.foreign[layout.Users] {
-		if err := c.notFound(ctx, uid, name, auth, owners[0]); err != nil || owners[0] != "" {
+		if err := c.unreachable(ctx, uid, name, auth, owners[0]); err != nil || owners[0] != "" {
 			return err
 		}
 	}
@@ -180,7 +150,7 @@ func (c *checker) user(ctx context.Context, uid int64, fields []string) error {
 		return err
 	}
 	if since == "" && !c.foreign[layout.UsersByTime] {
-		p := Problem{Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
+		p := Problem{Kind: maintain.Missing, Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
 		at := float64(0)
 		if t := layout.ParseTime(joined); !t.IsZero() {
 			at = float64(t.Unix())
@@ -206,20 +176,19 @@ func (c *checker) user(ctx context.Context, uid int64, fields []string) error {
 	return nil
 }
 
-// notFound reports a user to whom no name leads. A registration does the same
-// as the repair next, or takes the user back: the two do not get in each
-// other's way.
-func (c *checker) notFound(ctx context.Context, uid int64, name, auth, owner string) error {
-	p := Problem{Key: layout.UserKey(uid), Detail: fmt.Sprintf("nobody finds this user: %q is not theirs", name), Leftover: auth == ""}
+// unreachable reports a user to whom no name leads. The next step of a
+// registration is the same as the repair, or removes the user: both can run at
+// once.
+func (c *userCheck) unreachable(ctx context.Context, uid int64, name, auth, owner string) error {
+	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: fmt.Sprintf("unreachable: the username %q does not lead to this user", name), Leftover: auth == ""}
 	if owner == "" {
 		p.Repair = fmt.Sprintf("give %q to the user", layout.Fold(name))
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
 			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Users).Field(layout.Fold(name)).Value(layout.Itoa(uid)).Build()).AsBool()
 		})
 	}
-	// Somebody else has the name. Who never opened a session and did nothing
-	// lost the race for it, and the process that should have taken them back
-	// died.
+	// Another user has the name. A user without sessions and data lost the race
+	// for it, and the process that should have removed the user died.
 	b := c.client.B()
 	cmds := rueidis.Commands{}
 	for _, made := range []string{layout.ProfileKey(uid), layout.FollowingKey(uid), layout.FollowersKey(uid), layout.HomeKey(uid)} {
@@ -234,38 +203,18 @@ func (c *checker) notFound(ctx context.Context, uid int64, name, auth, owner str
 		used = used || exists
 	}
 	if used {
-		p.Detail += fmt.Sprintf(" but user %s's", owner)
+		p.Kind = maintain.Taken
+		p.Detail += fmt.Sprintf(" but to user %s", owner)
 		return c.found(ctx, p, nil)
 	}
-	p.Repair = "remove the user, who has nothing"
+	p.Repair = "remove the user, who has no data"
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
 		return dropUserScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{name}).AsBool()
 	})
 }
 
-// token reports a session that a user knows and `auths` does not. Should the
-// user log out in the same moment, the repair leaves an entry that opens
-// nothing.
-func (c *checker) token(ctx context.Context, uid int64, token, owner string) error {
-	p := Problem{Key: layout.UserKey(uid), Detail: fmt.Sprintf("knows a session that `auths` gives to %q", owner)}
-	if owner == "" {
-		p.Repair = "add the session to `auths`"
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
-			if err != nil || !social.HasToken(auth, token) {
-				return false, err
-			}
-			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()
-		})
-	}
-	p.Repair = "end the session"
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return sessionDropScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{token}).AsBool()
-	})
-}
-
-// usersByTime checks that each of the users by time is one.
-func (c *checker) usersByTime(ctx context.Context) error {
+// byTime checks that each entry of the users by time is a user.
+func (c *userCheck) byTime(ctx context.Context) error {
 	if c.foreign[layout.UsersByTime] || c.foreign[layout.Users] {
 		return nil
 	}
@@ -278,7 +227,7 @@ func (c *checker) usersByTime(ctx context.Context) error {
 			if found[i] {
 				continue
 			}
-			p := Problem{Key: layout.UsersByTime, Detail: fmt.Sprintf("%q is the name of no user", name), Repair: "remove it"}
+			p := Problem{Kind: maintain.Dangling, Key: layout.UsersByTime, Detail: fmt.Sprintf("%q is not the name of a user", name), Repair: "remove it"}
 			err := c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.removeByTime(ctx, name, scores[i]) })
 			if err != nil {
 				return err
@@ -288,9 +237,9 @@ func (c *checker) usersByTime(ctx context.Context) error {
 	})
 }
 
-// removeByTime looks again after it has removed a name: who registers under it
-// in the same moment gets the place back.
-func (c *checker) removeByTime(ctx context.Context, name, score string) (bool, error) {
+// removeByTime checks again after it has removed a name: a user who registers
+// under it at the same moment is added again.
+func (c *userCheck) removeByTime(ctx context.Context, name, score string) (bool, error) {
 	found, err := c.named(ctx, []string{name})
 	if err != nil || found[0] {
 		return false, err
@@ -305,8 +254,8 @@ func (c *checker) removeByTime(ctx context.Context, name, score string) (bool, e
 	return true, c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(layout.UsersByTime).Args("NX", score, name).Build()).Error()
 }
 
-// named tells which of these names are those of users, as they typed them.
-func (c *checker) named(ctx context.Context, names []string) ([]bool, error) {
+// named reports which of these names belong to users, as they typed them.
+func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
 	cmds := make(rueidis.Commands, len(names))
 	for i, name := range names {
 		cmds[i] = c.client.B().Hmget().Key(layout.Users).Field(name, layout.Fold(name)).Build()
@@ -337,77 +286,4 @@ func (c *checker) named(ctx context.Context, names []string) ([]bool, error) {
 		found[of[i]] = found[of[i]] || name == names[of[i]]
 	}
 	return found, nil
-}
-
-// sessions checks that each session is known to its user.
-func (c *checker) sessions(ctx context.Context) error {
-	if c.foreign[layout.Auths] {
-		return nil
-	}
-	return c.hash(ctx, layout.Auths, func(tokens, ids []string) error {
-		cmds := make(rueidis.Commands, len(ids))
-		for i, id := range ids {
-			cmds[i] = c.client.B().Hget().Key(layout.UserPrefix + id).Field("auth").Build()
-		}
-		for i, res := range c.client.DoMulti(ctx, cmds...) {
-			auth, err := reply.TextOrEmpty(res)
-			if err != nil {
-				return err
-			}
-			c.result.Sessions++
-			if social.HasToken(auth, tokens[i]) {
-				continue
-			}
-			c.suspects = append(c.suspects, suspect{token: tokens[i], uid: ids[i], seen: time.Now()})
-		}
-		if len(c.suspects) >= maxSuspects || !c.opt.Repair {
-			return c.oldSessions(ctx)
-		}
-		return nil
-	})
-}
-
-const (
-	// maxSuspects bounds the sessions that are looked at again later.
-	maxSuspects = 10_000
-	// sessionGrace is how long a session may take to begin: `auths` learns of
-	// it first. Only a repair waits so long.
-	sessionGrace = 10 * time.Second
-)
-
-// oldSessions looks again at the sessions that their users did not know.
-func (c *checker) oldSessions(ctx context.Context) error {
-	for _, old := range c.suspects {
-		p := Problem{
-			Key: layout.Auths, Leftover: true, Repair: "remove it",
-			Detail: fmt.Sprintf("a session of user %s that the user does not know: it opens nothing", old.uid),
-		}
-		err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			if wait := c.opt.SessionGrace - time.Since(old.seen); wait > 0 && !pause(ctx, wait) {
-				return false, ctx.Err()
-			}
-			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
-			if err != nil || social.HasToken(auth, old.token) {
-				return false, err
-			}
-			return hash.DeleteIf(ctx, c.client, layout.Auths, old.token, old.uid)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	c.suspects = c.suspects[:0]
-	return nil
-}
-
-// pause waits and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

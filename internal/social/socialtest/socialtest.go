@@ -124,9 +124,9 @@ func (b *Bundle) Redis(args ...string) string {
 // Adoption is the database as package adopt sees it.
 func (b *Bundle) Adoption() adopt.Database { return adopt.New(b.DB, Quiet()) }
 
-// Check runs a check.
+// Check verifies the database.
 func (b *Bundle) Check(opt check.Options) (check.Result, error) {
-	return check.Run(b.Ctx, b.Service, opt)
+	return check.Verify(b.Ctx, b.Service, opt)
 }
 
 // WantHealthy fails when two keys that must agree do not.

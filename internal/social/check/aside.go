@@ -2,11 +2,19 @@ package check
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
+
+	"retwis/internal/script"
 )
 
-// setAsideKey is where a key goes that Retwis cannot read and that may hold
-// what somebody wants back. It is in the slot of the key.
+//go:embed set_aside.lua
+var setAsideSource string
+
+var setAsideScript = script.New(setAsideSource).Retryable()
+
+// setAsideKey is the new name of a key that Retwis cannot read but that may hold
+// valuable data. It is in the slot of the key.
 func setAsideKey(key string, n int) string {
 	if n == 1 {
 		return fmt.Sprintf("damaged:{%s}", key)

@@ -1,0 +1,192 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/collection"
+	engine "retwis/internal/maintain"
+	"retwis/internal/nodes"
+	"retwis/internal/scan"
+	"retwis/internal/social"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/maintain"
+)
+
+// checker is the part of a check that all its steps share.
+type checker struct {
+	client  rueidis.Client
+	service *social.Service
+	fanOut  *fanout.Engine
+	lists   *collection.Timelines
+	follows follow.Store
+	now     func() time.Time
+	opt     Options
+	repair  bool
+
+	run     *engine.Run
+	result  Result
+	foreign map[string]bool // keys without an id that have another type
+
+	lastUser   int64 // the largest ids in use
+	lastPost   int64
+	adopted    int64 // the last post of an older program
+	knownUsers known
+	knownPosts known
+}
+
+func newChecker(s *social.Service, opt Options, repair bool) *checker {
+	return &checker{
+		client: s.Client(), service: s, fanOut: s.FanOut(), lists: s.Lists(), follows: follow.New(s.Client()),
+		now: s.Options().Now, opt: opt, repair: repair, run: engine.Start(opt.Options),
+	}
+}
+
+// finish returns the result.
+func (c *checker) finish() Result {
+	c.result.Report = c.run.Report
+	c.result.Report.Repaired = c.result.Repaired
+	return c.result
+}
+
+const (
+	// scanCount is how many keys or fields one step of a scan asks for: well
+	// under a millisecond of the server's time.
+	scanCount = 1000
+	// scanTimeout bounds the wait for one node of a Cluster: it can be gone for
+	// good.
+	scanTimeout = 15 * time.Second
+	// passes is how often all keys are scanned.
+	passes = 5
+)
+
+// begin counts the keys.
+func (c *checker) begin(ctx context.Context) error {
+	masters, err := nodes.Masters(ctx, c.client)
+	if err != nil {
+		return err
+	}
+	for _, master := range masters {
+		ctx, cancel := context.WithTimeout(ctx, scanTimeout)
+		size, err := master.Client.Do(ctx, master.Client.B().Dbsize().Build()).AsInt64()
+		cancel()
+		if err != nil {
+			return err
+		}
+		c.run.Total += passes * size
+	}
+	last, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Get().Key(layout.AdoptedPosts).Build()))
+	c.adopted, _ = layout.ParseID(last)
+	return err
+}
+
+// fix repairs a problem and reports whether it was still there.
+type fix func(ctx context.Context) (bool, error)
+
+// found reports a problem, and repairs it where that is wanted and possible.
+func (c *checker) found(ctx context.Context, p Problem, repair fix) error {
+	return c.foundAll(ctx, []Problem{p}, repair)
+}
+
+// foundAll reports problems that one repair corrects.
+func (c *checker) foundAll(ctx context.Context, problems []Problem, repair fix) error {
+	repaired := false
+	if c.repair && repair != nil {
+		var err error
+		repaired, err = repair(ctx)
+		switch {
+		case reply.IsWrongType(err): // replaced meanwhile: the next check reports it
+		case err != nil:
+			return fmt.Errorf("repair of key %s: %w", problems[0].Key, err)
+		case !repaired:
+			return nil // right by now
+		}
+	}
+	for _, p := range problems {
+		p.Repaired = repaired
+		c.run.Found(maintain.Problem{Kind: p.Kind, ID: p.Key, Found: p.Detail})
+		if p.Leftover {
+			c.result.Leftovers++
+		} else {
+			c.result.Problems++
+		}
+		switch {
+		case repaired:
+			c.result.Repaired++
+		case !p.Leftover:
+			c.result.Remaining++
+		}
+		c.opt.Report(p)
+	}
+	return nil
+}
+
+// pass calls visit with each page of the keys that begin with one of these
+// prefixes, all of which match includes.
+func (c *checker) pass(ctx context.Context, match string, prefixes []string, visit func(ctx context.Context, keys []string) error) error {
+	for page, err := range scan.Keys(ctx, c.client, scan.Pattern{Match: match, Count: scanCount, Timeout: scanTimeout}) {
+		if err != nil {
+			return err
+		}
+		ours := page.Keys[:0]
+		for _, key := range page.Keys {
+			if prefix, _, ok := layout.ParseKey(key); ok && slices.Contains(prefixes, prefix) {
+				ours = append(ours, key)
+			}
+		}
+		if len(ours) > 0 {
+			if err := visit(ctx, ours); err != nil {
+				return err
+			}
+		}
+		if err := c.run.Step(ctx, page.Seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hash calls visit with each page of a hash.
+func (c *checker) hash(ctx context.Context, key string, visit func(fields, values []string) error) error {
+	return c.pairs(ctx, scan.Hash(ctx, c.client, key, scanCount), visit)
+}
+
+// sortedSet calls visit with each page of a sorted set.
+func (c *checker) sortedSet(ctx context.Context, key string, visit func(members, scores []string) error) error {
+	return c.pairs(ctx, scan.SortedSet(ctx, c.client, key, scanCount), visit)
+}
+
+// pairs splits pages that alternate between names and values.
+func (c *checker) pairs(ctx context.Context, pages iter.Seq2[[]string, error], visit func(names, values []string) error) error {
+	for page, err := range pages {
+		if reply.IsWrongType(err) {
+			return nil // replaced meanwhile: the next check reports it
+		}
+		if err != nil {
+			return err
+		}
+		var names, values []string
+		for i := 0; i+1 < len(page); i += 2 {
+			names = append(names, page[i])
+			values = append(values, page[i+1])
+		}
+		if len(names) == 0 {
+			continue
+		}
+		if err := visit(names, values); err != nil {
+			return err
+		}
+		if err := c.run.Pace(ctx, len(names)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

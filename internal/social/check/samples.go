@@ -1,0 +1,132 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/maintain"
+)
+
+// sampleCheck looks for posts that never arrived.
+type sampleCheck struct{ *checker }
+
+// samplePosts is how many of the latest posts of each author are looked for on
+// the timelines of followers.
+const samplePosts = 3
+
+// all looks for the latest posts of each author on the author's timeline, on the
+// public timeline, and on those of some followers. A post in `fanouts` is still on
+// its way; `fanouts` is read after the profile.
+func (c *sampleCheck) all(ctx context.Context) error {
+	if c.opt.Followers < 0 {
+		return nil
+	}
+	return c.pass(ctx, layout.ProfilePrefix+"*", []string{layout.ProfilePrefix}, func(ctx context.Context, keys []string) error {
+		for _, key := range keys {
+			_, uid, _ := layout.ParseKey(key)
+			if err := c.sample(ctx, uid); err != nil {
+				return fmt.Errorf("key %s: %w", key, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (c *sampleCheck) sample(ctx context.Context, author int64) error {
+	b := c.client.B()
+	res := c.client.DoMulti(ctx,
+		b.Zrevrange().Key(layout.ProfileKey(author)).Start(0).Stop(samplePosts-1).Build(),
+		b.Arbitrary("ZRANDMEMBER").Keys(layout.FollowersKey(author)).Args(strconv.Itoa(c.opt.Followers), "WITHSCORES").Build(),
+	)
+	posts, err := res[0].AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	followers, err := res[1].AsZScores()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	var cmds rueidis.Commands
+	for _, post := range posts {
+		cmds = append(cmds,
+			b.Hmget().Key(layout.PostPrefix+post).Field("user_id", "time").Build(),
+			b.Zscore().Key(layout.FanOuts).Member(post).Build())
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	res = c.client.DoMulti(ctx, cmds...)
+	for i, post := range posts {
+		fields, err := reply.Fields(res[2*i])
+		if err != nil {
+			return err
+		}
+		unfinished, err := reply.TextOrEmpty(res[2*i+1])
+		if err != nil {
+			return err
+		}
+		at := layout.ParseTime(fields[1])
+		// Posts of an older program may never have been on every timeline.
+		if id, ok := layout.ParseID(post); !ok || id <= c.adopted || fields[0] != layout.Itoa(author) || unfinished != "" || at.IsZero() {
+			continue
+		}
+		lists := []string{layout.HomeKey(author), layout.Timeline}
+		for _, f := range followers {
+			// Without the time of the follow, later posts are not known.
+			if _, ok := layout.ParseID(f.Member); ok && f.Score > 0 && f.Score < float64(at.Unix()) {
+				lists = append(lists, layout.HomePrefix+f.Member)
+			}
+		}
+		if err := c.lookFor(ctx, post, lists); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookFor reports the lists that lack a post. One repair, a new fan-out of the
+// post, corrects them all.
+func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) error {
+	var cmds rueidis.Commands
+	for _, list := range lists {
+		cmds = append(cmds,
+			c.client.B().Lpos().Key(list).Element(post).Build(),
+			c.client.B().Llen().Key(list).Build(),
+			c.client.B().Lindex().Key(list).Index(-1).Build())
+	}
+	id, _ := layout.ParseID(post)
+	var problems []Problem
+	res := c.client.DoMulti(ctx, cmds...)
+	for i, list := range lists {
+		err := res[3*i].Error()
+		if err == nil || reply.IsWrongType(err) {
+			continue // present, or ofTheirType reports the key
+		}
+		if !rueidis.IsRedisNil(err) {
+			return err
+		}
+		length, err := res[3*i+1].AsInt64()
+		if err != nil {
+			return err
+		}
+		last, err := reply.TextOrEmpty(res[3*i+2])
+		if err != nil {
+			return err
+		}
+		if oldest, _ := layout.ParseID(last); length >= layout.TimelineCap && oldest > id {
+			continue // dropped already
+		}
+		problems = append(problems, Problem{Kind: maintain.Missing, Key: list, Detail: "lacks post " + post, Repair: "fan the post out again"})
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return c.foundAll(ctx, problems, func(ctx context.Context) (bool, error) {
+		return true, c.fanOut.Repeat(ctx, id)
+	})
+}

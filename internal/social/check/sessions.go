@@ -1,0 +1,124 @@
+package check
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social"
+	"retwis/internal/social/hash"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/maintain"
+)
+
+//go:embed session_drop.lua
+var sessionDropSource string
+
+var sessionDropScript = script.New(sessionDropSource).Retryable()
+
+// sessionCheck checks the sessions in `auths`.
+type sessionCheck struct {
+	*checker
+	suspects []suspect
+}
+
+// suspect is a session that may be beginning: `auths` is written first.
+type suspect struct {
+	token, uid string
+	seen       time.Time
+}
+
+// maxSuspects bounds the sessions that are looked at again later.
+const maxSuspects = 10_000
+
+// all checks that the user of each session has it too.
+func (c *sessionCheck) all(ctx context.Context) error {
+	if c.foreign[layout.Auths] {
+		return nil
+	}
+	return c.hash(ctx, layout.Auths, func(tokens, ids []string) error {
+		cmds := make(rueidis.Commands, len(ids))
+		for i, id := range ids {
+			cmds[i] = c.client.B().Hget().Key(layout.UserPrefix + id).Field("auth").Build()
+		}
+		for i, res := range c.client.DoMulti(ctx, cmds...) {
+			auth, err := reply.TextOrEmpty(res)
+			if err != nil {
+				return err
+			}
+			c.result.Sessions++
+			if social.HasToken(auth, tokens[i]) {
+				continue
+			}
+			c.suspects = append(c.suspects, suspect{token: tokens[i], uid: ids[i], seen: time.Now()})
+		}
+		if len(c.suspects) >= maxSuspects || !c.repair {
+			return c.suspected(ctx)
+		}
+		return nil
+	})
+}
+
+// suspected checks again the sessions that their users did not have.
+func (c *sessionCheck) suspected(ctx context.Context) error {
+	for _, old := range c.suspects {
+		p := Problem{
+			Kind: maintain.Dangling,
+			Key:  layout.Auths, Leftover: true, Repair: "remove it",
+			Detail: fmt.Sprintf("a session that user %s does not have: it opens nothing", old.uid),
+		}
+		err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
+			if wait := c.opt.SessionGrace - time.Since(old.seen); wait > 0 && !pause(ctx, wait) {
+				return false, ctx.Err()
+			}
+			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
+			if err != nil || social.HasToken(auth, old.token) {
+				return false, err
+			}
+			return hash.DeleteIf(ctx, c.client, layout.Auths, old.token, old.uid)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	c.suspects = c.suspects[:0]
+	return nil
+}
+
+// token reports a session of a user that `auths` lacks. Should the user log out at
+// the same moment, the repair leaves an entry that opens nothing.
+func (c *userCheck) token(ctx context.Context, uid int64, token, owner string) error {
+	p := Problem{Kind: maintain.Taken, Key: layout.UserKey(uid), Detail: fmt.Sprintf("has a session that `auths` assigns to %q", owner)}
+	if owner == "" {
+		p.Kind = maintain.Missing
+		p.Repair = "add the session to `auths`"
+		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
+			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
+			if err != nil || !social.HasToken(auth, token) {
+				return false, err
+			}
+			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()
+		})
+	}
+	p.Repair = "end the session"
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
+		return sessionDropScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{token}).AsBool()
+	})
+}
+
+// pause waits and reports whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

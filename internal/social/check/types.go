@@ -1,0 +1,132 @@
+package check
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/maintain"
+)
+
+//go:embed counter_up.lua
+var counterUpSource string
+
+var counterUpScript = script.New(counterUpSource).Retryable()
+
+// singletons checks the types of the keys without an id.
+func (c *checker) singletons(ctx context.Context) error {
+	keys := layout.Singletons()
+	good, err := c.ofTheirType(ctx, keys)
+	if err != nil {
+		return err
+	}
+	c.foreign = map[string]bool{}
+	for _, key := range keys {
+		c.foreign[key] = true
+	}
+	for _, key := range good {
+		delete(c.foreign, key)
+	}
+	return nil
+}
+
+// ofTheirType returns the keys that have their type or are missing, and reports
+// the others. Retwis skips foreign keys named like a user or a post: they can
+// belong to another program and are left alone. It needs all other names.
+func (c *checker) ofTheirType(ctx context.Context, keys []string) ([]string, error) {
+	cmds := make(rueidis.Commands, len(keys))
+	for i, key := range keys {
+		cmds[i] = c.client.B().Type().Key(key).Build()
+	}
+	var good []string
+	for i, res := range c.client.DoMulti(ctx, cmds...) {
+		kind, err := res.ToString()
+		if err != nil {
+			return nil, err
+		}
+		key := keys[i]
+		prefix, _, ok := layout.ParseKey(key)
+		if !ok {
+			prefix = key
+		}
+		if kind == layout.Type(prefix) || kind == "none" {
+			good = append(good, key)
+			continue
+		}
+		p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("a %s, where Retwis keeps a %s", kind, layout.Type(prefix))}
+		var repair fix
+		if prefix != layout.UserPrefix && prefix != layout.PostPrefix {
+			p.Repair = "rename it to " + setAsideKey(key, 1)
+			repair = func(ctx context.Context) (bool, error) { return c.setAside(ctx, key, kind) }
+		}
+		if err := c.found(ctx, p, repair); err != nil {
+			return nil, err
+		}
+		if c.repair && repair != nil {
+			good = append(good, key) // empty now
+		}
+	}
+	return good, nil
+}
+
+// counters reports counters that are below the ids in use, or not numbers.
+func (c *checker) counters(ctx context.Context) error {
+	for _, n := range []struct {
+		key, prefix string
+		last        int64
+	}{{layout.NextUserID, layout.UserPrefix, c.lastUser}, {layout.NextPostID, layout.PostPrefix, c.lastPost}} {
+		if c.foreign[n.key] {
+			continue
+		}
+		text, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Get().Key(n.key).Build()))
+		if err != nil {
+			return err
+		}
+		at, err := strconv.ParseInt(text, 10, 64)
+		p := Problem{Kind: maintain.Invalid, Key: n.key, Repair: fmt.Sprintf("set it to %d", n.last)}
+		switch {
+		case err != nil && text != "":
+			p.Detail = fmt.Sprintf("%.40q is not a number", text)
+		case at < n.last:
+			p.Kind, p.Detail, p.Leftover = maintain.Stale, fmt.Sprintf("%d is below %s%d", at, n.prefix, n.last), true
+		default:
+			continue
+		}
+		err = c.found(ctx, p, func(ctx context.Context) (bool, error) {
+			return counterUpScript.Run(ctx, c.client, []string{n.key}, []string{layout.Itoa(n.last)}).AsBool()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fanOuts reports unfinished fan-outs, and finishes those of dead processes.
+func (c *checker) fanOuts(ctx context.Context) error {
+	if c.foreign[layout.FanOuts] {
+		return nil
+	}
+	return c.sortedSet(ctx, layout.FanOuts, func(posts, since []string) error {
+		for i, post := range posts {
+			p := Problem{Kind: maintain.Missing, Key: layout.FanOuts, Leftover: true, Detail: fmt.Sprintf("post %s is not on every timeline yet, or not on a replica; its fan-out goes on", post)}
+			at, _ := strconv.ParseFloat(since[i], 64)
+			var repair fix
+			if stale := c.now().Add(-fanout.StaleAfter).Unix(); at <= float64(stale) {
+				p.Repair = "finish it"
+				repair = func(ctx context.Context) (bool, error) { return c.fanOut.Take(ctx, post, stale) }
+			}
+			if err := c.found(ctx, p, repair); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
