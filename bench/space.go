@@ -267,7 +267,7 @@ func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape
 			}
 			ours.ranges = max(ours.ranges, len(e.Ranges))
 			ours.read += e.Read
-			ours.jumps += e.Jumps
+			ours.jumps += e.Skips
 		}
 	}
 	for i, way := range []*spaceAsked{single, piped} {

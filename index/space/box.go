@@ -196,7 +196,7 @@ func (x *Index) lexRange(low, high []uint64) index.Range {
 type region struct {
 	blocks []block
 	spans  []span
-	pieces []span                   // of the spans, if the server is to jump from one to the next
+	pieces []span                   // of the spans, for a skip scan; nil: none
 	also   func(member string) bool // nil: all points of the blocks
 }
 

@@ -118,8 +118,8 @@ func TestQueryAgainstBruteForce(t *testing.T) {
 			MaxRanges: rapid.SampledFrom([]int{0, 1, 5, 100}).Draw(t, "ranges"),
 		})
 		dims = x.Dims()
-		if rapid.Bool().Draw(t, "jump") {
-			x.jumpWaste, x.jumpWorth = 0, rapid.SampledFrom([]float64{0.5, 3}).Draw(t, "worth")
+		if rapid.Bool().Draw(t, "skip") {
+			x.minWaste, x.minGap = 0, rapid.SampledFrom([]float64{0.5, 3}).Draw(t, "gap")
 		}
 		anyID := rapid.OneOf(rapid.StringN(1, 3, 8), rapid.Custom(func(t *rapid.T) string {
 			return string(rapid.SliceOfN(rapid.Byte(), 1, 3).Draw(t, "bytes"))

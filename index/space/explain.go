@@ -15,32 +15,31 @@ import (
 // Explanation is what a query of a box reads.
 type Explanation struct {
 	Ranges   []RangeRead // in the order of the curve
-	Squares  int         // of how many aligned cells of the space they consist
-	Jumps    int         // how many gaps in them the server jumps over
-	Read     int64       // how many points the ranges have
-	Returned int64       // how many of these are in the box
-	// Expected is the share of what is read that would not be in the box if points
-	// were everywhere alike; see FalsePositives for what it really was.
+	Squares  int         // number of aligned cells of the space in the ranges, without what is skipped
+	Skips    int         // number of gaps in the ranges that the server skips
+	Read     int64       // number of points in the ranges
+	Returned int64       // number of them in the box
+	// Expected is the share of the points read that would be outside of the box if
+	// points were spread evenly. FalsePositives is what it was.
 	Expected float64
 
 	x        *Index
 	block    block
-	pieces   []span // that are read
-	in, over []dot  // points that were read
-	rest     []dot  // some of all points
+	pieces   []span  // that are read
+	in, over []point // that were read
+	rest     []point // a sample of all points
 }
 
-// RangeRead is a range of the curve, and what is in it.
+// RangeRead is a range of the curve, and what it holds.
 type RangeRead struct {
 	Low, High string // its ends, both included: bits as zeros and ones
-	Squares   int    // of which it consists, without what is jumped over
-	Jumps     int    // how many gaps in it the server jumps over
+	Squares   int    // number of its cells, without what is skipped
+	Skips     int    // number of gaps in it that the server skips
 	Read      int64
 	Returned  int64
 }
 
-// FalsePositives is the share of the points that were read which are not in the
-// box.
+// FalsePositives returns the share of the points read that are outside of the box.
 func (e *Explanation) FalsePositives() float64 {
 	if e.Read == 0 {
 		return 0
@@ -48,14 +47,14 @@ func (e *Explanation) FalsePositives() float64 {
 	return float64(e.Read-e.Returned) / float64(e.Read)
 }
 
-// How many points a picture shows.
+// The numbers of points that an Explanation keeps for a picture.
 const (
-	drawRead = 10_000
-	drawRest = 4_000
+	keepRead   = 10_000
+	sampleSize = 4_000
 )
 
-// Explain reads a box as Query does and tells what that takes. Beside the box it
-// samples points for a picture of it; see SVG.
+// Explain runs a query as Select does, and reports what it reads. It also samples
+// points of the whole index for a picture: see Plane.
 func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 	b, some, err := x.blockOf(box)
 	if err != nil {
@@ -73,7 +72,7 @@ func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 	return e, e.sample(ctx)
 }
 
-// read reads the ranges.
+// read reads the ranges of the query.
 func (e *Explanation) read(ctx context.Context) error {
 	x := e.x
 	r := x.regionOf([]block{e.block})
@@ -81,7 +80,7 @@ func (e *Explanation) read(ctx context.Context) error {
 		return err
 	}
 	for _, s := range r.spans {
-		e.Ranges = append(e.Ranges, RangeRead{Low: x.text(s.low), High: x.text(s.high), Jumps: -1})
+		e.Ranges = append(e.Ranges, RangeRead{Low: x.text(s.low), High: x.text(s.high), Skips: -1})
 	}
 	of := func(z []uint64) *RangeRead {
 		return &e.Ranges[sort.Search(len(r.spans)-1, func(i int) bool { return slices.Compare(r.spans[i].high, z) >= 0 })]
@@ -93,11 +92,14 @@ func (e *Explanation) read(ctx context.Context) error {
 	}
 	for _, s := range e.pieces {
 		within := of(s.low)
-		x.squares(s.low, s.high, func([]uint64, int) { within.Squares++; e.Squares++ })
-		within.Jumps++
+		for range x.squares(s.low, s.high) {
+			within.Squares++
+			e.Squares++
+		}
+		within.Skips++
 		length, volume = length+s.length, volume+s.volume
 	}
-	e.Jumps = len(e.pieces) - len(e.Ranges)
+	e.Skips = len(e.pieces) - len(e.Ranges)
 	e.Expected = max(0, 1-volume/length)
 	keep := x.keep(&r)
 	z := make([]uint64, x.words)
@@ -116,14 +118,14 @@ func (e *Explanation) read(ctx context.Context) error {
 		within := of(z)
 		within.Read++
 		e.Read++
-		dots := &e.over
+		points := &e.over
 		if keep(m) {
 			within.Returned++
 			e.Returned++
-			dots = &e.in
+			points = &e.in
 		}
-		if len(*dots) < drawRead {
-			*dots = append(*dots, x.dot(z))
+		if len(*points) < keepRead {
+			*points = append(*points, x.point(z))
 		}
 	}
 	return nil
@@ -140,13 +142,13 @@ func (x *Index) members(ctx context.Context, ranges []index.Range) iter.Seq2[str
 	}
 }
 
-// sample reads some of all points, for a picture.
+// sample reads random points.
 func (e *Explanation) sample(ctx context.Context) error {
 	x := e.x
 	client := x.set.Client
 	var commands rueidis.Commands
 	for i := range x.set.Keys {
-		commands = append(commands, client.B().Zrandmember().Key(x.set.Keys[i].Index).Count(int64(max(1, drawRest/len(x.set.Keys)))).Build())
+		commands = append(commands, client.B().Zrandmember().Key(x.set.Keys[i].Index).Count(int64(max(1, sampleSize/len(x.set.Keys)))).Build())
 	}
 	z := make([]uint64, x.words)
 	for _, reply := range client.DoMulti(ctx, commands...) {
@@ -157,54 +159,52 @@ func (e *Explanation) sample(ctx context.Context) error {
 		for _, m := range members {
 			if len(m) > x.head {
 				x.layout.read(z, m)
-				e.rest = append(e.rest, x.dot(z))
+				e.rest = append(e.rest, x.point(z))
 			}
 		}
 	}
 	return nil
 }
 
-// dot is where a point stands in the first two dimensions, as codes.
-type dot [2]uint64
+// point is a point as the codes of its dimensions.
+type point []uint64
 
-func (x *Index) dot(z []uint64) dot {
-	codes := make([]uint64, len(x.axes))
-	x.unweave(codes, z)
-	var d dot
-	copy(d[:], codes)
-	return d
+func (x *Index) point(z []uint64) point {
+	p := make(point, len(x.axes))
+	x.unweave(p, z)
+	return p
 }
 
-// squares calls f with the first number of each cell that a range consists of,
-// and how many of its last bits are free: the greatest cells that there are.
-func (l *layout) squares(low, high []uint64, f func(first []uint64, free int)) {
-	at := slices.Clone(low)
-	last := make([]uint64, l.words)
-	for {
-		free := min(trailingZeros(at), len(l.bits))
-		for ; ; free-- {
-			copy(last, at)
-			for i := range last {
-				last[i] |= lowBits(free - 64*(l.words-1-i))
+// squares yields the largest aligned cells of which a range consists: the first number
+// of each, and how many of its last bits are free. The number is valid until the next.
+func (l *layout) squares(low, high []uint64) iter.Seq2[[]uint64, int] {
+	return func(yield func(first []uint64, free int) bool) {
+		at, last := slices.Clone(low), make([]uint64, l.words)
+		for {
+			free := min(trailingZeros(at), len(l.bits))
+			for ; ; free-- {
+				copy(last, at)
+				for i := range last {
+					last[i] |= lowBits(free - 64*(l.words-1-i))
+				}
+				if slices.Compare(last, high) <= 0 {
+					break
+				}
 			}
-			if slices.Compare(last, high) <= 0 {
-				break
+			if !yield(at, free) || slices.Equal(last, high) {
+				return
 			}
-		}
-		f(at, free)
-		if slices.Equal(last, high) {
-			return
-		}
-		copy(at, last)
-		for i := len(at) - 1; i >= 0; i-- {
-			if at[i]++; at[i] != 0 {
-				break
+			copy(at, last)
+			for i := len(at) - 1; i >= 0; i-- {
+				if at[i]++; at[i] != 0 {
+					break
+				}
 			}
 		}
 	}
 }
 
-// lowBits is a word with so many of its last bits set.
+// lowBits returns a word with its last n bits set.
 func lowBits(n int) uint64 {
 	switch {
 	case n <= 0:

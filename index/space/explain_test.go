@@ -1,16 +1,14 @@
 package space
 
 import (
-	"bytes"
-	"encoding/xml"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"retwis/index"
 	"retwis/internal/redistest"
 )
 
@@ -27,9 +25,9 @@ func TestSquares(t *testing.T) {
 		n := 0
 		length := 0.0
 		last := slices.Clone(a)
-		l.squares(a, b, func(first []uint64, free int) {
+		for first, free := range l.squares(a, b) {
 			if trailingZeros(first) < free {
-				t.Fatalf("%v is no cell of %d bits", first, free)
+				t.Fatalf("%v is not a cell of %d bits", first, free)
 			}
 			if n > 0 {
 				next := slices.Clone(last)
@@ -39,7 +37,7 @@ func TestSquares(t *testing.T) {
 					}
 				}
 				if !slices.Equal(next, first) {
-					t.Fatalf("%v comes behind %v", first, last)
+					t.Fatalf("%v comes after %v", first, last)
 				}
 			} else if !slices.Equal(first, a) {
 				t.Fatalf("the first is %v, not %v", first, a)
@@ -59,18 +57,19 @@ func TestSquares(t *testing.T) {
 			}
 			length += l.length(first, last)
 			n++
-		})
+		}
 		if want := l.length(a, b); !slices.Equal(last, b) || length < want*(1-1e-9) || length > want*(1+1e-9) {
 			t.Fatalf("%d squares end at %v, not %v", n, last, b)
 		}
 	})
 }
 
-func TestPicture(t *testing.T) {
+// A Plane has the box, the squares and the points.
+func TestPlane(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
 	for i, dims := range []string{"x:int(0..400),y:int(0..400)", "geo", "a:float(-1..1),t:time(2020-01-01..2030-01-01),c:int(0..9)"} {
-		x := newIndex(t, c, fmt.Sprint("picture", i), dims, Options{})
+		x := newIndex(t, c, fmt.Sprint("plane", i), dims, Options{})
 		box := make(Box, len(x.axes))
 		for n := range 200 {
 			values := make([]any, len(x.axes))
@@ -94,40 +93,34 @@ func TestPicture(t *testing.T) {
 		if e.Returned != 200 || len(e.Ranges) != 1 || e.FalsePositives() != 0 || e.Expected != 0 {
 			t.Errorf("%s: %d returned of %d, %d ranges, expected %v", dims, e.Returned, e.Read, len(e.Ranges), e.Expected)
 		}
-		var picture bytes.Buffer
-		if err := e.SVG(&picture); err != nil {
+		p, err := e.Plane(0, 1)
+		if err != nil {
 			t.Fatal(err)
 		}
-		elements := map[string]int{}
-		for d := xml.NewDecoder(strings.NewReader(picture.String())); ; {
-			token, err := d.Token()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", dims, err)
-			}
-			if s, ok := token.(xml.StartElement); ok {
-				for _, a := range s.Attr {
-					if a.Name.Local == "class" {
-						elements[a.Value]++
-					}
-				}
+		area := 0.0
+		for r := range p.Squares() {
+			area += (r.Right - r.Left) * (r.Top - r.Bottom)
+			if r.Left < 0 || r.Right > p.Across.Size*2 || r.Bottom < 0 || r.Left >= r.Right || r.Bottom >= r.Top {
+				t.Fatalf("%s: a square is %+v", dims, r)
 			}
 		}
-		if elements["box"] != 1 || elements["in"] != 2 || elements["square"] != 2 || elements["soft"] < 10 {
-			t.Errorf("%s: the picture has %v", dims, elements)
+		if box := (p.Box.Right - p.Box.Left) * (p.Box.Top - p.Box.Bottom); area < box*(1-1e-9) {
+			t.Errorf("%s: the squares have the area %g, the box %g", dims, area, box)
 		}
-		for _, odd := range []string{"NaN", "Inf", "%!"} {
-			if strings.Contains(picture.String(), odd) {
-				t.Errorf("%s: the picture has %s", dims, odd)
-			}
+		if len(p.Inside) != 200 || len(p.Outside) != 0 || len(p.Sample) != 200 || p.Inside[0].Across < p.Box.Left || p.Inside[0].Across > p.Box.Right {
+			t.Errorf("%s: %d inside, %d outside, %d sampled", dims, len(p.Inside), len(p.Outside), len(p.Sample))
+		}
+		if first, last := p.Up.Value(0), p.Up.Value(p.Up.Size); fmt.Sprint(first, last) != fmt.Sprint(p.Up.Min, p.Up.Max) {
+			t.Errorf("%s: up from %v to %v, expected %v to %v", dims, first, last, p.Up.Min, p.Up.Max)
 		}
 	}
 	line := newIndex(t, c, "line", "x:int(0..9)", Options{})
 	e, err := line.Explain(ctx, Box{{}})
-	if err != nil || e.SVG(io.Discard) == nil {
-		t.Errorf("a picture of a line: %v", err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Plane(0, 1); !errors.Is(err, index.ErrValue) {
+		t.Errorf("a plane of a line: %v", err)
 	}
 	// Nothing there, and nothing that could be.
 	for _, box := range []Box{{{500, 600}, {}}, {{7, 7}, {7, 7}}} {
@@ -136,8 +129,8 @@ func TestPicture(t *testing.T) {
 		if err != nil || e.Read != 0 || e.FalsePositives() != 0 {
 			t.Errorf("%+v, %v", e, err)
 		}
-		if err := e.SVG(io.Discard); err != nil {
-			t.Error(err)
+		if p, err := e.Plane(0, 1); err != nil || len(p.Inside) != 0 {
+			t.Error(p, err)
 		}
 	}
 }

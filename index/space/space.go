@@ -24,10 +24,10 @@ type Index struct {
 	opt  Options
 	axes []axis
 	layout
-	head  int // bytes of a member before its id
-	jumps script.Script
+	head int // bytes of a member before its id
+	skip script.Script
 
-	jumpWorth, jumpWaste float64 // as the constants, but in tests
+	minGap, minWaste float64 // the constants, except in tests
 }
 
 // Options are the options of New.
@@ -70,7 +70,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	if opt.MaxRanges == 0 {
 		opt.MaxRanges = defaultRanges
 	}
-	x := &Index{opt: opt, axes: axes, jumps: partition.NewScript(jumpLua), jumpWorth: jumpWorth, jumpWaste: jumpWaste}
+	x := &Index{opt: opt, axes: axes, skip: partition.NewScript(skipLua), minGap: minGap, minWaste: minWaste}
 	x.opt.Dims = make([]Dim, len(axes))
 	spans := make([]uint64, len(axes))
 	words := make([]string, len(axes))

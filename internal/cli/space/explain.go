@@ -18,7 +18,7 @@ func newExplain(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
 		Use:   "explain [flags] KEY [CONDITION...]",
 		Short: "Show what a select reads, and draw it",
 		Long: `Shows which ranges of the index "space select" reads for a box: how many squares of the
-space a range covers, how many gaps the server jumps over, how many points are in it,
+space a range covers, how many gaps the server skips, how many points are in it,
 and how many of these are in the box. --svg draws the first two dimensions: the box,
 the squares and the points, for light and dark pages.`,
 		Example: `  retwis space explain points x=50..100 y=100..300
@@ -42,17 +42,17 @@ the squares and the points, for light and dark pages.`,
 			if err != nil {
 				return err
 			}
-			return printExplained(c, e, picture)
+			return printExplained(c, x.(points).Index, e, picture)
 		})
 	})
 }
 
-func printExplained(c *shell.Command, e *space.Explanation, picture string) error {
+func printExplained(c *shell.Command, x *space.Index, e *space.Explanation, picture string) error {
 	if picture == "-" {
-		return e.SVG(c.Stdout)
+		return drawSVG(c.Stdout, x, e)
 	}
 	if picture != "" {
-		if err := drawTo(picture, e); err != nil {
+		if err := drawTo(picture, x, e); err != nil {
 			return err
 		}
 	}
@@ -62,12 +62,12 @@ func printExplained(c *shell.Command, e *space.Explanation, picture string) erro
 	return printExplanation(c, e)
 }
 
-func drawTo(name string, e *space.Explanation) error {
+func drawTo(name string, x *space.Index, e *space.Explanation) error {
 	f, err := os.Create(name)
 	if err != nil {
 		return shell.Usage(fmt.Errorf("--svg: %w", err))
 	}
-	return errors.Join(e.SVG(f), f.Close())
+	return errors.Join(drawSVG(f, x, e), f.Close())
 }
 
 // explainedRange is a range as --json prints it.
@@ -75,7 +75,7 @@ type explainedRange struct {
 	Low      string `json:"low"`
 	High     string `json:"high"`
 	Squares  int    `json:"squares"`
-	Jumps    int    `json:"jumps"`
+	Skips    int    `json:"skips"`
 	Read     int64  `json:"read"`
 	Returned int64  `json:"returned"`
 }
@@ -88,20 +88,20 @@ func printExplanationJSON(c *shell.Command, e *space.Explanation) error {
 	return shell.NewEncoder(c.Stdout).Encode(struct {
 		Ranges         []explainedRange `json:"ranges"`
 		Squares        int              `json:"squares"`
-		Jumps          int              `json:"jumps"`
+		Skips          int              `json:"skips"`
 		Read           int64            `json:"read"`
 		Returned       int64            `json:"returned"`
 		FalsePositives float64          `json:"false_positives"`
 		Expected       float64          `json:"expected"`
-	}{ranges, e.Squares, e.Jumps, e.Read, e.Returned, e.FalsePositives(), e.Expected})
+	}{ranges, e.Squares, e.Skips, e.Read, e.Returned, e.FalsePositives(), e.Expected})
 }
 
 func printExplanation(c *shell.Command, e *space.Explanation) error {
 	if len(e.Ranges) > 0 {
 		p := c.NewPrinter(false, false, true, true, true, true)
-		_ = p.Row("from", "to", "squares", "jumps", "read", "in the box") // it is only buffered
+		_ = p.Row("from", "to", "squares", "skips", "read", "in the box") // it is only buffered
 		for _, r := range e.Ranges {
-			if err := p.Row(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Squares), fmt.Sprint(r.Jumps), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
+			if err := p.Row(shortBits(r.Low), shortBits(r.High), fmt.Sprint(r.Squares), fmt.Sprint(r.Skips), fmt.Sprint(r.Read), fmt.Sprint(r.Returned)); err != nil {
 				return err
 			}
 		}
@@ -109,12 +109,12 @@ func printExplanation(c *shell.Command, e *space.Explanation) error {
 			return err
 		}
 	}
-	jumps := ""
-	if e.Jumps > 0 {
-		jumps = ", " + shell.Plural(e.Jumps, "jump", "jumps")
+	skips := ""
+	if e.Skips > 0 {
+		skips = ", " + shell.Plural(e.Skips, "skip", "skips")
 	}
 	_, err := fmt.Fprintf(c.Stdout, "ranges: %d, %s%s\npoints: %d read, %d in the box\noutside the box: %.1f%% of the points read; %.1f%% expected if points are spread evenly\n",
-		len(e.Ranges), shell.Plural(e.Squares, "square", "squares"), jumps, e.Read, e.Returned, 100*e.FalsePositives(), 100*e.Expected)
+		len(e.Ranges), shell.Plural(e.Squares, "square", "squares"), skips, e.Read, e.Returned, 100*e.FalsePositives(), 100*e.Expected)
 	return err
 }
 

@@ -2,12 +2,13 @@ package space
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
+
+	"retwis/index/decimal"
+	"retwis/index/space"
 )
 
 // The picture, in pixels.
@@ -17,77 +18,80 @@ const (
 	right   = 24
 	top     = 24
 	bottom  = 84
-	minCell = 0.25 // smaller cells are not seen
+	minCell = 0.25 // smaller cells are invisible
 )
 
-// SVG draws the first two dimensions: the box, the squares that a query of it
-// visits, the points that it returns, those that it reads and passes over, and a
-// sample of the others. Where the box is less than a twentieth of the range in
-// both dimensions, the picture shows its neighbourhood only. It suits light and
-// dark pages. The first dimension goes across, but for GeoDims: a map has its
-// latitude upwards.
-func (e *Explanation) SVG(w io.Writer) error {
-	if len(e.x.axes) < 2 {
-		return errors.New("space: a picture needs two dimensions")
+// drawSVG draws the first two dimensions of a query: the box, the squares that it
+// reads, the points that it returns, those that it reads and skips, and a sample of the
+// others. If the box is less than a twentieth of the range in both dimensions, the
+// picture shows its neighbourhood only. It suits light and dark pages. The first
+// dimension goes across, except on maps, which have the latitude upwards.
+func drawSVG(w io.Writer, x *space.Index, e *space.Explanation) error {
+	across, up := 0, 1
+	if _, err := x.Geo(); err == nil {
+		across, up = 1, 0
 	}
-	d := drawing{e: e, w: bufio.NewWriter(w), dims: [2]int{0, 1}}
-	if _, err := e.x.Geo(); err == nil {
-		d.dims = [2]int{1, 0}
+	plane, err := e.Plane(across, up)
+	if err != nil {
+		return err
 	}
+	d := drawing{e: e, plane: plane, w: bufio.NewWriter(w)}
 	d.frame()
 	d.head()
 	d.squares()
 	d.box()
-	d.dots("rest", e.rest)
-	d.dots("over", e.over)
-	d.dots("in", e.in)
+	d.dots("rest", plane.Sample)
+	d.dots("over", plane.Outside)
+	d.dots("in", plane.Inside)
 	d.axes()
 	d.legend()
 	d.printf("</svg>\n")
 	return d.w.Flush()
 }
 
-// drawing is a picture under way.
+// drawing is a picture in progress.
 type drawing struct {
-	e             *Explanation
+	e             *space.Explanation
+	plane         *space.Plane
 	w             *bufio.Writer
-	dims          [2]int     // which goes across, and which up
-	low, high     [2]float64 // codes that are shown, across and up
+	low, high     [2]float64 // the positions that are shown, across and up
 	width, height float64
 }
 
 func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(d.w, format, args...) }
 
+// axis returns the axis across or, with i = 1, up.
+func (d *drawing) axis(i int) space.Axis { return [2]space.Axis{d.plane.Across, d.plane.Up}[i] }
+
 // frame decides what is shown.
 func (d *drawing) frame() {
-	near := true
-	b := &d.e.block
-	for i, dim := range d.dims {
-		d.high[i] = float64(d.e.x.axes[dim].span)
-		near = near && float64(b.high[dim])-float64(b.low[dim]) < d.high[i]/20
-	}
 	d.width, d.height = plot, plot
+	box := [2][2]float64{{d.plane.Box.Left, d.plane.Box.Right}, {d.plane.Box.Bottom, d.plane.Box.Top}}
+	near := true
+	for i, side := range box {
+		d.high[i] = d.axis(i).Size - 1
+		near = near && side[1]-1-side[0] < d.high[i]/20
+	}
 	if !near {
 		return
 	}
-	for i, dim := range d.dims {
-		low, high := float64(b.low[dim]), float64(b.high[dim])
-		margin := max(0, 1.5*(high-low+1))
-		d.low[i], d.high[i] = max(0, low-margin), min(d.high[i], high+margin)
+	for i, side := range box {
+		margin := max(0, 1.5*(side[1]-side[0]))
+		d.low[i], d.high[i] = max(0, side[0]-margin), min(d.high[i], side[1]-1+margin)
 	}
 }
 
-// at is where a code is drawn: across, or with i = 1 up.
-func (d *drawing) at(i int, code float64) float64 {
-	share := (code - d.low[i]) / (d.high[i] + 1 - d.low[i])
-	share = max(-0.01, min(1.01, share)) // a little beyond is enough, and clipped
+// at returns where a position is drawn: across or, with i = 1, up.
+func (d *drawing) at(i int, position float64) float64 {
+	share := (position - d.low[i]) / (d.high[i] + 1 - d.low[i])
+	share = max(-0.01, min(1.01, share)) // a little outside is enough, and clipped
 	if i == 0 {
 		return left + share*d.width
 	}
 	return top + (1-share)*d.height
 }
 
-// A style of its own for each: the colours are told apart in grey too.
+// The colours differ in grey, too.
 const style = `<style>
 .page{fill:#fff}.ink{fill:#24302e}.soft{fill:#5c6966}
 text{font:13px system-ui,sans-serif;fill:#24302e}.soft{font-size:12px}
@@ -113,44 +117,32 @@ func (d *drawing) head() {
 
 func (d *drawing) squares() {
 	d.printf(`<path class="square" clip-path="url(#plot)" d="`)
-	x := d.e.x
-	low, high := make([]uint64, len(x.axes)), make([]uint64, len(x.axes))
-	last := make([]uint64, x.words)
-	for _, r := range d.e.pieces {
-		x.layout.squares(r.low, r.high, func(first []uint64, free int) {
-			copy(last, first)
-			for i := range last {
-				last[i] |= lowBits(free - 64*(x.words-1-i))
-			}
-			x.unweave(low, first)
-			x.unweave(high, last)
-			x0, y0, x1, y1 := d.rectangle(low, high)
-			if x1-x0 >= minCell && y1-y0 >= minCell {
-				d.printf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y0, x1, y1, x0)
-			}
-		})
+	for r := range d.plane.Squares() {
+		x0, y0, x1, y1 := d.rectangle(r)
+		if x1-x0 >= minCell && y1-y0 >= minCell {
+			d.printf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y0, x1, y1, x0)
+		}
 	}
 	d.printf(`"/>` + "\n")
 }
 
-// rectangle is where what lies between two corners is drawn.
-func (d *drawing) rectangle(low, high []uint64) (x0, y0, x1, y1 float64) {
-	across, up := d.dims[0], d.dims[1]
-	return d.at(0, float64(low[across])), d.at(1, float64(high[up])+1), d.at(0, float64(high[across])+1), d.at(1, float64(low[up]))
+// rectangle returns where a rectangle is drawn.
+func (d *drawing) rectangle(r space.Rectangle) (x0, y0, x1, y1 float64) {
+	return d.at(0, r.Left), d.at(1, r.Top), d.at(0, r.Right), d.at(1, r.Bottom)
 }
 
 func (d *drawing) box() {
-	x0, y0, x1, y1 := d.rectangle(d.e.block.low, d.e.block.high)
+	x0, y0, x1, y1 := d.rectangle(d.plane.Box)
 	if x0 < x1 && y0 < y1 {
 		d.printf(`<rect class="box" clip-path="url(#plot)" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`+"\n", x0, y0, max(1, x1-x0), max(1, y1-y0))
 	}
 }
 
-func (d *drawing) dots(class string, dots []dot) {
+func (d *drawing) dots(class string, points []space.Position) {
 	d.printf(`<path class="%s" clip-path="url(#plot)" d="`, class)
-	for _, p := range dots {
-		if x, y := float64(p[d.dims[0]]), float64(p[d.dims[1]]); x >= d.low[0] && x <= d.high[0] && y >= d.low[1] && y <= d.high[1] {
-			d.printf("M%.1f %.1fh0", d.at(0, x+0.5), d.at(1, y+0.5))
+	for _, p := range points {
+		if x, y := p.Across-0.5, p.Up-0.5; x >= d.low[0] && x <= d.high[0] && y >= d.low[1] && y <= d.high[1] {
+			d.printf("M%.1f %.1fh0", d.at(0, p.Across), d.at(1, p.Up))
 		}
 	}
 	d.printf(`"/>` + "\n")
@@ -164,43 +156,32 @@ func (d *drawing) axes() {
 		d.printf(`<text class="soft" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", x, top+d.height+18, escaped(d.tick(0, i)))
 		d.printf(`<text class="soft" x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", left-8, y+4, escaped(d.tick(1, i)))
 	}
-	d.printf(`<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", left+d.width/2, top+d.height+36, escaped(d.e.x.axes[d.dims[0]].Name))
-	d.printf(`<text x="%d" y="%d" text-anchor="start">%s</text>`+"\n", left-40, top-8, escaped(d.e.x.axes[d.dims[1]].Name))
+	d.printf(`<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", left+d.width/2, top+d.height+36, escaped(d.plane.Across.Name))
+	d.printf(`<text x="%d" y="%d" text-anchor="start">%s</text>`+"\n", left-40, top-8, escaped(d.plane.Up.Name))
 }
 
-// tick is the value at a quarter of a side.
+// tick formats the value at a quarter of a side.
 func (d *drawing) tick(i, quarter int) string {
-	a := &d.e.x.axes[d.dims[i]]
-	code := d.low[i] + (d.high[i]-d.low[i])*float64(quarter)/4
-	switch a.Type {
-	case Float:
-		part := code / (1 << floatBits)
-		return fmt.Sprintf("%.4g", a.low*(1-part)+a.high*part)
-	case Time:
-		t := a.value(place{code: whole(code, a.span)}).(time.Time)
+	switch v := d.axis(i).Value(d.low[i] + (d.high[i]-d.low[i])*float64(quarter)/4).(type) {
+	case float64:
+		return fmt.Sprintf("%.4g", v)
+	case time.Time:
 		if d.high[i]-d.low[i] < 4*86400e9 {
-			return t.Format("15:04:05")
+			return v.Format("15:04:05")
 		}
-		return t.Format("2006-01-02")
-	case Decimal:
-		text := a.format(a.value(place{code: whole(code, a.span)}))
-		if a.Scale > 0 {
+		return v.Format("2006-01-02")
+	case decimal.Decimal:
+		text := v.String()
+		if v.Scale() > 0 {
 			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 		}
 		return text
+	default:
+		return fmt.Sprint(v)
 	}
-	return a.format(a.value(place{code: whole(code, a.span)}))
 }
 
-// whole is a code that was calculated with.
-func whole(code float64, span uint64) uint64 {
-	if code >= float64(span) {
-		return span
-	}
-	return uint64(math.Round(code))
-}
-
-// legend says which colour is what, and how much of it there is.
+// legend explains the colours, with numbers of points.
 func (d *drawing) legend() {
 	y := top + d.height + 66
 	x := float64(left)

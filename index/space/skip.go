@@ -17,41 +17,40 @@ import (
 	"retwis/internal/script"
 )
 
-//go:embed jump.lua
-var jumpLua string
+//go:embed skip.lua
+var skipLua string
 
-// How the server jumps. A script of so many pieces takes it some 0.2 ms, and one
-// of so many members less than 1 ms.
+// A skip scan: the server reads the pieces of a range and skips the gaps between them.
+// A script of so many pieces takes it some 0.2 ms, and one of so many members less than
+// 1 ms.
 const (
-	jumpPieces  = 32   // of a script
-	jumpScripts = 4    // of a pipeline; while one is looked at the next is under way
-	jumpMembers = 1000 // that a script reads
-	// jumpWorth is how many points a gap must hold to be worth a jump: it takes
-	// the server as long to find the other side as to read so many, and the
-	// client to pass over them.
-	jumpWorth = 5
-	// jumpWaste is how many points must be beside a box before they are counted.
-	jumpWaste = 1000
+	skipPieces  = 32   // of a script
+	skipScripts = 4    // of a pipeline; the next pipeline is in flight while one is read
+	skipMembers = 1000 // that a script reads
+	// minGap is how many points a gap must hold to be skipped: the server needs as
+	// long to find its other side as to read so many.
+	minGap = 5
+	// minWaste is how many points must be outside of a box before they are counted.
+	minWaste = 1000
 )
 
-// cutFinely cuts the ranges of a region into pieces, for the server to jump from
-// one to the next, where they hold far more than the region: as they do in a long
-// and thin box. To find out, it counts: one round trip, which other boxes do not
-// need.
+// cutFinely cuts the ranges of a region into pieces for a skip scan, if they hold far
+// more points than the region, as those of a long and thin box do. To find out, it
+// counts: one round trip, which other boxes do not need.
 func (x *Index) cutFinely(ctx context.Context, r *region) error {
 	length, volume := 0.0, 0.0
 	for _, s := range r.spans {
 		length, volume = length+s.length, volume+s.volume
 	}
-	if volume > 0.5*length && x.jumpWaste > 0 {
+	if volume > 0.5*length && x.minWaste > 0 {
 		return nil
 	}
 	points, err := x.pointsIn(ctx, r.spans, length)
-	if err != nil || points*(1-volume/length) < x.jumpWaste {
+	if err != nil || points*(1-volume/length) < x.minWaste {
 		return err
 	}
-	// Not a gap less than the ranges leave out, so that each piece is in one.
-	width := x.jumpWorth * length / points
+	// Never finer than the gaps between ranges, so that each piece lies in one range.
+	width := x.minGap * length / points
 	for i := 1; i < len(r.spans); i++ {
 		width = min(width, x.length(r.spans[i-1].high, r.spans[i].low))
 	}
@@ -64,7 +63,7 @@ func (x *Index) cutFinely(ctx context.Context, r *region) error {
 	return nil
 }
 
-// pointsIn is about how many points are in ranges: counted in the longest of them.
+// pointsIn returns about how many points are in ranges: it counts the longest ones.
 func (x *Index) pointsIn(ctx context.Context, spans []span, length float64) (float64, error) {
 	longest := slices.Clone(spans)
 	slices.SortFunc(longest, func(a, b span) int { return cmp.Compare(b.length, a.length) })
@@ -80,18 +79,18 @@ func (x *Index) pointsIn(ctx context.Context, spans []span, length float64) (flo
 	return points * length / counted, nil
 }
 
-// jump yields the members of the pieces of a region that are on a page, and for
-// which keep holds.
+// skipScan yields the members of the pieces of a region that pass a filter and are on a
+// page.
 func (x *Index) skipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		pieces, err := clipped(x.ranges(r.pieces), page)
+		pieces, err := clip(x.ranges(r.pieces), page)
 		if err != nil {
 			yield("", x.named(err))
 			return
 		}
 		sources := make([]iter.Seq2[string, error], len(x.set.Keys))
 		for i := range sources {
-			sources[i] = x.jumpIn(ctx, &x.set.Keys[i], pieces, page.Reverse)
+			sources[i] = x.skipIn(ctx, &x.set.Keys[i], pieces, page.Reverse)
 		}
 		compare := strings.Compare
 		if page.Reverse {
@@ -116,9 +115,8 @@ func (x *Index) skipScan(ctx context.Context, r *region, page index.Page, keep f
 	}
 }
 
-// clipped returns pieces in the order in which they are read, without what is
-// before a cursor.
-func clipped(pieces []index.Range, page index.Page) ([]index.Range, error) {
+// clip returns pieces in the order in which they are read, from a cursor on.
+func clip(pieces []index.Range, page index.Page) ([]index.Range, error) {
 	at, err := scan.DecodeCursor(page.After)
 	if err != nil {
 		return nil, err
@@ -137,10 +135,10 @@ func clipped(pieces []index.Range, page index.Page) ([]index.Range, error) {
 	return pieces, nil
 }
 
-// jumpIn yields the members of pieces in a partition.
-func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index.Range, reverse bool) iter.Seq2[string, error] {
+// skipIn yields the members of pieces in one partition.
+func (x *Index) skipIn(ctx context.Context, keys *partition.Keys, pieces []index.Range, reverse bool) iter.Seq2[string, error] {
 	call := func(pieces []index.Range) script.Call {
-		args := []string{strconv.Itoa(jumpMembers), "0"}
+		args := []string{strconv.Itoa(skipMembers), "0"}
 		if reverse {
 			args[1] = "1"
 		}
@@ -149,22 +147,22 @@ func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index
 		}
 		return script.Call{Keys: keys.All()[:1], Args: args}
 	}
-	// ask sends the scripts of a window of the pieces.
-	ask := func(batches [][]index.Range) <-chan []rueidis.RedisResult {
+	// send sends the scripts of a window of the pieces.
+	send := func(batches [][]index.Range) <-chan []rueidis.RedisResult {
 		calls := make([]script.Call, len(batches))
 		for i, b := range batches {
 			calls[i] = call(b)
 		}
-		answer := make(chan []rueidis.RedisResult, 1)
-		go func() { answer <- x.jumps.RunMany(ctx, x.set.Client, calls) }()
-		return answer
+		replies := make(chan []rueidis.RedisResult, 1)
+		go func() { replies <- x.skip.RunMany(ctx, x.set.Client, calls) }()
+		return replies
 	}
 	return func(yield func(string, error) bool) {
-		windows := slices.Collect(slices.Chunk(slices.Collect(slices.Chunk(pieces, jumpPieces)), jumpScripts))
+		windows := slices.Collect(slices.Chunk(slices.Collect(slices.Chunk(pieces, skipPieces)), skipScripts))
 		if len(windows) == 0 {
 			return
 		}
-		next := ask(windows[0])
+		next := send(windows[0])
 		defer func() {
 			if next != nil {
 				<-next // or its goroutine would outlive the reader
@@ -173,11 +171,11 @@ func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index
 		for i, batches := range windows {
 			replies := <-next
 			if next = nil; i+1 < len(windows) {
-				next = ask(windows[i+1])
+				next = send(windows[i+1])
 			}
 			for j, reply := range replies {
-				for rest := batches[j]; ; reply = x.jumps.Run(ctx, x.set.Client, keys.All()[:1], call(rest).Args) {
-					done, members, err := jumped(reply)
+				for rest := batches[j]; ; reply = x.skip.Run(ctx, x.set.Client, keys.All()[:1], call(rest).Args) {
+					done, members, err := skipReply(reply)
 					if err != nil {
 						yield("", err)
 						return
@@ -201,7 +199,7 @@ func (x *Index) jumpIn(ctx context.Context, keys *partition.Keys, pieces []index
 	}
 }
 
-func jumped(reply rueidis.RedisResult) (done int64, members []string, err error) {
+func skipReply(reply rueidis.RedisResult) (done int64, members []string, err error) {
 	all, err := reply.ToArray()
 	if err != nil {
 		return 0, nil, err
@@ -210,11 +208,11 @@ func jumped(reply rueidis.RedisResult) (done int64, members []string, err error)
 		return 0, nil, err
 	}
 	for _, piece := range all[1:] {
-		some, err := piece.AsStrSlice()
+		read, err := piece.AsStrSlice()
 		if err != nil {
 			return 0, nil, err
 		}
-		members = append(members, some...)
+		members = append(members, read...)
 	}
 	return done, members, nil
 }
