@@ -16,7 +16,7 @@ import (
 	"retwis/maintain"
 )
 
-// connect gives an example a server of its own.
+// connect starts a server for an example.
 func connect() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	option, err := rueidis.ParseURL(urls[0])
@@ -65,7 +65,7 @@ func Example() {
 	// Output: lucio
 }
 
-// Some parts are known, the others are found.
+// The known parts of a pattern select the rest.
 func ExampleGraph_Select() {
 	client, stop := connect()
 	defer stop()
@@ -100,7 +100,7 @@ func ExampleGraph_Select() {
 	// --
 }
 
-// Patterns from values, which may be any bytes, and a path.
+// Patterns made of values, which may be any bytes, and a path.
 func ExampleGraph_Query() {
 	client, stop := connect()
 	defer stop()
@@ -115,7 +115,7 @@ func ExampleGraph_Query() {
 			log.Fatal(err)
 		}
 	}
-	// Whom does ada know through others?
+	// Whom does ada know indirectly?
 	whom := graph.Var("whom")
 	for b, err := range g.Query(ctx, graph.Query{
 		Where:   []graph.Pattern{{S: graph.Name("ada"), P: graph.Path("knows", 2, 3), O: whom}},
@@ -131,7 +131,7 @@ func ExampleGraph_Query() {
 	// frances
 }
 
-// From name to name.
+// A traversal from name to name.
 func ExampleGraph_From() {
 	client, stop := connect()
 	defer stop()
@@ -184,7 +184,7 @@ func ExampleGraph_PutMany() {
 	// 1 <nil>
 }
 
-// What went wrong in the database is found and mended, while it is in use.
+// A missing entry is found and repaired while the graph is in use.
 func ExampleGraph_Repair() {
 	client, stop := connect()
 	defer stop()

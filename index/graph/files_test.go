@@ -32,6 +32,6 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%q comes back as %q", some, back)
 	}
 	if _, err := rdf.Write(&out, rdf.NTriples, g.Select(ctx, Pattern{}, index.Page{})); !errors.Is(err, index.ErrValue) {
-		t.Errorf("names that are no terms: %v", err)
+		t.Errorf("names that are not terms: %v", err)
 	}
 }

@@ -62,7 +62,7 @@ func sourceOf(triples []Triple) iter.Seq2[Triple, error] {
 	}
 }
 
-// answers are those to a query as text, sorted.
+// answers returns the answers to a query as text, sorted.
 func answers(t testing.TB, g *Graph, text string) []string {
 	t.Helper()
 	q, err := Parse(text)

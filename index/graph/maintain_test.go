@@ -28,7 +28,7 @@ func clean(t testing.TB, g *Graph) {
 	}
 }
 
-// state is every entry of every partition, with its score.
+// state returns every entry of every partition, with its score.
 func state(t testing.TB, g *Graph) map[string]float64 {
 	t.Helper()
 	found := map[string]float64{}
@@ -45,7 +45,7 @@ func state(t testing.TB, g *Graph) map[string]float64 {
 	return found
 }
 
-// wantState is the state of a graph of some triples.
+// wantState returns the state of a graph of some triples.
 func wantState(g *Graph, triples []Triple) map[string]float64 {
 	want := map[string]float64{}
 	for _, t := range triples {
@@ -70,7 +70,7 @@ func sameState(t testing.TB, g *Graph, triples []Triple) {
 	}
 }
 
-// damage breaks entries of a partition by hand.
+// damage changes entries of a partition directly.
 func damage(t testing.TB, g *Graph, of string, command ...string) {
 	t.Helper()
 	client := g.set.Client
@@ -80,7 +80,7 @@ func damage(t testing.TB, g *Graph, of string, command ...string) {
 	}
 }
 
-// Corruption made by hand is found, each kind as what it is, and mended.
+// Every kind of corruption is reported as its kind, and repaired.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -102,7 +102,7 @@ func TestRepair(t *testing.T) {
 			damage(t, g, "nobody", "ZADD", "0", "spo:nobody:likes:beer")
 			damage(t, g, "nobody", "ZADD", "0", "what is this", "0", "spo:a:b", "0", "xyz:a:b:c", "0", "")
 			want := maintain.Report{Missing: 3, Stale: 2, Dangling: 6}
-			if opt.Partitions > 1 { // moved to another partition: it is missing here and of nothing there
+			if opt.Partitions > 1 { // moved to another partition: missing here, orphaned there
 				at := (g.set.Index("person00007") + 1) % 3
 				client := g.set.Client
 				for _, command := range []rueidis.Completed{
@@ -146,8 +146,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Three orders lead back to the rest as six do; entries of the others are of
-// nothing.
+// A graph of three orders is repaired like one of six; entries of other orders are
+// orphans.
 func TestRepairCompact(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{Compact: true})
@@ -164,8 +164,8 @@ func TestRepairCompact(t *testing.T) {
 	clean(t, g)
 }
 
-// Whatever is broken, after Repair all triples are whole, and those of which
-// at least half was left are there.
+// Whatever the damage, Repair leaves complete triples only, among them all that had at
+// least half of their entries.
 func TestRepairAnything(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -219,8 +219,8 @@ func TestRepairAnything(t *testing.T) {
 	})
 }
 
-// Many connections put and delete the same triples, while Repair runs and hands
-// break them: in the end nothing is left to find.
+// Many connections put and remove the same triples while Repair runs and entries are
+// damaged: the last Repair leaves no problem.
 func TestRepairBesideWriters(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -236,7 +236,7 @@ func TestRepairBesideWriters(t *testing.T) {
 				one := few[r.IntN(len(few))]
 				var err error
 				switch r.IntN(6) {
-				case 0: // by hand
+				case 0: // damage
 					entry := ordersOf(false)[r.IntN(6)].entry(one.escaped())
 					err = own.set.Client.Do(ctx, own.set.Client.B().Zrem().Key("g").Member(entry).Build()).Error()
 				case 1, 2:
@@ -268,8 +268,8 @@ func TestRepairBesideWriters(t *testing.T) {
 	clean(t, g)
 }
 
-// Without hands Verify finds nothing at any moment, and nothing in the end; also
-// where writers are cut off in the middle of what they do.
+// Without damage Verify finds nothing at any time, even if writers lose their connection
+// in the middle of a write.
 func TestWriters(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -365,7 +365,7 @@ func TestInterruptedRepair(t *testing.T) {
 	}
 }
 
-// A source that fails ends the run.
+// An error of the source ends the run.
 func TestSourceFails(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -72,8 +72,8 @@ func fit(row map[string]string, t Term, name string) bool {
 	return true
 }
 
-// walks are the pairs of ends of a path, by sets of pairs of each length. Every name leads
-// to itself in no steps, wherever it stands.
+// walks returns the pairs of ends of a path, by sets of pairs of each length. Every name has
+// a path of length 0 to itself.
 func walks(model []Triple, q Query, t Term) []Triple {
 	edges, nodes := map[string][]string{}, map[string]bool{}
 	for _, p := range q.Where {
@@ -115,10 +115,10 @@ func walks(model []Triple, q Query, t Term) []Triple {
 	return pairs
 }
 
-// fewNames are those of the triples and queries that are tried.
+// fewNames are the names in the triples and queries.
 var fewNames = []string{"a", "b", "9", "10", "d:", ";e"}
 
-// naiveFilter is what a comparison of fewNames should do.
+// naiveFilter returns the expected result of a comparison of fewNames.
 func naiveFilter(q Query) func(Binding) bool {
 	return func(b Binding) bool {
 		for _, f := range q.Filters {
@@ -154,8 +154,8 @@ func naiveFilter(q Query) func(Binding) bool {
 	}
 }
 
-// answerable reports whether the patterns can be put into an order in which each path of
-// no steps has an end that is a name or was bound before, by trying all orders.
+// answerable reports whether the patterns have an order in which each path of min 0 has an
+// end that is a name or bound, by trying all orders.
 func answerable(patterns []Pattern, bound ...string) bool {
 	for i, p := range patterns {
 		binds, free := []string{}, p.P.kind == path && p.P.min == 0

@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What looks like a filter is one.
+// A variable and an operator make a filter.
 func TestParseComparisons(t *testing.T) {
 	t.Parallel()
 	for filter, want := range map[string]string{
@@ -107,7 +107,7 @@ func TestParseComparisons(t *testing.T) {
 	}
 }
 
-// Literals of N-Triples compare by what they mean.
+// Literals of N-Triples compare by value.
 func TestCompareLiterals(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -185,7 +185,7 @@ func TestParseErrors(t *testing.T) {
 		"a b " + strings.Repeat("x", MaxName-1): "column 5: the name",
 		strings.Repeat("x", maxQuery+1):         "the query has 65537 bytes",
 	} {
-		if len(text) == MaxName+3 { // a name that is too long does not fit into a query
+		if len(text) == MaxName+3 { // too long for a query
 			continue
 		}
 		q, err := Parse(text)
@@ -195,7 +195,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// A pattern is read as it is written, whatever the names are.
+// Parse reads what String writes, for any names.
 func TestPatternString(t *testing.T) {
 	t.Parallel()
 	term := rapid.Custom(func(t *rapid.T) Term {
@@ -221,7 +221,7 @@ func TestPatternString(t *testing.T) {
 	})
 }
 
-// Text of any kind is a query, or an error with a column in it.
+// Any text is a query, or an error with a column.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`, `?x "lives in" "São \"Paulo\"" . ?x != ?y . ?y p*1..3 ?x`, `<a:b>+ * "x"@en`, `a p* ?x . ?x ~ ^a`, `a "b"*2.. "c"^^<a:b> .`,

@@ -69,7 +69,7 @@ func TestQueryAgainstModel(t *testing.T) {
 	})
 }
 
-// network is one in which everybody knows the next few of n people.
+// network returns triples in which each of n people knows the next few.
 func network(n int) []Triple {
 	var triples []Triple
 	person := func(i int) string { return fmt.Sprintf("person%05d", i%n) }
@@ -93,7 +93,7 @@ func TestQueryOfManyRows(t *testing.T) {
 		for text, want := range map[string]int{
 			"?x lives-in city1 . ?x knows ?y":                                            n / 10 * 3,
 			"?x lives-in city1 . ?x knows ?y . ?y lives-in ?c":                           n / 10 * 3,
-			"?x lives-in city1 . ?y lives-in city1 . ?y knows ?x . person00001 knows ?z": 0, // nobody knows somebody 10 further on
+			"?x lives-in city1 . ?y lives-in city1 . ?y knows ?x . person00001 knows ?z": 0, // there is no such pair
 			"?x lives-in city1 . ?y lives-in city2 . ?x knows ?y":                        n / 10,
 			"?x lives-in ?c":                          n,
 			"person00000 knows* ?x":                   n,
@@ -120,7 +120,7 @@ func TestQueryOfManyRows(t *testing.T) {
 	}
 }
 
-// What would need too much memory is refused, and what needs less is not.
+// A query fails if and only if it needs more memory than its limit.
 func TestQueryMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -129,7 +129,7 @@ func TestQueryMemory(t *testing.T) {
 	for text, fails := range map[string]bool{
 		"person00000 knows+ ?x":           true,
 		"person00000 knows*1..2 ?x":       false,
-		"?x knows*1..2 ?y":                false, // of each, one after the other
+		"?x knows*1..2 ?y":                false, // one start after the other
 		"?x knows*20..20 person00000":     true,
 		"person00000 knows*900..900 ?x":   true,
 		"?x knows * . ?x lives-in city1":  false, // no distinct
@@ -152,7 +152,7 @@ func TestQueryMemory(t *testing.T) {
 	if got, err := collect(g.Query(ctx, q)); err != nil || len(got) != 2000 {
 		t.Errorf("%d distinct answers, want 2000 (%v)", len(got), err)
 	}
-	// Whoever stops early is not told of what would have come.
+	// After an early stop there are no further errors.
 	q.Memory = 12_000
 	for _, err := range g.Query(ctx, q) {
 		if err != nil {
@@ -162,7 +162,7 @@ func TestQueryMemory(t *testing.T) {
 	}
 }
 
-// A plan begins with what is rare, goes on along variables, and knows an empty
+// A plan starts with the rarest pattern, follows shared variables, and recognizes an empty
 // answer.
 func TestExplain(t *testing.T) {
 	t.Parallel()
@@ -205,12 +205,12 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	if _, empty := order("?x knows ?y . ?x likes wine"); !empty {
-		t.Error("nobody likes wine, and the plan does not know")
+		t.Error("the plan does not recognize an empty answer")
 	}
 }
 
-// The type of a thing and all that it is a kind of: a path of no steps or more, from what
-// another pattern binds.
+// A type and all its supertypes: a path of zero or more steps from a variable that another
+// pattern binds.
 func TestPathFromBoundVariable(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})

@@ -23,7 +23,7 @@ func dialUnix(ctx context.Context, addr string, dialer *net.Dialer, _ *tls.Confi
 	return dialer.DialContext(ctx, "unix", addr)
 }
 
-// numberOf is the number of a database, of its URL.
+// numberOf returns the number of a database from its URL.
 func numberOf(t testing.TB, url string) int {
 	t.Helper()
 	_, n, _ := strings.Cut(url, "?db=")
@@ -34,7 +34,7 @@ func numberOf(t testing.TB, url string) int {
 	return number
 }
 
-// noTraces fails the test if something of a rebuild is left.
+// noTraces fails the test if keys of a rebuild are left.
 func noTraces(t testing.TB, g *Graph) {
 	t.Helper()
 	ctx, client := context.Background(), g.set.Client
@@ -50,7 +50,7 @@ func noTraces(t testing.TB, g *Graph) {
 	}
 }
 
-// A rebuild brings what the source has, but for what was written meanwhile.
+// A rebuild has the triples of the source, except for concurrent writes.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -75,7 +75,7 @@ func TestRebuild(t *testing.T) {
 						return
 					}
 				}
-				// The old graph serves, with what is written.
+				// The old graph serves, with the new writes.
 				for one, want := range map[Triple]bool{old: true, first: false, last: true, new1: true} {
 					if has, err := g.Has(ctx, one); err != nil || has != want {
 						t.Errorf("during the rebuild %v is there: %v (%v)", one, has, err)
@@ -102,7 +102,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// Writers in a hurry do not keep a rebuild from its end, and lose nothing.
+// Constant writes do not delay a rebuild indefinitely, and none is lost.
 func TestRebuildBesideWriters(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -113,7 +113,7 @@ func TestRebuildBesideWriters(t *testing.T) {
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
 	const n = 4
-	var wrote [n]map[Triple]bool // and whether it is there in the end
+	var wrote [n]map[Triple]bool // and whether it exists at the end
 	for i := range n {
 		wrote[i] = map[Triple]bool{}
 		own := newGraph(t, db.Client(t), "g", Options{})
@@ -151,8 +151,8 @@ func TestRebuildBesideWriters(t *testing.T) {
 	writers.Wait()
 	clean(t, g)
 	noTraces(t, g)
-	// What was written before a rebuild began and is not in the source is gone;
-	// a last round without a rebuild makes the writers' word count.
+	// Triples from before the rebuild that are not in the source are removed. A last round
+	// of writes without a rebuild defines the expected state.
 	for i := range n {
 		for one, there := range wrote[i] {
 			if !there {
@@ -169,14 +169,13 @@ func TestRebuildBesideWriters(t *testing.T) {
 	}
 }
 
-// Of two rebuilds the later one counts; one that was killed harms nothing, and
-// writers go on.
+// Of two rebuilds the later one wins; a killed one does no harm, and writers continue.
 func TestRebuildsMeet(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	put(t, g, Triple{"a", "b", "c"})
-	// Killed: it has begun, and put a part.
+	// Killed after a part of the triples.
 	if err := g.tracker.Begin(ctx, "killed"); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +204,7 @@ func TestRebuildsMeet(t *testing.T) {
 	sameState(t, g, []Triple{{"inner", "is", "later"}})
 	noTraces(t, g)
 
-	// Its caller's time is over: it is given up.
+	// Its context is done: it cleans up.
 	stopped, cancel := context.WithCancel(ctx)
 	var slow iter.Seq2[Triple, error] = func(yield func(Triple, error) bool) {
 		cancel()
@@ -218,8 +217,8 @@ func TestRebuildsMeet(t *testing.T) {
 	noTraces(t, g)
 }
 
-// What a killed rebuild left is reported, and goes with the next write after its lease,
-// or with Repair. Until then it may go on.
+// The rest of a killed rebuild is reported, and removed by the next write after its lease
+// or by Repair. Until then the rebuild may continue.
 func TestKilledRebuild(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -307,7 +306,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// A step of the end of a rebuild takes few triples whose names are long.
+// A step at the end of a rebuild takes few triples with long names.
 func TestSwapTakesFewLongNames(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
@@ -333,14 +332,14 @@ func TestSwapTakesFewLongNames(t *testing.T) {
 	}
 }
 
-// A rebuild that another has overtaken in one partition does not leave the writers
-// of the others with more to do.
+// A rebuild that another one replaced in one partition stops tracking writes in all
+// partitions.
 func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	g := newGraph(t, client, "two", Options{Partitions: 2})
 	_, err := g.Rebuild(ctx, func(yield func(Triple, error) bool) {
-		// The other one gets no further than this.
+		// The other one stops here.
 		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
 		if err := client.Do(ctx, client.B().Arbitrary("HSET", g.set.Keys[0].Meta, "rebuild", "other", "until", far).Build()).Error(); err != nil {
 			t.Error(err)
@@ -357,7 +356,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	for i, want := range []string{"other", ""} {
 		meta := g.set.Keys[i].All()[2]
 		if found, _ := client.Do(ctx, client.B().Hget().Key(meta).Field("rebuild").Build()).ToString(); found != want {
-			t.Errorf("partition %d is made anew by %q, want %q", i, found, want)
+			t.Errorf("partition %d is rebuilt by %q, want %q", i, found, want)
 		}
 	}
 }

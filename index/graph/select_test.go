@@ -14,7 +14,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// names are few, so that triples share them, and all that can break an entry.
+// names draws few names, so that triples share them, among them all that could break an
+// entry.
 func names() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -30,8 +31,8 @@ func triples() *rapid.Generator[Triple] {
 	})
 }
 
-// comparable is a name such that plain byte order is the order of entries: one
-// that ends counts as a byte between '9' and ':'.
+// comparableName converts a name so that plain byte order is the order of entries, in which
+// the end of a name is between '9' and ':'.
 func comparableName(name string) string {
 	var out strings.Builder
 	for i := range len(name) {
@@ -59,7 +60,7 @@ func compareIn(order Order) func(a, b Triple) int {
 	}
 }
 
-// Entries sort as names do, and are read back as they were.
+// Entries have the order of their names, and parse to the same triple.
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -81,8 +82,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// Match against a list that is searched, with every option of a page.
-func TestMatchAgainstModel(t *testing.T) {
+// Select against a linear search, with every option of a page.
+func TestSelectAgainstModel(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	ctx := context.Background()
@@ -167,7 +168,7 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 	if page.Reverse {
 		slices.Reverse(want)
 	}
-	if len(want) > 0 && rapid.Bool().Draw(t, "behind a cursor") {
+	if len(want) > 0 && rapid.Bool().Draw(t, "after a cursor") {
 		at := rapid.IntRange(0, len(want)-1).Draw(t, "at")
 		page.After, want = want[at].Cursor(), want[at+1:]
 	}
@@ -181,11 +182,11 @@ func matchOnce(t *rapid.T, g *Graph, model map[Triple]bool) {
 	}
 }
 
-// fits tells whether a name fits a term of names and anything.
+// fits reports whether a name matches a term without variables.
 func fits(t Term, name string) bool { return t.kind != named || t.text == name }
 
-// A range of many steps, stopped and gone on with, while others write.
-func TestMatchPagesWhileWriting(t *testing.T) {
+// A range of many reads, stopped and continued during writes.
+func TestSelectPagesWhileWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for _, partitions := range []int{1, 4} {
@@ -197,7 +198,7 @@ func TestMatchPagesWhileWriting(t *testing.T) {
 		put(t, g, stay...)
 		for offset, want := range map[int]int{0: 1200, 600: 600, 1199: 1, 1200: 0} {
 			if found := all(t, g.Select(ctx, Pattern{}, index.Page{Offset: offset})); len(found) != want || want > 0 && found[0] != stay[offset] {
-				t.Errorf("%d are behind an offset of %d, want %d", len(found), offset, want)
+				t.Errorf("%d are after an offset of %d, want %d", len(found), offset, want)
 			}
 		}
 		stop, done := make(chan struct{}), make(chan error)
@@ -249,7 +250,7 @@ func TestMatchPagesWhileWriting(t *testing.T) {
 	}
 }
 
-// What cannot be is refused by name, and does no harm.
+// Invalid arguments are refused by name, and change nothing.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

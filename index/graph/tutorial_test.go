@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// What the tutorial on secondary indexes shows, with its own names.
+// The examples of the tutorial on secondary indexes, with its names.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -12,7 +12,7 @@ import (
 	"retwis/maintain"
 )
 
-// long are n terms of 500 bytes.
+// long returns n terms of 500 bytes.
 func long(n int) []Suggestion {
 	terms := make([]Suggestion, n)
 	for i := range terms {
@@ -58,7 +58,7 @@ func TestStepsTakeFewLongNames(t *testing.T) {
 	if err != nil || report.Checked < 600 || report.Problems() != 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if most > 30 { // a scan returns about as many as it is asked for
+	if most > 30 { // COUNT of a scan is approximate
 		t.Errorf("a step of Verify looked at %d names of 500 bytes", most)
 	}
 }
@@ -90,14 +90,14 @@ func TestRebuildListReadsFew(t *testing.T) {
 	}
 }
 
-// A rebuild that another has overtaken in one partition does not leave the writers
-// of the others with more to do.
+// A rebuild that another one replaced in one partition stops tracking writes in all
+// partitions.
 func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 	client := redistest.DB(t).Client(t)
 	ctx := t.Context()
 	x := open(t, client, "two", Options{Partitions: 2})
 	_, err := x.Rebuild(ctx, func(yield func(Suggestion, error) bool) {
-		// The other one gets no further than this.
+		// The other one stops here.
 		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
 		do(t, client, "HSET", x.keys[0].Meta, "rebuild", "other", "until", far)
 		for i := range 100 {

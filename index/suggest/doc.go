@@ -18,7 +18,7 @@
 // rank of any term that is not in the list. A count that rises above the threshold adds
 // its term to the list, in the script that changes the count. A count that falls changes
 // nothing: a completion reads the current counts of the terms in the list, and the
-// threshold tells how many of them are certain to be the best. A list of 64 terms is cut
+// threshold shows how many of them are certain to be the best. A list of 64 terms is cut
 // to the best 32, so that the amortized work is small. A list that has lost too many of
 // its best terms is rebuilt from the lists of the prefixes one byte longer, never from
 // all terms. The cache of a million terms takes about 1 % more memory. See topk.lua.

@@ -26,7 +26,7 @@ func exampleIndex(opt suggest.Options) (*suggest.Index, func()) {
 	return x, func() { client.Close(); stop() }
 }
 
-// Count what people search for, and offer it to those who type.
+// Count searches, and complete what a user types.
 func Example() {
 	x, stop := exampleIndex(suggest.Options{})
 	defer stop()
@@ -42,7 +42,7 @@ func Example() {
 	// Output: [{Banana 3} {Bahamas 1}] <nil>
 }
 
-// Put in what is known already.
+// Load known counts.
 func ExampleIndex_AddMany() {
 	x, stop := exampleIndex(suggest.Options{})
 	defer stop()
@@ -57,7 +57,7 @@ func ExampleIndex_AddMany() {
 	// Output: [{Crêpe 300} {Cream 250} {Crème brûlée 120}] <nil>
 }
 
-// One wrong letter is forgiven.
+// A completion tolerates one typo.
 func ExampleIndex_CompleteFuzzy() {
 	x, stop := exampleIndex(suggest.Options{})
 	defer stop()

@@ -22,7 +22,7 @@ import (
 	"retwis/maintain"
 )
 
-// words are n terms, many of which share a beginning.
+// words returns n terms, many of which share a prefix.
 func words(n int) []string {
 	r := rand.New(rand.NewPCG(7, 7))
 	all := make([]string, n)
@@ -48,8 +48,8 @@ func counts(t *testing.T, x *Index) map[string]int64 {
 	return all
 }
 
-// busy lets connections of their own change terms until stop is called. Each
-// search is counted in what stop returns.
+// busy changes terms over several connections until stop is called, which returns the
+// expected counts.
 func busy(t *testing.T, url string, opt Options, terms []string) (stop func() map[string]int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -73,7 +73,7 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 					list = append(list, Suggestion{terms[r.IntN(len(terms))], 1 + r.Int64N(9)})
 				}
 				gone := terms[r.IntN(len(terms)/2)]
-				// What was begun is ended: it is counted.
+				// Without a cancel, so that the expected counts are certain.
 				_, err := x.AddMany(context.WithoutCancel(ctx), slices.Values(list))
 				if err == nil && r.IntN(3) == 0 {
 					_, err = x.Remove(context.WithoutCancel(ctx), gone)
@@ -99,8 +99,8 @@ func busy(t *testing.T, url string, opt Options, terms []string) (stop func() ma
 	return stop
 }
 
-// checkHeads compares completions with all there is.
-func checkHeads(t *testing.T, x *Index) {
+// checkHeads compares completions with all terms.
+func checkLists(t *testing.T, x *Index) {
 	t.Helper()
 	m := model{terms: map[string]term{}}
 	for e, err := range x.All(t.Context(), "", index.Page{}) {
@@ -117,8 +117,7 @@ func checkHeads(t *testing.T, x *Index) {
 	}
 }
 
-// Many connections change the same terms: none is counted amiss, and all keys
-// agree.
+// Many connections change the same terms: all counts are right, and all keys agree.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -131,7 +130,7 @@ func TestConcurrentWriters(t *testing.T) {
 			stop := busy(t, db.URL(), opt, terms)
 			for range 30 {
 				complete(t, x, "a", 3)
-				// Writers come between its pages, and it sees none twice.
+				// Despite writes between its pages it yields no term twice.
 				last := ""
 				for e, err := range x.All(t.Context(), "", index.Page{}) {
 					if err != nil || e.key()+":" <= last {
@@ -143,7 +142,7 @@ func TestConcurrentWriters(t *testing.T) {
 			}
 			added := stop()
 			verified(t, x)
-			checkHeads(t, x)
+			checkLists(t, x)
 			got := counts(t, x)
 			for _, term := range terms[len(terms)/2:] { // which no writer removes
 				if got[term] != added[term] {
@@ -154,7 +153,7 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// cutter is a connection that ends after so many bytes.
+// cutter is a connection that closes after some bytes.
 type cutter struct {
 	net.Conn
 	left int
@@ -170,7 +169,7 @@ func (c *cutter) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A writer whose connection ends anywhere in a pipeline leaves whole terms.
+// A writer whose connection closes anywhere in a pipeline leaves consistent terms.
 func TestWriterCutOff(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -186,7 +185,7 @@ func TestWriterCutOff(t *testing.T) {
 		}
 		client, err := rueidis.NewClient(option)
 		if err != nil {
-			continue // cut off as it began
+			continue // closed at the start
 		}
 		y := open(t, client, "words", Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -273,7 +272,7 @@ func TestRepair(t *testing.T) {
 			}
 			stop()
 			verified(t, x)
-			checkHeads(t, x)
+			checkLists(t, x)
 		})
 	}
 }
@@ -309,7 +308,7 @@ func TestInterruptedRepair(t *testing.T) {
 		t.Fatalf("%d were repaired in %d runs", repaired, runs)
 	}
 	verified(t, x)
-	checkHeads(t, x)
+	checkLists(t, x)
 }
 
 func sourceOf(terms []string, meanwhile func(i int)) iter.Seq2[Suggestion, error] {
@@ -323,8 +322,7 @@ func sourceOf(terms []string, meanwhile func(i int)) iter.Seq2[Suggestion, error
 	}
 }
 
-// What is written while a rebuild is under way is in the new index, whenever it
-// was written; the rest is as the source says.
+// The new index of a rebuild has the concurrent writes; the rest is from the source.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -366,14 +364,14 @@ func TestRebuild(t *testing.T) {
 			}
 			expect(t, got, want)
 			verified(t, x)
-			checkHeads(t, x)
+			checkLists(t, x)
 			addAll(t, x, "after")
 			expect(t, complete(t, x, "af", 2), "after 1")
 		})
 	}
 }
 
-// Writers from many connections lose nothing to a rebuild.
+// A rebuild loses no write of many connections.
 func TestRebuildWhileWriting(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -381,7 +379,7 @@ func TestRebuildWhileWriting(t *testing.T) {
 	terms := words(200)
 	stop := busy(t, db.URL(), Options{}, terms)
 	for range 3 {
-		// The source is the index itself, read when writers are heard already.
+		// The source is the index itself, read after the tracking of writes has started.
 		_, err := x.Rebuild(t.Context(), func(yield func(Suggestion, error) bool) {
 			for e, err := range x.All(t.Context(), "", index.Page{}) {
 				if !yield(e.Suggestion, err) {
@@ -396,7 +394,7 @@ func TestRebuildWhileWriting(t *testing.T) {
 	}
 	added := stop()
 	verified(t, x)
-	checkHeads(t, x)
+	checkLists(t, x)
 	got := counts(t, x)
 	for _, term := range terms[len(terms)/2:] {
 		if got[term] != added[term] {
@@ -405,7 +403,7 @@ func TestRebuildWhileWriting(t *testing.T) {
 	}
 }
 
-// A rebuild that fails or is overtaken leaves the index as it is.
+// A rebuild that fails or is replaced does not change the index.
 func TestRebuildFails(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -421,7 +419,7 @@ func TestRebuildFails(t *testing.T) {
 	if !errors.Is(err, index.ErrValue) {
 		t.Fatal(err)
 	}
-	// One that crashed has left this behind.
+	// The rest of a crashed one.
 	for _, command := range [][]string{
 		{"HSET", "words.meta", "rebuild", "crashed"},
 		{"ZADD", "words.next", "0", "half:Half:1"},
@@ -473,7 +471,7 @@ func TestCluster(t *testing.T) {
 			t.Fatal(found, err)
 		}
 		verified(t, x)
-		checkHeads(t, x)
+		checkLists(t, x)
 		if _, err := x.Rebuild(t.Context(), sourceOf(words(400), func(int) {}), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -481,7 +479,7 @@ func TestCluster(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		verified(t, x)
-		checkHeads(t, x)
+		checkLists(t, x)
 		if y, err := Open(t.Context(), client, key); err != nil || y.Options().Partitions != partitions {
 			t.Fatal(err)
 		}

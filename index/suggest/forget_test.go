@@ -15,7 +15,7 @@ import (
 	"retwis/maintain"
 )
 
-// A term weighs half as much after a half-life, whatever others do.
+// A term weighs half as much after a half-life, whatever happens to other terms.
 func TestHalfLife(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: 24 * time.Hour})
@@ -67,8 +67,8 @@ func TestHalfLifeLasts(t *testing.T) {
 	}
 }
 
-// Heads are right by weight as they are by number.
-func TestHalfLifeHeads(t *testing.T) {
+// Cached lists are right with weights as with counts.
+func TestHalfLifeLists(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -170,7 +170,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 
-	// The index remembers how it was made.
+	// The declaration has the options.
 	addAll(t, x, "Ba-nana")
 	y, err := Open(ctx, client, "words")
 	if err != nil || y.Options() != x.Options() {

@@ -41,7 +41,7 @@ func open(t rapid.TB, client rueidis.Client, key string, opt Options) *Index {
 	return x
 }
 
-// model is what an index should be.
+// model is a naive index.
 type model struct {
 	terms   map[string]term // by key
 	blocked map[string]bool // by name
@@ -58,7 +58,7 @@ func (m *model) add(x *Index, text string, n int64) int64 {
 	return int64(t.count)
 }
 
-// with returns the terms for which a name is right, in order.
+// with returns the terms whose name satisfies a condition, in order.
 func (m *model) with(right func(name string) bool, k int) []Suggestion {
 	var all []term
 	for key, t := range m.terms {
@@ -74,13 +74,13 @@ func (m *model) with(right func(name string) bool, k int) []Suggestion {
 	return out
 }
 
-// begins reports whether a term begins with a normalized prefix, at whose end a blank
-// is the end of a word.
+// begins reports whether a term begins with a normalized prefix. A blank at its end
+// ends a word.
 func begins(prefix string) func(name string) bool {
 	return func(name string) bool { return strings.HasPrefix(name+" ", prefix) }
 }
 
-// fuzzy is CompleteFuzzy by its definition.
+// fuzzy implements CompleteFuzzy by its definition.
 func (m *model) fuzzy(prefix string, k int) []Suggestion {
 	exact := begins(prefix)
 	out := m.with(exact, k)
@@ -92,7 +92,7 @@ func (m *model) fuzzy(prefix string, k int) []Suggestion {
 	return out[:min(k, len(out))]
 }
 
-// near reports whether a word is one typo away from the beginning of a name.
+// near reports whether a word is one typo away from a prefix of a name.
 func near(word, name []rune) bool {
 	for l := max(0, len(word)-1); l <= min(len(word)+1, len(name)); l++ {
 		if typos(word, name[:l]) <= 1 {
@@ -102,7 +102,7 @@ func near(word, name []rune) bool {
 	return false
 }
 
-// typos counts letters too many, too few, other ones, and swapped neighbours.
+// typos returns the edit distance with transpositions.
 func typos(a, b []rune) int {
 	d := make([][]int, len(a)+1)
 	for i := range d {

@@ -95,7 +95,7 @@ const (
 	swapping = "adopted: "
 )
 
-// outdated returns an error that tells how to convert an index of an older version.
+// outdated returns an error with the way to convert an index of an older version.
 func outdated(key string, d partition.Declaration) error {
 	command := fmt.Sprintf("%q", "retwis suggest adopt "+key)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"retwis/maintain"
 )
 
-// A term is found by whatever people type of it, up to its last character.
+// A term is found by every prefix of its text.
 func TestTypedToTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, punctuation := range []Punctuation{PunctuationSpace, PunctuationDrop, PunctuationKeep} {
@@ -46,8 +46,8 @@ func TestTypedToTheEnd(t *testing.T) {
 	expect(t, complete(t, x, "new!", 5), "new 1")
 }
 
-// Different words are different terms, with counts of their own, even where they
-// are found by the same form.
+// Different words are different terms with separate counts, even if they have the same
+// form.
 func TestTermsAreNotMerged(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})
@@ -74,8 +74,8 @@ func TestTermsAreNotMerged(t *testing.T) {
 	verified(t, x)
 }
 
-// Thousands of spellings of one form are found as exactly as other terms, and go
-// together when the form is blocked.
+// Thousands of spellings of one form are completed exactly, and blocking the form removes
+// all.
 func TestManySpellings(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})
@@ -120,7 +120,7 @@ func TestManySpellings(t *testing.T) {
 	verified(t, x)
 }
 
-// What a rebuild has left that was killed is told of, and goes with the next write.
+// The rest of a killed rebuild is reported, and removed by the next write.
 func TestKilledRebuild(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -134,7 +134,7 @@ func TestKilledRebuild(t *testing.T) {
 			t.Fatal(err)
 		}
 		addAll(t, x, "banana")
-		verified(t, x)                                    // it may go on
+		verified(t, x)                                    // it may continue
 		do(t, client, "HSET", "words.meta", "until", "1") // long ago
 	}
 	gone := func() {

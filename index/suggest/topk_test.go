@@ -15,7 +15,7 @@ import (
 
 // Few terms with close counts that rise and fall: the members of a list change all the
 // time, and its threshold decides.
-func TestHeads(t *testing.T) {
+func TestLists(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
 	n := 0
@@ -85,7 +85,7 @@ func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
 	}
 }
 
-// addOne counts a term, lose takes some of it.
+// addOne counts a term, lose decrements counts.
 func addOne(t *testing.T, x *Index, name string, n int64) {
 	t.Helper()
 	if _, err := x.Add(t.Context(), name, n); err != nil {
@@ -125,7 +125,7 @@ func TestFloorStays(t *testing.T) {
 }
 
 // A list is not made of one whose best members have fallen.
-func TestMendGoesDeeper(t *testing.T) {
+func TestRebuildListGoesDeeper(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
 	small(x, 12)

@@ -72,7 +72,7 @@ func verified(t *testing.T, x *Index) {
 	}
 }
 
-// The user types bit, and the range goes up to \xff.
+// The user types bit; the range ends at \xff.
 func TestTutorialBit(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -85,7 +85,7 @@ func TestTutorialBit(t *testing.T) {
 	}
 }
 
-// banana is searched for over and over.
+// banana is searched repeatedly.
 func TestTutorialBanana(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{})
@@ -109,7 +109,7 @@ func TestTutorialBanana(t *testing.T) {
 	expect(t, complete(t, x, "oneil", 1), "O'Neill 1")
 }
 
-// banaooo was searched for once, by mistake, and dies out.
+// banaooo was searched once, by mistake, and disappears.
 func TestTutorialCleanup(t *testing.T) {
 	t.Parallel()
 	for _, rare := range []bool{false, true} {
@@ -136,7 +136,7 @@ func TestTutorialCleanup(t *testing.T) {
 	}
 }
 
-// Nothing in a name breaks out of its place.
+// No character of a name breaks the entry.
 func TestTutorialOriginal(t *testing.T) {
 	t.Parallel()
 	x, client, ctx := testIndex(t, Options{Punctuation: PunctuationKeep})
@@ -151,7 +151,7 @@ func TestTutorialOriginal(t *testing.T) {
 	verified(t, x)
 }
 
-// The spelling of a term that a listing shows leads to the term.
+// The spelling in a listing identifies the term.
 func TestSpellingIsTheSameTerm(t *testing.T) {
 	t.Parallel()
 	part := rapid.SampledFrom([]string{"a", "é", " ", "\r", "\u030a", "\u200b", "日", "か", "\u3099", "'", ":", "ł", "\u05b8", "\u20e3"})
@@ -234,7 +234,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// A blank that was typed ends the word.
+// A blank at the end ends a word.
 func TestPrefixWithBlank(t *testing.T) {
 	t.Parallel()
 	x, _, _ := testIndex(t, Options{})

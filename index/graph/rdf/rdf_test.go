@@ -78,7 +78,7 @@ func TestNTriples(t *testing.T) {
 	}
 }
 
-// Lines that are wrong are told, and the rest is read.
+// Invalid lines are reported, and the rest is read.
 func TestReadGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -128,7 +128,7 @@ func TestReadGoesOn(t *testing.T) {
 		t.Errorf("a reader that fails: %v, %v", got, err)
 	}
 	if _, err := collect(Read(r, "xml")); !errors.Is(err, index.ErrValue) {
-		t.Errorf("a format that is none: %v", err)
+		t.Errorf("an unknown format: %v", err)
 	}
 }
 
@@ -138,10 +138,10 @@ func TestRoundTrip(t *testing.T) {
 	some := []Triple{{"a\tb", "c\nd", "e\\f\r"}, {"\x00", "\xff:;", "é"}, {"#x", " ", "<y>"}}
 	var out bytes.Buffer
 	if _, err := Write(&out, NTriples, sourceOf(some)); !errors.Is(err, index.ErrValue) {
-		t.Errorf("names that are no terms: %v", err)
+		t.Errorf("names that are not terms: %v", err)
 	}
 	if _, err := Write(&out, Auto, sourceOf(nil)); !errors.Is(err, index.ErrValue) {
-		t.Errorf("to write a format that is none: %v", err)
+		t.Errorf("to write an unknown format: %v", err)
 	}
 	const text = "<http://a/s> <http://a/p> \"caf\u00e9 \\\"x\\\"\\n\"@fr .\n_:b <http://a/p> <http://a/\\u0020> .\n"
 	out.Reset()
@@ -221,8 +221,7 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// Whatever is read is written and read the same, and what is wrong is told with
-// a place in the line.
+// A line that is read is written and read the same; an error has a place in the line.
 func FuzzNTriples(f *testing.F) {
 	for _, line := range []string{
 		`<http://a/s> <http://a/p> "x\u00e9\n"@en-GB . # why`, `_:a.b <a:p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .`, `<a:\u0020> <a:p> _:b.`, `"`, `<`, "_:", `<a:b> <a:b> "\U0010FFFF" .`,
