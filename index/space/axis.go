@@ -11,13 +11,12 @@ import (
 	"retwis/internal/ordered"
 )
 
-// floatBits is how many bits of the place of a float within its range go into
-// the z-order. The exact value stands behind.
+// floatBits is the number of bits of a float, as a position in its range, that go into
+// the z-order. The exact value follows the number.
 const floatBits = 48
 
-// axis is a dimension that was checked. A value becomes a code, which counts from
-// 0 at the least value up to span, in the order of the values; a float is also
-// kept as the bits that order it exactly.
+// axis is a validated dimension. It maps a value to a code: 0 for the least value, and
+// up to span, in the order of the values. A float also has bits that order it exactly.
 type axis struct {
 	Dim
 	min, max  int64     // of an Int or a Decimal, in units of the last digit
@@ -26,14 +25,14 @@ type axis struct {
 	span      uint64
 }
 
-// place is where a value stands on its axis.
+// place is the position of a value on its axis.
 type place struct {
 	code  uint64
 	exact uint64 // of a float; 0 otherwise
 }
 
-// settleBounds gives the bounds the types that values have.
-func (a *axis) settleBounds() {
+// setBounds converts the bounds to the Go type of values.
+func (a *axis) setBounds() {
 	switch a.Type {
 	case Int, Decimal:
 		a.Min, a.Max = a.value(place{}), a.value(place{code: a.span})
@@ -45,7 +44,7 @@ func (a *axis) settleBounds() {
 	}
 }
 
-// point returns the place of a value that an entry has, or refuses it.
+// point returns the place of a value of an entry, or refuses it.
 func (a *axis) point(v any) (place, error) {
 	switch a.Type {
 	case Int, Decimal:
@@ -74,12 +73,12 @@ func (a *axis) point(v any) (place, error) {
 }
 
 func (a *axis) outside(v any) error {
-	return fmt.Errorf("%s is outside of %s..%s", shortened(fmt.Sprint(v)), a.format(a.Min), a.format(a.Max))
+	return fmt.Errorf("%s is outside of %s..%s", shorten(fmt.Sprint(v)), a.format(a.Min), a.format(a.Max))
 }
 
-// bound returns the place of an end of a box: of the least value that is not
-// below v, or with up false of the greatest that is not above it. Of a v outside
-// the range side is -1 below and 1 above it.
+// bound returns the place of an end of a box: of the least value that is not below v
+// or, if up is false, of the greatest that is not above it. If v is outside the range,
+// side is -1 below it and 1 above it.
 func (a *axis) bound(v any, up bool) (p place, side int, err error) {
 	switch a.Type {
 	case Int, Decimal:
@@ -119,7 +118,7 @@ func (a *axis) bound(v any, up bool) (p place, side int, err error) {
 	}
 }
 
-// column is the column whose values the dimension takes.
+// column returns the column whose rule for values the dimension follows.
 func (a *axis) column() ordered.Column {
 	return ordered.Column{Name: a.Name, Type: ordered.Type(a.Type), Scale: a.Scale}
 }
@@ -152,14 +151,14 @@ func toFloat(v any) (float64, error) {
 	return f, err
 }
 
-// floatPlace is the place of a float within the range. Each step of its
-// arithmetic is rounded, and none of them can turn the order of two values round.
+// floatPlace returns the place of a float in the range. Each step of its arithmetic is
+// rounded, but monotonic: none can reverse the order of two values.
 func (a *axis) floatPlace(f float64) place {
 	share := (f/2 - a.low/2) / (a.high/2 - a.low/2)
 	return place{code: min(uint64(share*(1<<floatBits)), a.span), exact: ordered.FloatBits(f)}
 }
 
-// least and greatest are the ends of the axis.
+// least and greatest return the ends of the axis.
 func (a *axis) least() place {
 	if a.Type == Float {
 		return a.floatPlace(a.low)
@@ -174,7 +173,7 @@ func (a *axis) greatest() place {
 	return place{code: a.span}
 }
 
-// value is what stands at a place.
+// value returns the value at a place.
 func (a *axis) value(p place) any {
 	switch a.Type {
 	case Int:
@@ -188,8 +187,7 @@ func (a *axis) value(p place) any {
 	}
 }
 
-// distance is how far two places are from each other: in units of the values,
-// times in seconds.
+// distance returns the distance of two places: in units of the values, or in seconds.
 func (a *axis) distance(p, q place) float64 {
 	if a.Type == Float {
 		return math.Abs(ordered.FloatFromBits(p.exact) - ordered.FloatFromBits(q.exact))
@@ -197,7 +195,7 @@ func (a *axis) distance(p, q place) float64 {
 	return float64(max(p.code, q.code)-min(p.code, q.code)) / a.unit()
 }
 
-// unit is how many codes there are to a value of 1.
+// unit returns the number of codes in a distance of 1.
 func (a *axis) unit() float64 {
 	switch a.Type {
 	case Decimal:
@@ -208,7 +206,7 @@ func (a *axis) unit() float64 {
 	return 1
 }
 
-// around returns the ends of what is within a distance of a place, or a little
+// around returns the ends of the range within a distance of a place, or of a little
 // more.
 func (a *axis) around(p place, distance float64) (low, high place) {
 	low, high = a.least(), a.greatest()
@@ -233,7 +231,7 @@ func (a *axis) around(p place, distance float64) (low, high place) {
 	return low, high
 }
 
-// format words a value of the dimension so that it can be read again.
+// format formats a value of the dimension so that it can be parsed.
 func (a *axis) format(v any) string {
 	switch v := v.(type) {
 	case float64:

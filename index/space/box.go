@@ -8,31 +8,30 @@ import (
 	"retwis/index"
 )
 
-// Box is what is looked for: one side for each dimension, in order.
+// Box is a condition on points: one side for each dimension, in order.
 type Box []Side
 
-// Side is what a box spans in one dimension: both ends are included, and one that
-// is nil is open. An end may lie outside the range of the dimension, or have more
-// digits than it has; it takes what the values of the dimension take. Where the
-// dimensions are GeoDims, a longitude that ends before it begins goes across the
-// 180th meridian; elsewhere such a side is refused.
+// Side is the range of a box in one dimension. Both ends are included; nil is open. The
+// accepted types are those of the dimension, but an end may be outside of its range or
+// have more digits. In an index with GeoDims, a longitude that ends before it begins
+// goes across the 180th meridian; elsewhere such a side is refused.
 type Side struct{ Min, Max any }
 
-// block is a box in places on the axes.
+// block is a box as places on the axes.
 type block struct {
 	low, high []uint64 // codes
 	exact     []exactSide
-	from, to  []uint64 // the numbers of its corners
+	from, to  []uint64 // the numbers of its least and greatest corner
 }
 
-// exactSide is a side of floats: codes do not tell them apart.
+// exactSide is a side of floats, which codes do not distinguish exactly.
 type exactSide struct {
 	dim       int
 	at        int // in a member
 	low, high uint64
 }
 
-// blockOf returns a box in places, or false for one that nothing can be in.
+// blockOf returns a box as a block, or false if no point can be in it.
 func (x *Index) blockOf(box Box) (block, bool, error) {
 	if len(box) != len(x.axes) {
 		return block{}, false, fmt.Errorf("%w: the box has %d sides for %d dimensions", index.ErrValue, len(box), len(x.axes))
@@ -49,8 +48,8 @@ func (x *Index) blockOf(box Box) (block, bool, error) {
 	return x.block(low, high), !empty, nil
 }
 
-// blocksOf returns a box in places, or none for one that nothing can be in: two for
-// one of places on earth that goes across the 180th meridian.
+// blocksOf returns a box as blocks: none if no point can be in it, and two for a box on
+// earth across the 180th meridian.
 func (x *Index) blocksOf(box Box) ([]block, error) {
 	var blocks []block
 	for _, b := range x.halves(box) {
@@ -65,13 +64,13 @@ func (x *Index) blocksOf(box Box) ([]block, error) {
 	return blocks, nil
 }
 
-// halves parts a box of places on earth whose longitude ends before it begins: it
-// goes on at the other side of the map. Others stay as they are.
+// halves splits a box on earth across the 180th meridian, whose longitude ends before it
+// begins. It returns all other boxes as they are.
 func (x *Index) halves(box Box) []Box {
 	if !x.isGeo() || len(box) != len(x.axes) || box[1].Min == nil || box[1].Max == nil {
 		return []Box{box}
 	}
-	// Both rounded down, so that ends between the same two values are none.
+	// Both rounded down, so that ends between the same two values are equal.
 	west, beyond, err := x.axes[1].bound(box[1].Min, false)
 	if err != nil || beyond != 0 {
 		return []Box{box}
@@ -83,7 +82,7 @@ func (x *Index) halves(box Box) []Box {
 	return []Box{{box[0], {Min: box[1].Min}}, {box[0], {Max: box[1].Max}}}
 }
 
-// sideOf sets the ends of a side, and tells whether nothing is between them.
+// sideOf sets the ends of a side, and reports whether no value is between them.
 func (x *Index) sideOf(d int, s Side, low, high *place) (empty bool, err error) {
 	a := &x.axes[d]
 	*low, *high = a.least(), a.greatest()
@@ -112,15 +111,14 @@ func (x *Index) sideOf(d int, s Side, low, high *place) (empty bool, err error) 
 	if low.code <= high.code && low.exact <= high.exact {
 		return false, nil
 	}
-	// Between two values of the dimension there is nothing; but ends that are
-	// the wrong way round are a mistake.
+	// No value is between two neighbours; but ends in reverse order are a mistake.
 	if down, _, err := a.bound(s.Min, false); err != nil || down.code > high.code || a.Type == Float || a.Type == Time {
 		return false, fmt.Errorf("%s..%s ends before it begins", a.format(s.Min), a.format(s.Max))
 	}
 	return true, nil
 }
 
-// block is the box between two corners.
+// block returns the box between two corners.
 func (x *Index) block(low, high []place) block {
 	b := block{low: make([]uint64, len(low)), high: make([]uint64, len(low))}
 	at := x.bytes
@@ -131,13 +129,12 @@ func (x *Index) block(low, high []place) block {
 			at += 8
 		}
 	}
-	b.from, b.to = x.weave(b.low), x.weave(b.high)
+	b.from, b.to = x.interleave(b.low), x.interleave(b.high)
 	return b
 }
 
-// open returns the greatest codes of a block for what covers it: at the end of a
-// range that fills no power of two there is nothing behind, which is not worth
-// leaving out.
+// open returns the greatest codes of a block, for covering it. At the end of the range
+// of a dimension it goes up to a power of two: there are no points to leave out.
 func (x *Index) open(b *block) []uint64 {
 	high := slices.Clone(b.high)
 	for d := range high {
@@ -148,7 +145,7 @@ func (x *Index) open(b *block) []uint64 {
 	return high
 }
 
-// holds tells whether a member is in the block, given its number.
+// holds reports whether a member is in the block, given its number.
 func (x *Index) holds(b *block, z []uint64, member string) bool {
 	if !x.within(z, b.from, b.to) {
 		return false
@@ -162,8 +159,8 @@ func (x *Index) holds(b *block, z []uint64, member string) bool {
 	return true
 }
 
-// surely tells whether all points of a cell are in the block, also where codes do
-// not tell floats apart.
+// surely reports whether all points of a cell are in the block, also floats that their
+// codes do not distinguish.
 func (x *Index) surely(b *block, c *cell) bool {
 	if !x.full(c) {
 		return false
@@ -178,7 +175,7 @@ func (x *Index) surely(b *block, c *cell) bool {
 	return true
 }
 
-// lexRange is the range of members whose numbers are from low to high.
+// lexRange returns the range of the members whose numbers are from low to high.
 func (x *Index) lexRange(low, high []uint64) index.Range {
 	r := index.Range{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
 	end := x.layout.append(nil, high)
@@ -191,29 +188,28 @@ func (x *Index) lexRange(low, high []uint64) index.Range {
 	return r
 }
 
-// region is what a query reads: blocks that have no point in common, and the
-// ranges that cover them.
+// region is what a query reads: disjoint blocks, and the ranges that cover them.
 type region struct {
 	blocks []block
 	spans  []span
 	pieces []span                   // of the spans, for a skip scan; nil: none
-	also   func(member string) bool // nil: all points of the blocks
+	also   func(member string) bool // a further filter; nil: none
 }
 
-// regionOf covers blocks with at most as many ranges as the index allows.
+// regionOf covers blocks with at most MaxRanges ranges.
 func (x *Index) regionOf(blocks []block) region {
 	r := region{blocks: blocks}
 	for i := range blocks {
 		r.spans = append(r.spans, x.cover(blocks[i].low, x.open(&blocks[i]), max(1, x.opt.MaxRanges/len(blocks)))...)
 	}
 	if len(blocks) > 1 {
-		r.spans = x.apart(r.spans)
+		r.spans = x.joinOverlaps(r.spans)
 	}
 	return r
 }
 
-// apart puts ranges in order and joins those that overlap.
-func (x *Index) apart(spans []span) []span {
+// joinOverlaps sorts ranges and joins those that overlap.
+func (x *Index) joinOverlaps(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return slices.Compare(a.low, b.low) })
 	joined := spans[:0]
 	for _, s := range spans {
@@ -231,7 +227,7 @@ func (x *Index) apart(spans []span) []span {
 	return joined
 }
 
-// ranges are the spans of a region as the index reads them.
+// ranges returns the spans of a region as ranges of members.
 func (x *Index) ranges(spans []span) []index.Range {
 	all := make([]index.Range, len(spans))
 	for i, s := range spans {
@@ -240,8 +236,7 @@ func (x *Index) ranges(spans []span) []index.Range {
 	return all
 }
 
-// keep returns what tells whether a member is in the region. It is for one reader
-// at a time.
+// keep returns a filter for the members in the region. It is for one reader at a time.
 func (x *Index) keep(r *region) func(member string) bool {
 	z := make([]uint64, x.words)
 	return func(member string) bool {

@@ -215,7 +215,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 		want := order[min(page.Offset, len(order)):]
 		want = want[:min(page.Limit, len(want))]
 		if got := list(t, x.Select(ctx, box, page)); !slices.EqualFunc(got, want, func(a, b Entry) bool { return a.member == b.member }) {
-			t.Fatalf("%v: %d behind %d, want %d", box, len(got), page.Offset, len(want))
+			t.Fatalf("%v: %d after %d, want %d", box, len(got), page.Offset, len(want))
 		}
 	}
 }

@@ -6,30 +6,30 @@ import (
 	"slices"
 )
 
-// How a box is covered with ranges.
+// Limits of covering a box with ranges.
 const (
 	defaultRanges = 32
 	maxRanges     = 4096
 	// cutsPerRange bounds the work: a cut takes about 0.3 µs in two dimensions.
 	cutsPerRange = 16
-	// maxCuts bounds the work where a box is cut finely.
+	// maxCuts bounds the work of cutting a box finely.
 	maxCuts = 1 << 13
-	// trifle is the share of all that is read which is not worth a range.
-	trifle = 1.0 / 4096
+	// minShare is the least share of what is read that is worth a range.
+	minShare = 1.0 / 4096
 )
 
-// cell is a part of a box that the curve enters at its least corner and leaves
-// at its greatest. Cells are in the order of the curve.
+// cell is a part of a box that the curve enters at its least corner and leaves at its
+// greatest corner. Cells are in the order of the curve.
 type cell struct {
 	low, high []uint64 // numbers of its corners
 	min, max  []uint64 // their codes
-	length    float64  // how many numbers there are from low to high
-	volume    float64  // how many of these are in the box
-	gap       float64  // how many there are between the cell before and this one
-	next      int      // the cell behind it; -1: none
+	length    float64  // number of numbers from low to high
+	volume    float64  // number of these in the box
+	gap       float64  // number of numbers between the previous cell and this one
+	next      int      // the next cell; -1: none
 }
 
-// waste is how much of what is read of a cell is not in the box, about.
+// waste returns about how much of a cell that is read is outside of the box.
 func (c *cell) waste() float64 {
 	if w := c.length - c.volume; w > 1e-9*c.length {
 		return w
@@ -37,8 +37,8 @@ func (c *cell) waste() float64 {
 	return 0
 }
 
-// full tells whether a cell is one of those that the curve runs through from end
-// to end, exactly: all bits below the first in which its corners differ are free.
+// full reports whether the curve fills a cell without leaving it: all bits below the
+// first in which its corners differ are free.
 func (l *layout) full(c *cell) bool {
 	free := l.differs(c.low, c.high) + 1
 	for i := range c.low {
@@ -50,27 +50,25 @@ func (l *layout) full(c *cell) bool {
 	return true
 }
 
-// span is a range of the curve and what it holds of a box.
+// span is a range of the curve, and how much of a box is in it.
 type span struct {
 	low, high      []uint64
 	length, volume float64
 }
 
-// cover returns at most n ranges, in order and apart from each other, that hold a
-// box: of all choices of n the one that reads the least beside the box, if points
-// are everywhere alike.
+// cover returns at most n disjoint ranges, in order, that cover a box: those of all
+// choices that read the fewest points outside of the box, if points are spread evenly.
 //
-// The curve runs through a box in pieces, and what n ranges must read beside it
-// is all gaps between pieces but the n-1 widest. A gap is found by cutting the
-// box where the curve halves it; a cell has no gap wider than its waste. So the
-// cell that wastes most is cut first, and it is over when n-1 gaps are wider than
-// what any cell wastes.
+// The curve runs through a box in pieces. What n ranges must read outside of it are all
+// gaps between pieces except the n-1 widest. A gap is found by cutting the box where
+// the curve halves it; a cell has no gap wider than its waste. So the cell with the most
+// waste is cut first, until n-1 gaps are wider than the waste of any cell.
 func (l *layout) cover(low, high []uint64, n int) []span {
 	t := newCutting(l, low, high, func(c *cell) float64 { return c.waste() })
 	var widest ranked // the n-1 widest gaps, the least first
 	for cuts := 0; len(t.queue) > 0 && cuts < n*cutsPerRange && n > 1; cuts++ {
 		top := t.queue[0]
-		if len(widest) == n-1 && -widest[0].rank >= top.rank || top.rank < trifle*t.volume {
+		if len(widest) == n-1 && -widest[0].rank >= top.rank || top.rank < minShare*t.volume {
 			break
 		}
 		gap := t.cut()
@@ -78,7 +76,7 @@ func (l *layout) cover(low, high []uint64, n int) []span {
 			widest.push(rankedCell{rank: -gap})
 		} else if gap > -widest[0].rank {
 			widest[0].rank = -gap
-			widest.settle()
+			widest.sink()
 		}
 	}
 	return t.group(n)
@@ -88,14 +86,14 @@ func (l *layout) cover(low, high []uint64, n int) []span {
 type cutting struct {
 	*layout
 	cells []cell // the first is the first of the curve
-	queue ranked // those that are worth a cut
+	queue ranked // the cells that are worth a cut
 	rank  func(*cell) float64
 
 	volume float64 // of the box
 	slab   []uint64
 }
 
-// copyOf copies words into memory that is taken in large pieces.
+// copyOf copies words into memory that is allocated in large pieces.
 func (t *cutting) copyOf(words []uint64) []uint64 {
 	if len(t.slab) < len(words) {
 		t.slab = make([]uint64, max(1024, len(words)))
@@ -108,7 +106,7 @@ func (t *cutting) copyOf(words []uint64) []uint64 {
 
 func newCutting(l *layout, low, high []uint64, rank func(*cell) float64) *cutting {
 	t := &cutting{layout: l, rank: rank}
-	c := cell{low: l.weave(low), high: l.weave(high), min: low, max: high, next: -1}
+	c := cell{low: l.interleave(low), high: l.interleave(high), min: low, max: high, next: -1}
 	c.length, c.volume = l.length(c.low, c.high), volumeOf(low, high)
 	t.volume, t.cells = c.volume, append(make([]cell, 0, 256), c)
 	t.add(0)
@@ -123,14 +121,14 @@ func volumeOf(low, high []uint64) float64 {
 	return v
 }
 
-// add queues a cell, if it is worth a cut.
+// add queues a cell if it is worth a cut.
 func (t *cutting) add(i int) {
 	if r := t.rank(&t.cells[i]); r > 0 {
 		t.queue.push(rankedCell{r, i})
 	}
 }
 
-// cut halves the first cell of the queue and returns the gap that opens there.
+// cut halves the first cell of the queue and returns the gap between the halves.
 func (t *cutting) cut() float64 {
 	i := t.queue.pop().cell
 	c := &t.cells[i]
@@ -155,8 +153,8 @@ func (t *cutting) cut() float64 {
 	return right.gap
 }
 
-// between is how many numbers there are between two of them.
-func (t *cutting) between(before, behind []uint64) float64 {
+// between returns how many numbers there are between two.
+func (t *cutting) between(before, after []uint64) float64 {
 	var words [16]uint64
 	next := words[:copy(words[:], before)]
 	for i := len(next) - 1; i >= 0; i-- {
@@ -164,13 +162,13 @@ func (t *cutting) between(before, behind []uint64) float64 {
 			break
 		}
 	}
-	if slices.Equal(next, behind) {
+	if slices.Equal(next, after) {
 		return 0
 	}
-	return max(t.length(next, behind)-unit, unit)
+	return max(t.length(next, after)-unit, unit)
 }
 
-// group joins cells to n ranges, leaving out the widest gaps between them.
+// group joins cells to at most n ranges, without the widest gaps between them.
 func (t *cutting) group(n int) []span {
 	var gaps []float64
 	total := 0.0
@@ -182,7 +180,7 @@ func (t *cutting) group(n int) []span {
 	}
 	slices.SortFunc(gaps, func(a, b float64) int { return cmp.Compare(b, a) })
 	gaps = gaps[:min(n-1, len(gaps))]
-	for len(gaps) > 0 && gaps[len(gaps)-1] < trifle*total {
+	for len(gaps) > 0 && gaps[len(gaps)-1] < minShare*total {
 		gaps = gaps[:len(gaps)-1]
 	}
 	if len(gaps) == 0 {
@@ -192,17 +190,17 @@ func (t *cutting) group(n int) []span {
 	return t.join(least, len(gaps)-slices.Index(gaps, least))
 }
 
-// join joins cells to ranges, leaving out the gaps that are wider than least, and
-// so many of those that are as wide.
+// join joins cells to ranges, without the gaps that are wider than least and without
+// the first of those that are as wide, as many as ties.
 func (t *cutting) join(least float64, ties int) []span {
 	var spans []span
 	for i := 0; i >= 0; i = t.cells[i].next {
 		c := &t.cells[i]
-		apart := c.gap > least
+		separate := c.gap > least
 		if c.gap == least && ties > 0 {
-			apart, ties = true, ties-1
+			separate, ties = true, ties-1
 		}
-		if len(spans) == 0 || apart {
+		if len(spans) == 0 || separate {
 			spans = append(spans, span{low: c.low, high: c.high, length: c.length, volume: c.volume})
 			continue
 		}
@@ -215,8 +213,8 @@ func (t *cutting) join(least float64, ties int) []span {
 	return spans
 }
 
-// finely returns as many ranges as it takes to leave out all gaps of at least some
-// width, or most of them if these are very many.
+// finely returns the ranges between all gaps of at least some width, or between most of
+// them if these are very many.
 func (l *layout) finely(low, high []uint64, width float64) []span {
 	t := newCutting(l, low, high, func(c *cell) float64 { return c.waste() })
 	for cuts := 0; len(t.queue) > 0 && cuts < maxCuts && t.queue[0].rank >= width; cuts++ {
@@ -231,8 +229,8 @@ type rankedCell struct {
 	cell int
 }
 
-// ranked is a heap whose first is of the highest rank. (That of container/heap
-// allocates for each.)
+// ranked is a heap with the highest rank first. container/heap would allocate for each
+// element.
 type ranked []rankedCell
 
 func (r *ranked) push(c rankedCell) {
@@ -253,12 +251,12 @@ func (r *ranked) pop() rankedCell {
 	first := h[0]
 	h[0] = h[len(h)-1]
 	*r = h[:len(h)-1]
-	r.settle()
+	r.sink()
 	return first
 }
 
-// settle puts the first where it belongs.
-func (r *ranked) settle() {
+// sink restores the order of the heap after its first element has changed.
+func (r *ranked) sink() {
 	h := *r
 	for i := 0; ; {
 		child := 2*i + 1

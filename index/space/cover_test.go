@@ -13,7 +13,7 @@ func runs(l *layout, low, high []uint64) [][2]uint64 {
 	var all [][2]uint64
 	codes := make([]uint64, len(low))
 	for z := range uint64(1) << len(l.bits) {
-		l.unweave(codes, []uint64{z})
+		l.deinterleave(codes, []uint64{z})
 		inside := true
 		for d := range codes {
 			inside = inside && codes[d] >= low[d] && codes[d] <= high[d]
@@ -29,7 +29,7 @@ func runs(l *layout, low, high []uint64) [][2]uint64 {
 	return all
 }
 
-// The cover holds the box and reads as little beside it as so many ranges can.
+// The ranges cover the box and read as little outside of it as possible.
 func TestCoverIsTheBest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -63,13 +63,13 @@ func TestCoverIsTheBest(t *testing.T) {
 		if len(spansFound) > n {
 			t.Fatalf("%d ranges, at most %d are allowed", len(spansFound), n)
 		}
-		total, volume, behind := uint64(0), 0.0, uint64(0)
+		total, volume, passed := uint64(0), 0.0, uint64(0)
 		for i, s := range spansFound {
 			from, to := s.low[0], s.high[0]
-			if to < from || i > 0 && from <= behind {
+			if to < from || i > 0 && from <= passed {
 				t.Fatalf("the ranges are not in order: %v", spansFound)
 			}
-			behind = to
+			passed = to
 			total += to - from + 1
 			volume += s.volume
 			if !slices.ContainsFunc(pieces, func(p [2]uint64) bool { return p[0] == from || from > p[0] && from <= p[1] }) {
@@ -112,7 +112,7 @@ func TestCoverHoldsTheBox(t *testing.T) {
 			for d := range c {
 				c[d] = rapid.Uint64Range(low[d], high[d]).Draw(t, "code")
 			}
-			z := l.weave(c)
+			z := l.interleave(c)
 			if !slices.ContainsFunc(found, func(s span) bool { return slices.Compare(s.low, z) <= 0 && slices.Compare(z, s.high) <= 0 }) {
 				t.Fatalf("%v is in no range", c)
 			}
@@ -125,7 +125,7 @@ func TestCoverHoldsTheBox(t *testing.T) {
 func tutorialSquares(l *layout, low, high []uint64, exp int) (names []string, ranges [][2]string) {
 	for x := low[0] >> exp; x <= high[0]>>exp; x++ {
 		for y := low[1] >> exp; y <= high[1]>>exp; y++ {
-			first := l.weave([]uint64{x << exp, y << exp})
+			first := l.interleave([]uint64{x << exp, y << exp})
 			last := []uint64{first[0] | lowBits(2*exp)}
 			names = append(names, fmt.Sprintf("%d,%d", x, y))
 			ranges = append(ranges, [2]string{l.text(first), l.text(last)})

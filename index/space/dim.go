@@ -12,7 +12,7 @@ import (
 	"retwis/internal/ordered"
 )
 
-// Type is what the values of a dimension are.
+// Type is the type of the values of a dimension.
 type Type string
 
 // The types of dimensions, with the Go type in which a value is returned. They take
@@ -29,36 +29,36 @@ const (
 type Dim struct {
 	Name string // letters, digits, - and _, but not id
 	Type Type
-	// Scale is how many digits of a Decimal stand behind the point, at most 18.
+	// Scale is the number of digits of a Decimal after the point, at most 18.
 	Scale int
-	// Min and Max are the least and the greatest value, both included. The range
-	// of an Int or a Decimal is one of an int64 in units of the last digit, that
-	// of a Time at most 584 years.
+	// Min and Max are the least and the greatest value, both included. The range of
+	// an Int or a Decimal must fit into an int64 in units of the last digit; that of a
+	// Time is at most 584 years.
 	//
-	// Declare what the values really span: boxes are cut where the range is
-	// halved, and halved again. A Float keeps its exact value whatever its range,
-	// but points that are nearer to each other than a 2^48th of it are told apart
-	// only when they have been read.
+	// Declare the range that the values really have: boxes are cut where the range is
+	// halved, and halved again. A Float keeps its exact value in any range, but points
+	// that are nearer to each other than a 2^48th of it are distinguished only after
+	// they are read.
 	Min, Max any
 }
 
-// Bounds of a declaration.
+// Limits of a declaration.
 const (
 	maxDims  = 16
 	maxName  = 64
 	maxScale = 18
 )
 
-// String is the dimension as ParseDims reads it.
+// String returns the dimension as ParseDims reads it.
 func (d Dim) String() string {
-	a, err := settled(d)
+	a, err := newAxis(d)
 	if err != nil {
 		return d.Name + ":" + string(d.Type)
 	}
 	return a.String()
 }
 
-// String is the dimension as the index remembers it: one text for each range.
+// String returns the dimension as the index declares it: one text for each range.
 func (a *axis) String() string {
 	text := a.Name + ":" + string(a.Type)
 	low, high := a.format(a.Min), a.format(a.Max)
@@ -78,8 +78,7 @@ func (a *axis) String() string {
 //
 //	x:int(0..400),price:decimal(2)(0..1000),at:time(2020-01-01..2030-01-01),f:float(-1..1)
 //
-// in which decimal(2) has two digits behind the point, and geo stands for the two
-// dimensions of GeoDims.
+// decimal(2) has two digits after the point; geo alone stands for GeoDims.
 func ParseDims(text string) ([]Dim, error) {
 	if text == "geo" {
 		return GeoDims(), nil
@@ -89,14 +88,14 @@ func ParseDims(text string) ([]Dim, error) {
 		one = strings.TrimSpace(one)
 		a, err := parseDim(one)
 		if err != nil {
-			return nil, fmt.Errorf("space: dimension %d, %q: %w", len(dims)+1, shortened(one), err)
+			return nil, fmt.Errorf("space: dimension %d, %q: %w", len(dims)+1, shorten(one), err)
 		}
 		dims = append(dims, a.Dim)
 		if len(dims) > maxDims {
 			break
 		}
 	}
-	_, err := settle(dims)
+	_, err := newAxes(dims)
 	if err != nil {
 		return nil, fmt.Errorf("space: %w", err)
 	}
@@ -110,11 +109,11 @@ func parseDim(text string) (axis, error) {
 	if !ok {
 		return axis{}, errSyntax
 	}
-	word, rest, ok := strings.Cut(rest, "(")
+	kind, rest, ok := strings.Cut(rest, "(")
 	if !ok {
 		return axis{}, errSyntax
 	}
-	d := Dim{Name: name, Type: Type(word)}
+	d := Dim{Name: name, Type: Type(kind)}
 	if d.Type == Decimal {
 		var digits string
 		if digits, rest, ok = strings.Cut(rest, ")("); !ok {
@@ -122,7 +121,7 @@ func parseDim(text string) (axis, error) {
 		}
 		var err error
 		if d.Scale, err = strconv.Atoi(digits); err != nil {
-			return axis{}, fmt.Errorf("%q is not a number of digits", shortened(digits))
+			return axis{}, fmt.Errorf("%q is not a number of digits", shorten(digits))
 		}
 	}
 	inner, closed := strings.CutSuffix(rest, ")")
@@ -131,34 +130,34 @@ func parseDim(text string) (axis, error) {
 		return axis{}, errSyntax
 	}
 	d.Min, d.Max = low, high
-	return settled(d)
+	return newAxis(d)
 }
 
-// settle checks a declaration and makes the axes of it.
-func settle(dims []Dim) ([]axis, error) {
+// newAxes validates a declaration and returns its axes.
+func newAxes(dims []Dim) ([]axis, error) {
 	if len(dims) < 1 || len(dims) > maxDims {
 		return nil, fmt.Errorf("there must be from 1 to %d dimensions", maxDims)
 	}
 	axes := make([]axis, len(dims))
 	for i, d := range dims {
 		var err error
-		if axes[i], err = settled(d); err == nil && slices.ContainsFunc(dims[:i], func(o Dim) bool { return o.Name == d.Name }) {
-			err = errors.New("the name is there twice")
+		if axes[i], err = newAxis(d); err == nil && slices.ContainsFunc(dims[:i], func(o Dim) bool { return o.Name == d.Name }) {
+			err = errors.New("another dimension has the same name")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("dimension %d, %s: %w", i+1, shortened(d.Name), err)
+			return nil, fmt.Errorf("dimension %d, %s: %w", i+1, shorten(d.Name), err)
 		}
 	}
 	return axes, nil
 }
 
-// settled checks a dimension, and puts its bounds as its type gives values.
-func settled(d Dim) (axis, error) {
+// newAxis validates a dimension, and converts its bounds to the Go type of its values.
+func newAxis(d Dim) (axis, error) {
 	if err := checkName(d.Name); err != nil {
 		return axis{}, err
 	}
 	if d.Scale < 0 || d.Scale > maxScale || d.Scale != 0 && d.Type != Decimal {
-		return axis{}, fmt.Errorf("%s cannot have %d digits behind the point: a decimal can, from 0 to %d", d.Type, d.Scale, maxScale)
+		return axis{}, fmt.Errorf("%s cannot have %d digits after the point: a decimal can, from 0 to %d", d.Type, d.Scale, maxScale)
 	}
 	a := axis{Dim: d}
 	var low, high error
@@ -174,7 +173,7 @@ func settled(d Dim) (axis, error) {
 		width := a.high/2 - a.low/2
 		a.span, narrow = 1<<floatBits-1, !(width > 0)
 		if math.IsInf(a.low, 0) || math.IsInf(a.high, 0) {
-			return a, errors.New("the range of a float has two ends")
+			return a, errors.New("the range of a float must be finite")
 		}
 	case Time:
 		a.from, low = ordered.ToTime(d.Min)
@@ -187,7 +186,7 @@ func settled(d Dim) (axis, error) {
 			narrow = !a.from.Before(a.to)
 		}
 	default:
-		return a, fmt.Errorf("%q is not a type: use int, decimal, float or time", shortened(string(d.Type)))
+		return a, fmt.Errorf("%q is not a type: use int, decimal, float or time", shorten(string(d.Type)))
 	}
 	switch {
 	case low != nil:
@@ -197,35 +196,34 @@ func settled(d Dim) (axis, error) {
 	case narrow:
 		return a, errors.New("the least value must be less than the greatest")
 	}
-	a.settleBounds()
+	a.setBounds()
 	return a, nil
 }
 
-// checkName refuses names that could not be told from what stands around them in
-// a declaration or a command.
+// checkName refuses names that would be ambiguous in a declaration or a command.
 func checkName(name string) error {
 	ok := name != "" && len(name) <= maxName && name != "id"
 	for _, r := range name {
 		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
 	}
 	if !ok {
-		return fmt.Errorf("%q is not a name for a dimension: use from 1 to %d letters, digits, - and _, but not id", shortened(name), maxName)
+		return fmt.Errorf("%q is not a name for a dimension: use from 1 to %d letters, digits, - and _, but not id", shorten(name), maxName)
 	}
 	return nil
 }
 
-func shortened(s string) string {
+func shorten(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "…"
 	}
 	return s
 }
 
-// nanoseconds is how many there are from one time to a later one.
+// nanoseconds returns the time from one moment to a later one, if it is a uint64.
 func nanoseconds(from, to time.Time) (uint64, bool) {
 	const second = uint64(time.Second)
-	// Seconds are counted from before the year -290 billion on, so this does not
-	// overflow for times that a Go program can have.
+	// The seconds of Go's times cannot overflow: they begin before the year -290
+	// billion.
 	seconds := to.Unix() - from.Unix()
 	part := int64(to.Nanosecond()) - int64(from.Nanosecond())
 	if part < 0 {

@@ -46,7 +46,7 @@ func TestParseDims(t *testing.T) {
 		"x:int(2..1)":                      "less than the greatest",
 		"x:int(0..1.5)":                    "not an integer",
 		"x:int(0..9223372036854775808)":    "beyond",
-		"x:decimal(19)(0..1)":              "digits behind the point",
+		"x:decimal(19)(0..1)":              "digits after the point",
 		"x:decimal(x)(0..1)":               "not a number of digits",
 		"x:decimal(0..1)":                  "write NAME:TYPE",
 		"x:bool(0..1)":                     "is not a type",
@@ -62,7 +62,7 @@ func TestParseDims(t *testing.T) {
 	} {
 		dims, err := ParseDims(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, %v, want an error with %q", shortened(text), dims, err, want)
+			t.Errorf("%q: got %v, %v, want an error with %q", shorten(text), dims, err, want)
 		}
 	}
 }
@@ -180,13 +180,13 @@ func TestValues(t *testing.T) {
 func TestFloatOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		a, err := settled(Dim{Name: "f", Type: Float, Min: -math.MaxFloat64, Max: math.MaxFloat64})
+		a, err := newAxis(Dim{Name: "f", Type: Float, Min: -math.MaxFloat64, Max: math.MaxFloat64})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if rapid.Bool().Draw(t, "narrow") {
 			low := rapid.Float64Range(-1e9, 1e9).Draw(t, "low")
-			if a, err = settled(Dim{Name: "f", Type: Float, Min: low, Max: low + rapid.Float64Range(1e-3, 1e9).Draw(t, "width")}); err != nil {
+			if a, err = newAxis(Dim{Name: "f", Type: Float, Min: low, Max: low + rapid.Float64Range(1e-3, 1e9).Draw(t, "width")}); err != nil {
 				t.Fatal(err)
 			}
 		}

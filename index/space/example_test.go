@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// exampleClient is a client of a server of its own.
+// exampleClient returns a client of a new server.
 func exampleClient() (rueidis.Client, func()) {
 	urls, stop := redistest.Example(1)
 	client, err := rueidis.NewClient(rueidis.MustParseURL(urls[0]))

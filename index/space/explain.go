@@ -171,7 +171,7 @@ type point []uint64
 
 func (x *Index) point(z []uint64) point {
 	p := make(point, len(x.axes))
-	x.unweave(p, z)
+	x.deinterleave(p, z)
 	return p
 }
 

@@ -18,7 +18,7 @@ func TestSquares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spans := anySpans(16).Draw(t, "spans")
 		l := newLayout(spans)
-		a, b := l.weave(anyCodes(t, spans)), l.weave(anyCodes(t, spans))
+		a, b := l.interleave(anyCodes(t, spans)), l.interleave(anyCodes(t, spans))
 		if slices.Compare(a, b) > 0 {
 			a, b = b, a
 		}

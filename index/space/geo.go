@@ -13,11 +13,11 @@ import (
 	"retwis/index"
 )
 
-// earth is the radius of the earth in metres, as GEODIST of Redis has it.
+// earth is the radius of the earth in metres, the one of GEODIST in Redis.
 const earth = 6372797.560856
 
-// GeoDims are the dimensions of places on earth: lat and lon, in degrees with six
-// digits behind the point, which is a tenth of a metre.
+// GeoDims returns the dimensions of places on earth: lat and lon, in degrees with six
+// digits after the point, which is a tenth of a metre.
 func GeoDims() []Dim {
 	return []Dim{
 		{Name: "lat", Type: Decimal, Scale: 6, Min: "-90", Max: "90"},
@@ -25,23 +25,23 @@ func GeoDims() []Dim {
 	}
 }
 
-// Geo is an index of places on earth: one of points whose dimensions are GeoDims,
-// which knows that distances are metres and that the world is round.
+// Geo is an index of places on earth: an index with GeoDims, whose distances are metres
+// and which knows that the earth is round.
 type Geo struct{ x *Index }
 
 // Place is a place on earth.
 type Place struct {
 	ID       string
 	Lat, Lon float64 // degrees; north and east are positive
-	Metres   float64 // how far it is from the middle of what was asked; 0 for a box
+	Metres   float64 // distance from the place of the query; 0 in an area
 	member   string
 }
 
-// Cursor is the place of an entry that was read, for index.Page.After.
+// Cursor returns the position of a place that was read, for index.Page.After.
 func (p Place) Cursor() string { return index.Member{Member: p.member}.Cursor() }
 
-// NewGeo returns the index of places at a key; Options.Dims are GeoDims or left
-// out. It asks no server.
+// NewGeo returns the index of places at a key. Options.Dims must be GeoDims or empty. It
+// sends nothing to the server.
 func NewGeo(client rueidis.Client, key string, opt Options) (*Geo, error) {
 	if opt.Dims == nil {
 		opt.Dims = GeoDims()
@@ -53,27 +53,27 @@ func NewGeo(client rueidis.Client, key string, opt Options) (*Geo, error) {
 	return x.Geo()
 }
 
-// Geo returns an index whose dimensions are GeoDims as one of places on earth.
+// Geo returns an index with GeoDims as an index of places.
 func (x *Index) Geo() (*Geo, error) {
 	if !x.isGeo() {
-		axes, _ := settle(GeoDims())
+		axes, _ := newAxes(GeoDims())
 		return nil, x.named(fmt.Errorf("%w: it is %s, not %s,%s: use GeoDims", index.ErrDeclared, x.set.Declaration().Text, &axes[0], &axes[1]))
 	}
 	return &Geo{x}, nil
 }
 
-// isGeo tells whether the dimensions are GeoDims.
+// isGeo reports whether the dimensions are GeoDims.
 func (x *Index) isGeo() bool {
-	axes, _ := settle(GeoDims())
+	axes, _ := newAxes(GeoDims())
 	return len(x.axes) == 2 && x.axes[0] == axes[0] && x.axes[1] == axes[1]
 }
 
-// Index is the index below, for all that is not about the earth: Remove, Len,
-// Count, Verify, Repair, Rebuild.
+// Index returns the index of points below, for all that is not about the earth: Remove,
+// Len, Count, Verify, Repair, Rebuild.
 func (g *Geo) Index() *Index { return g.x }
 
-// Put adds a place, or moves it: one script. Degrees are rounded to six digits
-// behind the point.
+// Put adds a place, or moves it: one script. Degrees are rounded to six digits after
+// the point.
 func (g *Geo) Put(ctx context.Context, id string, lat, lon float64) error {
 	return g.x.Put(ctx, id, degrees(lat), degrees(lon))
 }
@@ -89,7 +89,7 @@ func (g *Geo) PutMany(ctx context.Context, places iter.Seq[Place]) (int, error) 
 	})
 }
 
-// degrees rounds to what the index keeps, or returns what it refuses.
+// degrees rounds to the digits of GeoDims, or returns what the index refuses.
 func degrees(f float64) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return f
@@ -122,7 +122,7 @@ func (g *Geo) Select(ctx context.Context, a Area, page index.Page) iter.Seq2[Pla
 	}
 }
 
-// Within yields the places within so many metres, as the crow flies, in the order
+// Within yields the places within a distance, in metres as the crow flies, in the order
 // of the curve, each with its distance.
 func (g *Geo) Within(ctx context.Context, lat, lon, metres float64, page index.Page) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
@@ -161,8 +161,7 @@ func (g *Geo) yieldFrom(ctx context.Context, blocks []block, also func(string) b
 	})
 }
 
-// Nearest returns the k places that are nearest to one, the nearest first; see
-// Index.Nearest.
+// Nearest returns the k places nearest to a place, the nearest first; see Index.Nearest.
 func (g *Geo) Nearest(ctx context.Context, lat, lon float64, k int) ([]Place, error) {
 	near, err := g.NearestPoints(ctx, []any{degrees(lat), degrees(lon)}, k)
 	places := make([]Place, len(near))
@@ -173,7 +172,7 @@ func (g *Geo) Nearest(ctx context.Context, lat, lon float64, k int) ([]Place, er
 	return places, err
 }
 
-// NearestPoints is Nearest with the values of Index: lat and lon exactly, and
+// NearestPoints is Nearest with points as Index has them: lat and lon exactly, and
 // distances in metres.
 func (g *Geo) NearestPoints(ctx context.Context, point []any, k int) ([]Near, error) {
 	at, err := g.x.places(point)
@@ -206,8 +205,8 @@ func coordinates(p []place) coordinate {
 
 const radian = math.Pi / 180
 
-// distance is how many metres it is to another place along a great circle, by the
-// haversine formula.
+// distance returns the metres to another place along a great circle, by the haversine
+// formula.
 func (c coordinate) distance(o coordinate) float64 {
 	u := math.Sin((o.lat - c.lat) * radian / 2)
 	v := math.Sin(math.Remainder(o.lon-c.lon, 360) * radian / 2)
@@ -215,8 +214,8 @@ func (c coordinate) distance(o coordinate) float64 {
 	return 2 * earth * math.Asin(math.Sqrt(min(1, h)))
 }
 
-// around returns blocks that hold all within so many metres of a place, or a
-// little more: one box, or two where it goes across the 180th meridian.
+// around returns blocks that hold all places within a distance, and a few more: one, or
+// two across the 180th meridian.
 func (g *Geo) around(c coordinate, metres float64) []block {
 	angle := metres/earth*(1+1e-9) + 1e-9 // radians; 6 mm more
 	south, north := c.lat-angle/radian, c.lat+angle/radian

@@ -94,7 +94,7 @@ func TestWritersAndPages(t *testing.T) {
 	}
 }
 
-// A writer whose connection is killed in the middle leaves nothing to mend.
+// A writer whose connection is killed in the middle leaves nothing to repair.
 func TestWriterKilled(t *testing.T) {
 	t.Parallel()
 	ctx, server := t.Context(), redistest.Own(t)
@@ -150,13 +150,13 @@ func do(t *testing.T, c rueidis.Client, words ...string) {
 	}
 }
 
-// What was damaged by hand is found and mended, all of it, while others write,
+// All damage done by hand is found and repaired during concurrent writes,
 // and so it is by a rebuild.
 func TestRepairAndRebuild(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), redistest.DB(t).Client(t)
 	for _, rebuild := range []bool{false, true} {
-		x := newIndex(t, c, "mend"+strconv.FormatBool(rebuild), plane, Options{})
+		x := newIndex(t, c, "repair"+strconv.FormatBool(rebuild), plane, Options{})
 		object := func(i int) string { return fmt.Sprint(x.Key(), ":point:", i) }
 		for i := range 300 {
 			do(t, c, "HSET", object(i), "x", fmt.Sprint(i), "y", "0.25")

@@ -12,29 +12,27 @@ import (
 	"retwis/index"
 )
 
-// Near is a point, and how far it is.
+// Near is a point and its distance.
 type Near struct {
 	Entry
 	Distance float64
 }
 
-// MaxNearest is the most that Nearest returns.
+// MaxNearest is the maximum number of points that Nearest returns.
 const MaxNearest = 100_000
 
-// Nearest returns the k points that are nearest to a place, the nearest first; of
-// points that are equally far those come first whose ids do. Fewer are returned
-// where there are fewer.
+// Nearest returns the k points nearest to a place, the nearest first; equally far points
+// are in the order of their ids. It returns fewer if the index has fewer.
 //
-// The distance is Euclid's, in units of the values; times count in seconds. Where
-// the units of two dimensions mean different things, weights say how much 1 is
-// worth in each: with 1, 0.5 a difference of 2 in the second dimension counts as
-// much as one of 1 in the first, and with 0 it does not count. Default: 1 each.
+// The distance is Euclidean, in units of the values, and of seconds for times. If the
+// units of the dimensions differ, weights scale them: with weights 1, 0.5 a difference
+// of 2 in the second dimension counts as much as one of 1 in the first; with 0 it does
+// not count. Default: 1 each.
 //
-// The neighbours along the curve, before and behind, say within which distance
-// the answer is, and the box of that size is read; where it is likely to hold
-// much more than is wanted, a smaller box is tried first, then one of twice its
-// size. That is 3 to 5 round trips, and a few points read for each that is
-// returned.
+// The neighbours along the curve bound the distance of the result, and the box of that
+// size is read. If it is likely to hold many more points, a smaller box is tried first,
+// then one of twice its size. That is 3 to 5 round trips, and a few points read for each
+// that is returned.
 func (x *Index) Nearest(ctx context.Context, point []any, k int, weights ...float64) ([]Near, error) {
 	at, err := x.places(point)
 	if err != nil {
@@ -71,45 +69,45 @@ func (x *Index) Nearest(ctx context.Context, point []any, k int, weights ...floa
 	})
 }
 
-// metric is a way to measure how far it is from a place.
+// metric measures distances from a place.
 type metric struct {
 	distance func([]place) float64
-	// blocks hold all points that are within a distance, and may hold others.
+	// blocks returns blocks with all points within a distance, and maybe more.
 	blocks func(distance float64) []block
 }
 
-// probe is how many neighbours along the curve are read at least.
+// probe is the minimum number of neighbours along the curve that are read.
 const probe = 32
 
 func (x *Index) nearest(ctx context.Context, at []place, k int, m metric) ([]Near, error) {
 	if k < 1 || k > MaxNearest {
-		return nil, x.named(fmt.Errorf("%w: %d points are wanted: from 1 to %d can be", index.ErrValue, k, MaxNearest))
+		return nil, x.named(fmt.Errorf("%w: %d points requested: use from 1 to %d", index.ErrValue, k, MaxNearest))
 	}
-	z := string(x.layout.append(nil, x.weave(codesOf(at))))
-	found := nearestFound{x: x, k: k, metric: m}
+	z := string(x.layout.append(nil, x.interleave(codesOf(at))))
+	found := nearestSearch{x: x, k: k, metric: m}
 	page := index.Page{Limit: max(k, probe)}
 	err := found.add(x.lex.Select(ctx, page, index.Range{Min: "[" + z, Max: "+"}))
 	if page.Reverse = true; err == nil {
 		err = found.add(x.lex.Select(ctx, page, index.Range{Min: "-", Max: "(" + z}))
 	}
 	if err != nil || len(found.all) < k {
-		// Neither side had as many as it was asked for: these are all there are.
+		// Neither side had as many as were requested: these are all points.
 		return found.best(), err
 	}
 	return found.within(ctx, found.best()[k-1].Distance)
 }
 
-// nearestFound are points that were found, of which the k nearest are wanted.
-type nearestFound struct {
+// nearestSearch collects points, of which the k nearest are the result.
+type nearestSearch struct {
 	x *Index
 	k int
 	metric
 	all []Near
 }
 
-// within returns the k nearest of all points, given a distance within which there
-// are as many.
-func (f *nearestFound) within(ctx context.Context, limit float64) ([]Near, error) {
+// within returns the k nearest of all points, given a distance within which there are
+// at least k.
+func (f *nearestSearch) within(ctx context.Context, limit float64) ([]Near, error) {
 	r := f.x.regionOf(f.blocks(limit))
 	likely, err := f.x.estimate(ctx, &r)
 	if err != nil {
@@ -141,7 +139,7 @@ func (f *nearestFound) within(ctx context.Context, limit float64) ([]Near, error
 }
 
 // add reads members.
-func (f *nearestFound) add(members iter.Seq2[index.Member, error]) error {
+func (f *nearestSearch) add(members iter.Seq2[index.Member, error]) error {
 	for m, err := range members {
 		if err != nil {
 			return err
@@ -158,8 +156,8 @@ func (f *nearestFound) add(members iter.Seq2[index.Member, error]) error {
 	return nil
 }
 
-// best are the k nearest of those that were found, in order.
-func (f *nearestFound) best() []Near {
+// best returns the k nearest of the points collected, in order.
+func (f *nearestSearch) best() []Near {
 	slices.SortFunc(f.all, func(a, b Near) int {
 		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.ID, b.ID))
 	})

@@ -146,7 +146,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 		if _, err := x.PutMany(ctx, entries(ring)); err != nil {
 			t.Fatal(err)
 		}
-		f := nearestFound{x: x, k: 25, metric: metric{
+		f := nearestSearch{x: x, k: 25, metric: metric{
 			distance: func(p []place) float64 {
 				return math.Hypot(x.axes[0].distance(at[0], p[0]), x.axes[1].distance(at[1], p[1]))
 			},
@@ -158,7 +158,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 				return []block{x.block(low, high)}
 			},
 		}}
-		// As if the neighbours along the curve had told no better.
+		// As if the neighbours along the curve gave no better bound.
 		got, err := f.within(ctx, 14_000)
 		if err != nil || len(got) != 25 || got[24].Distance > 1.3*side {
 			t.Errorf("side %.0f: %d, %v, the last at %v", side, len(got), err, got[len(got)-1])

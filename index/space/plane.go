@@ -96,8 +96,8 @@ func (p *Plane) Squares() iter.Seq[Rectangle] {
 				for i := range last {
 					last[i] |= lowBits(free - 64*(x.words-1-i))
 				}
-				x.unweave(low, first)
-				x.unweave(high, last)
+				x.deinterleave(low, first)
+				x.deinterleave(high, last)
 				if !yield(p.rectangle(low, high)) {
 					return
 				}

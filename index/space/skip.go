@@ -58,7 +58,7 @@ func (x *Index) cutFinely(ctx context.Context, r *region) error {
 		r.pieces = append(r.pieces, x.finely(r.blocks[i].low, x.open(&r.blocks[i]), width)...)
 	}
 	if len(r.blocks) > 1 {
-		r.pieces = x.apart(r.pieces)
+		r.pieces = x.joinOverlaps(r.pieces)
 	}
 	return nil
 }

@@ -1,14 +1,14 @@
--- Reads some pieces of an index, one after the other, and so jumps over what is
--- between them.
+-- Reads pieces of an index, one after the other, and skips the gaps between them.
 --
--- KEYS[1]  the index
--- ARGV[1]  how many members at most
--- ARGV[2]  '1': from the greatest to the least, '0' the other way round
--- ARGV[3..]  min, max, min, max, ... of the pieces, as ZRANGEBYLEX takes them, in
---            the order in which they are read
+-- KEYS[1]    the index
+-- ARGV[1]    maximum number of members
+-- ARGV[2]    '1': from the greatest to the least; '0': from the least to the greatest
+-- ARGV[3..]  min, max, min, max, ... of the pieces, as ZRANGEBYLEX takes them, in the
+--            order in which they are read
 --
--- Reply  how many pieces are read to their ends, then an array of the members of
---        each piece. Behind the last of these goes on the piece that is not.
+-- Reply  number of pieces that are read to their ends, then an array of the members of
+--        each piece. A piece that is not read to its end continues after its last
+--        member.
 local left = tonumber(ARGV[1])
 local reply = {0}
 for i = 3, #ARGV, 2 do

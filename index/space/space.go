@@ -17,7 +17,7 @@ import (
 	"retwis/internal/script"
 )
 
-// Index is an index of points at a key. It is for use by many at a time.
+// Index is an index of points at a key. It is safe for concurrent use.
 type Index struct {
 	lex  *index.Lexical
 	set  *partition.Set
@@ -35,32 +35,32 @@ type Options struct {
 	// Dims are the dimensions, from 1 to 16. Their order is part of the
 	// declaration.
 	Dims []Dim
-	// Partitions is over how many hash slots the index is spread, by id: on a
-	// Cluster over as many servers. A query asks all of them. Default: 1.
+	// Partitions is the number of hash slots over which the index is spread by id: on
+	// a Cluster, over as many servers. A query reads all of them. Default: 1.
 	Partitions int
-	// MaxRanges is how many ranges of the curve a query reads at most: fewer
-	// read more beside the box, more take the server longer to find. It is no
-	// part of the declaration. Default: 32, at most 4,096.
+	// MaxRanges is the maximum number of ranges of the curve that a query reads: fewer
+	// read more points outside of the box, more take the server longer to find. It is
+	// not part of the declaration. Default: 32, at most 4,096.
 	MaxRanges int
 }
 
 // Entry is a point of the index.
 type Entry struct {
 	ID     string
-	Values []any // one for each dimension, of the type that Type says
+	Values []any // one for each dimension, of the Go type of its Type
 	member string
 }
 
-// Cursor is the place of an entry that was read, for index.Page.After.
+// Cursor returns the position of a point that was read, for index.Page.After.
 func (e Entry) Cursor() string { return index.Member{Member: e.member}.Cursor() }
 
-// kind is what an index of points remembers as its kind.
+// kind is the kind in the declaration of an index of points.
 const kind = "space"
 
-// New returns the index at a key. It asks no server; the index comes into being
-// when something is put.
+// New returns the index at a key. It sends nothing to the server; the first Put creates
+// the index.
 func New(client rueidis.Client, key string, opt Options) (*Index, error) {
-	axes, err := settle(opt.Dims)
+	axes, err := newAxes(opt.Dims)
 	if err != nil {
 		return nil, fmt.Errorf("space: %s: Options.Dims: %w", key, err)
 	}
@@ -73,9 +73,9 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	x := &Index{opt: opt, axes: axes, skip: partition.NewScript(skipLua), minGap: minGap, minWaste: minWaste}
 	x.opt.Dims = make([]Dim, len(axes))
 	spans := make([]uint64, len(axes))
-	words := make([]string, len(axes))
+	declarations := make([]string, len(axes))
 	for d := range axes {
-		x.opt.Dims[d], spans[d], words[d] = axes[d].Dim, axes[d].span, axes[d].String()
+		x.opt.Dims[d], spans[d], declarations[d] = axes[d].Dim, axes[d].span, axes[d].String()
 	}
 	x.layout = newLayout(spans)
 	x.head = x.bytes
@@ -84,7 +84,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 			x.head += 8
 		}
 	}
-	d := partition.Declaration{Kind: kind, Text: strings.Join(words, ","), Partitions: opt.Partitions}
+	d := partition.Declaration{Kind: kind, Text: strings.Join(declarations, ","), Partitions: opt.Partitions}
 	if x.set, err = partition.New(client, key, d); err != nil {
 		return nil, fmt.Errorf("space: %w", err)
 	}
@@ -94,8 +94,8 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	return x, err
 }
 
-// Open returns the index at a key as it was declared when it came into being: one
-// round trip. It returns index.ErrNotFound where there is none.
+// Open returns the index at a key with the dimensions that it was created with: one
+// round trip. It returns index.ErrNotFound if there is none.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {
@@ -111,13 +111,13 @@ func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error
 	return New(client, key, Options{Dims: dims, Partitions: d.Partitions})
 }
 
-// Key is the key of the index.
+// Key returns the key of the index.
 func (x *Index) Key() string { return x.lex.Key() }
 
-// Dims are the dimensions of the index, in order.
+// Dims returns the dimensions of the index, in order.
 func (x *Index) Dims() []Dim { return slices.Clone(x.opt.Dims) }
 
-// Partitions is over how many hash slots the index is spread.
+// Partitions returns the number of hash slots over which the index is spread.
 func (x *Index) Partitions() int { return len(x.set.Keys) }
 
 // Put adds a point with a value for each dimension, or moves it: one script. A
@@ -130,10 +130,9 @@ func (x *Index) Put(ctx context.Context, id string, values ...any) error {
 	return x.lex.Put(ctx, m)
 }
 
-// PutMany puts points in pipelined scripts of a hundred, and returns how many are
-// in. Each is put as a whole or not at all; after an error those before it are
-// in, and it can be repeated without harm. Of an id that comes twice the later
-// one stays.
+// PutMany puts points in pipelined scripts of a hundred, and returns how many are in.
+// Each is put as a whole or not at all. After an error those before it are in; it does
+// no harm to repeat it. If an id comes twice, the last point wins.
 func (x *Index) PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, error) {
 	var wrong error
 	n, err := x.lex.PutMany(ctx, func(yield func(index.Member) bool) {
@@ -150,7 +149,7 @@ func (x *Index) PutMany(ctx context.Context, entries iter.Seq[Entry]) (int, erro
 	return n, err
 }
 
-// Check tells whether Put would take a point; it asks no server.
+// Check reports, without a server, why Put would refuse a point.
 func (x *Index) Check(id string, values ...any) error {
 	if _, err := x.member(id, values); err != nil {
 		return x.named(err)
@@ -158,8 +157,8 @@ func (x *Index) Check(id string, values ...any) error {
 	return nil
 }
 
-// Remove takes ids out of the index and returns how many were in: one round trip
-// for thousands.
+// Remove removes ids from the index and returns how many were in it: one round trip for
+// thousands.
 func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
 	return x.lex.Remove(ctx, ids...)
 }
@@ -168,7 +167,7 @@ func (x *Index) Remove(ctx context.Context, ids ...string) (int, error) {
 func (x *Index) Get(ctx context.Context, id string) (Entry, error) {
 	all, err := x.GetMany(ctx, id)
 	if err == nil && len(all) == 0 {
-		err = x.named(fmt.Errorf("%w: id %q", index.ErrNotFound, shortened(id)))
+		err = x.named(fmt.Errorf("%w: id %q", index.ErrNotFound, shorten(id)))
 	}
 	if err != nil {
 		return Entry{}, err
@@ -192,7 +191,7 @@ func (x *Index) GetMany(ctx context.Context, ids ...string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Len is how many points there are: one round trip.
+// Len returns the number of points: one round trip.
 func (x *Index) Len(ctx context.Context) (int64, error) { return x.lex.Len(ctx) }
 
 // Hashes returns the Redis hashes whose keys match a pattern such as point:* as a
@@ -215,20 +214,20 @@ func (x *Index) parse(_ string, fields map[string]string) (values []any, ok bool
 	return values, err == nil, err
 }
 
-// Bits are the bits of the dimensions of a point as they are woven into one
-// number, as zeros and ones: what the index orders it by.
+// Bits returns the interleaved bits of the dimensions of a point, as zeros and ones: what
+// the index sorts it by.
 func (x *Index) Bits(values ...any) (string, error) {
 	places, err := x.places(values)
 	if err != nil {
 		return "", x.named(err)
 	}
-	return x.text(x.weave(codesOf(places))), nil
+	return x.text(x.interleave(codesOf(places))), nil
 }
 
-// named words an error with the key of the index.
+// named adds the key of the index to an error.
 func (x *Index) named(err error) error { return fmt.Errorf("space: %s: %w", x.Key(), err) }
 
-// places returns where a point stands on each axis.
+// places returns the place of a point on each axis.
 func (x *Index) places(values []any) ([]place, error) {
 	if len(values) != len(x.axes) {
 		return nil, fmt.Errorf("%w: there are %d values for %d dimensions", index.ErrValue, len(values), len(x.axes))
@@ -251,17 +250,17 @@ func codesOf(places []place) []uint64 {
 	return codes
 }
 
-// member encodes a point: the number, the exact values of floats, the id.
+// member encodes a point: its number, the exact values of its floats, its id.
 func (x *Index) member(id string, values []any) (index.Member, error) {
 	if id == "" || len(id) > index.MaxID {
 		return index.Member{}, fmt.Errorf("%w: an id has %d bytes: it must have from 1 to %d", index.ErrValue, len(id), index.MaxID)
 	}
 	places, err := x.places(values)
 	if err != nil {
-		return index.Member{}, fmt.Errorf("id %q: %w", shortened(id), err)
+		return index.Member{}, fmt.Errorf("id %q: %w", shorten(id), err)
 	}
 	b := make([]byte, 0, x.head+len(id))
-	b = x.layout.append(b, x.weave(codesOf(places)))
+	b = x.layout.append(b, x.interleave(codesOf(places)))
 	for d := range x.axes {
 		if x.axes[d].Type == Float {
 			b = binary.BigEndian.AppendUint64(b, places[d].exact)
@@ -270,9 +269,9 @@ func (x *Index) member(id string, values []any) (index.Member, error) {
 	return index.Member{ID: id, Member: string(append(b, id...))}, nil
 }
 
-var errMember = errors.New("it is not one that this index writes")
+var errMember = errors.New("this index did not write the entry")
 
-// id returns the id of a member, having seen that Put could have written it.
+// id returns the id of a member, after checking that Put could have written it.
 func (x *Index) id(member string) (string, error) {
 	var places [maxDims]place
 	if err := x.readPlaces(places[:len(x.axes)], member); err != nil {
@@ -294,10 +293,10 @@ func (x *Index) readPlaces(places []place, member string) error {
 	var words, codes [maxDims]uint64
 	z, all := words[:x.words], codes[:len(x.axes)]
 	x.read(z, member)
-	if x.beyond(z) {
+	if x.overflows(z) {
 		return errMember
 	}
-	x.unweave(all, z)
+	x.deinterleave(all, z)
 	at := x.bytes
 	for d := range x.axes {
 		a := &x.axes[d]
@@ -316,8 +315,8 @@ func (x *Index) readPlaces(places []place, member string) error {
 	return nil
 }
 
-// beyond tells whether a number has bits before its first.
-func (x *Index) beyond(z []uint64) bool {
+// overflows reports whether a number has more bits than the dimensions.
+func (x *Index) overflows(z []uint64) bool {
 	used := uint(len(x.bits) - 64*(x.words-1))
 	return used < 64 && z[0]>>used != 0
 }
@@ -337,7 +336,7 @@ func (x *Index) entry(m index.Member) (Entry, error) {
 		err = errMember
 	}
 	if err != nil {
-		return Entry{}, fmt.Errorf("%w: id %q: %w: see Verify", index.ErrCorrupt, shortened(m.ID), err)
+		return Entry{}, fmt.Errorf("%w: id %q: %w: see Verify", index.ErrCorrupt, shorten(m.ID), err)
 	}
 	return x.entryAt(m, places), nil
 }
@@ -350,15 +349,15 @@ func (x *Index) entryAt(m index.Member, places []place) Entry {
 	return e
 }
 
-// describe words a member for a report.
+// describe formats a member for a report.
 func (x *Index) describe(member string) string {
 	places, err := x.placesOf(member)
 	if err != nil {
 		return fmt.Sprintf("%q", member)
 	}
-	words := make([]string, len(places))
+	texts := make([]string, len(places))
 	for d, p := range places {
-		words[d] = x.axes[d].Name + "=" + x.axes[d].format(x.axes[d].value(p))
+		texts[d] = x.axes[d].Name + "=" + x.axes[d].format(x.axes[d].value(p))
 	}
-	return strings.Join(words, " ")
+	return strings.Join(texts, " ")
 }

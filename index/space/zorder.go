@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// layout says how the bits of several dimensions are woven into one number.
+// layout describes how the bits of several dimensions are interleaved to one number.
 //
-// The most significant bits of all dimensions come first, then the next ones: so
-// a cut halves the range of each dimension in turn, whatever its width. One that
-// has no bits left is passed over.
+// The most significant bits of all dimensions come first, then the next ones, so that
+// each cut halves the range of a dimension, one after the other, whatever their widths.
+// A dimension that has no bits left is skipped.
 type layout struct {
 	bits  []bit      // from the most significant on
-	masks [][]uint64 // of each dimension: which bits of a number are its own
+	masks [][]uint64 // of each dimension: its bits in a number
 	words int        // of a number
 	bytes int        // of a number in a member
 }
 
-// bit is one bit of a number: of which dimension, and how far from its end.
+// bit is one bit of a number: its dimension, and its position from the end of the code.
 type bit struct{ dim, shift uint8 }
 
-// newLayout weaves dimensions whose greatest codes are given.
+// newLayout returns the layout of dimensions with some greatest codes.
 func newLayout(spans []uint64) layout {
 	var l layout
 	widest := 0
@@ -47,18 +47,18 @@ func newLayout(spans []uint64) layout {
 	return l
 }
 
-// at is the word of a number, and the place in it, of the bit which is so far
-// from the end.
+// at returns the word of a number that has the bit p, counted from the end, and its
+// position in the word.
 func (l *layout) at(p int) (word int, at uint) { return l.words - 1 - p/64, uint(p % 64) }
 
-// weave returns the number of some codes, its most significant word first.
-func (l *layout) weave(codes []uint64) []uint64 {
+// interleave returns the number of some codes, its most significant word first.
+func (l *layout) interleave(codes []uint64) []uint64 {
 	z := make([]uint64, l.words)
-	l.weaveTo(z, codes)
+	l.interleaveTo(z, codes)
 	return z
 }
 
-func (l *layout) weaveTo(z []uint64, codes []uint64) {
+func (l *layout) interleaveTo(z []uint64, codes []uint64) {
 	var w uint64
 	left := len(l.bits)
 	for _, b := range l.bits {
@@ -70,8 +70,8 @@ func (l *layout) weaveTo(z []uint64, codes []uint64) {
 	}
 }
 
-// unweave writes the codes of a number.
-func (l *layout) unweave(codes []uint64, z []uint64) {
+// deinterleave writes the codes of a number.
+func (l *layout) deinterleave(codes []uint64, z []uint64) {
 	clear(codes)
 	left := len(l.bits)
 	for _, b := range l.bits {
@@ -80,7 +80,7 @@ func (l *layout) unweave(codes []uint64, z []uint64) {
 	}
 }
 
-// append appends a number as it stands in a member: big-endian, in whole bytes.
+// append appends a number as it is in a member: big-endian, in whole bytes.
 func (l *layout) append(b []byte, z []uint64) []byte {
 	first := l.bytes - 8*(l.words-1)
 	for i := 8 * (first - 1); i >= 0; i -= 8 {
@@ -92,7 +92,7 @@ func (l *layout) append(b []byte, z []uint64) []byte {
 	return b
 }
 
-// read reads the number of a member, which has as many bytes at least.
+// read reads the number of a member, which must have as many bytes.
 func (l *layout) read(z []uint64, member string) {
 	first := l.bytes - 8*(l.words-1)
 	z[0] = 0
@@ -106,9 +106,9 @@ func (l *layout) read(z []uint64, member string) {
 	}
 }
 
-// within tells whether each dimension of a number is between those of two others,
-// without taking it apart: the bits of one dimension, left in their places, are in
-// the order of its codes.
+// within reports whether each dimension of a number is between those of two others. It
+// compares without deinterleaving: the bits of one dimension, masked in their places,
+// are in the order of its codes.
 func (l *layout) within(z, low, high []uint64) bool {
 	if l.words == 1 {
 		n, low, high := z[0], low[0], high[0]
@@ -139,8 +139,8 @@ func compareMasked(a, b, mask []uint64) int {
 	return 0
 }
 
-// differs is the place, counted from the end, of the first bit in which two
-// different numbers differ.
+// differs returns the position, counted from the end, of the first bit in which two
+// numbers differ.
 func (l *layout) differs(a, b []uint64) int {
 	for i := range a {
 		if x := a[i] ^ b[i]; x != 0 {
@@ -150,9 +150,8 @@ func (l *layout) differs(a, b []uint64) int {
 	return -1
 }
 
-// cut sets z, in its dimension d, to the last number before the cut at the bit p
-// (up is false), or to the first one behind it: these are LITMAX and BIGMIN of
-// Tropf and Herzog.
+// cut sets z, in its dimension d, to the last number before the cut at the bit p, or if
+// up to the first one after it: LITMAX and BIGMIN of Tropf and Herzog.
 func (l *layout) cut(z []uint64, d uint8, p int, up bool) {
 	word, at := l.at(p)
 	mask := l.masks[d]
@@ -174,11 +173,11 @@ func (l *layout) cut(z []uint64, d uint8, p int, up bool) {
 	}
 }
 
-// unit is what one number counts in lengths and volumes, so that those of a space
-// of 1024 bits are within a float64.
+// unit is the length of one number. It is small so that the lengths and volumes of a
+// space of 1024 bits fit into a float64.
 const unit = 0x1p-512
 
-// length is how many numbers there are from a to b, both included, in units.
+// length returns how many numbers there are from a to b, both included, in units.
 func (l *layout) length(a, b []uint64) float64 {
 	sum, borrow, worth := unit, uint64(0), unit
 	for i := l.words - 1; i >= 0; i-- {
@@ -190,7 +189,7 @@ func (l *layout) length(a, b []uint64) float64 {
 	return sum
 }
 
-// text is a number as zeros and ones.
+// text formats a number as zeros and ones.
 func (l *layout) text(z []uint64) string {
 	var b strings.Builder
 	for i := len(l.bits) - 1; i >= 0; i-- {

@@ -41,15 +41,15 @@ func TestTutorialBits(t *testing.T) {
 	if want := "\x00\x70\xca90"; err != nil || m.Member != want {
 		t.Errorf("the member is %q, %v, want %q", m.Member, err, want)
 	}
-	// Of the last 2, 4, 6 and 8 bits, what stands for both values.
+	// The last 2, 4, 6 and 8 bits, if they are free.
 	for _, c := range []struct {
 		free           int
 		x0, x1, y0, y1 uint64
 	}{{2, 74, 75, 200, 201}, {4, 72, 75, 200, 203}, {6, 72, 79, 200, 207}, {8, 64, 79, 192, 207}} {
-		z := x.weave([]uint64{75, 200})
+		z := x.interleave([]uint64{75, 200})
 		low, high := make([]uint64, 2), make([]uint64, 2)
-		x.unweave(low, []uint64{z[0] &^ lowBits(c.free)})
-		x.unweave(high, []uint64{z[0] | lowBits(c.free)})
+		x.deinterleave(low, []uint64{z[0] &^ lowBits(c.free)})
+		x.deinterleave(high, []uint64{z[0] | lowBits(c.free)})
 		if got := [4]uint64{low[0], high[0], low[1], high[1]}; got != [4]uint64{c.x0, c.x1, c.y0, c.y1} {
 			t.Errorf("%d bits: got %v", c.free, got)
 		}
@@ -94,12 +94,12 @@ func TestWeave(t *testing.T) {
 		spans := anySpans(16).Draw(t, "spans")
 		l := newLayout(spans)
 		a, b := anyCodes(t, spans), anyCodes(t, spans)
-		za, zb := l.weave(a), l.weave(b)
+		za, zb := l.interleave(a), l.interleave(b)
 		if got, want := l.text(za), woven(spans, a); got != want {
 			t.Fatalf("%v of %v: got %s, want %s", a, spans, got, want)
 		}
 		back := make([]uint64, len(spans))
-		if l.unweave(back, za); !slices.Equal(back, a) {
+		if l.deinterleave(back, za); !slices.Equal(back, a) {
 			t.Fatalf("%v came back as %v", a, back)
 		}
 		bytesA, bytesB := l.append(nil, za), l.append(nil, zb)
@@ -121,7 +121,7 @@ func TestWeave(t *testing.T) {
 			low[d], high[d] = min(a[d], b[d]), max(a[d], b[d])
 			inside = inside && c[d] >= low[d] && c[d] <= high[d]
 		}
-		if got := l.within(l.weave(c), l.weave(low), l.weave(high)); got != inside {
+		if got := l.within(l.interleave(c), l.interleave(low), l.interleave(high)); got != inside {
 			t.Fatalf("%v within %v..%v: %v", c, low, high, got)
 		}
 	})
