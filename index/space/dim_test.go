@@ -51,13 +51,13 @@ func TestParseDims(t *testing.T) {
 		"x:decimal(0..1)":                  "write NAME:TYPE",
 		"x:bool(0..1)":                     "is not a type",
 		"x:float(NaN..1)":                  "NaN",
-		"x:float(-Inf..1)":                 "two ends",
+		"x:float(-Inf..1)":                 "must be finite",
 		"x:float(0..5e-324)":               "less than the greatest",
 		"x:time(1500-01-01..2200-01-01)":   "584 years",
 		"x:time(today..2200-01-01)":        "not a time",
 		"id:int(0..1)":                     "not a name",
 		"a b:int(0..1)":                    "not a name",
-		"x:int(0..1),x:int(0..1)":          "twice",
+		"x:int(0..1),x:int(0..1)":          "the same name",
 		strings.Repeat("x:int(0..1),", 40): "",
 	} {
 		dims, err := ParseDims(text)
