@@ -24,13 +24,13 @@ func tutorialRooms(t *testing.T, o *objects, key string) *Composite {
 	return readable(t, o.client, key, Options{Columns: columns(t, "room:int(4),price:decimal(6,2)")})
 }
 
-// A sorted set that was made by hand is not taken over by whoever writes first: all
-// that could lose some of it is refused, and says what to do.
+// A sorted set that was made by hand is not taken over by the first write: everything
+// that could lose a part of it is refused, with the way out.
 func TestForeignSortedSetIsRefused(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
 	ctx := t.Context()
-	byHand(o, "rooms", "0056:0028.44:90", "0056:0034.00:832", "notes of somebody")
+	byHand(o, "rooms", "0056:0028.44:90", "0056:0034.00:832", "notes of a user")
 	o.do("ZADD", "ages", "25", "manuel")
 	rooms := tutorialRooms(t, o, "rooms")
 	lex, err := NewLexical(o.client, "rooms", LexicalOptions{})
@@ -72,8 +72,8 @@ func TestForeignSortedSetIsRefused(t *testing.T) {
 	if n, err := o.client.Do(ctx, o.client.B().Zcard().Key("rooms").Build()).AsInt64(); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
-	// A hash that stands where the reverse index would be is somebody's, too.
-	o.do("HSET", "halls.content", "a field", "of somebody")
+	// A hash in the place of the reverse index is foreign, too.
+	o.do("HSET", "halls.content", "a field", "of a user")
 	if err := tutorialRooms(t, o, "halls").Put(ctx, "1", 1, "1"); !errors.Is(err, ErrForeign) {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestAdopt(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
 	ctx := t.Context()
-	byHand(o, "rooms", "0056:0028.44:90", "0056:0034.00:832", "notes of somebody", "0057:0001.00:7", "0058:0001.00:7")
+	byHand(o, "rooms", "0056:0028.44:90", "0056:0034.00:832", "notes of a user", "0057:0001.00:7", "0058:0001.00:7")
 	for i := range 1000 {
 		byHand(o, "rooms", fmt.Sprintf("0060:%07.2f:many%d", float64(i), i))
 	}
@@ -97,10 +97,10 @@ func TestAdopt(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
-	for _, want := range []string{`"notes of somebody", not an entry`, "room=57 price=1.00, one of several", "room=58 price=1.00, one of several", "the score 3"} {
+	for _, want := range []string{`"notes of a user", not an entry`, "room=57 price=1.00, one of several", "room=58 price=1.00, one of several", "the score 3"} {
 		r, _ := rooms.Adopt(ctx, maintain.Options{})
 		if !strings.Contains(fmt.Sprintf("%+v", r.Examples), want) {
-			t.Errorf("%q is not told: %+v", want, r.Examples)
+			t.Errorf("%q is not reported: %+v", want, r.Examples)
 		}
 	}
 	// Now an entry moves, as it should, and none is lost.
@@ -237,8 +237,8 @@ func TestRepairRestoresTheReverseIndex(t *testing.T) {
 	}
 }
 
-// Of several entries of an id, none of which is in the reverse index, nobody knows
-// which one is right but its object.
+// If an id has several entries and none is in the reverse index, only its object decides
+// which one is right.
 func TestRepairKeepsWhatItCannotDecide(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "several", 1)

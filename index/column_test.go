@@ -21,11 +21,11 @@ func TestDeclarations(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		var words []string
+		var texts []string
 		for _, c := range columns {
-			words = append(words, c.String())
+			texts = append(texts, c.String())
 		}
-		if got := strings.Join(words, ","); got != want {
+		if got := strings.Join(texts, ","); got != want {
 			t.Errorf("%q is read as %q, not %q", text, got, want)
 		}
 	}

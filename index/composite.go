@@ -341,24 +341,22 @@ func (c *Composite) parse(_ string, fields map[string]string) (values []any, ok 
 	return values, true, nil
 }
 
-// Verify looks, in steps of 200, for entries that do not agree with what is
-// beside them, and with the objects of a source if one is given, while others
-// read and write.
+// Verify reports entries that disagree with the reverse index, or with the objects of a
+// source unless it is nil, in steps of 200 while the index is in use.
 func (c *Composite) Verify(ctx context.Context, src *Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return c.lex.Verify(ctx, c.source(src), up)
 }
 
-// Repair finds what Verify finds and mends it: what the object says is right,
-// then what stands in key.content, the reverse index; where that is lost, it is
-// made of the entries. Each entry is looked at again in the step that changes it,
-// so that what others write meanwhile stays. A source needs its Lookup.
+// Repair corrects what Verify reports. The objects win, then the reverse index
+// key.content; if that is lost, it is made from the entries. Each entry is compared
+// again in the step that changes it, so that concurrent writes are not overwritten. A
+// source needs its Lookup. See Lexical.Repair.
 func (c *Composite) Repair(ctx context.Context, src *Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return c.lex.Repair(ctx, c.source(src), up)
 }
 
-// Rebuild makes the index anew from a source, beside the old one, which serves
-// until the new one takes its place: in one step that has caught up with all that
-// others wrote meanwhile.
+// Rebuild makes the index anew from a source, next to the old one, which serves until
+// the new one replaces it, with all concurrent writes. See Lexical.Rebuild.
 func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], up maintain.Options) (maintain.Report, error) {
 	return c.lex.Rebuild(ctx, *c.source(&src), up)
 }

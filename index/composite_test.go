@@ -95,7 +95,7 @@ func TestRooms(t *testing.T) {
 		t.Fatalf("with redis-cli: %q, %v", members, err)
 	}
 	if content, err := c.Do(ctx, c.B().Hget().Key("rooms.content").Field("90").Build()).ToString(); err != nil || content != "0056:0028.44:90" {
-		t.Fatalf("beside it: %q, %v", content, err)
+		t.Fatalf("in the reverse index: %q, %v", content, err)
 	}
 	// Put again it moves, and to remove it takes the id.
 	if err := rooms.Put(ctx, "90", 56, "31"); err != nil {
@@ -197,7 +197,7 @@ func TestDeclaredOnce(t *testing.T) {
 	}
 }
 
-// A key that holds something else is left alone, and so is what is beside it.
+// A key that holds something else is left alone, and no other keys are written.
 func TestForeignKey(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -242,7 +242,7 @@ func TestWrongQueries(t *testing.T) {
 	}
 	n, err := x.PutMany(ctx, slices.Values([]Entry{{ID: "1", Values: []any{1, "b"}}, {ID: "2", Values: []any{"two", "b"}}, {ID: "3", Values: []any{3, "b"}}}))
 	if n != 1 || !isErr(err, ErrValue) || !strings.Contains(err.Error(), `id "2"`) {
-		t.Errorf("a wrong value among others: %d, %v", n, err)
+		t.Errorf("an invalid value in the middle: %d, %v", n, err)
 	}
 }
 

@@ -43,7 +43,7 @@ func ExampleComposite() {
 	must(rooms.Put(ctx, "90", 56, "28.44"))
 	must(rooms.Put(ctx, "91", 56, "9.99"))
 	must(rooms.Put(ctx, "92", 57, "12"))
-	must(rooms.Put(ctx, "91", 56, "11.50")) // it became dearer: its entry moves
+	must(rooms.Put(ctx, "91", 56, "11.50")) // a new price: its entry moves
 
 	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.Eq("room", 56), index.Between("price", 10, 30)) {
 		must(err)
@@ -135,7 +135,7 @@ func ExampleLexical() {
 	// Output: another
 }
 
-// Get the objects behind ids, and take the ids of those that are gone out of the
+// Read repair: get the objects of ids, and remove the ids without an object from the
 // index.
 func ExampleFetch() {
 	client, stop := server()
@@ -146,7 +146,7 @@ func ExampleFetch() {
 	must(err)
 	must(client.Do(ctx, client.B().Hset().Key("person:1").FieldValue().FieldValue("name", "Anna").Build()).Error())
 	must(ages.Put(ctx, "1", 18))
-	must(ages.Put(ctx, "2", 25)) // whose hash is gone
+	must(ages.Put(ctx, "2", 25)) // it has no hash
 
 	people, err := index.Fetch(ctx, client, []string{"1", "2"}, index.FetchOptions{
 		Key: func(id string) string { return "person:" + id },
@@ -162,7 +162,7 @@ func ExampleFetch() {
 	// Output: Anna and 1 entry
 }
 
-// Compare an index with its objects, and mend what does not agree.
+// Compare an index with its objects, and repair it.
 func ExampleComposite_Repair() {
 	client, stop := server()
 	defer stop()
@@ -172,7 +172,7 @@ func ExampleComposite_Repair() {
 	must(err)
 	must(client.Do(ctx, client.B().Hset().Key("person:1").FieldValue().FieldValue("age", "19").Build()).Error())
 	must(ages.Put(ctx, "1", 18)) // of last year
-	must(ages.Put(ctx, "2", 25)) // of nobody
+	must(ages.Put(ctx, "2", 25)) // it has no hash
 
 	people, err := ages.Hashes("person:*")
 	must(err)
@@ -181,11 +181,11 @@ func ExampleComposite_Repair() {
 	for _, p := range report.Examples {
 		fmt.Printf("%s %s: found %s, expected %q\n", p.Kind, p.ID, p.Found, p.Want)
 	}
-	fmt.Println(report.Repaired, "mended")
+	fmt.Println(report.Repaired, "repaired")
 	// Output:
 	// dangling 2: found age=25, expected ""
 	// stale 1: found age=18, expected "age=19"
-	// 2 mended
+	// 2 repaired
 }
 
 // Put many entries at once.

@@ -74,9 +74,9 @@ func startWriter(t *testing.T, url string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	word := make([]byte, len("writing"))
-	if _, err := out.Read(word); err != nil || string(word) != "writing" {
-		t.Errorf("%q, %v", word, err)
+	line := make([]byte, len("writing"))
+	if _, err := out.Read(line); err != nil || string(line) != "writing" {
+		t.Errorf("%q, %v", line, err)
 	}
 	return cmd
 }
@@ -98,7 +98,7 @@ func TestWriterKilled(t *testing.T) {
 	}
 }
 
-// A server that is killed while others write comes back with an index that agrees
+// A server that is killed during writes comes back with an index that agrees
 // with itself.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Any Limit and Offset is a part of the answer, however great or small.
+// Any Limit and Offset selects a part of the result, however great or small.
 func TestOddPages(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -41,7 +41,7 @@ func TestOddPages(t *testing.T) {
 	}
 }
 
-// An answer can be read more than once, and by several at a time.
+// A result can be read more than once, and concurrently.
 func TestReadAnswerAgain(t *testing.T) {
 	t.Parallel()
 	x, y := composite(t, client(t), "again", Options{Columns: columns(t, "a:int")}), numeric[int](t, "again", NumericOptions{})
@@ -70,7 +70,7 @@ func TestReadAnswerAgain(t *testing.T) {
 	all.Wait()
 }
 
-// A range that is none says so, with a cursor or without.
+// An invalid range is refused, with a cursor or without.
 func TestWrongRanges(t *testing.T) {
 	t.Parallel()
 	x, err := NewLexical(client(t), "ranges", LexicalOptions{})

@@ -8,13 +8,13 @@ import (
 	"retwis/internal/redistest"
 )
 
-// none is a client that is never asked.
+// none is a client without a server.
 type none struct{ rueidis.Client }
 
 func (none) Mode() rueidis.ClientMode { return rueidis.ClientModeStandalone }
 
-// client returns a client of the server that the tests of this package share, in
-// a database of its own.
+// client returns a client of a fresh database of the server that the tests of this
+// package share.
 func client(t testing.TB) rueidis.Client {
 	t.Helper()
 	return redistest.DB(t).Client(t)

@@ -14,8 +14,8 @@ import (
 	"retwis/maintain"
 )
 
-// Whoever writes the same ids from many connections leaves an index that agrees
-// with itself, and one entry for each id.
+// Concurrent writes of the same ids leave a consistent index with one entry for each
+// id.
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	server := redistest.One(t)
@@ -60,7 +60,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// A reader that pages while others write sees each entry that stayed once.
+// Pages read during concurrent writes have each entry that stays exactly once.
 func TestPagingWhileWriting(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "paging", 2)
@@ -95,8 +95,7 @@ func TestPagingWhileWriting(t *testing.T) {
 	stop()
 }
 
-// damage does by hand what an index would never do, and says how many problems
-// that makes.
+// damage writes by hand what an index never writes, and returns the problems.
 func (o *objects) damage() (missing, stale, dangling int64) {
 	index, content := o.index.Key(), o.index.Key()+".content"
 	member := func(id string) string {
@@ -110,22 +109,22 @@ func (o *objects) damage() (missing, stale, dangling int64) {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.do("ZREM", index, member("still0"))             // an entry that was lost: missing
+	o.do("ZREM", index, member("still0"))             // a lost entry: missing
 	o.do("ZADD", index, "7", member("still1"))        // moved by its score: stale
 	o.do("ZADD", index, "0", "junk")                  // added: dangling
-	o.do("ZADD", index, "0", strings.Repeat("j", 9))  // added, as of an id j: dangling
+	o.do("ZADD", index, "0", strings.Repeat("j", 9))  // added, with the id j: dangling
 	o.do("ZREM", index, member("still3"))             // moved: missing
 	o.do("ZADD", index, "0", moved.Member)            // and stale
-	o.do("HDEL", content, "still4")                   // without what is beside it: missing, and missing for its object
-	o.do("HSET", content, "still5", "nonsense")       // beside it nonsense: dangling; its entry stale; stale for its object
-	o.do("HSET", content, "nobody", member("still6")) // beside it an entry of another: dangling
+	o.do("HDEL", content, "still4")                   // not in the reverse index: missing, and missing for its object
+	o.do("HSET", content, "still5", "nonsense")       // invalid in the reverse index: dangling; its entry stale; stale for its object
+	o.do("HSET", content, "nobody", member("still6")) // the entry of another id: dangling
 	o.do("DEL", o.key("still7"))                      // without an object: dangling
-	o.do("HSET", o.key("still8"), "age", "77")        // an object that was changed behind its back: stale
+	o.do("HSET", o.key("still8"), "age", "77")        // an object that changed without its entry: stale
 	o.do("HSET", o.key("new"), "age", "5")            // an object that was never put: missing
 	return 5, 5, 5
 }
 
-// What was damaged by hand is found and mended, all of it, while others write.
+// All damage done by hand is found and repaired during concurrent writes.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "repair", 1)
@@ -140,7 +139,7 @@ func TestRepair(t *testing.T) {
 		t.Fatalf("%+v, expected %d missing, %d stale, %d dangling", r, missing, stale, dangling)
 	}
 	stop := o.write("go")
-	// Problems of one entry can hide behind each other.
+	// One problem of an entry can hide another.
 	for range 2 {
 		if r, err := o.index.Repair(t.Context(), &o.source, maintain.Options{}); err != nil {
 			t.Fatalf("%+v, %v", r, err)
@@ -163,7 +162,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Without objects to compare with, what stands beside the index is right.
+// Without a source the reverse index wins.
 func TestRepairByItself(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "alone", 1)
@@ -175,14 +174,14 @@ func TestRepairByItself(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	healthy(t, o.index.Verify)
-	// What an object says is for a repair that knows it.
+	// Only a repair with a source corrects these.
 	if _, err := o.index.Repair(t.Context(), &Source[[]any]{All: o.source.All}, maintain.Options{}); err == nil || !strings.Contains(err.Error(), "Lookup") {
 		t.Fatalf("without Lookup: %v", err)
 	}
 }
 
-// An object that the index cannot hold is told of, and stops nothing but a rebuild,
-// which would lose it.
+// An object that the index cannot hold is reported. It stops only a rebuild, which would
+// lose it.
 func TestInvalidObjects(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "invalid", 1)
@@ -235,8 +234,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// What is refused leaves nothing behind in the partitions that an index does not
-// have.
+// A refused write leaves nothing in partitions that the index does not have.
 func TestRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -270,7 +268,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 	}
 }
 
-// A repair that could not begin in every partition ends in those in which it did.
+// A repair that cannot begin in one partition ends in the others.
 func TestRepairBeginsHalf(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "half", 2)
@@ -283,6 +281,6 @@ func TestRepairBeginsHalf(t *testing.T) {
 	}
 	n, err := o.client.Do(t.Context(), o.client.B().Hexists().Key("{half.0}.meta").Field("rebuild").Build()).AsInt64()
 	if err != nil || n != 0 {
-		t.Fatal("writers would note what they change for ever", err)
+		t.Fatal("writers would track changes without end", err)
 	}
 }

@@ -91,7 +91,7 @@ func checkNumber[N Number](n N) error {
 	case math.IsNaN(float64(n)):
 		return fmt.Errorf("%w: NaN has no place in an order", ErrValue)
 	case isInteger[N]() && (int64(n) > maxExact || int64(n) < -maxExact):
-		return fmt.Errorf("%w: %v is beyond ±2^53, where the score of a sorted set cannot tell integers apart: use a Composite", ErrValue, n)
+		return fmt.Errorf("%w: %v is beyond ±2^53, where a score does not hold each integer: use a Composite", ErrValue, n)
 	}
 	return nil
 }

@@ -4,16 +4,16 @@
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1], ARGV[2]  the range, as ZRANGEBYSCORE takes it
 -- ARGV[3]           '1': from its end
--- ARGV[4]           how many to pass over
--- ARGV[5]           how many to reply, at most
--- ARGV[6], ARGV[7]  score and id of the entry to go on behind; both empty: none
+-- ARGV[4]           number of entries to skip
+-- ARGV[5]           maximum number of entries to reply
+-- ARGV[6], ARGV[7]  score and id of the entry to continue after; both empty: none
 --
 -- Reply  id, score, id, score, ...
 local low, high, reverse = ARGV[1], ARGV[2], ARGV[3] == '1'
 
--- place returns how many entries stand before one, and how many before what is
--- behind it. It may be gone: then it is where it would be.
-local function place(score, id)
+-- ranks returns the rank of an entry and that of the next one. If the entry is gone,
+-- both are the rank that it would have.
+local function ranks(score, id)
 	local now = redis.call('ZSCORE', KEYS[1], id)
 	if now and tonumber(now) == tonumber(score) then
 		local rank = redis.call('ZRANK', KEYS[1], id)
@@ -40,11 +40,11 @@ end
 local first = low == '-inf' and 0 or redis.call('ZCOUNT', KEYS[1], '-inf', below)
 local last = redis.call('ZCOUNT', KEYS[1], '-inf', high) - 1
 if ARGV[7] ~= '' then
-	local before, behind = place(ARGV[6], ARGV[7])
+	local before, after = ranks(ARGV[6], ARGV[7])
 	if reverse then
 		last = math.min(last, before - 1)
 	else
-		first = math.max(first, behind)
+		first = math.max(first, after)
 	end
 end
 local offset, count = tonumber(ARGV[4]), tonumber(ARGV[5])

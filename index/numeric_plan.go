@@ -21,8 +21,11 @@ func (r scoreRange) min() string { return scoreEnd(r.low, r.openLow) }
 func (r scoreRange) max() string { return scoreEnd(r.high, r.openHigh) }
 
 func scoreEnd(f float64, open bool) string {
-	if open {
+	switch {
+	case open:
 		return "(" + scoreText(f)
+	case math.IsInf(f, -1):
+		return "-inf" // numeric_page.lua knows that nothing is below
 	}
 	return scoreText(f)
 }

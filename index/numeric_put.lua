@@ -4,7 +4,7 @@
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   id, score, id, score, ...
 --
--- Reply  how many ids are new
+-- Reply  number of new ids
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal

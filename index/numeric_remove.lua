@@ -4,7 +4,7 @@
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   id, id, ...
 --
--- Reply  how many were removed
+-- Reply  number of entries removed
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal

@@ -92,14 +92,14 @@ func TestAges(t *testing.T) {
 	if _, err := OpenNumeric[float64](ctx, ages.set.Client, "myindex"); !isErr(err, ErrDeclared) {
 		t.Fatalf("opened as floats: %v", err)
 	}
-	wordy, err := NewLexical(ages.set.Client, "wordy", LexicalOptions{Declaration: "with a word or two"})
+	lexical, err := NewLexical(ages.set.Client, "lexical", LexicalOptions{Declaration: "with a text"})
 	if err == nil {
-		err = wordy.Put(ctx, Member{"a", "a"})
+		err = lexical.Put(ctx, Member{"a", "a"})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenNumeric[int](ctx, ages.set.Client, "wordy"); !isErr(err, ErrDeclared) {
+	if _, err := OpenNumeric[int](ctx, ages.set.Client, "lexical"); !isErr(err, ErrDeclared) {
 		t.Fatal(err)
 	}
 	if again, err := OpenNumeric[int](ctx, ages.set.Client, "myindex"); err != nil || again.Key() != "myindex" {
@@ -107,7 +107,7 @@ func TestAges(t *testing.T) {
 	}
 }
 
-// What a score cannot hold exactly is refused.
+// A number that a score cannot hold exactly is refused.
 func TestNumbersRefused(t *testing.T) {
 	t.Parallel()
 	ints, floats := numeric[int64](t, "ints", NumericOptions{}), numeric[float64](t, "floats", NumericOptions{})
@@ -133,7 +133,7 @@ func TestNumbersRefused(t *testing.T) {
 	}
 }
 
-// A Numeric does what a sorted list does, whatever the page.
+// A Numeric behaves as a sorted list, for any page.
 func TestNumericIsASortedList(t *testing.T) {
 	t.Parallel()
 	c, ctx := client(t), t.Context()
@@ -207,7 +207,7 @@ func TestNumericIsASortedList(t *testing.T) {
 				last := got[len(got)-1]
 				want = want[len(part):]
 				page.Offset, page.After = 0, last.Cursor()
-				if rapid.Bool().Draw(t, "gone") { // the place stays where it was
+				if rapid.Bool().Draw(t, "gone") { // the cursor stays valid
 					if _, err := x.Remove(ctx, last.ID); err != nil {
 						t.Fatal(err)
 					}
@@ -218,8 +218,8 @@ func TestNumericIsASortedList(t *testing.T) {
 	})
 }
 
-// Long spans are read in steps; what differs from its object is found and mended;
-// and it is made anew.
+// Long ranges are read in steps; entries that differ from their objects are found and
+// repaired; and the index is rebuilt.
 func TestNumericUpkeep(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)
@@ -253,10 +253,10 @@ func TestNumericUpkeep(t *testing.T) {
 		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked != 2*people {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		for _, words := range [][]string{
-			{"ZREM", x.set.Of("1").Index, "1"}, {"ZADD", x.set.Of("2").Index, "77", "2"}, {"ZADD", x.set.Of("nobody").Index, "5", "nobody"},
+		for _, command := range [][]string{
+			{"ZREM", x.set.Of("1").Index, "1"}, {"ZADD", x.set.Of("2").Index, "77", "2"}, {"ZADD", x.set.Of("missing").Index, "5", "missing"},
 		} {
-			if err := c.Do(ctx, c.B().Arbitrary(words[0]).Keys(words[1]).Args(words[2:]...).Build()).Error(); err != nil {
+			if err := c.Do(ctx, c.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()).Error(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -269,8 +269,8 @@ func TestNumericUpkeep(t *testing.T) {
 		if r, err := x.Verify(ctx, &source, maintain.Options{}); err != nil || r.Problems() != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		// Made anew, with a write in the middle of it.
-		if err := x.Put(ctx, "nobody", 5); err != nil {
+		// A rebuild, with a concurrent write.
+		if err := x.Put(ctx, "missing", 5); err != nil {
 			t.Fatal(err)
 		}
 		wrote := false
@@ -294,8 +294,8 @@ func TestNumericUpkeep(t *testing.T) {
 	}
 }
 
-// Zero is one number, whichever sign a float gives it: Redis would not change one
-// into the other, so that a repair would have no end.
+// Zero and negative zero are one number: Redis does not replace one by the other, so
+// that a repair would never succeed.
 func TestNegativeZero(t *testing.T) {
 	t.Parallel()
 	x, ctx := numeric[float64](t, "zeros", NumericOptions{}), t.Context()
@@ -319,7 +319,8 @@ func TestNegativeZero(t *testing.T) {
 	}
 }
 
-// A score that is no integer, which this index does not write, is told and mended.
+// A score that is not an integer, which this index does not write, is reported and
+// repaired.
 func TestScoreIsNoInteger(t *testing.T) {
 	t.Parallel()
 	x, ctx := numeric[int](t, "fractions", NumericOptions{}), t.Context()

@@ -16,7 +16,7 @@ import (
 	"retwis/maintain"
 )
 
-// objects are hashes person:ID with a field age, and an index of these.
+// objects are hashes person:ID with a field age, and an index of them.
 type objects struct {
 	t      testing.TB
 	client rueidis.Client
@@ -85,7 +85,7 @@ func (o *objects) repairAlone() maintain.Report {
 	return report
 }
 
-// wantKeys fails where there are other keys of the index than these.
+// wantKeys fails if the keys of the index differ from these.
 func (o *objects) wantKeys(want ...string) {
 	o.t.Helper()
 	found, err := o.client.Do(o.t.Context(), o.client.B().Keys().Pattern("*").Build()).AsStrSlice()
@@ -99,19 +99,19 @@ func (o *objects) wantKeys(want ...string) {
 	}
 }
 
-func (o *objects) do(words ...string) rueidis.RedisMessage {
+func (o *objects) do(command ...string) rueidis.RedisMessage {
 	o.t.Helper()
-	reply, err := o.client.Do(o.t.Context(), o.client.B().Arbitrary(words...).Build()).ToMessage()
+	reply, err := o.client.Do(o.t.Context(), o.client.B().Arbitrary(command...).Build()).ToMessage()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		o.t.Fatal(err)
 	}
 	return reply
 }
 
-// text is what a command replies, empty where that is nothing.
-func (o *objects) text(words ...string) string {
+// text returns the reply of a command, empty for nil.
+func (o *objects) text(command ...string) string {
 	o.t.Helper()
-	reply := o.do(words...)
+	reply := o.do(command...)
 	if reply.IsNil() {
 		return ""
 	}
@@ -122,8 +122,8 @@ func (o *objects) text(words ...string) string {
 	return text
 }
 
-// write has many write the same few ids until stop is called: each id has one who
-// writes it, so that its object and its entry end alike.
+// write runs concurrent writers of a few ids until stop is called. Each id has one
+// writer, so that its object and its entry are the same at the end.
 func (o *objects) write(prefix string) (stop func()) {
 	ctx, cancel := context.WithCancel(o.t.Context())
 	var all sync.WaitGroup

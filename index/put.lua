@@ -1,10 +1,10 @@
--- Puts entries into a lexicographic index, each moved from where it stood.
+-- Puts entries into a lexicographic index. An id that has an entry moves.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4..]   id, member, id, member, ...; no id twice
 --
--- Reply  how many ids are new
+-- Reply  number of new ids
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
@@ -16,12 +16,12 @@ for i = 4, #ARGV, 2 do
 end
 local old = redis.call('HMGET', KEYS[2], unpack(ids))
 
--- The member is added even where it should be there already: so an entry that
--- was lost comes back when it is put again.
+-- The member is added even if it should be there already, so that putting an entry
+-- again restores one that was lost.
 local members, contents, gone, new = {}, {}, {}, 0
 for i, id in ipairs(ids) do
 	local member = ARGV[2 * i + 3]
-	members[2 * i - 1] = '0' -- a number would be made text each time
+	members[2 * i - 1] = '0' -- a number would be converted to text each time
 	members[2 * i] = member
 	if old[i] ~= member then
 		contents[#contents + 1] = id

@@ -14,9 +14,9 @@ import (
 	"retwis/maintain"
 )
 
-// These tests let a writer come in at the one moment that matters.
+// These tests write at the critical moment of another operation.
 
-// objectsOf is a source of some objects, which tells between before it yields one.
+// objectsOf returns a source of objects that calls between before it yields each one.
 func objectsOf[V any](objects []Object[V], between func(i int)) Source[V] {
 	return Source[V]{All: func(context.Context) iter.Seq2[Object[V], error] {
 		return func(yield func(Object[V], error) bool) {
@@ -30,8 +30,7 @@ func objectsOf[V any](objects []Object[V], between func(i int)) Source[V] {
 	}}
 }
 
-// What is written while an index is made anew is right, whatever the source said,
-// before or after that.
+// A write during a rebuild wins over what the source said, earlier or later.
 func TestRebuildKeepsWrites(t *testing.T) {
 	t.Parallel()
 	x := composite(t, client(t), "keeps", Options{Columns: columns(t, "age:int")})
@@ -61,11 +60,11 @@ func TestRebuildKeepsWrites(t *testing.T) {
 		object(id, 2)
 		want[id] = 2
 	}
-	object("7", 5) // twice: the later is right
+	object("7", 5) // again: the last one wins
 	want["7"] = 5
 	write := func(i int) {
 		switch i {
-		case 100: // of what was filled in, and of what will be
+		case 100: // an entry that is filled in, and one that will be
 			remove("0")
 			remove("400")
 			put("1", 9)
@@ -102,7 +101,7 @@ func TestRebuildKeepsWrites(t *testing.T) {
 	if n, err := y.Len(ctx); err != nil || int(n) != len(want) {
 		t.Errorf("numeric: %d entries, expected %d, %v", n, len(want), err)
 	}
-	// And the first, which y's writes have reached too, by itself.
+	// And the first index, which has the writes of y, too.
 	_, err = x.Rebuild(ctx, objectsOf(all, write), maintain.Options{Rate: 1e6})
 	fail(err)
 	for _, e := range list(t, x.Select(ctx, Page{})) {
@@ -116,7 +115,7 @@ func TestRebuildKeepsWrites(t *testing.T) {
 	healthy(t, x.Verify)
 }
 
-// A rebuild catches up with those who write all the time, as fast as they can.
+// A rebuild catches up with continuous writes at full speed.
 func TestRebuildCatchesUp(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -126,7 +125,7 @@ func TestRebuildCatchesUp(t *testing.T) {
 	for range 3 {
 		y := composite(t, server.Client(t), "busy", x.opt)
 		all.Go(func() {
-			// Its error is that it was stopped.
+			// It returns the error that it was stopped.
 			_, _ = y.PutMany(writing, func(yield func(Entry) bool) {
 				for writing.Err() == nil && yield(Entry{ID: fmt.Sprint(rand.IntN(1_000_000)), Values: []any{1}}) {
 				}
@@ -146,8 +145,8 @@ func TestRebuildCatchesUp(t *testing.T) {
 	healthy(t, x.Verify)
 }
 
-// Between the moment in which a repair reads an object and the one in which it
-// mends the entry, somebody writes both.
+// A writer writes an object and its entry between the moment in which a repair reads the
+// object and the moment in which it corrects the entry.
 func TestRepairYieldsToWriters(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "yields", 1)
@@ -159,7 +158,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What the objects say: both entries are wrong.
+	// According to the objects both entries are wrong.
 	say := map[string]int{"x": 2, "y": 3}
 	calls := 0
 	lookup := func(ids []string, write func()) map[string]int {
@@ -169,7 +168,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 				found[id] = age
 			}
 		}
-		// The first call is of the check, the next is of the mending.
+		// The first call is for the comparison, the next one for the correction.
 		if calls++; calls == 2 {
 			say["x"] = 77
 			write()
@@ -223,7 +222,7 @@ func TestRepairYieldsToWriters(t *testing.T) {
 	}
 }
 
-// An entry that a writer has corrected meanwhile stays.
+// An entry that a concurrent write has corrected stays.
 func TestRepairComparesAgain(t *testing.T) {
 	t.Parallel()
 	x := composite(t, client(t), "again", Options{Columns: columns(t, "age:int")})
@@ -240,9 +239,9 @@ func TestRepairComparesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var todo repairs
-	todo.add("drop", "1", right.Member)    // it is the one of its id by now
-	todo.add("restore", "1", old.Member)   // it is not any more
-	todo.add("forget", "1", old.Member)    // nor is that beside the index
+	todo.add("drop", "1", right.Member)    // by now the entry of its id
+	todo.add("restore", "1", old.Member)   // not any more
+	todo.add("forget", "1", old.Member)    // nor is it in the reverse index
 	todo.add("restore", "2", right.Member) // never was
 	n, err := x.lex.repair.Run(ctx, x.lex.set.Client, x.lex.set.Keys[0].All(), append(x.lex.set.Args(), todo...)).AsInt64()
 	if err != nil || n != 0 {

@@ -13,7 +13,7 @@ import (
 	"retwis/maintain"
 )
 
-// An index is made anew while others read and write, and they lose nothing.
+// A rebuild during concurrent reads and writes loses nothing.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -25,11 +25,11 @@ func TestRebuild(t *testing.T) {
 			o.damage()
 		}
 		stop := o.write("go")
-		var told []maintain.Progress
-		r, err := o.index.Rebuild(t.Context(), o.source, maintain.Options{Progress: func(p maintain.Progress) { told = append(told, p) }})
+		var steps []maintain.Progress
+		r, err := o.index.Rebuild(t.Context(), o.source, maintain.Options{Progress: func(p maintain.Progress) { steps = append(steps, p) }})
 		stop()
-		if err != nil || r.Checked < 2000 || len(told) < 2 {
-			t.Fatalf("%+v, %v, %d steps", r, err, len(told))
+		if err != nil || r.Checked < 2000 || len(steps) < 2 {
+			t.Fatalf("%+v, %v, %d steps", r, err, len(steps))
 		}
 		if r := o.verify(); r.Problems() != 0 {
 			t.Fatalf("after: %+v", r)
@@ -37,7 +37,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A rebuild that is cut short, or whose source fails, leaves nothing behind.
+// A rebuild that is interrupted, or whose source fails, leaves nothing.
 func TestRebuildCutShortLeavesNothing(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "cut", 2)
@@ -87,8 +87,8 @@ func TestRebuildCutShortLeavesNothing(t *testing.T) {
 	}
 }
 
-// What a rebuild has left that was killed is told of, and goes as soon as somebody
-// writes when it must have been killed.
+// The leftovers of a killed rebuild are reported, and removed by the first write after
+// its lease.
 func TestKilledRebuild(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*objects) error{
@@ -106,7 +106,7 @@ func TestKilledRebuild(t *testing.T) {
 			for i := range 100 {
 				o.put(fmt.Sprint(i), i%90)
 			}
-			// What a process does until it is killed.
+			// The steps of a process until it is killed.
 			x, run := o.index.lex, "name of the run"
 			if err := x.target.tracker.Begin(t.Context(), run); err != nil {
 				t.Fatal(err)
@@ -129,7 +129,7 @@ func TestKilledRebuild(t *testing.T) {
 			}
 			o.do("HSET", "killed.meta", "until", "1") // long ago
 			if err := fill(); !errors.Is(err, maintain.ErrReplaced) {
-				t.Fatal("it went on, though what others wrote may not have been noted", err)
+				t.Fatal("it continued, although concurrent writes may not have been tracked", err)
 			}
 			if r := o.verifyAlone(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "1 entries in killed.next and 1 ids in killed.changed") {
 				t.Fatalf("%+v", r)
@@ -148,7 +148,7 @@ func TestKilledRebuild(t *testing.T) {
 	}
 }
 
-// So it is with an index of numbers.
+// The same with an index of numbers.
 func TestKilledNumericRebuild(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "none", 1)
@@ -178,7 +178,7 @@ func TestKilledNumericRebuild(t *testing.T) {
 	o.wantKeys("number", "number.meta")
 }
 
-// A rebuild whose source is slow says that it goes on.
+// A rebuild with a slow source renews its lease.
 func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "slow", 1)
@@ -203,7 +203,7 @@ func TestSlowRebuildIsNotTakenForDead(t *testing.T) {
 	}
 }
 
-// Of two rebuilds at once the one that began last goes on.
+// The later one of two concurrent rebuilds continues.
 func TestRebuildTwice(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "twice", 1)

@@ -2,11 +2,11 @@
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
 -- ARGV[1..3]  kind, declaration, partitions
--- ARGV[4]     empty: remove whatever the ids have; else each id is followed by
---             the member that it has to have
+-- ARGV[4]     empty: remove the entries of the ids; else each id is followed by a
+--             member, and is removed only if it has that one
 -- ARGV[5..]   id, id, ... or id, member, id, member, ...
 --
--- Reply  how many were removed
+-- Reply  number of entries removed
 local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
@@ -26,7 +26,7 @@ for i, id in ipairs(ids) do
 	end
 end
 if rebuilding then
-	-- Also those that were not there: the source of a rebuild may have them.
+	-- Also ids without an entry: the source of a rebuild may have them.
 	local changed = exact and gone or ids
 	if #changed > 0 then
 		redis.call('SADD', KEYS[6], unpack(changed))

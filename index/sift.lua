@@ -1,23 +1,23 @@
--- Reads a range of a lexicographic index and keeps the members whose columns are
--- within bounds. Preceded by less.lua.
+-- Reads a range of a lexicographic index and filters the members by bounds on their
+-- columns. Preceded by less.lua.
 --
 -- KEYS  the keys of a partition: index, content, meta, next, next content, changed
--- ARGV[1], ARGV[2]  the range, as ZRANGEBYLEX takes it; with ARGV[3] '1' from
---                   its end
--- ARGV[4]   how many members to keep at most; '0': only count them
--- ARGV[5]   how many members to look at, at most
--- ARGV[6..] how to read the columns of a member, four for each of the first:
---           width    bytes; '0': up to a terminator
---           escape   where there is no width: the byte that escapes the next,
---                    and the terminator: with a third byte it stands alone,
---                    without one behind the escape
---           low, high  the column is not below low, and below high; empty:
---                    no bound
+-- ARGV[1], ARGV[2]  the range, as ZRANGEBYLEX takes it
+-- ARGV[3]   '1': from its end
+-- ARGV[4]   maximum number of members to reply; '0': only count them
+-- ARGV[5]   maximum number of members to examine
+-- ARGV[6..] how to read the columns of a member, four for each of the first columns:
+--           width      bytes; '0': up to a terminator
+--           escape     if width is 0: the byte that escapes the next one, and the
+--                      terminator. With a third byte the terminator is one byte,
+--                      without it the escape and the terminator
+--           low, high  the column must not be below low, and must be below high;
+--                      empty: no bound
 --
--- Reply  { how many are kept, the last member looked at or '' at the end of the
---          range, members ... }
+-- Reply  { number of members that pass, the last member examined or '' at the end of
+--          the range, members ... }
 
--- place is where a column begins, as long as those before it have a width.
+-- place is where a column begins, if all columns before it have a width.
 local columns, place = {}, 1
 for i = 6, #ARGV, 4 do
 	local c = {
@@ -27,7 +27,7 @@ for i = 6, #ARGV, 4 do
 	}
 	c.bound = c.low ~= '' or c.high ~= ''
 	if c.width == 8 then
-		-- Numbers are compared as two halves. A bound may be cut short: zeros follow.
+		-- Numbers are compared as two halves. A shorter bound is padded with zeros.
 		c.low1, c.low2 = unpack4('>I4I4', c.low .. ('\0'):rep(8 - #c.low))
 		c.high1, c.high2 = 2 ^ 32, 0
 		if c.high ~= '' then
@@ -40,7 +40,7 @@ for i = 6, #ARGV, 4 do
 	end
 end
 
--- ending returns where a column ends that begins at from.
+-- ending returns the end of a column that begins at from.
 local function ending(member, from, c)
 	if c.width > 0 then
 		return from + c.width - 1
@@ -61,12 +61,12 @@ local function ending(member, from, c)
 	return n
 end
 
-local function kept(member)
+local function passes(member)
 	local from = 1
 	for _, c in ipairs(columns) do
 		from = c.place or from
 		local to = ending(member, from, c)
-		if to > #member then -- not one that this index writes
+		if to > #member then -- this index did not write it
 			return false
 		end
 		if c.width == 8 then
@@ -95,7 +95,7 @@ end
 local reply = {0, #members == look and members[#members] or ''}
 local n = 0
 for _, member in ipairs(members) do
-	if kept(member) then
+	if passes(member) then
 		n = n + 1
 		if want > 0 then
 			reply[n + 2] = member

@@ -9,7 +9,7 @@ import (
 	"retwis/maintain"
 )
 
-// What would fail in the middle of a walk is refused at once.
+// Options that would fail in the middle of a scan are refused at once.
 func TestHashesRefused(t *testing.T) {
 	t.Parallel()
 	value := func(string, map[string]string) (int, bool, error) { return 0, true, nil }
@@ -26,8 +26,7 @@ func TestHashesRefused(t *testing.T) {
 	}
 }
 
-// A key of another type is not an object: neither in the walk over all objects nor
-// when some are looked up.
+// A key of another type is not an object, neither in All nor in Lookup.
 func TestOnlyHashesAreObjects(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "types", 1)
@@ -48,7 +47,7 @@ func TestOnlyHashesAreObjects(t *testing.T) {
 	}
 }
 
-// Read-repair: whoever finds an object gone takes its entry out.
+// Read repair: a reader that finds an object gone removes its entry.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	o := newObjects(t, client(t), "fetch", 1)
@@ -71,7 +70,7 @@ func TestFetch(t *testing.T) {
 	if r := o.verify(); r.Problems() != 0 {
 		t.Fatalf("%+v", r)
 	}
-	// An entry that was put again meanwhile stays.
+	// An entry that was put again in between stays.
 	e, err := o.index.Get(t.Context(), "3")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +87,7 @@ func TestFetch(t *testing.T) {
 	if err != nil || len(some) != 1 || len(some[0].Fields) != 1 {
 		t.Fatalf("%+v, %v", some, err)
 	}
-	// A hash without the fields that are asked for is there all the same.
+	// A hash without the requested fields still exists.
 	gone = nil
 	some, err = Fetch(t.Context(), o.client, []string{"none", "4", "2", "0"}, FetchOptions{
 		Key: o.key, Fields: []string{"name"},
