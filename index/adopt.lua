@@ -10,14 +10,14 @@ local _, refusal = remembered(KEYS[3], ARGV[1], ARGV[2], ARGV[3])
 if refusal then
 	return refusal
 end
-local kept = 0
+local indexed = 0
 for i = 4, #ARGV, 2 do
 	local id, member = ARGV[i], ARGV[i + 1]
 	if redis.call('ZSCORE', KEYS[1], member) then
 		redis.call('HSETNX', KEYS[2], id, member)
 	end
 	if redis.call('HGET', KEYS[2], id) == member then
-		kept = kept + 1
+		indexed = indexed + 1
 	end
 end
-return kept
+return indexed

@@ -50,7 +50,7 @@ func (c lexicalCheck) apply(ctx context.Context, keys *partition.Keys, todo repa
 	return nil
 }
 
-// content looks whether ids of the reverse index have their entry, and their object.
+// content compares ids of the reverse index with their entries and objects.
 func (c lexicalCheck) content(ctx context.Context, keys *partition.Keys, pairs []string) (int, error) {
 	var ids, members []string
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -128,7 +128,7 @@ func (c lexicalCheck) lost(keys *partition.Keys, p pair) maintain.Problem {
 	return maintain.Problem{Kind: maintain.Missing, ID: p.id, Want: fmt.Sprintf("%s in %s", c.describe(p.member), keys.Content)}
 }
 
-// members looks whether members of the sorted set are those of their ids.
+// members compares members of the sorted set with the reverse index.
 func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores []string) (int, error) {
 	var all, lost []pair
 	var todo repairs

@@ -62,7 +62,7 @@ type hashes[V any] struct {
 	value          func(id string, fields map[string]string) (V, bool, error)
 }
 
-// scanPage is how many keys SCAN looks at in a step.
+// scanPage is the approximate number of keys in a step of SCAN.
 const scanPage = 200
 
 func (h hashes[V]) all(ctx context.Context) iter.Seq2[Object[V], error] {

@@ -1,7 +1,6 @@
-// Package scan reads large keys and keyspaces of Redis in bounded steps, beside
-// whatever else goes on: SCAN on every master, HSCAN, SSCAN and ZSCAN on one key. It
-// merges ordered sequences of several partitions, and writes positions as opaque
-// cursors.
+// Package scan reads large keys and keyspaces of Redis in bounded steps, while they are in
+// use: SCAN on every master, HSCAN, SSCAN and ZSCAN on one key. It merges the ordered
+// sequences of several partitions, and encodes positions as opaque cursors.
 //
 // As in Redis, an element that is there during a whole scan is seen, and may be seen
 // twice; one that is added or removed meanwhile may be seen or not.
@@ -24,7 +23,7 @@ import (
 type Pattern struct {
 	Match string // glob pattern; empty: all keys
 	Type  string // "hash", "zset", …; empty: any
-	// Count is how many keys the server looks at in a step, about. Required.
+	// Count is the approximate number of keys that the server passes in a step. Required.
 	Count int
 	// Timeout bounds each step: a node of a Cluster can be gone for good. 0: only ctx does.
 	Timeout time.Duration

@@ -48,7 +48,8 @@ func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []str
 }
 
 // RunMany runs the script several times in one pipeline: one round trip, and two more
-// the first time on a server. The results are in the order of the calls. Keep the
+// the first time on a server. The results are in the order of the calls. If a server
+// learns the script during the pipeline, its calls may run in another order. Keep the
 // calls below a thousand.
 func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(calls))
