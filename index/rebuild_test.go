@@ -131,7 +131,7 @@ func TestKilledRebuild(t *testing.T) {
 			if err := fill(); !errors.Is(err, maintain.ErrReplaced) {
 				t.Fatal("it continued, although concurrent writes may not have been tracked", err)
 			}
-			if r := o.verifyAlone(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "1 entries in killed.next and 1 ids in killed.changed") {
+			if r := o.verifyAlone(); r.Dangling != 1 || !strings.Contains(r.Examples[0].Found, "entries in killed.next: 1, ids in killed.changed: 1") {
 				t.Fatalf("%+v", r)
 			}
 			if err := end(o); err != nil {

@@ -37,6 +37,9 @@ func Start(opt maintain.Options) *Run {
 // Limited reports whether the run has a maximum rate, so that it must take small steps.
 func (r *Run) Limited() bool { return r.opt.Rate > 0 }
 
+// Examples returns how many examples the report may have.
+func (r *Run) Examples() int { return max(0, r.opt.Examples) }
+
 // Found counts a problem.
 func (r *Run) Found(p maintain.Problem) {
 	switch p.Kind {

@@ -165,7 +165,7 @@ func (t *Tracker) Leftovers(ctx context.Context, r *Run, repair bool) error {
 		}
 		r.Found(maintain.Problem{
 			Kind:  maintain.Dangling,
-			Found: fmt.Sprintf("%d entries in %s and %d ids in %s, of a repair or rebuild that was killed", left[0], keys.Next, left[1], keys.Changed),
+			Found: fmt.Sprintf("left by a killed repair or rebuild: entries in %s: %d, ids in %s: %d", keys.Next, left[0], keys.Changed, left[1]),
 		})
 		if repair {
 			r.Report.Repaired++

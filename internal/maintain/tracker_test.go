@@ -253,7 +253,7 @@ func TestKilled(t *testing.T) {
 			if err := engine.Replaced(x.run(x.fill, "more", "killed")); !errors.Is(err, maintain.ErrReplaced) {
 				t.Errorf("after its lease: %v", err)
 			}
-			if r := leftovers(); r.Report.Dangling != 1 || !strings.Contains(r.Report.Examples[0].Found, "1 entries in {k}.next and 1 ids in {k}.changed") {
+			if r := leftovers(); r.Report.Dangling != 1 || !strings.Contains(r.Report.Examples[0].Found, "entries in {k}.next: 1, ids in {k}.changed: 1") {
 				t.Errorf("%+v", r.Report)
 			}
 			if err := end(x); err != nil {

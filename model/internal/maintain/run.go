@@ -27,7 +27,6 @@ type run struct {
 	*engine.Run
 	t           *record.Table
 	mode        Mode
-	examples    int
 	unknown     int64
 	unknownKeys []string
 	asked       bool               // others are known
@@ -45,10 +44,7 @@ const (
 )
 
 func newRun(t *record.Table, m Mode, opt maintain.Options) *run {
-	if opt.Examples == 0 {
-		opt.Examples = 10
-	}
-	return &run{Run: engine.Start(opt), t: t, mode: m, examples: opt.Examples}
+	return &run{Run: engine.Start(opt), t: t, mode: m}
 }
 
 // result returns the report of the run.
@@ -75,7 +71,7 @@ func (r *run) effect() string {
 func (r *run) foundUnknown(p *schema.Partition, ids []string) {
 	r.unknown += int64(len(ids))
 	for _, id := range ids {
-		if len(r.unknownKeys) < r.examples {
+		if len(r.unknownKeys) < r.Examples() {
 			r.unknownKeys = append(r.unknownKeys, p.Record(id))
 		}
 	}
