@@ -1,0 +1,62 @@
+package shell
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+func TestThousands(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{
+		0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1: "-1", -999: "-999", -1000: "-1,000",
+		math.MinInt64: "-9,223,372,036,854,775,808",
+	} {
+		if got := Thousands(n); got != want {
+			t.Errorf("Thousands(%d) is %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestPlural(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 users", 1: "1 user", 2: "2 users", -1: "-1 users"} {
+		if got := Plural(n, "user", "users"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A text that would change the state of a terminal is quoted.
+func TestForTerminal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"room 56":       "room 56",
+		"Čapek 🙂":       "Čapek 🙂",
+		"":              "",
+		"\x1b[2J":       `"\x1b[2J"`,
+		"a\nb":          `"a\nb"`,
+		"\xff":          `"\xff"`,
+		"\u202etxt.exe": `"\u202etxt.exe"`,
+	} {
+		if got := ForTerminal(text); got != want {
+			t.Errorf("ForTerminal(%q) is %s, want %s", text, got, want)
+		}
+	}
+}
+
+// The fields of an object keep their order, at every depth.
+func TestObject(t *testing.T) {
+	t.Parallel()
+	o := Object{{"z", 1}, {"a", Object{}}, {"<b>", []string{"x&y"}}, {"c", Object{{"d", nil}}}}
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"z":1,"a":{},"\u003cb\u003e":["x\u0026y"],"c":{"d":null}}`; string(text) != want {
+		t.Errorf("%s, want %s", text, want)
+	}
+	if _, err := json.Marshal(Object{{"f", math.NaN()}}); err == nil {
+		t.Error("a value that JSON cannot hold is no error")
+	}
+}
