@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// TestDeps runs scripts/deps on machines that are made up: on PATH there is
-// nothing but programs that write down how they were called, and package
-// managers that "install" a file.
+// TestDeps runs scripts/deps on simulated machines: PATH has only programs that record
+// how they were called, and package managers that "install" a file.
 func TestDeps(t *testing.T) {
 	t.Parallel()
 	const (
@@ -23,7 +22,7 @@ func TestDeps(t *testing.T) {
 		machine machine
 		args    []string
 		code    int
-		calls   []string // in this order, perhaps with others between
+		calls   []string // in this order, perhaps with more between them
 		never   []string
 		last    string // in the last line of output; empty: no output at all
 	}{
@@ -158,8 +157,8 @@ func TestDeps(t *testing.T) {
 	}
 }
 
-// TestDepsStartsNoService installs a server on a machine whose packages may
-// start services, and looks whether that is off meanwhile and on again after.
+// TestDepsStartsNoService installs a server on a machine whose packages may start
+// services, and checks that this is off meanwhile and on again afterwards.
 func TestDepsStartsNoService(t *testing.T) {
 	t.Parallel()
 	const policy = "/usr/sbin/policy-rc.d"
@@ -174,7 +173,7 @@ func TestDepsStartsNoService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := machine{manager: "apt-get", packages: "valkey-server", version: "8.1.3", broken: test.broken}
-			// The machine of the test may have a policy of its own.
+			// The machine of the test may have its own policy.
 			m.script = func(text string) string {
 				return strings.Replace(text, `[ ! -e "$policy" ]`, map[bool]string{true: "false", false: "true"}[test.present], 1)
 			}
@@ -195,7 +194,7 @@ func TestDepsStartsNoService(t *testing.T) {
 	}
 }
 
-// machine is what there is on a machine.
+// machine describes a simulated machine.
 type machine struct {
 	programs []string // name=version
 	manager  string   // of packages
@@ -240,15 +239,15 @@ func (m machine) deps(t *testing.T, args ...string) (int, string, string) {
 	}
 	program("id", "echo "+uid)
 	program("env", `while case $1 in *=*) ;; *) false ;; esac; do shift; done; "$@"`)
-	// What would touch the machine that runs the test.
+	// These would change the machine that runs the test.
 	program("tee", "/bin/cat >/dev/null")
 	for _, name := range []string{"chmod", "rm", "systemctl"} {
 		program(name, "")
 	}
 	if m.manager != "" {
 		program("installed", server(m.version))
-		// The last word is the package; a question is answered by whether it
-		// is known, and in apk by its name.
+		// The last argument is the package; a query succeeds if it is known, and
+		// apk prints its name.
 		program(m.manager, `for package in "$@"; do :; done
 known() { case " `+m.packages+` " in *" $package "*) ;; *) return 1 ;; esac; }
 case " $* " in
@@ -262,8 +261,7 @@ case " $* " in
 esac`)
 		program("apt-cache", `case " `+m.packages+` " in *" $2 "*) ;; *) exit 100 ;; esac`)
 	}
-	// Read here, so that the test is not answered from the test cache when the
-	// script has changed.
+	// Read here, so that the test cache is not used when the script has changed.
 	text, err := os.ReadFile("../../scripts/deps")
 	if err != nil {
 		t.Fatal(err)

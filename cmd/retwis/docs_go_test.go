@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A block of Go on a page is a whole program, which a command on the page may
-// run, or some lines, of which only that they compile is checked.
+// A block of Go on a page is a whole program, which a command on the page may run, or
+// some lines, which must compile.
 type goBlock struct {
 	line int
 	code string
@@ -37,8 +37,8 @@ func goBlocks(text string) []goBlock {
 	return all
 }
 
-// goCommand is the go command on files that are not there: overlay has their
-// content by their path below the top of the repository.
+// goCommand returns the go command on files that exist only in overlay, by their path
+// below the top of the repository.
 func goCommand(dir string, overlay map[string]string, args ...string) (*exec.Cmd, error) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *reader) goRun(words []string) (string, error) {
 	return "", fmt.Errorf("the page has no program")
 }
 
-// packages are what the lines on a page may use without saying so.
+// packages are those that the lines on a page may use without an import.
 var packages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "strings": "strings", "time": "time", "rueidis": "github.com/redis/rueidis",
 	"redlock": "retwis/redlock", "bulk": "retwis/bulk", "index": "retwis/index", "suggest": "retwis/index/suggest",
@@ -92,11 +92,11 @@ var (
 	qualifier = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
 	typeStart = regexp.MustCompile(`^(type |func \()`)
 	complaint = regexp.MustCompile(`(?m)^.*snippet(\d+)\.go:(\d+):\d+: (.*)$`)
-	// What lines of a program that is not there may lack.
+	// Lines from a program may lack these declarations.
 	lacking = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use)$|too many errors|is not used$`)
 )
 
-// parted parts lines into types with their methods, which stay at the top of a
+// parted splits lines into types with their methods, which stay at the top level of a
 // file, and the rest.
 func parted(code string) (types, rest string) {
 	declares := false
@@ -112,7 +112,7 @@ func parted(code string) (types, rest string) {
 	return types, rest
 }
 
-// snippet makes a file of types and lines, which become a function.
+// snippet returns a file of types, and of lines in a function.
 func snippet(number int, types, lines string) string {
 	used := map[string]bool{}
 	for _, found := range qualifier.FindAllStringSubmatch(types+lines, -1) {
@@ -127,7 +127,7 @@ func snippet(number int, types, lines string) string {
 	return file + types + "\nfunc page(ctx context.Context, client rueidis.Client) error {\n" + lines + "}\n"
 }
 
-// What the pages show of Go compiles, but for what they leave out.
+// The Go code on the pages compiles, apart from what it leaves out.
 func TestGoOnPages(t *testing.T) {
 	t.Parallel()
 	overlay := map[string]string{}

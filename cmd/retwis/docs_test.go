@@ -16,8 +16,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// documents are the pages whose commands are run, each in a home of its own.
-// "make" and "cd" of a page begin at the top of the repository.
+// documents are the pages whose commands are run, each in its own home directory.
+// "make" and "cd" on a page start at the top of the repository.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -34,7 +34,7 @@ func documents(t *testing.T) []string {
 	return all
 }
 
-// example is a command on a page, and what the page says that it prints.
+// example is a command on a page, and the output that the page shows.
 type example struct {
 	line    int
 	kind    string // console or redis
@@ -42,7 +42,7 @@ type example struct {
 	output  string
 }
 
-// prompts are the fences whose commands are run, and what stands before one.
+// prompts are the kinds of blocks whose commands are run, and their prompts.
 var prompts = map[string]string{"console": "$ ", "redis": "> "}
 
 // examples reads the commands of a page.
@@ -90,8 +90,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// comparePictures checks that what the commands of a page have drawn is what the
-// page shows.
+// comparePictures checks that the page shows the pictures that its commands draw.
 func (r *reader) comparePictures(docs string) {
 	r.t.Helper()
 	drawn, err := filepath.Glob(filepath.Join(r.home, "*.svg"))
@@ -117,7 +116,7 @@ var (
 	makeRule = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
 )
 
-// checkTargets checks that what a page tells to make can be made.
+// checkTargets checks that the make targets on a page exist.
 func checkTargets(t *testing.T, text string) {
 	t.Helper()
 	makefile, err := os.ReadFile("../../Makefile")
@@ -135,7 +134,7 @@ func checkTargets(t *testing.T, text string) {
 	}
 }
 
-// checkLinks checks that what a page leads to, or shows, is there.
+// checkLinks checks that the links and pictures of a page exist.
 func checkLinks(t *testing.T, path, text string) {
 	t.Helper()
 	for _, found := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
@@ -145,11 +144,11 @@ func checkLinks(t *testing.T, path, text string) {
 	}
 }
 
-// home is what pages call the home of their reader.
+// home is the home directory of the reader on the pages.
 const home = "/home/ada"
 
-// reader does what a page says: in a home of its own, and with ports that are
-// free in place of those of the page.
+// reader does what a page says, in its own home directory, with free ports instead of
+// those of the page.
 type reader struct {
 	t     *testing.T
 	home  string
@@ -163,7 +162,7 @@ type reader struct {
 func newReader(t *testing.T, text string) *reader {
 	t.Helper()
 	redistest.Require(t)
-	// Sockets need short paths, which those of t.TempDir are not.
+	// Sockets need short paths; those of t.TempDir are too long.
 	dir, err := os.MkdirTemp("", "retwis-doc")
 	if err != nil {
 		t.Fatal(err)
@@ -197,9 +196,8 @@ func newReader(t *testing.T, text string) *reader {
 	return r
 }
 
-// withRedisCLI returns a PATH on which redis-cli is, as the documents call it:
-// a machine with Valkey may have it as valkey-cli alone, which then gets that
-// name in a directory bin that may be made.
+// withRedisCLI returns a PATH with redis-cli, which the documents use. A machine with
+// Valkey may have only valkey-cli, which then gets that name in the directory bin.
 func withRedisCLI(path, bin string) (string, error) {
 	if _, err := exec.LookPath("redis-cli"); err == nil {
 		return path, nil
@@ -236,7 +234,7 @@ func (r *reader) follow(all []example) {
 	}
 }
 
-// run runs one command and returns its output as the page would have it.
+// run runs one command and returns its output as the page would show it.
 func (r *reader) run(e example) (string, error) {
 	command := r.translate(e.command)
 	words := strings.Fields(command)
@@ -272,7 +270,7 @@ func (r *reader) serve(args ...string) (string, error) {
 		return "", err
 	}
 	r.site = s
-	// What follows the first line was written with it, or is on its way.
+	// More lines were written with the first, or are on their way.
 	if strings.Contains(strings.Join(args, " "), "--demo") {
 		if err := s.waitFor(func() bool { return strings.Count(s.out.String(), "\n") >= 2 }); err != nil {
 			return s.out.String(), err
@@ -297,7 +295,7 @@ func (r *reader) redis(command string) (string, error) {
 
 var pagePort = regexp.MustCompile(`127\.0\.0\.1(:| )(\d+)`)
 
-// translate puts our ports in the place of the page's.
+// translate replaces the ports of the page by ours.
 func (r *reader) translate(command string) string {
 	return pagePort.ReplaceAllStringFunc(command, func(found string) string {
 		parts := pagePort.FindStringSubmatch(found)
@@ -308,7 +306,7 @@ func (r *reader) translate(command string) string {
 	})
 }
 
-// translateBack puts the page's ports and home in the place of ours.
+// translateBack replaces our ports and home by those of the page.
 func (r *reader) translateBack(output string) string {
 	for theirs, ours := range r.ports {
 		output = strings.ReplaceAll(output, "127.0.0.1:"+ours, "127.0.0.1:"+theirs)
@@ -316,9 +314,9 @@ func (r *reader) translateBack(output string) string {
 	return strings.ReplaceAll(output, r.home, home)
 }
 
-// matches tells whether a command printed what its page says, where … stands
-// for anything on a line, and on a line of its own for any lines. Where a page
-// says nothing, nothing is to be printed.
+// matches reports whether a command printed what its page shows. There … matches any
+// text on a line, and alone on a line any lines. If the page shows nothing, nothing may
+// be printed.
 func matches(page, output string) bool {
 	pattern := regexp.QuoteMeta(strings.TrimSpace(page))
 	pattern = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(pattern, `[\s\S]*`)
@@ -326,7 +324,7 @@ func matches(page, output string) bool {
 	return regexp.MustCompile(`^` + pattern + `$`).Match(bytes.TrimSpace([]byte(output)))
 }
 
-// A page that says too little or too much is found out.
+// Output that differs from the page is found.
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -14,8 +14,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// TestLockPassesSignalsOn sees that a command decides for itself what a signal means,
-// and that the lock is held until it has ended.
+// TestLockPassesSignalsOn checks that a command gets the signals, and that the lock is
+// held until it has ended.
 func TestLockPassesSignalsOn(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -61,7 +61,7 @@ func TestLockPassesSignalsOn(t *testing.T) {
 	}
 }
 
-// One server is trusted by itself, while others are down.
+// One server can be trusted while the rest are down.
 func TestLockTrustsOneServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -81,7 +81,8 @@ func TestLockTrustsOneServer(t *testing.T) {
 	}
 }
 
-// What waiting does not change ends the command at once, and is not "try again later".
+// An error that waiting does not change ends the command at once, without the exit code
+// for "try again later".
 func TestLockRefused(t *testing.T) {
 	t.Parallel()
 	replica := redistest.Own(t, "replicaof 127.0.0.1 1")
@@ -94,7 +95,7 @@ func TestLockRefused(t *testing.T) {
 	}
 }
 
-// The first who locks on new servers is told at once why that takes long.
+// The first lock on new servers prints at once why it takes long.
 func TestLockSaysQuarantine(t *testing.T) {
 	t.Parallel()
 	var nodes []string
@@ -112,7 +113,7 @@ func TestLockSaysQuarantine(t *testing.T) {
 	}
 }
 
-// A database that fails over is waited for as long as the lock is.
+// A database that fails over is retried for as long as --wait.
 func TestLockWaitsForFailover(t *testing.T) {
 	t.Parallel()
 	master := redistest.TCP(t)

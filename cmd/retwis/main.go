@@ -1,4 +1,5 @@
-// Command retwis serves Retwis and works on its database. See its --help.
+// Command retwis serves the social network, maintains its database, and offers the
+// toolkit on the command line. See retwis --help.
 package main
 
 import (
@@ -15,7 +16,7 @@ var version, commit string
 
 func main() {
 	signals := []os.Signal{syscall.SIGTERM}
-	if !signal.Ignored(os.Interrupt) { // as a shell's "retwis serve &" is told to
+	if !signal.Ignored(os.Interrupt) { // as in a shell's "retwis serve &"
 		signals = append(signals, os.Interrupt)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)

@@ -12,8 +12,8 @@ import (
 	"retwis/model"
 )
 
-// modelCmd writes to the database that RETWIS_REDIS names, as programs do that use
-// package model.
+// modelCmd writes to the database that RETWIS_REDIS names, as a program with package
+// model does.
 func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: model NAME EDITION")

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"retwis": main})
 }
 
-// TestScripts runs every script of testdata, each in a home of its own. Beside
-// the commands of testscript there are:
+// TestScripts runs every script of testdata, each in its own home directory. These
+// commands are added to those of testscript:
 //
 //	exits N COMMAND...   runs a command that must end with this exit code
 //	serve FLAGS...       starts "retwis serve" at a free port
@@ -40,9 +40,9 @@ func TestMain(m *testing.M) {
 //	                     and 3, which computes an index
 //	takeport             occupies a port until the script ends: $TAKEN
 //
-// Three servers that know nothing of each other are at $NODES, their sockets at
-// $SOCKETS, the first at $SOCKET; all scripts share them, so that one that keeps
-// something there takes a database that no other has.
+// Three independent servers are at $NODES, their sockets at $SOCKETS, the first at
+// $SOCKET. All scripts share them, so each script that stores something there uses
+// its own database number.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
@@ -59,7 +59,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "share"))
 			env.Setenv("RETWIS_REDIS_SERVER", os.Getenv("RETWIS_REDIS_SERVER"))
 			// Under the race detector a program sleeps for a second before it
-			// ends, which fifty short commands would pay for.
+			// ends, which is too long for fifty short commands.
 			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
 			env.Setenv("NODES", strings.Join(nodes, ","))
 			env.Setenv("SOCKETS", strings.Join(sockets, " "))
@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("PATH", path)
-			// For scripts that take PATH away.
+			// For scripts that change PATH.
 			retwis, err := exec.LookPath("retwis")
 			env.Setenv("RETWIS", retwis)
 			return err
@@ -218,8 +218,8 @@ func postsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// redisCmd goes by the server's socket, and so past retwis itself. It needs no
-// redis-cli, which a machine with Valkey may not have.
+// redisCmd uses the socket of the server, without retwis, and without redis-cli, which
+// a machine with Valkey may not have.
 func redisCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: redis COMMAND...")

@@ -29,8 +29,8 @@ type site struct {
 	client *http.Client
 }
 
-// startSite runs "retwis serve" in a directory, at a free port, and returns when it listens, or
-// with what it said when it ends before that.
+// startSite runs "retwis serve" in a directory, at a free port, and returns when it
+// listens, or fails with its output if it ends before that.
 func startSite(dir string, env []string, args ...string) (*site, error) {
 	cmd := exec.Command("retwis", append([]string{"serve"}, args...)...)
 	cmd.Dir = dir
@@ -64,7 +64,7 @@ func (s *site) waitUntilItListens() error {
 	})
 }
 
-// waitFor waits until the output is as it should be.
+// waitFor waits until the output matches.
 func (s *site) waitFor(done func() bool) error {
 	deadline := time.After(patience)
 	for !done() {
@@ -81,8 +81,8 @@ func (s *site) waitFor(done func() bool) error {
 	return nil
 }
 
-// stop sends a signal and waits for the end. It returns an error unless that
-// is a good one, which after SIGKILL is any.
+// stop sends a signal and waits for the end. It returns an error unless the exit code
+// is 0; after SIGKILL any end is good.
 func (s *site) stop(signal syscall.Signal) error {
 	if err := s.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -98,7 +98,7 @@ func (s *site) stop(signal syscall.Signal) error {
 	return nil
 }
 
-// dump ends a site that does not end, and says what it was busy with.
+// dump kills a site that does not end, and prints its goroutines.
 func (s *site) dump() error {
 	err := s.cmd.Process.Signal(syscall.SIGQUIT)
 	select {
@@ -112,8 +112,7 @@ func (s *site) dump() error {
 // get returns the page at a path, as a browser with cookies sees it.
 func (s *site) get(path string) (int, string, error) { return read(s.client.Get(s.url + path)) }
 
-// post sends a form given as it is encoded, and returns the page that it leads
-// to.
+// post sends an encoded form, and returns the page that it leads to.
 func (s *site) post(path, form string) (int, string, error) {
 	return read(s.client.Post(s.url+path, "application/x-www-form-urlencoded", strings.NewReader(form)))
 }
@@ -127,7 +126,7 @@ func read(res *http.Response, err error) (int, string, error) {
 	return res.StatusCode, string(body), err
 }
 
-// output keeps what a process writes, and tells when there is more.
+// output collects what a process writes, and notifies readers.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder

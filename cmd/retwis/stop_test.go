@@ -13,7 +13,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// slowPost is a post whose text is still on its way to a site.
+// slowPost is a post of which the site has not got the whole text yet.
 type slowPost struct {
 	rest  *io.PipeWriter
 	reply chan reply
@@ -25,8 +25,8 @@ type reply struct {
 	err    error
 }
 
-// signUpAndBegin signs somebody up and begins a post. When it returns, the site
-// waits for the rest of it.
+// signUpAndBegin signs a user up and starts a post. When it returns, the site waits for
+// the rest of the post.
 func signUpAndBegin(t *testing.T, s *site) slowPost {
 	t.Helper()
 	if status, page, err := s.post("/register", "username=ada&password=engine-engine&password2=engine-engine"); err != nil || status != http.StatusOK {
@@ -72,7 +72,7 @@ func serveIn(t *testing.T, dir string) *site {
 	return s
 }
 
-// waitForLog waits until the site has logged a text.
+// waitForLog waits until the log of the site contains a text.
 func (s *site) waitForLog(t *testing.T, text string) {
 	t.Helper()
 	if err := s.waitFor(func() bool { return strings.Contains(s.err.String(), text) }); err != nil {
@@ -114,14 +114,14 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.waitForLog(t, "stopping")
-	// The program lets go of signals a moment after the first, so one more may
-	// be needed.
+	// The program stops catching signals a moment after the first, so one more may be
+	// needed.
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for deadline := time.After(grace / 2); ; {
 		select {
 		case <-again.C:
-			_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+			_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 			continue
 		case <-s.ended:
 		case <-deadline:
@@ -134,5 +134,5 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// grace is how long a site that was told to stop waits for what is in flight.
+// grace is how long a site that is stopped waits for requests in progress.
 const grace = 10 * time.Second

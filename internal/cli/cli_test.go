@@ -9,10 +9,11 @@ import (
 
 	"retwis/internal/cli/shell"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// run runs a command as a person would, and returns what it wrote.
+// run runs a command, and returns its exit code and output.
 func run(t *testing.T, getenv func(string) string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -31,20 +32,31 @@ func TestVersionIsTheLinkers(t *testing.T) {
 	}
 }
 
-// Each flag says in the help by which variable it can be set, unless it changes what
-// the command does.
+// commands returns all commands but those of cobra.
+func commands(t *testing.T) map[string]*cobra.Command {
+	t.Helper()
+	all := make(map[string]*cobra.Command)
+	var add func(cmd *cobra.Command)
+	add = func(cmd *cobra.Command) {
+		if cmd.Name() == "completion" || cmd.Name() == "help" {
+			return
+		}
+		all[strings.TrimPrefix(cmd.CommandPath(), "retwis ")] = cmd
+		for _, child := range cmd.Commands() {
+			add(child)
+		}
+	}
+	add(newRoot(Env{Getenv: func(string) string { return "" }}))
+	return all
+}
+
+// Each flag of the site names its variable in the help, unless it changes what the
+// command does.
 func TestHelpNamesEveryVariable(t *testing.T) {
 	t.Parallel()
-	root := newRoot(Env{Getenv: func(string) string { return "" }})
+	all := commands(t)
 	for name, actions := range map[string][]string{"serve": nil, "seed": nil, "check": {"repair", "remove-legacy", "yes"}} {
-		cmd, _, err := root.Find([]string{name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if cmd.Long == "" || cmd.Example == "" {
-			t.Errorf("%s has no long help or no example", name)
-		}
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		all[name].LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Name == "help" {
 				return
 			}
@@ -55,7 +67,56 @@ func TestHelpNamesEveryVariable(t *testing.T) {
 	}
 }
 
-// A command that is stopped says that and no more.
+// Each command has help that fits into a terminal, with examples.
+func TestHelpIsComplete(t *testing.T) {
+	t.Parallel()
+	for name, cmd := range commands(t) {
+		if name == "version" {
+			continue
+		}
+		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s: an empty part of the help", name)
+		}
+		if !strings.Contains(cmd.Example, "retwis "+strings.TrimPrefix(name, "retwis")) {
+			t.Errorf("%s: no example: %s", name, cmd.Example)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if len([]rune(strings.TrimSuffix(line, "\n"))) > 92 {
+				t.Errorf("%s: a long line: %s", name, line)
+			}
+		}
+	}
+}
+
+// A flag means the same in every noun of the toolkit, and has the same text.
+func TestFlagsAgree(t *testing.T) {
+	t.Parallel()
+	differ := []string{"json", "from", "format", "limit"} // name what the command reads or prints
+	first := make(map[string]*pflag.Flag)
+	for name, cmd := range commands(t) {
+		if !strings.Contains(name, " ") { // not a command of a noun
+			continue
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			g, ok := first[f.Name]
+			if !ok {
+				first[f.Name] = f
+				return
+			}
+			if f.Name == "help" || slices.Contains(differ, f.Name) {
+				return
+			}
+			if f.Usage != g.Usage || f.Shorthand != g.Shorthand || f.Value.Type() != g.Value.Type() {
+				t.Errorf("%s --%s: %q, elsewhere %q", name, f.Name, f.Usage, g.Usage)
+			}
+		})
+		if cmd.Flags().Lookup("redis") == nil {
+			t.Errorf("%s has no --redis", name)
+		}
+	}
+}
+
+// A command that is stopped prints only that.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,7 +130,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// A flag given wins over its variable, whatever that says.
+// A flag wins over its variable, even if that cannot be read.
 func TestFlagWinsOverVariable(t *testing.T) {
 	t.Parallel()
 	getenv := func(name string) string {

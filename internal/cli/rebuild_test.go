@@ -41,7 +41,7 @@ func TestRebuildStoppedWhileItWaits(t *testing.T) {
 		}
 	}()
 	code, stderr := start(ctx, r, "index", "rebuild", "k")
-	_ = w.Close() // so that nobody waits for more
+	_ = w.Close() // so that no read waits for more
 	if code != shell.ExitFailure || !strings.Contains(stderr, shell.ErrStopped.Error()) {
 		t.Fatal(code, stderr)
 	}

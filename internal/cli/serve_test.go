@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// untilListening ends a context when the line comes that says so.
+// untilListening ends a context when the site prints that it listens.
 type untilListening struct {
 	bytes.Buffer
 	stop func()
@@ -29,7 +29,7 @@ func (u *untilListening) Write(p []byte) (int, error) {
 	return u.Buffer.Write(p)
 }
 
-// A site that is told to stop ends well and leaves nothing behind.
+// A site that is stopped ends with exit code 0 and leaves nothing running.
 func TestServeEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -62,7 +62,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// A site that starts before its database waits for it.
+// A site that starts before its database waits for the database.
 func TestServeWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
 	server := redistest.TCP(t)
@@ -90,7 +90,7 @@ func TestServeWaitsForItsDatabase(t *testing.T) {
 	}
 }
 
-// A database that does not suit is served, with a word in the log.
+// A database that is unsuitable is served, with a warning in the log.
 func TestServeWarns(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {

@@ -52,18 +52,23 @@ func open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph,
 }
 
 // declaration is the flags that declare a graph which does not exist yet.
-type declaration struct{ graph.Options }
+type declaration struct {
+	graph.Options
+	given func(flag string) bool
+}
 
 func (d *declaration) add(c *shell.Command) {
-	c.Flags().BoolVar(&d.Compact, "compact", false, "for a new graph: keep three orders instead of six, for half the memory")
-	c.Flags().IntVar(&d.Partitions, "partitions", 0, "for a new graph: the number of slots of a Cluster it is spread over (default 1)")
+	d.given = c.Flags().Changed
+	c.Flags().BoolVar(&d.Compact, "compact", false, "when it is created: keep three orders instead of six, for half the memory")
+	c.AddPartitions(&d.Partitions)
 }
 
 // open returns the graph at a key, which need not exist. It fails if the graph is
 // declared otherwise.
 func (d *declaration) open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph, error) {
 	g, err := graph.Open(ctx, client, key)
-	if !errors.Is(err, index.ErrNotFound) && (err != nil || d.Options == graph.Options{}) {
+	declared := d.given("compact") || d.given("partitions")
+	if !errors.Is(err, index.ErrNotFound) && (err != nil || !declared) {
 		return g, err
 	}
 	g, err = graph.New(client, key, d.Options)
@@ -84,11 +89,11 @@ must begin with the parts that are known.
 
 ` + patternHelp,
 		Example: `  retwis graph select people matteo friend-of '*'
-  retwis graph select people '*' '*' '*' --limit 10 --json`,
+  retwis graph select people '*' '*' '*' --limit 10 --cursor    then the next 10 with --after CURSOR`,
 		Args: shell.Arguments(4, 4, patternNote),
 	})
 	var page shell.PageFlags
-	page.AddWindow(c)
+	page.Add(c)
 	order := c.AddChoice("order", "in which order to show them", "auto", "spo", "sop", "pso", "pos", "osp", "ops")
 	c.AddJSON(`print each triple as a line of JSON: {"s":…,"p":…,"o":…}`)
 	c.AddRedis()
@@ -107,7 +112,7 @@ must begin with the parts that are known.
 			out := c.NewPrinter()
 			for t, err := range g.Select(ctx, p, page.Page) {
 				if err == nil {
-					err = out.Print(shell.Object{{Name: "s", Value: t.S}, {Name: "p", Value: t.P}, {Name: "o", Value: t.O}}, t.S, t.P, t.O)
+					err = printTriple(out, t, page.Cursor)
 				}
 				if err != nil {
 					return errors.Join(err, out.End())
@@ -116,6 +121,14 @@ must begin with the parts that are known.
 			return out.End()
 		})
 	})
+}
+
+func printTriple(out *shell.Printer, t graph.Triple, cursor bool) error {
+	object, cells := shell.Object{{Name: "s", Value: t.S}, {Name: "p", Value: t.P}, {Name: "o", Value: t.O}}, []string{t.S, t.P, t.O}
+	if cursor {
+		object, cells = append(object, shell.Field{Name: "cursor", Value: t.Cursor()}), append(cells, t.Cursor())
+	}
+	return out.Print(object, cells...)
 }
 
 func newCount(env shell.Env) *cobra.Command {

@@ -22,8 +22,8 @@ type declaration struct {
 func (d *declaration) Add(c *shell.Command) {
 	f := c.Flags()
 	f.StringVar(&d.columns, "columns", "", "the `COLUMNS` of a new index, as in 'room:int,price:decimal(2),name:string desc'")
-	f.BoolVar(&d.numeric, "numeric", false, "for a new index on one int or float column: store it as the score of a sorted set")
-	f.IntVar(&d.partitions, "partitions", 1, "for a new index: the number of slots of a Cluster it is spread over")
+	f.BoolVar(&d.numeric, "numeric", false, "when it is created on one int or float column: store that as the score of a sorted set")
+	c.AddPartitions(&d.partitions)
 }
 
 // Open implements shell.Declaration.

@@ -51,8 +51,8 @@ left or the check failed.`,
 	var flags checkFlags
 	f := c.Flags()
 	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
-	f.IntVar(&flags.sample, "sample", 100, "how many followers of each author to check, 0 for none")
-	f.Uint32Var(&flags.rate, "rate", 0, "the maximum number of `KEYS` per second, 0 for no limit")
+	f.IntVar(&flags.sample, "sample", 100, "check this `NUMBER` of followers of each author; 0 for none")
+	f.Uint32Var(&flags.rate, "rate", 0, "check at most this `NUMBER` of keys a second; 0 for no limit")
 	f.BoolVar(&flags.removeLegacy, "remove-legacy", false, "list the old keys of a converted database of 2009, and remove them with --yes")
 	f.BoolVar(&flags.yes, "yes", false, "with --remove-legacy: remove the keys")
 	c.AddJSON("print each problem and the summary as a line of JSON")

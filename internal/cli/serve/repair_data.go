@@ -22,7 +22,7 @@ type repairFlags struct {
 
 func newRepairData(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use:   "repair-data [DIR]",
+		Use:   "repair-data [flags] [DIR]",
 		Short: "Repair a data directory that the server refuses to load",
 		Long: `Checks the data directory of a server that retwis runs itself, with the server's own
 tools: DIR, or $XDG_DATA_HOME/retwis or ~/.local/share/retwis. It shows what is damaged

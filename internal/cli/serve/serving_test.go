@@ -44,8 +44,8 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "serve on "+bad.Addr().String()) {
 		t.Errorf("serveUntilDone: %v", err)
 	}
-	// Not by dialling it: a server that another test starts just now has the
-	// socket too, between fork and exec.
+	// Not by dialling: a server that another test is starting has the socket, too,
+	// between fork and exec.
 	if err := good.(*net.TCPListener).SetDeadline(time.Now()); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the other listener still listens: %v", err)
 	}

@@ -56,6 +56,11 @@ type Declaration interface {
 	Open(ctx context.Context, client rueidis.Client, key string, given func(flag string) bool) (Entries, error)
 }
 
+// AddPartitions adds the flag for the partitions of a new index.
+func (c *Command) AddPartitions(n *int) {
+	c.Flags().IntVar(n, "partitions", 1, "when it is created: spread it over this `NUMBER` of slots of a Cluster")
+}
+
 // CheckDeclared returns an index that flags have declared. It fails, before any input
 // is read, if the index exists and is declared otherwise; err is that of the flags.
 func CheckDeclared[X interface {

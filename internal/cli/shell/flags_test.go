@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Variables set what no flag has, and the first that cannot be read is named.
+// Variables set the flags that are not given; the first that cannot be read is named.
 func TestSetFromEnv(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

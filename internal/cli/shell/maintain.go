@@ -157,7 +157,7 @@ type RunFlags struct{ rate, examples uint32 }
 // Add adds all flags.
 func (f *RunFlags) Add(c *Command) {
 	f.AddRate(c)
-	c.Flags().Uint32Var(&f.examples, "examples", 10, "show this many problems at most")
+	c.Flags().Uint32Var(&f.examples, "examples", 10, "show at most this `NUMBER` of problems")
 }
 
 // AddRate adds --rate.

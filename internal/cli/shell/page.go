@@ -14,17 +14,12 @@ type PageFlags struct {
 
 // Add adds the flags.
 func (p *PageFlags) Add(c *Command) {
-	p.AddWindow(c)
-	c.Flags().BoolVar(&p.Cursor, "cursor", false, "show the cursor of each, for --after")
-	c.Flags().StringVar(&p.After, "after", "", "continue after the one with this `CURSOR`")
-}
-
-// AddWindow adds the flags but for those of cursors.
-func (p *PageFlags) AddWindow(c *Command) {
 	f := c.Flags()
 	f.IntVarP(&p.Limit, "limit", "n", 0, "show this many at most; 0 for all")
 	f.IntVar(&p.Offset, "offset", 0, "skip this many first")
 	f.BoolVarP(&p.Reverse, "reverse", "r", false, "show them in reverse order")
+	f.BoolVar(&p.Cursor, "cursor", false, "show the cursor of each, for --after")
+	f.StringVar(&p.After, "after", "", "continue after the one with this `CURSOR`")
 }
 
 // Check refuses negative values.

@@ -21,7 +21,7 @@ type declaration struct {
 // Add implements shell.Declaration.
 func (d *declaration) Add(c *shell.Command) {
 	c.Flags().StringVar(&d.dims, "dims", "", "the `DIMENSIONS` of a new index, as in 'x:int(0..400),y:int(0..400)'")
-	c.Flags().IntVar(&d.partitions, "partitions", 1, "for a new index: the number of slots of a Cluster it is spread over")
+	c.AddPartitions(&d.partitions)
 }
 
 // Open implements shell.Declaration.

@@ -58,9 +58,9 @@ type declaration struct {
 }
 
 func (d *declaration) add(c *shell.Command) {
-	c.Flags().IntVar(&d.partitions, "partitions", 1, "for a new index: the number of slots of a Cluster it is spread over")
-	d.punctuation = c.AddChoice("punctuation", "for a new index: what punctuation counts as", "space", "drop", "keep")
-	c.Flags().DurationVar(&d.halfLife, "half-life", 0, "for a new index: the time after which a count is worth half; 0 for never")
+	c.AddPartitions(&d.partitions)
+	d.punctuation = c.AddChoice("punctuation", "when it is created: what punctuation counts as", "space", "drop", "keep")
+	c.Flags().DurationVar(&d.halfLife, "half-life", 0, "when it is created: the time after which a count is worth half; 0 for never")
 }
 
 // open returns the index at a key, which need not exist. It fails if the index is
