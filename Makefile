@@ -19,6 +19,10 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 	[ "$$(go env CGO_ENABLED)" = 1 ] && echo -race || \
 	echo "make: no C compiler found: testing without the race detector" >&2))
 
+# Programs with the race detector sleep for a second before they exit, and the
+# tests run many. None of them leaves goroutines that could race then.
+export GORACE ?= atexit_sleep_ms=10
+
 .PHONY: help run test test-long test-servers e2e screenshots lint bench generate build dist rename-module clean
 
 help:
@@ -31,9 +35,13 @@ run: ## serve Retwis with a small sample network; ARGS='--addr :9000' adds flags
 	@$(MAKE) -s build
 	@bin/retwis serve --demo $(ARGS)
 
+# Packages whose tests take longest run first, so that they do not run alone in
+# the end.
+slowest := ./redlock ./cmd/retwis
+
 test: ## run all tests on real servers; RACE=1 adds the race detector
 	@scripts/deps server curl sqlite3
-	REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./...
+	REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) $(slowest) ./...
 	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./interop
 
 test-long: ## run them with ten times the random cases, and every fuzz test
