@@ -65,11 +65,11 @@ func (x *Lexical) adoptAll(ctx context.Context, r *engine.Run) error {
 // adoptable reports whether there are entries to adopt. It fails if there is no data at
 // all.
 func (x *Lexical) adoptable(ctx context.Context) (bool, error) {
-	entries, err := sum(ctx, x.set, func(k *partition.Keys) rueidis.Completed { return x.set.Client.B().Zcard().Key(k.Index).Build() })
+	entries, err := x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed { return x.set.Client.B().Zcard().Key(k.Index).Build() })
 	if err != nil || entries > 0 {
 		return true, err
 	}
-	beside, err := sum(ctx, x.set, func(k *partition.Keys) rueidis.Completed {
+	beside, err := x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
 		return x.set.Client.B().Exists().Key(k.Content, k.Meta).Build()
 	})
 	if err == nil && beside == 0 {

@@ -290,34 +290,8 @@ func (x *Lexical) members(ctx context.Context, ids []string) ([]string, error) {
 
 // Len returns the number of entries: one round trip.
 func (x *Lexical) Len(ctx context.Context) (int64, error) {
-	n, err := x.sum(ctx, func(k *partition.Keys) rueidis.Completed {
-		return x.set.Client.B().Zcard().Key(k.Index).Build()
-	})
+	n, err := x.set.Len(ctx)
 	return n, x.wrap(ctx, err)
-}
-
-// sum adds up the replies of a command in every partition.
-func (x *Lexical) sum(ctx context.Context, command func(*partition.Keys) rueidis.Completed) (int64, error) {
-	if err := x.set.Check(ctx); err != nil {
-		return 0, err
-	}
-	return sum(ctx, x.set, command)
-}
-
-func sum(ctx context.Context, set *partition.Set, command func(*partition.Keys) rueidis.Completed) (int64, error) {
-	commands := make(rueidis.Commands, len(set.Keys))
-	for i := range set.Keys {
-		commands[i] = command(&set.Keys[i])
-	}
-	var total int64
-	for _, r := range set.Client.DoMulti(ctx, commands...) {
-		n, err := r.AsInt64()
-		if err != nil {
-			return 0, err
-		}
-		total += n
-	}
-	return total, nil
 }
 
 // wrap adds the key of the index to an error.

@@ -62,7 +62,7 @@ func (x *Lexical) newTarget() *target {
 		watch: partition.NewScript(watchLua), replace: partition.NewScript(replaceLua),
 		fill: partition.NewScript(fillLua), finish: engine.NewFinish(finishLua),
 		total: func(ctx context.Context) (int64, error) {
-			return x.sum(ctx, func(k *partition.Keys) rueidis.Completed { return x.set.Client.B().Hlen().Key(k.Content).Build() })
+			return x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed { return x.set.Client.B().Hlen().Key(k.Content).Build() })
 		},
 		entries: func(ctx context.Context, c *checker) error {
 			return lexicalCheck{c, x}.run(ctx)

@@ -57,12 +57,10 @@ func (t *target) repair(ctx context.Context, src *Source[string], opt maintain.O
 	case src.Lookup == nil:
 		err = errLookup
 	default:
-		if err = t.set.Check(ctx); err == nil {
-			err = t.tracker.During(ctx, func(ctx context.Context, run string) error {
-				c.repairer = &repairer{target: t, run: run, lookup: src.Lookup}
-				return c.run(ctx)
-			})
-		}
+		err = t.tracker.During(ctx, func(ctx context.Context, run string) error {
+			c.repairer = &repairer{target: t, run: run, lookup: src.Lookup}
+			return c.run(ctx)
+		})
 	}
 	return c.Report, t.wrap(ctx, err)
 }
@@ -76,6 +74,9 @@ func (t *target) checker(src *Source[string], opt maintain.Options) *checker {
 }
 
 func (c *checker) run(ctx context.Context) (err error) {
+	if err := c.set.Check(ctx); err != nil {
+		return err
+	}
 	if c.Total, err = c.total(ctx); err != nil {
 		return err
 	}

@@ -277,12 +277,7 @@ func entryOf[N Number](id string, score float64) (NumericEntry[N], error) {
 
 // Len returns the number of entries: one round trip.
 func (x *Numeric[N]) Len(ctx context.Context) (int64, error) {
-	if err := x.set.Check(ctx); err != nil {
-		return 0, x.wrap(ctx, err)
-	}
-	n, err := sum(ctx, x.set, func(k *partition.Keys) rueidis.Completed {
-		return x.set.Client.B().Zcard().Key(k.Index).Build()
-	})
+	n, err := x.set.Len(ctx)
 	return n, x.wrap(ctx, err)
 }
 

@@ -63,7 +63,7 @@ func (x *Numeric[N]) Count(ctx context.Context, conditions ...Condition) (int64,
 			break
 		}
 		var n int64
-		n, err = sum(ctx, x.set, func(k *partition.Keys) rueidis.Completed {
+		n, err = x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
 			return x.set.Client.B().Zcount().Key(k.Index).Min(r.min()).Max(r.max()).Build()
 		})
 		total += n

@@ -40,15 +40,9 @@ func (g *Graph) compare(ctx context.Context, source iter.Seq2[Triple, error], op
 
 func (c *checker) run(ctx context.Context, source iter.Seq2[Triple, error]) error {
 	g := c.g
-	if err := g.check(ctx); err != nil {
-		return err
-	}
-	for i := range g.set.Keys {
-		n, err := g.set.Client.Do(ctx, g.set.Client.B().Zcard().Key(g.set.Keys[i].Index).Build()).AsInt64()
-		if err != nil {
-			return g.wrap(ctx, err)
-		}
-		c.Total += n
+	var err error
+	if c.Total, err = g.set.Len(ctx); err != nil {
+		return g.wrap(ctx, err)
 	}
 	if err := g.tracker.Leftovers(ctx, c.Run, c.repair); err != nil {
 		return g.wrap(ctx, err)

@@ -50,7 +50,7 @@ func (x *Index) compare(ctx context.Context, opt maintain.Options, repair bool) 
 }
 
 func (c *checker) run(ctx context.Context) (err error) {
-	if c.Total, err = c.x.len(ctx); err != nil {
+	if c.Total, err = c.x.set.Len(ctx); err != nil {
 		return err
 	}
 	if err := c.x.tracker().Leftovers(ctx, c.Run, c.repair); err != nil {

@@ -242,26 +242,7 @@ func (x *Index) Get(ctx context.Context, text string) (s Suggestion, err error) 
 // Len returns the number of terms. One round trip.
 func (x *Index) Len(ctx context.Context) (n int64, err error) {
 	defer x.wrap(&err)
-	return x.len(ctx)
-}
-
-func (x *Index) len(ctx context.Context) (int64, error) {
-	if err := x.set.Check(ctx); err != nil {
-		return 0, err
-	}
-	commands := make(rueidis.Commands, len(x.keys))
-	for i, k := range x.keys {
-		commands[i] = x.set.Client.B().Zcard().Key(k.Index).Build()
-	}
-	var all int64
-	for _, r := range x.set.Client.DoMulti(ctx, commands...) {
-		n, err := r.AsInt64()
-		if err != nil {
-			return 0, err
-		}
-		all += n
-	}
-	return all, nil
+	return x.set.Len(ctx)
 }
 
 // wrap adds the package and the key to the error of a method.

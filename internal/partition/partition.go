@@ -136,6 +136,31 @@ func (s *Set) Check(ctx context.Context) error {
 	return nil
 }
 
+// Len returns the number of entries: one round trip.
+func (s *Set) Len(ctx context.Context) (int64, error) {
+	if err := s.Check(ctx); err != nil {
+		return 0, err
+	}
+	return s.Sum(ctx, func(k *Keys) rueidis.Completed { return s.Client.B().Zcard().Key(k.Index).Build() })
+}
+
+// Sum adds up the replies of a command in every partition: one round trip.
+func (s *Set) Sum(ctx context.Context, command func(*Keys) rueidis.Completed) (int64, error) {
+	commands := make(rueidis.Commands, len(s.Keys))
+	for i := range s.Keys {
+		commands[i] = command(&s.Keys[i])
+	}
+	var total int64
+	for _, r := range s.Client.DoMulti(ctx, commands...) {
+		n, err := r.AsInt64()
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
 // Declare stores the declaration if there is none yet, and is Check otherwise. An index
 // in one partition does not need it: its scripts declare it.
 func (s *Set) Declare(ctx context.Context) error {
