@@ -13,19 +13,19 @@ import (
 const (
 	// dialTimeout bounds the wait for a connection.
 	dialTimeout = 4 * time.Second
-	// silence is how long a server may leave a command unanswered before the
-	// connection counts as broken.
+	// silence is how long a command may stay unanswered before the connection counts
+	// as broken.
 	silence = 10 * time.Second
-	// shortSilence is silence where another server can take over: a connection
-	// to a master that hangs is given up by the time its replica is in charge.
+	// shortSilence is silence if another server can take over: the connection to a
+	// master that hangs is closed by the time its replica is promoted.
 	shortSilence = 2 * time.Second
-	// refresh is how often sentinels and Clusters are asked for the topology.
-	// They announce changes by themselves, but a message can get lost.
+	// refresh is how often sentinels and Clusters are asked for the topology. They
+	// also announce changes, but a message can get lost.
 	refresh = 5 * time.Second
 )
 
-// ClientOption describes the database to a client. The embedded server is the
-// one at Socket, once it runs: see package store.
+// ClientOption returns the options of a client. An embedded server is at Socket once
+// it runs: see package store.
 func (c Config) ClientOption() (rueidis.ClientOption, error) {
 	opt := rueidis.ClientOption{
 		InitAddress: c.Addresses,
@@ -33,13 +33,12 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 		Password:    c.Password,
 		SelectDB:    c.DB,
 		ClientName:  "retwis",
-		// One connection to a server: a reply on it is read after the
-		// invalidations of the client-side cache that came before it, so a
-		// write and the read that follows it are in step. The rest of the
-		// program relies on this.
+		// One connection per server: a reply is read after the invalidations of the
+		// client-side cache that were sent before it, so a read sees the write
+		// before it. The rest of the program relies on this.
 		PipelineMultiplex: -1,
-		// A command in a pipeline ends with its context; one that is sent
-		// directly waits for the server.
+		// A pipelined command ends with its context; one that is sent directly
+		// waits for the server.
 		AlwaysPipelining: true,
 		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second},
 		ConnWriteTimeout: silence,
@@ -74,7 +73,7 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 	return opt, nil
 }
 
-// UnixDialer connects to the socket whose path is asked for each time.
+// UnixDialer returns a dialer that asks for the path of the socket each time.
 func UnixDialer(path func() (string, error)) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, _ string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		socket, err := path()

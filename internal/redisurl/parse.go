@@ -1,7 +1,6 @@
-// Package redisurl reads the URLs that name a database, for every part of this
-// module: the site, the command line, locks and mass insertion understand the
-// same ones. A parameter that has no meaning is refused by its name, so that
-// nobody believes in a certificate that is not looked at.
+// Package redisurl parses the URL of a database, for every part of this module: the
+// site, the command line, locks and mass insertion accept the same URLs. An unknown
+// parameter is an error, so that no user relies on a certificate that is not checked.
 package redisurl
 
 import (
@@ -14,7 +13,7 @@ import (
 	"strings"
 )
 
-// Config is what a URL says of a database.
+// Config is a parsed URL.
 type Config struct {
 	Kind      Kind
 	Dir       string   // Embedded: the directory, empty for the default
@@ -26,16 +25,16 @@ type Config struct {
 	DB        int
 	TLS       bool
 
-	// CA is a file with the certificates that vouch for the server, instead of
-	// those of the system; Cert and Key are the files with which this program
-	// shows who it is; ServerName is what the certificate of the server must be
-	// for, instead of the host; SkipVerify takes any certificate.
+	// CA is a file with the root certificates for the server, instead of those of
+	// the system; Cert and Key are the files of the client certificate; ServerName
+	// is the name that the server's certificate must have, instead of the host;
+	// SkipVerify accepts any certificate.
 	CA, Cert, Key string
 	ServerName    string
 	SkipVerify    bool
 
-	// SentinelUsername and SentinelPassword are for the sentinels themselves:
-	// Username and Password are for the servers that they name.
+	// SentinelUsername and SentinelPassword are for the sentinels; Username and
+	// Password are for the servers that they name.
 	SentinelUsername string
 	SentinelPassword string
 }
@@ -45,13 +44,13 @@ type Kind string
 
 // The kinds of databases.
 const (
-	Embedded Kind = "embedded" // a server of our own
+	Embedded Kind = "embedded" // a server that this program runs
 	Single   Kind = "single"   // one server
-	Sentinel Kind = "sentinel" // one server of several, as sentinels tell
+	Sentinel Kind = "sentinel" // a master that sentinels name
 	Cluster  Kind = "cluster"
 )
 
-// schemes are the URLs that are understood.
+// schemes lists the accepted URLs for messages.
 const schemes = "embedded:[DIR], redis://[user:password@]host[:port][/db], unix://[user:password@]/path[?db=n], " +
 	"redis+sentinel://[user:password@]host[:port],…/master[/db] or redis+cluster://[user:password@]host[:port],… " +
 	"(rediss for redis means TLS; valkey and valkeys mean the same as redis and rediss)"
@@ -72,11 +71,11 @@ const (
 // valkey means the same as redis. rediss (or valkeys) means TLS, and takes the parameters ca, cert and key
 // (files in PEM), servername, and skip_verify=true. redis+sentinel also takes
 // sentinel_username and sentinel_password, for sentinels that ask for them.
-// What has a meaning in URLs is written with a % where it is meant as it is:
-// %3F for a ? in a password.
+// Characters with a meaning in URLs are percent-encoded, such as %3F for a ? in a
+// password.
 //
-// Errors name what is wrong and never show a password. Parse opens no file and
-// no connection.
+// Errors name the mistake and never show a password. Parse opens neither a file nor
+// a connection.
 func Parse(raw string) (Config, error) {
 	config, err := parse(raw)
 	if err != nil {
@@ -93,7 +92,7 @@ func parse(raw string) (Config, error) {
 	}
 	if scheme == "embedded" {
 		if strings.ContainsAny(rest, "\x00\n") {
-			return Config{}, errors.New("the directory has characters that no path has")
+			return Config{}, errors.New("the directory has characters that are invalid in a path")
 		}
 		return Config{Kind: Embedded, Dir: strings.TrimPrefix(rest, "//")}, nil
 	}
@@ -152,8 +151,8 @@ func unknownScheme(scheme string) error {
 	return fmt.Errorf("unknown scheme %q; use %s", scheme, schemes)
 }
 
-// split takes user@host,host/path?query apart. A password may hold anything
-// percent-encoded, and @ and / as they are only in the last place of it.
+// split splits user@host,host/path?query. A password may contain any character
+// percent-encoded; a plain @ in it must be the last one.
 func split(rest string) (authority, path string, query url.Values, err error) {
 	if strings.ContainsRune(rest, '#') {
 		return "", "", nil, errors.New("# has no meaning here; write it as %23")
@@ -164,7 +163,7 @@ func split(rest string) (authority, path string, query url.Values, err error) {
 	}
 	query, err = url.ParseQuery(rawQuery)
 	if err != nil {
-		return "", "", nil, errors.New("what follows the ? cannot be read")
+		return "", "", nil, errors.New("the parameters after the ? are malformed")
 	}
 	at := strings.LastIndexByte(rest, '@')
 	slash := strings.IndexByte(rest[at+1:], '/')
@@ -177,12 +176,12 @@ func split(rest string) (authority, path string, query url.Values, err error) {
 		return "", "", nil, errors.New("the path has a % that is not followed by two hex digits")
 	}
 	if strings.ContainsAny(path, "\x00\n") {
-		return "", "", nil, errors.New("the path has characters that no path has")
+		return "", "", nil, errors.New("the path has characters that are invalid in a path")
 	}
 	return rest[:slash], path, query, nil
 }
 
-// readUser takes the user and the password off the authority.
+// readUser removes the user and the password from the authority.
 func (c *Config) readUser(authority string) (hosts string, err error) {
 	at := strings.LastIndexByte(authority, '@')
 	if at < 0 {
@@ -198,8 +197,7 @@ func (c *Config) readUser(authority string) (hosts string, err error) {
 	return authority[at+1:], nil
 }
 
-// errNotPort does not show the port: it may be a password before a host that
-// was forgotten.
+// errNotPort does not show the port: it may be a password if the host is missing.
 var errNotPort = errors.New("the port is not a number from 1 to 65535")
 
 func readHosts(hosts, defaultPort string) ([]string, error) {
@@ -213,7 +211,7 @@ func readHosts(hosts, defaultPort string) ([]string, error) {
 				host = one[1 : len(one)-1]
 			}
 			if strings.Contains(host, ":") != bracketed {
-				return nil, errors.New("there is a host that is not host:port (an IPv6 address is written in brackets)")
+				return nil, errors.New("a host is not host:port (an IPv6 address needs brackets)")
 			}
 		}
 		if err := checkHost(host); err != nil {
@@ -239,12 +237,12 @@ func checkHost(host string) error {
 	}
 	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`[]/\%"`, r) }
 	if strings.ContainsFunc(host, odd) {
-		return errors.New("the host has characters that no host has")
+		return errors.New("the host has characters that are invalid in a host")
 	}
 	return nil
 }
 
-// readPath reads what follows the hosts: the master of sentinels, the database.
+// readPath reads the path: the name of the master, the number of the database.
 func (c *Config) readPath(path string) error {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if c.Kind == Sentinel {

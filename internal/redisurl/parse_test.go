@@ -62,7 +62,7 @@ func TestParseRefuses(t *testing.T) {
 		"redis://h:0":                    "port is not a number",
 		"redis://h:x":                    "port is not a number",
 		"redis://::1":                    "not host:port",
-		"redis://h o":                    "no host has",
+		"redis://h o":                    "invalid in a host",
 		"redis://ada:hunter2":            "port is not a number",
 		"redis://:hunt?er2@h":            "%3F",
 		"redis://:hunt#er2@h":            "%23",
@@ -87,7 +87,7 @@ func TestParseRefuses(t *testing.T) {
 		"redis+sentinel://h":             "name of the master",
 		"redis+cluster://h/1":            "no meaning",
 		"redis+cluster://h?db=1":         "one database only",
-		"embedded:a\nb":                  "characters that no path has",
+		"embedded:a\nb":                  "invalid in a path",
 		"redis://user:hunter2@h?secret":  `unknown parameter "secret"`,
 	} {
 		_, err := Parse(raw)
@@ -95,13 +95,13 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("Parse(%q): %v, want %q", raw, err, want)
 		}
 		if err != nil && (strings.Contains(err.Error(), "hunt") || strings.Contains(err.Error(), "er2")) {
-			t.Errorf("Parse(%q) tells the password: %v", raw, err)
+			t.Errorf("Parse(%q) shows the password: %v", raw, err)
 		}
 	}
 }
 
 // FuzzParse looks for a URL that is misread without a word, or an error that
-// tells the password.
+// shows the password.
 func FuzzParse(f *testing.F) {
 	for _, raw := range []string{
 		"embedded:x", "redis://u:p@h:1/2", "unix:///a?db=1", "redis+sentinel://a,b/m/1", "unix:///a%3Fb", "rediss://h?ca=x&skip_verify=1", "rediss+cluster://[::1]:7,b", "redis://a@b@c:9",
@@ -131,7 +131,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseSecret looks for an error that tells the password, whatever stands
+// FuzzParseSecret looks for an error that shows the password, whatever stands
 // before and after it.
 func FuzzParseSecret(f *testing.F) {
 	f.Add("redis://user:", "@host:x")
@@ -144,7 +144,7 @@ func FuzzParseSecret(f *testing.F) {
 			return // no password, but an unknown scheme or a directory
 		}
 		if _, err := Parse(before + secret + after); err != nil && strings.Contains(err.Error(), secret) {
-			t.Errorf("Parse(%q) tells the password: %v", before+secret+after, err)
+			t.Errorf("Parse(%q) shows the password: %v", before+secret+after, err)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// readQuery reads the parameters that follow the ?.
+// readQuery reads the parameters.
 func (c *Config) readQuery(query url.Values) error {
 	names := make([]string, 0, len(query))
 	for name := range query {
@@ -24,7 +24,7 @@ func (c *Config) readQuery(query url.Values) error {
 		}
 	}
 	if (c.Cert == "") != (c.Key == "") {
-		return errors.New("of the parameters cert and key one is given without the other")
+		return errors.New("of the parameters cert and key, one is given without the other")
 	}
 	return nil
 }

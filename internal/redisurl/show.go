@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// String names the database without its secrets, as Parse reads it.
+// String returns the URL without secrets, in a form that Parse accepts.
 func (c Config) String() string {
 	scheme := "redis"
 	if c.TLS {
@@ -31,17 +31,17 @@ func (c Config) String() string {
 	return scheme + "://" + hosts + db
 }
 
-// escape writes a path such that Parse reads it as it is.
+// escape encodes a path for Parse.
 func escape(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23", "@", "%40").Replace(path)
 }
 
-// longest is how many characters of a URL are shown.
+// longest bounds the characters of a URL that are shown.
 const longest = 200
 
-// redact returns a URL as it may be shown: quoted, cut short, and without
-// anything that can be a password. Where no @ tells the password from the
-// hosts, only what certainly is hosts is shown.
+// redact returns a URL for messages: quoted, truncated, and without anything that can
+// be a password. If no @ separates the password from the hosts, it shows only what is
+// certainly a host.
 func redact(raw string) string {
 	scheme, rest, found := strings.Cut(raw, ":")
 	if strings.EqualFold(scheme, "embedded") {

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// tls returns how TLS is spoken, nil where it is not. Where no name is given,
-// the certificate of a server has to be for the host that was dialled.
+// tls returns the TLS configuration, or nil without TLS. Without a server name, the
+// certificate of a server has to be for the dialled host.
 func (c Config) tls() (*tls.Config, error) {
 	if !c.TLS {
 		return nil, nil
