@@ -1,10 +1,10 @@
-// Package rediserr says what an error of a Redis client means for the caller:
-// is the database out of reach, does it refuse writes alone, or may this user
-// not do that? It is the one place that knows the error codes of servers.
+// Package rediserr classifies the errors of a Redis client: the database is not
+// reachable, it refuses writes only, or this user lacks a permission. No other package
+// knows the error codes of servers.
 //
-// Servers give the reason in the first word of an error reply (READONLY, OOM,
-// LOADING, ...). Redis 6.2 wraps the reply to a command within a script in a
-// text of its own, so that the word stands in the middle.
+// The reason is the first word of an error reply (READONLY, OOM, LOADING, ...).
+// Redis 6.2 wraps the reply to a command within a script in another text, so that the
+// word is in the middle.
 package rediserr
 
 import (
@@ -19,27 +19,26 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Class is what an error means.
+// Class is a class of errors.
 type Class int
 
 const (
-	// Other is everything else: no error, a reply that is nil, a wrong type, a
-	// mistake of the program.
+	// Other is everything else: no error, a nil reply, a wrong type, a bug.
 	Other Class = iota
-	// Unavailable: there was no answer, or the server serves neither reads nor
-	// writes for the moment: it loads its data, its Cluster is down, its master
-	// is out of reach, nobody owns the slot. Try again later.
+	// Unavailable: no reply, or the server serves neither reads nor writes at the
+	// moment: it loads its data, its Cluster is down, its master is unreachable,
+	// the slot has no owner. Retry later.
 	Unavailable
-	// WritesRefused: the server reads but does not write for the moment: it is
-	// out of memory, a read-only replica, cannot write to its disk, or has too
-	// few replicas. Reads go on; try writes again later.
+	// WritesRefused: the server serves reads only at the moment: it is out of
+	// memory, a read-only replica, cannot write to its disk, or has too few
+	// replicas. Retry writes later.
 	WritesRefused
-	// Denied: this user may not do that, or the server wants a user and a
-	// password. Trying again does not help.
+	// Denied: the user lacks a permission, or the server requires a user and a
+	// password. A retry does not help.
 	Denied
 )
 
-// String names a class.
+// String returns the name of a class.
 func (c Class) String() string {
 	switch c {
 	case Unavailable:
@@ -53,13 +52,13 @@ func (c Class) String() string {
 	}
 }
 
-// codes are the first words of error replies that mean something here.
+// codes maps the first words of error replies to classes.
 var codes = map[string]Class{
 	"LOADING":     Unavailable,
 	"MASTERDOWN":  Unavailable,
 	"CLUSTERDOWN": Unavailable,
 	"TRYAGAIN":    Unavailable,
-	"BUSY":        Unavailable, // a script keeps the server
+	"BUSY":        Unavailable, // a script blocks the server
 
 	"OOM":        WritesRefused,
 	"READONLY":   WritesRefused,
@@ -83,7 +82,7 @@ func Of(err error) Class {
 	case isReply:
 		return OfReply(text)
 	case errors.Is(err, context.Canceled):
-		return Other // the caller did not want to wait
+		return Other // the caller stopped waiting
 	case errors.As(err, &network), errors.As(err, &call),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
@@ -93,20 +92,20 @@ func Of(err error) Class {
 	return Other
 }
 
-// IsReply reports whether an error is what a server answered.
+// IsReply reports whether an error is an error reply of a server.
 func IsReply(err error) bool {
 	_, ok := reply(err)
 	return ok
 }
 
-// reply returns the text of an error reply. The client hands one on as it is,
-// or, about client-side caching, as the beginning of a text of its own.
+// reply returns the text of an error reply. The client returns it unchanged or, for
+// client-side caching, at the beginning of another text.
 func reply(err error) (string, bool) {
-	var said *rueidis.RedisError
+	var answer *rueidis.RedisError
 	switch {
-	case errors.As(err, &said):
-		return said.Error(), !said.IsNil()
-	case errors.Is(err, rueidis.ErrNoCache) && err != rueidis.ErrNoCache: // a bare ErrNoCache has no text of a server
+	case errors.As(err, &answer):
+		return answer.Error(), !answer.IsNil()
+	case errors.Is(err, rueidis.ErrNoCache) && err != rueidis.ErrNoCache: // a bare ErrNoCache is not a reply
 		return err.Error(), true
 	}
 	return "", false
@@ -123,13 +122,13 @@ func OfReply(text string) Class {
 	return Other
 }
 
-// deniedInScript are what servers say instead of NOPERM of a command within a
-// script: 7.0 and older, and 7.2 and newer.
+// deniedInScript lists the texts of NOPERM for a command within a script: of 7.0 and
+// older, and of 7.2 and newer.
 var deniedInScript = []string{"The user executing the script can't ", "ACL failure in script: "}
 
 // Code returns the first word of an error reply, such as READONLY. For a reply
-// to a command within a script it returns the word of that command. The client
-// leaves out the word ERR.
+// to a command within a script it returns the word of that command's reply. The client
+// omits the word ERR.
 func Code(text string) string {
 	text = strings.TrimPrefix(text, "ERR ")
 	// Redis 6.2: Error running script (call to f_...): @user_script:1: @user_script: 1: -OOM command not ...
