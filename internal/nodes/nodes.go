@@ -1,8 +1,7 @@
-// Package nodes asks the nodes of a database for what no key leads to.
+// Package nodes sends commands without a key to the nodes of a database.
 //
-// A client of a Cluster sends a command without a key to any node that it knows
-// of, also to one that its URL names and that has been gone for long. Whoever
-// has such a command asks here.
+// A client of a Cluster sends such a command to any node that it knows, even to one
+// that its URL names and that no longer exists. This package asks all of them.
 package nodes
 
 import (
@@ -20,11 +19,11 @@ import (
 	"retwis/internal/rediserr"
 )
 
-// First asks every node at the same time and returns the first answer. Where
-// none answers, it returns the error that says most, after limit.
+// First asks every node at the same time and returns the first answer. If none
+// answers within limit, it returns the most specific error.
 //
-// The nodes that are not waited for go on until limit: a connection that is
-// being made is shared, and would be cut off for those who come next.
+// It does not cancel the other requests before limit: a connection that is being
+// opened is shared, and canceling would break it for later callers.
 func First[T any](ctx context.Context, client rueidis.Client, limit time.Duration, ask func(context.Context, rueidis.Client) (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -49,7 +48,7 @@ func First[T any](ctx context.Context, client rueidis.Client, limit time.Duratio
 				return a.value, nil
 			}
 			if failed.err == nil || rediserr.Of(failed.err) == rediserr.Unavailable {
-				failed = a // a node that objects says more than one that is gone
+				failed = a // an error reply is more specific than a lost connection
 			}
 		case <-ctx.Done():
 			return failed.value, errors.Join(ctx.Err(), failed.err)
@@ -58,17 +57,17 @@ func First[T any](ctx context.Context, client rueidis.Client, limit time.Duratio
 	return failed.value, failed.err
 }
 
-// Master is a server that has keys of its own.
+// Master is a server that owns keys.
 type Master struct {
-	Address string // "-" where there is no Cluster
+	Address string // "-" without a Cluster
 	Client  rueidis.Client
 }
 
-// mastersLimit bounds the wait for a node that says who the masters are.
+// mastersLimit bounds the wait for a node that lists the masters.
 const mastersLimit = 10 * time.Second
 
-// Masters returns the servers that have keys, in the order of their addresses:
-// the masters of a Cluster that own slots, else the one server.
+// Masters returns the servers that own keys, in the order of their addresses: the
+// masters of a Cluster that own slots, or the single server.
 func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return []Master{{"-", client}}, nil
@@ -84,7 +83,7 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	for _, address := range addresses {
 		node, ok := known[address]
 		if !ok {
-			return nil, errors.New("the Cluster has just changed: " + address + " is new in it; try again in a moment")
+			return nil, errors.New("the Cluster has just changed: " + address + " is new; try again in a moment")
 		}
 		all = append(all, Master{address, node})
 	}
@@ -92,13 +91,13 @@ func Masters(ctx context.Context, client rueidis.Client) ([]Master, error) {
 	return all, nil
 }
 
-// owners asks a node for the addresses of those that own slots.
+// owners asks a node for the addresses of the owners of slots.
 func owners(ctx context.Context, node rueidis.Client) ([]string, error) {
 	ranges, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
-	var own string // the host of the node itself, which it may not know
+	var own string // the host of the node itself, which it may omit
 	for address := range node.Nodes() {
 		own, _, _ = net.SplitHostPort(address)
 	}
