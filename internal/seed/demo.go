@@ -7,15 +7,14 @@ import (
 	"retwis/internal/social"
 )
 
-// Login is a name and a password to log in with.
+// Login is a name and a password for logging in.
 type Login struct{ Name, Password string }
 
-// demoLogin opens every demo. It is no secret, and a demo is no place for one.
+// demoLogin is the login of every demo. It is not secret.
 var demoLogin = Login{Name: "demo", Password: "demo-demo"}
 
-// Demo puts a small network into an empty database and returns with what to
-// log in. A database that it has filled before it leaves as it is; any other
-// it refuses with ErrNotEmpty.
+// Demo puts a small network into an empty database and returns its login. It leaves a
+// database that it has filled before unchanged, and returns ErrNotEmpty for any other.
 func Demo(ctx context.Context, svc *social.Service) (Login, error) {
 	empty, err := svc.Empty(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// network makes a network up, always the same for the same options, and keeps
-// nothing of it but the users' standing.
+// network generates a network, always the same for the same options. It stores only the
+// popularity of the users.
 type network struct {
 	opt   Options
 	start time.Time
@@ -34,8 +34,8 @@ func newNetwork(opt Options) *network {
 	n := &network{opt: opt, start: opt.Until.Add(-month), standing: make([]float64, opt.Users)}
 	rng := n.stream(streamStanding)
 	ranks := rng.Perm(opt.Users)
-	// The first user, with whom people log in, is well known: a page with
-	// nobody on it shows little.
+	// The first user, who is used for logging in, is popular: an empty page shows
+	// little.
 	for i, rank := range ranks {
 		if at := opt.Users / 50; rank == at {
 			ranks[0], ranks[i] = ranks[i], ranks[0]
@@ -54,7 +54,7 @@ func (n *network) stream(kind uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(n.opt.Seed, kind)) // reproducible, not secret
 }
 
-// name is the name of user i.
+// name returns the name of user i.
 func (n *network) name(i int) string {
 	if i == 0 && n.opt.FirstName != "" {
 		return n.opt.FirstName
@@ -62,12 +62,12 @@ func (n *network) name(i int) string {
 	return userName(n.opt.Seed, i)
 }
 
-// joined is when user i registered: in their order, over the first three weeks.
+// joined returns when user i registered: in their order, over the first three weeks.
 func (n *network) joined(i int) time.Time {
 	return n.start.Add(time.Duration(float64(month) * 0.7 * float64(i) / float64(n.opt.Users)))
 }
 
-// draw returns a user, the more likely the more popular.
+// draw returns a random user, weighted by popularity.
 func (n *network) draw(rng *rand.Rand) int {
 	at := rng.Float64() * n.standing[len(n.standing)-1]
 	return min(sort.SearchFloat64s(n.standing, at), len(n.standing)-1)
@@ -78,7 +78,7 @@ type follow struct {
 	at       time.Time
 }
 
-// follows makes up who follows whom.
+// follows generates the follows.
 func (n *network) follows() iter.Seq[follow] {
 	return func(yield func(follow) bool) {
 		rng := n.stream(streamFollows)
@@ -97,20 +97,19 @@ func (n *network) follows() iter.Seq[follow] {
 	}
 }
 
-// share is how many of the follows that are left the next of the users that
-// are left makes.
+// share returns how many of the remaining follows the next of the remaining users makes.
 func (n *network) share(rng *rand.Rand, left, users int) int {
 	if users == 1 {
 		return left
 	}
 	all := n.opt.Users - 1
 	k := int(float64(left) / float64(users) * rng.ExpFloat64())
-	// Neither more than there are people, nor so few that those who come
-	// after could not make the rest.
+	// Neither more than there are users, nor so few that the following users could
+	// not make the rest.
 	return max(min(k, all, left), left-(users-1)*all)
 }
 
-// targets returns k users other than from, the popular ones first of all.
+// targets returns k users other than from, weighted by popularity.
 func (n *network) targets(rng *rand.Rand, from, k int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		taken := map[int]bool{from: true}
@@ -137,7 +136,7 @@ type post struct {
 	body   string
 }
 
-// posts makes up who says what, in the order of time.
+// posts generates the posts, in the order of time.
 func (n *network) posts() iter.Seq[post] {
 	return func(yield func(post) bool) {
 		rng := n.stream(streamPosts)
@@ -146,7 +145,7 @@ func (n *network) posts() iter.Seq[post] {
 			author := n.draw(rng)
 			for tries := 0; n.joined(author).After(at); tries++ {
 				if author = n.draw(rng); tries > 8 {
-					author = rng.IntN(author + 1) // somebody who was there earlier
+					author = rng.IntN(author + 1) // a user who registered earlier
 				}
 			}
 			if !yield(post{author: author, at: at, body: sentence(rng)}) {

@@ -1,7 +1,6 @@
-// Package seed fills Retwis with a network that looks like one: a few people
-// whom very many follow and many whom few do, registrations, follows and posts
-// spread over a month, and texts that can be read. The same seed gives the
-// same network on the same day.
+// Package seed fills Retwis with a realistic sample network: a few users with very many
+// followers and many with few, registrations, follows and posts spread over a month, and
+// readable texts. The same seed gives the same network on the same day.
 package seed
 
 import (
@@ -16,26 +15,26 @@ import (
 	"retwis/internal/social/load"
 )
 
-// ErrNotEmpty: a demo is only ever put into an empty database.
+// ErrNotEmpty: a demo requires an empty database.
 var ErrNotEmpty = errors.New("seed: the database is not empty and holds no demo")
 
-// Options say how large a network to make.
+// Options are the size of a network.
 type Options struct {
 	Users, Follows, Posts int
 	Seed                  uint64
-	// FirstName is the name of the first user, with whom to log in. Default:
-	// one like the others'.
+	// FirstName is the name of the first user, for logging in. Default: a
+	// generated one.
 	FirstName string
-	// Password is everybody's. Default: a random one, see Result.
+	// Password of all users. Default: a random one, see Result.
 	Password string
 	// Until is when the month ends. Default: the beginning of today, UTC.
 	Until time.Time
-	// Progress, when set, is told how many of all users, follows and posts are
-	// written.
+	// Progress, if set, is called with the number of users, follows and posts that
+	// are written, and their total.
 	Progress func(done, total int)
 }
 
-// Result is what was made, and a name and a password to log in with.
+// Result is the size of the network, and a name and a password for logging in.
 type Result struct {
 	Users    int    `json:"users"`
 	Follows  int    `json:"follows"`
@@ -44,13 +43,13 @@ type Result struct {
 	Password string `json:"password"`
 }
 
-// month is the time over which everything spreads.
+// month is the period over which all events are spread.
 const month = 30 * 24 * time.Hour
 
-// step is how much is made and written at a time; it bounds the memory.
+// step is how much is generated and written at a time; it bounds the memory.
 const step = 5000
 
-// maxUsers is how many names there are.
+// maxUsers is the number of names.
 const maxUsers = 10_000_000
 
 func (o *Options) validate() error {
@@ -58,15 +57,15 @@ func (o *Options) validate() error {
 	case o.Users < 1 || o.Users > maxUsers:
 		return fmt.Errorf("seed: users: %d is not between 1 and %d", o.Users, maxUsers)
 	case o.Follows < 0 || o.Follows > o.Users*(o.Users-1):
-		return fmt.Errorf("seed: follows: %d is not between 0 and %d, everybody following everybody", o.Follows, o.Users*(o.Users-1))
+		return fmt.Errorf("seed: follows: %d is not between 0 and %d, every user following every other", o.Follows, o.Users*(o.Users-1))
 	case o.Posts < 0:
 		return fmt.Errorf("seed: posts: %d is negative", o.Posts)
 	}
 	return nil
 }
 
-// Run adds a network to the database behind svc, which may hold another: a user
-// whose name is taken gets a number behind it.
+// Run adds a network to the database of svc, which may contain another one: if a name is
+// taken, it appends a number.
 func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) {
 	if err := opt.validate(); err != nil {
 		return Result{}, err
@@ -97,7 +96,7 @@ type run struct {
 	load    load.Loader
 	opt     Options
 	net     *network
-	ids     []int64 // by the number of the user
+	ids     []int64 // by user number
 	first   string  // the name of user 0
 	written int
 }
@@ -136,7 +135,7 @@ func (r *run) users(ctx context.Context) error {
 	return nil
 }
 
-// names are those of n users, all free.
+// names returns free names for n users.
 func (r *run) names(ctx context.Context, from, n int) ([]string, error) {
 	names := make([]string, n)
 	for i := range names {

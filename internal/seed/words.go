@@ -22,7 +22,7 @@ north novak okoye olsen park patel perez pike quist rao reed rios roth ruiz
 sato shah silva singh sole stone storm tan toth vance vega vogt wade wolf wong
 wu yang young zhang`)
 
-// userName is the name of user i: no two of a network are the same.
+// userName returns the name of user i; names in a network are unique.
 func userName(seed uint64, i int) string {
 	pairs := len(given) * len(family)
 	// A step that shares no factor with the number of pairs visits each once.
@@ -91,7 +91,7 @@ var words = map[string][]string{
 	"time": {"This morning", "Late last night", "On the way to work", "Every Tuesday", "Between two rain showers", "At noon"},
 }
 
-// sentence makes up something to say.
+// sentence generates the text of a post.
 func sentence(rng *rand.Rand) string {
 	text := templates[rng.IntN(len(templates))]
 	for {
@@ -106,7 +106,7 @@ func sentence(rng *rand.Rand) string {
 	return capital(strings.TrimSpace(text))
 }
 
-// capital begins each sentence with a capital letter.
+// capital starts each sentence with a capital letter.
 func capital(text string) string {
 	b := []byte(text)
 	begin := true
