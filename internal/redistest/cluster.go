@@ -18,8 +18,8 @@ type ClusterServers struct {
 // slots is how many hash slots a Cluster has.
 const slots = 16384
 
-// Cluster returns a Cluster for this test alone, ready for use. Its servers
-// listen on TCP ports of 127.0.0.1, as a Cluster must.
+// Cluster returns a Cluster for this test only, ready for use. Its servers listen on TCP ports
+// of 127.0.0.1, as a Cluster requires.
 func Cluster(t testing.TB, masters int) *ClusterServers {
 	t.Helper()
 	Require(t)
@@ -35,7 +35,7 @@ func Cluster(t testing.TB, masters int) *ClusterServers {
 	return c
 }
 
-// join gives each server its slots and makes them known to each other.
+// join assigns the slots and introduces the servers to each other.
 func (c *ClusterServers) join(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -81,7 +81,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// URL names the Cluster as internal/store reads it.
+// URL returns the URL of the Cluster for internal/store.
 func (c *ClusterServers) URL() string {
 	return "redis+cluster://" + strings.Join(c.addresses(), ",")
 }

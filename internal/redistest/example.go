@@ -2,9 +2,8 @@ package redistest
 
 import "fmt"
 
-// Example returns where n servers listen that know nothing of each other, for an
-// example, which has no test to end them: call stop. Without a server on the
-// machine it panics.
+// Example returns the URLs of n independent servers for an example, which has no test to end
+// them: call stop. It panics without an installed server.
 func Example(n int) (urls []string, stop func()) {
 	var servers []*Server
 	stop = func() {

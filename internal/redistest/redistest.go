@@ -1,19 +1,18 @@
 // Package redistest gives tests real servers.
 //
-// A test that talks to an imitation proves little, and one that needs a server
-// which somebody has to start is not run. Here a server is started when the
-// first test asks, shared where that is safe, and gone when the test binary
-// is, however it ends:
+// A test against an imitation proves little, and a test that needs a server started by hand
+// is rarely run. This package starts a server for the first test that needs one, shares it
+// where that is safe, and ends it with the test binary, even if that is killed:
 //
 //	func TestMain(m *testing.M) { redistest.Main(m) }
 //
 //	func TestSomething(t *testing.T) {
 //		t.Parallel()
-//		client := redistest.DB(t).Client(t) // an empty database of its own
+//		client := redistest.DB(t).Client(t) // an empty database for this test
 //	}
 //
-// Without a server on the machine tests are skipped with a loud word, or fail
-// where REDISTEST_REQUIRE=1 is set.
+// Without an installed server tests are skipped with a message, or fail if
+// REDISTEST_REQUIRE=1 is set.
 package redistest
 
 import (
@@ -35,26 +34,26 @@ import (
 	"retwis/internal/redisserver"
 )
 
-// patience is how long a server may take to start or stop.
+// patience bounds the time to start or stop a server.
 const patience = 30 * time.Second
 
-// deathSignal ends a server with its tests, also one that is frozen.
+// deathSignal ends a server with its tests, even a frozen one.
 const deathSignal = syscall.SIGKILL
 
-// databases is how many tests can share one server at a time.
+// databases bounds the tests that share one server at a time.
 const databases = 1024
 
-// shared is what the tests of one binary share.
+// shared is shared by the tests of one binary.
 var shared struct {
 	mu     sync.Mutex
 	server *Server
-	free   []int // databases that nobody uses
+	free   []int // unused databases
 	dirs   []string
 	ports  map[int]bool // those that have been given out
 }
 
-// Main runs the tests of a package, stops every server and exits. It fails a
-// package that passes but leaves goroutines behind.
+// Main runs the tests of a package, stops all servers and exits. It fails a package whose
+// tests pass but leak goroutines.
 func Main(m *testing.M) {
 	code := m.Run()
 	shared.mu.Lock()
@@ -74,8 +73,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// leaked tells which goroutines are left. A client of a Cluster keeps one that
-// sleeps five seconds before it closes connections which it no longer needs.
+// leaked returns an error that lists leaked goroutines. A client of a Cluster has one that
+// sleeps for five seconds before it closes unused connections.
 func leaked() (err error) {
 	for deadline := time.Now().Add(7 * time.Second); time.Now().Before(deadline); {
 		if err = goleak.Find(); err == nil {
@@ -93,9 +92,8 @@ type Server struct {
 	config []string
 }
 
-// Require returns the server to test with. Where there is none it skips the
-// test with a loud word, or fails it where REDISTEST_REQUIRE=1 is set, as make
-// test and CI do.
+// Require returns the server program to test with. Without one it skips the test with a
+// message, or fails it if REDISTEST_REQUIRE=1 is set, as make test and CI do.
 func Require(t testing.TB) string {
 	t.Helper()
 	binary, err := redisserver.Find(os.Getenv)
@@ -119,7 +117,7 @@ func Version(t testing.TB) string {
 	return version
 }
 
-// begin starts a server that keeps nothing unless config says otherwise.
+// begin starts a server without persistence, unless config enables it.
 func begin(port int, config []string) (*Server, error) {
 	// Not t.TempDir(): the path of a socket is short.
 	dir, err := os.MkdirTemp("", "redistest")
@@ -130,7 +128,7 @@ func begin(port int, config []string) (*Server, error) {
 	return s, s.start()
 }
 
-// removeAll removes what a server has kept. A nil server kept nothing.
+// removeAll removes the data of a server. A nil server has none.
 func removeAll(s *Server) {
 	if s != nil {
 		os.RemoveAll(s.dir)
@@ -160,8 +158,8 @@ func (s *Server) stop() {
 	_ = s.Server.Stop(ctx)
 }
 
-// One returns the server that all tests of this binary share. Tests keep apart
-// by a prefix on their keys.
+// One returns the server that all tests of this binary share. Each test uses a different
+// prefix for its keys.
 func One(t testing.TB) *Server {
 	t.Helper()
 	Require(t)
@@ -187,8 +185,7 @@ type Database struct {
 	number int
 }
 
-// DB returns an empty database for this test alone. It is emptied when the
-// test ends.
+// DB returns an empty database for this test only. It is emptied when the test ends.
 func DB(t testing.TB) *Database {
 	t.Helper()
 	server := One(t)
@@ -217,20 +214,20 @@ func DB(t testing.TB) *Database {
 	return db
 }
 
-// URL names the database as internal/store reads it.
+// URL returns the URL of the database for internal/store.
 func (db *Database) URL() string { return fmt.Sprintf("%s?db=%d", db.server.URL(), db.number) }
 
 // Client returns a client of the database, closed when the test ends.
 func (db *Database) Client(t testing.TB) rueidis.Client { return client(t, db.URL()) }
 
-// Own returns a server for this test alone, which may break it. config are
-// further lines of redis.conf.
+// Own returns a server for this test only, which may break it. config are further lines of
+// redis.conf.
 func Own(t testing.TB, config ...string) *Server {
 	t.Helper()
 	return Nodes(t, 1, config...)[0]
 }
 
-// Nodes returns n servers that know nothing of each other.
+// Nodes returns n independent servers.
 func Nodes(t testing.TB, n int, config ...string) []*Server {
 	t.Helper()
 	nodes := make([]*Server, n)
@@ -260,16 +257,16 @@ func Nodes(t testing.TB, n int, config ...string) []*Server {
 // Client returns a client of the server, closed when the test ends.
 func (s *Server) Client(t testing.TB) rueidis.Client { return client(t, s.URL()) }
 
-// Dir is where the server keeps its data.
+// Dir returns the data directory.
 func (s *Server) Dir() string { return s.dir }
 
-// Stop ends the server with its data saved, if it keeps any.
+// Stop ends the server after saving its data, if it has persistence.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	s.stop()
 }
 
-// Kill ends the server at once, and waits until it is gone.
+// Kill ends the server immediately, and waits for that.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if err := s.Server.Kill(); err != nil {
@@ -278,7 +275,7 @@ func (s *Server) Kill(t testing.TB) {
 	<-s.Done()
 }
 
-// Freeze stops the process of the server where it is, until Thaw.
+// Freeze suspends the process of the server until Thaw.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	if err := s.Server.Freeze(); err != nil {
@@ -286,7 +283,7 @@ func (s *Server) Freeze(t testing.TB) {
 	}
 }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw(t testing.TB) {
 	t.Helper()
 	if err := s.Server.Thaw(); err != nil {
@@ -294,8 +291,8 @@ func (s *Server) Thaw(t testing.TB) {
 	}
 }
 
-// Restart kills the server if it runs and starts it again at the same place,
-// with what it had saved or with nothing.
+// Restart kills the server if it runs and starts it again with the same address, with its
+// saved data or empty.
 func (s *Server) Restart(t testing.TB, keepData bool) {
 	t.Helper()
 	s.Kill(t)
@@ -325,7 +322,7 @@ func client(t testing.TB, url string) rueidis.Client {
 	return c
 }
 
-// dial connects as internal/store does: one connection a server.
+// dial connects like internal/store: one connection per server.
 func dial(url string) (rueidis.Client, error) {
 	opt, err := rueidis.ParseURL(url)
 	if err != nil {

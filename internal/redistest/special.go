@@ -15,20 +15,17 @@ import (
 )
 
 const (
-	// lowestPort and highestPort are below the ports that a system gives to
-	// outgoing connections, which could take one before the server does.
+	// lowestPort and highestPort are below the ports of outgoing connections, which
+	// could take a port before the server does.
 	lowestPort, highestPort = 10_000, 22_000
-	// busOffset is from the port of a server in a Cluster to the one on which
-	// it talks with the others.
+	// busOffset is the offset of the Cluster bus port from the server's port.
 	busOffset = 10_000
-	// tries is how often a port that somebody else has taken meanwhile is left
-	// for another one.
+	// tries bounds the attempts to find a port that no other process takes.
 	tries = 5
 )
 
-// FreePort returns a TCP port of 127.0.0.1 on which nobody listens, nor on the
-// one that a server in a Cluster uses with it. No other test of this binary
-// gets it.
+// FreePort returns a free TCP port of 127.0.0.1 whose Cluster bus port is free, too. No other
+// test of this binary gets it.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	shared.mu.Lock()
@@ -56,7 +53,7 @@ func free(port int) bool {
 	return true
 }
 
-// TCP returns a server for this test alone that listens on 127.0.0.1 too.
+// TCP returns a server for this test only that also listens on 127.0.0.1.
 func TCP(t testing.TB, config ...string) *Server {
 	t.Helper()
 	Require(t)
@@ -74,7 +71,7 @@ func TCP(t testing.TB, config ...string) *Server {
 	}
 }
 
-// Sentinel returns a sentinel that watches over master under this name.
+// Sentinel returns a sentinel that monitors master under this name.
 func Sentinel(t testing.TB, name string, master *Server, config ...string) *Server {
 	t.Helper()
 	binary := Require(t)

@@ -16,22 +16,21 @@ import (
 	"time"
 )
 
-// TLSServer is a server that also speaks TLS, to clients that show a certificate.
+// TLSServer is a server that also accepts TLS, from clients with a certificate.
 type TLSServer struct {
 	*Server
 	Address     string // host:port
-	Certificate string // a file with that of the server, which vouches for itself and for clients
-	Key         string // the file with its key
+	Certificate string // the file of the self-signed certificate, for the server and for clients
+	Key         string // the file of its key
 }
 
-// URL names the server as internal/redisurl reads it, with everything that it
-// takes to connect.
+// URL returns the URL of the server for internal/redisurl, with all parameters of the
+// connection.
 func (s *TLSServer) URL() string {
 	return "rediss://" + s.Address + "?ca=" + s.Certificate + "&cert=" + s.Certificate + "&key=" + s.Key
 }
 
-// TLS returns a server for this test alone that speaks TLS on a port of
-// 127.0.0.1.
+// TLS returns a server for this test only that accepts TLS on a port of 127.0.0.1.
 func TLS(t testing.TB, config ...string) *TLSServer {
 	t.Helper()
 	certificate, key := selfSigned(t)
@@ -45,7 +44,7 @@ func TLS(t testing.TB, config ...string) *TLSServer {
 	}
 }
 
-// selfSigned makes a certificate for 127.0.0.1 and its key.
+// selfSigned creates a certificate for 127.0.0.1 and its key.
 func selfSigned(t testing.TB) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
