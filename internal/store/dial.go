@@ -16,11 +16,11 @@ import (
 	"retwis/internal/redisurl"
 )
 
-// reachTimeout bounds everything up to the first answer: five seconds, with
-// room for the report.
+// reachTimeout bounds the time to the first reply: five seconds, minus the time to
+// report an error.
 const reachTimeout = 4800 * time.Millisecond
 
-// dial connects to a database and sees that it can be used.
+// dial connects to a database and checks that it is usable.
 func dial(ctx context.Context, c redisurl.Config) (rueidis.Client, rueidis.ClientOption, error) {
 	opt, err := c.ClientOption()
 	if err != nil {
@@ -28,7 +28,7 @@ func dial(ctx context.Context, c redisurl.Config) (rueidis.Client, rueidis.Clien
 	}
 	client, err := reach(ctx, c.Kind, opt)
 	if err != nil && c.Kind == redisurl.Sentinel {
-		err = blame(ctx, opt, err)
+		err = attribute(ctx, opt, err)
 	}
 	if err != nil {
 		return nil, opt, explain(c, err)
@@ -36,7 +36,7 @@ func dial(ctx context.Context, c redisurl.Config) (rueidis.Client, rueidis.Clien
 	return client, opt, nil
 }
 
-// reach makes a client and tries it, within reachTimeout.
+// reach makes a client and tests it, within reachTimeout.
 func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (rueidis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
@@ -44,7 +44,7 @@ func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (r
 		client rueidis.Client
 		err    error
 	}
-	// NewClient takes no context and can wait for each of several timeouts.
+	// NewClient takes no context, and several timeouts can add up in it.
 	done := make(chan result, 1)
 	go func() {
 		client, err := rueidis.NewClient(opt)
@@ -59,7 +59,7 @@ func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (r
 	case r := <-done:
 		return r.client, r.err
 	case <-ctx.Done():
-		go func() { // whatever still comes of it is not wanted any more
+		go func() { // close a client that arrives too late
 			if r := <-done; r.err == nil {
 				r.client.Close()
 			}
@@ -68,11 +68,11 @@ func reach(ctx context.Context, kind redisurl.Kind, opt rueidis.ClientOption) (r
 	}
 }
 
-// usable reports whether a server behind a client answers and is new enough. Of
-// a Cluster one node is enough: others of those that were named may be gone.
+// usable checks that a server answers and is new enough. One node of a Cluster is
+// enough: other nodes in the URL may no longer exist.
 func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) error {
 	if kind == redisurl.Cluster && client.Mode() != rueidis.ClientModeCluster {
-		// The client took the server for a single one because it could not ask.
+		// The client assumed a single server because it could not ask.
 		if err := client.Do(ctx, client.B().ClusterSlots().Build()).Error(); err != nil {
 			return err
 		}
@@ -85,8 +85,8 @@ func usable(ctx context.Context, client rueidis.Client, kind redisurl.Kind) erro
 }
 
 func nodeUsable(ctx context.Context, node rueidis.Client, kind redisurl.Kind) error {
-	// HELLO, not INFO: its fields are the same everywhere, and whoever is
-	// connected may send it.
+	// HELLO, not INFO: its fields are the same on all servers, and every user may
+	// send it.
 	hello, err := node.Do(ctx, node.B().Arbitrary("HELLO").Build()).AsMap()
 	if err != nil {
 		return err
@@ -103,16 +103,16 @@ func nodeUsable(ctx context.Context, node rueidis.Client, kind redisurl.Kind) er
 	case mode == "sentinel":
 		return errors.New("the server is a sentinel; use redis+sentinel://host/master")
 	case mode == "cluster" && kind != redisurl.Cluster:
-		return errors.New("the server is one of a Cluster; use redis+cluster://")
+		return errors.New("the server is a node of a Cluster; use redis+cluster://")
 	case mode != "cluster" && kind == redisurl.Cluster:
 		return errNoCluster
 	}
 	return loaded(ctx, node)
 }
 
-var errNoCluster = errors.New("the server is not one of a Cluster; use redis://")
+var errNoCluster = errors.New("the server is not a node of a Cluster; use redis://")
 
-// loaded waits for a server that still reads its data.
+// loaded waits until a server has loaded its data.
 func loaded(ctx context.Context, node rueidis.Client) error {
 	for {
 		err := node.Do(ctx, node.B().Ping().Build()).Error()
@@ -120,7 +120,7 @@ func loaded(ctx context.Context, node rueidis.Client) error {
 		case err == nil:
 			return nil
 		case rediserr.Code(err.Error()) != "LOADING":
-			// Only whether it has loaded is asked here: 6.2 refuses a PING when it
+			// Any other reply means that it has loaded: 6.2 rejects a PING when it
 			// cannot save.
 			if rediserr.IsReply(err) {
 				return nil
@@ -128,13 +128,12 @@ func loaded(ctx context.Context, node rueidis.Client) error {
 			return err
 		}
 		if !pause(ctx, 50*time.Millisecond) {
-			return fmt.Errorf("the server is still loading its data; try again when it has: %w", err)
+			return fmt.Errorf("the server is still loading its data; try again later: %w", err)
 		}
 	}
 }
 
-// IsLoading reports whether a database was not opened because it still loads its
-// data.
+// IsLoading reports whether Open failed because the database still loads its data.
 func IsLoading(err error) bool {
 	var reply *rueidis.RedisError
 	return errors.As(err, &reply) && reply.IsLoading()
@@ -146,9 +145,9 @@ type sentinelError struct{ err error }
 func (e *sentinelError) Error() string { return "sentinel: " + e.err.Error() }
 func (e *sentinelError) Unwrap() error { return e.err }
 
-// blame finds out whose error it is that a client with sentinels returned: if
-// one of the sentinels refuses this program, it is theirs.
-func blame(ctx context.Context, opt rueidis.ClientOption, err error) error {
+// attribute finds out whether an error of a client with sentinels comes from a sentinel:
+// it asks each of them.
+func attribute(ctx context.Context, opt rueidis.ClientOption, err error) error {
 	if rediserr.Of(err) != rediserr.Denied && !errors.Is(err, rueidis.ErrNoCache) {
 		return err
 	}
@@ -169,27 +168,27 @@ func blame(ctx context.Context, opt rueidis.ClientOption, err error) error {
 	return err
 }
 
-// explain words an error for whoever typed the URL.
+// explain turns an error into advice for the user who wrote the URL.
 func explain(c redisurl.Config, err error) error {
 	var sentinel *sentinelError
-	who, password := "the server", "a password; give one in the URL: redis://user:password@host"
+	peer, password := "the server", "a password; give one in the URL: redis://user:password@host"
 	if errors.As(err, &sentinel) {
-		err, who = sentinel.err, "the sentinel"
-		password = "a password of its own; give it in the parameter sentinel_password"
+		err, peer = sentinel.err, "the sentinel"
+		password = "its own password; give it in the parameter sentinel_password"
 	}
 	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
 	switch text := err.Error(); {
 	case rediserr.Code(text) == "NOAUTH":
-		err = fmt.Errorf("%s asks for %s", who, password)
+		err = fmt.Errorf("%s asks for %s", peer, password)
 	case rediserr.Code(text) == "WRONGPASS" && sentinel != nil:
-		err = errors.New("the sentinel does not take this user and password; they are the parameters sentinel_username and sentinel_password")
+		err = errors.New("the sentinel rejects this user and password; set them with the parameters sentinel_username and sentinel_password")
 	case rediserr.Code(text) == "WRONGPASS":
-		err = errors.New("the server does not take this user and password")
+		err = errors.New("the server rejects this user and password")
 	case rediserr.Code(text) == "NOPERM":
-		text, _, _ = strings.Cut(text, "\n") // without what the client adds
-		err = fmt.Errorf("%s does not let this user do what retwis needs (docs/operations.md lists the rights): %s", who, text)
+		text, _, _ = strings.Cut(text, "\n") // without the addition of the client
+		err = fmt.Errorf("%s denies this user a command or key that retwis needs (docs/operations.md lists the permissions): %s", peer, text)
 	case errors.Is(err, rueidis.ErrNoCache):
-		// Redis 5 and older, and what only resembles Redis.
+		// Redis 5 and older, and servers that only resemble Redis.
 		err = errors.New("the server does not speak RESP3 with client-side caching; Redis 6.2, Valkey or newer is needed")
 	case strings.Contains(text, "cluster support disabled"):
 		err = errNoCluster

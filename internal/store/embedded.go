@@ -17,8 +17,8 @@ import (
 	"retwis/internal/redisurl"
 )
 
-// embedded is a server in a directory of ours: run by us, or by another process
-// that opened the directory first.
+// embedded is a server in a data directory, run by this process or by another one that
+// opened the directory first.
 type embedded struct {
 	dir    string
 	socket string
@@ -27,32 +27,31 @@ type embedded struct {
 
 	stop    context.CancelFunc // of watcher
 	watcher sync.WaitGroup
-	failed  error // why the last server was not stopped cleanly; after watcher
+	failed  error // why the last server did not stop cleanly; valid after watcher
 }
 
 const (
 	// stopTimeout bounds the wait for a server that saves its data.
 	stopTimeout = time.Minute
-	// watchEvery is how often a process that has joined another's server
-	// looks whether the other is gone.
+	// watchEvery is how often a process that uses another's server checks whether
+	// that process has ended.
 	watchEvery = 500 * time.Millisecond
-	// lastWords is how long a server whose owner is gone is given to end.
-	lastWords = 2 * time.Second
-	// maxJoins is how often joining a server that is there and yet does not
-	// answer is tried.
+	// orphanGrace is how long a server gets to end after its owner has ended.
+	orphanGrace = 2 * time.Second
+	// maxJoins bounds the attempts to join a server that exists but does not
+	// answer.
 	maxJoins = 20
-	// quickest and slowest are the shortest and the longest pause before a
-	// server that keeps dying is started again.
+	// quickest and slowest bound the pause before a server that keeps dying is
+	// restarted.
 	quickest, slowest = 10 * time.Millisecond, 5 * time.Second
-	// settled is how long a server has to live to be started again at once.
-	settled = 10 * time.Second
+	// stableAfter is how long a server has to live to be restarted immediately.
+	stableAfter = 10 * time.Second
 )
 
-// openEmbedded runs a server in the directory, or joins the one that runs
-// there.
+// openEmbedded runs a server in the directory, or joins the running one.
 func openEmbedded(ctx context.Context, config redisurl.Config, opt Options) (*Store, error) {
 	e := &embedded{dir: config.Dir, opt: opt, log: opt.Logger}
-	if err := e.place(); err != nil {
+	if err := e.locate(); err != nil {
 		return nil, err
 	}
 	server, lock, client, err := e.connect(ctx)
@@ -70,9 +69,8 @@ func openEmbedded(ctx context.Context, config redisurl.Config, opt Options) (*St
 	return &Store{client: client, option: option, where: e.dir, embedded: e}, nil
 }
 
-// connect enters the directory and connects to the server in it. A server that
-// was joined may be ending with the process that ran it: then the next try
-// finds the directory free.
+// connect enters the directory and connects to its server. A joined server may be
+// ending with its owner: then the next attempt finds the directory free.
 func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, rueidis.Client, error) {
 	for try := 1; ; try++ {
 		server, lock, err := e.enter(ctx)
@@ -93,8 +91,7 @@ func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, 
 	}
 }
 
-// dial connects to the server of the directory, whoever runs it: after each
-// change of owner its socket can be elsewhere.
+// dial connects to the server of the directory. A new owner can have another socket.
 func (e *embedded) dial(ctx context.Context) (rueidis.Client, error) {
 	opt, err := e.option()
 	if err != nil {
@@ -113,7 +110,7 @@ func (e *embedded) option() (rueidis.ClientOption, error) {
 	return opt, err
 }
 
-// defaultDir is where the data is if nobody names a place.
+// defaultDir returns the data directory without a configured one.
 func defaultDir(getenv func(string) string) (string, error) {
 	base := getenv("XDG_DATA_HOME")
 	if base == "" {
@@ -126,8 +123,9 @@ func defaultDir(getenv func(string) string) (string, error) {
 	return filepath.Join(base, "retwis"), nil
 }
 
-// place finds the directory, makes it ours alone, and finds the server.
-func (e *embedded) place() error {
+// locate creates the directory with access for this user only, and finds the server
+// program.
+func (e *embedded) locate() error {
 	var err error
 	if e.dir == "" {
 		if e.dir, err = defaultDir(e.opt.Getenv); err != nil {
@@ -150,11 +148,11 @@ func (e *embedded) place() error {
 	return err
 }
 
-// enter takes the directory and starts the server, or returns neither where
-// another process runs one that answers. A lock without an answer is an owner
-// that has just died, or has just begun: either ends soon.
+// enter locks the directory and starts the server, or returns neither if another process
+// runs one that answers. If it is locked without a server that answers, the owner has
+// just died or just started; either passes soon.
 func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, error) {
-	began, told := time.Now(), false
+	began, logged := time.Now(), false
 	for {
 		lock, err := tryLock(e.dir)
 		if err != nil {
@@ -168,15 +166,15 @@ func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, er
 			}
 			return server, lock, nil
 		}
-		// A server whose owner was killed ends too, and answers for a moment more:
-		// who joined it then would lose a command. Where it does not end, as
-		// outside Linux, it is joined after all.
-		dying := time.Since(began) < lastWords && orphaned(e.dir)
+		// A server whose owner was killed ends, too, but answers for a moment more:
+		// a process that joined it then would lose a command. If it does not end, as
+		// on other systems than Linux, this process joins it after the grace period.
+		dying := time.Since(began) < orphanGrace && orphaned(e.dir)
 		if e.answers() && !dying {
 			return nil, nil, nil
 		}
-		if !told && !dying {
-			told = true
+		if !logged && !dying {
+			logged = true
 			e.log.Info("another process has the data directory; waiting for its server to answer or to end", "dir", e.dir)
 		}
 		if !pause(ctx, watchEvery/5) {
@@ -185,7 +183,7 @@ func (e *embedded) enter(ctx context.Context) (*redisserver.Server, *os.File, er
 	}
 }
 
-// answers tells whether somebody listens at the socket.
+// answers reports whether a server listens on the socket.
 func (e *embedded) answers() bool {
 	socket, err := readSocket(e.dir)
 	if err != nil {
@@ -199,9 +197,8 @@ func (e *embedded) answers() bool {
 	return true
 }
 
-// start runs the server. It keeps every write in an append-only file, which
-// begins with a snapshot so that it loads fast; the snapshots that a server
-// makes by itself would keep the same things twice.
+// start runs the server with an append-only file, which begins with a snapshot so that it
+// loads fast. Separate snapshots would store the same data twice.
 func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Server, error) {
 	binary, err := redisserver.FindFor(ctx, e.opt.Getenv, e.dir)
 	if err != nil {
@@ -226,9 +223,8 @@ func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Serve
 	})
 }
 
-// watch keeps a server running until ctx ends: the one that we run is started
-// again when it dies, and the one that another process runs is taken over when
-// that process is gone.
+// watch keeps a server running until ctx ends: it restarts the server of this process when
+// it dies, and takes over that of another process when that process has ended.
 func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *os.File) {
 	wait := quickest
 	for {
@@ -244,8 +240,8 @@ func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *
 			return
 		case <-server.Done():
 		}
-		e.log.Warn("the server died and is started again", "error", server.Err())
-		if wait = min(2*wait, slowest); time.Since(began) >= settled {
+		e.log.Warn("the server died; restarting it", "error", server.Err())
+		if wait = min(2*wait, slowest); time.Since(began) >= stableAfter {
 			wait = quickest
 		}
 		pause(ctx, wait)
@@ -256,19 +252,19 @@ func (e *embedded) watch(ctx context.Context, server *redisserver.Server, lock *
 	}
 }
 
-// takeOver waits until the process that runs the server is gone, and runs one.
-// It returns nothing when ctx ends first.
+// takeOver waits until the owner of the server has ended, and runs one. It returns nil
+// if ctx ends first.
 func (e *embedded) takeOver(ctx context.Context) (*redisserver.Server, *os.File) {
 	for pause(ctx, watchEvery) {
 		lock, err := tryLock(e.dir)
 		if err != nil {
-			e.log.Warn("cannot see whether the server still runs", "error", err)
+			e.log.Warn("cannot check whether the server still runs", "error", err)
 			continue
 		}
 		if lock == nil {
 			continue
 		}
-		e.log.Info("the process that ran the server is gone; taking over", "dir", e.dir)
+		e.log.Info("the process that ran the server has ended; taking over", "dir", e.dir)
 		if server := e.revive(ctx, lock); server != nil {
 			return server, lock
 		}
@@ -277,7 +273,7 @@ func (e *embedded) takeOver(ctx context.Context) (*redisserver.Server, *os.File)
 	return nil, nil
 }
 
-// revive starts the server until it runs. It returns nil when ctx ends first.
+// revive tries to start the server until it runs. It returns nil if ctx ends first.
 func (e *embedded) revive(ctx context.Context, lock *os.File) *redisserver.Server {
 	for wait := quickest; ctx.Err() == nil; wait = min(2*wait, slowest) {
 		server, err := e.start(ctx, lock)
@@ -285,14 +281,14 @@ func (e *embedded) revive(ctx context.Context, lock *os.File) *redisserver.Serve
 			return server
 		}
 		if ctx.Err() == nil {
-			e.log.Error("the server does not start; trying again", "error", err, "in", wait.String())
+			e.log.Error("the server does not start; retrying", "error", err, "in", wait.String())
 		}
 		pause(ctx, wait)
 	}
 	return nil
 }
 
-// end stops a server that is ours and gives the directory up.
+// end stops the server of this process and unlocks the directory.
 func (e *embedded) end(server *redisserver.Server, lock *os.File) error {
 	if server == nil {
 		return nil
@@ -309,7 +305,7 @@ func (e *embedded) close() error {
 	return e.failed
 }
 
-// pause waits, and tells whether ctx still goes on.
+// pause waits, and reports whether ctx is still active.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -25,8 +25,8 @@ func DataDir(rawURL string, getenv func(string) string) (string, error) {
 	return defaultDir(getenv)
 }
 
-// Exclusive keeps every other retwis from running a server on a data directory
-// until what it returns is closed. It returns ErrInUse where one does.
+// Exclusive prevents other retwis processes from running a server on a data directory
+// until the returned value is closed. It returns ErrInUse if one runs.
 func Exclusive(dir string) (io.Closer, error) {
 	lock, err := tryLock(dir)
 	if err != nil {

@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile is the lock on a directory. Who holds it runs the server. The
-// server inherits it, so it stays held until owner and server are both gone. It
-// holds the path of the server's socket, which two processes with different
-// environments would not look for at the same place, and on the next line the
-// process that runs the server.
+// lockFile is the lock on a directory. Its holder runs the server. The server inherits
+// it, so it stays locked until owner and server have both ended. It contains the path of
+// the server's socket, which depends on the environment of the owner, and on the next
+// line the process id of the owner.
 const lockFile = "lock"
 
-// tryLock takes the lock of a directory, or returns nil when somebody has it.
+// tryLock takes the lock of a directory, or returns nil if another process has it.
 func tryLock(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -35,7 +34,7 @@ func tryLock(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("store: lock the data directory %s: %w", dir, err)
 }
 
-// writeSocket tells everybody who wants to join where the server listens.
+// writeSocket records where the server listens, for processes that want to join.
 func writeSocket(lock *os.File, socket string) error {
 	err := lock.Truncate(0)
 	if err == nil {
@@ -47,15 +46,15 @@ func writeSocket(lock *os.File, socket string) error {
 	return nil
 }
 
-// readLock returns where the server of a directory listens, or listened last, and
-// the process that ran it; 0 where that is not known.
+// readLock returns where the server of a directory listens, or listened last, and the id
+// of its owner, 0 if that is unknown.
 func readLock(dir string) (socket string, owner int, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, lockFile))
 	if err != nil {
 		return "", 0, fmt.Errorf("store: %w", err)
 	}
 	if len(text) == 0 {
-		return "", 0, fmt.Errorf("store: nobody runs the server of %s yet", dir)
+		return "", 0, fmt.Errorf("store: no process runs the server of %s yet", dir)
 	}
 	socket, process, _ := strings.Cut(string(text), "\n")
 	owner, _ = strconv.Atoi(process)
@@ -68,7 +67,7 @@ func readSocket(dir string) (string, error) {
 	return socket, err
 }
 
-// orphaned tells whether the process that ran the server of a directory is gone.
+// orphaned reports whether the owner of the server of a directory has ended.
 func orphaned(dir string) bool {
 	_, owner, err := readLock(dir)
 	return err == nil && owner > 0 && errors.Is(unix.Kill(owner, 0), unix.ESRCH)

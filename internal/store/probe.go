@@ -11,46 +11,44 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// probes is how many keys of a Cluster are asked for: one in each 256 slots, so
-// that every master with its share of the slots is asked.
+// probes is the number of keys to ask a Cluster for: one per 256 slots, so that every
+// master with a usual share of slots is asked.
 const (
 	probes        = 64
 	slots         = 16384
 	slotsPerProbe = slots / probes
 )
 
-// ErrPartly is wrapped where a part of a Cluster answers and another does not.
+// ErrPartly is wrapped if only a part of a Cluster answers.
 var ErrPartly = errors.New("a part of the Cluster does not answer")
 
-// ProbeRead reports whether the database can be read, each part of a Cluster
-// included. It asks for keys that do not exist, because what a server says to a
-// PING differs: 6.2 refuses one when it cannot save, and a Cluster would be
-// asked anywhere, also at a node that is gone. One round trip.
+// ProbeRead checks that the database can be read, including each part of a Cluster. It
+// asks for keys that do not exist instead of sending PING: 6.2 rejects a PING when it
+// cannot save, and a Cluster client sends it to any node, even one that no longer exists.
+// One round trip.
 func ProbeRead(ctx context.Context, client rueidis.Client) error {
 	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
 		return b.Exists().Key(key).Build()
 	})
 }
 
-// ProbeWrite reports whether the database takes writes. It sends one that
-// changes nothing: the server refuses it exactly when it refuses others. One
-// round trip.
+// ProbeWrite checks that the database accepts writes. It sends one that changes nothing:
+// the server rejects it exactly when it rejects other writes. One round trip.
 func ProbeWrite(ctx context.Context, client rueidis.Client) error {
 	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
 		return b.Setrange().Key(key).Offset(0).Value("").Build()
 	})
 }
 
-// ProbeScript reports whether the database runs scripts. One round trip.
+// ProbeScript checks that the database executes scripts. One round trip.
 func ProbeScript(ctx context.Context, client rueidis.Client) error {
 	return probe(ctx, client, func(b rueidis.Builder, key string) rueidis.Completed {
 		return b.Eval().Script("return 0").Numkeys(1).Key(key).Build()
 	})
 }
 
-// Evicts returns the policy by which a server deletes keys without a time to
-// live when it is full, or nothing where none does, or none says so: not every
-// user may ask.
+// Evicts returns the policy by which a server deletes keys without a time to live when it
+// is full, or "" if no server does, or none reports it: not every user may ask.
 func Evicts(ctx context.Context, client rueidis.Client) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -97,7 +95,7 @@ func probe(ctx context.Context, client rueidis.Client, command func(rueidis.Buil
 	return fmt.Errorf("store: %w", failed)
 }
 
-// spread returns a command for each probe, on keys all over the slots.
+// spread returns a command for each probe, with keys spread over the slots.
 func spread(b rueidis.Builder, command func(rueidis.Builder, string) rueidis.Completed) rueidis.Commands {
 	cmds := make(rueidis.Commands, 0, probes)
 	var seen [probes]bool

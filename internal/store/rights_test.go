@@ -43,7 +43,7 @@ func TestMissingRights(t *testing.T) {
 	server := redistest.TCP(t)
 	url := fmt.Sprintf("redis://ada:lovelace@127.0.0.1:%d", server.Port())
 	allow(t, server, "+@all -client")
-	wantError(t, url, "does not let this user do what retwis needs", "6.2 or newer", "RESP3")
+	wantError(t, url, "denies this user a command or key that retwis needs", "6.2 or newer", "RESP3")
 	wantError(t, url, "'client")
 	allow(t, server, "+@all -info -ping")
 	db, err := store.Open(t.Context(), url, quiet)
@@ -64,10 +64,10 @@ func TestMissingRightsCluster(t *testing.T) {
 		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", master.Port()))
 	}
 	for _, some := range []string{hosts[0], strings.Join(hosts, ",")} {
-		wantError(t, "redis+cluster://ada:lovelace@"+some, "'cluster", "not one of a Cluster")
+		wantError(t, "redis+cluster://ada:lovelace@"+some, "'cluster", "not a node of a Cluster")
 	}
 	single := redistest.TCP(t)
-	wantError(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d", single.Port()), "not one of a Cluster; use redis://")
+	wantError(t, fmt.Sprintf("redis+cluster://127.0.0.1:%d", single.Port()), "not a node of a Cluster; use redis://")
 }
 
 // What a sentinel refuses is not laid to the server.
@@ -80,11 +80,11 @@ func TestSentinelAccess(t *testing.T) {
 	as := func(user, parameters string) string {
 		return strings.Replace(url, "//", "//"+user, 1) + parameters
 	}
-	wantError(t, as("ada:wrong@", ""), "the server does not take this user and password")
+	wantError(t, as("ada:wrong@", ""), "the server rejects this user and password")
 	wantError(t, fmt.Sprintf("redis://127.0.0.1:%d", sentinel.Port()), "use redis+sentinel://")
-	wantError(t, as("", "?sentinel_username=ada&sentinel_password=hunter2"), "the sentinel does not take this user", "the server does not")
+	wantError(t, as("", "?sentinel_username=ada&sentinel_password=hunter2"), "the sentinel rejects this user", "the server does not")
 	allow(t, sentinel, "+@all -client")
-	wantError(t, as("", "?sentinel_username=ada&sentinel_password=lovelace"), "the sentinel does not let this user", "RESP3")
+	wantError(t, as("", "?sentinel_username=ada&sentinel_password=lovelace"), "the sentinel denies this user", "RESP3")
 	allow(t, sentinel, "+@all")
 	open(t, as("ada:lovelace@", "?sentinel_username=ada&sentinel_password=lovelace"))
 	c := sentinel.Client(t)

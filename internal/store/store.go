@@ -1,10 +1,9 @@
 // Package store opens the database that a URL names.
 //
-// A person at a laptop wants to start the program and have a database; an
-// operator wants to name the one that is there. Open does both: "embedded:"
-// runs a real server of its own in a directory, and redis://, rediss://,
-// unix://, redis+sentinel:// and redis+cluster:// reach one that is running.
-// Whatever the URL, what comes back is a client that has been tried.
+// A developer on a laptop wants to start the program and have a database; an operator
+// wants to name an existing one. Open supports both: "embedded:" runs a real server in
+// a directory, and redis://, rediss://, unix://, redis+sentinel:// and redis+cluster://
+// connect to a running one. In either case it returns a client that has been tested.
 package store
 
 import (
@@ -21,7 +20,7 @@ import (
 // Embedded is the kind of a database that this process runs.
 const Embedded = redisurl.Embedded
 
-// Parse reads the URL of a database; see package redisurl.
+// Parse parses the URL of a database; see package redisurl.
 func Parse(rawURL string) (redisurl.Config, error) {
 	config, err := redisurl.Parse(rawURL)
 	if err != nil {
@@ -32,8 +31,7 @@ func Parse(rawURL string) (redisurl.Config, error) {
 
 // Options are the settings of Open. The zero value is a good default.
 type Options struct {
-	// Logger is told what happens to an embedded server. Default:
-	// slog.Default().
+	// Logger receives the events of an embedded server. Default: slog.Default().
 	Logger *slog.Logger
 	// Getenv reads HOME, XDG_DATA_HOME and RETWIS_REDIS_SERVER. Default:
 	// os.Getenv.
@@ -66,12 +64,11 @@ type Store struct {
 	client   rueidis.Client
 	option   rueidis.ClientOption
 	where    string
-	embedded *embedded // nil for a database of somebody else's
+	embedded *embedded // nil for a database that another process runs
 }
 
-// Open opens the database that a URL names (see Parse) and makes sure that it
-// answers and is new enough. A server that cannot be reached is an error
-// within five seconds.
+// Open opens the database of a URL (see Parse) and checks that it answers and is new
+// enough. It fails within five seconds if the server cannot be reached.
 func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 	if err := opt.prepare(); err != nil {
 		return nil, err
@@ -90,18 +87,18 @@ func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 	return &Store{client: client, option: option, where: config.String()}, nil
 }
 
-// Client is the client of the database. It keeps one connection to each
-// server, so that the reply to a command is always read after the server's
-// word on which keys earlier commands have changed.
+// Client returns the client of the database. It keeps one connection to each server,
+// so that the reply to a command is always read after the invalidations of the keys
+// that earlier commands have changed.
 func (s *Store) Client() rueidis.Client { return s.client }
 
-// ClientOption describes the database for those who make connections of their own.
+// ClientOption returns the options for further connections to the database.
 func (s *Store) ClientOption() rueidis.ClientOption { return s.option }
 
-// String says where the data is, without secrets.
+// String returns where the data is, without secrets.
 func (s *Store) String() string { return s.where }
 
-// Close closes the client, and stops an embedded server with its data saved.
+// Close closes the client. It stops an embedded server after its data is saved.
 func (s *Store) Close() error {
 	s.client.Close()
 	if s.embedded == nil {

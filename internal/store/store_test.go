@@ -76,8 +76,8 @@ func TestOpenWithPassword(t *testing.T) {
 	server := redistest.Own(t, "requirepass hunter2", "user ada on >lovelace ~* &* +@all")
 	for url, want := range map[string]string{
 		"unix://" + server.Socket():                    "asks for a password",
-		"unix://:wrong@" + server.Socket():             "does not take this user and password",
-		"unix://ada:hunter2@" + server.Socket():        "does not take this user and password",
+		"unix://:wrong@" + server.Socket():             "rejects this user and password",
+		"unix://ada:hunter2@" + server.Socket():        "rejects this user and password",
 		"unix://:hunter2@" + server.Socket():           "",
 		"unix://ada:lovelace@" + server.Socket():       "",
 		"unix://default:hunter2@" + server.Socket():    "",
