@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dataPaths returns the files of a server in a directory that are there,
-// relative to it.
+// dataPaths returns the existing files of a server in a directory, relative to it.
 func dataPaths(dir string) ([]string, error) {
 	var all []string
 	for _, pattern := range []string{aofName, dumpName, filepath.Join(aofDir, "*")} {
@@ -44,9 +43,8 @@ func escapeGlob(path string) string {
 	return string(escaped)
 }
 
-// Copy copies the data files of the directory to a new one, and forces the copy
-// to the disk. It returns how many bytes these are. Where they do not fit on
-// the disk it writes nothing.
+// Copy copies the data files of the directory to a new one, and syncs the copy to the disk. It
+// returns the number of bytes. If they do not fit on the disk, it writes nothing.
 func (d *Diagnosis) Copy(to string) (int64, error) {
 	names, err := dataPaths(d.Dir)
 	if err != nil {
@@ -61,7 +59,7 @@ func (d *Diagnosis) Copy(to string) (int64, error) {
 	}
 	free, err := freeSpace(to)
 	if err == nil && free < size {
-		err = fmt.Errorf("redisserver: %s has %d bytes free, the copy takes %d: name another place for it", filepath.Dir(to), free, size)
+		err = fmt.Errorf("redisserver: %s has %d bytes free, the copy takes %d: give another directory", filepath.Dir(to), free, size)
 	}
 	if err != nil {
 		return 0, errors.Join(err, os.Remove(to))
@@ -102,7 +100,7 @@ func copyFile(from, to string) (err error) {
 	return out.Sync()
 }
 
-// syncPath forces a file or directory to the disk, if it is there.
+// syncPath syncs a file or directory to the disk, if it exists.
 func syncPath(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// damageSigns are what servers say of files that they cannot load, in the
-// words of all versions since 6.2.
+// damageSigns lists the messages of all versions since 6.2 about files that they cannot
+// load.
 var damageSigns = []string{
 	"Bad file format reading the append only file",
 	"Unexpected end of file reading the append only file",
@@ -36,15 +36,15 @@ func isDamage(line string) bool {
 	return false
 }
 
-// damaged is the error of a server that ended because it cannot load its data,
-// of which line is the first that it said.
+// damaged returns the error of a server that ended because it cannot load its data. line is
+// its first message about that.
 func damaged(dir, line string) error {
-	line, _, _ = strings.Cut(line, ": make a backup") // its advice knows neither our files nor our commands
+	line, _, _ = strings.Cut(line, ": make a backup") // its advice does not fit retwis
 	line, _, _ = strings.Cut(line, ". You can: ")
 	if strings.Contains(line, "Can't handle RDB format version") {
-		return fmt.Errorf("redisserver: %w: %s: it was written by a newer server, which is the one to install, or to name in RETWIS_REDIS_SERVER (the server said: %s)",
+		return fmt.Errorf("redisserver: %w: %s: it was written by a newer server; install that one, or name it in RETWIS_REDIS_SERVER (the server logged: %s)",
 			ErrUnreadable, dir, line)
 	}
-	return fmt.Errorf("redisserver: %w: %s; restore a backup, or see what retwis repair-data %s can save (the server said: %s)",
+	return fmt.Errorf("redisserver: %w: %s; restore a backup, or check what retwis repair-data %s can save (the server logged: %s)",
 		ErrDamaged, dir, dir, strings.TrimSpace(line))
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The names that servers give to their files.
+// The names of the servers' files.
 const (
 	aofName      = "appendonly.aof"
 	aofDir       = "appendonlydir" // since Redis 7
@@ -22,36 +22,35 @@ const (
 )
 
 var (
-	// ErrUnreadable: the server program cannot read the files of the data
-	// directory; another version can.
+	// ErrUnreadable: this server cannot read the files of the data directory;
+	// another version can.
 	ErrUnreadable = errors.New("the server cannot read the data directory")
 	// ErrDamaged: files of the data directory are damaged or missing.
 	ErrDamaged = errors.New("the data directory is damaged")
 )
 
-// dataDir is what a directory holds of a server's data.
+// dataDir describes the data files in a directory.
 //
-// Before version 7 the append-only file was one file. Since then it consists of
-// parts in a directory of their own: a base, which is a snapshot or an older
-// append-only file, and increments, in the order in which a manifest lists
-// them. A server reads what its settings and its version make it look for, and
-// is silent about all other files.
+// Before version 7 the append-only file was one file. Since then it consists of parts in a
+// separate directory: a base, which is a snapshot or an older append-only file, and
+// increments, in the order of a manifest. A server reads the files that its settings and its
+// version make it look for, and ignores all others without a message.
 type dataDir struct {
 	path     string
 	manifest bool
-	broken   string   // why the manifest cannot be read; it counts as missing
+	broken   string   // why the manifest is unreadable; then it counts as missing
 	parts    []string // listed in the manifest, in order, without history; relative to path
 	unlisted []string // other data files in appendonlydir
 	single   bool     // there is an appendonly.aof
 	dump     bool     // there is a dump.rdb
-	format   format   // the newest of the snapshots that would be read
+	format   format   // the newest format of the snapshots that would be read
 }
 
-// format is the version of a snapshot, as its first bytes have it.
+// format is the version of a snapshot, from its first bytes.
 type format struct {
-	rdb     int    // 0 where there is no snapshot
-	valkey  bool   // the versions of Valkey since 9.0, which are numbered from 80
-	writer  string // "Redis 7.0.15", where the file says so
+	rdb     int    // 0: no snapshot
+	valkey  bool   // a version of Valkey since 9.0; these start at 80
+	writer  string // "Redis 7.0.15", if the file contains it
 	inspect string // the file
 }
 
@@ -63,8 +62,7 @@ func (f format) String() string {
 	return name
 }
 
-// readDataDir looks at the files of a directory. One that does not exist is
-// empty.
+// readDataDir reads the state of a directory. One that does not exist is empty.
 func readDataDir(path string) (*dataDir, error) {
 	d := &dataDir{path: path}
 	var err error
@@ -99,14 +97,14 @@ func readDataDir(path string) (*dataDir, error) {
 	return d, nil
 }
 
-// hasData reports whether a file is there and not empty.
+// hasData reports whether a file exists and is not empty.
 func hasData(path string) (bool, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("redisserver: look at the data directory: %w", err)
+		return false, fmt.Errorf("redisserver: inspect the data directory: %w", err)
 	}
 	return info.Mode().IsRegular() && info.Size() > 0, nil
 }
@@ -118,11 +116,11 @@ func (d *dataDir) readParts() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("redisserver: look at the data directory: %w", err)
+		return fmt.Errorf("redisserver: inspect the data directory: %w", err)
 	}
 	text, err := os.ReadFile(filepath.Join(d.path, aofDir, manifestName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("redisserver: look at the data directory: %w", err)
+		return fmt.Errorf("redisserver: inspect the data directory: %w", err)
 	}
 	d.manifest = err == nil
 	listed := map[string]bool{}
@@ -161,8 +159,8 @@ func (d *dataDir) readParts() error {
 	return d.forgetFirstBase()
 }
 
-// forgetFirstBase passes over what a server leaves that is killed in its very
-// first moment: a base without keys, before the manifest is written.
+// forgetFirstBase ignores the file of a server that was killed immediately after its first
+// start: a base without keys, before the manifest is written.
 func (d *dataDir) forgetFirstBase() error {
 	if d.manifest || len(d.unlisted) != 1 {
 		return nil
@@ -174,7 +172,7 @@ func (d *dataDir) forgetFirstBase() error {
 	return err
 }
 
-// parseManifestLine reads "file NAME seq N type b", where the type is b for the
+// parseManifestLine parses "file NAME seq N type b", where the type is b for the
 // base, i for an increment and h for history.
 func parseManifestLine(line string) (name, kind string, ok bool) {
 	words := strings.Fields(line)
@@ -192,8 +190,8 @@ func parseManifestLine(line string) (name, kind string, ok bool) {
 	return name, kind, name != "" && filepath.Base(name) == name && strings.Contains("bih", kind) && len(kind) == 1
 }
 
-// upgrading reports whether a server of version 7 was interrupted when it moved
-// appendonly.aof into appendonlydir: it goes on where it was.
+// upgrading reports whether a server of version 7 was interrupted while it moved
+// appendonly.aof into appendonlydir: the next one resumes that.
 func (d *dataDir) upgrading() bool {
 	if !d.single || !d.manifest || len(d.parts) != 1 || d.parts[0] != filepath.Join(aofDir, aofName) {
 		return false
@@ -202,7 +200,7 @@ func (d *dataDir) upgrading() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// missing returns the listed parts that are not there.
+// missing returns the listed parts that do not exist.
 func (d *dataDir) missing() []string {
 	var missing []string
 	for _, name := range d.parts {
@@ -213,8 +211,8 @@ func (d *dataDir) missing() []string {
 	return missing
 }
 
-// check returns why a server must not be started on the directory: it would
-// refuse, or start without the data that is there.
+// check returns why a server must not be started on the directory: it would refuse, or start
+// without the existing data.
 func (d *dataDir) check(p program, appendOnly bool) error {
 	if !appendOnly {
 		f, err := readFormat(filepath.Join(d.path, dumpName))
@@ -225,7 +223,7 @@ func (d *dataDir) check(p program, appendOnly bool) error {
 	}
 	switch {
 	case (d.manifest || len(d.unlisted) > 0) && p.before(7, 0):
-		return fmt.Errorf("redisserver: %w: %s was written by %s; %s does not look into %s and would start without the data: "+
+		return fmt.Errorf("redisserver: %w: %s was written by %s; %s ignores %s and would start without the data: "+
 			"install Redis 7.0 or newer or Valkey, or name it in RETWIS_REDIS_SERVER", ErrUnreadable, d.path, d.writer("Redis 7.0 or newer"), p, aofDir)
 	case d.broken != "":
 		return fmt.Errorf("redisserver: %w: %s: %s%s", ErrDamaged, filepath.Join(d.path, aofDir, manifestName), d.broken, d.advice())
@@ -248,7 +246,7 @@ func (d *dataDir) check(p program, appendOnly bool) error {
 	return d.checkFormat(p, d.format)
 }
 
-// checkFormat returns an error for a snapshot that is newer than the server.
+// checkFormat returns an error if a snapshot is newer than the server.
 func (d *dataDir) checkFormat(p program, f format) error {
 	most, known := p.formats()
 	if !known || f.rdb == 0 || !f.newer(most) {
@@ -258,7 +256,7 @@ func (d *dataDir) checkFormat(p program, f format) error {
 		ErrUnreadable, f.inspect, f.wrote("a newer server"), f, p, most.rdb, f.readers())
 }
 
-// written says when a file was written last.
+// written returns when a file was last written, as text.
 func (d *dataDir) written(name string) string {
 	info, err := os.Stat(filepath.Join(d.path, name))
 	if err != nil {
@@ -281,7 +279,7 @@ func baseNames(paths []string) []string {
 	return names
 }
 
-// newer reports whether a server that reads g may not read f.
+// newer reports whether a server that reads g may be unable to read f.
 func (f format) newer(g format) bool {
 	if f.valkey != g.valkey {
 		// Valkey since 9.0 reads what Redis wrote up to version 11.
@@ -290,7 +288,7 @@ func (f format) newer(g format) bool {
 	return f.rdb > g.rdb
 }
 
-// wrote says what wrote the file.
+// wrote returns the server that wrote the file.
 func (f format) wrote(otherwise string) string {
 	if f.writer != "" {
 		return f.writer
@@ -298,7 +296,7 @@ func (f format) wrote(otherwise string) string {
 	return otherwise
 }
 
-// readers says what to install to read the file.
+// readers returns the servers that can read the file.
 func (f format) readers() string {
 	switch {
 	case f.valkey:
@@ -313,12 +311,12 @@ func (f format) readers() string {
 	return "a newer Redis"
 }
 
-// headLength is how much of a snapshot is read to find its version and what
-// wrote it: the fields with these come first.
+// headLength is how much of a snapshot is read to find its version and its writer: these
+// fields come first.
 const headLength = 512
 
-// readFormat reads the beginning of a file. One that is missing or no snapshot
-// has the zero format.
+// readFormat reads the format of a file. A missing file and one that is not a snapshot have
+// the zero format.
 func readFormat(path string) (format, error) {
 	head, err := readHead(path)
 	if err != nil {
@@ -329,26 +327,25 @@ func readFormat(path string) (format, error) {
 	return f, nil
 }
 
-// readHead returns the first bytes of a file, none where it is missing.
+// readHead returns the first bytes of a file, none if it is missing.
 func readHead(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("redisserver: look at the data directory: %w", err)
+		return nil, fmt.Errorf("redisserver: inspect the data directory: %w", err)
 	}
 	defer file.Close()
 	head := make([]byte, headLength)
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, fmt.Errorf("redisserver: look at the data directory: %w", err)
+		return nil, fmt.Errorf("redisserver: inspect the data directory: %w", err)
 	}
 	return head[:n], nil
 }
 
-// isEmptySnapshot reports whether a snapshot ends after the fields that
-// describe it.
+// isEmptySnapshot reports whether a snapshot has no keys.
 func isEmptySnapshot(head []byte) bool {
 	if parseFormat(head).rdb == 0 {
 		return false
@@ -360,7 +357,7 @@ func isEmptySnapshot(head []byte) bool {
 	return len(rest) > 0 && rest[0] == 0xff
 }
 
-// skipString passes over a short string, or a number that stands for one.
+// skipString skips a short string, or a number that encodes one.
 func skipString(from []byte) []byte {
 	if len(from) == 0 {
 		return nil
@@ -377,8 +374,7 @@ func skipString(from []byte) []byte {
 	return from[min(n, len(from)):]
 }
 
-// parseFormat reads REDIS0011 or VALKEY080, and the field that names the
-// server.
+// parseFormat parses REDIS0011 or VALKEY080, and the field with the server's version.
 func parseFormat(head []byte) format {
 	var f format
 	digits, ok := bytes.CutPrefix(head, []byte("REDIS"))

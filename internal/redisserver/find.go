@@ -12,12 +12,12 @@ import (
 	"regexp"
 )
 
-// ErrNotInstalled: there is no server on this machine.
+// ErrNotInstalled: no server is installed on this machine.
 var ErrNotInstalled = errors.New("redisserver: neither valkey-server nor redis-server is on PATH; " +
 	"install one (on Debian: apt-get install redis-server), or name it in RETWIS_REDIS_SERVER")
 
-// Find returns the path of the server to run: RETWIS_REDIS_SERVER, else
-// valkey-server, else redis-server. ErrNotInstalled tells that there is none.
+// Find returns the path of the server to run: RETWIS_REDIS_SERVER, otherwise valkey-server,
+// otherwise redis-server. It returns ErrNotInstalled if there is none.
 func Find(getenv func(string) string) (string, error) {
 	if named := getenv("RETWIS_REDIS_SERVER"); named != "" {
 		path, err := exec.LookPath(named)
@@ -34,7 +34,7 @@ func Find(getenv func(string) string) (string, error) {
 	return "", ErrNotInstalled
 }
 
-// oldest is the first version with everything that is used here.
+// oldest is the first version with all required features.
 const oldest = "6.2"
 
 var versionPattern = regexp.MustCompile(`\bv=([0-9]+)\.([0-9]+)[^ ]*`)
@@ -48,12 +48,11 @@ func Version(ctx context.Context, binary string) (string, error) {
 // TooOld reports whether a version is before 6.2.
 func TooOld(version string) bool { return program{version: version}.before(6, 2) }
 
-// maxSocket is the longest path that every system takes for a socket.
+// maxSocket is the longest path of a socket that all systems accept.
 const maxSocket = 100
 
-// SocketPath returns where the socket of a data directory belongs: in the
-// directory, or, where that is too deep for a socket, in a directory for
-// things that last as long as they run.
+// SocketPath returns the path of the socket of a data directory: in the directory or, if
+// that path is too long, in a runtime directory.
 func SocketPath(dir string) (string, error) {
 	if path := filepath.Join(dir, "redis.sock"); len(path) < maxSocket {
 		return path, nil
@@ -67,18 +66,18 @@ func SocketPath(dir string) (string, error) {
 	if err := os.Mkdir(shared, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("redisserver: a directory for the socket: %w", err)
 	}
-	// Anybody can make a directory of this name first.
+	// Another user may have created a directory of this name.
 	info, err := os.Lstat(shared)
 	if err != nil {
 		return "", fmt.Errorf("redisserver: a directory for the socket: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
-		return "", fmt.Errorf("redisserver: %s is not a directory of ours alone (mode 0700); remove it, or set XDG_RUNTIME_DIR", shared)
+		return "", fmt.Errorf("redisserver: %s must be a directory of this user with mode 0700; remove it, or set XDG_RUNTIME_DIR", shared)
 	}
 	if path := filepath.Join(shared, name); len(path) < maxSocket {
 		return path, nil
 	}
-	return "", fmt.Errorf("redisserver: %s is too deep for a socket; set XDG_RUNTIME_DIR to a shorter path", dir)
+	return "", fmt.Errorf("redisserver: the path of %s is too long for a socket; set XDG_RUNTIME_DIR to a shorter path", dir)
 }
 
 func ownedByUs(info os.FileInfo) bool { return ownerOf(info) == os.Getuid() }

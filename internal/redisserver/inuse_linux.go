@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// inUse says which process of this user has a data file of the directory open,
-// or is a server that works there; it is empty where there is none.
+// inUse returns which process of this user has a data file of the directory open, or is a
+// server with that working directory; "" if none.
 func inUse(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real

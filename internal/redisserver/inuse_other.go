@@ -2,5 +2,5 @@
 
 package redisserver
 
-// inUse cannot be found out here.
+// inUse is not supported on this system.
 func inUse(string) string { return "" }

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// log passes the server's log on, line by line.
+// log forwards the server's log line by line.
 func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 	defer close(s.logged)
 	defer from.Close()
@@ -20,20 +20,20 @@ func (s *Server) log(from io.ReadCloser, to *slog.Logger) {
 		if text == "" {
 			continue
 		}
-		s.heard(text)
+		s.observe(text)
 		text = discreet(text)
 		if ok || !strings.HasPrefix(text, " ") {
 			s.tail.add(text)
 		}
 		if level == slog.LevelWarn && !s.calm.Load() {
-			level = slog.LevelDebug // what it says loudly when it starts and stops is routine
+			level = slog.LevelDebug // warnings at start and stop are routine
 		}
 		to.Log(context.Background(), level, text, "from", "redis")
 	}
-	_, _ = io.Copy(io.Discard, from) // never let the server block on a line too long
+	_, _ = io.Copy(io.Discard, from) // a line that is too long must not block the server
 }
 
-// parseLine reads "4242:M 20 Nov 2026 21:33:00.000 * Ready to accept
+// parseLine parses "4242:M 20 Nov 2026 21:33:00.000 * Ready to accept
 // connections". The marks are . debug, - verbose, * notice, # warning.
 func parseLine(line string) (level slog.Level, text string, ok bool) {
 	head, rest, found := strings.Cut(line, " ")
@@ -50,8 +50,8 @@ func parseLine(line string) (level slog.Level, text string, ok bool) {
 	return level, fields[5], true
 }
 
-// discreet returns a line without the value of a setting that can be a secret:
-// a server repeats a line of its configuration that it does not understand.
+// discreet removes the value of a setting that can be a secret from a line: a server logs
+// a configuration line that it does not understand.
 func discreet(text string) string {
 	setting, isSetting := strings.CutPrefix(text, ">>> '")
 	name, _, _ := strings.Cut(setting, " ")

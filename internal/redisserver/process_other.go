@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// attributes put the server in a process group of its own. Only Linux ends a
-// child with its parent: elsewhere a server outlives a parent that is killed,
-// and the next one that opens its directory joins it.
+// attributes put the server into its own process group. Only Linux ends a child with its
+// parent: on other systems a server outlives a killed parent, and the next process that
+// opens its directory joins it.
 func attributes(syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

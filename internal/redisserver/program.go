@@ -14,7 +14,7 @@ import (
 // program is a server program on this machine.
 type program struct {
 	path    string
-	name    string // Redis or Valkey; empty for another one
+	name    string // Redis or Valkey; empty: another one
 	version string
 }
 
@@ -22,7 +22,7 @@ func (p program) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s (%s", p.path, p.name)) + " " + p.version + ")"
 }
 
-// identify asks a program what it is.
+// identify asks a program for its name and version.
 func identify(ctx context.Context, binary string) (program, error) {
 	out, err := exec.CommandContext(ctx, binary, "--version").Output()
 	if err != nil {
@@ -36,13 +36,13 @@ func identify(ctx context.Context, binary string) (program, error) {
 	switch first, _, _ := strings.Cut(string(out), " "); first {
 	case "Redis":
 		p.name = "Redis"
-	case "Valkey", "Server": // Valkey 7.2 says no more than that
+	case "Valkey", "Server": // all that Valkey 7.2 prints
 		p.name = "Valkey"
 	}
 	return p, nil
 }
 
-// number is the version as two numbers.
+// number returns the major and the minor version.
 func (p program) number() (major, minor int, ok bool) {
 	first, rest, _ := strings.Cut(p.version, ".")
 	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
@@ -60,8 +60,8 @@ func (p program) before(major, minor int) bool {
 	return !ok || x < major || x == major && y < minor
 }
 
-// formats returns the newest snapshot that the program reads. It is not known
-// of versions that are newer than this table, which read what is in it.
+// formats returns the newest snapshot format that the program reads. Versions newer than
+// this table read at least the newest format in it.
 func (p program) formats() (most format, known bool) {
 	for _, row := range []struct {
 		name         string
@@ -105,11 +105,10 @@ func installed() []string {
 	return all
 }
 
-// FindFor returns the path of the server to run on a data directory: what Find
-// finds, unless the directory has data and another server on PATH suits it
-// better. Servers that can read the data come first, and among these the one
-// that wrote it: a site does not change its server because another one was
-// installed.
+// FindFor returns the path of the server to run on a data directory: the result of Find,
+// unless the directory has data and another server on PATH suits it better. It prefers
+// servers that can read the data, and among these the one that wrote it, so that installing
+// another server does not change the server of a site.
 func FindFor(ctx context.Context, getenv func(string) string, dir string) (string, error) {
 	first, err := Find(getenv)
 	if err != nil || getenv("RETWIS_REDIS_SERVER") != "" {
@@ -138,7 +137,7 @@ func FindFor(ctx context.Context, getenv func(string) string, dir string) (strin
 		}
 	}
 	if readable == "" {
-		return first, nil // Start says why not
+		return first, nil // Start reports why not
 	}
 	return readable, nil
 }

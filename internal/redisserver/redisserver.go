@@ -1,10 +1,9 @@
 // Package redisserver runs a real Redis or Valkey server as a child process.
 //
-// A program that keeps its data in Redis needs one to run, for its users on a
-// laptop and for its tests, and neither should have to set one up by hand.
-// Start finds the server that is installed, starts it on a unix socket in a
-// directory that is nobody else's, and returns when it answers; it ends with
-// its parent, however that ends.
+// A program that keeps its data in Redis needs a server, for its users on a laptop and for
+// its tests, and neither should have to set one up. Start finds the installed server, starts
+// it on a unix socket in a private directory, and returns when it answers; the server ends
+// with its parent, even if that is killed.
 package redisserver
 
 import (
@@ -27,30 +26,28 @@ import (
 
 // Options are the settings of a server. Dir is required.
 type Options struct {
-	// Dir is where the server keeps its data. It is made with mode 0700.
+	// Dir is where the server keeps its data. It is created with mode 0700.
 	Dir string
 	// Socket is the path of the unix socket. Default: SocketPath(Dir).
 	Socket string
-	// Port is a TCP port on 127.0.0.1, and 0 means none.
+	// Port is a TCP port on 127.0.0.1; 0: none.
 	Port int
-	// Config are further lines of redis.conf, such as "appendonly yes". They
-	// go in on standard input, so that no secret shows in a list of processes.
+	// Config are further lines of redis.conf, such as "appendonly yes". The server
+	// reads them from standard input, so that no secret shows in a list of processes.
 	Config []string
-	// Binary is the server to run. Default: what FindFor finds.
+	// Binary is the server program. Default: the one of FindFor.
 	Binary string
 	// Logger receives the server's own log. Default: slog.Default().
 	Logger *slog.Logger
 	// ExtraFiles are inherited by the server, and stay open as long as it
 	// lives: a lock on its directory, say.
 	ExtraFiles []*os.File
-	// LoadingEvery is how often a wait for a large data set is told to the
-	// log. Default: 5 s.
+	// LoadingEvery is how often a wait for a large data set is logged. Default: 5 s.
 	LoadingEvery time.Duration
-	// Sentinel runs a sentinel instead. It rewrites its configuration, which
-	// is in Dir.
+	// Sentinel runs a sentinel instead. It rewrites its configuration in Dir.
 	Sentinel bool
-	// DeathSignal is what the server gets when this process dies first (on
-	// Linux). Default: SIGTERM, on which it saves its data.
+	// DeathSignal is the signal that the server gets when this process dies first
+	// (on Linux). Default: SIGTERM, on which it saves its data.
 	DeathSignal syscall.Signal
 }
 
@@ -63,22 +60,22 @@ type Server struct {
 	err    error // why it ended, once done is closed
 	tail   *tail
 	logged chan struct{} // closed when the log has been read to its end
-	calm   atomic.Bool   // it is up and nobody has told it to stop
+	calm   atomic.Bool   // it runs and was not told to stop
 
 	dir    string
 	before struct {
 		name string
 		size int64
-	} // of the file to which it appends, before it was started
-	cut       atomic.Bool            // it found its append-only file cut short
-	damage    atomic.Pointer[string] // what it said of files that it cannot load
-	accepting chan struct{}          // closed when it has said that it accepts connections
+	} // of the file to which it appends, before the start
+	cut       atomic.Bool            // it found its append-only file truncated
+	damage    atomic.Pointer[string] // its message about files that it cannot load
+	accepting chan struct{}          // closed when it has logged that it accepts connections
 	once      sync.Once              // closes accepting
 }
 
-// Start starts a server and waits until it answers. It refuses one older than
-// 6.2, and one that would not find the data in Dir or cannot read it: see
-// ErrUnreadable and ErrDamaged. When ctx ends first, the server is ended too.
+// Start starts a server and waits until it answers. It rejects a server older than 6.2, and
+// one that would not find the data in Dir or cannot read it: see ErrUnreadable and
+// ErrDamaged. If ctx ends first, Start ends the server, too.
 func Start(ctx context.Context, opt Options) (*Server, error) {
 	if err := opt.prepare(ctx); err != nil {
 		return nil, err
@@ -95,7 +92,7 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 	}
 	err := s.ready(ctx, opt)
 	if err == nil {
-		err = s.mend(ctx, opt)
+		err = s.rewriteTruncated(ctx, opt)
 	}
 	if err != nil {
 		_ = s.Kill()
@@ -153,7 +150,7 @@ func (o *Options) prepare(ctx context.Context) error {
 	return data.check(p, slices.Contains(o.Config, "appendonly yes"))
 }
 
-// config is the configuration file of the server.
+// config returns the configuration file of the server.
 func (o *Options) config() string {
 	lines := []string{
 		fmt.Sprintf("port %d", o.Port),
@@ -168,7 +165,7 @@ func (o *Options) config() string {
 	return strings.Join(append(lines, o.Config...), "\n") + "\n"
 }
 
-// quote writes a value as redis.conf reads it.
+// quote quotes a value for redis.conf.
 func quote(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value) + `"`
 }
@@ -204,12 +201,11 @@ func (s *Server) run(opt Options) error {
 	return nil
 }
 
-// lastWords is how long to wait for the rest of the log of a server that ended.
-const lastWords = 200 * time.Millisecond
+// logTimeout is how long to wait for the rest of the log of a server that ended.
+const logTimeout = 200 * time.Millisecond
 
-// live starts the process and waits for its end on one thread of the operating
-// system: on Linux the signal that ends a child with its parent is sent when
-// the thread ends that forked it.
+// live starts the process and waits for its end on the same thread: Linux sends the signal
+// that ends a child with its parent when the thread ends that forked the child.
 func (s *Server) live(started chan<- error) {
 	unlock := lockThread()
 	defer unlock()
@@ -221,7 +217,7 @@ func (s *Server) live(started chan<- error) {
 	err := s.cmd.Wait()
 	select {
 	case <-s.logged:
-	case <-time.After(lastWords): // a child of the server has the pipe still
+	case <-time.After(logTimeout): // a child of the server still has the pipe
 	}
 	switch line := s.damage.Load(); {
 	case line != nil:
@@ -234,8 +230,8 @@ func (s *Server) live(started chan<- error) {
 	close(s.done)
 }
 
-// ready waits until the server answers, and says so now and then when a large
-// data set makes it wait.
+// ready waits until the server answers, and logs the wait for a large data set now and
+// then.
 func (s *Server) ready(ctx context.Context, opt Options) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -264,7 +260,7 @@ func (s *Server) ready(ctx context.Context, opt Options) error {
 	}
 }
 
-// ask sends one command and returns what comes back at once.
+// ask sends one command and returns the reply.
 func (s *Server) ask(command string) ([]byte, error) {
 	conn, err := net.DialTimeout("unix", s.socket, time.Second)
 	if err != nil {
@@ -280,38 +276,37 @@ func (s *Server) ask(command string) ([]byte, error) {
 	return answer[:n], err
 }
 
-// Socket is the path of the unix socket.
+// Socket returns the path of the unix socket.
 func (s *Server) Socket() string { return s.socket }
 
-// Port is the TCP port, 0 where there is none.
+// Port returns the TCP port, 0 without one.
 func (s *Server) Port() int { return s.port }
 
-// Pid is the id of the process.
+// Pid returns the process id.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }
 
-// URL names the socket as internal/store reads it.
+// URL returns the URL of the socket for internal/store.
 func (s *Server) URL() string { return "unix://" + s.socket }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is why the process ended; only after Done.
+// Err returns why the process ended; valid after Done.
 func (s *Server) Err() error {
 	<-s.done
 	return s.err
 }
 
-// Stop ends the server with its data saved, and waits for it. A server that
-// has not ended when ctx does is killed, and Stop returns an error.
+// Stop makes the server save its data and end, and waits for that. If ctx ends first, Stop
+// kills the server and returns an error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.calm.Store(false)
 	_ = s.Thaw()
 	again := time.NewTicker(askAgain)
 	defer again.Stop()
 	for {
-		// On SIGTERM a server saves as SHUTDOWN does, and no password is
-		// needed. One that is writing its first append-only file refuses, and
-		// forgets that it was asked.
+		// On SIGTERM a server saves like on SHUTDOWN, without a password. While it
+		// writes its first append-only file it refuses and forgets the signal.
 		if err := s.signal(syscall.SIGTERM); err != nil {
 			return err
 		}
@@ -327,18 +322,16 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// askAgain is how long a server that was asked to stop may seem not to have
-// heard.
+// askAgain is how long to wait before the stop signal is repeated.
 const askAgain = 500 * time.Millisecond
 
-// Kill ends the server at once: nothing is saved that is not already.
+// Kill ends the server immediately, without saving.
 func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }
 
-// Freeze stops the process where it is; its connections stay open and nothing
-// answers.
+// Freeze suspends the process; its connections stay open and get no replies.
 func (s *Server) Freeze() error { return s.signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen process go on.
+// Thaw resumes a frozen process.
 func (s *Server) Thaw() error { return s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) error {

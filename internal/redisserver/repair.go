@@ -15,40 +15,40 @@ import (
 	"strings"
 )
 
-// ErrBeyondRepair: nothing of the data can be saved by cutting off its end.
+// ErrBeyondRepair: truncating the files cannot save any of the data.
 var ErrBeyondRepair = errors.New("the data directory cannot be repaired")
 
-// Finding is what a check found in one file of a data directory.
+// Finding describes the damage in one file of a data directory.
 type Finding struct {
 	File    string `json:"file"`
 	Problem string `json:"problem"`
 	Size    int64  `json:"size"`
-	// Cut is how many bytes a repair removes from the end of the file, which is
-	// Size where it removes the file.
+	// Cut is how many bytes a repair removes from the end of the file; Size if it
+	// removes the file.
 	Cut int64 `json:"cut"`
-	// Commands is how many commands begin in these bytes; those in which the
-	// damage itself is may be counted or not.
+	// Commands is how many commands begin in these bytes; the damaged ones may or may
+	// not be counted.
 	Commands int64 `json:"commands"`
 }
 
-// Diagnosis is the state of a data directory, and what would repair it.
+// Diagnosis is the state of a data directory, and the plan of its repair.
 //
-// The data of an append-only file is what its parts say one after the other,
-// so the longest beginning without damage is a state that the database was in.
-// A repair keeps that and removes the rest.
+// An append-only file is a sequence of commands in its parts, so the longest undamaged
+// prefix is an earlier state of the database. A repair keeps that prefix and removes the
+// rest.
 type Diagnosis struct {
 	Dir      string
-	Server   string // the program whose check was used
+	Server   string // the program that checked the files
 	Findings []Finding
 
 	data     *dataDir
 	program  program
-	parts    []string // in order, as they will be listed
-	manifest bool     // the manifest is written anew
-	cut      string   // the part whose end is cut off
-	size     int64    // what remains of it
+	parts    []string // in the order of the new manifest
+	manifest bool     // the manifest must be rewritten
+	cut      string   // the part to truncate
+	size     int64    // its size after that
 	remove   []string // parts after it
-	snapshot bool     // the append-only file is made of dump.rdb
+	snapshot bool     // the append-only file is created from dump.rdb
 }
 
 // Healthy reports whether there is nothing to repair.
@@ -59,11 +59,11 @@ func (d *Diagnosis) find(f Finding) { d.Findings = append(d.Findings, f) }
 // ErrInUse: a server runs on the data directory.
 var ErrInUse = errors.New("the data directory is in use")
 
-// Diagnose checks the files of a data directory with the checking tools of the
-// server that would be run on it, and changes nothing. No server may run on the
-// directory meanwhile; the caller keeps others of this program out, and one of
-// other programs is ErrInUse where it can be found (on Linux). It returns ErrBeyondRepair, with what was found, where
-// no beginning of the data is whole.
+// Diagnose checks the files of a data directory with the checking tools of the server that
+// would run on it, and changes nothing. No server may run on the directory meanwhile: the
+// caller excludes other processes of retwis, and Diagnose returns ErrInUse for a server of
+// another program if it can detect it (on Linux). It returns ErrBeyondRepair, with the
+// findings, if no prefix of the data is undamaged.
 func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Diagnosis, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -88,7 +88,7 @@ func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Dia
 		return nil, err
 	}
 	if err := d.data.check(p, true); errors.Is(err, ErrUnreadable) && !d.data.onlySnapshot() {
-		return nil, err // not damaged: another program reads it
+		return nil, err // not damaged: another server can read it
 	}
 	if err := d.data.checkFormat(p, d.data.format); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Dia
 	return d, d.diagnose(ctx)
 }
 
-// onlySnapshot reports whether dump.rdb is all there is.
+// onlySnapshot reports whether dump.rdb is the only data file.
 func (d *dataDir) onlySnapshot() bool {
 	return d.dump && !d.single && !d.manifest && d.broken == "" && len(d.unlisted) == 0
 }
@@ -138,7 +138,7 @@ func (d *Diagnosis) diagnoseSnapshot(ctx context.Context) error {
 			return err
 		}
 		d.find(Finding{File: dumpName, Problem: "damaged: " + lastDetail(out)})
-		return fmt.Errorf("redisserver: %w: a snapshot is whole or of no use; restore a backup of %s", ErrBeyondRepair, filepath.Join(d.Dir, dumpName))
+		return fmt.Errorf("redisserver: %w: a damaged snapshot cannot be repaired; restore a backup of %s", ErrBeyondRepair, filepath.Join(d.Dir, dumpName))
 	}
 	d.snapshot = true
 	d.find(Finding{File: dumpName, Problem: "there is no append-only file, which would be read in its place", Size: d.fileSize(dumpName)})
@@ -147,8 +147,8 @@ func (d *Diagnosis) diagnoseSnapshot(ctx context.Context) error {
 
 var partName = regexp.MustCompile(`^appendonly\.aof\.(\d+)\.(base|incr)\.(?:rdb|aof)$`)
 
-// orderParts finds the order of the parts where the manifest is lost: one base,
-// and increments whose numbers follow each other.
+// orderParts finds the order of the parts without a manifest: one base, and increments with
+// consecutive numbers.
 func (d *Diagnosis) orderParts() error {
 	type part struct {
 		name string
@@ -182,7 +182,7 @@ func (d *Diagnosis) orderParts() error {
 	d.find(Finding{File: filepath.Join(aofDir, manifestName), Problem: problem})
 	slices.SortFunc(increments, func(a, b part) int { return a.seq - b.seq })
 	if len(bases) != 1 {
-		return fmt.Errorf("redisserver: %w: %s has %d files that can be the base, and nothing says which one is current; restore a backup",
+		return fmt.Errorf("redisserver: %w: %s has %d files that can be the base, and it is unknown which one is current; restore a backup",
 			ErrBeyondRepair, filepath.Join(d.Dir, aofDir), len(bases))
 	}
 	d.parts = append(d.parts, bases[0].name)
@@ -197,20 +197,20 @@ func (d *Diagnosis) orderParts() error {
 	return nil
 }
 
-// checkPart checks one part and plans its repair. It reports whether the part
-// is whole.
+// checkPart checks one part and plans its repair. It reports whether the part is
+// undamaged.
 func (d *Diagnosis) checkPart(ctx context.Context, name string, base bool) (whole bool, err error) {
 	path := filepath.Join(d.Dir, name)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		d.find(Finding{File: name, Problem: "missing"})
 		if base {
-			return false, fmt.Errorf("redisserver: %w: %s is missing, and what follows means nothing without it; restore a backup", ErrBeyondRepair, path)
+			return false, fmt.Errorf("redisserver: %w: %s is missing, and the parts after it are useless without it; restore a backup", ErrBeyondRepair, path)
 		}
 		d.cut, d.size = name, 0
 		return false, nil
 	}
 	if d.fileSize(name) == 0 {
-		return true, nil // the checking tools take an empty file for a damaged one
+		return true, nil // the checking tools report an empty file as damaged
 	}
 	out, err := d.tool(ctx, "check-aof", name)
 	if err == nil {
@@ -222,7 +222,7 @@ func (d *Diagnosis) checkPart(ctx context.Context, name string, base bool) (whol
 	size, valid, ok := parseAnalysis(out)
 	if !ok {
 		d.find(Finding{File: name, Problem: "damaged: " + lastDetail(out), Size: d.fileSize(name)})
-		return false, fmt.Errorf("redisserver: %w: %s is damaged within the snapshot with which it begins; restore a backup", ErrBeyondRepair, path)
+		return false, fmt.Errorf("redisserver: %w: %s is damaged within the snapshot at its beginning; restore a backup", ErrBeyondRepair, path)
 	}
 	if valid == 0 && base {
 		d.find(Finding{File: name, Problem: "nothing of it is valid", Size: size, Cut: size})
@@ -257,7 +257,7 @@ func (d *Diagnosis) removeAfter(damaged int) {
 
 func (d *Diagnosis) fileSize(name string) int64 { return sizeOf(filepath.Join(d.Dir, name)) }
 
-// sizeOf is the size of a file, 0 where there is none.
+// sizeOf returns the size of a file, 0 if it does not exist.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -266,10 +266,10 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// tool runs a checking tool of the server on a file. The tools are the server
-// program under another name, so they are there with every server, also where
-// no link of that name was installed. A script that starts the server does not
-// pass that name on: then the tool has to be on PATH.
+// tool runs a checking tool of the server on a file. The tools are the server program under
+// another name, so they exist with every server, even if no link of that name is installed.
+// A script that starts the server does not forward the name: then the tool has to be on
+// PATH.
 func (d *Diagnosis) tool(ctx context.Context, name string, args ...string) (string, error) {
 	name = "redis-" + name
 	if d.program.name == "Valkey" {
@@ -282,7 +282,7 @@ func (d *Diagnosis) tool(ctx context.Context, name string, args ...string) (stri
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Args = append([]string{name}, args...)
 	cmd.Dir = d.Dir
-	cmd.Stdin = strings.NewReader("y\n") // asked before a file is cut
+	cmd.Stdin = strings.NewReader("y\n") // the answer to the question before it truncates a file
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("redisserver: %s: %w", name, ctx.Err())
@@ -290,12 +290,11 @@ func (d *Diagnosis) tool(ctx context.Context, name string, args ...string) (stri
 	return string(out), err
 }
 
-// toolPath returns the program that is a checking tool when it is called by
-// that name.
+// toolPath returns the program that is a checking tool when it is called by that name.
 func (d *Diagnosis) toolPath(ctx context.Context, name string) (string, error) {
 	probe := exec.CommandContext(ctx, d.program.path)
 	probe.Args = []string{name, "--version"}
-	out, _ := probe.CombinedOutput() // some tools take it for the name of a file
+	out, _ := probe.CombinedOutput() // some tools interpret it as a file name
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("redisserver: %s: %w", name, ctx.Err())
 	}
@@ -304,15 +303,15 @@ func (d *Diagnosis) toolPath(ctx context.Context, name string) (string, error) {
 	}
 	path, err := exec.LookPath(name) // it answered as the server
 	if err != nil {
-		return "", fmt.Errorf("redisserver: files are checked with %s, which is neither %s nor on PATH; install it, or name the server itself in RETWIS_REDIS_SERVER", name, d.program.path)
+		return "", fmt.Errorf("redisserver: %s, which checks the files, is neither %s nor on PATH; install it, or name the server itself in RETWIS_REDIS_SERVER", name, d.program.path)
 	}
 	return path, nil
 }
 
 var analysis = regexp.MustCompile(`AOF analyzed:.* size=(\d+), ok_up_to=(\d+),`)
 
-// parseAnalysis reads what check-aof says of a file: its size, and how much of
-// it is valid.
+// parseAnalysis parses the output of check-aof: the size of a file, and how much of it is
+// valid.
 func parseAnalysis(out string) (size, valid int64, ok bool) {
 	match := analysis.FindStringSubmatch(out)
 	if match == nil {
@@ -323,7 +322,7 @@ func parseAnalysis(out string) (size, valid int64, ok bool) {
 	return size, valid, err == nil && err2 == nil
 }
 
-// lastDetail is what a tool says of the damage.
+// lastDetail returns the description of the damage in the output of a tool.
 func lastDetail(out string) string {
 	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(out), "\n")) {
 		if _, detail, ok := strings.Cut(line, "[offset "); ok {
@@ -333,7 +332,7 @@ func lastDetail(out string) string {
 	return "it cannot be read"
 }
 
-// describeDamage says what is at the place where the valid part of a file ends.
+// describeDamage describes the bytes after the valid part of a file.
 func describeDamage(path string, valid, size int64) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -355,7 +354,7 @@ func describeDamage(path string, valid, size int64) string {
 	return fmt.Sprintf("damaged or incomplete from byte %d on", valid)
 }
 
-// countCommands counts the beginnings of commands from a place in a file on.
+// countCommands counts the beginnings of commands after an offset in a file.
 func countCommands(path string, from int64) (int64, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -384,14 +383,14 @@ func countCommands(path string, from int64) (int64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("redisserver: %w", err)
 		}
-		// A beginning can be cut in two by the end of the block.
+		// The end of the block can split a beginning.
 		keep := max(last, len(block)-maxCommandStart)
 		block = block[:copy(block[:cap(block)], block[keep:])]
 	}
 }
 
-// commandStart is the beginning of a command: the number of its words, and of
-// the bytes of the first.
+// commandStart is the beginning of a command: the number of its arguments, and the length
+// of the first.
 var commandStart = regexp.MustCompile(`\*[0-9]{1,10}\r\n\$[0-9]{1,10}\r\n`)
 
 const maxCommandStart = 26

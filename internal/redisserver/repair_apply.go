@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// repairTimeout bounds how long a repaired directory may take to load.
+// repairTimeout bounds the time to load a repaired directory.
 const repairTimeout = time.Hour
 
-// Repair does what a diagnosis says, in place; the caller has made a copy. It
-// starts a server on the result and returns how many keys it has. A server
-// overlooks some damage that its checking tool reports; then nothing is cut off,
-// and whole is true: the server has written its files anew.
+// Repair executes the plan of a diagnosis in place; the caller has made a copy. It starts a
+// server on the result and returns the number of keys. A server ignores some damage that its
+// checking tool reports; then nothing is removed, and whole is true: the server has rewritten
+// its files.
 func (d *Diagnosis) Repair(ctx context.Context, log *slog.Logger) (keys int64, whole bool, err error) {
 	if d.cut != "" && !d.manifest {
 		keys, err := d.load(ctx, log, "aof-load-truncated no")
@@ -35,7 +35,7 @@ func (d *Diagnosis) Repair(ctx context.Context, log *slog.Logger) (keys int64, w
 	return keys, false, err
 }
 
-// cutOff removes what a diagnosis says.
+// cutOff truncates and removes the files of the plan.
 func (d *Diagnosis) cutOff(ctx context.Context) error {
 	if d.cut != "" {
 		out, err := d.tool(ctx, "check-aof", "--fix", d.cut)
@@ -91,12 +91,12 @@ func (d *Diagnosis) writeManifest() error {
 	return nil
 }
 
-// load starts a server on the directory, has it write its append-only file anew
-// and counts the keys.
+// load starts a server on the directory, makes it rewrite its append-only file, and counts
+// the keys.
 func (d *Diagnosis) load(ctx context.Context, log *slog.Logger, truncated string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, repairTimeout)
 	defer cancel()
-	// Nobody is to find this server and use it.
+	// On a private socket, so that no process finds this server.
 	private, err := os.MkdirTemp("", "retwis")
 	if err != nil {
 		return 0, fmt.Errorf("redisserver: %w", err)
@@ -114,7 +114,7 @@ func (d *Diagnosis) load(ctx context.Context, log *slog.Logger, truncated string
 	var keys int64
 	answer, err := s.ask(anew)
 	if err == nil && !bytes.HasPrefix(answer, []byte("+")) {
-		err = fmt.Errorf("redisserver: write the append-only file anew: %s", bytes.TrimSpace(answer))
+		err = fmt.Errorf("redisserver: rewrite the append-only file: %s", bytes.TrimSpace(answer))
 	}
 	if err == nil {
 		err = s.rewritten(ctx)

@@ -295,7 +295,7 @@ func TestRepairByScript(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "start")
 	writeProgram(t, script, "#!/bin/sh\nexec "+binary+" \"$@\"\n")
 	for name, test := range map[string]struct{ path, want string }{
-		"without it": {bin, tool + ", which is neither " + script + " nor on PATH"},
+		"without it": {bin, tool + ", which checks the files, is neither " + script + " nor on PATH"},
 		"with it":    {t.TempDir(), "<nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
