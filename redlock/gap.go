@@ -19,7 +19,6 @@ const (
 	sharedGapEvery = 200 * time.Millisecond
 	sharedFor      = 10 * time.Second
 	// gapPoll is how often the servers are asked during a gap who took the name.
-	// (renamed)
 	gapPoll = 2 * time.Millisecond
 )
 
