@@ -39,10 +39,7 @@ func (x *Lexical) Adopt(ctx context.Context, opt maintain.Options) (maintain.Rep
 }
 
 func (x *Lexical) adoptAll(ctx context.Context, r *engine.Run) error {
-	if err := x.set.Check(ctx); err != nil {
-		return err
-	}
-	there, err := x.adoptable(ctx)
+	all, err := x.adoptable(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,26 +53,31 @@ func (x *Lexical) adoptAll(ctx context.Context, r *engine.Run) error {
 			return err
 		}
 	}
-	if there && r.Report.Checked == 0 {
-		return fmt.Errorf("%w: none of the %d entries of %q is an entry of %s", ErrValue, r.Report.Problems(), x.set.Key, x.set.Declaration())
-	}
-	return x.set.Adopt(ctx)
+	return adopted(ctx, x.set, r, all)
 }
 
-// adoptable reports whether there are entries to adopt. It fails if there is no data at
-// all.
-func (x *Lexical) adoptable(ctx context.Context) (bool, error) {
-	entries, err := x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed { return x.set.Client.B().Zcard().Key(k.Index).Build() })
-	if err != nil || entries > 0 {
-		return true, err
+// adopted declares an index, unless it has none of the entries that there are.
+func adopted(ctx context.Context, set *partition.Set, r *engine.Run, all int64) error {
+	if all > 0 && r.Report.Checked == 0 {
+		return fmt.Errorf("%w: none of the %d entries of %q is an entry of %s", ErrValue, all, set.Key, set.Declaration())
 	}
-	beside, err := x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
+	return set.Adopt(ctx)
+}
+
+// adoptable returns how many entries there are to adopt. It fails if there are no data at
+// all.
+func (x *Lexical) adoptable(ctx context.Context) (int64, error) {
+	all, err := x.set.Len(ctx)
+	if err != nil || all > 0 {
+		return all, err
+	}
+	other, err := x.set.Sum(ctx, func(k *partition.Keys) rueidis.Completed {
 		return x.set.Client.B().Exists().Key(k.Content, k.Meta).Build()
 	})
-	if err == nil && beside == 0 {
+	if err == nil && other == 0 {
 		err = fmt.Errorf("%w: there is no sorted set %q", ErrNotFound, x.set.Keys[0].Index)
 	}
-	return false, err
+	return 0, err
 }
 
 // adoptPage puts entries into the reverse index.
@@ -140,7 +142,7 @@ func (x *Numeric[N]) Adopt(ctx context.Context, opt maintain.Options) (maintain.
 }
 
 func (x *Numeric[N]) adoptAll(ctx context.Context, r *engine.Run) error {
-	all, err := x.Len(ctx) // fails if the declaration differs
+	all, err := x.set.Len(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,10 +163,7 @@ func (x *Numeric[N]) adoptAll(ctx context.Context, r *engine.Run) error {
 	if err != nil {
 		return err
 	}
-	if r.Report.Checked == 0 {
-		return fmt.Errorf("%w: none of the %d entries of %q is an entry of %s", ErrValue, all, x.set.Key, x.set.Declaration())
-	}
-	return x.set.Adopt(ctx)
+	return adopted(ctx, x.set, r, all)
 }
 
 // readable reports whether the index could have written an entry.

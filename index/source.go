@@ -62,42 +62,37 @@ type hashes[V any] struct {
 	value          func(id string, fields map[string]string) (V, bool, error)
 }
 
-// scanPage is the approximate number of keys in a step of SCAN.
-const scanPage = 200
-
 func (h hashes[V]) all(ctx context.Context) iter.Seq2[Object[V], error] {
 	return func(yield func(Object[V], error) bool) {
-		pattern := scan.Pattern{Match: h.prefix + "*" + h.suffix, Type: "hash", Count: scanPage}
+		pattern := scan.Pattern{Match: h.prefix + "*" + h.suffix, Type: "hash", Count: pageSize}
 		for page, err := range scan.Keys(ctx, h.client, pattern) {
 			if err != nil {
 				yield(Object[V]{}, fmt.Errorf("index: %w", err))
 				return
 			}
-			if !h.yieldPage(ctx, page.Keys, yield) {
+			objects, err := h.lookup(ctx, h.ids(page.Keys))
+			if err != nil {
+				yield(Object[V]{}, err)
 				return
+			}
+			for _, o := range objects {
+				if !yield(o, nil) {
+					return
+				}
 			}
 		}
 	}
 }
 
-func (h hashes[V]) yieldPage(ctx context.Context, keys []string, yield func(Object[V], error) bool) bool {
+// ids returns the ids of keys.
+func (h hashes[V]) ids(keys []string) []string {
 	var ids []string
 	for _, key := range keys {
 		if id := strings.TrimSuffix(strings.TrimPrefix(key, h.prefix), h.suffix); id != "" {
 			ids = append(ids, id)
 		}
 	}
-	objects, err := h.lookup(ctx, ids)
-	if err != nil {
-		yield(Object[V]{}, err)
-		return false
-	}
-	for _, o := range objects {
-		if !yield(o, nil) {
-			return false
-		}
-	}
-	return true
+	return ids
 }
 
 func (h hashes[V]) lookup(ctx context.Context, ids []string) ([]Object[V], error) {
