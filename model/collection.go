@@ -12,12 +12,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Set is a field whose values are a Redis set of its own, not a part of the
-// record: for many or often changed members, such as the ids of other records. It
-// holds nothing in Go; see Store.Set. It ends with its record.
+// Set is a field whose values are in a Redis set outside the record: for many or often
+// changed members, such as the ids of other records. The Go field is empty; see
+// Store.Set. It is deleted with its record.
 type Set struct{}
 
-// List is a field whose values are a Redis list of its own; see Store.List.
+// List is a field whose values are in a Redis list outside the record; see Store.List.
 type List struct{}
 
 // collectionOf returns "set" or "list" for their types, and "" for others.
@@ -38,19 +38,19 @@ const (
 	pushBytes = 256 << 10
 )
 
-// members is the set or list of one record.
-type members struct {
+// collection is the set or list of one record.
+type collection struct {
 	t              *record.Table
 	id, name, kind string
 	key            string
 	most           int   // how many values a list keeps; 0: all
-	err            error // why there is none
+	err            error // why it cannot be used
 }
 
-// members returns a set or list of a record. What is wrong comes out when it is
+// collectionOfRecord returns a set or list of a record. An error is returned when it is
 // used.
-func membersOf(o *record.Objects, kind, name, id string) members {
-	m := members{t: o.Table, id: id, name: name, kind: kind}
+func collectionOfRecord(o *record.Objects, kind, name, id string) collection {
+	m := collection{t: o.Table, id: id, name: name, kind: kind}
 	switch declared := o.Kinds[name]; {
 	case declared == "":
 		m.err = fmt.Errorf("%w: no %s is called %q: %s", ErrValue, kind, schema.Shorten(name), o.ThoseOf(kind))
@@ -65,8 +65,8 @@ func membersOf(o *record.Objects, kind, name, id string) members {
 	return m
 }
 
-// change runs collection.lua and returns what its command replies.
-func (m *members) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
+// change runs collection.lua and returns the reply of its command.
+func (m *collection) change(ctx context.Context, command string, args ...string) (rueidis.RedisMessage, error) {
 	p := m.t.Of(m.id)
 	all := append([]string{m.id, m.name, strconv.Itoa(m.t.Options.ChangeLog), m.kind, strconv.Itoa(m.most), command}, args...)
 	list, err := collectionScript.Run(ctx, m.t.Client, []string{p.Record(m.id), m.key, p.Changes}, all).ToArray()
@@ -78,16 +78,16 @@ func (m *members) change(ctx context.Context, command string, args ...string) (r
 		return list[1], nil
 	case "LONG":
 		length, _ := list[1].AsInt64()
-		return rueidis.RedisMessage{}, fmt.Errorf("%w: list %s of id %q has %d values: at most 50000 are searched through; keep it shorter by Max",
+		return rueidis.RedisMessage{}, fmt.Errorf("%w: list %s of id %q has %d values: at most 50000 are searched; limit it with Max",
 			ErrValue, m.name, schema.Shorten(m.id), length)
 	default:
 		return rueidis.RedisMessage{}, m.t.Outcome(m.id, word)
 	}
 }
 
-// count runs collection.lua for values in parts that a script takes, and returns
-// the last reply and the sum of all. Each part is one script.
-func (m *members) count(ctx context.Context, command string, values []string) (last, sum int64, err error) {
+// count runs collection.lua for values, some in each script, and returns the last reply
+// and the sum of all.
+func (m *collection) count(ctx context.Context, command string, values []string) (last, sum int64, err error) {
 	if m.err != nil {
 		return 0, 0, wrap(m.t, m.err)
 	}
@@ -116,7 +116,7 @@ func (m *members) count(ctx context.Context, command string, values []string) (l
 }
 
 // read runs a command that only reads.
-func (m *members) read(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (rueidis.RedisMessage, error) {
+func (m *collection) read(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (rueidis.RedisMessage, error) {
 	if m.err != nil {
 		return rueidis.RedisMessage{}, wrap(m.t, m.err)
 	}
@@ -127,7 +127,7 @@ func (m *members) read(ctx context.Context, command func(b rueidis.Builder) ruei
 	return reply, wrap(m.t, m.wrong(err))
 }
 
-func (m *members) readInt(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (int64, error) {
+func (m *collection) readInt(ctx context.Context, command func(b rueidis.Builder) rueidis.Completed) (int64, error) {
 	reply, err := m.read(ctx, command)
 	if err != nil {
 		return 0, err
@@ -136,7 +136,7 @@ func (m *members) readInt(ctx context.Context, command func(b rueidis.Builder) r
 }
 
 // clear removes all values.
-func (m *members) clear(ctx context.Context) error {
+func (m *collection) clear(ctx context.Context) error {
 	err := m.err
 	if err == nil {
 		_, err = m.change(ctx, "UNLINK")
@@ -144,8 +144,8 @@ func (m *members) clear(ctx context.Context) error {
 	return wrap(m.t, err)
 }
 
-// wrong words an error where a key holds something else.
-func (m *members) wrong(err error) error {
+// wrong describes the error of a key that holds a value of another type.
+func (m *collection) wrong(err error) error {
 	if record.IsWrongType(err) {
 		return fmt.Errorf("%w: key %q does not hold a %s: %w", ErrCorrupt, m.key, m.kind, err)
 	}

@@ -1,11 +1,11 @@
--- Changes a set or a list of a record that is there. It ends when the record does.
+-- Changes a set or list of a record that exists. It expires with the record.
 --
 -- KEYS 1 record, 2 set or list, 3 changes
 -- ARGV 1 id, 2 name of the set or list, 3 how many changes are kept, 4 set or list,
---      5 how many values a list keeps, or 0: all, 6 command, then what follows the
---      key in it
--- Reply OK and what the command replies; NOTFOUND; or LONG and the length of a list
--- that is too long to be searched
+--      5 maximum length of a list, or 0: none, 6 command, then its arguments after the
+--      key
+-- Reply OK and the reply of the command; NOTFOUND; or LONG and the length of a list
+-- that is too long to search
 
 local record, key, changes = unpack(KEYS)
 local id, name, cap, kind, most, command = unpack(ARGV, 1, 6)
@@ -13,7 +13,7 @@ local id, name, cap, kind, most, command = unpack(ARGV, 1, 6)
 if redis.call('EXISTS', record) == 0 then
 	return { 'NOTFOUND' }
 end
--- A search takes as long as the list is.
+-- A search takes time in proportion to the list.
 if command == 'LREM' then
 	local length = redis.call('LLEN', key)
 	if length > 50000 then
@@ -22,14 +22,14 @@ if command == 'LREM' then
 end
 
 if cap ~= '0' then
-	redis.call('XLEN', changes) -- which fails, before anything is written, if it is no stream
+	redis.call('XLEN', changes) -- fails, before anything is written, if it is no stream
 end
 local done = redis.call(command, key, unpack(ARGV, 7))
 if not done or done == 0 then
 	return { 'OK', done }
 end
 if most ~= '0' and (command == 'LPUSH' or command == 'RPUSH') then
-	-- What is much too long is trimmed little by little.
+	-- A list that is much too long is trimmed in steps.
 	local keep = math.max(tonumber(most), done - 10000)
 	if done > keep and command == 'LPUSH' then
 		redis.call('LTRIM', key, 0, keep - 1)

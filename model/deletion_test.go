@@ -350,7 +350,7 @@ func TestDeleteThroughManyCircles(t *testing.T) {
 		createdOf(t, s, node{ID: "last", Under: []model.Ref[node]{end}})
 		err := s.Delete(t.Context(), "0000")
 		if n > 1000 {
-			if !errors.Is(err, model.ErrReferenced) || !strings.Contains(err.Error(), "1000 circles") {
+			if !errors.Is(err, model.ErrReferenced) || !strings.Contains(err.Error(), "1000 cycles") {
 				t.Error(err)
 			}
 			continue

@@ -1,53 +1,51 @@
-// Package model keeps Go structs in Redis, with their indexes, finders and
-// associations.
+// Package model stores Go structs in Redis, with indexes, queries and references.
 //
-// A record in a hash is easy; what is hard is all that belongs to it: the sorted
-// sets that lead to it, the hash that keeps an e-mail address to one owner, the
-// references of others, and that all of these agree when two writers meet, one is
-// killed, or the record expires. Here each write is one script: the record, every
-// index entry that it leaves and every one that it enters, and the checks of what
-// is unique, all or nothing.
+// A record in a hash is easy. Hard is everything that belongs to it: the sorted sets of
+// its indexes, the hash that reserves an e-mail address for one owner, the references of
+// other records, and that all of these agree when two writers meet, one is killed, or the
+// record expires. Here each write is one script: the record, every index entry that it
+// leaves or enters, and the checks of unique values, all or nothing.
 //
-// A Store is made by New from the tags of a struct:
+// New makes a Store from the tags of a struct:
 //
 //	type User struct {
 //		ID      string    `redis:",id"`
 //		Name    string    `redis:"name,index"`   // found by equality
 //		Email   string    `redis:"email,unique"` // one owner
 //		Age     int       `redis:"age,range"`    // found by range, and in its order
-//		Version int64     `redis:",version"`     // Save refuses what has changed
-//		Expires time.Time `redis:",expires"`     // gone with every trace
+//		Version int64     `redis:",version"`     // Save refuses to overwrite a newer version
+//		Expires time.Time `redis:",expires"`     // then deleted, with its index entries
 //	}
 //
-// The name in a tag is that of the field in Redis; without one it is the name in
-// Go, in lower case, and "-" leaves a field out. The options:
+// The name in a tag is the name of the field in Redis; the default is the Go name in
+// lower case, and "-" leaves a field out. The options:
 //
 //	id       the id: a string or an integer; part of the key, not a field
-//	version  int64, one more with every write
-//	expires  time.Time at which the record ends
-//	index    found by equality; of a list, by each element
+//	version  int64, incremented by every write
+//	expires  time.Time at which the record expires
+//	index    found by equality; for a list, by each element
 //	range    found by equality, ranges and prefixes, and in order
 //	unique   no two records have the same value
-//	fold     its indexes compare text without regard to case
+//	caseinsensitive   its indexes compare text without regard to case
 //	counter  an integer that only Incr changes
 //	unix     a time.Time that is stored in whole seconds
-//	restrict, cascade, clear   what becomes of a Ref whose record is deleted
+//	restrict, cascade, clear   what happens to a Ref whose record is deleted
 //
-// Strings, numbers, bools, times, durations and []byte are stored as text, types
-// with MarshalText or MarshalBinary as these say, lists, maps and other structs as
-// JSON. A nil pointer, nil list and zero time are not stored, and a record has no
-// place in an index of a field that it does not have.
+// Strings, numbers, bools, times, durations and []byte are stored as text, types with
+// MarshalText or MarshalBinary as these define, lists, maps and other structs as JSON. A
+// nil pointer, nil list and zero time are not stored, and a record is not in an index of
+// a field that it does not have.
 //
-// What is in the indexes belongs to a declaration that is in force. Where a program
-// declares other indexes, Pending tells which, and Migrate builds them while others
-// read and write. Verify tells where records and indexes do not agree, as after
-// somebody has changed a record by hand, and Repair mends it.
+// The indexes in the database are those of the declaration in force. If a program
+// declares other indexes, Pending lists the difference, and Migrate builds them while
+// the model is in use. Verify reports where records and indexes disagree, for example
+// after a record was changed by hand, and Repair corrects the indexes.
 //
-// A write is one script, and a Get one command. A query takes two or three round
-// trips for a page, however many records there are; each method says what it costs.
-// Errors can be told apart by errors.Is: ErrNotFound, ErrTaken, ErrConflict and the
-// others below.
+// A write is one script, and a Get one command. A query takes two or three round trips
+// for a page, however many records there are; each method documents its cost. Use
+// errors.Is to distinguish errors: ErrNotFound, ErrTaken, ErrConflict and the others
+// below.
 //
-// The values of unique fields are kept as they are stored; an empty string is a
-// value like any other. Use a pointer where there may be none.
+// Unique values are compared as they are stored; an empty string is a value like any
+// other. Use a pointer for a value that can be absent.
 package model

@@ -84,9 +84,9 @@ func TestFindWithManyValues(t *testing.T) {
 		says  string
 	}{
 		"all values":     {s.Find(thousand(1000), thousand(1000)), ""},
-		"one more":       {s.Find(thousand(1000), thousand(1000), thousand(1)), "2000 values at most"},
+		"one more":       {s.Find(thousand(1000), thousand(1000), thousand(1)), "at most 2000 values"},
 		"all bytes":      {s.Find(model.Not(model.In("raw", long...))), ""},
-		"one byte more":  {s.Find(model.Not(model.In("raw", long...)), model.Above("raw", "q")), "262144 bytes at most"},
+		"one byte more":  {s.Find(model.Not(model.In("raw", long...)), model.Above("raw", "q")), "at most 262144 bytes"},
 		"one great text": {s.Find(model.Not(model.Eq("raw", strings.Repeat("x", 1<<20)))), ""},
 	} {
 		_, err := test.query.IDs(t.Context())

@@ -6,32 +6,33 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Values are the values of a List of one record. To read those of a record that is
-// not there finds none; to add to them is ErrNotFound.
-type Values struct{ members }
+// Values are the values of a List of one record. If the record does not exist, reading
+// finds none, and adding returns ErrNotFound.
+type Values struct{ collection }
 
-// List returns a list of a record, by the name that its field has in Redis. It
-// asks nothing of the server: a wrong name is an error of what is done with it.
-func (s *Store[T]) List(name, id string) *Values { return &Values{membersOf(s.o, "list", name, id)} }
+// List returns a list of a record, by the stored name of the field. It sends nothing: a
+// wrong name is an error of the methods.
+func (s *Store[T]) List(name, id string) *Values {
+	return &Values{collectionOfRecord(s.o, "list", name, id)}
+}
 
-// Max returns the list as one that keeps n values at most, or all where n is 0:
-// where more are pushed the oldest go, those at the other end. It is for whoever pushes: all should say
-// the same. A list that is much too long is shortened by 10,000 with each push.
+// Max returns the list with a maximum of n values; 0 is no maximum. Pushing removes the
+// oldest values, at the other end. All writers should use the same maximum. A list that
+// is much too long becomes shorter by 10,000 with each push.
 func (v *Values) Max(n int) *Values {
 	capped := *v
 	capped.most = max(n, 0)
 	return &capped
 }
 
-// PushFront puts values before the first, one after the other: the last one will
-// be the first. It returns how many there are then. One script for 500, each all
-// or nothing.
+// PushFront adds values before the first, one after the other: the last one will be the
+// first. It returns the new length. One script for 500, each all or nothing.
 func (v *Values) PushFront(ctx context.Context, values ...string) (int64, error) {
 	return v.push(ctx, "LPUSH", values)
 }
 
-// PushBack puts values behind the last, and returns how many there are then. One
-// script for 500, each all or nothing.
+// PushBack adds values after the last, and returns the new length. One script for 500,
+// each all or nothing.
 func (v *Values) PushBack(ctx context.Context, values ...string) (int64, error) {
 	return v.push(ctx, "RPUSH", values)
 }
@@ -44,11 +45,11 @@ func (v *Values) push(ctx context.Context, command string, values []string) (int
 	return length, err
 }
 
-// PopFront takes the first value off the list: one script. It returns false where
-// there is none.
+// PopFront removes and returns the first value: one script. It returns false if there
+// is none.
 func (v *Values) PopFront(ctx context.Context) (string, bool, error) { return v.pop(ctx, "LPOP") }
 
-// PopBack takes the last value off the list.
+// PopBack removes and returns the last value.
 func (v *Values) PopBack(ctx context.Context) (string, bool, error) { return v.pop(ctx, "RPOP") }
 
 func (v *Values) pop(ctx context.Context, command string) (string, bool, error) {
@@ -67,8 +68,8 @@ func (v *Values) pop(ctx context.Context, command string) (string, bool, error) 
 }
 
 // Remove removes a value wherever it is in the list, and returns how often it was
-// there. It looks through all of the list, which is refused with ErrValue where
-// that has more than 50,000 values. One script.
+// there. It searches the whole list: one with more than 50,000 values is refused with
+// ErrValue. One script.
 func (v *Values) Remove(ctx context.Context, value string) (int, error) {
 	if v.err != nil {
 		return 0, wrap(v.t, v.err)
@@ -89,9 +90,9 @@ func (v *Values) Len(ctx context.Context) (int64, error) {
 	return v.readInt(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Llen().Key(v.key).Build() })
 }
 
-// Range returns the values from one position to another, both included. The first
-// is at 0, the last at -1: Range(ctx, 0, 9) are the first ten, Range(ctx, 0, -1)
-// are all. One round trip.
+// Range returns the values between two positions, both included. The first is at 0, the
+// last at -1: Range(ctx, 0, 9) returns the first ten, Range(ctx, 0, -1) all. One round
+// trip.
 func (v *Values) Range(ctx context.Context, from, to int64) ([]string, error) {
 	reply, err := v.read(ctx, func(b rueidis.Builder) rueidis.Completed {
 		return b.Lrange().Key(v.key).Start(from).Stop(to).Build()

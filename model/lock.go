@@ -9,33 +9,31 @@ import (
 	"retwis/redlock"
 )
 
-// locks makes the locks of a Store, by a Manager that is made when the first is
-// asked for.
+// locks makes the locks of a Store, with a Manager that is made for the first one.
 type locks struct {
 	mu      sync.Mutex
 	manager *redlock.Manager
 	closed  bool
 }
 
-// Lock waits until it holds the lock of a record, or the context is done, for work
-// that cannot be one Update: reading here, asking elsewhere, writing then. Those
-// who wait get it in the order in which they came. It keeps out others who lock,
-// not others who write: let all lock who do such work, or give the model a version.
-// An id can be locked before there is a record of it.
+// Lock waits until it holds the lock of a record, or the context is done. It is for
+// work that a single Update cannot do: reading here, asking elsewhere, then writing.
+// Waiting clients get the lock in the order of their requests. It excludes other lock
+// holders, not other writers: lock in all programs that do such work, or give the model
+// a version. An id can be locked before its record exists.
 //
-// It is a lock of package redlock on the server that has the record: it lives for
-// ten seconds, which Extend and Keep make longer, and ends with its holder. A
-// server that was just started grants none for that long. One round trip where
-// nobody holds it.
+// It is a lock of package redlock on the server that has the record: it lasts ten
+// seconds, which Extend and Keep prolong, and ends with its process. A server that has
+// just started grants none for that long. One round trip if the lock is free.
 //
-// The first Lock starts what makes locks: end it with Close, after which they are
-// refused with redlock.ErrClosed.
+// The first Lock starts a lock manager: stop it with Close, after which locking returns
+// redlock.ErrClosed.
 func (s *Store[T]) Lock(ctx context.Context, id string) (*redlock.Lock, error) {
 	return s.lock(id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.Lock(ctx, name) })
 }
 
-// TryLock locks a record as Lock does, or returns redlock.ErrHeld where somebody
-// else holds the lock.
+// TryLock locks a record as Lock does, or returns redlock.ErrHeld if another client
+// holds the lock.
 func (s *Store[T]) TryLock(ctx context.Context, id string) (*redlock.Lock, error) {
 	return s.lock(id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.TryLock(ctx, name) })
 }
@@ -49,10 +47,10 @@ func (s *Store[T]) lock(id string, lock func(m *redlock.Manager, name string) (*
 	return l, wrap(s.t, err)
 }
 
-// WithLock runs f while it holds the lock of a record, and makes the lock longer
-// for as long as f runs. The context given to f ends when ctx does, and with the
-// cause redlock.ErrLost the moment the lock cannot be shown to be held. It returns
-// the error of f, joined with ErrLost where the lock was lost.
+// WithLock runs f while it holds the lock of a record, and prolongs the lock as long as
+// f runs. The context of f ends when ctx does, and with the cause redlock.ErrLost at
+// the moment when the lock may be lost. It returns the error of f, joined with ErrLost
+// if the lock was lost.
 func (s *Store[T]) WithLock(ctx context.Context, id string, f func(context.Context) error) error {
 	manager, err := s.locker(id)
 	if err != nil {
@@ -61,9 +59,9 @@ func (s *Store[T]) WithLock(ctx context.Context, id string, f func(context.Conte
 	return wrap(s.t, manager.Do(ctx, s.t.Of(id).Lock(id), func(ctx context.Context, _ *redlock.Lock) error { return f(ctx) }))
 }
 
-// Close ends what Lock, TryLock and WithLock have started, and the waiting of those
-// that wait; locks that are held end by themselves after their ten seconds. A
-// Store that never locked has nothing to close. The client stays open.
+// Close stops the lock manager that Lock, TryLock and WithLock have started, and the
+// calls that wait; held locks end by themselves after ten seconds. A Store that never
+// locked has nothing to close. The client stays open.
 func (s *Store[T]) Close() error {
 	s.locks.mu.Lock()
 	defer s.locks.mu.Unlock()
@@ -75,7 +73,7 @@ func (s *Store[T]) Close() error {
 	return wrap(s.t, manager.Close())
 }
 
-// locker returns the Manager, for an id that can be locked.
+// locker returns the Manager, after checking the id.
 func (s *Store[T]) locker(id string) (*redlock.Manager, error) {
 	if err := s.o.CheckID(id); err != nil {
 		return nil, err

@@ -1,5 +1,4 @@
--- Returns the last change that is kept, and makes one that tells nothing where
--- there is none.
+-- Returns the last change, and appends an empty one if there is none.
 --
 -- KEYS 1 changes
 -- ARGV 1 how many are kept

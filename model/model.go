@@ -16,13 +16,13 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Info describes a model, as the database knows it.
+// Info describes a model.
 type Info struct {
 	Name       string
 	Records    int64
 	Partitions int
 	Indexes    []IndexInfo
-	Pending    []string // what a Migrate would do, as Store.Pending
+	Pending    []string // what Migrate would do, as Store.Pending
 }
 
 // IndexInfo describes an index.
@@ -32,9 +32,8 @@ type IndexInfo struct {
 	State string // "built", "to build" or "to drop"
 }
 
-// Models describes the models of a database, in the order of their names: those that
-// New has made since there is such a list. Four round trips for each, and one for
-// each partition.
+// Models describes the models of a database, sorted by name: those that New has opened.
+// Four round trips for each, and one for each partition.
 func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
 	names, err := client.Do(ctx, client.B().Hkeys().Key(record.ModelsKey).Build()).AsStrSlice()
 	if err != nil {
@@ -59,14 +58,13 @@ func Models(ctx context.Context, client rueidis.Client) ([]Info, error) {
 	return all, nil
 }
 
-// Model is a model of a database for programs that do not have its Go type: it
-// reads how records are stored and indexed from what New wrote. What only the type
-// can compute, it takes to be right.
+// Model is a model of a database for programs that do not have its Go type: it uses the
+// schema that New has published. It trusts values that only the Go type can compute.
 type Model struct {
 	// Adopt is Options.Adopt of the maintenance methods. Set it before calling them.
 	Adopt func(id string) bool
 
-	t *record.Table // as the declaration in force says
+	t *record.Table // with the declaration in force
 	r record.Published
 }
 
@@ -80,7 +78,7 @@ func Open(ctx context.Context, client rueidis.Client, name string) (*Model, erro
 }
 
 func openModel(ctx context.Context, client rueidis.Client, name string) (*Model, error) {
-	// A model that is not listed may be there, unless it is spread.
+	// A model with one partition may exist without being listed.
 	partitions := 1
 	text, err := client.Do(ctx, client.B().Hget().Key(record.ModelsKey).Field(name).Build()).ToString()
 	if n, bad := strconv.Atoi(text); err == nil && bad == nil && n > 1 && n <= record.MaxPartitions {
@@ -97,7 +95,7 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	}
 	r := record.ParsePublished(meta)
 	if r.Digest == "" {
-		return nil, fmt.Errorf("%w: no model is called so", ErrNotFound)
+		return nil, fmt.Errorf("%w: no model has this name", ErrNotFound)
 	}
 	t, err := record.OpenTable(client, name, r.Schema, &r)
 	if err != nil {
@@ -106,8 +104,8 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	return &Model{t: t, r: r}, nil
 }
 
-// next is the table that Migrate would put into force: that of the last New whose
-// declaration is another, or the present one.
+// next returns the table that Migrate would put into force: that of the last New with
+// another declaration, or the present one.
 func (m *Model) next() (*record.Table, error) {
 	if m.r.Wanted == "" || m.r.WantedDigest == m.r.Digest {
 		return m.t, nil
@@ -115,8 +113,8 @@ func (m *Model) next() (*record.Table, error) {
 	return record.OpenTable(m.t.Client, m.t.Options.Name, m.r.Wanted, &m.r)
 }
 
-// Describe tells of what the model is, and which indexes it has. One round trip
-// for each partition, and one for all.
+// Describe describes the model and its indexes. One round trip for each partition, and
+// one for all.
 func (m *Model) Describe(ctx context.Context) (Info, error) {
 	info, err := m.describe(ctx)
 	return info, wrap(m.t, err)
@@ -159,21 +157,21 @@ func (m *Model) describe(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// Verify is Store.Verify, without what only the Go type can compute: that is
-// compared with what was computed when the record was written.
+// Verify is Store.Verify. Values that only the Go type can compute are compared with
+// those computed when the record was written.
 func (m *Model) Verify(ctx context.Context, opt maintain.Options) (Report, error) {
 	return verify(ctx, m.adopting(m.t), run.DryRun, opt)
 }
 
-// Repair is Store.Repair. A record whose computed values are lost is told, and
-// left for the program that computes them.
+// Repair is Store.Repair. It reports a record whose computed values are lost, and
+// leaves it to the program that computes them.
 func (m *Model) Repair(ctx context.Context, opt maintain.Options) (Report, error) {
 	return verify(ctx, m.adopting(m.t), run.Repair, opt)
 }
 
-// Migrate is Store.Migrate, to the declaration of the last New that differs. It is
-// refused with ErrSchema where a computed index is to be built, which only the
-// program that declares it can do.
+// Migrate is Store.Migrate, to the declaration of the last New that differs. It returns
+// ErrSchema if a computed index must be built, which only the program that declares it
+// can do.
 func (m *Model) Migrate(ctx context.Context, opt maintain.Options) (Report, error) {
 	t, err := m.migration(ctx)
 	if err != nil {

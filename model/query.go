@@ -145,7 +145,7 @@ func (q *Query[T]) Page(ctx context.Context) (Results[T], error) {
 
 // IDs returns the ids of what the query finds, without reading the records.
 func (q *Query[T]) IDs(ctx context.Context) ([]string, error) {
-	ids, err := q.f.Ids(ctx)
+	ids, err := q.f.IDs(ctx)
 	return ids, wrap(q.f.Objects.Table, err)
 }
 

@@ -5,28 +5,26 @@ import (
 	"reflect"
 )
 
-// Ref is a reference to a record of another model, or of the same: its id. A
-// field of this type is stored as the id; the zero Ref refers to nothing, and is
-// not stored. With an index it can be followed back: see Store.Refs.
+// Ref is a reference to a record of another model, or of the same one: its id. A field
+// of this type is stored as the id; the zero Ref refers to nothing, and is not stored.
+// With an index it can be followed in reverse: see Store.Refs.
 //
-// The record may be in another database: it is the Store given to Get that knows
-// where.
+// The record may be in another database: that of the Store given to Get.
 type Ref[T any] struct{ ID string }
 
-// To returns a reference to the record with an id: one that is an integer in
-// decimal.
+// To returns a reference to the record with an id; an integer id is given in decimal.
 func To[T any](id string) Ref[T] { return Ref[T]{ID: id} }
 
-// Get returns the record that is referred to: one round trip, or ErrNotFound.
+// Get returns the record: one round trip, or ErrNotFound.
 func (r Ref[T]) Get(ctx context.Context, s *Store[T]) (T, error) { return s.Get(ctx, r.ID) }
 
-// IsZero tells whether it refers to nothing.
+// IsZero reports whether the Ref refers to nothing.
 func (r Ref[T]) IsZero() bool { return r.ID == "" }
 
-// MarshalText is the id.
+// MarshalText returns the id.
 func (r Ref[T]) MarshalText() ([]byte, error) { return []byte(r.ID), nil }
 
-// UnmarshalText reads an id.
+// UnmarshalText sets the id.
 func (r *Ref[T]) UnmarshalText(text []byte) error {
 	r.ID = string(text)
 	return nil
@@ -34,7 +32,7 @@ func (r *Ref[T]) UnmarshalText(text []byte) error {
 
 func (r Ref[T]) target() reflect.Type { return reflect.TypeFor[T]() }
 
-// targetOf returns what a Ref refers to, and nil for other types.
+// targetOf returns the type that a Ref refers to, and nil for other types.
 func targetOf(t reflect.Type) reflect.Type {
 	if ref, ok := reflect.Zero(t).Interface().(interface{ target() reflect.Type }); ok {
 		return ref.target()

@@ -8,17 +8,17 @@ import (
 	"retwis/model/internal/record"
 )
 
-// Relate tells a Store that records of another refer to its own, so that Delete
-// keeps the rules in the tags of their Ref fields: restrict, cascade or clear. Call
-// it after New, in every program that deletes; a model that refers to itself needs
-// none. The rules are part of the schema in the database: in a program that has not
-// called Relate, Delete returns ErrNotRelated and names the model that refers. The Stores
-// may be in different databases, of which each knows its own models only. It is
-// ErrDeclaration where from has no Ref, or list of Refs, to the other model with a
+// Relate registers that the records of one Store refer to those of another, so that
+// Delete applies the rules in the tags of the Ref fields: restrict, cascade or clear.
+// Call it after New in every program that deletes; a model that refers to itself does
+// not need it. The rules are part of the published schema: in a program that has not
+// called Relate, Delete returns ErrNotRelated and names the model that refers. The
+// Stores may be in different databases; each database lists its own models only. Relate
+// returns ErrDeclaration if from has no Ref, or list of Refs, to the other model with a
 // rule.
 //
-// Relate also writes down which model a field refers to, so that two models of one Go
-// type can be told apart: a round trip or two.
+// Relate also publishes which model a field refers to, which distinguishes two models
+// of one Go type: a round trip or two.
 //
 //	type Post struct {
 //		ID     string          `redis:",id"`

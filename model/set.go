@@ -7,16 +7,18 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Members are the members of a Set of one record. To read those of a record that
-// is not there finds none; to write is ErrNotFound.
-type Members struct{ members }
+// Members are the members of a Set of one record. If the record does not exist, reading
+// finds none, and writing returns ErrNotFound.
+type Members struct{ collection }
 
-// Set returns a set of a record, by the name that its field has in Redis. It asks
-// nothing of the server: a wrong name is an error of what is done with it.
-func (s *Store[T]) Set(name, id string) *Members { return &Members{membersOf(s.o, "set", name, id)} }
+// Set returns a set of a record, by the stored name of the field. It sends nothing: a
+// wrong name is an error of the methods.
+func (s *Store[T]) Set(name, id string) *Members {
+	return &Members{collectionOfRecord(s.o, "set", name, id)}
+}
 
-// Add adds members and returns how many were not in it before. One script for 500,
-// each all or nothing.
+// Add adds members and returns how many are new. One script for 500, each all or
+// nothing.
 func (m *Members) Add(ctx context.Context, members ...string) (int, error) {
 	_, added, err := m.count(ctx, "SADD", members)
 	return int(added), err
@@ -31,7 +33,7 @@ func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 // Clear removes all members: one script.
 func (m *Members) Clear(ctx context.Context) error { return m.clear(ctx) }
 
-// Contains tells whether there is a member: one round trip.
+// Contains reports whether there is a member: one round trip.
 func (m *Members) Contains(ctx context.Context, member string) (bool, error) {
 	n, err := m.readInt(ctx, func(b rueidis.Builder) rueidis.Completed {
 		return b.Sismember().Key(m.key).Member(member).Build()
@@ -44,16 +46,15 @@ func (m *Members) Len(ctx context.Context) (int64, error) {
 	return m.readInt(ctx, func(b rueidis.Builder) rueidis.Completed { return b.Scard().Key(m.key).Build() })
 }
 
-// All yields the members in no order, some hundreds in a round trip. One that is
-// there from beginning to end is yielded; where others come and go meanwhile, it
-// may be twice.
+// All streams the members in no order, some hundred in a round trip. It yields members
+// that are there from beginning to end; with concurrent changes one may come twice.
 func (m *Members) All(ctx context.Context) iter.Seq2[string, error] {
 	return m.only(ctx, nil, nil)
 }
 
-// Intersect yields the members that are in all of the sets: of the smallest one
-// those that the others have, some hundreds in a round trip. The sets may be of
-// different fields, records, models and databases. It is no snapshot where they
+// Intersect streams the members that all of the sets have: it reads the smallest set
+// and asks the others, some hundred members in a round trip. The sets may be of
+// different fields, records, models and databases. It is no snapshot of sets that
 // change meanwhile.
 func (m *Members) Intersect(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
@@ -75,12 +76,12 @@ func (m *Members) Intersect(ctx context.Context, others ...*Members) iter.Seq2[s
 	}
 }
 
-// Diff yields the members that none of the other sets has, as Intersect does.
+// Diff streams the members that none of the other sets has, as Intersect does.
 func (m *Members) Diff(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
 	return m.only(ctx, nil, others)
 }
 
-// Union yields the members that any of the sets has, each once, as Intersect does.
+// Union streams the members of all sets, each once, as Intersect does.
 func (m *Members) Union(ctx context.Context, others ...*Members) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		all := append([]*Members{m}, others...)
@@ -94,10 +95,10 @@ func (m *Members) Union(ctx context.Context, others ...*Members) iter.Seq2[strin
 	}
 }
 
-// scanMany is how many members are asked for at once.
+// scanMany is how many members are read in a step.
 const scanMany = 500
 
-// only yields those members that all of some sets have, and none of some others.
+// only streams the members that all of some sets have, and none of some others.
 func (m *Members) only(ctx context.Context, with, without []*Members) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		cursor := uint64(0)
@@ -136,7 +137,7 @@ func (m *Members) only(ctx context.Context, with, without []*Members) iter.Seq2[
 	}
 }
 
-// keep returns those of some strings that are members, or those that are not.
+// keep returns the members among some strings, or the others.
 func (m *Members) keep(ctx context.Context, some []string, has bool) ([]string, error) {
 	if len(some) == 0 {
 		return nil, wrap(m.t, m.err)

@@ -18,15 +18,15 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Op is what was done to a record.
+// Op is the operation of a Change.
 type Op string
 
-// What Watch tells of.
+// The operations that Watch yields.
 const (
 	Created     Op = "create"
 	Saved       Op = "save"   // by Save, Update or Patch
 	Deleted     Op = "delete" // by Delete
-	Expired     Op = "expire" // and was found to have: see Sweep
+	Expired     Op = "expire" // and was found to have expired: see Sweep
 	Counted     Op = "incr"   // a counter, which Field names
 	SetChanged  Op = "set"    // a Set, which Field names
 	ListChanged Op = "list"   // a List, which Field names
@@ -34,19 +34,19 @@ const (
 
 func ops() []Op { return []Op{Created, Saved, Deleted, Expired, Counted, SetChanged, ListChanged} }
 
-// Change is one change of one record. It does not hold the record, which may have
-// changed again: Get has it as it is.
+// Change is one change of one record. It does not contain the record, which may have
+// changed again: Get returns it.
 type Change struct {
 	Op    Op
 	ID    string
 	Field string // the counter, Set or List that was changed
 
-	before []string // how far each partition was read before those that came together with this one
-	part   int      // the partition that told it
-	at     string   // its place there
+	before []string // how far each partition was read before this batch
+	part   int      // the partition of the change
+	at     string   // its position there
 }
 
-// Cursor says where to go on behind this change: keep it, and give it to Watch.
+// Cursor returns the position after this change, for Watch.
 func (c Change) Cursor() string {
 	all := slices.Clone(c.before)
 	if c.part < len(all) {
@@ -55,19 +55,18 @@ func (c Change) Cursor() string {
 	return strings.Join(all, ",")
 }
 
-// Watch yields changes as they happen, written by whatever process: those behind a
-// cursor, or without one those from when it is ranged over. Each comes once, those
-// of one record in the order in which they were made. The scripts that write tell
-// a stream of them; all Stores of a model must have the same Options.ChangeLog, and
-// without it Watch is ErrNoChanges.
+// Watch streams changes as they happen, by any process: those after a cursor, or
+// without one those from the start of the loop. Each comes once, and those of one
+// record in order. The scripts that write append to a stream; all Stores of a model
+// must have the same Options.ChangeLog, and without it Watch returns ErrNoChanges.
 //
-// It waits until the context is done, whose error it yields, and goes on by itself
-// when a server that was away is back. About Options.ChangeLog changes are kept. What
-// was dropped before it was read is ErrGap, which ends it, and so does a server
-// that came back without its last changes: then LastChange and All begin anew.
+// It waits until the context is done, and yields its error. It resumes by itself when a
+// disconnected server returns. About Options.ChangeLog changes are kept. If changes
+// were dropped before they were read, it ends with ErrGap; so it does if a server
+// returns without its last changes. Then start again with LastChange and All.
 //
-// It holds one connection for each partition. A change takes one round trip from
-// the server to here and one for all that happened meanwhile, 500 at most.
+// It holds one connection for each partition. A change takes one round trip from the
+// server, and one for all that happened meanwhile, 500 at most.
 func (s *Store[T]) Watch(ctx context.Context, after string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		if err := (&feed{s.t}).watch(ctx, after, yield); err != nil {
@@ -76,9 +75,9 @@ func (s *Store[T]) Watch(ctx context.Context, after string) iter.Seq2[Change, er
 	}
 }
 
-// LastChange returns the cursor of the last change so far. To know all records and
-// what becomes of them, take it first, then read them all, and then watch from it.
-// One script for each partition.
+// LastChange returns the cursor of the last change. To follow the state of all records,
+// take it first, then read them all, and then watch from it. One script for each
+// partition.
 func (s *Store[T]) LastChange(ctx context.Context) (string, error) {
 	all, err := (&feed{s.t}).lastChanges(ctx)
 	return strings.Join(all, ","), wrap(s.t, err)
@@ -87,26 +86,26 @@ func (s *Store[T]) LastChange(ctx context.Context) (string, error) {
 // feed reads the streams of changes of a model.
 type feed struct{ t *record.Table }
 
-// watch returns nil where the caller has left.
+// watch returns nil if the caller ended the loop.
 func (f *feed) watch(ctx context.Context, after string, yield func(Change, error) bool) error {
 	before, err := f.positions(ctx, after)
 	if err != nil {
 		return err
 	}
 	following, cancel := context.WithCancel(ctx)
-	told := make(chan changes)
+	sent := make(chan changes)
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
 	for i, at := range before {
-		work.Go(func() { f.follow(following, i, at, told) })
+		work.Go(func() { f.follow(following, i, at, sent) })
 	}
 	for {
 		var some changes
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case some = <-told:
+		case some = <-sent:
 		}
 		if some.err != nil {
 			return some.err
@@ -122,14 +121,14 @@ func (f *feed) watch(ctx context.Context, after string, yield func(Change, error
 	}
 }
 
-// changes are some changes of a partition, or why there will be no more.
+// changes are some changes of a partition, or the error that ended it.
 type changes struct {
 	part    int
 	entries []rueidis.XRangeEntry
 	err     error
 }
 
-// positions reads a cursor: how far each partition was read.
+// positions parses a cursor: how far each partition was read.
 func (f *feed) positions(ctx context.Context, cursor string) ([]string, error) {
 	if cursor == "" {
 		return f.lastChanges(ctx)
@@ -139,13 +138,13 @@ func (f *feed) positions(ctx context.Context, cursor string) ([]string, error) {
 	}
 	all := strings.Split(cursor, ",")
 	if len(all) != len(f.t.Parts) || slices.ContainsFunc(all, func(at string) bool { return !isPosition(at) }) {
-		return nil, fmt.Errorf("%w: %q is not one of Watch on %s", ErrCursor, schema.Shorten(cursor), f.t.Options.Name)
+		return nil, fmt.Errorf("%w: %q is not a cursor of Watch on %s", ErrCursor, schema.Shorten(cursor), f.t.Options.Name)
 	}
 	return all, nil
 }
 
-// isPosition tells whether a text is the id of an entry of a stream, as the server
-// writes it.
+// isPosition reports whether a text is the id of a stream entry, as the server writes
+// it.
 func isPosition(at string) bool {
 	ms, number, _ := strings.Cut(at, "-")
 	for _, s := range []string{ms, number} {
@@ -156,9 +155,9 @@ func isPosition(at string) bool {
 	return true
 }
 
-// lastChanges returns the last change of each partition. Where there is none yet
-// one is made that tells nothing: a position is always that of a change, so that it
-// shows when it was dropped, and perhaps others behind it.
+// lastChanges returns the last change of each partition. If there is none, it appends
+// an empty one: a position is always that of a change, so that a later reader notices
+// whether it was dropped, and perhaps changes after it.
 func (f *feed) lastChanges(ctx context.Context) ([]string, error) {
 	if f.t.Options.ChangeLog == 0 {
 		return nil, errNoChanges()
@@ -179,17 +178,17 @@ func errNoChanges() error {
 }
 
 const (
-	watchMany  = 500             // changes that are read at once
-	watchBlock = 5 * time.Second // how long the server is asked to wait for one
+	watchMany  = 500             // changes that are read together
+	watchBlock = 5 * time.Second // how long the server waits for a change
 )
 
-// follow tells the changes of a partition that are behind a position, until the
-// context ends or it has told an error.
-func (f *feed) follow(ctx context.Context, part int, at string, told chan<- changes) {
-	tell := func(c changes) bool {
+// follow sends the changes of a partition after a position, until the context ends or
+// it has sent an error.
+func (f *feed) follow(ctx context.Context, part int, at string, sent chan<- changes) {
+	send := func(c changes) bool {
 		c.part = part
 		select {
-		case told <- c:
+		case sent <- c:
 			return c.err == nil
 		case <-ctx.Done():
 			return false
@@ -200,7 +199,7 @@ func (f *feed) follow(ctx context.Context, part int, at string, told chan<- chan
 		if len(entries) > 0 {
 			attempt = 0
 			at = entries[len(entries)-1].ID
-			if !tell(changes{entries: entries}) {
+			if !send(changes{entries: entries}) {
 				return
 			}
 			continue
@@ -210,15 +209,15 @@ func (f *feed) follow(ctx context.Context, part int, at string, told chan<- chan
 		}
 		if err == nil {
 			attempt = 0
-		} else if !passes(err) || backoff.Pause(ctx, attempt) != nil {
-			tell(changes{err: err})
+		} else if !temporary(err) || backoff.Pause(ctx, attempt) != nil {
+			send(changes{err: err})
 			return
 		}
 	}
 }
 
-// changesFrom reads what is behind a position. The position itself is read too: if
-// it is there, nothing behind it was dropped.
+// changesFrom reads the changes after a position. It reads the position as well: if
+// that exists, nothing after it was dropped.
 func (f *feed) changesFrom(ctx context.Context, part int, at string) ([]rueidis.XRangeEntry, error) {
 	command := f.t.Client.B().Xrange().Key(f.t.Parts[part].Changes).Start(at).End("+").Count(watchMany + 1).Build()
 	entries, err := f.t.Client.Do(ctx, command).AsXRange()
@@ -226,14 +225,14 @@ func (f *feed) changesFrom(ctx context.Context, part int, at string) ([]rueidis.
 		return nil, err
 	}
 	if len(entries) == 0 || entries[0].ID != at {
-		return nil, fmt.Errorf("%w: those behind %s: begin anew with LastChange and All, and keep more with Options.ChangeLog", ErrGap, at)
+		return nil, fmt.Errorf("%w: those after %s: start again with LastChange and All, and keep more with Options.ChangeLog", ErrGap, at)
 	}
 	return entries[1:], nil
 }
 
-// awaitChange waits until there is something behind a position, or a few seconds.
+// awaitChange waits for a change after a position, a few seconds at most.
 func (f *feed) awaitChange(ctx context.Context, part int, at string) error {
-	// A server that is gone without a word is not waited for longer.
+	// Do not wait longer for a server that is gone silently.
 	ctx, cancel := context.WithTimeout(ctx, 2*watchBlock)
 	defer cancel()
 	command := f.t.Client.B().Xread().Count(1).Block(watchBlock.Milliseconds()).Streams().Key(f.t.Parts[part].Changes).Id(at).Build()
@@ -244,9 +243,9 @@ func (f *feed) awaitChange(ctx context.Context, part int, at string) error {
 	return err
 }
 
-// passes tells whether an error is one that a server which is away, or comes back,
-// makes.
-func passes(err error) bool {
+// temporary reports whether an error is that of a server that is disconnected or
+// starting.
+func temporary(err error) bool {
 	if errors.Is(err, ErrGap) || errors.Is(err, rueidis.ErrClosing) {
 		return false
 	}

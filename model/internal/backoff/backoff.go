@@ -1,3 +1,4 @@
+// Package backoff waits between attempts.
 package backoff
 
 import (
@@ -6,7 +7,7 @@ import (
 	"time"
 )
 
-// pause waits before another attempt: not before the first two, then for a random,
+// Pause waits before another attempt: not before the first two, then for a random,
 // growing time of up to 50 ms.
 func Pause(ctx context.Context, attempt int) error {
 	if attempt < 2 {
@@ -16,7 +17,7 @@ func Pause(ctx context.Context, attempt int) error {
 	return Sleep(ctx, rand.N(min(most, 50*time.Millisecond))+1)
 }
 
-// sleep waits for a time, or until the context ends.
+// Sleep waits for a time, or until the context ends.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

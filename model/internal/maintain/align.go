@@ -260,7 +260,7 @@ func problemOf(id string, findings []finding) maintain.Problem {
 	var found, want []string
 	changed := false
 	for _, f := range findings {
-		name := "an index that is not declared"
+		name := "an undeclared index"
 		if f.entry.Index != nil {
 			name = f.entry.Index.Describe(f.value)
 		}
@@ -281,9 +281,9 @@ func problemOf(id string, findings []finding) maintain.Problem {
 			p.Kind = maintain.Missing
 			found = append(found, "no place in the order of creation")
 		case "expires":
-			found = append(found, "another time at which it expires")
+			found = append(found, "a wrong time of expiry")
 		case "ttl":
-			found = append(found, "another time to live")
+			found = append(found, "a wrong time to live")
 		}
 	}
 	if changed {
@@ -319,7 +319,7 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 			again = append(again, gone[i].id)
 		case "DANGLING":
 			if a.mode != migrate {
-				a.Found(maintain.Problem{Kind: maintain.Dangling, ID: gone[i].id, Found: "entries of a record that is not there"})
+				a.Found(maintain.Problem{Kind: maintain.Dangling, ID: gone[i].id, Found: "entries of a record that does not exist"})
 				a.repaired(1)
 			}
 		}
@@ -333,7 +333,7 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 // newToken returns the token of a writer's claims.
 func newToken() string { return rand.Text()[:16] }
 
-// handOvers makes a table bring records into the indexes when another record gives up
+// AlignWaiting makes a table bring records into the indexes when another record gives up
 // a unique value that they lack.
 func AlignWaiting(t *record.Table) *record.Table {
 	t.Claims.Align = func(ctx context.Context, ids []string) error {

@@ -1,27 +1,27 @@
--- Compares what one record has in the indexes with what it should have, and
--- brings it into line.
+-- Compares what one record has in the indexes with what it should have, and corrects
+-- the indexes.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes
--- ARGV 1 look: changes nothing, mend, or migrate: mends, and forgets entries of
---      indexes that the declaration does not have, 2 id, 3 stamp of the
---      declaration and token of the numbering, 4 slots, 5 content as it should be, 6 place in the order of
---      creation, or nothing: the time of the server, 7 what the record must be
---      still: d and the digest of the fields that are named last, 8 1 if the model says when records expire, 9 numbers of
---      the indexes that are right as they are, as in ,3,7, 10 claims as write.lua
---      takes them, or any: who has unique values is known, then names
--- Reply SCHEMA; CONFLICT: the record is another by now; UNKNOWN: what it has in the
--- indexes that are right is lost; or OK and what was found, each with number, value
--- and owner:
---   claim     the value is to be claimed first     } then nothing
---   taken     another record has the value         } was changed
---   unclear   so says the index, but not of what   }
---   absent    there is no content; other: it is another one
---   extra     an entry in the content that should not be there
---   lacks     an entry that should be there, and is not
---   entry     an entry that is in the content, but not in the index, or not rightly
---   all, expires, ttl   the record is not there, or not rightly; ttl: its own
---   left      an entry elsewhere that it has no longer
+-- ARGV 1 look: changes nothing, mend: corrects, or migrate: corrects, and removes
+--      entries of indexes that are no longer declared, 2 id, 3 stamp of the declaration,
+--      4 numbers of the indexes (see placesOf), 5 content as it should be, 6 score in the
+--      order of creation, or nothing: the time of the server, 7 d and the digest of the
+--      fields that are named last, which the record must still have, 8 1 if the model
+--      says when records expire, 9 numbers of the indexes to trust, as in ,3,7,
+--      10 claims as for write.lua, or any: the owners of unique values are known, then
+--      names of fields
+-- Reply SCHEMA; CONFLICT: the record has changed; UNKNOWN: its entries in the trusted
+-- indexes are lost; or OK and the findings, each with number, value and owner:
+--   claim     the value must be claimed first           } then nothing
+--   taken     another record has the value              } was changed
+--   unclear   the index says so, but not the content    }
+--   absent    there is no content; other: it differs
+--   extra     an entry in the content that should not exist
+--   lacks     an entry that should exist, and does not
+--   entry     an entry of the content that is missing or wrong in the index
+--   all, expires, ttl   the record is missing or wrong there; ttl: its own
+--   left      an entry in another slot that it no longer has
 
 local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
 local mode, id, stamp, slots, packed, score, expected, expiring, right, claims = unpack(ARGV, 1, 10)
@@ -81,7 +81,7 @@ for i = 2, #old, 2 do
 	end
 end
 
--- Values that are not to be had as they are.
+-- Values that the record cannot have.
 local valid = {}
 if claims ~= '' and claims ~= 'any' then
 	local list = cmsgpack.unpack(claims)
@@ -150,7 +150,7 @@ if new[1] == 0 and listed or new[1] ~= 0 and tonumber(listed) ~= new[1] then
 end
 local lives = redis.call('PTTL', record)
 if new[1] ~= 0 then
-	-- The time stands still within a script, but not at the same moment for all.
+	-- Time stands still within a script, but servers differ.
 	if lives < 0 or math.abs(lives - (new[1] - now())) > 1000 then
 		found('ttl')
 	end
@@ -161,7 +161,7 @@ if mode == 'look' or #reply == 1 then
 	return reply
 end
 
--- All is entered, whatever the content says is there.
+-- Enter everything, whatever the content says.
 for i = 2, #old, 2 do
 	if not wanted[old[i] .. ':' .. old[i + 1]] and places[old[i]] then
 		leave(places, sorted, id, old[i], old[i + 1])

@@ -145,7 +145,7 @@ func (a *claimAligner) restore(ctx context.Context, w *target) error {
 		}
 	}
 	if lost == 0 && a.mode != migrate {
-		a.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "not all of its unique values lead to it:" + names})
+		a.Found(maintain.Problem{Kind: maintain.Missing, ID: w.id, Found: "unique entries that are missing or name another record:" + names})
 		a.repaired(1)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// dropTable deletes a model and all that it has written.
+// Drop deletes a model and all that it has written.
 func Drop(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
 	r := newRun(t, Repair, opt)
 	err := r.drop(ctx)

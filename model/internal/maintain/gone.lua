@@ -1,14 +1,13 @@
--- Compares what a record that is not there has in the indexes with nothing, and
--- takes it out of them.
+-- Removes what is left of a record that does not exist.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes, then the sets and lists of the record
--- ARGV 1 look: changes nothing, or mend, 2 id, 3 stamp of the declaration,
---      4 slots, 5 how many changes are kept, 6 how many sets and lists
--- Reply SCHEMA; CONFLICT: the record is there; OK: there is nothing; or one of
--- these and then number and value of each entry that is kept elsewhere:
---   EXPIRED   it had its time, and is yet to be swept
---   DANGLING  it was deleted otherwise than by the model
+-- ARGV 1 look: changes nothing, or mend, 2 id, 3 stamp of the declaration, 4 numbers of
+--      the indexes, 5 how many changes are kept, 6 how many sets and lists
+-- Reply SCHEMA; CONFLICT: the record exists; OK: there is nothing; or one of these,
+-- then number and value of each entry in another slot:
+--   EXPIRED   it expired, and was not swept yet
+--   DANGLING  it was deleted by another program
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
 local mode, id, stamp, slots, cap, members = unpack(ARGV)

@@ -13,7 +13,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// migrateTable puts the declaration of a table into force and builds its indexes.
+// Migrate puts the declaration of a table into force and builds its indexes.
 func Migrate(ctx context.Context, t *record.Table, opt maintain.Options) (Report, error) {
 	r := newRun(t, migrate, opt)
 	if err := t.CheckTypes(ctx); err != nil {

@@ -1,11 +1,11 @@
--- Ends a Migrate in a partition: the indexes of the declaration are built, and
--- those that it does not have are gone.
+-- Ends a Migrate in a partition: the indexes of the declaration are built, and others
+-- are deleted.
 --
--- KEYS 1 meta, then keys of indexes that are to go
--- ARGV 1 digest of the declaration, 2 name of the walk, then the identities of the
+-- KEYS 1 meta, then keys of indexes to delete
+-- ARGV 1 digest of the declaration, 2 name of the migration, then the identities of the
 --      indexes
--- Reply 1, also where another Migrate has ended the same walk; 0: another
--- declaration is in force, or another walk has begun
+-- Reply 1, even if another Migrate has ended the same migration; 0: another declaration
+-- is in force, or another migration has begun
 
 local meta = KEYS[1]
 local digest, name = unpack(ARGV, 1, 2)

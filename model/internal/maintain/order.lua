@@ -1,8 +1,8 @@
 -- Reads ids in the order of creation.
 --
 -- KEYS 1 all
--- ARGV 1 the score behind which to go on, or nothing: at the first, 2 the id that
---      has it, 3 how many
+-- ARGV 1 score after which to continue, or nothing: from the first, 2 the id that has
+--      it, 3 how many
 -- Reply id and score, in turn
 
 local score, id, count = unpack(ARGV)

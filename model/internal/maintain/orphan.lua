@@ -1,14 +1,12 @@
--- Looks for entries that lead to records which do not have them, and removes
--- these.
+-- Finds entries whose records do not have them, and removes them.
 --
--- KEYS 1 meta, 2 content, 3 where the entries are, then the record of each
--- ARGV 1 look: changes nothing, or mend, 2 stamp of the declaration, 3 what has
---      the entries: z a sorted set, u a unique index, a all, e expires, 4 number of
---      the index, then id and value of each; an entry that leads to no id has the
---      id empty, and is all value
--- Reply SCHEMA, or which of the entries are wrong, counted from 1
+-- KEYS 1 meta, 2 content, 3 the key with the entries, then the record of each
+-- ARGV 1 look: changes nothing, or mend, 2 stamp of the declaration, 3 kind of the key:
+--      z sorted set, u unique index, a all, e expires, 4 number of the index, then id and
+--      value of each; an entry without an id has an empty id, and is all value
+-- Reply SCHEMA, or the numbers of the wrong entries, from 1
 --
--- A record without content is not indexed yet: what leads to it stays, but for f.
+-- A record without content is not indexed yet: its entries stay, except for kind f.
 
 local meta, content, place = unpack(KEYS, 1, 3)
 local mode, stamp, kind, number = unpack(ARGV, 1, 4)

@@ -64,7 +64,7 @@ func (o *orphans) checkIDs(ctx context.Context, p *schema.Partition, ids []strin
 	all, err := o.remove(ctx, p, kind, nil, suspects)
 	found := "a place in the order of creation"
 	if kind == inExpires {
-		found = "a time at which it expires"
+		found = "a time of expiry"
 	}
 	o.report(nil, all, found)
 	return err

@@ -33,7 +33,7 @@ type run struct {
 	others      []record.Neighbour // the other models of the database
 }
 
-// mode is what a run does with the problems that it finds.
+// Mode is what a run does with the problems that it finds.
 type Mode string
 
 // The modes, as the scripts name them.

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// verifyTable compares the records of a table with their indexes, and repairs what
+// Verify compares the records of a table with their indexes, and repairs what
 // disagrees.
 func Verify(ctx context.Context, t *record.Table, m Mode, opt maintain.Options) (Report, error) {
 	r := newRun(t, m, opt)

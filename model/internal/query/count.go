@@ -5,8 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// countAttempts is how often Count sweeps what has expired meanwhile, before it
-// looks at each entry instead.
+// countAttempts is how often Count sweeps expired records before it checks each entry.
 const countAttempts = 3
 
 func (f *executor) count(ctx context.Context) (int64, error) {
@@ -22,8 +21,8 @@ func (f *executor) count(ctx context.Context) (int64, error) {
 	return total.Load(), err
 }
 
-// countable tells whether a record that fits is one entry of one index, and all
-// entries are of records that fit.
+// countable reports whether each match is exactly one entry of one index, and each
+// entry a match.
 func (f *executor) countable() bool {
 	if len(f.paths) != 1 {
 		return false
@@ -32,7 +31,7 @@ func (f *executor) countable() bool {
 	return !src.once && len(src.residual(f.e).terms) == 0 && (src.x == nil || !src.x.Unique)
 }
 
-// countPart counts the entries of a partition.
+// count counts the entries of a partition.
 func (w *scan) count(ctx context.Context) (int64, error) {
 	for range countAttempts {
 		var n int64
@@ -51,8 +50,7 @@ func (w *scan) count(ctx context.Context) (int64, error) {
 	return w.countEach(ctx)
 }
 
-// countRanges counts the entries within the spans of a source, some spans in a
-// script.
+// countRanges counts the entries in the ranges of a path, some ranges in a script.
 func (w *scan) countRanges(ctx context.Context) (total int64, again bool, err error) {
 	t, src := w.t, w.accessPath
 	keys := []string{w.part.Expires, w.part.Meta, w.part.All}
@@ -60,14 +58,14 @@ func (w *scan) countRanges(ctx context.Context) (total int64, again bool, err er
 	if src.x != nil {
 		keys[2] = t.IndexKey(w.part, src.x)
 		args = []string{"1", "built:" + src.x.Identity(t.Schema)}
-		if len(src.spans) == 0 {
+		if len(src.ranges) == 0 {
 			return 0, false, nil
 		}
 	}
-	for begin := 0; begin == 0 || begin < len(src.spans); begin += scanRanges {
+	for begin := 0; begin == 0 || begin < len(src.ranges); begin += scanRanges {
 		some := args[:len(args):len(args)]
 		if src.x != nil {
-			for _, s := range src.spans[begin:min(len(src.spans), begin+scanRanges)] {
+			for _, s := range src.ranges[begin:min(len(src.ranges), begin+scanRanges)] {
 				from, to := (&scan{accessPath: src}).ends(s)
 				some = append(some, from, to)
 			}
@@ -92,7 +90,7 @@ func (w *scan) countRanges(ctx context.Context) (total int64, again bool, err er
 	return total, false, nil
 }
 
-// countEach counts what the walks of a query keep.
+// countEach counts the matches of the scans of a query.
 func (f *executor) countEach(ctx context.Context) (int64, error) {
 	var total atomic.Int64
 	err := each(len(f.scans), func(i int) error {

@@ -1,10 +1,10 @@
--- Counts the entries of an index, or all records, where nothing has expired that
--- is still among them. Preceded by entries.lua.
+-- Counts the entries of an index, or all records, unless there are expired ones among
+-- them. Preceded by entries.lua.
 --
 -- KEYS 1 expires, 2 meta, 3 an index, or all records
--- ARGV 1 so many names in meta of indexes that have to be built, then these;
---      then ends of ranges as ZLEXCOUNT takes them; none: all
--- Reply how many there are, AGAIN where something has expired, or SCHEMA
+-- ARGV 1 so many names in meta of indexes that must be built, then these; then ends of
+--      ranges for ZLEXCOUNT; none: all
+-- Reply the number, AGAIN if something has expired, or SCHEMA
 
 local expires, meta, key = unpack(KEYS)
 local names = tonumber(ARGV[1])

@@ -12,14 +12,14 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// cursor says where in which walk a query is to go on, and how it was planned.
+// cursor is the position of a query in one of its scans, with the plan.
 type cursor struct {
 	scan int
 	position
 	names []string
 }
 
-// fingerprint tells queries apart: by their conditions and their order.
+// digest identifies a query by its conditions and order.
 func (q *parsedQuery) digest(s *schema.Schema, name string) string {
 	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
 	b = q.e.append(b, s)
@@ -33,7 +33,7 @@ func (q *parsedQuery) digest(s *schema.Schema, name string) string {
 	return string(sum[:8])
 }
 
-// text writes a cursor for the query with that fingerprint.
+// text encodes a cursor of the query with that fingerprint.
 func (c cursor) text(fingerprint string) string {
 	b := append([]byte(nil), fingerprint...)
 	b = binary.AppendUvarint(b, uint64(c.scan))
@@ -43,11 +43,11 @@ func (c cursor) text(fingerprint string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// maxCursor is how many bytes a cursor has at most: that of a member, and of the
-// names of what was chosen.
+// maxCursor is how many bytes a cursor has at most: a member, and the names of the
+// chosen candidates.
 const maxCursor = 16384
 
-// parseCursor reads the cursor of a query with that fingerprint.
+// parseCursor decodes a cursor of the query with that fingerprint.
 func parseCursor(text, fingerprint string) (cursor, error) {
 	var c cursor
 	if len(text) > maxCursor {
@@ -83,7 +83,7 @@ func parseCursor(text, fingerprint string) (cursor, error) {
 	return c, nil
 }
 
-// isScore tells whether a text is what Redis writes as a score, or none.
+// isScore reports whether a text is empty or a score as Redis writes it.
 func isScore(s string) bool {
 	f, err := strconv.ParseFloat(s, 64)
 	return s == "" || err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) && strings.Trim(s, "0123456789.+-e") == ""

@@ -9,8 +9,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// expr is a condition whose values are text, and that knows which index tells
-// whether it holds.
+// expr is a resolved condition: its values are stored texts, and it has the index that
+// decides whether a record matches.
 type expr struct {
 	op    schema.Operator
 	terms []*expr
@@ -18,23 +18,23 @@ type expr struct {
 	// Of a condition on a field:
 	field  int
 	values []string
-	index  *schema.Index  // what a record has in it tells whether the condition holds
-	column int            // of home
-	ranges []schema.Range // where the value of that column must be
+	index  *schema.Index  // the index whose entries decide whether a record matches
+	column int            // of index
+	ranges []schema.Range // of the values of that column
 }
 
 // Bounds of a query, which each of its scripts reads.
 const (
 	maxConds  = 256
 	maxValues = 1000       // of one In
-	maxTotal  = 2000       // values in all
-	maxBytes  = 256 * 1024 // of them in an index
+	maxTotal  = 2000       // of all conditions
+	maxBytes  = 256 * 1024 // of these in an index
 )
 
-// budget is how much more a query may have.
+// budget is how much more a query may contain.
 type budget struct{ conds, values, bytes int }
 
-// take takes from a budget what a condition needs.
+// take subtracts a condition from the budget.
 func (b *budget) take(conds int, values []string) error {
 	b.conds -= conds
 	b.values -= len(values)
@@ -43,16 +43,16 @@ func (b *budget) take(conds int, values []string) error {
 	}
 	switch {
 	case b.conds < 0:
-		return fmt.Errorf("%w: a query has %d conditions at most", schema.ErrValue, maxConds)
+		return fmt.Errorf("%w: a query has at most %d conditions", schema.ErrValue, maxConds)
 	case b.values < 0:
-		return fmt.Errorf("%w: a query has %d values at most: ask for some after the others", schema.ErrValue, maxTotal)
+		return fmt.Errorf("%w: a query has at most %d values: send several queries", schema.ErrValue, maxTotal)
 	case b.bytes < 0:
-		return fmt.Errorf("%w: the values of a query have %d bytes at most: ask for some after the others", schema.ErrValue, maxBytes)
+		return fmt.Errorf("%w: the values of a query have at most %d bytes: send several queries", schema.ErrValue, maxBytes)
 	}
 	return nil
 }
 
-// leaf tells whether it is a condition on a field.
+// leaf reports whether it is a condition on a field.
 func (e *expr) leaf() bool {
 	return e.op != schema.OpAnd && e.op != schema.OpOr && e.op != schema.OpNot
 }
@@ -60,12 +60,12 @@ func (e *expr) leaf() bool {
 // resolver reads the conditions of queries.
 type resolver struct{ *schema.Declaration }
 
-// resolve reads the conditions of a query for records that have a value of each
-// of some fields.
+// resolve resolves the conditions of a query for records that have a value of each of
+// the ordered fields.
 func (r *resolver) resolve(conds []Cond, ordered []int) (*expr, error) {
 	e, err := r.resolveAll(schema.OpAnd, conds, &budget{maxConds, maxTotal, maxBytes})
 	if err == nil {
-		err = r.resolveHomes(e, scope{present: ordered})
+		err = r.resolveIndexes(e, scope{present: ordered})
 	}
 	return e, err
 }
@@ -76,14 +76,14 @@ func (r *resolver) resolveAll(op schema.Operator, conds []Cond, left *budget) (*
 		if err := left.take(1, nil); err != nil {
 			return nil, err
 		}
-		kid, err := r.resolveOne(&conds[i], left)
+		term, err := r.resolveOne(&conds[i], left)
 		if err != nil {
 			return nil, err
 		}
-		if kid.op == op && op != schema.OpNot { // and of and
-			e.terms = append(e.terms, kid.terms...)
+		if term.op == op && op != schema.OpNot { // and within and
+			e.terms = append(e.terms, term.terms...)
 		} else {
-			e.terms = append(e.terms, kid)
+			e.terms = append(e.terms, term)
 		}
 	}
 	return e, nil
@@ -94,7 +94,7 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 	case schema.OpAnd, schema.OpOr, schema.OpNot:
 		return r.resolveAll(c.op, c.conds, left)
 	case "":
-		return nil, fmt.Errorf("%w: a condition is empty: make it by Eq, In, Between and so on", schema.ErrValue)
+		return nil, fmt.Errorf("%w: a condition is empty: make one with Eq, In, Between and so on", schema.ErrValue)
 	}
 	number, err := r.fieldNumber(c.field)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
 	return e, left.take(0, e.values)
 }
 
-// fieldNumber finds a field that can be asked for.
+// fieldNumber returns the number of a field that queries can use.
 func (r *resolver) fieldNumber(name string) (int, error) {
 	number := r.Number(name)
 	if number < 0 {
@@ -127,48 +127,48 @@ func (r *resolver) fieldNumber(name string) (int, error) {
 	return number, nil
 }
 
-// scope says what holds for every record for which the value of a condition
-// matters: the conditions that have to hold together with it.
+// scope is what holds for every record for which a condition matters: the conditions
+// that must hold as well.
 type scope struct {
-	bound   []int // fields of which single values are asked for
+	bound   []int // fields with conditions on single values
 	present []int // fields of which the record has a value
 }
 
-// within returns the scope of the parts of a condition.
+// within returns the scope of the terms of a condition.
 func (c scope) within(e *expr) scope {
 	if e.op != schema.OpAnd {
 		return c
 	}
 	c.bound, c.present = slices.Clip(c.bound), slices.Clip(c.present)
-	for _, kid := range e.terms {
-		if kid.op.Exact() {
-			c.bound = append(c.bound, kid.field)
+	for _, term := range e.terms {
+		if term.op.Exact() {
+			c.bound = append(c.bound, term.field)
 		}
-		if kid.leaf() {
-			c.present = append(c.present, kid.field)
+		if term.leaf() {
+			c.present = append(c.present, term.field)
 		}
 	}
 	return c
 }
 
-// resolveHomes finds the home of each condition.
-func (r *resolver) resolveHomes(e *expr, c scope) error {
+// resolveIndexes chooses the index of each condition.
+func (r *resolver) resolveIndexes(e *expr, c scope) error {
 	if e.leaf() {
-		return r.resolveHome(e, c)
+		return r.resolveIndex(e, c)
 	}
 	c = c.within(e)
-	for _, kid := range e.terms {
-		if err := r.resolveHomes(kid, c); err != nil {
+	for _, term := range e.terms {
+		if err := r.resolveIndexes(term, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *resolver) resolveHome(e *expr, c scope) error {
+func (r *resolver) resolveIndex(e *expr, c scope) error {
 	s := &r.Schema
 	best := 0
-	var waiting, partial *schema.Index
+	var unbuilt, partial *schema.Index
 	for _, x := range s.Indexes {
 		column := x.ColumnOf(e.field)
 		if column < 0 {
@@ -180,7 +180,7 @@ func (r *resolver) resolveHome(e *expr, c scope) error {
 		case lacking(s, x, e.field, c.present) >= 0:
 			partial = x
 		case !x.Built():
-			waiting = x
+			unbuilt = x
 		case best == 0 || rank < best:
 			best, e.index, e.column = rank, x, column
 		}
@@ -190,15 +190,15 @@ func (r *resolver) resolveHome(e *expr, c scope) error {
 		var err error
 		e.ranges, err = e.index.Ranges(s, e.column, e.op, e.values)
 		return err
-	case waiting != nil:
-		return waiting.NotBuilt()
+	case unbuilt != nil:
+		return unbuilt.NotBuilt()
 	}
 	return noIndex(s, e, partial, c.present)
 }
 
-// lacking returns a field of an index of which records need not have a value, and
-// are not in it then; -1: there is none. It would not tell whether a condition on
-// the other field holds for these.
+// lacking returns a field of an index that records need not have, so that they may be
+// missing from the index, or -1. Such an index does not decide a condition on the other
+// field.
 func lacking(s *schema.Schema, x *schema.Index, other int, present []int) int {
 	i := slices.IndexFunc(x.FieldNumbers, func(f int) bool {
 		return f != other && s.Fields[f].Optional() && !slices.Contains(present, f)
@@ -209,8 +209,8 @@ func lacking(s *schema.Schema, x *schema.Index, other int, present []int) int {
 	return x.FieldNumbers[i]
 }
 
-// answers tells whether an index answers a condition on one of its columns, and
-// how well: 1 is best, and 0 not at all.
+// answers reports whether an index decides a condition on one of its columns, and how
+// well: 1 is best, 0 is not at all.
 func answers(x *schema.Index, column int, op schema.Operator, bound []int) int {
 	isBound := func(f int) bool { return slices.Contains(bound, f) }
 	switch single := len(x.Columns) == 1; {
@@ -226,8 +226,8 @@ func answers(x *schema.Index, column int, op schema.Operator, bound []int) int {
 	return 0
 }
 
-// noIndex is the error of a condition that no index answers: it says which
-// declaration would. partial is an index that would, if all records were in it.
+// noIndex is the error of a condition that no index answers, with the declaration that
+// would. partial is an index that would if all records were in it.
 func noIndex(s *schema.Schema, e *expr, partial *schema.Index, present []int) error {
 	f := &s.Fields[e.field]
 	option := "range"
@@ -237,9 +237,9 @@ func noIndex(s *schema.Schema, e *expr, partial *schema.Index, present []int) er
 	var hint string
 	switch {
 	case f.ValueKind().Column() == "":
-		hint = "it is stored as JSON; declare model.Computed for what you look for in it"
+		hint = "it is stored as JSON; declare a model.Computed for the values to find"
 	case f.Computed:
-		hint = "declare a model.Computed that is not unique beside it"
+		hint = "declare a model.Computed without Unique as well"
 	default:
 		hint = fmt.Sprintf("declare it `redis:\"%s,%s\"`", f.Name, option)
 		for _, x := range s.Indexes {
@@ -255,12 +255,12 @@ func noIndex(s *schema.Schema, e *expr, partial *schema.Index, present []int) er
 	return fmt.Errorf("%w: %s %s: %s", schema.ErrNoIndex, f.Name, e.op, hint)
 }
 
-// holds tells whether a record fits, by what it has in the indexes.
+// holds reports whether a record with these entries matches.
 func (e *expr) holds(entries []schema.Entry) bool {
-	holds := func(kid *expr) bool { return kid.holds(entries) }
+	holds := func(term *expr) bool { return term.holds(entries) }
 	switch e.op {
 	case schema.OpAnd:
-		return !slices.ContainsFunc(e.terms, func(kid *expr) bool { return !holds(kid) })
+		return !slices.ContainsFunc(e.terms, func(term *expr) bool { return !holds(term) })
 	case schema.OpOr:
 		return slices.ContainsFunc(e.terms, holds)
 	case schema.OpNot:
@@ -275,27 +275,26 @@ func (e *expr) holds(entries []schema.Entry) bool {
 	})
 }
 
-// indexes appends those indexes that tell whether a condition holds.
+// appendIndexes appends the indexes that decide a condition.
 func (e *expr) appendIndexes(all []*schema.Index) []*schema.Index {
 	if e.leaf() && !slices.Contains(all, e.index) {
 		all = append(all, e.index)
 	}
-	for _, kid := range e.terms {
-		all = kid.appendIndexes(all)
+	for _, term := range e.terms {
+		all = term.appendIndexes(all)
 	}
 	return all
 }
 
-// append appends the text of a condition, which is the same for the same
-// conditions only.
+// append appends the text of a condition, the same only for equal conditions.
 func (e *expr) append(b []byte, s *schema.Schema) []byte {
 	if !e.leaf() {
 		b = append(append(b, e.op...), '(')
-		for i, kid := range e.terms {
+		for i, term := range e.terms {
 			if i > 0 {
 				b = append(b, ", "...)
 			}
-			b = kid.append(b, s)
+			b = term.append(b, s)
 		}
 		return append(b, ')')
 	}
@@ -309,7 +308,7 @@ func (e *expr) append(b []byte, s *schema.Schema) []byte {
 	return b
 }
 
-// text is the condition for a person, bounded.
+// text returns the condition for people, bounded.
 func (e *expr) text(s *schema.Schema) string {
 	t := string(e.append(nil, s))
 	if len(t) > 500 {

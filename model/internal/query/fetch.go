@@ -10,33 +10,33 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// fetch reads the records of some hits: one pipeline. Those that are gone, or have
-// changed since the index was read so that they no longer fit, or stand elsewhere
-// in the order, are left out. Of one that cannot be read there is the error.
-func (q *Query) fetch(ctx context.Context, f *executor, hits []row) ([]Result, error) {
+// fetch reads the records of rows: one pipeline. It leaves out records that are gone,
+// no longer match, or have another place in the order. A record that cannot be read has
+// an error.
+func (q *Query) fetch(ctx context.Context, f *executor, rows []row) ([]Result, error) {
 	indexes := f.e.appendIndexes(nil)
 	if f.order != nil && !slices.Contains(indexes, f.order.x) {
 		indexes = append(indexes, f.order.x)
 	}
-	ids := make([]string, len(hits))
-	for i, h := range hits {
+	ids := make([]string, len(rows))
+	for i, h := range rows {
 		ids[i] = h.id
 	}
-	all := make([]Result, 0, len(hits))
+	all := make([]Result, 0, len(rows))
 	for i, reply := range q.Objects.Table.Rows.DoMany(ctx, ids) {
-		ptr, fits, err := q.fitting(ctx, f, hits[i], reply, indexes)
+		ptr, fits, err := q.fitting(ctx, f, rows[i], reply, indexes)
 		if err == nil && !fits && q.Objects.Table.Options.Cache > 0 {
-			// What the client remembers may be older than the index.
-			ptr, fits, err = q.fitting(ctx, f, hits[i], q.Objects.Table.Rows.Do(ctx, ids[i], true), indexes)
+			// The cached record may be older than the index.
+			ptr, fits, err = q.fitting(ctx, f, rows[i], q.Objects.Table.Rows.Do(ctx, ids[i], true), indexes)
 		}
 		var of *schema.RecordError
 		switch {
 		case errors.As(err, &of):
-			all = append(all, Result{hit: hits[i], Err: err})
+			all = append(all, Result{row: rows[i], Err: err})
 		case err != nil:
 			return nil, err
 		case fits:
-			all = append(all, Result{Record: ptr, hit: hits[i]})
+			all = append(all, Result{Record: ptr, row: rows[i]})
 		}
 	}
 	return all, nil
@@ -71,7 +71,7 @@ func (q *Query) fitting(ctx context.Context, f *executor, h row, reply rueidis.R
 	return record.Addr().Interface(), f.e.holds(entries) && f.inPlace(h, entries), nil
 }
 
-// inPlace tells whether a record stands in the order where it was found.
+// inPlace reports whether a record is still at its place in the order.
 func (f *executor) inPlace(h row, entries []schema.Entry) bool {
 	return f.order == nil || slices.ContainsFunc(entries, func(e schema.Entry) bool {
 		return e.Index == f.order.x && e.Value+h.id == h.at

@@ -15,8 +15,8 @@ type ordering struct {
 	desc  bool
 }
 
-// orderOf reads the fields of an order.
-func (r *resolver) orderOf(fields []string, turned bool) ([]ordering, error) {
+// orderOf parses the fields of an order.
+func (r *resolver) orderOf(fields []string, reversed bool) ([]ordering, error) {
 	var all []ordering
 	for _, text := range fields {
 		name, direction, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -33,33 +33,32 @@ func (r *resolver) orderOf(fields []string, turned bool) ([]ordering, error) {
 		if slices.ContainsFunc(all, func(o ordering) bool { return o.field == number }) {
 			return nil, fmt.Errorf("%w: OrderBy names %s twice", schema.ErrValue, name)
 		}
-		all = append(all, ordering{number, (direction == "desc") != turned})
+		all = append(all, ordering{number, (direction == "desc") != reversed})
 	}
 	return all, nil
 }
 
-// walkable is an index within which the records that fit are in the order that is
-// asked for.
+// orderedIndex is an index that has the matching records in the requested order.
 type orderedIndex struct {
 	*accessPath
 	reverse bool
-	bound   int // how many columns stand before those of the order
+	bound   int // how many columns come before those of the order
 }
 
-// orderIndex finds the index that gives an order: the one with the most columns
-// before it that are bound to single values, or the one that a cursor names. An
-// index that is built or dropped between two pages changes which is the best.
-func (p *planner) orderIndex(order []ordering, e *expr, pinned []string) (*orderedIndex, error) {
+// orderIndex finds the index that gives an order: the one with the most leading columns
+// that are bound to single values, or the one that a cursor names. An index that is
+// built or dropped between two pages changes which is the best.
+func (p *planner) orderIndex(order []ordering, e *expr, resumed []string) (*orderedIndex, error) {
 	var conds []*expr
-	for _, kid := range e.terms {
-		if kid.leaf() {
-			conds = append(conds, kid)
+	for _, term := range e.terms {
+		if term.leaf() {
+			conds = append(conds, term)
 		}
 	}
 	var best *orderedIndex
-	var waiting *schema.Index
+	var unbuilt *schema.Index
 	for _, x := range p.s.Indexes {
-		if x.Unique || x.Equal || !p.present(x, conds) || pinned != nil && !slices.Equal(pinned, []string{strconv.Itoa(x.Number)}) {
+		if x.Unique || x.Equal || !p.present(x, conds) || resumed != nil && !slices.Equal(resumed, []string{strconv.Itoa(x.Number)}) {
 			continue
 		}
 		w, err := p.match(x, order, conds)
@@ -69,15 +68,15 @@ func (p *planner) orderIndex(order []ordering, e *expr, pinned []string) (*order
 		switch {
 		case w == nil:
 		case !x.Built():
-			waiting = x
+			unbuilt = x
 		case best == nil, w.bound > best.bound, w.bound == best.bound && len(x.Columns) < len(best.x.Columns):
 			best = w
 		}
 	}
-	if best == nil && waiting != nil {
-		return nil, waiting.NotBuilt()
+	if best == nil && unbuilt != nil {
+		return nil, unbuilt.NotBuilt()
 	}
-	if best == nil && pinned != nil {
+	if best == nil && resumed != nil {
 		return nil, schema.ErrCursor
 	}
 	if best == nil {
@@ -86,31 +85,31 @@ func (p *planner) orderIndex(order []ordering, e *expr, pinned []string) (*order
 	return best, nil
 }
 
-// walk matches the columns of an index with an order: columns that are bound to
-// one value, then those of the order, all as declared or all turned.
+// match matches the columns of an index with an order: columns bound to one value, then
+// those of the order, all in their declared direction or all reversed.
 func (p *planner) match(x *schema.Index, order []ordering, conds []*expr) (*orderedIndex, error) {
 	w := &orderedIndex{accessPath: &accessPath{x: x, size: -1}}
-	prefix, spans, none := "", []schema.Range(nil), false
+	prefix, ranges, none := "", []schema.Range(nil), false
 	next := 0
 	for column := 0; column < len(x.Columns) && next < len(order); column++ {
 		on := p.usable(x, column, conds)
-		some, exact, err := p.columnSpans(x, column, on)
+		some, exact, err := p.columnRanges(x, column, on)
 		if err != nil {
 			return nil, err
 		}
 		single := exact && len(some) <= 1
 		switch o := order[next]; {
 		case o.field == x.FieldNumbers[column]:
-			turned := o.desc != x.Columns[column].Desc
-			if next > 0 && turned != w.reverse {
+			reversed := o.desc != x.Columns[column].Desc
+			if next > 0 && reversed != w.reverse {
 				return nil, nil
 			}
-			w.reverse = turned
+			w.reverse = reversed
 			if next++; next == 1 && len(on) > 0 {
-				spans = joined([]string{prefix}, some)
+				ranges = joined([]string{prefix}, some)
 				w.consumed = append(w.consumed, on...)
 			} else if next == 1 {
-				spans = []schema.Range{schema.PrefixRange(prefix)}
+				ranges = []schema.Range{schema.PrefixRange(prefix)}
 			}
 		case !single || column == x.ListColumn && len(on) > 1:
 			return nil, nil
@@ -130,7 +129,7 @@ func (p *planner) match(x *schema.Index, order []ordering, conds []*expr) (*orde
 		return nil, nil
 	}
 	if !none {
-		w.spans = spans
+		w.ranges = ranges
 	}
 	return w, nil
 }
@@ -140,7 +139,7 @@ func noOrder(s *schema.Schema, order []ordering) error {
 	if len(order) == 1 {
 		f := &s.Fields[order[0].field]
 		if f.Computed {
-			return fmt.Errorf("%w: the order of %s: what is unique has no order: declare a model.Computed beside it", schema.ErrNoIndex, f.Name)
+			return fmt.Errorf("%w: the order of %s: a unique index has no order: declare a model.Computed without Unique as well", schema.ErrNoIndex, f.Name)
 		}
 		return fmt.Errorf("%w: the order of %s: declare it `redis:\"%s,range\"`", schema.ErrNoIndex, f.Name, f.Name)
 	}

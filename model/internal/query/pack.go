@@ -6,8 +6,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// packQuery writes a query as select.lua takes it, to be driven by a source.
-// within is the order that its members are to be replied of, or nil.
+// pack writes a query with an access path for select.lua. within is the order whose
+// members are returned, or nil.
 func (f *executor) pack(src *accessPath, part *schema.Partition, e *expr, reverse bool, within *orderedIndex) string {
 	kind, number, many := "a", 0, false
 	switch {
@@ -29,14 +29,14 @@ func (f *executor) pack(src *accessPath, part *schema.Partition, e *expr, revers
 	b = left.packFilter(b)
 	switch {
 	case many && src.single:
-		b = packValues(b, src.spans)
+		b = packValues(b, src.ranges)
 	case many:
-		b = packSpans(b, src.spans)
+		b = packRanges(b, src.ranges)
 	default:
 		b = schema.PackList(b, 0)
 	}
 	if within != nil {
-		b = packSpans(schema.PackInt(b, int64(within.x.Number)), within.spans)
+		b = packRanges(schema.PackInt(b, int64(within.x.Number)), within.ranges)
 	} else {
 		b = schema.PackList(schema.PackInt(b, 0), 0)
 	}
@@ -66,7 +66,7 @@ func flag(is bool) int64 {
 	return 0
 }
 
-// packEndings writes how the first columns of an index end; -1: all.
+// packEndings writes how the first columns of an index end; -1: all columns.
 func packEndings(b []byte, x *schema.Index, columns int) []byte {
 	if x == nil || x.PlainUnique() {
 		return schema.PackList(b, 0)
@@ -85,25 +85,25 @@ func packEndings(b []byte, x *schema.Index, columns int) []byte {
 	return b
 }
 
-// packValues writes spans of single values as a map from these, as a script finds a
-// value in it at once.
-func packValues(b []byte, spans []schema.Range) []byte {
-	b = binary.BigEndian.AppendUint16(append(b, 0xde), uint16(len(spans)))
-	for _, s := range spans {
+// packValues writes single values as a map, in which a script finds a value at once.
+func packValues(b []byte, ranges []schema.Range) []byte {
+	b = binary.BigEndian.AppendUint16(append(b, 0xde), uint16(len(ranges)))
+	for _, s := range ranges {
 		b = append(schema.PackText(b, s.Low), 0xc3) // true
 	}
 	return b
 }
 
-func packSpans(b []byte, spans []schema.Range) []byte {
-	b = schema.PackList(b, 2*len(spans))
-	for _, s := range spans {
+func packRanges(b []byte, ranges []schema.Range) []byte {
+	b = schema.PackList(b, 2*len(ranges))
+	for _, s := range ranges {
 		b = schema.PackText(schema.PackText(b, s.Low), s.High)
 	}
 	return b
 }
 
-// packFilter writes a condition as a list in which each stands before its parts.
+// packFilter writes a condition as a list in which each operator comes before its
+// terms.
 func (e *expr) packFilter(b []byte) []byte {
 	if e.op == schema.OpAnd && len(e.terms) == 0 {
 		return schema.PackList(b, 0)
@@ -130,10 +130,10 @@ func (e *expr) packWords(b []byte, n int) ([]byte, int) {
 		if e.op.Exact() && e.column == len(e.index.Columns)-1 {
 			return packValues(b, e.ranges), n + 4
 		}
-		return packSpans(b, e.ranges), n + 4
+		return packRanges(b, e.ranges), n + 4
 	}
-	for _, kid := range e.terms {
-		b, n = kid.packWords(b, n)
+	for _, term := range e.terms {
+		b, n = term.packWords(b, n)
 	}
 	return b, n
 }

@@ -10,40 +10,39 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// A query is driven by one index, whose entries within some spans are looked at
-// one by one; what else it asks for is looked up in the content of the record. Of
-// several indexes that could drive it the one with the fewest entries does. An Or
-// is driven by what its conditions are driven by, one after the other.
+// A query scans one index within some ranges; the script checks the other conditions by
+// the content of each record. Of several indexes that could serve, the one with the
+// fewest entries is used. An OR is a union of one index scan per branch.
 
-// source is what a query is driven by, or a part of it.
+// accessPath is an index scan.
 type accessPath struct {
 	x        *schema.Index  // nil: all records, in the order of their creation
-	spans    []schema.Range // of the values in it, in order
-	consumed []*expr        // the conditions that hold for all that is within
-	ors      []*expr        // of these it is for what one of their conditions fits,
-	one      []*expr        // this one,
-	not      []*expr        // and none before it: these are yielded by other sources
-	single   bool           // the spans are of single values
-	once     bool           // a record can be within more than once
-	size     int64          // about how many entries are within; -1: not counted
+	ranges   []schema.Range // of the indexed values, sorted
+	consumed []*expr        // the conditions that hold for all entries within
+	ors      []*expr        // the ORs of which this path yields a branch,
+	one      []*expr        // the branches,
+	not      []*expr        // and the earlier branches, whose records other paths yield
+	single   bool           // the ranges are single values
+	once     bool           // a record can have several entries within
+	size     int64          // estimated number of entries within; -1: not counted
 }
 
-// option is one way to drive a query.
+// candidate is one possible access path, or an OR.
 type candidate struct {
 	name     string
 	path     *accessPath
-	or       *expr          // instead: an Or,
-	branches [][]*candidate // and the ways to drive each of its conditions
+	or       *expr          // if not nil: an OR,
+	branches [][]*candidate // with the candidates of each of its branches
 }
 
-// planner finds the ways to drive a query.
+// planner finds the candidates of a query.
 type planner struct {
 	s     *schema.Schema
-	order []int // fields that a record must have a value of
+	order []int // fields that a record must have
 }
 
-// options are the ways to drive a condition, given others that hold too. None: it
-// takes all records.
+// candidates returns the candidates for a condition, given others that hold as well.
+// None: only a scan of all records.
 func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 	var own, ors []*expr
 	switch {
@@ -52,16 +51,16 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 	case e.op == schema.OpOr:
 		ors = []*expr{e}
 	case e.op == schema.OpAnd:
-		for _, kid := range e.terms {
-			if kid.leaf() {
-				own = append(own, kid)
-			} else if kid.op == schema.OpOr {
-				ors = append(ors, kid)
+		for _, term := range e.terms {
+			if term.leaf() {
+				own = append(own, term)
+			} else if term.op == schema.OpOr {
+				ors = append(ors, term)
 			}
 		}
 	}
 	all := slices.Concat(given, own)
-	var options []*candidate
+	var candidates []*candidate
 	for _, x := range p.s.Indexes {
 		some, err := p.indexCandidates(x, all)
 		if err != nil {
@@ -69,14 +68,14 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 		}
 		for _, o := range some {
 			if slices.ContainsFunc(o.path.consumed, func(c *expr) bool { return slices.Contains(own, c) }) {
-				options = append(options, o)
+				candidates = append(candidates, o)
 			}
 		}
 	}
 	for i, or := range ors {
 		o := &candidate{name: "or" + strconv.Itoa(i), or: or}
-		for _, kid := range or.terms {
-			branch, err := p.candidates(kid, all)
+		for _, term := range or.terms {
+			branch, err := p.candidates(term, all)
 			if err != nil {
 				return nil, err
 			}
@@ -87,14 +86,14 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 			o.branches = append(o.branches, branch)
 		}
 		if o != nil {
-			options = append(options, o)
+			candidates = append(candidates, o)
 		}
 	}
-	return options, nil
+	return candidates, nil
 }
 
-// indexOptions are the ways in which one index can drive conditions that all
-// hold: one for each of those on a list, as these can hold for different elements.
+// indexCandidates returns the candidates of one index for conditions that all hold: one
+// for each condition on a list, because different elements can match these.
 func (p *planner) indexCandidates(x *schema.Index, conds []*expr) ([]*candidate, error) {
 	if !x.Built() || !p.present(x, conds) {
 		return nil, nil
@@ -130,8 +129,8 @@ func (p *planner) indexCandidates(x *schema.Index, conds []*expr) ([]*candidate,
 	return all, nil
 }
 
-// present tells whether a record that fits has a value of each column, so that it
-// is in the index.
+// present reports whether a matching record has a value for each column, so that it is
+// in the index.
 func (p *planner) present(x *schema.Index, conds []*expr) bool {
 	for _, field := range x.FieldNumbers {
 		if !slices.Contains(p.order, field) && !slices.ContainsFunc(conds, func(c *expr) bool {
@@ -143,7 +142,7 @@ func (p *planner) present(x *schema.Index, conds []*expr) bool {
 	return true
 }
 
-// usable are the conditions that the index can answer for one of its columns.
+// usable returns the conditions that the index can answer on one of its columns.
 func (p *planner) usable(x *schema.Index, column int, conds []*expr) []*expr {
 	var all []*expr
 	for _, c := range conds {
@@ -155,30 +154,30 @@ func (p *planner) usable(x *schema.Index, column int, conds []*expr) []*expr {
 	return all
 }
 
-// columnSpans are where the values of a column must be for some conditions to
-// hold. exact: they are single values.
-func (p *planner) columnSpans(x *schema.Index, column int, conds []*expr) (spans []schema.Range, exact bool, err error) {
+// columnRanges returns the ranges of a column that some conditions select. exact: they
+// are single values.
+func (p *planner) columnRanges(x *schema.Index, column int, conds []*expr) (ranges []schema.Range, exact bool, err error) {
 	for i, c := range conds {
 		some, err := x.Ranges(p.s, column, c.op, c.values)
 		if err != nil {
 			return nil, false, err
 		}
 		if exact = exact || c.op.Exact(); i == 0 {
-			spans = some
+			ranges = some
 		} else {
-			spans = schema.Intersect(spans, some)
+			ranges = schema.Intersect(ranges, some)
 		}
 	}
-	return spans, exact, nil
+	return ranges, exact, nil
 }
 
-// drive is the part of an index that the longest list of its columns leads to of
-// which values are asked for: single ones of all but the last. It is nil where
-// the index is of no use.
+// path returns the ranges of an index for the longest prefix of its columns with
+// conditions: single values of all but the last. It returns nil if the index is of no
+// use.
 func (p *planner) path(x *schema.Index, conds []*expr) (*accessPath, error) {
 	src := &accessPath{x: x, size: -1, once: x.ListColumn >= 0}
 	prefixes := []string{""}
-	bound := 0 // columns of which single values are asked for
+	bound := 0 // columns with conditions on single values
 	for column := range x.Columns {
 		on := p.usable(x, column, conds)
 		if len(on) == 0 {
@@ -187,27 +186,27 @@ func (p *planner) path(x *schema.Index, conds []*expr) (*accessPath, error) {
 			}
 			break
 		}
-		spans, exact, err := p.columnSpans(x, column, on)
+		ranges, exact, err := p.columnRanges(x, column, on)
 		if err != nil {
 			return nil, err
 		}
-		if tooMany(prefixes, spans) {
+		if tooMany(prefixes, ranges) {
 			if x.Unique {
 				return nil, nil
 			}
 			break
 		}
 		src.consumed = append(src.consumed, on...)
-		if column == x.ListColumn && exact && len(spans) <= 1 {
+		if column == x.ListColumn && exact && len(ranges) <= 1 {
 			src.once = false
 		}
 		if !exact {
-			src.spans = joined(prefixes, spans)
+			src.ranges = joined(prefixes, ranges)
 			return src, nil
 		}
-		longer := make([]string, 0, len(prefixes)*len(spans))
+		longer := make([]string, 0, len(prefixes)*len(ranges))
 		for _, prefix := range prefixes {
-			for _, s := range spans {
+			for _, s := range ranges {
 				longer = append(longer, prefix+s.Low)
 			}
 		}
@@ -219,52 +218,53 @@ func (p *planner) path(x *schema.Index, conds []*expr) (*accessPath, error) {
 	}
 	src.single = bound == len(x.Columns)
 	if x.Unique {
-		src.spans = schema.RangesOf(prefixes, func(v string) schema.Range { return schema.Range{Low: v, High: v + "\x00"} })
+		src.ranges = schema.RangesOf(prefixes, func(v string) schema.Range { return schema.Range{Low: v, High: v + "\x00"} })
 	} else {
-		src.spans = schema.RangesOf(prefixes, schema.PrefixRange)
+		src.ranges = schema.RangesOf(prefixes, schema.PrefixRange)
 	}
 	return src, nil
 }
 
-// tooMany tells whether spans behind each of some prefixes are more than a script
-// should be given.
-func tooMany(prefixes []string, spans []schema.Range) bool {
+// tooMany reports whether the combinations of prefixes and ranges are too many for a
+// script.
+func tooMany(prefixes []string, ranges []schema.Range) bool {
 	if len(prefixes) == 1 {
-		return false // they are those of the query
+		return false // these are the ranges of the query
 	}
 	size := 0
 	for _, p := range prefixes {
-		size += len(p) * len(spans)
+		size += len(p) * len(ranges)
 	}
-	for _, s := range spans {
+	for _, s := range ranges {
 		size += len(s.Low) * len(prefixes)
 	}
-	return len(prefixes)*len(spans) > maxValues || size > maxBytes
+	return len(prefixes)*len(ranges) > maxValues || size > maxBytes
 }
 
-// joined are the spans of values that begin with a prefix and go on within a span.
-func joined(prefixes []string, spans []schema.Range) []schema.Range {
-	all := make([]schema.Range, 0, len(prefixes)*len(spans))
+// joined returns the ranges of values with one of the prefixes, followed by a value in
+// one of the ranges.
+func joined(prefixes []string, ranges []schema.Range) []schema.Range {
+	all := make([]schema.Range, 0, len(prefixes)*len(ranges))
 	for _, prefix := range prefixes {
-		for _, s := range spans {
+		for _, s := range ranges {
 			all = append(all, s.WithPrefix(prefix))
 		}
 	}
 	return schema.SortRanges(all)
 }
 
-// choice settles which options drive a query: those with the fewest entries, or
-// those that a cursor names.
+// plan chooses among candidates: those with the fewest entries, or those that a cursor
+// names.
 type plan struct {
-	resumed []string // by a cursor; nil: by size
-	names   []string // of what was chosen, in the order in which it was asked for
-	lost    bool     // a cursor names an option that there is not
+	resumed []string // by a cursor; nil: choose by size
+	names   []string // of the chosen candidates, in order
+	lost    bool     // a cursor names a candidate that does not exist
 }
 
-// choose returns the sources of the best of some options, and of an Or those of
-// its conditions: each leaves out what an earlier one yields.
-func (c *plan) choose(options []*candidate) []*accessPath {
-	best := c.best(options)
+// choose returns the paths of the best candidate, and of an OR those of its branches:
+// each excludes what an earlier one yields.
+func (c *plan) choose(candidates []*candidate) []*accessPath {
+	best := c.best(candidates)
 	if best == nil {
 		return nil
 	}
@@ -285,12 +285,12 @@ func (c *plan) choose(options []*candidate) []*accessPath {
 	return all
 }
 
-func (c *plan) best(options []*candidate) *candidate {
+func (c *plan) best(candidates []*candidate) *candidate {
 	if c.resumed == nil {
-		return leastOf(options)
+		return leastOf(candidates)
 	}
 	if at := len(c.names); at < len(c.resumed) {
-		for _, o := range options {
+		for _, o := range candidates {
 			if o.name == c.resumed[at] {
 				return o
 			}
@@ -300,12 +300,12 @@ func (c *plan) best(options []*candidate) *candidate {
 	return nil
 }
 
-// leastOf is the option that looks at the fewest entries.
-func leastOf(options []*candidate) *candidate {
-	return slices.MinFunc(options, func(a, b *candidate) int { return cmp.Compare(a.weight(), b.weight()) })
+// leastOf returns the candidate that scans the fewest entries.
+func leastOf(candidates []*candidate) *candidate {
+	return slices.MinFunc(candidates, func(a, b *candidate) int { return cmp.Compare(a.weight(), b.weight()) })
 }
 
-// weight is how many entries an option looks at.
+// weight is the number of entries that a candidate scans.
 func (o *candidate) weight() int64 {
 	if o.path != nil {
 		return o.path.size
@@ -321,7 +321,7 @@ func (o *candidate) weight() int64 {
 	return sum
 }
 
-// all calls f for each source that an option can have.
+// all calls f for each path of a candidate.
 func (o *candidate) all(f func(*accessPath)) {
 	if o.path != nil {
 		f(o.path)
@@ -333,7 +333,7 @@ func (o *candidate) all(f func(*accessPath)) {
 	}
 }
 
-// residual is what of a condition is to be looked up for each entry of a source.
+// residual returns the part of the filter that the access path does not guarantee.
 func (src *accessPath) residual(e *expr) *expr {
 	left := src.unmet(nil, e)
 	for _, one := range src.one {
@@ -345,14 +345,14 @@ func (src *accessPath) residual(e *expr) *expr {
 	return &expr{op: schema.OpAnd, terms: left}
 }
 
-// unmet appends what of a condition does not hold for all entries of a source.
-// What leads to a unique value is looked up too: there can be a claim that the
-// record has not come to have.
+// unmet appends the terms of e that the access path does not imply. Conditions on
+// unique values are included: there can be a claim of a value that the record did not
+// get.
 func (src *accessPath) unmet(left []*expr, e *expr) []*expr {
 	switch {
 	case e.op == schema.OpAnd:
-		for _, kid := range e.terms {
-			left = src.unmet(left, kid)
+		for _, term := range e.terms {
+			left = src.unmet(left, term)
 		}
 		return left
 	case slices.Contains(src.ors, e), src.x != nil && !src.x.Unique && slices.Contains(src.consumed, e):
@@ -361,7 +361,7 @@ func (src *accessPath) unmet(left []*expr, e *expr) []*expr {
 	return append(left, e)
 }
 
-// text names a source for a person.
+// text describes a path for people.
 func (src *accessPath) text(s *schema.Schema) string {
 	if src.x == nil {
 		return "all records"

@@ -1,26 +1,25 @@
--- Looks at what a query is driven by, some entries at a time, and keeps the
--- records that fit. Preceded by less.lua.
+-- Scans an index, some entries at a time, and returns the records that match the query.
+-- Preceded by less.lua.
 --
--- KEYS 1 content, 2 meta, 3 what is looked at: an index, or all records
+-- KEYS 1 content, 2 meta, 3 what to scan: an index, or all records
 -- ARGV 1 the query, a MessagePack list:
---        1 kind: z a sorted set, a all records, u a unique index, i records with
---          an id each
---        2 1: from its end, 3 1: records expire, 4 number of the index
+--        1 kind: z sorted set, a all records, u unique index, i records given by id
+--        2 1: from the end, 3 1: records expire, 4 number of the index
 --        5 how the columns of a member end: each a width, or its last bytes
---        6 what a record must fit, see fits
---        7 spans of values, see spanned, of which a record can have several: it
---          is kept by one of these; or none
---        8 number of the index whose members are replied instead, or 0, and
---        9 spans within which its value is
---        10 names in meta of the indexes that have to be built
---      2 how many records to keep; 0: only count them
---      3 a: the score, 4 and the id to begin behind, or nothing
---      5.. z: ends of ranges, each as ZRANGEBYLEX takes it, the first one first;
---          u: values; i: value and id
--- Reply how many ranges, or values, are at their end; the last member looked at
--- in the next one, or nothing (of all records the score and the id, as in the
--- next place); how many records were kept; how many entries were looked at; then
--- for each record that was kept member, value or score, and the id; or SCHEMA
+--        6 the filter, see fits
+--        7 ranges of values, see spanned, if a record can have several of them: it is
+--          returned for one only; or none
+--        8 number of the index whose members are returned instead, or 0, and
+--        9 ranges in which its value is
+--        10 names in meta of the indexes that must be built
+--      2 how many records to return; 0: only count them
+--      3 a: the score, 4 and the id after which to begin, or nothing
+--      5.. z: ends of ranges for ZRANGEBYLEX, the first one first; u: values; i: value
+--          and id
+-- Reply how many ranges, or values, are done; the last member scanned of the next one,
+-- or nothing (of all records the score and the id, in the next place); how many records
+-- matched; how many entries were scanned; then for each returned record member, value
+-- or score, and the id; or SCHEMA
 
 local content, meta, key = unpack(KEYS)
 local query = cmsgpack.unpack(ARGV[1])
@@ -36,13 +35,13 @@ if #built > 0 then
 	end
 end
 
--- What one run looks at: so many members, steps, and bytes of these and of content.
+-- Bounds of one run: so many members, steps, and bytes of these and of content.
 local MEMBERS, STEPS, BYTES = 500, 30000, 262144
 local kept, looked, steps, bytes = 0, 0, 0, 0
 
--- spanned returns a function that tells whether a value is within spans: low,
--- high, in turn and in order. A high end that is empty is none. Single values are
--- a map from each to true instead.
+-- spanned returns a function that reports whether a value is in ranges: low, high, in
+-- turn and sorted. An empty high end is no end. Single values are a map from each to
+-- true instead.
 local function spanned(spans)
 	local n = #spans / 2
 	if n == 0 then
@@ -51,8 +50,8 @@ local function spanned(spans)
 		end
 	end
 	return function(value)
-		steps = steps + 5 + #value / 8 -- for each comparison about so much
-		local i, j = 0, n -- the last span that begins before or at the value
+		steps = steps + 5 + #value / 8 -- about the cost of a comparison
+		local i, j = 0, n -- the last range that begins before or at the value
 		while i < j do
 			steps = steps + 5 + #value / 8
 			local k = math.ceil((i + j) / 2)
@@ -83,9 +82,9 @@ local function after(value, ends)
 	return at
 end
 
--- fits reads a condition, as a list in which each stands before its parts:
--- 'and' or 'or' and how many there are, 'not', or 'is', number of an index, how
--- the columns before the one that is meant end, and its spans.
+-- fits evaluates a condition, a list in which each operator comes before its terms:
+-- 'and' or 'or' and how many there are, 'not', or 'is', number of an index, how the
+-- columns before the compared one end, and its ranges.
 local at, leaves = 0, 0
 local fits
 local function take()
@@ -142,7 +141,7 @@ if not single then
 end
 local isOnce, isWithin = spanned(once), spanned(within)
 
--- oneOf returns one value of a record within the spans, always the same.
+-- oneOf returns one value of a record within the ranges, always the same.
 local function oneOf(entries)
 	for i = 2, #entries, 2 do
 		if entries[i] == number and isOnce(entries[i + 1]) then
@@ -179,8 +178,8 @@ local function add(position, id)
 	end
 end
 
--- judge tells of a record whether it is kept: false, or by which of its values, and
--- what is replied for it.
+-- judge returns false if a record does not match, or its matching value, and what to
+-- return for it.
 local function judge(id, packed)
 	local entries = cmsgpack.unpack(packed)
 	steps = steps + #entries * (leaves + 1)
@@ -192,8 +191,8 @@ local function judge(id, packed)
 	return by ~= nil and position ~= nil and { by = by, position = position }
 end
 
--- judged are the records that were looked at. Of one without content, or with a
--- damaged one, nothing is known.
+-- Records that were checked. Nothing is known of one without content, or with a damaged
+-- one.
 local judged = {}
 local function judgement(id, packed)
 	if judged[id] == nil then
@@ -204,8 +203,8 @@ local function judgement(id, packed)
 	return judged[id]
 end
 
--- contentsOf reads the contents of candidates that are not judged yet. They can be
--- large: a few at once, and no more than may still be looked at.
+-- contentsOf reads the contents of unchecked candidates. They can be large: it reads a
+-- few at a time, within the bounds.
 local largest
 local function contentsOf(candidates, from)
 	local n = largest and math.max(1, math.min(8, math.floor((BYTES - bytes) / largest))) or 1
@@ -223,8 +222,8 @@ local function contentsOf(candidates, from)
 	return contents, to
 end
 
--- see looks at candidates, each with an id, a value and a position, and returns
--- at which it stopped because enough was seen.
+-- see checks candidates, each with id, value and position, and returns the one at which
+-- a bound was reached.
 local function see(candidates)
 	local contents, to = {}, 0
 	for i, c in ipairs(candidates) do
@@ -254,8 +253,8 @@ local function finish(ended, last)
 	return reply
 end
 
--- nextSize returns how many members to read next: few at first, as that may do, and
--- no more than may still be looked at if they are as long as those before.
+-- nextSize returns how many members to read next: few at first, which may be enough,
+-- and no more than the bounds allow if they are as long as the previous ones.
 local most = want > 0 and math.min(math.max(want, 8), 100) or 100
 local function nextSize()
 	local size = math.min(most, MEMBERS - looked)
@@ -303,7 +302,7 @@ local function ranges()
 			from = '(' .. members[#members]
 		end
 		ended = ended + 1
-		steps = steps + 100 -- as much as it takes to find the next
+		steps = steps + 100 -- enough to find the next one
 		if spent() then
 			break
 		end
@@ -329,9 +328,8 @@ local function list()
 	return finish(see(candidates) or #candidates, '')
 end
 
--- rank is where to go on in the set of all records. The one to begin behind may
--- be gone, or in another partition; of those with its score the ones before it
--- are passed over.
+-- rank returns where to continue in the set of all records. The last record may be
+-- gone, or in another partition; those with its score and a lower id are skipped.
 local function rank(score, id)
 	if score == '' then
 		return 0

@@ -5,33 +5,32 @@ import (
 	"time"
 )
 
-// writes are the records that a Store has written lately, each with a number that
-// no other write has. The message by which a server takes a record out of the memory
-// of the client comes on another connection than the reply to the write, and perhaps
-// later: so reads after a write name its number, and are remembered by that. What was
-// remembered before the write ends after the time that records are kept for, and the
-// number with it.
+// recentWrites are the records that a Store has recently written, each with a unique
+// number. The server's invalidation of a cached record arrives on another connection
+// than the reply to the write, perhaps later. So reads after a write include its number
+// in the command, and are cached under that. What was cached before the write ends
+// after Options.Cache, and then the number is forgotten.
 type recentWrites struct {
-	ttl  time.Duration // 0: nothing is remembered
+	ttl  time.Duration // 0: nothing is cached
 	mu   sync.RWMutex
 	last int64
 	all  map[string]written
-	most int     // how many to have before those that have ended are looked for
-	base written // of every record
+	most int     // the size at which expired entries are removed
+	base written // applies to every record
 }
 
-// written is a write.
+// written is one write.
 type written struct {
 	number int64
 	at     time.Time
 }
 
 const (
-	maxWrites   = 1 << 16     // records that are told apart
-	writesSlack = time.Second // how much longer than that a number is kept
+	maxWrites   = 1 << 16     // records with their own number
+	writesSlack = time.Second // how much longer than Options.Cache a number is kept
 )
 
-// of is the number of the last write of a record, or 0.
+// of returns the number of the last write of a record, or 0.
 func (w *recentWrites) of(id string) int64 {
 	w.mu.RLock()
 	one, base := w.all[id], w.base
@@ -49,7 +48,7 @@ func (w *recentWrites) ended(one written, now time.Time) bool {
 	return now.Sub(one.at) > w.ttl+writesSlack
 }
 
-// add takes note of a write that is over, whatever came of it.
+// Add records a finished write, whatever its outcome.
 func (w *recentWrites) Add(id string) {
 	if w.ttl == 0 {
 		return

@@ -15,21 +15,21 @@ import (
 // removal is one run of delete.lua.
 type removal struct {
 	id   string
-	via  *schema.Entry // the record must have this, and what else leads there goes
-	gone bool          // only what is left of a record that is not there
+	via  *schema.Entry // the record must have this entry; a wrong entry is removed
+	gone bool          // only what is left of a record that does not exist
 	near []*referrer   // fields that may refer to it
-	// passed are the members of their indexes that do not count.
+	// passed are members of their indexes to ignore.
 	passed map[*referrer][]string
 }
 
 var (
-	// errLeft is returned where a record does not have the entry of the removal.
-	errLeft = errors.New("the record does not refer any more")
-	// errKept is returned where a record is there.
+	// errLeft is returned if a record does not have the entry of the removal.
+	errLeft = errors.New("the record no longer refers")
+	// errKept is returned if a record exists.
 	errKept = errors.New("the record is there")
 )
 
-// referred is returned where records refer to one that is to be deleted.
+// referred is returned if records refer to one that is to be deleted.
 type referred struct {
 	by      *referrer
 	members []string // of its index
@@ -37,7 +37,7 @@ type referred struct {
 
 func (r *referred) Error() string { return "a record refers to it" }
 
-// exec is the call of delete.lua.
+// exec returns the call of delete.lua.
 func (t *Table) exec(r *removal) (script.Call, error) {
 	p := t.Of(r.id)
 	keys := t.CollectionKeys(t.WriteKeys(p, r.id), p, r.id)
@@ -88,7 +88,7 @@ func (t *Table) remove(ctx context.Context, r *removal) error {
 	})
 }
 
-// removeMany runs delete.lua for many in one pipeline.
+// removeMany runs delete.lua several times in one pipeline.
 func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
 	calls := make([]script.Call, len(all))
 	errs := make([]error, len(all))
@@ -106,7 +106,7 @@ func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
 	return errs
 }
 
-// removed words what delete.lua replies.
+// removed reads the reply of delete.lua.
 func (t *Table) removed(ctx context.Context, r *removal, reply rueidis.RedisResult) error {
 	m, err := reply.ToMessage()
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *Table) removed(ctx context.Context, r *removal, reply rueidis.RedisResu
 	}
 	left, err := t.parseReply(r.id, m)
 	for _, e := range left {
-		_ = t.Claims.Release(ctx, r.id, e) // else whoever asks for the value takes it over
+		_ = t.Claims.Release(ctx, r.id, e) // otherwise the next process that asks for the value takes it over
 	}
 	var replied *refers
 	if !errors.As(err, &replied) {

@@ -1,21 +1,20 @@
--- Deletes a record and all that it has in the indexes, if none refers to it that
--- may not.
+-- Deletes a record and all its index entries, unless a record refers to it by the rule
+-- restrict.
 --
--- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids,
---      then the indexes, then the sets and lists of the record, then for each field
---      that may refer to it the meta of its model and its index
--- ARGV 1 id, 2 stamp of the declaration, 3 slots, 4 how many changes are kept,
---      5 how many sets and lists, 6 number of an index and 7 value that the record
---      must have, or nothing: what leads there and should not is taken out,
---      8 gone: only if there is no such record, or nothing,
---      9 for each field that may refer, in turn, in one MessagePack list: digest of
---      its declaration, range of its index within which those that refer are: from,
---      to; 1 where those must not be if there is a record; how many members of the
---      index do not count, and these
--- Reply OK or NOTFOUND, where it had unique values that others may have to do with
--- index and value of each; LEFT: it does not have the value, KEPT: it is there, SCHEMA; or
--- REFERRED, the number of the field and up to a hundred members of its index, or of
--- none where its model has another declaration
+-- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
+--      indexes, then the sets and lists of the record, then for each field that may refer
+--      to it the meta of its model and its index
+-- ARGV 1 id, 2 stamp of the declaration, 3 numbers of the indexes, 4 how many changes are
+--      kept, 5 how many sets and lists, 6 number of an index and 7 value that the record
+--      must have, or nothing; a wrong entry is removed, 8 gone: only if there is no such
+--      record, or nothing, 9 for each field that may refer, in one MessagePack list: stamp
+--      of its declaration, from and to of the range of its index with the entries that
+--      refer, 1 if these must not exist while the record does, how many members of the
+--      index to ignore, and these
+-- Reply OK or NOTFOUND, with index and value of each unique value that must be
+-- released; LEFT: it does not have the value, KEPT: it exists, SCHEMA; or REFERRED, the
+-- number of the field and up to a hundred members of its index, or none if its model
+-- has another declaration
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
 local id, stamp, slots, cap, members, number, value, only, fields = unpack(ARGV, 1, 9)

@@ -11,39 +11,39 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// deletion deletes a record and by their rules those that refer to it, depth first:
-// each goes when none is left that refers to it. The way down is a list and not a
-// recursion, so that a long chain of references needs no deep stack.
+// deletion deletes a record and, by their rules, those that refer to it, depth first: a
+// record is deleted when none is left that refers to it. The path down is a list and
+// not a recursion, so that a long chain of references needs no deep stack.
 type deletion struct {
 	down []*deletingRecord
-	way  map[recordRef]bool // where down leads through: these are about to go
+	way  map[recordRef]bool // the records of down: these will be deleted
 }
 
-// place is where a record is.
+// recordRef is a record of a table.
 type recordRef struct {
 	t  *Table
 	id string
 }
 
-// pending is a record that is to be deleted.
+// deletingRecord is a record that will be deleted.
 type deletingRecord struct {
 	recordRef
-	via     *schema.Entry // it is only while it refers by this to the one before
-	entered bool          // its own turn has come
-	gone    bool          // it is deleted, and looked at once more
+	via     *schema.Entry // delete it only while it refers by this entry to the previous one
+	entered bool          // it is being processed
+	gone    bool          // it is deleted, and checked once more
 	passed  map[*referrer][]string
-	idle    int // how often nothing could be done
+	idle    int // how many attempts had no effect
 }
 
 // Bounds of a deletion.
 const (
-	maxPassed = 1000 // records on the way down that refer to one and the same
-	maxIdle   = 100  // attempts to clear a reference that does not go
-	clearMany = 16   // records that are cleared at the same time
-	farMany   = 100  // records that are read at once from an index in another slot
+	maxPassed = 1000 // records in the path that refer to the same one
+	maxIdle   = 100  // attempts to clear a reference that stays
+	clearMany = 16   // records that are cleared concurrently
+	farMany   = 100  // records that are read together from an index in another slot
 )
 
-// delete deletes a record by the rules for those that refer to it.
+// Delete deletes a record by the rules of the fields that refer to it.
 func (t *Table) Delete(ctx context.Context, id string) error {
 	d := &deletion{way: map[recordRef]bool{}}
 	d.push(t, nil, id)
@@ -55,7 +55,7 @@ func (t *Table) Delete(ctx context.Context, id string) error {
 		}
 		done, err := d.step(ctx, top)
 		if len(d.down) > 1 && isGone(err) {
-			done, err = true, nil // somebody else was quicker
+			done, err = true, nil // another process was faster
 		}
 		if err != nil {
 			return err
@@ -76,14 +76,14 @@ func (d *deletion) push(t *Table, via *schema.Entry, ids ...string) {
 	}
 }
 
-// step sees to some of those that refer to a record, or deletes it where there are
-// none. It tells whether the record is done with.
+// step handles some of the records that refer to a record, or deletes it if there are
+// none. It reports whether the record is done.
 func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 	near, far, err := f.t.References.fields(ctx)
 	if err != nil {
 		return false, err
 	}
-	again := false // those that came between are to be looked for
+	again := false // references made meanwhile must be looked for
 	for _, r := range f.toRead(near, far) {
 		again = again || r.rule != schema.Restrict
 		members, err := r.far(ctx, f)
@@ -112,8 +112,8 @@ func (d *deletion) step(ctx context.Context, f *deletingRecord) (bool, error) {
 	return err == nil && !again, err
 }
 
-// toRead are the fields whose indexes are read before the script, or after it: what
-// is in other slots, and before that whatever refuses.
+// toRead returns the fields whose indexes are read before or after the script: those in
+// other slots, and before these all with the rule restrict.
 func (f *deletingRecord) toRead(near, far []*referrer) []*referrer {
 	var first, then []*referrer
 	for _, r := range far {
@@ -132,8 +132,8 @@ func (f *deletingRecord) toRead(near, far []*referrer) []*referrer {
 	return append(first, then...)
 }
 
-// treat does to records that refer what the rule says. Those on the way down are
-// about to go, and do not count.
+// treat applies a rule to records that refer. Those in the path will be deleted anyway
+// and are ignored.
 func (d *deletion) treat(ctx context.Context, f *deletingRecord, r *referrer, members []string) error {
 	prefix, err := r.value(f.id)
 	if err != nil {
@@ -151,7 +151,7 @@ func (d *deletion) treat(ctx context.Context, f *deletingRecord, r *referrer, me
 	}
 	switch {
 	case len(f.passed[r]) > maxPassed:
-		return fmt.Errorf("%w: id %q is in more than %d circles of references", schema.ErrReferenced, schema.Shorten(f.id), maxPassed)
+		return fmt.Errorf("%w: id %q is in more than %d cycles of references", schema.ErrReferenced, schema.Shorten(f.id), maxPassed)
 	case len(ids) == 0:
 		return nil
 	case r.rule == schema.Restrict:
@@ -162,8 +162,8 @@ func (d *deletion) treat(ctx context.Context, f *deletingRecord, r *referrer, me
 	return d.cascade(ctx, r, ids, via)
 }
 
-// cascade deletes records to which nothing refers, in one pipeline, and puts off
-// the others.
+// cascade deletes the records to which nothing refers, in one pipeline, and defers the
+// others.
 func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *schema.Entry) error {
 	near, far, err := r.from.References.fields(ctx)
 	if err != nil {
@@ -189,7 +189,7 @@ func (d *deletion) cascade(ctx context.Context, r *referrer, ids []string, via *
 	return nil
 }
 
-// cleared makes records refer to nothing.
+// cleared removes the references of records.
 func (f *deletingRecord) cleared(ctx context.Context, r *referrer, ids []string, via *schema.Entry) error {
 	var mu sync.Mutex
 	var failed error

@@ -10,7 +10,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// dueOf reads when a record expires, in milliseconds since 1970.
+// dueOf parses when a record expires, in milliseconds since 1970.
 func dueOf(f *schema.Field, s string) (int64, error) {
 	v, err := f.Kind.Value(f.Name, s)
 	if err != nil {
@@ -26,7 +26,7 @@ func dueOf(f *schema.Field, s string) (int64, error) {
 		}
 		ms = v * 1000
 	default:
-		return 0, fmt.Errorf("%w: %s is no time", schema.ErrValue, f.Name)
+		return 0, fmt.Errorf("%w: %s is not a time", schema.ErrValue, f.Name)
 	}
 	return min(max(ms, 1), maxDue), nil
 }
@@ -40,7 +40,7 @@ const (
 	sweepEntries = 1000
 )
 
-// sweep removes all that is due in a partition.
+// Sweep removes the expired records of a partition from the indexes.
 func (t *Table) Sweep(ctx context.Context, p *schema.Partition) (total int, err error) {
 	if t.Schema.Expires < 0 {
 		return 0, nil
@@ -84,7 +84,7 @@ func (t *Table) sweepOnce(ctx context.Context, p *schema.Partition) (int, error)
 	}
 }
 
-// sweepAll removes all expired records from the indexes.
+// SweepAll removes all expired records from the indexes.
 func (t *Table) SweepAll(ctx context.Context) (total int, err error) {
 	for i := range t.Parts {
 		n, err := t.Sweep(ctx, &t.Parts[i])

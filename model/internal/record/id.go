@@ -11,18 +11,18 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// newID is the id of a record that is to be created.
+// newID is the id of a new record.
 type newID struct {
 	id string
-	// after is what the counter has to say for it to be the next one; nothing: it
-	// is the record's, whatever the counter says.
+	// after is the value that the counter must have for id to be the next one; "": the
+	// id is used whatever the counter says.
 	after string
 }
 
-// newID returns the id of a new record. Where the counter is in the slot of the
-// records, the script that writes the record takes it: the id is then the one that
-// is expected to be the next, so that the key of the record can be named. No id is
-// used up, and no counter left behind, by a write that is refused.
+// newID returns the id of a new record. If the counter is in the slot of the records,
+// the script that writes the record increments it: the id is then the one expected
+// next, because the key of the record must be known. A refused write uses no id, and
+// does not leave the counter behind.
 func (t *Table) newID(ctx context.Context, own string) (newID, error) {
 	switch {
 	case own != "":
@@ -37,7 +37,7 @@ func (t *Table) newID(ctx context.Context, own string) (newID, error) {
 	return newID{strconv.FormatInt(next, 10), strconv.FormatInt(next-1, 10)}, nil
 }
 
-// given is the id that the counter has given instead of the expected one.
+// given takes the id that the counter gave instead of the expected one.
 func (t *Table) given(id string) (newID, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err == nil {
@@ -46,15 +46,15 @@ func (t *Table) given(id string) (newID, error) {
 	return newID{id: id}, err
 }
 
-// unused takes back the expectation that an id is used.
+// unused reverts the expectation that an id is used.
 func (t *Table) unused(n newID) {
 	if next, err := strconv.ParseInt(n.id, 10, 64); err == nil && n.after != "" {
 		t.last.CompareAndSwap(next, next-1)
 	}
 }
 
-// countsInScript tells whether a script that writes a record may use the counter:
-// it is in the same slot.
+// countsInScript reports whether a script that writes a record can use the counter,
+// which must be in the same slot.
 func (t *Table) countsInScript() bool {
 	return t.Options.IDs == schema.Counter && !t.Spread() &&
 		(t.Client.Mode() != rueidis.ClientModeCluster || keys.Tag(t.Options.Counter()) == keys.Tag(t.Options.Name))

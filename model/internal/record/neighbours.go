@@ -12,21 +12,21 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// keyPattern is a key, or all keys that begin with some text and go on in a way.
+// keyPattern is a key, or all keys with a prefix and a rest of some form.
 type keyPattern struct {
 	text string
 	rest form
 }
 
-// form is what follows the text of a pattern.
+// form is the form of the rest of a key after a prefix.
 type form string
 
 const (
-	nothing  form = ""         // it is a whole key
-	anything form = "anything" // also nothing
+	nothing  form = ""         // a whole key
+	anything form = "anything" // including nothing
 )
 
-// starts tells whether something of the form begins with s.
+// starts reports whether something of the form begins with s.
 func (f form) starts(s string) bool {
 	const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	switch f {
@@ -40,7 +40,7 @@ func (f form) starts(s string) bool {
 	return true
 }
 
-// meets tells whether a key can be of both patterns.
+// meets reports whether a key can match both patterns.
 func (p keyPattern) meets(q keyPattern) bool {
 	if len(p.text) > len(q.text) {
 		p, q = q, p
@@ -49,7 +49,7 @@ func (p keyPattern) meets(q keyPattern) bool {
 	return ok && p.rest.starts(rest)
 }
 
-// keySpace are the keys of a model: those of a partition, or of all.
+// keySpace returns the keys of a model: those of some of its partitions.
 func keySpace(w *schema.Stored, name string, partitions int) []keyPattern {
 	all := []keyPattern{}
 	if w.IDs == schema.Counter {
@@ -72,10 +72,10 @@ func keySpace(w *schema.Stored, name string, partitions int) []keyPattern {
 	return all
 }
 
-// checkName refuses names that read like a key of another model.
+// checkName refuses names that look like a key of another model.
 func (o *Options) checkName() error {
 	if o.Name == ModelsKey {
-		return fmt.Errorf("Options.Name is %q: the list of models is called so: choose another name", o.Name)
+		return fmt.Errorf("Options.Name is %q: this is the key of the list of models: choose another name", o.Name)
 	}
 	k := schema.KeysOf("", "")
 	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Changes, k.Voids, k.Waiting, ".lock"} {
@@ -98,30 +98,29 @@ func (p keyPattern) String() string {
 	return strconv.Quote(p.text + "…")
 }
 
-// neighbour is another model of the database.
+// Neighbour is another model of the database.
 type Neighbour struct {
 	name string
 	schema.Stored
 	meta map[string]string
 }
 
-// checkOwnKeys refuses keys of which one model would need two for different
-// things.
+// checkOwnKeys refuses keys that one model would use for two purposes.
 func (g *Registry) checkOwnKeys() error {
 	w := g.Stored()
 	all := append(keySpace(&w, g.Name, 1), keyPattern{ModelsKey, nothing})
 	for i, p := range all {
 		for _, q := range all[:i] {
 			if p.meets(q) {
-				return fmt.Errorf("the keys %s and %s of the model can be the same: choose others in Options.Keys", p, q)
+				return fmt.Errorf("the keys %s and %s of the model can be equal: choose others in Options.Keys", p, q)
 			}
 		}
 	}
 	return nil
 }
 
-// neighbours are the other models of the database. Those that cannot be read are
-// left out: a program may be allowed to see its own keys only.
+// Neighbours returns the other models of the database, without those that cannot be
+// read: a program may be allowed to read only its own keys.
 func (g *Registry) Neighbours(ctx context.Context) ([]Neighbour, error) {
 	list, err := g.client.Do(ctx, g.client.B().Hgetall().Key(ModelsKey).Build()).AsStrMap()
 	if _, refused := rueidis.IsRedisErr(err); refused {
@@ -158,9 +157,9 @@ func (g *Registry) Neighbours(ctx context.Context) ([]Neighbour, error) {
 	return slices.DeleteFunc(all, func(n Neighbour) bool { return n.Partitions == 0 }), nil
 }
 
-// checkNeighbours refuses a model of which a key could be one of another model.
-// later: only one whose name comes after that of the other, so that of two that
-// meet one stays.
+// checkNeighbours refuses a model if one of its keys could belong to another model.
+// later: only if its name sorts after that of the other, so that of two models in
+// conflict one stays.
 func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 	all, err := g.Neighbours(ctx)
 	if err != nil {
@@ -171,7 +170,7 @@ func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 		if later && g.Name < n.name {
 			continue
 		}
-		// The same number of a partition is part of the keys of both.
+		// The number of a partition is part of the keys of both.
 		ours, theirs := len(g.Parts), n.Partitions
 		if g.Spread() && n.Partitions > 1 {
 			ours, theirs = 1, 1
@@ -188,7 +187,8 @@ func (g *Registry) checkNeighbours(ctx context.Context, later bool) error {
 	return nil
 }
 
-// has reports whether a key is one of the model, by more than its first bytes.
+// Has reports whether a key belongs to the model by a prefix of more than so many
+// bytes.
 func (n *Neighbour) Has(key string, more int) bool {
 	for _, q := range keySpace(&n.Stored, n.name, n.Partitions) {
 		rest, ok := strings.CutPrefix(key, q.text)

@@ -14,14 +14,14 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// objects writes and reads the records of a table as Go structs. Its methods take
+// Objects writes and reads the records of a table as Go structs. Its methods take
 // pointers to these, so that a Store adds nothing but the type.
 type Objects struct {
 	*schema.Declaration
 	Table *Table
 }
 
-// newObjects opens the table of a declaration and publishes its schema.
+// NewObjects opens the table of a declaration and publishes its schema.
 func NewObjects(ctx context.Context, t *Table, d *schema.Declaration) (*Objects, error) {
 	o := &Objects{d, t}
 	t.Compute = o.recompute
@@ -38,7 +38,7 @@ func (o *Objects) recompute(id string, fields []schema.Text) error {
 	return o.Declaration.Compute(record, fields)
 }
 
-// create writes a new record, and sets its id and version.
+// Create writes a new record, and sets its id and version.
 func (o *Objects) Create(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	own := o.IdOf(record)
@@ -116,12 +116,12 @@ func (o *Objects) written(record reflect.Value, id string) (*change, error) {
 	return c, nil
 }
 
-// get reads a record into a zero struct.
+// Get reads a record into a zero struct.
 func (o *Objects) Get(ctx context.Context, id string, ptr any) error {
 	return o.parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
 }
 
-// getMany calls add with a pointer to each record that exists, or the error of one
+// GetMany calls add with a pointer to each record that exists, or the error of one
 // that cannot be read.
 func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, err error)) error {
 	for chunk := range slices.Chunk(ids, FetchMany) {
@@ -158,10 +158,10 @@ func (o *Objects) parseInto(ctx context.Context, id string, r rueidis.RedisResul
 	return o.Decode(o.Table.Of(id).RecordPrefix+id, id, stored, into)
 }
 
-// fetchMany is how many records are read in one pipeline.
+// FetchMany is how many records are read in one pipeline.
 const FetchMany = 500
 
-// save writes a whole record that exists, and sets its version and counters.
+// Save writes a whole record that exists, and sets its version and counters.
 func (o *Objects) Save(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	id := o.IdOf(record)
@@ -220,7 +220,7 @@ func (o *Objects) leaveCounters(c *change) {
 	c.remove = slices.DeleteFunc(c.remove, func(name string) bool { return o.Counters[o.Number(name)] })
 }
 
-// update applies f to a record until no other writer interferes.
+// Update applies f to a record until no other writer interferes.
 func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) error {
 	if err := o.CheckID(id); err != nil {
 		return err
@@ -309,7 +309,7 @@ func (o *Objects) rewrite(ctx context.Context, stored []schema.Text, record refl
 	return o.Table.put(ctx, c)
 }
 
-// patch sets some fields of a record.
+// Patch sets some fields of a record.
 func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) error {
 	var overwritten []int
 	if o.Version >= 0 {
@@ -348,7 +348,7 @@ func (o *Objects) assign(ptr any, values map[string]any) error {
 	return nil
 }
 
-// incr adds n to a counter of a record and returns the sum.
+// Incr adds n to a counter of a record and returns the sum.
 func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
 	number := o.Number(field)
 	switch {

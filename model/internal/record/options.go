@@ -12,49 +12,22 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Options of a Store. Only Name has to be set.
+// Options of a table; see model.Options.
 type Options struct {
-	// Name of the model, and the beginning of its keys: 1 to 100 bytes. On a
-	// Cluster, unless it is spread by Partitions, it needs a hash tag: {user}.
-	// New refuses a name of which a key could be one of another model of the
-	// database, as user:session beside user where the ids of user are Own.
-	Name string
-	// IDs says where ids come from. Default Counter.
-	IDs schema.IDs
-	// Keys are names of keys, for layouts that exist already.
-	Keys Keys
-	// Partitions is over how many hash slots of a Cluster the records are
-	// spread, by their ids. A write of a new unique value then takes three steps,
-	// and a query asks all of them. It cannot be changed later. Default 1.
+	Name       string
+	IDs        schema.IDs
+	Keys       Keys
 	Partitions int
-	// Cache is how long Get, GetMany and queries may answer from the memory of
-	// the client, which the server tells when a record changes. What this Store
-	// has written it reads as written, at once and from any goroutine; a change
-	// by another Store or process is seen when the server's message has
-	// arrived, mostly within a millisecond, and after this time at the latest.
-	// Default 0: they always ask.
-	Cache time.Duration
-	// Adopt reports whether a hash that the model did not write is one of its records:
-	// Migrate and Repair bring these into the indexes, Verify finds them missing. It
-	// gets the part of the key after Keys.Record, and never a key of another model.
-	// Default nil: none of them; a Report counts them as Unknown.
-	Adopt func(id string) bool
-	// Changes is how many changes are kept for Watch, about. Default 0: none,
-	// and Watch is an error.
-	ChangeLog int
+	Cache      time.Duration
+	Adopt      func(id string) bool
+	ChangeLog  int
 }
 
-// Keys are the keys of a model where they are not to be the default ones.
+// Keys are the keys of a model that differ from the default; see model.Keys.
 type Keys struct {
-	// Record is what stands before the id in the key of a record. It cannot be
-	// changed later. Default "<name>:".
-	Record string
-	// Counter is the key that ids come from. Default "next_<name>_id".
+	Record  string
 	Counter string
-	// Unique are the keys of the hashes from unique value to id, by the name of
-	// the field or index. Another key is another index: see Migrate. Default
-	// "<name>.by.<field>".
-	Unique map[string]string
+	Unique  map[string]string
 }
 
 const (
@@ -62,8 +35,7 @@ const (
 	MaxPartitions = keys.MaxPartitions
 )
 
-// withDefaults returns the options with what was left out filled in, or an
-// error that names the field.
+// withDefaults returns the options with defaults, or an error that names the field.
 func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 	if client == nil {
 		return o, errors.New("the client is nil")
@@ -101,14 +73,14 @@ func (o Options) withDefaults(client rueidis.Client) (Options, error) {
 	return o, nil
 }
 
-// checkSlots refuses keys that a Cluster would put into different slots.
+// checkSlots refuses keys that are in different slots of a Cluster.
 func (o *Options) checkSlots() error {
 	if o.Partitions > 1 {
 		return nil
 	}
 	tag := keys.Tag(o.Name)
 	if tag == "" {
-		return fmt.Errorf("Options.Name is %q: on a Cluster it needs a hash tag, so that the keys of a record meet in one slot: call it %q, or spread it by Options.Partitions",
+		return fmt.Errorf("Options.Name is %q: on a Cluster it needs a hash tag, so that the keys of a record are in one slot: call it %q, or set Options.Partitions",
 			o.Name, "{"+o.Name+"}")
 	}
 	named := map[string]string{"Record": o.Keys.Record}
@@ -123,5 +95,5 @@ func (o *Options) checkSlots() error {
 	return nil
 }
 
-// counter returns the key that new ids come from.
+// Counter returns the key that new ids come from.
 func (o *Options) Counter() string { return schema.CounterOf(o.Name, o.Keys.Counter) }

@@ -11,13 +11,13 @@ import (
 	"retwis/model/internal/unique"
 )
 
-// put writes a change: one script, or in a model that is spread what keeps its
-// unique values as well.
+// put writes a change: one script, or with several partitions and unique values the
+// steps of package unique.
 func (t *Table) put(ctx context.Context, c *change) error {
 	if !t.Spread() || !slices.ContainsFunc(t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique }) {
 		err := t.write(ctx, c)
 		for _, e := range c.left {
-			_ = t.Claims.Release(ctx, c.id, e) // the record is written: Repair sees to the rest
+			_ = t.Claims.Release(ctx, c.id, e) // the record is written: Repair does the rest
 		}
 		return err
 	}
@@ -31,12 +31,12 @@ func (t *Table) put(ctx context.Context, c *change) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: id %q: its claims of unique values were late %d times: do the clocks of the servers differ by more than %v?",
+	return fmt.Errorf("%w: id %q: its claims of unique values expired %d times: do the clocks of the servers differ by more than %v?",
 		schema.ErrConflict, schema.Shorten(c.id), unique.Attempts, unique.Lease/2)
 }
 
-// putClaimed writes a change with claims of the values that are known to be new,
-// and of those that prove to be.
+// putClaimed writes a change with claims of the values that are known to be new, and of
+// those that the script reports.
 func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry) error {
 	token := rand.Text()[:16]
 	var claims []unique.Claim
@@ -58,13 +58,13 @@ func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry
 		case decided(err):
 			t.Claims.Abandon(ctx, claims)
 			return err
-		default: // it may have been written: who asks for the values will see
+		default: // outcome unknown: the next process that asks for the values resolves it
 			return err
 		}
 	}
 }
 
-// decided tells whether an error means that nothing was written.
+// decided reports whether an error means that nothing was written.
 func decided(err error) bool {
 	return errors.Is(err, schema.ErrConflict) || errors.Is(err, schema.ErrNotFound) || errors.Is(err, errExists) ||
 		errors.Is(err, schema.ErrTaken) || errors.Is(err, schema.ErrSchema) || errors.Is(err, unique.ErrLate)

@@ -36,7 +36,7 @@ type referrer struct {
 	clear func(ctx context.Context, id, target string) (bool, error)
 }
 
-// relate adds the fields of a model that refer to another, and reports whether there
+// Relate adds the fields of a model that refer to another, and reports whether there
 // are any.
 func Relate(from, to *Objects) bool {
 	found := false
@@ -73,7 +73,7 @@ func (r *references) add(field *referrer) {
 	}
 }
 
-// publish stores which model the fields for a Go type refer to. If a server refuses
+// Publish stores which model the fields for a Go type refer to. If a server refuses
 // it, the type decides.
 func (r *references) Publish(ctx context.Context, target, name string) error {
 	t := r.t

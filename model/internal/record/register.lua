@@ -1,18 +1,16 @@
--- Tells a model's declaration to the database, and how its indexes are called
--- there.
+-- Publishes the declaration of a model, and returns the names of its indexes.
 --
--- KEYS 1 meta, then keys that are there only where records are: all, the counter
---      or a unique hash of a layout that is older than the model
--- ARGV 1 digest, 2 schema, 3 the unchangeable part of it, 4 token of the numbering
---      of the indexes, for a meta that is not there, 5 follow: it is that of another
---      partition, or nothing, 6 numbers that are given already: so many, each with
---      its identity before it; then the identities of the indexes, each with its
---      name before it
--- Reply the digest that is in force, the token of the numbering, then for each index
--- its number, what it is called in its key, and 1 where it is built
+-- KEYS 1 meta, then keys that exist only if there are records: all, the counter or a
+--      unique hash of keys that are older than the model
+-- ARGV 1 digest, 2 schema, 3 its unchangeable part, 4 token of the numbers of the indexes,
+--      if there is no meta, 5 follow: the token is that of another partition, or nothing,
+--      6 so many numbers that are given, each after its identity; then the identities of
+--      the indexes, each after its name
+-- Reply the digest in force, the token of the numbers, then for each index its number,
+-- its name in the key, and 1 if it is built
 --
--- An index keeps its number and key for ever, also where no declaration has it
--- any more: a program that still has it means the same by it.
+-- An index keeps its number and key even if no declaration has it any more: a program
+-- that still declares it means the same one.
 
 local meta = KEYS[1]
 local digest, schema, fixed, token, follow = unpack(ARGV, 1, 5)
@@ -56,7 +54,7 @@ if last > 0 then
 	redis.call('HSET', meta, 'last', string.format('%.0f', last))
 end
 
--- An index of a name that another one has is called so and its number.
+-- An index whose name is in use gets its number as a suffix.
 local names = {}
 local all = redis.call('HGETALL', meta)
 for i = 1, #all, 2 do
@@ -86,9 +84,9 @@ for i = first, #ARGV, 2 do
 	reply[#reply + 1] = tostring(redis.call('HEXISTS', meta, 'built:' .. identity))
 end
 
--- Where other indexes are in force, the declaration waits for a migration. Until
--- then it may write beside them if it knows of all that are in force. Sets and lists
--- that are declared anew need none.
+-- If other indexes are in force, the declaration waits for a migration. Until then its
+-- programs may write if they know all indexes in force. New sets and lists need no
+-- migration.
 if reply[1] == digest then
 	redis.call('HSET', meta, 'schema', schema)
 else

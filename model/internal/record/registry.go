@@ -18,22 +18,21 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Registry keeps the schema of a model in the database, and the numbers that its
-// indexes have there.
+// Registry publishes the schema of a model in the database, and has the numbers of its
+// indexes there.
 type Registry struct {
 	client rueidis.Client
 	*schema.Layout
 	*schema.Schema
 	Digest   string
-	token    atomic.Pointer[string] // of the numbering of the indexes
+	token    atomic.Pointer[string] // of the numbers of the indexes
 	restores sync.Mutex
 }
 
-// registerTimeout bounds the round trips of New.
+// RegisterTimeout bounds the round trips of New.
 const RegisterTimeout = 10 * time.Second
 
-// enrol makes the model known to the database, unless its keys could be those of
-// another model.
+// open publishes the model, unless its keys could be those of another model.
 func (g *Registry) open(ctx context.Context) error {
 	if err := g.checkNeighbours(ctx, false); err != nil {
 		return err
@@ -52,8 +51,8 @@ func (g *Registry) open(ctx context.Context) error {
 	return err
 }
 
-// register publishes the schema, and takes over what the indexes are called in the
-// database and which are built.
+// publish publishes the schema, and reads the names and states of the indexes in the
+// database.
 func (g *Registry) publish(ctx context.Context) error {
 	w := g.Stored()
 	g.Digest = schema.DigestOf(w.Expires, g.Identities())
@@ -84,8 +83,8 @@ func (g *Registry) publish(ctx context.Context) error {
 	return nil
 }
 
-// registeredFirst are the partitions, those first that have a meta: others may have
-// lost theirs together with the server that they were on.
+// publishedFirst returns the partitions, those with a meta first: others may have lost
+// theirs with their server.
 func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, error) {
 	all := make([]*schema.Partition, len(g.Parts))
 	commands := make(rueidis.Commands, len(g.Parts))
@@ -108,7 +107,7 @@ func (g *Registry) publishedFirst(ctx context.Context) ([]*schema.Partition, err
 	return all, nil
 }
 
-// numbering is what the indexes are called, as register.lua takes it.
+// numbering returns the names of the indexes, as register.lua takes them.
 func (g *Registry) numbering() []string {
 	var given []string
 	for _, x := range g.Indexes {
@@ -117,7 +116,7 @@ func (g *Registry) numbering() []string {
 	return given
 }
 
-// registerIn runs register.lua.
+// publishIn runs register.lua.
 func (g *Registry) publishIn(ctx context.Context, keys []string, token string, follow bool, given []string) ([]string, error) {
 	w := g.Stored()
 	text, err := json.Marshal(w)
@@ -148,10 +147,10 @@ func (g *Registry) publishIn(ctx context.Context, keys []string, token string, f
 }
 
 func (g *Registry) errDropping() error {
-	return fmt.Errorf("%w: the model is being deleted: let Drop come to its end", schema.ErrSchema)
+	return fmt.Errorf("%w: the model is being deleted: wait until Drop has finished", schema.ErrSchema)
 }
 
-// legacyKeys are there where another program kept records before the model.
+// legacyKeys are keys that exist if another program kept records before the model.
 func (g *Registry) legacyKeys() []string {
 	var all []string
 	if g.IDs == schema.Counter && g.client.Mode() != rueidis.ClientModeCluster {
@@ -165,7 +164,7 @@ func (g *Registry) legacyKeys() []string {
 	return all
 }
 
-// learn takes in what register.lua replied.
+// takeNumbers reads the reply of register.lua.
 func (g *Registry) takeNumbers(first bool, reply []string) error {
 	for i, x := range g.Indexes {
 		number, err := strconv.Atoi(reply[2+3*i])
@@ -183,9 +182,9 @@ func (g *Registry) takeNumbers(first bool, reply []string) error {
 	return nil
 }
 
-// publishName writes the name of the model down, and tells whether it is new. That
-// a server refuses it, as where a program may write its own keys only, keeps the
-// model from being listed, and from nothing else.
+// publishName adds the name of the model to the list of models, and reports whether it
+// is new. If a server refuses it, because the program may write only its own keys, the
+// model is not listed and works otherwise.
 func (g *Registry) publishName(ctx context.Context) (added bool, err error) {
 	n, err := g.client.Do(ctx, g.client.B().Hset().Key(ModelsKey).FieldValue().
 		FieldValue(g.Name, strconv.Itoa(len(g.Parts))).Build()).AsInt64()
@@ -195,17 +194,17 @@ func (g *Registry) publishName(ctx context.Context) (added bool, err error) {
 	return n == 1, err
 }
 
-// stamp is what scripts compare with meta before they rely on the numbers of the
-// indexes: the digest of the declaration and the token of the numbering.
+// Stamp returns what scripts compare with meta before they use the numbers of the
+// indexes: the digest of the declaration and the token of the numbers.
 func (g *Registry) Stamp() string { return g.Digest + *g.token.Load() }
 
-// otherSchema words what scripts reply to a declaration that is not in force.
+// SchemaError is the error for a declaration that is not in force.
 func (g *Registry) SchemaError() error {
-	return fmt.Errorf("%w: another process has migrated %s, or Migrate is to be run first", schema.ErrSchema, g.Parts[0].Base)
+	return fmt.Errorf("%w: another process has migrated %s, or Migrate must be run first", schema.ErrSchema, g.Parts[0].Base)
 }
 
-// adopt takes over the numbers of the indexes from what is stored. It returns the
-// indexes that need the Go type, as align.lua takes them.
+// adopt reads the numbers of the indexes from what is published. It returns the indexes
+// that need the Go type, as align.lua takes them.
 func (g *Registry) adopt(r *Published, expires string) (opaque string, err error) {
 	identities := g.Schema.Identities()
 	g.Digest = schema.DigestOf(expires, identities)
@@ -226,7 +225,7 @@ func (g *Registry) adopt(r *Published, expires string) (opaque string, err error
 	return opaque, nil
 }
 
-// modelsKey is a hash from the name of each model that New has made to over how
-// many partitions it is spread. On a Cluster it is in a slot of its own: it is
-// written by itself, and again by every New.
+// ModelsKey is a hash of the names of all models that New has opened, with their
+// numbers of partitions. On a Cluster it is in its own slot: it is written separately,
+// and again by every New.
 const ModelsKey = "models"

@@ -10,11 +10,11 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// dropping is what meta says in the place of the digest while a model is deleted.
+// Dropping replaces the digest in meta while a model is deleted.
 const Dropping = "dropping"
 
-// again does something, and once more where it failed because the database had been
-// emptied, or had come back without its data, and the model is registered again.
+// RetryRestored calls do, and once more if it failed because the database was emptied,
+// or came back without its data, and the schema is published again.
 func (g *Registry) RetryRestored(ctx context.Context, do func() error) error {
 	err := do()
 	if !errors.Is(err, schema.ErrSchema) {
@@ -30,9 +30,8 @@ func (g *Registry) RetryRestored(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// restore registers the model again in partitions that are empty, with the numbers
-// that its indexes have here, and tells whether its declaration may be written by
-// now.
+// restore publishes the schema again in empty partitions, with the numbers that the
+// indexes have in this process. It reports whether the declaration is in force then.
 func (g *Registry) restore(ctx context.Context) (bool, error) {
 	g.restores.Lock()
 	defer g.restores.Unlock()
@@ -48,7 +47,7 @@ func (g *Registry) restore(ctx context.Context) (bool, error) {
 		if all[i].Digest != "" {
 			token = all[i].token
 			if !g.sameNumbers(&all[i]) {
-				return false, fmt.Errorf("%w: the database was emptied, and another process has numbered the indexes of %s otherwise: start this one again",
+				return false, fmt.Errorf("%w: the database was emptied, and another process has numbered the indexes of %s differently: restart this one",
 					schema.ErrSchema, g.Name)
 			}
 		}
@@ -77,8 +76,8 @@ func (g *Registry) restore(ctx context.Context) (bool, error) {
 	return may, nil
 }
 
-// numberedAs tells whether a meta does not number the indexes otherwise than this
-// process does.
+// sameNumbers reports whether a meta is compatible with the numbers of the indexes in
+// this process.
 func (g *Registry) sameNumbers(r *Published) bool {
 	of := map[string]string{}
 	for identity, called := range r.Indexes {
@@ -95,7 +94,7 @@ func (g *Registry) sameNumbers(r *Published) bool {
 	return true
 }
 
-// known tells whether a meta has all indexes.
+// hasIndexes reports whether a meta has all indexes.
 func (g *Registry) hasIndexes(r *Published) bool {
 	for _, identity := range g.Identities() {
 		if r.Indexes[identity] == "" {
@@ -105,14 +104,14 @@ func (g *Registry) hasIndexes(r *Published) bool {
 	return true
 }
 
-// restoreIn registers the model in a partition that is empty.
+// restoreIn publishes the schema in an empty partition.
 func (g *Registry) restoreIn(ctx context.Context, p *schema.Partition, token string) error {
 	there, err := g.client.Do(ctx, g.client.B().Exists().Key(p.All).Build()).AsBool()
 	if err != nil {
 		return err
 	}
 	if there {
-		return fmt.Errorf("%w: key %q is gone, and records are there: call New and Migrate", schema.ErrSchema, p.Meta)
+		return fmt.Errorf("%w: key %q is missing, but there are records: call New and Migrate", schema.ErrSchema, p.Meta)
 	}
 	if _, err := g.publishIn(ctx, []string{p.Meta, p.All}, token, true, g.numbering()); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 
 // as Redis names scripts: guards against changes, not attacks
 
-// rows reads the stored fields of records.
+// Rows reads the stored fields of records.
 type Rows struct {
 	client rueidis.Client
 	*schema.Layout
@@ -28,7 +28,7 @@ type Rows struct {
 	Relevant []int // fields that the indexes depend on
 }
 
-// command reads the fields of a record that the model declares.
+// Command reads the fields of a record that the model declares.
 func (r *Rows) Command(id string) rueidis.Cacheable {
 	key := r.Of(id).Record(id)
 	if len(r.Names) == 0 {
@@ -52,7 +52,7 @@ func (r *Rows) cached(id string) rueidis.Cacheable {
 	return r.client.B().Hmget().Key(r.Of(id).Record(id)).Field(r.Names...).Field(emptyField + strconv.FormatInt(n, 10)).Cache()
 }
 
-// do reads a record, from the memory of the client if the model is cached and fresh
+// Do reads a record, from the memory of the client if the model is cached and fresh
 // is false.
 func (r *Rows) Do(ctx context.Context, id string, fresh bool) rueidis.RedisResult {
 	if r.cache > 0 && !fresh {
@@ -64,7 +64,7 @@ func (r *Rows) Do(ctx context.Context, id string, fresh bool) rueidis.RedisResul
 	return r.client.Do(ctx, rueidis.Completed(r.Command(id)))
 }
 
-// doMany reads records in one pipeline.
+// DoMany reads records in one pipeline.
 func (r *Rows) DoMany(ctx context.Context, ids []string) []rueidis.RedisResult {
 	if r.cache > 0 {
 		commands := make([]rueidis.CacheableTTL, len(ids))
@@ -105,7 +105,7 @@ func refused(r rueidis.RedisResult) bool {
 	return errors.Is(err, rueidis.ErrDoCacheAborted) || ok && strings.HasPrefix(e.Error(), "OOM ")
 }
 
-// parse reads the reply to command into fields, which has room for the computed ones.
+// Parse reads the reply to command into fields, which has room for the computed ones.
 // A record without any declared field may exist or not: then known is false.
 func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text) (known bool, err error) {
 	list, err := reply.ToArray()
@@ -134,14 +134,14 @@ func (r *Rows) readError(id string, err error) error {
 	return err
 }
 
-// isWrongType reports whether a key holds a value of another type. Old servers put
+// IsWrongType reports whether a key holds a value of another type. Old servers put
 // the position within the script before the error.
 func IsWrongType(err error) bool {
 	e, ok := rueidis.IsRedisErr(err)
 	return ok && strings.Contains(e.Error(), "WRONGTYPE")
 }
 
-// absent returns ErrNotFound unless there is a record, with none of the declared
+// Absent returns ErrNotFound unless there is a record, with none of the declared
 // fields: one more round trip in that rare case.
 func (r *Rows) Absent(ctx context.Context, id string) error {
 	n, err := r.client.Do(ctx, r.client.B().Exists().Key(r.Of(id).Record(id)).Build()).AsInt64()
@@ -179,7 +179,7 @@ func (r *Rows) expectation(fields []schema.Text) string {
 	return "d" + hexSum(string(b))
 }
 
-// fingerprint describes a record for align.lua, which compares the fields that the
+// Fingerprint describes a record for align.lua, which compares the fields that the
 // indexes depend on.
 func (r *Rows) Fingerprint(fields []schema.Text) string {
 	var b []byte
@@ -202,7 +202,7 @@ func hexSum(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// due returns when a record expires, in milliseconds since 1970, or 0.
+// ExpiresAt returns when a record expires, in milliseconds since 1970, or 0.
 func (r *Rows) ExpiresAt(fields []schema.Text) (int64, error) {
 	if r.Expires < 0 || !fields[r.Expires].OK {
 		return 0, nil

@@ -1,11 +1,10 @@
--- Takes records whose time has come out of the indexes. The server has deleted
--- them by itself.
+-- Removes expired records from the indexes. The server has deleted the records.
 --
 -- KEYS 1 content, 2 all, 3 expires, 4 meta, 5 changes, then the indexes
--- ARGV 1 stamp of the declaration, 2 slots, 3 how many changes are kept,
---      4 so many records at most, 5 and after so many entries no more
--- Reply SCHEMA, or how many records there were, 1 if there may be more, then id,
--- number and value of each unique value that others may have to do with
+-- ARGV 1 stamp of the declaration, 2 numbers of the indexes, 3 how many changes are kept,
+--      4 maximum number of records, 5 number of entries after which to stop
+-- Reply SCHEMA, or how many records there were, 1 if there may be more, then id, number
+-- and value of each unique value that must be released
 
 local content, all, expires, meta, changes = unpack(KEYS, 1, 5)
 local stamp, slots, cap, records, budget = unpack(ARGV)

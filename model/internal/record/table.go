@@ -16,7 +16,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// table holds the records of a model in their stored form: the untyped part of a Store.
+// Table holds the records of a model in their stored form: the untyped part of a Store.
 type Table struct {
 	Client  rueidis.Client
 	Options Options
@@ -31,7 +31,7 @@ type Table struct {
 	Opaque     string                                      // numbers of the indexes that this process cannot compute, as align.lua takes them
 }
 
-// newTable returns the table of a declaration.
+// NewTable returns the table of a declaration.
 func NewTable(client rueidis.Client, opt Options, d *schema.Declaration) (*Table, error) {
 	opt, err := opt.withDefaults(client)
 	if err != nil {
@@ -40,7 +40,7 @@ func NewTable(client rueidis.Client, opt Options, d *schema.Declaration) (*Table
 	for name, key := range opt.Keys.Unique {
 		x := d.Index(name)
 		if x == nil || !x.Unique {
-			return nil, fmt.Errorf("Options.Keys.Unique[%q]: no unique field or index is called so", name)
+			return nil, fmt.Errorf("Options.Keys.Unique[%q]: no unique field or index has this name", name)
 		}
 		x.At = key
 	}
@@ -68,7 +68,7 @@ func tableOf(client rueidis.Client, opt Options, s *schema.Schema) *Table {
 	return t
 }
 
-// openTable returns the table of a schema that a Store has stored.
+// OpenTable returns the table of a schema that a Store has published.
 func OpenTable(client rueidis.Client, name, text string, r *Published) (*Table, error) {
 	w, s, err := schema.ParseStored(text)
 	if err != nil {
@@ -100,10 +100,10 @@ type change struct {
 	entries   []schema.Entry
 	set       []string       // names and values
 	remove    []string       // names
-	claims    string         // of a model that is spread: the unique values claimed for it
-	left      []schema.Entry // and after the write, those that it had before
+	claims    string         // with several partitions: the unique values claimed for it
+	left      []schema.Entry // after the write: the unique values that the record had before
 	shown     []int          // numbers of the fields whose values are wanted after the write
-	values    []schema.Text  // these
+	values    []schema.Text  // these values
 }
 
 // write runs write.lua: one round trip.
@@ -145,7 +145,7 @@ func (t *Table) writeOnce(ctx context.Context, c *change) error {
 	args = append(args, c.set...)
 	keys := t.WriteKeys(p, c.id)
 	if t.Schema.Expires >= 0 {
-		keys = t.CollectionKeys(keys, p, c.id) // they end with it
+		keys = t.CollectionKeys(keys, p, c.id) // they expire with the record
 	}
 	if c.operation == "next" {
 		keys = append(keys, t.Options.Counter())
@@ -167,7 +167,7 @@ func (t *Table) writeOnce(ctx context.Context, c *change) error {
 	return err
 }
 
-// takeWritten reads what write.lua replies of a record that was written.
+// parseWritten reads the reply of write.lua for a record that was written.
 func (t *Table) parseWritten(c *change, list []rueidis.RedisMessage) error {
 	if len(list) != 3 {
 		return schema.ErrReply(nil)
@@ -194,8 +194,8 @@ func (t *Table) parseWritten(c *change, list []rueidis.RedisMessage) error {
 	return nil
 }
 
-// keyError says which key of the model holds something of another type, if that is
-// what is wrong.
+// TypeError names the key of the model that holds a value of another type, if that is
+// the cause of an error.
 func (t *Table) TypeError(ctx context.Context, err error) error {
 	if !IsWrongType(err) {
 		return err
@@ -203,16 +203,16 @@ func (t *Table) TypeError(ctx context.Context, err error) error {
 	return cmp.Or(t.CheckTypes(ctx), err)
 }
 
-// givenID is returned where the counter has given another id than was expected.
+// givenID is returned if the counter has given another id than expected.
 type givenID struct{ id string }
 
 func (g *givenID) Error() string { return "the id is " + g.id }
 
-// errExists is returned where a record that is to be created is there.
+// errExists is returned if a record that is to be created exists.
 var errExists = errors.New("the record exists")
 
-// written reads what write.lua and delete.lua reply. It returns the unique values
-// that the record had before.
+// parseReply reads the replies of write.lua and delete.lua. It returns the unique
+// values that the record had before.
 func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, error) {
 	if !m.IsArray() {
 		word, err := m.ToString()
@@ -245,7 +245,7 @@ func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, e
 	return nil, schema.Taken(entries[0], owner)
 }
 
-// outcome words a reply of one word.
+// Outcome returns the error for a reply of one word.
 func (t *Table) Outcome(id, word string) error {
 	switch word {
 	case "OK":
@@ -266,7 +266,7 @@ func (t *Table) Outcome(id, word string) error {
 	return t.Registry.SchemaError()
 }
 
-// refers is what delete.lua replies where records refer to one.
+// refers is the reply of delete.lua if records refer to the record.
 type refers struct {
 	field   int
 	members []string
@@ -303,11 +303,10 @@ func (t *Table) packed(fields []schema.Text) (schema.Content, []schema.Entry, er
 const encodingJSON = "json"
 
 func errJSON(name string) error {
-	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not read: copy them to a model with hashes by a program built with commit 2dac664 of this module, the last that reads both", schema.ErrSchema, name)
+	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not support: copy them to a model with hashes with a program built from commit 2dac664 of this module, the last that reads both", schema.ErrSchema, name)
 }
 
-// relevantFields are the numbers of the fields that what a record has in the
-// indexes depends on.
+// relevantFields returns the numbers of the fields that the index entries depend on.
 func (t *Table) relevantFields() []int {
 	var all []int
 	for i := range t.Schema.Names {
@@ -322,8 +321,8 @@ func (t *Table) relevantFields() []int {
 	return all
 }
 
-// checkKeys fails where a key of the model holds something that no script could
-// work with: it is not ours to delete.
+// CheckTypes fails if a key of the model holds a value of another type, which no script
+// can use. The model does not delete it.
 func (t *Table) CheckTypes(ctx context.Context) error {
 	type key struct{ name, kind string }
 	var keys []key

@@ -1,25 +1,22 @@
--- Writes a record and all that it has in the indexes, or nothing.
+-- Writes a record and all its index entries, or nothing.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes, then the sets and lists of a record that can expire, and for next the
 --      counter
--- ARGV 1 create: the record must not be there, next: nor that, and its id must be
---      the next of the counter, or save: it must be there,
---      2 id, 3 stamp of the declaration, 4 slots (see placesOf), 5 content,
---      6 place in the order of creation, or nothing: the time of the server,
---      7 how many changes are kept, 8 what the record must be for a save:
---      nothing: anything; v and its version, d and the digest of the fields that
---      are named next; for next what the counter says, 9 name of the version field,
---      10 unique values in other partitions that are claimed for the record: a
---      MessagePack list of index, value, token and deadline, or nothing,
---      11 so many names of fields that the digest is of, then these;
---      so many names of fields whose values are replied, then these; so many names
---      of fields to delete, then these; then names and values
--- Reply OK, or OK with a list of the unique values that it has left where others may
--- have to do with that, index and value of each, and a list of the values that were
--- asked for; NOTFOUND, EXISTS, CONFLICT, SCHEMA; ID with the id that the counter has
--- given instead; TAKEN with index, value and the id that has it; CLAIM with index and
--- value of what is to be claimed; LATE where claims did not hold
+-- ARGV 1 create: the record must not exist, next: nor that, and its id must be the next of
+--      the counter, or save: it must exist, 2 id, 3 stamp of the declaration, 4 numbers of
+--      the indexes (see placesOf), 5 content, 6 score in the order of creation, or nothing:
+--      the time of the server, 7 how many changes are kept, 8 what a saved record must be:
+--      nothing: anything; v and its version, or d and the digest of the fields that are
+--      named next; for next the value of the counter, 9 name of the version field,
+--      10 claims of unique values in other partitions: a MessagePack list of index, value,
+--      token and deadline, or nothing, 11 so many names of fields to digest, then these;
+--      so many names of fields to return, then these; so many names of fields to delete,
+--      then these; then names and values
+-- Reply OK, or OK with a list of index and value of the unique values to release, and a
+-- list of the values to return; NOTFOUND, EXISTS, CONFLICT, SCHEMA; ID with the id that
+-- the counter has given instead; TAKEN with index, value and the owner; CLAIM with
+-- index and value of what must be claimed; LATE if claims have ended
 
 local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
 local operation, id, stamp, slots, packed, score, cap, expected, versionField, claims = unpack(ARGV, 1, 10)
@@ -80,9 +77,9 @@ local places, sorted, behind = placesOf(slots, 8)
 local new = cmsgpack.unpack(packed)
 local old = { 0 }
 
--- What stays is neither left nor entered. Entries of an index that the caller
--- does not know of stay until a migration sees to them. Those of a record of the
--- same id that has expired may be others' by now.
+-- Unchanged entries are neither left nor entered. Entries of indexes that the caller
+-- does not know stay until a migration. Those of an expired record with the same id may
+-- belong to others by now.
 local had, has = {}, {}
 local carried = false
 if before then
@@ -102,7 +99,7 @@ if before then
 	end
 end
 
--- What is claimed elsewhere is there by claims that still hold.
+-- Values in other slots are valid by claims that have not ended.
 local valid = {}
 if claims ~= '' then
 	local list = cmsgpack.unpack(claims)
@@ -113,8 +110,8 @@ if claims ~= '' then
 	end
 end
 
--- An owner whose time has come has a value no more. Of one without content
--- nothing is known: it may be a record that is not indexed yet.
+-- An expired owner no longer has a value. An owner without content may be a record that
+-- is not indexed yet.
 local dead = {}
 local missing = { 'CLAIM' }
 for i = 2, #new, 2 do
@@ -145,7 +142,7 @@ end
 
 sound(places, sorted, all, expires, changes, cap, next(dead) == nil and { old, new } or nil)
 
--- From here on nothing is refused.
+-- Nothing is refused from here on.
 if counter then
 	call('INCR', counter)
 end

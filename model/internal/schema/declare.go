@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// declaration is what New reads from a struct: how its fields are written, and
-// the schema of what is stored.
+// Declaration is what New reads from a struct: the schema, and how its fields are
+// converted.
 type Declaration struct {
 	Schema
 	types    Types
 	GoType   reflect.Type
-	GoFields []GoField // as schema.fields, without the computed ones
+	GoFields []GoField // like Fields, without the computed ones
 	computes []computation
 	ID       GoField
 	Refs     []RefField
 	Kinds    map[string]string // "set" or "list", by the name of the collection
 }
 
-// goField is where a field is in the struct, and how it is written.
+// GoField is the place of a field in the struct, and its codec.
 type GoField struct {
 	codec
 	path    []int
@@ -30,7 +30,7 @@ type GoField struct {
 	counter bool
 }
 
-// computation is what fills a computed field.
+// computation computes a field.
 type computation struct {
 	codec
 	name   string
@@ -38,14 +38,14 @@ type computation struct {
 	result reflect.Type
 }
 
-// refField is a field that refers to other records.
+// RefField is a field that refers to other records.
 type RefField struct {
 	Field  int
 	Target reflect.Type
-	Rule   OnDelete // "": nothing
+	Rule   OnDelete // "": none
 }
 
-// of returns the field in a struct, or in one that is embedded there.
+// Of returns the field in a struct, or in one embedded there.
 func (f *GoField) Of(record reflect.Value) reflect.Value {
 	if len(f.path) == 1 {
 		return record.Field(f.path[0])
@@ -53,7 +53,7 @@ func (f *GoField) Of(record reflect.Value) reflect.Value {
 	return record.FieldByIndex(f.path)
 }
 
-// indexDeclaration is an index that a model declares by its method Indexes.
+// IndexDeclaration is an index that a model declares by its method Indexes.
 type IndexDeclaration struct {
 	Name    string
 	Columns []string
@@ -63,7 +63,7 @@ type IndexDeclaration struct {
 	Result  reflect.Type
 }
 
-// declare reads the declaration of a struct type.
+// Declare reads the declaration of a struct type.
 func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is not a struct", t)
@@ -106,8 +106,8 @@ func (d *Declaration) addFields(t reflect.Type, path []int) error {
 	return nil
 }
 
-// writesItself tells whether an embedded struct is a field of its own: its fields
-// say nothing of it.
+// writesItself reports whether an embedded struct is a field, because it marshals
+// itself.
 func (y Types) writesItself(t reflect.Type) bool {
 	c, err := y.marshalerCodec(t)
 	return err != nil || c.Kind != "" || writesJSON(t)
@@ -141,7 +141,7 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 	case tag.has("expires") && codec.Kind != kindTime && codec.Kind != kindUnix:
 		return errors.New("expires is for a time.Time")
 	case tag.has("counter") && codec.Kind != kindInt:
-		return errors.New("a counter is an integer with a sign")
+		return errors.New("a counter is a signed integer")
 	case tag.has("version"):
 		d.Version = number
 	case tag.has("expires"):
@@ -162,7 +162,7 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		}
 		x := Index{Name: f.Name, Columns: []Column{{Field: f.Name}}, Unique: o == "unique", Equal: o == "index", CaseInsensitive: tag.has("caseinsensitive")}
 		if o == "range" && tag.has("unique") {
-			x.Name = f.Name + ".range" // beside the unique one
+			x.Name = f.Name + ".range" // in addition to the unique one
 		}
 		if err := d.addSpec(x); err != nil {
 			return err
@@ -203,7 +203,7 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 			return err
 		}
 		if d.Number(name) >= 0 {
-			return errors.New("a field is called so: give the index another name")
+			return errors.New("a field has this name: give the index another one")
 		}
 		d.Fields = append(d.Fields, Field{Name: name, Kind: c.Kind, Element: c.element, Computed: true, Zero: c.zero(decl.Result)})
 		d.computes = append(d.computes, computation{name: name, of: decl.Compute, codec: c, result: decl.Result})
@@ -217,7 +217,7 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 		}
 		number := d.Number(field)
 		if number < 0 {
-			return fmt.Errorf("column %q: no field, and no computed index before this one, is called so", text)
+			return fmt.Errorf("column %q: there is no such field, and no such computed index before this one", text)
 		}
 		if number < len(d.GoFields) && d.GoFields[number].counter {
 			return fmt.Errorf("column %q: a counter is changed without its indexes", text)
@@ -250,7 +250,7 @@ func (d *Declaration) addCollection(t tag, kind string) error {
 	return nil
 }
 
-// thoseOf says which sets or lists there are.
+// ThoseOf lists the sets or lists of the model, for errors.
 func (d *Declaration) ThoseOf(kind string) string {
 	names := slices.DeleteFunc(slices.Clone(d.Collections), func(name string) bool { return d.Kinds[name] != kind })
 	if len(names) == 0 {

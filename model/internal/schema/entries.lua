@@ -1,18 +1,18 @@
--- What scripts that change records begin with: what a record has in the indexes.
+-- The beginning of scripts that read or write index entries.
 --
--- The content of a record is a MessagePack list: the millisecond at which it
--- expires or 0, then the number of an index and a value, in turn. Within a sorted
--- set a member is the value and then the id.
+-- The content of a record is a MessagePack list: the millisecond at which it expires or
+-- 0, then number and value of each entry. A member of a sorted set is the value
+-- followed by the id.
 
 local call = redis.call -- looked up once
 
--- placesOf tells where an index is by its number: which of KEYS it is, or 0 where
--- it is a unique one that is kept elsewhere. From the second result on they are
--- sorted sets, before it unique ones.
+-- placesOf returns the places of the indexes by their numbers: the position in KEYS, or
+-- 0 for a unique index in other slots. Positions from the second result on are sorted
+-- sets, lower ones unique indexes.
 --
--- slots   a MessagePack list: how many of KEYS are unique indexes, how many sorted
---         sets, then the numbers of these and of those that are kept elsewhere
--- first   where in KEYS they begin
+-- slots   a MessagePack list: how many of KEYS are unique indexes, how many sorted sets,
+--         then the numbers of these, and of the unique indexes in other slots
+-- first   the position of the first one
 local function placesOf(slots, first)
 	local list = cmsgpack.unpack(slots)
 	local here = list[1] + list[2]
@@ -41,14 +41,14 @@ local function leave(places, sorted, id, number, value)
 	end
 end
 
--- now is the time of the server in milliseconds, and in microseconds.
+-- now returns the time of the server in milliseconds, and in microseconds.
 local function now()
 	local time = call('TIME')
 	return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000000 + time[2]
 end
 
--- unpacked is a content as a list, and true; of one that is not there, or
--- damaged, that of nothing.
+-- unpacked returns a content as a list, and true; an empty list if it is missing or
+-- damaged.
 local function unpacked(content)
 	local ok, entries = pcall(cmsgpack.unpack, content or '')
 	if not ok or type(entries) ~= 'table' or type(entries[1]) ~= 'number' or #entries % 2 == 0 then
@@ -62,7 +62,7 @@ local function unpacked(content)
 	return entries, true
 end
 
--- has tells whether a record has an entry, by its content, and has not expired.
+-- has reports whether an unexpired record has an entry, by its content.
 local function has(entries, number, value)
 	if entries[1] ~= 0 and entries[1] <= now() then
 		return false
@@ -75,7 +75,7 @@ local function has(entries, number, value)
 	return false
 end
 
--- forget takes a record out of all indexes.
+-- forget removes a record from all indexes.
 --
 -- content, all, expires   the keys
 -- entries                 its content, unpacked
@@ -92,9 +92,9 @@ local function forget(places, sorted, id, entries, content, all, expires)
 	end
 end
 
--- told adds a change to the stream, where one is kept.
+-- told appends a change to the stream, if there is one.
 --
--- field   what was changed beside the record: a counter, set or list, or nothing
+-- field   the counter, set or list that was changed, or nothing
 local function told(changes, cap, operation, id, field)
 	if cap == '0' then
 		return
@@ -106,26 +106,26 @@ local function told(changes, cap, operation, id, field)
 	end
 end
 
--- writable tells whether a caller may write, by the digest of its declaration and
--- the token of the numbers that it knows the indexes by, one after the other. The
--- second result is true where records wait for unique values.
+-- writable reports whether a caller may write, by the digest of its declaration and the
+-- token of its numbers of the indexes. The second result is true if records wait for
+-- unique values.
 local function writable(meta, stamp)
 	local found = call('HMGET', meta, 'digest', 'also', 'token', 'waiting')
 	local token = found[3] or ''
 	return stamp == (found[1] or '') .. token or found[2] and stamp == found[2] .. token, found[4]
 end
 
--- inForce tells whether a caller has the declaration that is in force.
+-- inForce reports whether the declaration of a caller is in force.
 local function inForce(meta, stamp)
 	local found = call('HMGET', meta, 'digest', 'token')
 	return stamp == (found[1] or '') .. (found[2] or '')
 end
 
--- sound fails, before anything is written, where a key that is to be written holds
--- something of another type.
+-- sound fails, before anything is written, if a key to be written holds a value of
+-- another type.
 --
--- all, expires   sorted sets, changes: a stream, if any are kept
--- lists          of entries of which the indexes are to be written; nil: all of places
+-- all, expires   sorted sets, changes: a stream, if changes are kept
+-- lists          of entries whose indexes will be written; nil: all of places
 local function sound(places, sorted, all, expires, changes, cap, lists)
 	call('ZCARD', all)
 	call('ZCARD', expires)

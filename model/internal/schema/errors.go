@@ -8,59 +8,35 @@ import (
 	"retwis/internal/ordered"
 )
 
+// The errors that callers can act on; package model documents them.
 var (
-	// ErrNotFound is returned for an id that no record has.
-	ErrNotFound = errors.New("no such record")
-	// ErrTaken is returned where a unique value, or an id, belongs to another
-	// record. The error is a *TakenError, which names the field and the record.
-	ErrTaken = errors.New("taken by another record")
-	// ErrConflict is returned where a record has changed since it was read.
-	ErrConflict = errors.New("the record has changed since it was read")
-	// ErrValue is returned for a value that a field, or its index, cannot hold.
-	// The error names the field.
-	ErrValue = ordered.ErrValue
-	// ErrDeclaration is returned by New for a struct or options that make no
-	// model. The error names the field.
+	ErrNotFound    = errors.New("no such record")
+	ErrTaken       = errors.New("taken by another record")
+	ErrConflict    = errors.New("the record has changed since it was read")
+	ErrValue       = ordered.ErrValue
 	ErrDeclaration = errors.New("not a model")
-	// ErrSchema is returned by a Store whose indexes are not those that are
-	// kept: another process has migrated to other ones, or Migrate is yet to be
-	// run.
-	ErrSchema = errors.New("the indexes are declared otherwise")
-	// ErrUnknown is returned by Migrate for a layout that is older than the model,
-	// where there are keys that may be records: Upkeep.Adopt has to say which.
-	ErrUnknown = errors.New("there are keys that the model did not write")
-	// ErrCorrupt is returned where a key holds something that the model does
-	// not write. The error names the key and the field.
-	ErrCorrupt = errors.New("the record is damaged")
-	// ErrNoIndex is returned for a query that no index answers. The error says
-	// which declaration would.
-	ErrNoIndex = errors.New("no index answers this")
-	// ErrCursor is returned for a cursor that another query gave.
-	ErrCursor = errors.New("the cursor is not of this query")
-	// ErrReferenced is returned where a record is not deleted because others refer
-	// to it. The error is a *ReferencedError, which names one of them.
-	ErrReferenced = errors.New("another record refers to it")
-	// ErrNotRelated is returned by Delete where another model of the database refers to
-	// the records by a rule, and this program has not called Refer for it.
-	ErrNotRelated = errors.New("a model refers to the records by a rule, and Relate was not called")
-	// ErrNoChanges is returned by Watch where no changes are kept.
-	ErrNoChanges = errors.New("no changes are kept")
-	// ErrGap is returned by Watch where changes were dropped before they were
-	// read.
-	ErrGap = errors.New("changes were dropped before they were read")
+	ErrSchema      = errors.New("the declaration is not in force")
+	ErrUnknown     = errors.New("there are keys that the model did not write")
+	ErrCorrupt     = errors.New("the record is damaged")
+	ErrNoIndex     = errors.New("no index answers this")
+	ErrCursor      = errors.New("the cursor belongs to another query")
+	ErrReferenced  = errors.New("another record refers to it")
+	ErrNotRelated  = errors.New("a model refers to the records by a rule, and Relate was not called")
+	ErrNoChanges   = errors.New("no changes are kept")
+	ErrGap         = errors.New("changes were dropped before they were read")
 )
 
-// TakenError says which value is taken, and by whom. It is an ErrTaken.
+// TakenError is model.TakenError, and so with the other errors that have fields.
 type TakenError struct {
-	Field string // the unique field or index; "id" for an id
-	Value string // of an index on several fields each of them: room="a",day=3
-	Owner string // the id of the record that has it
+	Field string
+	Value string
+	Owner string
 }
 
 func (e *TakenError) Error() string {
 	what := fmt.Sprintf("%s %q", e.Field, Shorten(e.Value))
 	if strings.Contains(e.Field, ",") {
-		what = e.Value // which names the fields
+		what = e.Value // which has the names of the fields
 	}
 	return fmt.Sprintf("%s is taken by record %s", what, Shorten(e.Owner))
 }
@@ -76,26 +52,23 @@ func Taken(e Entry, owner string) *TakenError {
 // Is makes the error an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 
-// RecordError says which record, and which of its fields, an error is about that
-// keeps a record from being read. Unwrapped it is an ErrCorrupt, or an ErrValue where
-// an index cannot hold what the record has.
+// RecordError is an error of a record that cannot be read.
 type RecordError struct {
 	ID    string
-	Field string // as it is called in Redis; empty: the record as a whole
+	Field string
 	Err   error
 }
 
 func (e *RecordError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error itself.
+// Unwrap returns Err.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// ReferencedError says which record refers to one that was to be deleted. It is an
-// ErrReferenced.
+// ReferencedError names a record that refers to one that was to be deleted.
 type ReferencedError struct {
-	Model string // the model that refers
-	Field string // its field, which has the rule restrict
-	ID    string // one of its records
+	Model string
+	Field string
+	ID    string
 }
 
 func (e *ReferencedError) Error() string {
@@ -105,7 +78,7 @@ func (e *ReferencedError) Error() string {
 // Is makes the error an ErrReferenced.
 func (e *ReferencedError) Is(target error) bool { return target == ErrReferenced }
 
-// shortened is text for an error: bounded.
+// Shorten returns text for an error, bounded.
 func Shorten(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "…"
@@ -115,11 +88,11 @@ func Shorten(s string) string {
 
 func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
-// errReply returns the error for a reply that a script should not send, unless there is
+// ErrReply returns the error for an unexpected reply of a script, unless there is
 // another error.
 func ErrReply(err error) error {
 	if err != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: a script has replied something else", ErrCorrupt)
+	return fmt.Errorf("%w: unexpected reply of a script", ErrCorrupt)
 }

@@ -6,6 +6,6 @@ type IDs string
 // The sources of ids.
 const (
 	Counter        IDs = "counter" // 1, 2, 3, … from next_<name>_id
-	ULID           IDs = "ulid"    // 26 letters and digits in the order of time, without asking the server
+	ULID           IDs = "ulid"    // 26 letters and digits in order of time, without asking the server
 	ClientAssigned IDs = "own"     // the caller sets them
 )

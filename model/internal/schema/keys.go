@@ -4,32 +4,31 @@ import (
 	"retwis/internal/keys"
 )
 
-// partitionKeys are the keys of one partition of a model, all in one hash slot. A model
-// that is not spread is its own only partition.
+// Keys are the keys of one partition of a model, all in one hash slot.
 type Keys struct {
-	RecordPrefix string // before the id: user:<id>, hash or string, one record
+	RecordPrefix string // before the id: user:<id>, hash, one record
 	Base         string // before all others:
-	Content      string // user.content: hash, id -> what is in the indexes of it
+	Content      string // user.content: hash, id to Content
 	All          string // user.all: sorted set, id by order of creation
-	Meta         string // user.meta: hash, what is declared and how far it is built
-	Expires      string // user.expires: sorted set, id by the millisecond it ends at
-	Changes      string // user.changes: stream, what Watch yields
-	Voids        string // user.voids: sorted set, tokens of void claims by their deadline
-	Waiting      string // user.waiting: sorted set, unique values that records could not have, and their ids
+	Meta         string // user.meta: hash, the published schema and the state of the indexes
+	Expires      string // user.expires: sorted set, id by the millisecond at which it expires
+	Changes      string // user.changes: stream, the changes for Watch
+	Voids        string // user.voids: sorted set, tokens of revoked claims by their deadline
+	Waiting      string // user.waiting: sorted set, unique values that records wait for, with their ids
 }
 
-// of is the key of a record.
+// Record returns the key of a record.
 func (k *Keys) Record(id string) string { return k.RecordPrefix + id }
 
-// index is the key of an index, of a name and perhaps a number that tells it
-// from an older one of that name: user.by.age. Sorted set, or of a unique index
-// hash.
+// Index returns the key of an index, by its name and perhaps a number that
+// distinguishes it from an older one of that name: user.by.age. A sorted set, or a hash
+// for a unique index.
 func (k *Keys) Index(name string) string { return k.Base + ".by." + name }
 
-// member is the key of a Set or List of a record: user.of.friends:<id>.
+// Collection returns the key of a Set or List of a record: user.of.friends:<id>.
 func (k *Keys) Collection(name, id string) string { return k.Base + ".of." + name + ":" + id }
 
-// lock is the name of the lock of a record.
+// Lock returns the name of the lock of a record.
 func (k *Keys) Lock(id string) string { return k.Base + ".lock:" + id }
 
 func KeysOf(base, record string) Keys {
@@ -40,8 +39,8 @@ func KeysOf(base, record string) Keys {
 	}
 }
 
-// partitionsOf returns the keys of the partitions of a model. A custom prefix of records
-// is for one partition only.
+// Partitions returns the keys of the partitions of a model. A custom prefix of records
+// requires one partition.
 func Partitions(name, record string, partitions int) []Keys {
 	if partitions == 1 {
 		if record == "" {
@@ -56,7 +55,7 @@ func Partitions(name, record string, partitions int) []Keys {
 	return all
 }
 
-// counterOf returns the key that new ids come from.
+// CounterOf returns the key that new ids come from.
 func CounterOf(name, custom string) string {
 	if custom != "" {
 		return custom

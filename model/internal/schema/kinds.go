@@ -8,25 +8,25 @@ import (
 	"retwis/internal/ordered"
 )
 
-// kind is what the text of a field means. It is written into the schema, so that
-// a program without the Go type can tell what the indexes should hold.
+// kind is the meaning of the text of a field. It is part of the stored schema, so that
+// a program without the Go type can compute the indexes.
 type kind string
 
 const (
 	KindString   kind = "string"   // any bytes
-	kindBytes    kind = "bytes"    // any bytes; base64 within JSON
+	kindBytes    kind = "bytes"    // any bytes; base64 in a JSON list
 	kindBool     kind = "bool"     // 1 or 0
 	kindInt      kind = "int"      // decimal
 	kindUint     kind = "uint"     // decimal
-	kindFloat    kind = "float"    // decimal, as short as it is exact
+	kindFloat    kind = "float"    // decimal, as short as possible without loss
 	kindTime     kind = "time"     // RFC 3339, UTC
 	kindUnix     kind = "unix"     // whole seconds since 1970
 	kindDuration kind = "duration" // 1h30m0s
 	KindJSON     kind = "json"     // slices, maps, structs
 )
 
-// column is the type of column that orders the values of a kind, or nothing where
-// there is no order.
+// Column returns the type of column that orders the values of a kind, or "" if they
+// have no order.
 func (k kind) Column() ordered.Type {
 	switch k {
 	case KindString, kindBytes:
@@ -46,7 +46,7 @@ func (k kind) Column() ordered.Type {
 	return ""
 }
 
-// value reads the text of a field as its column takes it.
+// Value parses the text of a field for its column.
 func (k kind) Value(name, text string) (any, error) {
 	switch k {
 	case KindString, kindBytes:
@@ -61,11 +61,11 @@ func (k kind) Value(name, text string) (any, error) {
 	return ordered.Column{Name: columnName(name), Type: k.Column()}.Parse(text)
 }
 
-// elements are the texts of the elements of a JSON list, each once.
+// elements returns the texts of the elements of a JSON list, each once.
 func elements(text string, of kind) ([]string, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		return nil, fmt.Errorf("it is no JSON list: %w", err)
+		return nil, fmt.Errorf("not a JSON list: %w", err)
 	}
 	texts := make([]string, 0, len(raw))
 	seen := make(map[string]bool, len(raw))

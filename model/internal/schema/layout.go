@@ -10,7 +10,7 @@ import (
 	"retwis/internal/keys"
 )
 
-// layout says which keys a model has.
+// Layout computes the keys of a model.
 type Layout struct {
 	Name         string
 	IDs          IDs
@@ -20,20 +20,21 @@ type Layout struct {
 	Schema       *Schema
 }
 
-// partition are the keys of one partition, and those of its indexes: the unique
-// ones, unless the model is spread, and then the others.
+// Partition is the keys of one partition, and those of its indexes: the unique ones, if
+// there is only one partition, and then the others.
 type Partition struct {
 	Keys
 	Indexes []string
 }
 
-// of returns the partition that has an id.
+// Of returns the partition of an id.
 func (l *Layout) Of(id string) *Partition { return &l.Parts[keys.Partition(id, len(l.Parts))] }
 
-// spread tells whether unique values and records are in different slots.
+// Spread reports whether there are several partitions, so that unique values and
+// records are in different slots.
 func (l *Layout) Spread() bool { return len(l.Parts) > 1 }
 
-// place makes the lists of keys and numbers that scripts are called with.
+// Arrange computes the lists of keys and numbers that scripts take.
 func (l *Layout) Arrange() {
 	var here, elsewhere []*Index // the unique ones first
 	for _, x := range l.Schema.Indexes {
@@ -65,7 +66,7 @@ func (l *Layout) Arrange() {
 	}
 }
 
-// indexKey is the key of an index in a partition.
+// IndexKey returns the key of an index in a partition.
 func (l *Layout) IndexKey(p *Partition, x *Index) string {
 	if x.At != "" {
 		return x.At
@@ -73,14 +74,14 @@ func (l *Layout) IndexKey(p *Partition, x *Index) string {
 	return p.Index(x.Key)
 }
 
-// writeKeys are the keys that scripts take which write a record.
+// WriteKeys returns the keys for scripts that write a record.
 func (l *Layout) WriteKeys(p *Partition, id string) []string {
 	all := make([]string, 0, 7+len(p.Indexes))
 	all = append(all, p.Record(id), p.Content, p.All, p.Meta, p.Expires, p.Changes, p.Voids)
 	return append(all, p.Indexes...)
 }
 
-// memberKeys appends the keys of the sets and lists of a record.
+// CollectionKeys appends the keys of the sets and lists of a record.
 func (l *Layout) CollectionKeys(keys []string, p *Partition, id string) []string {
 	for _, name := range l.Schema.Collections {
 		keys = append(keys, p.Collection(name, id))
@@ -88,18 +89,17 @@ func (l *Layout) CollectionKeys(keys []string, p *Partition, id string) []string
 	return keys
 }
 
-// claimHash is the partition and key of the hash that has a unique value.
+// UniqueKey returns the key of the hash that has a unique value.
 func (l *Layout) UniqueKey(e Entry) string {
 	return l.Parts[keys.Partition(e.Value, len(l.Parts))].Index(e.Index.Key)
 }
 
-// waitingPart is the partition that has those who wait for a value: that of the
-// value.
+// UniquePartition returns the partition of a unique value.
 func (l *Layout) UniquePartition(e Entry) *Partition {
 	return &l.Parts[keys.Partition(e.Value, len(l.Parts))]
 }
 
-// recordPrefix is how the keys of all records begin.
+// RecordPrefix returns the common prefix of the keys of all records.
 func (l *Layout) RecordPrefix() string {
 	if !l.Spread() {
 		return l.Parts[0].RecordPrefix
@@ -109,7 +109,7 @@ func (l *Layout) RecordPrefix() string {
 	return before + "."
 }
 
-// recordOf returns the partition and id of the key of a record.
+// ParseKey returns the partition and id of the key of a record.
 func (l *Layout) ParseKey(key string) (*Partition, string, bool) {
 	for i := range l.Parts {
 		p := &l.Parts[i]
@@ -120,7 +120,7 @@ func (l *Layout) ParseKey(key string) (*Partition, string, bool) {
 	return nil, "", false
 }
 
-// score is the score that a record without one gets in user.all, or nothing: the
+// CreationScore returns the score in user.all for a record without one, or "" for the
 // time of the server.
 func (l *Layout) CreationScore(id string) string {
 	switch l.IDs {
@@ -136,8 +136,8 @@ func (l *Layout) CreationScore(id string) string {
 	return ""
 }
 
-// isID tells whether what stands behind the prefix in a key is the id of a record:
-// other keys may begin so too.
+// isID reports whether the rest of a key after the prefix is the id of a record: other
+// keys may have the same prefix.
 func (l *Layout) isID(id string) bool {
 	switch l.IDs {
 	case Counter:
@@ -148,13 +148,4 @@ func (l *Layout) isID(id string) bool {
 		return err == nil
 	}
 	return id != "" && len(id) <= maxID && !strings.Contains(id, "\x00")
-}
-
-// partitions are the places of a part that walks through a key of each.
-func (l *Layout) partitions() []string {
-	all := make([]string, len(l.Parts))
-	for i := range all {
-		all[i] = strconv.Itoa(i)
-	}
-	return all
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// encode writes a struct as texts: the stored fields, then the computed ones.
+// Encode writes a struct as texts: the stored fields, then the computed ones.
 func (d *Declaration) Encode(record reflect.Value) ([]Text, error) {
 	all := make([]Text, len(d.Fields))
 	for i := range d.GoFields {
@@ -27,7 +27,7 @@ func (d *Declaration) Encode(record reflect.Value) ([]Text, error) {
 // maxField is how many bytes a field holds: the limit of a Redis string.
 const maxField = 512 << 20
 
-// compute fills the computed fields.
+// Compute fills the computed fields.
 func (d *Declaration) Compute(record reflect.Value, all []Text) error {
 	for i := range d.computes {
 		c := &d.computes[i]
@@ -54,7 +54,7 @@ func call(name string, compute func(record any) any, record any) (v any, err err
 	return compute(record), nil
 }
 
-// decode fills a zero struct from the stored texts.
+// Decode fills a zero struct from the stored texts.
 func (d *Declaration) Decode(key, id string, fields []Text, into reflect.Value) error {
 	if err := d.ID.Decode(d.ID.Of(into), id); err != nil {
 		return &RecordError{id, d.ID.Stored, fmt.Errorf("%w: key %q: the id: %w", ErrCorrupt, key, err)}
@@ -71,10 +71,10 @@ func (d *Declaration) Decode(key, id string, fields []Text, into reflect.Value) 
 	return nil
 }
 
-// newRecord returns a zero struct.
+// NewRecord returns a zero struct.
 func (d *Declaration) NewRecord() reflect.Value { return reflect.New(d.GoType).Elem() }
 
-// unknown returns the error for a name that no field has, with a hint.
+// Unknown returns the error for a name that no field has, with a hint.
 func (d *Declaration) Unknown(name string) error {
 	hint := ""
 	switch {
@@ -96,7 +96,7 @@ func (d *Declaration) Unknown(name string) error {
 	return fmt.Errorf("%w: no field is called %q%s", ErrValue, Shorten(name), hint)
 }
 
-// idOf returns the id in a struct, or "" if it is not set.
+// IdOf returns the id in a struct, or "" if it is not set.
 func (d *Declaration) IdOf(record reflect.Value) string {
 	v := d.ID.Of(record)
 	if v.IsZero() {
@@ -113,7 +113,7 @@ func (d *Declaration) SetID(record reflect.Value, id string) error {
 	return d.ID.Decode(d.ID.Of(record), id)
 }
 
-// versionOf returns the version in a struct, 0 for a model without versions.
+// VersionOf returns the version in a struct, 0 for a model without versions.
 func (d *Declaration) VersionOf(record reflect.Value) int64 {
 	if d.Version < 0 {
 		return 0
@@ -130,7 +130,7 @@ func (d *Declaration) SetVersion(record reflect.Value, version int64) {
 // maxID is how many bytes an id has at most.
 const maxID = 256
 
-// checkID refuses what cannot be an id. A zero byte separates the id in a claim.
+// CheckID refuses what cannot be an id. A zero byte separates the id in a claim.
 func (d *Declaration) CheckID(id string) error {
 	switch {
 	case id == "":

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// textOf is the text that a value of a condition has in a field, or in an element
+// TextOf returns the stored text of a value of a condition, for a field or an element
 // of its list.
 func (d *Declaration) TextOf(number int, value any) (string, error) {
 	f := &d.Fields[number]
@@ -33,12 +33,12 @@ func (d *Declaration) TextOf(number int, value any) (string, error) {
 	}
 	t, err := codec.encode(v)
 	if err == nil && !t.OK {
-		err = fmt.Errorf("%v is not stored, so no record has it: to find those without a value, use Not", value)
+		err = fmt.Errorf("%v is not stored, so no record has it: use Not to find the records without a value", value)
 	}
 	return t.Value, err
 }
 
-// goType is the type of a field in Go, and how it is written.
+// goTypeOf returns the Go type of a field, and its codec.
 func (d *Declaration) goTypeOf(number int) (reflect.Type, *codec) {
 	if number < len(d.GoFields) {
 		f := &d.GoFields[number]
@@ -48,8 +48,8 @@ func (d *Declaration) goTypeOf(number int) (reflect.Type, *codec) {
 	return c.result, &c.codec
 }
 
-// assign sets a field to a value of its type, or one that means the same. A nil value
-// clears the field.
+// Assign sets a field to a value of its type, or one that means the same. A nil value
+// clears the field. ref: the type is a Ref.
 func Assign(field reflect.Value, ref bool, value any) error {
 	if v := reflect.ValueOf(value); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		field.SetZero()
@@ -62,12 +62,12 @@ func Assign(field reflect.Value, ref bool, value any) error {
 	return err
 }
 
-// operand is a value as one of a type, in a place of its own.
+// operand returns a value as a new variable of a type.
 func operand(t reflect.Type, ref bool, value any) (reflect.Value, error) {
 	into := reflect.New(t).Elem()
 	v := reflect.ValueOf(value)
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return into, fmt.Errorf("nil is no value: to find the records without one, use Not")
+		return into, fmt.Errorf("nil is not a value: use Not to find the records without one")
 	}
 	if v.Type().AssignableTo(t) {
 		into.Set(v)
@@ -86,7 +86,7 @@ func operand(t reflect.Type, ref bool, value any) (reflect.Value, error) {
 	return into, convert(into, ref, v)
 }
 
-// convert sets a value to what another one means.
+// convert sets a value from one of another type that means the same.
 func convert(into reflect.Value, ref bool, v reflect.Value) error {
 	reader, reads := into.Addr().Interface().(encoding.TextUnmarshaler)
 	switch {
@@ -119,8 +119,8 @@ func isNumber(k reflect.Kind) bool {
 	return k >= reflect.Int && k <= reflect.Float64 && k != reflect.Uintptr
 }
 
-// setNumber sets a number to the same number of another type, or returns false
-// where that cannot hold it.
+// setNumber sets a number to the same number of another type, or returns false if that
+// cannot hold it.
 func setNumber(into, v reflect.Value) bool {
 	switch {
 	case v.CanInt():

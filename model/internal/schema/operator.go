@@ -1,6 +1,6 @@
 package schema
 
-// operator is what a condition asks for.
+// Operator is the comparison of a condition.
 type Operator string
 
 const (
@@ -17,5 +17,5 @@ const (
 	OpOr      Operator = "or"
 )
 
-// exact tells whether a condition asks for single values.
+// Exact reports whether an operator asks for single values.
 func (o Operator) Exact() bool { return o == OpEq || o == OpIn }

@@ -16,8 +16,8 @@ import (
 	"retwis/internal/ordered"
 )
 
-// schema is what is stored of a model and how it is indexed: all that Verify and
-// Repair need to know, without the Go type.
+// Schema is what a model stores and how it is indexed: all that maintenance needs to
+// know, without the Go type.
 type Schema struct {
 	Fields      []Field // the stored ones, then the computed ones
 	Indexes     []*Index
@@ -30,21 +30,22 @@ type Schema struct {
 	References  []Reference
 }
 
-// field is one field of a record.
+// Field is one field of a record.
 type Field struct {
 	Name     string `json:"name"`
 	Kind     kind   `json:"kind"`
 	Element  kind   `json:"element,omitempty"` // of a list that can be indexed
 	Computed bool   `json:"computed,omitempty"`
-	// Zero is what indexes hold of a record without the field: its value where the
-	// Go type cannot tell none from zero. Nil: the record has no place in them.
+	// Zero is what indexes have for a record without the field: its value if the Go
+	// type cannot distinguish none from zero. Nil: such a record is not in the index.
 	Zero *string `json:"zero,omitempty"`
 }
 
-// optional tells whether a record may have no place in an index of the field.
+// Optional reports whether a record can be missing from an index of the field.
 func (f *Field) Optional() bool { return f.Zero == nil || f.Element != "" }
 
-// indexed is the text of a field as an index sees it: an absent one as Get reads it.
+// indexed returns the text of a field for an index: an absent field has the value that
+// Get returns.
 func (f *Field) indexed(stored Text) Text {
 	if !stored.OK && f.Zero != nil && !f.Computed {
 		return Text{*f.Zero, true}
@@ -52,22 +53,22 @@ func (f *Field) indexed(stored Text) Text {
 	return stored
 }
 
-// indexSpec is one index. Unless it is unique it is a sorted set whose scores are
-// all 0, and whose members are the values of the columns in bytes of the same
-// order, and then the id.
+// Index is one index. Unless it is unique it is a sorted set in which all scores are 0,
+// and each member is the encoded values of the columns, in bytes of the same order,
+// followed by the id.
 type Index struct {
 	Name            string   `json:"name"`
 	Columns         []Column `json:"columns"`
 	Unique          bool     `json:"unique,omitempty"` // a hash from value to id
-	Equal           bool     `json:"equal,omitempty"`  // answers equality only: long values are kept as digests
+	Equal           bool     `json:"equal,omitempty"`  // answers equality only: long values are stored as digests
 	CaseInsensitive bool     `json:"fold,omitempty"`
-	At              string   `json:"at,omitempty"` // key of a unique one that Options.Keys names
+	At              string   `json:"at,omitempty"` // key of a unique index that Options.Keys names
 
 	FieldNumbers []int            `json:"-"` // number of the field of each column
-	ListColumn   int              `json:"-"` // which column has many values, or -1
+	ListColumn   int              `json:"-"` // the column with many values, or -1
 	Encoding     ordered.Encoding `json:"-"`
-	Number       int              `json:"-"` // what it is called in the content of a record
-	Key          string           `json:"-"` // what it is called in its key: the name, or one beside it
+	Number       int              `json:"-"` // its number in the content of records
+	Key          string           `json:"-"` // its name in its key: Name, or Name with a suffix
 	State        *IndexState      `json:"-"`
 }
 
@@ -80,12 +81,12 @@ type Column struct {
 // maxElements is how many elements of a list are indexed.
 const maxElements = 1000
 
-// number returns the number of a field, or -1.
+// Number returns the number of a field, or -1.
 func (s *Schema) Number(name string) int {
 	return slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
 }
 
-// index returns an index by its name, or nil.
+// Index returns an index by its name, or nil.
 func (s *Schema) Index(name string) *Index {
 	i := slices.IndexFunc(s.Indexes, func(x *Index) bool { return x.Name == name })
 	if i < 0 {
@@ -130,7 +131,7 @@ func (s *Schema) addSpec(x Index) error {
 	return err
 }
 
-// columnName is what errors call a column of the field: index knows none named
+// columnName returns the name of a column for errors. Package ordered refuses the name
 // id.
 func columnName(field string) string {
 	if field == "id" {
@@ -139,7 +140,7 @@ func columnName(field string) string {
 	return field
 }
 
-// valueKind is the kind of the values in an index: of the elements of a list.
+// ValueKind returns the kind of the indexed values: of the elements of a list.
 func (f *Field) ValueKind() kind {
 	if f.Element != "" {
 		return f.Element
@@ -147,8 +148,8 @@ func (f *Field) ValueKind() kind {
 	return f.Kind
 }
 
-// identity is the text of an index that tells it from all others, also from one
-// of the same name that is declared otherwise.
+// Identity returns the text that identifies the declaration of an index: an index of
+// the same name that is declared differently has another one.
 func (x *Index) Identity(s *Schema) string {
 	words := make([]string, len(x.Columns))
 	for i, c := range x.Columns {
@@ -174,28 +175,27 @@ func (x *Index) Identity(s *Schema) string {
 		}
 	}
 	if x.At != "" {
-		text += " at " + strconv.Quote(x.At) // it is one line, whatever the key is
+		text += " at " + strconv.Quote(x.At) // one line, whatever the key is
 	}
 	return text
 }
 
-// stored is a schema as it is written down in user.meta, for programs that do
-// not have the Go type.
+// Stored is a schema as user.meta has it, for programs that do not have the Go type.
 type Stored struct {
 	Encoding    string      `json:"encoding"` // "hash"; earlier versions could store records as "json"
 	IDs         IDs         `json:"ids"`
-	Record      string      `json:"record"` // before the id in the key of a record of an unspread model
+	Record      string      `json:"record"` // prefix of the keys of records, of a model with one partition
 	Counter     string      `json:"counter,omitempty"`
 	Partitions  int         `json:"partitions"`
 	Expires     string      `json:"expires,omitempty"`
-	Fields      []Field     `json:"fields"` // in the order of their numbers
+	Fields      []Field     `json:"fields"` // by their numbers
 	Indexes     []*Index    `json:"indexes"`
 	Collections []string    `json:"collections,omitempty"`
 	Type        string      `json:"type,omitempty"` // name of the Go type
 	Refs        []Reference `json:"refs,omitempty"`
 }
 
-// stored returns the schema as it is stored.
+// Stored returns the schema as it is stored.
 func (l *Layout) Stored() Stored {
 	s := l.Schema
 	w := Stored{
@@ -215,14 +215,14 @@ func (l *Layout) Stored() Stored {
 	return w
 }
 
-// storedRef is a field that refers to other records by a rule.
+// Reference is a field that refers to other records by a rule.
 type Reference struct {
 	Field  string   `json:"field"`
 	Target string   `json:"target"` // name of the Go type
 	Rule   OnDelete `json:"rule"`
 }
 
-// parseStored reads a schema that a Store wrote.
+// ParseStored reads a stored schema.
 func ParseStored(text string) (Stored, Schema, error) {
 	var w Stored
 	var s Schema
@@ -249,7 +249,7 @@ func ParseStored(text string) (Stored, Schema, error) {
 	return w, s, nil
 }
 
-// fixed is what of a model cannot be changed by a migration.
+// Fixed describes the properties that a migration cannot change.
 func (w *Stored) Fixed() string {
 	if w.Partitions == 1 {
 		return fmt.Sprintf("each record as %s at %s<id>", w.Encoding, w.Record)
@@ -257,7 +257,7 @@ func (w *Stored) Fixed() string {
 	return fmt.Sprintf("each record as %s, in %d partitions", w.Encoding, w.Partitions)
 }
 
-// identities are those of the indexes.
+// Identities returns the identities of the indexes.
 func (s *Schema) Identities() []string {
 	all := make([]string, len(s.Indexes))
 	for i, x := range s.Indexes {
@@ -266,14 +266,14 @@ func (s *Schema) Identities() []string {
 	return all
 }
 
-// digestOf is the digest of a declaration: what it must have in common with
-// another for both to write the same records.
+// DigestOf returns the digest of a declaration. Programs whose declarations have the
+// same digest write the same entries.
 func DigestOf(expires string, identities []string) string {
 	sum := sha256.Sum256([]byte(expires + "\n" + strings.Join(slices.Sorted(slices.Values(identities)), "\n")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// described words an entry.
+// Describe describes an entry for people.
 func (x *Index) Describe(value string) string {
 	if x.Unique && len(x.Columns) == 1 {
 		return fmt.Sprintf("%s=%q", x.Name, Shorten(value))
@@ -297,7 +297,7 @@ func (x *Index) Describe(value string) string {
 	return strings.Join(words, ",")
 }
 
-// idOf cuts the id off a member of the sorted set of an index.
+// SplitMember splits a member of the sorted set into value and id.
 func (x *Index) SplitMember(member string) (value, id string, ok bool) {
 	rest := member
 	for i := range x.Columns {
@@ -309,24 +309,25 @@ func (x *Index) SplitMember(member string) (value, id string, ok bool) {
 	return member[:len(member)-len(rest)], rest, rest != ""
 }
 
-// computed tells whether an index has a column that only the Go type can compute.
+// Computed reports whether an index has a column that only the Go type can compute.
 func (s *Schema) Computed(x *Index) bool {
 	return slices.ContainsFunc(x.FieldNumbers, func(i int) bool { return s.Fields[i].Computed })
 }
 
-// notBuilt is the error of a query that an index would answer.
+// NotBuilt returns the error of a query that the index would answer.
 func (x *Index) NotBuilt() error {
 	return fmt.Errorf("%w: the index %s is not built yet: run Migrate", ErrSchema, x.Name)
 }
 
-// columnOf returns which column of an index a field is, or -1.
+// ColumnOf returns the column of a field, or -1.
 func (x *Index) ColumnOf(field int) int { return slices.Index(x.FieldNumbers, field) }
 
-// ready tells whether all records are in the index, as far as is known here. One
-// that another process has dropped is found out by the scripts of a query.
+// Built reports whether all records are in the index, as far as this process knows. The
+// scripts of queries notice if another process has dropped it.
 func (x *Index) Built() bool { return x.State.Built.Load() }
 
-// fieldIndex returns the sorted set of a field, which New has seen to.
+// FieldIndex returns the sorted set of a field with a rule. New has checked that there
+// is one.
 func (s *Schema) FieldIndex(field int) *Index {
 	for _, x := range s.Indexes {
 		if !x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {
@@ -336,19 +337,19 @@ func (s *Schema) FieldIndex(field int) *Index {
 	return nil
 }
 
-// indexState is what a process knows of an index in the database.
+// IndexState is what a process knows of an index in the database.
 type IndexState struct {
 	Built atomic.Bool  // all records are in it
-	Asked atomic.Int64 // when the database was asked last, in nanoseconds since 1970
+	Asked atomic.Int64 // when the database was last asked, in nanoseconds since 1970
 }
 
-// entriesLua is the beginning of the scripts that read or write the entries of
-// records in the indexes.
+// EntriesLua is the beginning of the scripts that read or write the index entries of
+// records.
 //
 //go:embed entries.lua
 var EntriesLua string
 
-// numbered returns the index with a number, or nil.
+// Numbered returns the index with a number, or nil.
 func (s *Schema) Numbered(number int) *Index {
 	if i := slices.IndexFunc(s.Indexes, func(x *Index) bool { return x.Number == number }); i >= 0 {
 		return s.Indexes[i]

@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// tag is what stands in the struct tag of a field: `redis:"name,option,…"`.
+// tag is the struct tag of a field: `redis:"name,option,…"`.
 type tag struct {
 	name    string
 	options []string
 }
 
-// options are what may stand behind the name, and what they say.
+// tagOptions returns the options after the name.
 func tagOptions() []string {
 	return []string{
-		"id", "version", "expires", // the field's part
+		"id", "version", "expires", // the role of the field
 		"index", "range", "unique", "caseinsensitive", // its indexes
 		"counter", "unix", // how it is written
-		string(Restrict), string(Cascade), string(Clear), // what becomes of it when what it refers to is deleted
+		string(Restrict), string(Cascade), string(Clear), // what happens when the record that it refers to is deleted
 	}
 }
 
-// parseTag reads a struct tag. Without a name the field has the one that it has
-// in Go, in lower case.
+// parseTag reads a struct tag. The default name is that of the Go field, in lower case.
 func parseTag(text, goName string) (tag, error) {
 	name, rest, more := strings.Cut(text, ",")
 	t := tag{name: name}
@@ -41,19 +40,19 @@ func parseTag(text, goName string) (tag, error) {
 			return t, fmt.Errorf("%q is not an option: use %s", o, strings.Join(tagOptions(), ", "))
 		}
 		if slices.Contains(t.options[:i], o) {
-			return t, fmt.Errorf("the option %q is there twice", o)
+			return t, fmt.Errorf("the option %q appears twice", o)
 		}
 	}
 	return t, t.checkTogether()
 }
 
-// checkTogether refuses options that contradict each other or say the same.
+// checkTogether refuses options that contradict or repeat each other.
 func (t *tag) checkTogether() error {
 	for _, not := range []struct {
 		a, b, why string
 	}{
-		{"index", "range", "range answers all that index does: leave index out"},
-		{"index", "unique", "unique answers all that index does: leave index out"},
+		{"index", "range", "range includes index: leave index out"},
+		{"index", "unique", "unique includes index: leave index out"},
 		{"id", "version", "one field cannot be both"},
 		{"id", "expires", "one field cannot be both"},
 		{"version", "expires", "one field cannot be both"},
@@ -64,7 +63,7 @@ func (t *tag) checkTogether() error {
 		{"counter", "unique", "a counter is changed without its indexes: leave one of them out"},
 		{"id", "index", "records are found by their id without an index"},
 		{"id", "range", "records are found by their id without an index"},
-		{"id", "unique", "an id is unique without being told"},
+		{"id", "unique", "an id is always unique"},
 		{string(Restrict), string(Cascade), "one of them is enough"},
 		{string(Restrict), string(Clear), "one of them is enough"},
 		{string(Cascade), string(Clear), "one of them is enough"},
@@ -74,15 +73,14 @@ func (t *tag) checkTogether() error {
 		}
 	}
 	if t.has("caseinsensitive") && !t.has("index") && !t.has("range") && !t.has("unique") {
-		return fmt.Errorf("caseinsensitive says how an index compares, and there is none: add index, range or unique")
+		return fmt.Errorf("caseinsensitive needs an index: add index, range or unique")
 	}
 	return nil
 }
 
 func (t *tag) has(option string) bool { return slices.Contains(t.options, option) }
 
-// checkFieldName refuses names that could not be told from what stands around
-// them in a declaration or a key.
+// checkFieldName refuses names that are ambiguous within a declaration or a key.
 func checkFieldName(name string) error {
 	if len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')

@@ -5,16 +5,16 @@ import (
 	"errors"
 )
 
-// packed is one entry of a content, by the number of its index.
+// IndexValue is one entry of a Content, by the number of its index.
 type IndexValue struct {
 	Number int
 	Value  string
 }
 
-// errContent is returned for bytes that are no content.
-var ErrContent = errors.New("it is no content of a record")
+// ErrContent is returned for bytes that are not a Content.
+var ErrContent = errors.New("not the content of a record")
 
-// unpack reads a content, as pack and the scripts write it.
+// Unpack reads a Content, as Pack and the scripts write it.
 func Unpack(c Content) (due int64, entries []IndexValue, err error) {
 	r := reader{rest: string(c)}
 	n := r.length()
@@ -32,7 +32,7 @@ func Unpack(c Content) (due int64, entries []IndexValue, err error) {
 	return due, entries, nil
 }
 
-// reader reads those parts of MessagePack that a content is made of.
+// reader reads the parts of MessagePack that occur in a Content.
 type reader struct {
 	rest string
 	bad  bool
@@ -53,10 +53,10 @@ func (r *reader) byte() byte {
 	if s := r.take(1); s != "" {
 		return s[0]
 	}
-	return 0xc1 // which is never used
+	return 0xc1 // never used by MessagePack
 }
 
-// uint reads a big-endian number of so many bytes.
+// uint reads a big-endian number.
 func (r *reader) uint(bytes int) int {
 	var b [8]byte
 	copy(b[8-bytes:], r.take(bytes))

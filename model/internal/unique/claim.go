@@ -16,45 +16,45 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// In a model that is spread over partitions a record and its unique values are in
-// different slots, where no script can change both. They are kept in step so:
+// A model with several partitions has a record and its unique values in different
+// slots, where no script can change both. They are kept consistent in three steps:
 //
-//  1. The value is claimed, in the partition that it belongs to: the hash says
-//     id, token and deadline of the claim.
-//  2. The record is written, in its own partition, by a script that refuses
-//     claims that are late or void. From here on it has the value.
-//  3. The claim is settled: the hash says id and token.
+//  1. The value is claimed in its own partition: the hash has the id, a token and the
+//     deadline of the claim.
+//  2. The record is written in its partition, by a script that refuses late and revoked
+//     claims. From here on the record has the value.
+//  3. The claim is confirmed: the hash has the id and the token.
 //
-// The record decides: it has a value if its content says so. Whoever finds a
-// value claimed or settled asks the partition of that record; if it does not have
-// the value, its claim is made void there, so that a write that is still under
-// way is refused, and the hash is changed if it still says the same. A claim is
-// given half a second before that. Its deadline, and until when it is remembered
-// as void, are measured by the clock of the same server, so that no two clocks
-// need to agree. A process that dies at any point leaves at worst a value that
-// the next to ask for it takes over.
+// The record decides: it has a value if its content says so. A process that finds a
+// value claimed or confirmed asks the partition of that record. If the record does not
+// have the value, the claim is revoked there, so that a write in progress is refused,
+// and the hash is changed if it still says the same. A claim gets half a second before
+// that. Its deadline, and the time for which the revocation is remembered, are measured
+// by the clock of one server, so that no two clocks need to agree. A process that dies
+// at any point leaves at worst a value that the next process that asks for it takes
+// over.
 const (
 	Lease    = 10 * time.Second
 	Grace    = 500 * time.Millisecond
 	Attempts = 3
 )
 
-// claims claims unique values for records, and gives them back.
+// Claims claims unique values for records, and releases them.
 type Claims struct {
 	Client rueidis.Client
 	*schema.Layout
 	Align func(ctx context.Context, ids []string) error // brings records into their indexes
 }
 
-// claimed is a unique value that was claimed for a record.
+// Claim is a unique value that was claimed for a record.
 type Claim struct {
 	schema.Entry
 	Text     string // what the hash says
 	Deadline string
 }
 
-// unique are the entries of unique indexes, in an order that all writers keep, so
-// that no two wait for each other.
+// Entries returns the entries of unique indexes, in an order that is the same for all
+// writers, so that no two wait for each other.
 func Entries(entries []schema.Entry) []schema.Entry {
 	var all []schema.Entry
 	for _, e := range entries {
@@ -71,21 +71,21 @@ func Entries(entries []schema.Entry) []schema.Entry {
 	return all
 }
 
-// errLate is returned where a claim did not hold until the record was written.
+// ErrLate is returned if a claim ended before the record was written.
 var ErrLate = errors.New("a claim was late")
 
-// unclaimed is what a record would have without a claim.
+// Unclaimed is returned for values that a record would have without a claim.
 type Unclaimed struct{ Entries []schema.Entry }
 
 func (u *Unclaimed) Error() string { return "unique values are not claimed" }
 
-// met is the claim of another that stands in the way.
+// conflictingClaim is the claim of another record.
 type conflictingClaim struct {
 	text  string
 	since time.Time
 }
 
-// longEnough tells whether a claim has had its time.
+// longEnough reports whether a claim has had its grace period.
 func (m *conflictingClaim) longEnough(text string) bool {
 	if m.text != text {
 		*m = conflictingClaim{text, time.Now()}
@@ -93,7 +93,7 @@ func (m *conflictingClaim) longEnough(text string) bool {
 	return time.Since(m.since) >= Grace
 }
 
-// claimText is what the hash says of a unique value.
+// ClaimText is what the hash says of a unique value.
 type ClaimText struct{ ID, token, Deadline string }
 
 func ParseClaim(text string) ClaimText {
@@ -108,8 +108,8 @@ type swap struct {
 	args []string
 }
 
-// packClaims writes claims as write.lua reads them: number, value, token and
-// deadline, in turn, in MessagePack.
+// Pack writes claims for write.lua: number, value, token and deadline of each, in
+// MessagePack.
 func Pack(token string, claims []Claim) string {
 	if len(claims) == 0 {
 		return ""
@@ -122,7 +122,7 @@ func Pack(token string, claims []Claim) string {
 	return string(b)
 }
 
-// claimAll claims values, and returns them with those claimed before.
+// ClaimAll claims values, and returns them after those claimed before.
 func (u *Claims) ClaimAll(ctx context.Context, id, token string, wanted []schema.Entry, claims []Claim) ([]Claim, error) {
 	for _, e := range wanted {
 		c, err := u.Claim(ctx, id, token, e)
@@ -136,8 +136,8 @@ func (u *Claims) ClaimAll(ctx context.Context, id, token string, wanted []schema
 	return claims, nil
 }
 
-// claim claims one value, or returns a *TakenError. Nothing is claimed where the
-// record has it already.
+// Claim claims one value, or returns a TakenError. It claims nothing if the record has
+// the value already.
 func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (Claim, error) {
 	key := u.UniqueKey(e)
 	lease := strconv.FormatInt(Lease.Milliseconds(), 10)
@@ -155,8 +155,8 @@ func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (C
 		if expected = ""; found == "" {
 			continue
 		}
-		void := met.longEnough(found)
-		has, err := u.Has(ctx, e, found, void)
+		overdue := met.longEnough(found)
+		has, err := u.Has(ctx, e, found, overdue)
 		switch owner := ParseClaim(found).ID; {
 		case err != nil:
 			return Claim{}, err
@@ -164,7 +164,7 @@ func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (C
 			return Claim{}, nil
 		case has:
 			return Claim{}, schema.Taken(e, owner)
-		case ParseClaim(found).Deadline == "" || void:
+		case ParseClaim(found).Deadline == "" || overdue:
 			expected = found
 		default:
 			if err := backoff.Pause(ctx, attempt); err != nil {
@@ -174,13 +174,12 @@ func (u *Claims) Claim(ctx context.Context, id, token string, e schema.Entry) (C
 	}
 }
 
-// has tells whether the record that a hash names has its value. If it has, a
-// claim is settled for whoever died before that; if not, and it is to be, the
-// claim is made void.
-func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, void bool) (bool, error) {
+// Has reports whether the record named by a hash has its value. If it has, the claim of
+// a writer that died is confirmed; if not, and revoke is set, the claim is revoked.
+func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, revoke bool) (bool, error) {
 	c := ParseClaim(text)
 	pending := c.Deadline != ""
-	if !void {
+	if !revoke {
 		c.Deadline = ""
 	}
 	has, err := u.Revoke(ctx, e, c)
@@ -190,17 +189,17 @@ func (u *Claims) Has(ctx context.Context, e schema.Entry, text string, void bool
 	return has, err
 }
 
-// revoke tells whether the record of a claim has its value, and makes the claim
-// void if not.
+// Revoke reports whether the record of a claim has its value, and revokes the claim if
+// not.
 func (u *Claims) Revoke(ctx context.Context, e schema.Entry, c ClaimText) (has bool, err error) {
 	p := u.Of(c.ID)
 	args := []string{c.ID, strconv.Itoa(e.Index.Number), e.Value, c.token, c.Deadline}
 	return voidScript.Run(ctx, u.Client, []string{p.Content, p.Voids}, args).AsBool()
 }
 
-// confirm ends the claims of a record that was written, and gives back the values
-// that it has left. What fails here is made good by whoever asks for the value:
-// the record is written, so that is no error of the caller's.
+// Confirm confirms the claims of a record that was written, and releases the values
+// that it has left. Errors are ignored: the record is written, and the next process
+// that asks for a value resolves it.
 func (u *Claims) Confirm(ctx context.Context, id, token string, claims []Claim, left []schema.Entry) {
 	swaps := make([]swap, len(claims))
 	for i, c := range claims {
@@ -212,10 +211,9 @@ func (u *Claims) Confirm(ctx context.Context, id, token string, claims []Claim, 
 	}
 }
 
-// abandon gives back the values that were claimed for a record that was not
-// written.
+// Abandon releases the values that were claimed for a record that was not written.
 func (u *Claims) Abandon(ctx context.Context, claims []Claim) {
-	// Also where the caller has given up: the next to ask would have to wait.
+	// Even if the caller has given up: the next process would have to wait.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	swaps := make([]swap, len(claims))
@@ -225,8 +223,8 @@ func (u *Claims) Abandon(ctx context.Context, claims []Claim) {
 	u.swapMany(ctx, swaps)
 }
 
-// swapMany runs swap.lua in one pipeline. Its failures leave a claim to be made
-// void by whoever meets it.
+// swapMany runs swap.lua in one pipeline. If it fails, the next process revokes the
+// claim.
 func (u *Claims) swapMany(ctx context.Context, swaps []swap) {
 	switch len(swaps) {
 	case 0:
@@ -241,9 +239,8 @@ func (u *Claims) swapMany(ctx context.Context, swaps []swap) {
 	}
 }
 
-// release gives back a value that a record no longer has. What the hash says is
-// read before the record is asked, and must be the same after: a claim made in
-// between has another token.
+// Release releases a value that a record no longer has. The hash must say the same
+// before and after the record is asked: a claim made meanwhile has another token.
 func (u *Claims) Release(ctx context.Context, id string, e schema.Entry) error {
 	if u.Spread() {
 		if err := u.releaseClaim(ctx, id, e); err != nil {
@@ -273,7 +270,7 @@ func (u *Claims) releaseClaim(ctx context.Context, id string, e schema.Entry) er
 	return swapScript.Run(ctx, u.Client, []string{key}, []string{e.Value, text, ""}).Error()
 }
 
-// releaseAll gives back the values that scripts reply, each its number and value.
+// ReleaseAll releases the values in the reply of a script: number and value of each.
 func (u *Claims) ReleaseAll(ctx context.Context, id string, reply []rueidis.RedisMessage) error {
 	entries, err := ParseEntries(u.Schema, reply)
 	if err != nil {
@@ -287,9 +284,9 @@ func (u *Claims) ReleaseAll(ctx context.Context, id string, reply []rueidis.Redi
 	return nil
 }
 
-// owner returns the id of the record that has a value of a unique index. In a
-// model that is spread it is one that claims it, and may not have it: the record
-// itself says.
+// Owner returns the id of the record that has a value of a unique index. With several
+// partitions it may be a record that claims the value and does not have it: the record
+// decides.
 func (u *Claims) Owner(ctx context.Context, x *schema.Index, value string) (id string, ok bool, err error) {
 	key := u.IndexKey(&u.Parts[0], x)
 	if u.Spread() {
@@ -302,7 +299,7 @@ func (u *Claims) Owner(ctx context.Context, x *schema.Index, value string) (id s
 	return ParseClaim(text).ID, err == nil, err
 }
 
-// entriesOf reads numbers of indexes and values from the reply of a script.
+// ParseEntries reads numbers of indexes and values from the reply of a script.
 func ParseEntries(s *schema.Schema, reply []rueidis.RedisMessage) ([]schema.Entry, error) {
 	var all []schema.Entry
 	for i := 0; i+1 < len(reply); i += 2 {
@@ -323,7 +320,7 @@ func ParseEntries(s *schema.Schema, reply []rueidis.RedisMessage) ([]schema.Entr
 	return all, nil
 }
 
-// replace changes what a hash says of a value, if it still says the same.
+// Replace changes what a hash says of a value, if it still says the same.
 func (u *Claims) Replace(ctx context.Context, key, value, old, text string) error {
 	return swapScript.Run(ctx, u.Client, []string{key}, []string{value, old, text}).Error()
 }

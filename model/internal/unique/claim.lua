@@ -1,9 +1,9 @@
--- Claims a unique value for a record in another partition, if what the hash says
--- of it has not changed.
+-- Claims a unique value for a record in another partition, if the hash still says the
+-- same of it.
 --
 -- KEYS 1 hash of the unique index
--- ARGV 1 value, 2 what the hash says now, or nothing: it says nothing, 3 id,
---      4 token of the claim, 5 for so many milliseconds
+-- ARGV 1 value, 2 what the hash says, or nothing, 3 id, 4 token of the claim, 5 its lease in
+--      milliseconds
 -- Reply what the hash says then, and 1 if that is the claim
 
 local value, expected, id, token, lease = unpack(ARGV)

@@ -1,9 +1,9 @@
--- Tells whether a record has a unique value, and if it has not, that the write
--- which claimed it shall not come any more.
+-- Reports whether a record has a unique value, and if not, revokes the claim of a
+-- writer.
 --
 -- KEYS 1 content, 2 voids
--- ARGV 1 id, 2 number of the index, 3 value, 4 token of the claim, 5 its deadline,
---      or nothing: it was settled, and no write is under way
+-- ARGV 1 id, 2 number of the index, 3 value, 4 token of the claim, 5 its deadline, or nothing:
+--      it was confirmed, and no write is in progress
 -- Reply 1 if the record has the value
 
 local content, voids = unpack(KEYS)
@@ -11,8 +11,8 @@ local id, number, value, token, deadline = unpack(ARGV)
 if has(unpacked(redis.call('HGET', content, id)), tonumber(number), value) then
 	return 1
 end
--- A write that comes after its deadline by the clock of this server is refused
--- without being remembered here.
+-- A write after its deadline, by the clock of this server, is refused without being
+-- remembered here.
 redis.call('ZREMRANGEBYSCORE', voids, '-inf', string.format('(%.0f', now()))
 if deadline ~= '' then
 	redis.call('ZADD', voids, deadline, token)

@@ -8,23 +8,23 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// A record that goes without a unique value, because another has it, waits for it:
-// when the owner leaves the value, the record that waits is brought into the index.
-// Migrate and Repair write down who waits; the meta of a model that is not spread
-// says that somebody does, so that scripts report the values that records leave.
+// A record without a unique value that another record has waits for it: when the owner
+// leaves the value, the waiting record enters the index. Migrate and Repair enqueue
+// these records. With one partition the meta says that some wait, so that scripts
+// report the values that records leave.
 
-// waitingFor is how the members of user.waiting begin that wait for a value. The id
-// follows.
+// waitingFor returns the prefix of the members of user.waiting that wait for a value.
+// The id follows.
 func waitingFor(e schema.Entry) string {
 	return fmt.Sprintf("%d:%d:%s", e.Index.Number, len(e.Value), e.Value)
 }
 
-// waitersAtOnce is how many of those who wait for a value are looked at when it is
-// left. There is one owner: the others go on waiting.
+// waitersAtOnce is how many waiting records are aligned when a value is left. One gets
+// it, and the others keep waiting.
 const waitersAtOnce = 16
 
-// wait writes down that a record waits for a value. First what is asked for by
-// scripts, and then who it is.
+// Enqueue makes a record wait for a value. The member comes first, then the field that
+// scripts read.
 func (u *Claims) Enqueue(ctx context.Context, id string, e schema.Entry) error {
 	p := u.UniquePartition(e)
 	return errors.Join(
@@ -33,8 +33,8 @@ func (u *Claims) Enqueue(ctx context.Context, id string, e schema.Entry) error {
 	)
 }
 
-// handOver brings those who wait for a value that was left into its index: the first
-// has it then.
+// handOver aligns the records that wait for a value that was left: the first one gets
+// it.
 func (u *Claims) handOver(ctx context.Context, e schema.Entry) error {
 	p := u.UniquePartition(e)
 	prefix := waitingFor(e)
@@ -44,7 +44,7 @@ func (u *Claims) handOver(ctx context.Context, e schema.Entry) error {
 		return err
 	}
 	for _, member := range members {
-		// One that has to wait again is written down again.
+		// A record that still has to wait is enqueued again.
 		if err := u.Client.Do(ctx, u.Client.B().Zrem().Key(p.Waiting).Member(member).Build()).Error(); err != nil {
 			return err
 		}

@@ -9,11 +9,12 @@ import (
 	"retwis/internal/ordered"
 )
 
-// span is a range of bytes: from low on, and below high, where there is one.
+// Range is a range of bytes, from Low up to but excluding High; an empty High means no
+// end.
 type Range struct{ Low, High string }
 
-// successor are the first bytes behind all that begin with p, or nothing where
-// there are none.
+// successor returns the first bytes after all that begin with p, or "" if there are
+// none.
 func successor(p string) string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] != 0xff {
@@ -23,10 +24,10 @@ func successor(p string) string {
 	return ""
 }
 
-// startingWith is the span of all that begins with p.
+// PrefixRange returns the range of all that begins with p.
 func PrefixRange(p string) Range { return Range{p, successor(p)} }
 
-// byLex are the ends of a span as ZRANGEBYLEX takes them.
+// Lex returns the range as arguments of ZRANGEBYLEX.
 func (s Range) Lex() (from, to string) {
 	from, to = "["+s.Low, "("+s.High
 	if s.Low == "" {
@@ -38,10 +39,10 @@ func (s Range) Lex() (from, to string) {
 	return from, to
 }
 
-// empty tells whether nothing is within.
+// empty reports whether the range contains nothing.
 func (s Range) empty() bool { return s.High != "" && s.Low >= s.High }
 
-// behind is the span where something stands before all that is within it.
+// WithPrefix returns the range with a prefix before everything in it.
 func (s Range) WithPrefix(prefix string) Range {
 	if s.High == "" {
 		return Range{prefix + s.Low, successor(prefix)}
@@ -49,13 +50,13 @@ func (s Range) WithPrefix(prefix string) Range {
 	return Range{prefix + s.Low, prefix + s.High}
 }
 
-// within tells whether bytes are in one of some spans, which are in order.
-func InRanges(v string, spans []Range) bool {
-	i := sort.Search(len(spans), func(i int) bool { return spans[i].Low > v }) - 1
-	return i >= 0 && (spans[i].High == "" || v < spans[i].High)
+// InRanges reports whether bytes are in one of some sorted ranges.
+func InRanges(v string, ranges []Range) bool {
+	i := sort.Search(len(ranges), func(i int) bool { return ranges[i].Low > v }) - 1
+	return i >= 0 && (ranges[i].High == "" || v < ranges[i].High)
 }
 
-// intersection is what two lists of spans have in common.
+// Intersect returns what two sorted lists of ranges have in common.
 func Intersect(a, b []Range) []Range {
 	var all []Range
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -72,7 +73,7 @@ func Intersect(a, b []Range) []Range {
 	return all
 }
 
-// lesserEnd is the end that comes first; nothing is behind all.
+// lowerEnd returns the lower of two ends; "" is no end.
 func lowerEnd(a, b string) string {
 	if a == "" || b != "" && b < a {
 		return b
@@ -80,15 +81,14 @@ func lowerEnd(a, b string) string {
 	return a
 }
 
-// settledSpans puts spans in order, without those that are empty or there twice.
+// SortRanges sorts ranges, without empty ones and duplicates.
 func SortRanges(all []Range) []Range {
 	all = slices.DeleteFunc(all, Range.empty)
 	slices.SortFunc(all, func(a, b Range) int { return strings.Compare(a.Low, b.Low) })
 	return slices.Compact(all)
 }
 
-// spans are where the values of a column are that a condition asks for, as the
-// index keeps them.
+// Ranges returns the ranges of encoded values that an operator selects in a column.
 func (x *Index) Ranges(s *Schema, column int, op Operator, texts []string) ([]Range, error) {
 	encoded := make([]string, len(texts))
 	for i, t := range texts {
@@ -103,7 +103,7 @@ func (x *Index) Ranges(s *Schema, column int, op Operator, texts []string) ([]Ra
 	case op.Exact() || op == OpPrefix:
 		return RangesOf(encoded, PrefixRange), nil
 	}
-	return SortRanges(rangeSpan(op, x.Columns[column].Desc, encoded)), nil
+	return SortRanges(orderedRanges(op, x.Columns[column].Desc, encoded)), nil
 }
 
 func RangesOf(values []string, f func(string) Range) []Range {
@@ -114,11 +114,11 @@ func RangesOf(values []string, f func(string) Range) []Range {
 	return SortRanges(all)
 }
 
-// rangeSpan is the span of a range of values; there is none where nothing can be
-// within.
-func rangeSpan(op Operator, desc bool, encoded []string) []Range {
+// orderedRanges returns the range of an ordered comparison, or none if nothing can
+// match.
+func orderedRanges(op Operator, desc bool, encoded []string) []Range {
 	low, high := encoded[0], encoded[len(encoded)-1]
-	if desc { // what is greater comes first
+	if desc { // greater values come first
 		low, high = high, low
 		op = map[Operator]Operator{OpBetween: OpBetween, OpAtLeast: OpAtMost, OpAtMost: OpAtLeast, OpAbove: OpBelow, OpBelow: OpAbove}[op]
 	}
@@ -138,8 +138,8 @@ func rangeSpan(op Operator, desc bool, encoded []string) []Range {
 	return []Range{{low, successor(high)}}
 }
 
-// encoded are the bytes of a value that is asked for. An index holds none that
-// are longer than maxIndexed: one byte more tells what is before and behind.
+// encoded returns the encoded value of an operand. Indexed values have at most
+// maxIndexed bytes: one byte more is enough to compare.
 func (x *Index) encoded(s *Schema, column int, op Operator, text string) (string, error) {
 	var b []byte
 	var err error
@@ -154,17 +154,18 @@ func (x *Index) encoded(s *Schema, column int, op Operator, text string) (string
 	return string(b[:min(len(b), MaxIndexed+1)]), err
 }
 
-// plainUnique tells whether the values are kept as they are in a hash.
+// PlainUnique reports whether the values are stored as plain text in a hash.
 func (x *Index) PlainUnique() bool { return x.Unique && len(x.Columns) == 1 }
 
-// isText tells whether a column holds text, which can be folded.
+// IsText reports whether a column has text, which can be compared without regard to
+// case.
 func (s *Schema) IsText(field int) bool {
 	return s.Fields[field].ValueKind().Column() == ordered.String
 }
 
-var errNoColumn = errors.New("it ends before the column")
+var errNoColumn = errors.New("the value ends before the column")
 
-// after is what of a value stands behind its first columns.
+// Skip returns an encoded value without its first columns.
 func (x *Index) Skip(columns int, value string) (string, error) {
 	for i := range columns {
 		_, rest, err := x.Encoding[i].Next(value)

@@ -13,26 +13,26 @@ import (
 	"retwis/internal/ordered"
 )
 
-// content is what is in the indexes of one record, as user.content keeps it: with
-// it one script can take the record out of all of them, and look at it without
-// reading the record. It is a MessagePack list that Lua reads at once:
+// Content is the index entries of one record, as stored in user.content. With it one
+// script can remove the record from all indexes, or check conditions without reading
+// the record. It is a MessagePack list that Lua unpacks at once:
 //
-//	when the record expires in milliseconds since 1970, or 0; number of an index, value; …
+// →expiry in milliseconds since 1970, or 0; number of an index, value; …
 type Content string
 
-// entry is one value of a record in one index.
+// Entry is one value of a record in one index.
 type Entry struct {
 	Index *Index
-	Value string // of a unique index the field of its hash, else what stands before the id
+	Value string // of a unique index the field of its hash, otherwise the member without the id
 }
 
-// Bounds of what a record has in indexes.
+// Bounds of the index entries of a record.
 const (
 	MaxIndexed = 1024 // bytes of a value
 	maxEntries = 4000
 )
 
-// entries are what a record has in the indexes.
+// Entries returns the index entries of a record.
 func (s *Schema) Entries(record []Text) ([]Entry, error) {
 	all := make([]Entry, 0, len(s.Indexes)+2)
 	for _, x := range s.Indexes {
@@ -47,9 +47,8 @@ func (s *Schema) Entries(record []Text) ([]Entry, error) {
 	return all, nil
 }
 
-// append appends the entries of a record in one index. A record without a value
-// for one of the columns has none; an absent field that Get reads as a zero value
-// has that.
+// AppendEntries appends the entries of a record in one index. A record without a value
+// for one of the columns has none; an absent field has the value that Get returns.
 func (x *Index) AppendEntries(all []Entry, s *Schema, record []Text) ([]Entry, error) {
 	for _, f := range x.FieldNumbers {
 		if !s.Fields[f].indexed(record[f]).OK {
@@ -77,7 +76,7 @@ func (x *Index) AppendEntries(all []Entry, s *Schema, record []Text) ([]Entry, e
 		if err != nil {
 			return nil, err
 		}
-		if !seen[value] { // two elements can fold to one
+		if !seen[value] { // two elements can be equal without regard to case
 			seen[value] = true
 			all = append(all, Entry{x, value})
 		}
@@ -85,7 +84,7 @@ func (x *Index) AppendEntries(all []Entry, s *Schema, record []Text) ([]Entry, e
 	return all, nil
 }
 
-// value is what a record, or one element of its list, has in the index.
+// value returns the value of a record, or of one element of its list, in the index.
 func (x *Index) value(s *Schema, record []Text, element string) (string, error) {
 	plain := x.Unique && len(x.Columns) == 1
 	var b []byte
@@ -109,8 +108,8 @@ func (x *Index) value(s *Schema, record []Text, element string) (string, error) 
 	return string(b), nil
 }
 
-// plain is the value of a unique index of one column: its text, so that a person
-// can read it and other programs can look it up.
+// plain returns the value of a unique index of one column: its text, so that people can
+// read it and other programs can look it up.
 func (x *Index) plain(s *Schema, t string) string {
 	if s.Fields[x.FieldNumbers[0]].ValueKind().Column() == ordered.String {
 		return x.folded(t)
@@ -118,7 +117,7 @@ func (x *Index) plain(s *Schema, t string) string {
 	return t
 }
 
-// appendColumn appends the bytes of one column, from the text of its field.
+// AppendColumn appends the encoded value of one column, from the text of its field.
 func (x *Index) AppendColumn(b []byte, s *Schema, column int, t string) ([]byte, error) {
 	f := &s.Fields[x.FieldNumbers[column]]
 	v, err := f.ValueKind().Value(f.Name, t)
@@ -134,7 +133,7 @@ func (x *Index) AppendColumn(b []byte, s *Schema, column int, t string) ([]byte,
 	return x.Encoding[column].Append(b, v)
 }
 
-// folded is text as the index compares it.
+// folded returns text as the index compares it.
 func (x *Index) folded(s string) string {
 	if !x.CaseInsensitive {
 		return s
@@ -147,8 +146,8 @@ func (x *Index) folded(s string) string {
 	return strings.ToLower(s)
 }
 
-// digested keeps long text short where only equality is asked for. A digest has 59
-// bytes: text of so many is digested too, or it could be taken for that of another.
+// digested shortens long text for an index that answers equality only. A digest has 59
+// bytes: text of that length is digested as well, so that none can equal a digest.
 func digested(s string) string {
 	const keep, most = 24, 58
 	if len(s) <= most {
@@ -158,7 +157,7 @@ func digested(s string) string {
 	return s[:keep] + "…" + hex.EncodeToString(sum[:16])
 }
 
-// pack writes entries as content.
+// Pack writes entries as content.
 func Pack(due int64, entries []Entry) Content {
 	size := 16
 	for i := range entries {

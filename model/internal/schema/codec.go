@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// text is a field as it is stored, or one that is not stored.
+// Text is the stored text of a field. OK is false for a field that is not stored.
 type Text struct {
 	Value string
 	OK    bool
 }
 
-// codec turns the Go values of a field into text and back.
+// codec converts the Go values of a field to text and back.
 type codec struct {
 	Kind    kind
 	element kind // of a list whose elements can be indexed
-	Bits    int  // of an integer with a sign
+	Bits    int  // of a signed integer
 	encode  func(v reflect.Value) (Text, error)
 	Decode  func(v reflect.Value, s string) error // v is zero before
 	Target  reflect.Type                          // of a Ref or a list of these
 }
 
-// zero is how the zero value of the type is stored, or nil where it is not: what
-// writes itself may refuse it.
+// zero returns how the zero value of the type is stored, or nil if it is not. A type
+// with its own marshaler may refuse it.
 func (c *codec) zero(t reflect.Type) (zero *string) {
 	defer func() {
 		if recover() != nil {
@@ -44,16 +44,16 @@ func (c *codec) zero(t reflect.Type) (zero *string) {
 	return &stored.Value
 }
 
-// types knows the types of package model that fields can have.
+// Types knows the types of package model that fields can have.
 type Types struct {
 	Collection func(t reflect.Type) string       // "set", "list" or ""
 	Target     func(t reflect.Type) reflect.Type // of a Ref; nil for other types
 }
 
-// codecOf returns the codec of a Go type, or why it has none.
+// codecOf returns the codec of a Go type, or an error.
 func (y Types) codecOf(t reflect.Type, unix bool) (codec, error) {
 	if endless(t) {
-		return codec{}, fmt.Errorf("a %s cannot be stored: it holds nothing but itself", t)
+		return codec{}, fmt.Errorf("a %s cannot be stored: it contains only itself", t)
 	}
 	if unix && t != reflect.TypeFor[time.Time]() {
 		return codec{}, fmt.Errorf("unix is for a time.Time, not %s", t)
@@ -96,7 +96,7 @@ func (y Types) codecOf(t reflect.Type, unix bool) (codec, error) {
 	return codec{}, fmt.Errorf("a %s cannot be stored: use strings, numbers, bools, times, []byte, slices, maps, structs, pointers to these, or a type that marshals itself", t)
 }
 
-// endless tells of a type that is a list of, or a pointer to, itself.
+// endless reports whether a type is a list of, or a pointer to, itself.
 func endless(t reflect.Type) bool {
 	var seen []reflect.Type
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Pointer {
@@ -109,8 +109,8 @@ func endless(t reflect.Type) bool {
 	return false
 }
 
-// writesJSON tells whether a type says itself how it is written as JSON: nobody
-// else knows whether that is a list.
+// writesJSON reports whether a type has its own MarshalJSON: then it may or may not be
+// a list.
 func writesJSON(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
 }
@@ -160,7 +160,7 @@ func floatCodec(t reflect.Type) codec {
 		Kind: kindFloat,
 		encode: func(v reflect.Value) (Text, error) {
 			if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
-				return Text{}, fmt.Errorf("%v is not a number that can be kept", f)
+				return Text{}, fmt.Errorf("%v cannot be stored", f)
 			}
 			return Text{strconv.FormatFloat(v.Float(), 'g', -1, bits), true}, nil
 		},
@@ -172,7 +172,7 @@ func floatCodec(t reflect.Type) codec {
 	}
 }
 
-// plain words what the strconv and time packages found.
+// plain replaces the errors of strconv and time.
 func plain(err error, s, want string) error {
 	if err == nil {
 		return nil
@@ -259,7 +259,8 @@ func (y Types) pointerCodec(t reflect.Type) (codec, error) {
 	return c, nil
 }
 
-// marshalerCodec is for types that write themselves: none has kind "".
+// marshalerCodec returns the codec of a type that marshals itself; the kind is "" for
+// other types.
 func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 	p := reflect.PointerTo(t)
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
@@ -304,14 +305,13 @@ func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 	return c, nil
 }
 
-// isZero asks types that know whether they hold nothing; that is not stored.
+// isZero reports whether a type with an IsZero method is zero; zero is not stored.
 func isZero(v reflect.Value) bool {
 	z, ok := v.Addr().Interface().(interface{ IsZero() bool })
 	return ok && z.IsZero()
 }
 
-// jsonCodec stores slices, maps and structs as JSON. A nil slice or map is
-// absent.
+// jsonCodec stores slices, maps and structs as JSON. A nil slice or map is not stored.
 func (y Types) jsonCodec(t reflect.Type) (codec, error) {
 	if _, err := json.Marshal(reflect.Zero(t).Interface()); err != nil {
 		return codec{}, err
@@ -342,8 +342,8 @@ func (y Types) jsonCodec(t reflect.Type) (codec, error) {
 	return c, nil
 }
 
-// elementKind is the kind of what encoding/json makes of an element, or nothing
-// where it cannot be indexed.
+// elementKind returns the kind of an element as encoding/json writes it, or "" if it
+// cannot be indexed.
 func elementKind(t reflect.Type, e codec) kind {
 	switch {
 	case t.Kind() == reflect.Pointer, e.Kind == kindBytes, e.Kind == KindJSON:
@@ -356,7 +356,7 @@ func elementKind(t reflect.Type, e codec) kind {
 	return e.Kind
 }
 
-// marshalled is v as JSON, without the escapes that HTML needs.
+// marshalled returns v as JSON, without HTML escapes.
 func marshalled(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

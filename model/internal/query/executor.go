@@ -13,40 +13,39 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// finder finds the ids of the records of a query, in its order.
+// executor finds the ids of the records of a query, in its order.
 type executor struct {
 	t        *record.Table
 	e        *expr
 	paths    []*accessPath
-	names    []string      // of what was chosen, for cursors
+	names    []string      // of the chosen candidates, for cursors
 	order    *orderedIndex // nil: none
-	sorted   bool          // all that fit are read and then put in order
-	fallback []*accessPath // what all that fit are read from, if walking the order
-	budget   int64         // has looked at so many entries
+	sorted   bool          // all matches are read and then sorted
+	fallback []*accessPath // the paths for sorting, if scanning in order takes too long
+	budget   int64         // scanned entries after which to fall back; 0: never
 	reverse  bool
-	limit    int // how many are wanted; 0: all
+	limit    int // how many rows are wanted; 0: all
 	scans    []*scan
-	window   int // how many walks are read at once, where they are read in turn
+	window   int // how many scans advance together, if they are read in turn
 
-	position position // of what is sorted: go on behind it
-	ready    []row    // what is sorted, or was read too far
-	last     bool     // there is no more to sort
+	position position // of a sort: continue after it
+	ready    []row    // rows that are sorted, or were read ahead
+	last     bool     // a sort has returned its last rows
 }
 
-// What is counted to choose what drives a query: of so many spans, in so many
-// partitions at most.
+// Bounds of the estimate for choosing a path: so many ranges, in so many partitions.
 const (
 	countedSpans = 64
 	countedParts = 8
 )
 
-// maxSorted is how many entries are looked at in order to sort all that fit.
+// maxSorted is how many entries may be scanned in order to sort all matches.
 const maxSorted = 10_000
 
-// plan settles how a query is done: one round trip where there is a choice, none
-// otherwise. pinned is what a cursor names: how the query was planned, or in an
-// order the index that the position is of.
-func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, pinned []string) (*executor, error) {
+// newExecutor plans a query: one round trip if there is a choice, none otherwise.
+// resumed is what a cursor names: the plan of the first page, or with an order the
+// index of the position.
+func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed []string) (*executor, error) {
 	p := &planner{s: t.Schema}
 	for _, o := range q.order {
 		p.order = append(p.order, o.field)
@@ -54,65 +53,64 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, pinned []
 	f := &executor{t: t, e: q.e, limit: q.limit, reverse: q.reverse, window: 1}
 	if len(q.order) > 0 {
 		var err error
-		if f.order, err = p.orderIndex(q.order, q.e, pinned); err != nil {
+		if f.order, err = p.orderIndex(q.order, q.e, resumed); err != nil {
 			return nil, err
 		}
-		f.reverse, pinned = f.order.reverse, nil
+		f.reverse, resumed = f.order.reverse, nil
 	}
-	options, err := p.candidates(q.e, nil)
+	candidates, err := p.candidates(q.e, nil)
 	if err != nil {
 		return nil, err
 	}
 	records := int64(-1)
-	if pinned == nil && (f.order != nil && len(options) > 0 || f.hasChoice(options)) {
-		if records, err = f.countCandidates(ctx, options, f.order); err != nil {
+	if resumed == nil && (f.order != nil && len(candidates) > 0 || f.hasChoice(candidates)) {
+		if records, err = f.countCandidates(ctx, candidates, f.order); err != nil {
 			return nil, err
 		}
 	}
-	c := plan{resumed: pinned}
+	c := plan{resumed: resumed}
 	switch {
-	case f.order != nil && (len(options) == 0 || !f.sorts(options, records)):
+	case f.order != nil && (len(candidates) == 0 || !f.sorts(candidates, records)):
 		f.paths = []*accessPath{f.order.accessPath}
 		if f.budget > 0 {
-			f.fallback = c.choose(options)
+			f.fallback = c.choose(candidates)
 		}
 		return f, nil
-	case len(options) == 0:
+	case len(candidates) == 0:
 		f.paths = []*accessPath{{size: records}}
-		if c.lost = len(pinned) > 0; c.lost {
+		if c.lost = len(resumed) > 0; c.lost {
 			return nil, schema.ErrCursor
 		}
 		return f, nil
 	}
-	f.paths = c.choose(options)
+	f.paths = c.choose(candidates)
 	f.names, f.sorted = c.names, f.order != nil
-	if c.lost || pinned != nil && len(c.names) != len(pinned) {
+	if c.lost || resumed != nil && len(c.names) != len(resumed) {
 		return nil, schema.ErrCursor
 	}
 	return f, nil
 }
 
-// undecided tells whether there is a choice among some options.
-func (f *executor) hasChoice(options []*candidate) bool {
-	if len(options) != 1 {
-		return len(options) > 1
+// hasChoice reports whether there is a choice among candidates.
+func (f *executor) hasChoice(candidates []*candidate) bool {
+	if len(candidates) != 1 {
+		return len(candidates) > 1
 	}
-	return slices.ContainsFunc(options[0].branches, f.hasChoice)
+	return slices.ContainsFunc(candidates[0].branches, f.hasChoice)
 }
 
-// countOptions counts the entries of all that could drive a query, and of all
-// records: one pipeline.
-func (f *executor) countCandidates(ctx context.Context, options []*candidate, order *orderedIndex) (int64, error) {
+// countCandidates counts the entries of all candidates, and all records: one pipeline.
+func (f *executor) countCandidates(ctx context.Context, candidates []*candidate, order *orderedIndex) (int64, error) {
 	t := f.t
 	var counted []*accessPath
 	count := func(s *accessPath) {
 		if s.x.Unique {
-			s.size = int64(len(s.spans))
+			s.size = int64(len(s.ranges))
 			return
 		}
 		counted = append(counted, s)
 	}
-	for _, o := range options {
+	for _, o := range candidates {
 		o.all(count)
 	}
 	if order != nil {
@@ -123,7 +121,7 @@ func (f *executor) countCandidates(ctx context.Context, options []*candidate, or
 	for _, s := range counted {
 		for i := range parts {
 			key := t.IndexKey(&parts[i], s.x)
-			for _, r := range s.spans[:min(len(s.spans), countedSpans)] {
+			for _, r := range s.ranges[:min(len(s.ranges), countedSpans)] {
 				from, to := (&scan{accessPath: s}).ends(r)
 				commands = append(commands, t.Client.B().Zlexcount().Key(key).Min(from).Max(to).Build())
 			}
@@ -145,56 +143,55 @@ func (f *executor) countCandidates(ctx context.Context, options []*candidate, or
 		return total * int64(len(t.Parts)) / int64(len(parts)), nil
 	}
 	for _, s := range counted {
-		n := min(len(s.spans), countedSpans)
+		n := min(len(s.ranges), countedSpans)
 		total, err := sum(n * len(parts))
 		if err != nil {
 			return 0, err
 		}
 		if s.size = total; n > 0 {
-			s.size = total * int64(len(s.spans)) / int64(n)
+			s.size = total * int64(len(s.ranges)) / int64(n)
 		}
 	}
 	return sum(len(parts))
 }
 
-// sorts tells whether all that fit are to be read and put in order, as that is
-// sure to cost less than going through the index that is in order until enough are
-// found. If in doubt that index is walked, but not for longer than sorting takes:
-// neither costs more than twice of what the better one does, whatever the
-// conditions have to do with each other.
-func (f *executor) sorts(options []*candidate, records int64) bool {
-	best := leastOf(options)
+// sorts reports whether to read all matches and sort them, because that surely costs
+// less than scanning the ordered index until there are enough. In doubt the ordered
+// index is scanned, but not for longer than sorting takes: the cost is at most twice
+// that of the better way, whatever the correlation of the conditions.
+func (f *executor) sorts(candidates []*candidate, records int64) bool {
+	best := leastOf(candidates)
 	least := best.weight()
 	if f.wantsAll() && least > maxSorted {
 		return false
 	}
-	// How many fit if the conditions have nothing to do with each other.
+	// The number of matches if the conditions are independent.
 	fit := float64(least)
 	seen := f.consumed(best)
-	for _, o := range options {
+	for _, o := range candidates {
 		if own := f.consumed(o); !slices.ContainsFunc(own, func(e *expr) bool { return slices.Contains(seen, e) }) {
 			seen = append(seen, own...)
 			fit *= min(1, float64(o.weight())/math.Max(1, float64(records)))
 		}
 	}
-	walked := float64(f.order.size)
+	scanned := float64(f.order.size)
 	if f.limit > 0 {
-		walked = min(walked, float64(f.limit)*walked/math.Max(fit, 1))
+		scanned = min(scanned, float64(f.limit)*scanned/math.Max(fit, 1))
 	}
-	if f.wantsAll() || least <= sortedAtOnce || walked > 10*float64(least) {
-		return float64(least) < walked
+	if f.wantsAll() || least <= sortedAtOnce || scanned > 10*float64(least) {
+		return float64(least) < scanned
 	}
 	f.budget = least
 	return false
 }
 
-// wantsAll tells whether more are wanted than are kept in order to sort them.
+// wantsAll reports whether more rows are wanted than a sort keeps.
 func (f *executor) wantsAll() bool { return f.limit == 0 || f.limit > maxSorted }
 
-// sortedAtOnce is how many entries are looked at in one script, or two.
+// sortedAtOnce is how many entries one script, or two, can scan.
 const sortedAtOnce = 500
 
-// consumed are the conditions that an option sees to.
+// consumed returns the conditions that a candidate guarantees.
 func (f *executor) consumed(o *candidate) []*expr {
 	if o.path != nil {
 		return slices.Clone(o.path.consumed)
@@ -202,7 +199,7 @@ func (f *executor) consumed(o *candidate) []*expr {
 	return slices.Clone(o.or.terms)
 }
 
-// start makes the walks of a query, to go on behind a cursor.
+// start makes the scans of a query, to continue after a cursor.
 func (f *executor) start(at cursor) error {
 	var within *orderedIndex
 	if f.sorted {
@@ -241,14 +238,14 @@ func (f *executor) start(at cursor) error {
 	return nil
 }
 
-// merged tells whether the walks are read side by side, as their entries have an
-// order in common, or one after the other.
+// merged reports whether the scans are merged, because their entries have a common
+// order, or read one after the other.
 func (f *executor) merged() bool {
 	return !f.sorted && (f.order != nil || len(f.paths) == 1 && f.paths[0].x == nil)
 }
 
-// cursor is where to go on behind a hit. In an order nothing else is to be known
-// but the index that it is a position of, so that it can be planned anew.
+// cursor returns the cursor after a row. With an order it needs only the index of the
+// position, so that the query can be planned again.
 func (f *executor) cursor(h row) cursor {
 	if f.order != nil {
 		return cursor{position: h.position, names: []string{strconv.Itoa(f.order.x.Number)}}
@@ -256,10 +253,10 @@ func (f *executor) cursor(h row) cursor {
 	if f.merged() {
 		return cursor{position: h.position}
 	}
-	return cursor{scan: h.walk, position: h.position, names: f.names}
+	return cursor{scan: h.scan, position: h.position, names: f.names}
 }
 
-// next returns the next n hits, or fewer at the end.
+// next returns the next n rows, or fewer at the end.
 func (f *executor) next(ctx context.Context, n int) ([]row, error) {
 	for len(f.ready) < n {
 		var some []row
@@ -282,20 +279,20 @@ func (f *executor) next(ctx context.Context, n int) ([]row, error) {
 		f.ready = append(f.ready, some...)
 	}
 	n = min(n, len(f.ready))
-	hits := f.ready[:n:n]
+	rows := f.ready[:n:n]
 	f.ready = f.ready[n:]
-	return hits, nil
+	return rows, nil
 }
 
-// more tells whether there is another hit.
+// more reports whether there is another row.
 func (f *executor) more(ctx context.Context) (bool, error) {
-	hits, err := f.next(ctx, 1)
-	f.ready = append(hits, f.ready...)
-	return len(hits) > 0, err
+	rows, err := f.next(ctx, 1)
+	f.ready = append(rows, f.ready...)
+	return len(rows) > 0, err
 }
 
-// chain reads the walks one after the other. The first ones that yield little
-// make it read more of them at once.
+// chain reads the scans one after the other, more of them together while they yield
+// little.
 func (f *executor) chain(ctx context.Context, want int) ([]row, error) {
 	for {
 		var open []*scan
@@ -323,26 +320,26 @@ func (f *executor) chain(ctx context.Context, want int) ([]row, error) {
 	}
 }
 
-// take takes hits that a walk has found.
+// take takes rows that a scan has read.
 func (w *scan) take(n int) []row {
 	n = min(n, len(w.rows))
-	hits := w.rows[:n:n]
+	rows := w.rows[:n:n]
 	w.rows = w.rows[n:]
-	return hits
+	return rows
 }
 
-// read takes each walk one step further.
-func (f *executor) read(ctx context.Context, walks []*scan, want int) error {
-	return each(len(walks), func(i int) error {
-		_, err := walks[i].step(ctx, want)
+// read advances each scan by one step.
+func (f *executor) read(ctx context.Context, scans []*scan, want int) error {
+	return each(len(scans), func(i int) error {
+		_, err := scans[i].step(ctx, want)
 		return err
 	})
 }
 
-// merge reads all walks side by side, the first in order first.
+// merge merges all scans in order.
 func (f *executor) merge(ctx context.Context, want int) ([]row, error) {
-	var hits []row
-	for len(hits) < want {
+	var rows []row
+	for len(rows) < want {
 		var empty []*scan
 		var first *scan
 		looked := int64(0)
@@ -356,10 +353,10 @@ func (f *executor) merge(ctx context.Context, want int) ([]row, error) {
 			}
 		}
 		if len(empty) > 0 && f.budget > 0 && looked > f.budget {
-			return hits, f.fallBackToSort()
+			return rows, f.fallBackToSort()
 		}
 		if len(empty) > 0 {
-			share := want - len(hits)
+			share := want - len(rows)
 			if len(f.scans) > 1 {
 				share = share/len(f.scans) + 8
 			}
@@ -371,25 +368,25 @@ func (f *executor) merge(ctx context.Context, want int) ([]row, error) {
 		if first == nil {
 			break
 		}
-		hits = append(hits, first.take(1)...)
-		f.position = hits[len(hits)-1].position
+		rows = append(rows, first.take(1)...)
+		f.position = rows[len(rows)-1].position
 	}
-	return hits, nil
+	return rows, nil
 }
 
-// giveUp goes on by sorting all that fit, behind what was found so far.
+// fallBackToSort continues by sorting all matches after the current position.
 func (f *executor) fallBackToSort() error {
 	f.sorted, f.paths, f.scans = true, f.fallback, nil
 	return f.start(cursor{position: f.position})
 }
 
-// less tells whether a hit is before another in the order of the query.
+// less reports whether a row comes before another in the order of the query.
 func (f *executor) less(a, b *row) bool {
 	if f.reverse {
 		a, b = b, a
 	}
 	if f.order == nil {
-		x, _ := strconv.ParseFloat(a.score, 64) // what Redis writes
+		x, _ := strconv.ParseFloat(a.score, 64) // as Redis writes it
 		y, _ := strconv.ParseFloat(b.score, 64)
 		if x != y {
 			return x < y
@@ -398,9 +395,9 @@ func (f *executor) less(a, b *row) bool {
 	return a.at < b.at
 }
 
-// sort reads all that fit, and returns the first of them behind the last ones that
-// it returned. It reads again when these are used up, which is rarely: records go
-// away meanwhile, or there are more than can be kept.
+// sort reads all matches, and returns the first of them after those that it has
+// returned. It reads again when these are used up, which is rare: records are deleted
+// meanwhile, or there are more than it keeps.
 func (f *executor) sort(ctx context.Context, want int) ([]row, error) {
 	if f.last {
 		return nil, nil
@@ -409,7 +406,7 @@ func (f *executor) sort(ctx context.Context, want int) ([]row, error) {
 	if !f.wantsAll() {
 		keep = max(want, f.limit) + 20
 	}
-	var hits []row
+	var rows []row
 	for _, w := range f.scans {
 		w.next, w.rows, w.done = 0, nil, false
 		w.seek(position{})
@@ -420,31 +417,31 @@ func (f *executor) sort(ctx context.Context, want int) ([]row, error) {
 			return nil, err
 		}
 		for _, h := range some {
-			if h.walk = 0; !f.position.begun || f.less(&row{position: f.position}, &h) {
-				hits = append(hits, h)
+			if h.scan = 0; !f.position.begun || f.less(&row{position: f.position}, &h) {
+				rows = append(rows, h)
 			}
 		}
-		if len(some) == 0 || len(hits) > 4*keep {
-			hits = f.firstOf(hits, keep)
+		if len(some) == 0 || len(rows) > 4*keep {
+			rows = f.firstOf(rows, keep)
 		}
 		if len(some) == 0 {
 			break
 		}
 	}
-	if f.last = len(hits) < keep; len(hits) > 0 {
-		f.position = hits[len(hits)-1].position
+	if f.last = len(rows) < keep; len(rows) > 0 {
+		f.position = rows[len(rows)-1].position
 	}
-	return hits, nil
+	return rows, nil
 }
 
-// firstOf are the first n hits in order, each once.
-func (f *executor) firstOf(hits []row, n int) []row {
-	slices.SortFunc(hits, func(a, b row) int {
+// firstOf returns the first n rows in order, without duplicates.
+func (f *executor) firstOf(rows []row, n int) []row {
+	slices.SortFunc(rows, func(a, b row) int {
 		if f.reverse {
 			a, b = b, a
 		}
 		return strings.Compare(a.at, b.at)
 	})
-	hits = slices.CompactFunc(hits, func(a, b row) bool { return a.at == b.at })
-	return hits[:min(n, len(hits))]
+	rows = slices.CompactFunc(rows, func(a, b row) bool { return a.at == b.at })
+	return rows[:min(n, len(rows))]
 }

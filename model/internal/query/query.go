@@ -9,7 +9,7 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// find is a Query without its Go type.
+// Query is a model.Query without its Go type.
 type Query struct {
 	Objects  *record.Objects
 	Conds    []Cond
@@ -17,7 +17,7 @@ type Query struct {
 	Reversed bool
 	Limit    int
 	After    string
-	err      error // of how it was made
+	err      error // an error of how the query was made
 }
 
 // parsedQuery is a query whose conditions are resolved.
@@ -60,7 +60,8 @@ func (f *Query) resolve() (*parsedQuery, error) {
 	return q, err
 }
 
-// start plans a query and starts it. limit is how many records are wanted; 0: all.
+// start plans a query and returns its executor. limit is how many records are wanted;
+// 0: all.
 func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, error) {
 	if err := f.Objects.Table.Registry.Refresh(ctx); err != nil {
 		return nil, nil, err
@@ -70,25 +71,25 @@ func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, 
 		return nil, nil, err
 	}
 	q.limit = limit
-	var pinned []string
+	var resumed []string
 	if f.After != "" {
-		pinned = append([]string{}, q.after.names...)
+		resumed = append([]string{}, q.after.names...)
 	}
-	run, err := newExecutor(ctx, f.Objects.Table, q, pinned)
+	run, err := newExecutor(ctx, f.Objects.Table, q, resumed)
 	if err == nil {
 		err = run.start(q.after)
 	}
 	return run, q, err
 }
 
-// result is a record that was found: a pointer to it, or why it cannot be read.
+// Result is a record that was found: a pointer to it, or why it cannot be read.
 type Result struct {
 	Record any
-	hit    row
+	row    row
 	Err    error
 }
 
-// each calls yield for each record found, or its error, until it returns false.
+// Each calls yield for each record found, or its error, until it returns false.
 func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
 	run, _, err := f.start(ctx, f.Limit)
 	if err == nil {
@@ -100,8 +101,8 @@ func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
 // firstBatch is how many records are read first if all are wanted.
 const firstBatch = 100
 
-// run calls yield for what a finder finds, until it returns false. ahead is how many
-// more than the limit are looked for.
+// run calls yield for what an executor finds, until it returns false. ahead is how many
+// more rows than the limit to look for.
 func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield func(Result) bool) error {
 	batch := firstBatch
 	for left := limit; limit == 0 || left > 0; {
@@ -109,18 +110,18 @@ func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield 
 		if limit > 0 {
 			want = min(left, record.FetchMany)
 		}
-		hits, err := run.next(ctx, want+ahead)
+		rows, err := run.next(ctx, want+ahead)
 		if err != nil {
 			return err
 		}
-		if len(hits) > want {
-			run.ready = append(hits[want:len(hits):len(hits)], run.ready...)
-			hits = hits[:want]
+		if len(rows) > want {
+			run.ready = append(rows[want:len(rows):len(rows)], run.ready...)
+			rows = rows[:want]
 		}
-		if len(hits) == 0 {
+		if len(rows) == 0 {
 			return nil
 		}
-		results, err := f.fetch(ctx, run, hits)
+		results, err := f.fetch(ctx, run, rows)
 		if err != nil {
 			return err
 		}
@@ -139,7 +140,7 @@ func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield 
 	return nil
 }
 
-// page calls add for the records of a page, and returns the cursor of the next one.
+// Page calls add for the records of a page, and returns the cursor of the next one.
 func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (next string, err error) {
 	limit := f.Limit
 	if limit == 0 {
@@ -152,7 +153,7 @@ func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (next st
 	var last row
 	n := 0
 	err = f.run(ctx, run, limit, 1, func(r Result) bool {
-		last = r.hit
+		last = r.row
 		if add(r.Record, r.Err); r.Err == nil {
 			n++
 		}
@@ -170,8 +171,8 @@ func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (next st
 // pageSize is how many records a page has without a limit.
 const pageSize = 100
 
-// ids returns the ids of what is found, without reading the records.
-func (f *Query) Ids(ctx context.Context) ([]string, error) {
+// IDs returns the ids of what is found, without reading the records.
+func (f *Query) IDs(ctx context.Context) ([]string, error) {
 	run, _, err := f.start(ctx, f.Limit)
 	if err != nil {
 		return nil, err
@@ -182,18 +183,18 @@ func (f *Query) Ids(ctx context.Context) ([]string, error) {
 		if f.Limit > 0 {
 			want = min(want, f.Limit-len(ids))
 		}
-		hits, err := run.next(ctx, want)
-		if err != nil || len(hits) == 0 {
+		rows, err := run.next(ctx, want)
+		if err != nil || len(rows) == 0 {
 			return ids, err
 		}
-		for _, h := range hits {
+		for _, h := range rows {
 			ids = append(ids, h.id)
 		}
 	}
 	return ids, nil
 }
 
-// count returns how many records fit the conditions.
+// Count returns how many records fit the conditions.
 func (f *Query) Count(ctx context.Context) (int64, error) {
 	bare := &Query{Objects: f.Objects, Conds: f.Conds, err: f.err}
 	run, _, err := bare.start(ctx, 0)
@@ -203,11 +204,11 @@ func (f *Query) Count(ctx context.Context) (int64, error) {
 	return run.count(ctx)
 }
 
-// referring makes the query for the records that refer to an id by a field.
+// ReferTo makes the query for the records that refer to an id by a field.
 func (f *Query) ReferTo(field, id string) {
 	f.Conds = []Cond{Eq(field, id)}
 	number := f.Objects.Number(field)
 	if number >= 0 && !slices.ContainsFunc(f.Objects.Refs, func(r schema.RefField) bool { return r.Field == number }) {
-		f.err = fmt.Errorf("%w: Refs(%q): it is no model.Ref", schema.ErrValue, field)
+		f.err = fmt.Errorf("%w: Refs(%q): it is not a model.Ref", schema.ErrValue, field)
 	}
 }

@@ -16,63 +16,63 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// walk reads what one source has in one partition, in steps of select.lua.
+// scan reads an access path in one partition, in steps of select.lua.
 type scan struct {
 	t *record.Table
 	*accessPath
-	number  int               // among the walks of the query
+	number  int               // among the scans of the query
 	part    *schema.Partition // nil: of a unique index whose values are in all partitions
 	packed  string            // the query, as select.lua takes it
 	reverse bool
-	next    int // which of the spans comes next
+	next    int // the next range
 	at      position
 	rows    []row // not yet taken
-	checked int64 // how many entries it has looked at
+	checked int64 // entries scanned so far
 	done    bool
 }
 
-// position is where a walk is: behind a member of an index, a unique value, or a
+// position is the position of a scan: after a member of an index, a unique value, or a
 // record in the order of creation.
 type position struct {
-	at    string // empty at the empty unique value, and before anything
+	at    string // empty after the empty unique value, and at the beginning
 	score string // of a record in the order of creation
-	begun bool   // it is after something
+	begun bool   // not at the beginning
 }
 
-// hit is a record that fits, as the index says.
+// row is a record that matches, according to the index.
 type row struct {
 	id string
 	position
-	walk int
+	scan int
 }
 
-// stepRanges is how many ranges, or unique values, a step takes on at most.
+// scanRanges is how many ranges, or unique values, a step takes at most.
 const scanRanges = 128
 
-// maxWant is how many records a step keeps at most.
+// maxRows is how many records a step returns at most.
 const maxRows = 500
 
-// begin sets a walk to go on behind a position.
+// seek moves a scan to a position.
 func (w *scan) seek(p position) {
 	w.at = p
 	if w.x == nil {
 		return
 	}
-	for w.next < len(w.spans) && w.passed(w.span(w.next)) {
+	for w.next < len(w.ranges) && w.passed(w.rangeAt(w.next)) {
 		w.next++
 	}
-	w.done = w.next == len(w.spans)
+	w.done = w.next == len(w.ranges)
 }
 
-// span is one of the spans, in the order of the walk.
-func (w *scan) span(i int) schema.Range {
+// rangeAt returns a range, in the order of the scan.
+func (w *scan) rangeAt(i int) schema.Range {
 	if w.reverse {
-		return w.spans[len(w.spans)-1-i]
+		return w.ranges[len(w.ranges)-1-i]
 	}
-	return w.spans[i]
+	return w.ranges[i]
 }
 
-// passed tells whether a span is before the place of the walk.
+// passed reports whether a range is before the position of the scan.
 func (w *scan) passed(s schema.Range) bool {
 	switch {
 	case !w.at.begun:
@@ -85,8 +85,8 @@ func (w *scan) passed(s schema.Range) bool {
 	return s.High != "" && s.High <= w.at.at
 }
 
-// ends are the ends of a span as ZRANGEBYLEX takes them, or from its end as
-// ZREVRANGEBYLEX does, without what the walk is behind.
+// ends returns the ends of a range as ZRANGEBYLEX takes them, or ZREVRANGEBYLEX in
+// reverse, from the position on.
 func (w *scan) ends(s schema.Range) (from, to string) {
 	low, high := s.Lex()
 	switch at := w.at.at; {
@@ -102,8 +102,8 @@ func (w *scan) ends(s schema.Range) (from, to string) {
 	return low, high
 }
 
-// step looks at the next entries, keeps those hits that were wanted, and returns
-// how many there were. want 0 counts.
+// step scans the next entries, keeps up to so many matches, and returns how many
+// matched. want 0 only counts.
 func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	t := w.t
 	if w.part == nil {
@@ -111,19 +111,19 @@ func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	}
 	keys := []string{w.part.Content, w.part.Meta, w.part.All}
 	args := []string{w.packed, strconv.Itoa(min(want, maxRows)), w.at.score, ""}
-	last := min(len(w.spans), w.next+scanRanges)
+	last := min(len(w.ranges), w.next+scanRanges)
 	switch {
 	case w.x == nil:
 		args[3] = w.at.at
 	case w.x.Unique:
 		keys[2] = t.IndexKey(w.part, w.x)
 		for i := w.next; i < last; i++ {
-			args = append(args, w.span(i).Low)
+			args = append(args, w.rangeAt(i).Low)
 		}
 	default:
 		keys[2] = t.IndexKey(w.part, w.x)
 		for i := w.next; i < last; i++ {
-			from, to := w.ends(w.span(i))
+			from, to := w.ends(w.rangeAt(i))
 			args = append(args, from, to)
 		}
 	}
@@ -131,18 +131,18 @@ func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i := range r.hits {
-		r.hits[i].walk = w.number
+	for i := range r.rows {
+		r.rows[i].scan = w.number
 		if w.x == nil {
-			r.hits[i].position = position{at: r.hits[i].id, score: r.hits[i].at, begun: true}
+			r.rows[i].position = position{at: r.rows[i].id, score: r.rows[i].at, begun: true}
 		}
 	}
-	w.rows = append(w.rows, r.hits...)
+	w.rows = append(w.rows, r.rows...)
 	w.checked += r.looked
 	return r.kept, w.advance(r)
 }
 
-// advance sets a walk to where a step ended.
+// advance moves a scan to where a step ended.
 func (w *scan) advance(r selection) error {
 	if w.x == nil {
 		w.at = position{at: r.last, score: r.ended, begun: r.last != ""}
@@ -150,27 +150,27 @@ func (w *scan) advance(r selection) error {
 		return nil
 	}
 	ended, err := strconv.Atoi(r.ended)
-	if err != nil || ended == 0 && r.last == "" || w.next+ended > len(w.spans) {
+	if err != nil || ended == 0 && r.last == "" || w.next+ended > len(w.ranges) {
 		return errors.Join(fmt.Errorf("%w: select.lua replied %q", schema.ErrCorrupt, r.ended), err)
 	}
 	w.next += ended
 	w.at = position{at: r.last, begun: r.last != ""}
-	w.done = w.next == len(w.spans)
+	w.done = w.next == len(w.ranges)
 	return nil
 }
 
-// stepOwners is step for unique values that are in other partitions than the
-// records: their owners are asked for first.
+// stepOwners is step for unique values in other partitions than the records: it first
+// asks for their owners.
 func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 	t := w.t
-	last := min(len(w.spans), w.next+scanRanges)
+	last := min(len(w.ranges), w.next+scanRanges)
 	if want > 0 {
 		last = min(last, w.next+max(want, 8))
 	}
 	values := make([]string, last-w.next)
 	owners := make([]string, len(values))
 	for i := range values {
-		values[i] = w.spans[w.next+i].Low
+		values[i] = w.ranges[w.next+i].Low
 	}
 	err := each(len(values), func(i int) error {
 		var err error
@@ -196,24 +196,24 @@ func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var hits []row
+	var rows []row
 	kept := int64(0)
 	for _, f := range found {
 		kept += f.kept
-		hits = append(hits, f.hits...)
+		rows = append(rows, f.rows...)
 	}
-	for i := range hits {
-		hits[i].walk = w.number
+	for i := range rows {
+		rows[i].scan = w.number
 	}
-	slices.SortStableFunc(hits, func(a, b row) int { return strings.Compare(a.at, b.at) })
-	w.rows = append(w.rows, hits...)
+	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.at, b.at) })
+	w.rows = append(w.rows, rows...)
 	w.next, w.at = last, position{}
-	w.done = w.next == len(w.spans)
+	w.done = w.next == len(w.ranges)
 	return kept, nil
 }
 
-// selectIDs looks at records of a partition by their ids: pairs is unique value
-// and id, in turn.
+// selectIDs checks records of a partition by their ids: pairs is unique value and id,
+// in turn.
 func (w *scan) selectIDs(ctx context.Context, p *schema.Partition, pairs []string, want int) (selection, error) {
 	var all selection
 	if want > 0 {
@@ -230,18 +230,18 @@ func (w *scan) selectIDs(ctx context.Context, p *schema.Partition, pairs []strin
 			return all, errors.Join(fmt.Errorf("%w: select.lua replied %q", schema.ErrCorrupt, r.ended), err)
 		}
 		all.kept += r.kept
-		all.hits = append(all.hits, r.hits...)
+		all.rows = append(all.rows, r.rows...)
 		pairs = pairs[2*n:]
 	}
 	return all, nil
 }
 
-// selection is what select.lua replies.
+// selection is a reply of select.lua.
 type selection struct {
 	ended, last string
 	kept        int64
 	looked      int64
-	hits        []row
+	rows        []row
 }
 
 func (w *scan) selected(ctx context.Context, keys, args []string) (r selection, err error) {
@@ -266,10 +266,10 @@ func (w *scan) selectedOnce(ctx context.Context, keys, args []string) (selection
 	if err != nil || len(list) < 4 || len(list)%2 != 0 {
 		return r, errors.Join(schema.ErrCorrupt, err)
 	}
-	if r.ended, err = wordOf(&list[0]); err != nil {
+	if r.ended, err = textOf(&list[0]); err != nil {
 		return r, err
 	}
-	if r.last, err = wordOf(&list[1]); err != nil {
+	if r.last, err = textOf(&list[1]); err != nil {
 		return r, err
 	}
 	if r.kept, err = list[2].AsInt64(); err != nil {
@@ -278,7 +278,7 @@ func (w *scan) selectedOnce(ctx context.Context, keys, args []string) (selection
 	if r.looked, err = list[3].AsInt64(); err != nil {
 		return r, err
 	}
-	r.hits = make([]row, 0, len(list)/2)
+	r.rows = make([]row, 0, len(list)/2)
 	for i := 4; i < len(list); i += 2 {
 		at, err := list[i].ToString()
 		if err != nil {
@@ -288,13 +288,13 @@ func (w *scan) selectedOnce(ctx context.Context, keys, args []string) (selection
 		if err != nil {
 			return r, err
 		}
-		r.hits = append(r.hits, row{id: id, position: position{at: at, begun: true}})
+		r.rows = append(r.rows, row{id: id, position: position{at: at, begun: true}})
 	}
 	return r, nil
 }
 
-// wordOf reads a number or text.
-func wordOf(m *rueidis.RedisMessage) (string, error) {
+// textOf reads a number or text.
+func textOf(m *rueidis.RedisMessage) (string, error) {
 	if m.IsInt64() {
 		n, err := m.ToInt64()
 		return strconv.FormatInt(n, 10), err
@@ -302,11 +302,11 @@ func wordOf(m *rueidis.RedisMessage) (string, error) {
 	return m.ToString()
 }
 
-// atOnce is how many scripts of a query are under way at once.
+// atOnce is how many scripts of a query run concurrently.
 const atOnce = 32
 
-// each calls f for the numbers below n, some at once, so that they share round
-// trips, and returns the first error.
+// each calls f for the numbers below n, some concurrently so that they share round
+// trips, and joins the errors.
 func each(n int, f func(i int) error) error {
 	if n == 1 {
 		return f(0)

@@ -14,18 +14,18 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// askAgain is how long the answer of the database counts. Migrate may run in
-// another process.
+// askAgain is how long an answer of the database is used. Migrate may run in another
+// process.
 const askAgain = time.Second
 
-// registered is what user.meta says of a model in one partition.
+// Published is what user.meta says of a model in one partition.
 type Published struct {
 	Digest, Schema       string            // in force
 	also                 string            // digest of another declaration that may write
-	Wanted, WantedDigest string            // of the last New that differs, since the last Migrate
-	token                string            // of the numbering of the indexes
+	Wanted, WantedDigest string            // of the last New with another declaration, since the last Migrate
+	token                string            // of the numbers of the indexes
 	migration            string            // "": all records are in all indexes; see migrate_begin.lua
-	Indexes              map[string]string // identity to number and key, also of those that are gone
+	Indexes              map[string]string // identity to number and key, including those of dropped indexes
 	built                map[string]bool   // by identity
 }
 
@@ -44,25 +44,24 @@ func ParsePublished(meta map[string]string) Published {
 	return r
 }
 
-// described words the identity of an index: name (what it is on).
+// DescribeIndex formats the identity of an index: name (columns and options).
 func DescribeIndex(identity string) string {
 	name, rest, _ := strings.Cut(identity, "=")
 	return name + " (" + rest + ")"
 }
 
-// ready fails unless all records are in an index. It asks the database once a
-// second at most: also whether the index is still there, which another process
-// may have dropped.
+// CheckBuilt fails unless all records are in an index. It asks the database once a
+// second at most, also whether another process has dropped the index.
 func (g *Registry) CheckBuilt(ctx context.Context, x *schema.Index) error {
 	asked, now := x.State.Asked.Load(), time.Now().UnixNano()
 	if now-asked >= int64(askAgain) && x.State.Asked.CompareAndSwap(asked, now) {
 		parts := g.Parts
 		if x.State.Built.Load() {
-			parts = parts[:1] // where it would be taken back first
+			parts = parts[:1] // where a migration would drop it first
 		}
 		built, err := g.IsBuilt(ctx, x, parts)
 		if err != nil {
-			x.State.Asked.Store(asked) // it did not answer
+			x.State.Asked.Store(asked) // there was no answer
 			return err
 		}
 		x.State.Built.Store(built)
@@ -78,7 +77,7 @@ func (g *Registry) CheckBuilt(ctx context.Context, x *schema.Index) error {
 	return nil
 }
 
-// isBuilt asks partitions.
+// IsBuilt asks partitions whether an index is built.
 func (g *Registry) IsBuilt(ctx context.Context, x *schema.Index, parts []schema.Partition) (bool, error) {
 	field := "built:" + x.Identity(g.Schema)
 	commands := make(rueidis.Commands, len(parts))
@@ -93,7 +92,7 @@ func (g *Registry) IsBuilt(ctx context.Context, x *schema.Index, parts []schema.
 	return true, nil
 }
 
-// registeredIn reads what a partition says.
+// Published reads the meta of a partition.
 func (g *Registry) Published(ctx context.Context, p *schema.Partition) (Published, error) {
 	meta, err := g.client.Do(ctx, g.client.B().Hgetall().Key(p.Meta).Build()).AsStrMap()
 	if err != nil {
@@ -102,7 +101,7 @@ func (g *Registry) Published(ctx context.Context, p *schema.Partition) (Publishe
 	return ParsePublished(meta), nil
 }
 
-// pending says what Migrate would do, in words.
+// pendingIn describes what Migrate would do in a partition.
 func (g *Registry) pendingIn(r *Published) []string {
 	var all []string
 	identities := g.Identities()
@@ -138,8 +137,7 @@ func (g *Registry) Pending(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// refresh asks, once a second at most, whether indexes have been built that were
-// not.
+// Refresh asks, once a second at most, whether unbuilt indexes have been built.
 func (g *Registry) Refresh(ctx context.Context) error {
 	for _, x := range g.Indexes {
 		if x.Built() {
