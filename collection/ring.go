@@ -102,7 +102,7 @@ func (r *Ring) Len(ctx context.Context) (int64, error) {
 }
 
 // Next returns the first item of the ring and moves it to the end: one LMOVE. It
-// returns ErrNotFound if there is none. The item stays in the ring, so that no crash
+// returns ErrNotFound if it has no item to give. The item stays in the ring, so that no crash
 // can lose it; two workers may have it at a time if it comes round again.
 func (r *Ring) Next(ctx context.Context) (string, error) {
 	if err := r.set.Check(ctx); err != nil {
@@ -139,7 +139,7 @@ func (e *EmptyError) Error() string {
 // Is reports whether target is ErrNotFound.
 func (e *EmptyError) Is(target error) bool { return target == ErrNotFound }
 
-// Take leases the first item of the ring: one script. If there is none it returns an
+// Take leases the first item of the ring: one script. If all are leased it returns an
 // *EmptyError, which says when to try again.
 func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
 	if lease < time.Millisecond {

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 
@@ -12,9 +11,6 @@ import (
 	"retwis/internal/partition"
 	"retwis/maintain"
 )
-
-//go:embed adopt.lua
-var adoptLua string
 
 // What Adopt leaves as it is.
 const (

@@ -110,7 +110,7 @@ func newComposite(client rueidis.Client, key string, opt Options, readable bool)
 }
 
 // OpenComposite returns the index at a key with the columns that it was created with:
-// one round trip. It returns ErrNotFound if there is none.
+// one round trip. It returns ErrNotFound if there is no index.
 func OpenComposite(ctx context.Context, client rueidis.Client, key string) (*Composite, error) {
 	d, err := Declared(ctx, client, key)
 	if err != nil {
@@ -277,7 +277,7 @@ func (c *Composite) Len(ctx context.Context) (int64, error) { return c.lex.Len(c
 // Reads go in steps of a round trip each: 100 entries or Limit, then 500.
 func (c *Composite) Select(ctx context.Context, page Page, conditions ...Condition) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		q, none, err := c.plan(conditions)
+		q, none, err := plan(c.encoding, c.lex.set.Declaration().Text, conditions)
 		if err != nil {
 			yield(Entry{}, c.lex.wrap(ctx, err))
 			return
@@ -308,7 +308,7 @@ func (c *Composite) All(ctx context.Context, page Page) iter.Seq2[Entry, error] 
 // Count returns how many entries match all conditions. If the conditions are ranges,
 // as Select explains, it is one round trip; else one for each thousand entries of them.
 func (c *Composite) Count(ctx context.Context, conditions ...Condition) (int64, error) {
-	q, none, err := c.plan(conditions)
+	q, none, err := plan(c.encoding, c.lex.set.Declaration().Text, conditions)
 	if err != nil {
 		return 0, c.lex.wrap(ctx, err)
 	}

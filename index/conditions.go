@@ -176,16 +176,22 @@ func (b *bounds) restricts() bool { return b.low != "" || b.high != "" || b.exac
 // the combinations of several.
 const maxRanges = 1000
 
+// columnFilter filters members by bounds on their columns.
+type columnFilter struct {
+	encoding ordered.Encoding
+	bounds   []bounds
+}
+
 // plan translates conditions into ranges of members, bounds on the columns after
 // them, and a filter for what neither guarantees. none is true if nothing can match.
-func (c *Composite) plan(conditions []Condition) (q memberQuery, none bool, err error) {
-	all := make([]bounds, len(c.encoding))
+func plan(encoding ordered.Encoding, declaration string, conditions []Condition) (q memberQuery, none bool, err error) {
+	all := make([]bounds, len(encoding))
 	for _, w := range conditions {
-		i := slices.IndexFunc(c.encoding, func(k ordered.Codec) bool { return k.Name == w.column })
+		i := slices.IndexFunc(encoding, func(k ordered.Codec) bool { return k.Name == w.column })
 		if i < 0 {
-			return q, false, errColumn(w, c.lex.set.Declaration().Text)
+			return q, false, errColumn(w, declaration)
 		}
-		if err := all[i].narrow(&c.encoding[i], w); err != nil {
+		if err := all[i].narrow(&encoding[i], w); err != nil {
 			return q, false, err
 		}
 	}
@@ -213,8 +219,9 @@ func (c *Composite) plan(conditions []Condition) (q memberQuery, none bool, err 
 		}
 		q.ranges = append(q.ranges, r)
 	}
-	q.keep = c.keep(all, next)
-	q.sift = c.sift(all, next+1)
+	f := columnFilter{encoding, all}
+	q.keep = f.keep(next)
+	q.sift = f.sift(next + 1)
 	return q, false, nil
 }
 
@@ -231,19 +238,19 @@ func combine(prefixes, values []string) []string {
 }
 
 // sift returns the bounds of the columns from a first one on, as sift.lua takes them.
-func (c *Composite) sift(all []bounds, from int) (args []string) {
+func (f columnFilter) sift(from int) (args []string) {
 	last := -1
-	for i := from; i < len(all); i++ {
-		if all[i].restricts() {
+	for i := from; i < len(f.bounds); i++ {
+		if f.bounds[i].restricts() {
 			last = i
 		}
 	}
 	for i := 0; i <= last; i++ {
 		b := bounds{}
 		if i >= from {
-			b = all[i]
+			b = f.bounds[i]
 		}
-		width, terminator := c.encoding[i].Ending()
+		width, terminator := f.encoding[i].Ending()
 		args = append(args, fmt.Sprint(width), terminator, b.low, b.high)
 	}
 	return args
@@ -251,10 +258,10 @@ func (c *Composite) sift(all []bounds, from int) (args []string) {
 
 // keep returns a filter of members by the columns from a first one on that allow
 // several values, of which ranges and bounds know the first and the last; or nil.
-func (c *Composite) keep(all []bounds, from int) func(member string) bool {
+func (f columnFilter) keep(from int) func(member string) bool {
 	last := -1
-	for i := from; i < len(all); i++ {
-		if all[i].exact && len(all[i].values) > 1 {
+	for i := from; i < len(f.bounds); i++ {
+		if f.bounds[i].exact && len(f.bounds[i].values) > 1 {
 			last = i
 		}
 	}
@@ -263,12 +270,12 @@ func (c *Composite) keep(all []bounds, from int) func(member string) bool {
 	}
 	return func(member string) bool {
 		for i := 0; i <= last; i++ {
-			value, rest, err := c.encoding[i].Cut(member)
+			value, rest, err := f.encoding[i].Cut(member)
 			if err != nil {
 				return false
 			}
-			if i >= from && all[i].exact {
-				if _, ok := slices.BinarySearchFunc(all[i].values, value, strings.Compare); !ok {
+			if i >= from && f.bounds[i].exact {
+				if _, ok := slices.BinarySearchFunc(f.bounds[i].values, value, strings.Compare); !ok {
 					return false
 				}
 			}

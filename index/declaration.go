@@ -20,7 +20,7 @@ type Declaration struct {
 func (d Declaration) String() string { return partition.Declaration(d).String() }
 
 // Declared returns the declaration of the index at a key, of any type: one round trip.
-// It returns ErrNotFound if there is none.
+// It returns ErrNotFound if there is no index.
 func Declared(ctx context.Context, client rueidis.Client, key string) (Declaration, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {

@@ -21,6 +21,12 @@ var (
 	putLua string
 	//go:embed remove.lua
 	removeLua string
+	//go:embed sift.lua
+	siftLua string
+	//go:embed repair.lua
+	repairLua string
+	//go:embed adopt.lua
+	adoptLua string
 )
 
 // Limits of an index, in bytes.
@@ -43,7 +49,6 @@ type Lexical struct {
 
 	put, remove, sift script.Script
 	repair, adopt     script.Script
-	target            *target // of maintenance
 }
 
 // LexicalOptions are the options of NewLexical.
@@ -87,7 +92,6 @@ func NewLexical(client rueidis.Client, key string, opt LexicalOptions) (*Lexical
 	if x.describe == nil {
 		x.describe = func(member string) string { return fmt.Sprintf("%q", member) }
 	}
-	x.target = x.newTarget()
 	return x, nil
 }
 
@@ -160,9 +164,6 @@ func shorten(id string) string {
 	}
 	return fmt.Sprintf("%q", id)
 }
-
-// removeBatch is the number of ids that one script removes.
-const removeBatch = 200
 
 // Remove removes ids from the index and returns how many were in it: one round trip
 // for thousands.

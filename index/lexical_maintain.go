@@ -12,8 +12,6 @@ import (
 )
 
 var (
-	//go:embed repair.lua
-	repairLua string
 	//go:embed watch.lua
 	watchLua string
 	//go:embed replace.lua
@@ -28,7 +26,7 @@ var (
 // if one is given, in steps of 200. An entry that is written during the run may be
 // reported although it is right.
 func (x *Lexical) Verify(ctx context.Context, src *Source[string], opt maintain.Options) (maintain.Report, error) {
-	return x.target.verify(ctx, src, opt)
+	return x.newTarget().verify(ctx, src, opt)
 }
 
 // Repair finds what Verify finds and corrects it. On conflict the object wins, then
@@ -41,7 +39,7 @@ func (x *Lexical) Verify(ctx context.Context, src *Source[string], opt maintain.
 //
 // A source needs its Lookup.
 func (x *Lexical) Repair(ctx context.Context, src *Source[string], opt maintain.Options) (maintain.Report, error) {
-	return x.target.repair(ctx, src, opt)
+	return x.newTarget().repair(ctx, src, opt)
 }
 
 // Rebuild makes the index anew from a source, next to the old one, which serves until
@@ -52,7 +50,7 @@ func (x *Lexical) Repair(ctx context.Context, src *Source[string], opt maintain.
 // killed one left next to the index goes with the first write a minute later, or with
 // Repair.
 func (x *Lexical) Rebuild(ctx context.Context, src Source[string], opt maintain.Options) (maintain.Report, error) {
-	return x.target.rebuild(ctx, src, opt)
+	return x.newTarget().rebuild(ctx, src, opt)
 }
 
 // newTarget adapts the index to the maintenance engine.

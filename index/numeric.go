@@ -55,7 +55,6 @@ type Numeric[N Number] struct {
 	column Column
 
 	put, remove, page script.Script
-	target            *target // of maintenance
 }
 
 // NumericOptions are the options of NewNumeric.
@@ -123,12 +122,11 @@ func NewNumeric[N Number](client rueidis.Client, key string, opt NumericOptions)
 		set: set, column: column,
 		put: partition.NewScript(numericPutLua), remove: partition.NewScript(numericRemoveLua), page: partition.NewScript(ordered.LuaLess + numericPageLua),
 	}
-	x.target = x.newTarget()
 	return x, nil
 }
 
 // OpenNumeric returns the index at a key with the name that it was created with: one
-// round trip. It returns ErrNotFound if there is none, and ErrDeclared if it is over
+// round trip. It returns ErrNotFound if there is no index, and ErrDeclared if it is over
 // another type of number.
 func OpenNumeric[N Number](ctx context.Context, client rueidis.Client, key string) (*Numeric[N], error) {
 	d, err := Declared(ctx, client, key)

@@ -16,21 +16,21 @@ import (
 // and with Lookup it finds entries without an object. A numeric index has nothing of its
 // own to disagree with, so it needs a source.
 func (x *Numeric[N]) Verify(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
-	return x.target.verify(ctx, x.source(src), opt)
+	return x.newTarget().verify(ctx, x.source(src), opt)
 }
 
 // Repair finds what Verify finds and gives the entries the numbers of their objects.
 // Each entry is compared again in the step that changes it, so that concurrent writes
 // stay. The source needs its Lookup.
 func (x *Numeric[N]) Repair(ctx context.Context, src *Source[N], opt maintain.Options) (maintain.Report, error) {
-	return x.target.repair(ctx, x.source(src), opt)
+	return x.newTarget().repair(ctx, x.source(src), opt)
 }
 
 // Rebuild makes the index anew from a source, next to the old one, which serves until
 // the new one replaces it: in one step that has caught up with all that was written
 // meanwhile. See Lexical.Rebuild.
 func (x *Numeric[N]) Rebuild(ctx context.Context, src Source[N], opt maintain.Options) (maintain.Report, error) {
-	return x.target.rebuild(ctx, *x.source(&src), opt)
+	return x.newTarget().rebuild(ctx, *x.source(&src), opt)
 }
 
 // source returns a source of scores.

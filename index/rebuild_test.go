@@ -108,7 +108,7 @@ func TestKilledRebuild(t *testing.T) {
 			}
 			// The steps of a process until it is killed.
 			x, run := o.index.lex, "name of the run"
-			if err := x.target.tracker.Begin(t.Context(), run); err != nil {
+			if err := x.newTarget().tracker.Begin(t.Context(), run); err != nil {
 				t.Fatal(err)
 			}
 			m, err := o.index.member("7", []any{7})
@@ -117,7 +117,7 @@ func TestKilledRebuild(t *testing.T) {
 			}
 			fill := func() error {
 				args := append(append(x.set.Args(), run), m.ID, m.Member)
-				return engine.Replaced(x.target.fill.Run(t.Context(), x.set.Client, x.set.Keys[0].All(), args).Error())
+				return engine.Replaced(x.newTarget().fill.Run(t.Context(), x.set.Client, x.set.Keys[0].All(), args).Error())
 			}
 			if err := fill(); err != nil {
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestKilledNumericRebuild(t *testing.T) {
 		err = x.Put(ctx, "1", 1)
 	}
 	if err == nil {
-		err = x.target.tracker.Begin(ctx, "killed")
+		err = x.newTarget().tracker.Begin(ctx, "killed")
 	}
 	if err == nil {
 		err = x.Put(ctx, "1", 1)

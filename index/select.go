@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"iter"
 	"slices"
@@ -16,9 +15,6 @@ import (
 	"retwis/internal/scan"
 	"retwis/internal/script"
 )
-
-//go:embed sift.lua
-var siftLua string
 
 // Range is a range of members, its ends as ZRANGEBYLEX takes them: "[a" includes a,
 // "(a" excludes it, "-" and "+" are the first and the last of all.

@@ -140,6 +140,9 @@ func (w *writer) finish(wrap func(context.Context, error) error, failed error) (
 	return w.done, wrap(w.ctx, cmp.Or(err, failed))
 }
 
+// removeBatch is the number of ids that one script removes.
+const removeBatch = 200
+
 // byPartition groups ids by partition, in batches for a script.
 func byPartition(set *partition.Set, ids []string) [][][]string {
 	all := make([][][]string, len(set.Keys))

@@ -175,19 +175,6 @@ func (x *Index) surely(b *block, c *cell) bool {
 	return true
 }
 
-// lexRange returns the range of the members whose numbers are from low to high.
-func (x *Index) lexRange(low, high []uint64) index.Range {
-	r := index.Range{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
-	end := x.layout.append(nil, high)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			r.Max = "(" + string(end)
-			break
-		}
-	}
-	return r
-}
-
 // region is what a query reads: disjoint blocks, and the ranges that cover them.
 type region struct {
 	blocks []block
@@ -206,34 +193,6 @@ func (x *Index) regionOf(blocks []block) region {
 		r.spans = x.joinOverlaps(r.spans)
 	}
 	return r
-}
-
-// joinOverlaps sorts ranges and joins those that overlap.
-func (x *Index) joinOverlaps(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int { return slices.Compare(a.low, b.low) })
-	joined := spans[:0]
-	for _, s := range spans {
-		if n := len(joined); n > 0 && slices.Compare(s.low, joined[n-1].high) <= 0 {
-			last := &joined[n-1]
-			if slices.Compare(s.high, last.high) > 0 {
-				last.high = s.high
-			}
-			last.volume += s.volume
-			last.length = x.length(last.low, last.high)
-			continue
-		}
-		joined = append(joined, s)
-	}
-	return joined
-}
-
-// ranges returns the spans of a region as ranges of members.
-func (x *Index) ranges(spans []span) []index.Range {
-	all := make([]index.Range, len(spans))
-	for i, s := range spans {
-		all[i] = x.lexRange(s.low, s.high)
-	}
-	return all
 }
 
 // keep returns a filter for the members in the region. It is for one reader at a time.

@@ -1,15 +1,9 @@
 package space
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"retwis/internal/ordered"
 )
 
 // Type is the type of the values of a dimension.
@@ -49,155 +43,13 @@ const (
 	maxScale = 18
 )
 
-// String returns the dimension as ParseDims reads it.
-func (d Dim) String() string {
-	a, err := newAxis(d)
-	if err != nil {
-		return d.Name + ":" + string(d.Type)
+// GeoDims returns the dimensions of places on earth: lat and lon, in degrees with six
+// digits after the point, which is a tenth of a metre.
+func GeoDims() []Dim {
+	return []Dim{
+		{Name: "lat", Type: Decimal, Scale: 6, Min: "-90", Max: "90"},
+		{Name: "lon", Type: Decimal, Scale: 6, Min: "-180", Max: "180"},
 	}
-	return a.String()
-}
-
-// String returns the dimension as the index declares it: one text for each range.
-func (a *axis) String() string {
-	text := a.Name + ":" + string(a.Type)
-	low, high := a.format(a.Min), a.format(a.Max)
-	switch a.Type {
-	case Decimal:
-		text += "(" + strconv.Itoa(a.Scale) + ")"
-		if a.Scale > 0 {
-			low, high = strings.TrimRight(strings.TrimRight(low, "0"), "."), strings.TrimRight(strings.TrimRight(high, "0"), ".")
-		}
-	case Time:
-		low, high = strings.TrimSuffix(low, "T00:00:00Z"), strings.TrimSuffix(high, "T00:00:00Z")
-	}
-	return text + "(" + low + ".." + high + ")"
-}
-
-// ParseDims reads a declaration such as
-//
-//	x:int(0..400),price:decimal(2)(0..1000),at:time(2020-01-01..2030-01-01),f:float(-1..1)
-//
-// decimal(2) has two digits after the point; geo alone stands for GeoDims.
-func ParseDims(text string) ([]Dim, error) {
-	if text == "geo" {
-		return GeoDims(), nil
-	}
-	var dims []Dim
-	for one := range strings.SplitSeq(text, ",") {
-		one = strings.TrimSpace(one)
-		a, err := parseDim(one)
-		if err != nil {
-			return nil, fmt.Errorf("space: dimension %d, %q: %w", len(dims)+1, shorten(one), err)
-		}
-		dims = append(dims, a.Dim)
-		if len(dims) > maxDims {
-			break
-		}
-	}
-	_, err := newAxes(dims)
-	if err != nil {
-		return nil, fmt.Errorf("space: %w", err)
-	}
-	return dims, nil
-}
-
-var errSyntax = errors.New("write NAME:TYPE(MIN..MAX), as in x:int(0..400) or price:decimal(2)(0..1000)")
-
-func parseDim(text string) (axis, error) {
-	name, rest, ok := strings.Cut(text, ":")
-	if !ok {
-		return axis{}, errSyntax
-	}
-	kind, rest, ok := strings.Cut(rest, "(")
-	if !ok {
-		return axis{}, errSyntax
-	}
-	d := Dim{Name: name, Type: Type(kind)}
-	if d.Type == Decimal {
-		var digits string
-		if digits, rest, ok = strings.Cut(rest, ")("); !ok {
-			return axis{}, errSyntax
-		}
-		var err error
-		if d.Scale, err = strconv.Atoi(digits); err != nil {
-			return axis{}, fmt.Errorf("%q is not a number of digits", shorten(digits))
-		}
-	}
-	inner, closed := strings.CutSuffix(rest, ")")
-	low, high, two := strings.Cut(inner, "..")
-	if !closed || !two || low == "" || high == "" {
-		return axis{}, errSyntax
-	}
-	d.Min, d.Max = low, high
-	return newAxis(d)
-}
-
-// newAxes validates a declaration and returns its axes.
-func newAxes(dims []Dim) ([]axis, error) {
-	if len(dims) < 1 || len(dims) > maxDims {
-		return nil, fmt.Errorf("there must be from 1 to %d dimensions", maxDims)
-	}
-	axes := make([]axis, len(dims))
-	for i, d := range dims {
-		var err error
-		if axes[i], err = newAxis(d); err == nil && slices.ContainsFunc(dims[:i], func(o Dim) bool { return o.Name == d.Name }) {
-			err = errors.New("another dimension has the same name")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("dimension %d, %s: %w", i+1, shorten(d.Name), err)
-		}
-	}
-	return axes, nil
-}
-
-// newAxis validates a dimension, and converts its bounds to the Go type of its values.
-func newAxis(d Dim) (axis, error) {
-	if err := checkName(d.Name); err != nil {
-		return axis{}, err
-	}
-	if d.Scale < 0 || d.Scale > maxScale || d.Scale != 0 && d.Type != Decimal {
-		return axis{}, fmt.Errorf("%s cannot have %d digits after the point: a decimal can, from 0 to %d", d.Type, d.Scale, maxScale)
-	}
-	a := axis{Dim: d}
-	var low, high error
-	narrow := false
-	switch d.Type {
-	case Int, Decimal:
-		a.min, low = a.column().Int64(d.Min)
-		a.max, high = a.column().Int64(d.Max)
-		a.span, narrow = uint64(a.max)-uint64(a.min), a.min >= a.max
-	case Float:
-		a.low, low = toFloat(d.Min)
-		a.high, high = toFloat(d.Max)
-		width := a.high/2 - a.low/2
-		a.span, narrow = 1<<floatBits-1, !(width > 0)
-		if math.IsInf(a.low, 0) || math.IsInf(a.high, 0) {
-			return a, errors.New("the range of a float must be finite")
-		}
-	case Time:
-		a.from, low = ordered.ToTime(d.Min)
-		a.to, high = ordered.ToTime(d.Max)
-		if low == nil && high == nil {
-			var ok bool
-			if a.span, ok = nanoseconds(a.from, a.to); !ok && a.from.Before(a.to) {
-				return a, errors.New("a time spans at most 584 years")
-			}
-			narrow = !a.from.Before(a.to)
-		}
-	default:
-		return a, fmt.Errorf("%q is not a type: use int, decimal, float or time", shorten(string(d.Type)))
-	}
-	switch {
-	case low != nil:
-		return a, fmt.Errorf("the least value: %w", low)
-	case high != nil:
-		return a, fmt.Errorf("the greatest value: %w", high)
-	case narrow:
-		return a, errors.New("the least value must be less than the greatest")
-	}
-	a.setBounds()
-	return a, nil
 }
 
 // checkName refuses names that would be ambiguous in a declaration or a command.

@@ -3,7 +3,6 @@ package space
 import (
 	"context"
 	"iter"
-	"math/bits"
 	"slices"
 	"sort"
 
@@ -202,26 +201,4 @@ func (l *layout) squares(low, high []uint64) iter.Seq2[[]uint64, int] {
 			}
 		}
 	}
-}
-
-// lowBits returns a word with its last n bits set.
-func lowBits(n int) uint64 {
-	switch {
-	case n <= 0:
-		return 0
-	case n >= 64:
-		return ^uint64(0)
-	}
-	return 1<<n - 1
-}
-
-func trailingZeros(z []uint64) int {
-	n := 0
-	for i := len(z) - 1; i >= 0; i-- {
-		if z[i] != 0 {
-			return n + bits.TrailingZeros64(z[i])
-		}
-		n += 64
-	}
-	return n
 }

@@ -16,15 +16,6 @@ import (
 // earth is the radius of the earth in metres, the one of GEODIST in Redis.
 const earth = 6372797.560856
 
-// GeoDims returns the dimensions of places on earth: lat and lon, in degrees with six
-// digits after the point, which is a tenth of a metre.
-func GeoDims() []Dim {
-	return []Dim{
-		{Name: "lat", Type: Decimal, Scale: 6, Min: "-90", Max: "90"},
-		{Name: "lon", Type: Decimal, Scale: 6, Min: "-180", Max: "180"},
-	}
-}
-
 // Geo is an index of places on earth: an index with GeoDims, whose distances are metres
 // and which knows that the earth is round.
 type Geo struct{ x *Index }
@@ -60,12 +51,6 @@ func (x *Index) Geo() (*Geo, error) {
 		return nil, x.named(fmt.Errorf("%w: it is %s, not %s,%s: use GeoDims", index.ErrDeclared, x.set.Declaration().Text, &axes[0], &axes[1]))
 	}
 	return &Geo{x}, nil
-}
-
-// isGeo reports whether the dimensions are GeoDims.
-func (x *Index) isGeo() bool {
-	axes, _ := newAxes(GeoDims())
-	return len(x.axes) == 2 && x.axes[0] == axes[0] && x.axes[1] == axes[1]
 }
 
 // Index returns the index of points below, for all that is not about the earth: Remove,

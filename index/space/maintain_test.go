@@ -53,9 +53,8 @@ func write(t *testing.T, x *Index, prefix string) (stop func()) {
 	}
 }
 
-// Whoever writes the same points from many connections leaves an index that
-// agrees with itself, and a reader that pages meanwhile sees each point that
-// stayed once.
+// Concurrent writes of the same points leave a consistent index, and pages read
+// meanwhile have each point that stays exactly once.
 func TestWritersAndPages(t *testing.T) {
 	t.Parallel()
 	ctx, server := t.Context(), redistest.One(t)

@@ -3,12 +3,8 @@ package space
 import (
 	"context"
 	"iter"
-	"slices"
-
-	"github.com/redis/rueidis"
 
 	"retwis/index"
-	"retwis/internal/scan"
 )
 
 // Select yields exactly the points in a box, its ends included, in the order of the
@@ -133,20 +129,6 @@ func (x *Index) yieldSkipScan(ctx context.Context, r *region, page index.Page, k
 	}
 }
 
-// ahead returns the ranges that a reader at the cursor of a page has not passed.
-func ahead(ranges []index.Range, page index.Page) []index.Range {
-	at, err := scan.DecodeCursor(page.After)
-	if page.After == "" || err != nil {
-		return ranges // reading them refuses an invalid cursor
-	}
-	return slices.DeleteFunc(ranges, func(r index.Range) bool {
-		if page.Reverse {
-			return r.Min[1:] > at
-		}
-		return r.Max != "+" && r.Max[1:] <= at
-	})
-}
-
 // yieldEntries decodes members.
 func (x *Index) yieldEntries(members iter.Seq2[index.Member, error], yield func(Entry, error) bool) {
 	for m, err := range members {
@@ -259,27 +241,4 @@ func (x *Index) estimate(ctx context.Context, r *region) (float64, error) {
 		total += float64(counts[i]) * min(1, s.volume/s.length)
 	}
 	return total, nil
-}
-
-// counts returns how many points are in each range: one round trip.
-func (x *Index) counts(ctx context.Context, ranges []index.Range) ([]int64, error) {
-	if err := x.set.Check(ctx); err != nil {
-		return nil, x.named(err)
-	}
-	client := x.set.Client
-	var commands rueidis.Commands
-	for _, r := range ranges {
-		for i := range x.set.Keys {
-			commands = append(commands, client.B().Zlexcount().Key(x.set.Keys[i].Index).Min(r.Min).Max(r.Max).Build())
-		}
-	}
-	counts := make([]int64, len(ranges))
-	for i, reply := range client.DoMulti(ctx, commands...) {
-		n, err := reply.AsInt64()
-		if err != nil {
-			return nil, x.named(x.set.Error(ctx, err))
-		}
-		counts[i/len(x.set.Keys)] += n
-	}
-	return counts, nil
 }

@@ -3,7 +3,6 @@ package space
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"iter"
 	"slices"
 	"strconv"
@@ -17,9 +16,6 @@ import (
 	"retwis/internal/script"
 )
 
-//go:embed skip.lua
-var skipLua string
-
 // A skip scan: the server reads the pieces of a range and skips the gaps between them.
 // A script of so many pieces takes it some 0.2 ms, and one of so many members less than
 // 1 ms.
@@ -27,11 +23,6 @@ const (
 	skipPieces  = 32   // of a script
 	skipScripts = 4    // of a pipeline; the next pipeline is in flight while one is read
 	skipMembers = 1000 // that a script reads
-	// minGap is how many points a gap must hold to be skipped: the server needs as
-	// long to find its other side as to read so many.
-	minGap = 5
-	// minWaste is how many points must be outside of a box before they are counted.
-	minWaste = 1000
 )
 
 // cutFinely cuts the ranges of a region into pieces for a skip scan, if they hold far

@@ -2,6 +2,7 @@ package space
 
 import (
 	"context"
+	_ "embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +16,18 @@ import (
 	"retwis/internal/ordered"
 	"retwis/internal/partition"
 	"retwis/internal/script"
+)
+
+//go:embed skip.lua
+var skipLua string
+
+// Limits of a skip scan.
+const (
+	// minGap is how many points a gap must hold to be skipped: the server needs as
+	// long to find its other side as to read so many.
+	minGap = 5
+	// minWaste is how many points must be outside of a box before they are counted.
+	minWaste = 1000
 )
 
 // Index is an index of points at a key. It is safe for concurrent use.
@@ -95,7 +108,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 }
 
 // Open returns the index at a key with the dimensions that it was created with: one
-// round trip. It returns index.ErrNotFound if there is none.
+// round trip. It returns index.ErrNotFound if there is no index.
 func Open(ctx context.Context, client rueidis.Client, key string) (*Index, error) {
 	d, err := partition.Read(ctx, client, key)
 	if err != nil {
@@ -222,6 +235,12 @@ func (x *Index) Bits(values ...any) (string, error) {
 		return "", x.named(err)
 	}
 	return x.text(x.interleave(codesOf(places))), nil
+}
+
+// isGeo reports whether the dimensions are GeoDims.
+func (x *Index) isGeo() bool {
+	axes, _ := newAxes(GeoDims())
+	return len(x.axes) == 2 && x.axes[0] == axes[0] && x.axes[1] == axes[1]
 }
 
 // named adds the key of the index to an error.

@@ -198,3 +198,25 @@ func (l *layout) text(z []uint64) string {
 	}
 	return b.String()
 }
+
+// lowBits returns a word with its last n bits set.
+func lowBits(n int) uint64 {
+	switch {
+	case n <= 0:
+		return 0
+	case n >= 64:
+		return ^uint64(0)
+	}
+	return 1<<n - 1
+}
+
+func trailingZeros(z []uint64) int {
+	n := 0
+	for i := len(z) - 1; i >= 0; i-- {
+		if z[i] != 0 {
+			return n + bits.TrailingZeros64(z[i])
+		}
+		n += 64
+	}
+	return n
+}

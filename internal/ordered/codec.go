@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strconv"
+	"strings"
 	"time"
 
 	"retwis/index/decimal"
@@ -26,13 +28,6 @@ const (
 	escapeByte  = 0x00
 	escapedZero = 0xff
 	terminator  = 0x01
-)
-
-// A readable string ends at the colon of the tutorial. The colon, and all bytes that
-// sort before it, are escaped.
-const (
-	readableEnd    = ':'
-	readableEscape = ';'
 )
 
 // NewCodec returns the codec of a column.
@@ -144,6 +139,30 @@ func (k *Codec) ascending(b []byte, v any) ([]byte, error) {
 	return k.appendBig(b, n), nil
 }
 
+// big returns the value of a BigInt, or the units of a Decimal.
+func (k *Codec) big(v any) (*big.Int, error) {
+	if k.Type == Decimal {
+		d, err := k.toDecimal(v)
+		if err != nil {
+			return nil, err
+		}
+		n := d.Units()
+		if n.Cmp(k.low) < 0 || n.Cmp(k.high) > 0 {
+			return nil, fmt.Errorf("%s has more than %d digits before the point", shorten(d.String()), k.Digits-k.Scale)
+		}
+		return n, nil
+	}
+	d, err := whole(v)
+	if err != nil {
+		return nil, err
+	}
+	n := d.Units()
+	if n.Cmp(k.low) < 0 || n.Cmp(k.high) > 0 {
+		return nil, fmt.Errorf("it has more than %d bits", k.Bits)
+	}
+	return n, nil
+}
+
 // appendBig appends a number as width bytes with the sign bit inverted.
 func (k *Codec) appendBig(b []byte, n *big.Int) []byte {
 	if k.width <= 8 && n.IsInt64() {
@@ -182,6 +201,8 @@ func (k *Codec) AppendPrefix(b []byte, prefix string) []byte {
 	}
 	return b
 }
+
+var errNaN = errors.New("it is not a number")
 
 var errShort = errors.New("it ends within a column")
 
@@ -278,4 +299,106 @@ func unescaped(s string) (string, error) {
 		return s, nil
 	}
 	return string(append(b, s[begin:]...)), nil
+}
+
+// asReadable returns the codec that writes text.
+func (k Codec) asReadable() (Codec, error) {
+	if k.Desc {
+		return k, errors.New("a readable index has no descending columns")
+	}
+	switch k.Type {
+	case Int, Uint, Decimal:
+		k.width = 0 // a minus more, or not
+	case Bool:
+		k.width = len("0:")
+	case Time:
+		k.width = len(readableTime) + 1
+	case Float, BigInt:
+		return k, fmt.Errorf("a readable index has no %s", k.Type)
+	}
+	return k, nil
+}
+
+func (k *Codec) appendReadable(b []byte, v any) ([]byte, error) {
+	switch k.Type {
+	case String, Bytes:
+		s, err := toText(v)
+		if err != nil {
+			return nil, err
+		}
+		return append(appendReadableText(b, s), readableEnd), nil
+	case Bool:
+		v, err := toBool(v)
+		if v {
+			return append(b, '1', readableEnd), err
+		}
+		return append(b, '0', readableEnd), err
+	case Time:
+		t, err := ToTime(v)
+		if err != nil {
+			return nil, err
+		}
+		if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
+			return nil, fmt.Errorf("the year %d does not have four digits", t.Year())
+		}
+		return append(t.AppendFormat(b, readableTime), readableEnd), nil
+	}
+	n, err := k.readableNumber(v)
+	if err != nil {
+		return nil, err
+	}
+	return append(appendPadded(b, n, k.Digits, k.Scale), readableEnd), nil
+}
+
+func (k *Codec) readableNumber(v any) (*big.Int, error) {
+	switch k.Type {
+	case Int:
+		n, err := k.toInt(v)
+		return big.NewInt(n), err
+	case Uint:
+		n, err := k.toUint(v)
+		return new(big.Int).SetUint64(n), err
+	}
+	return k.big(v)
+}
+
+// readableValue undoes appendReadable.
+func (k *Codec) readableValue(s string) (any, error) {
+	s = s[:len(s)-1]
+	switch k.Type {
+	case String, Bytes:
+		var b []byte
+		for i := 0; i < len(s); i++ {
+			if s[i] == readableEscape {
+				i++
+			}
+			b = append(b, s[i])
+		}
+		if k.Type == Bytes {
+			return b, nil
+		}
+		return string(b), nil
+	case Bool:
+		return s == "1", nil
+	case Time:
+		return time.Parse(readableTime, s)
+	}
+	digits := []byte(strings.Replace(strings.TrimPrefix(s, "-"), ".", "", 1))
+	if len(digits) != k.Digits || strings.Trim(string(digits), "0123456789") != "" {
+		return nil, errors.New("it is not a padded number")
+	}
+	if s[0] == '-' {
+		complement(digits)
+	}
+	n, _ := new(big.Int).SetString(string(digits), 10)
+	if s[0] == '-' {
+		n.Neg(n)
+	}
+	switch k.Type {
+	case Int:
+		return strconv.ParseInt(n.String(), 10, 64)
+	case Uint:
+		return strconv.ParseUint(n.String(), 10, 64)
+	}
+	return decimal.NewBig(n, k.Scale), nil
 }

@@ -97,8 +97,8 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// Successor returns the first string after all that begin with p, or "" if there
-// is none.
+// Successor returns the first string after all that begin with p, or "" if no string
+// is after them.
 func Successor(p string) string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] != 0xff {

@@ -2,9 +2,7 @@ package ordered
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"math/big"
 	"strconv"
 	"time"
 
@@ -212,29 +210,3 @@ func (c Column) Describe(v any) string {
 	}
 	return c.Format(v)
 }
-
-// big returns the value of a BigInt, or the units of a Decimal.
-func (k *Codec) big(v any) (*big.Int, error) {
-	if k.Type == Decimal {
-		d, err := k.toDecimal(v)
-		if err != nil {
-			return nil, err
-		}
-		n := d.Units()
-		if n.Cmp(k.low) < 0 || n.Cmp(k.high) > 0 {
-			return nil, fmt.Errorf("%s has more than %d digits before the point", shorten(d.String()), k.Digits-k.Scale)
-		}
-		return n, nil
-	}
-	d, err := whole(v)
-	if err != nil {
-		return nil, err
-	}
-	n := d.Units()
-	if n.Cmp(k.low) < 0 || n.Cmp(k.high) > 0 {
-		return nil, fmt.Errorf("it has more than %d bits", k.Bits)
-	}
-	return n, nil
-}
-
-var errNaN = errors.New("it is not a number")

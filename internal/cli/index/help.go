@@ -77,7 +77,7 @@ The exit code is 1 if there is a problem.`,
 --from an entry gets the values of its object; without it the values stored next to it
 in KEY.content, and if those are lost they are restored from the entries. Each entry
 is checked again in the step that changes it, so that concurrent writes are kept.
-Without --from, several entries of one id stay if KEY.content does not tell which is
+Without --from, several entries of one id stay if KEY.content does not decide which is
 right. What a killed repair or rebuild left behind is removed.`,
 		Example: `  retwis index repair rooms --from 'room:*'`,
 	},

@@ -1,0 +1,89 @@
+package space
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/internal/scan"
+)
+
+// lexRange returns the range of the members whose numbers are from low to high.
+func (x *Index) lexRange(low, high []uint64) index.Range {
+	r := index.Range{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
+	end := x.layout.append(nil, high)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			r.Max = "(" + string(end)
+			break
+		}
+	}
+	return r
+}
+
+// ranges returns the spans of a region as ranges of members.
+func (x *Index) ranges(spans []span) []index.Range {
+	all := make([]index.Range, len(spans))
+	for i, s := range spans {
+		all[i] = x.lexRange(s.low, s.high)
+	}
+	return all
+}
+
+// joinOverlaps sorts ranges and joins those that overlap.
+func (x *Index) joinOverlaps(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return slices.Compare(a.low, b.low) })
+	joined := spans[:0]
+	for _, s := range spans {
+		if n := len(joined); n > 0 && slices.Compare(s.low, joined[n-1].high) <= 0 {
+			last := &joined[n-1]
+			if slices.Compare(s.high, last.high) > 0 {
+				last.high = s.high
+			}
+			last.volume += s.volume
+			last.length = x.length(last.low, last.high)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// ahead returns the ranges that a reader at the cursor of a page has not passed.
+func ahead(ranges []index.Range, page index.Page) []index.Range {
+	at, err := scan.DecodeCursor(page.After)
+	if page.After == "" || err != nil {
+		return ranges // reading them refuses an invalid cursor
+	}
+	return slices.DeleteFunc(ranges, func(r index.Range) bool {
+		if page.Reverse {
+			return r.Min[1:] > at
+		}
+		return r.Max != "+" && r.Max[1:] <= at
+	})
+}
+
+// counts returns how many points are in each range: one round trip.
+func (x *Index) counts(ctx context.Context, ranges []index.Range) ([]int64, error) {
+	if err := x.set.Check(ctx); err != nil {
+		return nil, x.named(err)
+	}
+	client := x.set.Client
+	var commands rueidis.Commands
+	for _, r := range ranges {
+		for i := range x.set.Keys {
+			commands = append(commands, client.B().Zlexcount().Key(x.set.Keys[i].Index).Min(r.Min).Max(r.Max).Build())
+		}
+	}
+	counts := make([]int64, len(ranges))
+	for i, reply := range client.DoMulti(ctx, commands...) {
+		n, err := reply.AsInt64()
+		if err != nil {
+			return nil, x.named(x.set.Error(ctx, err))
+		}
+		counts[i/len(x.set.Keys)] += n
+	}
+	return counts, nil
+}
