@@ -23,7 +23,7 @@ type versionInfo struct {
 	ServerVersion string `json:"server_version,omitempty"`
 }
 
-func newVersion(env Env) *cobra.Command {
+func newVersion(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of retwis, and of the server that it would start",
@@ -59,7 +59,7 @@ func (v versionInfo) print(out io.Writer) error {
 }
 
 // buildInfo returns what the linker set, or else what the go command recorded.
-func buildInfo(env Env) versionInfo {
+func buildInfo(env shell.Env) versionInfo {
 	info := versionInfo{Version: env.Version, Commit: env.Commit, Go: runtime.Version()}
 	build, ok := debug.ReadBuildInfo()
 	if ok && info.Version == "" {

@@ -68,3 +68,25 @@ func (d *declaration) declare(ctx context.Context, client rueidis.Client, key st
 	}
 	return nil, shell.Usage(fmt.Errorf("--numeric takes one column, NAME:int or NAME:float, not %q", d.columns))
 }
+
+// open returns the index at a key, which is a Composite or a Numeric.
+func open(ctx context.Context, client rueidis.Client, key string) (shell.Entries, error) {
+	d, err := index.Declared(ctx, client, key)
+	if err != nil {
+		return nil, err
+	}
+	switch d.Kind {
+	case "composite":
+		x, err := index.OpenComposite(ctx, client, key)
+		return composite{x}, err
+	case "numeric":
+		if x, err := index.OpenNumeric[int64](ctx, client, key); err == nil {
+			return numeric[int64]{x}, nil
+		}
+		x, err := index.OpenNumeric[float64](ctx, client, key)
+		return numeric[float64]{x}, err
+	case "suggest", "graph", "space":
+		return nil, fmt.Errorf("%w: %q is %s: use retwis %s", index.ErrDeclared, key, d, d.Kind)
+	}
+	return nil, fmt.Errorf("%w: %q is %s", index.ErrDeclared, key, d)
+}

@@ -25,8 +25,8 @@ import (
 // exitLost is the exit code when the connection was lost for good.
 const exitLost = 3
 
-// flags are the flags of retwis load.
-type flags struct {
+// loadFlags are the flags of retwis load.
+type loadFlags struct {
 	errorsTo       string
 	format, resend *shell.Choice
 	do             []string
@@ -73,7 +73,7 @@ The exit code is
 			return nil
 		},
 	})
-	flags := flags{inflight: 4 << 20}
+	flags := loadFlags{inflight: 4 << 20}
 	flags.add(c)
 	return c.Build(func(ctx context.Context, args []string) error {
 		name := "-"
@@ -87,7 +87,7 @@ The exit code is
 	})
 }
 
-func (flags *flags) add(c *shell.Command) {
+func (flags *loadFlags) add(c *shell.Command) {
 	f := c.Flags()
 	flags.format = c.AddChoice("format", "the format of the input", "auto", "resp", "commands", "csv", "tsv", "ndjson")
 	f.StringArrayVar(&flags.do, "do", nil, "the `COMMAND` to send for each record, with {fields}; repeat it for more commands")
@@ -111,7 +111,7 @@ func (flags *flags) add(c *shell.Command) {
 }
 
 // resolve checks the flags and sets the options of the load.
-func (flags *flags) resolve(c *shell.Command, name string) error {
+func (flags *loadFlags) resolve(c *shell.Command, name string) error {
 	for i, text := range flags.do {
 		t, err := bulk.ParseTemplate(text)
 		if err != nil {
@@ -174,7 +174,7 @@ func formatOf(name string) bulk.Format {
 }
 
 // run loads, checks or emits the input, and prints the result.
-func (flags *flags) run(ctx context.Context, c *shell.Command, name string) (err error) {
+func (flags *loadFlags) run(ctx context.Context, c *shell.Command, name string) (err error) {
 	in, size, err := shell.OpenFile(c.Stdin, name)
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (flags *flags) run(ctx context.Context, c *shell.Command, name string) (err
 }
 
 // load sends the input to the database.
-func (flags *flags) load(ctx context.Context, c *shell.Command, in io.Reader) (report bulk.Report, err error) {
+func (flags *loadFlags) load(ctx context.Context, c *shell.Command, in io.Reader) (report bulk.Report, err error) {
 	server, end, err := server(ctx, c)
 	if err != nil {
 		return report, err
@@ -239,7 +239,7 @@ func server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, en
 }
 
 // finish prints the report, and returns the error for the exit code.
-func (flags *flags) finish(c *shell.Command, report bulk.Report, failed error) error {
+func (flags *loadFlags) finish(c *shell.Command, report bulk.Report, failed error) error {
 	stopped := errors.Is(failed, context.Canceled)
 	began := report.Commands > 0 || failed == nil
 	switch {

@@ -74,12 +74,12 @@ type lockHealth struct {
 }
 
 type lockServerHealth struct {
-	Node  string     `json:"node"`
-	Votes bool       `json:"votes"`
-	Since *time.Time `json:"since,omitempty"`
-	Young int64      `json:"young_ms,omitempty"` // how long it does not vote yet
-	TTL   int64      `json:"longest_ttl_ms,omitempty"`
-	Error string     `json:"error,omitempty"`
+	Node        string     `json:"node"`
+	Votes       bool       `json:"votes"`
+	Since       *time.Time `json:"since,omitempty"`
+	Quarantined int64      `json:"young_ms,omitempty"` // how long it does not vote yet
+	TTL         int64      `json:"longest_ttl_ms,omitempty"`
+	Error       string     `json:"error,omitempty"`
 }
 
 // showHealth prints which servers vote. The exit code says whether a majority does.
@@ -92,7 +92,7 @@ func showHealth(ctx context.Context, c *shell.Command, m *redlock.Manager) error
 	h.Quorum, _ = m.Quorum()
 	voting := 0
 	for _, n := range nodes {
-		one := lockServerHealth{Node: n.Node, Votes: n.Votes, Young: n.Quarantined.Milliseconds(), TTL: n.TTL.Milliseconds()}
+		one := lockServerHealth{Node: n.Node, Votes: n.Votes, Quarantined: n.Quarantined.Milliseconds(), TTL: n.TTL.Milliseconds()}
 		if !n.Since.IsZero() {
 			since := n.Since.UTC()
 			one.Since = &since
@@ -129,7 +129,7 @@ func (h *lockHealth) print(out io.Writer, voting int) error {
 		case n.Error != "":
 			what = n.Error
 		case !n.Votes:
-			what = fmt.Sprintf("quarantined: does not vote for another %v", time.Duration(n.Young)*time.Millisecond)
+			what = fmt.Sprintf("quarantined: does not vote for another %v", time.Duration(n.Quarantined)*time.Millisecond)
 		case n.Since != nil:
 			what += " since " + n.Since.Format(time.RFC3339)
 		}
@@ -140,4 +140,13 @@ func (h *lockHealth) print(out io.Writer, voting int) error {
 	}
 	line("%d of %d servers vote: it takes %d", voting, len(h.Nodes), h.Quorum)
 	return errors.Join(errs...)
+}
+
+func trustServers(ctx context.Context, c *shell.Command, m *redlock.Manager) error {
+	if err := m.SkipQuarantine(ctx); err != nil {
+		return err
+	}
+	_, nodes := m.Quorum()
+	_, err := fmt.Fprintf(c.Stdout, "%s from now on\n", shell.Plural(nodes, "server votes", "servers vote"))
+	return err
 }

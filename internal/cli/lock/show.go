@@ -48,12 +48,12 @@ func (o *lockOwner) String() string {
 }
 
 type lockNodeStatus struct {
-	Node    string `json:"node"`
-	Value   string `json:"value,omitempty"`
-	TTL     int64  `json:"ttl_ms,omitempty"`
-	Waiters int64  `json:"waiters"`
-	Young   int64  `json:"young_ms,omitempty"` // how long it does not vote yet
-	Error   string `json:"error,omitempty"`
+	Node        string `json:"node"`
+	Value       string `json:"value,omitempty"`
+	TTL         int64  `json:"ttl_ms,omitempty"`
+	Waiters     int64  `json:"waiters"`
+	Quarantined int64  `json:"young_ms,omitempty"` // how long it does not vote yet
+	Error       string `json:"error,omitempty"`
 }
 
 // statusOf reads from the servers who holds a name.
@@ -71,7 +71,7 @@ func newLockStatus(m *redlock.Manager, name string, nodes redlock.Status) *lockS
 	s.Quorum, _ = m.Quorum()
 	notLocks := 0
 	for _, n := range nodes {
-		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters, Young: n.Quarantined.Milliseconds()}
+		node := lockNodeStatus{Node: n.Node, Value: n.Value, TTL: n.TTL.Milliseconds(), Waiters: n.Waiters, Quarantined: n.Quarantined.Milliseconds()}
 		if n.Err != nil {
 			node.Error = shell.OneLine(n.Err)
 		}
@@ -121,11 +121,11 @@ func (s *lockStatus) print(out io.Writer) error {
 		if n.Waiters > 0 {
 			what += fmt.Sprintf(", %d waiting", n.Waiters)
 		}
-		if n.Young > 0 {
-			what += fmt.Sprintf(", quarantined: does not vote for another %v", time.Duration(n.Young)*time.Millisecond)
+		if n.Quarantined > 0 {
+			what += fmt.Sprintf(", quarantined: does not vote for another %v", time.Duration(n.Quarantined)*time.Millisecond)
 		}
 		fmt.Fprintf(out, "%s: %s\n", n.Node, what)
-		if n.Value == s.Value && n.Young == 0 {
+		if n.Value == s.Value && n.Quarantined == 0 {
 			agreed++
 		}
 	}

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -14,8 +13,6 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/redlock"
 )
-
-var errWaited = errors.New("waited")
 
 // takeSignals takes the signals to pass on to the command, except those that retwis
 // ignores itself: under nohup the command must ignore SIGHUP, too.
@@ -75,7 +72,7 @@ const (
 	// quarantineNotice is when quarantined servers are reported: soon, because the
 	// wait is long.
 	quarantineNotice = 100 * time.Millisecond
-	// waitNotice is when a person is told what else delays the lock.
+	// waitNotice is when anything else that delays the lock is reported at a terminal.
 	waitNotice = time.Second
 )
 
@@ -99,10 +96,10 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 			return
 		}
 		why := ""
-		switch young, left := quarantined(status); {
-		case err == nil && young > 0:
+		switch count, left := quarantined(status); {
+		case err == nil && count > 0:
 			why = fmt.Sprintf("%d of %d servers are quarantined, because they were started recently and may have lost locks: "+
-				"they vote in %v, or at once after retwis lock --trust if they have lost none", young, len(status), left.Round(100*time.Millisecond))
+				"they vote in %v, or at once after retwis lock --trust if they have lost none", count, len(status), left.Round(100*time.Millisecond))
 		case !notice.always:
 			why = describeHolder(status, err) + "; press Ctrl-C to give up"
 		default:
@@ -115,14 +112,14 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 
 // quarantined returns how many servers are quarantined, and how long until a majority
 // votes; both are 0 if a majority votes already.
-func quarantined(status redlock.Status) (young int, left time.Duration) {
+func quarantined(status redlock.Status) (count int, left time.Duration) {
 	var answered []time.Duration
 	for _, n := range status {
 		if n.Err == nil {
 			answered = append(answered, n.Quarantined)
 		}
 		if n.Err == nil && n.Quarantined > 0 {
-			young++
+			count++
 		}
 	}
 	slices.Sort(answered)
@@ -132,26 +129,7 @@ func quarantined(status redlock.Status) (young int, left time.Duration) {
 	if left == 0 {
 		return 0, 0
 	}
-	return young, left
-}
-
-// notAcquired returns the exit code for the error of a lock that another process may
-// hold, so that it makes sense to try again.
-func notAcquired(err error) error {
-	for _, reason := range []error{redlock.ErrHeld, redlock.ErrNoQuorum, errWaited} {
-		if errors.Is(err, reason) {
-			return shell.Exit(exitNotAcquired, err)
-		}
-	}
-	return badName(err)
-}
-
-// badName returns wrong usage for a name that cannot be locked.
-func badName(err error) error {
-	if errors.Is(err, redlock.ErrName) {
-		return shell.Usage(errors.New(shell.OneLine(err)))
-	}
-	return err
+	return count, left
 }
 
 // describeHolder says why a name cannot be locked.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,3 +72,6 @@ func printMigrated(c *shell.Command, done []string, r shell.Report) error {
 	text := fmt.Sprintf("%s\nchecked: %d, missing: %d, invalid: %d", shell.ForTerminal(toMigrate(done)), r.Checked, r.Missing, r.Invalid)
 	return c.PrintProblems(r, summary, text, r.Problems())
 }
+
+// toMigrate formats the steps of a migration.
+func toMigrate(pending []string) string { return strings.Join(pending, ", ") }

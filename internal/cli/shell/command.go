@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,9 +44,17 @@ func (c *Command) AddRedis() {
 // AddJSON adds --json.
 func (c *Command) AddJSON(usage string) { c.Flags().BoolVar(&c.JSON, "json", false, usage) }
 
+// FromEnv lets a variable set every flag but those excepted: RETWIS_ADMIN_ADDR sets
+// --admin-addr. A flag on the command line wins. Without FromEnv only --redis has a
+// variable. Flags that make a different command of it must be excepted.
+func (c *Command) FromEnv(except ...string) {
+	c.variables = func(flag string) bool { return flag != "help" && !slices.Contains(except, flag) }
+}
+
 // Build returns cobra's command, which runs run.
 func (c *Command) Build(run func(ctx context.Context, args []string) error) *cobra.Command {
-	c.readVariables()
+	nameVariables(c.Flags(), c.variables)
+	c.PreRunE = func(cmd *cobra.Command, _ []string) error { return setFromEnv(cmd.Flags(), c.Getenv, c.variables) }
 	c.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args) }
 	return c.Command
 }

@@ -7,50 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
-
-// FromEnv lets a variable set every flag but those excepted: RETWIS_ADMIN_ADDR sets
-// --admin-addr. A flag on the command line wins. Without FromEnv only --redis has a
-// variable. Flags that make a different command of it must be excepted.
-func (c *Command) FromEnv(except ...string) {
-	c.variables = func(flag string) bool { return flag != "help" && !slices.Contains(except, flag) }
-}
-
-// readVariables names the variables in the help, and reads them before the command
-// runs.
-func (c *Command) readVariables() {
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if c.variables(f.Name) {
-			f.Usage += fmt.Sprintf(" [%s]", Variable(f.Name))
-		}
-	})
-	c.PreRunE = func(cmd *cobra.Command, _ []string) error { return setFromEnv(cmd.Flags(), c.Getenv, c.variables) }
-}
-
-// setFromEnv sets each flag that is not on the command line from its variable,
-// unless that is empty.
-func setFromEnv(flags *pflag.FlagSet, getenv func(string) string, variables func(flag string) bool) error {
-	var wrong error
-	flags.VisitAll(func(f *pflag.Flag) {
-		if wrong != nil || f.Changed || !variables(f.Name) {
-			return
-		}
-		value := getenv(Variable(f.Name))
-		if value == "" {
-			return
-		}
-		if err := f.Value.Set(value); err != nil {
-			wrong = Usage(fmt.Errorf("invalid value %q of the variable %s: %w", value, Variable(f.Name), err))
-		}
-	})
-	return wrong
-}
-
-// Variable returns the name of the variable that sets a flag.
-func Variable(flag string) string {
-	return "RETWIS_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
 
 // Choice is the value of a flag that takes one of a few values.
 type Choice struct {

@@ -44,3 +44,8 @@ func (d *declaration) Open(ctx context.Context, client rueidis.Client, key strin
 	x, err = shell.CheckDeclared(ctx, x, err)
 	return points{x}, err
 }
+
+func open(ctx context.Context, client rueidis.Client, key string) (shell.Entries, error) {
+	x, err := space.Open(ctx, client, key)
+	return points{x}, err
+}

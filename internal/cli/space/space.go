@@ -4,10 +4,8 @@ package space
 import (
 	"context"
 
-	"github.com/redis/rueidis"
 	"github.com/spf13/cobra"
 
-	"retwis/index/space"
 	"retwis/internal/cli/shell"
 )
 
@@ -34,11 +32,6 @@ Putting an id again moves its point.`,
   retwis space put cities cities.csv --dims geo
   retwis space nearest cities lat=38.1 lon=13.4 --within 200000`,
 	}, append(n.Commands(env), newNearest(env, n), newExplain(env, n))...)
-}
-
-func open(ctx context.Context, client rueidis.Client, key string) (shell.Entries, error) {
-	x, err := space.Open(ctx, client, key)
-	return points{x}, err
 }
 
 func estimate(ctx context.Context, x shell.Entries, conditions []string) (int64, error) {

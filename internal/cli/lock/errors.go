@@ -1,0 +1,37 @@
+package lock
+
+import (
+	"errors"
+
+	"retwis/internal/cli/shell"
+	"retwis/redlock"
+)
+
+// Exit codes of retwis lock, beside those of the command that it runs.
+const (
+	exitNotAcquired   = 75 // EX_TEMPFAIL: try again later
+	exitLost          = 76
+	exitNotExecutable = 126 // as in shells
+	exitNotFound      = 127
+)
+
+var errWaited = errors.New("waited")
+
+// notAcquired returns the exit code for the error of a lock that another process may
+// hold, so that it makes sense to try again.
+func notAcquired(err error) error {
+	for _, reason := range []error{redlock.ErrHeld, redlock.ErrNoQuorum, errWaited} {
+		if errors.Is(err, reason) {
+			return shell.Exit(exitNotAcquired, err)
+		}
+	}
+	return badName(err)
+}
+
+// badName returns wrong usage for a name that cannot be locked.
+func badName(err error) error {
+	if errors.Is(err, redlock.ErrName) {
+		return shell.Usage(errors.New(shell.OneLine(err)))
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/rediserr"
+	"retwis/internal/redisurl"
+	"retwis/internal/store"
+	"retwis/redlock"
+)
+
+// showTimeout is how long --show, --watch, --break and --health wait for a server.
+const showTimeout = time.Second
+
+// reopenPause is the pause between two attempts to open the database.
+const reopenPause = 250 * time.Millisecond
+
+// open returns a lock manager on the servers, or on the database, of the flags.
+func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Manager, func() error, error) {
+	opt := redlock.Options{TTL: flags.ttl, NodeTimeout: flags.nodeTimeout, Fencing: flags.fencing, MaxHold: flags.maxTime, Owner: flags.owner}
+	if mode, _ := flags.mode(); mode != "" && opt.NodeTimeout == 0 { // show slow servers, too
+		opt.NodeTimeout = min(showTimeout, flags.ttl/4)
+	}
+	if len(flags.nodes) > 0 {
+		m, err := redlock.Dial(flags.nodes, opt)
+		if err != nil {
+			return nil, nil, shell.Usage(errors.New(shell.OneLine(err)))
+		}
+		return m, m.Close, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	config, err := store.Parse(c.Redis)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := flags.openDatabase(ctx, c, config.Kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := redlock.New([]rueidis.Client{db.Client()}, opt)
+	if err != nil {
+		return nil, nil, errors.Join(shell.Usage(errors.New(shell.OneLine(err))), db.Close())
+	}
+	end := func() error { return errors.Join(m.Close(), db.Close()) }
+	// An embedded server was often just started, and would be quarantined each time.
+	// It still has its locks: it writes all to its file when it ends with its owner,
+	// and a machine that dies takes all clients of the server with it. What remains
+	// is a server that is killed alone while a slow disk delays its file by a second
+	// or two.
+	if config.Kind == store.Embedded {
+		if err := m.SkipQuarantine(ctx); err != nil {
+			return nil, nil, errors.Join(err, end())
+		}
+	}
+	return m, end, nil
+}
+
+// openDatabase opens the database of --redis. One that can fail over may be about to,
+// so opening it is retried for as long as --wait.
+func (flags *lockFlags) openDatabase(ctx context.Context, c *shell.Command, kind redisurl.Kind) (*store.Store, error) {
+	retry := !flags.noWait && (kind == redisurl.Sentinel || kind == redisurl.Cluster)
+	if mode, _ := flags.mode(); mode != "" {
+		retry = false
+	}
+	reported := false
+	for start := time.Now(); ; {
+		db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv})
+		temporary := rediserr.Of(err) == rediserr.Unavailable || rediserr.Of(err) == rediserr.WritesRefused
+		if err == nil || !retry || !temporary || ctx.Err() != nil {
+			return db, err
+		}
+		if time.Since(start) >= flags.wait {
+			return nil, shell.Exit(exitNotAcquired, fmt.Errorf("%w (%w for %v)", err, errWaited, flags.wait))
+		}
+		if !reported {
+			reported = true
+			fmt.Fprintf(c.Stderr, "retwis: waiting for the database: %s\n", shell.OneLine(err))
+		}
+		select {
+		case <-time.After(reopenPause):
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package suggest
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/suggest"
+	"retwis/internal/cli/shell"
+)
+
+func newComplete(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "complete [flags] KEY PREFIX",
+		Short: "Show the most frequent terms that begin with a prefix",
+		Long: `Shows the most frequent terms that begin with a prefix, and their counts, the most
+frequent first. The empty prefix '' matches every term. With --fuzzy terms follow that
+match after one typo: a letter too many, a letter missing, a wrong letter, or two
+letters swapped.`,
+		Example: `  retwis suggest complete words ban
+  retwis suggest complete words bnana --fuzzy -n 3
+  retwis suggest complete words ban --json | jq -r .term`,
+		Args: shell.Arguments(2, 2, ""),
+	})
+	var limit int
+	var fuzzy bool
+	c.Flags().IntVarP(&limit, "limit", "n", 10, "show this many at most, up to 1000")
+	c.Flags().BoolVar(&fuzzy, "fuzzy", false, "allow one typo")
+	c.AddJSON("print each term as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
+			complete := x.Complete
+			if fuzzy {
+				complete = x.CompleteFuzzy
+			}
+			found, err := complete(ctx, args[1], limit)
+			if err != nil {
+				return err
+			}
+			p := c.NewPrinter(false, true)
+			for _, s := range found {
+				if err := p.Print(s, s.Term, shell.Thousands(s.Count)); err != nil {
+					return err
+				}
+			}
+			return p.End()
+		})
+	})
+}

@@ -1,0 +1,48 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/suggest"
+	"retwis/internal/cli/shell"
+)
+
+func newRemove(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "remove [flags] KEY TERM...",
+		Short: "Remove terms, and block them with --block",
+		Long: `Removes terms in exactly this spelling. With --block they are neither counted nor
+shown from then on, in any spelling, with or without accents and punctuation, until
+they are named with --unblock.`,
+		Example: `  retwis suggest remove words banaooo
+  retwis suggest remove words --block damn`,
+		Args: shell.Arguments(2, -1, ""),
+	})
+	var block, unblock bool
+	c.Flags().BoolVar(&block, "block", false, "block the terms, too")
+	c.Flags().BoolVar(&unblock, "unblock", false, "unblock the terms instead; their counts start at 0")
+	c.AddJSON("print the summary as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		if block && unblock {
+			return shell.Usage(errors.New("--block and --unblock contradict each other: use one"))
+		}
+		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
+			switch terms := args[1:]; {
+			case block:
+				return x.Block(ctx, terms...)
+			case unblock:
+				return x.Unblock(ctx, terms...)
+			default:
+				n, err := x.Remove(ctx, terms...)
+				if err != nil {
+					return err
+				}
+				return c.PrintNumber("removed", int64(n))
+			}
+		})
+	})
+}
