@@ -15,11 +15,6 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("graph: %w: %s", index.ErrValue, fmt.Sprintf(format, args...))
 }
 
-// damaged returns the error of an entry that this package cannot have written.
-func (g *Graph) damaged(entry string) error {
-	return fmt.Errorf("graph: %q has an entry %.100q: %w; Repair removes it", g.set.Key, entry, index.ErrCorrupt)
-}
-
 // SyntaxError describes what is wrong in the text of a query, and where. It is an
 // index.ErrValue.
 type SyntaxError struct {

@@ -16,18 +16,18 @@ type estimate struct {
 }
 
 // estimate counts the triples of each pattern: one round trip.
-func (g *Graph) estimate(ctx context.Context, patterns []Pattern) ([]estimate, error) {
+func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, error) {
 	all := make([]estimate, len(patterns))
 	var spans []span
 	for i, p := range patterns {
 		all[i] = estimate{Pattern: p, at: i}
-		first, whole, err := g.estimateSpans(p)
+		first, whole, err := st.estimateSpans(p)
 		if err != nil {
 			return nil, err
 		}
 		spans = append(spans, first, whole)
 	}
-	counts, err := g.counts(ctx, spans)
+	counts, err := st.counts(ctx, spans)
 	if err != nil {
 		return nil, err
 	}
@@ -48,17 +48,17 @@ func (g *Graph) estimate(ctx context.Context, patterns []Pattern) ([]estimate, e
 // estimateSpans returns two ranges whose counts give an estimate: of the triples of a
 // pattern, both times; of a path, the triples that it can start with, and those of its
 // predicate.
-func (g *Graph) estimateSpans(p Pattern) (first, whole span, err error) {
+func (st *store) estimateSpans(p Pattern) (first, whole span, err error) {
 	names := p.names()
-	if first, err = g.spanOf(names); err != nil || p.P.kind != path {
+	if first, err = st.spanOf(names); err != nil || p.P.kind != path {
 		return first, first, err
 	}
 	if p.S.kind == named && p.O.kind == named {
-		if first, err = g.spanOf(Pattern{S: names.S, P: names.P}); err != nil {
+		if first, err = st.spanOf(Pattern{S: names.S, P: names.P}); err != nil {
 			return first, whole, err
 		}
 	}
-	whole, err = g.spanOf(Pattern{P: names.P})
+	whole, err = st.spanOf(Pattern{P: names.P})
 	return first, whole, err
 }
 

@@ -22,7 +22,7 @@ func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 			return
 		}
 		x := executor{
-			joiner: joiner{g: g, ctx: ctx, prefetch: p.limit == 0, memory: memory{p.memory, p.memory}},
+			joiner: joiner{store: &g.store, ctx: ctx, prefetch: p.limit == 0, memory: memory{p.memory, p.memory}},
 			plan:   p,
 			yield:  func(b Binding) bool { return yield(b, nil) },
 		}

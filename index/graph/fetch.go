@@ -6,18 +6,20 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// roundEntries is the approximate number of entries per round trip.
-const roundEntries = 10_000
+const (
+	batchRows    = 1000   // rows that pass a step together
+	roundEntries = 10_000 // approximate entries per round trip
+)
 
 // fetch reads ranges and passes on their entries, about 10,000 a round trip: a few of
 // each of many ranges, then more of those that have more. While it passes on the entries
 // of one round trip it prefetches the next; without prefetch, only from the second round
 // trip on, since the caller may need few entries.
-func (g *Graph) fetch(ctx context.Context, spans []span, prefetch bool, each func(i int, entry string) error) (err error) {
+func (st *store) fetch(ctx context.Context, spans []span, prefetch bool, each func(i int, entry string) error) (err error) {
 	var open []cursor
 	for i, s := range spans {
 		low, high := s.bounds()
-		for _, key := range g.keys(s) {
+		for _, key := range st.keys(s) {
 			open = append(open, cursor{i, key, low, high})
 		}
 	}
@@ -34,7 +36,7 @@ func (g *Graph) fetch(ctx context.Context, spans []span, prefetch bool, each fun
 		if ahead != nil {
 			now, ahead = <-ahead, nil
 		} else {
-			now, open = g.round(ctx, open[:min(len(open), readSize)]), open[min(len(open), readSize):]
+			now, open = st.round(ctx, open[:min(len(open), readSize)]), open[min(len(open), readSize):]
 		}
 		if now.err != nil {
 			return now.err
@@ -44,7 +46,7 @@ func (g *Graph) fetch(ctx context.Context, spans []span, prefetch bool, each fun
 			next := open[:min(len(open), readSize)]
 			open = open[len(next):]
 			ahead = make(chan round, 1)
-			go func(to chan<- round) { to <- g.round(ctx, next) }(ahead)
+			go func(to chan<- round) { to <- st.round(ctx, next) }(ahead)
 		}
 		for j, entries := range now.entries {
 			for _, entry := range entries {
@@ -71,17 +73,17 @@ type round struct {
 	err     error
 }
 
-func (g *Graph) round(ctx context.Context, cursors []cursor) round {
+func (st *store) round(ctx context.Context, cursors []cursor) round {
 	count := min(max(roundEntries/len(cursors), 20), batchRows)
 	commands := make(rueidis.Commands, len(cursors))
 	for i, c := range cursors {
-		commands[i] = g.set.Client.B().Zrange().Key(c.key).Min(c.low).Max(c.high).Bylex().Limit(0, int64(count)).Build()
+		commands[i] = st.set.Client.B().Zrange().Key(c.key).Min(c.low).Max(c.high).Bylex().Limit(0, int64(count)).Build()
 	}
 	r := round{cursors: cursors, entries: make([][]string, len(cursors))}
-	for i, reply := range g.set.Client.DoMulti(ctx, commands...) {
+	for i, reply := range st.set.Client.DoMulti(ctx, commands...) {
 		entries, err := reply.AsStrSlice()
 		if err != nil {
-			r.err = g.wrap(ctx, err)
+			r.err = st.wrap(ctx, err)
 			return r
 		}
 		r.entries[i] = entries

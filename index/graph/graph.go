@@ -46,8 +46,7 @@ type Options struct {
 
 // Graph is a set of triples in Redis. It is safe for concurrent use.
 type Graph struct {
-	set     *partition.Set
-	compact bool
+	store
 
 	put, remove, repair, fill, finish script.Script
 	tracker                           *engine.Tracker
@@ -65,8 +64,8 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 	}
 	script := func(source string) script.Script { return partition.NewScript(entriesLua, source) }
 	return &Graph{
-		set: set, compact: opt.Compact,
-		put: script(putLua), remove: script(removeLua), repair: script(repairLua),
+		store: store{set: set, compact: opt.Compact},
+		put:   script(putLua), remove: script(removeLua), repair: script(repairLua),
 		fill: script(fillLua), finish: engine.NewFinish(entriesLua, finishLua),
 		tracker: engine.NewTracker(set, engine.TrackerOptions{Lua: entriesLua}),
 	}, nil
@@ -99,17 +98,4 @@ func (g *Graph) declare(ctx context.Context) error {
 		return nil
 	}
 	return g.wrap(ctx, g.set.Declare(ctx))
-}
-
-// check returns an error if the stored declaration differs.
-func (g *Graph) check(ctx context.Context) error {
-	return g.wrap(ctx, g.set.Check(ctx))
-}
-
-// wrap adds the package and the key to an error of the database.
-func (g *Graph) wrap(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("graph: %q: %w", g.set.Key, g.set.Error(ctx, err))
 }

@@ -9,7 +9,7 @@ import (
 
 // joiner joins rows with the patterns of steps.
 type joiner struct {
-	g        *Graph
+	store    *store
 	ctx      context.Context // of the one call it lives for
 	prefetch bool            // the query reads everything
 	memory   memory
@@ -39,10 +39,10 @@ func (j *joiner) scanRanges(out *sink, rows [][]string) error {
 		rowsOf[k] = append(rowsOf[k], row)
 	}
 	letters := string(s.order[s.fixed:])
-	return j.g.fetch(j.ctx, spans, j.prefetch, func(k int, entry string) error {
+	return j.store.fetch(j.ctx, spans, j.prefetch, func(k int, entry string) error {
 		var t Triple
 		if !t.parse(letters, entry[len(spans[k].prefix):]) {
-			return j.g.damaged(entry)
+			return j.store.damaged(entry)
 		}
 		for _, row := range rowsOf[k] {
 			if row, ok := s.bind(&out.slab, row, t, letters); ok {
@@ -87,7 +87,7 @@ func (j *joiner) checkExistence(out *sink, rows [][]string) error {
 	for i, row := range rows {
 		triples[i] = Triple{s.operands[0].in(row), s.operands[1].in(row), s.operands[2].in(row)}
 	}
-	found, err := j.g.present(j.ctx, triples)
+	found, err := j.store.present(j.ctx, triples)
 	if err != nil {
 		return err
 	}
@@ -107,15 +107,15 @@ func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 	s := out.step
 	p := s.pattern.names()
 	if s.hash == nil {
-		one, err := j.g.spanOf(p)
+		one, err := j.store.spanOf(p)
 		if err != nil {
 			return false, err
 		}
 		left, all := j.memory.left, &nameSet{set: make(map[string]struct{}, s.count)}
-		err = j.g.fetch(j.ctx, []span{one}, true, func(_ int, entry string) error {
+		err = j.store.fetch(j.ctx, []span{one}, true, func(_ int, entry string) error {
 			name, _, more, ok := cutName(entry[len(one.prefix):])
 			if !ok || more {
-				return j.g.damaged(entry)
+				return j.store.damaged(entry)
 			}
 			return all.add(name, &j.memory)
 		})
@@ -142,18 +142,18 @@ func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 // scanObjects extends each row by every object of a predicate.
 func (j *joiner) scanObjects(out *sink, rows [][]string) error {
 	s := out.step
-	one, err := j.g.spanOf(Pattern{P: Name(s.operands[1].name), Order: POS})
+	one, err := j.store.spanOf(Pattern{P: Name(s.operands[1].name), Order: POS})
 	if err != nil {
 		return err
 	}
 	last, any := "", false
-	for entry, err := range j.g.entries(j.ctx, one, index.Page{}, "") {
+	for entry, err := range j.store.entries(j.ctx, one, index.Page{}, "") {
 		if err != nil {
 			return err
 		}
 		_, t, ok := parseEntry(entry)
 		if !ok {
-			return j.g.damaged(entry)
+			return j.store.damaged(entry)
 		}
 		if any && t.O == last {
 			continue
@@ -168,4 +168,50 @@ func (j *joiner) scanObjects(out *sink, rows [][]string) error {
 		}
 	}
 	return nil
+}
+
+// sink filters the rows of a step and passes them to the next step in batches.
+type sink struct {
+	step *planStep
+	vars []string // of the columns
+	next func(rows [][]string) error
+	rows [][]string
+	slab slab
+}
+
+// add adds a row. The sink owns the row.
+func (o *sink) add(row []string) error {
+	if len(o.step.filters) > 0 {
+		b := Binding{vars: o.vars, names: row}
+		for _, f := range o.step.filters {
+			if !f.keep(b) {
+				return nil
+			}
+		}
+	}
+	o.rows = append(o.rows, row)
+	if len(o.rows) < batchRows {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *sink) flush() error {
+	rows := o.rows
+	o.rows = nil
+	return o.next(rows)
+}
+
+// slab allocates rows in blocks.
+type slab struct{ free []string }
+
+// copy returns a copy of a row.
+func (b *slab) copy(row []string) []string {
+	if len(b.free) < len(row) {
+		b.free = make([]string, max(len(row), 1)*64)
+	}
+	to := b.free[:len(row):len(row)]
+	b.free = b.free[len(row):]
+	copy(to, row)
+	return to
 }

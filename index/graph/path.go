@@ -157,10 +157,10 @@ func (j *joiner) expand(s *planStep, frontiers [][]string, next []*nameSet) erro
 			searches[k] = append(searches[k], i)
 		}
 	}
-	return j.g.fetch(j.ctx, spans, true, func(k int, entry string) error {
+	return j.store.fetch(j.ctx, spans, true, func(k int, entry string) error {
 		name, _, more, ok := cutName(entry[len(spans[k].prefix):])
 		if !ok || more {
-			return j.g.damaged(entry)
+			return j.store.damaged(entry)
 		}
 		name = strings.Clone(name) // do not keep the whole entry in memory
 		for _, i := range searches[k] {

@@ -101,22 +101,6 @@ type span struct {
 	subject string // if known: its partition has the whole range
 }
 
-// spanOf returns the range of a pattern without variables.
-func (g *Graph) spanOf(p Pattern) (span, error) {
-	fixed := 0
-	for _, t := range [3]Term{p.S, p.P, p.O} {
-		if t.kind == named {
-			fixed++
-		}
-	}
-	for _, order := range ordersOf(g.compact) {
-		if (p.Order == "" || p.Order == order) && p.leads(order, fixed) {
-			return p.in(order, fixed), nil
-		}
-	}
-	return span{}, invalid("the graph has no order %q that begins with the names in %s; it has %v", p.Order, p, ordersOf(g.compact))
-}
-
 // leads reports whether an order begins with the parts that are names.
 func (p Pattern) leads(order Order, fixed int) bool {
 	for i := range fixed {
@@ -149,16 +133,4 @@ func (s span) bounds() (low, high string) {
 		return "[" + s.prefix, "[" + s.prefix
 	}
 	return "[" + s.prefix, "(" + strings.TrimSuffix(s.prefix, ":") + ";"
-}
-
-// keys returns the keys of the partitions that can have entries of a range.
-func (g *Graph) keys(s span) []string {
-	if s.subject != "" {
-		return []string{g.set.Of(s.subject).Index}
-	}
-	keys := make([]string, len(g.set.Keys))
-	for i := range keys {
-		keys[i] = g.set.Keys[i].Index
-	}
-	return keys
 }

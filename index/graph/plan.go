@@ -78,15 +78,15 @@ func (s *planStep) operand(letter byte) operand { return s.operands[strings.Inde
 // plan validates a query and orders its patterns: first those whose parts are all bound,
 // since they only remove rows; then those that share a variable with the rows; within
 // each kind the pattern with the fewest estimated matches.
-func (g *Graph) plan(ctx context.Context, q Query) (*plan, error) {
+func (st *store) plan(ctx context.Context, q Query) (*plan, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	if err := g.check(ctx); err != nil {
+	if err := st.check(ctx); err != nil {
 		return nil, err
 	}
 	p := newPlan(q)
-	left, err := g.estimate(ctx, q.Where)
+	left, err := st.estimate(ctx, q.Where)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (g *Graph) plan(ctx context.Context, q Query) (*plan, error) {
 		})
 		left = slices.DeleteFunc(left, func(e estimate) bool { return e.at == next.at })
 		p.empty = p.empty || next.empty
-		p.add(g, next, bound)
+		p.add(next, bound, st.compact)
 		last := p.steps[len(p.steps)-1]
 		filters = slices.DeleteFunc(filters, func(f Filter) bool {
 			ready := len(left) == 0 || len(f.vars) > 0 && !slices.ContainsFunc(f.vars, func(v string) bool { return !bound[v] })
@@ -131,7 +131,7 @@ func (p Pattern) hasOpenPart() bool {
 }
 
 // add adds the step of a pattern, and its variables to bound.
-func (p *plan) add(g *Graph, e estimate, bound map[string]bool) {
+func (p *plan) add(e estimate, bound map[string]bool, compact bool) {
 	s := &planStep{pattern: e.Pattern, count: e.count, operands: p.operands(e.Pattern, bound)}
 	if e.P.kind == path {
 		p.addPath(s)
@@ -142,7 +142,7 @@ func (p *plan) add(g *Graph, e estimate, bound map[string]bool) {
 			s.fixed++
 		}
 	}
-	for _, order := range ordersOf(g.compact) {
+	for _, order := range ordersOf(compact) {
 		if s.leads(order) {
 			s.order = order
 			break

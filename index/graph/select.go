@@ -6,8 +6,6 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/redis/rueidis"
-
 	"retwis/index"
 	"retwis/internal/scan"
 )
@@ -82,98 +80,6 @@ func (g *Graph) prepare(ctx context.Context, p Pattern, page index.Page) (s span
 	return s, after, g.check(ctx)
 }
 
-// entries yields the entries of a range, merged from the partitions that can have some.
-func (g *Graph) entries(ctx context.Context, s span, page index.Page, after string) iter.Seq2[string, error] {
-	keys := g.keys(s)
-	skip := 0
-	r := reader{span: s, reverse: page.Reverse, after: after, want: page.Limit, skip: page.Offset}
-	if len(keys) > 1 { // the offset counts merged entries
-		skip, r.skip = page.Offset, 0
-		if r.want > 0 {
-			r.want += skip
-		}
-	}
-	sequences := make([]iter.Seq2[string, error], len(keys))
-	for i, key := range keys {
-		sequences[i] = r.read(ctx, g, key)
-	}
-	compare := strings.Compare
-	if page.Reverse {
-		compare = func(a, b string) int { return strings.Compare(b, a) }
-	}
-	merged := scan.Merge(compare, sequences...)
-	if skip == 0 {
-		return merged
-	}
-	return func(yield func(string, error) bool) {
-		skipped := 0
-		for entry, err := range merged {
-			if skipped++; err == nil && skipped <= skip {
-				continue
-			}
-			if !yield(entry, err) {
-				return
-			}
-		}
-	}
-}
-
-// reader reads a range of one partition.
-type reader struct {
-	span
-	reverse bool
-	after   string // the entry after which to start; empty: at the beginning
-	skip    int
-	want    int // how many entries at most; 0: all
-}
-
-func (r reader) read(ctx context.Context, g *Graph, key string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		r := r // a sequence can be iterated twice
-		for {
-			count := readSize
-			if r.want > 0 {
-				count = min(count, r.want)
-			}
-			found, err := g.set.Client.Do(ctx, r.command(g, key, count)).AsStrSlice()
-			if err != nil {
-				yield("", g.wrap(ctx, err))
-				return
-			}
-			for _, entry := range found {
-				if !yield(entry, nil) {
-					return
-				}
-			}
-			if r.want > 0 {
-				if r.want -= len(found); r.want == 0 {
-					return
-				}
-			}
-			if len(found) < count {
-				return
-			}
-			r.after, r.skip = found[len(found)-1], 0
-		}
-	}
-}
-
-// command reads the next count entries of the range.
-func (r *reader) command(g *Graph, key string, count int) rueidis.Completed {
-	low, high := r.bounds()
-	b := g.set.Client.B().Zrange().Key(key)
-	if r.reverse {
-		if r.after != "" {
-			high = "(" + r.after
-		}
-		return b.Min(high).Max(low).Bylex().Rev().Limit(int64(r.skip), int64(count)).Build()
-	}
-	if r.after != "" {
-		low = "(" + r.after
-	}
-	return b.Min(low).Max(high).Bylex().Limit(int64(r.skip), int64(count)).Build()
-}
-
 // Count returns how many triples match a pattern without variables, without reading
 // them: one round trip, O(log n).
 func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
@@ -191,28 +97,6 @@ func (g *Graph) Count(ctx context.Context, p Pattern) (int64, error) {
 // Len returns the number of triples: one round trip, O(log n).
 func (g *Graph) Len(ctx context.Context) (int64, error) { return g.Count(ctx, Pattern{}) }
 
-// counts returns the number of entries in each range: one round trip.
-func (g *Graph) counts(ctx context.Context, spans []span) ([]int64, error) {
-	var commands rueidis.Commands
-	var of []int
-	for i, s := range spans {
-		low, high := s.bounds()
-		for _, key := range g.keys(s) {
-			commands = append(commands, g.set.Client.B().Zlexcount().Key(key).Min(low).Max(high).Build())
-			of = append(of, i)
-		}
-	}
-	counts := make([]int64, len(spans))
-	for i, r := range g.set.Client.DoMulti(ctx, commands...) {
-		n, err := r.AsInt64()
-		if err != nil {
-			return nil, g.wrap(ctx, err)
-		}
-		counts[of[i]] += n
-	}
-	return counts, nil
-}
-
 // Has reports whether the graph has a triple. One round trip, O(1).
 func (g *Graph) Has(ctx context.Context, t Triple) (bool, error) {
 	if err := t.check(); err != nil {
@@ -226,33 +110,4 @@ func (g *Graph) Has(ctx context.Context, t Triple) (bool, error) {
 		return false, err
 	}
 	return found[0], nil
-}
-
-// present reports which triples the graph has: one round trip.
-func (g *Graph) present(ctx context.Context, triples []Triple) ([]bool, error) {
-	members := make([][]string, len(g.set.Keys))
-	of := make([][]int, len(g.set.Keys))
-	for i, t := range triples {
-		k := g.set.Index(t.S)
-		members[k], of[k] = append(members[k], t.id()), append(of[k], i)
-	}
-	var commands rueidis.Commands
-	var partitions []int
-	for k := range members {
-		if len(members[k]) > 0 {
-			commands = append(commands, g.set.Client.B().Zmscore().Key(g.set.Keys[k].Index).Member(members[k]...).Build())
-			partitions = append(partitions, k)
-		}
-	}
-	found := make([]bool, len(triples))
-	for i, r := range g.set.Client.DoMulti(ctx, commands...) {
-		scores, err := r.ToArray()
-		if err != nil {
-			return nil, g.wrap(ctx, err)
-		}
-		for j, score := range scores {
-			found[of[partitions[i]][j]] = !score.IsNil()
-		}
-	}
-	return found, nil
 }

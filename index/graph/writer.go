@@ -17,7 +17,6 @@ const (
 	scriptBytes   = 256 << 10 // or approximate bytes of names
 	windowTriples = 32 * scriptTriples
 	windowBytes   = 4 << 20
-	readSize      = 500 // entries per read
 )
 
 // Put adds a triple and reports whether it is new. One round trip; in the server

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 
 	"retwis/index"
 )
@@ -37,28 +35,6 @@ func (x *Index) Complete(ctx context.Context, prefix string, k int) (best []Sugg
 		return nil, err
 	}
 	return x.respond(ctx, found)
-}
-
-// exact returns the k best terms with a normalized prefix.
-func (x *Index) exact(ctx context.Context, prefix string, k int) ([]term, error) {
-	found, err := x.topTerms(ctx, rangesOf(prefix), k)
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Concat(found...)
-	if len(found) > 1 {
-		slices.SortFunc(all, compare)
-	}
-	return all[:min(k, len(all))], nil
-}
-
-// rangesOf returns the key prefixes for a normalized prefix. If it ends with a blank,
-// that includes the term that ends there.
-func rangesOf(prefix string) []string {
-	if whole, ended := strings.CutSuffix(prefix, " "); ended {
-		return []string{prefix, whole + ":"}
-	}
-	return []string{prefix}
 }
 
 // ready checks k and the declaration.

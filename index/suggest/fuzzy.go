@@ -72,22 +72,22 @@ func (x *Index) CompleteFuzzy(ctx context.Context, prefix string, k int) (best [
 //
 // A typo in the last position is covered by the prefix without the last letter: it
 // includes a deleted or substituted last letter, and an insertion before it.
-func (x *Index) variants(ctx context.Context, word []rune) ([]string, error) {
+func (c *completer) variants(ctx context.Context, word []rune) ([]string, error) {
 	last := len(word) - 1
 	all := []string{string(word[:last])}
-	calls := make([][]script.Call, len(x.keys))
+	calls := make([][]script.Call, len(c.keys))
 	for i := range last {
 		before, here, after := string(word[:i]), string(word[i]), string(word[i+1:])
 		next, rest := string(word[i+1]), string(word[i+2:])
 		all = append(all, before+after, before+next+here+rest)
-		for p, k := range x.keys {
+		for p, k := range c.keys {
 			calls[p] = append(calls[p], script.Call{
 				Keys: k.reading()[:1],
 				Args: []string{before, strconv.Itoa(letters), "letter", after, here + after},
 			})
 		}
 	}
-	for _, r := range x.scripts.children.RunMany(ctx, x.set.Client, slices.Concat(calls...)) {
+	for _, r := range c.scripts.children.RunMany(ctx, c.client, slices.Concat(calls...)) {
 		found, err := r.AsStrSlice()
 		if err != nil {
 			return nil, err

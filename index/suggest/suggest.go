@@ -16,14 +16,11 @@ import (
 
 // Index is a set of terms, each with a count of searches. It is safe for concurrent use.
 type Index struct {
-	set     *partition.Set
-	keys    []keys
-	opt     Options
-	scripts scripts
+	set *partition.Set
+	opt Options
 	normalizer
 	decay
-
-	topK, scanLimit int // TOP_K and SCAN_LIMIT of topk.lua
+	completer
 }
 
 // New returns the index at a key, which need not exist yet. It sends no command. On a
@@ -39,9 +36,8 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	opt.Partitions = len(set.Keys)
 	set.Explain = func(d partition.Declaration) error { return outdated(key, d) }
 	x := &Index{
-		set: set, opt: opt, scripts: newScripts(topkLua),
-		normalizer: normalizer{opt.Punctuation}, decay: decay{halfLife: opt.HalfLife},
-		topK: 32, scanLimit: 1000,
+		set: set, opt: opt, normalizer: normalizer{opt.Punctuation}, decay: decay{halfLife: opt.HalfLife},
+		completer: completer{client: client, scripts: newScripts(topkLua), topK: 32, scanLimit: 1000},
 	}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keysOf(&set.Keys[i]))

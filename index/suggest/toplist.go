@@ -31,40 +31,71 @@ func (l *topList) certain() int {
 	return i
 }
 
+// completer reads the best terms of prefixes.
+type completer struct {
+	client  rueidis.Client
+	keys    []keys
+	scripts scripts
+
+	topK, scanLimit int // TOP_K and SCAN_LIMIT of topk.lua
+}
+
+// exact returns the k best terms with a normalized prefix.
+func (c *completer) exact(ctx context.Context, prefix string, k int) ([]term, error) {
+	found, err := c.topTerms(ctx, rangesOf(prefix), k)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(found...)
+	if len(found) > 1 {
+		slices.SortFunc(all, compare)
+	}
+	return all[:min(k, len(all))], nil
+}
+
+// rangesOf returns the key prefixes for a normalized prefix. If it ends with a blank,
+// that includes the term that ends there.
+func rangesOf(prefix string) []string {
+	if whole, ended := strings.CutSuffix(prefix, " "); ended {
+		return []string{prefix, whole + ":"}
+	}
+	return []string{prefix}
+}
+
 // topTerms returns the k best terms of each prefix: one round trip, unless cached lists
 // must be rebuilt or are too short.
-func (x *Index) topTerms(ctx context.Context, prefixes []string, k int) ([][]term, error) {
+func (c *completer) topTerms(ctx context.Context, prefixes []string, k int) ([][]term, error) {
 	var wanted []topList
 	for _, prefix := range prefixes {
-		for part := range x.keys {
+		for part := range c.keys {
 			wanted = append(wanted, topList{part: part, prefix: prefix})
 		}
 	}
-	lists, err := x.read(ctx, wanted)
+	lists, err := c.read(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
 	found := make([][]term, len(prefixes))
 	for i := range lists {
 		l := &lists[i]
-		if l.uncached || l.threshold != nil && l.certain() < min(k, x.topK) {
-			if err := x.rebuildList(ctx, l.part, l.prefix); err != nil {
+		if l.uncached || l.threshold != nil && l.certain() < min(k, c.topK) {
+			if err := c.rebuildList(ctx, l.part, l.prefix); err != nil {
 				return nil, err
 			}
-			again, err := x.read(ctx, lists[i:i+1])
+			again, err := c.read(ctx, lists[i:i+1])
 			if err != nil {
 				return nil, err
 			}
 			lists[i] = again[0]
 		}
-		terms, err := x.descend(ctx, *l, k)
+		terms, err := c.descend(ctx, *l, k)
 		if err != nil {
 			return nil, err
 		}
-		found[i/len(x.keys)] = append(found[i/len(x.keys)], terms...)
+		found[i/len(c.keys)] = append(found[i/len(c.keys)], terms...)
 	}
 	for i, terms := range found {
-		if len(x.keys) > 1 {
+		if len(c.keys) > 1 {
 			slices.SortFunc(terms, compare)
 		}
 		found[i] = terms[:min(k, len(terms))]
@@ -73,15 +104,15 @@ func (x *Index) topTerms(ctx context.Context, prefixes []string, k int) ([][]ter
 }
 
 // read reads the lists of prefixes, 100 a pipeline.
-func (x *Index) read(ctx context.Context, wanted []topList) ([]topList, error) {
+func (c *completer) read(ctx context.Context, wanted []topList) ([]topList, error) {
 	lists := make([]topList, 0, len(wanted))
 	for piece := range slices.Chunk(wanted, 100) {
 		calls := make([]script.Call, len(piece))
 		for i, l := range piece {
-			calls[i] = script.Call{Keys: x.keys[l.part].reading(), Args: []string{l.prefix}}
+			calls[i] = script.Call{Keys: c.keys[l.part].reading(), Args: []string{l.prefix}}
 		}
-		for i, r := range x.scripts.complete.RunMany(ctx, x.set.Client, calls) {
-			l, err := x.parseList(piece[i], r)
+		for i, r := range c.scripts.complete.RunMany(ctx, c.client, calls) {
+			l, err := c.parseList(piece[i], r)
 			if err != nil {
 				return nil, err
 			}
@@ -92,7 +123,7 @@ func (x *Index) read(ctx context.Context, wanted []topList) ([]topList, error) {
 }
 
 // parseList parses the reply of complete.lua.
-func (x *Index) parseList(wanted topList, r rueidis.RedisResult) (topList, error) {
+func (c *completer) parseList(wanted topList, r rueidis.RedisResult) (topList, error) {
 	reply, err := r.ToArray()
 	if err != nil {
 		return wanted, err
@@ -131,16 +162,16 @@ func (x *Index) parseList(wanted topList, r rueidis.RedisResult) (topList, error
 		t, _ := parseCount(key, count)
 		l.threshold = &t
 	}
-	l.uncached = !cached && len(values) > x.scanLimit
+	l.uncached = !cached && len(values) > c.scanLimit
 	return l, nil
 }
 
 // rebuildList rebuilds the cached list of a prefix, and first those of longer prefixes
 // that it is made of. A step reads at most one list for each byte that follows.
-func (x *Index) rebuildList(ctx context.Context, part int, prefix string) error {
+func (c *completer) rebuildList(ctx context.Context, part int, prefix string) error {
 	todo := []string{prefix}
 	for len(todo) > 0 {
-		first, err := x.scripts.rebuildList.Run(ctx, x.set.Client, x.keys[part].reading(), todo[len(todo)-1:]).ToString()
+		first, err := c.scripts.rebuildList.Run(ctx, c.client, c.keys[part].reading(), todo[len(todo)-1:]).ToString()
 		switch {
 		case err != nil:
 			return err
@@ -155,7 +186,7 @@ func (x *Index) rebuildList(ctx context.Context, part int, prefix string) error 
 
 // descend returns the k best terms of a prefix. While a list is too short, it is replaced
 // by the lists of the prefixes one byte longer, the one with the highest threshold first.
-func (x *Index) descend(ctx context.Context, l topList, k int) ([]term, error) {
+func (c *completer) descend(ctx context.Context, l topList, k int) ([]term, error) {
 	lists := []topList{l}
 	for {
 		var all topList
@@ -176,7 +207,7 @@ func (x *Index) descend(ctx context.Context, l topList, k int) ([]term, error) {
 			return all.terms[:min(n, k)], nil
 		}
 		from := lists[highest]
-		longer, err := x.scripts.children.Run(ctx, x.set.Client, x.keys[from.part].reading()[:1], []string{from.prefix, "256", "byte"}).AsStrSlice()
+		longer, err := c.scripts.children.Run(ctx, c.client, c.keys[from.part].reading()[:1], []string{from.prefix, "256", "byte"}).AsStrSlice()
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +215,7 @@ func (x *Index) descend(ctx context.Context, l topList, k int) ([]term, error) {
 		for i, prefix := range longer {
 			wanted[i] = topList{part: from.part, prefix: prefix}
 		}
-		more, err := x.read(ctx, wanted)
+		more, err := c.read(ctx, wanted)
 		if err != nil {
 			return nil, err
 		}
