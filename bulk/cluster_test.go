@@ -81,7 +81,7 @@ func single(t *testing.T, input []byte) *redistest.Server {
 	return s
 }
 
-// union is all that some servers hold, as text, whoever holds it.
+// union returns the data of several servers as text, regardless of its location.
 func union(t *testing.T, servers []*redistest.Server) string {
 	t.Helper()
 	all := make(map[string]string)
@@ -141,8 +141,8 @@ func TestClusterMoves(t *testing.T) {
 	}
 }
 
-// TestClusterKeepsOrder lets a command wait whose two keys are on two servers for the
-// moment, while the next one, to one of these keys, is executed.
+// TestClusterKeepsOrder delays a command whose two keys are temporarily on two servers, while
+// the next one, to one of these keys, could be executed.
 func TestClusterKeepsOrder(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
@@ -169,8 +169,8 @@ func TestClusterKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestClusterSlotStuck gives up on a command whose keys stay on two servers, though another
-// one with the same key could be executed again and again.
+// TestClusterSlotStuck fails a command whose keys stay on two servers, although another one
+// with the same key could be executed repeatedly.
 func TestClusterSlotStuck(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
@@ -222,9 +222,9 @@ func move(t *testing.T, c *redistest.ClusterServers, slot int) {
 		}
 		do(t, a, "MIGRATE", "127.0.0.1", strconv.Itoa(target.Port()), keys[0], "0", "5000")
 	}
-	// Moves between other pairs of masters, right behind each other, leave masters that
-	// take each other for the owner, for good: Redis settles by epochs, and these need a
-	// moment to get around.
+	// Moves between other pairs of masters immediately after each other can leave masters
+	// that disagree about the owner permanently: Redis decides by epochs, which take a
+	// moment to spread.
 	eventually(t, "all masters agree who has the slot", func() bool {
 		agreed := 0
 		for _, m := range []rueidis.Client{b, a, c.Masters[(from+2)%3].Client(t)} {
@@ -289,9 +289,9 @@ func TestClusterFailover(t *testing.T) {
 	}
 }
 
-// TestClusterMasterKilled kills a master, whose replica takes over when the others have
-// noticed. Nothing was being loaded while the replica had not caught up, and all can be
-// sent again.
+// TestClusterMasterKilled kills a master, whose replica takes over when the other masters have
+// noticed. The load starts after the replica has caught up, and all commands are
+// repeatable.
 func TestClusterMasterKilled(t *testing.T) {
 	t.Parallel()
 	c, url := cluster(t)
@@ -325,7 +325,7 @@ func offset(t *testing.T, s *redistest.Server, field string) string {
 	return value
 }
 
-// idle tells whether a server has not been written to for two looks in a row.
+// idle reports whether a server has not received a write for two checks in a row.
 func idle(t *testing.T, s *redistest.Server) bool {
 	t.Helper()
 	before := offset(t, s, "master_repl_offset")

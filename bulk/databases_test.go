@@ -262,7 +262,7 @@ func TestFailedSelect(t *testing.T) {
 					t.Errorf("%+v", report)
 				}
 				if found, _, err := scanAll(&again); err != nil || len(found) > 0 {
-					t.Errorf("%q is to be loaded again (%v)", found, err)
+					t.Errorf("%q must be loaded again (%v)", found, err)
 				}
 				// A server that has the database takes the rest, from the checkpoint.
 				larger := redistest.Own(t, "databases 32")

@@ -25,8 +25,8 @@ func TestErrors(t *testing.T) {
 		replies int64
 		kinds   string
 		failed  []string // each command that failed, and why; … where servers differ
-		again   []string // what is to be loaded again, if it is not what failed
-		stays   string   // a key that went in behind the errors
+		again   []string // the commands to load again, if they differ from the failed ones
+		stays   string   // a key that was loaded after the errors
 	}{
 		"WRONGTYPE": {
 			input:   "SET a 1\nLPUSH a x\nLPUSH a \"y\\x00 z\"\nSET after 1\nLPUSH a " + strings.Repeat("v ", 20) + strings.Repeat("w", 100) + "\n",
@@ -141,7 +141,7 @@ func TestFailFast(t *testing.T) {
 	}
 }
 
-// TestServers is what a person meets who mistypes a URL.
+// TestServers checks the errors for mistakes in a URL.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	secret := redistest.TCP(t, "requirepass secret")

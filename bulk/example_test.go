@@ -11,7 +11,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A file of records, two commands for each.
+// Load a file of records, with two commands for each.
 func Example() {
 	urls, stop := redistest.Example(1)
 	defer stop()
@@ -33,7 +33,7 @@ func Example() {
 	// Output: 2 records, 4 commands, 0 failed
 }
 
-// What fails is told by its number and place, and the rest goes in.
+// A failed command is reported with its number and place; the rest is loaded.
 func ExampleLoad_errors() {
 	urls, stop := redistest.Example(1)
 	defer stop()
@@ -53,7 +53,7 @@ func ExampleLoad_errors() {
 	// 1 of 3; to be loaded again: "*2\r\n$4\r\nINCR\r\n$6\r\nvisits\r\n"
 }
 
-// A template on its own.
+// Use a template without a load.
 func ExampleTemplate() {
 	t, err := bulk.ParseTemplate("SET user:{id} {name|upper}")
 	if err != nil {
@@ -68,7 +68,7 @@ func ExampleTemplate() {
 	// Output: "*3\r\n$3\r\nSET\r\n$6\r\nuser:7\r\n$3\r\nADA\r\n" <nil>
 }
 
-// Any of the formats, as the protocol.
+// Convert any of the formats to the protocol.
 func ExampleEmit() {
 	t, err := bulk.ParseTemplate("SADD cities {city}")
 	if err != nil {

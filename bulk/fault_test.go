@@ -31,7 +31,7 @@ type hook struct {
 	mu   sync.Mutex // held while something is done
 }
 
-// wait waits until what has begun is done, also when nobody reads any more.
+// wait waits until a running fault is complete, even after the last read.
 func (h *hook) wait() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

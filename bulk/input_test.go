@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressed returns an input in both ways, twice: such files can be put behind each
-// other.
+// compressed returns an input compressed with each tool, twice: such files can be
+// concatenated.
 func compressed(t *testing.T, input string) map[string]string {
 	t.Helper()
 	var gz, zst bytes.Buffer
@@ -54,7 +54,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestForeign refuses what is no input, whatever format is named, and sends nothing of it.
+// TestForeign rejects files of other kinds, whatever format is given, and sends nothing.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	command := "\nSET injected yes\n"
@@ -89,22 +89,22 @@ func TestForeign(t *testing.T) {
 			got, report, err := emitted(test.input, Options{Format: format})
 			var wrong *InputError
 			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || len(got) > 0 || report.Commands > 0 {
-				t.Errorf("%s as %q: %v behind %q, expected %s", name, format, err, got, test.want)
+				t.Errorf("%s as %q: %v after %q, expected %s", name, format, err, got, test.want)
 			}
 		}
 	}
-	// What only begins with the same letters is fine.
+	// Text that begins with the same letters is accepted.
 	for _, fine := range []string{"BZhang,1\n", "REDIRECT,1\n", "Rar!,1\n", "PAR1,1\n", "PK,1\n"} {
 		got, _, err := emitted(fine, Options{Do: templates(t, "SET {a} {b}"), Columns: []string{"a", "b"}})
 		if err != nil || len(got) != 1 {
 			t.Errorf("%q: %q, %v", fine, got, err)
 		}
 	}
-	// Behind the beginning, the load stops where it shows.
+	// After the beginning, the load stops at the first such line.
 	many := strings.Repeat("SET a b\n", 2000)
 	for _, rest := range []string{protocol, "#TS:1795308651\r\n", "SET c \x00\n"} {
 		if got, _, err := emitted(many+rest, Options{}); err == nil || !strings.Contains(err.Error(), "line 2001: ") || len(got) != 2000 {
-			t.Errorf("%q: %v behind %d commands", rest, err, len(got))
+			t.Errorf("%q: %v after %d commands", rest, err, len(got))
 		}
 	}
 	for _, fine := range []string{"JSON.SET a $ 1\n", "set a b\n", "\n\n  PING\n", "subscribe x"} {
@@ -114,7 +114,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestReaderFails passes the error of a reader on as it is.
+// TestReaderFails returns the error of a reader unchanged.
 func TestReaderFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is on fire")

@@ -11,8 +11,7 @@ import (
 	"retwis/redlock"
 )
 
-// The rights that the documentation names are enough for everything, and what is idle
-// needs no others.
+// The documented permissions are sufficient for everything.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/locks.md")

@@ -1,41 +1,41 @@
--- Takes the lock, or waits in line for it. Preceded by grant.lua,
+-- Takes the lock, or joins the queue for it. Preceded by grant.lua,
 -- quarantine.lua and token.lua.
 --
 -- KEYS[1]  the name that is locked
--- KEYS[2]  sorted set: who waits for it, by the time since when
+-- KEYS[2]  sorted set: its waiters, by time of arrival
 -- KEYS[3]  string: the last fencing token of the name
--- KEYS[4]  hash: of each waiter, the number of its last attempt, the time by which
+-- KEYS[4]  hash: for each waiter, the number of its last attempt, the time by which
 --          it asks again on this server's clock, in milliseconds, and whether it
 --          listens for its grant ('1') or not ('0')
 -- KEYS[5]  hash: the boot marker of this server; not on a Cluster
--- ARGV[1]  the value that says who holds the lock
+-- ARGV[1]  the value of the lock
 -- ARGV[2]  ttl, milliseconds
--- ARGV[3]  this waiter in KEYS[2], manager:value; empty: do not wait
--- ARGV[4]  since when it has been waiting by its own clock, microseconds
--- ARGV[5]  how long the line is kept when nobody joins it, milliseconds
--- ARGV[6]  how long the lock is kept for the next in line, milliseconds
+-- ARGV[3]  this waiter in KEYS[2], manager:value; empty: does not wait
+-- ARGV[4]  its time of arrival by its own clock, microseconds
+-- ARGV[5]  how long the queue outlives its last arrival, milliseconds
+-- ARGV[6]  how long the lock is kept for the next waiter, milliseconds
 -- ARGV[7]  '1': count a fencing token
--- ARGV[8]  for how long it has been waiting, microseconds
--- ARGV[9]  on a Cluster the longest ttl in use, milliseconds; else empty:
---          boot.lua was asked
+-- ARGV[8]  how long it has been waiting, microseconds
+-- ARGV[9]  on a Cluster the longest ttl in use, milliseconds; otherwise empty:
+--          boot.lua checks the quarantine
 -- ARGV[10] the number of this attempt
 -- ARGV[11] within how many milliseconds the waiter asks again
--- ARGV[12] '1': it listens for its grant on this server, '0': it does not, or
---          not where this server can tell
+-- ARGV[12] '1': it listens for its grant on this server; '0': it does not, or this
+--          server cannot detect it
 --
--- Reply    { 1, token, fresh}         held; fresh: 1 if the counter of tokens was begun
---          { 0, milliseconds, value}  held by another, for so long; an empty
---                                     value: left to those who do not wait in line
---          {-1, milliseconds}         this server may have lost locks in a
---                                     restart: it does not vote for so long
---          {-2, 0}                    the name holds something that is not a lock
+-- Reply    { 1, token, fresh}         held; fresh: 1 if the counter of tokens is new
+--          { 0, milliseconds, value}  held by another client for this time; empty
+--                                     value: left free for other libraries
+--          {-1, milliseconds}         quarantined: this server may have lost locks in
+--                                     a restart and does not vote for this time
+--          {-2, 0}                    the key is not a lock
 
 local waiting = ARGV[3] ~= ''
 
 local function join()
 	if waiting then
-		-- The waiter's clock puts it in the same place on every server, unless
-		-- it is so wrong that it would push in, or never come first.
+		-- The waiter's clock gives it the same place on every server, unless the
+		-- clock is so wrong that it would overtake others, or never come first.
 		local since = ARGV[4]
 		local time = redis.call('TIME')
 		local again = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[11]

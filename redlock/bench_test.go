@@ -9,7 +9,7 @@ import (
 	"retwis/redlock"
 )
 
-// BenchmarkFree locks and unlocks names that nobody else wants.
+// BenchmarkFree locks and unlocks names without contention.
 func BenchmarkFree(b *testing.B) {
 	for _, n := range []int{1, 5} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkFree(b, n) })

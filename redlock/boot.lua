@@ -1,32 +1,31 @@
--- Says whether this server may vote, which run of the server process it is, and
+-- Reports whether this server may vote, which run of the server process it is, and
 -- which times to live are in use on it.
 --
--- A server that was restarted may have forgotten locks, so it is quarantined until
--- the longest of them has expired. Its own clock cannot tell when that is: a clock
--- that is set, as NTP does after a boot, makes it look older than it is. What counts
--- is time that somebody measured while this very run was there:
+-- A restarted server may have forgotten locks, so it is quarantined until the longest of
+-- them has expired. Its own clock cannot measure that: a clock that is set, for example
+-- by NTP after a boot, makes the server look older than it is. Two other measures count:
 --
---   - a manager that got a reply of this run sends for how long, by the clock of
---     its machine, that cannot be set. The marker keeps the first reading of each
---     such clock, so that the next process of the same machine goes on from there.
---   - the main thread cannot have used more CPU time than has passed. That spares
---     the first user of a server that has been up for long the waiting.
+--   - a manager sends how long it has had replies of this run, by the clock of its
+--     machine, which cannot be set. The marker keeps the first reading of each such
+--     clock, so that the next process of the same machine continues from there.
+--   - the main thread cannot have used more CPU time than has passed. That avoids the
+--     wait on a server that has been up for a long time.
 --
--- The first manager for which that is enough records that the run votes, for all.
+-- The first manager with a sufficient measure records for all that the run votes.
 --
 -- KEYS[1]  hash: the boot marker of this server
 -- ARGV[1]  the times to live that this manager is about to use, milliseconds,
 --          separated by blanks; may be empty
--- ARGV[2]  the longest one that it knows to be in use, milliseconds
+-- ARGV[2]  the longest known one in use, milliseconds
 -- ARGV[3]  the run that answered it last, or empty
--- ARGV[4]  which clock it measures with
--- ARGV[5]  what that clock showed after the first reply of the run, milliseconds
--- ARGV[6]  what it showed when this was sent
--- ARGV[7]  '1': this server has every lock that was given, let it vote
+-- ARGV[4]  the id of its clock
+-- ARGV[5]  the reading of that clock after the first reply of the run, milliseconds
+-- ARGV[6]  its reading when this was sent
+-- ARGV[7]  '1': this server has lost no lock, skip the quarantine
 --
 -- Reply    {for how many milliseconds this server must not vote, 0: it may,
 --           run id, longest ttl on record in milliseconds, 0: none,
---           since when it votes by its clock in milliseconds, 0: not known}
+--           since when it votes by its clock in milliseconds, 0: unknown}
 
 local marker = KEYS[1]
 local time = redis.call('TIME')
@@ -50,8 +49,7 @@ local function remove(field)
 	redis.call('HDEL', marker, field)
 end
 
--- declare records that a ttl is in use. The record is written anew every ten
--- seconds at most.
+-- declare records that a ttl is in use, at most every ten seconds.
 local function declare(ttl)
 	local last = tonumber(known['ttl:' .. ttl])
 	if not last or math.abs(now - last) > 10000 then
@@ -59,9 +57,9 @@ local function declare(ttl)
 	end
 end
 
--- longest returns the longest ttl on record. Who uses one declares it again at least
--- every ttl and 30 seconds, and its last lock lives for another ttl: what is older
--- is removed.
+-- longest returns the longest ttl on record. A manager that uses a ttl declares it again
+-- at least every ttl plus 30 seconds, and its last lock lives for another ttl: older
+-- records are removed.
 local function longest()
 	local most = 0
 	for field, last in pairs(known) do
@@ -75,7 +73,7 @@ local function longest()
 	return most
 end
 
--- forget removes what was recorded of a run that was not known to vote.
+-- forget removes the record of a quarantined run.
 local function forget()
 	for field in pairs(known) do
 		if field == 'new' or string.sub(field, 1, 6) == 'clock:' then
@@ -84,8 +82,8 @@ local function forget()
 	end
 end
 
--- measured returns for how long this run is known to be there by the clock of the
--- manager that asks.
+-- measured returns how long this run has been up at least, by the clock of the manager
+-- that asks.
 local function measured()
 	if known.new ~= run then
 		forget()
@@ -104,14 +102,14 @@ local function measured()
 	return tonumber(ARGV[6]) - since
 end
 
--- used returns the CPU time of the main thread, which not all systems report. What
--- it used before a restart that keeps the process (DEBUG RESTART) does not count.
+-- used returns the CPU time of the main thread, which not all systems report. Time used
+-- before a restart that keeps the process (DEBUG RESTART) does not count.
 local function used()
 	local cpu = redis.call('INFO', 'cpu')
 	local system = tonumber(string.match(cpu, 'used_cpu_sys_main_thread:([%d.]+)')) or 0
 	local user = tonumber(string.match(cpu, 'used_cpu_user_main_thread:([%d.]+)')) or 0
-	-- The server counts in whole seconds and may be ahead by one. It is negative
-	-- where the clock was set to before the start.
+	-- The server counts whole seconds and may be ahead by one. It is negative if the
+	-- clock was set to a time before the start.
 	local up = tonumber(string.match(info, 'uptime_in_seconds:(-?%d+)')) or 0
 	return math.floor(math.min((system + user) * 1000, (up - 1) * 1000))
 end

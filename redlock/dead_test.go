@@ -20,7 +20,7 @@ func waitInLine(all *sync.WaitGroup, m *redlock.Manager, name string) {
 	all.Go(func() { _, _ = m.Lock(context.Background(), name) })
 }
 
-// Waiters that were killed cost the next one nothing, however many they are.
+// Killed waiters do not delay the next one, regardless of their number.
 func TestDeadWaiters(t *testing.T) {
 	t.Parallel()
 	for n, dead := range map[int]int{1: 5, 3: 20, 5: 5} {
@@ -85,7 +85,7 @@ func TestDeadWaiters(t *testing.T) {
 	}
 }
 
-// attempts returns what the servers know of those who wait for a name.
+// attempts returns the records of the waiters of a name.
 func attempts(t testing.TB, client rueidis.Client, name string) map[string][]string {
 	t.Helper()
 	all, err := client.Do(t.Context(), client.B().Hgetall().Key("redlock:attempts:{"+name+"}").Build()).AsStrMap()
@@ -118,8 +118,8 @@ func listening(t testing.TB, clients []rueidis.Client, name string, n int) {
 	})
 }
 
-// On a Cluster a server cannot tell who listens. Those who have not asked when they
-// should have are passed over.
+// A node of a Cluster does not know which waiters listen. It skips those that have not asked
+// again in time.
 func TestDeadWaitersOnACluster(t *testing.T) {
 	t.Parallel()
 	const dead = 5

@@ -12,8 +12,8 @@ import (
 	"retwis/redlock"
 )
 
-// The servers of these examples are new, and so are told to vote at once. Yours
-// have been up for a while.
+// exampleManager skips the quarantine, because the servers of these examples are new. Servers
+// in production have been up for a while.
 func exampleManager(opt redlock.Options) (*redlock.Manager, func()) {
 	urls, stop := redistest.Example(3)
 	m, err := redlock.Dial(urls, opt)
@@ -153,7 +153,7 @@ func ExampleManager_Do_leader() {
 		err := m.Do(ctx, "leader", func(ctx context.Context, _ *redlock.Lock) error {
 			elected = true
 			return onElected(ctx)
-		}, redlock.LockOptions{TTL: 2 * time.Second}) // so long nobody leads after a crash
+		}, redlock.LockOptions{TTL: 2 * time.Second}) // the longest time without a leader after a crash
 		if elected {
 			onLost(err)
 		}

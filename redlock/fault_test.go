@@ -192,8 +192,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestNothingLeaks locks again and again while a server is frozen. It is alone, as it
-// looks at the memory and the goroutines of the process.
+// TestNothingLeaks locks repeatedly while a server is frozen. It is not parallel, because it
+// measures the memory and the goroutines of the process.
 func TestNothingLeaks(t *testing.T) {
 	locks := 2000
 	if long(t) > time.Minute {

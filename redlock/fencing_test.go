@@ -76,7 +76,7 @@ func TestTokensOfCountersThatWentBack(t *testing.T) {
 	unlock(t, l)
 }
 
-// Tokens grow whoever locks, and whatever happens to the counters.
+// Tokens grow regardless of the client, and of what happens to the counters.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 5)

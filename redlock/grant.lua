@@ -1,13 +1,13 @@
--- Shared by acquire.lua and release.lua, which are sent with this text in front.
+-- Shared by acquire.lua and release.lua, which are sent after this text.
 
 local function milliseconds()
 	local time = redis.call('TIME')
 	return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- gap returns for how many milliseconds a name that is free is left to clients of
--- other libraries, who do not stand in line. The limit is for a clock that is set
--- back meanwhile.
+-- gap returns for how many milliseconds a free name is left to clients of other
+-- libraries, which do not join the queue. The limit protects against a clock that is
+-- set back meanwhile.
 local function gap(attempts)
 	local free = redis.call('HGET', attempts, 'free')
 	if not free then
@@ -17,26 +17,25 @@ local function gap(attempts)
 	return left > 0 and left <= 1000 and left or 0
 end
 
--- grant gives a free name to the one who has waited for it longest. The name is
--- never without a holder in between, so that nobody can push in, and only the
--- one concerned is told. The time is short: a waiter that is alive takes the
--- lock for its full time at once.
+-- grant gives a free name to the waiter that has waited longest. The name is never
+-- without a holder in between, so that no other client can overtake, and only this
+-- waiter is notified. The time is short: a live waiter immediately extends the lock to
+-- its full time.
 --
--- The message repeats the number of the waiter's last attempt that this server
--- has refused, so that the waiter can tell this grant from one that has expired.
+-- The message repeats the number of the waiter's last attempt that this server has
+-- refused, so that the waiter can distinguish this grant from an expired one.
 --
--- A waiter that is gone is passed over: nobody listens for it, though it did when
--- it asked, or it has not asked again when it should have. One that is alive
--- nevertheless gets its place back when it asks.
+-- Dead waiters are skipped: those that listened when they asked and no longer do, and
+-- those that have not asked again in time. A live one that was skipped gets its place
+-- back when it asks.
 --
 -- name          the name
--- waiters       sorted set: who waits for it
--- attempts      hash: of each waiter, its last attempt, see acquire.lua
--- ttl           how long the lock is kept for the next in line, milliseconds
--- caller        a waiter that asks for the name itself, or nil
+-- waiters       sorted set: its waiters
+-- attempts      hash: for each waiter, its last attempt, see acquire.lua
+-- ttl           how long the lock is kept for the next waiter, milliseconds
+-- caller        a waiter that is asking for the name itself, or nil
 --
--- Returns the waiter that is next in line, or nil. It has the name, unless it is
--- the caller.
+-- Returns the next waiter, or nil. It has the name, unless it is the caller.
 local function grant(name, waiters, attempts, ttl, caller)
 	local now = milliseconds()
 	for _ = 1, 1000 do
@@ -53,7 +52,7 @@ local function grant(name, waiters, attempts, ttl, caller)
 		if not again or now <= tonumber(again) then
 			local manager, value = string.match(member, '^([^:]*):(.*)$')
 			local message = attempt and value .. ' ' .. attempt or value
-			-- A user that may not publish makes its waiters poll, no more.
+			-- Without the permission to publish, waiters still poll.
 			local heard = redis.pcall('PUBLISH', 'redlock:' .. manager, message)
 			if heard ~= 0 or listens ~= '1' then
 				redis.call('SET', name, value, 'PX', ttl)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// holding is one lock in a history: who had it, from when, and until when at most.
+// holding is one lock in a history: its holder, its start, and its latest end.
 type holding struct {
 	who, name  string
 	token      uint64

@@ -23,8 +23,8 @@ func ttl(t testing.TB, m *redlock.Manager, name string) time.Duration {
 	return holder.TTL
 }
 
-// A lock can live for longer or shorter than those of its manager, and the servers
-// know of it: who was restarted keeps out for so long.
+// A lock can have a longer or shorter TTL than that of its manager. The servers record it: a
+// restarted one is quarantined for that time.
 func TestTTLOfOneLock(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -58,7 +58,7 @@ func TestTTLOfOneLock(t *testing.T) {
 			unlock(t, l)
 		}
 	}
-	// Handed on within the process to one who wants another.
+	// Handed over within the process to a caller with another TTL.
 	l, err := m.Lock(t.Context(), "job", redlock.LockOptions{TTL: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestTTLOfOneLock(t *testing.T) {
 		}
 		next <- l
 	}()
-	time.Sleep(20 * time.Millisecond) // as a rule it is in line by then
+	time.Sleep(20 * time.Millisecond) // usually it is in the queue by then
 	unlock(t, l)
 	if l = <-next; ttl(t, m, "job") < 45*time.Minute || time.Until(l.Until()) < 45*time.Minute {
 		t.Errorf("the servers keep it for %v, it is valid until %v", ttl(t, m, "job"), l.Until())
@@ -186,7 +186,7 @@ func TestOwner(t *testing.T) {
 		}
 		next <- l
 	}()
-	time.Sleep(20 * time.Millisecond) // as a rule it is in line by then
+	time.Sleep(20 * time.Millisecond) // usually it is in the queue by then
 	unlock(t, l)
 	l = <-next
 	wait(t, "the next owner", func() bool { return owner().Text == "exporter" })

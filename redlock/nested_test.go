@@ -10,8 +10,8 @@ import (
 	"retwis/redlock"
 )
 
-// A lock is not reentrant: who asks for what the caller holds is told so at once,
-// instead of waiting for himself.
+// A lock is not reentrant: a caller that already holds the name gets an error immediately,
+// instead of waiting for itself.
 func TestNested(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)
@@ -180,14 +180,14 @@ func TestHeldByWhomever(t *testing.T) {
 	}
 }
 
-// A lock that stands on too few servers is lost, though others were never asked.
+// A lock on too few servers is lost, even if the others were never asked.
 func TestNeverAsked(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := clientsOf(t, servers)
 	m := dial(t, servers, redlock.Options{NodeTimeout: 500 * time.Millisecond})
 	servers[2].Freeze(t)
-	unlock(t, lock(t, m, "before")) // it does not answer, and is asked nothing new
+	unlock(t, lock(t, m, "before")) // it does not answer, and gets no new requests
 	wait(t, "the frozen server to be left alone", func() bool {
 		status, err := m.Status(t.Context(), "job")
 		return err == nil && status[2].Err != nil

@@ -13,8 +13,7 @@ import (
 	"retwis/redlock"
 )
 
-// A lock that is broken is free for the next in line at once, and its holder learns
-// of it.
+// A broken lock goes to the next waiter immediately, and its holder notices.
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -58,11 +57,11 @@ func TestBreak(t *testing.T) {
 	servers[0].Kill(t)
 	servers[1].Kill(t)
 	if _, err := operator.Break(t.Context(), "job"); !errors.Is(err, redlock.ErrNoQuorum) {
-		t.Errorf("Break with a majority away: %v; want ErrNoQuorum", err)
+		t.Errorf("Break with a majority unreachable: %v; want ErrNoQuorum", err)
 	}
 }
 
-// Watch reports who holds a name, one after the other.
+// Watch reports the holders of a name in order.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)

@@ -11,8 +11,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// A server that does not know a script yet, because it is new, was restarted or was
-// told to forget it, carries out a batch in the order of its ops all the same.
+// A server that does not know a script, because it is new, was restarted or has flushed it,
+// still executes a batch in the order of its ops.
 func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	own := redistest.Own(t)

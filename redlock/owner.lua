@@ -1,16 +1,16 @@
--- Keeps the record of who holds a name for as long as the lock lives, and removes it
--- where the lock is gone.
+-- Keeps the record of a holder as long as the lock lives, and removes it if the lock is
+-- gone.
 --
 -- KEYS[1]  the name that is locked
--- KEYS[2]  hash: who holds it
+-- KEYS[2]  hash: its holder
 -- ARGV[1]  the value of the lock
--- ARGV[2]  the value of the lock before, or empty
+-- ARGV[2]  the previous value of the lock, or empty
 -- ARGV[3]  host, ARGV[4] process id
 -- ARGV[5]  since when by the clock of the host, milliseconds
 -- ARGV[6]  free text
--- ARGV[7]  '1': the lock is given back, perhaps by a script that is run after this one
+-- ARGV[7]  '1': the lock is being released, possibly by a later script
 --
--- Reply    1 it is the lock, 0 it is gone
+-- Reply    1: the lock has this value; 0: it is gone
 
 local value = redis.call('HGET', KEYS[2], 'value')
 if ARGV[7] == '1' or redis.pcall('GET', KEYS[1]) ~= ARGV[1] then

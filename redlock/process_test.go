@@ -304,7 +304,7 @@ func TestHistory(t *testing.T) {
 			}
 			t.Logf("%d locks, %d faults", len(history), f.count)
 			if before == 0 {
-				t.Error("nobody got a lock while there were faults")
+				t.Error("no process got a lock while there were faults")
 			}
 		})
 	}

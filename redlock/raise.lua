@@ -1,4 +1,4 @@
--- Brings a fencing counter that fell behind up to the token that was given.
+-- Raises a fencing counter to a token that was given, if it is smaller.
 --
 -- KEYS[1]  string: the last fencing token of the name
 -- ARGV[1]  the token

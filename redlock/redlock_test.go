@@ -92,9 +92,9 @@ func TestOneHolder(t *testing.T) {
 	t.Logf("%+v", b.Stats())
 }
 
-// A server that was started recently may have forgotten a lock: it does not vote until
-// that would have expired, or somebody says that it has not.
-func TestYoungServer(t *testing.T) {
+// A recently started server may have forgotten a lock: it does not vote until that would have
+// expired, or until SkipQuarantine.
+func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	clients := make([]rueidis.Client, len(servers))
@@ -132,13 +132,13 @@ func TestYoungServer(t *testing.T) {
 		return n
 	}
 	if n := young(); n != 3 {
-		t.Errorf("%d of 3 servers say that they are young", n)
+		t.Errorf("%d of 3 servers are quarantined", n)
 	}
 	if err := dialed.SkipQuarantine(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := young(); n != 0 {
-		t.Errorf("%d servers that are trusted say that they are young", n)
+		t.Errorf("%d servers are quarantined after SkipQuarantine", n)
 	}
 	for name, m := range map[string]*redlock.Manager{"Dial": dialed, "New": shared} {
 		l, err := m.TryLock(t.Context(), "job")

@@ -1,20 +1,20 @@
--- Gives the lock back where it is ours, and hands it to the next in line: at once or,
--- when it is called again, after a gap in which the name is free.
+-- Releases the lock if it has this value, and hands it to the next waiter: immediately
+-- or, when it is called again, after a gap in which the name is free.
 -- Preceded by grant.lua.
 --
 -- KEYS[1]  the name that is locked
--- KEYS[2]  sorted set: who waits for it
--- KEYS[3]  hash: of each waiter, its last attempt, see acquire.lua; in 'free', until
+-- KEYS[2]  sorted set: its waiters
+-- KEYS[3]  hash: for each waiter, its last attempt, see acquire.lua; 'free': until
 --          when the name is left free, milliseconds
--- ARGV[1]  how long the lock is kept for the next in line, milliseconds
--- ARGV[2]  a waiter to take out of the line, manager:value, or empty
+-- ARGV[1]  how long the lock is kept for the next waiter, milliseconds
+-- ARGV[2]  a waiter to remove from the queue, manager:value, or empty
 -- ARGV[3]  the value of the lock
--- ARGV[4]  the value it had before, which a server that missed the change
---          still has, or empty
+-- ARGV[4]  its previous value, which a server that missed the change still has, or
+--          empty
 -- ARGV[5]  for how long the name is left free, milliseconds, or 0
--- ARGV[6]  how long it was not left free before, at least, milliseconds
+-- ARGV[6]  the minimum time since the last gap, milliseconds
 --
--- Reply    1 released, 0 it was not ours, 2 nor of any client of this library
+-- Reply    1: released; 0: another value; 2: the value of another library
 
 if ARGV[2] ~= '' then
 	redis.call('ZREM', KEYS[2], ARGV[2])

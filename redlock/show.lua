@@ -1,14 +1,14 @@
--- Reads who holds a name on this server. Preceded by quarantine.lua.
+-- Reads the holder of a name on this server. Preceded by quarantine.lua.
 --
 -- KEYS[1]  the name
--- KEYS[2]  sorted set: who waits for it
--- KEYS[3]  hash: who holds it
--- ARGV[1]  on a Cluster the longest ttl in use, milliseconds; else empty: boot.lua
---          was asked
+-- KEYS[2]  sorted set: its waiters
+-- KEYS[3]  hash: its holder
+-- ARGV[1]  on a Cluster the longest ttl in use, milliseconds; otherwise empty: boot.lua
+--          checks the quarantine
 --
--- Reply    {value, milliseconds left, how many wait, milliseconds in which this
---          server does not vote, the hash}; an empty value: nobody
---          {-2, 0}  the name holds something that is not a lock
+-- Reply    {value, milliseconds left, number of waiters, milliseconds in which this
+--          server does not vote, the hash}; an empty value: free
+--          {-2, 0}  the key is not a lock
 
 local holder = redis.pcall('GET', KEYS[1])
 if type(holder) == 'table' then

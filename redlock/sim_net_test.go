@@ -136,7 +136,7 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 	evidence, listens := l.evidence(), l.listens.Load()
 	l.net.pass(l, false)
 	if l.net.cut(l) || l.net.chance(l.net.loss) {
-		if l.net.chance(0.5) { // it gets there when nobody expects it any more
+		if l.net.chance(0.5) { // it arrives after the client stopped waiting
 			l.net.late.Go(func() {
 				time.Sleep(l.net.upTo(2 * time.Second))
 				if l.arrives(boot, time.Minute) {

@@ -35,7 +35,7 @@ func realServer(t *testing.T) (rueidis.Client, func(op) reply) {
 
 const simManager = "manager"
 
-// A waiter whose clock is wrong stands where it would with a right one.
+// A wrong clock does not change the place of a waiter.
 func TestWrongClock(t *testing.T) {
 	t.Parallel()
 	client, ask := realServer(t)

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// simServer does what the scripts do on a server, on a clock of its own. It is only
-// an op away from the algorithm: no protocol, no commands. TestSimServer compares
-// it with a real one.
+// simServer simulates the scripts on a server with its own clock, without a protocol and
+// commands. TestSimServer compares it with a real server.
 type simServer struct {
 	label string
 	// second is its clock as it counts tokens, or nil: that of the simulation.
@@ -302,7 +301,7 @@ func (s *simServer) acquire(o *op, manager string, listens bool, held simKey, ta
 	return yes()
 }
 
-// change applies a fault, and wakes whoever waits for one.
+// change applies a fault, and wakes the goroutines that wait for one.
 func (s *simServer) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

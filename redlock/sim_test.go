@@ -174,8 +174,8 @@ func (w *world) hold(ctx context.Context, l *Lock, rng *rand.Rand) {
 	_ = l.Unlock(context.WithoutCancel(ctx))
 }
 
-// took checks a lock that was just given: nobody else holds the name, and the token
-// is the greatest.
+// took checks a lock that was just given: no other client holds the name, and the token is
+// the greatest.
 func (w *world) took(l *Lock) {
 	w.mu.Lock()
 	w.taken++
@@ -210,7 +210,7 @@ func (w *world) holds(l *Lock) {
 	}
 }
 
-// disturb breaks servers and connections, and mends some.
+// disturb breaks servers and connections, and repairs some.
 func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(rng.Int64N(int64(w.pace))))
@@ -268,7 +268,7 @@ func (w *world) disturb(ctx context.Context, rng *rand.Rand) {
 			if w.drift == 0 && time.Since(s.stepped) > simTTL {
 				s.change(func() { s.offset += time.Duration(rng.Int64N(int64(simStep))); s.stepped = time.Now() })
 			}
-		case 12: // a machine boots with a clock that is behind, until NTP sets it
+		case 12: // a machine boots with a slow clock, until NTP sets it
 			behind := time.Duration(rng.Int64N(int64(10 * time.Second)))
 			s.change(func() { s.offset -= behind })
 			s.restart(newSimData())
@@ -362,8 +362,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// leftBehind has managers ask for a name at the same moment, so that votes are split,
-// and returns the schedules after which keys remained that nobody holds.
+// leftBehind makes managers ask for a name at the same time, so that votes are split (split
+// brain), and returns the schedules after which orphaned keys remained.
 func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 	for i := range schedules {
 		synctest.Test(t, func(t *testing.T) {
@@ -408,8 +408,8 @@ func leftBehind(t *testing.T, schedules int, keepLosers bool) (left int) {
 	return left
 }
 
-// TestFailureLeavesNothing sees that who fails gives back what it got, long before
-// that would expire, and that it would be noticed if not.
+// TestFailureLeavesNothing checks that a client that fails releases its votes long before
+// they expire, and that the test would notice if it did not.
 func TestFailureLeavesNothing(t *testing.T) {
 	t.Parallel()
 	if left := leftBehind(t, 100, false); left > 0 {

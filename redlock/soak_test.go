@@ -30,9 +30,9 @@ const (
 )
 
 // TestRandomHistories has processes compete on real servers while processes are
-// stopped and killed, connections are cut, delayed and held, each by itself, servers
-// freeze, die and come back empty or not, and clocks are set. Nobody may believe to
-// hold what another one holds.
+// stopped and killed, connections are cut, delayed and held separately, servers
+// freeze, die and come back empty or not, and clocks are set. No two processes may hold
+// the same lock.
 func TestRandomHistories(t *testing.T) {
 	t.Parallel()
 	length := 8 * time.Second
@@ -77,7 +77,7 @@ func (s *soak) String() string {
 	return fmt.Sprintf("%d rounds, %d locks, %d violations; faults: %s", s.rounds, s.locks, s.overlaps, strings.Join(faults, ", "))
 }
 
-// round is one history, on servers of its own.
+// round is one history, on its own servers.
 func (s *soak) round(t *testing.T) {
 	sizes := []int{1, 3, 3, 5}
 	n, fencing := sizes[s.rounds%len(sizes)], s.rounds/len(sizes)%3 == 2
@@ -119,7 +119,7 @@ func (s *soak) round(t *testing.T) {
 	}
 }
 
-// soakServer is a server whose clock can be set.
+// soakServer is a server with a clock that can be set.
 type soakServer struct {
 	*redistest.Server
 	offset  time.Duration
@@ -146,7 +146,7 @@ type soakUndo struct {
 	f    func()
 }
 
-// soakProcess is a worker with a link of its own to each server.
+// soakProcess is a worker with its own link to each server.
 type soakProcess struct {
 	*process
 	links   []*relay
@@ -169,7 +169,7 @@ func (r *soakRound) later(after time.Duration, f func()) {
 	r.undo = append(r.undo, soakUndo{time.Now().Add(after), f})
 }
 
-// mend ends the faults whose time is over, or all.
+// mend ends the faults that are over, or all.
 func (r *soakRound) mend(all bool) {
 	var left []soakUndo
 	for _, u := range r.undo {

@@ -10,7 +10,7 @@ import (
 	"retwis/redlock"
 )
 
-// A name is not held because somebody waits for it on servers that do not vote.
+// Waiters on servers that do not vote do not make a name held.
 func TestStatusOfQuarantinedServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -112,7 +112,7 @@ func TestCloseBesideFrozenServer(t *testing.T) {
 	}
 }
 
-// Whoever holds a name can look at it, and break it.
+// The holder of a name can ask for its status, and break it.
 func TestStatusUnderTheLock(t *testing.T) {
 	t.Parallel()
 	m := dial(t, redistest.Nodes(t, 1), redlock.Options{})

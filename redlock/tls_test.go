@@ -8,7 +8,7 @@ import (
 	"retwis/redlock"
 )
 
-// Servers whose certificates a private authority signed, and which want to see
+// Servers whose certificates a private authority signed, and which require
 // one, are reached with the parameters of their URLs.
 func TestTLS(t *testing.T) {
 	t.Parallel()

@@ -1,14 +1,14 @@
--- Shared by acquire.lua and extend.lua, which are sent with this text in front.
+-- Shared by acquire.lua and extend.lua, which are sent after this text.
 --
--- count returns the next fencing token of a counter, and whether it had to begin
--- the counter: 1 or 0. The token is at least the server's clock at its next full
--- second, in microseconds: that is ahead of every token that was counted up from an
--- earlier second, also where a counter was lost, and the same on all servers as a
--- rule. The counter lives for a day.
+-- count returns the next fencing token of a counter, and whether the counter is new: 1
+-- or 0. The token is at least the server's clock at its next full second, in
+-- microseconds: that is ahead of every token that was counted up from an earlier
+-- second, even if a counter was lost, and usually the same on all servers. The counter
+-- lives for a day.
 --
--- A server that was restarted may have read a counter from its disk that lacks the
--- last tokens. So a run of the server counts from two seconds after the time since
--- which it votes: a counter of an earlier run begins anew.
+-- A restarted server may have loaded a counter from its disk that lacks the last tokens.
+-- So each run of the server counts from two seconds after the time since which it votes:
+-- a counter of an earlier run starts again.
 --
 -- counter  string: the last fencing token of a name
 -- boot     the boot marker of this server, see boot.lua; nil on a Cluster

@@ -68,8 +68,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// A release tells the next in line, who does not find out by asking.
-func TestTold(t *testing.T) {
+// A release notifies the next waiter, which does not have to poll.
+func TestNotified(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 5} {
 		t.Run(fmt.Sprint(n, " servers"), func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-func TestWhoGivesUpLeavesTheLine(t *testing.T) {
+func TestCanceledWaiterLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
 	a, b := dial(t, servers, redlock.Options{}), dial(t, servers, redlock.Options{})
@@ -110,7 +110,7 @@ func TestWhoGivesUpLeavesTheLine(t *testing.T) {
 	unlock(t, lock(t, a, "job"))
 }
 
-// A process that is killed while it waits holds up the next one for a moment only.
+// A process that is killed while it waits delays the next one only briefly.
 func TestWaiterKilled(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 3)
@@ -135,8 +135,8 @@ func TestWaiterKilled(t *testing.T) {
 	}
 }
 
-// Within a process the lock is handed on, with a value of its own each time.
-func TestHandedOn(t *testing.T) {
+// Within a process the lock is handed over, with a new value each time.
+func TestHandedOver(t *testing.T) {
 	t.Parallel()
 	for _, fencing := range []bool{false, true} {
 		t.Run(fmt.Sprint("fencing ", fencing), func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestHandedOnWithBounds(t *testing.T) {
 	all.Wait()
 }
 
-// Those behind a holder that never unlocks go on when its time is over.
+// The waiters after a holder that never unlocks continue when its time is over.
 func TestHolderForgets(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Nodes(t, 1)

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A node that was named and is gone keeps nobody from finding the masters.
+// A node in the URL that no longer exists does not prevent finding the masters.
 func TestMastersWithoutANamedNode(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3)

@@ -142,8 +142,8 @@ func TestRefusesNewerSnapshot(t *testing.T) {
 	}
 }
 
-// The server that wrote a directory goes on with it, and one that cannot read it
-// is passed over.
+// The server that wrote a directory is chosen again, and one that cannot read it is
+// skipped.
 func TestFindFor(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()

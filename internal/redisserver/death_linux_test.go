@@ -36,7 +36,7 @@ func TestParentDies(t *testing.T) {
 		t.Fatalf("the parent says %q", line)
 	}
 	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
-		t.Errorf("the server is in the process group %d (%v), not in one of its own", group, err)
+		t.Errorf("the server is in the process group %d (%v), not in its own one", group, err)
 	}
 	socket, err := redisserver.SocketPath(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Nothing is repaired under a server that runs, whoever started it.
+// Nothing is repaired while a server runs, whichever process started it.
 func TestRepairInUse(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)

@@ -270,8 +270,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// A data set that takes long to load is waited for, and the log says so; a
-// wait that is cut short leaves no server behind.
+// Start waits for a large data set to load, and logs that; a canceled wait leaves no
+// server.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -292,7 +292,7 @@ func TestLoading(t *testing.T) {
 		t.Errorf("DBSIZE = %s at the end of the wait", got)
 	}
 	if !strings.Contains(log.text(), "the server is loading its data") {
-		t.Errorf("nothing told of the wait:\n%s", log.text())
+		t.Errorf("the wait was not logged:\n%s", log.text())
 	}
 
 	slow.Dir = shortDir(t)
@@ -307,10 +307,10 @@ func TestLoading(t *testing.T) {
 	defer cancel()
 	slow.Config[1] = "key-load-delay 100000"
 	if _, err := redisserver.Start(ctx, slow); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a wait that is cut short: %v", err)
+		t.Errorf("a canceled wait: %v", err)
 	}
 	if _, err := ask(filepath.Join(slow.Dir, "redis.sock"), "PING", time.Second); err == nil {
-		t.Error("it left a server behind")
+		t.Error("it left a server running")
 	}
 }
 
@@ -332,8 +332,8 @@ func (l *logs) text() string {
 	return l.buffer.String()
 }
 
-// The server does not hang on the thread that asked for it: on Linux a child
-// is told of its parent's death when the thread ends that forked it.
+// The server does not depend on the thread that started it: Linux signals the death of the
+// parent when the thread ends that forked the child.
 func TestStarterEnds(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)

@@ -39,7 +39,7 @@ func TestCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A transaction whose second command is cut in two.
+	// A transaction with a truncated second command.
 	if _, err := file.WriteString("*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*1\r\n$5\r\nMULTI\r\n*3\r\n$5\r\nLPUSH\r\n$1\r\nl\r\n$4\r\nhalf\r\n*3\r\n$5\r\nLPU"); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestServersDieWithTheirTests(t *testing.T) {
 	}
 }
 
-// gone waits until nobody listens at a socket.
+// gone waits until no process listens on a socket.
 func gone(t *testing.T, socket string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

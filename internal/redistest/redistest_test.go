@@ -51,7 +51,7 @@ func set(t *testing.T, c rueidis.Client, value string) {
 	}
 }
 
-// get returns k, and nothing where there is none.
+// get returns the value of k, "" without one.
 func get(t *testing.T, c rueidis.Client) string {
 	t.Helper()
 	value, err := c.Do(testContext(t), c.B().Get().Key("k").Build()).ToString()
@@ -61,7 +61,7 @@ func get(t *testing.T, c rueidis.Client) string {
 	return value
 }
 
-// A hundred tests share one process, and none sees what another writes.
+// A hundred tests share one process, and none reads the writes of another.
 func TestDBIsOnesOwn(t *testing.T) {
 	t.Parallel()
 	pid := One(t).Pid()
@@ -94,7 +94,7 @@ func TestNodesAreStrangers(t *testing.T) {
 	for i, node := range Nodes(t, 3) {
 		c := node.Client(t)
 		if got := get(t, c); got != "" {
-			t.Errorf("node %d knows what another was told: %q", i, got)
+			t.Errorf("node %d has the data of another: %q", i, got)
 		}
 		set(t, c, "v")
 	}

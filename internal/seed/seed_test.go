@@ -198,7 +198,7 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := seed.Demo(t.Context(), foreign); !errors.Is(err, seed.ErrNotEmpty) {
-		t.Errorf("a demo beside somebody's data: %v", err)
+		t.Errorf("a demo beside other data: %v", err)
 	}
 }
 

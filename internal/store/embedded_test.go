@@ -220,7 +220,7 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// serverPid returns the id of the server's process, 0 while there is none.
+// serverPid returns the id of the server's process, 0 without one.
 func serverPid(t *testing.T, db *store.Store) int {
 	t.Helper()
 	info, err := db.Client().Do(t.Context(), db.Client().B().Info().Section("server").Build()).ToString()
@@ -280,8 +280,8 @@ func TestEmbeddedTakesOverFromTheKilled(t *testing.T) {
 	set(t, db.Client(), "mine", "still")
 }
 
-// The owner was killed, and its server answers until it has ended: whoever comes
-// in that moment does not join it, and loses no command to its end.
+// The owner was killed, and its server answers until it has ended: a process that opens the
+// directory at that moment does not join it, and loses no command.
 func TestEmbeddedDoesNotJoinTheDying(t *testing.T) {
 	t.Parallel()
 	for range 3 {

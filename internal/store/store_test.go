@@ -90,11 +90,11 @@ func TestOpenWithPassword(t *testing.T) {
 			t.Errorf("%s: %v, want %q", url, err, want)
 		}
 		if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "lovelace")) {
-			t.Errorf("the error tells the password: %v", err)
+			t.Errorf("the error shows the password: %v", err)
 		}
 		if err == nil {
 			if strings.Contains(db.String(), "hunter2") {
-				t.Errorf("String() tells the password: %s", db)
+				t.Errorf("String() shows the password: %s", db)
 			}
 			db.Close()
 		}
@@ -197,8 +197,8 @@ func TestSentinelFailover(t *testing.T) {
 	})
 }
 
-// What does not speak as Redis 6 does is refused in words that tell what is
-// needed.
+// A server with another protocol than Redis 6 is rejected, and the error says what is
+// required.
 func TestOpenOldProtocol(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, `rename-command HELLO ""`)
@@ -251,7 +251,7 @@ func TestOpenTLS(t *testing.T) {
 	address := server.Address
 	known := "?ca=" + certificate + "&cert=" + certificate + "&key=" + key
 	for url, want := range map[string]string{
-		"rediss://" + address:                                                           "certificate", // vouched for by nobody
+		"rediss://" + address:                                                           "certificate", // not signed by a known authority
 		"rediss://" + address + "?ca=" + certificate:                                    "127.0.0.1",   // the server wants to see one
 		"rediss://" + address + known:                                                   "",            //
 		"rediss://" + address + known + "&servername=elsewhere":                         "elsewhere",   //

@@ -13,8 +13,8 @@ import (
 	"retwis/internal/store"
 )
 
-// Of the nodes that a URL names some are enough: those that are gone, or do not
-// answer, keep nobody from opening or asking for the Cluster.
+// Some of the nodes in a URL are enough: a node that no longer exists, or does not answer,
+// does not prevent Open.
 func TestClusterWithoutANamedNode(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2)
