@@ -61,7 +61,7 @@ type spaceShape struct {
 type spaceAsked struct {
 	took     []float64 // seconds for all boxes, one value per round
 	ranges   int       // maximum for a box
-	jumps    int       // on average
+	skips    int       // on average
 	read     int64
 	returned int64
 }
@@ -89,11 +89,11 @@ func measureSpace(ctx context.Context, dir string, opt options) (string, error) 
 	var text strings.Builder
 	fmt.Fprintf(&text, `## Points of many dimensions
 
-%s points, evenly spread, in two and in three dimensions. Beside `+"`index/space`"+`
+%s points, evenly spread, in two and in three dimensions. `+"`index/space`"+` is compared with
 the way of the tutorial: equal squares, or cubes, sized by the shortest side of the box,
-one range of the same index each, and what is over is passed over; once one range after
-the other, as its code does, and once all in one pipeline. Jumps are how many gaps
-within its ranges the server passes over. Each asks for %d boxes of a shape, %d large ones; medians of
+one range of the same index each, with a filter for points outside of the box; once one
+range after the other, as its code does, and once all in one pipeline. Skips are the gaps
+within its ranges that the server skips. Each queries %d boxes of a shape, %d large ones; medians of
 %d rounds, and the median of the rounds' ratios to `+"`index/space`"+`.
 
 `, thousands(spacePoints), spaceBoxes, largeBoxes, opt.rounds)
@@ -234,7 +234,7 @@ func (b *spaceBench) compare(ctx context.Context, out io.Writer, set *spaceSet, 
 				return fmt.Errorf("%s: %w", shape.name, err)
 			}
 		}
-		fmt.Fprintf(out, "| %s | %s | %d | %s | %s | %s |", shape.name, thousands(int(ours.returned)/len(shape.boxes)), ours.ranges, thousands(ours.jumps/len(shape.boxes)), ours.perPoint(), ours.time(len(shape.boxes)))
+		fmt.Fprintf(out, "| %s | %s | %d | %s | %s | %s |", shape.name, thousands(int(ours.returned)/len(shape.boxes)), ours.ranges, thousands(ours.skips/len(shape.boxes)), ours.perPoint(), ours.time(len(shape.boxes)))
 		if single.returned == 0 && ours.returned > 0 {
 			fmt.Fprintf(out, " %s | | not measured | | | |\n", thousands(single.ranges))
 			continue
@@ -267,7 +267,7 @@ func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape
 			}
 			ours.ranges = max(ours.ranges, len(e.Ranges))
 			ours.read += e.Read
-			ours.jumps += e.Skips
+			ours.skips += e.Skips
 		}
 	}
 	for i, way := range []*spaceAsked{single, piped} {

@@ -33,7 +33,7 @@ func compareValues(t rapid.TB, d Dim, a, b any) int {
 	return x.Cmp(y)
 }
 
-// anyValue is a value of a dimension: extremes, near others, and equal ones.
+// anyValue draws a value of a dimension: extremes, neighbours, and equal values.
 func anyValue(t *rapid.T, a *axis) any {
 	span := a.span
 	code := rapid.OneOf(rapid.Uint64Range(0, span), rapid.Uint64Range(0, min(span, 20)), rapid.Uint64Range(span/2-min(span/2, 3), span/2),

@@ -187,8 +187,8 @@ func (d *drawing) legend() {
 	x := float64(left)
 	for _, item := range []struct{ class, text string }{
 		{"in", fmt.Sprintf("in the box: %d", d.e.Returned)},
-		{"over", fmt.Sprintf("read, beside it: %d", d.e.Read-d.e.Returned)},
-		{"rest", "others"},
+		{"over", fmt.Sprintf("read, outside: %d", d.e.Read-d.e.Returned)},
+		{"rest", "not read"},
 	} {
 		d.printf(`<path class="%s" style="stroke-width:7" d="M%.1f %.1fh0"/><text class="soft" x="%.1f" y="%.1f">%s</text>`+"\n",
 			item.class, x, y-4, x+9, y, escaped(item.text))
