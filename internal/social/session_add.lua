@@ -2,8 +2,8 @@
 -- KEYS[1]   the hash of the user
 -- ARGV[1]   the SHA-256 of the session's secret, in hex
 -- ARGV[2]   how many sessions to keep
--- Reply     what fell off the list: sessions over the limit, and a secret in
---           clear as the original program kept one
+-- Reply     the sessions that were dropped: those over the limit, and a secret in
+--           clear as the original program stored it
 local kept, dropped = {ARGV[1]}, {}
 for token in string.gmatch(redis.call('HGET', KEYS[1], 'auth') or '', '[^,]+') do
   if #token == 64 and #kept < tonumber(ARGV[2]) then

@@ -26,7 +26,7 @@ type request struct {
 	id     string // identifies the request in the log and on error pages
 	status int
 
-	formRead bool   // the form has arrived completely, or there is none
+	formRead bool   // the form has arrived completely, or the request has no form
 	draft    string // the text of a post that came with the request
 }
 

@@ -29,8 +29,8 @@ type Database struct {
 	cluster bool
 }
 
-// New returns the database behind client, which stays the caller's. Events that
-// a person should see go to log.
+// New returns the database behind client, which stays the caller's. Warnings for
+// the operator go to log.
 func New(client rueidis.Client, log *slog.Logger) Database {
 	return Database{client: client, log: log, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
@@ -45,7 +45,7 @@ const (
 )
 
 // keys calls visit with every key that matches, in pages; seen is about how
-// many keys the server passed to find them. A key may come twice.
+// many keys the server passed to find them. A key may be visited twice.
 func (d Database) keys(ctx context.Context, match string, visit func(keys []string, seen int64) error) error {
 	for page, err := range scan.Keys(ctx, d.client, scan.Pattern{Match: match, Count: scanCount, Timeout: scanTimeout}) {
 		if err != nil {
@@ -58,28 +58,27 @@ func (d Database) keys(ctx context.Context, match string, visit func(keys []stri
 	return nil
 }
 
-// Adopt opens the database, whatever wrote it.
+// Adopt opens the database of any version of Retwis.
 //
-// One of the Retwis of 2014 keeps its keys as they are; what that program did
-// not keep is added beside them:
+// A database of the Retwis of 2014 keeps its keys; Adopt adds what that program
+// did not store:
 //
-//   - each username is found in whatever case it is typed. Where two differ in
-//     case only, the first to be found answers to both spellings, and the
-//     other to its own;
-//   - the time of registration moves beside the user;
-//   - each profile shows every post of its owner that is still there;
-//   - counters that are behind the ids in use are moved past them.
+//   - each username is found in any case. Where two differ in case only, the
+//     first one found has both spellings, and the other its own;
+//   - the time of registration is copied to the user;
+//   - each profile lists all posts of its owner that still exist;
+//   - counters below the ids in use are moved past them.
 //
-// One of the case study of 2009 has a layout of its own, and is converted
-// first; its old keys are kept until RemoveLegacy. Entries of either that
-// cannot be read are logged and skipped. ErrTwoSites and ErrForeign say which
-// databases are refused.
+// A database of the case study of 2009 has another layout and is converted first;
+// its old keys are kept until RemoveLegacy. Unreadable entries of both are logged
+// and skipped. It returns ErrTwoSites or ErrForeign for a database that it
+// refuses.
 //
-// It costs one round trip on a database that it has adopted before. On another
-// it scans all keys a few times in short steps, calling progress (which may be
-// nil) with how many it has seen, of about how many. After a crash it starts
-// again and repeats what was done; several processes can adopt a database at
-// once, and serve it as soon as Adopt returns.
+// It takes one round trip on a database that it has adopted before. Otherwise it
+// scans all keys a few times in short steps and calls progress (which may be nil)
+// with the number of keys so far and in total, about. After a crash, the next
+// call repeats it; several processes can adopt a database at once, and serve it
+// as soon as Adopt returns.
 func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) error {
 	if progress == nil {
 		progress = func(int64, int64) {}
@@ -98,7 +97,7 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 	case err != nil:
 		return fmt.Errorf("social: adopt the database: %w", err)
 	case a.users == 0 && a.old == nil:
-		return nil // nobody here yet: an old database may still be loaded
+		return nil // no users yet: an old database may still be loaded
 	}
 	if err := d.client.Do(ctx, d.client.B().Set().Key(layout.AdoptedPosts).Value(layout.Itoa(a.lastPost)).Build()).Error(); err != nil {
 		return err
@@ -128,7 +127,7 @@ func (d Database) layout(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if version != "" && old && state == "" {
-		d.log.WarnContext(ctx, "beside this site the database holds one of 2009, which is not shown: copy its keys to a database of their own and serve that",
+		d.log.WarnContext(ctx, "the database also holds a site of 2009, which is not shown: copy its keys to another database and serve that",
 			"key", key2009NextUserID)
 	}
 	return version, nil
@@ -202,7 +201,7 @@ func (a *adoption) complete(ctx context.Context) error {
 	return a.old.finish(ctx)
 }
 
-// size asks how many keys there are.
+// size counts the keys.
 func (a *adoption) size(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, a.d.client)
 	if err != nil {
@@ -278,7 +277,7 @@ func (a *adoption) adoptName(ctx context.Context, name string, uid int64) error 
 	return client.Do(ctx, b.Hsetnx().Key(layout.UserKey(uid)).Field("joined").Value(layout.Seconds(layout.ParseTime(joined))).Build()).Error()
 }
 
-// sawUser notes an id of a user, and whether the user exists.
+// sawUser records an id of a user, and whether the user exists.
 func (a *adoption) sawUser(uid int64, exists bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -288,7 +287,7 @@ func (a *adoption) sawUser(uid int64, exists bool) {
 	a.lastUser = max(a.lastUser, uid)
 }
 
-// adoptPosts puts posts on the profiles of those who wrote them.
+// adoptPosts puts posts on the profiles of their authors.
 func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 	client, b := a.d.client, a.d.client.B()
 	var ids []int64
@@ -305,7 +304,7 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 		return nil
 	}
 	for i, res := range client.DoMulti(ctx, reads...) {
-		a.lastPost = max(a.lastPost, ids[i]) // whatever it is: no new post can have its name
+		a.lastPost = max(a.lastPost, ids[i]) // of any type: no new post can have this key
 		author, err := reply.Text(res)
 		if reply.IsWrongType(err) {
 			continue // reported by a check
@@ -315,7 +314,7 @@ func (a *adoption) adoptPosts(ctx context.Context, keys []string) error {
 		}
 		uid, ok := layout.ParseID(author)
 		if !ok {
-			continue // nobody's
+			continue // no author
 		}
 		writes = append(writes, b.Zadd().Key(layout.ProfileKey(uid)).ScoreMember().ScoreMember(float64(ids[i]), layout.Itoa(ids[i])).Build())
 	}
@@ -327,7 +326,7 @@ var raiseSource string
 
 var raiseScript = script.New(raiseSource).Retryable()
 
-// raise moves a counter to last, if it is behind.
+// raise moves a counter to last, if it is lower.
 func (a *adoption) raise(ctx context.Context, counter string, last int64) error {
 	if last == 0 {
 		return nil

@@ -26,15 +26,15 @@ var adoptPostSource string
 
 var adoptPostScript = script.New(adoptPostSource).Retryable()
 
-// conversion brings a database of 2009 to the layout of 2014, which Adopt then
-// completes. Users come first, then the posts of users, then what consists of
-// both: each pass drops what refers to nothing.
+// conversion converts a database of 2009 to the layout of 2014, which Adopt then
+// completes: users first, then their posts, then the lists that refer to both.
+// Each pass drops dangling references.
 //
-// Every write either adds what is missing or is a script on one key that looks
-// before it writes, so the whole can be repeated from the start after a crash,
-// and two processes can do it at once, also on a Cluster. The old keys stay,
-// but for the posts, whose name the new layout needs: the string of a post is
-// copied to legacy:post:<pid> before the post becomes a hash.
+// Every write either adds what is missing or is a script on one key that checks
+// first, so the conversion can be repeated from its start after a crash, and two
+// processes can do it at once, also on a Cluster. The old keys stay, except for
+// the posts, whose keys the new layout needs: the string of a post is copied to
+// legacy:post:<pid> before the post becomes a hash.
 type conversion struct {
 	d     Database
 	seen  func(keys int64)
@@ -46,7 +46,7 @@ type conversion struct {
 	skipped, warned    atomic.Int64
 }
 
-// errOver: another process has finished the conversion meanwhile.
+// errOver: another process has finished the conversion.
 var errOver = errors.New("social: the conversion is over")
 
 const (
@@ -57,10 +57,10 @@ const (
 )
 
 // isLayout2009 reports whether the database is one of 2009 that has to be
-// converted, and notes it before anything is written.
+// converted, and records that before anything else is written.
 func (d Database) isLayout2009(ctx context.Context) (bool, error) {
 	b := d.client.B()
-	// In this order: what the conversion writes is there only after its state.
+	// In this order: the conversion writes its state first.
 	var found [3]bool
 	users, err := d.client.Do(ctx, b.Exists().Key(layout.Users).Build()).AsBool()
 	if err != nil {
@@ -87,7 +87,7 @@ func (d Database) isLayout2009(ctx context.Context) (bool, error) {
 func (d Database) beginConversion(ctx context.Context) error {
 	err := d.client.Do(ctx, d.client.B().Set().Key(layout.LegacyState).Value(stateConverting).Nx().Build()).Error()
 	if rueidis.IsRedisNil(err) {
-		return nil // another process was faster
+		return nil // another process has begun it
 	}
 	return err
 }
@@ -142,14 +142,14 @@ func (c *conversion) skip(ctx context.Context, key, format string, args ...any) 
 	c.warn(ctx, "skipped an entry of the database of 2009", "key", key, "reason", fmt.Sprintf(format, args...))
 }
 
-// warn logs what is not as it should be, the first times.
+// warn logs a warning, up to maxWarnings times.
 func (c *conversion) warn(ctx context.Context, message string, args ...any) {
 	if c.warned.Add(1) <= maxWarnings {
 		c.d.log.WarnContext(ctx, message, args...)
 	}
 }
 
-// finish notes that everything is converted.
+// finish records that everything is converted.
 func (c *conversion) finish(ctx context.Context) error {
 	err := c.d.client.Do(ctx, c.d.client.B().Set().Key(layout.LegacyState).Value(stateConverted).Build()).Error()
 	if err != nil {
@@ -173,7 +173,7 @@ func (c *conversion) counter(ctx context.Context, key string) (int64, error) {
 	return last, nil
 }
 
-// maxDigits is more than an id has.
+// maxDigits is longer than any id.
 const maxDigits = 24
 
 // convertUsers converts the users whose names are among the keys.
@@ -253,8 +253,8 @@ func hasField(name, field string) bool {
 	return strings.HasPrefix(name, prefix2009UID) && strings.HasSuffix(name, ":"+field)
 }
 
-// convertUser claims the name first and writes the user's hash after it: who
-// cannot have the name leaves nothing.
+// convertUser claims the name first and then writes the user's hash: a user whose
+// name is taken leaves nothing behind.
 func (c *conversion) convertUser(ctx context.Context, uid int64, name, password string) error {
 	key := key2009(uid, "username")
 	if reason := unusable(name); reason != "" {
@@ -295,7 +295,7 @@ func (c *conversion) convertUser(ctx context.Context, uid int64, name, password 
 	return reply.FirstError(c.d.client.DoMulti(ctx, writes...))
 }
 
-// unusable says why a name cannot be looked up or shown, if it cannot.
+// unusable returns why a name cannot be looked up or shown, empty if it can.
 func unusable(name string) string {
 	switch {
 	case name == "":
@@ -308,8 +308,8 @@ func unusable(name string) string {
 	return ""
 }
 
-// owner2009 returns the user to whom the old program would have taken the name:
-// uid, unless another user of exactly this name is the one that it leads to.
+// owner2009 returns the user to whom the old program mapped the name: uid, unless
+// the name leads to another user of exactly this name.
 func (c *conversion) owner2009(ctx context.Context, uid int64, name string) (int64, error) {
 	b := c.d.client.B()
 	for _, res := range c.d.client.DoMulti(ctx,
@@ -407,7 +407,7 @@ func (c *conversion) convertPostsPart(ctx context.Context, keys []string) error 
 	return reply.FirstError(adoptPostScript.RunMany(ctx, c.d.client, convert))
 }
 
-// parseIDs reads ids and drops what is none.
+// parseIDs reads ids and drops everything else.
 func (c *conversion) parseIDs(ctx context.Context, from string, values []string) []int64 {
 	ids := make([]int64, 0, len(values))
 	for _, value := range values {
@@ -420,7 +420,7 @@ func (c *conversion) parseIDs(ctx context.Context, from string, values []string)
 	return ids
 }
 
-// known reports which of some users or posts exist, remembering those that do.
+// known returns which of these users or posts exist, and caches them.
 func (c *conversion) known(ctx context.Context, cache *otter.Cache[int64, bool], prefix, field string, ids []int64) (map[int64]bool, error) {
 	known := make(map[int64]bool, len(ids))
 	var ask []int64

@@ -92,8 +92,8 @@ func (c *conversion) convertList(ctx context.Context, from, to string) error {
 	return adoptListScript.Run(ctx, c.d.client, []string{to}, ids).Error()
 }
 
-// convertFollows converts one side of the follows of a user. A follow that
-// only one side knows of is one that was cut short, and is completed.
+// convertFollows converts one direction of the follows of a user. A follow with
+// one direction only was interrupted, and is completed.
 func (c *conversion) convertFollows(ctx context.Context, from string, uid int64, field string) error {
 	for members, err := range scan.Set(ctx, c.d.client, from, conversionPart) {
 		if reply.IsWrongType(err) {
@@ -144,7 +144,7 @@ func (c *conversion) convertFollowsPart(ctx context.Context, from string, uid in
 		}
 		if !both {
 			id, _ := layout.ParseID(people[i])
-			c.warn(ctx, "a follow that only one side knew of is completed", "key", from, "other", id)
+			c.warn(ctx, "a follow with one direction only is completed", "key", from, "other", id)
 			writes = append(writes, follows2009{their(id), []string{layout.Itoa(uid)}})
 		}
 	}
@@ -154,16 +154,16 @@ func (c *conversion) convertFollowsPart(ctx context.Context, from string, uid in
 	return c.addFollows(ctx, writes)
 }
 
-// follows2009 are people to be added to followers or followed.
+// follows2009 are user ids to be added to a set of follows.
 type follows2009 struct {
 	key    string
 	people []string
 }
 
-// addFollows writes follows, unless another process has finished the conversion
-// by now. On a Cluster it looks just before, and not in the same step: there a
-// process that is paused in this very moment, while another finishes and
-// serves, can bring back follows that were ended in between.
+// addFollows writes follows, unless another process has finished the conversion.
+// On a Cluster it checks that in a step before the write: a process that is paused
+// between the two, while another finishes and serves, can restore follows that were
+// ended meanwhile.
 func (c *conversion) addFollows(ctx context.Context, writes []follows2009) error {
 	guard := []string{layout.LayoutVersion}
 	if c.d.cluster {

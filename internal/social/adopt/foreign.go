@@ -18,15 +18,15 @@ var (
 	// Share.
 	ErrForeign = errors.New("the database holds keys of other programs, and no Retwis")
 	// ErrTwoSites: the database holds a Retwis of 2014 and one of 2009, whose
-	// ids stand for different users and posts.
+	// ids mean different users and posts.
 	ErrTwoSites = errors.New("the database holds two sites: " + layout.Users + " is of the Retwis of 2014, " +
 		key2009NextUserID + " of that of 2009; copy the keys of one of them to another database")
 )
 
 // Share marks the database as this site's although other programs keep keys in
-// it: Adopt returns no ErrForeign any more. Nothing else keeps the programs
-// apart. An empty database is marked too, so that what a site writes before
-// anybody has registered is not taken for the keys of another program.
+// it: Adopt no longer returns ErrForeign. Nothing else separates the programs. An
+// empty database is marked too, so that keys from before the first registration
+// do not count as those of another program.
 func (d Database) Share(ctx context.Context) error {
 	err := d.client.Do(ctx, d.client.B().Set().Key(layout.LayoutOwner).Value("retwis").Build()).Error()
 	if err != nil {
@@ -35,12 +35,12 @@ func (d Database) Share(ctx context.Context) error {
 	return nil
 }
 
-// shownKeys is how many keys of other programs an error names.
+// shownKeys is how many keys of other programs an error lists.
 const shownKeys = 3
 
 // claimDatabase marks a database without a site as this one's, or returns
-// ErrForeign. Keys of the toolkit are no reason to refuse. It reports whether
-// there is a database of 2009 that has lost its counters.
+// ErrForeign. Keys of the toolkit are accepted. It reports whether there is a
+// database of 2009 that has lost its counters.
 func (d Database) claimDatabase(ctx context.Context) (old bool, err error) {
 	owner, err := reply.Text(d.client.Do(ctx, d.client.B().Get().Key(layout.LayoutOwner).Build()))
 	if err != nil || owner != "" {
@@ -75,7 +75,7 @@ func (d Database) claimDatabase(ctx context.Context) (old bool, err error) {
 	return false, d.Share(ctx)
 }
 
-// foreign is the error that names some keys of other programs.
+// foreign returns the error that lists some keys of other programs.
 func (d Database) foreign(ctx context.Context, keys []string) error {
 	cmds := make(rueidis.Commands, len(keys))
 	for i, name := range keys {
@@ -92,10 +92,9 @@ func (d Database) foreign(ctx context.Context, keys []string) error {
 	return fmt.Errorf("%w: it has %s", ErrForeign, strings.Join(shown, ", "))
 }
 
-// notToolkit returns some of the keys that no pattern of the toolkit has
-// written: locks begin with redlock:, and what belongs to an index or a model
-// has a key of the same name with .meta beside it. metas remembers such names
-// between calls.
+// notToolkit returns the keys that the toolkit has not written: locks begin with
+// redlock:, and the keys of an index or a model have a base name with a key
+// NAME.meta. metas caches such names between calls.
 func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []string) ([]string, error) {
 	var unknown, bases []string
 	var cmds rueidis.Commands
@@ -131,7 +130,7 @@ func (d Database) notToolkit(ctx context.Context, metas map[string]bool, keys []
 	return slices.DeleteFunc(unknown, func(name string) bool { return hasOwner(metas, name) }), nil
 }
 
-// maxMetas bounds how many names notToolkit remembers.
+// maxMetas bounds the names that notToolkit caches.
 const maxMetas = 10_000
 
 func hasOwner(metas map[string]bool, name string) bool {
@@ -141,8 +140,8 @@ func hasOwner(metas map[string]bool, name string) bool {
 // maxOwners bounds how many names owners returns.
 const maxOwners = 16
 
-// owners returns the names that an index or model could have to which a key
-// belongs: "person.by.email" and "person:1" can belong to "person",
+// owners returns the possible names of the index or model to which a key belongs:
+// "person.by.email" and "person:1" can belong to "person",
 // "{rooms.3}.content" to "{rooms.3}", "next_person_id" to "person".
 func owners(name string) []string {
 	all := []string{name}

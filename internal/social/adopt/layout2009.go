@@ -10,8 +10,8 @@ import (
 )
 
 // The keys of the case study of 2009, "a simple Twitter clone using only the
-// Redis key-value store as database and PHP". Its program kept each field of a
-// user under a key of its own and a post in one string:
+// Redis key-value store as database and PHP". Its program stored each field of a
+// user under a separate key and a post in one string:
 //
 //	global:nextUserId, global:nextPostId    counters
 //	uid:<uid>:username, :password, :auth    strings
@@ -39,8 +39,8 @@ const (
 	stateConverted  = "converted"
 )
 
-// prefixLegacyPost is where the string of a post is kept whose own key is now
-// that of the hash.
+// prefixLegacyPost is the prefix of the copies of the strings of posts, whose keys
+// are hashes now.
 const prefixLegacyPost = "legacy:post:"
 
 // key2009 is the key of one field of a user.
@@ -97,7 +97,7 @@ func parse2009Post(value string) (post2009, error) {
 	return post, nil
 }
 
-// registered2009 is the score of a user of 2009 among the users by time: when
-// they registered is not known, so they are in the order of their ids, before
-// everybody whose time is known.
+// registered2009 is the score of a user of 2009 in the users by time. The time of
+// registration is not known, so these users are in the order of their ids, before
+// all others.
 func registered2009(uid int64) float64 { return float64(uid - layout.MaxID) }

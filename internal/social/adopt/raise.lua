@@ -1,7 +1,7 @@
--- Moves a counter forward, never back.
+-- Raises a counter, never lowers it.
 -- KEYS[1]   the counter
--- ARGV[1]   the least that it shall be, up to 2^53
--- Reply     1, or 0 when it holds no number
+-- ARGV[1]   its minimum, up to 2^53
+-- Reply     1, or 0 when it is not a number
 local now = tonumber(redis.call('GET', KEYS[1]) or '0')
 if not now then
   return 0

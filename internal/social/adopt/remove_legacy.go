@@ -17,8 +17,9 @@ import (
 // converted; Adopt does it.
 var ErrNotConverted = errors.New("the database holds a site of 2009 that has not been converted")
 
-// NotConverted returns ErrNotConverted where that is so. beside reports that it
-// is beside another site, so that Adopt will not convert it. Two round trips.
+// NotConverted returns ErrNotConverted for a database of 2009 that has not been
+// converted. beside reports that the database holds another site too, so that
+// Adopt will not convert it. Two round trips.
 func (d Database) NotConverted(ctx context.Context) (beside bool, err error) {
 	b := d.client.B()
 	var old bool
@@ -46,17 +47,16 @@ func (d Database) NotConverted(ctx context.Context) (beside bool, err error) {
 // LegacyKeys are the old keys of one kind in a converted database.
 type LegacyKeys struct {
 	Kind string // counters, users, names, sessions, follows, timelines or posts
-	// Removed keys were removed, or would be: what they said is in the new
-	// layout. Kept ones stay, as they were not converted: Example is one.
+	// Removed keys were removed, or would be: their content is in the new layout.
+	// Kept keys were not converted; Example is one of them.
 	Removed, Kept int64
 	Example       string
 }
 
-// RemoveLegacy removes what a conversion has left of the database of 2009, or
-// only counts it. What was not converted stays. It scans all keys in short
-// steps and may run while the site is in use; one that was cut short is
-// repeated. It returns ErrNotConverted for a database that Adopt has yet to
-// convert, and nothing where there is nothing.
+// RemoveLegacy removes the old keys of a converted database of 2009, or only counts
+// them. Keys that were not converted stay. It scans all keys in short steps and
+// may run while the site is in use; an interrupted run can be repeated. It returns
+// ErrNotConverted for a database that has not been converted yet.
 func (d Database) RemoveLegacy(ctx context.Context, remove bool) ([]LegacyKeys, error) {
 	if _, err := d.NotConverted(ctx); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ type legacyKey struct {
 	name      string
 	kind      string // of LegacyKeys
 	redisType string
-	uid, pid  int64 // whose it is, if the name says so
+	uid, pid  int64 // the id in the name, if there is one
 	username  string
 }
 
@@ -143,7 +143,7 @@ func parseLegacy(name string) (legacyKey, bool) {
 	return k, strings.HasPrefix(name, prefix2009Auth)
 }
 
-// part removes those of some keys that were converted.
+// part removes the converted keys among these.
 func (r *removal) part(ctx context.Context, names []string) error {
 	var keys []legacyKey
 	var types rueidis.Commands
@@ -186,7 +186,7 @@ func (r *removal) part(ctx context.Context, names []string) error {
 	return reply.FirstError(r.c.d.client.DoMulti(ctx, remove...))
 }
 
-// converted reports whether what a key says is in the new layout.
+// converted reports whether the content of a key is in the new layout.
 func (r *removal) converted(ctx context.Context, k legacyKey) (bool, error) {
 	c, b := r.c, r.c.d.client.B()
 	switch k.kind {
@@ -230,7 +230,7 @@ func (r *removal) count(k legacyKey, converted bool) {
 	kind.Example = k.name
 }
 
-// result returns the kinds in the order of their names, and how many keys stay.
+// result returns the kinds by name, and how many keys stay.
 func (r *removal) result() (all []LegacyKeys, kept int64) {
 	for _, kind := range r.kinds {
 		all = append(all, *kind)

@@ -1,7 +1,7 @@
--- Makes one user follow another, in both directions, or mends one direction
+-- Makes one user follow another, in both directions, or repairs one direction
 -- from the other. Repeating it changes nothing.
--- KEYS[1]   whom the follower follows
--- KEYS[2]   who follows the followed
+-- KEYS[1]   the users whom the follower follows
+-- KEYS[2]   the followers of the followed user
 -- ARGV[1]   the id of the follower
 -- ARGV[2]   the id of the followed
 -- ARGV[3]   the time, for a new follow

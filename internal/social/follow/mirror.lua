@@ -1,6 +1,6 @@
 -- Makes the second direction of a follow agree with the first.
--- KEYS[1]   whom the follower follows
--- KEYS[2]   who follows the followed
+-- KEYS[1]   the users whom the follower follows
+-- KEYS[2]   the followers of the followed user
 -- ARGV[1]   the id of the follower
 -- ARGV[2]   the id of the followed
 -- Reply     1 when the two did not agree, else 0

@@ -1,6 +1,6 @@
 -- Ends a follow, in both directions. Repeating it changes nothing.
--- KEYS[1]   whom the follower follows
--- KEYS[2]   who follows the followed
+-- KEYS[1]   the users whom the follower follows
+-- KEYS[2]   the followers of the followed user
 -- ARGV[1]   the id of the follower
 -- ARGV[2]   the id of the followed
 -- Reply     1 when there was one, else 0

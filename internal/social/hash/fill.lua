@@ -1,4 +1,4 @@
--- Sets a field that a hash lacks. No hash comes into being.
+-- Sets a field that an existing hash lacks.
 -- KEYS[1]   the hash
 -- ARGV[1]   the field
 -- ARGV[2]   the value

@@ -24,11 +24,10 @@ import (
 	"retwis/internal/social/reply"
 )
 
-// Loader writes many users, follows and posts at once, with times of their
-// own, and leaves the database as if each had come by itself: every invariant
-// between keys holds. It is for data that is trusted: names and bodies are
-// taken as they are. Its writes go out by mass insertion, or in pipelines; see
-// Options.Server.
+// Loader writes many users, follows and posts at once, with given times, and
+// leaves the database as if each had been written separately: all invariants
+// hold. It is for trusted data: bodies are not validated. It writes by mass
+// insertion, or in pipelines; see social.Options.Server.
 type Loader struct {
 	s       *social.Service
 	client  rueidis.Client
@@ -49,9 +48,9 @@ func New(s *social.Service) Loader {
 	}
 }
 
-// pipeline is how many commands go out together: enough to make what it costs to begin
-// and to end a load small. Through a client they go in parts, so that others get their
-// turn.
+// pipeline is how many commands are sent together: enough to make the cost of a load's
+// start and end small. Through a client they are sent in parts, so that other requests
+// are served in between.
 const (
 	pipeline     = 5000
 	pipelinePart = 1000
@@ -70,8 +69,8 @@ type NewUser struct {
 }
 
 // AddUsers loads users and returns them with their ids. It returns social.ErrTaken,
-// with the name, where one belongs to somebody; then nothing is loaded, unless
-// it was taken in that very moment.
+// with the name, where one is in use; then nothing is loaded, unless a concurrent
+// registration took the name.
 func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, error) {
 	if len(users) == 0 {
 		return nil, nil
@@ -109,7 +108,7 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	})
 }
 
-// checkNames refuses names that cannot be used, before anything is written.
+// checkNames rejects invalid and taken names before anything is written.
 func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
 	names := make([]string, len(users))
 	seen := make(map[string]bool, len(users))
@@ -119,7 +118,7 @@ func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
 		}
 		names[i] = user.Name
 		if seen[layout.Fold(user.Name)] {
-			return fmt.Errorf("%w: %q, twice in what is loaded", social.ErrTaken, user.Name)
+			return fmt.Errorf("%w: %q appears twice", social.ErrTaken, user.Name)
 		}
 		seen[layout.Fold(user.Name)] = true
 	}
@@ -135,7 +134,7 @@ func (l Loader) checkNames(ctx context.Context, users []NewUser) error {
 	return nil
 }
 
-// Taken tells which of some names belong to somebody.
+// Taken reports which of these names are in use.
 func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
 	folded := make([]string, len(names))
 	for i, name := range names {
@@ -178,8 +177,8 @@ type NewPost struct {
 	Body   string
 }
 
-// AddPosts loads posts, which should be in the order of their times, on every
-// timeline on which they belong.
+// AddPosts loads posts, which should be in the order of their times, and puts them
+// on all timelines where they belong.
 func (l Loader) AddPosts(ctx context.Context, posts []NewPost) error {
 	last, err := l.reserve(ctx, layout.NextPostID, len(posts))
 	if err != nil {
@@ -225,7 +224,7 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 		for len(lists) > 0 {
 			n := min(listsAtOnce, len(lists))
 			if l.cluster {
-				n = 1 // each timeline lives where it will
+				n = 1 // each timeline can be on a different server
 			}
 			pushes = append(pushes, l.lists.PutCommand(id, lists[:n]...))
 			lists = lists[n:]
@@ -240,8 +239,8 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	return l.finalize(ctx, first, posts, masters)
 }
 
-// finalize waits until the posts can no longer be lost, but not for replicas
-// that are far behind: what is left is finished by ResumeFanOuts.
+// finalize waits until the posts cannot be lost any more, but not for slow
+// replicas: ResumeFanOuts finishes the rest.
 func (l Loader) finalize(ctx context.Context, first int64, posts []NewPost, masters string) error {
 	authors := make([]int64, len(posts))
 	for i, post := range posts {
@@ -275,7 +274,7 @@ func (l Loader) followers(ctx context.Context, posts []NewPost) (map[int64][]str
 	return homes, nil
 }
 
-// reserve takes n ids of a counter and returns the last.
+// reserve assigns n ids and returns the last.
 func (l Loader) reserve(ctx context.Context, counter string, n int) (int64, error) {
 	last, err := l.client.Do(ctx, l.client.B().Incrby().Key(counter).Increment(int64(n)).Build().ToRetryable()).AsInt64()
 	if err != nil {
@@ -284,7 +283,7 @@ func (l Loader) reserve(ctx context.Context, counter string, n int) (int64, erro
 	return last, nil
 }
 
-// chunks sends the commands for each of n things, each commands of them, in
+// chunks sends the commands for n items, each of them up to each commands, in
 // pipelines.
 func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) rueidis.Commands) error {
 	cmds := make(rueidis.Commands, 0, pipeline)
@@ -301,34 +300,34 @@ func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) ru
 }
 
 const (
-	// loadPatience is how long a server may be away in the middle of a load, as
-	// in a failover, and loadPause the pause between two tries.
-	loadPatience = time.Minute
+	// loadTimeout is how long a server may be unavailable during a load, as in a
+	// failover, and loadPause the pause between two attempts.
+	loadTimeout = time.Minute
 	loadPause    = 500 * time.Millisecond
 )
 
-// send sends commands and waits until all are done. Every command of a load can
-// be repeated, so all of them are, should the server go away.
+// send sends commands and waits for their replies. Every command of a load can be
+// repeated, so all of them are, if the server becomes unavailable.
 func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
 	for began := time.Now(); ; {
 		err := l.sendOnce(ctx, cmds)
-		if err == nil || isPermanent(err) || time.Since(began) > loadPatience {
+		if err == nil || isPermanent(err) || time.Since(began) > loadTimeout {
 			return err
 		}
-		l.log.WarnContext(ctx, "a part of a load is repeated", "error", err)
+		l.log.WarnContext(ctx, "repeating a part of a load", "error", err)
 		if !pause(ctx, loadPause) {
 			return errors.Join(err, ctx.Err())
 		}
 	}
 }
 
-// refusedError is the answer of a server to a command of a load.
+// refusedError is the error reply to a command of a load.
 type refusedError struct{ command, text string }
 
 func (e *refusedError) Error() string { return e.command + ": " + e.text }
 
-// isPermanent tells the errors that come back when a command is repeated: not
-// those of a connection, nor of a server that starts or changes its role.
+// isPermanent reports whether an error would recur if the command were repeated,
+// unlike errors of a connection, or of a server that starts or changes its role.
 func isPermanent(err error) bool {
 	var text string
 	var refused *refusedError
@@ -393,7 +392,7 @@ func encode(w io.Writer, cmds rueidis.Commands) error {
 }
 
 // invalidated waits until the client has dropped from its cache what other connections
-// have changed: servers tell that before they answer what comes later.
+// have changed: invalidation messages arrive before the replies to later commands.
 func (l Loader) invalidated(ctx context.Context) error {
 	masters, err := nodes.Masters(ctx, l.client)
 	if err != nil {

@@ -36,7 +36,7 @@ if (status && note && Intl.Segmenter) {
 }
 
 // A form is sent once, however often its button is pressed; after a while again,
-// for whoever has stopped waiting.
+// for a user who does not wait any longer.
 for (const form of document.forms) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) return event.preventDefault();
