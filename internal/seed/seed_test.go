@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 	if top, bottom := sum(followers[108:]), sum(followers[:60]); top < bottom {
 		t.Errorf("the first tenth have %d followers, the last half %d", top, bottom)
 	}
-	// The same network again comes beside the first, under other names.
+	// A second run adds the network again, under other names.
 	second, err := seed.Run(t.Context(), svc, small)
 	if err != nil || second.Name == result.Name {
 		t.Errorf("again: %+v, %v", second, err)
@@ -91,7 +91,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A server that restarts, and loads its data for a while, does not end a load.
+// A server that restarts, and loads its data for a while, does not fail a load.
 func TestRunThroughRestart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always", "aof-use-rdb-preamble no", "key-load-delay 1")
@@ -214,7 +214,7 @@ func TestRunRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, want a word on %s", opt, err, want)
 		}
 	}
-	// Everybody following everybody is possible.
+	// All users can follow all others.
 	if _, err := seed.Run(t.Context(), svc, seed.Options{Users: 20, Follows: 380, Posts: 0}); err != nil {
 		t.Error(err)
 	}

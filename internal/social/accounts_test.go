@@ -79,8 +79,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// Two who want one name at the same moment: one has it, and of the others
-// nothing is left.
+// Of concurrent registrations of one name, one succeeds and the others leave
+// nothing behind.
 func TestRegisterRace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -149,7 +149,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A service that has a session in memory hears of its end from the server.
+// A service that has a session in memory is notified of its end by the server.
 func TestLogoutElsewhere(t *testing.T) {
 	t.Parallel()
 	db := setup(t)
@@ -212,8 +212,7 @@ func TestSessionUserRefuses(t *testing.T) {
 	}
 }
 
-// A flood of log-ins waits for a core, up to a bound, and past it is turned
-// away instead of piling up.
+// A flood of log-ins waits for a core, up to a limit; further ones are rejected.
 func TestPasswordFlood(t *testing.T) {
 	t.Parallel()
 	db := setup(t)

@@ -49,7 +49,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// Following and unfollowing in any order leaves what it leaves in a model.
+// Follows and unfollows in any order have the same result as in a model.
 func TestFollowProperty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -111,7 +111,7 @@ func sameNames(rt *rapid.T, what string, got, want []string) {
 
 type peopleFunc = func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)
 
-// allPeople turns all pages.
+// allPeople reads all pages.
 func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
 	b.T.Helper()
 	var names []string
@@ -129,8 +129,8 @@ func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
 	}
 }
 
-// Many begin and end the same follows at once: when all have returned, both
-// directions agree. On a Cluster no script spans the two.
+// Concurrent changes of the same follows: when all have returned, both directions
+// agree. On a Cluster no script spans the two.
 func TestFollowAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]*bundle{
@@ -173,7 +173,7 @@ func TestPeoplePaging(t *testing.T) {
 			b.Clock.Advance(1e9) // many share a second
 		}
 	}
-	// The last one of each page leaves before the next is turned to.
+	// The last user of each page unfollows before the next page is read.
 	seen := map[string]bool{}
 	for cursor := ""; ; {
 		people, err := b.Followers(b.Ctx, star.ID, cursor, 7)
@@ -236,8 +236,7 @@ func TestCommonFollowers(t *testing.T) {
 	}
 }
 
-// FuzzPeopleCursor looks for a cursor that does more than be refused or name a
-// place.
+// FuzzPeopleCursor looks for a cursor that is neither refused nor a valid position.
 func FuzzPeopleCursor(f *testing.F) {
 	for _, cursor := range []string{"", "1700000000-12", "1.5-2", "-", "+inf-0"} {
 		f.Add(cursor)

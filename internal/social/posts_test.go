@@ -116,8 +116,8 @@ func TestPostNeverOverwrites(t *testing.T) {
 	b.WantHealthy()
 }
 
-// A server that lost posts does not give their ids to others, which would be
-// taken for the lost ones by whoever remembers them.
+// After a server lost posts, their ids are not assigned again: a client that
+// remembers the lost posts would mistake the new ones for them.
 func TestLostIDsStayLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -131,7 +131,7 @@ func TestLostIDsStayLost(t *testing.T) {
 	if pid := b.Publish(author, "new"); pid <= lost {
 		t.Errorf("the new post has the id %d, the lost one had %d", pid, lost)
 	}
-	// Nor is somebody taken for a user who was lost.
+	// Nor is a new user mistaken for a lost one.
 	b.Redis("DEL", "user:1")
 	b.Redis("HDEL", "users", "author")
 	b.Redis("HSET", "user:1", "username", "other")
@@ -143,8 +143,7 @@ func TestLostIDsStayLost(t *testing.T) {
 	}
 }
 
-// An id that somebody wrote by hand at the head of a list does not move the
-// counter of all posts to come.
+// An id written by hand at the head of a list does not move the counter.
 func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -170,8 +169,8 @@ func TestIDsAreNotTakenFromAnywhere(t *testing.T) {
 	}
 }
 
-// A key of another type under the next id is left alone, and so is what the
-// author has in the way: the post is written and comes to its readers.
+// A foreign key at the next id is left alone, and so are foreign keys of the author:
+// the post is written and reaches its readers.
 func TestPostPassesOverForeignKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -208,7 +207,7 @@ func TestPostPassesOverForeignKeys(t *testing.T) {
 	}
 }
 
-// One post that cannot be finished does not keep the others from it.
+// One post that cannot be finished does not block the others.
 func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -242,8 +241,8 @@ func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	}
 }
 
-// Fan-outs that wait for their turn in a process that lives are not taken for
-// those of a dead one, and each that is left behind is taken once.
+// Fan-outs that wait in a live process are not claimed by another one, and each
+// abandoned one is claimed once.
 func TestFanOutsAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -273,7 +272,7 @@ func TestFanOutsAreTakenOnce(t *testing.T) {
 	b.WantHealthy()
 }
 
-// counting counts the messages that are text.
+// counting counts log messages by text.
 type counting struct {
 	slog.Handler
 	text string
@@ -289,8 +288,8 @@ func (c counting) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// An interrupted fan-out is finished by repeating it, and repeating does no
-// harm: each timeline has the post once, in its place.
+// An interrupted fan-out is finished by repeating it, which is idempotent: each
+// timeline has the post once, in its place.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -302,7 +301,7 @@ func TestResume(t *testing.T) {
 		followers = append(followers, follower)
 	}
 	old, lost, latest := b.Publish(author, "old"), b.Publish(author, "lost"), b.Publish(author, "latest")
-	// As if the process had died in the middle of the second.
+	// As if the process had died during the second one.
 	for i, follower := range followers {
 		if i%2 == 0 {
 			b.Redis("LREM", fmt.Sprintf("posts:%d", follower.ID), "0", fmt.Sprint(lost))
@@ -316,7 +315,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := b.Redis("ZCARD", "fanouts"); left != "1" {
-		t.Fatal("a fan-out that may be at work was taken from whoever works on it")
+		t.Fatal("a fan-out was claimed although its process may be alive")
 	}
 	b.Clock.Advance(time.Minute)
 	for range 2 {
@@ -394,7 +393,7 @@ func TestTimelinesAreCapped(t *testing.T) {
 	if n := b.Redis("ZCARD", "profile:1"); n != "1300" {
 		t.Errorf("the profile has %s posts, want all 1300", n)
 	}
-	// A post that is older than all of a full timeline does not come back.
+	// A post older than a full timeline is not added again.
 	if err := b.Resume(b.Ctx, 3); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"retwis/internal/social"
 )
 
-// Whatever is posted while somebody turns the pages, each post that was there
-// when they began is seen exactly once, and none of them twice.
+// Whatever is posted while a user reads page after page, each post that existed at
+// the beginning is seen exactly once.
 func TestPagingProperty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -112,7 +112,7 @@ func TestReadsSeeOwnWrites(t *testing.T) {
 	}
 }
 
-// A reader elsewhere that must not wait for the server's word does not.
+// A read in another process that must not depend on invalidation does not.
 func TestWithFresh(t *testing.T) {
 	t.Parallel()
 	db := setup(t)

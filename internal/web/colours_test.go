@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Text stands out from its ground as WCAG AA asks, 4.5 to 1, in both schemes
-// and on every colour that a name can have.
+// The contrast of text is that of WCAG AA, 4.5 to 1, in both schemes and on every
+// colour of a name.
 func TestContrast(t *testing.T) {
 	t.Parallel()
 	light, dark := schemes(t)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A text that is sent after the session has ended waits for its author to log
-// in, and then to post it: nothing is posted by logging in.
+// A post that is sent after the session has ended is kept through the log-in; the
+// log-in itself publishes nothing.
 func TestTextOutlivesTheSession(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -69,7 +69,7 @@ func TestAddressesOfForms(t *testing.T) {
 	}
 }
 
-// A form that does not arrive is no success.
+// A form that does not arrive is an error.
 func TestSlowForm(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -104,7 +104,7 @@ func TestSlowForm(t *testing.T) {
 	}
 }
 
-// A client that ends its side early is not told that all went well.
+// A client that closes its side early gets no status of success.
 func TestShortForm(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -133,7 +133,7 @@ func TestShortForm(t *testing.T) {
 	}
 }
 
-// Whoever is signed in is so on the page of an error.
+// Error pages show the session user.
 func TestErrorPagesKnowTheirReader(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

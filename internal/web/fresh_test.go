@@ -10,8 +10,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// The page after your own post shows the post: always, under load, on every
-// page, and on another machine than the one that took the post.
+// The page after a post shows the post: always, under load, on every page, and on
+// another machine (read-your-writes).
 func TestOwnPostsShow(t *testing.T) {
 	t.Parallel()
 	db := redistest.DB(t)
@@ -34,8 +34,7 @@ func TestOwnPostsShow(t *testing.T) {
 						if n%2 == 0 {
 							reader = v
 						}
-						// By the time it is read, others may have filled the first page
-						// of what everybody says.
+						// Meanwhile other posts may have filled the first public page.
 						own := newest(reader.get("/u/"+user).want(200, text))
 						reader.get("/home").want(200, text)
 						if page := reader.get("/timeline").want(200); !strings.Contains(page.body, text) && oldest(page) <= own {
@@ -50,8 +49,8 @@ func TestOwnPostsShow(t *testing.T) {
 	}
 }
 
-// newest and oldest are the ids of the first and the last post on a page, 0
-// where there are none.
+// newest and oldest are the ids of the first and the last post on a page, 0 for an
+// empty page.
 func newest(a *answer) int64 { return number(a.posts(), 0) }
 
 func oldest(a *answer) int64 { return number(a.posts(), len(a.posts())-1) }

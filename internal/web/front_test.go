@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Where there is nothing yet, a page says what to do about it.
+// An empty page suggests what to do.
 func TestEmptyPages(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -20,7 +20,7 @@ func TestEmptyPages(t *testing.T) {
 	ben.get("/u/ada/following").want(200, "ada isn't following anyone yet.")
 }
 
-// The front page shows what it leads to.
+// The front page shows the latest posts.
 func TestFrontPage(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -12,15 +12,15 @@ import (
 	"retwis/internal/redistest"
 )
 
-// link is the way to a database, on which answers can be held up: what the
-// server says of changes is then late, as it is on a slow network.
+// link is a connection on which replies can be delayed, so that invalidation
+// messages are late, as on a slow network.
 type link struct {
 	mu    sync.Mutex
 	open  chan struct{} // closed while answers come through
 	asked chan struct{} // gets a value when something is asked
 }
 
-// held connects to a database by a link of its own.
+// held connects to a database by its own link.
 func held(t *testing.T, db *redistest.Server) (*link, rueidis.Client) {
 	t.Helper()
 	l := &link{open: make(chan struct{}), asked: make(chan struct{}, 1)}
@@ -87,12 +87,12 @@ func (c *linked) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Of a change on one machine another may hear late, and shows the page of a
-// moment ago meanwhile: to everybody but whoever made the change.
+// A machine may learn late of a change on another and show the old page meanwhile,
+// except to the user who made the change.
 func TestOwnPostShowsBeforeWordOfItComes(t *testing.T) {
 	t.Parallel()
-	// A server of its own: it tells clients of a changed key by its name alone,
-	// so a test in another database would be heard here.
+	// A private server: invalidation is by key name alone, so a test in another
+	// database would be noticed here.
 	db := redistest.Own(t)
 	here := on(t, db.Client(t))
 	l, client := held(t, db)
@@ -122,7 +122,7 @@ func TestOwnPostShowsBeforeWordOfItComes(t *testing.T) {
 			l.release()
 		}
 		(<-page).want(200, text)
-		// The word comes before the answer, so now everybody sees it.
+		// The invalidation comes before the reply, so now all users see it.
 		for _, known := range []string{"/u/ada", "/timeline"} {
 			stranger.get(known).want(200, text)
 		}

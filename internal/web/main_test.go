@@ -111,7 +111,7 @@ func (s *site) signedUp(name string) *visitor {
 	return v
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	t      testing.TB
 	status int

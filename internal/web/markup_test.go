@@ -31,8 +31,7 @@ func alone(t testing.TB, log io.Writer) *Server {
 	}
 }
 
-// A fault of a page is a page too, which does not tell visitors what the log
-// is told.
+// A panic results in an error page, without the details in the log.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, page := range map[string]func(*request) error{
@@ -55,7 +54,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A page that cannot be rendered leaves nothing of itself behind.
+// A page that cannot be rendered is not sent in part.
 func TestHalfPage(t *testing.T) {
 	t.Parallel()
 	broken := templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
@@ -71,7 +70,7 @@ func TestHalfPage(t *testing.T) {
 	}
 }
 
-// A post of the original program may say nothing about when it was written.
+// A post of the original program may have no time.
 func TestPostWithoutTime(t *testing.T) {
 	t.Parallel()
 	html := render(t, post(social.Post{ID: 1, Author: social.User{Name: "ada"}, Body: "long ago"}))
@@ -89,7 +88,7 @@ func render(t *testing.T, page templ.Component) string {
 	return buf.String()
 }
 
-// FuzzMarkup looks for a text that becomes markup where it is shown.
+// FuzzMarkup looks for a text that becomes markup on a page.
 func FuzzMarkup(f *testing.F) {
 	for _, text := range []string{"plain", "<script>alert(1)</script>", `" onmouseover="x`, "'>", "&lt;", "</textarea><b>", "javascript:x", "<", "\x00\xff<", "é<"} {
 		f.Add(text)
@@ -118,7 +117,7 @@ func FuzzMarkup(f *testing.F) {
 	})
 }
 
-// FuzzForm looks for a form that is taken for something else than it is.
+// FuzzForm looks for a form that is misread.
 func FuzzForm(f *testing.F) {
 	const plain = "application/x-www-form-urlencoded"
 	f.Add(plain, "status=hello&status=again", "")

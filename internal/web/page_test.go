@@ -29,7 +29,7 @@ func TestThousands(t *testing.T) {
 	}
 }
 
-// A name in a path comes back as it was.
+// A name in a path is decoded unchanged.
 func TestProfilePath(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -42,7 +42,7 @@ func TestProfilePath(t *testing.T) {
 	})
 }
 
-// FuzzBefore looks for a cursor that is read as something else than it says.
+// FuzzBefore looks for a cursor that is misread.
 func FuzzBefore(f *testing.F) {
 	for _, query := range []string{"before=1", "before=01", "before=", "before=1&before=2", "before=9223372036854775807", "x=1"} {
 		f.Add(query)
@@ -64,7 +64,7 @@ func FuzzBefore(f *testing.F) {
 	})
 }
 
-// FuzzLocalPath looks for a way to another site.
+// FuzzLocalPath looks for an open redirect.
 func FuzzLocalPath(f *testing.F) {
 	for _, next := range []string{"/home", "//evil", `/\evil`, "https://evil", "/a?b=c#d", "/\n/evil", "/%2f/evil", "///evil"} {
 		f.Add(next)

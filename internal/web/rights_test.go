@@ -52,8 +52,7 @@ func setUser(t *testing.T, server *redistest.Server, rule []string) {
 	}
 }
 
-// The rights that the documents name suffice, and no command is refused for want
-// of one.
+// The documented rights suffice: no command is refused.
 func TestDocumentedRights(t *testing.T) {
 	t.Parallel()
 	rules := rights(t)
@@ -91,7 +90,7 @@ func TestDocumentedRights(t *testing.T) {
 	})
 }
 
-// useAll uses a site and what its operator uses.
+// useAll uses a site and the commands of its operator.
 func useAll(t *testing.T, db *store.Store) {
 	t.Helper()
 	s := on(t, db.Client())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sink is a client that only takes.
+// sink is a client that discards responses.
 type sink struct {
 	header http.Header
 	status int
@@ -16,7 +16,7 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkPage is what a page costs besides the network.
+// BenchmarkPage measures a page without the network.
 func BenchmarkPage(b *testing.B) {
 	s := setup(b)
 	v := s.signedUp("ada")

@@ -42,7 +42,7 @@ func do(t *testing.T, server *redistest.Server, commands ...string) {
 	}
 }
 
-// until waits for what a server does in its own time.
+// until polls a server.
 func until(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -57,7 +57,7 @@ func until(t *testing.T, what string, ready func() bool) {
 	}
 }
 
-// state is something that a server goes through while others use it.
+// state is a temporary state of a server in use.
 type state struct {
 	config []string
 	begin  func(*testing.T, *redistest.Server)
@@ -100,8 +100,8 @@ var readOnly = map[string]state{
 	},
 }
 
-// A server that does not write for the moment still serves every page, and a
-// post gets one honest answer, with its text.
+// While a server refuses writes, every page is served, and a post fails with a page
+// that contains its text.
 func TestWritesRefused(t *testing.T) {
 	t.Parallel()
 	for name, state := range readOnly {
@@ -117,7 +117,7 @@ func TestWritesRefused(t *testing.T) {
 			}
 			state.begin(t, server)
 
-			// Another site has nothing in memory: it reads all from the server.
+			// Another process has an empty cache: it reads all from the server.
 			cold := on(t, reach(t, server.URL()).Client())
 			for _, site := range []*site{s, cold} {
 				in, out := &visitor{site: site, http: v.http}, site.visitor()
@@ -190,9 +190,9 @@ var unavailable = map[string]state{
 	},
 }
 
-// Without its database a page says so within a second, not when its time is up,
-// keeps what was written, and does not say that its reader is logged out. When
-// the database is back, so is the site.
+// Without a database, a request fails within a second, not after its timeout; the
+// page keeps the text of a post and does not show the user as logged out. When the
+// database is back, so is the site.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, state := range unavailable {
@@ -212,7 +212,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// fails checks what a site says without its database.
+// fails checks the responses without a database.
 func fails(t *testing.T, s *site, v *visitor) {
 	t.Helper()
 	quickest := time.Hour
@@ -242,7 +242,7 @@ func fails(t *testing.T, s *site, v *visitor) {
 	v.get("/readyz").want(503, "does not answer")
 }
 
-// Many who wait at one time learn it together.
+// Concurrent requests share one probe.
 func TestManyFailAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -272,7 +272,7 @@ func TestManyFailAtOnce(t *testing.T) {
 	until(t, "the site is back", func() bool { return v.get("/home").status == 200 })
 }
 
-// A server that still loads its data is waited for as one that is gone is not.
+// A slow server is waited for, unlike one that is down.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "rdbcompression no", "key-load-delay 1500", "save 3600 1000000")

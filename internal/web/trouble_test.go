@@ -12,12 +12,11 @@ import (
 	"retwis/internal/web"
 )
 
-// patience is how long the sites of these tests wait for a database that does
-// not answer.
+// patience is the timeout of the sites of these tests.
 const patience = 300 * time.Millisecond
 
-// Without its database the site says so, with the name of the request that the
-// log has too, and never with an empty page.
+// Without a database the site responds with an error page with the request ID of the
+// log, and never with an empty page.
 func TestDatabaseTrouble(t *testing.T) {
 	t.Parallel()
 	for name, befalls := range map[string]func(*redistest.Server, testing.TB){
@@ -53,7 +52,7 @@ func TestDatabaseTrouble(t *testing.T) {
 	}
 }
 
-// line is what the log says of a request.
+// line is a line of the log about a request.
 func (l *lines) line(id string) string {
 	for line := range strings.Lines(l.String()) {
 		if strings.Contains(line, "request="+id) {
@@ -63,7 +62,7 @@ func (l *lines) line(id string) string {
 	return ""
 }
 
-// Somebody who does not wait for a page is no failure of the site.
+// A client that disconnects is not a failure of the site.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

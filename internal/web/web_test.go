@@ -61,7 +61,7 @@ func TestAccounts(t *testing.T) {
 
 	v.send("/logout").want(303, "/")
 	v.get("/home").want(303, "/login")
-	// The other browser's session has ended too, and its cookie is taken back.
+	// The other browser's session has ended too, and its cookie is cleared.
 	if a := other.get("/home").want(303, "/login"); !strings.Contains(fmt.Sprint(a.header["Set-Cookie"]), "auth=; Path=/; Max-Age=0") {
 		t.Errorf("the dead cookie is not taken back: %v", a.header["Set-Cookie"])
 	}
@@ -119,7 +119,7 @@ func TestPosting(t *testing.T) {
 	v.send("/post", "status", strings.Repeat("x", 70<<10)).want(413, "The form is too large.")
 }
 
-// Names of the original program knew no rules; they are shown, never run.
+// Usernames of the original program had no rules; they are shown escaped.
 func TestOldNames(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -236,7 +236,7 @@ func TestErrors(t *testing.T) {
 	if a := v.do(request, err).want(200); a.body != "" || a.header.Get("Content-Length") == "" {
 		t.Errorf("HEAD: %d bytes, Content-Length %q", len(a.body), a.header.Get("Content-Length"))
 	}
-	// A page of another site cannot act for its reader.
+	// A page of another site cannot act for its visitor (CSRF).
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 		request, err := http.NewRequest(http.MethodPost, s.http.URL+"/logout", http.NoBody)
 		if err != nil {
@@ -305,7 +305,7 @@ func TestMetrics(t *testing.T) {
 	v.get("/readyz").want(200)
 }
 
-// Nobody keeps a connection for ever.
+// Every connection has timeouts.
 func TestHTTPServer(t *testing.T) {
 	t.Parallel()
 	server := web.HTTPServer(http.NotFoundHandler(), nil)

@@ -21,8 +21,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// site2009 is a random database of 2009, damaged in places, and what a reader
-// of the article would see in it.
+// site2009 is a random database of 2009, damaged in places, and its content as the
+// article defines it.
 type site2009 struct {
 	commands [][]string
 	names    map[int64]string // of users who can be shown
@@ -106,8 +106,8 @@ func draw2009(t *rapid.T) *site2009 {
 	return s
 }
 
-// Random databases, converted with interruptions, are what the article's own
-// programs would have shown of them.
+// Random databases, converted with interruptions, have the content that the
+// article's programs would have shown.
 func TestAdopt2009Model(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -187,8 +187,8 @@ func (s *site2009) compare(t *rapid.T, b *bundle) {
 	}
 }
 
-// adopterEnv makes this test binary adopt the database that it names, and print
-// a line for each step: a process to be killed.
+// adopterEnv makes this test binary adopt the database at its URL and print a line
+// for each step: a process to kill.
 const adopterEnv = "SOCIAL_TEST_ADOPTER"
 
 func adoptAndPrint() {
@@ -205,8 +205,8 @@ func adoptAndPrint() {
 	os.Exit(0)
 }
 
-// The process that converts is killed again and again, a little later each
-// time, and two of them run at once: in the end everything is there.
+// Two processes convert at once and are killed repeatedly, a little later each
+// time: in the end everything is converted.
 func TestKilledWhileAdopting2009(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
@@ -251,7 +251,7 @@ func TestKilledWhileAdopting2009(t *testing.T) {
 }
 
 // killedAfter runs two adopters and kills each after some steps. It reports
-// whether one of them came to its end.
+// whether one of them finished.
 func killedAfter(t *testing.T, url string, steps int) (finished bool) {
 	t.Helper()
 	var programs []*exec.Cmd

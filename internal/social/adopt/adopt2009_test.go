@@ -62,7 +62,7 @@ func TestAdopt2009(t *testing.T) {
 			b.WantHealthy()
 			b.wantArticle()
 
-			// The counters go on, and so does everything else.
+			// The counters continue, and everything else works.
 			newcomer := b.NewUser("newcomer")
 			antirez, err := b.UserByName(b.Ctx, "Antirez")
 			if err != nil {
@@ -86,7 +86,7 @@ func TestAdopt2009(t *testing.T) {
 	}
 }
 
-// wantArticle checks what the article's users see.
+// wantArticle checks the content of the article's database.
 func (b *bundle) wantArticle() {
 	t := b.T
 	t.Helper()
@@ -130,7 +130,7 @@ func (b *bundle) wantArticle() {
 	if phc := b.Redis("HGET", "user:1000", "password"); !strings.HasPrefix(phc, "$argon2id$") {
 		t.Errorf("the password is still %q", phc)
 	}
-	// The old keys are kept.
+	// The old keys are still there.
 	for key, want := range map[string]string{
 		"uid:1000:username":                          "antirez",
 		"legacy:post:10343":                          "1000|1258000000|I'm having fun with Retwis",
@@ -151,8 +151,7 @@ func (b *bundle) wantArticle() {
 	}
 }
 
-// Processes that start at once all open the database, and give out the next id
-// once.
+// Processes that start at once all open the database, and assign the next id once.
 func TestAdopt2009AtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -180,8 +179,8 @@ func TestAdopt2009AtOnce(t *testing.T) {
 	}
 }
 
-// What people do as soon as one process serves the database is not undone by
-// another that is still converting it.
+// Writes to a database that one process serves already are not undone by another
+// that is still converting it.
 func TestAdopt2009Late(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]*bundle{
@@ -219,7 +218,7 @@ func TestAdopt2009Late(t *testing.T) {
 	}
 }
 
-// What is damaged is skipped, and everything else is there.
+// Damaged entries are skipped, and everything else is converted.
 func TestAdopt2009Damaged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -283,8 +282,8 @@ func TestAdopt2009Damaged(t *testing.T) {
 	}
 }
 
-// A site that began in the same database before the old keys were converted is
-// served as it is, and a site of 2014 beside one of 2009 is refused.
+// A site that was started before the old keys were converted is served as it is;
+// a site of 2014 together with one of 2009 is refused.
 func TestAdoptTwoSites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -347,7 +346,7 @@ func TestAdoptForeign(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// What the site writes by itself is not taken for another's.
+				// The site's first keys do not count as those of another program.
 				b.Redis("SET", "anything", "x")
 			} else {
 				if !errors.Is(err, adopt.ErrForeign) || !strings.Contains(err.Error(), test.want) {

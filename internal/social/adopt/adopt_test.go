@@ -61,7 +61,7 @@ func TestAdopt(t *testing.T) {
 	if _, err := b.Register(b.Ctx, "AntiRez", socialtest.Password); !errors.Is(err, social.ErrTaken) {
 		t.Errorf("an old name in another case: %v, want ErrTaken", err)
 	}
-	// Profiles, timelines and follows show.
+	// Profiles, timelines and follows are complete.
 	for uid, first := range map[int64]int64{1: 30, 2: 29} {
 		page, err := b.Profile(b.Ctx, uid, 0, 20)
 		if err != nil || len(page.IDs) != 15 || page.IDs[0] != first {
@@ -102,7 +102,7 @@ func TestAdopt(t *testing.T) {
 	if raw := b.Redis("HGET", "auths", "fea5e81ac8ca77622bed1c2132a021f1"); raw != "" {
 		t.Error("the old secret is still in auths")
 	}
-	// New posts come on top.
+	// New posts come first.
 	pid := b.Publish(user, "a new one")
 	home, err := b.Home(b.Ctx, 1, 0, 3)
 	if err != nil || !slices.Equal(home.IDs, []int64{pid, 30, 29}) || pid != 31 {
@@ -115,7 +115,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Counters that were lost are put past the ids in use.
+// Lost counters are set past the ids in use.
 func TestAdoptWithoutCounters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

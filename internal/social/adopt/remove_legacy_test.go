@@ -13,8 +13,8 @@ import (
 	"retwis/internal/social/adopt"
 )
 
-// The old keys of a converted database go when they are no longer wanted; what
-// was not converted stays, and so do other programs' keys.
+// The old keys of a converted database are removed on demand; those that were not
+// converted stay, and so do the keys of other programs.
 func TestRemoveLegacy(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]*bundle{
@@ -95,7 +95,7 @@ func TestRemoveLegacy(t *testing.T) {
 	}
 }
 
-// A removal that is cut short is repeated.
+// An interrupted removal can be repeated.
 func TestRemoveLegacyInterrupted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

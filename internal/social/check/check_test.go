@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// 200 at once register, post, follow, unfollow, log in and out: afterwards
-// every invariant between keys holds. So it does on a Cluster.
+// 200 users at once register, post, follow, unfollow, log in and out: afterwards all
+// invariants hold, on a Cluster too.
 func TestEverythingAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]*bundle{
@@ -32,7 +32,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			for i := range people {
 				wg.Go(func() {
 					rng := rand.New(rand.NewPCG(uint64(i), 1))
-					// Half of them want a name that another wants too.
+					// Half of them compete for a name with another.
 					name := fmt.Sprintf("Person%d", i/2*2+i%2*rng.IntN(2))
 					session, err := b.Register(b.Ctx, name, socialtest.Password)
 					if errors.Is(err, social.ErrTaken) {
@@ -65,7 +65,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// live does one of the things that people do.
+// live performs a random action of a user.
 func (b *bundle) live(rng *rand.Rand, me, other social.User) error {
 	var err error
 	switch rng.IntN(6) {
@@ -85,7 +85,7 @@ func (b *bundle) live(rng *rand.Rand, me, other social.User) error {
 	return err
 }
 
-// The checker finds what is broken by hand, and what it can decide it repairs.
+// A check finds damage, and a repair repairs it.
 func TestCheckFinds(t *testing.T) {
 	t.Parallel()
 	for want, damage := range map[string]func(b *bundle){
@@ -165,7 +165,7 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// What could be another program's, or cannot be decided, is left alone.
+// Keys that can belong to another program, and ambiguous problems, are left alone.
 func TestRepairLeavesAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -185,7 +185,7 @@ func TestRepairLeavesAlone(t *testing.T) {
 	}
 }
 
-// What is set aside keeps what it holds, however often a key of the name is.
+// Renaming a damaged key keeps its content, however often it happens to one name.
 func TestRepairSetsAside(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -20,7 +20,7 @@ import (
 // for a long run.
 const damageEnv = "SOCIAL_DAMAGE_ROUNDS"
 
-// repair repairs, and returns what a check finds afterwards.
+// repair repairs the database.
 func (b *bundle) repair() check.Result {
 	b.T.Helper()
 	result, err := check.Repair(b.Ctx, b.Service, check.Options{SessionGrace: time.Nanosecond, Followers: 10_000})
@@ -43,7 +43,7 @@ func (b *bundle) wantWhole(what string) {
 	}
 }
 
-// network is some users who follow each other and have posted.
+// network creates some users who follow each other and have posted.
 func (b *bundle) network(people, posts int, rng *rand.Rand) []social.User {
 	b.T.Helper()
 	var users []social.User
@@ -66,7 +66,7 @@ func (b *bundle) network(people, posts int, rng *rand.Rand) []social.User {
 	return users
 }
 
-// damage does something to one key that no program of ours does, and says what.
+// damage changes one key as Retwis never does, and returns a description.
 func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 	uid, other := fmt.Sprint(1+rng.IntN(people+2)), fmt.Sprint(1+rng.IntN(people+2))
 	pid := fmt.Sprint(1 + rng.IntN(posts+2))
@@ -109,8 +109,8 @@ func (b *bundle) damage(rng *rand.Rand, people, posts int) string {
 	return fmt.Sprint(words)
 }
 
-// Whatever is done to keys, a check finds it and a repair repairs it, while
-// others go on to post, follow and log in.
+// A check finds random damage and a repair repairs it, during concurrent posts,
+// follows and log-ins.
 func TestRepairAfterRandomDamage(t *testing.T) {
 	t.Parallel()
 	rounds := 8
@@ -175,7 +175,7 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 		return b.ResumeFanOuts(b.Ctx) == nil && b.Redis("EXISTS", "fanouts") == "0"
 	})
 	b.wantWhole(what)
-	// Who comes now gets what is free, and everything works.
+	// New users can register, and everything works.
 	session, err := b.Register(b.Ctx, "ghost", socialtest.Password)
 	if err != nil {
 		b.T.Errorf("%s: register: %v", what, err)
@@ -188,7 +188,7 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 	b.wantWhole(what + ": later")
 }
 
-// liveAmong does one of the things that people do whose account is there.
+// liveAmong performs a random action of a user who still exists.
 func (b *bundle) liveAmong(rng *rand.Rand, users []social.User) {
 	ctx := social.WithFresh(b.Ctx)
 	me, err := b.UserByName(ctx, users[rng.IntN(len(users))].Name)
@@ -202,7 +202,7 @@ func (b *bundle) liveAmong(rng *rand.Rand, users []social.User) {
 	_ = b.live(rng, me, other) // damaged keys may refuse
 }
 
-// A failover with lag leaves the keys of a Cluster in different states. A check
+// A failover with replication lag leaves the keys of a Cluster inconsistent. A check
 // finds that, and a repair makes them agree again.
 func TestRepairAfterLossyFailover(t *testing.T) {
 	t.Parallel()
@@ -233,7 +233,7 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 	other.wantWhole("lossy failover")
 }
 
-// Keys that are lost, or are what they were a while ago, by the hundred.
+// Hundreds of keys are lost or restored from an old state.
 func TestRepairAfterKeysAreLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

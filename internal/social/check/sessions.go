@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
@@ -73,7 +74,7 @@ func (c *sessionCheck) suspected(ctx context.Context) error {
 			Detail: fmt.Sprintf("a session that user %s does not have: it opens nothing", old.uid),
 		}
 		err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			if wait := c.opt.SessionGrace - time.Since(old.seen); wait > 0 && !pause(ctx, wait) {
+			if wait := c.opt.SessionGrace - time.Since(old.seen); wait > 0 && !pause.For(ctx, wait) {
 				return false, ctx.Err()
 			}
 			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserPrefix+old.uid).Field("auth").Build()))
@@ -109,16 +110,4 @@ func (c *userCheck) token(ctx context.Context, uid int64, token, owner string) e
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
 		return sessionDropScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{token}).AsBool()
 	})
-}
-
-// pause waits and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -18,11 +18,11 @@ import (
 	"retwis/internal/social/socialtest"
 )
 
-// posterEnv makes this test binary post without end to the server that it
-// names, and print what was acknowledged: a process to be killed.
+// posterEnv makes this test binary post endlessly to the server at its URL and print
+// the acknowledged posts: a process to kill.
 const posterEnv = "SOCIAL_TEST_POSTER"
 
-// posters is how many post at once.
+// posters is the number of concurrent posts.
 const posters = 8
 
 func postWithoutEnd() {
@@ -55,10 +55,10 @@ func postWithoutEnd() {
 	wg.Wait()
 }
 
-// The server dies three times in the middle of a run of posts and comes back
-// with what was on its disk, then the program itself is killed. With every
-// write forced to the disk nothing that was acknowledged is lost, and what was
-// interrupted is finished by repeating it.
+// The server is killed three times during a run of posts and restarted from its
+// disk, then the program itself is killed. With every write synced to the disk no
+// acknowledged post is lost, and interrupted fan-outs are finished by repeating
+// them.
 func TestKilledWhilePosting(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t, "appendonly yes", "appendfsync always", `save ""`)

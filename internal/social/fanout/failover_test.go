@@ -18,8 +18,7 @@ import (
 // for a long run: 1000000, say.
 const failoverEnv = "SOCIAL_FAILOVER_FOLLOWERS"
 
-// fans gives an author n followers, from the id 1001 on, who have nothing but
-// that.
+// fans gives an author n followers, from id 1001 on, without accounts.
 func (b *bundle) fans(author social.User, n int) {
 	b.T.Helper()
 	for from := 0; from < n; from += 1000 {
@@ -31,7 +30,7 @@ func (b *bundle) fans(author social.User, n int) {
 	}
 }
 
-// lacking is how many of n fans do not have the post.
+// lacking counts the fans, of n, who do not have the post.
 func (b *bundle) lacking(n int, post int64) (lack int) {
 	b.T.Helper()
 	want := fmt.Sprint(post)
@@ -49,9 +48,8 @@ func (b *bundle) lacking(n int, post int64) (lack int) {
 	return lack
 }
 
-// A master that dies in the middle of a fan-out takes with it what its replica
-// did not have yet. The fan-out is not finished before all of it is there
-// again.
+// A master that dies during a fan-out loses what its replica did not have yet. The
+// fan-out is not finished before all of it is written again.
 func TestFailoverDuringFanOut(t *testing.T) {
 	t.Parallel()
 	followers, lag := 4000, time.Hour // the replica gets nothing any more
@@ -86,8 +84,8 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	if lost == 0 {
 		t.Fatal("nothing was lost: the test shows nothing")
 	}
-	// All of it can be lost, `fanouts` included: what shows the end is that
-	// nobody lacks the post.
+	// Everything can be lost, `fanouts` included: the fan-out is finished when no
+	// fan lacks the post.
 	if lag < time.Hour { // the entry of `fanouts` is not lost
 		socialtest.Wait(t, "the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
 		if lack := b.lacking(followers, post); lack > 0 {
@@ -129,8 +127,7 @@ func TestClusterFailoverAfterFanOut(t *testing.T) {
 	socialtest.Wait(t, "the fan-out to be finalized", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
 }
 
-// A fan-out that waits, here for a replica, is not taken for that of a dead
-// process by another.
+// A fan-out that waits, here for a replica, is not claimed by another process.
 func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	t.Parallel()
 	p := socialtest.NewPair(t)

@@ -17,6 +17,7 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/social/follow"
+	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
 )
 
@@ -184,7 +185,7 @@ func (e *Engine) workOn(job Job) {
 		case err != nil:
 			job.failed++
 			e.log.Warn("fan-out interrupted, trying again", "post", job.post, "error", err, "in", retryAfter.String())
-			pause(e.ctx, retryAfter)
+			pause.For(e.ctx, retryAfter)
 		case job.after == follow.First:
 			e.claims.remove(job.post)
 			if err := e.confirm.finalize(e.ctx, job); err != nil {
@@ -228,16 +229,4 @@ func (e *Engine) advance(ctx context.Context, job *Job) error {
 		job.after, job.masters = next, masters
 	}
 	return err
-}
-
-// pause waits and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

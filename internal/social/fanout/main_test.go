@@ -20,8 +20,6 @@ func TestMain(m *testing.M) {
 
 type bundle struct{ *socialtest.Bundle }
 
-func setup(t testing.TB) *bundle { return &bundle{socialtest.New(t)} }
-
 func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *bundle {
 	return &bundle{socialtest.On(t, client, change...)}
 }

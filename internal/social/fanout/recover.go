@@ -7,6 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social/layout"
+	"retwis/internal/social/pause"
 	"retwis/redlock"
 )
 
@@ -38,7 +39,7 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 		err := locks.Do(ctx, layout.FanOutsLock, func(ctx context.Context, _ *redlock.Lock) error {
 			for {
 				e.resumeAll(ctx)
-				if !pause(ctx, every) {
+				if !pause.For(ctx, every) {
 					return ctx.Err()
 				}
 			}
@@ -48,7 +49,7 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 		}
 		e.log.DebugContext(ctx, "the recovery of fan-outs has no lock", "error", err)
 		e.resumeAll(ctx)
-		pause(ctx, every)
+		pause.For(ctx, every)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"retwis/redlock"
 )
 
-// One process finishes what dead ones left; when it stops, another takes over.
+// One process finishes the fan-outs of dead ones; when it stops, another takes over.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]rueidis.Client{

@@ -11,6 +11,7 @@ import (
 	"retwis/internal/script"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
 )
 
@@ -47,7 +48,7 @@ func (e *Engine) Resume(ctx context.Context, post int64) error {
 		if job.after == follow.First {
 			return e.confirm.finalize(ctx, job)
 		}
-		if !pause(ctx, pageGap) {
+		if !pause.For(ctx, pageGap) {
 			return fmt.Errorf("social: fan out post %d: %w", post, ctx.Err())
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
 )
 
@@ -303,7 +304,7 @@ const (
 	// loadTimeout is how long a server may be unavailable during a load, as in a
 	// failover, and loadPause the pause between two attempts.
 	loadTimeout = time.Minute
-	loadPause    = 500 * time.Millisecond
+	loadPause   = 500 * time.Millisecond
 )
 
 // send sends commands and waits for their replies. Every command of a load can be
@@ -315,7 +316,7 @@ func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
 			return err
 		}
 		l.log.WarnContext(ctx, "repeating a part of a load", "error", err)
-		if !pause(ctx, loadPause) {
+		if !pause.For(ctx, loadPause) {
 			return errors.Join(err, ctx.Err())
 		}
 	}
@@ -404,16 +405,4 @@ func (l Loader) invalidated(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// pause waits and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -17,8 +17,8 @@ import (
 	"retwis/internal/redistest"
 )
 
-// Pair is a master and its replica, which gets everything late, and a client
-// that talks to the one that is the master.
+// Pair is a master, its replica behind a slow link, and a client of the current
+// master.
 type Pair struct {
 	t               testing.TB
 	Master, Replica *redistest.Server
@@ -29,7 +29,7 @@ type Pair struct {
 
 func NewPair(t testing.TB) *Pair {
 	t.Helper()
-	// Replicas that come get their copy over the socket at once, on every version.
+	// New replicas sync over the socket at once, on every version.
 	p := &Pair{t: t, Master: redistest.TCP(t, "repl-diskless-sync yes", "repl-diskless-sync-delay 0")}
 	p.current.Store(p.Master)
 	p.Link = newRelay(t, p.Master.Port())
@@ -56,7 +56,7 @@ func (p *Pair) Dial(socket func() string) rueidis.Client {
 	return client
 }
 
-// FailOver kills the master and makes the replica the master, with what it has.
+// FailOver kills the master and promotes the replica with the data that it has.
 func (p *Pair) FailOver() {
 	p.t.Helper()
 	p.Master.Kill(p.t)
@@ -67,7 +67,7 @@ func (p *Pair) FailOver() {
 	p.current.Store(p.Replica)
 }
 
-// Info is a line of INFO replication.
+// Info returns a field of INFO replication.
 func Info(t testing.TB, client rueidis.Client, name string) string {
 	t.Helper()
 	text, err := client.Do(t.Context(), client.B().Info().Section("replication").Build()).AsBytes()
@@ -82,7 +82,7 @@ func Info(t testing.TB, client rueidis.Client, name string) string {
 	return ""
 }
 
-// Wait waits until ok, which another process brings about.
+// Wait polls until ok.
 func Wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -92,17 +92,17 @@ func Wait(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// Relay passes bytes on to a port of 127.0.0.1 and back; what comes back is
-// held up for as long as Lag says.
+// Relay forwards bytes to a port of 127.0.0.1 and back; the way back is delayed by
+// Lag.
 type Relay struct {
 	listener net.Listener
 	Lag      atomic.Int64 // a time.Duration
-	down     atomic.Bool  // nobody gets through
+	down     atomic.Bool  // no connection is forwarded
 	done     chan struct{}
 	wg       sync.WaitGroup
 	mu       sync.Mutex
@@ -227,7 +227,7 @@ func NewReplicated(t testing.TB) *Replicated {
 	})
 	Wait(t, "the replica to be in step", func() bool { return Info(t, c.at, "master_link_status") == "up" })
 	// After a failover the masters cannot introduce each other: the one between
-	// them is dead. So all must know all before.
+	// them is dead. So all must know each other before.
 	for _, node := range []rueidis.Client{c.at, cluster.Masters[0].Client(t), cluster.Masters[1].Client(t)} {
 		Wait(t, "all nodes to know each other", func() bool {
 			text, err := node.Do(t.Context(), node.B().ClusterInfo().Build()).ToString()
@@ -244,7 +244,7 @@ func (c *Replicated) run(client rueidis.Client, words ...string) {
 	}
 }
 
-// Cut keeps from the replica what is written from now on.
+// Cut stops the replication.
 func (c *Replicated) Cut() {
 	c.t.Helper()
 	c.run(c.at, "CONFIG", "SET", "masteruser", "ghost")
@@ -253,7 +253,7 @@ func (c *Replicated) Cut() {
 	Wait(c.t, "the link to be down", func() bool { return Info(c.t, c.at, "master_link_status") == "down" })
 }
 
-// FailOver kills the master and makes the replica the master, with what it has.
+// FailOver kills the master and promotes the replica with the data that it has.
 func (c *Replicated) FailOver() {
 	c.t.Helper()
 	c.Master.Kill(c.t)

@@ -27,7 +27,7 @@ var CheapHash = &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltL
 // Password is the password of every user.
 const Password = "correct horse"
 
-// Quiet is a log that nobody reads.
+// Quiet is a log that is discarded.
 func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 // Bundle is Retwis on a database.
@@ -139,7 +139,7 @@ func (b *Bundle) WantHealthy() check.Result {
 	return result
 }
 
-// Eventually waits until ok, which the background brings about.
+// Eventually polls until ok.
 func (b *Bundle) Eventually(what string, ok func() bool) {
 	b.T.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -148,7 +148,7 @@ func (b *Bundle) Eventually(what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-b.Ctx.Done():
-			b.T.Fatalf("waited in vain for %s", what)
+			b.T.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }

@@ -1,0 +1,19 @@
+// Package pause waits for a while, or until a context ends.
+package pause
+
+import (
+	"context"
+	"time"
+)
+
+// For waits and reports whether ctx is still alive.
+func For(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
