@@ -51,9 +51,6 @@ func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []str
 // the first time on a server. The results are in the order of the calls. If a server
 // learns the script during the pipeline, its calls may run in another order. Keep the
 // calls below a thousand.
-//
-// The calls run in order, except where a server learns the script in the middle of
-// the pipeline, from another client: the calls before that run after the others.
 func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(calls))
 	for i, c := range calls {
