@@ -150,10 +150,25 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// otherNames are names that other tools have for our commands.
+var otherNames = map[string][]string{
+	"select": {"query", "match", "find", "search", "scan"},
+	"put":    {"set", "insert", "create", "import"},
+	"remove": {"del", "delete", "rm"},
+	"drop":   {"del", "delete", "rm"},
+	"list":   {"ls", "all"},
+	"verify": {"check"},
+}
+
 // UnknownCommand refuses an argument that is not a command, and suggests one.
 func UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
+	}
+	for _, known := range cmd.Commands() {
+		if slices.Contains(otherNames[known.Name()], args[0]) {
+			return fmt.Errorf("unknown command %q; did you mean %q?", args[0], known.Name())
+		}
 	}
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 		return fmt.Errorf("unknown command %q; did you mean %q?", args[0], like[0])

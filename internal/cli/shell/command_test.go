@@ -72,6 +72,25 @@ func TestCommandVariables(t *testing.T) {
 	}
 }
 
+// The name that another tool has for a command leads to ours.
+func TestOtherNames(t *testing.T) {
+	t.Parallel()
+	parent := Group(&cobra.Command{Use: "noun"}, &cobra.Command{Use: "get"}, &cobra.Command{Use: "remove"}, &cobra.Command{Use: "select"})
+	for name, want := range map[string]string{
+		"del":   `unknown command "del"; did you mean "remove"?`,
+		"query": `unknown command "query"; did you mean "select"?`,
+		"gte":   `unknown command "gte"; did you mean "get"?`,
+		"ls":    `unknown command "ls"`,
+	} {
+		if err := UnknownCommand(parent, []string{name}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	if err := UnknownCommand(parent, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	get := func(env Env) *cobra.Command {
