@@ -75,7 +75,10 @@ func TestCommandVariables(t *testing.T) {
 // The name that another tool has for a command leads to ours.
 func TestOtherNames(t *testing.T) {
 	t.Parallel()
-	parent := Group(&cobra.Command{Use: "noun"}, &cobra.Command{Use: "get"}, &cobra.Command{Use: "remove"}, &cobra.Command{Use: "select"})
+	child := func(name string) *cobra.Command {
+		return &cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error { return nil }}
+	}
+	parent := Group(&cobra.Command{Use: "noun"}, child("get"), child("remove"), child("select"))
 	for name, want := range map[string]string{
 		"del":   `unknown command "del"; did you mean "remove"?`,
 		"query": `unknown command "query"; did you mean "select"?`,
