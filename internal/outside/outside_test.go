@@ -111,7 +111,7 @@ func TestRename(t *testing.T) {
 	redistest.Require(t)
 	old := modulePath(t, top(t))
 	dir := filepath.Join(t.TempDir(), "copy")
-	copyModule(t, top(t), dir)
+	original := copyModule(t, top(t), dir)
 	run(t, dir, "make", "rename-module", "MODULE="+renamed)
 
 	if got := modulePath(t, dir); got != renamed {
@@ -141,19 +141,19 @@ func TestRename(t *testing.T) {
 
 	// Once more, from a path with dots in it, back to where it was.
 	run(t, dir, "make", "rename-module", "MODULE="+old)
-	wantSame(t, top(t), dir)
+	wantSame(t, original, dir)
 }
 
 func TestRenameRefuses(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "copy")
-	copyModule(t, top(t), dir)
+	original := copyModule(t, top(t), dir)
 	for _, path := range []string{"", "a b", "/retwis", "example.com//retwis", "example.com/retwis/", `x"`, "a/../b", modulePath(t, dir)} {
 		if output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "scripts", "rename-module"), path).CombinedOutput(); err == nil {
 			t.Errorf("%q is taken for a module path:\n%s", path, output)
 		}
 	}
-	wantSame(t, top(t), dir)
+	wantSame(t, original, dir)
 }
 
 func modulePath(t *testing.T, dir string) string {
@@ -186,11 +186,11 @@ func wantNoneLeft(t *testing.T, dir, old string) {
 	}
 }
 
-func wantSame(t *testing.T, a, b string) {
+func wantSame(t *testing.T, original map[string][]byte, dir string) {
 	t.Helper()
-	was, is := files(t, a), files(t, b)
-	for name, text := range was {
-		if !bytes.Equal(text, is[name]) {
+	now := files(t, dir)
+	for name, text := range original {
+		if !bytes.Equal(text, now[name]) {
 			t.Errorf("%s is not what it was", name)
 		}
 	}
@@ -225,9 +225,11 @@ func files(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-func copyModule(t *testing.T, from, to string) {
+// copyModule copies the module and returns the files of the copy.
+func copyModule(t *testing.T, from, to string) map[string][]byte {
 	t.Helper()
-	for name, text := range files(t, from) {
+	all := files(t, from)
+	for name, text := range all {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -239,6 +241,7 @@ func copyModule(t *testing.T, from, to string) {
 			t.Fatal(err)
 		}
 	}
+	return all
 }
 
 func write(t *testing.T, path, text string) {
