@@ -122,7 +122,7 @@ func someone(random *rand.Rand) citizen {
 	return c
 }
 
-// work writes something by chance through an edition. Errors that a writer must
+// work writes something at random through an edition. Errors that a writer must
 // expect are none.
 func (e *edition) work(ctx context.Context, random *rand.Rand, records int) error {
 	c := someone(random)

@@ -73,7 +73,7 @@ func (e *RecordError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// ReferencedError names a record that refers to one that was to be deleted. It is an
+// ReferencedError names a record that refers to one that should be deleted. It is an
 // ErrReferenced.
 type ReferencedError struct {
 	Model string // the model that refers

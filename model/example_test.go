@@ -128,7 +128,7 @@ func ExampleStore_Save() {
 	// true
 }
 
-// All products of a category become cheaper, whoever else changes them.
+// All products of a category become cheaper, while other clients change them.
 func ExampleStore_Update() {
 	client, stop := exampleServer()
 	defer stop()

@@ -130,7 +130,7 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// left checks what a writer has left that was killed, and mends what it may
+// left checks what a killed writer left behind, and repairs what it may
 // leave by wanting it.
 func left(t *testing.T, client rueidis.Client, opt model.Options) {
 	t.Helper()

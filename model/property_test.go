@@ -19,7 +19,7 @@ import (
 	"retwis/model"
 )
 
-// drawn is a citizen by chance, of so few values that they collide.
+// drawn is a random citizen, with so few values that they collide.
 func drawn(t *rapid.T) citizen {
 	c := citizen{
 		Name:  rapid.SampledFrom([]string{"ann", "bob", "", "a\x00b", strings.Repeat("long", 30)}).Draw(t, "name"),
@@ -221,7 +221,7 @@ func TestAmongWriters(t *testing.T) {
 	})
 }
 
-// anything writes something by chance. Errors that a writer must expect are none.
+// anything writes something at random. Errors that a writer must expect do not count.
 func anything(ctx context.Context, citizens *model.Store[citizen], random *rand.Rand) error {
 	id := fmt.Sprint(random.IntN(20) + 1)
 	some := citizen{

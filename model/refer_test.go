@@ -361,7 +361,7 @@ func TestDeleteAmongDamage(t *testing.T) {
 			t.Errorf("%s has %s members", key, got)
 		}
 	}
-	// One that others deleted goes from the indexes, whoever refers to it.
+	// A record that other clients deleted leaves the indexes, whatever refers to it.
 	createdOf(t, l.authors, author{ID: "bob", Mentor: model.To[author]("eve")})
 	createdOf(t, l.invoices, invoice{ID: "bob's", Payer: model.To[author]("bob")})
 	redisDo(t, client, "DEL", "author:bob")

@@ -30,7 +30,7 @@ type rangedCitizen struct {
 	Age   int    `redis:"age,range"`
 }
 
-// A program without the Go type lists models, verifies them, mends them and
+// A program without the Go type lists models, verifies them, repairs them and
 // migrates them as one that has it.
 func TestModelWithoutType(t *testing.T) {
 	t.Parallel()

@@ -140,7 +140,7 @@ func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, 
 }
 
 // Delete deletes a record, its sets and lists, and all that it has in the indexes.
-// It returns ErrNotFound where there is none. Before, it sees to the records of this
+// It returns ErrNotFound where there is none. Before, it deletes or clears the records of this
 // and other models (see Refer) that refer to it, by the rule of the field:
 //
 //	restrict  there must be none: else it returns a *ReferencedError

@@ -142,7 +142,7 @@ func TestHealth(t *testing.T) {
 	if h := health[0]; !h.Votes || h.Quarantined != 0 || time.Since(h.Since).Abs() > time.Minute || h.TTL != 10*time.Second || h.Err != nil {
 		t.Errorf("a server that is trusted, and was locked on: %+v", h)
 	}
-	// Whoever looks puts no ttl on record.
+	// Reading the health records no ttl.
 	if h := health[1]; h.Votes || h.Quarantined <= 0 || !h.Since.IsZero() || h.TTL != 0 || h.Err != nil {
 		t.Errorf("a new server: %+v", h)
 	}

@@ -291,7 +291,7 @@ func TestHistory(t *testing.T) {
 					processes[i] = w.start(urls, fencing)
 				}
 			}
-			f.mend()
+			f.heal()
 			before := len(w.history())
 			wait(t, "locks after the faults", func() bool { return len(w.history()) > before+10 })
 			for _, p := range processes {
@@ -371,7 +371,7 @@ func (f *faults) thaw() {
 	}
 }
 
-func (f *faults) mend() {
+func (f *faults) heal() {
 	for _, undo := range f.undo {
 		undo()
 	}

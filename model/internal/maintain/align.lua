@@ -3,7 +3,7 @@
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes
--- ARGV 1 look: changes nothing, mend: corrects, or migrate: corrects, and removes
+-- ARGV 1 verify: changes nothing, repair: corrects, or migrate: corrects, and removes
 --      entries of indexes that are no longer declared, 2 id, 3 stamp of the declaration,
 --      4 numbers of the indexes (see placesOf), 5 content as it should be, 6 score in the
 --      order of creation, or nothing: the time of the server, 7 d and the digest of the
@@ -157,7 +157,7 @@ if new[1] ~= 0 then
 elseif lives >= 0 and expiring == '1' then
 	found('ttl')
 end
-if mode == 'look' or #reply == 1 then
+if mode == 'verify' or #reply == 1 then
 	return reply
 end
 

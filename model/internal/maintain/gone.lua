@@ -2,7 +2,7 @@
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes, then the sets and lists of the record
--- ARGV 1 look: changes nothing, or mend, 2 id, 3 stamp of the declaration, 4 numbers of
+-- ARGV 1 verify: changes nothing, or repair, 2 id, 3 stamp of the declaration, 4 numbers of
 --      the indexes, 5 how many changes are kept, 6 how many sets and lists
 -- Reply SCHEMA; CONFLICT: the record exists; OK: there is nothing; or one of these,
 -- then number and value of each entry in another slot:
@@ -30,7 +30,7 @@ if not there then
 end
 local expired = old[1] ~= 0 and old[1] <= now()
 local reply = { expired and 'EXPIRED' or 'DANGLING' }
-if mode == 'look' then
+if mode == 'verify' then
 	return reply
 end
 

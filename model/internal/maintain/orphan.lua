@@ -1,7 +1,7 @@
 -- Finds entries whose records do not have them, and removes them.
 --
 -- KEYS 1 meta, 2 content, 3 the key with the entries, then the record of each
--- ARGV 1 look: changes nothing, or mend, 2 stamp of the declaration, 3 kind of the key:
+-- ARGV 1 verify: changes nothing, or repair, 2 stamp of the declaration, 3 kind of the key:
 --      z sorted set, u unique index, a all, e expires, 4 number of the index, then id and
 --      value of each; an entry without an id has an empty id, and is all value
 -- Reply SCHEMA, or the numbers of the wrong entries, from 1
@@ -44,9 +44,9 @@ for i = 1, #KEYS - 3 do
 	local id, value = ARGV[3 + 2 * i], ARGV[4 + 2 * i]
 	if there(id, value) and not right(i, id, value) then
 		wrong[#wrong + 1] = i
-		if mode ~= 'look' and (kind == 'u' or kind == 'f') then
+		if mode ~= 'verify' and (kind == 'u' or kind == 'f') then
 			redis.call('HDEL', place, value)
-		elseif mode ~= 'look' then
+		elseif mode ~= 'verify' then
 			redis.call('ZREM', place, value .. id)
 		end
 	end

@@ -38,8 +38,8 @@ type Mode string
 
 // The modes, as the scripts name them.
 const (
-	DryRun  Mode = "look"
-	Repair  Mode = "mend"
+	DryRun  Mode = "verify"
+	Repair  Mode = "repair"
 	migrate Mode = "migrate" // repairs, and removes entries of indexes that are no longer declared
 )
 

@@ -29,7 +29,7 @@ var (
 	errKept = errors.New("the record is there")
 )
 
-// referred is returned if records refer to one that is to be deleted.
+// referred is returned if records refer to one that would be deleted.
 type referred struct {
 	by      *referrer
 	members []string // of its index

@@ -208,7 +208,7 @@ type givenID struct{ id string }
 
 func (g *givenID) Error() string { return "the id is " + g.id }
 
-// errExists is returned if a record that is to be created exists.
+// errExists is returned if a record to create exists.
 var errExists = errors.New("the record exists")
 
 // parseReply reads the replies of write.lua and delete.lua. It returns the unique

@@ -64,7 +64,7 @@ func (e *RecordError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// ReferencedError names a record that refers to one that was to be deleted.
+// ReferencedError names a record that refers to one that should be deleted.
 type ReferencedError struct {
 	Model string
 	Field string
