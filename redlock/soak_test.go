@@ -102,9 +102,9 @@ func (s *soak) round(t *testing.T) {
 	for stop := time.Now().Add(s.length); time.Now().Before(stop); {
 		r.fault()
 		time.Sleep(r.upTo(pace))
-		r.mend(false)
+		r.heal(false)
 	}
-	r.mend(true)
+	r.heal(true)
 	before := len(r.workers.history())
 	wait(t, "locks after the faults", func() bool { return len(r.workers.history()) > before+10 })
 	for _, p := range r.processes {
@@ -169,8 +169,8 @@ func (r *soakRound) later(after time.Duration, f func()) {
 	r.undo = append(r.undo, soakUndo{time.Now().Add(after), f})
 }
 
-// mend ends the faults that are over, or all.
-func (r *soakRound) mend(all bool) {
+// heal ends the faults that are over, or all.
+func (r *soakRound) heal(all bool) {
 	var left []soakUndo
 	for _, u := range r.undo {
 		if all || time.Now().After(u.when) {
@@ -292,7 +292,7 @@ func (r *soakRound) fault() {
 
 // end ends what is left of a round.
 func (r *soakRound) end() {
-	r.mend(true)
+	r.heal(true)
 	for _, p := range r.processes {
 		_ = p.Signal(syscall.SIGCONT)
 		p.process.end(true)
