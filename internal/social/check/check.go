@@ -6,74 +6,8 @@ package check
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"retwis/internal/social"
-	"retwis/maintain"
-)
-
-// Problem is a place where two keys that must agree do not, or where a key
-// holds what it should not.
-type Problem struct {
-	Kind   maintain.Kind
-	Key    string // the key in which it was found
-	Detail string
-	// Leftover problems were left by a write that a crash cut short. They are
-	// invisible to users, or repaired by the next write of the same kind.
-	Leftover bool
-	// Repair describes the repair; empty where only a person can decide.
-	Repair   string
-	Repaired bool
-}
-
-func (p Problem) String() string {
-	text := p.Key + ": " + p.Detail
-	if p.Leftover {
-		text += " (a leftover, harmless)"
-	}
-	switch {
-	case p.Repaired:
-		text += "; repaired: " + p.Repair
-	case p.Repair != "":
-		text += "; --repair would: " + p.Repair
-	}
-	return text
-}
-
-// Result counts what was checked and what was found. Problems and Leftovers
-// include what was repaired.
-type Result struct {
-	Users, Sessions, Follows, Posts, Timelines int64
-	Problems, Leftovers, Repaired              int64
-	// Remaining are the problems that are still there, without leftovers.
-	Remaining int64
-	// Report counts problems and leftovers by their kind.
-	Report maintain.Report
-}
-
-// Options are the settings of a check. The zero value is a good default.
-type Options struct {
-	// Rate is in keys per second, Progress counts keys: the check passes over all
-	// of them several times.
-	maintain.Options
-	// Report is called with each problem. Default: no call.
-	Report func(Problem)
-	// Followers is the size of the random sample of followers, for each author,
-	// whose timelines are searched for the author's latest posts. Default: 100.
-	// Negative: none.
-	Followers int
-	// SessionGrace is how long a session may take to begin: until then a repair
-	// leaves one alone that its user does not have yet. Default: 10 s.
-	SessionGrace time.Duration
-}
-
-const (
-	// defaultFollowers detects a loss of five followers in a hundred with a
-	// probability of 99 %, for each author.
-	defaultFollowers = 100
-	// sessionGrace is the default of Options.SessionGrace: `auths` is written
-	// first.
-	sessionGrace = 10 * time.Second
 )
 
 // Verify scans the whole database, in short steps, and reports what breaks a rule

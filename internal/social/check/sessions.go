@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/script"
 	"retwis/internal/social"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
@@ -16,11 +15,6 @@ import (
 	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
-
-//go:embed session_drop.lua
-var sessionDropSource string
-
-var sessionDropScript = script.New(sessionDropSource).Retryable()
 
 // sessionCheck checks the sessions in `auths`.
 type sessionCheck struct {
@@ -89,25 +83,4 @@ func (c *sessionCheck) suspected(ctx context.Context) error {
 	}
 	c.suspects = c.suspects[:0]
 	return nil
-}
-
-// token reports a session of a user that `auths` lacks. Should the user log out at
-// the same moment, the repair leaves an entry that opens nothing.
-func (c *userCheck) token(ctx context.Context, uid int64, token, owner string) error {
-	p := Problem{Kind: maintain.Taken, Key: layout.UserKey(uid), Detail: fmt.Sprintf("has a session that `auths` assigns to %q", owner)}
-	if owner == "" {
-		p.Kind = maintain.Missing
-		p.Repair = "add the session to `auths`"
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
-			if err != nil || !social.HasToken(auth, token) {
-				return false, err
-			}
-			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()
-		})
-	}
-	p.Repair = "end the session"
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		return sessionDropScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{token}).AsBool()
-	})
 }

@@ -22,6 +22,11 @@ var dropUserSource string
 
 var dropUserScript = script.New(dropUserSource).Retryable()
 
+//go:embed session_drop.lua
+var sessionDropSource string
+
+var sessionDropScript = script.New(sessionDropSource).Retryable()
+
 // userCheck checks users and their names.
 type userCheck struct{ *checker }
 
@@ -286,4 +291,25 @@ func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
 		found[of[i]] = found[of[i]] || name == names[of[i]]
 	}
 	return found, nil
+}
+
+// token reports a session of a user that `auths` lacks. Should the user log out at
+// the same moment, the repair leaves an entry that opens nothing.
+func (c *userCheck) token(ctx context.Context, uid int64, token, owner string) error {
+	p := Problem{Kind: maintain.Taken, Key: layout.UserKey(uid), Detail: fmt.Sprintf("has a session that `auths` assigns to %q", owner)}
+	if owner == "" {
+		p.Kind = maintain.Missing
+		p.Repair = "add the session to `auths`"
+		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
+			auth, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
+			if err != nil || !social.HasToken(auth, token) {
+				return false, err
+			}
+			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Auths).Field(token).Value(layout.Itoa(uid)).Build()).AsBool()
+		})
+	}
+	p.Repair = "end the session"
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
+		return sessionDropScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{token}).AsBool()
+	})
 }

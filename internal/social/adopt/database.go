@@ -1,0 +1,78 @@
+package adopt
+
+import (
+	"context"
+	_ "embed"
+	"log/slog"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/scan"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// Database is a database to be adopted.
+type Database struct {
+	client  rueidis.Client
+	log     *slog.Logger
+	cluster bool
+}
+
+// New returns the database behind client, which stays the caller's. Warnings for
+// the operator go to log.
+func New(client rueidis.Client, log *slog.Logger) Database {
+	return Database{client: client, log: log, cluster: client.Mode() == rueidis.ClientModeCluster}
+}
+
+const (
+	// scanCount is how many keys or fields one step of a scan asks for: well
+	// under a millisecond of the server's time.
+	scanCount = 1000
+	// scanTimeout bounds the wait for one node of a Cluster: it can be gone for
+	// good.
+	scanTimeout = 15 * time.Second
+)
+
+// keys calls visit with every key that matches, in pages; seen is about how
+// many keys the server passed to find them. A key may be visited twice.
+func (d Database) keys(ctx context.Context, match string, visit func(keys []string, seen int64) error) error {
+	for page, err := range scan.Keys(ctx, d.client, scan.Pattern{Match: match, Count: scanCount, Timeout: scanTimeout}) {
+		if err != nil {
+			return err
+		}
+		if err := visit(page.Keys, int64(page.Seen)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layout returns the version of the layout, empty for a database that was not
+// adopted yet.
+func (d Database) layout(ctx context.Context) (string, error) {
+	b := d.client.B()
+	res := d.client.DoMulti(ctx,
+		b.Get().Key(layout.LayoutVersion).Build(),
+		b.Exists().Key(key2009NextUserID).Build(),
+		b.Get().Key(layout.LegacyState).Build(),
+	)
+	version, err := reply.Text(res[0])
+	if err != nil {
+		return "", err
+	}
+	old, err := res[1].AsBool()
+	if err != nil {
+		return "", err
+	}
+	state, err := reply.Text(res[2])
+	if err != nil {
+		return "", err
+	}
+	if version != "" && old && state == "" {
+		d.log.WarnContext(ctx, "the database also holds a site of 2009, which is not shown: copy its keys to another database and serve that",
+			"key", key2009NextUserID)
+	}
+	return version, nil
+}
