@@ -161,7 +161,11 @@ func (l *Lock) prolong(r *round) error {
 		l.until = until
 	}
 	if !l.heldLocked(time.Now()) {
-		l.end(l.lost("the answers came too late"))
+		why := l.lost("the answers came too late")
+		if l.limitReached() {
+			why = l.expired()
+		}
+		l.end(why)
 		return l.over
 	}
 	l.m.stats.extended.Add(1)
@@ -256,10 +260,13 @@ func (l *Lock) lost(why string) error {
 	return fmt.Errorf("redlock: %q: %w: %s", l.name, ErrLost, why)
 }
 
+// limitReached reports whether MaxHold is over.
+func (l *Lock) limitReached() bool { return !l.limit.IsZero() && !time.Now().Before(l.limit) }
+
 // expired is the error of a lock that was not extended in time, or that was held for
 // MaxHold.
 func (l *Lock) expired() error {
-	if !l.limit.IsZero() && !time.Now().Before(l.limit) {
+	if l.limitReached() {
 		return l.lost(fmt.Sprintf("it was held for %v, the most that MaxHold allows", l.maxHold))
 	}
 	return l.lost("its time ran out")
