@@ -51,6 +51,9 @@ type chunk struct {
 	redirected map[int]redirect // the redirections of items
 }
 
+// set is a SET that became part of an MSET.
+type set struct{ no, at int64 }
+
 // redirect is the answer MOVED, or ASK, which is for one command only.
 type redirect struct {
 	addr string

@@ -8,9 +8,6 @@ const (
 	coalesceBytes = 16 << 10
 )
 
-// set is a SET that became part of an MSET.
-type set struct{ no, at int64 }
-
 // group holds the encoded keys and values of consecutive SETs.
 type group struct {
 	buf  []byte
@@ -18,15 +15,13 @@ type group struct {
 	slot int
 }
 
-// closeSet appends the SETs of the group to the current chunk, as one command.
-func (p *pipe) closeSet() {
-	g := &p.set
+// flush appends the SETs of the group to a chunk, as one command.
+func (g *group) flush(c *chunk) {
 	n := len(g.sets)
 	if n == 0 {
 		return
 	}
-	c := p.cur
-	it := item{no: g.sets[0].no, at: g.sets[0].at, many: int32(n)} // at most coalesceKeys
+	it := item{no: g.sets[0].no, at: g.sets[0].at, many: int32(n)}
 	if n == 1 {
 		c.buf = append(c.buf, "*3\r\n$3\r\nSET\r\n"...)
 	} else {

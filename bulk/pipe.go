@@ -108,6 +108,9 @@ func (p *pipe) write() {
 	}
 }
 
+// closeSet appends the pending SETs to the current chunk.
+func (p *pipe) closeSet() { p.set.flush(p.cur) }
+
 // coalesceReads waits a moment before a read while many replies are outstanding. Waking up
 // for each small write of the server takes a third of the CPU time of a load, and some of
 // the server's if both share a machine.

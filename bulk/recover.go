@@ -5,21 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"retwis/bulk/internal/command"
 	"retwis/bulk/internal/server"
 	"retwis/bulk/resp"
 )
-
-// recovery repairs broken connections and sends commands again: those without a reply, and
-// those that a Cluster refused because their slot is elsewhere or moving.
-type recovery struct {
-	router   *router
-	sender   *sender
-	check    *command.Checker
-	count    *counts
-	resend   Resend
-	retryFor time.Duration
-}
 
 // run recovers until no command must be sent again and a server owns slot, the slot of
 // command number no. It first waits until all pipes are idle, so that no command overtakes

@@ -4,10 +4,23 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	"retwis/bulk/internal/command"
 	"retwis/bulk/resp"
 	"retwis/internal/keys"
 )
+
+// recovery repairs broken connections and sends commands again: those without a reply, and
+// those that a Cluster refused because their slot is elsewhere or moving.
+type recovery struct {
+	router   *router
+	sender   *sender
+	check    *command.Checker
+	count    *counts
+	resend   Resend
+	retryFor time.Duration
+}
 
 // unit is a command or a transaction in a chunk: items that are sent together.
 type unit struct {

@@ -115,15 +115,3 @@ func appendFloat(dst []byte, v float64) []byte {
 	}
 	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }
-
-// AppendLength appends a header of the protocol: "*3\r\n" or "$3\r\n".
-func AppendLength(dst []byte, kind byte, n int) []byte {
-	if n < 10 {
-		return append(dst, kind, byte('0'+n), '\r', '\n')
-	}
-	if n < 100 {
-		return append(dst, kind, byte('0'+n/10), byte('0'+n%10), '\r', '\n')
-	}
-	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
-	return append(dst, '\r', '\n')
-}

@@ -1,5 +1,7 @@
 package resp
 
+import "strconv"
+
 // Frame is one command: *<n>\r\n$<length>\r\n<argument>\r\n…
 type Frame struct {
 	raw  []byte
@@ -37,4 +39,16 @@ func (f *Frame) Add(arg []byte) {
 	f.raw = AppendLength(f.raw, '$', len(arg))
 	f.args = append(f.args, span{len(f.raw), len(f.raw) + len(arg)})
 	f.raw = append(append(f.raw, arg...), '\r', '\n')
+}
+
+// AppendLength appends a header of the protocol: "*3\r\n" or "$3\r\n".
+func AppendLength(dst []byte, kind byte, n int) []byte {
+	if n < 10 {
+		return append(dst, kind, byte('0'+n), '\r', '\n')
+	}
+	if n < 100 {
+		return append(dst, kind, byte('0'+n/10), byte('0'+n%10), '\r', '\n')
+	}
+	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
+	return append(dst, '\r', '\n')
 }

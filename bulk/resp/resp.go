@@ -11,6 +11,9 @@ package resp
 
 import "strconv"
 
+// keepBuffer bounds the buffer that is kept after a large command.
+const keepBuffer = 1 << 20
+
 // InputError describes a fault in an input and its place.
 type InputError struct {
 	Line   int64 // line number, starting at 1; 0 for inputs without lines

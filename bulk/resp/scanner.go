@@ -10,11 +10,8 @@ import (
 
 const (
 	bufferSize = 256 << 10
-	// keepBuffer bounds the buffer that is kept after a large command.
-	keepBuffer = 1 << 20
-
-	maxArgs = math.MaxInt32 // the limit of Redis 7.0 and newer and of Valkey
-	maxLen  = 512 << 20     // the default of proto-max-bulk-len
+	maxArgs    = math.MaxInt32 // the limit of Redis 7.0 and newer and of Valkey
+	maxLen     = 512 << 20     // the default of proto-max-bulk-len
 )
 
 // Scanner reads commands from a stream of Redis' protocol. Each command it returns is

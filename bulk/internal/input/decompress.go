@@ -13,31 +13,31 @@ import (
 	"retwis/bulk/resp"
 )
 
-// decompress reads gzip and zstd.
-func (in *Input) decompress(raw *counter) (io.Reader, error) {
+// decompress returns a reader of the uncompressed input, which may be gzip or zstd, and what
+// to close after reading, or nil.
+func decompress(raw *counter) (io.Reader, io.Closer, error) {
 	peeker := bufio.NewReaderSize(raw, 4096)
 	head, err := peeker.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, nil, err
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(bufio.NewReaderSize(peeker, 64<<10))
 		if err != nil {
-			return nil, unpackError("gzip", raw, err)
+			return nil, nil, unpackError("gzip", raw, err)
 		}
-		return &unpacked{z, "gzip", raw}, nil
+		return &unpacked{z, "gzip", raw}, nil, nil
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		// One block at a time, because more would read ahead. The window is the one
 		// that "zstd -19" needs.
 		z, err := zstd.NewReader(peeker, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(16<<20))
 		if err != nil {
-			return nil, unpackError("zstd", raw, err)
+			return nil, nil, unpackError("zstd", raw, err)
 		}
-		in.unpack = z.IOReadCloser()
-		return &unpacked{z, "zstd", raw}, nil
+		return &unpacked{z, "zstd", raw}, z.IOReadCloser(), nil
 	}
-	return peeker, nil
+	return peeker, nil, nil
 }
 
 // unpacked describes damage in compressed data.
