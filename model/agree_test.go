@@ -42,7 +42,7 @@ func lexInt(n int) string { return string(binary.BigEndian.AppendUint64(nil, uin
 
 func lexText(s string) string { return strings.ReplaceAll(s, "\x00", "\x00\xff") + "\x00\x01" }
 
-// short is a long value as an index for equality keeps it.
+// short returns a long value as an index for equality stores it.
 func short(s string) string {
 	if len(s) <= 64 {
 		return s
@@ -87,8 +87,8 @@ func expected(all []citizen) (sorted map[string][]string, unique map[string]map[
 	return sorted, unique
 }
 
-// agree fails where what is stored of the indexes is not what the records say,
-// and returns the records. It asks Redis itself, key by key.
+// agree fails if the stored index entries disagree with the records, and returns the
+// records. It reads Redis itself, key by key.
 func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *model.Store[citizen]) map[string]citizen {
 	t.Helper()
 	bases := []string{opt.Name}

@@ -225,7 +225,8 @@ func TestCollectionsRefuse(t *testing.T) {
 	if n, err := members.Set("friends", a.ID).Len(ctx); n != 0 || err != nil {
 		t.Error(n, err)
 	}
-	// A list that others made too long is shortened little by little, and not searched.
+	// A list that another program made too long becomes shorter in steps, and is not
+	// searched.
 	seen := members.List("seen", a.ID)
 	for range 60 {
 		values := make([]string, 1000)
@@ -270,7 +271,7 @@ func TestCollectionsEndWithTheirRecord(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			fill() // made after the record was told its end
+			fill() // made after the record was given its expiry
 			endsAt(t, opt, client, a.ID, end)
 			setEnd(end.Add(time.Hour)) // there before
 			endsAt(t, opt, client, a.ID, end.Add(time.Hour))

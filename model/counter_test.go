@@ -24,7 +24,7 @@ type wikiPage struct {
 	Plain  int64
 }
 
-// refLayouts are the ways in which a model can be kept that change how its keys are.
+// refLayouts are the options that change the keys of a model.
 func refLayouts(t *testing.T) map[string]model.Options {
 	t.Helper()
 	return map[string]model.Options{
@@ -79,8 +79,7 @@ func TestIncr(t *testing.T) {
 	}
 }
 
-// awaitPage reads a wikiPage from the memory of the client until the server has told it
-// of a change.
+// awaitPage reads a wikiPage through the cache until the invalidation has arrived.
 func awaitPage(t *testing.T, pages *model.Store[wikiPage], id string, ok func(wikiPage) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {

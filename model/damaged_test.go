@@ -13,8 +13,8 @@ import (
 	"retwis/model"
 )
 
-// One record that cannot be read keeps no other from being read, and what Patch
-// overwrites need not be readable.
+// A record that cannot be read does not hide the others, and what Patch overwrites need
+// not be readable.
 func TestOneDamagedRecord(t *testing.T) {
 	t.Parallel()
 	type patient struct {
@@ -89,7 +89,7 @@ type order2 struct {
 	Buyer model.Ref[buyer] `redis:"buyer,index,restrict"`
 }
 
-// A program that has not called Refer cannot delete what others refer to.
+// A program that has not called Relate cannot delete records to which others refer.
 func TestRulesOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	layouts(t, "buyer", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -118,7 +118,7 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 		if err := buyers.Delete(t.Context(), b.ID); !errors.Is(err, model.ErrReferenced) {
 			t.Fatal(err)
 		}
-		// The field refers to these and not to others of the same type.
+		// The field refers to these and not to other models of the same type.
 		opt.Name = "supplier"
 		others := store[buyer](t, client, opt)
 		if o, err := others.Create(t.Context(), buyer{}); err != nil || others.Delete(t.Context(), o.ID) != nil {

@@ -92,10 +92,6 @@ type (
 	numbered struct {
 		N int `redis:",id"`
 	}
-	counted struct {
-		ID string `redis:",id"`
-		V  int    `redis:",counter"`
-	}
 	struct24 struct {
 		ID string `redis:",id"`
 		V  *int64 `redis:",version"`
@@ -280,8 +276,8 @@ func (struct30) Indexes() []model.Index[struct30] {
 // MarshalJSON makes it a text, and no list.
 func (w words) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(w, " ")) }
 
-// A model whose records are stored as JSON, as earlier versions could do, is refused
-// with what to do about it.
+// A model whose records are stored as JSON, as earlier versions could do, is refused,
+// and the error says what to do.
 func TestRecordsStoredAsJSON(t *testing.T) {
 	t.Parallel()
 	type note struct {

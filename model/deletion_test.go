@@ -19,7 +19,7 @@ import (
 	"retwis/model"
 )
 
-// node refers to others of its kind by each of the rules.
+// node refers to other nodes by each of the rules.
 type node struct {
 	ID    string            `redis:",id"`
 	Under []model.Ref[node] `redis:"under,index,cascade"`
@@ -27,7 +27,7 @@ type node struct {
 	Sees  []model.Ref[node] `redis:"sees,index,clear"`
 }
 
-// Random graphs, with circles, against a walk in memory.
+// Random graphs, with cycles, against a traversal in memory.
 func TestDeletePropertyOfGraphs(t *testing.T) {
 	t.Parallel()
 	for name, opt := range refLayouts(t) {
@@ -41,7 +41,7 @@ func TestDeletePropertyOfGraphs(t *testing.T) {
 				s := store[node](t, client, opt)
 				n := rapid.IntRange(1, 8).Draw(rt, "nodes")
 				one := rapid.Custom(func(rt *rapid.T) model.Ref[node] {
-					return model.To[node](fmt.Sprint(rapid.IntRange(1, n+1).Draw(rt, "to"))) // n+1 is nobody
+					return model.To[node](fmt.Sprint(rapid.IntRange(1, n+1).Draw(rt, "to"))) // n+1 does not exist
 				})
 				some := rapid.SliceOfN(one, 0, 3)
 				nodes := map[string]node{}
@@ -60,7 +60,7 @@ func TestDeletePropertyOfGraphs(t *testing.T) {
 	}
 }
 
-// deleteNode deletes a node and compares what is left.
+// deleteNode deletes a node and compares the remaining ones.
 func deleteNode(rt *rapid.T, t *testing.T, s *model.Store[node], nodes map[string]node, id string) {
 	err := s.Delete(t.Context(), id)
 	_, was := nodes[id]
@@ -132,8 +132,8 @@ func under(nodes map[string]node, id string) map[string]bool {
 	return all
 }
 
-// With cascade and clear nothing refers to what is gone. In one slot restrict keeps
-// its word too: of one who writes a reference and finds the record there after, the
+// With cascade and clear no reference to a deleted record is left. In one slot this
+// also holds for restrict: if a writer finds the record after writing a reference, the
 // record stays.
 func TestDeleteAmongWriters(t *testing.T) {
 	t.Parallel()
@@ -300,7 +300,7 @@ func TestDeleteCutShort(t *testing.T) {
 	})
 }
 
-// Many refer, directly and one behind the other.
+// Many records refer, directly and in a chain.
 func TestDeleteMany(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

@@ -11,8 +11,8 @@ import (
 	"retwis/model"
 )
 
-// Drop leaves nothing of a model, also where it was cut short before, and programs
-// begin anew.
+// Drop leaves nothing of a model, even after an interruption, and programs start with
+// an empty one.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	type fan struct {

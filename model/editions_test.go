@@ -106,7 +106,7 @@ func editions() []func(testing.TB, rueidis.Client, model.Options) edition {
 	}
 }
 
-// someone is a citizen whose unique values are like those of few others.
+// someone is a citizen with almost unique values.
 func someone(random *rand.Rand) citizen {
 	c := citizen{
 		Name: string(rune('a' + random.IntN(3))), Email: string(rune('a'+random.IntN(26))) + string(rune('a'+random.IntN(26))) + "@" + string(rune('x'+random.IntN(3))),
@@ -122,8 +122,8 @@ func someone(random *rand.Rand) citizen {
 	return c
 }
 
-// work writes something at random through an edition. Errors that a writer must
-// expect are none.
+// work writes something random through an edition. It ignores the errors that a writer
+// must expect.
 func (e *edition) work(ctx context.Context, random *rand.Rand, records int) error {
 	c := someone(random)
 	id := string(rune('0' + random.IntN(10)))

@@ -22,8 +22,8 @@ func flush(t testing.TB, client rueidis.Client) {
 	}
 }
 
-// A program goes on after the database was emptied, whatever it does first, and so
-// does one that is started then.
+// A program continues after the database was emptied, whatever it does first, and so
+// does one that starts then.
 func TestEmptiedDatabase(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -68,7 +68,7 @@ func TestEmptiedDatabase(t *testing.T) {
 	})
 }
 
-// gone passes over the error of a record that is not there.
+// gone ignores the error of a record that does not exist.
 func gone(err error) error {
 	if errors.Is(err, model.ErrNotFound) {
 		return nil
@@ -129,13 +129,13 @@ func TestRefusedCreateLeavesNothing(t *testing.T) {
 	}
 }
 
-// A process whose indexes have other numbers than those of the process that was
-// first after the database was emptied does not write by them.
+// A process whose indexes have other numbers than those of the first process after the
+// database was emptied does not write with its numbers.
 func TestEmptiedAndNumberedOtherwise(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		editionOf[otherCitizen](t, client, opt)
-		old := editionOf[citizen](t, client, opt) // whose indexes have other numbers for that
+		old := editionOf[citizen](t, client, opt) // with other numbers for its indexes
 		if _, err := old.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -154,8 +154,8 @@ func TestEmptiedAndNumberedOtherwise(t *testing.T) {
 	})
 }
 
-// Processes with different declarations go on beside each other after the database
-// was emptied, whichever comes first.
+// Processes with different declarations both continue after the database was emptied,
+// whichever comes first.
 func TestEmptiedBesideOthers(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {

@@ -12,7 +12,8 @@ import (
 	"retwis/redlock"
 )
 
-// What becomes of an author's books, and of what was lent to one, when they leave?
+// What happens to the books of an author, and to what the author has borrowed, on
+// deletion?
 func ExampleRelate() {
 	client, stop := exampleServer()
 	defer stop()
@@ -118,7 +119,7 @@ func ExampleStore_Set() {
 	// together: [carol dave eve]
 }
 
-// The last three pages that somebody has seen.
+// The last three pages that a user has seen.
 func ExampleStore_List() {
 	client, stop := exampleServer()
 	defer stop()
@@ -163,7 +164,7 @@ func ExampleStore_Incr() {
 	// 10 <nil>
 }
 
-// Do something with a record that nobody else may do meanwhile.
+// Do something with a record that no other process may do meanwhile.
 func ExampleStore_WithLock() {
 	client, stop := exampleServer()
 	defer stop()
@@ -226,7 +227,7 @@ func ExampleStore_Watch() {
 	for change, err := range tasks.Watch(ctx, cursor) {
 		must(err)
 		fmt.Println(change.Op, change.ID)
-		cursor = change.Cursor() // keep it, to go on here another time
+		cursor = change.Cursor() // save it, to continue here another time
 		if change.Op == model.Deleted {
 			break
 		}

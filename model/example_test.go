@@ -128,7 +128,7 @@ func ExampleStore_Save() {
 	// true
 }
 
-// All products of a category become cheaper, while other clients change them.
+// All products of a category become cheaper, despite concurrent changes.
 func ExampleStore_Update() {
 	client, stop := exampleServer()
 	defer stop()
@@ -159,7 +159,7 @@ func ExampleStore_Patch() {
 	// Output: acme-2 1999 sale <nil>
 }
 
-// The cheapest of a category, without a look at the others.
+// The cheapest of a category, without reading the others.
 func ExampleComposite() {
 	client, stop := exampleServer()
 	defer stop()

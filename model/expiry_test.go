@@ -27,8 +27,8 @@ func passed(t *testing.T, client rueidis.Client, moment time.Time) {
 	}
 }
 
-// What has expired is gone with every trace once it is swept, and what it had is
-// free before that.
+// An expired record leaves nothing once it is swept, and its unique values are free
+// before that.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -69,7 +69,7 @@ func TestExpiry(t *testing.T) {
 	})
 }
 
-// A record whose end is moved or taken away stays.
+// A record whose expiry is postponed or removed stays.
 func TestExpiryIsMoved(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {

@@ -109,8 +109,7 @@ func TestWritersKilled(t *testing.T) {
 	}
 }
 
-// A server that is killed while others write comes back with records and indexes
-// that agree.
+// A server that is killed during writes comes back with records and indexes that agree.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3} {
@@ -130,8 +129,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// left checks what a killed writer left behind, and repairs what it may
-// leave by wanting it.
+// left checks what a killed writer has left, and resolves what it may leave by claiming
+// it.
 func left(t *testing.T, client rueidis.Client, opt model.Options) {
 	t.Helper()
 	citizens := store[citizen](t, client, opt)
@@ -158,8 +157,8 @@ func left(t *testing.T, client rueidis.Client, opt model.Options) {
 	}
 }
 
-// abandoned are the values of a unique index of a model that is spread that no
-// record has. Those that one has, but are not settled, are by looking at them.
+// abandoned returns the values of a unique index, in other slots, that no record has.
+// Asking for a value that a record has confirms its claim.
 func abandoned(t *testing.T, client rueidis.Client, opt model.Options, citizens *model.Store[citizen], index string) []string {
 	t.Helper()
 	var all []string

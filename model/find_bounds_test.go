@@ -34,7 +34,7 @@ func TestFindGreatLimits(t *testing.T) {
 	}
 }
 
-// Long text is kept as a digest, for which no other text is taken.
+// Long text is stored as a digest, and no other text is taken for it.
 func TestFindWhatLooksLikeADigest(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("y", 100)
@@ -48,7 +48,7 @@ func TestFindWhatLooksLikeADigest(t *testing.T) {
 	}
 }
 
-// Of a record whose content is damaged nothing is known, and the others are found.
+// Nothing is known of a record with damaged content, and the others are found.
 func TestFindDamagedContents(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

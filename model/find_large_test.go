@@ -112,8 +112,8 @@ func compare(t *testing.T, q *model.Query[pupil], want []int, by func(i int) int
 	}
 }
 
-// While others write, a sequence of pages has every record that stays as it is
-// once, and no record twice that does not move.
+// During writes, a sequence of pages has every unchanged record once, and no record
+// twice that keeps its place.
 func TestPagesWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	layouts(t, "pupil", func(t *testing.T, client rueidis.Client, opt model.Options) {

@@ -394,7 +394,7 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	}
 }
 
-// askPages reads page by page, and compares with what was read at once.
+// askPages reads page by page, and compares with the whole result.
 func (f *filled) askPages(ctx context.Context, t *rapid.T, q *model.Query[thing], all []string, limit int) {
 	var got []string
 	for pages, cursor := 0, ""; ; pages++ {

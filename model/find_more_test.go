@@ -111,8 +111,7 @@ type guest struct {
 	Expires time.Time `redis:",expires"`
 }
 
-// What has expired is never found nor counted, swept or not, while more goes on
-// expiring.
+// Expired records are never found or counted, swept or not, while others expire.
 func TestExpiredAreNotFound(t *testing.T) {
 	t.Parallel()
 	layouts(t, "guest", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -174,7 +173,7 @@ func TestExpiredAreNotFound(t *testing.T) {
 	})
 }
 
-// What other programs did to the records and the keys is told, or left out.
+// Records and keys that other programs have changed are reported, or left out.
 func TestFindWhatOthersWrote(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -187,7 +186,7 @@ func TestFindWhatOthersWrote(t *testing.T) {
 		}
 	}
 	q := s.Find(model.Eq("name", "n"), model.AtLeast("class", 2)).OrderBy("class")
-	do("DEL", "pupil:3")                           // a record that is gone
+	do("DEL", "pupil:3")                           // a deleted record
 	do("HSET", "pupil:4", "class", "1")            // one that no longer fits, unseen by the index
 	do("HSET", "pupil:5", "class", "7")            // one that stands elsewhere
 	do("HDEL", "pupil.content", "6")               // one of which nothing is known
@@ -230,8 +229,8 @@ func TestFindWhatOthersWrote(t *testing.T) {
 	}
 }
 
-// Records that came at the same moment are told apart by their ids, also where the
-// last one of a page is gone.
+// Records that were created at the same moment are distinguished by their ids, even if
+// the last one of a page was deleted.
 func TestAllOfOneMoment(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -290,8 +289,8 @@ func TestFindCached(t *testing.T) {
 	}
 }
 
-// Indexes that are not built are not asked, and once they are nobody has to begin
-// anew.
+// Queries do not use unbuilt indexes, and use them once they are built, without a
+// restart.
 func TestFindBesidesMigrate(t *testing.T) {
 	t.Parallel()
 	type old struct {
@@ -341,8 +340,8 @@ func TestFindBesidesMigrate(t *testing.T) {
 	})
 }
 
-// A cursor goes on in the index that it is a position of, though another would do
-// better by then.
+// A cursor continues in the index of its position, even if another one would be better
+// by then.
 func TestCursorBesidesMigrate(t *testing.T) {
 	t.Parallel()
 	layouts(t, "tenant", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -368,7 +367,7 @@ func TestCursorBesidesMigrate(t *testing.T) {
 		if err != nil || len(second.Items) != 4 || second.Items[0].Room != 4 {
 			t.Fatal(second, err)
 		}
-		// One of an index that is no more is told.
+		// A cursor of a dropped index is refused.
 		if _, err := store[tenantBefore](t, client, opt).Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}

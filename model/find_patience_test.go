@@ -9,8 +9,8 @@ import (
 	"retwis/model"
 )
 
-// Where what fits stands at the end of the order, which no count tells, the index
-// of the order is not walked to its end.
+// If the matches are at the end of the order, which no count shows, the ordered index
+// is not scanned to its end.
 func TestFindAtTheEndOfTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 4} {

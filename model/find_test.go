@@ -245,7 +245,7 @@ func TestAllInOrderOfCreation(t *testing.T) {
 			if cursor = page.Next; cursor == "" {
 				break
 			}
-			// Also behind one that is gone.
+			// Even after a deleted record.
 			if err := s.Delete(t.Context(), page.Items[3].ID); err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +259,8 @@ func TestAllInOrderOfCreation(t *testing.T) {
 	})
 }
 
-// A cursor is for its query: other conditions, orders and models have others.
+// A cursor belongs to its query: other conditions, orders and models have other
+// cursors.
 func TestCursorsOfOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

@@ -77,8 +77,8 @@ func everythingDrawn(t *rapid.T) everything {
 
 func valid8(s string) string { return strings.ToValidUTF8(s, "?") }
 
-// Bytes of a type of their own are bytes, and a struct that writes itself is a
-// field, also where it is embedded.
+// A named byte slice is stored as bytes, and a struct that marshals itself is a field,
+// even if it is embedded.
 func TestNamedAndEmbedded(t *testing.T) {
 	t.Parallel()
 	type hash []byte
@@ -102,7 +102,7 @@ func TestNamedAndEmbedded(t *testing.T) {
 	}
 }
 
-// What is stored is what is read.
+// Records are read as they were stored.
 func TestEverythingComesBack(t *testing.T) {
 	t.Parallel()
 	all := store[everything](t, redistest.DB(t).Client(t), model.Options{Name: "all"})
@@ -163,8 +163,8 @@ func TestNothingComesBack(t *testing.T) {
 	}
 }
 
-// Values that cannot be kept are refused with the name of the field, and nothing
-// is written.
+// Values that cannot be stored are refused with the name of the field, and nothing is
+// written.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -195,9 +195,8 @@ func manyInts(n int) []int {
 	return all
 }
 
-// What others wrote is read where it can be: fields that are missing are zero,
-// those that nobody knows stay, and those that do not parse are told by key and
-// field.
+// Records of other programs are read as far as possible: missing fields are zero,
+// unknown fields stay, and damaged ones are reported with key and field.
 func TestWrittenByOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -300,7 +299,7 @@ func TestCachedReads(t *testing.T) {
 		}
 	}
 	calls, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
-	if err != nil || !strings.Contains(calls, "cmdstat_pttl:calls=2,") { // one for each id that is read to be kept
+	if err != nil || !strings.Contains(calls, "cmdstat_pttl:calls=2,") { // one for each id that is cached
 		t.Errorf("%s, %v", calls, err)
 	}
 	other := store[citizen](t, server.Client(t), model.Options{Name: "citizen"})
@@ -313,7 +312,7 @@ func TestCachedReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Age == 7 {
-			break // the server told of the change
+			break // the server has sent the invalidation
 		}
 	}
 }

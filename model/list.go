@@ -45,8 +45,8 @@ func (v *Values) push(ctx context.Context, command string, values []string) (int
 	return length, err
 }
 
-// PopFront removes and returns the first value: one script. It returns false if there
-// is none.
+// PopFront removes and returns the first value: one script. It returns false if the
+// list is empty.
 func (v *Values) PopFront(ctx context.Context) (string, bool, error) { return v.pop(ctx, "LPOP") }
 
 // PopBack removes and returns the last value.

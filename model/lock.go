@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/model/internal/record"
 	"retwis/redlock"
 )
 
@@ -29,22 +30,13 @@ type locks struct {
 // The first Lock starts a lock manager: stop it with Close, after which locking returns
 // redlock.ErrClosed.
 func (s *Store[T]) Lock(ctx context.Context, id string) (*redlock.Lock, error) {
-	return s.lock(id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.Lock(ctx, name) })
+	return lock(s.o, s.locks, id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.Lock(ctx, name) })
 }
 
 // TryLock locks a record as Lock does, or returns redlock.ErrHeld if another client
 // holds the lock.
 func (s *Store[T]) TryLock(ctx context.Context, id string) (*redlock.Lock, error) {
-	return s.lock(id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.TryLock(ctx, name) })
-}
-
-func (s *Store[T]) lock(id string, lock func(m *redlock.Manager, name string) (*redlock.Lock, error)) (*redlock.Lock, error) {
-	manager, err := s.locker(id)
-	if err != nil {
-		return nil, wrap(s.t, err)
-	}
-	l, err := lock(manager, s.t.Of(id).Lock(id))
-	return l, wrap(s.t, err)
+	return lock(s.o, s.locks, id, func(m *redlock.Manager, name string) (*redlock.Lock, error) { return m.TryLock(ctx, name) })
 }
 
 // WithLock runs f while it holds the lock of a record, and prolongs the lock as long as
@@ -52,7 +44,7 @@ func (s *Store[T]) lock(id string, lock func(m *redlock.Manager, name string) (*
 // the moment when the lock may be lost. It returns the error of f, joined with ErrLost
 // if the lock was lost.
 func (s *Store[T]) WithLock(ctx context.Context, id string, f func(context.Context) error) error {
-	manager, err := s.locker(id)
+	manager, err := s.locks.of(s.o, id)
 	if err != nil {
 		return wrap(s.t, err)
 	}
@@ -73,22 +65,32 @@ func (s *Store[T]) Close() error {
 	return wrap(s.t, manager.Close())
 }
 
-// locker returns the Manager, after checking the id.
-func (s *Store[T]) locker(id string) (*redlock.Manager, error) {
-	if err := s.o.CheckID(id); err != nil {
+// lock locks a record by the Manager.
+func lock(o *record.Objects, l *locks, id string, lock func(m *redlock.Manager, name string) (*redlock.Lock, error)) (*redlock.Lock, error) {
+	manager, err := l.of(o, id)
+	if err != nil {
+		return nil, wrap(o.Table, err)
+	}
+	held, err := lock(manager, o.Table.Of(id).Lock(id))
+	return held, wrap(o.Table, err)
+}
+
+// of returns the Manager, after checking an id.
+func (l *locks) of(o *record.Objects, id string) (*redlock.Manager, error) {
+	if err := o.CheckID(id); err != nil {
 		return nil, err
 	}
-	s.locks.mu.Lock()
-	defer s.locks.mu.Unlock()
-	if s.locks.closed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
 		return nil, redlock.ErrClosed
 	}
-	if s.locks.manager == nil {
-		manager, err := redlock.New([]rueidis.Client{s.t.Client}, redlock.Options{})
+	if l.manager == nil {
+		manager, err := redlock.New([]rueidis.Client{o.Table.Client}, redlock.Options{})
 		if err != nil {
 			return nil, err
 		}
-		s.locks.manager = manager
+		l.manager = manager
 	}
-	return s.locks.manager, nil
+	return l.manager, nil
 }

@@ -19,7 +19,7 @@ import (
 // every adopts what a model did not write.
 func every(string) bool { return true }
 
-// visitor is a user as another program has kept them.
+// visitor is a user as another program has stored it.
 type visitor struct {
 	ID   int64  `redis:",id"`
 	Name string `redis:"username,unique"`
@@ -42,7 +42,7 @@ func TestMigrateExistingLayout(t *testing.T) {
 	d.do("HSET", "users", "former", "7")        // that user 7 no longer has
 	d.do("HSET", "user:5:followers", "a", "b")  // no user
 	d.do("SET", "user:6:name", "a")             // nor this
-	d.do("HSET", "user:8", "username", "name9") // two of one name: the layout says whose it is
+	d.do("HSET", "user:8", "username", "name9") // two with one name: the hash names the owner
 	d.do("HSET", "user:12", "username", "left") // has it, whatever the layout says
 	d.do("HSET", "users", "name13", "14")       // so the layout says, and the records not
 	opt.Adopt = every
@@ -81,7 +81,7 @@ func TestMigrateExistingLayout(t *testing.T) {
 	if s, err := d.do("HGET", "user:1", "password").ToString(); err != nil || s != "x" {
 		t.Fatal("a field of the other program is gone")
 	}
-	// Who has a name that is another's can be written once they have one of their own.
+	// A record whose name another one owns can be written once it has a different name.
 	err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.City = "else"; return nil })
 	if !errors.Is(err, model.ErrTaken) {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestMigrateCrossedNames(t *testing.T) {
 	}
 }
 
-// A record that cannot be read keeps the name that the layout says it has.
+// A record that cannot be read keeps the name that the hash assigns to it.
 func TestMigrateDamagedOwner(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -138,7 +138,7 @@ func TestMigrateDamagedOwner(t *testing.T) {
 	}
 }
 
-// A migration goes on from the cursor of any step, and takes none of another.
+// A migration that was interrupted after any step is completed by the next one.
 func TestMigrateGoesOn(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -225,8 +225,7 @@ func TestUpkeepOnCluster(t *testing.T) {
 	}
 }
 
-// A migration that was begun elsewhere ends this one, which can be told by its
-// error.
+// A migration that another process has begun ends this one, with an error that says so.
 func TestMigrateIsOvertaken(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -263,14 +262,13 @@ func TestMigrateIsOvertaken(t *testing.T) {
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
 
-// A model whose meta is lost is taken for a layout that is older than it, and
-// comes back.
+// A model whose meta is lost is treated as older than the model, and is restored.
 func TestMetaIsLost(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
 		random := rand.New(rand.NewPCG(1, 1))
 		editionOf[otherCitizen](t, client, opt)
-		e := editionOf[citizen](t, client, opt) // whose indexes have other numbers for that
+		e := editionOf[citizen](t, client, opt) // with other numbers for its indexes
 		if _, err := e.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +322,8 @@ func TestMigrateFromExpiry(t *testing.T) {
 	})
 }
 
-// A declaration that may write beside the one in force may not beside the next.
+// A declaration that may write together with the one in force may not do so after a
+// migration.
 func TestMigrateRefusesAll(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -348,8 +347,8 @@ func TestMigrateRefusesAll(t *testing.T) {
 	})
 }
 
-// A migration whose walk was taken back and begun again does not end the other
-// walk, which has only begun.
+// A migration that was reverted and begun again does not end the new one, which has
+// only begun.
 func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)

@@ -19,9 +19,9 @@ import (
 	"retwis/model"
 )
 
-// settleTaken gives up the values that a report says are another's, so that what
-// is left agrees. A value that its owner gave up meanwhile is nobody's until a
-// repair: no other problem may there be.
+// settleTaken gives up the values that a report names as taken, so that the rest
+// agrees. A value that its owner gave up meanwhile has no owner until a repair; no
+// other problem may remain.
 func settleTaken(t testing.TB, e edition) {
 	t.Helper()
 	for range 100 {
@@ -108,7 +108,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// onlyKeys fails where keys of indexes are left that nobody declares.
+// onlyKeys fails if keys of undeclared indexes are left.
 func onlyKeys(t testing.TB, client rueidis.Client, opt model.Options) {
 	t.Helper()
 	base := opt.Name

@@ -59,7 +59,7 @@ func TestCollidingNames(t *testing.T) {
 	}
 }
 
-// Names that only look alike are models beside each other.
+// Names that only look alike are separate models.
 func TestNeighbouringNames(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -79,7 +79,7 @@ func TestNeighbouringNames(t *testing.T) {
 	}
 }
 
-// Names that read like keys of a model are refused, also where there is none.
+// Names that look like keys of a model are refused, even if there is no such model.
 func TestReservedNames(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -151,8 +151,8 @@ func TestForeignKeysStay(t *testing.T) {
 	}
 }
 
-// What an application keeps below the records of a model is counted, and adopted
-// where that is asked for, one by one.
+// Keys of the application with the prefix of a model are counted, and adopted one by
+// one on request.
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -185,8 +185,8 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
-// The first migration of an older layout does not end before somebody has said
-// which keys are records.
+// The first migration of older keys does not end before the caller has said which of
+// them are records.
 func TestOlderLayoutNeedsAdopt(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -213,10 +213,9 @@ func TestOlderLayoutNeedsAdopt(t *testing.T) {
 		if found, err := users.Find(model.Eq("email", "a")).Slice(t.Context()); err != nil || len(found) != 1-i {
 			t.Fatal(found, err)
 		}
-		// As if it began anew.
+		// As if it started again.
 		for _, key := range []string{"user.meta", "user.all", "user.content", "user.by.email"} {
 			d.do("DEL", key)
 		}
-		users = store[indexedHolder](t, client, opt)
 	}
 }

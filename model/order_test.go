@@ -18,7 +18,7 @@ type named struct {
 	Name string `redis:"name,unique"`
 }
 
-// A record keeps its place in the order of creation, however ids are made and
+// A record keeps its place in the order of creation, whatever its kind of id and
 // whatever is written to it later.
 func TestOrderOfCreation(t *testing.T) {
 	t.Parallel()

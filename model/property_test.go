@@ -159,7 +159,7 @@ func (m *machine) update(r *rapid.T) {
 	m.judge(r, c, there, err)
 }
 
-// idOr is the id of a citizen, or one that nobody has.
+// idOr is the id of a citizen, or one that does not exist.
 func (m *machine) idOr(c citizen) string {
 	if c.ID == "" {
 		return "99"
@@ -221,7 +221,7 @@ func TestAmongWriters(t *testing.T) {
 	})
 }
 
-// anything writes something at random. Errors that a writer must expect do not count.
+// anything writes something random. It ignores the errors that a writer must expect.
 func anything(ctx context.Context, citizens *model.Store[citizen], random *rand.Rand) error {
 	id := fmt.Sprint(random.IntN(20) + 1)
 	some := citizen{

@@ -179,7 +179,7 @@ func testRules(t *testing.T, l library) {
 	if err := l.authors.Delete(ctx, "ada"); !errors.Is(err, model.ErrNotFound) {
 		t.Error(err)
 	}
-	// The others can be deleted in turn.
+	// The other records can then be deleted.
 	for _, id := range []string{"bob", "eve"} {
 		checked(t, l.authors.Delete(ctx, id))
 	}
@@ -188,7 +188,7 @@ func testRules(t *testing.T, l library) {
 	}
 }
 
-// Of a list behind a pointer, or of a fixed length, the other references stay.
+// In a list behind a pointer, or in an array, the other references stay.
 func TestClearLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	type team struct {
@@ -212,7 +212,7 @@ func TestClearLeavesTheOthers(t *testing.T) {
 	}
 }
 
-// A reference to a record that is not there is in nobody's way.
+// A reference to a record that does not exist prevents nothing.
 func TestDanglingReferences(t *testing.T) {
 	t.Parallel()
 	libraries(t, func(t *testing.T, l library) {
@@ -231,7 +231,7 @@ func TestDanglingReferences(t *testing.T) {
 			t.Error(err)
 		}
 		checked(t, l.invoices.Delete(ctx, "1"))
-		// As after a Delete that was cut short, or an expiry: what is to go goes.
+		// As after an interrupted Delete, or an expiry: deletion continues.
 		if err := l.authors.Delete(ctx, "nobody"); !errors.Is(err, model.ErrNotFound) {
 			t.Error(err)
 		}
@@ -306,7 +306,7 @@ func TestDeleteWaitsForMigrate(t *testing.T) {
 	}
 }
 
-// Another process has migrated the model that refers: its indexes are others.
+// Another process has migrated the model that refers: it has other indexes.
 func TestDeleteHearsOfMigrations(t *testing.T) {
 	t.Parallel()
 	libraries(t, func(t *testing.T, l library) {
@@ -325,8 +325,8 @@ func TestDeleteHearsOfMigrations(t *testing.T) {
 	})
 }
 
-// What leads to records that others have deleted, or that have expired, is in
-// nobody's way; what others have written into a record is told.
+// Entries of records that other programs have deleted, or that have expired, prevent
+// nothing; changes by other programs are reported.
 func TestDeleteAmongDamage(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -361,7 +361,7 @@ func TestDeleteAmongDamage(t *testing.T) {
 			t.Errorf("%s has %s members", key, got)
 		}
 	}
-	// A record that other clients deleted leaves the indexes, whatever refers to it.
+	// Records that other programs deleted leave the indexes, whichever model refers.
 	createdOf(t, l.authors, author{ID: "bob", Mentor: model.To[author]("eve")})
 	createdOf(t, l.invoices, invoice{ID: "bob's", Payer: model.To[author]("bob")})
 	redisDo(t, client, "DEL", "author:bob")

@@ -30,8 +30,8 @@ type rangedCitizen struct {
 	Age   int    `redis:"age,range"`
 }
 
-// A program without the Go type lists models, verifies them, repairs them and
-// migrates them as one that has it.
+// A program without the Go type lists, verifies, repairs and migrates models as well as
+// one with it.
 func TestModelWithoutType(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -156,8 +156,8 @@ func TestModelNotListed(t *testing.T) {
 	}
 }
 
-// Sets that were declared later go with what is left of a record, also where the Go
-// type is not known.
+// Sets that were declared later are removed with what is left of a record, even without
+// the Go type.
 func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 	t.Parallel()
 	type before struct {

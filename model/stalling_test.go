@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// stalling is a client that stops once before it writes a record of a model that
-// is spread, until it is let go on.
+// stalling is a client that stops once before it writes a record of a model with
+// partitions, until it is released.
 type stalling struct {
 	rueidis.Client
 	stall  atomic.Bool

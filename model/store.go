@@ -139,28 +139,28 @@ func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, 
 	return sum, wrap(s.t, err)
 }
 
-// Delete deletes a record, its sets and lists, and all that it has in the indexes.
-// It returns ErrNotFound where there is none. Before, it deletes or clears the records of this
-// and other models (see Refer) that refer to it, by the rule of the field:
+// Delete deletes a record, its sets and lists, and its index entries. It returns
+// ErrNotFound if there is none. First it treats the records of this and other models
+// (see Relate) that refer to it, by the rule of the field:
 //
-//	restrict  there must be none: else it returns a *ReferencedError
-//	cascade   they are deleted, by the rules for those that refer to them in turn
-//	clear     they are made to refer to nothing
+//	restrict  there must be none: otherwise it returns a *ReferencedError
+//	cascade   they are deleted, by the rules of those that refer to them in turn
+//	clear     their references are removed
 //
-// Where nothing refers to it that is one script, which also finds that nothing does:
-// so it is for models in one hash slot of one database. Records in other slots, of
-// spread models and in other databases are looked for before, and those that come
-// between are found only by cascade and clear, which look again after.
+// If nothing refers to the record that is one script, which also checks that nothing
+// does: so it is for models in one hash slot of one database. Records in other slots, of
+// models with Partitions and in other databases are looked for before; references made
+// meanwhile are found only by cascade and clear, which look again afterwards.
 //
-// A record goes after those that refer to it, a hundred at a time. So what is cut
-// short leaves a record that can be deleted again, and no reference to nothing; what
-// was deleted by then stays so, also where deeper down there is a restrict; one of
-// the record itself refuses before anything is done. Records that refer to each
-// other in a circle go together. It needs memory for the longest chain of references,
-// not for all that is deleted.
+// A record is deleted after those that refer to it, a hundred at a time. So an interrupted
+// Delete leaves a record that can be deleted again, and no dangling reference. Records
+// deleted until then stay deleted, even if a restrict is found deeper down; a restrict on
+// the record itself refuses before anything is done. Records that refer to each other in a
+// cycle are deleted together. Delete needs memory for the longest chain of references, not
+// for all records that it deletes.
 //
 // A record that expires is not deleted: references to it stay. Delete then returns
-// ErrNotFound, and has seen to cascade and clear.
+// ErrNotFound, after it has applied cascade and clear.
 func (s *Store[T]) Delete(ctx context.Context, id string) error {
 	err := s.o.CheckID(id)
 	if err == nil {

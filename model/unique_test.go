@@ -44,7 +44,8 @@ type member struct {
 
 func ptr[T any](v T) *T { return &v }
 
-// Of many who want a value at once one has it, and the index leads to them.
+// Of many writers that want a value at once one gets it, and the index leads to its
+// record.
 func TestUniqueAmongWriters(t *testing.T) {
 	t.Parallel()
 	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -165,7 +166,7 @@ func TestUniqueIsGivenBack(t *testing.T) {
 			if id := ownerOf(t, client, opt, "email", "strasse@x"); id != "" {
 				t.Fatalf("it is %s's still", id)
 			}
-			// What was refused has left nothing behind.
+			// A refused write has left nothing.
 			if id := ownerOf(t, client, opt, "email", "other"); id != "" {
 				t.Fatalf("it is %s's, who was refused", id)
 			}
@@ -207,9 +208,8 @@ func cut(text string) (id, token, deadline string) {
 	return parts[0], parts[1], parts[2]
 }
 
-// Claims that were left by writers who died are taken over: one whose record has
-// the value stands, one whose record has not is void, also for a writer who is
-// still under way.
+// Claims of writers that died are taken over: a claim whose record has the value stays,
+// and one whose record does not is revoked, even for a writer that is still running.
 func TestClaimsLeftBehind(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -261,8 +261,8 @@ func hashOf(t *testing.T, client rueidis.Client, index, value string) string {
 	return ""
 }
 
-// A writer that was stopped between its claim and its write finds that somebody
-// else has the value now.
+// A writer that was stopped between its claim and its write finds that another record
+// has the value now.
 func TestSlowWriterIsRefused(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -367,7 +367,7 @@ func (seat) Indexes() []model.Index[seat] {
 	return []model.Index[seat]{model.Composite[seat]("room", "row").Unique()}
 }
 
-// Of several fields the error tells each.
+// The error names each of several fields.
 func TestTakenTellsAllFields(t *testing.T) {
 	t.Parallel()
 	layouts(t, "seat", func(t *testing.T, client rueidis.Client, opt model.Options) {

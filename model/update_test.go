@@ -30,7 +30,7 @@ type (
 	}
 )
 
-// Of many who add one at once, none is lost.
+// Of many concurrent increments none is lost.
 func TestNoUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	opt := model.Options{Name: "n"}
@@ -70,8 +70,8 @@ func adds[T any](t *testing.T, all *model.Store[T], zero T, n func(*T) *int) {
 	wg.Wait()
 }
 
-// Without a version it is what was read that counts: also where a field came or
-// went by another program's hand, an Update begins again.
+// Without a version the record must be as it was read: if another program adds or
+// removes a field, an Update starts again.
 func TestUpdateSeesOthers(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -123,8 +123,7 @@ func TestUpdateIsLeft(t *testing.T) {
 	}
 }
 
-// Two writers who give the same value to the same record do not stand in each
-// other's way.
+// Two writers that give the same value to the same record do not disturb each other.
 func TestUniqueOfOneRecord(t *testing.T) {
 	t.Parallel()
 	layouts(t, "member", func(t *testing.T, client rueidis.Client, opt model.Options) {

@@ -61,7 +61,7 @@ func (d *damaging) bases() []string {
 	return all
 }
 
-// set changes a field of a record behind the model's back.
+// set changes a field of a record without the model.
 func (d *damaging) set(id, field, value string) {
 	key := d.of(id, "")
 	d.do("HSET", key, field, value)
@@ -78,7 +78,7 @@ func (d *damaging) unique(index, value string) string {
 	return ""
 }
 
-// resident has an index of every sort, and a set of its own.
+// resident has an index of every kind, and a set.
 type resident struct {
 	ID      string    `redis:",id"`
 	Name    string    `redis:"name,index"`
@@ -107,8 +107,8 @@ func residents(t testing.TB, client rueidis.Client, opt model.Options, n int) *m
 	return s
 }
 
-// damages are what can be done to a model of residents 1 to 20 by hand, and what
-// is found then.
+// damages are changes by hand to a model of residents 1 to 20, and the problems that
+// they cause.
 func damages() map[string]struct {
 	do   func(d *damaging)
 	kind string
@@ -135,7 +135,7 @@ func damages() map[string]struct {
 		"expires at another time":         {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "1", "1") }, "stale", 1},
 		"listed to expire":                {func(d *damaging) { d.do("ZADD", d.of("2", "expires"), "4000000000000", "2") }, "stale", 1},
 		"an unknown record that expires":  {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "4000000000000", "nobody") }, "dangling", 1},
-		"never expires":                   {func(d *damaging) { d.do("PERSIST", d.of("1", "")) }, "stale", 1},
+		"lives for ever":                  {func(d *damaging) { d.do("PERSIST", d.of("1", "")) }, "stale", 1},
 		"dies before its time":            {func(d *damaging) { d.do("EXPIRE", d.of("1", ""), "1000") }, "stale", 1},
 		"lives for a while":               {func(d *damaging) { d.do("EXPIRE", d.of("2", ""), "1000") }, "stale", 1},
 		"an entry is gone":                {func(d *damaging) { d.do("ZREM", d.of("1", "by.age"), age(1, "1")) }, "missing", 1},
@@ -202,8 +202,8 @@ func (d *damaging) add(begin string, fields ...string) {
 	d.do(append([]string{"HSET", key}, fields...)...)
 }
 
-// Whatever was done by hand is found, with its kind, and repaired; but for what only
-// a person can decide.
+// All changes by hand are found with their kind and repaired, except those that only
+// people can decide.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	layouts(t, "resident", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -229,15 +229,15 @@ func TestDamage(t *testing.T) {
 			} else if again, err := s.Verify(t.Context(), maintain.Options{}); err != nil || again.Problems() != found.Problems() {
 				t.Errorf("%s: verify has changed something: %+v, %v", name, again, err)
 			}
-			repaired, err := s.Repair(t.Context(), maintain.Options{})
-			if err != nil || repaired.Repaired != repaired.Problems()-repaired.Invalid {
-				t.Errorf("%s: repair: %+v, %v", name, repaired, err)
+			mended, err := s.Repair(t.Context(), maintain.Options{})
+			if err != nil || mended.Repaired != mended.Problems()-mended.Invalid {
+				t.Errorf("%s: repair: %+v, %v", name, mended, err)
 			}
 			after, err := s.Verify(t.Context(), maintain.Options{})
-			if err != nil || after.Problems() != repaired.Invalid {
-				t.Errorf("%s: after %+v: %+v, %v", name, repaired, after, err)
+			if err != nil || after.Problems() != mended.Invalid {
+				t.Errorf("%s: after %+v: %+v, %v", name, mended, after, err)
 			}
-			if repaired.Invalid == 0 && !strings.Contains(name, "of them") && !strings.Contains(name, "another program") {
+			if mended.Invalid == 0 && !strings.Contains(name, "of them") && !strings.Contains(name, "another program") {
 				recreated(t, client, opt, s, name)
 			}
 		}
@@ -294,8 +294,8 @@ func (d *damaging) entries() []string {
 	return all
 }
 
-// A verify while others write finds nothing, and a repair fixes what was damaged
-// without harming what they write.
+// A verify during writes finds nothing, and a repair corrects the damage without
+// harming concurrent writes.
 func TestRepairAmongWriters(t *testing.T) {
 	t.Parallel()
 	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
@@ -338,8 +338,7 @@ func TestRepairAmongWriters(t *testing.T) {
 	})
 }
 
-// A claim that may still be followed by its write is no problem; one that was left
-// behind is.
+// A claim whose record may still be written is no problem; an abandoned one is.
 func TestVerifyClaims(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -405,7 +404,7 @@ func TestVerifyProgress(t *testing.T) {
 	}
 }
 
-// A key of the model that holds something else is told, and left alone.
+// A key of the model with a value of another type is reported, and left alone.
 func TestKeyOfAnotherType(t *testing.T) {
 	t.Parallel()
 	client := redistest.DB(t).Client(t)
@@ -428,7 +427,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 		}
 		d.do("RESTORE", key, "0", bytes, "REPLACE")
 	}
-	// A record of another type is one that cannot be read.
+	// A record of another type cannot be read.
 	d.do("DEL", "resident:1")
 	d.do("SET", "resident:1", "mine")
 	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Invalid != 1 || r.Problems() != 1 {

@@ -26,10 +26,10 @@ type watched struct {
 	Expires time.Time `redis:",expires"`
 }
 
-// tell is a change as text.
+// tell returns a change as text.
 func tell(c model.Change) string { return strings.TrimSpace(string(c.Op) + " " + c.ID + " " + c.Field) }
 
-// firstChanges reads n changes behind a cursor.
+// firstChanges reads n changes after a cursor.
 func firstChanges(t testing.TB, s *model.Store[watched], after string, n int) []model.Change {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -103,7 +103,7 @@ func told(changes []model.Change) []string {
 	return all
 }
 
-// The client that removes an expired record from the indexes announces it.
+// The expiry of a record is reported by the process that removes it from the indexes.
 func TestWatchTellsOfTheExpired(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -134,7 +134,7 @@ func TestWatchTellsOfTheExpired(t *testing.T) {
 	}
 }
 
-// A watch misses no change after its start.
+// Whoever watches from now on misses nothing that comes after it began.
 func TestWatchFromNow(t *testing.T) {
 	t.Parallel()
 	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", ChangeLog: 1000})
@@ -169,8 +169,8 @@ func TestWatchFromNow(t *testing.T) {
 	}
 }
 
-// Every change is told once, those of one record in order, also when those who read
-// begin again at a cursor now and then and the server is killed meanwhile.
+// Every change is reported once, those of one record in order, even if readers restart
+// at a cursor now and then and the server is killed meanwhile.
 func TestWatchAmongWriters(t *testing.T) {
 	t.Parallel()
 	for name, opt := range refLayouts(t) {
@@ -222,7 +222,7 @@ func TestWatchAmongWriters(t *testing.T) {
 	}
 }
 
-// until numbers the changes behind a cursor.
+// until numbers the changes after a cursor.
 func until(t testing.TB, s *model.Store[watched], after string) iter.Seq2[int, model.Change] {
 	return func(yield func(int, model.Change) bool) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -75,7 +75,7 @@ func ExampleStore_Repair() {
 	// repaired: 1
 }
 
-// A program that looks after databases does not know the Go types of others.
+// A program that maintains databases does not know the Go types of other programs.
 func ExampleModels() {
 	client, stop := exampleServer()
 	defer stop()
