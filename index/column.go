@@ -9,7 +9,7 @@ import (
 )
 
 // Type is the type of the values of a column.
-type Type = ordered.Type
+type Type string
 
 // The types of columns, with the Go type in which a value is returned.
 //
@@ -72,10 +72,15 @@ func (c Column) String() string {
 // Parse reads a value from text, as it stands in a file or in the field of a hash:
 // 56, 28.44, true, 2026-11-21T10:00:00Z or 2026-11-21. It returns the Go type of the
 // column, or ErrValue.
-func (c Column) Parse(text string) (any, error) { return ordered.Column(c).Parse(text) }
+func (c Column) Parse(text string) (any, error) { return c.ordered().Parse(text) }
 
 // Format returns a value of the column as text that Parse reads.
-func (c Column) Format(v any) string { return ordered.Column(c).Format(v) }
+func (c Column) Format(v any) string { return c.ordered().Format(v) }
+
+// ordered returns the column as its encoding knows it.
+func (c Column) ordered() ordered.Column {
+	return ordered.Column{Name: c.Name, Type: ordered.Type(c.Type), Digits: c.Digits, Scale: c.Scale, Bits: c.Bits, Desc: c.Desc}
+}
 
 // ParseColumns reads a declaration such as
 //
@@ -179,8 +184,9 @@ func (c Column) normalize() (Column, error) {
 	if err := checkName(c.Name); err != nil {
 		return c, err
 	}
-	o, err := ordered.Column(c).Normalize()
-	return Column(o), err
+	o, err := c.ordered().Normalize()
+	c.Digits, c.Bits = o.Digits, o.Bits
+	return c, err
 }
 
 // checkName refuses names that would be ambiguous in a declaration or a command.

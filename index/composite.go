@@ -91,7 +91,7 @@ func newComposite(client rueidis.Client, key string, opt Options, readable bool)
 			return nil, fmt.Errorf("index: %s: Options.Columns[%d]: %w", key, i, err)
 		}
 		c.opt.Columns[i] = column
-		columns = append(columns, ordered.Column(column))
+		columns = append(columns, column.ordered())
 		declarations = append(declarations, column.String())
 	}
 	declaration, encoding := strings.Join(declarations, ","), ordered.NewEncoding

@@ -154,6 +154,48 @@ func TestLongRanges(t *testing.T) {
 	}
 }
 
+// An In of any size, on any column, matches its values only.
+func TestManyValues(t *testing.T) {
+	t.Parallel()
+	x, ctx := composite(t, client(t), "values", Options{Columns: columns(t, "a:int,b:int")}), t.Context()
+	if _, err := x.PutMany(ctx, func(yield func(Entry) bool) {
+		for i := range 3000 {
+			if !yield(Entry{ID: fmt.Sprint(i), Values: []any{i, i % 3000 / 2}}) {
+				return
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{3, maxRanges, maxRanges + 1, 1400} {
+		var even []any
+		for i := range n {
+			even = append(even, 2*i)
+		}
+		for want, conditions := range map[int][]Condition{
+			n:              {In("a", even...)},
+			min(2*n, 1500): {In("b", even...)}, // 0, 1, 4, 5, …
+			(2*n + 3) / 4:  {In("a", even...), In("b", even...)},
+		} {
+			all := list(t, x.Select(ctx, Page{}, conditions...))
+			for _, e := range all {
+				for i, c := range conditions {
+					column := 0
+					if c.column == "b" {
+						column = 1
+					}
+					if v := e.Values[column].(int64); v%2 != 0 || v >= int64(2*n) {
+						t.Fatalf("%d values, condition %d: %v", n, i, e.Values)
+					}
+				}
+			}
+			if count, err := x.Count(ctx, conditions...); err != nil || int(count) != len(all) || len(all) != want {
+				t.Fatalf("%d values: %d of %d, counted %d, %v", n, len(all), want, count, err)
+			}
+		}
+	}
+}
+
 // An index remembers how it was declared.
 func TestDeclaredOnce(t *testing.T) {
 	t.Parallel()

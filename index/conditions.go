@@ -62,7 +62,7 @@ func errColumn(w Condition, declaration string) error {
 }
 
 // errPrefix refuses a prefix of what is not text.
-func errPrefix(c Column) error {
+func errPrefix(c ordered.Column) error {
 	return fmt.Errorf("%w: column %s: only strings and bytes have prefixes, this is %s", ErrValue, c.Name, c.Type)
 }
 
@@ -117,8 +117,8 @@ func (b *bounds) finish() {
 // narrow narrows the bounds by a condition.
 func (b *bounds) narrow(k *ordered.Codec, w Condition) error {
 	if w.op == opPrefix {
-		if k.Type != String && k.Type != Bytes {
-			return errPrefix(Column(k.Column))
+		if k.Type != ordered.String && k.Type != ordered.Bytes {
+			return errPrefix(k.Column)
 		}
 		if p := string(k.AppendPrefix(nil, w.values[0].(string))); p != "" {
 			b.limit(p, ordered.Successor(p))

@@ -9,7 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"retwis/internal/ordered"
 	"retwis/internal/ordered/orderedtest"
 	"retwis/maintain"
 )
@@ -27,7 +26,7 @@ func (m *model) sorted() []Entry {
 	}
 	slices.SortFunc(all, func(a, b Entry) int {
 		for i, c := range m.columns {
-			if n := orderedtest.Compare(ordered.Column(c), a.Values[i], b.Values[i]); n != 0 {
+			if n := orderedtest.Compare(c.ordered(), a.Values[i], b.Values[i]); n != 0 {
 				return n
 			}
 		}
@@ -36,17 +35,22 @@ func (m *model) sorted() []Entry {
 	return all
 }
 
+func drawColumn(t *rapid.T, name string, readable bool) Column {
+	o := orderedtest.DrawColumn(t, name, readable)
+	return Column{Name: o.Name, Type: Type(o.Type), Digits: o.Digits, Scale: o.Scale, Bits: o.Bits, Desc: o.Desc}
+}
+
 // drawWhere draws a condition and what it means.
 func drawWhere(t *rapid.T, columns []Column) (Condition, func([]any) bool) {
 	i := rapid.IntRange(0, len(columns)-1).Draw(t, "column")
 	c := columns[i]
 	asc := c
 	asc.Desc = false
-	v, w := orderedtest.DrawValue(t, ordered.Column(c)), orderedtest.DrawValue(t, ordered.Column(c))
-	order := func(values []any, v any) int { return orderedtest.Compare(ordered.Column(asc), values[i], v) }
+	v, w := orderedtest.DrawValue(t, c.ordered()), orderedtest.DrawValue(t, c.ordered())
+	order := func(values []any, v any) int { return orderedtest.Compare(asc.ordered(), values[i], v) }
 	switch n := rapid.IntRange(0, 8).Draw(t, "condition"); {
 	case n >= 7:
-		values := []any{v, w, orderedtest.DrawValue(t, ordered.Column(c))}[:rapid.IntRange(0, 3).Draw(t, "values")]
+		values := []any{v, w, orderedtest.DrawValue(t, c.ordered())}[:rapid.IntRange(0, 3).Draw(t, "values")]
 		return In(c.Name, values...), func(x []any) bool {
 			return slices.ContainsFunc(values, func(v any) bool { return order(x, v) == 0 })
 		}
@@ -77,7 +81,7 @@ func TestCompositeIsASortedList(t *testing.T) {
 		readable := rapid.Bool().Draw(t, "readable")
 		m := model{entries: map[string][]any{}}
 		for i := range rapid.IntRange(1, 3).Draw(t, "columns") {
-			m.columns = append(m.columns, Column(orderedtest.DrawColumn(t, fmt.Sprint("c", i), readable)))
+			m.columns = append(m.columns, drawColumn(t, fmt.Sprint("c", i), readable))
 		}
 		x, err := newComposite(c, fmt.Sprint("list", n), Options{Columns: m.columns, Partitions: rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions")}, readable)
 		if err != nil {
@@ -86,7 +90,7 @@ func TestCompositeIsASortedList(t *testing.T) {
 		values := func() []any {
 			var all []any
 			for _, c := range m.columns {
-				all = append(all, orderedtest.DrawValue(t, ordered.Column(c)))
+				all = append(all, orderedtest.DrawValue(t, c.ordered()))
 			}
 			return all
 		}
@@ -157,7 +161,7 @@ func compareQuery(t *rapid.T, ctx context.Context, x *Composite, m *model) {
 		}
 		for i, e := range got {
 			for j, c := range m.columns {
-				if orderedtest.Compare(ordered.Column(c), e.Values[j], part[i].Values[j]) != 0 {
+				if orderedtest.Compare(c.ordered(), e.Values[j], part[i].Values[j]) != 0 {
 					t.Fatalf("%s says %v, expected %v", e.ID, e.Values, part[i].Values)
 				}
 			}

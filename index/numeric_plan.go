@@ -78,7 +78,7 @@ func (x *Numeric[N]) plan(conditions []Condition) ([]scoreRange, error) {
 		case opAtMost, opBelow:
 			all.lower(numbers[0], c.op == opBelow)
 		case opPrefix:
-			return nil, errPrefix(x.column)
+			return nil, errPrefix(x.column.ordered())
 		}
 	}
 	switch {
@@ -105,7 +105,7 @@ func (x *Numeric[N]) numbers(c Condition) ([]float64, error) {
 	case c.op == opPrefix:
 		return nil, nil
 	}
-	column := ordered.Column(x.column)
+	column := x.column.ordered()
 	numbers := make([]float64, len(c.values))
 	for i, v := range c.values {
 		var f float64
