@@ -3,6 +3,7 @@ package adopt
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,9 @@ type conversion struct {
 	converted          struct{ users, posts, lists, follows atomic.Int64 }
 	skipped, warned    atomic.Int64
 }
+
+// errOver: another process has finished the conversion.
+var errOver = errors.New("social: the conversion is over")
 
 const (
 	// conversionPart is how many posts or follows one step reads and writes.

@@ -38,9 +38,6 @@ func (c *conversion) run(ctx context.Context) error {
 	return errors.Join(err, err2)
 }
 
-// errOver: another process has finished the conversion.
-var errOver = errors.New("social: the conversion is over")
-
 // isLayout2009 reports whether the database is one of 2009 that has to be
 // converted, and records that before anything else is written.
 func (d Database) isLayout2009(ctx context.Context) (bool, error) {

@@ -9,24 +9,6 @@ import (
 	"retwis/internal/social/reply"
 )
 
-// known caches ids that exist, up to a limit: many timelines contain the same
-// posts.
-type known struct{ ids map[int64]struct{} }
-
-const maxKnown = 200_000
-
-func (k *known) has(id int64) bool {
-	_, ok := k.ids[id]
-	return ok
-}
-
-func (k *known) add(id int64) {
-	if k.ids == nil || len(k.ids) >= maxKnown {
-		k.ids = make(map[int64]struct{})
-	}
-	k.ids[id] = struct{}{}
-}
-
 // usersExist returns which of these users exist, that is, have a username.
 func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	exist := make(map[int64]bool, len(ids))
