@@ -2,9 +2,6 @@ package redlock
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -134,25 +131,31 @@ func (m *Manager) acquire(ctx context.Context, name string, ttl time.Duration) (
 	return m.queue(ctx, name, ttl, begun, pause)
 }
 
-// randomText returns 20 random bytes in printable letters.
-func randomText() string {
-	var bytes [20]byte
-	_, _ = rand.Read(bytes[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(bytes[:])
-}
-
-// waitError returns why a wait ended, with the last reason for waiting.
-func waitError(name string, cause, last error) error {
-	if last != nil {
-		return fmt.Errorf("%w (%w)", last, cause)
+// lockOptions returns the effective options of one lock.
+func (m *Manager) lockOptions(given []LockOptions) (LockOptions, error) {
+	opt := LockOptions{TTL: m.opt.TTL, MaxHold: m.opt.MaxHold, Owner: m.opt.Owner}
+	if len(given) == 0 {
+		return opt, nil
 	}
-	return fmt.Errorf("redlock: %q: %w", name, cause)
-}
-
-// ended adds the cause if an attempt was the last one because the context ended.
-func ended(ctx context.Context, name string, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-		return waitError(name, cause, err)
+	if len(given) > 1 {
+		return opt, fmt.Errorf("redlock: %d LockOptions given: one lock has one", len(given))
 	}
-	return err
+	o := given[0]
+	if o.TTL != 0 {
+		opt.TTL = o.TTL
+		if err := checkTTL("LockOptions", o.TTL); err != nil {
+			return opt, err
+		}
+		if drift := m.drift(o.TTL); m.opt.NodeTimeout+drift >= o.TTL {
+			return opt, fmt.Errorf("redlock: LockOptions.TTL is %v: it must be more than Options.NodeTimeout of %v and the drift of %v together",
+				o.TTL, m.opt.NodeTimeout, drift)
+		}
+	}
+	if o.MaxHold != 0 {
+		opt.MaxHold = o.MaxHold
+	}
+	if o.Owner != "" {
+		opt.Owner = o.Owner
+	}
+	return opt, checkHolder("LockOptions", opt)
 }

@@ -3,32 +3,8 @@ package redlock
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 )
-
-// voters are the servers of a Manager, which decide by majority.
-type voters struct {
-	opt     Options
-	id      string // of the Manager
-	nodes   []*node
-	quorum  int
-	all     nodeSet
-	records *records
-	waiters waiters
-	timers  sync.Pool // of the rounds
-	stats   counters
-
-	draining chan struct{} // closed when no call is left
-}
-
-// checkIdentity records what node i reported about its server.
-func (v *voters) checkIdentity(i int, answered reply) error {
-	if twin := v.records.observe(i, answered); twin >= 0 {
-		return &duplicateError{v.nodes[twin].server.name(), v.nodes[i].server.name()}
-	}
-	return nil
-}
 
 // ask starts a round on a set of servers.
 func (v *voters) ask(o op, to nodeSet) *round {

@@ -2,9 +2,7 @@ package redlock
 
 import (
 	"context"
-	"crypto/sha1"
 	"crypto/tls"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"time"
@@ -13,10 +11,6 @@ import (
 
 	"retwis/internal/redisurl"
 )
-
-// answerTime is how long a connection may be silent before it is closed. What the
-// server still executes then is undone over the next one.
-const answerTime = 2 * time.Second
 
 // newDialedServer returns a server that is connected to when it is first needed.
 func newDialedServer(text string) (*redisServer, error) {
@@ -62,10 +56,4 @@ func connect(ctx context.Context, option *rueidis.ClientOption, address string, 
 		return (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, "tcp", address)
 	}
 	return dialer.DialContext(ctx, "tcp", address)
-}
-
-// sha1Hex returns the digest by which servers identify a script.
-func sha1Hex(source string) string {
-	sum := sha1.Sum([]byte(source))
-	return hex.EncodeToString(sum[:])
 }

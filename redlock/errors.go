@@ -1,7 +1,9 @@
 package redlock
 
 import (
+	"context"
 	"errors"
+	"fmt"
 )
 
 var (
@@ -32,3 +34,19 @@ var (
 	// ErrClosed says that the manager was closed.
 	ErrClosed = errors.New("redlock: manager closed")
 )
+
+// waitError returns why a wait ended, with the last reason for waiting.
+func waitError(name string, cause, last error) error {
+	if last != nil {
+		return fmt.Errorf("%w (%w)", last, cause)
+	}
+	return fmt.Errorf("redlock: %q: %w", name, cause)
+}
+
+// ended adds the cause if an attempt was the last one because the context ended.
+func ended(ctx context.Context, name string, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return waitError(name, cause, err)
+	}
+	return err
+}

@@ -2,9 +2,7 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 )
 
@@ -81,22 +79,5 @@ func (m *Manager) Stats() Stats {
 		Lost:         c.lost.Load(),
 		Disconnected: c.disconnected.Load(),
 		Waited:       time.Duration(c.wait.Load()),
-	}
-}
-
-type counters struct {
-	acquired, handed, extended, held, noQuorum, lost, disconnected atomic.Uint64
-	wait                                                           atomic.Int64
-}
-
-func (c *counters) waited(d time.Duration) { c.wait.Add(int64(d)) }
-
-// refused counts an attempt that failed.
-func (c *counters) refused(err error) {
-	switch {
-	case errors.Is(err, ErrHeld):
-		c.held.Add(1)
-	case errors.Is(err, ErrNoQuorum):
-		c.noQuorum.Add(1)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -393,4 +395,39 @@ func (m *Manager) extendEvery(ttl time.Duration) time.Duration {
 		return m.opt.ExtendEvery
 	}
 	return time.Duration(float64(m.opt.ExtendEvery) * (float64(ttl) / float64(m.opt.TTL)))
+}
+
+// recordOwner records the holder for as long as the lock lives, or removes the
+// record. It does not wait.
+func (l *Lock) recordOwner(gone bool) {
+	if l.owner == "" {
+		return
+	}
+	host, _ := os.Hostname()
+	l.m.ask(op{
+		kind: opOwner, name: l.name, value: l.value, other: l.before,
+		owner: &ownerArgs{host, strconv.Itoa(os.Getpid()), strconv.FormatInt(l.since.UnixMilli(), 10), l.owner, gone},
+	}, l.servers)
+}
+
+// endGap ends a gap: the servers grant the name to the next waiter, unless another
+// client has taken it. Until then it asks them whether one has.
+func (m *Manager) endGap(gap time.Duration, taken op, from nodeSet) {
+	step := gap + time.Millisecond
+	if !m.gaps.shared(taken.name, time.Now()) {
+		step = min(step, gapPoll)
+	}
+	time.AfterFunc(step, func() {
+		r := newRound(m.nodes, m.quorum, taken, time.Now())
+		r.all = true
+		r.then = func(bool) {
+			if r.foreign() {
+				m.gaps.noteForeign(taken.name, time.Now())
+			}
+		}
+		r.send(from)
+		if gap > step {
+			m.endGap(gap-step, taken, from)
+		}
+	})
 }

@@ -239,13 +239,6 @@ func (m *Manager) discover() error {
 	return nil
 }
 
-// duplicateError says that two of the nodes are one server.
-type duplicateError struct{ one, other string }
-
-func (e *duplicateError) Error() string {
-	return fmt.Sprintf("nodes are the same server twice: %s and %s", e.one, e.other)
-}
-
 // skipTime is how long SkipQuarantine waits for servers at most.
 const skipTime = 5 * time.Second
 

@@ -358,3 +358,50 @@ func (n *node) log(level slog.Level, message string, err error) {
 	}
 	n.voters.opt.Logger.Log(context.Background(), level, "redlock: "+message, args...)
 }
+
+// voters are the servers of a Manager, which decide by majority.
+type voters struct {
+	opt     Options
+	id      string // of the Manager
+	nodes   []*node
+	quorum  int
+	all     nodeSet
+	records *records
+	waiters waiters
+	timers  sync.Pool // of the rounds
+	stats   counters
+
+	draining chan struct{} // closed when no call is left
+}
+
+// checkIdentity records what node i reported about its server.
+func (v *voters) checkIdentity(i int, answered reply) error {
+	if twin := v.records.observe(i, answered); twin >= 0 {
+		return &duplicateError{v.nodes[twin].server.name(), v.nodes[i].server.name()}
+	}
+	return nil
+}
+
+type counters struct {
+	acquired, handed, extended, held, noQuorum, lost, disconnected atomic.Uint64
+	wait                                                           atomic.Int64
+}
+
+func (c *counters) waited(d time.Duration) { c.wait.Add(int64(d)) }
+
+// refused counts an attempt that failed.
+func (c *counters) refused(err error) {
+	switch {
+	case errors.Is(err, ErrHeld):
+		c.held.Add(1)
+	case errors.Is(err, ErrNoQuorum):
+		c.noQuorum.Add(1)
+	}
+}
+
+// duplicateError says that two of the nodes are one server.
+type duplicateError struct{ one, other string }
+
+func (e *duplicateError) Error() string {
+	return fmt.Sprintf("nodes are the same server twice: %s and %s", e.one, e.other)
+}

@@ -2,6 +2,9 @@ package redlock
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
 	"time"
 )
 
@@ -99,4 +102,18 @@ type reply struct {
 	quarantined time.Duration // opShow, opBoot: for how long the server does not vote
 	since       time.Time     // opBoot: since when it votes, by its clock
 	owner       Owner         // opShow
+}
+
+// randomText returns 20 random bytes in printable letters.
+func randomText() string {
+	var bytes [20]byte
+	_, _ = rand.Read(bytes[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(bytes[:])
+}
+
+// quarantineError says that a server does not vote yet.
+type quarantineError struct{ left time.Duration }
+
+func (e quarantineError) Error() string {
+	return fmt.Sprintf("quarantined, because it was started recently and may have lost locks: does not vote for another %v", e.left)
 }

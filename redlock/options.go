@@ -142,35 +142,6 @@ const (
 	maxOwner = 200
 )
 
-// lockOptions returns the effective options of one lock.
-func (m *Manager) lockOptions(given []LockOptions) (LockOptions, error) {
-	opt := LockOptions{TTL: m.opt.TTL, MaxHold: m.opt.MaxHold, Owner: m.opt.Owner}
-	if len(given) == 0 {
-		return opt, nil
-	}
-	if len(given) > 1 {
-		return opt, fmt.Errorf("redlock: %d LockOptions given: one lock has one", len(given))
-	}
-	o := given[0]
-	if o.TTL != 0 {
-		opt.TTL = o.TTL
-		if err := checkTTL("LockOptions", o.TTL); err != nil {
-			return opt, err
-		}
-		if drift := m.drift(o.TTL); m.opt.NodeTimeout+drift >= o.TTL {
-			return opt, fmt.Errorf("redlock: LockOptions.TTL is %v: it must be more than Options.NodeTimeout of %v and the drift of %v together",
-				o.TTL, m.opt.NodeTimeout, drift)
-		}
-	}
-	if o.MaxHold != 0 {
-		opt.MaxHold = o.MaxHold
-	}
-	if o.Owner != "" {
-		opt.Owner = o.Owner
-	}
-	return opt, checkHolder("LockOptions", opt)
-}
-
 // checkTTL rejects a TTL out of range.
 func checkTTL(of string, ttl time.Duration) error {
 	switch {

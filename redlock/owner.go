@@ -2,7 +2,6 @@ package redlock
 
 import (
 	_ "embed"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -26,19 +25,6 @@ type Owner struct {
 type ownerArgs struct {
 	host, pid, since, text string
 	gone                   bool
-}
-
-// recordOwner records the holder for as long as the lock lives, or removes the
-// record. It does not wait.
-func (l *Lock) recordOwner(gone bool) {
-	if l.owner == "" {
-		return
-	}
-	host, _ := os.Hostname()
-	l.m.ask(op{
-		kind: opOwner, name: l.name, value: l.value, other: l.before,
-		owner: &ownerArgs{host, strconv.Itoa(os.Getpid()), strconv.FormatInt(l.since.UnixMilli(), 10), l.owner, gone},
-	}, l.servers)
 }
 
 // decodeOwner decodes the record of the holder. It returns zero if the record is of

@@ -2,7 +2,9 @@ package redlock
 
 import (
 	"context"
+	"crypto/sha1"
 	_ "embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -374,4 +376,14 @@ func (s *redisServer) listen(ctx context.Context, channel string, ready func(), 
 	return client.Dedicated(func(d rueidis.DedicatedClient) error {
 		return subscribe(d, mayVote(decodeBoot(d.Do(ctx, s.bootCommand(client, bootAsk{}, false)))).answer == yes)
 	})
+}
+
+// answerTime is how long a connection may be silent before it is closed. What the
+// server still executes then is undone over the next one.
+const answerTime = 2 * time.Second
+
+// sha1Hex returns the digest by which servers identify a script.
+func sha1Hex(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
 }

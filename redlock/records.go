@@ -1,0 +1,67 @@
+package redlock
+
+import (
+	"sync"
+	"time"
+)
+
+// records is what a manager knows about the runs of its servers and the TTLs in use
+// on them.
+type records struct {
+	mu   sync.Mutex
+	own  time.Duration // the TTL of this manager
+	runs []string      // by server
+	ttls []record      // by server
+	// restarts counts the quarantined runs that were seen.
+	restarts uint64
+}
+
+// record is the longest TTL in use that a server reported, and when.
+type record struct {
+	ttl time.Duration
+	at  time.Time
+}
+
+func newRecords(servers int, own time.Duration) *records {
+	return &records{own: own, runs: make([]string, servers), ttls: make([]record, servers)}
+}
+
+// observe records what server i reported. It returns the index of the same server,
+// or -1.
+func (rs *records) observe(i int, answered reply) (twin int) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	run := answered.value
+	for j, other := range rs.runs {
+		if j != i && other == run && run != "" {
+			return j
+		}
+	}
+	if rs.runs[i] != run && answered.quarantined > 0 {
+		rs.restarts++
+	}
+	rs.runs[i], rs.ttls[i] = run, record{answered.ttl, time.Now()}
+	return -1
+}
+
+// longest returns the longest known TTL in use: that is how long a server that lost
+// its keys must not vote. An old report is dropped when boot.lua would drop it.
+func (rs *records) longest() time.Duration {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	most := rs.own
+	for _, r := range rs.ttls {
+		if r.ttl > most && time.Since(r.at) <= 2*r.ttl+time.Minute {
+			most = r.ttl
+		}
+	}
+	return most
+}
+
+// round changes when a server was restarted: then all servers must be asked again
+// for the TTLs in use, because that server may have lost its record.
+func (rs *records) round() uint64 {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.restarts
+}
