@@ -135,7 +135,7 @@ func damages() map[string]struct {
 		"expires at another time":         {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "1", "1") }, "stale", 1},
 		"listed to expire":                {func(d *damaging) { d.do("ZADD", d.of("2", "expires"), "4000000000000", "2") }, "stale", 1},
 		"an unknown record that expires":  {func(d *damaging) { d.do("ZADD", d.of("1", "expires"), "4000000000000", "nobody") }, "dangling", 1},
-		"lives for ever":                  {func(d *damaging) { d.do("PERSIST", d.of("1", "")) }, "stale", 1},
+		"never expires":                   {func(d *damaging) { d.do("PERSIST", d.of("1", "")) }, "stale", 1},
 		"dies before its time":            {func(d *damaging) { d.do("EXPIRE", d.of("1", ""), "1000") }, "stale", 1},
 		"lives for a while":               {func(d *damaging) { d.do("EXPIRE", d.of("2", ""), "1000") }, "stale", 1},
 		"an entry is gone":                {func(d *damaging) { d.do("ZREM", d.of("1", "by.age"), age(1, "1")) }, "missing", 1},
@@ -229,15 +229,15 @@ func TestDamage(t *testing.T) {
 			} else if again, err := s.Verify(t.Context(), maintain.Options{}); err != nil || again.Problems() != found.Problems() {
 				t.Errorf("%s: verify has changed something: %+v, %v", name, again, err)
 			}
-			mended, err := s.Repair(t.Context(), maintain.Options{})
-			if err != nil || mended.Repaired != mended.Problems()-mended.Invalid {
-				t.Errorf("%s: repair: %+v, %v", name, mended, err)
+			repaired, err := s.Repair(t.Context(), maintain.Options{})
+			if err != nil || repaired.Repaired != repaired.Problems()-repaired.Invalid {
+				t.Errorf("%s: repair: %+v, %v", name, repaired, err)
 			}
 			after, err := s.Verify(t.Context(), maintain.Options{})
-			if err != nil || after.Problems() != mended.Invalid {
-				t.Errorf("%s: after %+v: %+v, %v", name, mended, after, err)
+			if err != nil || after.Problems() != repaired.Invalid {
+				t.Errorf("%s: after %+v: %+v, %v", name, repaired, after, err)
 			}
-			if mended.Invalid == 0 && !strings.Contains(name, "of them") && !strings.Contains(name, "another program") {
+			if repaired.Invalid == 0 && !strings.Contains(name, "of them") && !strings.Contains(name, "another program") {
 				recreated(t, client, opt, s, name)
 			}
 		}

@@ -134,7 +134,7 @@ func TestWatchTellsOfTheExpired(t *testing.T) {
 	}
 }
 
-// Whoever watches from now on misses nothing that comes after it began.
+// A watch misses no change after its start.
 func TestWatchFromNow(t *testing.T) {
 	t.Parallel()
 	s := store[watched](t, redistest.DB(t).Client(t), model.Options{Name: "m", ChangeLog: 1000})
