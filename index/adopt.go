@@ -41,7 +41,7 @@ func (x *Lexical) adoptAll(ctx context.Context, r *engine.Run) error {
 	}
 	for i := range x.set.Keys {
 		keys := &x.set.Keys[i]
-		err := x.restorable(ctx, r, keys, func(only []pair) error { return x.adoptPage(ctx, keys, only) })
+		err := reverse{x}.restorable(ctx, r, keys, func(only []pair) error { return x.adoptPage(ctx, keys, only) })
 		if err == nil {
 			err = x.reviewAdopted(ctx, r, keys)
 		}
@@ -78,7 +78,7 @@ func (x *Lexical) adoptable(ctx context.Context) (int64, error) {
 
 // adoptPage puts entries into the reverse index.
 func (x *Lexical) adoptPage(ctx context.Context, keys *partition.Keys, only []pair) error {
-	wrong, err := x.scoresOf(ctx, keys, only)
+	wrong, err := reverse{x}.scoresOf(ctx, keys, only)
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (x *Lexical) adoptPage(ctx context.Context, keys *partition.Keys, only []pa
 // reviewAdopted counts the entries of a partition, and reports those left as they are.
 func (x *Lexical) reviewAdopted(ctx context.Context, r *engine.Run, keys *partition.Keys) error {
 	before := r.Report.Problems()
-	err := x.lostEntries(ctx, r, keys, func(lost []pair) error {
-		wrong, err := x.scoresOf(ctx, keys, lost)
+	err := reverse{x}.lostEntries(ctx, r, keys, func(lost []pair) error {
+		wrong, err := reverse{x}.scoresOf(ctx, keys, lost)
 		if err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ func (c lexicalCheck) content(ctx context.Context, keys *partition.Keys, pairs [
 func (c lexicalCheck) restoreLost(ctx context.Context) error {
 	for i := range c.set.Keys {
 		keys := &c.set.Keys[i]
-		err := c.x.restorable(ctx, c.Run, keys, func(only []pair) error {
+		err := reverse{c.x}.restorable(ctx, c.Run, keys, func(only []pair) error {
 			var todo repairs
 			var pairs []string
 			for _, p := range only {
@@ -143,7 +143,7 @@ func (c lexicalCheck) members(ctx context.Context, keys *partition.Keys, scores 
 		}
 		all = append(all, pair{id, scores[i]})
 	}
-	contents, err := c.x.contents(ctx, keys, all)
+	contents, err := reverse{c.x}.contents(ctx, keys, all)
 	if err != nil {
 		return 0, err
 	}
@@ -187,7 +187,7 @@ func (c lexicalCheck) stillLost(ctx context.Context, keys *partition.Keys, lost 
 			return err
 		}
 	}
-	now, err := c.x.contents(ctx, keys, lost)
+	now, err := reverse{c.x}.contents(ctx, keys, lost)
 	if err != nil {
 		return err
 	}

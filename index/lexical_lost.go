@@ -22,8 +22,11 @@ const maxLost = 4 << 20
 // pair is an entry and its id.
 type pair struct{ id, member string }
 
+// reverse reads the reverse index of an index.
+type reverse struct{ *Lexical }
+
 // contents returns what the reverse index has for the ids of entries.
-func (x *Lexical) contents(ctx context.Context, keys *partition.Keys, pairs []pair) ([]rueidis.RedisMessage, error) {
+func (x reverse) contents(ctx context.Context, keys *partition.Keys, pairs []pair) ([]rueidis.RedisMessage, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
@@ -37,7 +40,7 @@ func (x *Lexical) contents(ctx context.Context, keys *partition.Keys, pairs []pa
 // lostEntries calls a function with the entries of a partition that are not in the
 // reverse index, and with those that cannot be read, whose id is empty: in pages, and
 // possibly an entry twice.
-func (x *Lexical) lostEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]pair) error) error {
+func (x reverse) lostEntries(ctx context.Context, r *engine.Run, keys *partition.Keys, page func([]pair) error) error {
 	for some, err := range scan.SortedSet(ctx, x.set.Client, keys.Index, pageSize) {
 		if err != nil {
 			return err
@@ -57,7 +60,7 @@ func (x *Lexical) lostEntries(ctx context.Context, r *engine.Run, keys *partitio
 }
 
 // lostOf returns which entries of a page of a scan are not in the reverse index.
-func (x *Lexical) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]pair, error) {
+func (x reverse) lostOf(ctx context.Context, keys *partition.Keys, scores []string) ([]pair, error) {
 	var lost, all []pair
 	for i := 0; i+1 < len(scores); i += 2 {
 		id, err := x.id(scores[i])
@@ -81,7 +84,7 @@ func (x *Lexical) lostOf(ctx context.Context, keys *partition.Keys, scores []str
 
 // restorable calls a function with the entries of a partition that are not in the
 // reverse index and that are the only ones of their ids.
-func (x *Lexical) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]pair) error) error {
+func (x reverse) restorable(ctx context.Context, r *engine.Run, keys *partition.Keys, restore func([]pair) error) error {
 	// Each entry is in the reverse index, or one too many.
 	entries, err := x.set.Client.Do(ctx, x.set.Client.B().Zcard().Key(keys.Index).Build()).AsInt64()
 	if err != nil {
@@ -123,7 +126,7 @@ func hashOf(seed maphash.Seed, member string) uint64 { return maphash.String(see
 // lonely returns the hash of the one lost entry of each id, or several, by the hash of
 // the id: of the ids that a function selects by their hash. Ids that share a hash have
 // several entries.
-func (x *Lexical) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
+func (x reverse) lonely(ctx context.Context, r *engine.Run, keys *partition.Keys, seed maphash.Seed, selects func(id uint64) bool) (map[uint64]uint64, error) {
 	entryOf := map[uint64]uint64{}
 	err := x.lostEntries(ctx, r, keys, func(lost []pair) error {
 		for _, p := range lost {
@@ -142,7 +145,7 @@ func (x *Lexical) lonely(ctx context.Context, r *engine.Run, keys *partition.Key
 }
 
 // scoresOf returns the scores of entries that are not 0, by entry.
-func (x *Lexical) scoresOf(ctx context.Context, keys *partition.Keys, pairs []pair) (map[string]float64, error) {
+func (x reverse) scoresOf(ctx context.Context, keys *partition.Keys, pairs []pair) (map[string]float64, error) {
 	members := make([]string, len(pairs))
 	for i, p := range pairs {
 		members[i] = p.member

@@ -90,9 +90,6 @@ func (c *checker) run(ctx context.Context) (err error) {
 	return c.objects(ctx)
 }
 
-// pageSize is how many entries a step compares.
-const pageSize = 200
-
 // objects compares the objects of the source with the index.
 func (c *checker) objects(ctx context.Context) error {
 	var ids, wants []string

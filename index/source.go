@@ -56,6 +56,9 @@ func Hashes[V any](client rueidis.Client, pattern string, value func(id string, 
 	return Source[V]{All: h.all, Lookup: h.lookup}, nil
 }
 
+// pageSize is the number of entries or objects in a step of maintenance.
+const pageSize = 200
+
 type hashes[V any] struct {
 	client         rueidis.Client
 	prefix, suffix string

@@ -32,7 +32,7 @@ type exactSide struct {
 }
 
 // blockOf returns a box as a block, or false if no point can be in it.
-func (x *Index) blockOf(box Box) (block, bool, error) {
+func (x *points) blockOf(box Box) (block, bool, error) {
 	if len(box) != len(x.axes) {
 		return block{}, false, fmt.Errorf("%w: the box has %d sides for %d dimensions", index.ErrValue, len(box), len(x.axes))
 	}
@@ -50,7 +50,7 @@ func (x *Index) blockOf(box Box) (block, bool, error) {
 
 // blocksOf returns a box as blocks: none if no point can be in it, and two for a box on
 // earth across the 180th meridian.
-func (x *Index) blocksOf(box Box) ([]block, error) {
+func (x *points) blocksOf(box Box) ([]block, error) {
 	var blocks []block
 	for _, b := range x.halves(box) {
 		b, some, err := x.blockOf(b)
@@ -66,7 +66,7 @@ func (x *Index) blocksOf(box Box) ([]block, error) {
 
 // halves splits a box on earth across the 180th meridian, whose longitude ends before it
 // begins. It returns all other boxes as they are.
-func (x *Index) halves(box Box) []Box {
+func (x *points) halves(box Box) []Box {
 	if !x.isGeo() || len(box) != len(x.axes) || box[1].Min == nil || box[1].Max == nil {
 		return []Box{box}
 	}
@@ -83,7 +83,7 @@ func (x *Index) halves(box Box) []Box {
 }
 
 // sideOf sets the ends of a side, and reports whether no value is between them.
-func (x *Index) sideOf(d int, s Side, low, high *place) (empty bool, err error) {
+func (x *points) sideOf(d int, s Side, low, high *place) (empty bool, err error) {
 	a := &x.axes[d]
 	*low, *high = a.least(), a.greatest()
 	lowSide, highSide := -1, 1
@@ -119,7 +119,7 @@ func (x *Index) sideOf(d int, s Side, low, high *place) (empty bool, err error) 
 }
 
 // block returns the box between two corners.
-func (x *Index) block(low, high []place) block {
+func (x *points) block(low, high []place) block {
 	b := block{low: make([]uint64, len(low)), high: make([]uint64, len(low))}
 	at := x.bytes
 	for d := range x.axes {
@@ -135,7 +135,7 @@ func (x *Index) block(low, high []place) block {
 
 // open returns the greatest codes of a block, for covering it. At the end of the range
 // of a dimension it goes up to a power of two: there are no points to leave out.
-func (x *Index) open(b *block) []uint64 {
+func (x *points) open(b *block) []uint64 {
 	high := slices.Clone(b.high)
 	for d := range high {
 		if span := x.axes[d].span; high[d] == span {
@@ -146,7 +146,7 @@ func (x *Index) open(b *block) []uint64 {
 }
 
 // holds reports whether a member is in the block, given its number.
-func (x *Index) holds(b *block, z []uint64, member string) bool {
+func (x *points) holds(b *block, z []uint64, member string) bool {
 	if !x.within(z, b.from, b.to) {
 		return false
 	}
@@ -161,7 +161,7 @@ func (x *Index) holds(b *block, z []uint64, member string) bool {
 
 // surely reports whether all points of a cell are in the block, also floats that their
 // codes do not distinguish.
-func (x *Index) surely(b *block, c *cell) bool {
+func (x *points) surely(b *block, c *cell) bool {
 	if !x.full(c) {
 		return false
 	}
@@ -184,10 +184,10 @@ type region struct {
 }
 
 // regionOf covers blocks with at most MaxRanges ranges.
-func (x *Index) regionOf(blocks []block) region {
+func (x *points) regionOf(blocks []block) region {
 	r := region{blocks: blocks}
 	for i := range blocks {
-		r.spans = append(r.spans, x.cover(blocks[i].low, x.open(&blocks[i]), max(1, x.opt.MaxRanges/len(blocks)))...)
+		r.spans = append(r.spans, x.cover(blocks[i].low, x.open(&blocks[i]), max(1, x.maxRanges/len(blocks)))...)
 	}
 	if len(blocks) > 1 {
 		r.spans = x.joinOverlaps(r.spans)
@@ -196,7 +196,7 @@ func (x *Index) regionOf(blocks []block) region {
 }
 
 // keep returns a filter for the members in the region. It is for one reader at a time.
-func (x *Index) keep(r *region) func(member string) bool {
+func (x *points) keep(r *region) func(member string) bool {
 	z := make([]uint64, x.words)
 	return func(member string) bool {
 		if len(member) < x.head {

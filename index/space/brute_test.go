@@ -188,7 +188,7 @@ func checkBox(t *rapid.T, x *Index, model map[string][]any, box Box) {
 	if n, err := x.Estimate(ctx, box); err != nil || n < 0 || n > int64(len(model)) {
 		t.Fatalf("%v: estimated %d, %v", box, n, err)
 	}
-	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.opt.MaxRanges {
+	if e, err := x.Explain(ctx, box); err != nil || e.Returned != int64(len(want)) || len(e.Ranges) > x.maxRanges {
 		t.Fatalf("%v: explained %+v, %v", box, e, err)
 	}
 	// In pages, from both ends.

@@ -131,7 +131,7 @@ func (e *Explanation) read(ctx context.Context) error {
 }
 
 // members yields the members of ranges.
-func (x *Index) members(ctx context.Context, ranges []index.Range) iter.Seq2[string, error] {
+func (x *reader) members(ctx context.Context, ranges []index.Range) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for m, err := range x.lex.Select(ctx, index.Page{}, ranges...) {
 			if !yield(m.Member, err) {
@@ -168,7 +168,7 @@ func (e *Explanation) sample(ctx context.Context) error {
 // point is a point as the codes of its dimensions.
 type point []uint64
 
-func (x *Index) point(z []uint64) point {
+func (x *points) point(z []uint64) point {
 	p := make(point, len(x.axes))
 	x.deinterleave(p, z)
 	return p

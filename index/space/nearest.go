@@ -79,7 +79,7 @@ type metric struct {
 // probe is the minimum number of neighbours along the curve that are read.
 const probe = 32
 
-func (x *Index) nearest(ctx context.Context, at []place, k int, m metric) ([]Near, error) {
+func (x *reader) nearest(ctx context.Context, at []place, k int, m metric) ([]Near, error) {
 	if k < 1 || k > MaxNearest {
 		return nil, x.named(fmt.Errorf("%w: %d points requested: use from 1 to %d", index.ErrValue, k, MaxNearest))
 	}
@@ -99,7 +99,7 @@ func (x *Index) nearest(ctx context.Context, at []place, k int, m metric) ([]Nea
 
 // nearestSearch collects points, of which the k nearest are the result.
 type nearestSearch struct {
-	x *Index
+	x *reader
 	k int
 	metric
 	all []Near

@@ -146,7 +146,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 		if _, err := x.PutMany(ctx, entries(ring)); err != nil {
 			t.Fatal(err)
 		}
-		f := nearestSearch{x: x, k: 25, metric: metric{
+		f := nearestSearch{x: x.reader, k: 25, metric: metric{
 			distance: func(p []place) float64 {
 				return math.Hypot(x.axes[0].distance(at[0], p[0]), x.axes[1].distance(at[1], p[1]))
 			},

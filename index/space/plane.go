@@ -61,7 +61,7 @@ func (e *Explanation) Plane(across, up int) (*Plane, error) {
 	return p, nil
 }
 
-func (x *Index) visible(d int) Axis {
+func (x *points) visible(d int) Axis {
 	a := &x.axes[d]
 	return Axis{Dim: a.Dim, Size: float64(a.span) + 1, axis: a}
 }

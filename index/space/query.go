@@ -44,7 +44,7 @@ const (
 )
 
 // yieldRegion yields the points of a page of a region.
-func (x *Index) yieldRegion(ctx context.Context, r *region, page index.Page, yield func(Entry, error) bool) {
+func (x *reader) yieldRegion(ctx context.Context, r *region, page index.Page, yield func(Entry, error) bool) {
 	ranges := ahead(x.ranges(r.spans), page)
 	keep := x.keep(r)
 	small := page.Limit > 0 && page.Limit+page.Offset <= smallPage
@@ -80,7 +80,7 @@ func (x *Index) yieldRegion(ctx context.Context, r *region, page index.Page, yie
 }
 
 // scan yields the members of ranges that pass a filter, from the cursor of a page on.
-func (x *Index) scan(ctx context.Context, page index.Page, ranges []index.Range, keep func(string) bool) iter.Seq2[index.Member, error] {
+func (x *reader) scan(ctx context.Context, page index.Page, ranges []index.Range, keep func(string) bool) iter.Seq2[index.Member, error] {
 	return func(yield func(index.Member, error) bool) {
 		if len(ranges) == 0 {
 			return
@@ -113,7 +113,7 @@ func paged(members iter.Seq2[index.Member, error], page index.Page) iter.Seq2[in
 }
 
 // yieldSkipScan yields the points of a page of a region that is cut into pieces.
-func (x *Index) yieldSkipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool, yield func(Entry, error) bool) {
+func (x *reader) yieldSkipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool, yield func(Entry, error) bool) {
 	for member, err := range x.skipScan(ctx, r, page, keep) {
 		var e Entry
 		if err == nil {
@@ -130,7 +130,7 @@ func (x *Index) yieldSkipScan(ctx context.Context, r *region, page index.Page, k
 }
 
 // yieldEntries decodes members.
-func (x *Index) yieldEntries(members iter.Seq2[index.Member, error], yield func(Entry, error) bool) {
+func (x *reader) yieldEntries(members iter.Seq2[index.Member, error], yield func(Entry, error) bool) {
 	for m, err := range members {
 		var e Entry
 		if err == nil {
@@ -166,7 +166,7 @@ func (x *Index) Count(ctx context.Context, box Box) (int64, error) {
 	return all, nil
 }
 
-func (x *Index) countBlock(ctx context.Context, b *block) (n int64, err error) {
+func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) {
 	inside, shared := x.countSpans(b)
 	if len(inside) > 0 {
 		if n, err = x.lex.Count(ctx, x.ranges(inside)...); err != nil {
@@ -188,14 +188,14 @@ func (x *Index) countBlock(ctx context.Context, b *block) (n int64, err error) {
 
 // countSpans cuts a box into ranges inside it and ranges across its sides. The latter
 // are as small as possible.
-func (x *Index) countSpans(b *block) (inside, shared []span) {
+func (x *points) countSpans(b *block) (inside, shared []span) {
 	t := newCutting(&x.layout, b.low, x.open(b), func(c *cell) float64 {
 		if x.full(c) {
 			return 0
 		}
 		return c.length
 	})
-	for cuts := 0; len(t.queue) > 0 && cuts < x.opt.MaxRanges*countRanges; cuts++ {
+	for cuts := 0; len(t.queue) > 0 && cuts < x.maxRanges*countRanges; cuts++ {
 		t.cut()
 	}
 	wasInside := false
@@ -231,7 +231,7 @@ func (x *Index) Estimate(ctx context.Context, box Box) (int64, error) {
 	return int64(n + 0.5), err
 }
 
-func (x *Index) estimate(ctx context.Context, r *region) (float64, error) {
+func (x *reader) estimate(ctx context.Context, r *region) (float64, error) {
 	counts, err := x.counts(ctx, x.ranges(r.spans))
 	if err != nil {
 		return 0, err

@@ -11,7 +11,7 @@ import (
 )
 
 // lexRange returns the range of the members whose numbers are from low to high.
-func (x *Index) lexRange(low, high []uint64) index.Range {
+func (x *points) lexRange(low, high []uint64) index.Range {
 	r := index.Range{Min: "[" + string(x.layout.append(nil, low)), Max: "+"}
 	end := x.layout.append(nil, high)
 	for i := len(end) - 1; i >= 0; i-- {
@@ -24,7 +24,7 @@ func (x *Index) lexRange(low, high []uint64) index.Range {
 }
 
 // ranges returns the spans of a region as ranges of members.
-func (x *Index) ranges(spans []span) []index.Range {
+func (x *points) ranges(spans []span) []index.Range {
 	all := make([]index.Range, len(spans))
 	for i, s := range spans {
 		all[i] = x.lexRange(s.low, s.high)
@@ -33,7 +33,7 @@ func (x *Index) ranges(spans []span) []index.Range {
 }
 
 // joinOverlaps sorts ranges and joins those that overlap.
-func (x *Index) joinOverlaps(spans []span) []span {
+func (x *points) joinOverlaps(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return slices.Compare(a.low, b.low) })
 	joined := spans[:0]
 	for _, s := range spans {
@@ -66,7 +66,7 @@ func ahead(ranges []index.Range, page index.Page) []index.Range {
 }
 
 // counts returns how many points are in each range: one round trip.
-func (x *Index) counts(ctx context.Context, ranges []index.Range) ([]int64, error) {
+func (x *reader) counts(ctx context.Context, ranges []index.Range) ([]int64, error) {
 	if err := x.set.Check(ctx); err != nil {
 		return nil, x.named(err)
 	}

@@ -28,7 +28,7 @@ const (
 // cutFinely cuts the ranges of a region into pieces for a skip scan, if they hold far
 // more points than the region, as those of a long and thin box do. To find out, it
 // counts: one round trip, which other boxes do not need.
-func (x *Index) cutFinely(ctx context.Context, r *region) error {
+func (x *reader) cutFinely(ctx context.Context, r *region) error {
 	length, volume := 0.0, 0.0
 	for _, s := range r.spans {
 		length, volume = length+s.length, volume+s.volume
@@ -55,7 +55,7 @@ func (x *Index) cutFinely(ctx context.Context, r *region) error {
 }
 
 // pointsIn returns about how many points are in ranges: it counts the longest ones.
-func (x *Index) pointsIn(ctx context.Context, spans []span, length float64) (float64, error) {
+func (x *reader) pointsIn(ctx context.Context, spans []span, length float64) (float64, error) {
 	longest := slices.Clone(spans)
 	slices.SortFunc(longest, func(a, b span) int { return cmp.Compare(b.length, a.length) })
 	longest = longest[:min(8, len(longest))]
@@ -72,7 +72,7 @@ func (x *Index) pointsIn(ctx context.Context, spans []span, length float64) (flo
 
 // skipScan yields the members of the pieces of a region that pass a filter and are on a
 // page.
-func (x *Index) skipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool) iter.Seq2[string, error] {
+func (x *reader) skipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		pieces, err := clip(x.ranges(r.pieces), page)
 		if err != nil {
@@ -127,7 +127,7 @@ func clip(pieces []index.Range, page index.Page) ([]index.Range, error) {
 }
 
 // skipIn yields the members of pieces in one partition.
-func (x *Index) skipIn(ctx context.Context, keys *partition.Keys, pieces []index.Range, reverse bool) iter.Seq2[string, error] {
+func (x *reader) skipIn(ctx context.Context, keys *partition.Keys, pieces []index.Range, reverse bool) iter.Seq2[string, error] {
 	call := func(pieces []index.Range) script.Call {
 		args := []string{strconv.Itoa(skipMembers), "0"}
 		if reverse {
