@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"strconv"
 
 	"retwis/model/internal/record"
@@ -19,17 +18,6 @@ type Set struct{}
 
 // List is a field whose values are in a Redis list outside the record; see Store.List.
 type List struct{}
-
-// collectionOf returns "set" or "list" for their types, and "" for others.
-func collectionOf(t reflect.Type) string {
-	switch t {
-	case reflect.TypeFor[Set]():
-		return "set"
-	case reflect.TypeFor[List]():
-		return "list"
-	}
-	return ""
-}
 
 // Bounds of what one script writes to a set or list.
 const (

@@ -170,7 +170,7 @@ func TestMigrateGoesOn(t *testing.T) {
 		if r, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatalf("after step %d: %+v, %v", step, r, err)
 		}
-		settleTaken(t, now)
+		resolveTaken(t, now)
 		agree(t, client, opt, store[citizen](t, client, opt))
 	}
 }
@@ -191,7 +191,7 @@ func TestUpkeepOnCluster(t *testing.T) {
 		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		settleTaken(t, now)
+		resolveTaken(t, now)
 		citizens := store[citizen](t, client, opt)
 		agree(t, client, opt, citizens)
 		if _, err := old.create(t.Context(), citizen{Email: "old@x"}); !errors.Is(err, model.ErrSchema) {
@@ -258,7 +258,7 @@ func TestMigrateIsOvertaken(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	settleTaken(t, now)
+	resolveTaken(t, now)
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
 
@@ -291,7 +291,7 @@ func TestMetaIsLost(t *testing.T) {
 		if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		settleTaken(t, now)
+		resolveTaken(t, now)
 		agree(t, client, opt, store[citizen](t, client, opt))
 	})
 }
@@ -390,7 +390,7 @@ func TestMigrateEndsItsOwnWalk(t *testing.T) {
 	if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	settleTaken(t, now)
+	resolveTaken(t, now)
 	agree(t, client, opt, store[citizen](t, client, opt))
 }
 

@@ -19,10 +19,10 @@ import (
 	"retwis/model"
 )
 
-// settleTaken gives up the values that a report names as taken, so that the rest
+// resolveTaken gives up the values that a report names as taken, so that the rest
 // agrees. A value that its owner gave up meanwhile has no owner until a repair; no
 // other problem may remain.
-func settleTaken(t testing.TB, e edition) {
+func resolveTaken(t testing.TB, e edition) {
 	t.Helper()
 	for range 100 {
 		r, err := e.store.Verify(t.Context(), maintain.Options{Examples: 1000})
@@ -100,7 +100,7 @@ func TestMigrate(t *testing.T) {
 				if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) > 0 {
 					t.Fatalf("%q, %v", pending, err)
 				}
-				settleTaken(t, now)
+				resolveTaken(t, now)
 				agree(t, client, opt, store[citizen](t, client, opt))
 				onlyKeys(t, client, opt)
 			})
@@ -181,7 +181,7 @@ func TestDeclarationsComeAndGo(t *testing.T) {
 				r.Fatal(err)
 			}
 		}
-		settleTaken(t, e)
+		resolveTaken(t, e)
 		agree(t, client, opt, store[citizen](t, client, opt))
 	})
 }
@@ -250,7 +250,7 @@ func TestMigrateCutShort(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			settleTaken(t, again)
+			resolveTaken(t, again)
 			agree(t, client, opt, store[citizen](t, client, opt))
 			onlyKeys(t, client, opt)
 		}

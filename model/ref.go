@@ -31,11 +31,3 @@ func (r *Ref[T]) UnmarshalText(text []byte) error {
 }
 
 func (r Ref[T]) target() reflect.Type { return reflect.TypeFor[T]() }
-
-// targetOf returns the type that a Ref refers to, and nil for other types.
-func targetOf(t reflect.Type) reflect.Type {
-	if ref, ok := reflect.Zero(t).Interface().(interface{ target() reflect.Type }); ok {
-		return ref.target()
-	}
-	return nil
-}

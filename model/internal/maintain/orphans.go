@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"retwis/maintain"
+	"retwis/model/internal/backoff"
 	"retwis/model/internal/schema"
+	"retwis/model/internal/unique"
 
 	"github.com/redis/rueidis"
 )
@@ -205,4 +209,140 @@ func (o *orphans) contents(ctx context.Context, p *schema.Partition, ids []strin
 		all[ids[i]] = entries
 	}
 	return all, nil
+}
+
+// orphanClaims finds unique values whose records, in other partitions, do not have
+// them.
+type orphanClaims struct{ *orphans }
+
+// orphanClaim is a value whose record does not seem to have it.
+type orphanClaim struct {
+	key       string
+	entry     schema.Entry
+	text      string // what the hash says
+	misplaced bool   // the value belongs to another hash
+}
+
+// check checks a page of a unique index.
+func (o *orphanClaims) check(ctx context.Context, p *schema.Partition, x *schema.Index, pairs []string) error {
+	key := o.t.IndexKey(p, x)
+	have, err := o.contentsOf(ctx, pairs)
+	if err != nil {
+		return err
+	}
+	var suspects []orphanClaim
+	for i := 0; i+1 < len(pairs); i += 2 {
+		e, c := schema.Entry{Index: x, Value: pairs[i]}, unique.ParseClaim(pairs[i+1])
+		switch misplaced := o.t.UniqueKey(e) != key; {
+		case misplaced, !have.have(c.ID, x, e.Value) && !inProgress(c.Deadline):
+			suspects = append(suspects, orphanClaim{key, e, pairs[i+1], misplaced})
+		case have.have(c.ID, x, e.Value) && c.Deadline != "" && o.mode != DryRun:
+			if _, err := o.t.Claims.Has(ctx, e, pairs[i+1], false); err != nil { // and confirms it
+				return err
+			}
+		}
+	}
+	return o.checkSuspects(ctx, suspects)
+}
+
+// contentsOf reads the entries of the records that claims name.
+func (o *orphanClaims) contentsOf(ctx context.Context, pairs []string) (contents, error) {
+	byPart := map[*schema.Partition][]string{}
+	for i := 1; i < len(pairs); i += 2 {
+		id := unique.ParseClaim(pairs[i]).ID
+		byPart[o.t.Of(id)] = append(byPart[o.t.Of(id)], id)
+	}
+	have := contents{}
+	for p, ids := range byPart {
+		some, err := o.contents(ctx, p, ids)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(have, some)
+	}
+	return have, nil
+}
+
+// inProgress reports whether the record of a claim may still be written. It allows for
+// clocks that are late.
+func inProgress(deadline string) bool {
+	ms, err := strconv.ParseInt(deadline, 10, 64)
+	return err == nil && time.Since(time.UnixMilli(ms)) < unique.Lease
+}
+
+// checkSuspects removes values whose records do not have them. A writer gives back the
+// values that its record has left shortly after it has written the record: a dry run
+// waits that long before it reports one. Giving a value back early does no harm.
+func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
+	begin := time.Now()
+	for delay := time.Millisecond; len(suspects) > 0; delay *= 2 {
+		var err error
+		if suspects, err = o.unchanged(ctx, suspects); err != nil {
+			return err
+		}
+		if o.mode != DryRun || time.Since(begin) >= unique.Grace {
+			break
+		}
+		if err := backoff.Sleep(ctx, min(delay, unique.Grace-time.Since(begin))); err != nil {
+			return err
+		}
+	}
+	for _, s := range suspects {
+		if err := o.drop(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged returns the claims whose hash says the same as before, without those of
+// records that are not indexed yet.
+func (o *orphanClaims) unchanged(ctx context.Context, suspects []orphanClaim) ([]orphanClaim, error) {
+	b := o.t.Client.B()
+	var commands rueidis.Commands
+	for _, s := range suspects {
+		id := unique.ParseClaim(s.text).ID
+		p := o.t.Of(id)
+		commands = append(commands, b.Hget().Key(s.key).Field(s.entry.Value).Build(),
+			b.Exists().Key(p.Record(id)).Build(), b.Hexists().Key(p.Content).Field(id).Build())
+	}
+	replies := o.t.Client.DoMulti(ctx, commands...)
+	var still []orphanClaim
+	for i, s := range suspects {
+		now, err := replies[3*i].ToString()
+		if rueidis.IsRedisNil(err) || err == nil && now != s.text {
+			continue
+		}
+		there, err2 := replies[3*i+1].AsBool()
+		indexed, err3 := replies[3*i+2].AsBool()
+		if err := errors.Join(err, err2, err3); err != nil {
+			return nil, err
+		}
+		if s.misplaced || indexed || !there {
+			still = append(still, s)
+		}
+	}
+	return still, nil
+}
+
+// drop reports a value whose record does not have it, and removes it if the hash still
+// says the same after the record was asked.
+func (o *orphanClaims) drop(ctx context.Context, s orphanClaim) error {
+	u := o.t.Claims
+	c := unique.ParseClaim(s.text)
+	if !s.misplaced {
+		asked := c
+		if o.mode == DryRun {
+			asked.Deadline = "" // revokes nothing
+		}
+		has, err := u.Revoke(ctx, s.entry, asked)
+		if err != nil || has {
+			return err
+		}
+	}
+	o.report(s.entry.Index, []orphan{{c.ID, s.entry.Value}}, "")
+	if o.mode == DryRun {
+		return nil
+	}
+	return u.Replace(ctx, s.key, s.entry.Value, s.text, "")
 }

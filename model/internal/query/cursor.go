@@ -1,7 +1,6 @@
 package query
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -17,20 +16,6 @@ type cursor struct {
 	scan int
 	position
 	names []string
-}
-
-// digest identifies a query by its conditions and order.
-func (q *parsedQuery) digest(s *schema.Schema, name string) string {
-	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
-	b = q.e.append(b, s)
-	for _, o := range q.order {
-		b = fmt.Appendf(b, ", %s %t", s.Fields[o.field].Name, o.desc)
-	}
-	if q.reverse {
-		b = append(b, " reverse"...)
-	}
-	sum := sha256.Sum256(b)
-	return string(sum[:8])
 }
 
 // text encodes a cursor of the query with that fingerprint.

@@ -214,7 +214,7 @@ func (f *executor) start(at cursor) error {
 				parts = append(parts, &f.t.Parts[i])
 			}
 		}
-		packed := f.pack(src, parts[0], f.e, f.reverse && !f.sorted, within)
+		packed := packQuery(f.t, src, parts[0], f.e, f.reverse && !f.sorted, within)
 		for _, part := range parts {
 			f.scans = append(f.scans, &scan{t: f.t, accessPath: src, number: len(f.scans), part: part, packed: packed, reverse: f.reverse && !f.sorted})
 		}

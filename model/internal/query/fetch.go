@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 
 	"github.com/redis/rueidis"
@@ -13,7 +14,7 @@ import (
 // fetch reads the records of rows: one pipeline. It leaves out records that are gone,
 // no longer match, or have another place in the order. A record that cannot be read has
 // an error.
-func (q *Query) fetch(ctx context.Context, f *executor, rows []row) ([]Result, error) {
+func fetch(ctx context.Context, o *record.Objects, f *executor, rows []row) ([]Result, error) {
 	indexes := f.e.appendIndexes(nil)
 	if f.order != nil && !slices.Contains(indexes, f.order.x) {
 		indexes = append(indexes, f.order.x)
@@ -23,11 +24,11 @@ func (q *Query) fetch(ctx context.Context, f *executor, rows []row) ([]Result, e
 		ids[i] = h.id
 	}
 	all := make([]Result, 0, len(rows))
-	for i, reply := range q.Objects.Table.Rows.DoMany(ctx, ids) {
-		ptr, fits, err := q.fitting(ctx, f, rows[i], reply, indexes)
-		if err == nil && !fits && q.Objects.Table.Options.Cache > 0 {
+	for i, reply := range o.Table.Rows.DoMany(ctx, ids) {
+		ptr, fits, err := fitting(ctx, o, f, rows[i], reply, indexes)
+		if err == nil && !fits && o.Table.Options.Cache > 0 {
 			// The cached record may be older than the index.
-			ptr, fits, err = q.fitting(ctx, f, rows[i], q.Objects.Table.Rows.Do(ctx, ids[i], true), indexes)
+			ptr, fits, err = fitting(ctx, o, f, rows[i], o.Table.Rows.Do(ctx, ids[i], true), indexes)
 		}
 		var of *schema.RecordError
 		switch {
@@ -43,28 +44,28 @@ func (q *Query) fetch(ctx context.Context, f *executor, rows []row) ([]Result, e
 }
 
 // fitting reads a record from a reply, and reports whether it fits.
-func (q *Query) fitting(ctx context.Context, f *executor, h row, reply rueidis.RedisResult, indexes []*schema.Index) (ptr any, fits bool, err error) {
-	stored := make([]schema.Text, len(q.Objects.Fields))
-	known, err := q.Objects.Table.Rows.Parse(h.id, reply, stored)
+func fitting(ctx context.Context, o *record.Objects, f *executor, h row, reply rueidis.RedisResult, indexes []*schema.Index) (ptr any, fits bool, err error) {
+	stored := make([]schema.Text, len(o.Fields))
+	known, err := o.Table.Rows.Parse(h.id, reply, stored)
 	if err == nil && !known {
-		err = q.Objects.Table.Rows.Absent(ctx, h.id)
+		err = o.Table.Rows.Absent(ctx, h.id)
 	}
 	if errors.Is(err, schema.ErrNotFound) {
 		return nil, false, nil
 	}
-	record := q.Objects.NewRecord()
+	record := o.NewRecord()
 	if err == nil {
-		err = q.Objects.Decode(q.Objects.Table.Of(h.id).Record(h.id), h.id, stored, record)
+		err = o.Decode(o.Table.Of(h.id).Record(h.id), h.id, stored, record)
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	if err := q.Objects.Declaration.Compute(record, stored); err != nil {
+	if err := o.Declaration.Compute(record, stored); err != nil {
 		return nil, false, &schema.RecordError{ID: h.id, Err: err}
 	}
 	var entries []schema.Entry
 	for _, x := range indexes {
-		if entries, err = x.AppendEntries(entries, &q.Objects.Schema, stored); err != nil {
+		if entries, err = x.AppendEntries(entries, &o.Schema, stored); err != nil {
 			return nil, false, &schema.RecordError{ID: h.id, Field: x.Name, Err: err}
 		}
 	}
@@ -76,4 +77,11 @@ func (f *executor) inPlace(h row, entries []schema.Entry) bool {
 	return f.order == nil || slices.ContainsFunc(entries, func(e schema.Entry) bool {
 		return e.Index == f.order.x && e.Value+h.id == h.at
 	})
+}
+
+// Result is a record that was found: a pointer to it, or why it cannot be read.
+type Result struct {
+	Record any
+	row    row
+	Err    error
 }

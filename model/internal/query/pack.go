@@ -3,12 +3,13 @@ package query
 import (
 	"encoding/binary"
 
+	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 )
 
-// pack writes a query with an access path for select.lua. within is the order whose
+// packQuery writes a query with an access path for select.lua. within is the order whose
 // members are returned, or nil.
-func (f *executor) pack(src *accessPath, part *schema.Partition, e *expr, reverse bool, within *orderedIndex) string {
+func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr, reverse bool, within *orderedIndex) string {
 	kind, number, many := "a", 0, false
 	switch {
 	case src.x == nil:
@@ -23,7 +24,7 @@ func (f *executor) pack(src *accessPath, part *schema.Partition, e *expr, revers
 	b := schema.PackList(nil, 10)
 	b = schema.PackText(b, kind)
 	b = schema.PackInt(b, flag(reverse))
-	b = schema.PackInt(b, flag(f.t.Schema.Expires >= 0))
+	b = schema.PackInt(b, flag(t.Schema.Expires >= 0))
 	b = schema.PackInt(b, int64(number))
 	b = packEndings(b, src.x, -1)
 	b = left.packFilter(b)
@@ -40,11 +41,11 @@ func (f *executor) pack(src *accessPath, part *schema.Partition, e *expr, revers
 	} else {
 		b = schema.PackList(schema.PackInt(b, 0), 0)
 	}
-	return string(f.packBuilt(b, src, left, within))
+	return string(packBuilt(t, b, src, left, within))
 }
 
 // packBuilt writes the names of the indexes that a query needs.
-func (f *executor) packBuilt(b []byte, src *accessPath, left *expr, within *orderedIndex) []byte {
+func packBuilt(t *record.Table, b []byte, src *accessPath, left *expr, within *orderedIndex) []byte {
 	used := left.appendIndexes(nil)
 	if src.x != nil {
 		used = append(used, src.x)
@@ -54,7 +55,7 @@ func (f *executor) packBuilt(b []byte, src *accessPath, left *expr, within *orde
 	}
 	b = schema.PackList(b, len(used))
 	for _, x := range used {
-		b = schema.PackText(b, "built:"+x.Identity(f.t.Schema))
+		b = schema.PackText(b, "built:"+x.Identity(t.Schema))
 	}
 	return b
 }

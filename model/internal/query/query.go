@@ -20,16 +20,6 @@ type Query struct {
 	err      error // an error of how the query was made
 }
 
-// parsedQuery is a query whose conditions are resolved.
-type parsedQuery struct {
-	e           *expr
-	order       []ordering
-	reverse     bool // all records, newest first
-	limit       int
-	after       cursor
-	fingerprint string
-}
-
 func (f *Query) resolve() (*parsedQuery, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -82,13 +72,6 @@ func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, 
 	return run, q, err
 }
 
-// Result is a record that was found: a pointer to it, or why it cannot be read.
-type Result struct {
-	Record any
-	row    row
-	Err    error
-}
-
 // Each calls yield for each record found, or its error, until it returns false.
 func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
 	run, _, err := f.start(ctx, f.Limit)
@@ -121,7 +104,7 @@ func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield 
 		if len(rows) == 0 {
 			return nil
 		}
-		results, err := f.fetch(ctx, run, rows)
+		results, err := fetch(ctx, f.Objects, run, rows)
 		if err != nil {
 			return err
 		}

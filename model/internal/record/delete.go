@@ -22,13 +22,6 @@ type removal struct {
 	passed map[*referrer][]string
 }
 
-var (
-	// errLeft is returned if a record does not have the entry of the removal.
-	errLeft = errors.New("the record no longer refers")
-	// errKept is returned if a record exists.
-	errKept = errors.New("the record is there")
-)
-
 // referred is returned if records refer to one that would be deleted.
 type referred struct {
 	by      *referrer
@@ -128,4 +121,10 @@ func (t *Table) removed(ctx context.Context, r *removal, reply rueidis.RedisResu
 		return by.from.Registry.SchemaError()
 	}
 	return &referred{by, replied.members}
+}
+
+// value returns what records that refer to an id have in the index.
+func (r *referrer) value(id string) (string, error) {
+	b, err := r.index.AppendColumn(nil, r.from.Schema, 0, id)
+	return string(b), err
 }

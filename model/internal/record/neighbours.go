@@ -72,25 +72,6 @@ func keySpace(w *schema.Stored, name string, partitions int) []keyPattern {
 	return all
 }
 
-// checkName refuses names that look like a key of another model.
-func (o *Options) checkName() error {
-	if o.Name == ModelsKey {
-		return fmt.Errorf("Options.Name is %q: this is the key of the list of models: choose another name", o.Name)
-	}
-	k := schema.KeysOf("", "")
-	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Changes, k.Voids, k.Waiting, ".lock"} {
-		if model, ok := strings.CutSuffix(o.Name, key); ok {
-			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
-		}
-	}
-	for _, key := range []string{k.Index(""), ".of.", k.Lock("")} {
-		if model, _, ok := strings.Cut(o.Name, key); ok {
-			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
-		}
-	}
-	return nil
-}
-
 func (p keyPattern) String() string {
 	if p.rest == nothing {
 		return strconv.Quote(p.text)

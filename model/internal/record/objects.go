@@ -411,3 +411,23 @@ func clearRefs(v reflect.Value, target string) bool {
 	}
 	return cleared
 }
+
+// Relate adds the fields of a model that refer to another, and reports whether there
+// are any.
+func Relate(from, to *Objects) bool {
+	found := false
+	for _, f := range from.Refs {
+		if f.Target != to.GoType || f.Rule == "" {
+			continue
+		}
+		found = true
+		field := &from.GoFields[f.Field]
+		to.Table.References.add(&referrer{
+			from: from.Table, field: field.Stored, index: from.FieldIndex(f.Field), rule: f.Rule,
+			clear: func(ctx context.Context, id, target string) (bool, error) {
+				return from.clearRef(ctx, field, id, target)
+			},
+		})
+	}
+	return found
+}

@@ -97,3 +97,22 @@ func (o *Options) checkSlots() error {
 
 // Counter returns the key that new ids come from.
 func (o *Options) Counter() string { return schema.CounterOf(o.Name, o.Keys.Counter) }
+
+// checkName refuses names that look like a key of another model.
+func (o *Options) checkName() error {
+	if o.Name == ModelsKey {
+		return fmt.Errorf("Options.Name is %q: this is the key of the list of models: choose another name", o.Name)
+	}
+	k := schema.KeysOf("", "")
+	for _, key := range []string{k.Content, k.All, k.Meta, k.Expires, k.Changes, k.Voids, k.Waiting, ".lock"} {
+		if model, ok := strings.CutSuffix(o.Name, key); ok {
+			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
+		}
+	}
+	for _, key := range []string{k.Index(""), ".of.", k.Lock("")} {
+		if model, _, ok := strings.Cut(o.Name, key); ok {
+			return fmt.Errorf("Options.Name is %q: a model called %q has keys like that: choose another name", o.Name, model)
+		}
+	}
+	return nil
+}

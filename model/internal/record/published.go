@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"retwis/model/internal/schema"
@@ -17,38 +16,6 @@ import (
 // askAgain is how long an answer of the database is used. Migrate may run in another
 // process.
 const askAgain = time.Second
-
-// Published is what user.meta says of a model in one partition.
-type Published struct {
-	Digest, Schema       string            // in force
-	also                 string            // digest of another declaration that may write
-	Wanted, WantedDigest string            // of the last New with another declaration, since the last Migrate
-	token                string            // of the numbers of the indexes
-	migration            string            // "": all records are in all indexes; see migrate_begin.lua
-	Indexes              map[string]string // identity to number and key, including those of dropped indexes
-	built                map[string]bool   // by identity
-}
-
-func ParsePublished(meta map[string]string) Published {
-	r := Published{
-		Digest: meta["digest"], also: meta["also"], Schema: meta["schema"], Wanted: meta["wanted"], WantedDigest: meta["wanteddigest"],
-		token: meta["token"], migration: meta["walk"], Indexes: map[string]string{}, built: map[string]bool{},
-	}
-	for field, value := range meta {
-		if identity, ok := strings.CutPrefix(field, "index:"); ok {
-			r.Indexes[identity] = value
-		} else if identity, ok := strings.CutPrefix(field, "built:"); ok {
-			r.built[identity] = true
-		}
-	}
-	return r
-}
-
-// DescribeIndex formats the identity of an index: name (columns and options).
-func DescribeIndex(identity string) string {
-	name, rest, _ := strings.Cut(identity, "=")
-	return name + " (" + rest + ")"
-}
 
 // CheckBuilt fails unless all records are in an index. It asks the database once a
 // second at most, also whether another process has dropped the index.
@@ -90,15 +57,6 @@ func (g *Registry) IsBuilt(ctx context.Context, x *schema.Index, parts []schema.
 		}
 	}
 	return true, nil
-}
-
-// Published reads the meta of a partition.
-func (g *Registry) Published(ctx context.Context, p *schema.Partition) (Published, error) {
-	meta, err := g.client.Do(ctx, g.client.B().Hgetall().Key(p.Meta).Build()).AsStrMap()
-	if err != nil {
-		return Published{}, err
-	}
-	return ParsePublished(meta), nil
 }
 
 // pendingIn describes what Migrate would do in a partition.

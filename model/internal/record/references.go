@@ -2,12 +2,10 @@ package record
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"retwis/internal/keys"
@@ -15,46 +13,6 @@ import (
 
 	"github.com/redis/rueidis"
 )
-
-// references are the fields of this and other models that refer to the records of a
-// table.
-type references struct {
-	t     *Table
-	mu    sync.RWMutex
-	all   []*referrer
-	asked time.Time // when the database was last asked for other models
-}
-
-// referrer is a field of a model that refers to records of another one.
-type referrer struct {
-	from  *Table
-	field string
-	index *schema.Index // that of the field
-	rule  schema.OnDelete
-	// clear removes the references to a target from a record, and reports whether
-	// there were any.
-	clear func(ctx context.Context, id, target string) (bool, error)
-}
-
-// Relate adds the fields of a model that refer to another, and reports whether there
-// are any.
-func Relate(from, to *Objects) bool {
-	found := false
-	for _, f := range from.Refs {
-		if f.Target != to.GoType || f.Rule == "" {
-			continue
-		}
-		found = true
-		field := &from.GoFields[f.Field]
-		to.Table.References.add(&referrer{
-			from: from.Table, field: field.Stored, index: from.FieldIndex(f.Field), rule: f.Rule,
-			clear: func(ctx context.Context, id, target string) (bool, error) {
-				return from.clearRef(ctx, field, id, target)
-			},
-		})
-	}
-	return found
-}
 
 // add adds a field, or replaces the same one. Fields with the rule restrict come first.
 func (r *references) add(field *referrer) {
@@ -171,101 +129,4 @@ func (t *Table) sameSlot(other *Table) bool {
 		return false
 	}
 	return t.Client.Mode() != rueidis.ClientModeCluster || keys.Tag(t.Options.Name) == keys.Tag(other.Options.Name)
-}
-
-// value returns what records that refer to an id have in the index.
-func (r *referrer) value(id string) (string, error) {
-	b, err := r.index.AppendColumn(nil, r.from.Schema, 0, id)
-	return string(b), err
-}
-
-// far reads members of an index in another slot or database that refer to a record:
-// of the first partition that has some. It compares the declaration of the model that
-// refers, as delete.lua does.
-func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error) {
-	prefix, err := r.value(f.id)
-	if err != nil {
-		return nil, err
-	}
-	from, to := schema.PrefixRange(prefix).Lex()
-	t, passed := r.from, f.passed[r]
-	var commands rueidis.Commands
-	for i := range t.Parts {
-		p := &t.Parts[i]
-		commands = append(commands,
-			t.Client.B().Hmget().Key(p.Meta).Field("digest", "also", "token").Build(),
-			t.Client.B().Zrange().Key(t.IndexKey(p, r.index)).Min(from).Max(to).Bylex().Limit(0, int64(farMany+len(passed))).Build())
-	}
-	replies := t.Client.DoMulti(ctx, commands...)
-	for i := 0; i+1 < len(replies); i += 2 {
-		found, err := replies[i].ToArray()
-		if err != nil || len(found) != 3 {
-			return nil, errors.Join(err, schema.ErrReply(err))
-		}
-		digest, _ := found[0].ToString()
-		also, _ := found[1].ToString()
-		token, _ := found[2].ToString()
-		if stamp := t.Registry.Stamp(); stamp != digest+token && stamp != also+token {
-			return nil, t.Registry.SchemaError()
-		}
-		members, err := replies[i+1].AsStrSlice()
-		if err != nil {
-			return nil, err
-		}
-		members = slices.DeleteFunc(members, func(m string) bool { return slices.Contains(passed, m) })
-		if len(members) > 0 {
-			return members, nil
-		}
-	}
-	return nil, nil
-}
-
-// restricted returns an error if one of the records exists. It removes the index
-// entries of those that do not.
-func (r *referrer) restricted(ctx context.Context, ids []string, via *schema.Entry) error {
-	for i, reply := range r.from.Rows.existMany(ctx, ids) {
-		there, err := reply.AsBool()
-		if err != nil {
-			return r.wrap(ids[i], err)
-		}
-		if !there {
-			if err := r.forget(ctx, ids[i], via); err != nil && !errors.Is(err, errKept) {
-				return err
-			}
-			continue
-		}
-		return &schema.ReferencedError{Model: r.from.Options.Name, Field: r.field, ID: ids[i]}
-	}
-	return nil
-}
-
-// clearOne removes the references to a target from one record. If there are none, it
-// removes the entry from the index; errKept means that the entry is still there.
-func (r *referrer) clearOne(ctx context.Context, id, target string, via *schema.Entry) error {
-	did, err := r.clear(ctx, id, target)
-	if did {
-		return nil
-	}
-	if err != nil && !errors.Is(err, schema.ErrNotFound) {
-		return r.wrap(id, err)
-	}
-	return r.forget(ctx, id, via)
-}
-
-// forget removes the index entry of a record that does not exist, or no longer refers,
-// or returns errKept.
-func (r *referrer) forget(ctx context.Context, id string, via *schema.Entry) error {
-	err := r.from.remove(ctx, &removal{id: id, via: via, gone: true})
-	switch {
-	case err == nil, isGone(err):
-		return nil
-	case errors.Is(err, errKept):
-		return errKept
-	}
-	return r.wrap(id, err)
-}
-
-// wrap names the record that refers.
-func (r *referrer) wrap(id string, err error) error {
-	return fmt.Errorf("%s of %s %s, which refers to it: %w", r.field, r.from.Options.Name, schema.Shorten(id), err)
 }

@@ -32,25 +32,6 @@ type Registry struct {
 // RegisterTimeout bounds the round trips of New.
 const RegisterTimeout = 10 * time.Second
 
-// open publishes the model, unless its keys could be those of another model.
-func (g *Registry) open(ctx context.Context) error {
-	if err := g.checkNeighbours(ctx, false); err != nil {
-		return err
-	}
-	if err := g.publish(ctx); err != nil {
-		return err
-	}
-	added, err := g.publishName(ctx)
-	if err != nil || !added {
-		return err
-	}
-	// Another model may have been published at the same moment.
-	if err = g.checkNeighbours(ctx, true); err != nil {
-		_ = g.client.Do(ctx, g.client.B().Hdel().Key(ModelsKey).Field(g.Name).Build()).Error() // it is refused either way
-	}
-	return err
-}
-
 // publish publishes the schema, and reads the names and states of the indexes in the
 // database.
 func (g *Registry) publish(ctx context.Context) error {
@@ -229,3 +210,12 @@ func (g *Registry) adopt(r *Published, expires string) (opaque string, err error
 // numbers of partitions. On a Cluster it is in its own slot: it is written separately,
 // and again by every New.
 const ModelsKey = "models"
+
+// Published reads the meta of a partition.
+func (g *Registry) Published(ctx context.Context, p *schema.Partition) (Published, error) {
+	meta, err := g.client.Do(ctx, g.client.B().Hgetall().Key(p.Meta).Build()).AsStrMap()
+	if err != nil {
+		return Published{}, err
+	}
+	return ParsePublished(meta), nil
+}

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"retwis/model/internal/schema"
 	"retwis/model/internal/unique"
@@ -299,13 +301,6 @@ func (t *Table) packed(fields []schema.Text) (schema.Content, []schema.Entry, er
 	return schema.Pack(due, entries), entries, nil
 }
 
-// encodingJSON is the encoding of records that earlier versions stored as JSON.
-const encodingJSON = "json"
-
-func errJSON(name string) error {
-	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not support: copy them to a model with hashes with a program built from commit 2dac664 of this module, the last that reads both", schema.ErrSchema, name)
-}
-
 // relevantFields returns the numbers of the fields that the index entries depend on.
 func (t *Table) relevantFields() []int {
 	var all []int
@@ -351,4 +346,31 @@ func (t *Table) CheckTypes(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+var (
+	// errLeft is returned if a record does not have the entry of the removal.
+	errLeft = errors.New("the record no longer refers")
+	// errKept is returned if a record exists.
+	errKept = errors.New("the record is there")
+)
+
+// references are the fields of this and other models that refer to the records of a
+// table.
+type references struct {
+	t     *Table
+	mu    sync.RWMutex
+	all   []*referrer
+	asked time.Time // when the database was last asked for other models
+}
+
+// referrer is a field of a model that refers to records of another one.
+type referrer struct {
+	from  *Table
+	field string
+	index *schema.Index // that of the field
+	rule  schema.OnDelete
+	// clear removes the references to a target from a record, and reports whether
+	// there were any.
+	clear func(ctx context.Context, id, target string) (bool, error)
 }

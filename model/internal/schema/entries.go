@@ -197,3 +197,11 @@ func PackText(b []byte, s string) []byte {
 	}
 	return append(b, s...)
 }
+
+func Taken(e Entry, owner string) *TakenError {
+	value := e.Value
+	if len(e.Index.Columns) > 1 {
+		value = e.Index.Describe(value)
+	}
+	return &TakenError{Field: e.Index.Name, Value: value, Owner: owner}
+}

@@ -41,14 +41,6 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("%s is taken by record %s", what, Shorten(e.Owner))
 }
 
-func Taken(e Entry, owner string) *TakenError {
-	value := e.Value
-	if len(e.Index.Columns) > 1 {
-		value = e.Index.Describe(value)
-	}
-	return &TakenError{Field: e.Index.Name, Value: value, Owner: owner}
-}
-
 // Is makes the error an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
 

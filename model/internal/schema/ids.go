@@ -9,3 +9,6 @@ const (
 	ULID           IDs = "ulid"    // 26 letters and digits in order of time, without asking the server
 	ClientAssigned IDs = "own"     // the caller sets them
 )
+
+// maxID is how many bytes an id has at most.
+const maxID = 256

@@ -149,3 +149,23 @@ func (l *Layout) isID(id string) bool {
 	}
 	return id != "" && len(id) <= maxID && !strings.Contains(id, "\x00")
 }
+
+// Stored returns the schema as it is stored.
+func (l *Layout) Stored() Stored {
+	s := l.Schema
+	w := Stored{
+		Encoding: "hash", IDs: l.IDs, Record: l.Parts[0].RecordPrefix, Counter: l.Counter,
+		Partitions: len(l.Parts), Fields: s.Fields, Indexes: s.Indexes, Collections: s.Collections,
+		Type: s.TypeName, Refs: s.References,
+	}
+	if l.Spread() {
+		w.Record = ""
+	}
+	if l.IDs != Counter {
+		w.Counter = ""
+	}
+	if s.Expires >= 0 {
+		w.Expires = s.Fields[s.Expires].Name
+	}
+	return w
+}

@@ -127,9 +127,6 @@ func (d *Declaration) SetVersion(record reflect.Value, version int64) {
 	}
 }
 
-// maxID is how many bytes an id has at most.
-const maxID = 256
-
 // CheckID refuses what cannot be an id. A zero byte separates the id in a claim.
 func (d *Declaration) CheckID(id string) error {
 	switch {

@@ -131,15 +131,6 @@ func (s *Schema) addSpec(x Index) error {
 	return err
 }
 
-// columnName returns the name of a column for errors. Package ordered refuses the name
-// id.
-func columnName(field string) string {
-	if field == "id" {
-		return "id_"
-	}
-	return field
-}
-
 // ValueKind returns the kind of the indexed values: of the elements of a list.
 func (f *Field) ValueKind() kind {
 	if f.Element != "" {
@@ -193,26 +184,6 @@ type Stored struct {
 	Collections []string    `json:"collections,omitempty"`
 	Type        string      `json:"type,omitempty"` // name of the Go type
 	Refs        []Reference `json:"refs,omitempty"`
-}
-
-// Stored returns the schema as it is stored.
-func (l *Layout) Stored() Stored {
-	s := l.Schema
-	w := Stored{
-		Encoding: "hash", IDs: l.IDs, Record: l.Parts[0].RecordPrefix, Counter: l.Counter,
-		Partitions: len(l.Parts), Fields: s.Fields, Indexes: s.Indexes, Collections: s.Collections,
-		Type: s.TypeName, Refs: s.References,
-	}
-	if l.Spread() {
-		w.Record = ""
-	}
-	if l.IDs != Counter {
-		w.Counter = ""
-	}
-	if s.Expires >= 0 {
-		w.Expires = s.Fields[s.Expires].Name
-	}
-	return w
 }
 
 // Reference is a field that refers to other records by a rule.

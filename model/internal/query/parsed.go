@@ -1,0 +1,33 @@
+package query
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"retwis/model/internal/schema"
+)
+
+// parsedQuery is a query whose conditions are resolved.
+type parsedQuery struct {
+	e           *expr
+	order       []ordering
+	reverse     bool // all records, newest first
+	limit       int
+	after       cursor
+	fingerprint string
+}
+
+// digest identifies a query by its conditions and order.
+func (q *parsedQuery) digest(s *schema.Schema, name string) string {
+	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
+	b = q.e.append(b, s)
+	for _, o := range q.order {
+		b = fmt.Appendf(b, ", %s %t", s.Fields[o.field].Name, o.desc)
+	}
+	if q.reverse {
+		b = append(b, " reverse"...)
+	}
+	sum := sha256.Sum256(b)
+	return string(sum[:8])
+}

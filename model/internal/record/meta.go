@@ -1,0 +1,47 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+
+	"retwis/model/internal/schema"
+)
+
+// Published is what user.meta says of a model in one partition.
+type Published struct {
+	Digest, Schema       string            // in force
+	also                 string            // digest of another declaration that may write
+	Wanted, WantedDigest string            // of the last New with another declaration, since the last Migrate
+	token                string            // of the numbers of the indexes
+	migration            string            // "": all records are in all indexes; see migrate_begin.lua
+	Indexes              map[string]string // identity to number and key, including those of dropped indexes
+	built                map[string]bool   // by identity
+}
+
+func ParsePublished(meta map[string]string) Published {
+	r := Published{
+		Digest: meta["digest"], also: meta["also"], Schema: meta["schema"], Wanted: meta["wanted"], WantedDigest: meta["wanteddigest"],
+		token: meta["token"], migration: meta["walk"], Indexes: map[string]string{}, built: map[string]bool{},
+	}
+	for field, value := range meta {
+		if identity, ok := strings.CutPrefix(field, "index:"); ok {
+			r.Indexes[identity] = value
+		} else if identity, ok := strings.CutPrefix(field, "built:"); ok {
+			r.built[identity] = true
+		}
+	}
+	return r
+}
+
+// DescribeIndex formats the identity of an index: name (columns and options).
+func DescribeIndex(identity string) string {
+	name, rest, _ := strings.Cut(identity, "=")
+	return name + " (" + rest + ")"
+}
+
+// encodingJSON is the encoding of records that earlier versions stored as JSON.
+const encodingJSON = "json"
+
+func errJSON(name string) error {
+	return fmt.Errorf("%w: the records of %s are stored as JSON strings, which this version does not support: copy them to a model with hashes with a program built from commit 2dac664 of this module, the last that reads both", schema.ErrSchema, name)
+}

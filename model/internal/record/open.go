@@ -1,0 +1,22 @@
+package record
+
+import "context"
+
+// open publishes the model, unless its keys could be those of another model.
+func (g *Registry) open(ctx context.Context) error {
+	if err := g.checkNeighbours(ctx, false); err != nil {
+		return err
+	}
+	if err := g.publish(ctx); err != nil {
+		return err
+	}
+	added, err := g.publishName(ctx)
+	if err != nil || !added {
+		return err
+	}
+	// Another model may have been published at the same moment.
+	if err = g.checkNeighbours(ctx, true); err != nil {
+		_ = g.client.Do(ctx, g.client.B().Hdel().Key(ModelsKey).Field(g.Name).Build()).Error() // it is refused either way
+	}
+	return err
+}
