@@ -112,8 +112,11 @@ func (r *reader) comparePictures(docs string) {
 var (
 	target   = regexp.MustCompile("(?m)(?:`|^|\\$ )make ([a-z][a-z0-9-]*)")
 	fenced   = regexp.MustCompile("(?ms)^```.*?^```")
-	link     = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	link     = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	makeRule = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
+
+	notInAnchors = regexp.MustCompile(`[^\pL\pN_ -]`)
 )
 
 // checkTargets checks that the make targets on a page exist.
@@ -134,14 +137,36 @@ func checkTargets(t *testing.T, text string) {
 	}
 }
 
-// checkLinks checks that the links and pictures of a page exist.
+// checkLinks checks that the links and pictures of a page exist, and the headings
+// that links lead to.
 func checkLinks(t *testing.T, path, text string) {
 	t.Helper()
 	for _, found := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(path), found[1])); err != nil {
+		target, anchor := path, found[2]
+		if found[1] != "" {
+			target = filepath.Join(filepath.Dir(path), found[1])
+		}
+		if _, err := os.Stat(target); err != nil {
 			t.Errorf("a link leads nowhere: %v", err)
+		} else if anchor != "" && !slices.Contains(anchors(t, target), anchor) {
+			t.Errorf("%s has no heading #%s", target, anchor)
 		}
 	}
+}
+
+// anchors returns the anchors of the headings of a page, as GitHub makes them.
+func anchors(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+		name := notInAnchors.ReplaceAllString(strings.ToLower(h[1]), "")
+		all = append(all, strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
 }
 
 // home is the home directory of the reader on the pages.
