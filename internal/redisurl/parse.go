@@ -1,64 +1,16 @@
-// Package redisurl parses the URL of a database, for every part of this module: the
-// site, the command line, locks and mass insertion accept the same URLs. An unknown
-// parameter is an error, so that no user relies on a certificate that is not checked.
 package redisurl
 
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
-)
-
-// Config is a parsed URL.
-type Config struct {
-	Kind      Kind
-	Dir       string   // Embedded: the directory, empty for the default
-	Socket    string   // Single, on a unix socket
-	Addresses []string // host:port of the server, the sentinels or some of the Cluster
-	Master    string   // Sentinel: the name of the master
-	Username  string
-	Password  string
-	DB        int
-	TLS       bool
-
-	// CA is a file with the root certificates for the server, instead of those of
-	// the system; Cert and Key are the files of the client certificate; ServerName
-	// is the name that the server's certificate must have, instead of the host;
-	// SkipVerify accepts any certificate.
-	CA, Cert, Key string
-	ServerName    string
-	SkipVerify    bool
-
-	// SentinelUsername and SentinelPassword are for the sentinels; Username and
-	// Password are for the servers that they name.
-	SentinelUsername string
-	SentinelPassword string
-}
-
-// Kind is how a database is reached.
-type Kind string
-
-// The kinds of databases.
-const (
-	Embedded Kind = "embedded" // a server that this program runs
-	Single   Kind = "single"   // one server
-	Sentinel Kind = "sentinel" // a master that sentinels name
-	Cluster  Kind = "cluster"
 )
 
 // schemes lists the accepted URLs for messages.
 const schemes = "embedded:[DIR], redis://[user:password@]host[:port][/db], unix://[user:password@]/path[?db=n], " +
 	"redis+sentinel://[user:password@]host[:port],…/master[/db] or redis+cluster://[user:password@]host[:port],… " +
 	"(rediss for redis means TLS; valkey and valkeys mean the same as redis and rediss)"
-
-const (
-	redisPort    = "6379"
-	sentinelPort = "26379"
-)
 
 // Parse reads the URL of a database:
 //
@@ -143,10 +95,6 @@ func parse(raw string) (Config, error) {
 	return config, config.readQuery(query)
 }
 
-func isScheme(text string) bool {
-	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
-}
-
 func unknownScheme(scheme string) error {
 	return fmt.Errorf("unknown scheme %q; use %s", scheme, schemes)
 }
@@ -197,51 +145,6 @@ func (c *Config) readUser(authority string) (hosts string, err error) {
 	return authority[at+1:], nil
 }
 
-// errNotPort does not show the port: it may be a password if the host is missing.
-var errNotPort = errors.New("the port is not a number from 1 to 65535")
-
-func readHosts(hosts, defaultPort string) ([]string, error) {
-	var addresses []string
-	for _, one := range strings.Split(hosts, ",") {
-		host, port, err := net.SplitHostPort(one)
-		if err != nil { // no port
-			port = defaultPort
-			bracketed := strings.HasPrefix(one, "[") && strings.HasSuffix(one, "]")
-			if host = one; bracketed {
-				host = one[1 : len(one)-1]
-			}
-			if strings.Contains(host, ":") != bracketed {
-				return nil, errors.New("a host is not host:port (an IPv6 address needs brackets)")
-			}
-		}
-		if err := checkHost(host); err != nil {
-			return nil, err
-		}
-		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return nil, errNotPort
-		}
-		addresses = append(addresses, net.JoinHostPort(host, port))
-	}
-	return addresses, nil
-}
-
-func checkHost(host string) error {
-	if host == "" {
-		return errors.New("the host is missing")
-	}
-	if strings.Contains(host, ":") {
-		if _, err := netip.ParseAddr(host); err != nil {
-			return errors.New("the host in brackets is not an IPv6 address")
-		}
-		return nil
-	}
-	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`[]/\%"`, r) }
-	if strings.ContainsFunc(host, odd) {
-		return errors.New("the host has characters that are invalid in a host")
-	}
-	return nil
-}
-
 // readPath reads the path: the name of the master, the number of the database.
 func (c *Config) readPath(path string) error {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -257,13 +160,4 @@ func (c *Config) readPath(path string) error {
 		return fmt.Errorf("%q has no meaning here", path)
 	}
 	return c.readDB(parts[0])
-}
-
-func (c *Config) readDB(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return fmt.Errorf("%q is not the number of a database", text)
-	}
-	c.DB = n
-	return nil
 }

@@ -18,52 +18,6 @@ import (
 // ErrNotEmpty: a demo requires an empty database.
 var ErrNotEmpty = errors.New("seed: the database is not empty and holds no demo")
 
-// Options are the size of a network.
-type Options struct {
-	Users, Follows, Posts int
-	Seed                  uint64
-	// FirstName is the name of the first user, for logging in. Default: a
-	// generated one.
-	FirstName string
-	// Password of all users. Default: a random one, see Result.
-	Password string
-	// Until is when the month ends. Default: the beginning of today, UTC.
-	Until time.Time
-	// Progress, if set, is called with the number of users, follows and posts that
-	// are written, and their total.
-	Progress func(done, total int)
-}
-
-// Result is the size of the network, and a name and a password for logging in.
-type Result struct {
-	Users    int    `json:"users"`
-	Follows  int    `json:"follows"`
-	Posts    int    `json:"posts"`
-	Name     string `json:"name"`
-	Password string `json:"password"`
-}
-
-// month is the period over which all events are spread.
-const month = 30 * 24 * time.Hour
-
-// step is how much is generated and written at a time; it bounds the memory.
-const step = 5000
-
-// maxUsers is the number of names.
-const maxUsers = 10_000_000
-
-func (o *Options) validate() error {
-	switch {
-	case o.Users < 1 || o.Users > maxUsers:
-		return fmt.Errorf("seed: users: %d is not between 1 and %d", o.Users, maxUsers)
-	case o.Follows < 0 || o.Follows > o.Users*(o.Users-1):
-		return fmt.Errorf("seed: follows: %d is not between 0 and %d, every user following every other", o.Follows, o.Users*(o.Users-1))
-	case o.Posts < 0:
-		return fmt.Errorf("seed: posts: %d is negative", o.Posts)
-	}
-	return nil
-}
-
 // Run adds a network to the database of svc, which may contain another one: if a name is
 // taken, it appends a number.
 func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) {
