@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	redistest.Parallel(4)
 	redistest.Main(m)
 }
 

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,10 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The tests mostly wait for other processes. -parallel still changes it.
-	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
-		panic(err)
-	}
+	redistest.Parallel(4)
 	testscript.Main(m, map[string]func(){"retwis": main})
 }
 

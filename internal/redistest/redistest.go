@@ -17,11 +17,14 @@ package redistest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,6 +53,14 @@ var shared struct {
 	free   []int // unused databases
 	dirs   []string
 	ports  map[int]bool // those that have been given out
+}
+
+// Parallel lets at least n tests of a package run at a time, for tests that mostly
+// wait. Call it from TestMain; -parallel on the command line overrides it.
+func Parallel(n int) {
+	if err := flag.Set("test.parallel", strconv.Itoa(max(n, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err) // not in a test binary
+	}
 }
 
 // Main runs the tests of a package, stops all servers and exits. It fails a package whose
