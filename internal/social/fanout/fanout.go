@@ -45,7 +45,7 @@ type Engine struct {
 	masters observer
 
 	jobs   chan Job
-	ctx    context.Context //nolint:containedctx // ends the worker, never used for a caller
+	ctx    context.Context // ends the worker, never used for a caller
 	stop   context.CancelFunc
 	worker sync.WaitGroup
 }

@@ -34,7 +34,7 @@ func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)
 type Bundle struct {
 	*social.Service
 	T     testing.TB
-	Ctx   context.Context //nolint:containedctx // of one test
+	Ctx   context.Context // of one test
 	DB    rueidis.Client
 	Clock *Clock
 }
