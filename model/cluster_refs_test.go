@@ -55,7 +55,7 @@ func testMembersAndCounters(t *testing.T, s *model.Store[watched]) {
 	const n = 10
 	for i := range n {
 		id := createdOf(t, s, watched{}).ID
-		added, err := s.Set("set", id).Add(ctx, "x", fmt.Sprint(i))
+		added, err := s.Set("set", id).Put(ctx, "x", fmt.Sprint(i))
 		checked(t, err)
 		length, err := s.List("list", id).Max(1).PushBack(ctx, "x", "y")
 		checked(t, err)

@@ -62,20 +62,20 @@ func TestSets(t *testing.T) {
 			}
 			ctx := t.Context()
 			friends, others := members.Set("friends", a.ID), members.Set("friends", b.ID)
-			if n, err := friends.Add(ctx, many...); n != 1234 || err != nil {
+			if n, err := friends.Put(ctx, many...); n != 1234 || err != nil {
 				t.Fatal(n, err)
 			}
-			if n, err := friends.Add(ctx, "0001", "x"); n != 1 || err != nil {
+			if n, err := friends.Put(ctx, "0001", "x"); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
-			if n, err := others.Add(ctx, "0007", "y", "x"); n != 3 || err != nil {
+			if n, err := others.Put(ctx, "0007", "y", "x"); n != 3 || err != nil {
 				t.Fatal(n, err)
 			}
 			if n, err := friends.Len(ctx); n != 1235 || err != nil {
 				t.Fatal(n, err)
 			}
 			for member, want := range map[string]bool{"x": true, "z": false} {
-				if is, err := friends.Contains(ctx, member); is != want || err != nil {
+				if is, err := friends.Has(ctx, member); is != want || err != nil {
 					t.Fatal(member, is, err)
 				}
 			}
@@ -182,7 +182,7 @@ func TestCollectionsRefuse(t *testing.T) {
 	members := store[traveller](t, client, model.Options{Name: "m"})
 	notes := store[author](t, client, model.Options{Name: "note"})
 	a, ctx := createdOf(t, members, traveller{}), t.Context()
-	add := func(s *model.Members, values ...string) error { _, err := s.Add(ctx, values...); return err }
+	add := func(s *model.Members, values ...string) error { _, err := s.Put(ctx, values...); return err }
 	push := func(l *model.Values, values ...string) error { _, err := l.PushBack(ctx, values...); return err }
 	pop := func(l *model.Values) error { _, _, err := l.PopBack(ctx); return err }
 	count := func(s *model.Members) error { _, err := s.Len(ctx); return err }
@@ -258,7 +258,7 @@ func TestCollectionsEndWithTheirRecord(t *testing.T) {
 			friends, seen := members.Set("friends", a.ID), members.List("seen", a.ID)
 			fill := func() {
 				t.Helper()
-				if _, err := friends.Add(ctx, "x"); err != nil {
+				if _, err := friends.Put(ctx, "x"); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := seen.Max(5).PushBack(ctx, "x"); err != nil {
@@ -281,7 +281,7 @@ func TestCollectionsEndWithTheirRecord(t *testing.T) {
 			endsAt(t, opt, client, a.ID, end)
 			setEnd(time.Now().Add(50 * time.Millisecond))
 			for {
-				if _, err := friends.Add(ctx, "y"); errors.Is(err, model.ErrNotFound) {
+				if _, err := friends.Put(ctx, "y"); errors.Is(err, model.ErrNotFound) {
 					break
 				} else if err != nil {
 					t.Fatal(err)

@@ -200,12 +200,12 @@ func testDeleteAmongWriters(t *testing.T, l library, kinds int) {
 		for i := range 100 {
 			id := fmt.Sprintf("%d-%d", w, i)
 			if p, err := l.posts.Get(ctx, id); err == nil {
-				if there, _ := l.authors.Exists(ctx, p.Author.ID); !there {
+				if there, _ := l.authors.Has(ctx, p.Author.ID); !there {
 					t.Errorf("post %s is by nobody", id)
 				}
 			}
 			if b, err := l.bands.Get(ctx, id); err == nil && b.Lead != nil {
-				if there, _ := l.authors.Exists(ctx, b.Lead.ID); !there {
+				if there, _ := l.authors.Has(ctx, b.Lead.ID); !there {
 					t.Errorf("band %s is led by nobody", id)
 				}
 			}
@@ -221,13 +221,13 @@ func writeReference(t *testing.T, l library, id, of string, kind int) {
 	case 2:
 		createdOf(t, l.invoices, invoice{ID: id, Payer: ref})
 		for range 3 { // as long as it refers, there is no end of it
-			there, err := l.authors.Exists(ctx, of)
+			there, err := l.authors.Has(ctx, of)
 			checked(t, err)
 			if !there {
 				break
 			}
 			for range 5 {
-				if still, err := l.authors.Exists(ctx, of); !still || err != nil {
+				if still, err := l.authors.Has(ctx, of); !still || err != nil {
 					t.Errorf("author %s is gone although invoice %s refers (%v)", of, id, err)
 				}
 			}
@@ -235,7 +235,7 @@ func writeReference(t *testing.T, l library, id, of string, kind int) {
 		checked(t, l.invoices.Delete(ctx, id))
 	case 0:
 		createdOf(t, l.posts, post{ID: id, Author: ref})
-		if there, err := l.authors.Exists(ctx, of); !there {
+		if there, err := l.authors.Has(ctx, of); !there {
 			checked(t, err)
 			if err := l.posts.Delete(ctx, id); err != nil && !errors.Is(err, model.ErrNotFound) {
 				t.Error(err)
@@ -243,7 +243,7 @@ func writeReference(t *testing.T, l library, id, of string, kind int) {
 		}
 	default:
 		createdOf(t, l.bands, band{ID: id, Lead: &ref})
-		if there, err := l.authors.Exists(ctx, of); !there {
+		if there, err := l.authors.Has(ctx, of); !there {
 			checked(t, err)
 			checked(t, l.bands.Update(ctx, id, func(b *band) error { b.Lead = nil; return nil }))
 		}
@@ -290,7 +290,7 @@ func TestDeleteCutShort(t *testing.T) {
 		}
 		for i := range n {
 			id := strconv.Itoa(i)
-			if there, err := l.posts.Exists(t.Context(), id); there || err != nil {
+			if there, err := l.posts.Has(t.Context(), id); there || err != nil {
 				t.Errorf("post %s is left (%v)", id, err)
 			}
 			if b, err := l.bands.Get(t.Context(), id); err != nil || len(b.Members) > 0 {

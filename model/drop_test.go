@@ -28,7 +28,7 @@ func TestDrop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := fans.Set("friends", f.ID).Add(t.Context(), "a"); err != nil {
+			if _, err := fans.Set("friends", f.ID).Put(t.Context(), "a"); err != nil {
 				t.Fatal(err)
 			}
 		}

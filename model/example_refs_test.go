@@ -51,7 +51,7 @@ func ExampleRelate() {
 	fmt.Println(errors.Is(err, model.ErrReferenced), err)
 	must(loans.Delete(ctx, loan.ID))
 	must(authors.Delete(ctx, ada.ID))
-	fmt.Println(books.Exists(ctx, book.ID))
+	fmt.Println(books.Has(ctx, book.ID))
 	// Output:
 	// true model: author: to of loan 1 refers to it
 	// false <nil>
@@ -98,9 +98,9 @@ func ExampleStore_Set() {
 		must(err)
 	}
 	ada, bob := people.Set("friends", "ada"), people.Set("friends", "bob")
-	_, err = ada.Add(ctx, "carol", "dave")
+	_, err = ada.Put(ctx, "carol", "dave")
 	must(err)
-	_, err = bob.Add(ctx, "dave", "eve")
+	_, err = bob.Put(ctx, "dave", "eve")
 	must(err)
 
 	for friend, err := range ada.Intersect(ctx, bob) {

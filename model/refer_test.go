@@ -142,7 +142,7 @@ func testRules(t *testing.T, l library) {
 	if !strings.Contains(err.Error(), "payer of "+l.invoice+" i") {
 		t.Error(err)
 	}
-	if there, err := l.authors.Exists(ctx, "ada"); !there || err != nil {
+	if there, err := l.authors.Has(ctx, "ada"); !there || err != nil {
 		t.Fatal("the record is gone", err)
 	}
 	if posts, err := l.posts.GetMany(ctx, "1", "2", "3", "4", "5", "6"); len(posts) != 6 || err != nil {
@@ -158,7 +158,7 @@ func testRules(t *testing.T, l library) {
 	}
 	var left []string
 	for i := range 6 {
-		if there, err := l.posts.Exists(ctx, fmt.Sprint(i+1)); err != nil {
+		if there, err := l.posts.Has(ctx, fmt.Sprint(i+1)); err != nil {
 			t.Fatal(err)
 		} else if there {
 			left = append(left, fmt.Sprint(i+1))
@@ -183,7 +183,7 @@ func testRules(t *testing.T, l library) {
 	for _, id := range []string{"bob", "eve"} {
 		checked(t, l.authors.Delete(ctx, id))
 	}
-	if there, err := l.posts.Exists(ctx, "6"); there || err != nil {
+	if there, err := l.posts.Has(ctx, "6"); there || err != nil {
 		t.Error(there, err)
 	}
 }
@@ -235,7 +235,7 @@ func TestDanglingReferences(t *testing.T) {
 		if err := l.authors.Delete(ctx, "nobody"); !errors.Is(err, model.ErrNotFound) {
 			t.Error(err)
 		}
-		if there, err := l.posts.Exists(ctx, "1"); there || err != nil {
+		if there, err := l.posts.Has(ctx, "1"); there || err != nil {
 			t.Error("a post of nobody is left", err)
 		}
 		if b, err := l.bands.Get(ctx, "1"); err != nil || !slices.Equal(b.Members, []model.Ref[author]{{}}) {
@@ -353,7 +353,7 @@ func TestDeleteAmongDamage(t *testing.T) {
 	}
 	checked(t, l.bands.Update(ctx, "changed", func(b *band) error { b.Lead = nil; return nil }))
 	checked(t, l.authors.Delete(ctx, ada.ID))
-	if there, err := l.posts.Exists(ctx, "other"); !there || err != nil {
+	if there, err := l.posts.Has(ctx, "other"); !there || err != nil {
 		t.Error("a record that does not refer was deleted", err)
 	}
 	for key, want := range map[string]string{"invoice.by.payer": "0", "post.by.author": "1", "band.by.lead": "0", "invoice.all": "0", "band.all": "1"} {

@@ -173,7 +173,7 @@ func TestModelWithoutTypeKnowsNewSets(t *testing.T) {
 		store[before](t, client, opt)
 		s := store[after](t, client, opt)
 		created := createdOf(t, s, after{})
-		_, err := s.Set("s", created.ID).Add(t.Context(), "member")
+		_, err := s.Set("s", created.ID).Put(t.Context(), "member")
 		checked(t, err)
 		d := damaging{t, client, opt}
 		d.do("DEL", d.of(created.ID, ""))

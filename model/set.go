@@ -17,9 +17,9 @@ func (s *Store[T]) Set(name, id string) *Members {
 	return &Members{collectionOfRecord(s.o, "set", name, id)}
 }
 
-// Add adds members and returns how many are new. One script for 500, each all or
+// Put adds members and returns how many are new. One script for 500, each all or
 // nothing.
-func (m *Members) Add(ctx context.Context, members ...string) (int, error) {
+func (m *Members) Put(ctx context.Context, members ...string) (int, error) {
 	_, added, err := m.count(ctx, "SADD", members)
 	return int(added), err
 }
@@ -33,8 +33,8 @@ func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 // Clear removes all members: one script.
 func (m *Members) Clear(ctx context.Context) error { return m.clear(ctx) }
 
-// Contains reports whether there is a member: one round trip.
-func (m *Members) Contains(ctx context.Context, member string) (bool, error) {
+// Has reports whether there is a member: one round trip.
+func (m *Members) Has(ctx context.Context, member string) (bool, error) {
 	n, err := m.readInt(ctx, func(b rueidis.Builder) rueidis.Completed {
 		return b.Sismember().Key(m.key).Member(member).Build()
 	})

@@ -93,8 +93,8 @@ func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
 	return records, damaged.join()
 }
 
-// Exists reports whether there is a record with an id: one round trip.
-func (s *Store[T]) Exists(ctx context.Context, id string) (bool, error) {
+// Has reports whether there is a record with an id: one round trip.
+func (s *Store[T]) Has(ctx context.Context, id string) (bool, error) {
 	there, err := s.t.Client.Do(ctx, s.t.Client.B().Exists().Key(s.t.Of(id).Record(id)).Build()).AsBool()
 	return there, wrap(s.t, err)
 }

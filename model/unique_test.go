@@ -308,7 +308,7 @@ func TestSlowWriterAfterExpiry(t *testing.T) {
 	}
 	for there := true; there; {
 		var err error
-		if there, err = quick.Exists(t.Context(), "1"); err != nil {
+		if there, err = quick.Has(t.Context(), "1"); err != nil {
 			t.Fatal(err)
 		}
 	}

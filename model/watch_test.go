@@ -64,9 +64,9 @@ func TestWatchTellsOfAllWrites(t *testing.T) {
 	checked(t, s.Patch(ctx, a.ID, map[string]any{"n": 7}))
 	_, err = s.Incr(ctx, a.ID, "hits", 1)
 	checked(t, err)
-	_, err = s.Set("set", a.ID).Add(ctx, "x")
+	_, err = s.Set("set", a.ID).Put(ctx, "x")
 	checked(t, err)
-	_, err = s.Set("set", a.ID).Add(ctx, "x") // nothing
+	_, err = s.Set("set", a.ID).Put(ctx, "x") // nothing
 	checked(t, err)
 	_, err = s.Set("set", a.ID).Remove(ctx, "y") // nothing
 	checked(t, err)

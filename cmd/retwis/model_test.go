@@ -84,7 +84,7 @@ func openPeople[T any](ctx context.Context, client rueidis.Client, opt model.Opt
 	if err != nil {
 		return err
 	}
-	if there, err := people.Exists(ctx, "1"); err != nil || there {
+	if there, err := people.Has(ctx, "1"); err != nil || there {
 		return err
 	}
 	for i := range 3 {
