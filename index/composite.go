@@ -343,22 +343,22 @@ func (c *Composite) parse(_ string, fields map[string]string) (values []any, ok 
 
 // Verify reports entries that disagree with the reverse index, or with the objects of a
 // source unless it is nil, in steps of 200 while the index is in use.
-func (c *Composite) Verify(ctx context.Context, src *Source[[]any], up maintain.Options) (maintain.Report, error) {
-	return c.lex.Verify(ctx, c.source(src), up)
+func (c *Composite) Verify(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
+	return c.lex.Verify(ctx, c.source(src), opt)
 }
 
 // Repair corrects what Verify reports. The objects win, then the reverse index
 // key.content; if that is lost, it is made from the entries. Each entry is compared
 // again in the step that changes it, so that concurrent writes are not overwritten. A
 // source needs its Lookup. See Lexical.Repair.
-func (c *Composite) Repair(ctx context.Context, src *Source[[]any], up maintain.Options) (maintain.Report, error) {
-	return c.lex.Repair(ctx, c.source(src), up)
+func (c *Composite) Repair(ctx context.Context, src *Source[[]any], opt maintain.Options) (maintain.Report, error) {
+	return c.lex.Repair(ctx, c.source(src), opt)
 }
 
 // Rebuild makes the index anew from a source, next to the old one, which serves until
 // the new one replaces it, with all concurrent writes. See Lexical.Rebuild.
-func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], up maintain.Options) (maintain.Report, error) {
-	return c.lex.Rebuild(ctx, *c.source(&src), up)
+func (c *Composite) Rebuild(ctx context.Context, src Source[[]any], opt maintain.Options) (maintain.Report, error) {
+	return c.lex.Rebuild(ctx, *c.source(&src), opt)
 }
 
 // Adopt turns a sorted set that was made by hand into this index: see Lexical.Adopt.

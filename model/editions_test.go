@@ -81,9 +81,9 @@ func (moreCitizen) Indexes() []model.Index[moreCitizen] {
 type edition struct {
 	store interface {
 		Pending(ctx context.Context) ([]string, error)
-		Migrate(ctx context.Context, up maintain.Options) (model.Report, error)
-		Verify(ctx context.Context, up maintain.Options) (model.Report, error)
-		Repair(ctx context.Context, up maintain.Options) (model.Report, error)
+		Migrate(ctx context.Context, opt maintain.Options) (model.Report, error)
+		Verify(ctx context.Context, opt maintain.Options) (model.Report, error)
+		Repair(ctx context.Context, opt maintain.Options) (model.Report, error)
 		Delete(ctx context.Context, id string) error
 		Patch(ctx context.Context, id string, values map[string]any) error
 	}

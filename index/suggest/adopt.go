@@ -29,8 +29,8 @@ import (
 // Checked in the report is the number of terms. If a sorted set made by hand has invalid
 // entries, Adopt reports them as Dangling, returns index.ErrValue and changes nothing:
 // remove these first. Invalid entries of an older index are dropped.
-func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, up maintain.Options) (report maintain.Report, err error) {
-	a, err := newAdoption(ctx, client, key, opt, up)
+func Adopt(ctx context.Context, client rueidis.Client, key string, opt Options, run maintain.Options) (report maintain.Report, err error) {
+	a, err := newAdoption(ctx, client, key, opt, run)
 	if err == nil && a != nil {
 		err = a.run(ctx)
 		report = a.Report
@@ -52,8 +52,8 @@ type adoption struct {
 }
 
 // newAdoption inspects the key. It returns nil if there is nothing to do.
-func newAdoption(ctx context.Context, client rueidis.Client, key string, opt Options, up maintain.Options) (*adoption, error) {
-	a := &adoption{Run: engine.Start(up), id: rand.Text()}
+func newAdoption(ctx context.Context, client rueidis.Client, key string, opt Options, run maintain.Options) (*adoption, error) {
+	a := &adoption{Run: engine.Start(run), id: rand.Text()}
 	d, err := partition.Read(ctx, client, key)
 	switch {
 	case errors.Is(err, index.ErrNotFound):
