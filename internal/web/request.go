@@ -2,14 +2,7 @@ package web
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"runtime/debug"
-	"strconv"
-	"strings"
-	"time"
 
 	"retwis/internal/social"
 )
@@ -28,81 +21,4 @@ type request struct {
 
 	formRead bool   // the form has arrived completely, or the request has no form
 	draft    string // the text of a post that came with the request
-}
-
-// maxForm bounds a form.
-const maxForm = 64 << 10
-
-// handler makes an http.Handler of a function that may fail.
-func (s *Server) handler(pattern string, page func(*request) error) http.Handler {
-	route := s.metrics.route(pattern)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		s.metrics.inFlight.Inc()
-		defer s.metrics.inFlight.Dec()
-		ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
-		defer cancel()
-		ctx, stop := s.database.guard(ctx)
-		defer stop()
-		req := &request{server: s, w: w, r: r, ctx: ctx, id: newID(), status: http.StatusOK}
-		req.headers()
-		err := req.run(page)
-		if err != nil {
-			if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && cause != nil && r.Context().Err() == nil {
-				err = fmt.Errorf("%w: %w", err, cause)
-			}
-			req.fail(err)
-		} else {
-			s.database.served()
-		}
-		took := time.Since(began)
-		route.observe(req.status, took)
-		req.log(err, took)
-	})
-}
-
-// run turns a panic into an error, so that it affects one request only.
-func (req *request) run(page func(*request) error) (err error) {
-	defer func() {
-		switch p := recover(); p {
-		case nil:
-		case http.ErrAbortHandler:
-			panic(p)
-		default:
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	form := req.readForm()
-	if err := req.server.database.admit(); err != nil {
-		return err
-	}
-	// Error pages show the session user too.
-	if err := req.identify(); err != nil && form == nil {
-		return err
-	}
-	if form != nil {
-		return form
-	}
-	return page(req)
-}
-
-// readForm reads the form of a request that has one.
-func (req *request) readForm() error {
-	if req.r.Method != http.MethodGet && req.r.Method != http.MethodHead {
-		req.r.Body = http.MaxBytesReader(req.w, req.r.Body, maxForm)
-		if err := req.r.ParseForm(); err != nil {
-			return formError(err)
-		}
-		if text := req.r.PostForm.Get("status"); strings.TrimSpace(text) != "" {
-			req.draft = text
-		}
-	}
-	req.formRead = true
-	return nil
-}
-
-// newID returns a request id. It must be unique, not unguessable.
-func newID() string {
-	var b [16]byte
-	return string(strconv.AppendUint(b[:0], rand.Uint64()|1<<63, 36))
 }

@@ -45,21 +45,6 @@ type Options struct {
 	RenderCacheBytes int64
 }
 
-// Server is the site. It is safe for concurrent use.
-type Server struct {
-	social   *social.Service
-	log      *slog.Logger
-	secure   bool
-	timeout  time.Duration
-	database *database
-	refusals sampler
-	metrics  *metrics
-	posts    *postCache
-	static   *static
-	site     http.Handler
-	mux      *http.ServeMux
-}
-
 // New returns the site of a service.
 func New(service *social.Service, opt Options) (*Server, error) {
 	if service == nil {

@@ -1,0 +1,24 @@
+package web
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"retwis/internal/social"
+)
+
+// Server is the site. It is safe for concurrent use.
+type Server struct {
+	social   *social.Service
+	log      *slog.Logger
+	secure   bool
+	timeout  time.Duration
+	database *database
+	refusals sampler
+	metrics  *metrics
+	posts    *postCache
+	static   *static
+	site     http.Handler
+	mux      *http.ServeMux
+}
