@@ -30,11 +30,29 @@ func (g *Registry) RetryRestored(ctx context.Context, do func() error) error {
 	return do()
 }
 
+// errPublished is returned if another process has published the schema in a partition
+// that had none when it was read.
+var errPublished = fmt.Errorf("%w: another process has just published the schema", schema.ErrSchema)
+
+// maxRestores is how often restore starts again because another process restores the
+// same partitions.
+const maxRestores = 10
+
 // restore publishes the schema again in empty partitions, with the numbers that the
 // indexes have in this process. It reports whether the declaration is in force then.
-func (g *Registry) restore(ctx context.Context) (bool, error) {
+func (g *Registry) restore(ctx context.Context) (restored bool, err error) {
 	g.restores.Lock()
 	defer g.restores.Unlock()
+	for range maxRestores {
+		if restored, err = g.restoreAll(ctx); !errors.Is(err, errPublished) {
+			break
+		}
+	}
+	return restored, err
+}
+
+// restoreAll is one attempt of restore.
+func (g *Registry) restoreAll(ctx context.Context) (bool, error) {
 	token, all := *g.token.Load(), make([]Published, len(g.Parts))
 	for i := range g.Parts {
 		var err error
@@ -104,13 +122,21 @@ func (g *Registry) hasIndexes(r *Published) bool {
 	return true
 }
 
-// restoreIn publishes the schema in an empty partition.
+// restoreIn publishes the schema in an empty partition. It returns errPublished if
+// another process has published it since, and may have written records.
 func (g *Registry) restoreIn(ctx context.Context, p *schema.Partition, token string) error {
 	there, err := g.client.Do(ctx, g.client.B().Exists().Key(p.All).Build()).AsBool()
 	if err != nil {
 		return err
 	}
 	if there {
+		now, err := g.Published(ctx, p)
+		if err != nil {
+			return err
+		}
+		if now.Digest != "" {
+			return errPublished
+		}
 		return fmt.Errorf("%w: key %q is missing, but there are records: call New and Migrate", schema.ErrSchema, p.Meta)
 	}
 	if _, err := g.publishIn(ctx, []string{p.Meta, p.All}, token, true, g.numbering()); err != nil {
