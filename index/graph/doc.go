@@ -1,8 +1,9 @@
 // Package graph stores facts and finds them by any of their parts: a hexastore.
 //
 // A relation between two things is easy to store in Redis, and hard to query from
-// the other end: whom does matteo follow, who follows matteo, how do these two know
-// each other. Each question needs its own key, and all keys must change together.
+// the other end: which people does matteo follow, who follows matteo, how do these
+// two know each other. Each question needs its own key, and all keys must change
+// together.
 // Here a fact is a Triple of subject, predicate and object, and one sorted set has
 // six entries for each, one for each order of the three parts:
 //

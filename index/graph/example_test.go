@@ -115,16 +115,16 @@ func ExampleGraph_Query() {
 			log.Fatal(err)
 		}
 	}
-	// Whom does ada know indirectly?
-	whom := graph.Var("whom")
+	// Who does ada know indirectly?
+	person := graph.Var("person")
 	for b, err := range g.Query(ctx, graph.Query{
-		Where:   []graph.Pattern{{S: graph.Name("ada"), P: graph.Path("knows", 2, 3), O: whom}},
-		Filters: []graph.Filter{graph.Compare(whom, "!=", graph.Name("ada"))},
+		Where:   []graph.Pattern{{S: graph.Name("ada"), P: graph.Path("knows", 2, 3), O: person}},
+		Filters: []graph.Filter{graph.Compare(person, "!=", graph.Name("ada"))},
 	}) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(b.Get("whom"))
+		fmt.Println(b.Get("person"))
 	}
 	// Unordered output:
 	// barbara

@@ -119,7 +119,7 @@ func (a *accounts) Claim(ctx context.Context, user User) error {
 	return ErrTaken
 }
 
-// claimName returns the id of the user to whom the name belongs now.
+// claimName returns the id of the user that has the name now.
 func (a *accounts) claimName(ctx context.Context, user User) (int64, error) {
 	b, name := a.client.B(), layout.Fold(user.Name)
 	res := a.client.DoMulti(ctx,

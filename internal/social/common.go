@@ -8,7 +8,7 @@ import (
 )
 
 // Common is how many followers two users have in common. Counting stops at a
-// bound, for two users whom millions follow: then there are N or more.
+// bound, for two users with millions of followers: then there are N or more.
 type Common struct {
 	N       int64
 	AtLeast bool

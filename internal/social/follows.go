@@ -12,7 +12,7 @@ import (
 	"retwis/internal/social/layout"
 )
 
-// follows is who follows whom.
+// follows are the methods of a Service for following users.
 type follows struct {
 	*users
 	store follow.Store
@@ -54,7 +54,7 @@ func (f *follows) Followers(ctx context.Context, uid int64, cursor string, limit
 	return f.people(ctx, layout.FollowersKey(uid), cursor, limit)
 }
 
-// Following returns a page of the users whom a user follows; see Followers.
+// Following returns a page of the users that a user follows; see Followers.
 func (f *follows) Following(ctx context.Context, uid int64, cursor string, limit int) (People, error) {
 	return f.people(ctx, layout.FollowingKey(uid), cursor, limit)
 }

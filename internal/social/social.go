@@ -38,7 +38,7 @@
 // # Packages
 //
 // layout names the keys; reply, hash and scan are small helpers; password hashes
-// passwords; follow stores who follows whom; fanout puts posts on timelines. On
+// passwords; follow stores the follows; fanout puts posts on timelines. On
 // top of this package, check verifies and repairs a database, adopt opens
 // databases of the original programs, and load writes many users and posts at
 // once.

@@ -57,7 +57,7 @@ func (u *users) UserByName(ctx context.Context, name string) (User, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return User{}, err
 	}
-	// The server has lost the user whom this process remembers.
+	// The server has lost a user that this process remembers.
 	u.ForgetName(name)
 	if uid, err = u.lookUp(ctx, name); err != nil {
 		return User{}, err

@@ -118,7 +118,7 @@ func unusable(name string) string {
 	return ""
 }
 
-// owner2009 returns the user to whom the old program mapped the name: uid, unless
+// owner2009 returns the user that the old program found under the name: uid, unless
 // the name leads to another user of exactly this name.
 func (c *conversion) owner2009(ctx context.Context, uid int64, name string) (int64, error) {
 	b := c.d.client.B()

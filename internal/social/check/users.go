@@ -181,7 +181,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 	return nil
 }
 
-// unreachable reports a user to whom no name leads. The next step of a
+// unreachable reports a user that no name leads to. The next step of a
 // registration is the same as the repair, or removes the user: both can run at
 // once.
 func (c *userCheck) unreachable(ctx context.Context, uid int64, name, auth, owner string) error {

@@ -23,8 +23,8 @@ import (
 //     repeated from its beginning.
 //   - A replica of each master has acknowledged an offset that the master
 //     reached after the last write. WAIT reports this too, but only for the
-//     writes of its own connection, and it blocks the commands that follow on
-//     that connection. INFO reports it for every connection, and for all
+//     writes of one connection, and it blocks the commands that follow on that
+//     connection. INFO reports it for every connection, and for all
 //     fan-outs at once.
 //
 // Without replicas the second condition always holds.

@@ -1,5 +1,5 @@
-// Package follow stores who follows whom: for each user a sorted set of the
-// users whom they follow and one of their followers, both scored by the time of
+// Package follow stores follows: for each user a sorted set of the
+// users that they follow and one of their followers, both scored by the time of
 // the follow (unix seconds).
 //
 // On a single server one script changes both directions. On a Cluster they are

@@ -1,5 +1,5 @@
 -- Makes the second direction of a follow agree with the first.
--- KEYS[1]   the users whom the follower follows
+-- KEYS[1]   the users that the follower follows
 -- KEYS[2]   the followers of the followed user
 -- ARGV[1]   the id of the follower
 -- ARGV[2]   the id of the followed

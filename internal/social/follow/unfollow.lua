@@ -1,5 +1,5 @@
 -- Ends a follow, in both directions. Repeating it changes nothing.
--- KEYS[1]   the users whom the follower follows
+-- KEYS[1]   the users that the follower follows
 -- KEYS[2]   the followers of the followed user
 -- ARGV[1]   the id of the follower
 -- ARGV[2]   the id of the followed

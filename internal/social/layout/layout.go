@@ -55,7 +55,7 @@ func ProfileKey(uid int64) string { return Key(ProfilePrefix, uid) }
 // FollowersKey is the sorted set of the users who follow a user, by time.
 func FollowersKey(uid int64) string { return Key(FollowersPrefix, uid) }
 
-// FollowingKey is the sorted set of the users whom a user follows, by time.
+// FollowingKey is the sorted set of the users that a user follows, by time.
 func FollowingKey(uid int64) string { return Key(FollowingPrefix, uid) }
 
 // Key appends an id to a prefix.

@@ -52,7 +52,7 @@ func (r *references) Publish(ctx context.Context, target, name string) error {
 func refersTo(field string) string { return "refers:" + field + ":" }
 
 // refersTo reports whether a field refers to a model: as published, or by the name of
-// the Go type if nothing was published. A field for the type of its own model then
+// the Go type if nothing was published. A field for the type of the same model then
 // refers to that.
 func (n *Neighbour) refersTo(r schema.Reference, t *Table) bool {
 	known := false
