@@ -11,19 +11,9 @@ import (
 
 // usersExist returns which of these users exist, that is, have a username.
 func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	exist := make(map[int64]bool, len(ids))
-	var ask []int64
-	var cmds rueidis.Commands
-	for _, id := range ids {
-		if _, twice := exist[id]; twice {
-			continue
-		}
-		exist[id] = c.knownUsers.has(id)
-		if !exist[id] {
-			ask = append(ask, id)
-			cmds = append(cmds, c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build())
-		}
-	}
+	exist, ask, cmds := c.knownUsers.lookup(ids, func(id int64) rueidis.Completed {
+		return c.client.B().Hexists().Key(layout.UserKey(id)).Field("username").Build()
+	})
 	if len(cmds) == 0 {
 		return exist, nil
 	}
@@ -50,19 +40,9 @@ func (c *checker) userExists(ctx context.Context, id int64) (bool, error) {
 
 // postsExist returns which of these posts can be read: their authors exist too.
 func (c *checker) postsExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	exist := make(map[int64]bool, len(ids))
-	var ask []int64
-	var cmds rueidis.Commands
-	for _, id := range ids {
-		if _, twice := exist[id]; twice {
-			continue
-		}
-		exist[id] = c.knownPosts.has(id)
-		if !exist[id] {
-			ask = append(ask, id)
-			cmds = append(cmds, c.client.B().Hget().Key(layout.PostKey(id)).Field("user_id").Build())
-		}
-	}
+	exist, ask, cmds := c.knownPosts.lookup(ids, func(id int64) rueidis.Completed {
+		return c.client.B().Hget().Key(layout.PostKey(id)).Field("user_id").Build()
+	})
 	if len(cmds) == 0 {
 		return exist, nil
 	}
