@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +20,7 @@ import (
 // held until it has ended.
 func TestLockPassesSignalsOn(t *testing.T) {
 	t.Parallel()
+	defaultHangUp(t)
 	server := redistest.Own(t)
 	if out, err := exec.CommandContext(t.Context(), "retwis", "lock", "--node", server.URL(), "--trust").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -58,6 +61,16 @@ func TestLockPassesSignalsOn(t *testing.T) {
 				t.Errorf("the lock is still held: %d %v", n, err)
 			}
 		})
+	}
+}
+
+// defaultHangUp makes commands start with the default action of SIGHUP for as long as
+// a test runs. Under nohup they would inherit that it is ignored, and never get it.
+func defaultHangUp(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGHUP)
+		t.Cleanup(func() { signal.Stop(c) })
 	}
 }
 

@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	redistest.Require(t)
+	defaultHangUp(t)
 	var nodes, sockets []string
 	for _, s := range redistest.Nodes(t, 3) {
 		nodes, sockets = append(nodes, s.URL()), append(sockets, s.Socket())
