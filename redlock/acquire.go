@@ -33,7 +33,7 @@ func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*
 		}
 		if handed != nil {
 			if l := m.takeOver(ctx, handed, opt.TTL); l != nil {
-				return l.inContext(ctx).configure(opt), nil
+				return m.start(ctx, l, opt, true), nil
 			}
 		}
 	}
@@ -42,8 +42,7 @@ func (m *Manager) Lock(ctx context.Context, name string, opts ...LockOptions) (*
 		m.localQueues.leave(name)
 		return nil, err
 	}
-	m.localQueues.hold(l, true)
-	return l.inContext(ctx).configure(opt), nil
+	return m.start(ctx, l, opt, true), nil
 }
 
 // TryLock tries once. The error is ErrHeld if another client holds the lock, and
@@ -68,8 +67,7 @@ func (m *Manager) TryLock(ctx context.Context, name string, opts ...LockOptions)
 		m.stats.refused(err)
 		return nil, err
 	}
-	m.localQueues.hold(l, false)
-	return l.inContext(ctx).configure(opt), nil
+	return m.start(ctx, l, opt, false), nil
 }
 
 // Do runs f while it holds the name, and extends the lock as long as f runs. The

@@ -38,12 +38,6 @@ func (l *Lock) expire() {
 	l.end(l.expired())
 }
 
-// inContext sets the context in which the lock was taken.
-func (l *Lock) inContext(ctx context.Context) *Lock {
-	l.parent = context.WithoutCancel(ctx)
-	return l
-}
-
 // heldKey is the context key of the locks that the running function holds.
 type heldKey struct{}
 

@@ -18,6 +18,9 @@ var (
 	// ErrLost says that a lock is no longer held, or cannot be shown to be:
 	// its time ran out, or a majority of the servers lost it.
 	ErrLost = errors.New("lock lost")
+	// ErrMaxHold says that a lock ended because it was held for as long as MaxHold
+	// allows. It comes with ErrLost, because the lock is gone while its holder works.
+	ErrMaxHold = errors.New("held for as long as MaxHold allows")
 	// ErrUnlocked says that the holder unlocks or extends a lock that it unlocked
 	// before: a mistake in a program, or a deferred Unlock after an explicit one,
 	// and no sign that the lock was lost.

@@ -87,8 +87,17 @@ func (l *Lock) heldLocked(now time.Time) bool {
 	return l.over == nil && now.Before(l.until) && now.Round(0).Before(l.until.Round(0))
 }
 
-// configure applies the options of a lock that was just taken.
-func (l *Lock) configure(opt LockOptions) *Lock {
+// start starts the hold of a lock that was just taken. A handover starts a new one.
+// asked says that the caller was the one asking the servers.
+func (m *Manager) start(ctx context.Context, l *Lock, opt LockOptions, asked bool) *Lock {
+	l.parent = context.WithoutCancel(ctx)
+	l.configure(opt)
+	m.localQueues.hold(l, asked)
+	return l
+}
+
+// configure applies the options of a lock.
+func (l *Lock) configure(opt LockOptions) {
 	l.mu.Lock()
 	l.owner, l.since = opt.Owner, time.Now()
 	if opt.MaxHold > 0 {
@@ -99,7 +108,6 @@ func (l *Lock) configure(opt LockOptions) *Lock {
 	}
 	l.mu.Unlock()
 	l.recordOwner(false)
-	return l
 }
 
 // Extend renews the full time of the lock, in one round trip. ErrLost means that the
@@ -163,11 +171,11 @@ func (l *Lock) prolong(r *round) error {
 		l.until = until
 	}
 	if !l.heldLocked(time.Now()) {
-		why := l.lost("the answers came too late")
-		if l.limitReached() {
-			why = l.expired()
+		if l.limited() {
+			l.end(l.expired())
+		} else {
+			l.end(l.lost("the answers came too late"))
 		}
-		l.end(why)
 		return l.over
 	}
 	l.m.stats.extended.Add(1)
@@ -192,7 +200,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	l.mu.Lock()
-	valid, over, unconfirmed := l.heldLocked(time.Now()), l.over, l.unconfirmed
+	valid, over, unconfirmed, expired := l.heldLocked(time.Now()), l.over, l.unconfirmed, l.expired()
 	l.end(context.Canceled)
 	before, handovers, wanted := l.before, maxHandovers, l.wanted
 	l.mu.Unlock()
@@ -225,7 +233,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	case over != nil:
 		return over
 	case !valid:
-		return l.lost("its time ran out before it was unlocked")
+		return expired
 	case unconfirmed && !won:
 		return l.lost("no majority of the servers confirmed it before it was unlocked")
 	case cause != nil:
@@ -262,14 +270,14 @@ func (l *Lock) lost(why string) error {
 	return fmt.Errorf("redlock: %q: %w: %s", l.name, ErrLost, why)
 }
 
-// limitReached reports whether MaxHold is over.
-func (l *Lock) limitReached() bool { return !l.limit.IsZero() && !time.Now().Before(l.limit) }
+// limited reports whether the lock ends because of MaxHold, however often it is extended.
+func (l *Lock) limited() bool { return !l.limit.IsZero() && !l.until.Before(l.limit) }
 
 // expired is the error of a lock that was not extended in time, or that was held for
 // MaxHold.
 func (l *Lock) expired() error {
-	if l.limitReached() {
-		return l.lost(fmt.Sprintf("it was held for %v, the most that MaxHold allows", l.maxHold))
+	if l.limited() {
+		return fmt.Errorf("redlock: %q: %w: %w: %v", l.name, ErrLost, ErrMaxHold, l.maxHold)
 	}
 	return l.lost("its time ran out")
 }
@@ -308,7 +316,6 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) 
 			return nil
 		}
 	}
-	m.localQueues.hold(l, true)
 	return l
 }
 

@@ -109,7 +109,7 @@ func TestMaxHold(t *testing.T) {
 	begun := time.Now()
 	err := m.Do(t.Context(), "job", func(ctx context.Context, l *redlock.Lock) error {
 		<-ctx.Done()
-		if cause := context.Cause(ctx); !errors.Is(cause, redlock.ErrLost) || !strings.Contains(cause.Error(), "held for 500ms, the most that MaxHold allows") {
+		if cause := context.Cause(ctx); !errors.Is(cause, redlock.ErrLost) || !strings.Contains(cause.Error(), "held for as long as MaxHold allows: 500ms") {
 			t.Errorf("the cause is %v", cause)
 		}
 		if err := l.Extend(t.Context()); !errors.Is(err, redlock.ErrLost) {

@@ -38,9 +38,12 @@ type Options struct {
 	// expires. Default 0: no limit, so that a holder that hangs and keeps
 	// extending blocks all other clients.
 	MaxExtensions int
-	// MaxHold limits the time that a lock is held, with all extensions. Then it
-	// ends like a lost one, so that a holder that hangs does not block all other
-	// clients. Default 0: no limit.
+	// MaxHold limits the time that a lock is held, with all extensions. Then its
+	// context ends with ErrMaxHold, it can no longer be extended, and the name is
+	// free when it is unlocked, or a TTL later if the holder hangs. Each lock has its
+	// whole MaxHold, also one that is handed over within the process. Default 0: no
+	// limit, so that a holder that hangs while Do extends its lock blocks all other
+	// clients.
 	MaxHold time.Duration
 	// Owner is printable text of up to 200 bytes that describes the holder to
 	// operators: Status shows it, with the host and the process id, to every client

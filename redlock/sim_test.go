@@ -21,6 +21,8 @@ type schedule struct {
 	untied    bool          // plant a bug: a message counts for any attempt
 	drift     time.Duration // 0: the default
 	fencing   bool
+	maxHold   time.Duration // 0: none
+	unlimited bool          // plant a bug: locks do not end after maxHold
 	length    time.Duration
 	// outages has processes that stand still and links that hold what they
 	// carry, and no other faults; holders that hold for long.
@@ -49,7 +51,8 @@ type world struct {
 
 	mu     sync.Mutex
 	active map[string][]*Lock // that may be held, by name
-	tokens map[string]uint64  // the greatest so far
+	since  map[*Lock]time.Time
+	tokens map[string]uint64 // the greatest so far
 	wrong  []string
 	taken  int
 }
@@ -67,7 +70,7 @@ func newWorld(t *testing.T, s schedule) *world {
 	rng := rand.New(rand.NewPCG(s.seed, 1))
 	w := &world{
 		pace:     300*time.Millisecond + time.Duration(rng.Int64N(int64(3*time.Second))),
-		schedule: s, active: map[string][]*Lock{}, tokens: map[string]uint64{},
+		schedule: s, active: map[string][]*Lock{}, since: map[*Lock]time.Time{}, tokens: map[string]uint64{},
 		net: &simNet{rng: rng, loss: rng.Float64() * 0.03, slow: rng.Float64() * 0.05, cuts: map[*simLink]bool{}, holds: map[*simLink]simHold{}},
 	}
 	for i := range simServers {
@@ -77,8 +80,12 @@ func newWorld(t *testing.T, s schedule) *world {
 		w.servers = append(w.servers, server)
 	}
 	w.net.calm = true
+	opt := Options{TTL: simTTL, Drift: s.drift, Fencing: s.fencing, MaxHold: s.maxHold}
+	if s.unlimited {
+		opt.MaxHold = 0
+	}
 	for range simCount {
-		w.managers = append(w.managers, w.manager(t, Options{TTL: simTTL, Drift: s.drift, Fencing: s.fencing}))
+		w.managers = append(w.managers, w.manager(t, opt))
 	}
 	w.net.calm = false
 	return w
@@ -186,19 +193,25 @@ func (w *world) took(l *Lock) {
 		w.tokens[l.Name()] = max(w.tokens[l.Name()], l.Token())
 	}
 	w.active[l.Name()] = append(w.active[l.Name()], l)
+	w.since[l] = time.Now()
 	w.mu.Unlock()
 	w.holds(l)
 }
 
-// holds checks that at most one lock of a name is held.
+// holds checks that at most one lock of a name is held, and none for longer than allowed.
 func (w *world) holds(l *Lock) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	var held []*Lock
 	for _, other := range w.active[l.Name()] {
-		if other.validAt(now) {
-			held = append(held, other)
+		if !other.validAt(now) {
+			delete(w.since, other)
+			continue
+		}
+		held = append(held, other)
+		if took := now.Sub(w.since[other]); w.maxHold > 0 && took >= w.maxHold {
+			w.wrong = append(w.wrong, fmt.Sprintf("%s is held for %v already", l.Name(), took))
 		}
 	}
 	if len(held) > 1 {
@@ -322,6 +335,7 @@ func TestSimulationComplains(t *testing.T) {
 		"its own clock": func(s *schedule) { s.byClock = true },
 		"no drift":      func(s *schedule) { s.drift = time.Nanosecond },
 		"old messages":  func(s *schedule) { s.untied, s.outages = true, true },
+		"no limit":      func(s *schedule) { s.maxHold, s.unlimited = simTTL/2, true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -349,6 +363,9 @@ func TestSimulation(t *testing.T) {
 			taken := 0
 			for i := shard; i < schedules(t); i += shards {
 				s := schedule{seed: uint64(i), fencing: i%8 < 4, outages: i%2 == 1, length: 10 * time.Second}
+				if i%16 < 8 {
+					s.maxHold = simTTL/10 + time.Duration(i)*simTTL/50
+				}
 				wrong, n := simulate(t, s)
 				taken += n
 				if len(wrong) > 0 {

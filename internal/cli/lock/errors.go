@@ -11,6 +11,7 @@ import (
 const (
 	exitNotAcquired   = 75 // EX_TEMPFAIL: try again later
 	exitLost          = 76
+	exitMaxTime       = 124 // as of timeout(1)
 	exitNotExecutable = 126 // as in shells
 	exitNotFound      = 127
 )
@@ -26,6 +27,15 @@ func notAcquired(err error) error {
 		}
 	}
 	return badName(err)
+}
+
+// exitOfLost returns the exit code for the error of a lock that ended while the command
+// ran.
+func exitOfLost(err error) int {
+	if errors.Is(err, redlock.ErrMaxHold) {
+		return exitMaxTime
+	}
+	return exitLost
 }
 
 // badName returns wrong usage for a name that cannot be locked.

@@ -32,8 +32,12 @@ The command finds the name in RETWIS_LOCK_NAME and, with --fencing, a number tha
 with every lock of that name in RETWIS_LOCK_TOKEN. Signals are passed on to it; while
 retwis waits for the lock, they end the waiting. If the lock is lost, because the servers
 could not be reached for too long, the command gets SIGTERM and, after --grace, SIGKILL;
-so do all processes that it started, unless it runs at a terminal. The same happens after
---max-time. Without that, a command that hangs holds the lock for as long as it hangs.
+so do all processes that it started, unless it runs at a terminal.
+
+The same happens after --max-time: the lock is no longer extended, and the next one gets
+it when the command has ended, or after --ttl. Without --max-time, a command that hangs
+holds the lock for as long as it hangs. --grace should be shorter than --ttl, so that the
+command has ended before another one can have the lock.
 
 The lock is held until COMMAND itself ends: "sh -c 'job & exit 0'" releases it while the
 job goes on, where flock(1) would wait for the job.
@@ -46,6 +50,7 @@ they are new or write each change to disk before they answer. It lets all server
 The exit code is that of the command (128 plus the signal that killed it), or
    75  the lock was not acquired; a line says why
    76  the lock was lost while the command ran
+  124  the command ran for longer than --max-time, as from timeout(1)
   126  the command cannot be run, 127 it was not found
     1  it was stopped before the command started, or something else failed
     2  the flags or arguments are wrong
@@ -55,6 +60,7 @@ was held and is free now, 1 if it was not held, 75 if too few servers answered; 
 --health 0 if a majority of the servers votes, 75 if not.`,
 		Example: `  retwis lock backup -- ./backup.sh
   retwis lock --node redis://a --node redis://b --node redis://c --no-wait nightly -- make report
+  retwis lock --max-time 2h nightly -- make report
   retwis lock --fencing --ttl 30s import -- sh -c 'import --token "$RETWIS_LOCK_TOKEN"'
   retwis lock --node redis://a,redis://b,redis://c --show nightly
   retwis lock --node redis://a,redis://b,redis://c --health
@@ -118,7 +124,7 @@ func (flags *lockFlags) run(ctx context.Context, c *shell.Command, args []string
 	if err != nil {
 		return err
 	}
-	locked := lockedCommand{program: program, args: args[1:], env: c.Env, grace: flags.grace}
+	locked := lockedCommand{program: program, args: args[1:], env: c.Env, grace: flags.grace, maxTime: flags.maxTime}
 	return locked.run(ctx, l, signals)
 }
 

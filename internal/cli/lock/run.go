@@ -24,6 +24,7 @@ type lockedCommand struct {
 	args    []string // with the name first
 	env     shell.Env
 	grace   time.Duration
+	maxTime time.Duration // 0: no limit
 }
 
 // run runs the command, and ends with its exit code.
@@ -31,26 +32,33 @@ func (c lockedCommand) run(ctx context.Context, l *redlock.Lock, signals <-chan 
 	// A signal ends the waiting for a lock, but not a running command: that gets the
 	// signal, and decides.
 	var code int
-	var why error
-	var lost bool
+	var why, lost error
 	err := l.Keep(context.WithoutCancel(ctx), func(held context.Context, l *redlock.Lock) error {
 		code, lost, why = c.supervise(held, l, signals)
 		return nil
 	})
 	switch {
-	case lost: // and reported
-		return shell.Exit(exitLost, nil)
+	case lost != nil: // and reported
+		return shell.Exit(exitOfLost(lost), nil)
 	case err != nil:
-		return shell.Exit(exitLost, err)
+		return shell.Exit(exitOfLost(err), c.explain(l, err))
 	case why != nil || code != 0:
 		return shell.Exit(code, why)
 	}
 	return nil
 }
 
-// supervise starts the command, and returns how it ended, and whether the lock was
-// lost before.
-func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals <-chan os.Signal) (code int, lost bool, err error) {
+// explain names the flag of this command if that ended the lock.
+func (c lockedCommand) explain(l *redlock.Lock, lost error) error {
+	if errors.Is(lost, redlock.ErrMaxHold) {
+		return fmt.Errorf("%q: held for %v, the most that --max-time allows", l.Name(), c.maxTime)
+	}
+	return lost
+}
+
+// supervise starts the command, and returns how it ended, and why the lock was lost
+// before, if it was.
+func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals <-chan os.Signal) (code int, lost, err error) {
 	// On Linux the command gets a signal when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -64,7 +72,7 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 	terminal, shared := c.terminal()
 	cmd.SysProcAttr = attributes(!shared)
 	if err := cmd.Start(); err != nil {
-		return exitNotExecutable, false, err
+		return exitNotExecutable, nil, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -77,7 +85,7 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 	for {
 		select {
 		case err := <-ended:
-			if lost && !shared {
+			if lost != nil && !shared {
 				endGroup(pid, kill)
 			}
 			code, err = exitCode(cmd, err)
@@ -90,8 +98,8 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 			}
 			_ = syscall.Kill(pid, s.(syscall.Signal))
 		case <-gone:
-			gone, lost = nil, true
-			fmt.Fprintf(c.env.Stderr, "retwis: %s; ending the command\n", shell.OneLine(context.Cause(held)))
+			gone, lost = nil, context.Cause(held)
+			fmt.Fprintf(c.env.Stderr, "retwis: %s; ending the command\n", shell.OneLine(c.explain(l, lost)))
 			_ = syscall.Kill(pid, syscall.SIGTERM)
 			kill = time.After(c.grace)
 		case <-kill:

@@ -1,0 +1,169 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// holding runs a test in a simulation without faults, on managers with a TTL of a second.
+// The context ends after two minutes, so that a lock that never ends fails the test.
+func holding(t *testing.T, opt Options, test func(t *testing.T, ctx context.Context, ms []*Manager)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, schedule{seed: 1})
+		w.net.calm = true
+		opt.TTL = simTTL
+		for range 2 {
+			w.managers = append(w.managers, w.manager(t, opt))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		defer func() { // even if the test gives up
+			for _, m := range w.managers {
+				if err := m.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			w.net.late.Wait()
+		}()
+		test(t, ctx, w.managers[simCount:])
+	})
+}
+
+// within checks that a duration is what it should be, or little more.
+func within(t *testing.T, what string, got, want, more time.Duration) {
+	t.Helper()
+	if got < want || got > want+more {
+		t.Errorf("%s: after %v; want %v, or up to %v more", what, got, want, more)
+	}
+}
+
+// The context of a holder ends after MaxHold to the moment, however it falls between two
+// extensions, and the next holder gets the name at once.
+func TestMaxHoldEndsInTime(t *testing.T) {
+	holding(t, Options{MaxHold: 2 * time.Second}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		for _, limit := range []time.Duration{
+			time.Millisecond, simTTL / 3, simTTL, simTTL + time.Millisecond, 0, 10 * simTTL,
+		} {
+			want := limit
+			if limit == 0 {
+				want = 2 * time.Second // that of the manager
+			}
+			var begun time.Time
+			err := ms[0].Do(ctx, "name", func(held context.Context, l *Lock) error {
+				begun = time.Now()
+				<-held.Done()
+				within(t, "the context ended", time.Since(begun), want, 0)
+				for _, err := range []error{context.Cause(held), context.Cause(l.Context()), l.Extend(ctx)} {
+					if !errors.Is(err, ErrMaxHold) || !errors.Is(err, ErrLost) {
+						t.Errorf("limit %v: %v; want ErrMaxHold and ErrLost", want, err)
+					}
+				}
+				return nil
+			}, LockOptions{MaxHold: limit})
+			if !errors.Is(err, ErrMaxHold) {
+				t.Errorf("limit %v: Do: %v", want, err)
+			}
+			l, err := ms[1].Lock(ctx, "name")
+			if err != nil {
+				t.Fatal(err)
+			}
+			within(t, "the next holder", time.Since(begun), want, simTTL/5)
+			if err := l.Unlock(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A lock that nobody watches ends, too: Unlock and Extend say why.
+func TestMaxHoldWithoutContext(t *testing.T) {
+	holding(t, Options{MaxHold: simTTL / 2}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		for what, use := range map[string]func(*Lock) error{
+			"Extend": func(l *Lock) error { return l.Extend(ctx) },
+			"Unlock": func(l *Lock) error { return l.Unlock(ctx) },
+		} {
+			for _, limited := range []bool{true, false} {
+				opt := LockOptions{}
+				if !limited {
+					opt.MaxHold = time.Hour // its TTL ends before
+				}
+				l, err := ms[0].Lock(ctx, what, opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if limited {
+					within(t, "the lock", time.Until(l.Until()), simTTL/2, 0)
+				}
+				time.Sleep(2 * simTTL)
+				if err := use(l); l.Valid() || !errors.Is(err, ErrLost) || errors.Is(err, ErrMaxHold) != limited {
+					t.Errorf("%s, limited %v: %v", what, limited, err)
+				}
+			}
+		}
+	})
+}
+
+// Goroutines that hand a lock on have a whole MaxHold each.
+func TestMaxHoldStartsWithHandover(t *testing.T) {
+	const limit, work, count = simTTL * 3 / 2, simTTL * 7 / 5, 20
+	holding(t, Options{MaxHold: limit}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		var all sync.WaitGroup
+		begun := time.Now()
+		for range count {
+			all.Go(func() {
+				err := ms[0].Do(ctx, "name", func(held context.Context, l *Lock) error {
+					time.Sleep(work)
+					if held.Err() != nil || !l.Valid() {
+						t.Errorf("lost after %v: %v", work, context.Cause(held))
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		within(t, "all", time.Since(begun), count*work, simTTL/2)
+		if stats := ms[0].Stats(); stats.Handed < count/2 {
+			t.Errorf("%d handovers: the test does not test them", stats.Handed)
+		}
+	})
+}
+
+// A holder that ends nothing when its context ends keeps the others out for a TTL more.
+func TestMaxHoldOfHanging(t *testing.T) {
+	holding(t, Options{MaxHold: 3 * simTTL}, func(t *testing.T, ctx context.Context, ms []*Manager) {
+		for i, next := range ms { // of the same process, and of another one
+			held, stop, done := make(chan time.Time), make(chan struct{}), make(chan error)
+			go func() {
+				done <- ms[0].Do(ctx, "name", func(context.Context, *Lock) error {
+					held <- time.Now()
+					<-stop
+					return nil
+				})
+			}()
+			begun := <-held
+			l, err := next.Lock(ctx, "name")
+			if err != nil {
+				t.Fatal(err)
+			}
+			within(t, []string{"the same process", "another process"}[i], time.Since(begun), 3*simTTL, simTTL+simTTL/2)
+			close(stop)
+			if err := <-done; !errors.Is(err, ErrMaxHold) {
+				t.Errorf("Do: %v", err)
+			}
+			if !l.Valid() {
+				t.Error("the late end of one holder took the lock from the next")
+			}
+			if err := l.Unlock(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
