@@ -24,6 +24,10 @@ const (
 	maxValue  = 64 << 10 // bytes of a value
 	pushMany  = 500
 	pushBytes = 256 << 10
+
+	replaceMany  = 5000
+	replaceBytes = 1 << 20
+	searchMany   = 50_000 // values of a list that one command searches
 )
 
 // collection is the set or list of one record.
@@ -66,23 +70,56 @@ func (m *collection) change(ctx context.Context, command string, args ...string)
 		return list[1], nil
 	case "LONG":
 		length, _ := list[1].AsInt64()
-		return rueidis.RedisMessage{}, fmt.Errorf("%w: list %s of id %q has %d values: at most 50000 are searched; limit it with Max",
-			ErrValue, m.name, schema.Shorten(m.id), length)
+		return rueidis.RedisMessage{}, m.tooLong(length)
 	default:
 		return rueidis.RedisMessage{}, m.t.Outcome(m.id, word)
 	}
 }
 
-// count runs collection.lua for values, some in each script, and returns the last reply
-// and the sum of all.
-func (m *collection) count(ctx context.Context, command string, values []string) (last, sum int64, err error) {
+// tooLong returns the error for a list that is too long to search.
+func (m *collection) tooLong(length int64) error {
+	return fmt.Errorf("%w: list %s of id %q has %d values: at most %d are searched; limit it with Max",
+		ErrValue, m.name, schema.Shorten(m.id), length, searchMany)
+}
+
+// checkValues refuses values that are too long.
+func (m *collection) checkValues(values []string) error {
 	if m.err != nil {
-		return 0, 0, wrap(m.t, m.err)
+		return m.err
 	}
 	for _, v := range values {
 		if len(v) > maxValue {
-			return 0, 0, wrap(m.t, fmt.Errorf("%w: a value for %s has %d bytes: at most %d are allowed", ErrValue, m.name, len(v), maxValue))
+			return fmt.Errorf("%w: a value for %s has %d bytes: at most %d are allowed", ErrValue, m.name, len(v), maxValue)
 		}
+	}
+	return nil
+}
+
+// replace replaces all values in one script.
+func (m *collection) replace(ctx context.Context, values []string) error {
+	err := m.checkValues(values)
+	bytes := 0
+	for _, v := range values {
+		bytes += len(v)
+	}
+	switch {
+	case err != nil:
+	case len(values) > replaceMany || bytes > replaceBytes:
+		err = fmt.Errorf("%w: Replace of %s with %d values of %d bytes: one script takes at most %d values of %d bytes; use Clear, and add them in steps",
+			ErrValue, m.name, len(values), bytes, replaceMany, replaceBytes)
+	case m.most > 0 && len(values) > m.most:
+		err = fmt.Errorf("%w: Replace of %s with %d values: its Max is %d", ErrValue, m.name, len(values), m.most)
+	default:
+		_, err = m.change(ctx, "REPLACE", values...)
+	}
+	return wrap(m.t, err)
+}
+
+// count runs collection.lua for values, some in each script, and returns the last reply
+// and the sum of all.
+func (m *collection) count(ctx context.Context, command string, values []string) (last, sum int64, err error) {
+	if err := m.checkValues(values); err != nil {
+		return 0, 0, wrap(m.t, err)
 	}
 	for len(values) > 0 {
 		n, bytes := 0, 0

@@ -3,7 +3,7 @@
 -- KEYS 1 record, 2 set or list, 3 changes
 -- ARGV 1 id, 2 name of the set or list, 3 how many changes are kept, 4 set or list,
 --      5 maximum length of a list, or 0: none, 6 command, then its arguments after the
---      key
+--      key; REPLACE: all values
 -- Reply OK and the reply of the command; NOTFOUND; or LONG and the length of a list
 -- that is too long to search
 
@@ -24,7 +24,16 @@ end
 if cap ~= '0' then
 	redis.call('XLEN', changes) -- fails, before anything is written, if it is no stream
 end
-local done = redis.call(command, key, unpack(ARGV, 7))
+local done
+if command == 'REPLACE' then
+	redis.call(kind == 'set' and 'SCARD' or 'LLEN', key) -- fails if it holds a value of another type
+	done = redis.call('UNLINK', key)
+	for i = 7, #ARGV, 2000 do
+		done = redis.call(kind == 'set' and 'SADD' or 'RPUSH', key, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
+	end
+else
+	done = redis.call(command, key, unpack(ARGV, 7))
+end
 if not done or done == 0 then
 	return { 'OK', done }
 end

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"iter"
 
 	"github.com/redis/rueidis"
 )
@@ -84,6 +85,60 @@ func (v *Values) Remove(ctx context.Context, value string) (int, error) {
 
 // Clear removes all values: one script.
 func (v *Values) Clear(ctx context.Context) error { return v.clear(ctx) }
+
+// Replace makes these the only values, in this order, in one script, as Members.Replace
+// does. More than Max are refused with ErrValue.
+func (v *Values) Replace(ctx context.Context, values ...string) error {
+	return v.replace(ctx, values)
+}
+
+// Has reports whether a value is in the list. It searches from the first on, O(n), and
+// returns ErrValue if the value is not among the first 50,000 of a longer list. One
+// round trip.
+func (v *Values) Has(ctx context.Context, value string) (bool, error) {
+	if v.err != nil {
+		return false, wrap(v.t, v.err)
+	}
+	c := v.t.Client
+	replies := c.DoMulti(ctx,
+		c.B().Lpos().Key(v.key).Element(value).Maxlen(searchMany).Build(),
+		c.B().Llen().Key(v.key).Build())
+	_, err := replies[0].AsInt64()
+	if err == nil {
+		return true, nil
+	}
+	if !rueidis.IsRedisNil(err) {
+		return false, wrap(v.t, v.wrong(err))
+	}
+	length, err := replies[1].AsInt64()
+	if err == nil && length > searchMany {
+		err = v.tooLong(length)
+	}
+	return false, wrap(v.t, v.wrong(err))
+}
+
+// All streams the values from the first to the last, some hundred in a round trip. A
+// value that is pushed at the front, or removed, meanwhile moves the others: one may
+// come twice, or not at all.
+func (v *Values) All(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for from := int64(0); ; from += scanMany {
+			values, err := v.Range(ctx, from, from+scanMany-1)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, value := range values {
+				if !yield(value, nil) {
+					return
+				}
+			}
+			if len(values) < scanMany {
+				return
+			}
+		}
+	}
+}
 
 // Len returns how many values there are: one round trip.
 func (v *Values) Len(ctx context.Context) (int64, error) {

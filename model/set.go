@@ -33,6 +33,13 @@ func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 // Clear removes all members: one script.
 func (m *Members) Clear(ctx context.Context) error { return m.clear(ctx) }
 
+// Replace makes these the only members, in one script: no reader sees some old and some
+// new ones. It takes at most 5,000 members of 1 MB together, and otherwise returns
+// ErrValue; more are added in steps after Clear.
+func (m *Members) Replace(ctx context.Context, members ...string) error {
+	return m.replace(ctx, members)
+}
+
 // Has reports whether there is a member: one round trip.
 func (m *Members) Has(ctx context.Context, member string) (bool, error) {
 	n, err := m.readInt(ctx, func(b rueidis.Builder) rueidis.Completed {

@@ -1,0 +1,246 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// Records streams what is there, in the order of the ids, whatever they are.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			members := store[traveller](t, client, opt)
+			ctx := t.Context()
+			var ids []string
+			for i := range 640 {
+				ids = append(ids, createdOf(t, members, traveller{Name: fmt.Sprint(i)}).ID)
+			}
+			a := members.List("seen", ids[0])
+			if _, err := a.PushBack(ctx, ids...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.PushFront(ctx, "99999", ids[7], "nobody"); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for m, err := range members.Records(ctx, a.All(ctx)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, m.ID)
+			}
+			if !slices.Equal(got, append([]string{ids[7]}, ids...)) {
+				t.Errorf("%d: %.100q", len(got), got)
+			}
+			friends := members.Set("friends", ids[1])
+			if _, err := friends.Put(ctx, ids[3], ids[5], "99999"); err != nil {
+				t.Fatal(err)
+			}
+			if got := sortedOf(t, idsOfAll(members.Records(ctx, friends.All(ctx)))); !slices.Equal(got, []string{ids[3], ids[5]}) {
+				t.Errorf("%q", got)
+			}
+			// A record that cannot be read does not hide the others; an error of the ids
+			// ends it.
+			redisDo(t, client, "HSET", recordKey(opt, ids[2]), "expires", "never")
+			var bad []string
+			got = nil
+			for m, err := range members.Records(ctx, func(yield func(string, error) bool) {
+				_ = yield(ids[1], nil) && yield(ids[2], nil) && yield(ids[3], nil) && yield("", errors.New("cut short")) && yield(ids[4], nil)
+			}) {
+				if err != nil {
+					bad = append(bad, err.Error())
+				} else {
+					got = append(got, m.ID)
+				}
+			}
+			if !slices.Equal(got, []string{ids[1], ids[3]}) || len(bad) != 2 || !strings.Contains(bad[0], "field expires") || bad[1] != "cut short" {
+				t.Errorf("%q, %q", got, bad)
+			}
+			for range members.Records(ctx, a.All(ctx)) { // leaving early
+				break
+			}
+		})
+	}
+}
+
+// recordKey is the key of a record.
+func recordKey(opt model.Options, id string) string { return baseOf(opt, id) + ":" + id }
+
+// idsOfAll streams the ids of travellers.
+func idsOfAll(all iter.Seq2[traveller, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for m, err := range all {
+			if !yield(m.ID, err) {
+				return
+			}
+		}
+	}
+}
+
+// Replace leaves what it was given, and nothing else.
+func TestReplaceProperty(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	members := store[traveller](t, client, model.Options{Name: "m"})
+	rapid.Check(t, func(rt *rapid.T) {
+		ctx := t.Context()
+		id := createdOf(t, members, traveller{}).ID
+		set, list := members.Set("friends", id), members.List("seen", id)
+		value := rapid.SampledFrom([]string{"a", "b", "c", "d", ""})
+		for range rapid.IntRange(1, 6).Draw(rt, "steps") {
+			values := rapid.SliceOfN(value, 0, 6).Draw(rt, "values")
+			if rapid.Bool().Draw(rt, "many") {
+				for i := range 2100 {
+					values = append(values, fmt.Sprint(i))
+				}
+			}
+			if err := set.Replace(ctx, values...); err != nil {
+				rt.Fatal(err)
+			}
+			if err := list.Replace(ctx, values...); err != nil {
+				rt.Fatal(err)
+			}
+			var all []string
+			for v, err := range list.All(ctx) {
+				if err != nil {
+					rt.Fatal(err)
+				}
+				all = append(all, v)
+			}
+			if !slices.Equal(all, values) {
+				rt.Fatalf("list %d, want %d", len(all), len(values))
+			}
+			for _, v := range []string{"a", "2099", "x"} {
+				has, err := list.Has(ctx, v)
+				if has != slices.Contains(values, v) || err != nil {
+					rt.Fatal(v, has, err)
+				}
+			}
+			slices.Sort(values)
+			if got := sortedOf(t, set.All(ctx)); !slices.Equal(got, slices.Compact(values)) {
+				rt.Fatalf("set %q, want %q", got, values)
+			}
+		}
+	})
+}
+
+// A reader sees all old members or all new ones.
+func TestReplaceIsAtomic(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	members := store[traveller](t, client, model.Options{Name: "m"})
+	id, ctx := createdOf(t, members, traveller{}).ID, t.Context()
+	list := members.List("seen", id)
+	var work sync.WaitGroup
+	work.Go(func() {
+		for i := range 200 {
+			if err := list.Replace(ctx, slices.Repeat([]string{fmt.Sprint(i)}, 20)...); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for last := ""; last != "199" && !t.Failed(); {
+		values, err := list.Range(ctx, 0, -1)
+		if err != nil || len(values) > 0 && (len(values) != 20 || len(slices.Compact(slices.Clone(values))) != 1) {
+			t.Fatal(values, err)
+		}
+		if len(values) > 0 {
+			last = values[0]
+		}
+	}
+	work.Wait()
+}
+
+func TestReplaceRefuses(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	members := store[traveller](t, client, model.Options{Name: "m"})
+	ctx := t.Context()
+	a := createdOf(t, members, traveller{})
+	set, list := members.Set("friends", a.ID), members.List("seen", a.ID)
+	for _, err := range []error{set.Replace(ctx, "kept"), list.Replace(ctx, "kept")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	redisDo(t, client, "SET", "m.of.seen:7", "text")
+	redisDo(t, client, "HSET", "m:7", "name", "seven")
+	many := slices.Repeat([]string{"x"}, 5001)
+	has := func(l *model.Values, value string) error { _, err := l.Has(ctx, value); return err }
+	for what, test := range map[string]struct {
+		err, want error
+		says      string
+	}{
+		"many":           {set.Replace(ctx, many...), model.ErrValue, "5001 values"},
+		"large":          {list.Replace(ctx, slices.Repeat([]string{strings.Repeat("x", 60_000)}, 18)...), model.ErrValue, "1048576 bytes"},
+		"too long":       {list.Replace(ctx, "ok", strings.Repeat("x", 1<<16+1)), model.ErrValue, "65536"},
+		"more than Max":  {list.Max(1).Replace(ctx, "a", "b"), model.ErrValue, "its Max is 1"},
+		"unknown":        {members.Set("foes", a.ID).Replace(ctx, "x"), model.ErrValue, "the model has friends"},
+		"missing record": {members.Set("friends", "99").Replace(ctx, "x"), model.ErrNotFound, "99"},
+		"other type":     {members.List("seen", "7").Replace(ctx, "x"), model.ErrCorrupt, "m.of.seen:7"},
+		"has unknown":    {has(members.List("foes", a.ID), "x"), model.ErrValue, "no list is called"},
+		"has other type": {has(members.List("seen", "7"), "x"), model.ErrCorrupt, "m.of.seen:7"},
+	} {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+			t.Errorf("%s: %v", what, test.err)
+		}
+	}
+	if redisDo(t, client, "GET", "m.of.seen:7") != "text" {
+		t.Error("a value of another type was replaced")
+	}
+	if kept, err := set.Has(ctx, "kept"); !kept || err != nil {
+		t.Error(kept, err)
+	}
+	// Has does not search long lists to their end.
+	for range 51 {
+		if _, err := list.PushBack(ctx, make([]string, 1000)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := has(list, "absent"); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), "51001") {
+		t.Error(err)
+	}
+	if is, err := list.Has(ctx, ""); !is || err != nil {
+		t.Error(is, err)
+	}
+	if err := list.Replace(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := list.Len(ctx); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+}
+
+// A set that was replaced expires with its record, and the change log has it.
+func TestReplaceExpiresAndIsWatched(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	opt := model.Options{Name: "m", ChangeLog: 100}
+	members := store[traveller](t, client, opt)
+	ctx := t.Context()
+	a := createdOf(t, members, traveller{Name: "a", Expires: time.Now().Add(time.Hour).Truncate(time.Millisecond)})
+	for _, err := range []error{members.Set("friends", a.ID).Replace(ctx, "x"), members.List("seen", a.ID).Replace(ctx, "x", "y")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	endsAt(t, opt, client, a.ID, a.Expires)
+	last, err := client.Do(ctx, client.B().Xrevrange().Key("m.changes").End("+").Start("-").Count(1).Build()).AsXRange()
+	if err != nil || len(last) != 1 || last[0].FieldValues["op"] != "list" || last[0].FieldValues["field"] != "seen" {
+		t.Error(last, err)
+	}
+}
