@@ -1,0 +1,50 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"retwis/model/internal/schema"
+)
+
+// External is a reference to something that is no record of this database, by its type
+// and id: a row of a table in a relational database, an object of another service. A
+// field of this type is stored as the text type:id, such as orders:17; the zero External
+// refers to nothing, and is not stored. With an index it is found by
+// Eq("about", model.External{Type: "orders", ID: "17"}), with range also all of a type:
+// Prefix("about", "orders:").
+//
+// Nothing checks that it exists, and nothing happens to the record when it is deleted:
+// see docs/relational.md.
+type External struct {
+	Type string // of any characters but a colon
+	ID   string
+}
+
+// IsZero reports whether it refers to nothing.
+func (e External) IsZero() bool { return e == External{} }
+
+// String returns type:id.
+func (e External) String() string { return e.Type + ":" + e.ID }
+
+// MarshalText returns type:id, or an error if one of them is empty or the type has a
+// colon.
+func (e External) MarshalText() ([]byte, error) {
+	switch {
+	case e.IsZero():
+		return nil, nil
+	case e.Type == "" || e.ID == "" || strings.Contains(e.Type, ":"):
+		return nil, fmt.Errorf("an External of type %q and id %q: it needs both, and a type without a colon", schema.Shorten(e.Type), schema.Shorten(e.ID))
+	}
+	return []byte(e.String()), nil
+}
+
+// UnmarshalText reads type:id.
+func (e *External) UnmarshalText(text []byte) error {
+	t, id, ok := strings.Cut(string(text), ":")
+	if len(text) > 0 && (!ok || t == "" || id == "") {
+		return fmt.Errorf("%q is not a type and an id, such as orders:17", schema.Shorten(string(text)))
+	}
+	*e = External{t, id}
+	return nil
+}
