@@ -95,7 +95,7 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	}
 	r := record.ParsePublished(meta)
 	if r.Digest == "" {
-		return nil, fmt.Errorf("%w: no model has this name", ErrNotFound)
+		return nil, noModelError{}
 	}
 	t, err := record.OpenTable(client, name, r.Schema, &r)
 	if err != nil {
@@ -103,6 +103,14 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	}
 	return &Model{t: t, r: r}, nil
 }
+
+// noModelError is the ErrNotFound of a model rather than a record.
+type noModelError struct{}
+
+func (noModelError) Error() string { return "no model has this name" }
+
+// Is makes the error an ErrNotFound.
+func (noModelError) Is(target error) bool { return target == ErrNotFound }
 
 // next returns the table that Migrate would put into force: that of the last New with
 // another declaration, or the present one.

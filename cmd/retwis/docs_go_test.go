@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,8 +67,17 @@ func goCommand(dir string, overlay map[string]string, args ...string) (*exec.Cmd
 	return cmd, nil
 }
 
-// goRun runs the program of the page.
+// goRun runs the program of the page, perhaps with "< FILE" at the end.
 func (r *reader) goRun(words []string) (string, error) {
+	var input io.Reader
+	if i := slices.Index(words, "<"); i >= 0 && i+2 == len(words) {
+		file, err := os.Open(filepath.Join(r.home, words[i+1]))
+		if err != nil {
+			return "", err
+		}
+		defer file.Close()
+		words, input = words[:i], file
+	}
 	for _, b := range r.blocks {
 		if !b.program() {
 			continue
@@ -75,6 +86,7 @@ func (r *reader) goRun(words []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		cmd.Stdin = input
 		output, err := cmd.CombinedOutput()
 		return r.translateBack(string(output)), err
 	}
