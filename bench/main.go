@@ -70,6 +70,7 @@ func run(ctx context.Context, args []string) error {
 		{"suggest", measureSuggest},
 		{"graph", measureGraph},
 		{"space", measureSpace},
+		{"radius", measureRadius},
 		{"model", measureModel},
 	} {
 		if opt.only != "" && opt.only != part.name {

@@ -178,21 +178,27 @@ func (x *points) surely(b *block, c *cell) bool {
 // region is what a query reads: disjoint blocks, and the ranges that cover them.
 type region struct {
 	blocks []block
-	spans  []span
+	coarse []span                   // few ranges
+	spans  []span                   // up to MaxRanges of them, once the query needs these
 	pieces []span                   // of the spans, for a skip scan; nil: none
 	also   func(member string) bool // a further filter; nil: none
 }
 
-// regionOf covers blocks with at most MaxRanges ranges.
+// regionOf covers blocks with a few ranges.
 func (x *points) regionOf(blocks []block) region {
-	r := region{blocks: blocks}
+	return region{blocks: blocks, coarse: x.covering(blocks, min(coarseRanges, x.maxRanges))}
+}
+
+// covering covers blocks with at most n ranges, or one for each.
+func (x *points) covering(blocks []block, n int) []span {
+	var spans []span
 	for i := range blocks {
-		r.spans = append(r.spans, x.cover(blocks[i].low, x.open(&blocks[i]), max(1, x.maxRanges/len(blocks)))...)
+		spans = append(spans, x.cover(blocks[i].low, x.open(&blocks[i]), max(1, n/len(blocks)))...)
 	}
 	if len(blocks) > 1 {
-		r.spans = x.joinOverlaps(r.spans)
+		spans = x.joinOverlaps(spans)
 	}
-	return r
+	return spans
 }
 
 // keep returns a filter for the members in the region. It is for one reader at a time.

@@ -115,9 +115,15 @@ func ExampleGeo() {
 	for _, place := range near {
 		fmt.Printf("%s, %.0f km\n", place.ID, place.Metres/1000)
 	}
+	near, err = cities.NearestWithin(ctx, 37.85, 15.29, 100_000, 10) // at most 100 km away
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(near), "within 100 km")
 	// Output:
 	// Catania, 43 km
 	// Palermo, 172 km
+	// 1 within 100 km
 }
 
 // What a query reads.

@@ -23,7 +23,7 @@ type Explanation struct {
 	Expected float64
 
 	x        *Index
-	block    block
+	blocks   []block
 	pieces   []span  // that are read
 	in, over []point // that were read
 	rest     []point // a sample of all points
@@ -55,15 +55,15 @@ const (
 // Explain runs a query as Select does, and reports what it reads. It also samples
 // points of the whole index for a picture: see Plane.
 func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
-	b, some, err := x.blockOf(box)
+	blocks, err := x.blocksOf(box)
 	if err != nil {
 		return nil, x.named(err)
 	}
 	if err := x.set.Check(ctx); err != nil {
 		return nil, x.named(err)
 	}
-	e := &Explanation{x: x, block: b}
-	if some {
+	e := &Explanation{x: x, blocks: blocks}
+	if len(blocks) > 0 {
 		if err := e.read(ctx); err != nil {
 			return nil, err
 		}
@@ -71,42 +71,14 @@ func (x *Index) Explain(ctx context.Context, box Box) (*Explanation, error) {
 	return e, e.sample(ctx)
 }
 
-// read reads the ranges of the query.
+// read runs the query, and notes what it reads.
 func (e *Explanation) read(ctx context.Context) error {
 	x := e.x
-	r := x.regionOf([]block{e.block})
-	if err := x.cutFinely(ctx, &r); err != nil {
-		return err
-	}
-	for _, s := range r.spans {
-		e.Ranges = append(e.Ranges, RangeRead{Low: x.text(s.low), High: x.text(s.high), Skips: -1})
-	}
-	of := func(z []uint64) *RangeRead {
-		return &e.Ranges[sort.Search(len(r.spans)-1, func(i int) bool { return slices.Compare(r.spans[i].high, z) >= 0 })]
-	}
-	length, volume := 0.0, 0.0
-	e.pieces = r.pieces
-	if r.pieces == nil {
-		e.pieces = r.spans
-	}
-	for _, s := range e.pieces {
-		within := of(s.low)
-		for range x.squares(s.low, s.high) {
-			within.Squares++
-			e.Squares++
-		}
-		within.Skips++
-		length, volume = length+s.length, volume+s.volume
-	}
-	e.Skips = len(e.pieces) - len(e.Ranges)
-	e.Expected = max(0, 1-volume/length)
+	r := x.regionOf(e.blocks)
 	keep := x.keep(&r)
+	var log readLog
 	z := make([]uint64, x.words)
-	members := x.skipScan(ctx, &r, index.Page{}, func(string) bool { return true })
-	if r.pieces == nil {
-		members = x.members(ctx, x.ranges(r.spans))
-	}
-	for m, err := range members {
+	for m, err := range x.read(ctx, &r, index.Page{}, &log) {
 		if err != nil {
 			return err
 		}
@@ -114,12 +86,12 @@ func (e *Explanation) read(ctx context.Context) error {
 			continue
 		}
 		x.layout.read(z, m)
-		within := of(z)
-		within.Read++
+		within := log.of(z)
+		within.read++
 		e.Read++
 		points := &e.over
 		if keep(m) {
-			within.Returned++
+			within.returned++
 			e.Returned++
 			points = &e.in
 		}
@@ -127,18 +99,109 @@ func (e *Explanation) read(ctx context.Context) error {
 			*points = append(*points, x.point(z))
 		}
 	}
+	e.describe(&log)
 	return nil
 }
 
-// members yields the members of ranges.
-func (x *reader) members(ctx context.Context, ranges []index.Range) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for m, err := range x.lex.Select(ctx, index.Page{}, ranges...) {
-			if !yield(m.Member, err) {
-				return
-			}
+// describe makes the ranges of the explanation from what was read.
+func (e *Explanation) describe(log *readLog) {
+	x := e.x
+	ranges := x.joined(slices.Concat(log.begun, log.finer))
+	for _, r := range ranges {
+		e.Ranges = append(e.Ranges, RangeRead{Low: x.text(r.low), High: x.text(r.high), Skips: -1, Read: r.read, Returned: r.returned})
+	}
+	length, volume := 0.0, 0.0
+	for _, b := range e.blocks {
+		volume += volumeOf(b.low, x.open(&b))
+	}
+	for _, p := range x.joined(log.pieces) {
+		within := &e.Ranges[rangeOf(ranges, p.low)]
+		for range x.squares(p.low, p.high) {
+			within.Squares++
+			e.Squares++
+		}
+		within.Skips++
+		length += p.length
+		e.pieces = append(e.pieces, p.span)
+	}
+	e.Skips = len(e.pieces) - len(e.Ranges)
+	e.Expected = max(0, 1-volume/length)
+}
+
+// rangeRead is a range that a query has read, and how many points of it.
+type rangeRead struct {
+	span
+	read, returned int64
+}
+
+// rangeOf returns which of some ranges in order has a number.
+func rangeOf(ranges []rangeRead, z []uint64) int {
+	return sort.Search(len(ranges)-1, func(i int) bool { return slices.Compare(ranges[i].high, z) >= 0 })
+}
+
+// readLog is what a query reads: the beginnings of ranges, then finer ranges, each in
+// order, and the pieces of both. A nil log takes no notes.
+type readLog struct{ begun, finer, pieces []rangeRead }
+
+func (l *readLog) addChunks(x *reader, ranges []index.Range, chunks []chunk) {
+	if l == nil {
+		return
+	}
+	for i, r := range ranges {
+		if rest := chunks[i].rest; rest != nil { // an explanation never reads in reverse
+			r.Max = "[" + rest.Min[1:]
+		}
+		l.begun = append(l.begun, rangeRead{span: x.spanOf(r)})
+	}
+	l.pieces = slices.Clone(l.begun)
+}
+
+func (l *readLog) addFiner(x *reader, ranges, pieces []index.Range) {
+	if l == nil {
+		return
+	}
+	for _, r := range ranges {
+		l.finer = append(l.finer, rangeRead{span: x.spanOf(r)})
+	}
+	for _, r := range pieces {
+		l.pieces = append(l.pieces, rangeRead{span: x.spanOf(r)})
+	}
+}
+
+// of returns the range that has a number.
+func (l *readLog) of(z []uint64) *rangeRead {
+	if r := &l.begun[rangeOf(l.begun, z)]; len(l.finer) == 0 || slices.Compare(r.low, z) <= 0 && slices.Compare(z, r.high) <= 0 {
+		return r
+	}
+	return &l.finer[rangeOf(l.finer, z)]
+}
+
+// joined returns ranges in order, those that continue each other as one.
+func (x *points) joined(ranges []rangeRead) []rangeRead {
+	slices.SortStableFunc(ranges, func(a, b rangeRead) int { return slices.Compare(a.low, b.low) })
+	var all []rangeRead
+	for _, r := range ranges {
+		if n := len(all); n > 0 && slices.Compare(r.low, following(all[n-1].high)) <= 0 {
+			last := &all[n-1]
+			last.high = r.high
+			last.length = x.length(last.low, last.high)
+			last.read, last.returned = last.read+r.read, last.returned+r.returned
+			continue
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// following returns the number after one.
+func following(z []uint64) []uint64 {
+	next := slices.Clone(z)
+	for i := len(next) - 1; i >= 0; i-- {
+		if next[i]++; next[i] != 0 {
+			break
 		}
 	}
+	return next
 }
 
 // sample reads random points.

@@ -104,10 +104,10 @@ func TestPlane(t *testing.T) {
 				t.Fatalf("%s: a square is %+v", dims, r)
 			}
 		}
-		if box := (p.Box.Right - p.Box.Left) * (p.Box.Top - p.Box.Bottom); area < box*(1-1e-9) {
+		if box := (p.Boxes[0].Right - p.Boxes[0].Left) * (p.Boxes[0].Top - p.Boxes[0].Bottom); area < box*(1-1e-9) {
 			t.Errorf("%s: the squares have the area %g, the box %g", dims, area, box)
 		}
-		if len(p.Inside) != 200 || len(p.Outside) != 0 || len(p.Sample) != 200 || p.Inside[0].Across < p.Box.Left || p.Inside[0].Across > p.Box.Right {
+		if len(p.Inside) != 200 || len(p.Outside) != 0 || len(p.Sample) != 200 || p.Inside[0].Across < p.Boxes[0].Left || p.Inside[0].Across > p.Boxes[0].Right {
 			t.Errorf("%s: %d inside, %d outside, %d sampled", dims, len(p.Inside), len(p.Outside), len(p.Sample))
 		}
 		if first, last := p.Up.Value(0), p.Up.Value(p.Up.Size); fmt.Sprint(first, last) != fmt.Sprint(p.Up.Min, p.Up.Max) {

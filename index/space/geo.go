@@ -108,7 +108,8 @@ func (g *Geo) Select(ctx context.Context, a Area, page index.Page) iter.Seq2[Pla
 }
 
 // Within yields the places within a distance, in metres as the crow flies, in the order
-// of the curve, each with its distance.
+// of the curve, each with its distance: all of them, or in pages. NearestWithin returns
+// the nearest first.
 func (g *Geo) Within(ctx context.Context, lat, lon, metres float64, page index.Page) iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
 		at, err := g.x.places([]any{degrees(lat), degrees(lon)})
@@ -148,7 +149,13 @@ func (g *Geo) yieldFrom(ctx context.Context, blocks []block, also func(string) b
 
 // Nearest returns the k places nearest to a place, the nearest first; see Index.Nearest.
 func (g *Geo) Nearest(ctx context.Context, lat, lon float64, k int) ([]Place, error) {
-	near, err := g.NearestPoints(ctx, []any{degrees(lat), degrees(lon)}, k)
+	return g.NearestWithin(ctx, lat, lon, math.Inf(1), k)
+}
+
+// NearestWithin returns the k places nearest to a place among those within a distance in
+// metres, the nearest first; see Index.NearestWithin.
+func (g *Geo) NearestWithin(ctx context.Context, lat, lon, metres float64, k int) ([]Place, error) {
+	near, err := g.NearestPointsWithin(ctx, []any{degrees(lat), degrees(lon)}, metres, k)
 	places := make([]Place, len(near))
 	for i, n := range near {
 		places[i] = g.place(n.Entry, nil)
@@ -157,15 +164,15 @@ func (g *Geo) Nearest(ctx context.Context, lat, lon float64, k int) ([]Place, er
 	return places, err
 }
 
-// NearestPoints is Nearest with points as Index has them: lat and lon exactly, and
-// distances in metres.
-func (g *Geo) NearestPoints(ctx context.Context, point []any, k int) ([]Near, error) {
+// NearestPointsWithin is NearestWithin with points as Index has them: lat and lon exactly,
+// and distances in metres.
+func (g *Geo) NearestPointsWithin(ctx context.Context, point []any, metres float64, k int) ([]Near, error) {
 	at, err := g.x.places(point)
 	if err != nil {
 		return nil, g.x.named(err)
 	}
 	here := coordinates(at)
-	return g.x.nearest(ctx, at, k, metric{
+	return g.x.nearest(ctx, at, metres, k, metric{
 		distance: func(p []place) float64 { return here.distance(coordinates(p)) },
 		blocks:   func(metres float64) []block { return g.around(here, metres) },
 	})

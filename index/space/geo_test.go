@@ -90,6 +90,17 @@ func TestWithinAndNearest(t *testing.T) {
 			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Errorf("within %v m of %v: %d, want %d", metres, here, len(got), len(want))
 			}
+			for _, k := range []int{1, 40, 10_000} {
+				near, err := g.NearestWithin(ctx, here.Lat, here.Lon, metres, k)
+				if err != nil || len(near) != min(k, len(want)) {
+					t.Fatalf("the %d nearest within %v m of %v: %d, %v, want %d", k, metres, here, len(near), err, min(k, len(want)))
+				}
+				for i, p := range near {
+					if d := chord(here, p); math.Abs(d-p.Metres) > 1 || i > 0 && p.Metres < near[i-1].Metres {
+						t.Fatalf("from %v: number %d is %v, at %v m", here, i, p, d)
+					}
+				}
+			}
 		}
 		byDistance := slices.Clone(places)
 		slices.SortFunc(byDistance, func(a, b Place) int { return int(math.Copysign(1, chord(here, a)-chord(here, b))) })
@@ -128,7 +139,7 @@ func TestSicily(t *testing.T) {
 		t.Errorf("%v, %v", p, err)
 	}
 	for _, err := range []error{
-		g.Put(ctx, "x", 91, 0), g.Put(ctx, "x", 0, math.NaN()), second(g.Nearest(ctx, 0, 181, 1)),
+		g.Put(ctx, "x", 91, 0), g.Put(ctx, "x", 0, math.NaN()), second(g.Nearest(ctx, 0, 181, 1)), second(g.NearestWithin(ctx, 0, 0, -1, 1)),
 		first(g.Within(ctx, 0, 0, -1, index.Page{})), first(g.Within(ctx, 0, 0, math.NaN(), index.Page{})), first(g.Select(ctx, Area{South: 10, North: 5}, index.Page{})),
 	} {
 		if !errors.Is(err, index.ErrValue) {
@@ -179,6 +190,21 @@ func TestBoxAcrossTheMeridian(t *testing.T) {
 		}
 		if n, err := g.Index().Count(t.Context(), box); err != nil || int(n) != len(want) {
 			t.Errorf("%v: counted %d, want %d, %v", c.west, n, len(want), err)
+		}
+		e, err := g.Index().Explain(t.Context(), box)
+		if err != nil || int(e.Returned) != len(want) {
+			t.Fatalf("%v: explained %+v, %v, want %d", c.west, e, err, len(want))
+		}
+		sum := int64(0)
+		for _, r := range e.Ranges {
+			sum += r.Read
+		}
+		if sum != e.Read || e.Read < e.Returned {
+			t.Errorf("%v: the ranges have %d of %d read, %d returned", c.west, sum, e.Read, e.Returned)
+		}
+		p, err := e.Plane(1, 0)
+		if err != nil || c.west == "170" && len(p.Boxes) != 2 {
+			t.Errorf("%v: %d boxes, %v", c.west, len(p.Boxes), err)
 		}
 	}
 }

@@ -3,11 +3,10 @@ package space
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"retwis/index"
 )
@@ -32,8 +31,15 @@ const MaxNearest = 100_000
 // The neighbours along the curve bound the distance of the result, and the box of that
 // size is read. If it is likely to hold many more points, a smaller box is tried first,
 // then one of twice its size. That is 3 to 5 round trips, and a few points read for each
-// that is returned.
+// that is returned. Memory holds at most four times as many points as are returned.
 func (x *Index) Nearest(ctx context.Context, point []any, k int, weights ...float64) ([]Near, error) {
+	return x.NearestWithin(ctx, point, math.Inf(1), k, weights...)
+}
+
+// NearestWithin returns the k points nearest to a place among those within a distance, the
+// nearest first: Nearest with a maximum distance, which is included. If few points are
+// within the distance, that is one round trip.
+func (x *Index) NearestWithin(ctx context.Context, point []any, distance float64, k int, weights ...float64) ([]Near, error) {
 	at, err := x.places(point)
 	if err != nil {
 		return nil, x.named(err)
@@ -49,7 +55,7 @@ func (x *Index) Nearest(ctx context.Context, point []any, k int, weights ...floa
 			return nil, x.named(fmt.Errorf("%w: the weight %v of %s: it must be a number, at least 0", index.ErrValue, w, x.axes[d].Name))
 		}
 	}
-	return x.nearest(ctx, at, k, metric{
+	return x.nearest(ctx, at, distance, k, metric{
 		distance: func(p []place) float64 {
 			sum := 0.0
 			for d, w := range weights {
@@ -79,39 +85,68 @@ type metric struct {
 // probe is the minimum number of neighbours along the curve that are read.
 const probe = 32
 
-func (x *reader) nearest(ctx context.Context, at []place, k int, m metric) ([]Near, error) {
+func (x *reader) nearest(ctx context.Context, at []place, limit float64, k int, m metric) ([]Near, error) {
 	if k < 1 || k > MaxNearest {
 		return nil, x.named(fmt.Errorf("%w: %d points requested: use from 1 to %d", index.ErrValue, k, MaxNearest))
 	}
-	z := string(x.layout.append(nil, x.interleave(codesOf(at))))
-	found := nearestSearch{x: x, k: k, metric: m}
-	page := index.Page{Limit: max(k, probe)}
-	err := found.add(x.lex.Select(ctx, page, index.Range{Min: "[" + z, Max: "+"}))
-	if page.Reverse = true; err == nil {
-		err = found.add(x.lex.Select(ctx, page, index.Range{Min: "-", Max: "(" + z}))
+	if !(limit >= 0) {
+		return nil, x.named(fmt.Errorf("%w: the distance %v: it must be at least 0", index.ErrValue, limit))
 	}
-	if err != nil || len(found.all) < k {
-		// Neither side had as many as were requested: these are all points.
-		return found.best(), err
+	found := nearestSearch{x: x, k: k, limit: limit, metric: m}
+	err := error(nil)
+	if math.IsInf(limit, 1) {
+		var all bool
+		if limit, all, err = found.neighbours(ctx, at); err != nil || all {
+			return found.result(err)
+		}
 	}
-	return found.within(ctx, found.best()[k-1].Distance)
+	return found.result(found.within(ctx, limit))
 }
 
-// nearestSearch collects points, of which the k nearest are the result.
+// nearestSearch collects points, of which the k nearest within the limit are the result.
 type nearestSearch struct {
-	x *reader
-	k int
+	x     *reader
+	k     int
+	limit float64
 	metric
-	all []Near
+	all []candidate
 }
 
-// within returns the k nearest of all points, given a distance within which there are
-// at least k.
-func (f *nearestSearch) within(ctx context.Context, limit float64) ([]Near, error) {
+// candidate is a member and its distance.
+type candidate struct {
+	member   string
+	distance float64
+}
+
+// neighbours adds the neighbours of a place along the curve. It returns a distance within
+// which there are k points, or that these are all points.
+func (f *nearestSearch) neighbours(ctx context.Context, at []place) (limit float64, all bool, err error) {
+	z := string(f.x.layout.append(nil, f.x.interleave(codesOf(at))))
+	page := index.Page{Limit: max(f.k, probe)}
+	for _, r := range []index.Range{{Min: "[" + z, Max: "+"}, {Min: "-", Max: "(" + z}} {
+		for m, err := range f.x.lex.Select(ctx, page, r) {
+			if err != nil {
+				return 0, false, err
+			}
+			f.add(m.Member)
+		}
+		page.Reverse = true
+	}
+	if f.sort(); len(f.all) < f.k {
+		return 0, true, nil // neither side had as many as were requested
+	}
+	return f.all[f.k-1].distance, false, nil
+}
+
+// within collects the points within a distance, or fewer of them that have the k nearest.
+func (f *nearestSearch) within(ctx context.Context, limit float64) error {
 	r := f.x.regionOf(f.blocks(limit))
-	likely, err := f.x.estimate(ctx, &r)
+	if done, err := f.small(ctx, &r); done || err != nil {
+		return err
+	}
+	likely, err := f.x.estimate(ctx, r.coarse)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	radius := limit
 	if likely > float64(8*f.k+200) {
@@ -120,46 +155,87 @@ func (f *nearestSearch) within(ctx context.Context, limit float64) ([]Near, erro
 			radius = limit
 		}
 	}
-	for {
+	for ; ; radius *= 2 {
 		if radius < limit {
 			r = f.x.regionOf(f.blocks(radius))
 		} else {
 			r, radius = f.x.regionOf(f.blocks(limit)), limit
 		}
 		f.all = f.all[:0]
-		if err := f.add(f.x.scan(ctx, index.Page{}, f.x.ranges(r.spans), f.x.keep(&r))); err != nil {
-			return nil, err
+		keep := f.x.keep(&r)
+		for m, err := range f.x.read(ctx, &r, index.Page{}, nil) {
+			if err != nil {
+				return err
+			}
+			if keep(m) {
+				f.add(m)
+			}
 		}
-		best := f.best()
-		if radius == limit || len(best) == f.k && best[f.k-1].Distance <= radius {
-			return best, nil
+		if f.sort(); radius == limit || len(f.all) == f.k && f.all[f.k-1].distance <= radius {
+			return nil
 		}
-		radius *= 2
 	}
 }
 
-// add reads members.
-func (f *nearestSearch) add(members iter.Seq2[index.Member, error]) error {
-	for m, err := range members {
-		if err != nil {
-			return err
-		}
-		places, err := f.x.placesOf(m.Member)
-		if err != nil {
-			return f.x.named(errors.Join(index.ErrCorrupt, err))
-		}
-		f.all = append(f.all, Near{f.x.entryAt(m, places), f.distance(places)})
-		if len(f.all) >= 4*(f.k+probe) {
-			f.all = f.best()
+// small collects the points of a region if its few ranges hold few points: one round trip.
+func (f *nearestSearch) small(ctx context.Context, r *region) (bool, error) {
+	f.all = f.all[:0]
+	if len(r.coarse) == 0 {
+		return true, nil
+	}
+	if err := f.x.set.Check(ctx); err != nil {
+		return false, f.x.named(err)
+	}
+	chunks, err := f.x.begin(ctx, f.x.ranges(r.coarse), false)
+	if err != nil || slices.ContainsFunc(chunks, func(c chunk) bool { return c.rest != nil }) {
+		return false, err
+	}
+	keep := f.x.keep(r)
+	for _, c := range chunks {
+		for _, m := range c.members {
+			if keep(m) {
+				f.add(m)
+			}
 		}
 	}
-	return nil
+	f.sort()
+	return true, nil
 }
 
-// best returns the k nearest of the points collected, in order.
-func (f *nearestSearch) best() []Near {
-	slices.SortFunc(f.all, func(a, b Near) int {
-		return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.ID, b.ID))
+// add adds a member that is near enough.
+func (f *nearestSearch) add(member string) {
+	var places [maxDims]place
+	if f.x.readPlaces(places[:len(f.x.axes)], member) != nil {
+		return // this index did not write it; Verify reports it
+	}
+	distance := f.distance(places[:len(f.x.axes)])
+	if distance > f.limit {
+		return
+	}
+	f.all = append(f.all, candidate{member, distance})
+	if len(f.all) >= 4*(f.k+probe) {
+		f.sort()
+	}
+}
+
+// sort leaves the k nearest, in order.
+func (f *nearestSearch) sort() {
+	head := f.x.head
+	slices.SortFunc(f.all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.member[head:], b.member[head:]))
 	})
-	return f.all[:min(f.k, len(f.all))]
+	f.all = f.all[:min(f.k, len(f.all))]
+}
+
+// result returns the points that were collected, unless there was an error.
+func (f *nearestSearch) result(err error) ([]Near, error) {
+	if err != nil {
+		return nil, err
+	}
+	near := make([]Near, len(f.all))
+	for i, c := range f.all {
+		places, _ := f.x.placesOf(c.member) // it was read before
+		near[i] = Near{f.x.entryAt(index.Member{ID: c.member[f.x.head:], Member: c.member}, places), c.distance}
+	}
+	return near, nil
 }

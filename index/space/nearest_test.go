@@ -36,6 +36,7 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 		if _, err := x.PutMany(ctx, entries(model)); err != nil {
 			t.Fatal(err)
 		}
+		x.firstRead = rapid.SampledFrom([]int{1, 3, firstRead}).Draw(t, "first")
 		here, weights := make([]any, len(dims)), []float64(nil)
 		for d := range here {
 			here[d] = anyValue(t, &x.axes[d])
@@ -71,8 +72,22 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.EqualFunc(got, want, func(a, b Near) bool { return a.ID == b.ID && a.Distance == b.Distance }) {
+		same := func(a, b Near) bool { return a.ID == b.ID && a.Distance == b.Distance }
+		if !slices.EqualFunc(got, want, same) {
 			t.Fatalf("from %v: got %v, want %v", here, got, want)
+		}
+		// Within a distance: that of a point, which is included, or any.
+		limit := rapid.Float64Range(0, 1e9).Draw(t, "limit")
+		if len(want) > 0 && rapid.Bool().Draw(t, "exactly") {
+			limit = rapid.SampledFrom(want).Draw(t, "last").Distance
+		}
+		want = slices.DeleteFunc(want, func(n Near) bool { return n.Distance > limit })
+		got, err = x.NearestWithin(ctx, here, limit, k, weights...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(got, want, same) {
+			t.Fatalf("within %v from %v: got %v, want %v", limit, here, got, want)
 		}
 	})
 }
@@ -102,13 +117,24 @@ func TestNearestInACrowd(t *testing.T) {
 			want = append(want, math.Hypot(x.axes[0].distance(at[0], p[0]), x.axes[1].distance(at[1], p[1])))
 		}
 		slices.Sort(want)
-		got, err := x.Nearest(ctx, here, 25)
-		if err != nil || len(got) != 25 {
-			t.Fatal(len(got), err)
+		check := func(got []Near, err error, n int) {
+			if err != nil || len(got) != n {
+				t.Fatalf("from %v: %d, want %d, %v", here, len(got), n, err)
+			}
+			for i := range got {
+				if got[i].Distance != want[i] {
+					t.Errorf("from %v: the distance of number %d is %v, want %v", here, i, got[i].Distance, want[i])
+				}
+			}
 		}
-		for i := range got {
-			if got[i].Distance != want[i] {
-				t.Errorf("from %v: the distance of number %d is %v, want %v", here, i, got[i].Distance, want[i])
+		got, err := x.Nearest(ctx, here, 25)
+		check(got, err, 25)
+		// More points are within a distance than are requested, or fewer.
+		for _, k := range []int{1, 25, 3000} {
+			for _, distance := range []float64{0, 0.5, 5, 50, 5000, math.Inf(1)} {
+				within, _ := slices.BinarySearch(want, math.Nextafter(distance, math.Inf(1)))
+				got, err := x.NearestWithin(ctx, here, distance, k)
+				check(got, err, min(k, within))
 			}
 		}
 	}
@@ -116,6 +142,7 @@ func TestNearestInACrowd(t *testing.T) {
 		second(x.Nearest(ctx, []any{0, 0}, 0)), second(x.Nearest(ctx, []any{0, 0}, MaxNearest+1)),
 		second(x.Nearest(ctx, []any{0}, 1)), second(x.Nearest(ctx, []any{0, 5000}, 1)),
 		second(x.Nearest(ctx, []any{0, 0}, 1, 1)), second(x.Nearest(ctx, []any{0, 0}, 1, 1, -1)), second(x.Nearest(ctx, []any{0, 0}, 1, 1, math.NaN())),
+		second(x.NearestWithin(ctx, []any{0, 0}, -1, 1)), second(x.NearestWithin(ctx, []any{0, 0}, math.NaN(), 1)),
 	} {
 		if !errors.Is(err, index.ErrValue) {
 			t.Errorf("taken: %v", err)
@@ -146,7 +173,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 		if _, err := x.PutMany(ctx, entries(ring)); err != nil {
 			t.Fatal(err)
 		}
-		f := nearestSearch{x: x.reader, k: 25, metric: metric{
+		f := nearestSearch{x: x.reader, k: 25, limit: math.Inf(1), metric: metric{
 			distance: func(p []place) float64 {
 				return math.Hypot(x.axes[0].distance(at[0], p[0]), x.axes[1].distance(at[1], p[1]))
 			},
@@ -159,7 +186,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 			},
 		}}
 		// As if the neighbours along the curve gave no better bound.
-		got, err := f.within(ctx, 14_000)
+		got, err := f.result(f.within(ctx, 14_000))
 		if err != nil || len(got) != 25 || got[24].Distance > 1.3*side {
 			t.Errorf("side %.0f: %d, %v, the last at %v", side, len(got), err, got[len(got)-1])
 		}

@@ -12,8 +12,9 @@ import (
 // the values of an Axis from 0 on, at its Min.
 type Plane struct {
 	Across, Up Axis
-	// Box is what the query asked for.
-	Box Rectangle
+	// Boxes are what the query asked for: two if the box goes across the 180th meridian,
+	// none if no point can be in it.
+	Boxes []Rectangle
 	// Inside are points that were read and returned, Outside those that were read and
 	// skipped, 10,000 each at most. Sample are random points of the index.
 	Inside, Outside, Sample []Position
@@ -56,7 +57,9 @@ func (e *Explanation) Plane(across, up int) (*Plane, error) {
 	}
 	p := &Plane{e: e, dims: [2]int{across, up}}
 	p.Across, p.Up = e.x.visible(across), e.x.visible(up)
-	p.Box = p.rectangle(e.block.low, e.block.high)
+	for _, b := range e.blocks {
+		p.Boxes = append(p.Boxes, p.rectangle(b.low, b.high))
+	}
 	p.Inside, p.Outside, p.Sample = p.positions(e.in), p.positions(e.over), p.positions(e.rest)
 	return p, nil
 }

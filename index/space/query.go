@@ -8,12 +8,13 @@ import (
 )
 
 // Select yields exactly the points in a box, its ends included, in the order of the
-// curve. All ranges that cover the box are read in one round trip, the first hundred
-// points of each; a range with more of them takes another round trip for each 500.
-// With a small Limit the first few ranges are read first.
+// curve. Eight ranges cover the box, and the first hundred points of each are read in one
+// round trip: all of a small box. Where a range holds more, the rest is read in up to
+// Options.MaxRanges finer ranges: one more round trip, and another for each 500 points of
+// a range. With a small Limit the first two ranges are read first.
 //
-// The ranges of a long and thin box hold many points outside of it. They are counted
-// first. If there are more than a thousand, a script skips within the ranges (a skip
+// The finer ranges of a long and thin box can still hold many points outside of it. They
+// are counted. If there are more than a thousand, a script skips within the ranges (a skip
 // scan) all gaps that hold more points than a skip costs, 512 gaps in a round trip.
 //
 // A point that is put, moved or removed during the query is seen or not, and never
@@ -37,93 +38,26 @@ func (x *Index) All(ctx context.Context, page index.Page) iter.Seq2[Entry, error
 	return func(yield func(Entry, error) bool) { x.yieldEntries(x.lex.All(ctx, page), yield) }
 }
 
-// A small page reads a few ranges first.
-const (
-	fewRanges = 4
-	smallPage = 100
-)
-
 // yieldRegion yields the points of a page of a region.
 func (x *reader) yieldRegion(ctx context.Context, r *region, page index.Page, yield func(Entry, error) bool) {
-	ranges := ahead(x.ranges(r.spans), page)
 	keep := x.keep(r)
-	small := page.Limit > 0 && page.Limit+page.Offset <= smallPage
-	if !small {
-		if err := x.cutFinely(ctx, r); err != nil {
+	var buffer [maxDims]place
+	places := buffer[:len(x.axes)]
+	skip, n := page.Offset, 0
+	for member, err := range x.read(ctx, r, page, nil) {
+		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
-		if r.pieces != nil {
-			x.yieldSkipScan(ctx, r, page, keep, yield)
-			return
+		if !keep(member) || x.readPlaces(places, member) != nil {
+			continue // where this index did not write it, Verify reports it
 		}
-	}
-	first := ranges
-	var rest []index.Range
-	switch few := min(fewRanges, len(ranges)); { // these mostly fill a small page
-	case !small:
-	case page.Reverse:
-		rest, first = ranges[:len(ranges)-few], ranges[len(ranges)-few:]
-	default:
-		first, rest = ranges[:few], ranges[few:]
-	}
-	members := func(yield func(index.Member, error) bool) {
-		for _, part := range [][]index.Range{first, rest} {
-			for m, err := range x.scan(ctx, page, part, keep) {
-				if !yield(m, err) || err != nil {
-					return
-				}
-			}
+		if skip > 0 {
+			skip--
+			continue
 		}
-	}
-	x.yieldEntries(paged(members, page), yield)
-}
-
-// scan yields the members of ranges that pass a filter, from the cursor of a page on.
-func (x *reader) scan(ctx context.Context, page index.Page, ranges []index.Range, keep func(string) bool) iter.Seq2[index.Member, error] {
-	return func(yield func(index.Member, error) bool) {
-		if len(ranges) == 0 {
-			return
-		}
-		for m, err := range x.lex.Select(ctx, index.Page{After: page.After, Reverse: page.Reverse}, ranges...) {
-			if err == nil && !keep(m.Member) {
-				continue
-			}
-			if !yield(m, err) {
-				return
-			}
-		}
-	}
-}
-
-// paged applies the Offset and the Limit of a page.
-func paged(members iter.Seq2[index.Member, error], page index.Page) iter.Seq2[index.Member, error] {
-	return func(yield func(index.Member, error) bool) {
-		skip, n := page.Offset, 0
-		for m, err := range members {
-			if err == nil && skip > 0 {
-				skip--
-				continue
-			}
-			if n++; !yield(m, err) || n == page.Limit {
-				return
-			}
-		}
-	}
-}
-
-// yieldSkipScan yields the points of a page of a region that is cut into pieces.
-func (x *reader) yieldSkipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool, yield func(Entry, error) bool) {
-	for member, err := range x.skipScan(ctx, r, page, keep) {
-		var e Entry
-		if err == nil {
-			var places [maxDims]place
-			if x.readPlaces(places[:len(x.axes)], member) != nil {
-				continue // this index did not write it; Verify reports it
-			}
-			e = x.entryAt(index.Member{ID: member[x.head:], Member: member}, places[:len(x.axes)])
-		}
-		if !yield(e, err) || err != nil {
+		e := x.entryAt(index.Member{ID: member[x.head:], Member: member}, places)
+		if n++; !yield(e, nil) || n == page.Limit {
 			return
 		}
 	}
@@ -176,12 +110,15 @@ func (x *reader) countBlock(ctx context.Context, b *block) (n int64, err error) 
 	if len(shared) == 0 {
 		return n, nil
 	}
-	r := region{blocks: []block{*b}, spans: shared}
-	for _, err := range x.scan(ctx, index.Page{}, x.ranges(shared), x.keep(&r)) {
+	r := region{blocks: []block{*b}}
+	keep := x.keep(&r)
+	for m, err := range x.lex.Select(ctx, index.Page{}, x.ranges(shared)...) {
 		if err != nil {
 			return 0, err
 		}
-		n++
+		if keep(m.Member) {
+			n++
+		}
 	}
 	return n, nil
 }
@@ -226,18 +163,17 @@ func (x *Index) Estimate(ctx context.Context, box Box) (int64, error) {
 	if len(blocks) == 0 {
 		return 0, nil
 	}
-	r := x.regionOf(blocks)
-	n, err := x.estimate(ctx, &r)
+	n, err := x.estimate(ctx, x.covering(blocks, x.maxRanges))
 	return int64(n + 0.5), err
 }
 
-func (x *reader) estimate(ctx context.Context, r *region) (float64, error) {
-	counts, err := x.counts(ctx, x.ranges(r.spans))
+func (x *reader) estimate(ctx context.Context, spans []span) (float64, error) {
+	counts, err := x.counts(ctx, x.ranges(spans))
 	if err != nil {
 		return 0, err
 	}
 	total := 0.0
-	for i, s := range r.spans {
+	for i, s := range spans {
 		total += float64(counts[i]) * min(1, s.volume/s.length)
 	}
 	return total, nil

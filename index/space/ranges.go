@@ -3,6 +3,7 @@ package space
 import (
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/redis/rueidis"
 
@@ -51,18 +52,65 @@ func (x *points) joinOverlaps(spans []span) []span {
 	return joined
 }
 
-// ahead returns the ranges that a reader at the cursor of a page has not passed.
-func ahead(ranges []index.Range, page index.Page) []index.Range {
-	at, err := scan.DecodeCursor(page.After)
-	if page.After == "" || err != nil {
-		return ranges // reading them refuses an invalid cursor
-	}
-	return slices.DeleteFunc(ranges, func(r index.Range) bool {
-		if page.Reverse {
-			return r.Min[1:] > at
+// spanOf returns the numbers of a range of members. An end that is a member counts as
+// read.
+func (x *points) spanOf(r index.Range) span {
+	s := span{low: make([]uint64, x.words), high: make([]uint64, x.words)}
+	x.layout.read(s.low, r.Min[1:])
+	if r.Max == "+" {
+		for i := range s.high {
+			s.high[i] = lowBits(len(x.bits) - 64*(x.words-1-i))
 		}
-		return r.Max != "+" && r.Max[1:] <= at
-	})
+	} else if x.layout.read(s.high, r.Max[1:]); r.Max[0] == '(' && len(r.Max) == 1+x.bytes {
+		for i := len(s.high) - 1; i >= 0; i-- {
+			if s.high[i]--; s.high[i] != ^uint64(0) {
+				break
+			}
+		}
+	}
+	s.length = x.length(s.low, s.high)
+	return s
+}
+
+// intersect returns the parts of ranges that are in others. Both are disjoint and in
+// ascending order.
+func intersect(ranges, others []index.Range) []index.Range {
+	var all []index.Range
+	for _, o := range others {
+		first := sort.Search(len(ranges), func(i int) bool { return ranges[i].Max == "+" || ranges[i].Max[1:] > o.Min[1:] })
+		for _, r := range ranges[first:] {
+			if o.Max != "+" && r.Min[1:] >= o.Max[1:] {
+				break
+			}
+			if o.Min[1:] > r.Min[1:] || o.Min[1:] == r.Min[1:] && o.Min[0] == '(' {
+				r.Min = o.Min
+			}
+			if r.Max == "+" || o.Max != "+" && (o.Max[1:] < r.Max[1:] || o.Max[1:] == r.Max[1:] && o.Max[0] == '(') {
+				r.Max = o.Max
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// clip returns ranges in the order in which a page reads them, from its cursor on.
+func clip(ranges []index.Range, page index.Page) ([]index.Range, error) {
+	at, err := scan.DecodeCursor(page.After)
+	if err != nil {
+		return nil, err
+	}
+	if page.After != "" {
+		rest := index.Range{Min: "(" + at, Max: "+"}
+		if page.Reverse {
+			rest = index.Range{Min: "[", Max: "(" + at}
+		}
+		ranges = intersect(ranges, []index.Range{rest})
+	}
+	if page.Reverse {
+		slices.Reverse(ranges)
+	}
+	return ranges, nil
 }
 
 // counts returns how many points are in each range: one round trip.

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -25,10 +24,14 @@ const (
 	skipMembers = 1000 // that a script reads
 )
 
-// cutFinely cuts the ranges of a region into pieces for a skip scan, if they hold far
-// more points than the region, as those of a long and thin box do. To find out, it
-// counts: one round trip, which other boxes do not need.
-func (x *reader) cutFinely(ctx context.Context, r *region) error {
+// refine covers a region with MaxRanges ranges. If they hold far more points than the
+// region, as those of a long and thin box do, it cuts them into pieces for a skip scan. To
+// find out, it counts: one round trip, which other boxes do not need.
+func (x *reader) refine(ctx context.Context, r *region) error {
+	if r.spans != nil {
+		return nil
+	}
+	r.spans = x.covering(r.blocks, x.maxRanges)
 	length, volume := 0.0, 0.0
 	for _, s := range r.spans {
 		length, volume = length+s.length, volume+s.volume
@@ -70,60 +73,22 @@ func (x *reader) pointsIn(ctx context.Context, spans []span, length float64) (fl
 	return points * length / counted, nil
 }
 
-// skipScan yields the members of the pieces of a region that pass a filter and are on a
-// page.
-func (x *reader) skipScan(ctx context.Context, r *region, page index.Page, keep func(string) bool) iter.Seq2[string, error] {
+// skipScan yields the members of pieces, which are in the order in which they are read.
+func (x *reader) skipScan(ctx context.Context, pieces []index.Range, reverse bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		pieces, err := clip(x.ranges(r.pieces), page)
-		if err != nil {
-			yield("", x.named(err))
-			return
-		}
 		sources := make([]iter.Seq2[string, error], len(x.set.Keys))
 		for i := range sources {
-			sources[i] = x.skipIn(ctx, &x.set.Keys[i], pieces, page.Reverse)
+			sources[i] = x.skipIn(ctx, &x.set.Keys[i], pieces, reverse)
 		}
-		compare := strings.Compare
-		if page.Reverse {
-			compare = func(a, b string) int { return strings.Compare(b, a) }
-		}
-		n := 0
-		for member, err := range scan.Merge(compare, sources...) {
-			switch {
-			case err != nil:
-				yield("", x.named(x.set.Error(ctx, err)))
-				return
-			case !keep(member):
-				continue
-			case page.Offset > 0:
-				page.Offset--
-				continue
+		for member, err := range scan.Merge(order(reverse), sources...) {
+			if err != nil {
+				err = x.named(x.set.Error(ctx, err))
 			}
-			if n++; !yield(member, nil) || n == page.Limit {
+			if !yield(member, err) || err != nil {
 				return
 			}
 		}
 	}
-}
-
-// clip returns pieces in the order in which they are read, from a cursor on.
-func clip(pieces []index.Range, page index.Page) ([]index.Range, error) {
-	at, err := scan.DecodeCursor(page.After)
-	if err != nil {
-		return nil, err
-	}
-	pieces = ahead(pieces, page)
-	if page.Reverse {
-		slices.Reverse(pieces)
-	}
-	if page.After != "" && len(pieces) > 0 {
-		if first := &pieces[0]; page.Reverse && (first.Max == "+" || first.Max[1:] > at) {
-			first.Max = "(" + at
-		} else if !page.Reverse && first.Min[1:] <= at {
-			first.Min = "(" + at
-		}
-	}
-	return pieces, nil
 }
 
 // skipIn yields the members of pieces in one partition.

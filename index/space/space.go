@@ -40,7 +40,9 @@ type reader struct {
 	set  *partition.Set
 	skip script.Script
 
-	minGap, minWaste float64 // the constants, except in tests
+	// The constants, except in tests.
+	firstRead        int
+	minGap, minWaste float64
 }
 
 // Options are the options of New.
@@ -51,7 +53,7 @@ type Options struct {
 	// Partitions is the number of hash slots over which the index is spread by id: on
 	// a Cluster, over as many servers. A query reads all of them. Default: 1.
 	Partitions int
-	// MaxRanges is the maximum number of ranges of the curve that a query reads: fewer
+	// MaxRanges is the maximum number of ranges of the curve that cover a large box: fewer
 	// read more points outside of the box, more take the server longer to find. It is
 	// not part of the declaration. Default: 32, at most 4,096.
 	MaxRanges int
@@ -74,7 +76,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 		opt.MaxRanges = defaultRanges
 	}
 	p := newPoints(axes, opt.MaxRanges)
-	r := &reader{points: p, skip: partition.NewScript(skipLua), minGap: minGap, minWaste: minWaste}
+	r := &reader{points: p, skip: partition.NewScript(skipLua), firstRead: firstRead, minGap: minGap, minWaste: minWaste}
 	x := &Index{reader: r, opt: opt}
 	x.opt.Dims = make([]Dim, len(axes))
 	declarations := make([]string, len(axes))

@@ -19,6 +19,7 @@ type nearestFlags struct {
 	limit   int
 	within  float64
 	weights []string
+	given   func(flag string) bool
 }
 
 func newNearest(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
@@ -28,18 +29,19 @@ func newNearest(env shell.Env, noun shell.EntriesNoun) *cobra.Command {
 		Short: "Show the points nearest to a place",
 		Long: `Shows the points nearest to a place, the nearest first, with their distances: in units
 of the values, times in seconds. If the units of the dimensions differ in meaning,
---weights says how much 1 counts in each.
+--weights says how much 1 counts in each. --within shows only points at most that far
+away.
 
-In an index of --dims geo distances are metres along a great circle, and --within
-shows only points at most that far away.`,
+In an index of --dims geo distances are metres along a great circle.`,
 		Example: `  retwis space nearest points x=75 y=200 -n 5
   retwis space nearest flats rent=900 size=60 --weights rent=1,size=20
   retwis space nearest cities lat=38.1 lon=13.4 --within 200000`,
 		Args: shell.Arguments(2, -1, ""),
 	})
 	f := c.Flags()
+	flags.given = f.Changed
 	f.IntVarP(&flags.limit, "limit", "n", 10, "show this many at most")
-	f.Float64Var(&flags.within, "within", 0, "show only points within this many `METRES`")
+	f.Float64Var(&flags.within, "within", 0, "show only points within this `DISTANCE`: metres with --dims geo, else as shown")
 	f.StringSliceVar(&flags.weights, "weights", nil, "how much 1 counts in each dimension, as in x=1,y=0.5 (default 1)")
 	c.AddJSON("print each point as a line of JSON")
 	c.AddRedis()
@@ -64,9 +66,6 @@ func (flags *nearestFlags) print(ctx context.Context, c *shell.Command, x points
 	}
 	p := c.NewEntryPrinter(x, true)
 	for _, e := range found {
-		if flags.within != 0 && e.Distance > flags.within {
-			break
-		}
 		err := p.Print(shell.Entry{ID: e.ID, Values: e.Values}, shell.Field{Name: unit, Value: distance(e.Distance)})
 		if err != nil {
 			return err
@@ -77,15 +76,17 @@ func (flags *nearestFlags) print(ctx context.Context, c *shell.Command, x points
 
 // find returns the nearest points, and the name of their distances.
 func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]space.Near, string, error) {
+	within := math.Inf(1)
+	if flags.given("within") {
+		within = flags.within
+	}
 	geo, notGeo := x.Geo()
 	switch {
 	case notGeo == nil && len(flags.weights) > 0:
 		return nil, "", shell.Usage(errors.New("--weights does not apply to --dims geo, where distances are metres"))
 	case notGeo == nil:
-		found, err := geo.NearestPoints(ctx, point, flags.limit)
+		found, err := geo.NearestPointsWithin(ctx, point, within, flags.limit)
 		return found, "metres", err
-	case flags.within != 0:
-		return nil, "", shell.Usage(errors.New("--within needs an index of --dims geo"))
 	}
 	weights := slices.Repeat([]float64{1}, len(point))
 	texts, err := x.conditions(flags.weights)
@@ -100,7 +101,7 @@ func (flags *nearestFlags) find(ctx context.Context, x points, point []any) ([]s
 			return nil, "", shell.Usage(fmt.Errorf("--weights: %q is not a number", text))
 		}
 	}
-	found, err := x.Nearest(ctx, point, flags.limit, weights...)
+	found, err := x.NearestWithin(ctx, point, within, flags.limit, weights...)
 	return found, "distance", err
 }
 

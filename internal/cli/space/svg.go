@@ -66,10 +66,16 @@ func (d *drawing) axis(i int) space.Axis { return [2]space.Axis{d.plane.Across, 
 // frame decides what is shown.
 func (d *drawing) frame() {
 	d.width, d.height = plot, plot
-	box := [2][2]float64{{d.plane.Box.Left, d.plane.Box.Right}, {d.plane.Box.Bottom, d.plane.Box.Top}}
+	for i := range d.high {
+		d.high[i] = d.axis(i).Size - 1
+	}
+	if len(d.plane.Boxes) != 1 {
+		return
+	}
+	only := d.plane.Boxes[0]
+	box := [2][2]float64{{only.Left, only.Right}, {only.Bottom, only.Top}}
 	near := true
 	for i, side := range box {
-		d.high[i] = d.axis(i).Size - 1
 		near = near && side[1]-1-side[0] < d.high[i]/20
 	}
 	if !near {
@@ -132,8 +138,8 @@ func (d *drawing) rectangle(r space.Rectangle) (x0, y0, x1, y1 float64) {
 }
 
 func (d *drawing) box() {
-	x0, y0, x1, y1 := d.rectangle(d.plane.Box)
-	if x0 < x1 && y0 < y1 {
+	for _, box := range d.plane.Boxes {
+		x0, y0, x1, y1 := d.rectangle(box)
 		d.printf(`<rect class="box" clip-path="url(#plot)" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`+"\n", x0, y0, max(1, x1-x0), max(1, y1-y0))
 	}
 }

@@ -1,0 +1,203 @@
+package space
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+)
+
+// A query begins with a few ranges, and reads a hundred members of each in one round trip.
+// That is all of a small region: a range costs the server as much as five members, so that
+// more of them would cost more than what they leave out. Where a range holds more, the
+// rest of it is read in the ranges of a finer cover.
+const (
+	coarseRanges = 8
+	firstRead    = 100
+	// A small page reads the first two ranges first, which mostly fill it.
+	fewRanges = 2
+	smallPage = 100
+)
+
+// chunk is the beginning of a range, and what is left of it.
+type chunk struct {
+	members []string // in the order of the page
+	rest    *index.Range
+}
+
+// read yields the members of a region from the cursor of a page on, in the order of the
+// curve, and others near it.
+func (x *reader) read(ctx context.Context, r *region, page index.Page, log *readLog) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		ranges, err := clip(x.ranges(r.coarse), page)
+		if err == nil {
+			err = x.set.Check(ctx)
+		}
+		if err != nil {
+			yield("", x.named(err))
+			return
+		}
+		for few := page.Limit > 0 && page.Limit+page.Offset <= smallPage; len(ranges) > 0; few = false {
+			now := ranges
+			if few {
+				now = ranges[:min(fewRanges, len(ranges))]
+			}
+			ranges = ranges[len(now):]
+			chunks, err := x.begin(ctx, now, page.Reverse)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			log.addChunks(x, now, chunks)
+			if !x.complete(ctx, r, chunks, page.Reverse, log, yield) {
+				return
+			}
+		}
+	}
+}
+
+// begin reads the beginnings of ranges in all partitions: one round trip.
+func (x *reader) begin(ctx context.Context, ranges []index.Range, reverse bool) ([]chunk, error) {
+	client := x.set.Client
+	commands := make(rueidis.Commands, 0, len(ranges)*len(x.set.Keys))
+	for _, r := range ranges {
+		for i := range x.set.Keys {
+			if key := x.set.Keys[i].Index; reverse {
+				commands = append(commands, client.B().Zrevrangebylex().Key(key).Max(r.Max).Min(r.Min).Limit(0, int64(x.firstRead)).Build())
+			} else {
+				commands = append(commands, client.B().Zrangebylex().Key(key).Min(r.Min).Max(r.Max).Limit(0, int64(x.firstRead)).Build())
+			}
+		}
+	}
+	replies := client.DoMulti(ctx, commands...)
+	chunks := make([]chunk, len(ranges))
+	for i, r := range ranges {
+		var err error
+		if chunks[i], err = x.chunk(replies[i*len(x.set.Keys):][:len(x.set.Keys)], r, reverse); err != nil {
+			return nil, x.named(x.set.Error(ctx, err))
+		}
+	}
+	return chunks, nil
+}
+
+// chunk merges what the partitions have in the beginning of a range. Members after the
+// first end of a full reply are left for the rest.
+func (x *reader) chunk(replies []rueidis.RedisResult, r index.Range, reverse bool) (c chunk, err error) {
+	compare := order(reverse)
+	end, full := "", false
+	for _, reply := range replies {
+		members, err := reply.AsStrSlice()
+		if err != nil {
+			return c, err
+		}
+		if n := len(members); n == x.firstRead && (!full || compare(members[n-1], end) < 0) {
+			end, full = members[n-1], true
+		}
+		c.members = append(c.members, members...)
+	}
+	if len(replies) > 1 {
+		slices.SortFunc(c.members, compare)
+	}
+	if full {
+		n, _ := slices.BinarySearchFunc(c.members, end, compare)
+		c.members = c.members[:n+1]
+		if c.rest = &r; reverse {
+			r.Max = "(" + end
+		} else {
+			r.Min = "(" + end
+		}
+	}
+	return c, nil
+}
+
+// order returns the comparison of members in the order of a page.
+func order(reverse bool) func(a, b string) int {
+	if reverse {
+		return func(a, b string) int { return strings.Compare(b, a) }
+	}
+	return strings.Compare
+}
+
+// complete yields the members of chunks and those of their rests, which it reads only if
+// it gets there. It reports whether to continue.
+func (x *reader) complete(ctx context.Context, r *region, chunks []chunk, reverse bool, log *readLog, yield func(string, error) bool) bool {
+	// flush yields the first n chunks that are left.
+	flush := func(n int) bool {
+		for _, c := range chunks[:n] {
+			for _, m := range c.members {
+				if !yield(m, nil) {
+					return false
+				}
+			}
+		}
+		chunks = chunks[n:]
+		return true
+	}
+	var rests []index.Range
+	first := len(chunks)
+	for i, c := range chunks {
+		if c.rest != nil {
+			first, rests = min(first, i+1), append(rests, *c.rest)
+		}
+	}
+	if !flush(first) {
+		return false
+	}
+	if len(rests) == 0 {
+		return true
+	}
+	compare := order(reverse)
+	for m, err := range x.finer(ctx, r, rests, reverse, log) {
+		if err != nil {
+			yield("", err)
+			return false
+		}
+		n := 0
+		for i, c := range chunks {
+			if len(c.members) > 0 && compare(c.members[0], m) < 0 {
+				n = i + 1
+			}
+		}
+		if !flush(n) || !yield(m, nil) {
+			return false
+		}
+	}
+	return flush(len(chunks))
+}
+
+// finer yields the members of the rests of ranges, in the ranges of a finer cover, or by a
+// skip scan.
+func (x *reader) finer(ctx context.Context, r *region, rests []index.Range, reverse bool, log *readLog) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := x.refine(ctx, r); err != nil {
+			yield("", err)
+			return
+		}
+		if reverse {
+			slices.Reverse(rests)
+		}
+		ranges := intersect(x.ranges(r.spans), rests)
+		if r.pieces != nil {
+			pieces := intersect(x.ranges(r.pieces), rests)
+			log.addFiner(x, ranges, pieces)
+			if reverse {
+				slices.Reverse(pieces)
+			}
+			x.skipScan(ctx, pieces, reverse)(yield)
+			return
+		}
+		log.addFiner(x, ranges, ranges)
+		if len(ranges) == 0 {
+			return // the rests hold no part of the region
+		}
+		for m, err := range x.lex.Select(ctx, index.Page{Reverse: reverse}, ranges...) {
+			if !yield(m.Member, err) {
+				return
+			}
+		}
+	}
+}
