@@ -11,25 +11,41 @@ import (
 	"github.com/redis/rueidis"
 )
 
+// fetcher reads the records of rows, and checks that they fit.
+type fetcher struct {
+	o       *record.Objects
+	f       *executor
+	indexes []*schema.Index // that decide whether a record fits
+	only    []int           // numbers of the fields to read; nil: all
+}
+
+// newFetcher returns the fetcher of a query that wants only some fields; nil: all.
+func newFetcher(o *record.Objects, f *executor, only []int) *fetcher {
+	r := &fetcher{o: o, f: f, indexes: f.e.appendIndexes(nil)}
+	if f.order != nil && !slices.Contains(r.indexes, f.order.x) {
+		r.indexes = append(r.indexes, f.order.x)
+	}
+	r.only = needed(&o.Schema, only, r.indexes)
+	return r
+}
+
 // fetch reads the records of rows: one pipeline. It leaves out records that are gone,
 // no longer match, or have another place in the order. A record that cannot be read has
 // an error.
-func fetch(ctx context.Context, o *record.Objects, f *executor, rows []row) ([]Result, error) {
-	indexes := f.e.appendIndexes(nil)
-	if f.order != nil && !slices.Contains(indexes, f.order.x) {
-		indexes = append(indexes, f.order.x)
-	}
+func (r *fetcher) fetch(ctx context.Context, rows []row) ([]Result, error) {
 	ids := make([]string, len(rows))
 	for i, h := range rows {
 		ids[i] = h.id
 	}
+	var replies []rueidis.RedisResult
+	if r.only != nil {
+		replies = r.o.Table.Rows.DoSome(ctx, ids, r.only)
+	} else {
+		replies = r.o.Table.Rows.DoMany(ctx, ids)
+	}
 	all := make([]Result, 0, len(rows))
-	for i, reply := range o.Table.Rows.DoMany(ctx, ids) {
-		ptr, fits, err := fitting(ctx, o, f, rows[i], reply, indexes)
-		if err == nil && !fits && o.Table.Options.Cache > 0 {
-			// The cached record may be older than the index.
-			ptr, fits, err = fitting(ctx, o, f, rows[i], o.Table.Rows.Do(ctx, ids[i], true), indexes)
-		}
+	for i, reply := range replies {
+		ptr, fits, err := r.fitting(ctx, rows[i], reply)
 		var of *schema.RecordError
 		switch {
 		case errors.As(err, &of):
@@ -43,10 +59,25 @@ func fetch(ctx context.Context, o *record.Objects, f *executor, rows []row) ([]R
 	return all, nil
 }
 
-// fitting reads a record from a reply, and reports whether it fits.
-func fitting(ctx context.Context, o *record.Objects, f *executor, h row, reply rueidis.RedisResult, indexes []*schema.Index) (ptr any, fits bool, err error) {
+// fitting reads a record from a reply, and reports whether it fits. A cached record may
+// be older than the index: it is read again if it does not fit.
+func (r *fetcher) fitting(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, fits bool, err error) {
+	ptr, fits, err = r.parse(ctx, h, reply)
+	if err == nil && !fits && r.only == nil && r.o.Table.Options.Cache > 0 {
+		ptr, fits, err = r.parse(ctx, h, r.o.Table.Rows.Do(ctx, h.id, true))
+	}
+	return ptr, fits, err
+}
+
+func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, fits bool, err error) {
+	o := r.o
 	stored := make([]schema.Text, len(o.Fields))
-	known, err := o.Table.Rows.Parse(h.id, reply, stored)
+	var known bool
+	if r.only != nil {
+		known, err = o.Table.Rows.ParseSome(h.id, reply, r.only, stored)
+	} else {
+		known, err = o.Table.Rows.Parse(h.id, reply, stored)
+	}
 	if err == nil && !known {
 		err = o.Table.Rows.Absent(ctx, h.id)
 	}
@@ -60,16 +91,18 @@ func fitting(ctx context.Context, o *record.Objects, f *executor, h row, reply r
 	if err != nil {
 		return nil, false, err
 	}
-	if err := o.Declaration.Compute(record, stored); err != nil {
-		return nil, false, &schema.RecordError{ID: h.id, Err: err}
+	if r.only == nil {
+		if err := o.Declaration.Compute(record, stored); err != nil {
+			return nil, false, &schema.RecordError{ID: h.id, Err: err}
+		}
 	}
 	var entries []schema.Entry
-	for _, x := range indexes {
+	for _, x := range r.indexes {
 		if entries, err = x.AppendEntries(entries, &o.Schema, stored); err != nil {
 			return nil, false, &schema.RecordError{ID: h.id, Field: x.Name, Err: err}
 		}
 	}
-	return record.Addr().Interface(), f.e.holds(entries) && f.inPlace(h, entries), nil
+	return record.Addr().Interface(), r.f.e.holds(entries) && r.f.inPlace(h, entries), nil
 }
 
 // inPlace reports whether a record is still at its place in the order.

@@ -17,6 +17,7 @@ type Query struct {
 	Reversed bool
 	Limit    int
 	After    string
+	only     []int // the fields that are wanted; nil: all
 	err      error // an error of how the query was made
 }
 
@@ -87,6 +88,7 @@ const firstBatch = 100
 // run calls yield for what an executor finds, until it returns false. ahead is how many
 // more rows than the limit to look for.
 func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield func(Result) bool) error {
+	read := newFetcher(f.Objects, run, f.only)
 	batch := firstBatch
 	for left := limit; limit == 0 || left > 0; {
 		want := batch
@@ -104,7 +106,7 @@ func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield 
 		if len(rows) == 0 {
 			return nil
 		}
-		results, err := fetch(ctx, f.Objects, run, rows)
+		results, err := read.fetch(ctx, rows)
 		if err != nil {
 			return err
 		}
