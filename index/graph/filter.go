@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -37,12 +38,17 @@ func Matches(variable string, expression *regexp.Regexp) Filter {
 // Compare keeps the answers in which a comparison of two terms is true. The operator is
 // <, <=, >, >=, = or !=; a term is a variable or a name.
 //
-// = and != compare names byte by byte, as patterns do: 10 is not 10.0. The others compare
-// values. Names that are decimal numbers, such as 10, -0.5 and 1e3, and literals of
-// N-Triples with a numeric type, such as "10"^^<http://www.w3.org/2001/XMLSchema#int>,
-// compare as numbers; all others compare as text, byte by byte, a literal without its
-// quotes, language and type. A number and a text do not compare: such an answer is left
-// out.
+// A number is a name that is a decimal number, such as 10, -0.5 and 1e3, or a literal of
+// N-Triples with a numeric type, such as "10"^^<http://www.w3.org/2001/XMLSchema#int>.
+// Any other name is a text: that of a literal is without its quotes, language and type.
+//
+//   - Two numbers compare by their exact values: 10 = 10.0, and 9 < 10.
+//   - Two texts compare by <, <=, > and >= byte by byte, and are = if they are the same
+//     name, as in patterns: "tea"@en is not = "tea"@fr.
+//   - A number and a text do not compare: an answer with both is left out, except by !=.
+//
+// A number has at most 1,000 bytes, an exponent of at most three digits, and a value in
+// the range of a float64. What has more is a text, and so are NaN and INF.
 func Compare(a Term, operator string, b Term) Filter {
 	f := Filter{text: a.String() + " " + operator + " " + b.String()}
 	for _, t := range [2]Term{a, b} {
@@ -55,9 +61,9 @@ func Compare(a Term, operator string, b Term) Filter {
 	}
 	switch operator {
 	case "=":
-		f.keep = func(found Binding) bool { return a.in(found) == b.in(found) }
+		f.keep = equalValues(a, b, true)
 	case "!=":
-		f.keep = func(found Binding) bool { return a.in(found) != b.in(found) }
+		f.keep = equalValues(a, b, false)
 	case "<":
 		f.keep = compareValues(a, b, func(c int) bool { return c < 0 })
 	case "<=":
@@ -78,7 +84,19 @@ func (t Term) in(b Binding) string {
 	return t.text
 }
 
-// compareValues returns a filter function that compares the values of two terms.
+// equalValues returns a filter function that compares two terms by = or !=.
+func equalValues(a, b Term, keep bool) func(Binding) bool {
+	left, right := a.value(), b.value()
+	return func(found Binding) bool {
+		if a.in(found) == b.in(found) {
+			return keep
+		}
+		x, y := left(found), right(found)
+		return (x.isNumber && y.isNumber && x.compareNumbers(y) == 0) == keep
+	}
+}
+
+// compareValues returns a filter function that compares the order of two terms.
 func compareValues(a, b Term, keep func(c int) bool) func(Binding) bool {
 	left, right := a.value(), b.value()
 	return func(found Binding) bool {
@@ -108,28 +126,33 @@ func (v value) compare(other value) (c int, ok bool) {
 	switch {
 	case v.isNumber != other.isNumber:
 		return 0, false
-	case !v.isNumber:
-		return strings.Compare(v.text, other.text), true
+	case v.isNumber:
+		return v.compareNumbers(other), true
 	}
-	if c := cmp.Compare(v.number, other.number); c != 0 || !v.long() && !other.long() {
-		return c, true
+	return strings.Compare(v.text, other.text), true
+}
+
+// compareNumbers compares the exact values of two numbers.
+func (v value) compareNumbers(other value) int {
+	if c := cmp.Compare(v.number, other.number); c != 0 || v.text == other.text || !v.rounded() && !other.rounded() {
+		return c
 	}
-	// Different numbers of so many digits may have the same float64.
 	x, okX := new(big.Rat).SetString(v.text)
 	y, okY := new(big.Rat).SetString(other.text)
 	if !okX || !okY {
-		return 0, true
+		return 0
 	}
-	return x.Cmp(y), true
+	return x.Cmp(y)
 }
 
-// long reports whether a number has more digits than a float64, but not so many, and
-// no exponent, that its exact value could take any amount of memory.
-func (v value) long() bool {
-	return len(v.text) > 15 && len(v.text) <= 1000 && !strings.ContainsAny(v.text, "eE")
-}
+// rounded reports whether another number may have the same float64: one of many digits,
+// or close to zero.
+func (v value) rounded() bool { return len(v.text) > 15 || math.Abs(v.number) < 1e-300 }
 
-var number = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+// maxNumber is the maximum length of a number, in bytes.
+const maxNumber = 1000
+
+var number = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
 
 // valueOf returns the value of a name.
 func valueOf(name string) value {
@@ -137,7 +160,7 @@ func valueOf(name string) value {
 	if literal, ok := rdf.ParseLiteral(name); ok {
 		text, numeric = literal.Text, literal.IsNumeric()
 	}
-	if numeric && number.MatchString(text) {
+	if numeric && len(text) <= maxNumber && number.MatchString(text) {
 		if x, err := strconv.ParseFloat(text, 64); err == nil {
 			return value{text: text, number: x, isNumber: true}
 		}

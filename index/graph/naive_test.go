@@ -116,7 +116,7 @@ func walks(model []Triple, q Query, t Term) []Triple {
 }
 
 // fewNames are the names in the triples and queries.
-var fewNames = []string{"a", "b", "9", "10", "d:", ";e"}
+var fewNames = []string{"a", "b", "9", "10", "10.0", "d:", ";e"}
 
 // naiveFilter returns the expected result of a comparison of fewNames.
 func naiveFilter(q Query) func(Binding) bool {
@@ -136,15 +136,16 @@ func naiveFilter(q Query) func(Binding) bool {
 				return strings.Trim(word, `"`)
 			}
 			x, y := of(words[0]), of(words[2])
-			n, errN := strconv.Atoi(x)
-			m, errM := strconv.Atoi(y)
+			n, errN := strconv.ParseFloat(x, 64)
+			m, errM := strconv.ParseFloat(y, 64)
 			order := cmp.Compare(n, m)
 			if errN != nil && errM != nil {
 				order = cmp.Compare(x, y)
 			}
 			compares := (errN == nil) == (errM == nil)
+			equal := compares && order == 0
 			if kept := map[string]bool{
-				"=": x == y, "!=": x != y,
+				"=": equal, "!=": !equal,
 				"<": compares && order < 0, "<=": compares && order <= 0, ">": compares && order > 0, ">=": compares && order >= 0,
 			}[words[1]]; !kept {
 				return false

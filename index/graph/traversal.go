@@ -62,7 +62,12 @@ func (t Traversal) Has(predicate, object string) Traversal {
 
 // Not excludes a name, such as the start.
 func (t Traversal) Not(name string) Traversal {
-	t.query.Filters = append(slices.Clip(t.query.Filters), Compare(t.end, "!=", Name(name)))
+	end := t.end
+	other := Filter{text: end.String() + " is not " + quoted(name), keep: func(b Binding) bool { return end.in(b) != name }}
+	if end.kind == variable {
+		other.vars = []string{end.text}
+	}
+	t.query.Filters = append(slices.Clip(t.query.Filters), other)
 	return t
 }
 
