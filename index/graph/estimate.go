@@ -1,9 +1,9 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"math"
+	"slices"
 )
 
 // estimate is a pattern of a query with its cardinality.
@@ -19,58 +19,78 @@ type estimate struct {
 func (st *store) estimate(ctx context.Context, patterns []Pattern) ([]estimate, error) {
 	all := make([]estimate, len(patterns))
 	var spans []span
+	var counted []*int64 // of each range
+	first := make([]int64, len(patterns))
 	for i, p := range patterns {
+		p = p.simple()
 		all[i] = estimate{Pattern: p, at: i}
-		first, whole, err := st.estimateSpans(p)
-		if err != nil {
-			return nil, err
+		begin, whole := []Pattern{p.names()}, []Pattern(nil)
+		if p.P.kind == path {
+			begin, whole = p.begin(), p.whole()
 		}
-		spans = append(spans, first, whole)
+		for k, some := range [2][]Pattern{begin, whole} {
+			for _, one := range some {
+				s, err := st.spanOf(one)
+				if err != nil {
+					return nil, err
+				}
+				spans, counted = append(spans, s), append(counted, [2]*int64{&first[i], &all[i].count}[k])
+			}
+		}
 	}
 	counts, err := st.counts(ctx, spans)
 	if err != nil {
 		return nil, err
 	}
+	for i, n := range counts {
+		*counted[i] += n
+	}
 	for i := range all {
-		first, whole := counts[2*i], counts[2*i+1]
 		e := &all[i]
-		e.count, e.rows, e.empty = whole, float64(first), first == 0
-		if t := e.P; t.kind == path {
-			// A guess: each further step reaches ten times as many names, up to 4 steps.
-			further := min(cmp.Or(t.max, maxSteps), 4) - 1
-			e.rows = 1 + min(float64(first)*math.Pow(10, float64(further)), float64(whole))
-			e.empty = first == 0 && t.min > 0
+		e.rows, e.empty = float64(first[i]), first[i] == 0
+		if e.P.kind != path {
+			e.count = first[i]
+			continue
 		}
+		// A guess: each further step reaches ten times as many names, up to 4 steps.
+		further := min(e.P.route.longest(), 4) - 1
+		e.rows = 1 + min(float64(first[i])*math.Pow(10, float64(further)), float64(e.count))
+		e.empty = first[i] == 0 && !e.P.route.empty()
 	}
 	return all, nil
 }
 
-// estimateSpans returns two ranges whose counts give an estimate: of the triples of a
-// pattern, both times; of a path, the triples that it can start with, and those of its
-// predicate.
-func (st *store) estimateSpans(p Pattern) (first, whole span, err error) {
-	names := p.names()
-	if first, err = st.spanOf(names); err != nil || p.P.kind != path {
-		return first, first, err
+// begin returns the patterns of the triples with which a path can begin, at its object if
+// only that is a name.
+func (p Pattern) begin() (all []Pattern) {
+	r, end := p.P.route, p.S
+	if p.S.kind != named && p.O.kind == named {
+		r, end = r.turned(), p.O
 	}
-	if p.S.kind == named && p.O.kind == named {
-		if first, err = st.spanOf(Pattern{S: names.S, P: names.P}); err != nil {
-			return first, whole, err
-		}
+	if end.kind != named {
+		end = Term{}
 	}
-	whole, err = st.spanOf(Pattern{P: names.P})
-	return first, whole, err
+	for _, one := range r.firsts() {
+		all = append(all, one.from(end))
+	}
+	return all
 }
 
-// names returns the pattern with everything open but its names and the predicate of its
-// path. Select accepts it.
+// whole returns the patterns of all triples that a path can have.
+func (p Pattern) whole() (all []Pattern) {
+	for _, one := range p.P.route.predicates() {
+		if pattern := (Pattern{P: Name(one.predicate)}); !slices.Contains(all, pattern) {
+			all = append(all, pattern)
+		}
+	}
+	return all
+}
+
+// names returns the pattern with everything open but its names. Select accepts it.
 func (p Pattern) names() Pattern {
 	only := func(t Term) Term {
-		switch t.kind {
-		case named:
+		if t.kind == named {
 			return t
-		case path:
-			return Name(t.text)
 		}
 		return Term{}
 	}

@@ -131,6 +131,49 @@ func ExampleGraph_Query() {
 	// frances
 }
 
+// Paths of several predicates, and answers in order: who likes something that ada likes,
+// the oldest first?
+func ExampleSequence() {
+	client, stop := connect()
+	defer stop()
+	ctx := context.Background()
+
+	g, err := graph.New(client, "people", graph.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := g.PutMany(ctx, slices.Values([]graph.Triple{
+		{S: "ada", P: "likes", O: "tea"},
+		{S: "ada", P: "likes", O: "chess"},
+		{S: "grace", P: "likes", O: "tea"},
+		{S: "alan", P: "likes", O: "chess"},
+		{S: "alan", P: "likes", O: "tea"},
+		{S: "grace", P: "age", O: "85"},
+		{S: "alan", P: "age", O: "41"},
+		{S: "ada", P: "age", O: "36"},
+	})); err != nil {
+		log.Fatal(err)
+	}
+	likes := graph.Name("likes")
+	for b, err := range g.Query(ctx, graph.Query{ // graph.Parse(`ada likes/^likes ?x . ?x age ?n . ?n > 40`)
+		Where: []graph.Pattern{
+			{S: graph.Name("ada"), P: graph.Sequence(likes, graph.Inverse(likes)), O: graph.Var("x")},
+			{S: graph.Var("x"), P: graph.Name("age"), O: graph.Var("n")},
+		},
+		Filters: []graph.Filter{graph.Compare(graph.Var("n"), ">", graph.Name("40"))},
+		OrderBy: []graph.SortKey{graph.Desc("n")},
+		Limit:   10,
+	}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(b.Get("x"), b.Get("n"))
+	}
+	// Output:
+	// grace 85
+	// alan 41
+}
+
 // A traversal from name to name.
 func ExampleGraph_From() {
 	client, stop := connect()

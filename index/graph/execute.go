@@ -6,7 +6,8 @@ import (
 	"iter"
 )
 
-// Query yields the answers to a query, in no particular order. It counts the triples of
+// Query yields the answers to a query, in no particular order unless it has an OrderBy.
+// It counts the triples of
 // each pattern (one round trip), starts with the rarest, and follows shared variables,
 // 1,000 rows a round trip. Each batch of rows passes all patterns before the next is
 // read, so that the first answers come early, and stopping early saves the rest. Triples
@@ -22,14 +23,24 @@ func (g *Graph) Query(ctx context.Context, q Query) iter.Seq2[Binding, error] {
 			return
 		}
 		x := executor{
-			joiner: joiner{store: &g.store, ctx: ctx, prefetch: p.limit == 0, memory: memory{p.memory, p.memory}},
+			joiner: joiner{store: &g.store, ctx: ctx, prefetch: p.readsAll(), memory: memory{p.memory, p.memory}},
 			plan:   p,
 			yield:  func(b Binding) bool { return yield(b, nil) },
 		}
 		if p.distinct {
 			x.seen = map[string]struct{}{}
 		}
-		if err := x.process(0, [][]string{make([]string, len(p.vars))}); err != nil && !errors.Is(err, errStop) {
+		if len(p.order) > 0 {
+			x.ranking = &ranking{keys: p.order, memory: &x.memory, seen: x.seen}
+			if p.limit > 0 {
+				x.ranking.most = p.offset + p.limit
+			}
+		}
+		err = x.process(0, [][]string{make([]string, len(p.vars))})
+		if err == nil && x.ranking != nil {
+			err = x.finish()
+		}
+		if err != nil && !errors.Is(err, errStop) {
 			yield(Binding{}, err)
 		}
 	}
@@ -42,10 +53,11 @@ var errStop = errors.New("stop")
 // batch is read: depth first, so that memory does not grow with the answer.
 type executor struct {
 	joiner
-	plan  *plan
-	yield func(Binding) bool
-	seen  map[string]struct{} // answers so far, if duplicates are possible
-	count int
+	plan    *plan
+	yield   func(Binding) bool
+	seen    map[string]struct{} // answers so far, if duplicates are possible
+	ranking *ranking            // if the answers are sorted
+	count   int
 }
 
 // process passes rows through a step and all steps after it.
@@ -64,8 +76,8 @@ func (x *executor) process(i int, rows [][]string) error {
 	switch out.step.operator {
 	case existenceCheck:
 		err = x.checkExistence(&out, rows)
-	case objectScan:
-		err = x.scanObjects(&out, rows)
+	case endScan:
+		err = x.scanEnds(&out, rows)
 	case pathFromSubject, pathFromObject:
 		err = x.followPath(&out, rows)
 	default:
@@ -77,12 +89,15 @@ func (x *executor) process(i int, rows [][]string) error {
 	return out.flush()
 }
 
-// emit yields rows as answers.
+// emit yields rows as answers, or collects them to be sorted.
 func (x *executor) emit(rows [][]string) error {
 	for _, row := range rows {
-		b := Binding{vars: x.plan.selected, names: make([]string, len(x.plan.columns))}
-		for i, column := range x.plan.columns {
-			b.names[i] = row[column]
+		b := Binding{vars: x.plan.selected, names: at(row, x.plan.columns)}
+		if x.ranking != nil {
+			if err := x.ranking.add(b, at(row, x.plan.keys)); err != nil {
+				return err
+			}
+			continue
 		}
 		if x.seen != nil {
 			key := b.key()
@@ -94,10 +109,39 @@ func (x *executor) emit(rows [][]string) error {
 			}
 			x.seen[key] = struct{}{}
 		}
-		x.count++
-		if !x.yield(b) || x.count == x.plan.limit {
-			return errStop
+		if err := x.answer(b); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// finish yields the sorted answers.
+func (x *executor) finish() error {
+	for _, one := range x.ranking.sorted() {
+		if err := x.answer(one.binding); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answer yields an answer, unless it is before the offset.
+func (x *executor) answer(b Binding) error {
+	if x.count++; x.count <= x.plan.offset {
+		return nil
+	}
+	if !x.yield(b) || x.count-x.plan.offset == x.plan.limit {
+		return errStop
+	}
+	return nil
+}
+
+// at returns the names in some columns of a row.
+func at(row []string, columns []int) []string {
+	names := make([]string, len(columns))
+	for i, column := range columns {
+		names[i] = row[column]
+	}
+	return names
 }

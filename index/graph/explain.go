@@ -9,6 +9,10 @@ import (
 // Plan describes how a query is executed.
 type Plan struct {
 	Steps []Step
+	// OrderBy are the keys by which the answers are sorted after the last step. Keep is how
+	// many of them are kept in memory meanwhile; 0: all.
+	OrderBy []SortKey
+	Keep    int
 	// Empty is set if the counts show that there is no answer.
 	Empty bool
 }
@@ -30,10 +34,26 @@ func (p Plan) String() string {
 	for i, s := range p.Steps {
 		fmt.Fprintf(&out, "%d. %-*s  %9d  %s\n", i+1, width, s.Pattern, s.Count, s.How)
 	}
+	if len(p.OrderBy) > 0 {
+		fmt.Fprintf(&out, "sort by %s", p.sort())
+		if p.Keep > 0 {
+			fmt.Fprintf(&out, ", with the first %d in memory", p.Keep)
+		}
+		out.WriteByte('\n')
+	}
 	if p.Empty {
 		out.WriteString("no answer: a pattern has no triples\n")
 	}
 	return out.String()
+}
+
+// sort formats the sort keys.
+func (p Plan) sort() string {
+	keys := make([]string, len(p.OrderBy))
+	for i, k := range p.OrderBy {
+		keys[i] = "?" + k.String()
+	}
+	return strings.Join(keys, ", ")
 }
 
 // Explain returns the plan of a query without executing it. It counts the triples of
@@ -43,7 +63,10 @@ func (g *Graph) Explain(ctx context.Context, q Query) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Empty: p.empty}
+	plan := Plan{Empty: p.empty, OrderBy: q.OrderBy}
+	if len(q.OrderBy) > 0 && p.limit > 0 {
+		plan.Keep = p.offset + p.limit
+	}
 	for _, s := range p.steps {
 		plan.Steps = append(plan.Steps, Step{Pattern: s.pattern, Count: s.count, How: s.describe()})
 	}
@@ -61,8 +84,8 @@ func (s *planStep) describe() string {
 		return "follow the path from the subject"
 	case pathFromObject:
 		return "follow the path back from the object"
-	case objectScan:
-		return "range scan of pos, each object an end of the path"
+	case endScan:
+		return "range scan of each predicate that can end the path"
 	}
 	return fmt.Sprintf("range scan of %s, %d of 3 parts known", s.order, s.fixed)
 }

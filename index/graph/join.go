@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"retwis/index"
 )
@@ -139,13 +141,38 @@ func (j *joiner) hashJoin(out *sink, rows [][]string) (done bool, err error) {
 	return true, nil
 }
 
-// scanObjects extends each row by every object of a predicate.
-func (j *joiner) scanObjects(out *sink, rows [][]string) error {
+// scanEnds extends each row by every name at which a path can end.
+func (j *joiner) scanEnds(out *sink, rows [][]string) error {
 	s := out.step
-	one, err := j.store.spanOf(Pattern{P: Name(s.operands[1].name), Order: POS})
-	if err != nil {
-		return err
+	left, seen := j.memory.left, (*nameSet)(nil)
+	if len(s.ends) > 1 {
+		seen = &nameSet{}
 	}
+	for _, end := range s.ends {
+		// The route is turned, so that the path ends where it begins: at a subject, or at the
+		// object of an inverse.
+		letter, order := byte('s'), PSO
+		if end.inverse {
+			letter, order = 'o', POS
+		}
+		if j.store.compact && order == PSO {
+			order, seen = POS, cmp.Or(seen, &nameSet{}) // subjects are not in order
+		}
+		one, err := j.store.spanOf(Pattern{P: Name(end.predicate), Order: order})
+		if err != nil {
+			return err
+		}
+		if err := j.scanEnd(out, rows, one, letter, seen); err != nil {
+			return err
+		}
+	}
+	j.memory.left = left
+	return nil
+}
+
+// scanEnd extends each row by the different names of one part of the triples in a range. Equal
+// names follow one another, unless seen remembers them.
+func (j *joiner) scanEnd(out *sink, rows [][]string, one span, letter byte, seen *nameSet) error {
 	last, any := "", false
 	for entry, err := range j.store.entries(j.ctx, one, index.Page{}, "") {
 		if err != nil {
@@ -155,13 +182,22 @@ func (j *joiner) scanObjects(out *sink, rows [][]string) error {
 		if !ok {
 			return j.store.damaged(entry)
 		}
-		if any && t.O == last {
+		name := t.part(letter)
+		if any && name == last {
 			continue
 		}
-		last, any = t.O, true
+		last, any = name, true
+		if seen != nil {
+			if seen.has(name) {
+				continue
+			}
+			if err := seen.add(strings.Clone(name), &j.memory); err != nil {
+				return err
+			}
+		}
 		for _, row := range rows {
 			row = out.slab.copy(row)
-			row[s.operands[2].column] = t.O
+			row[out.step.operands[2].column] = name
 			if err := out.add(row); err != nil {
 				return err
 			}

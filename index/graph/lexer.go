@@ -11,11 +11,11 @@ import (
 
 // word is a token of a query.
 type word struct {
-	text   string
-	at     int // offset in the query
-	kind   wordKind
-	suffix string // of a quoted word or a term in brackets: the length of a path
-	back   bool   // there is a ^ before it
+	text string
+	at   int // offset in the query
+	kind wordKind
+	path Term // of a path
+	back bool // there is a ^ before it
 }
 
 type wordKind int
@@ -24,6 +24,7 @@ const (
 	bare wordKind = iota
 	quotedWord
 	bracketed
+	pathWord
 )
 
 type parser struct {
@@ -45,7 +46,11 @@ func (p *parser) statement() (words []word, more bool, err error) {
 		if p.at == len(p.text) {
 			return words, false, p.lastDot(words)
 		}
-		w, err := p.word()
+		read := p.word
+		if len(words) == 1 {
+			read = p.predicate
+		}
+		w, err := read()
 		if err != nil {
 			return nil, false, err
 		}
@@ -80,24 +85,36 @@ func (p *parser) word() (word, error) {
 		w.back = true
 		p.at++
 	}
-	switch p.text[p.at] {
-	case '"':
-		return p.quotes(w)
-	case '<':
-		if isOperator(p.peekBlank()) {
-			break
+	if c := p.text[p.at]; c == '"' || c == '<' && !isOperator(p.peekBlank()) {
+		if err := p.delimited(&w); err != nil {
+			return w, err
 		}
-		end := strings.IndexByte(p.text[p.at:], '>')
-		if end < 0 {
-			return w, p.wrong(w.at, "this < is never closed; for a name with a < in it use double quotes")
+		if rest := p.toBlank(); rest != "" {
+			return w, p.noBlank(rest)
 		}
-		w.kind, w.text = bracketed, p.text[p.at:p.at+end+1]
-		p.at += end + 1
-		w.suffix = p.toBlank()
 		return w, nil
 	}
 	w.text = p.toBlank()
 	return w, nil
+}
+
+// noBlank returns the error for text right after a name.
+func (p *parser) noBlank(rest string) error {
+	return p.wrong(p.at-len(rest), "there is no blank before %q", rest)
+}
+
+// delimited reads a name in double quotes or in brackets.
+func (p *parser) delimited(w *word) error {
+	if p.text[p.at] == '"' {
+		return p.quotes(w)
+	}
+	end := strings.IndexByte(p.text[p.at:], '>')
+	if end < 0 {
+		return p.wrong(w.at, "this < is never closed; for a name with a < in it use double quotes")
+	}
+	w.kind, w.text = bracketed, p.text[p.at:p.at+end+1]
+	p.at += end + 1
+	return nil
 }
 
 // toBlank reads up to the next blank.
@@ -125,25 +142,27 @@ func isOperator(text string) bool {
 	return false
 }
 
-// quotes reads a word in double quotes.
-func (p *parser) quotes(w word) (word, error) {
+// quotes reads a name in double quotes.
+func (p *parser) quotes(w *word) error {
+	start := p.at
 	w.kind = quotedWord
 	var out strings.Builder
 	for p.at++; ; p.at++ {
 		if p.at == len(p.text) {
-			return w, p.wrong(w.at, "this quote is never closed")
+			return p.wrong(w.at, "this quote is never closed")
 		}
 		switch c := p.text[p.at]; c {
 		case '"':
 			p.at++
-			return p.literal(w, out.String())
+			w.text = out.String()
+			return p.literal(w, start)
 		case '\\':
 			if p.at++; p.at == len(p.text) {
-				return w, p.wrong(w.at, "this quote is never closed")
+				return p.wrong(w.at, "this quote is never closed")
 			}
 			at := strings.IndexByte(`"\nt`, p.text[p.at])
 			if at < 0 {
-				return w, p.wrong(p.at-1, `use \" \\ \n or \t, not \%c`, firstRune(p.text[p.at:]))
+				return p.wrong(p.at-1, `use \" \\ \n or \t, not \%c`, firstRune(p.text[p.at:]))
 			}
 			out.WriteByte("\"\\\n\t"[at])
 		default:
@@ -157,25 +176,20 @@ func firstRune(text string) rune {
 	return r
 }
 
-// literal ends a word in double quotes. If a language or a type follows, the word is a
+// literal ends a name in double quotes. If a language or a type follows, the name is a
 // literal of N-Triples.
-func (p *parser) literal(w word, text string) (word, error) {
-	w.text = text
+func (p *parser) literal(w *word, start int) error {
 	rest := p.text[p.at:]
 	if !strings.HasPrefix(rest, "@") && !strings.HasPrefix(rest, "^^") {
-		w.suffix = p.toBlank()
-		return w, nil
+		return nil
 	}
-	term, length, err := rdf.ScanLiteral(p.text[w.at:])
+	term, length, err := rdf.ScanLiteral(p.text[start:])
 	if err != nil {
-		return w, p.wrong(w.at+length, "%v", err)
+		return p.wrong(start+length, "%v", err)
 	}
-	p.at = w.at + length
+	p.at = start + length
 	w.text = term
-	if after := p.toBlank(); after != "" {
-		return w, p.wrong(p.at-len(after), "there is no blank before %q", after)
-	}
-	return w, nil
+	return nil
 }
 
 // quoted formats a name for Parse.
@@ -197,9 +211,14 @@ func plain(name string) bool {
 	if name[0] == '<' {
 		return strings.IndexByte(name, '>') == len(name)-1
 	}
+	if strings.ContainsAny(name, pathBytes) && !strings.Contains(name, "://") {
+		return false
+	}
 	_, steps := cutSteps(name)
 	return name[0] != '?' && name[0] != '"' && name[0] != '^' && steps == "" && lookalike(name, true) == ""
 }
+
+const doubleInverse = "write one ^ before a predicate, without a blank"
 
 // lookalike recognizes syntax of other query languages. It returns what to write here,
 // or "".
@@ -216,13 +235,11 @@ func lookalike(text string, predicate bool) string {
 	case text == "=<", text == "<>", text == "=~", text == "!~":
 		return "there is no operator " + text + "; use =, !=, <, <=, >, >= or ~"
 	case strings.HasPrefix(text, "^"):
-		return "write one ^ before a predicate, without a blank"
+		return doubleInverse
 	case strings.HasPrefix(text, "!"):
 		return "a predicate cannot be excluded; write ?x ?p ?y . ?p != " + cmp.Or(text[1:], "likes")
-	case strings.ContainsAny(text, "|()"):
+	case strings.Contains(text, "|"):
 		return "alternative predicates are not supported; run one query for each"
-	case strings.Contains(text, "/"):
-		return "a path has one predicate; write a pattern for each, as in ?x likes ?1 . ?1 lives-in ?y"
 	case len(text) > 1 && strings.HasSuffix(text, "?"):
 		return "zero or one step is written " + text[:len(text)-1] + "*0..1"
 	}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,30 +11,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// naive answers a query by trying every triple for every pattern, and counts how
-// often each answer comes.
-func naive(model []Triple, q Query) map[string]int {
+// naive answers a query by trying every triple for every pattern, in the order of the
+// query.
+func naive(model []Triple, q Query) [][]string {
 	vars := q.Vars()
 	selected := q.Select
 	if len(selected) == 0 {
 		selected = vars
 	}
-	found := map[string]int{}
+	var rows []map[string]string
 	var try func(i int, row map[string]string)
 	try = func(i int, row map[string]string) {
 		if i == len(q.Where) {
-			b := Binding{vars: vars}
-			for _, v := range vars {
-				b.names = append(b.names, row[v])
+			if naiveFilter(q)(Binding{vars: vars, names: namesIn(row, vars)}) {
+				rows = append(rows, row)
 			}
-			if !naiveFilter(q)(b) {
-				return
-			}
-			var key []string
-			for _, v := range selected {
-				key = append(key, row[v])
-			}
-			found[fmt.Sprintf("%q", key)]++
 			return
 		}
 		p := q.Where[i]
@@ -51,12 +41,56 @@ func naive(model []Triple, q Query) map[string]int {
 		}
 	}
 	try(0, map[string]string{})
-	if q.Distinct {
-		for key := range found {
-			found[key] = 1
+	slices.SortFunc(rows, func(a, b map[string]string) int {
+		return cmp.Or(naiveOrder(q.OrderBy, a, b), slices.Compare(namesIn(a, selected), namesIn(b, selected)))
+	})
+	var found [][]string
+	for _, row := range rows {
+		one := namesIn(row, selected)
+		if !q.Distinct || !slices.ContainsFunc(found, func(other []string) bool { return slices.Equal(one, other) }) {
+			found = append(found, one)
 		}
 	}
 	return found
+}
+
+func namesIn(row map[string]string, vars []string) []string {
+	names := make([]string, len(vars))
+	for i, v := range vars {
+		names[i] = row[v]
+	}
+	return names
+}
+
+// naiveOrder compares rows of fewNames by sort keys.
+func naiveOrder(keys []SortKey, a, b map[string]string) int {
+	for _, k := range keys {
+		x, errX := strconv.ParseFloat(a[k.Var], 64)
+		y, errY := strconv.ParseFloat(b[k.Var], 64)
+		c := 0
+		switch {
+		case errX == nil && errY == nil:
+			c = cmp.Compare(x, y)
+		case errX == nil:
+			c = -1
+		case errY == nil:
+			c = 1
+		default:
+			c = cmp.Compare(a[k.Var], b[k.Var])
+		}
+		if k.Desc {
+			c = -c
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	for _, k := range keys {
+		if c := cmp.Compare(a[k.Var], b[k.Var]); c != 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 func fit(row map[string]string, t Term, name string) bool {
@@ -72,10 +106,10 @@ func fit(row map[string]string, t Term, name string) bool {
 	return true
 }
 
-// walks returns the pairs of ends of a path, by sets of pairs of each length. Every name has
-// a path of length 0 to itself.
+// walks returns the pairs of ends of a path, by sets of pairs. Every name has a path of
+// length 0 to itself.
 func walks(model []Triple, q Query, t Term) []Triple {
-	edges, nodes := map[string][]string{}, map[string]bool{}
+	nodes := map[string]bool{}
 	for _, p := range q.Where {
 		for _, end := range [2]Term{p.S, p.O} {
 			if end.kind == named {
@@ -85,34 +119,92 @@ func walks(model []Triple, q Query, t Term) []Triple {
 	}
 	for _, one := range model {
 		nodes[one.S], nodes[one.P], nodes[one.O] = true, true, true
-		if one.P == t.text {
-			edges[one.S] = append(edges[one.S], one.O)
-		}
-	}
-	most := t.max
-	if most == 0 {
-		most = t.min + len(nodes) + 1
 	}
 	var pairs []Triple
-	for start := range nodes {
-		level, ends := map[string]bool{start: true}, map[string]bool{}
-		for k := 0; k <= most; k++ {
-			if k >= t.min {
-				maps.Copy(ends, level)
-			}
-			next := map[string]bool{}
-			for name := range level {
-				for _, to := range edges[name] {
-					next[to] = true
-				}
-			}
-			level = next
-		}
-		for end := range ends {
-			pairs = append(pairs, Triple{S: start, O: end})
-		}
+	for p := range relation(model, nodes, t.route) {
+		pairs = append(pairs, Triple{S: p[0], O: p[1]})
 	}
 	return pairs
+}
+
+type pairs map[[2]string]bool
+
+// relation returns all pairs of names that a route relates.
+func relation(model []Triple, nodes map[string]bool, r *route) pairs {
+	self := pairs{}
+	for name := range nodes {
+		self[[2]string{name, name}] = true
+	}
+	switch {
+	case r.again != nil:
+		once := relation(model, nodes, r.again)
+		level, ends := self, pairs{}
+		most := r.max
+		if most == 0 {
+			most = r.min + len(nodes) + 1
+		}
+		for k := 0; k <= most; k++ {
+			if k >= r.min {
+				maps.Copy(ends, level)
+			}
+			level = level.then(once)
+		}
+		return ends
+	case r.steps != nil:
+		all := self
+		for _, step := range r.steps {
+			all = all.then(relation(model, nodes, step))
+		}
+		return all
+	}
+	all := pairs{}
+	for _, one := range model {
+		switch {
+		case one.P != r.predicate:
+		case r.inverse:
+			all[[2]string{one.O, one.S}] = true
+		default:
+			all[[2]string{one.S, one.O}] = true
+		}
+	}
+	return all
+}
+
+// then composes two relations.
+func (p pairs) then(other pairs) pairs {
+	all := pairs{}
+	for a := range p {
+		for b := range other {
+			if a[1] == b[0] {
+				all[[2]string{a[0], b[1]}] = true
+			}
+		}
+	}
+	return all
+}
+
+// paths are random paths of some predicates, nested at most to a depth.
+func paths(depth int, predicates *rapid.Generator[Term]) *rapid.Generator[Term] {
+	return rapid.Custom(func(t *rapid.T) Term {
+		kind := rapid.IntRange(0, 5).Draw(t, "path")
+		if depth == 0 {
+			kind = 0
+		}
+		switch inner := paths(max(depth-1, 0), predicates); kind {
+		case 1:
+			return Inverse(inner.Draw(t, "inverse"))
+		case 2, 3:
+			return Sequence(rapid.SliceOfN(inner, 1, 3).Draw(t, "sequence")...)
+		case 4, 5:
+			least := rapid.IntRange(0, 3).Draw(t, "least")
+			most := 0
+			if rapid.Bool().Draw(t, "bounded") {
+				most = max(1, least+rapid.IntRange(0, 2).Draw(t, "more"))
+			}
+			return Repeat(inner.Draw(t, "again"), least, most)
+		}
+		return predicates.Draw(t, "predicate")
+	}).Filter(func(t Term) bool { return t.kind == named || t.route.check() == "" })
 }
 
 // fewNames are the names in the triples and queries.
@@ -159,7 +251,7 @@ func naiveFilter(q Query) func(Binding) bool {
 // end that is a name or bound, by trying all orders.
 func answerable(patterns []Pattern, bound ...string) bool {
 	for i, p := range patterns {
-		binds, free := []string{}, p.P.kind == path && p.P.min == 0
+		binds, free := []string{}, p.P.kind == path && p.P.route.empty()
 		for k, t := range [3]Term{p.S, p.P, p.O} {
 			if t.kind == variable {
 				binds = append(binds, t.text)
@@ -193,12 +285,7 @@ func queries() *rapid.Generator[Query] {
 		for range rapid.IntRange(1, 3).Draw(t, "patterns") {
 			p := Pattern{S: term("subject", false), P: term("predicate", true), O: term("object", false)}
 			if rapid.IntRange(0, 3).Draw(t, "path") == 0 {
-				least := rapid.IntRange(0, 3).Draw(t, "least")
-				most := 0
-				if rapid.Bool().Draw(t, "bounded") {
-					most = max(1, least+rapid.IntRange(0, 2).Draw(t, "more"))
-				}
-				p.P = Path(name.Draw(t, "name"), least, most)
+				p.P = paths(3, rapid.Map(name, Name)).Filter(func(t Term) bool { return t.kind == path }).Draw(t, "path")
 			}
 			q.Where = append(q.Where, p)
 		}
@@ -221,6 +308,14 @@ func queries() *rapid.Generator[Query] {
 			}
 		}
 		q.Distinct = rapid.Bool().Draw(t, "distinct")
+		if keys := vars; len(vars) > 0 && rapid.Bool().Draw(t, "ordered") {
+			if q.Distinct && len(q.Select) > 0 {
+				keys = q.Select
+			}
+			for _, v := range rapid.SliceOfNDistinct(rapid.SampledFrom(keys), 1, len(keys), rapid.ID[string]).Draw(t, "keys") {
+				q.OrderBy = append(q.OrderBy, SortKey{Var: v, Desc: rapid.Bool().Draw(t, "desc")})
+			}
+		}
 		return q
 	})
 }

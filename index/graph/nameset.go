@@ -6,8 +6,11 @@ import "fmt"
 type memory struct{ limit, left int64 }
 
 // reserve accounts for a name. It returns ErrMemory at the limit.
-func (m *memory) reserve(name string) error {
-	m.left -= memoryOf(name)
+func (m *memory) reserve(name string) error { return m.take(memoryOf(name)) }
+
+// take accounts for bytes. It returns ErrMemory at the limit.
+func (m *memory) take(bytes int64) error {
+	m.left -= bytes
 	if m.left < 0 {
 		return fmt.Errorf("graph: %w: more than %d bytes; narrow the query, or raise Query.Memory", ErrMemory, m.limit)
 	}

@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -28,15 +27,18 @@ const maxQuery = 64 << 10
 //	                  more, + one or more, * zero or more. "c++" is a name
 //	^friend-of        as a predicate, the inverse: from object to subject.
 //	                  "^friend-of" is a name
+//	knows/likes       as a predicate, a sequence, without blanks. "knows/likes" and
+//	                  http://a/b are names
+//	(knows/^likes)+   a sequence that repeats; ^(knows/likes) is its inverse
 //
 // A filter is a variable, an operator, and a variable or a name. See [Compare] for the
 // order of names.
 //
 //	?n > 10           also <, <= and >=
-//	?x != ?y          not the same name; = the same name
+//	?x != ?y          not equal; = equal: the same number, or the same name
 //	?x ~ ^b           a regular expression matches
 //
-// Syntax of other query languages, such as a|b, p/q, !p and p? as predicates, and $x, is
+// Syntax of other query languages, such as a|b, !p and p? as predicates, and $x, is
 // refused with the equivalent. In double quotes it is a name.
 //
 // An invalid query is a *SyntaxError with its column.
@@ -86,10 +88,7 @@ func (p *parser) add(q *Query, words []word) error {
 			return err
 		}
 	}
-	if words[1].back {
-		terms[0], terms[2] = terms[2], terms[0]
-	}
-	q.Where = append(q.Where, Pattern{S: terms[0], P: terms[1], O: terms[2]})
+	q.Where = append(q.Where, Pattern{S: terms[0], P: terms[1], O: terms[2]}.simple())
 	return nil
 }
 
@@ -143,8 +142,10 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 		return Name(w.text), p.checkLength(w)
 	case w.back && !predicate:
 		return Term{}, p.wrong(w.at, "only a predicate can have a ^; for the name write all of it in double quotes")
+	case w.kind == pathWord:
+		return w.path, nil
 	case w.kind != bare:
-		return p.delimited(w, predicate)
+		return Name(w.text), p.checkLength(w)
 	}
 	if name, ok := strings.CutPrefix(w.text, "?"); ok {
 		if !isVariable(name) {
@@ -158,24 +159,7 @@ func (p *parser) term(w word, predicate bool) (Term, error) {
 	if w.text == "*" {
 		return Term{}, nil
 	}
-	if predicate {
-		if name, steps := cutSteps(w.text); steps != "" {
-			return p.path(w, name, steps)
-		}
-	}
 	return Name(w.text), p.checkLength(w)
-}
-
-// delimited converts a word in quotes or brackets, which may have the length of a path as
-// its suffix.
-func (p *parser) delimited(w word, predicate bool) (Term, error) {
-	if w.suffix == "" {
-		return Name(w.text), p.checkLength(w)
-	}
-	if name, steps := cutSteps("p" + w.suffix); predicate && name == "p" && steps != "" {
-		return p.path(w, w.text, steps)
-	}
-	return Term{}, p.wrong(w.at, "there is no blank before %q", w.suffix)
 }
 
 // checkLength checks the length of a name.
@@ -187,31 +171,4 @@ func (p *parser) checkLength(w word) error {
 		return p.wrong(w.at, "the name has %d bytes: at most %d are allowed", len(w.text), MaxName)
 	}
 	return nil
-}
-
-// path reads the length of a path.
-func (p *parser) path(w word, predicate, steps string) (Term, error) {
-	w.text = predicate
-	if err := p.checkLength(w); err != nil {
-		return Term{}, err
-	}
-	least, most := 0, 0
-	switch from, to, two := strings.Cut(strings.TrimPrefix(steps, "*"), ".."); {
-	case steps == "+":
-		return Path(predicate, 1, 0), nil
-	case steps == "*":
-		return Path(predicate, 0, 0), nil
-	default:
-		var err error
-		if least, err = strconv.Atoi(from); err == nil && two && to != "" {
-			most, err = strconv.Atoi(to)
-		}
-		if !two {
-			most = least
-		}
-		if err != nil || most == 0 && (!two || to != "") || most > 0 && most < least || least > maxSteps || most > maxSteps {
-			return Term{}, p.wrong(w.at, "%q is not the length of a path: use *1..3, *2, *2.., + or *, with at most %d steps", steps, maxSteps)
-		}
-	}
-	return Path(predicate, least, most), nil
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -89,48 +90,122 @@ func (j *joiner) searchEach(s *planStep, starts []string, each func(start string
 	return nil
 }
 
-// search runs a breadth-first search from each of some names. Up to the minimum length
-// it keeps the names of the last level only, since a path may return to a name; from
-// there on it keeps every name once, so that cycles end.
+// search returns the names that a path reaches from each of some names.
 func (j *joiner) search(s *planStep, starts []string) ([]*nameSet, error) {
-	t := s.pattern.P
-	now := newNameSets(len(starts))
-	for i, start := range starts {
-		if err := now[i].add(start, &j.memory); err != nil {
+	from := make([][]string, len(starts))
+	for i := range starts {
+		from[i] = starts[i : i+1]
+	}
+	reached := newNameSets(len(starts))
+	return reached, j.follow(s.route, from, reached)
+}
+
+// follow adds the names that a route reaches from each of several frontiers to the set of
+// the same search.
+func (j *joiner) follow(r *route, from [][]string, reached []*nameSet) error {
+	switch {
+	case r.again != nil:
+		return j.repeat(r, from, reached)
+	case r.steps != nil:
+		last := len(r.steps) - 1
+		level, err := j.inTurn(r.steps[:last], from)
+		if err != nil {
+			return err
+		}
+		err = j.follow(r.steps[last], namesOf(level), reached)
+		j.release(level)
+		return err
+	}
+	return j.expand(r, from, reached)
+}
+
+// inTurn follows routes one after the other. It keeps the names of the last level only,
+// since a path may return to a name.
+func (j *joiner) inTurn(routes []*route, from [][]string) (level []*nameSet, err error) {
+	for _, r := range routes {
+		if level != nil && !anyNames(level) {
+			break
+		}
+		next := newNameSets(len(from))
+		if err := j.follow(r, from, next); err != nil {
 			return nil, err
 		}
+		j.release(level)
+		level, from = next, namesOf(next)
 	}
-	for range t.min {
-		next := newNameSets(len(starts))
-		frontier := make([][]string, len(starts))
-		for i := range now {
-			frontier[i] = now[i].names
-		}
-		if err := j.expand(s, frontier, next); err != nil {
-			return nil, err
-		}
-		for _, old := range now {
-			j.memory.left += old.memory
-		}
-		now = next
+	return level, nil
+}
+
+// repeat is follow for a repetition, by breadth-first search: after the minimum it keeps
+// every name once, so that cycles end.
+func (j *joiner) repeat(r *route, from [][]string, reached []*nameSet) error {
+	now, err := j.inTurn(slices.Repeat([]*route{r.again}, r.min), from)
+	if err != nil {
+		return err
 	}
-	expanded := make([]int, len(starts)) // number of names of each set
-	for k := t.min; t.max == 0 || k < t.max; k++ {
-		frontier := make([][]string, len(starts))
+	if r.min == 0 {
+		now = newNameSets(len(from))
+		if err := j.merge(now, from); err != nil {
+			return err
+		}
+	}
+	followed := make([]int, len(now)) // number of names of each set
+	for k := r.min; r.max == 0 || k < r.max; k++ {
+		frontier := make([][]string, len(now))
 		more := false
-		for i, reached := range now {
-			frontier[i] = reached.names[expanded[i]:]
-			expanded[i] = len(reached.names)
+		for i, set := range now {
+			frontier[i] = set.names[followed[i]:]
+			followed[i] = len(set.names)
 			more = more || len(frontier[i]) > 0
 		}
 		if !more {
 			break
 		}
-		if err := j.expand(s, frontier, now); err != nil {
-			return nil, err
+		if err := j.follow(r.again, frontier, now); err != nil {
+			return err
 		}
 	}
-	return now, nil
+	for i, set := range reached {
+		if len(set.names) == 0 { // spare a copy
+			*set, *now[i] = *now[i], nameSet{}
+		}
+	}
+	err = j.merge(reached, namesOf(now))
+	j.release(now)
+	return err
+}
+
+// merge adds names to sets.
+func (j *joiner) merge(sets []*nameSet, names [][]string) error {
+	for i, set := range sets {
+		for _, name := range names[i] {
+			if err := set.add(name, &j.memory); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// release gives back the memory of sets.
+func (j *joiner) release(sets []*nameSet) {
+	for _, set := range sets {
+		j.memory.left += set.memory
+	}
+}
+
+// anyNames reports whether a set has a name.
+func anyNames(sets []*nameSet) bool {
+	return slices.ContainsFunc(sets, func(s *nameSet) bool { return len(s.names) > 0 })
+}
+
+// namesOf returns the names of each set.
+func namesOf(sets []*nameSet) [][]string {
+	names := make([][]string, len(sets))
+	for i, set := range sets {
+		names[i] = set.names
+	}
+	return names
 }
 
 func newNameSets(n int) []*nameSet {
@@ -141,8 +216,8 @@ func newNameSets(n int) []*nameSet {
 	return sets
 }
 
-// expand adds the neighbours of the names of each frontier to the set of its search.
-func (j *joiner) expand(s *planStep, frontiers [][]string, next []*nameSet) error {
+// expand is follow for a route of one triple. The names of all frontiers are read together.
+func (j *joiner) expand(r *route, frontiers [][]string, reached []*nameSet) error {
 	var spans []span
 	var searches [][]int // that have the name of the span in their frontier
 	at := map[string]int{}
@@ -152,7 +227,7 @@ func (j *joiner) expand(s *planStep, frontiers [][]string, next []*nameSet) erro
 			if !ok {
 				k = len(spans)
 				at[name] = k
-				spans, searches = append(spans, s.neighbours(name)), append(searches, nil)
+				spans, searches = append(spans, r.neighbours(name)), append(searches, nil)
 			}
 			searches[k] = append(searches[k], i)
 		}
@@ -164,7 +239,7 @@ func (j *joiner) expand(s *planStep, frontiers [][]string, next []*nameSet) erro
 		}
 		name = strings.Clone(name) // do not keep the whole entry in memory
 		for _, i := range searches[k] {
-			if err := next[i].add(name, &j.memory); err != nil {
+			if err := reached[i].add(name, &j.memory); err != nil {
 				return err
 			}
 		}
@@ -173,10 +248,10 @@ func (j *joiner) expand(s *planStep, frontiers [][]string, next []*nameSet) erro
 }
 
 // neighbours returns the range of the names one triple away from a name.
-func (s *planStep) neighbours(name string) span {
-	predicate := Name(s.pattern.P.text)
-	if s.operator == pathFromObject {
-		return Pattern{P: predicate, O: Name(name)}.in(POS, 2)
+func (r *route) neighbours(name string) span {
+	p := r.from(Name(name))
+	if r.inverse {
+		return p.in(POS, 2)
 	}
-	return Pattern{S: Name(name), P: predicate}.in(SPO, 2)
+	return p.in(SPO, 2)
 }

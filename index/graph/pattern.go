@@ -1,17 +1,15 @@
 package graph
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 )
 
 // Term is a part of a pattern: a name, a variable, a path, or anything. The zero value
 // is anything.
 type Term struct {
-	kind     termKind
-	text     string // of a name, a variable, or the predicate of a path
-	min, max int    // number of triples of a path; max 0: any number
+	kind  termKind
+	text  string // of a name or a variable
+	route *route // of a path; nil: it is not valid
 }
 
 type termKind int
@@ -29,15 +27,6 @@ func Name(name string) Term { return Term{kind: named, text: name} }
 // Var is a variable of a Query. It has the same name in all patterns.
 func Var(name string) Term { return Term{kind: variable, text: name} }
 
-// Path, as the predicate of a pattern of a Query, is a path of min to max triples with
-// this predicate from the subject to the object. A max of 0 means any number. With a min
-// of 0 every name has a path to itself; one end of such a path must be a name, or a
-// variable that another pattern binds. A path may visit a name more than once; each
-// pair of ends is one answer.
-func Path(predicate string, min, max int) Term {
-	return Term{kind: path, text: predicate, min: min, max: max}
-}
-
 // free reports whether the term matches any name.
 func (t Term) free() bool { return t.kind == anything || t.kind == variable }
 
@@ -49,25 +38,18 @@ func (t Term) String() string {
 	case variable:
 		return "?" + t.text
 	case path:
-		return quoted(t.text) + t.length()
+		return t.route.String()
 	}
 	return "*"
 }
 
-// length writes the length of a path.
-func (t Term) length() string {
-	switch {
-	case t.min == 1 && t.max == 0:
-		return "+"
-	case t.max == 0:
-		return fmt.Sprintf("*%d..", t.min)
-	case t.min == t.max:
-		return "*" + strconv.Itoa(t.min)
-	}
-	return fmt.Sprintf("*%d..%d", t.min, t.max)
-}
-
 // Pattern is a triple with open parts. The zero value matches every triple.
+//
+// The predicate of a pattern of a Query can be a path: of several triples by Sequence,
+// backwards by Inverse, several times by Repeat. The pattern then matches the subject and
+// the object if a path leads from one to the other. A path may visit a name more than
+// once; each pair of ends is one answer. A path has at most 64 predicates and, if it is
+// bounded, 1,000 triples.
 type Pattern struct {
 	S, P, O Term
 	// Order is the order of the triples of Select: one that the graph stores and that
@@ -80,6 +62,24 @@ type Pattern struct {
 // String formats the pattern for Parse.
 func (p Pattern) String() string {
 	return p.S.String() + " " + p.P.String() + " " + p.O.String()
+}
+
+// simple returns an equal pattern without a path if that has one triple, and without the
+// inverse of a single predicate.
+func (p Pattern) simple() Pattern {
+	r := p.P.route
+	if p.P.kind != path || r == nil {
+		return p
+	}
+	if all := r.predicates(); len(all) == 1 && all[0].inverse {
+		p.S, p.O = p.O, p.S
+		r = r.turned()
+		p.P = Term{kind: path, route: r}
+	}
+	if r.steps == nil && r.again == nil {
+		p.P = Name(r.predicate)
+	}
+	return p
 }
 
 // term returns the part for a letter of an order.

@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,9 @@ type plan struct {
 	selected []string
 	columns  []int // of selected
 	distinct bool  // duplicates are possible and unwanted
+	order    []SortKey
+	keys     []int // columns of order
+	offset   int
 	limit    int
 	memory   int64
 	empty    bool
@@ -29,6 +33,9 @@ type planStep struct {
 	fixed    int   // number of known parts
 	filters  []Filter
 
+	route *route   // of a path, from its known end
+	ends  []*route // of a scan of ends: the routes of one triple that end a path
+
 	reached  *nameSet // cached result of a path that always starts at the same name
 	hashable bool     // of an existence check: reading all matches may be cheaper
 	hash     *nameSet // of an existence check: the names of the variable in all matches
@@ -42,7 +49,7 @@ const (
 	existenceCheck                  // whether the triple of each row exists
 	pathFromSubject                 // breadth-first search
 	pathFromObject
-	objectScan // the objects of a predicate, each an end of a path
+	endScan // all names at which a path can end
 )
 
 // operand relates a part of a pattern to a row.
@@ -113,16 +120,24 @@ func (st *store) plan(ctx context.Context, q Query) (*plan, error) {
 
 // newPlan returns the plan of a query without its steps.
 func newPlan(q Query) *plan {
-	p := &plan{vars: q.Vars(), selected: q.Select, limit: q.Limit, memory: cmp.Or(q.Memory, defaultMemory)}
+	p := &plan{vars: q.Vars(), selected: q.Select, order: q.OrderBy, memory: cmp.Or(q.Memory, defaultMemory)}
+	p.offset = min(q.Offset, math.MaxInt/2)
+	p.limit = min(q.Limit, math.MaxInt/2)
 	if len(p.selected) == 0 {
 		p.selected = p.vars
 	}
 	for _, v := range p.selected {
 		p.columns = append(p.columns, slices.Index(p.vars, v))
 	}
+	for _, k := range p.order {
+		p.keys = append(p.keys, slices.Index(p.vars, k.Var))
+	}
 	p.distinct = q.Distinct && (len(p.selected) < len(p.vars) || slices.ContainsFunc(q.Where, Pattern.hasOpenPart))
 	return p
 }
+
+// readsAll reports whether the query reads all answers.
+func (p *plan) readsAll() bool { return p.limit == 0 || len(p.order) > 0 }
 
 // hasOpenPart reports whether a part of a pattern is anything, so that several matches
 // can be the same answer.
@@ -152,7 +167,7 @@ func (p *plan) add(e estimate, bound map[string]bool, compact bool) {
 		s.operator = existenceCheck
 		// Reading entries in sequence takes the server a third of the time of as many
 		// lookups. The number of rows is known only for the first step; use it as a bound.
-		s.hashable = p.limit == 0 && len(p.steps) > 0 && s.count <= 3*p.steps[0].count && len(e.names().open()) == 1
+		s.hashable = p.readsAll() && len(p.steps) > 0 && s.count <= 3*p.steps[0].count && len(e.names().open()) == 1
 	}
 	p.steps = append(p.steps, s)
 }
@@ -196,12 +211,12 @@ func (s *planStep) leads(order Order) bool {
 // addPath adds the steps of a path: one, or two if neither end is known.
 func (p *plan) addPath(s *planStep) {
 	subject, object := &s.operands[0], &s.operands[2]
-	s.operator = pathFromSubject
+	s.operator, s.route = pathFromSubject, s.pattern.P.route
 	if !subject.known() {
-		s.operator = pathFromObject
+		s.operator, s.route = pathFromObject, s.route.turned()
 	}
 	if !subject.known() && !object.known() {
-		scan := &planStep{pattern: s.pattern, count: s.count, operands: s.operands, operator: objectScan, order: POS, fixed: 1}
+		scan := &planStep{pattern: s.pattern, count: s.count, operands: s.operands, operator: endScan, ends: s.route.firsts()}
 		switch object.kind {
 		case ignored: // the search needs the object: give it a column
 			p.vars = append(slices.Clip(p.vars), "")

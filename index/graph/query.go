@@ -3,8 +3,7 @@ package graph
 import "slices"
 
 const (
-	maxPatterns   = 64   // of a query
-	maxSteps      = 1000 // triples of a bounded path
+	maxPatterns   = 64 // of a query
 	defaultMemory = 64 << 20
 )
 
@@ -22,11 +21,21 @@ type Query struct {
 	// Distinct leaves out duplicate answers. It remembers the answers, unless every
 	// variable is selected and no part is open.
 	Distinct bool
+	// OrderBy sorts the answers by variables of Where: numbers by value, as Compare does,
+	// then texts byte by byte; descending the other way round. Answers of equal values are in the order of their names, so
+	// that an order is always the same. With Distinct, only variables of the answer can
+	// be keys. A query with an order reads all answers before it yields the first; it
+	// keeps the first Offset + Limit of them in memory, all of them without a Limit.
+	// Default: no particular order.
+	OrderBy []SortKey
+	// Offset is the number of answers to leave out first. They are read all the same.
+	Offset int
 	// Limit is the maximum number of answers. Default: all.
 	Limit int
-	// Memory is the approximate number of bytes that Distinct and paths may remember; a
-	// query that needs more fails with ErrMemory. Default: 64 MiB. The rest of a query
-	// holds about 10,000 entries for each pattern, whatever the number of answers.
+	// Memory is the approximate number of bytes that Distinct, OrderBy and paths may
+	// remember; a query that needs more fails with ErrMemory. Default: 64 MiB. The rest
+	// of a query holds about 10,000 entries for each pattern, whatever the number of
+	// answers.
 	Memory int64
 }
 
@@ -35,8 +44,8 @@ func (q *Query) check() error {
 	if len(q.Where) == 0 || len(q.Where) > maxPatterns {
 		return invalid("the query has %d patterns: it must have from 1 to %d", len(q.Where), maxPatterns)
 	}
-	if q.Limit < 0 || q.Memory < 0 {
-		return invalid("limit %d and memory %d must not be negative", q.Limit, q.Memory)
+	if q.Limit < 0 || q.Offset < 0 || q.Memory < 0 {
+		return invalid("limit %d, offset %d and memory %d must not be negative", q.Limit, q.Offset, q.Memory)
 	}
 	for _, p := range q.Where {
 		if err := p.check(); err != nil {
@@ -53,6 +62,16 @@ func (q *Query) check() error {
 		}
 		if slices.Contains(q.Select[:i], v) {
 			return invalid("?%s is selected twice", v)
+		}
+	}
+	for i, k := range q.OrderBy {
+		switch {
+		case !slices.Contains(vars, k.Var):
+			return invalid("?%s is a sort key but not in any pattern", k.Var)
+		case slices.ContainsFunc(q.OrderBy[:i], func(other SortKey) bool { return other.Var == k.Var }):
+			return invalid("?%s is a sort key twice", k.Var)
+		case q.Distinct && len(q.Select) > 0 && !slices.Contains(q.Select, k.Var):
+			return invalid("?%s is a sort key but not selected: an answer that is distinct without it can have several", k.Var)
 		}
 	}
 	for i, f := range q.Filters {
@@ -78,12 +97,9 @@ func (p Pattern) check() error {
 			return invalid("in %s a variable has no name", p)
 		}
 	}
-	if t := p.P; t.kind == path {
-		switch {
-		case t.min < 0 || t.max < 0 || t.min > maxSteps || t.max > maxSteps:
-			return invalid("%s has from %d to %d steps: use 0 to %d", p, t.min, t.max, maxSteps)
-		case t.max > 0 && t.min > t.max:
-			return invalid("%s has at least %d steps and at most %d", p, t.min, t.max)
+	if p.P.kind == path {
+		if problem := p.P.route.check(); problem != "" {
+			return invalid("in %s %s", p, problem)
 		}
 	}
 	return nil
@@ -128,7 +144,7 @@ func (q *Query) Vars() []string {
 // canStart reports whether a pattern can be read once some variables are bound. A path
 // of min 0 leads from every name to itself, so that one of its ends must be bound.
 func (p Pattern) canStart(bound map[string]bool) bool {
-	if p.P.kind != path || p.P.min > 0 || !p.S.free() || !p.O.free() {
+	if p.P.kind != path || !p.P.route.empty() || !p.S.free() || !p.O.free() {
 		return true
 	}
 	return p.S.kind == variable && bound[p.S.text] || p.O.kind == variable && bound[p.O.text]

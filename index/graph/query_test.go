@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -45,28 +44,37 @@ func TestQueryAgainstModel(t *testing.T) {
 				continue
 			}
 			want := naive(model, q)
-			got := map[string]int{}
-			for b, err := range g.Query(ctx, q) {
-				if err != nil {
-					t.Fatalf("%v: %v", q.Where, err)
-				}
-				got[fmt.Sprintf("%q", b.names)]++
+			got := namesOfAll(t, g, q)
+			ordered := len(q.OrderBy) > 0
+			if !ordered {
+				slices.SortFunc(got, slices.Compare)
 			}
-			if !maps.Equal(got, want) {
+			if !slices.EqualFunc(got, want, slices.Equal) {
 				plan, _ := g.Explain(ctx, q)
-				t.Fatalf("of %q\n%v %v distinct %v gives\n%v, want\n%v; the plan is\n%s", model, q.Where, q.Select, q.Distinct, got, want, plan)
+				t.Fatalf("of %q\n%v %v distinct %v by %v gives\n%v, want\n%v; the plan is\n%s", model, q.Where, q.Select, q.Distinct, q.OrderBy, got, want, plan)
 			}
-			total := 0
-			for _, n := range want {
-				total += n
+			q.Limit, q.Offset = rapid.IntRange(0, 4).Draw(t, "limit"), rapid.IntRange(0, 4).Draw(t, "offset")
+			want = want[min(q.Offset, len(want)):]
+			if q.Limit > 0 {
+				want = want[:min(q.Limit, len(want))]
 			}
-			q.Limit = rapid.IntRange(1, 4).Draw(t, "limit")
-			limited, err := collect(g.Query(ctx, q))
-			if err != nil || len(limited) != min(q.Limit, total) {
-				t.Fatalf("%d answers with limit %d of %d (%v)", len(limited), q.Limit, total, err)
+			limited := namesOfAll(t, g, q)
+			if len(limited) != len(want) || ordered && !slices.EqualFunc(limited, want, slices.Equal) {
+				t.Fatalf("of %q\n%v %v distinct %v by %v with limit %d and offset %d gives\n%v, want\n%v", model, q.Where, q.Select, q.Distinct, q.OrderBy, q.Limit, q.Offset, limited, want)
 			}
 		}
 	})
+}
+
+// namesOfAll returns the names in each answer to a query.
+func namesOfAll(t *rapid.T, g *Graph, q Query) (found [][]string) {
+	for b, err := range g.Query(context.Background(), q) {
+		if err != nil {
+			t.Fatalf("%v: %v", q.Where, err)
+		}
+		found = append(found, b.names)
+	}
+	return found
 }
 
 // network returns triples in which each of n people knows the next few.
@@ -152,6 +160,16 @@ func TestQueryMemory(t *testing.T) {
 	if got, err := collect(g.Query(ctx, q)); err != nil || len(got) != 2000 {
 		t.Errorf("%d distinct answers, want 2000 (%v)", len(got), err)
 	}
+	// The first answers of an order need memory for as many only.
+	q = Query{Where: []Pattern{{S: Var("x"), P: Name("knows"), O: Var("y")}}, OrderBy: []SortKey{Desc("y"), Asc("x")}, Memory: 12_000}
+	if _, err := collect(g.Query(ctx, q)); !errors.Is(err, ErrMemory) {
+		t.Errorf("all in order: %v", err)
+	}
+	q.Limit, q.Offset, q.Distinct = 2, 10, true
+	if got, err := collect(g.Query(ctx, q)); err != nil || len(got) != 2 || got[0].Get("y") != "person01996" || got[0].Get("x") != "person01992" {
+		t.Errorf("two in order: %v (%v)", got, err)
+	}
+	q = Query{Where: []Pattern{{S: Var("x"), P: Name("knows"), O: Var("y")}}, Select: []string{"x"}, Distinct: true, Memory: 12_000}
 	// After an early stop there are no further errors.
 	q.Memory = 12_000
 	for _, err := range g.Query(ctx, q) {
@@ -251,24 +269,34 @@ func TestQueryRefusals(t *testing.T) {
 	g := newGraph(t, redistest.DB(t).Client(t), "g", Options{})
 	x := Pattern{S: Var("x"), P: Name("p"), O: Name("o")}
 	for name, q := range map[string]Query{
-		"no pattern":        {},
-		"many patterns":     {Where: slices.Repeat([]Pattern{x}, 65)},
-		"limit":             {Where: []Pattern{x}, Limit: -1},
-		"memory":            {Where: []Pattern{x}, Memory: -1},
-		"select":            {Where: []Pattern{x}, Select: []string{"y"}},
-		"selected twice":    {Where: []Pattern{x}, Select: []string{"x", "x"}},
-		"filter":            {Where: []Pattern{x}, Filters: []Filter{Compare(Var("y"), "!=", Name("a"))}},
-		"zero filter":       {Where: []Pattern{x}, Filters: []Filter{{}}},
-		"filter of nothing": {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "!=", Term{})}},
-		"operator":          {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "==", Name("a"))}},
-		"compare paths":     {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "<", Path("p", 1, 1))}},
-		"unbound path":      {Where: []Pattern{x, {S: Var("y"), P: Path("p", 0, 1), O: Var("z")}}},
-		"no expression":     {Where: []Pattern{x}, Filters: []Filter{Matches("x", nil)}},
-		"path as subject":   {Where: []Pattern{{S: Path("p", 1, 2)}}},
-		"path backwards":    {Where: []Pattern{{S: Name("s"), P: Path("p", 3, 2)}}},
-		"long path":         {Where: []Pattern{{S: Name("s"), P: Path("p", 1, 2000)}}},
-		"path of nothing":   {Where: []Pattern{{P: Path("p", 0, 1)}}},
-		"no variable":       {Where: []Pattern{{S: Var("")}}},
+		"no pattern":         {},
+		"many patterns":      {Where: slices.Repeat([]Pattern{x}, 65)},
+		"limit":              {Where: []Pattern{x}, Limit: -1},
+		"memory":             {Where: []Pattern{x}, Memory: -1},
+		"offset":             {Where: []Pattern{x}, Offset: -1},
+		"sort key":           {Where: []Pattern{x}, OrderBy: []SortKey{Asc("y")}},
+		"sort key twice":     {Where: []Pattern{x}, OrderBy: []SortKey{Asc("x"), Desc("x")}},
+		"not selected":       {Where: []Pattern{{S: Var("x"), O: Var("y")}}, OrderBy: []SortKey{Asc("y")}, Select: []string{"x"}, Distinct: true},
+		"path of a variable": {Where: []Pattern{{S: Var("x"), P: Inverse(Var("p")), O: Name("o")}}},
+		"path of a star":     {Where: []Pattern{{S: Var("x"), P: Sequence(Name("p"), Term{}), O: Name("o")}}},
+		"path of no steps":   {Where: []Pattern{{S: Var("x"), P: Sequence(), O: Name("o")}}},
+		"bad in a sequence":  {Where: []Pattern{{S: Var("x"), P: Sequence(Name("q"), Path("p", 3, 2)), O: Name("o")}}},
+		"many steps":         {Where: []Pattern{{S: Var("x"), P: Repeat(Sequence(Name("q"), Path("p", 1, 500)), 0, 2), O: Name("o")}}},
+		"many predicates":    {Where: []Pattern{{S: Var("x"), P: Sequence(slices.Repeat([]Term{Name("p")}, 65)...), O: Name("o")}}},
+		"select":             {Where: []Pattern{x}, Select: []string{"y"}},
+		"selected twice":     {Where: []Pattern{x}, Select: []string{"x", "x"}},
+		"filter":             {Where: []Pattern{x}, Filters: []Filter{Compare(Var("y"), "!=", Name("a"))}},
+		"zero filter":        {Where: []Pattern{x}, Filters: []Filter{{}}},
+		"filter of nothing":  {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "!=", Term{})}},
+		"operator":           {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "==", Name("a"))}},
+		"compare paths":      {Where: []Pattern{x}, Filters: []Filter{Compare(Var("x"), "<", Path("p", 1, 1))}},
+		"unbound path":       {Where: []Pattern{x, {S: Var("y"), P: Path("p", 0, 1), O: Var("z")}}},
+		"no expression":      {Where: []Pattern{x}, Filters: []Filter{Matches("x", nil)}},
+		"path as subject":    {Where: []Pattern{{S: Path("p", 1, 2)}}},
+		"path backwards":     {Where: []Pattern{{S: Name("s"), P: Path("p", 3, 2)}}},
+		"long path":          {Where: []Pattern{{S: Name("s"), P: Path("p", 1, 2000)}}},
+		"path of nothing":    {Where: []Pattern{{P: Path("p", 0, 1)}}},
+		"no variable":        {Where: []Pattern{{S: Var("")}}},
 	} {
 		if _, err := collect(g.Query(context.Background(), q)); !errors.Is(err, index.ErrValue) {
 			t.Errorf("%s: %v", name, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,8 +15,9 @@ import (
 
 // queryFlags are the flags of retwis graph query.
 type queryFlags struct {
-	limit             int
+	limit, offset     int
 	variables         []string
+	orderBy           []string
 	distinct, explain bool
 	memory            shell.ByteSize
 }
@@ -32,29 +34,36 @@ is three words; a dot between blanks separates patterns:
   friend-of*1..3 as a predicate, a path of 1 to 3 steps; *2 two, *2.. two or more,
                  + one or more, * none or more
   ^friend-of     as a predicate, from object to subject
+  knows/likes    as a predicate, one step after the other, without blanks; parentheses
+                 repeat or turn around all of them: (knows/^likes)+
   <http://a/b>   terms of N-Triples are names with their brackets and quotes:
                  "text"@en; a literal without a language is "\"text\""
-Filters can stand between patterns: "?x != ?y" and "?x = beer" compare names as they
-are; "?n > 10", "<", "<=" and ">=" compare numbers by value and other names as text, and
-never a number with a text; "?x ~ ^b" is a regular expression. What looks like a filter
-or a path of another language is refused; in double quotes it is a name.
+Filters can stand between patterns: "?n > 10", and "<", "<=", ">=", "=" and "!=" compare
+numbers by value and other names as text; a number and a text differ, and neither comes
+first. "?x ~ ^b" is a regular expression. What looks like a filter or a path of another
+language is refused; in double quotes it is a name.
 
 A query starts with the pattern that matches the fewest triples, and follows the
 variables from there. --explain shows the plan instead of answers. The answers come in
-no order. A query without variables is answered by yes or no.`,
+no order but that of --order-by: numbers by value, then texts. It reads all answers, and
+keeps the first of them, --offset and --limit together, in memory. A query without
+variables is answered by yes or no.`,
 		Example: `  retwis graph query people '?x likes beer . ?x lives-in barcelona . matteo friend-of ?x'
   retwis graph query people 'matteo friend-of*1..3 ?x . ?x likes "ice cream" . ?x != matteo' --json
-  retwis graph query people '?x age ?n . ?n >= 18 . ?n < 30'
+  retwis graph query people '?x age ?n . ?n >= 18 . ?n < 30' --order-by 'n desc,x' --limit 10
+  retwis graph query people 'matteo friend-of/likes ?what' --distinct
   retwis graph query people '?x friend-of ?y . ?y lives-in palermo' --select x --distinct --limit 10`,
 		Args: shell.Arguments(2, 2, ", with the query in quotes"),
 	})
 	flags := queryFlags{memory: 64 << 20}
 	f := c.Flags()
 	f.IntVarP(&flags.limit, "limit", "n", 0, "show this many at most; 0 for all")
+	f.IntVar(&flags.offset, "offset", 0, "skip this many first")
+	f.StringSliceVar(&flags.orderBy, "order-by", nil, "sort by these `VARIABLES`, separated by commas, each with or without \" desc\"")
 	f.StringSliceVar(&flags.variables, "select", nil, "the `VARIABLES` to show, separated by commas (default: all)")
 	f.BoolVar(&flags.distinct, "distinct", false, "show each answer once")
 	f.BoolVar(&flags.explain, "explain", false, "show the plan instead of answers")
-	f.Var(&flags.memory, "memory", "how much memory --distinct and paths may use")
+	f.Var(&flags.memory, "memory", "how much memory --distinct, --order-by and paths may use")
 	c.AddJSON(`print each answer as a line of JSON: {"x":…}`)
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
@@ -62,18 +71,56 @@ no order. A query without variables is answered by yes or no.`,
 		if err != nil {
 			return shell.Usage(errors.New(shell.OneLine(err)))
 		}
-		q.Limit, q.Distinct, q.Select, q.Memory = flags.limit, flags.distinct, flags.variables, int64(flags.memory)
+		q.Limit, q.Offset, q.Distinct, q.Memory = flags.limit, flags.offset, flags.distinct, int64(flags.memory)
+		q.Select = withoutMarks(flags.variables)
+		if q.OrderBy, err = sortKeys(flags.orderBy); err != nil {
+			return err
+		}
 		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
 			if flags.explain {
 				return explain(ctx, c, g, q)
 			}
 			err := answer(ctx, c, g, q)
 			if errors.Is(err, graph.ErrMemory) {
-				return shell.Hint(err, "Make the query narrower, or raise --memory.")
+				return shell.Hint(err, flags.memoryHint())
 			}
 			return err
 		})
 	})
+}
+
+// memoryHint says what to do if a query needs too much memory.
+func (f *queryFlags) memoryHint() string {
+	if len(f.orderBy) > 0 && f.limit == 0 {
+		return "Set --limit, make the query narrower, or raise --memory."
+	}
+	return "Make the query narrower, or raise --memory."
+}
+
+// withoutMarks returns variables without their question marks.
+func withoutMarks(variables []string) []string {
+	var all []string
+	for _, v := range variables {
+		all = append(all, strings.TrimPrefix(v, "?"))
+	}
+	return all
+}
+
+// sortKeys reads the values of --order-by, such as "n desc".
+func sortKeys(texts []string) ([]graph.SortKey, error) {
+	var keys []graph.SortKey
+	for _, text := range texts {
+		words := strings.Fields(text)
+		switch {
+		case len(words) == 1 || len(words) == 2 && words[1] == "asc":
+			keys = append(keys, graph.Asc(strings.TrimPrefix(words[0], "?")))
+		case len(words) == 2 && words[1] == "desc":
+			keys = append(keys, graph.Desc(strings.TrimPrefix(words[0], "?")))
+		default:
+			return nil, shell.Usage(fmt.Errorf("--order-by %q is not a variable, or a variable and \"desc\"", text))
+		}
+	}
+	return keys, nil
 }
 
 // answer prints the answers to a query.
@@ -126,5 +173,15 @@ func explain(ctx context.Context, c *shell.Command, g *graph.Graph, q graph.Quer
 			return err
 		}
 	}
-	return nil
+	if len(plan.OrderBy) == 0 {
+		return nil
+	}
+	var keys []string
+	for _, k := range plan.OrderBy {
+		keys = append(keys, k.String())
+	}
+	return e.Encode(struct {
+		OrderBy []string `json:"order_by"`
+		Keep    int      `json:"keep,omitempty"`
+	}{keys, plan.Keep})
 }

@@ -1,0 +1,142 @@
+package graph
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strings"
+)
+
+// SortKey is a variable by which a Query sorts its answers.
+type SortKey struct {
+	Var  string
+	Desc bool // descending
+}
+
+// Asc sorts by a variable in ascending order, see Query.OrderBy.
+func Asc(variable string) SortKey { return SortKey{Var: variable} }
+
+// Desc sorts by a variable in descending order, see Query.OrderBy.
+func Desc(variable string) SortKey { return SortKey{Var: variable, Desc: true} }
+
+// String formats the key like retwis graph query --order-by.
+func (k SortKey) String() string {
+	if k.Desc {
+		return k.Var + " desc"
+	}
+	return k.Var
+}
+
+// order compares two values: numbers come before texts.
+func (v value) order(other value) int {
+	if c, ok := v.compare(other); ok {
+		return c
+	}
+	if v.isNumber {
+		return -1
+	}
+	return 1
+}
+
+// ranked is an answer with the values by which it is sorted.
+type ranked struct {
+	binding Binding
+	values  []value
+	names   []string // of values
+	size    int64
+}
+
+// ranking sorts answers and keeps the first of them: a heap with the last one on top.
+type ranking struct {
+	keys   []SortKey
+	most   int // number of answers to keep; 0: all
+	memory *memory
+	seen   map[string]struct{} // the answers in the heap, if duplicates must be left out
+	all    []ranked
+}
+
+// compare orders two answers. Answers of equal values are in the order of their names, so
+// that the order is the same every time.
+func (r *ranking) compare(a, b ranked) int {
+	for i, k := range r.keys {
+		if c := a.values[i].order(b.values[i]); c != 0 {
+			if k.Desc {
+				return -c
+			}
+			return c
+		}
+	}
+	return cmp.Or(slices.Compare(a.names, b.names), slices.Compare(a.binding.names, b.binding.names))
+}
+
+// add keeps an answer, unless enough others come before it. names are those of the keys.
+func (r *ranking) add(b Binding, names []string) error {
+	one := ranked{binding: b, names: names, values: make([]value, len(names))}
+	for i, name := range names {
+		one.values[i] = valueOf(name)
+	}
+	full := r.most > 0 && len(r.all) == r.most
+	if full && r.compare(one, r.all[0]) >= 0 {
+		return nil
+	}
+	key := ""
+	if r.seen != nil {
+		key = b.key()
+		if _, ok := r.seen[key]; ok {
+			return nil
+		}
+		r.seen[key] = struct{}{}
+	}
+	if full {
+		last := heap.Pop(r).(ranked)
+		r.memory.left += last.size
+		if r.seen != nil {
+			delete(r.seen, last.binding.key())
+		}
+	}
+	one.size = one.memory(key)
+	if err := r.memory.take(one.size); err != nil {
+		return err
+	}
+	// Names are parts of entries: do not keep whole entries in memory.
+	for i, name := range b.names {
+		b.names[i] = strings.Clone(name)
+	}
+	for i, name := range names {
+		names[i] = strings.Clone(name)
+		one.values[i] = valueOf(names[i])
+	}
+	heap.Push(r, one)
+	return nil
+}
+
+// memory returns the approximate memory of an answer.
+func (one ranked) memory(key string) int64 {
+	n := memoryOf(key)
+	for _, name := range one.binding.names {
+		n += memoryOf(name)
+	}
+	for _, name := range one.names {
+		n += 2 * memoryOf(name)
+	}
+	return n
+}
+
+// sorted returns the answers in order.
+func (r *ranking) sorted() []ranked {
+	slices.SortFunc(r.all, r.compare)
+	return r.all
+}
+
+// The methods of a heap.
+
+func (r *ranking) Len() int           { return len(r.all) }
+func (r *ranking) Less(i, j int) bool { return r.compare(r.all[i], r.all[j]) > 0 }
+func (r *ranking) Swap(i, j int)      { r.all[i], r.all[j] = r.all[j], r.all[i] }
+func (r *ranking) Push(x any)         { r.all = append(r.all, x.(ranked)) }
+func (r *ranking) Pop() any {
+	last := len(r.all) - 1
+	x := r.all[last]
+	r.all = r.all[:last]
+	return x
+}
