@@ -38,12 +38,9 @@ func (t *Table) newID(ctx context.Context, own string) (newID, error) {
 }
 
 // given takes the id that the counter gave instead of the expected one.
-func (t *Table) given(id string) (newID, error) {
-	n, err := strconv.ParseInt(id, 10, 64)
-	if err == nil {
-		t.last.Store(n)
-	}
-	return newID{id: id}, err
+func (t *Table) given(id int64) newID {
+	t.last.Store(id)
+	return newID{id: strconv.FormatInt(id, 10)}
 }
 
 // unused reverts the expectation that an id is used.

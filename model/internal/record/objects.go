@@ -41,14 +41,10 @@ func (o *Objects) recompute(id string, fields []schema.Text) error {
 // Create writes a new record, and sets its id and version.
 func (o *Objects) Create(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
-	own := o.IdOf(record)
-	switch {
-	case own != "" && o.Table.Options.IDs != schema.ClientAssigned:
-		return fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", schema.ErrValue, o.ID.GoName, schema.Shorten(own), o.Table.Options.IDs)
-	case own == "" && o.Table.Options.IDs == schema.ClientAssigned:
-		return fmt.Errorf("%w: %s is empty: with model.ClientAssigned the caller sets the id", schema.ErrValue, o.ID.GoName)
+	own, err := o.newRecordID(record)
+	if err != nil {
+		return err
 	}
-	o.SetVersion(record, 1)
 	next, err := o.Table.newID(ctx, own)
 	for {
 		if err != nil {
@@ -57,13 +53,13 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 		var given *givenID
 		switch err = o.createAs(ctx, record, next); {
 		case errors.As(err, &given):
-			next, err = o.Table.given(given.id)
+			next, err = o.Table.given(given.first), nil
 		case errors.Is(err, errExists) && own == "":
 			// The counter fell back, or another program made the record: take
 			// the next id.
 			next, err = o.Table.newID(ctx, "")
 		case errors.Is(err, errExists):
-			return &schema.TakenError{Field: "id", Value: own, Owner: own}
+			return takenID(own)
 		default:
 			if err != nil {
 				o.Table.unused(next)
@@ -75,21 +71,27 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 
 // createAs writes a new record with an id.
 func (o *Objects) createAs(ctx context.Context, record reflect.Value, next newID) error {
-	if err := o.CheckID(next.id); err != nil {
-		return err
-	}
-	if err := o.SetID(record, next.id); err != nil {
-		return fmt.Errorf("%w: id %q: %w", schema.ErrValue, next.id, err)
-	}
-	c, err := o.written(record, next.id)
+	c, err := o.creation(record, next.id)
 	if err != nil {
 		return err
 	}
-	c.operation, c.expected = "create", next.after
-	if next.after != "" {
-		c.operation = "next"
+	return o.Table.put(ctx, next.after, c)
+}
+
+// creation returns the change that writes a new record with an id, and sets that.
+func (o *Objects) creation(record reflect.Value, id string) (*change, error) {
+	if err := o.CheckID(id); err != nil {
+		return nil, err
 	}
-	return o.Table.put(ctx, c)
+	if err := o.SetID(record, id); err != nil {
+		return nil, fmt.Errorf("%w: id %q: %w", schema.ErrValue, id, err)
+	}
+	o.SetVersion(record, 1)
+	c, err := o.written(record, id)
+	if err == nil {
+		c.operation = "create"
+	}
+	return c, err
 }
 
 // written returns the change that writes a whole record.
@@ -184,7 +186,7 @@ func (o *Objects) Save(ctx context.Context, ptr any) error {
 			c.shown = append(c.shown, i)
 		}
 	}
-	if err := o.Table.put(ctx, c); err != nil {
+	if err := o.Table.put(ctx, "", c); err != nil {
 		return err
 	}
 	return o.takeCounters(c, record)
@@ -306,7 +308,7 @@ func (o *Objects) rewrite(ctx context.Context, stored []schema.Text, record refl
 	if len(c.set) == 0 {
 		c.set = []string{emptyField, ""}
 	}
-	return o.Table.put(ctx, c)
+	return o.Table.put(ctx, "", c)
 }
 
 // Patch sets some fields of a record.

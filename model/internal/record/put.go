@@ -12,13 +12,11 @@ import (
 )
 
 // put writes a change: one script, or with several partitions and unique values the
-// steps of package unique.
-func (t *Table) put(ctx context.Context, c *change) error {
-	if !t.Spread() || !slices.ContainsFunc(t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique }) {
-		err := t.write(ctx, c)
-		for _, e := range c.left {
-			_ = t.Claims.Release(ctx, c.id, e) // the record is written: Repair does the rest
-		}
+// steps of package unique. after: see batch.
+func (t *Table) put(ctx context.Context, after string, c *change) error {
+	if !t.claims() {
+		err := t.write(ctx, after, c)
+		t.release(ctx, c)
 		return err
 	}
 	wanted := []schema.Entry(nil)
@@ -35,6 +33,18 @@ func (t *Table) put(ctx context.Context, c *change) error {
 		schema.ErrConflict, schema.Shorten(c.id), unique.Attempts, unique.Lease/2)
 }
 
+// claims reports whether unique values must be claimed in other partitions.
+func (t *Table) claims() bool {
+	return t.Spread() && slices.ContainsFunc(t.Schema.Indexes, func(x *schema.Index) bool { return x.Unique })
+}
+
+// release releases the unique values that a record has left.
+func (t *Table) release(ctx context.Context, c *change) {
+	for _, e := range c.left {
+		_ = t.Claims.Release(ctx, c.id, e) // the record is written: Repair does the rest
+	}
+}
+
 // putClaimed writes a change with claims of the values that are known to be new, and of
 // those that the script reports.
 func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry) error {
@@ -47,7 +57,7 @@ func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry
 			return err
 		}
 		c.claims = unique.Pack(token, claims)
-		err = t.write(ctx, c)
+		err = t.write(ctx, "", c)
 		var missing *unique.Unclaimed
 		switch {
 		case errors.As(err, &missing):

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,109 +91,6 @@ func OpenTable(client rueidis.Client, name, text string, r *Published) (*Table, 
 	return t, nil
 }
 
-// change is one write of a record.
-type change struct {
-	operation string // create, next or save
-	id        string
-	expected  string // see write.lua
-	content   schema.Content
-	entries   []schema.Entry
-	set       []string       // names and values
-	remove    []string       // names
-	claims    string         // with several partitions: the unique values claimed for it
-	left      []schema.Entry // after the write: the unique values that the record had before
-	shown     []int          // numbers of the fields whose values are wanted after the write
-	values    []schema.Text  // these values
-}
-
-// write runs write.lua: one round trip.
-func (t *Table) write(ctx context.Context, c *change) error {
-	defer t.Rows.Writes.Add(c.id)
-	return t.Registry.RetryRestored(ctx, func() error { return t.writeOnce(ctx, c) })
-}
-
-func (t *Table) writeOnce(ctx context.Context, c *change) error {
-	p := t.Of(c.id)
-	args := make([]string, 0, 15+len(t.Schema.Names)+len(c.set)+len(c.remove))
-	score := ""
-	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && t.Options.IDs == schema.Counter {
-		score = strconv.FormatUint(n, 10)
-	}
-	versionField := ""
-	if t.Schema.Version >= 0 {
-		versionField = t.Schema.Names[t.Schema.Version]
-	}
-	args = append(args, c.operation, c.id, t.Registry.Stamp(), t.IndexNumbers, string(c.content), score, strconv.Itoa(t.Options.ChangeLog),
-		c.expected, versionField, c.claims)
-	checked := 0
-	at := len(args)
-	args = append(args, "")
-	if strings.HasPrefix(c.expected, "d") {
-		for i, name := range t.Schema.Names {
-			if !t.Schema.Counters[i] {
-				args = append(args, name)
-				checked++
-			}
-		}
-	}
-	args[at] = strconv.Itoa(checked)
-	args = append(args, strconv.Itoa(len(c.shown)))
-	for _, field := range c.shown {
-		args = append(args, t.Schema.Names[field])
-	}
-	args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
-	args = append(args, c.set...)
-	keys := t.WriteKeys(p, c.id)
-	if t.Schema.Expires >= 0 {
-		keys = t.CollectionKeys(keys, p, c.id) // they expire with the record
-	}
-	if c.operation == "next" {
-		keys = append(keys, t.Options.Counter())
-	}
-	m, err := writeScript.Run(ctx, t.Client, keys, args).ToMessage()
-	if err != nil {
-		return t.TypeError(ctx, err)
-	}
-	if list, err := m.ToArray(); err == nil && len(list) > 0 {
-		switch word, _ := list[0].ToString(); word {
-		case "OK":
-			return t.parseWritten(c, list)
-		case "ID":
-			id, err := textsOf(list[1:])
-			return cmp.Or[error](err, &givenID{strings.Join(id, "")})
-		}
-	}
-	_, err = t.parseReply(c.id, m)
-	return err
-}
-
-// parseWritten reads the reply of write.lua for a record that was written.
-func (t *Table) parseWritten(c *change, list []rueidis.RedisMessage) error {
-	if len(list) != 3 {
-		return schema.ErrReply(nil)
-	}
-	left, err := list[1].ToArray()
-	if err != nil {
-		return err
-	}
-	if c.left, err = unique.ParseEntries(t.Schema, left); err != nil {
-		return err
-	}
-	values, err := list[2].ToArray()
-	if err != nil {
-		return err
-	}
-	c.values = make([]schema.Text, len(values))
-	for i := range values {
-		s, err := values[i].ToString()
-		if err != nil && !rueidis.IsRedisNil(err) {
-			return err
-		}
-		c.values[i] = schema.Text{Value: s, OK: err == nil}
-	}
-	return nil
-}
-
 // TypeError names the key of the model that holds a value of another type, if that is
 // the cause of an error.
 func (t *Table) TypeError(ctx context.Context, err error) error {
@@ -204,11 +99,6 @@ func (t *Table) TypeError(ctx context.Context, err error) error {
 	}
 	return cmp.Or(t.CheckTypes(ctx), err)
 }
-
-// givenID is returned if the counter has given another id than expected.
-type givenID struct{ id string }
-
-func (g *givenID) Error() string { return "the id is " + g.id }
 
 // errExists is returned if a record to create exists.
 var errExists = errors.New("the record exists")

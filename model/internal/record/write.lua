@@ -1,45 +1,130 @@
--- Writes a record and all its index entries, or nothing.
+-- Writes records of one partition. Each is written with all its index entries, or not at
+-- all; one that is refused does not affect the others.
 --
--- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
---      indexes, then the sets and lists of a record that can expire, and for next the
---      counter
--- ARGV 1 create: the record must not exist, next: nor that, and its id must be the next of
---      the counter, or save: it must exist, 2 id, 3 stamp of the declaration, 4 numbers of
---      the indexes (see placesOf), 5 content, 6 score in the order of creation, or nothing:
---      the time of the server, 7 how many changes are kept, 8 what a saved record must be:
---      nothing: anything; v and its version, or d and the digest of the fields that are
---      named next; for next the value of the counter, 9 name of the version field,
---      10 claims of unique values in other partitions: a MessagePack list of index, value,
---      token and deadline, or nothing, 11 so many names of fields to digest, then these;
---      so many names of fields to return, then these; so many names of fields to delete,
---      then these; then names and values
--- Reply OK, or OK with a list of index and value of the unique values to release, and a
--- list of the values to return; NOTFOUND, EXISTS, CONFLICT, SCHEMA; ID with the id that
--- the counter has given instead; TAKEN with index, value and the owner; CLAIM with
--- index and value of what must be claimed; LATE if claims have ended
+-- KEYS 1 content, 2 all, 3 meta, 4 expires, 5 changes, 6 voids, then the indexes, then the
+--      counter if it gives the ids, then for each record its key, and if records can expire
+--      those of its sets and lists
+-- ARGV 1 stamp of the declaration, 2 numbers of the indexes (see placesOf), 3 how many
+--      changes are kept, 4 value of the counter before the id of the first record, or
+--      nothing: the ids are given, 5 how many keys each record has, 6 name of the version
+--      field, then the records. Each begins with
+--        create: the record must not exist, or save: it must exist
+--        id
+--        content
+--        score in the order of creation, or nothing: the time of the server
+--        claims of unique values in other partitions: a MessagePack list of index, value,
+--        token and deadline, or nothing
+--      a saved record continues with
+--        what it must be: nothing: anything; v and its version, or d and the digest of the
+--        fields that are named next
+--        so many names of fields to digest, and these
+--        so many names of fields to return, and these
+--        so many names of fields to delete, and these
+--      and each ends with
+--        how many names and values, and these
+-- Reply SCHEMA; ID and the id of the last record that the counter has given instead:
+-- nothing was written; or the outcome of each record: OK, or OK with a list of index and
+-- value of the unique values to release, and a list of the values to return; NOTFOUND,
+-- EXISTS, CONFLICT; TAKEN with index, value and the owner; CLAIM with index and value of
+-- what must be claimed; LATE if claims have ended; or an error of the server
 
-local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
-local operation, id, stamp, slots, packed, score, cap, expected, versionField, claims = unpack(ARGV, 1, 10)
+local content, all, meta, expires, changes, voids = unpack(KEYS, 1, 6)
+local stamp, slots, cap, expected, stride, versionField = unpack(ARGV, 1, 6)
 
 local may, waiting = writable(meta, stamp)
 if not may then
 	return 'SCHEMA'
 end
-local counter = operation == 'next' and KEYS[#KEYS]
-if counter and (call('GET', counter) or '0') ~= expected then
-	call('INCR', counter)
-	return { 'ID', call('GET', counter) }
+
+local places, sorted, behind = placesOf(slots, 7)
+local nextKey = behind -- of the next record
+local counter
+if expected ~= '' then
+	counter = KEYS[behind]
+	nextKey = behind + 1
 end
 
-local at = 11
-local function names()
-	local n = tonumber(ARGV[at])
-	local from = at + 1
-	at = from + n
-	return from, at - 1
+-- scored returns the score of a new record in the order of creation.
+local function scored(score)
+	if score ~= '' then
+		return score
+	end
+	local _, time = now()
+	local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
+	return string.format('%.0f', math.max(time, last and last + 1 or 0))
 end
 
-local function digestOf(from, to)
+-- set writes fields.
+local function set(record, from, to)
+	for i = from, to, 2000 do
+		call('HSET', record, unpack(ARGV, i, math.min(i + 1999, to)))
+	end
+end
+
+local reached -- the last entry that fill has written
+
+-- undo removes what fill has written, as far as the types of the keys allow: nothing was
+-- written to the others.
+local function undo(record, id, new)
+	pcall(call, 'UNLINK', record)
+	for i = 2, reached, 2 do
+		if places[new[i]] then
+			pcall(leave, places, sorted, id, new[i], new[i + 1])
+		end
+	end
+	pcall(call, 'ZREM', all, id)
+	pcall(call, 'ZREM', expires, id)
+	pcall(call, 'HDEL', content, id)
+end
+
+-- fill writes a new record, until another record has one of its unique values.
+local function fill(key, id, new, score, from, to)
+	for i = 2, #new, 2 do
+		local place = places[new[i]]
+		reached = i
+		if place and place >= sorted then
+			call('ZADD', KEYS[place], '0', new[i + 1] .. id)
+		elseif place and (place == 0 or call('HSETNX', KEYS[place], new[i + 1], id) == 0) then
+			return
+		end
+	end
+	call('ZADD', all, scored(score), id)
+	set(KEYS[key], from, to)
+	if new[1] ~= 0 then
+		local due = string.format('%.0f', new[1])
+		for i = key, key + stride - 1 do
+			call('PEXPIREAT', KEYS[i], due)
+		end
+		call('ZADD', expires, due, id)
+	end
+	told(changes, cap, 'create', id)
+	return 'OK'
+end
+
+-- insert writes a record that does not exist and has no content: the common case. It
+-- writes at once, and undoes that if the record is refused or a key is of the wrong type.
+-- It returns nothing if the record has content, or a unique value has an owner: then write
+-- decides.
+local function insert(key, id, packed, score, from, to)
+	if call('EXISTS', KEYS[key]) == 1 then
+		return 'EXISTS'
+	elseif call('HSETNX', content, id, packed) == 0 then
+		return
+	end
+	local new = cmsgpack.unpack(packed)
+	reached = 0
+	local ok, outcome = pcall(fill, key, id, new, score, from, to)
+	if outcome ~= 'OK' then
+		undo(KEYS[key], id, new)
+		if not ok then
+			error(outcome, 0)
+		end
+	end
+	return outcome
+end
+
+-- digestOf returns the digest of fields.
+local function digestOf(record, from, to)
 	local parts = {}
 	for i, value in ipairs(from > to and {} or call('HMGET', record, unpack(ARGV, from, to))) do
 		parts[i] = value and #value .. ':' .. value or '-'
@@ -47,83 +132,102 @@ local function digestOf(from, to)
 	return redis.sha1hex(table.concat(parts))
 end
 
-local before = call('HGET', content, id)
-local exists = call('EXISTS', record) == 1
-local checkedFrom, checkedTo = names()
-local shownFrom, shownTo = names()
-if operation ~= 'save' then
-	if exists then
-		if counter then
-			call('INCR', counter)
+-- validClaims returns the values in other slots that a record may enter, by claims that
+-- have not ended.
+local function validClaims(claims)
+	local valid = {}
+	if claims ~= '' then
+		local list = cmsgpack.unpack(claims)
+		for i = 1, #list, 4 do
+			if tonumber(list[i + 3]) > now() and not call('ZSCORE', voids, list[i + 2]) then
+				valid[list[i] .. ':' .. list[i + 1]] = true
+			end
 		end
-		return 'EXISTS'
 	end
-elseif not exists then
-	return 'NOTFOUND'
-elseif expected ~= '' then
-	local kind, want = expected:sub(1, 1), expected:sub(2)
-	local found
-	if kind == 'v' then
-		found = call('HGET', record, versionField) or '0'
+	return valid
+end
+
+-- write writes any record: it checks everything first. r has the ranges of ARGV.
+local function write(key, operation, id, packed, score, claims, r)
+	local record = KEYS[key]
+	local before = call('HGET', content, id)
+	local want, version = r.expected, nil
+	if operation == 'create' then
+		if call('EXISTS', record) == 1 then
+			return 'EXISTS'
+		end
 	else
-		found = digestOf(checkedFrom, checkedTo)
-	end
-	if found ~= want then
-		return 'CONFLICT'
-	end
-end
-
-local places, sorted, behind = placesOf(slots, 8)
-local new = cmsgpack.unpack(packed)
-local old = { 0 }
-
--- Unchanged entries are neither left nor entered. Entries of indexes that the caller
--- does not know stay until a migration. Those of an expired record with the same id may
--- belong to others by now.
-local had, has = {}, {}
-local carried = false
-if before then
-	old = unpacked(before)
-	local lives = old[1] == 0 or old[1] > now()
-	for i = 2, #old, 2 do
-		if places[old[i]] then
-			had[old[i] .. ':' .. old[i + 1]] = lives
-		else
-			carried = true
-			new[#new + 1] = old[i]
-			new[#new + 1] = old[i + 1]
+		if versionField ~= '' then
+			version = call('HGET', record, versionField)
+		end
+		if not version and call('EXISTS', record) == 0 then
+			return 'NOTFOUND'
+		end
+		local kind = want:sub(1, 1)
+		if kind == 'v' and (version or '0') ~= want:sub(2) or
+			kind == 'd' and digestOf(record, r.checkFrom, r.checkTo) ~= want:sub(2) then
+			return 'CONFLICT'
 		end
 	end
-	for i = 2, #new, 2 do
-		has[new[i] .. ':' .. new[i + 1]] = true
-	end
-end
 
--- Values in other slots are valid by claims that have not ended.
-local valid = {}
-if claims ~= '' then
-	local list = cmsgpack.unpack(claims)
-	for i = 1, #list, 4 do
-		if tonumber(list[i + 3]) > now() and not call('ZSCORE', voids, list[i + 2]) then
-			valid[list[i] .. ':' .. list[i + 1]] = true
+	-- Unchanged entries are neither left nor entered. Entries of indexes that the caller
+	-- does not know stay until a migration. Those of an expired record with the same id may
+	-- belong to others by now.
+	local same = before == packed
+	local new = cmsgpack.unpack(packed)
+	local old = same and new or { 0 }
+	local had, has = {}, {}
+	local carried, expired = false, false
+	if same then
+		expired = old[1] ~= 0 and old[1] <= now()
+	elseif before then
+		old = unpacked(before)
+		expired = old[1] ~= 0 and old[1] <= now()
+		for i = 2, #old, 2 do
+			if places[old[i]] then
+				had[old[i] .. ':' .. old[i + 1]] = true
+			else
+				carried = true
+				new[#new + 1] = old[i]
+				new[#new + 1] = old[i + 1]
+			end
+		end
+		for i = 2, #new, 2 do
+			has[new[i] .. ':' .. new[i + 1]] = true
 		end
 	end
-end
+	local entered, left = { 0 }, { 0 }
+	if not same or expired then
+		for i = 2, #new, 2 do
+			if places[new[i]] and (expired or not had[new[i] .. ':' .. new[i + 1]]) then
+				entered[#entered + 1] = new[i]
+				entered[#entered + 1] = new[i + 1]
+			end
+		end
+	end
+	if not same then
+		for i = 2, #old, 2 do
+			if places[old[i]] and not has[old[i] .. ':' .. old[i + 1]] then
+				left[#left + 1] = old[i]
+				left[#left + 1] = old[i + 1]
+			end
+		end
+	end
 
--- An expired owner no longer has a value. An owner without content may be a record that
--- is not indexed yet.
-local dead = {}
-local missing = { 'CLAIM' }
-for i = 2, #new, 2 do
-	local number, value = new[i], new[i + 1]
-	local place = places[number]
-	if place and place < sorted and not (before and had[number .. ':' .. value]) then
+	-- An expired owner no longer has a value. An owner without content may be a record that
+	-- is not indexed yet.
+	local valid = validClaims(claims)
+	local dead = {}
+	local missing = { 'CLAIM' }
+	for i = 2, #entered, 2 do
+		local number, value = entered[i], entered[i + 1]
+		local place = places[number]
 		if place == 0 then
 			if not valid[number .. ':' .. value] then
 				missing[#missing + 1] = number
 				missing[#missing + 1] = value
 			end
-		else
+		elseif place < sorted then
 			local owner = call('HGET', KEYS[place], value)
 			if owner and owner ~= id then
 				local its = call('HGET', content, owner)
@@ -135,75 +239,111 @@ for i = 2, #new, 2 do
 			end
 		end
 	end
-end
-if #missing > 1 then
-	return claims == '' and missing or 'LATE'
-end
+	if #missing > 1 then
+		return claims == '' and missing or 'LATE'
+	end
 
-sound(places, sorted, all, expires, changes, cap, next(dead) == nil and { old, new } or nil)
-
--- Nothing is refused from here on.
-if counter then
-	call('INCR', counter)
-end
-local deleteFrom, deleteTo = names()
-for i = at, #ARGV, 2000 do
-	call('HSET', record, unpack(ARGV, i, math.min(i + 1999, #ARGV)))
-end
-for i = deleteFrom, deleteTo do
-	call('HDEL', record, ARGV[i])
-end
-for owner, entries in pairs(dead) do
-	forget(places, sorted, owner, entries, content, all, expires)
-	told(changes, cap, 'expire', owner)
-end
-if new[1] ~= 0 then
-	call('PEXPIREAT', record, string.format('%.0f', new[1]))
-	call('ZADD', expires, string.format('%.0f', new[1]), id)
-elseif old[1] ~= 0 then
-	call('PERSIST', record)
-	call('ZREM', expires, id)
-end
-if new[1] ~= old[1] then
-	for i = behind, counter and #KEYS - 1 or #KEYS do
-		if new[1] ~= 0 then
-			call('PEXPIREAT', KEYS[i], string.format('%.0f', new[1]))
-		else
+	-- Nothing is refused from here on.
+	local due = new[1] ~= old[1]
+	if not before or next(dead) ~= nil then
+		sound(places, sorted, all, expires, changes, cap, next(dead) == nil and { entered, left } or nil)
+	else
+		sound(places, sorted, nil, due and expires, changes, cap, { entered, left })
+	end
+	set(record, r.setFrom, r.setTo)
+	for i = r.deleteFrom, r.deleteTo do
+		call('HDEL', record, ARGV[i])
+	end
+	for owner, entries in pairs(dead) do
+		forget(places, sorted, owner, entries, content, all, expires)
+		told(changes, cap, 'expire', owner)
+	end
+	if new[1] ~= 0 and (due or operation == 'create') then
+		local time = string.format('%.0f', new[1])
+		for i = key, key + stride - 1 do
+			call('PEXPIREAT', KEYS[i], time)
+		end
+		call('ZADD', expires, time, id)
+	elseif new[1] == 0 and due then
+		for i = key, key + stride - 1 do
 			call('PERSIST', KEYS[i])
 		end
+		call('ZREM', expires, id)
 	end
-end
-local left = {}
-if before ~= packed then
-	for i = 2, #old, 2 do
-		if places[old[i]] and not has[old[i] .. ':' .. old[i + 1]] then
-			leave(places, sorted, id, old[i], old[i + 1])
-			if places[old[i]] == 0 or waiting and places[old[i]] < sorted then
-				left[#left + 1] = old[i]
-				left[#left + 1] = old[i + 1]
-			end
+	local release = {}
+	for i = 2, #left, 2 do
+		leave(places, sorted, id, left[i], left[i + 1])
+		if places[left[i]] == 0 or waiting and places[left[i]] < sorted then
+			release[#release + 1] = left[i]
+			release[#release + 1] = left[i + 1]
 		end
 	end
-	for i = 2, #new, 2 do
-		if places[new[i]] and not (before and had[new[i] .. ':' .. new[i + 1]]) then
-			enter(places, sorted, id, new[i], new[i + 1])
+	for i = 2, #entered, 2 do
+		enter(places, sorted, id, entered[i], entered[i + 1])
+	end
+	if not same then
+		call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
+	end
+	if not before then
+		call('ZADD', all, scored(score), id)
+	end
+	if before and operation == 'create' then
+		told(changes, cap, 'expire', id)
+	end
+	told(changes, cap, operation, id)
+	if #release == 0 and r.shownFrom > r.shownTo then
+		return 'OK'
+	end
+	return { 'OK', release, r.shownFrom > r.shownTo and {} or call('HMGET', record, unpack(ARGV, r.shownFrom, r.shownTo)) }
+end
+
+local at = 7
+local function list()
+	local from = at + 1
+	at = from + tonumber(ARGV[at])
+	return from, at - 1
+end
+
+-- one writes the record at a position of ARGV.
+local function one(key)
+	local operation, id, packed, score, claims = unpack(ARGV, at, at + 4)
+	at = at + 5
+	local r = { expected = '', checkFrom = 1, checkTo = 0, shownFrom = 1, shownTo = 0, deleteFrom = 1, deleteTo = 0 }
+	if operation == 'save' then
+		r.expected = ARGV[at]
+		at = at + 1
+		r.checkFrom, r.checkTo = list()
+		r.shownFrom, r.shownTo = list()
+		r.deleteFrom, r.deleteTo = list()
+	end
+	r.setFrom, r.setTo = list()
+	if operation == 'create' and claims == '' then
+		local outcome = insert(key, id, packed, score, r.setFrom, r.setTo)
+		if outcome then
+			return outcome
 		end
 	end
-	call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
+	return write(key, operation, id, packed, score, claims, r)
 end
-if not before then
-	if score == '' then
-		local _, time = now()
-		local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
-		score = string.format('%.0f', math.max(time, last and last + 1 or 0))
+
+local records = (#KEYS - nextKey + 1) / stride
+if counter and (call('GET', counter) or '0') ~= expected then
+	call('INCRBY', counter, records)
+	return { 'ID', call('GET', counter) }
+end
+local outcomes = {}
+local used = 0
+for i = 1, records do
+	local ok, outcome = pcall(one, nextKey)
+	nextKey = nextKey + stride
+	if not ok then
+		outcome = { err = type(outcome) == 'table' and outcome.err or tostring(outcome) }
+	elseif counter and (records > 1 or outcome == 'OK' or outcome == 'EXISTS') then
+		used = i
 	end
-	call('ZADD', all, score, id)
+	outcomes[i] = outcome
 end
-if before and operation ~= 'save' then
-	told(changes, cap, 'expire', id)
+if used > 0 then
+	call('INCRBY', counter, used)
 end
-told(changes, cap, counter and 'create' or operation, id)
-if #left == 0 and shownFrom > shownTo then
-	return 'OK'
-end
-return { 'OK', left, shownFrom > shownTo and {} or call('HMGET', record, unpack(ARGV, shownFrom, shownTo)) }
+return outcomes

@@ -124,11 +124,16 @@ end
 -- sound fails, before anything is written, if a key to be written holds a value of
 -- another type.
 --
--- all, expires   sorted sets, changes: a stream, if changes are kept
+-- all, expires   sorted sets, or nothing: they are not written
+-- changes        a stream, if changes are kept
 -- lists          of entries whose indexes will be written; nil: all of places
 local function sound(places, sorted, all, expires, changes, cap, lists)
-	call('ZCARD', all)
-	call('ZCARD', expires)
+	if all then
+		call('ZCARD', all)
+	end
+	if expires then
+		call('ZCARD', expires)
+	end
 	if cap ~= '0' then
 		call('XLEN', changes)
 	end

@@ -1,0 +1,223 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"retwis/internal/script"
+	"retwis/model/internal/schema"
+	"retwis/model/internal/unique"
+
+	"github.com/redis/rueidis"
+)
+
+// change is one write of a record.
+type change struct {
+	operation string // create or save
+	id        string
+	expected  string // of a saved record: see write.lua
+	content   schema.Content
+	entries   []schema.Entry
+	set       []string       // names and values
+	remove    []string       // names
+	claims    string         // with several partitions: the unique values claimed for it
+	left      []schema.Entry // after the write: the unique values that the record had before
+	shown     []int          // numbers of the fields whose values are wanted after the write
+	values    []schema.Text  // these values
+}
+
+// batch is changes of one partition, which one script writes. Each is written or refused
+// by itself.
+type batch struct {
+	p *schema.Partition
+	// after is what the counter must say for the ids of the changes to be the next ones;
+	// "": their ids are used whatever the counter says.
+	after   string
+	changes []*change
+}
+
+// outcome is that of a batch: of each change, or one error for all. If that is a
+// *givenID, nothing was written.
+type outcome struct {
+	errs []error
+	err  error
+}
+
+// write writes one record.
+func (t *Table) write(ctx context.Context, after string, c *change) error {
+	o := t.writeBatches(ctx, []*batch{{t.Of(c.id), after, []*change{c}}})[0]
+	if o.err != nil {
+		return o.err
+	}
+	return o.errs[0]
+}
+
+// writeBatches runs write.lua for each batch, in one pipeline.
+func (t *Table) writeBatches(ctx context.Context, all []*batch) []outcome {
+	calls, outcomes := make([]script.Call, len(all)), make([]outcome, len(all))
+	for i, b := range all {
+		calls[i] = t.writeCall(b)
+		defer t.wrote(b)
+	}
+	for i, reply := range writeScript.RunMany(ctx, t.Client, calls) {
+		o := &outcomes[i]
+		o.err = t.Registry.RetryRestored(ctx, func() error {
+			if o.err != nil { // the schema was published again
+				call := t.writeCall(all[i])
+				reply = writeScript.Run(ctx, t.Client, call.Keys, call.Args)
+			}
+			o.errs, o.err = t.parseOutcomes(ctx, all[i], reply)
+			return o.err
+		})
+	}
+	return outcomes
+}
+
+// wrote records that the records of a batch were written, whatever the outcome.
+func (t *Table) wrote(b *batch) {
+	for _, c := range b.changes {
+		t.Rows.Writes.Add(c.id)
+	}
+}
+
+// writeCall returns the call of write.lua.
+func (t *Table) writeCall(b *batch) script.Call {
+	size := 0
+	for _, c := range b.changes {
+		size += 10 + len(c.shown) + len(c.remove) + len(c.set)
+	}
+	keys := make([]string, 0, 7+len(b.p.Indexes)+len(b.changes))
+	keys = append(append(keys, b.p.Content, b.p.All, b.p.Meta, b.p.Expires, b.p.Changes, b.p.Voids), b.p.Indexes...)
+	if b.after != "" {
+		keys = append(keys, t.Options.Counter())
+	}
+	stride := 1
+	if t.Schema.Expires >= 0 {
+		stride += len(t.Schema.Collections)
+	}
+	versionField := ""
+	if t.Schema.Version >= 0 {
+		versionField = t.Schema.Names[t.Schema.Version]
+	}
+	args := append(make([]string, 0, 6+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
+		b.after, strconv.Itoa(stride), versionField)
+	for _, c := range b.changes {
+		keys = append(keys, b.p.Record(c.id))
+		if stride > 1 {
+			keys = t.CollectionKeys(keys, b.p, c.id) // they expire with the record
+		}
+		args = t.appendChange(args, c)
+	}
+	return script.Call{Keys: keys, Args: args}
+}
+
+// appendChange appends a change as write.lua takes it.
+func (t *Table) appendChange(args []string, c *change) []string {
+	score := ""
+	if n, err := strconv.ParseUint(c.id, 10, 53); err == nil && t.Options.IDs == schema.Counter {
+		score = strconv.FormatUint(n, 10)
+	}
+	args = append(args, c.operation, c.id, string(c.content), score, c.claims)
+	if c.operation == "save" {
+		var checked []string
+		if strings.HasPrefix(c.expected, "d") {
+			for i, name := range t.Schema.Names {
+				if !t.Schema.Counters[i] {
+					checked = append(checked, name)
+				}
+			}
+		}
+		args = append(args, c.expected, strconv.Itoa(len(checked)))
+		args = append(append(args, checked...), strconv.Itoa(len(c.shown)))
+		for _, field := range c.shown {
+			args = append(args, t.Schema.Names[field])
+		}
+		args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
+	}
+	return append(append(args, strconv.Itoa(len(c.set))), c.set...)
+}
+
+// parseOutcomes reads the reply of write.lua.
+func (t *Table) parseOutcomes(ctx context.Context, b *batch, reply rueidis.RedisResult) ([]error, error) {
+	m, err := reply.ToMessage()
+	if err != nil {
+		return nil, t.TypeError(ctx, err)
+	}
+	if !m.IsArray() {
+		word, err := m.ToString()
+		return nil, cmp.Or(err, t.Outcome("", word), schema.ErrReply(nil))
+	}
+	list, err := m.ToArray()
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 2 && b.after != "" {
+		if word, _ := list[0].ToString(); word == "ID" {
+			last, err := list[1].AsInt64()
+			return nil, cmp.Or[error](err, &givenID{last - int64(len(b.changes)) + 1})
+		}
+	}
+	if len(list) != len(b.changes) {
+		return nil, schema.ErrReply(nil)
+	}
+	errs := make([]error, len(list))
+	var wrongType error // of a key of the model, which affects many records
+	for i, c := range b.changes {
+		switch err := list[i].Error(); {
+		case err == nil || rueidis.IsRedisNil(err):
+			errs[i] = t.parseOutcome(c, list[i])
+		case IsWrongType(err):
+			if wrongType == nil {
+				wrongType = t.CheckTypes(ctx)
+			}
+			errs[i] = cmp.Or(wrongType, err)
+		default:
+			errs[i] = err
+		}
+	}
+	return errs, nil
+}
+
+// parseOutcome reads the outcome of one change.
+func (t *Table) parseOutcome(c *change, m rueidis.RedisMessage) error {
+	if list, err := m.ToArray(); err == nil && len(list) == 3 {
+		if word, _ := list[0].ToString(); word == "OK" {
+			return t.parseWritten(c, list)
+		}
+	}
+	_, err := t.parseReply(c.id, m)
+	return err
+}
+
+// parseWritten reads the values to release, and the values that were wanted.
+func (t *Table) parseWritten(c *change, list []rueidis.RedisMessage) error {
+	left, err := list[1].ToArray()
+	if err != nil {
+		return err
+	}
+	if c.left, err = unique.ParseEntries(t.Schema, left); err != nil {
+		return err
+	}
+	values, err := list[2].ToArray()
+	if err != nil {
+		return err
+	}
+	c.values = make([]schema.Text, len(values))
+	for i := range values {
+		s, err := values[i].ToString()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return err
+		}
+		c.values[i] = schema.Text{Value: s, OK: err == nil}
+	}
+	return nil
+}
+
+// givenID is returned if the counter has given other ids than expected: this one, and
+// the next ones for the other records of the batch.
+type givenID struct{ first int64 }
+
+func (g *givenID) Error() string { return fmt.Sprint("the id is ", g.first) }

@@ -1,0 +1,82 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ManyError is returned by CreateMany and PutMany if some of the records were not
+// written. The others were. errors.Is and errors.As find the errors of each.
+type ManyError struct {
+	Of      int       // how many records there were
+	Refused []Refused // those that were not written, by their positions
+}
+
+// Refused is a record that was not written.
+type Refused struct {
+	Position int // in the slice
+	Err      error
+}
+
+// maxShown is how many errors the text of a ManyError has.
+const maxShown = 10
+
+func (e *ManyError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d records were not written", len(e.Refused), e.Of)
+	for i, r := range e.Refused {
+		if i == maxShown {
+			fmt.Fprintf(&b, "\nand %d more", len(e.Refused)-maxShown)
+			break
+		}
+		fmt.Fprintf(&b, "\nrecord %d: %v", r.Position, r.Err)
+	}
+	return b.String()
+}
+
+// Unwrap returns the errors of the records.
+func (e *ManyError) Unwrap() []error {
+	all := make([]error, len(e.Refused))
+	for i, r := range e.Refused {
+		all[i] = r.Err
+	}
+	return all
+}
+
+// CreateMany writes new records, and returns them with their ids and versions. Each is
+// written or refused by itself, as by Create: if some are refused, the error is a
+// *ManyError, and their positions in the result have the records of the caller. After an
+// error that is not about one record, such as a lost connection, the records that were not
+// sent yet are refused with the same error; those in flight may have been written.
+//
+// A script writes up to 50 records, or 128 kB, and some scripts are sent in one
+// pipeline: each holds up other clients for a few milliseconds at most. Records of one
+// partition are created in the order of the slice. Ids from a counter are not used again
+// if their records are refused. With Partitions and unique values, each record takes the
+// steps of Create, 64 at the same time.
+func (s *Store[T]) CreateMany(ctx context.Context, records []T) ([]T, error) {
+	all := slices.Clone(records)
+	failed := &ManyError{Of: len(records)}
+	s.o.CreateMany(ctx, len(all), func(i int) any { return &all[i] }, failed.refuse)
+	return all, finish(s, failed, all, records)
+}
+
+func (e *ManyError) refuse(position int, err error) {
+	e.Refused = append(e.Refused, Refused{position, err})
+}
+
+// finish restores the records that were refused, and returns the error of all of them.
+func finish[T any](s *Store[T], e *ManyError, all, records []T) error {
+	if len(e.Refused) == 0 {
+		return nil
+	}
+	slices.SortFunc(e.Refused, func(a, b Refused) int { return cmp.Compare(a.Position, b.Position) })
+	for i := range e.Refused {
+		r := &e.Refused[i]
+		all[r.Position], r.Err = records[r.Position], wrap(s.t, r.Err)
+	}
+	return e
+}

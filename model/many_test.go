@@ -1,0 +1,295 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// Of many new records each is written, or refused by itself.
+func TestCreateMany(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		citizens := store[citizen](t, client, opt)
+		first, err := citizens.Create(t.Context(), citizen{Email: "1@x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := make([]citizen, 307)
+		refused := map[int]bool{}
+		for i := range all {
+			all[i] = citizen{Name: fmt.Sprint("n", i%3), Email: fmt.Sprint(i, "@x"), Age: i % 7, Tags: []string{"a", fmt.Sprint(i % 5)}}
+			if i%4 == 0 {
+				all[i].Expires = time.UnixMilli(4_000_000_000_000).UTC()
+			}
+		}
+		for i, email := range map[int]string{1: "1@X", 50: "0@x", 120: "70@x", 299: "5@x"} { // of others, and of records before
+			all[i].Email = email
+			refused[i] = true
+		}
+		all[200].ID, refused[200] = "7", true               // not its own to choose
+		all[201].Name, refused[201] = "long", true          // see below
+		all[201].City = strings.Repeat("c", 1100)           // an index cannot hold it
+		all[202].Phone, all[203].Phone = ptr("1"), ptr("2") // unique, and absent from the others
+		created, err := citizens.CreateMany(t.Context(), all)
+		var many *model.ManyError
+		if !errors.As(err, &many) || !errors.Is(err, model.ErrTaken) || !errors.Is(err, model.ErrValue) || len(many.Refused) != len(refused) || many.Of != len(all) {
+			t.Fatal(err)
+		}
+		var taken *model.TakenError
+		for _, r := range many.Refused {
+			if !refused[r.Position] || !strings.Contains(err.Error(), fmt.Sprint("record ", r.Position, ": ")) {
+				t.Errorf("record %d: %v", r.Position, r.Err)
+			}
+			if r.Position == 1 && (!errors.As(r.Err, &taken) || taken.Owner != first.ID || taken.Field != "email") {
+				t.Error(r.Err)
+			}
+		}
+		if len(created) != len(all) {
+			t.Fatal(len(created))
+		}
+		want := map[string]citizen{first.ID: first}
+		for i, c := range created {
+			given := all[i]
+			if !refused[i] {
+				given.ID, given.Version = c.ID, 1
+				want[c.ID] = given
+			}
+			if fmt.Sprintf("%+v", c) != fmt.Sprintf("%+v", given) {
+				t.Errorf("record %d: %+v, not %+v", i, c, given)
+			}
+		}
+		got := agree(t, client, opt, citizens)
+		if len(got) != len(want) || len(got) != 1+len(all)-len(refused) {
+			t.Fatalf("%d records, not %d", len(got), len(want))
+		}
+		for id, c := range want {
+			if g := got[id]; g.Email != c.Email || g.Version != 1 || !slices.Equal(g.Tags, c.Tags) {
+				t.Errorf("%s: %+v, not %+v", id, g, c)
+			}
+		}
+		if none, err := citizens.CreateMany(t.Context(), nil); err != nil || len(none) != 0 {
+			t.Error(none, err)
+		}
+		if c, err := citizens.Create(t.Context(), citizen{Email: "after"}); err != nil || want[c.ID].ID != "" {
+			t.Error(c, err)
+		}
+	})
+}
+
+// Writers of many and of single records get different ids, and those of a slice are in
+// its order.
+func TestCreateManyAmongWriters(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		var mu sync.Mutex
+		ids := map[string]bool{}
+		add := func(id string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if ids[id] || id == "" {
+				t.Errorf("id %q is given twice", id)
+			}
+			ids[id] = true
+		}
+		var wg sync.WaitGroup
+		for w := range 6 {
+			citizens := store[citizen](t, client, opt) // each stands for a process
+			wg.Go(func() {
+				for round := range 3 {
+					some := make([]citizen, 120)
+					for i := range some {
+						some[i].Email = fmt.Sprintf("%d.%d.%d@x", w, round, i)
+					}
+					created, err := citizens.CreateMany(t.Context(), some)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, c := range created {
+						add(c.ID)
+					}
+					c, err := citizens.Create(t.Context(), citizen{Email: fmt.Sprintf("%d.%d@x", w, round)})
+					if err != nil {
+						t.Error(err)
+					}
+					add(c.ID)
+					for i := range created[1:] {
+						if opt.Partitions == 1 && len(created[i].ID) == len(created[i+1].ID) && created[i].ID >= created[i+1].ID {
+							t.Errorf("id %s comes before %s", created[i].ID, created[i+1].ID)
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(agree(t, client, opt, store[citizen](t, client, opt))); n != len(ids) || n != 6*3*121 {
+			t.Errorf("%d records, and %d ids", n, len(ids))
+		}
+	})
+}
+
+// Ids that the caller sets, and ULIDs, in batches.
+func TestCreateManyOwnIDs(t *testing.T) {
+	t.Parallel()
+	type thing struct {
+		ID   string `redis:",id"`
+		Name string `redis:"name,index"`
+	}
+	for _, ids := range []model.IDs{model.ClientAssigned, model.ULID} {
+		for _, partitions := range []int{1, 3} {
+			client := redistest.DB(t).Client(t)
+			things := store[thing](t, client, model.Options{Name: "thing", IDs: ids, Partitions: partitions})
+			some := make([]thing, 130)
+			for i := range some {
+				some[i].Name = fmt.Sprint("n", i)
+				if ids == model.ClientAssigned {
+					some[i].ID = fmt.Sprintf("i%03d", i)
+				}
+			}
+			refused := 0
+			if ids == model.ClientAssigned {
+				some[9].ID, some[77].ID, refused = "", "i000", 2
+			}
+			created, err := things.CreateMany(t.Context(), some)
+			var many *model.ManyError
+			if errors.As(err, &many) != (refused > 0) || many != nil && (len(many.Refused) != 2 || many.Refused[0].Position != 9 || !errors.Is(many.Refused[1].Err, model.ErrTaken)) {
+				t.Fatal(err)
+			}
+			if n, err := things.Len(t.Context()); err != nil || int(n) != len(some)-refused {
+				t.Error(n, err)
+			}
+			if partitions > 1 {
+				continue
+			}
+			at := 0
+			for c, err := range things.All(t.Context()) { // in the order of the slice
+				for at == 9 && refused > 0 || at == 77 && refused > 0 {
+					at++
+				}
+				if err != nil || c != created[at] {
+					t.Fatalf("%d: %+v, %v", at, c, err)
+				}
+				at++
+			}
+		}
+	}
+}
+
+// A batch that meets records of other programs takes other ids, and a context that is
+// done refuses the rest.
+func TestCreateManyInTheWay(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	members := store[member](t, client, model.Options{Name: "member"})
+	d := damaging{t, client, model.Options{Name: "member"}}
+	d.do("HSET", "member:3", "email", "in the way")
+	d.do("SET", "member:5", "in the way")
+	some := make([]member, 8)
+	for i := range some {
+		some[i].Email = fmt.Sprint(i)
+	}
+	created, err := members.CreateMany(t.Context(), some)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range created {
+		if got, err := members.Get(t.Context(), m.ID); err != nil || got.Email != fmt.Sprint(i) || m.ID == "3" || m.ID == "5" {
+			t.Error(m, err)
+		}
+	}
+	d.do("SET", "next_member_id", "not a number")
+	var many *model.ManyError
+	if _, err := members.CreateMany(t.Context(), some); !errors.As(err, &many) || len(many.Refused) != len(some) {
+		t.Error(err)
+	}
+}
+
+// keysOf returns the value of each key, as text.
+func keysOf(t *testing.T, client rueidis.Client) map[string]string {
+	t.Helper()
+	names, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		text, err := client.Do(t.Context(), client.B().Dump().Key(name).Build()).ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = text
+	}
+	return all
+}
+
+// A write that a key of another type makes impossible leaves everything as it was,
+// whichever key that is.
+func TestNothingHalfWritten(t *testing.T) {
+	t.Parallel()
+	opt := model.Options{Name: "citizen", ChangeLog: 100}
+	for _, key := range []string{
+		"citizen.content", "citizen.all", "citizen.expires", "citizen.changes", "citizen.by.name", "citizen.by.email", "citizen.by.phone",
+		"citizen.by.age", "citizen.by.city", "citizen.by.tags", "citizen.by.boss", "citizen.by.domain", "citizen.by.city,age desc",
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			citizens := store[citizen](t, client, opt)
+			d := damaging{t, client, opt}
+			fill := func(email string) citizen {
+				return citizen{
+					Name: email, Email: email + "@x", Phone: ptr(email), Age: 3, City: "c", Tags: []string{"x", email},
+					Boss: model.To[citizen]("1"), Expires: time.UnixMilli(4_000_000_000_000).UTC(),
+				}
+			}
+			old, err := citizens.Create(t.Context(), fill("old"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.do("DEL", key)
+			d.do("SET", key, "of another type")
+			before := keysOf(t, client)
+			check := func(what string, err error) {
+				t.Helper()
+				if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") && !strings.Contains(err.Error(), key) {
+					t.Errorf("%s: %v", what, err)
+				}
+				after := keysOf(t, client)
+				delete(before, "next_citizen_id") // ids are not used again
+				delete(after, "next_citizen_id")
+				if !maps.Equal(before, after) {
+					for name := range after {
+						if before[name] != after[name] {
+							t.Errorf("%s changed %s", what, name)
+						}
+					}
+					t.Fatalf("%s: %d keys, then %d", what, len(before), len(after))
+				}
+			}
+			_, err = citizens.Create(t.Context(), fill("new"))
+			check("Create", err)
+			_, err = citizens.CreateMany(t.Context(), []citizen{fill("one"), fill("two"), fill("three")})
+			check("CreateMany", err)
+			changed := fill("other")
+			changed.Email = "other@y"
+			changed.ID, changed.Version, changed.City, changed.Boss.ID, changed.Age = old.ID, old.Version, "d", "2", 4
+			changed.Expires = changed.Expires.Add(time.Hour)
+			if key == "citizen.all" {
+				return // which a saved record does not write
+			}
+			_, err = citizens.Save(t.Context(), changed)
+			check("Save", err)
+		})
+	}
+}
