@@ -10,9 +10,10 @@
 //   - [Timelines] keeps the newest ids of many lists and writes one id to thousands of
 //     them: what each user of a social network sees (fan-out on write).
 //
-// Random is a plain set and each of Timelines a plain list; use them with other programs as you like. A Ring and a Recent
-// keep a declaration at key.meta and refuse a key that holds something else, with
-// [ErrDeclared] or [ErrForeign]. On a Cluster their key needs a hash tag, {feeds}.
+// Random is a plain set and each of Timelines a plain list; use them with other
+// programs as you like. A Ring and a Recent keep a declaration at key.meta and
+// refuse a key that holds something else, with [ErrDeclared] or [ErrForeign]. On a
+// Cluster their key needs a hash tag, {feeds}.
 //
 // In the Redis documentation these are the rotation with RPOPLPUSH (today LMOVE) of
 // the list commands, random sampling with SRANDMEMBER, and capped collections with

@@ -3,7 +3,9 @@ package collection
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -41,28 +43,75 @@ func NewRecent(client rueidis.Client, key string, max int) (*Recent, error) {
 	return &Recent{set, max, partition.NewScript(recentPutLua)}, nil
 }
 
+// OpenRecent returns the list at a key that keeps as many items as it was declared
+// with, or ErrNotFound: one round trip.
+func OpenRecent(ctx context.Context, client rueidis.Client, key string) (*Recent, error) {
+	if client == nil || key == "" {
+		return nil, fmt.Errorf("collection: a list of the newest items needs a client and a key, not %q", key)
+	}
+	d, err := partition.Read(ctx, client, key)
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("collection: %w: there is no list of the newest items at %q", ErrNotFound, key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("collection: %s: %w", key, err)
+	}
+	max, err := strconv.Atoi(d.Text)
+	if d.Kind != "recent" || err != nil {
+		return nil, fmt.Errorf("collection: %w: %q is %s, not a list of the newest items", ErrDeclared, key, d)
+	}
+	return NewRecent(client, key, max)
+}
+
+// Max is how many items it keeps.
+func (r *Recent) Max() int { return r.max }
+
 // recentBatch is how many items one script adds.
 const recentBatch = 200
 
-// Put adds items, the newest last: a script for 200.
+// Put adds items, the newest last: a script for 200. It adds none if one is too long.
 func (r *Recent) Put(ctx context.Context, items ...string) error {
 	for _, item := range items {
-		if len(item) > MaxItem {
-			return r.wrap(ctx, fmt.Errorf("%w: an item has %d bytes: at most %d are allowed", ErrValue, len(item), MaxItem))
-		}
-	}
-	k := &r.set.Keys[0]
-	for some := range slices.Chunk(items, recentBatch) {
-		if err := r.put.Run(ctx, r.set.Client, []string{k.Index, k.Meta}, append(r.set.Args(), some...)).Error(); err != nil {
+		if err := checkItem(item); err != nil {
 			return r.wrap(ctx, err)
 		}
+	}
+	_, err := r.PutMany(ctx, slices.Values(items))
+	return err
+}
+
+// PutMany adds items, the newest last, and returns how many it added: a script for
+// 200. After an error those before it are in.
+func (r *Recent) PutMany(ctx context.Context, items iter.Seq[string]) (int, error) {
+	k := &r.set.Keys[0]
+	return each(items, recentBatch, checkItem, func(batch []string) (int64, error) {
+		err := r.put.Run(ctx, r.set.Client, []string{k.Index, k.Meta}, append(r.set.Args(), batch...)).Error()
+		if err != nil {
+			return 0, err
+		}
+		return int64(len(batch)), nil
+	}, func(err error) error { return r.wrap(ctx, err) })
+}
+
+func checkItem(item string) error {
+	if len(item) > MaxItem {
+		return fmt.Errorf("%w: an item has %d bytes: at most %d are allowed", ErrValue, len(item), MaxItem)
 	}
 	return nil
 }
 
 // Adopt makes a Recent of a list that somebody made by hand, newest first. The next
 // Put cuts it to its cap.
-func (r *Recent) Adopt(ctx context.Context) error { return r.wrap(ctx, r.set.Adopt(ctx)) }
+func (r *Recent) Adopt(ctx context.Context) error {
+	kind, err := r.set.Client.Do(ctx, r.set.Client.B().Type().Key(r.set.Key).Build()).ToString()
+	switch {
+	case err != nil:
+		return r.wrap(ctx, err)
+	case kind != "list" && kind != "none":
+		return r.wrap(ctx, fmt.Errorf("%w: it holds a %s, not a list", ErrForeign, kind))
+	}
+	return r.wrap(ctx, r.set.Adopt(ctx))
+}
 
 // Newest returns the newest n items, newest first: one round trip, O(n).
 func (r *Recent) Newest(ctx context.Context, n int) ([]string, error) {
@@ -74,6 +123,56 @@ func (r *Recent) Newest(ctx context.Context, n int) ([]string, error) {
 	}
 	items, err := r.set.Client.Do(ctx, r.set.Client.B().Lrange().Key(r.set.Key).Start(0).Stop(int64(min(n, r.max)-1)).Build()).AsStrSlice()
 	return items, r.wrap(ctx, err)
+}
+
+// recentPage is how many items All reads in one step. They may be long.
+const recentPage = 100
+
+// All returns all items, newest first: a round trip for 100. An item may come twice if
+// others are added meanwhile.
+func (r *Recent) All(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := r.set.Check(ctx); err != nil {
+			yield("", r.wrap(ctx, err))
+			return
+		}
+		for from, more := 0, true; more; from += recentPage {
+			items, err := r.set.Client.Do(ctx, r.set.Client.B().Lrange().Key(r.set.Key).Start(int64(from)).Stop(int64(min(from+recentPage, r.max)-1)).Build()).AsStrSlice()
+			if err != nil {
+				yield("", r.wrap(ctx, err))
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			more = len(items) == recentPage && from+recentPage < r.max
+		}
+	}
+}
+
+// Remove removes items, each as often as it is in the list, and returns how many it
+// removed: a round trip for 200. It costs O(n) of the list for each of them.
+func (r *Recent) Remove(ctx context.Context, items ...string) (int, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return 0, r.wrap(ctx, err)
+	}
+	return each(slices.Values(items), recentBatch, nil, func(batch []string) (int64, error) {
+		var removed int64
+		commands := make(rueidis.Commands, len(batch))
+		for i, item := range batch {
+			commands[i] = r.set.Client.B().Lrem().Key(r.set.Key).Count(0).Element(item).Build()
+		}
+		for _, reply := range r.set.Client.DoMulti(ctx, commands...) {
+			n, err := reply.AsInt64()
+			if err != nil {
+				return removed, err
+			}
+			removed += n
+		}
+		return removed, nil
+	}, func(err error) error { return r.wrap(ctx, err) })
 }
 
 // Len is how many items there are.

@@ -118,9 +118,15 @@ func (r *Ring) Next(ctx context.Context) (string, error) {
 // Lease is an item that one worker has.
 type Lease struct {
 	Item string
+	// ID identifies the lease; it is random. With it, Ring.Lease returns the lease in
+	// another process.
+	ID   string
 	ring *Ring
-	name string
 }
+
+// Lease returns the lease of an item with this ID, which Take returned, perhaps in
+// another process. It asks no server: Return and Extend report whether it is over.
+func (r *Ring) Lease(item, id string) *Lease { return &Lease{Item: item, ID: id, ring: r} }
 
 // EmptyError is returned by Take if all items are leased. It is an ErrNotFound.
 type EmptyError struct {
@@ -148,8 +154,8 @@ func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return nil, r.wrap(ctx, err)
 	}
-	l := &Lease{ring: r, name: rand.Text()}
-	reply, err := r.take.Run(ctx, r.set.Client, r.keys(), []string{l.name, milliseconds(lease)}).ToArray()
+	l := &Lease{ring: r, ID: rand.Text()}
+	reply, err := r.take.Run(ctx, r.set.Client, r.keys(), []string{l.ID, milliseconds(lease)}).ToArray()
 	if err != nil {
 		return nil, r.wrap(ctx, err)
 	}
@@ -187,7 +193,7 @@ func (l *Lease) Extend(ctx context.Context, lease time.Duration) error {
 }
 
 func (l *Lease) until(ctx context.Context, lease time.Duration) error {
-	args := []string{l.Item, l.name, milliseconds(lease)}
+	args := []string{l.Item, l.ID, milliseconds(lease)}
 	n, err := l.ring.end.Run(ctx, l.ring.set.Client, l.ring.keys(), args).AsInt64()
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: %s", ErrLeaseOver, shorten(l.Item))

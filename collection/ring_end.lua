@@ -10,7 +10,7 @@
 --          item at the end of the ring
 --
 -- Reply  1, or 0 if the lease is over
-if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then
+if ARGV[2] == '' or redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then
 	return 0
 end
 if ARGV[3] ~= '0' then

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retwis/internal/cli/collection"
 	"retwis/internal/cli/graph"
 	"retwis/internal/cli/index"
 	"retwis/internal/cli/load"
@@ -45,7 +46,8 @@ func newRoot(env Env) *cobra.Command {
 		Use:   "retwis",
 		Short: "A social network that keeps everything in Redis, and its toolkit for Redis",
 		Long: `Retwis is a social network that keeps everything in Redis, and a toolkit of the patterns
-it is built on: locks, mass insertion, indexes, completion, graphs, points and models.
+it is built on: locks, mass insertion, indexes, completion, graphs, points, rings, capped
+lists, random draws and models.
 
 The data is in a Redis or Valkey server, version 6.2 or newer: one that retwis starts
 itself (valkey-server or redis-server on PATH, or the program that RETWIS_REDIS_SERVER
@@ -75,7 +77,9 @@ names), or one that you run (--redis).`,
 		}
 	}
 	add("site", serve.Commands(env)...)
-	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env), model.New(env))
+	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env))
+	add("toolkit", collection.Commands(env)...)
+	add("toolkit", model.New(env))
 	root.AddCommand(newVersion(env))
 	refuseUnknownArguments(root)
 	return root

@@ -220,7 +220,9 @@ func (s *Set) foreign() error {
 		how = fmt.Sprintf("adopt it with Adopt or %q", "retwis index adopt "+s.Key)
 	case "space", "suggest":
 		how = fmt.Sprintf("adopt it with Adopt or %q", "retwis "+s.declaration.Kind+" adopt "+s.Key)
-	case "lexical", "recent":
+	case "recent":
+		how = fmt.Sprintf("adopt it with Adopt or %q", "retwis recent adopt "+s.Key+" --max "+s.declaration.Text)
+	case "lexical":
 		how = "adopt it with Adopt"
 	}
 	return fmt.Errorf("%w: %q has no %s.meta: %s", ErrForeign, s.Key, s.Key, how)

@@ -1,13 +1,9 @@
 package suggest
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"strconv"
 	"strings"
@@ -18,8 +14,6 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/store"
 )
-
-const maxLine = 64 << 10 // bytes
 
 func newAdd(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
@@ -62,49 +56,7 @@ code is then 1. Adding a file twice counts its terms twice.`,
 
 // terms yields the terms of all files, and rejects lines that are not terms.
 func terms(in *shell.Inputs, x *suggest.Index) iter.Seq2[suggest.Suggestion, error] {
-	return func(yield func(suggest.Suggestion, error) bool) {
-		for _, f := range in.Files {
-			if !readTerms(in, x, f, yield) {
-				return
-			}
-		}
-	}
-}
-
-// readTerms yields the terms of one file, and reports whether to continue.
-func readTerms(in *shell.Inputs, x *suggest.Index, f shell.File, yield func(suggest.Suggestion, error) bool) bool {
-	r := bufio.NewReaderSize(f, maxLine)
-	for number := 1; ; number++ {
-		line, err := r.ReadSlice('\n')
-		long := errors.Is(err, bufio.ErrBufferFull)
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = r.ReadSlice('\n')
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return yield(suggest.Suggestion{}, fmt.Errorf("%s:%d: %w", f.Name, number, err))
-		}
-		text := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-		if number == 1 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark
-		}
-		var s suggest.Suggestion
-		wrong := fmt.Errorf("the line is longer than %d bytes", maxLine)
-		if !long {
-			s, wrong = parseSuggestion(x, string(text))
-		}
-		switch {
-		case wrong == nil:
-			in.Accept()
-			if !yield(s, nil) {
-				return false
-			}
-		case long || len(text) > 0:
-			in.Reject(f.Name, number, wrong)
-		}
-		if err != nil {
-			return true
-		}
-	}
+	return shell.Lines(in, func(line string) (suggest.Suggestion, error) { return parseSuggestion(x, line) })
 }
 
 // parseSuggestion reads a line: a term, or a term, a tab and a count.

@@ -1,0 +1,246 @@
+// Package collection has the commands of retwis ring, retwis random and retwis recent.
+package collection
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/redis/rueidis"
+	"github.com/spf13/cobra"
+
+	"retwis/collection"
+	"retwis/internal/cli/shell"
+	"retwis/internal/store"
+)
+
+// Commands returns retwis ring, retwis random and retwis recent.
+func Commands(env shell.Env) []*cobra.Command {
+	return []*cobra.Command{newRing(env), newRandom(env), newRecent(env)}
+}
+
+// items is what the three have in common.
+type items interface {
+	PutMany(ctx context.Context, items iter.Seq[string]) (int, error)
+	Remove(ctx context.Context, items ...string) (int, error)
+	Len(ctx context.Context) (int64, error)
+}
+
+// noun is one of the three.
+type noun[X items] struct {
+	unit     string // of what it keeps
+	maxBytes int    // of an item
+	open     func(ctx context.Context, client rueidis.Client, key string) (X, error)
+	// declare adds the flags of put that declare a new one, and returns what opens it.
+	// nil: open does.
+	declare func(c *shell.Command) func(ctx context.Context, client rueidis.Client, key string) (X, error)
+	help    map[string]shell.Help
+}
+
+// command returns a command without flags; use begins with its name.
+func (n noun[X]) command(env shell.Env, use string, least, most int) *shell.Command {
+	name, _, _ := strings.Cut(use, " ")
+	help := n.help[name]
+	return shell.New(env, &cobra.Command{
+		Use: use, Short: help.Short, Long: help.Long, Example: help.Example, Args: shell.Arguments(least, most, ""),
+	})
+}
+
+// with runs do with what is at a key.
+func (n noun[X]) with(ctx context.Context, c *shell.Command, key string, do func(x X) error) error {
+	return c.WithStore(ctx, func(db *store.Store) error {
+		x, err := n.open(ctx, db.Client(), key)
+		if err != nil {
+			return err
+		}
+		return do(x)
+	})
+}
+
+// lines yields the items of the input, one on a line.
+func (n noun[X]) lines(in *shell.Inputs) iter.Seq2[string, error] {
+	return shell.Lines(in, func(line string) (string, error) {
+		if len(line) > n.maxBytes {
+			return "", fmt.Errorf("it has %d bytes: at most %d are allowed", len(line), n.maxBytes)
+		}
+		return line, nil
+	})
+}
+
+func (n noun[X]) put(env shell.Env) *cobra.Command {
+	c := n.command(env, "put [flags] KEY [FILE...]", 1, -1)
+	open := n.open
+	if n.declare != nil {
+		open = n.declare(c)
+	}
+	c.AddJSON("print the summary as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		in, err := c.OpenInputs(args[1:], n.unit)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return c.WithStore(ctx, func(db *store.Store) error {
+			x, err := open(ctx, db.Client(), args[0])
+			if err != nil {
+				return err
+			}
+			lines, failed := shell.UntilError(n.lines(in))
+			_, err = x.PutMany(ctx, lines)
+			if err = cmp.Or(err, failed()); err != nil {
+				return err
+			}
+			return in.Report()
+		})
+	})
+}
+
+func (n noun[X]) count(env shell.Env) *cobra.Command {
+	c := n.command(env, "count [flags] KEY", 1, 1)
+	c.AddJSON("print the number as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.with(ctx, c, args[0], func(x X) error {
+			count, err := x.Len(ctx)
+			if err != nil {
+				return err
+			}
+			return c.PrintCount(count)
+		})
+	})
+}
+
+// removeBatch is how many items of the input are removed at once.
+const removeBatch = 500
+
+func (n noun[X]) remove(env shell.Env) *cobra.Command {
+	c := n.command(env, "remove [flags] KEY [ITEM...]", 1, -1)
+	c.AddJSON("print the summary as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		key, named := args[0], args[1:]
+		if len(named) > 0 {
+			return n.with(ctx, c, key, func(x X) error {
+				removed, err := x.Remove(ctx, named...)
+				if err != nil {
+					return err
+				}
+				return c.PrintNumber("removed", int64(removed))
+			})
+		}
+		in, err := c.OpenInputs(nil, n.unit)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		return n.with(ctx, c, key, func(x X) error {
+			removed, err := n.removeLines(ctx, x, in)
+			if err != nil {
+				return err
+			}
+			if err := c.PrintNumber("removed", removed); err != nil || in.Rejected == 0 {
+				return err
+			}
+			return shell.ErrReported
+		})
+	})
+}
+
+func (n noun[X]) removeLines(ctx context.Context, x X, in *shell.Inputs) (total int64, err error) {
+	lines, failed := shell.UntilError(n.lines(in))
+	next, stop := iter.Pull(lines)
+	defer stop()
+	for more := true; more; {
+		var batch []string
+		for len(batch) < removeBatch && more {
+			var line string
+			if line, more = next(); more {
+				batch = append(batch, line)
+			}
+		}
+		removed, err := x.Remove(ctx, batch...)
+		total += int64(removed)
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, failed()
+}
+
+// text is an item in JSON.
+type text struct {
+	Item string `json:"item"`
+}
+
+// list adds the flags of a command that lists items, and returns what it runs. all yields
+// the items of a key, each as JSON and as cells for people.
+func list[X items](c *shell.Command, n noun[X], all func(ctx context.Context, x X) iter.Seq2[row, error]) *cobra.Command {
+	var limit int
+	c.Flags().IntVarP(&limit, "limit", "n", 0, "show this many at most; 0 for all")
+	c.AddJSON("print each as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		if limit < 0 {
+			return shell.Usage(errors.New("--limit cannot be negative"))
+		}
+		return n.with(ctx, c, args[0], func(x X) error {
+			p, shown := c.NewPrinter(), 0
+			for r, err := range all(ctx, x) {
+				if err == nil {
+					err = p.Print(r.json, r.cells...)
+				}
+				if err != nil {
+					return errors.Join(err, p.End())
+				}
+				if shown++; shown == limit {
+					break
+				}
+			}
+			return p.End()
+		})
+	})
+}
+
+// row is one item of a list.
+type row struct {
+	json  any
+	cells []string
+}
+
+// rows yields plain items as rows.
+func rows(all iter.Seq2[string, error]) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		for item, err := range all {
+			if !yield(row{text{item}, []string{item}}, err) {
+				return
+			}
+		}
+	}
+}
+
+// printItems prints items that were drawn.
+func printItems(c *shell.Command, items ...string) error {
+	p := c.NewPrinter()
+	for _, item := range items {
+		if err := p.Print(text{item}, item); err != nil {
+			return err
+		}
+	}
+	return p.End()
+}
+
+// exitNothing is the exit code if there is nothing to hand out now: EX_TEMPFAIL, as of
+// retwis lock.
+const exitNothing = 75
+
+// nothing returns the exit code for an error that there is no item to hand out.
+func nothing(err error) error {
+	if errors.Is(err, collection.ErrNotFound) {
+		return shell.Exit(exitNothing, err)
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package collection
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"github.com/redis/rueidis"
+	"github.com/spf13/cobra"
+
+	"retwis/collection"
+	"retwis/internal/cli/shell"
+)
+
+var randomHelp = map[string]shell.Help{
+	"put": {
+		Short: "Put ids into a set",
+		Long: `Puts the lines of files, or of standard input, into a set, each line one id. A set that
+does not exist is created. Putting an id again changes nothing.
+
+A line of more than 4,096 bytes is reported with its file and number, and the rest is put;
+the exit code is then 1.`,
+		Example: `  retwis random put users ids.txt
+  printf '1\n2\n3\n' | retwis random put users`,
+	},
+	"draw": {
+		Short: "Draw ids at random, and leave them in the set",
+		Long: `Shows ids drawn at random, one or -n different ones, or all if there are no more. They stay
+in the set. With --repeat each is drawn from the whole set, so that one can come more
+than once.`,
+		Example: `  retwis random draw users -n 3
+  retwis random draw users -n 1000 --repeat | sort | uniq -c`,
+	},
+	"take": {
+		Short: "Draw ids at random, and remove them",
+		Long: `Shows ids drawn at random, one or -n different ones, and removes them from the set in the
+same step, so that no two callers get the same.`,
+		Example: `  retwis random take tickets
+  retwis random take users -n 100 > winners.txt`,
+	},
+	"has": {
+		Short:   "Show whether ids are in a set",
+		Long:    `Shows for each id whether it is in the set. The exit code is 1 if one of them is not.`,
+		Example: `  retwis random has users 42 43`,
+	},
+	"list": {
+		Short: "List the ids of a set",
+		Long: `Lists all ids of a set, one on a line and in no order, in small steps. An id that is in
+the set all the time is listed, and may come twice if there are thousands.`,
+		Example: `  retwis random list users | sort -u > ids.txt`,
+	},
+	"count": {
+		Short:   "Count the ids of a set",
+		Long:    `Counts the ids of a set, without reading them.`,
+		Example: `  retwis random count users`,
+	},
+	"remove": {
+		Short: "Remove ids from a set",
+		Long:  `Removes ids from a set: those that are named, or each line of standard input.`,
+		Example: `  retwis random remove users 42 43
+  retwis random remove users < banned.txt`,
+	},
+}
+
+func newRandom(env shell.Env) *cobra.Command {
+	n := noun[*collection.Random]{
+		unit: "ids", maxBytes: collection.MaxID, help: randomHelp,
+		open: func(_ context.Context, client rueidis.Client, key string) (*collection.Random, error) {
+			return collection.NewRandom(client, key)
+		},
+	}
+	return shell.Group(&cobra.Command{
+		Use:   "random",
+		Short: "Draw ids at random from a set",
+		Long: `Keeps ids in a set, and draws some of them at random: who is shown next, which of many to
+check, who wins. It is a plain Redis set, which other programs can use as well.`,
+		Example: `  retwis random put users ids.txt
+  retwis random draw users -n 3
+  retwis random take tickets`,
+	}, n.put(env), newDraw(env, n), newRandomTake(env, n), newHas(env, n),
+		list(n.command(env, "list [flags] KEY", 1, 1), n, func(ctx context.Context, r *collection.Random) iter.Seq2[row, error] { return rows(r.All(ctx)) }),
+		n.count(env), n.remove(env))
+}
+
+func newDraw(env shell.Env, n noun[*collection.Random]) *cobra.Command {
+	c := n.command(env, "draw [flags] KEY", 1, 1)
+	number := addNumber(c)
+	repeat := c.Flags().Bool("repeat", false, "draw each from the whole set")
+	c.AddJSON("print each as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.with(ctx, c, args[0], func(r *collection.Random) error {
+			draw := r.Draw
+			if *repeat {
+				draw = r.DrawEach
+			}
+			ids, err := draw(ctx, *number)
+			if err != nil {
+				return err
+			}
+			return printItems(c, ids...)
+		})
+	})
+}
+
+func newRandomTake(env shell.Env, n noun[*collection.Random]) *cobra.Command {
+	c := n.command(env, "take [flags] KEY", 1, 1)
+	number := addNumber(c)
+	c.AddJSON("print each as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.with(ctx, c, args[0], func(r *collection.Random) error {
+			ids, err := r.Take(ctx, *number)
+			if err != nil {
+				return err
+			}
+			return printItems(c, ids...)
+		})
+	})
+}
+
+func addNumber(c *shell.Command) *int {
+	return c.Flags().IntP("limit", "n", 1, "how many, up to 10,000")
+}
+
+func newHas(env shell.Env, n noun[*collection.Random]) *cobra.Command {
+	c := n.command(env, "has [flags] KEY ID...", 2, -1)
+	c.AddJSON("print each as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.with(ctx, c, args[0], func(r *collection.Random) error {
+			ids := args[1:]
+			has, err := r.Has(ctx, ids...)
+			if err != nil {
+				return err
+			}
+			p, missing := c.NewPrinter(), error(nil)
+			for i, id := range ids {
+				word := "yes"
+				if !has[i] {
+					word, missing = "no", shell.ErrReported
+				}
+				if err := p.Print(shell.Object{{Name: "item", Value: id}, {Name: "has", Value: has[i]}}, id, word); err != nil {
+					return err
+				}
+			}
+			return cmp.Or(p.End(), missing)
+		})
+	})
+}

@@ -1,0 +1,110 @@
+package collection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/redis/rueidis"
+	"github.com/spf13/cobra"
+
+	"retwis/collection"
+	"retwis/internal/cli/shell"
+	"retwis/internal/store"
+)
+
+var recentHelp = map[string]shell.Help{
+	"put": {
+		Short: "Put items on a list of the newest",
+		Long: `Puts the lines of files, or of standard input, on a list that keeps the newest --max, each
+line one item and the newest last. A list that does not exist is created, with --max;
+later --max can be left out.
+
+A line of more than 65,536 bytes is reported with its file and number, and the rest is put;
+the exit code is then 1. Putting an item again makes it the newest, and keeps the older one.`,
+		Example: `  retwis recent put orders --max 100 orders.txt
+  printf 'order 7\n' | retwis recent put orders`,
+	},
+	"list": {
+		Short: "List the newest items, newest first",
+		Long: `Lists the items, newest first: all of them or the newest -n. An item may come twice if
+others are put meanwhile and there are more than a hundred.`,
+		Example: `  retwis recent list orders -n 10
+  retwis recent list orders --json | jq -r .item`,
+	},
+	"count": {
+		Short:   "Count the items of a list",
+		Long:    `Counts the items of a list: as many as it keeps, or fewer.`,
+		Example: `  retwis recent count orders`,
+	},
+	"remove": {
+		Short: "Remove items from a list of the newest",
+		Long: `Removes items, each as often as it is on the list: those that are named, or each line of
+standard input. The time is proportional to the length of the list for each item.`,
+		Example: `  retwis recent remove orders 'order 7'`,
+	},
+	"adopt": {
+		Short: "Turn a list made by hand into a list of the newest",
+		Long: `Declares that a Redis list that other programs made, newest first with LPUSH, keeps the
+newest --max items. It changes no item; the next "recent put" cuts the list to --max.`,
+		Example: `  retwis recent adopt orders --max 100`,
+	},
+}
+
+func newRecent(env shell.Env) *cobra.Command {
+	n := noun[*collection.Recent]{
+		unit: "items", maxBytes: collection.MaxItem, help: recentHelp, open: openRecent, declare: declareRecent,
+	}
+	return shell.Group(&cobra.Command{
+		Use:   "recent",
+		Short: "Keep the newest items only",
+		Long: `Keeps the newest of what is put, up to a number: the last hundred orders, the posts on a
+front page. The list is never longer than that.
+
+On a Cluster the key needs a hash tag, {orders}.`,
+		Example: `  retwis recent put orders --max 100 orders.txt
+  retwis recent list orders -n 10`,
+	}, n.put(env),
+		list(n.command(env, "list [flags] KEY", 1, 1), n, func(ctx context.Context, r *collection.Recent) iter.Seq2[row, error] { return rows(r.All(ctx)) }),
+		n.count(env), n.remove(env), newAdopt(env, n))
+}
+
+func openRecent(ctx context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
+	r, err := collection.OpenRecent(ctx, client, key)
+	if errors.Is(err, collection.ErrNotFound) {
+		err = shell.Hint(err, fmt.Sprintf("Create it with %q.", "retwis recent put "+key+" --max NUMBER"))
+	}
+	return r, err
+}
+
+func addMax(c *shell.Command) *int {
+	return c.Flags().Int("max", 0, "keep this many items, up to 1,000,000")
+}
+
+// declareRecent adds --max, and returns what opens a list that need not exist.
+func declareRecent(c *shell.Command) func(context.Context, rueidis.Client, string) (*collection.Recent, error) {
+	max := addMax(c)
+	return func(ctx context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
+		if !c.Flags().Changed("max") {
+			return openRecent(ctx, client, key)
+		}
+		r, err := collection.NewRecent(client, key, *max)
+		return shell.CheckDeclared(ctx, r, err)
+	}
+}
+
+func newAdopt(env shell.Env, n noun[*collection.Recent]) *cobra.Command {
+	c := n.command(env, "adopt [flags] KEY", 1, 1)
+	max := addMax(c)
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return c.WithStore(ctx, func(db *store.Store) error {
+			r, err := collection.NewRecent(db.Client(), args[0], *max)
+			if err != nil {
+				return shell.Usage(errors.New(shell.OneLine(err)))
+			}
+			return r.Adopt(ctx)
+		})
+	})
+}

@@ -1,0 +1,190 @@
+package collection
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/spf13/cobra"
+
+	"retwis/collection"
+	"retwis/internal/cli/shell"
+)
+
+var ringHelp = map[string]shell.Help{
+	"put": {
+		Short: "Put items into a ring",
+		Long: `Puts the lines of files, or of standard input, at the end of a ring, each line one item.
+Items that the ring has already stay where they are. A ring that does not exist is created.
+
+A line of more than 4,096 bytes is reported with its file and number, and the rest is put;
+the exit code is then 1.`,
+		Example: `  retwis ring put feeds feeds.txt
+  printf 'https://go.dev/blog\n' | retwis ring put feeds`,
+	},
+	"next": {
+		Short: "Show the next item, and move it to the end",
+		Long: `Shows the next item of a ring, and moves it to the end. It stays in the ring, so no crash
+can lose it; two workers have it at a time if it comes round again. "ring take" prevents
+that. The exit code is 75 if there is no item to hand out.`,
+		Example: `  retwis ring next feeds
+  curl -s "$(retwis ring next feeds)"`,
+	},
+	"take": {
+		Short: "Lease the next item to one worker",
+		Long: `Leases the next item of a ring, and shows the id of the lease and the item. No other
+worker gets the item until "ring return" or the end of the lease: the item of a worker
+that crashed is handed out again.
+
+A worker that needs more time extends the lease with "ring extend". The exit code is 75 if
+all items are leased, or there are none; a line says when one comes back.`,
+		Example: `  retwis ring take feeds --lease 5m
+  while read -r lease feed < <(retwis ring take feeds); do
+    curl -sO "$feed" && retwis ring return feeds "$lease" "$feed"
+  done`,
+	},
+	"extend": {
+		Short: "Extend the lease of an item",
+		Long: `Makes a lease that "ring take" gave last for --lease from now. The exit code is 1 if it is
+over: stop working on the item, another worker may have it.`,
+		Example: `  retwis ring extend feeds "$lease" "$feed" --lease 5m`,
+	},
+	"return": {
+		Short: "Return an item that was leased",
+		Long: `Ends a lease that "ring take" gave, and puts the item at the end of the ring. The exit
+code is 1 if the lease is over.`,
+		Example: `  retwis ring return feeds "$lease" "$feed"`,
+	},
+	"list": {
+		Short: "List the items of a ring",
+		Long: `Lists the items of a ring, leased or not, one on a line and in no order. An item that is in
+the ring all the time is listed, and may come twice if there are thousands.
+
+With --leased it lists the leased items only, each with the id of its lease and its end in
+UTC. An item whose lease is over returns to the ring when a worker takes the next one.`,
+		Example: `  retwis ring list feeds > feeds.txt
+  retwis ring list feeds --leased
+  retwis ring list feeds --json | jq -r 'select(.leased_until) | .item'`,
+	},
+	"count": {
+		Short:   "Count the items of a ring",
+		Long:    `Counts the items of a ring, leased or not.`,
+		Example: `  retwis ring count feeds`,
+	},
+	"remove": {
+		Short: "Remove items from a ring",
+		Long: `Removes items from a ring, leased or not: those that are named, or each line of standard
+input. The time is proportional to the size of the ring for each item.`,
+		Example: `  retwis ring remove feeds https://example.com/gone
+  grep example.com feeds.txt | retwis ring remove feeds`,
+	},
+}
+
+func newRing(env shell.Env) *cobra.Command {
+	n := noun[*collection.Ring]{
+		unit: "items", maxBytes: collection.MaxID, help: ringHelp,
+		open: func(_ context.Context, client rueidis.Client, key string) (*collection.Ring, error) {
+			return collection.NewRing(client, key)
+		},
+	}
+	return shell.Group(&cobra.Command{
+		Use:   "ring",
+		Short: "Hand out items in rotation, on request to one worker at a time",
+		Long: `Keeps distinct items in a ring, and hands them out one after the other: feeds to fetch,
+servers to check. "ring next" only rotates; "ring take" leases the item, so that no other
+worker gets it until it is returned or the lease is over.
+
+On a Cluster the key needs a hash tag, {feeds}.`,
+		Example: `  retwis ring put feeds feeds.txt
+  retwis ring next feeds
+  retwis ring take feeds --lease 5m`,
+	}, n.put(env), newNext(env, n), newTake(env, n), newExtend(env, n), newReturn(env, n), newRingList(env, n), n.count(env), n.remove(env))
+}
+
+func newNext(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
+	c := n.command(env, "next [flags] KEY", 1, 1)
+	c.AddJSON("print the item as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.with(ctx, c, args[0], func(r *collection.Ring) error {
+			item, err := r.Next(ctx)
+			if err != nil {
+				return nothing(err)
+			}
+			return printItems(c, item)
+		})
+	})
+}
+
+func addLease(c *shell.Command) *time.Duration {
+	return c.Flags().Duration("lease", time.Minute, "how long the lease lasts from now")
+}
+
+func newTake(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
+	c := n.command(env, "take [flags] KEY", 1, 1)
+	lease := addLease(c)
+	c.AddJSON("print the lease as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.with(ctx, c, args[0], func(r *collection.Ring) error {
+			l, err := r.Take(ctx, *lease)
+			if err != nil {
+				return nothing(err)
+			}
+			p := c.NewPrinter()
+			err = p.Print(shell.Object{{Name: "lease", Value: l.ID}, {Name: "item", Value: l.Item}}, l.ID, l.Item)
+			return errors.Join(err, p.End())
+		})
+	})
+}
+
+func newExtend(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
+	c := n.command(env, "extend [flags] KEY LEASE ITEM", 3, 3)
+	lease := addLease(c)
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.with(ctx, c, args[0], func(r *collection.Ring) error {
+			return r.Lease(args[2], args[1]).Extend(ctx, *lease)
+		})
+	})
+}
+
+func newReturn(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
+	c := n.command(env, "return [flags] KEY LEASE ITEM", 3, 3)
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return n.with(ctx, c, args[0], func(r *collection.Ring) error { return r.Lease(args[2], args[1]).Return(ctx) })
+	})
+}
+
+func newRingList(env shell.Env, n noun[*collection.Ring]) *cobra.Command {
+	c := n.command(env, "list [flags] KEY", 1, 1)
+	leased := c.Flags().Bool("leased", false, "list the leased items only, with their leases")
+	return list(c, n, func(ctx context.Context, r *collection.Ring) iter.Seq2[row, error] {
+		return func(yield func(row, error) bool) {
+			for item, err := range r.All(ctx) {
+				if *leased && err == nil && item.LeaseID == "" {
+					continue
+				}
+				if !yield(ringRow(item, *leased), err) {
+					return
+				}
+			}
+		}
+	})
+}
+
+func ringRow(item collection.RingItem, leased bool) row {
+	r := row{shell.Object{{Name: "item", Value: item.Item}}, []string{item.Item}}
+	if item.LeaseID == "" {
+		return r
+	}
+	until := item.LeasedUntil.UTC().Format(time.RFC3339)
+	r.json = shell.Object{{Name: "item", Value: item.Item}, {Name: "lease", Value: item.LeaseID}, {Name: "leased_until", Value: until}}
+	if leased {
+		r.cells = []string{item.LeaseID, until, item.Item}
+	}
+	return r
+}
