@@ -19,9 +19,10 @@
 // of Weiss, Karras and Bernstein (VLDB 2008), with the entries of the Redis tutorial
 // on secondary indexes. It needs no Redis module.
 //
-// Put and Remove write all orders in one script: no reader sees part of a triple, and
-// a writer that crashes leaves none. Select yields the triples of a pattern, Query
-// joins several patterns, and From traverses the graph from a name:
+// Put, Set and Remove write all orders in one script: no reader sees part of a triple, and
+// a writer that crashes leaves none. Select yields the triples of a pattern, RemoveWhere
+// removes them, Query joins several patterns and paths, and From traverses the graph from
+// a name:
 //
 //	q, err := graph.Parse(`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`)
 //	for b, err := range g.Query(ctx, q) {

@@ -10,6 +10,9 @@ import (
 // ErrMemory is returned by a query that needs more memory than Query.Memory.
 var ErrMemory = errors.New("the query needs too much memory")
 
+// ErrTooMany is returned by a Set that would have to remove too many objects in one step.
+var ErrTooMany = errors.New("too many objects to remove at once")
+
 // invalid returns an error of an argument.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("graph: %w: %s", index.ErrValue, fmt.Sprintf(format, args...))

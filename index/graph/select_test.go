@@ -99,7 +99,12 @@ func TestSelectAgainstModel(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "changes") {
 			some := rapid.SliceOfN(triples(), 0, 40).Draw(t, "triples")
 			before := len(model)
-			if rapid.IntRange(0, 3).Draw(t, "what") == 0 {
+			what := rapid.IntRange(0, 7).Draw(t, "what")
+			if what < 2 && len(some) > 0 {
+				[]func(*rapid.T, *Graph, map[Triple]bool, Triple){setOnce, removeWhereOnce}[what](t, g, model, some[0])
+				continue
+			}
+			if what < 4 {
 				for _, one := range some {
 					delete(model, one)
 				}

@@ -55,40 +55,6 @@ then 1. Putting a triple again changes nothing.`,
 	})
 }
 
-func newRemove(env shell.Env) *cobra.Command {
-	c := shell.New(env, &cobra.Command{
-		Use:   "remove [flags] KEY [FILE...]",
-		Short: "Remove triples from a graph",
-		Long: `Removes the triples of files, or of standard input, from a graph.
-
-` + filesHelp + `
-
-A bad line is reported with its file and number, and the rest is removed; the exit
-code is then 1. A triple that is not in the graph is no error.`,
-		Example: `  retwis graph remove people gone.tsv
-  retwis graph select people matteo '*' '*' --json | jq -r '[.s,.p,.o]|@tsv' | retwis graph remove people`,
-		Args: shell.Arguments(1, -1, ""),
-	})
-	format := addFormat(c)
-	c.AddJSON("print the summary as JSON")
-	c.AddRedis()
-	return c.Build(func(ctx context.Context, args []string) error {
-		in, err := c.OpenInputs(args[1:], "triples")
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
-			all, failed := shell.UntilError(triples(in, format, false))
-			_, err = g.RemoveMany(ctx, all)
-			if err = cmp.Or(err, failed()); err != nil {
-				return err
-			}
-			return in.Report()
-		})
-	})
-}
-
 func newExport(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "export [flags] KEY",
