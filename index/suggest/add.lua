@@ -8,7 +8,9 @@
 -- ARGV[4]      the rebuild whose new index is filled; empty: the present index
 -- ARGV[5]      half-lives since 1970, the unit of counts with a half-life; empty: no
 --              half-life
--- ARGV[6]…     term, number of searches, …; each term once
+-- ARGV[6]…     term, value, …; each term once. A value is a number of searches to add, or
+--              '=' and a count that replaces the present one. A line feed and a payload
+--              may follow: without them '=' removes the payload, and a number keeps it
 --
 -- Reply        the new count of each as text, "0" for a blocked one
 --
@@ -29,12 +31,23 @@ if filling then
 	index, content, cache = KEYS[4], KEYS[5], KEYS[8]
 end
 
-local terms, forms = {}, {}
+local terms, n = {}, 0
 for i = 6, #ARGV, 2 do
-	terms[#terms + 1] = ARGV[i]
-	forms[#forms + 1] = string.match(ARGV[i], '^[^:]*')
+	n = n + 1
+	terms[n] = ARGV[i]
 end
-local blocked = redis.call('SMISMEMBER', KEYS[9], unpack(forms))
+
+-- blockedOf returns 1 for each blocked term.
+local function blockedOf()
+	if redis.call('EXISTS', KEYS[9]) == 0 then
+		return {}
+	end
+	local forms = {}
+	for i = 1, n do
+		forms[i] = string.match(terms[i], '^[^:]*')
+	end
+	return redis.call('SMISMEMBER', KEYS[9], unpack(forms))
+end
 
 local now = tonumber(ARGV[5])
 local most = 9007199254740991
@@ -54,18 +67,45 @@ local function sum(was, n)
 	return more + math.log(1 + 2 ^ (less - more)) / math.log(2)
 end
 
-local reply, changes, ids = {}, {}, {}
+local payloads = false
+
+-- apply sets the new count and payload of a change.
+local function apply(c, value)
+	local count, digits, payload, replaces = tonumber(value), value, '', false
+	if not count then
+		replaces = byte(value) == 61
+		count, digits, payload = split(replaces and sub(value, 2) or value)
+	end
+	local was = not replaces and c.was or nil
+	c.count = sum(was, count)
+	if not was and not now then
+		c.digits = digits
+	end
+	if replaces or payload ~= '' then
+		c.payload = payload
+		payloads = payloads or payload ~= ''
+	end
+end
+
+local blocked, reply = blockedOf(), {}
+local changes, ids, m = {}, {}, 0
 for i, c in ipairs(changesOf(content, terms)) do
 	if blocked[i] == 1 then
 		reply[i] = '0'
 	else
-		c.count = sum(c.was, tonumber(ARGV[2 * i + 5]))
-		reply[i] = text(c.count)
-		changes[#changes + 1] = c
-		ids[#ids + 1] = c.term
+		apply(c, ARGV[2 * i + 5])
+		m = m + 1
+		changes[m], ids[m] = c, c.term
+		c.place = i
 	end
 end
 store(index, content, cache, changes)
+if payloads then
+	redis.call('HSET', KEYS[3], 'payloads', 1)
+end
+for _, c in ipairs(changes) do
+	reply[c.place] = c.digits
+end
 if rebuilding and not filling then
 	each('SADD', KEYS[6], ids)
 end

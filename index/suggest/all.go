@@ -1,7 +1,9 @@
 package suggest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -13,11 +15,11 @@ import (
 // step is the number of terms that a scan reads at a time.
 const step = 500
 
-// All yields the terms with a prefix, normalized as for Complete, in the lexicographic
-// order of their entries, name:spelling: "a b" comes before "a", since a blank is less
-// than a colon, and "a" before "ab". Counts do not change the order: pages are stable
-// under concurrent adds, without duplicates or gaps. It reads 500 terms a round trip, or
-// page.Limit if that is less.
+// All yields the terms with a prefix, normalized as for Complete, in the byte order of
+// their normalized forms: "a", "a b", "a1", "ab". Counts do not change the order: pages
+// are stable under concurrent writes, without duplicates or gaps. It reads 500 terms a
+// round trip, or page.Limit if that is less. After these it may need another round trip
+// for shorter forms, such as "a" before "a1", and one for payloads if there are any.
 func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		yield = x.wrapping(yield)
@@ -27,6 +29,9 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 			return
 		}
 		after, err := scan.DecodeCursor(page.After)
+		if err == nil && after != "" && !isKey(after) {
+			err = errors.New("the cursor is not one of All")
+		}
 		if err != nil {
 			yield(Entry{}, fmt.Errorf("%w: %w", index.ErrValue, err))
 			return
@@ -39,19 +44,24 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 			yield(Entry{}, err)
 			return
 		}
+		count := step
+		if page.Limit > 0 && page.Offset < step {
+			count = min(page.Limit+page.Offset, step)
+		}
 		var sequences []iter.Seq2[Entry, error]
 		for _, k := range x.keys {
-			for _, prefix := range rangesOf(name) {
-				sequences = append(sequences, x.scan(ctx, k, prefix, after, page))
+			s := scanner{Index: x, keys: k, count: int64(count), reverse: page.Reverse}
+			sequences = append(sequences, s.scan(ctx, name, after))
+			if whole, ended := strings.CutSuffix(name, " "); ended {
+				sequences = append(sequences, s.only(ctx, whole, after))
 			}
 		}
 		n := 0
 		order := func(a, b Entry) int {
-			by := strings.Compare(a.key()+":", b.key()+":")
 			if page.Reverse {
-				return -by
+				a, b = b, a
 			}
-			return by
+			return compareKeys(a.key(), b.key())
 		}
 		for e, err := range scan.Merge(order, sequences...) {
 			if n++; err == nil && n <= page.Offset {
@@ -64,55 +74,15 @@ func (x *Index) All(ctx context.Context, prefix string, page index.Page) iter.Se
 	}
 }
 
+// compareKeys orders keys by name, those of one name as the index does.
+func compareKeys(a, b string) int {
+	return cmp.Or(strings.Compare(nameOf(a), nameOf(b)), strings.Compare(a+":", b+":"))
+}
+
 // wrapping adds the package and the key to the error of an iteration.
 func (x *Index) wrapping(yield func(Entry, error) bool) func(Entry, error) bool {
 	return func(e Entry, err error) bool {
 		x.wrap(&err)
 		return yield(e, err)
-	}
-}
-
-// scan yields the terms of a partition.
-func (x *Index) scan(ctx context.Context, k keys, prefix, after string, page index.Page) iter.Seq2[Entry, error] {
-	low, high := "["+prefix, "["+prefix+"\xff"
-	count := int64(step)
-	if page.Limit > 0 && page.Offset < step {
-		count = int64(min(page.Limit+page.Offset, step))
-	}
-	return func(yield func(Entry, error) bool) {
-		for {
-			// The key of an entry ends with a colon; the semicolon is the next byte. So the
-			// range starts after the term, whatever its count is now.
-			switch {
-			case after != "" && !page.Reverse:
-				low = max(low, "["+after+";")
-			case after != "" && after+":" < high[1:]:
-				high = "(" + after + ":"
-			}
-			b := x.set.Client.B()
-			command := b.Zrangebylex().Key(k.Index).Min(low).Max(high).Limit(0, count).Build()
-			if page.Reverse {
-				command = b.Zrevrangebylex().Key(k.Index).Max(high).Min(low).Limit(0, count).Build()
-			}
-			members, err := x.set.Client.Do(ctx, command).AsStrSlice()
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			for _, member := range members {
-				t, ok := parseEntry(member)
-				if !ok {
-					yield(Entry{}, fmt.Errorf("%w: entry %q of %s", index.ErrCorrupt, member, k.Index))
-					return
-				}
-				if !yield(Entry{Suggestion: x.suggestion(t), Name: nameOf(t.key)}, nil) {
-					return
-				}
-				after = t.key
-			}
-			if int64(len(members)) < count {
-				return
-			}
-		}
 	}
 }

@@ -25,8 +25,8 @@ local function clear(index, content, cache)
 	local terms, orphans = {}, {}
 	for _, member in ipairs(found) do
 		local term, count = entry(member)
-		local value = count and redis.call('HGET', content, term)
-		if value and term .. ':' .. value == member then
+		local _, digits = split(count and redis.call('HGET', content, term))
+		if digits and term .. ':' .. digits == member then
 			terms[#terms + 1] = term
 		else
 			orphans[#orphans + 1] = member

@@ -16,7 +16,7 @@ import (
 func long(n int) []Suggestion {
 	terms := make([]Suggestion, n)
 	for i := range terms {
-		terms[i] = Suggestion{strings.Repeat(fmt.Sprintf("%04d", i*7919%10000), 125), 1}
+		terms[i] = Suggestion{Term: strings.Repeat(fmt.Sprintf("%04d", i*7919%10000), 125), Count: 1}
 	}
 	return terms
 }
@@ -72,7 +72,7 @@ func TestRebuildListReadsFew(t *testing.T) {
 	var terms []Suggestion
 	for letter := 'a'; letter <= 'z'; letter++ {
 		for i := range 100 {
-			terms = append(terms, Suggestion{fmt.Sprintf("%c%d", letter, i), int64(1 + i)})
+			terms = append(terms, Suggestion{Term: fmt.Sprintf("%c%d", letter, i), Count: int64(1 + i)})
 		}
 	}
 	if _, err := x.AddMany(ctx, slices.Values(terms)); err != nil {
@@ -85,7 +85,7 @@ func TestRebuildListReadsFew(t *testing.T) {
 	if err != nil || first != "a" {
 		t.Fatalf("the first list to rebuild: %q, %v, want a", first, err)
 	}
-	if best, err := x.Complete(ctx, "", 30); err != nil || len(best) != 30 || best[0] != (Suggestion{"a99", 100}) || best[29] != (Suggestion{"d98", 99}) {
+	if best, err := x.Complete(ctx, "", 30); err != nil || len(best) != 30 || best[0] != (Suggestion{Term: "a99", Count: 100}) || best[29] != (Suggestion{Term: "d98", Count: 99}) {
 		t.Fatalf("%v, %v", best, err)
 	}
 }
@@ -101,7 +101,7 @@ func TestOvertakenRebuildEndsEverywhere(t *testing.T) {
 		far := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
 		do(t, client, "HSET", x.keys[0].Meta, "rebuild", "other", "until", far)
 		for i := range 100 {
-			if !yield(Suggestion{fmt.Sprint(i), 1}, nil) {
+			if !yield(Suggestion{Term: fmt.Sprint(i), Count: 1}, nil) {
 				return
 			}
 		}

@@ -25,7 +25,11 @@
 //
 // Terms are UTF-8 of up to 512 bytes, and match regardless of case, accents, forms of a
 // letter, apostrophes and punctuation: see Index.Normalize. Different spellings are
-// different terms with the same normalized form. A count is at most 2^53-1.
+// different terms with the same normalized form. A count is at most 2^53-1. A term may
+// carry a payload, such as an id, which completions return: see Index.Put.
+//
+// Index.AddMany and PutMany sort what they write, so that the terms of a script share
+// the lists of their prefixes. Concurrent calls of Index.Add and Put share round trips.
 //
 // There are three ways to forget old searches: Options.Cleanup removes a little at each
 // completion, as in the tutorial; Options.HalfLife lets old searches weigh less;

@@ -14,6 +14,9 @@ import (
 type Suggestion struct {
 	Term  string `json:"term"`  // as added, with blanks collapsed
 	Count int64  `json:"count"` // with a half-life the decayed count, rounded
+	// Payload is what the program stores with the term, such as an id: up to 512 bytes
+	// of UTF-8 without control characters.
+	Payload string `json:"payload,omitempty"`
 }
 
 // Entry is a term as All yields it.
@@ -31,6 +34,8 @@ func (e Entry) key() string { return joinKey(e.Name, spell(e.Term)) }
 type term struct {
 	key   string
 	count float64 // with a half-life its logarithm; see add.lua
+
+	payload string
 }
 
 // compare orders terms by rank: the more frequent first, then by the bytes of their
@@ -62,7 +67,16 @@ func parseCount(key, text string) (term, bool) {
 	if err != nil || count <= 0 {
 		return term{}, false
 	}
-	return term{key, count}, true
+	return term{key: key, count: count}, true
+}
+
+// parseValue returns the term of a key and its value, a count, or a count, a line feed
+// and a payload.
+func parseValue(key, value string) (term, bool) {
+	count, payload, _ := strings.Cut(value, "\n")
+	t, ok := parseCount(key, count)
+	t.payload = payload
+	return t, ok
 }
 
 // maxCount is the greatest integer that is exact in Lua.
@@ -76,7 +90,7 @@ type decay struct {
 
 // suggestion returns a stored term as a Suggestion.
 func (d decay) suggestion(t term) Suggestion {
-	return Suggestion{Term: spelling(t.key), Count: d.countOf(t.count)}
+	return Suggestion{Term: spelling(t.key), Count: d.countOf(t.count), Payload: t.payload}
 }
 
 // countOf returns the count after decay.

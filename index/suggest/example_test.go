@@ -26,6 +26,16 @@ func exampleIndex(opt suggest.Options) (*suggest.Index, func()) {
 	return x, func() { client.Close(); stop() }
 }
 
+// show prints the terms of a completion.
+func show(terms []suggest.Suggestion, err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, t := range terms {
+		fmt.Println(t.Term, t.Count)
+	}
+}
+
 // Count searches, and complete what a user types.
 func Example() {
 	x, stop := exampleIndex(suggest.Options{})
@@ -37,9 +47,10 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	best, err := x.Complete(ctx, "ba", 2)
-	fmt.Println(best, err)
-	// Output: [{Banana 3} {Bahamas 1}] <nil>
+	show(x.Complete(ctx, "ba", 2))
+	// Output:
+	// Banana 3
+	// Bahamas 1
 }
 
 // Load known counts.
@@ -48,13 +59,41 @@ func ExampleIndex_AddMany() {
 	defer stop()
 	ctx := context.Background()
 
-	_, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{"Crème brûlée", 120}, {"Crêpe", 300}, {"Cream", 250}}))
+	_, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{Term: "Crème brûlée", Count: 120}, {Term: "Crêpe", Count: 300}, {Term: "Cream", Count: 250}}))
 	if err != nil {
 		log.Fatal(err)
 	}
-	best, err := x.Complete(ctx, "cre", 10)
-	fmt.Println(best, err)
-	// Output: [{Crêpe 300} {Cream 250} {Crème brûlée 120}] <nil>
+	show(x.Complete(ctx, "cre", 10))
+	// Output:
+	// Crêpe 300
+	// Cream 250
+	// Crème brûlée 120
+}
+
+// Complete with what belongs to a term, such as an id.
+func ExampleIndex_Put() {
+	x, stop := exampleIndex(suggest.Options{})
+	defer stop()
+	ctx := context.Background()
+
+	for _, city := range []suggest.Suggestion{
+		{Term: "Berlin", Count: 3_700_000, Payload: "city:17"},
+		{Term: "Bern", Count: 134_000, Payload: "city:4"},
+	} {
+		if _, err := x.Put(ctx, city); err != nil {
+			log.Fatal(err)
+		}
+	}
+	best, err := x.Complete(ctx, "ber", 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, city := range best {
+		fmt.Println(city.Term, city.Payload)
+	}
+	// Output:
+	// Berlin city:17
+	// Bern city:4
 }
 
 // A completion tolerates one typo.
@@ -63,12 +102,13 @@ func ExampleIndex_CompleteFuzzy() {
 	defer stop()
 	ctx := context.Background()
 
-	if _, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{"Banana", 3}, {"Bnai", 1}, {"Barcelona", 9}})); err != nil {
+	if _, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{Term: "Banana", Count: 3}, {Term: "Bnai", Count: 1}, {Term: "Barcelona", Count: 9}})); err != nil {
 		log.Fatal(err)
 	}
-	best, err := x.CompleteFuzzy(ctx, "bnan", 10)
-	fmt.Println(best, err)
-	// Output: [{Banana 3} {Bnai 1}] <nil>
+	show(x.CompleteFuzzy(ctx, "bnan", 10))
+	// Output:
+	// Banana 3
+	// Bnai 1
 }
 
 // Some words must not be suggested.
@@ -91,7 +131,7 @@ func ExampleIndex_All() {
 	defer stop()
 	ctx := context.Background()
 
-	if _, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{"Cherry", 1}, {"Apple", 7}, {"Banana", 3}})); err != nil {
+	if _, err := x.AddMany(ctx, slices.Values([]suggest.Suggestion{{Term: "Cherry", Count: 1}, {Term: "Apple", Count: 7}, {Term: "Banana", Count: 3}})); err != nil {
 		log.Fatal(err)
 	}
 	page := index.Page{Limit: 2}

@@ -19,7 +19,7 @@ local terms = changes(tonumber(ARGV[5]), tonumber(ARGV[6]))
 if #terms > 0 then
 	local made = changesOf(KEYS[5], terms)
 	for i, now in ipairs(changesOf(KEYS[2], terms)) do
-		made[i].count = now.was
+		made[i].count, made[i].payload = now.was, now.payload
 	end
 	store(KEYS[4], KEYS[5], KEYS[8], made)
 end

@@ -76,7 +76,7 @@ func TestHalfLifeLists(t *testing.T) {
 	for hour := range 6 {
 		var list []Suggestion
 		for i := range 300 {
-			list = append(list, Suggestion{"t" + string(rune('a'+i%26)) + string(rune('a'+i/26)), int64(1 + (i*7+hour*100)%300)})
+			list = append(list, Suggestion{Term: "t" + string(rune('a'+i%26)) + string(rune('a'+i/26)), Count: int64(1 + (i*7+hour*100)%300)})
 		}
 		if _, err := x.AddMany(ctx, slices.Values(list)); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestRefused(t *testing.T) {
 	}
 	_, err := x.Add(ctx, "…", 1)
 	value(err)
-	_, err = x.AddMany(ctx, slices.Values([]Suggestion{{"banana", 1}, {"\xff", 1}}))
+	_, err = x.AddMany(ctx, slices.Values([]Suggestion{{Term: "banana", Count: 1}, {Term: "\xff", Count: 1}}))
 	value(err)
 	for _, k := range []int{0, -1, 1001} {
 		_, err = x.Complete(ctx, "b", k)
@@ -197,7 +197,7 @@ func TestRefused(t *testing.T) {
 	_, err = other.Rebuild(ctx, func(func(Suggestion, error) bool) {}, maintain.Options{})
 	refuses(err)
 	spread := open(t, client, "words", Options{Partitions: 2})
-	_, err = spread.AddMany(ctx, slices.Values([]Suggestion{{"x", 1}}))
+	_, err = spread.AddMany(ctx, slices.Values([]Suggestion{{Term: "x", Count: 1}}))
 	refuses(err)
 
 	ended, cancel := context.WithCancel(ctx)
@@ -215,7 +215,7 @@ func TestAddManyReportsProgress(t *testing.T) {
 	many := func(n, invalid int) iter.Seq[Suggestion] {
 		return func(yield func(Suggestion) bool) {
 			for i := range n {
-				s := Suggestion{fmt.Sprintf("term %d", i), 1}
+				s := Suggestion{Term: fmt.Sprintf("term %d", i), Count: 1}
 				if i == invalid {
 					s.Term = "!"
 				}
@@ -225,13 +225,13 @@ func TestAddManyReportsProgress(t *testing.T) {
 			}
 		}
 	}
-	if n, err := x.AddMany(ctx, many(2000, 1700)); n != 1600 || !errors.Is(err, index.ErrValue) {
+	if n, err := x.AddMany(ctx, many(2*manyTerms, manyTerms+100)); n != manyTerms || !errors.Is(err, index.ErrValue) {
 		t.Fatalf("%d, %v", n, err)
 	}
-	if n, err := x.Len(ctx); n != 1600 || err != nil {
+	if n, err := x.Len(ctx); n != manyTerms || err != nil {
 		t.Fatalf("%d terms, %v", n, err)
 	}
-	if n, err := x.AddMany(ctx, many(3300, -1)); n != 3300 || err != nil {
+	if n, err := x.AddMany(ctx, many(manyTerms+10, -1)); n != manyTerms+10 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 	if s, err := x.Get(ctx, "term 1599"); s.Count != 2 || err != nil {

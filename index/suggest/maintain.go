@@ -59,13 +59,32 @@ func (c *checker) run(ctx context.Context) (err error) {
 	// Order matters: remove invalid lists before looking for missing ones, and invalid
 	// entries before missing ones.
 	for part := range c.x.keys {
+		before := c.Report.Problems()
 		for _, what := range []string{"lists", "entries", "content"} {
-			c.size = firstStep
-			for cursor, more := "0", true; more; more = cursor != "0" {
-				if cursor, err = c.step(ctx, part, what, cursor); err != nil {
-					return err
-				}
+			if err := c.scan(ctx, part, what); err != nil {
+				return err
 			}
+		}
+		// What was repaired may have changed the lists that were compared before.
+		for range 3 {
+			if !c.repair || c.Report.Problems() == before {
+				break
+			}
+			before = c.Report.Problems()
+			if err := c.scan(ctx, part, "lists"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scan compares all lists, entries or terms of a partition.
+func (c *checker) scan(ctx context.Context, part int, what string) (err error) {
+	c.size = firstStep
+	for cursor, more := "0", true; more; more = cursor != "0" {
+		if cursor, err = c.step(ctx, part, what, cursor); err != nil {
+			return err
 		}
 	}
 	return nil

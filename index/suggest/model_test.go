@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,7 +22,7 @@ import (
 func small(x *Index, light int) *Index {
 	text := topkLua
 	for _, size := range [][2]string{
-		{"TOP_K = 32", "TOP_K = 3"}, {"MAX_LIST = 64", "MAX_LIST = 6"}, {"CACHE_ABOVE = 64", "CACHE_ABOVE = 5"}, {"UNCACHE_AT = 32", "UNCACHE_AT = 3"}, {"SCAN_LIMIT = 1000", "SCAN_LIMIT = " + strconv.Itoa(light)},
+		{"TOP_K = 32", "TOP_K = 3"}, {"MAX_LIST = 64", "MAX_LIST = 6"}, {"CACHE_ABOVE = 64", "CACHE_ABOVE = 5"}, {"UNCACHE_AT = 32", "UNCACHE_AT = 3"}, {"CHECK_EVERY = 8", "CHECK_EVERY = 1"}, {"SCAN_LIMIT = 1000", "SCAN_LIMIT = " + strconv.Itoa(light)},
 	} {
 		changed := strings.Replace(text, size[0], size[1], 1)
 		if changed == text {
@@ -53,9 +54,18 @@ func (m *model) add(x *Index, text string, n int64) int64 {
 		return 0
 	}
 	t := m.terms[key]
-	t = term{key, min(t.count+float64(n), maxCount)}
+	t.key, t.count = key, min(t.count+float64(n), maxCount)
 	m.terms[key] = t
 	return int64(t.count)
+}
+
+func (m *model) put(x *Index, s Suggestion) bool {
+	key, _ := x.key(s.Term)
+	if m.blocked[nameOf(key)] {
+		return false
+	}
+	m.terms[key] = term{key: key, count: float64(s.Count), payload: s.Payload}
+	return true
 }
 
 // with returns the terms whose name satisfies a condition, in order.
@@ -69,7 +79,7 @@ func (m *model) with(right func(name string) bool, k int) []Suggestion {
 	slices.SortFunc(all, compare)
 	out := []Suggestion{}
 	for _, t := range all[:min(k, len(all))] {
-		out = append(out, Suggestion{spelling(t.key), int64(t.count)})
+		out = append(out, Suggestion{Term: spelling(t.key), Count: int64(t.count), Payload: t.payload})
 	}
 	return out
 }
@@ -130,8 +140,13 @@ func drawTerm() *rapid.Generator[string] {
 		rapid.StringOfN(rapid.SampledFrom([]rune("aab")), 1, 6, -1),
 		rapid.StringOfN(rapid.SampledFrom([]rune("aAbé:日 \n\\")), 1, 5, -1),
 		rapid.StringOfN(rapid.SampledFrom([]rune("aAàÀ'!:")), 1, 4, -1), // many spellings of few forms
+		rapid.StringOfN(rapid.SampledFrom([]rune("aA01 -+")), 1, 6, -1), // whose order is not that of the index
 		rapid.StringN(1, 8, -1),
 	)
+}
+
+func drawPayload() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"7", "id:7", `{"id": 7}`, "日", strings.Repeat("x", maxPayload)}))
 }
 
 func drawPrefix() *rapid.Generator[string] {
@@ -139,6 +154,7 @@ func drawPrefix() *rapid.Generator[string] {
 		rapid.StringOfN(rapid.SampledFrom([]rune("aab")), 0, 7, -1),
 		rapid.StringOfN(rapid.SampledFrom([]rune("aBe: 日")), 0, 3, -1),
 		rapid.StringOfN(rapid.SampledFrom([]rune("aA'! ")), 0, 4, -1),
+		rapid.StringOfN(rapid.SampledFrom([]rune("a01 ")), 0, 3, -1),
 	)
 }
 
@@ -181,15 +197,37 @@ func TestModel(t *testing.T) {
 			"many": func(t *rapid.T) {
 				var list []Suggestion
 				for _, text := range rapid.SliceOfN(valid, 1, 40).Draw(t, "terms") {
-					s := Suggestion{text, rapid.Int64Range(1, 4).Draw(t, "n")}
+					s := Suggestion{Term: text, Count: rapid.Int64Range(1, 4).Draw(t, "n"), Payload: drawPayload().Draw(t, "payload")}
 					list = append(list, s)
 					m.add(x, s.Term, s.Count)
+					if key, _ := x.key(text); s.Payload != "" && !m.blocked[nameOf(key)] {
+						one := m.terms[key]
+						one.payload = s.Payload
+						m.terms[key] = one
+					}
 				}
 				n, err := x.AddMany(ctx, slices.Values(list))
 				must(err)
 				if n != len(list) {
 					t.Fatalf("%d of %d terms were added", n, len(list))
 				}
+			},
+			"put": func(t *rapid.T) {
+				s := Suggestion{valid.Draw(t, "term"), rapid.Int64Range(1, maxCount).Draw(t, "n"), drawPayload().Draw(t, "payload")}
+				got, err := x.Put(ctx, s)
+				must(err)
+				same(got, m.put(x, s))
+			},
+			"put many": func(t *rapid.T) {
+				var list []Suggestion
+				for _, text := range rapid.SliceOfN(valid, 1, 40).Draw(t, "terms") {
+					s := Suggestion{text, rapid.Int64Range(1, 9).Draw(t, "n"), drawPayload().Draw(t, "payload")}
+					list = append(list, s)
+					m.put(x, s)
+				}
+				n, err := x.PutMany(ctx, slices.Values(list))
+				must(err)
+				same(n, len(list))
 			},
 			"remove": func(t *rapid.T) {
 				list := rapid.SliceOfN(valid, 1, 5).Draw(t, "terms")
@@ -268,7 +306,7 @@ func TestModel(t *testing.T) {
 					return
 				}
 				must(err)
-				same(got, Suggestion{spelling(want.key), int64(want.count)})
+				same(got, Suggestion{Term: spelling(want.key), Count: int64(want.count), Payload: want.payload})
 			},
 			"complete": func(t *rapid.T) {
 				prefix, k := drawPrefix().Draw(t, "prefix"), rapid.IntRange(1, 20).Draw(t, "k")
@@ -316,7 +354,9 @@ func checkAll(t *rapid.T, x *Index, m *model) {
 			want = append(want, key+":")
 		}
 	}
-	slices.Sort(want)
+	slices.SortFunc(want, func(a, b string) int {
+		return cmp.Or(strings.Compare(nameOf(a), nameOf(b)), strings.Compare(a, b))
+	})
 	if page.Reverse {
 		slices.Reverse(want)
 	}
@@ -328,7 +368,7 @@ func checkAll(t *rapid.T, x *Index, m *model) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if one := m.terms[e.key()]; nameOf(one.key) != e.Name || int64(one.count) != e.Count {
+			if one := m.terms[e.key()]; nameOf(one.key) != e.Name || int64(one.count) != e.Count || one.payload != e.Payload {
 				t.Fatalf("got %+v, want %+v", e, one)
 			}
 			got = append(got, e.key()+":")

@@ -41,11 +41,14 @@ func (x *Index) tracker() *engine.Tracker {
 	})
 }
 
+// stepTerms is the number of terms that a rebuild writes at a time.
+const stepTerms = 1600
+
 // fillFrom counts the terms of a source in the new index.
 func (x *Index) fillFrom(ctx context.Context, run *engine.Run, name string, source iter.Seq2[Suggestion, error]) error {
-	var batch []Suggestion
+	var batch []request
 	step := func() error {
-		_, err := x.add(ctx, batch, name)
+		err := x.writeAll(ctx, batch, name)
 		if err == nil {
 			err = run.Step(ctx, len(batch))
 		}
@@ -56,7 +59,11 @@ func (x *Index) fillFrom(ctx context.Context, run *engine.Run, name string, sour
 		if err != nil {
 			return err
 		}
-		if batch = append(batch, s); len(batch) == batchTerms*pipeline {
+		r, err := x.request(s, false)
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, r); len(batch) == stepTerms {
 			if err := step(); err != nil {
 				return err
 			}

@@ -9,12 +9,26 @@
 -- Reply    '', or a longer prefix whose list must be rebuilt first
 
 local prefix = ARGV[1]
+local whole = closed(KEYS[3])
+
+-- put stores the list of the prefix.
+local function put(list)
+	local new = redis.call('HSET', KEYS[3], prefix, list.text) == 1
+	if new and whole and (prefix == '' or redis.call('HEXISTS', KEYS[3], sub(prefix, 1, -2)) == 1) then
+		close(KEYS[3])
+	elseif new then
+		redis.call('HDEL', KEYS[3], '\n')
+	end
+end
+
 local n = redis.call('ZLEXCOUNT', KEYS[1], from(prefix), to(prefix))
 if n <= UNCACHE_AT then
-	redis.call('HDEL', KEYS[3], prefix)
+	if redis.call('HDEL', KEYS[3], prefix) == 1 and whole then
+		close(KEYS[3])
+	end
 	return ''
 elseif n <= SCAN_LIMIT then
-	redis.call('HSET', KEYS[3], prefix, build(KEYS[1], prefix).text)
+	put(build(KEYS[1], prefix))
 	return ''
 end
 
@@ -27,7 +41,7 @@ local function addList(child, list)
 	end
 	local terms = members(list, child)
 	for i, value in ipairs(lookup(KEYS[2], terms)) do
-		local count = countOf(value)
+		local count = split(value)
 		if count then
 			insertRanked(best, TOP_K, terms[i], count)
 		end
@@ -65,5 +79,5 @@ local last = best[#best]
 if threshold and (#best < TOP_K or outranks(threshold.count, threshold.term, last.count, last.term)) then
 	return highest
 end
-redis.call('HSET', KEYS[3], prefix, format(prefix, best, #best == TOP_K and last).text)
+put(format(prefix, best, #best == TOP_K and last))
 return ''

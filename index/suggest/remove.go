@@ -111,7 +111,7 @@ func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (r
 			}
 			var rare []string
 			for i := 0; i+1 < len(page); i += 2 {
-				if t, ok := parseCount(page[i], page[i+1]); ok && isKey(t.key) && t.count < below {
+				if t, ok := parseValue(page[i], page[i+1]); ok && isKey(t.key) && t.count < below {
 					rare = append(rare, t.key)
 				}
 			}

@@ -88,7 +88,7 @@ func TestManySpellings(t *testing.T) {
 				word[bit] -= 'a' - 'A'
 			}
 		}
-		s := Suggestion{string(word), int64(1 + i*7919%1000)}
+		s := Suggestion{Term: string(word), Count: int64(1 + i*7919%1000)}
 		m.add(x, s.Term, s.Count)
 		list = append(list, s)
 	}
@@ -130,7 +130,7 @@ func TestKilledRebuild(t *testing.T) {
 		if err := x.tracker().Begin(ctx, "killed"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := x.add(ctx, []Suggestion{{"half", 1}}, "killed"); err != nil {
+		if err := x.writeAll(ctx, []request{{key: "half:", n: 1}}, "killed"); err != nil {
 			t.Fatal(err)
 		}
 		addAll(t, x, "banana")
@@ -163,7 +163,7 @@ func TestKilledRebuild(t *testing.T) {
 	}
 	gone()
 	leave()
-	if _, err := x.add(ctx, []Suggestion{{"half", 1}}, "killed"); err == nil {
+	if err := x.writeAll(ctx, []request{{key: "half:", n: 1}}, "killed"); err == nil {
 		t.Fatal("it went on, though what others wrote may not have been noted")
 	}
 	gone()

@@ -3,24 +3,23 @@ package suggest
 import (
 	"context"
 	"fmt"
-	"iter"
-	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
 
 	"retwis/index"
 	"retwis/internal/partition"
-	"retwis/internal/script"
 )
 
 // Index is a set of terms, each with a count of searches. It is safe for concurrent use.
+// Share one: Add and Put of concurrent callers then share round trips.
 type Index struct {
 	set *partition.Set
 	opt Options
 	normalizer
 	decay
 	completer
+	writer
 }
 
 // New returns the index at a key, which need not exist yet. It sends no command. On a
@@ -87,152 +86,6 @@ func (x *Index) Normalize(term string) (string, error) {
 		return "", fmt.Errorf("suggest: %w", err)
 	}
 	return nameOf(key), nil
-}
-
-// Add adds n searches to the count of a term in this spelling, which is created if
-// needed, and returns the new count. One round trip. A term whose normalized form is
-// blocked is not counted: Add returns 0.
-//
-// n is from 1 to 2^53-1, which is also the maximum of a count.
-func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err error) {
-	defer x.wrap(&err)
-	counts, err := x.add(ctx, []Suggestion{{term, n}}, "")
-	if err != nil {
-		return 0, err
-	}
-	return counts[0], nil
-}
-
-// AddMany is Add for many terms, 1,600 a round trip: 50 a script and 32 scripts a
-// pipeline. It returns how many terms it has processed. On an error these are the first n
-// of the sequence, which must not be added again. An invalid term fails its batch of
-// 1,600 before any of it is counted; if the database fails, some of the batch may have
-// been counted.
-func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
-	defer x.wrap(&err)
-	batch := make([]Suggestion, 0, batchTerms*pipeline)
-	for t := range terms {
-		if batch = append(batch, t); len(batch) < cap(batch) {
-			continue
-		}
-		if _, err := x.add(ctx, batch, ""); err != nil {
-			return n, err
-		}
-		n += len(batch)
-		batch = batch[:0]
-	}
-	if _, err := x.add(ctx, batch, ""); err != nil {
-		return n, err
-	}
-	return n + len(batch), nil
-}
-
-// counted is a term of a batch.
-type counted struct {
-	key string
-	n   int64
-	at  []int // positions in the argument
-}
-
-// add counts terms in the index, or in the new index of a rebuild.
-func (x *Index) add(ctx context.Context, terms []Suggestion, rebuild string) ([]int64, error) {
-	if len(x.keys) > 1 {
-		if err := x.set.Declare(ctx); err != nil {
-			return nil, err
-		}
-	}
-	parts, err := x.spread(terms)
-	if err != nil {
-		return nil, err
-	}
-	now := ""
-	if x.opt.HalfLife > 0 {
-		now = strconv.FormatFloat(x.time(), 'f', -1, 64)
-	}
-	var calls []script.Call
-	var batches [][]counted
-	for p, part := range parts {
-		for batch := range chunks(part, func(c counted) int { return len(c.key) }) {
-			args := append(x.set.Args(), rebuild, now)
-			for _, c := range batch {
-				args = append(args, c.key, strconv.FormatInt(c.n, 10))
-			}
-			calls = append(calls, script.Call{Keys: x.keys[p].all(), Args: args})
-			batches = append(batches, batch)
-		}
-	}
-	counts := make([]int64, len(terms))
-	for i := 0; i < len(calls); i += pipeline {
-		for j, r := range x.scripts.add.RunMany(ctx, x.set.Client, calls[i:min(i+pipeline, len(calls))]) {
-			reply, err := r.AsStrSlice()
-			if err := x.set.Error(ctx, err); err != nil {
-				return nil, err
-			}
-			for k, c := range batches[i+j] {
-				count, err := strconv.ParseFloat(reply[k], 64)
-				if err != nil {
-					return nil, err
-				}
-				for _, at := range c.at {
-					if count > 0 {
-						counts[at] = x.countOf(count)
-					}
-				}
-			}
-		}
-	}
-	return counts, nil
-}
-
-// spread groups terms by partition and adds up those with the same key. All spellings of
-// a name are in one partition.
-func (x *Index) spread(terms []Suggestion) ([][]counted, error) {
-	parts := make([][]counted, len(x.keys))
-	places := make(map[string]int, len(terms))
-	for i, t := range terms {
-		key, err := x.key(t.Term)
-		if err != nil {
-			return nil, err
-		}
-		if t.Count < 1 || t.Count > maxCount {
-			return nil, fmt.Errorf("%w: count %d of %q: it must be from 1 to 2^53-1", index.ErrValue, t.Count, t.Term)
-		}
-		p := x.set.Index(nameOf(key))
-		at, seen := places[key]
-		if !seen {
-			at = len(parts[p])
-			places[key] = at
-			parts[p] = append(parts[p], counted{key: key})
-		}
-		c := &parts[p][at]
-		c.n = min(c.n+t.Count, maxCount)
-		c.at = append(c.at, i)
-	}
-	return parts, nil
-}
-
-// Get returns a term in this spelling, or index.ErrNotFound. One round trip.
-func (x *Index) Get(ctx context.Context, text string) (s Suggestion, err error) {
-	defer x.wrap(&err)
-	key, err := x.key(text)
-	if err != nil {
-		return Suggestion{}, err
-	}
-	if err := x.set.Check(ctx); err != nil {
-		return Suggestion{}, err
-	}
-	k := x.keys[x.set.Index(nameOf(key))]
-	value, err := x.set.Client.Do(ctx, x.set.Client.B().Hget().Key(k.Content).Field(key).Build()).ToString()
-	switch t, ok := parseCount(key, value); {
-	case rueidis.IsRedisNil(err):
-		return Suggestion{}, fmt.Errorf("%w: the term %q", index.ErrNotFound, text)
-	case err != nil:
-		return Suggestion{}, err
-	case !ok:
-		return Suggestion{}, fmt.Errorf("%w: %s has the count %q for %q", index.ErrCorrupt, k.Content, value, key)
-	default:
-		return x.suggestion(t), nil
-	}
 }
 
 // Len returns the number of terms. One round trip.

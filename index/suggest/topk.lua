@@ -2,9 +2,9 @@
 --
 -- A term is written form:spelling, where the form is its normalized form and a spelling
 -- equal to the form is left out: apple: and apple:Apple. It is a field of the hash
--- content, term -> count, and a member of the sorted set index, term:count. The hash
--- cache, the top-k cache, has a list for each prefix of many terms, with the best of
--- them:
+-- content, whose value is the count, or the count, a line feed and a payload. It is a
+-- member of the sorted set index, term:count. The hash cache, the top-k cache, has a list
+-- for each prefix of many terms, with the best of them:
 --
 --     ap -> 17:apricot: \n ple: \n ple:Apple \n ricot: \n …
 --
@@ -16,6 +16,12 @@
 -- term, changes nothing. If too few members rank above the threshold,
 -- rebuild_list.lua rebuilds the list.
 --
+-- A prefix with a list has a list for each of its shorter prefixes, too. So a writer that
+-- finds no list for a prefix need not look for those of longer ones. The proof is the
+-- field \n of the cache, the number of its fields: if lists were lost, or made by an older
+-- version of this package, the number differs, and writers look for the lists of all
+-- prefixes until Repair has corrected it.
+--
 -- Terms have one colon, and no control characters but \31 for an escaped colon, so that
 -- \n ends them.
 
@@ -26,6 +32,7 @@ local MAX_LIST = 64      -- members above which a list is trimmed to the best
 local CACHE_ABOVE = 64   -- terms above which a prefix gets a list
 local UNCACHE_AT = 32    -- terms at which it loses its list
 local SCAN_LIMIT = 1000  -- terms of a prefix without a list that a script reads
+local CHECK_EVERY = 8    -- new terms of which one checks whether a prefix needs a list
 
 -- less reports whether a term comes before another: by the bytes of their forms, then of
 -- their spellings, so that the colon is the least byte. (The operator < uses the locale
@@ -68,6 +75,17 @@ local function countOf(value)
 	end
 end
 
+-- split parses a value of content: the count, nil if it is invalid, its text, and the
+-- rest, which is empty or a line feed and the payload.
+local function split(value)
+	local at = value and find(value, '\n', 1, true)
+	if at then
+		local digits = sub(value, 1, at - 1)
+		return countOf(digits), digits, sub(value, at)
+	end
+	return countOf(value), value, ''
+end
+
 -- entry parses a member of the index: term, count, or nil.
 local function entry(member)
 	local term, value = string.match(member, '^([^:]+:[^:]*):([^:]*)$')
@@ -89,12 +107,13 @@ local function after(prefix)
 end
 
 -- each calls a command with a long list of arguments, 500 at a time. stride is the
--- number of arguments that belong together.
+-- number of arguments that belong together. It returns the sum of the replies.
 local function each(command, key, list, stride)
-	local step = 500 - 500 % (stride or 1)
+	local step, sum = 500 - 500 % (stride or 1), 0
 	for i = 1, #list, step do
-		redis.call(command, key, unpack(list, i, math.min(i + step - 1, #list)))
+		sum = sum + redis.call(command, key, unpack(list, i, math.min(i + step - 1, #list)))
 	end
+	return sum
 end
 
 -- lookup is HMGET for any number of fields.
@@ -112,7 +131,8 @@ local function lookup(key, terms)
 	return all
 end
 
--- insertRanked inserts a term into a sorted list of the best, if it is one of them.
+-- insertRanked inserts a term into a sorted list of the best, if it is one of them. The
+-- field ranks of the list has the count of each of its terms.
 local function insertRanked(best, limit, term, count)
 	local n = #best
 	if n == limit then
@@ -121,26 +141,34 @@ local function insertRanked(best, limit, term, count)
 			return
 		end
 	end
-	for i = 1, n do
-		if best[i].term == term then
-			-- Two entries of one term: the index is damaged. Keep the greater count.
-			if not outranks(count, term, best[i].count, term) then
-				return
+	local ranks = best.ranks or {}
+	if ranks[term] then
+		-- Two entries of one term: the index is damaged. Keep the greater count.
+		if ranks[term] >= count then
+			return
+		end
+		for i = 1, n do
+			if best[i].term == term then
+				table.remove(best, i)
+				break
 			end
-			table.remove(best, i)
-			n = n - 1
-			break
+		end
+	elseif n == limit then
+		ranks[best[n].term] = nil
+		best[n] = nil
+	end
+	local low, high = 1, #best + 1
+	while low < high do
+		local middle = math.floor((low + high) / 2)
+		local other = best[middle]
+		if outranks(count, term, other.count, other.term) then
+			high = middle
+		else
+			low = middle + 1
 		end
 	end
-	if n == limit then
-		best[n] = nil
-		n = n - 1
-	end
-	while n > 0 and outranks(count, term, best[n].count, best[n].term) do
-		best[n + 1] = best[n]
-		n = n - 1
-	end
-	best[n + 1] = {term = term, count = count}
+	table.insert(best, low, {term = term, count = count})
+	ranks[term], best.ranks = count, ranks
 end
 
 -- parse parses a list. threshold and term are nil if the list is complete; broken is
@@ -188,7 +216,7 @@ local function trim(content, list, prefix)
 	local best = {}
 	local alive = 0
 	for i, value in ipairs(lookup(content, terms)) do
-		local count = countOf(value)
+		local count = split(value)
 		if count then
 			alive = alive + 1
 			insertRanked(best, TOP_K, terms[i], count)
@@ -229,14 +257,33 @@ local function build(index, prefix)
 	return format(prefix, best, #all > #best and best[#best])
 end
 
--- listsOf returns the list of every prefix of some terms, false for a prefix without one,
--- and the length of the longest prefix that has one. A broken list counts as none and is
--- marked in dirty.
-local function listsOf(cache, terms, dirty)
+-- closed reports whether no list was lost: each prefix with a list has one for each of its
+-- shorter prefixes.
+local function closed(cache)
+	local n = redis.call('HLEN', cache)
+	return n == 0 or tonumber(redis.call('HGET', cache, '\n')) == n
+end
+
+-- close stores that no list was lost.
+local function close(cache)
+	redis.call('HSET', cache, '\n', '')
+	local n = redis.call('HLEN', cache)
+	if n == 1 then
+		redis.call('HDEL', cache, '\n')
+	else
+		redis.call('HSET', cache, '\n', n)
+	end
+end
+
+-- listsOf returns the list of every prefix of the terms of some changes, false for a
+-- prefix without one. A broken list counts as none and is marked in dirty. It sets in
+-- each change depth, the length of the longest prefix with a list, or -1, uncached, the
+-- shortest prefix without one, and least, which no threshold of these lists is below.
+local function listsOf(cache, changes, dirty)
 	local known, wanted, n = {}, {}, 0
-	for _, term in ipairs(terms) do
-		for l = #term, 0, -1 do
-			local prefix = sub(term, 1, l)
+	for _, c in ipairs(changes) do
+		for l = #c.term, 0, -1 do
+			local prefix = sub(c.term, 1, l)
 			if known[prefix] ~= nil then
 				break -- the shorter prefixes are known, too
 			end
@@ -245,7 +292,7 @@ local function listsOf(cache, terms, dirty)
 			wanted[n] = prefix
 		end
 	end
-	local found, longest = lookup(cache, wanted), 0
+	local found = lookup(cache, wanted)
 	for i = 1, n do
 		if found[i] then
 			local list = parse(found[i])
@@ -253,46 +300,114 @@ local function listsOf(cache, terms, dirty)
 				dirty[wanted[i]] = true
 			else
 				known[wanted[i]] = list
-				longest = math.max(longest, #wanted[i])
 			end
 		end
 	end
-	return known, longest
+	for _, c in ipairs(changes) do
+		c.depth, c.least = -1, 0
+		for l = #c.term, 0, -1 do
+			local prefix = sub(c.term, 1, l)
+			if not known[prefix] then
+				c.uncached = prefix
+			elseif c.depth < 0 then
+				c.depth = l
+			end
+		end
+	end
+	return known
+end
+
+-- closedListsOf is listsOf for a closed cache: it looks one byte further for those terms
+-- only whose prefix has a list. It returns nil for a broken list. Changes that follow each
+-- other and share a prefix are one run, so that the work is least if they are sorted.
+local function closedListsOf(cache, changes)
+	local known, l = {}, 0
+	local runs = {{first = 1, last = #changes, depth = -1, least = math.huge}}
+	while #runs > 0 do
+		local wanted, n = {}, 0
+		for i, run in ipairs(runs) do
+			run.prefix = sub(changes[run.first].term, 1, l)
+			if known[run.prefix] == nil then
+				known[run.prefix] = false
+				n = n + 1
+				wanted[n] = run.prefix
+			end
+		end
+		for i, text in ipairs(lookup(cache, wanted)) do
+			if text then
+				local list = parse(text)
+				if list.broken then
+					return nil
+				end
+				known[wanted[i]] = list
+			end
+		end
+		local longer = {}
+		for _, run in ipairs(runs) do
+			local list = known[run.prefix]
+			if list then
+				local least = math.min(run.least, list.threshold or 0)
+				local now, begun
+				for i = run.first, run.last do
+					local next = byte(changes[i].term, l + 1)
+					if now and next == begun then
+						now.last = i
+					elseif next then
+						now, begun = {first = i, last = i, depth = l, least = least}, next
+						longer[#longer + 1] = now
+					else -- the prefix is the whole term
+						now = nil
+						changes[i].depth, changes[i].least = l, least
+					end
+				end
+			else
+				local depth, least, prefix = run.depth, run.least, run.prefix
+				for i = run.first, run.last do
+					local c = changes[i]
+					c.depth, c.least, c.uncached = depth, least, prefix
+				end
+			end
+		end
+		runs, l = longer, l + 1
+	end
+	return known
 end
 
 -- promote adds a term to the lists that its new count reaches and its old count did not.
--- It returns the shortest prefix without a list, if any.
-local function promote(content, known, longest, dirty, change)
-	local term, count, was, uncached = change.term, change.count, change.was, nil
-	for l = 0, math.min(#term, longest + 1) do
+local function promote(content, known, dirty, c)
+	local term, count, was = c.term, c.count, c.was
+	for l = 0, c.depth do
 		local prefix = sub(term, 1, l)
 		local list = known[prefix]
-		if not list then
-			uncached = uncached or prefix
-		elseif belongs(list, term, count) and not (was and belongs(list, term, was)) then
+		if list and belongs(list, term, count) and not (was and belongs(list, term, was)) then
 			local changed = insert(content, list, prefix, term)
 			if changed ~= list then
 				known[prefix], dirty[prefix] = changed, true
 			end
 		end
 	end
-	return uncached
 end
 
--- cachePrefix makes the list of a prefix that has none, if it has many terms. One prefix
--- a change is enough: a prefix of n bytes waits for at most n more terms. A prefix of
--- very many terms has lost its list, and is left to rebuild_list.lua.
-local function cachePrefix(index, known, dirty, prefix)
-	local n = redis.call('ZLEXCOUNT', index, from(prefix), to(prefix))
-	if n > CACHE_ABOVE and n <= SCAN_LIMIT then
-		known[prefix], dirty[prefix] = build(index, prefix), true
+-- cachePrefixes makes the lists of prefixes of a new term that have none, if they have
+-- many terms: up to 8, so that a long prefix that all terms share waits for few of them.
+-- A prefix of very many terms has lost its list, and is left to rebuild_list.lua.
+local function cachePrefixes(index, known, dirty, c)
+	for l = #c.uncached, math.min(#c.uncached + 7, #c.term) do
+		local prefix = sub(c.term, 1, l)
+		if not known[prefix] then
+			local n = redis.call('ZLEXCOUNT', index, from(prefix), to(prefix))
+			if n <= CACHE_ABOVE or n > SCAN_LIMIT then
+				return
+			end
+			known[prefix], dirty[prefix] = build(index, prefix), true
+		end
 	end
 end
 
 -- uncache deletes the lists of those prefixes of a removed term that have few terms left.
-local function uncache(index, known, dirty, term)
-	for l = #term, 0, -1 do
-		local prefix = sub(term, 1, l)
+local function uncache(index, known, dirty, c)
+	for l = c.depth, 0, -1 do
+		local prefix = sub(c.term, 1, l)
 		if known[prefix] then
 			if redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > UNCACHE_AT then
 				return
@@ -302,22 +417,22 @@ local function uncache(index, known, dirty, term)
 	end
 end
 
--- store applies changes to the index, its content and its cache. A change has term, value
--- (its field in content, or false), was (the count there, or nil) and count (the new
--- count, or nil: remove the term). Each term is in changes once.
-local function store(index, content, cache, changes)
-	local remove, add, set, delete, terms = {}, {}, {}, {}, {}
-	for i, c in ipairs(changes) do
-		terms[i] = c.term
-		local value = c.count and text(c.count)
-		if c.value and c.value ~= value then
-			remove[#remove + 1] = c.term .. ':' .. c.value
+-- write writes changes to the index and its content.
+local function write(index, content, changes)
+	local remove, add, set, delete = {}, {}, {}, {}
+	local a, s = 0, 0
+	for _, c in ipairs(changes) do
+		local digits = c.count and (c.digits or text(c.count))
+		if c.value and c.old ~= digits then
+			remove[#remove + 1] = c.term .. ':' .. c.old
 		end
-		if value then
-			add[#add + 1] = '0'
-			add[#add + 1] = c.term .. ':' .. value
-			set[#set + 1] = c.term
-			set[#set + 1] = value
+		if digits then
+			add[a + 1] = '0'
+			add[a + 2] = c.term .. ':' .. digits
+			set[s + 1] = c.term
+			set[s + 2] = digits .. c.payload
+			a, s = a + 2, s + 2
+			c.digits = digits
 		elseif c.value then
 			delete[#delete + 1] = c.term
 		end
@@ -326,21 +441,39 @@ local function store(index, content, cache, changes)
 	each('ZADD', index, add, 2)
 	each('HSET', content, set, 2)
 	each('HDEL', content, delete)
+end
 
-	local dirty = {}
-	local known, longest = listsOf(cache, terms, dirty)
+-- store applies changes to the index, its content and its cache. A change has term, value
+-- (its field in content, or false), old (the text of the count there), was (this count, or
+-- nil), count (the new count, or nil: remove the term), perhaps digits (its text) and
+-- payload. Each term is in changes once.
+local function store(index, content, cache, changes)
+	if #changes == 0 then
+		return
+	end
+	write(index, content, changes)
+	local dirty, whole = {}, closed(cache)
+	local known = whole and closedListsOf(cache, changes)
+	if not known then
+		whole, known = false, listsOf(cache, changes, dirty)
+	end
+	local new = redis.call('TIME')[2] % CHECK_EVERY
 	for _, c in ipairs(changes) do
 		if c.count then
-			local uncached = promote(content, known, longest, dirty, c)
-			if uncached and not c.was then
-				cachePrefix(index, known, dirty, uncached)
-				longest = math.max(longest, #uncached)
+			if c.count >= c.least then
+				promote(content, known, dirty, c)
+			end
+			if c.uncached and not c.was then
+				new = new + 1
+				if new % CHECK_EVERY == 0 then
+					cachePrefixes(index, known, dirty, c)
+				end
 			end
 		elseif c.value then
-			uncache(index, known, dirty, c.term)
+			uncache(index, known, dirty, c)
 		end
 	end
-	set, delete = {}, {}
+	local set, delete = {}, {}
 	for prefix in pairs(dirty) do
 		if known[prefix] then
 			set[#set + 1] = prefix
@@ -349,15 +482,22 @@ local function store(index, content, cache, changes)
 			delete[#delete + 1] = prefix
 		end
 	end
-	each('HSET', cache, set, 2)
-	each('HDEL', cache, delete)
+	local lists = each('HSET', cache, set, 2) + each('HDEL', cache, delete)
+	if whole and lists > 0 then
+		close(cache)
+	end
 end
 
--- changesOf returns a change for each term, with its present state.
+-- changesOf returns a change for each term, with its present state. It names all fields,
+-- so that no table must grow.
 local function changesOf(content, terms)
 	local changes = {}
 	for i, value in ipairs(lookup(content, terms)) do
-		changes[i] = {term = terms[i], value = value, was = countOf(value)}
+		local was, old, payload = split(value)
+		changes[i] = {
+			term = terms[i], value = value, was = was, old = old, payload = payload,
+			count = nil, digits = nil, depth = nil, least = nil, uncached = nil, place = nil,
+		}
 	end
 	return changes
 end

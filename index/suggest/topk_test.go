@@ -62,6 +62,9 @@ func TestLists(t *testing.T) {
 			}
 		}
 		checkSizes(t, client, x, 6)
+		if !isClosed(t, client, x.keys[0]) {
+			t.Fatal("the cache is not closed")
+		}
 		if len(m.terms) == 0 {
 			return
 		}
@@ -78,6 +81,7 @@ func checkSizes(t rapid.TB, client rueidis.Client, x *Index, most int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	delete(lists, "\n")
 	for prefix, list := range lists {
 		if n := strings.Count(list, "\n") - 1; n > most {
 			t.Fatalf("the list of %q has %d members", prefix, n)

@@ -138,7 +138,13 @@ func (c *completer) parseList(wanted topList, r rueidis.RedisResult) (topList, e
 	}
 	l := topList{part: wanted.part, prefix: wanted.prefix, terms: make([]term, 0, len(values))}
 	threshold, lines, cached := strings.Cut(text, "\n")
-	for _, message := range values {
+	var payloads []string
+	if len(reply) > 2 {
+		if payloads, err = payloadsOf(reply[2]); err != nil {
+			return wanted, err
+		}
+	}
+	for i, message := range values {
 		value, err := message.ToString()
 		if err != nil && !rueidis.IsRedisNil(err) {
 			return l, err
@@ -148,9 +154,9 @@ func (c *completer) parseList(wanted topList, r rueidis.RedisResult) (topList, e
 		if cached {
 			var line string
 			line, lines, _ = strings.Cut(lines, "\n")
-			t, ok = parseCount(l.prefix+line, value)
-		} else {
-			t, ok = parseEntry(value)
+			t, ok = parseValue(l.prefix+line, value)
+		} else if t, ok = parseEntry(value); len(reply) > 2 {
+			t.payload = payloads[i]
 		}
 		if ok {
 			l.terms = append(l.terms, t)
@@ -164,6 +170,17 @@ func (c *completer) parseList(wanted topList, r rueidis.RedisResult) (topList, e
 	}
 	l.uncached = !cached && len(values) > c.scanLimit
 	return l, nil
+}
+
+// payloadsOf returns the payloads in values of the reverse index, some of which are nil.
+func payloadsOf(reply rueidis.RedisMessage) ([]string, error) {
+	values, err := reply.ToArray()
+	payloads := make([]string, len(values))
+	for i, message := range values {
+		value, _ := message.ToString() // "" without a value
+		_, payloads[i], _ = strings.Cut(value, "\n")
+	}
+	return payloads, err
 }
 
 // rebuildList rebuilds the cached list of a prefix, and first those of longer prefixes

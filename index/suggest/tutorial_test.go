@@ -24,7 +24,7 @@ func addAll(t *testing.T, x *Index, terms ...string) {
 	t.Helper()
 	list := make([]Suggestion, len(terms))
 	for i, term := range terms {
-		list[i] = Suggestion{term, 1}
+		list[i] = Suggestion{Term: term, Count: 1}
 	}
 	if _, err := x.AddMany(t.Context(), slices.Values(list)); err != nil {
 		t.Fatal(err)

@@ -81,18 +81,18 @@ local function checkEntry(member, score)
 		fix(nil, 'ZREM', index, member)
 		return
 	end
-	local value = redis.call('HGET', content, term)
-	if not countOf(value) then
-		value = text(count)
-		problem('missing', term, '', value)
-		fix(term, 'HSET', content, term, value)
+	local stored, digits, payload = split(redis.call('HGET', content, term))
+	if not stored then
+		stored, digits = count, text(count)
+		problem('missing', term, '', digits)
+		fix(term, 'HSET', content, term, digits .. payload)
 	end
-	local right = term .. ':' .. value
+	local right = term .. ':' .. digits
 	if member ~= right then
 		problem('stale', term, member, right)
 		fix(nil, 'ZREM', index, member)
 		fix(term, 'ZADD', index, 0, right)
-		count = countOf(value)
+		count = stored
 	elseif tonumber(score) ~= 0 then
 		problem('stale', term, member .. ' at ' .. score, member .. ' at 0')
 		fix(nil, 'ZADD', index, 0, member)
@@ -104,7 +104,7 @@ end
 -- already. But if entries were lost, a writer may have restored this one and assumed that
 -- the lists have its term.
 local function checkContent(term, value)
-	local count = countOf(value)
+	local count, digits = split(value)
 	if #redis.call('ZRANGEBYLEX', index, from(term .. ':'), to(term .. ':'), 'LIMIT', 0, 1) > 0 then
 		if repair and count then
 			checkLists(term, count)
@@ -116,8 +116,8 @@ local function checkContent(term, value)
 		fix(term, 'HDEL', content, term)
 		return
 	end
-	problem('missing', term, '', term .. ':' .. value)
-	fix(term, 'ZADD', index, 0, term .. ':' .. value)
+	problem('missing', term, '', term .. ':' .. digits)
+	fix(term, 'ZADD', index, 0, term .. ':' .. digits)
 	if repair then
 		checkLists(term, count)
 	end
@@ -135,7 +135,27 @@ local function hasDuplicates(list)
 	return false
 end
 
+-- checkShorter checks that the shorter prefixes of one with a list have theirs. A list of
+-- few terms is not needed, so that its shorter ones need not be rebuilt for it.
+local function checkShorter(prefix)
+	for l = #prefix - 1, 0, -1 do
+		local shorter = sub(prefix, 1, l)
+		if not seen[shorter] and redis.call('HEXISTS', cache, shorter) == 0 then
+			if redis.call('ZLEXCOUNT', index, from(shorter), to(shorter)) <= UNCACHE_AT then
+				problem('dangling', prefix, list(prefix), '')
+				fix(nil, 'HDEL', cache, prefix)
+				return
+			end
+			problem('missing', shorter, '', list(shorter), repair and 'rebuild' or '')
+		end
+		seen[shorter] = true
+	end
+end
+
 local function checkList(prefix, found)
+	if prefix == '\n' then
+		return
+	end
 	local parsed = parse(found)
 	if parsed.broken or hasDuplicates(parsed) then
 		problem('stale', prefix, found, list(prefix))
@@ -143,7 +163,17 @@ local function checkList(prefix, found)
 	elseif redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) == 0 then
 		problem('dangling', prefix, list(prefix), '')
 		fix(nil, 'HDEL', cache, prefix)
+	else
+		checkShorter(prefix)
 	end
+end
+
+-- The field \n says whether every list that a longer one needs was found; see topk.lua.
+-- It is stored if there was no problem, and no script has made a list without these
+-- meanwhile, and so deleted it.
+local checking = repair and ARGV[4] == 'lists' and not closed(cache)
+if checking and ARGV[5] == '0' then
+	redis.call('HSET', cache, '\n', 'checking')
 end
 
 local command, key, check = 'HSCAN', cache, checkList
@@ -156,10 +186,15 @@ local found = redis.call(command, key, ARGV[5], 'COUNT', ARGV[6])
 local terms, bytes = {}, 0
 for i = 1, #found[2], 2 do
 	local term = ARGV[4] == 'entries' and entry(found[2][i]) or found[2][i]
-	terms[#terms + 1], bytes = term, bytes + #term
+	terms[#terms + 1], bytes = {term = term}, bytes + #term
 end
 known = ARGV[4] ~= 'lists' and listsOf(cache, terms, {})
 for i = 1, #found[2], 2 do
 	check(found[2][i], found[2][i + 1])
+end
+if repair and ARGV[4] == 'lists' and #problems > 0 then
+	redis.call('HDEL', cache, '\n')
+elseif checking and found[1] == '0' and redis.call('HGET', cache, '\n') == 'checking' then
+	close(cache)
 end
 return {found[1], #found[2] / 2, problems, bytes}

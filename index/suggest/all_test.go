@@ -1,0 +1,95 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/index"
+	"retwis/internal/redistest"
+)
+
+// All yields terms of any script and case in the order of their normalized forms, in pages
+// of any size, in both directions, from one partition or several.
+func TestAllInOrder(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	n := 0
+	letters := rapid.OneOf(
+		rapid.SampledFrom([]rune("aA01 9-")),
+		rapid.SampledFrom([]rune("aAàÀbB0 :!\x1fÆøΣσςжЖאلحか日한")),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		n++
+		x := open(t, client, fmt.Sprint("order", n), Options{
+			Partitions:  rapid.SampledFrom([]int{1, 1, 3}).Draw(t, "partitions"),
+			Punctuation: rapid.SampledFrom([]Punctuation{"", "drop", "keep"}).Draw(t, "punctuation"),
+		})
+		valid := rapid.StringOfN(letters, 1, 7, -1).Filter(func(s string) bool { _, err := x.Normalize(s); return err == nil })
+		terms := map[string]string{} // key -> normalized form
+		var list []Suggestion
+		for _, text := range rapid.SliceOfN(valid, 1, 60).Draw(t, "terms") {
+			list = append(list, Suggestion{Term: text, Count: 1})
+			key, _ := x.key(text)
+			terms[key], _ = x.Normalize(text)
+		}
+		if _, err := x.PutMany(ctx, slices.Values(list)); err != nil {
+			t.Fatal(err)
+		}
+		for range 6 {
+			prefix, err := x.normal(rapid.StringOfN(letters, 0, 2, -1).Draw(t, "prefix"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			page := index.Page{Limit: rapid.IntRange(0, 5).Draw(t, "limit"), Reverse: rapid.Bool().Draw(t, "reverse")}
+			var want []string
+			for key, name := range terms {
+				if begins(prefix)(name) {
+					want = append(want, key)
+				}
+			}
+			slices.SortFunc(want, func(a, b string) int {
+				if terms[a] != terms[b] {
+					return strings.Compare(terms[a], terms[b])
+				}
+				return strings.Compare(a+":", b+":")
+			})
+			if page.Reverse {
+				slices.Reverse(want)
+			}
+			var got []string
+			for more := true; more; {
+				read := 0
+				for e, err := range x.All(ctx, strings.ReplaceAll(prefix, "\x1f", ":"), page) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, page.After, read = append(got, e.key()), e.Cursor(), read+1
+				}
+				more = read > 0 && read == page.Limit
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%q %+v\ngot  %q\nwant %q", prefix, page, got, want)
+			}
+		}
+	})
+}
+
+// A cursor of another index, or one that is cut short, is refused.
+func TestAllRefusesCursor(t *testing.T) {
+	t.Parallel()
+	x, _, ctx := testIndex(t, Options{})
+	addAll(t, x, "banana")
+	for _, cursor := range []string{"!", "YQ"} {
+		for e, err := range x.All(ctx, "", index.Page{After: cursor}) {
+			if err == nil {
+				t.Fatalf("the cursor %q was accepted: %v", cursor, e)
+			}
+		}
+	}
+}

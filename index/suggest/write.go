@@ -1,0 +1,281 @@
+package suggest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	"retwis/internal/script"
+)
+
+// maxPayload is the maximum length of a payload, in bytes.
+const maxPayload = 512
+
+// Add adds n searches to the count of a term in this spelling, which is created if
+// needed, and returns the new count. A term whose normalized form is blocked is not
+// counted: Add returns 0.
+//
+// n is from 1 to 2^53-1, which is also the maximum of a count. One round trip, which
+// concurrent calls of Add and Put share: while one is under way, the next collects. The
+// count may include concurrent calls. If ctx ends during a round trip, the error says
+// that the term may have been counted.
+func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err error) {
+	defer x.wrap(&err)
+	r, err := x.request(Suggestion{Term: term, Count: n}, false)
+	if err != nil {
+		return 0, err
+	}
+	return x.submit(ctx, r)
+}
+
+// Put stores a term with this count and payload in place of those that it has, and
+// reports whether it did: it does not store a term whose normalized form is blocked. It
+// can be repeated. Round trips are those of Add.
+func (x *Index) Put(ctx context.Context, s Suggestion) (stored bool, err error) {
+	defer x.wrap(&err)
+	r, err := x.request(s, true)
+	if err != nil {
+		return false, err
+	}
+	count, err := x.submit(ctx, r)
+	return count > 0, err
+}
+
+// AddMany is Add for many terms; a payload that is not empty replaces that of the term.
+// It writes 16,000 terms, or a megabyte of them, at a time: sorted, 200 a script and 32
+// scripts a round trip. It returns how many terms it has processed. On an error these are
+// the first n of the sequence, which must not be added again. An invalid term fails its
+// 16,000 before any of them is counted; if the database fails, some of them may have been
+// counted.
+func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
+	defer x.wrap(&err)
+	return x.writeMany(ctx, terms, false)
+}
+
+// PutMany is Put for many terms, as fast as AddMany, and returns how many it has
+// processed. Of a term that comes twice the last one stays. It can be repeated after an
+// error.
+func (x *Index) PutMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
+	defer x.wrap(&err)
+	return x.writeMany(ctx, terms, true)
+}
+
+const (
+	manyTerms = 16_000  // terms that are sorted and written at a time
+	manyBytes = 1 << 20 // of their keys and payloads
+)
+
+func (x *Index) writeMany(ctx context.Context, terms iter.Seq[Suggestion], replace bool) (n int, err error) {
+	var batch []request
+	bytes := 0
+	for t := range terms {
+		r, err := x.request(t, replace)
+		if err != nil {
+			return n, err
+		}
+		batch = append(batch, r)
+		bytes += len(r.key) + len(r.payload)
+		if len(batch) < manyTerms && bytes < manyBytes {
+			continue
+		}
+		if err := x.writeAll(ctx, batch, ""); err != nil {
+			return n, err
+		}
+		n += len(batch)
+		batch, bytes = batch[:0], 0
+	}
+	if err := x.writeAll(ctx, batch, ""); err != nil {
+		return n, err
+	}
+	return n + len(batch), nil
+}
+
+// request is a term to write.
+type request struct {
+	key     string
+	n       int64
+	payload string
+	replace bool // the count and payload replace those of the term
+	part    int  // its partition
+}
+
+// request checks a term and returns it as a request.
+func (x *Index) request(s Suggestion, replace bool) (request, error) {
+	key, err := x.key(s.Term)
+	switch {
+	case err != nil:
+		return request{}, err
+	case s.Count < 1 || s.Count > maxCount:
+		return request{}, fmt.Errorf("%w: count %d of %q: it must be from 1 to 2^53-1", index.ErrValue, s.Count, s.Term)
+	case len(s.Payload) > maxPayload:
+		return request{}, fmt.Errorf("%w: the payload of %q has %d bytes: at most %d are allowed", index.ErrValue, s.Term, len(s.Payload), maxPayload)
+	case !utf8.ValidString(s.Payload) || strings.ContainsFunc(s.Payload, unicode.IsControl):
+		return request{}, fmt.Errorf("%w: the payload %q of %q: it must be UTF-8 without control characters", index.ErrValue, s.Payload, s.Term)
+	}
+	return request{key: key, n: s.Count, payload: s.Payload, replace: replace, part: x.set.Index(nameOf(key))}, nil
+}
+
+// then returns one request with the effect of two of the same term.
+func (r request) then(next request) request {
+	if next.replace {
+		return next
+	}
+	r.n = min(r.n+next.n, maxCount)
+	if next.payload != "" {
+		r.payload = next.payload
+	}
+	return r
+}
+
+// value returns the argument of add.lua.
+func (r request) value() string {
+	n := strconv.FormatInt(r.n, 10)
+	if r.replace {
+		n = "=" + n
+	}
+	if r.payload != "" {
+		n += "\n" + r.payload
+	}
+	return n
+}
+
+// result is the reply to a request: the new count, 0 for a blocked term.
+type result struct {
+	count int64
+	err   error
+}
+
+// writeAll writes requests to the index, or to the new index of a rebuild.
+func (x *Index) writeAll(ctx context.Context, requests []request, rebuild string) error {
+	for _, r := range x.write(ctx, requests, rebuild) {
+		if r.err != nil {
+			return r.err
+		}
+	}
+	return nil
+}
+
+// write is writeAll with a result for each request. Sorted, neighbours share the lists of
+// their prefixes, and their places in the memory of the server. After a pipeline with an
+// error it sends no more.
+func (x *Index) write(ctx context.Context, requests []request, rebuild string) []result {
+	results := make([]result, len(requests))
+	if len(requests) == 0 {
+		return results
+	}
+	fail := func(batches [][]group, err error) {
+		for _, batch := range batches {
+			for _, g := range batch {
+				for _, at := range g.at {
+					results[at].err = err
+				}
+			}
+		}
+	}
+	calls, batches := x.calls(requests, rebuild)
+	if len(x.keys) > 1 {
+		if err := x.set.Declare(ctx); err != nil {
+			fail(batches, err)
+			return results
+		}
+	}
+	for i := 0; i < len(calls); i += pipeline {
+		end := min(i+pipeline, len(calls))
+		var failed error
+		for j, r := range x.scripts.add.RunMany(ctx, x.set.Client, calls[i:end]) {
+			counts, err := x.counts(ctx, r)
+			if err != nil {
+				fail(batches[i+j:i+j+1], err)
+				failed = err
+				continue
+			}
+			for k, g := range batches[i+j] {
+				for _, at := range g.at {
+					results[at].count = counts[k]
+				}
+			}
+		}
+		if failed != nil {
+			fail(batches[end:], failed)
+			break
+		}
+	}
+	return results
+}
+
+// group is the requests of one term, as one.
+type group struct {
+	request
+	at []int // places of these requests
+}
+
+// calls returns the calls of add.lua for requests, sorted by partition and key, and the
+// groups of each.
+func (x *Index) calls(requests []request, rebuild string) ([]script.Call, [][]group) {
+	order := make([]int, len(requests))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(requests[a].part-requests[b].part, strings.Compare(requests[a].key, requests[b].key))
+	})
+	groups := make([]group, 0, len(order))
+	for begin, end := 0, 0; begin < len(order); begin = end {
+		g := group{request: requests[order[begin]]}
+		for end = begin + 1; end < len(order) && requests[order[end]].key == g.key; end++ {
+			g.request = g.then(requests[order[end]])
+		}
+		g.at = order[begin:end]
+		groups = append(groups, g)
+	}
+	now := ""
+	if x.opt.HalfLife > 0 {
+		now = strconv.FormatFloat(x.time(), 'f', -1, 64)
+	}
+	var calls []script.Call
+	var batches [][]group
+	for begin, end := 0, 0; begin < len(groups); begin = end {
+		part := groups[begin].part
+		for end = begin + 1; end < len(groups) && groups[end].part == part; {
+			end++
+		}
+		for batch := range chunks(groups[begin:end], func(g group) int { return len(g.key) }) {
+			args := make([]string, 0, 5+2*len(batch))
+			args = append(append(args, x.set.Args()...), rebuild, now)
+			for _, g := range batch {
+				args = append(args, g.key, g.value())
+			}
+			calls = append(calls, script.Call{Keys: x.keys[part].all(), Args: args})
+			batches = append(batches, batch)
+		}
+	}
+	return calls, batches
+}
+
+// counts parses the reply of add.lua.
+func (x *Index) counts(ctx context.Context, r rueidis.RedisResult) ([]int64, error) {
+	reply, err := r.AsStrSlice()
+	if err := x.set.Error(ctx, err); err != nil {
+		return nil, err
+	}
+	counts := make([]int64, len(reply))
+	for i, text := range reply {
+		count, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, err
+		}
+		if count > 0 {
+			counts[i] = x.countOf(count)
+		}
+	}
+	return counts, nil
+}
