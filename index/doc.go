@@ -31,12 +31,14 @@
 // # Consistency
 //
 // An entry and its reverse index change in one script. A script writes up to a hundred
-// entries and takes less than half a millisecond. Objects are in other slots; a
-// program that crashes between the two writes leaves them apart. Write the object
-// first, then the entry; to delete, remove the object first, too. A reader then finds
-// at worst an id without an object, which [Fetch] reports: read repair. Verify finds
-// all disagreements, Repair corrects them, and Rebuild makes the index anew, in short
-// steps while the index is in use. See package retwis/maintain.
+// entries and takes less than half a millisecond. PutHash writes a hash and its entry in
+// one script, if they share a slot. Otherwise a program that crashes between the two
+// writes leaves them apart. Write the object first, then the entry; to delete, remove
+// the object first, too. A reader then finds at worst an id without an object. The
+// method Fetch compares entries with their hashes as they are read, and repairs them on
+// request: read repair. Verify finds all disagreements, Repair corrects them, and
+// Rebuild makes the index anew, in short steps while the index is in use. See package
+// retwis/maintain.
 //
 // # Queries
 //

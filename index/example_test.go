@@ -162,6 +162,44 @@ func ExampleFetch() {
 	// Output: Anna and 1 entry
 }
 
+// Read the hashes of a query, and repair entries that disagree with them: read repair.
+func ExampleComposite_Fetch() {
+	client, stop := server()
+	defer stop()
+	ctx := context.Background()
+
+	rooms, err := index.NewComposite(client, "rooms", index.Options{Columns: []index.Column{{Name: "price", Type: index.Int}}})
+	must(err)
+	// The hash and its entry in one step, then a change of the hash by hand.
+	must(rooms.PutHash(ctx, "90", "room:90", map[string]string{"price": "28", "view": "sea"}))
+	must(rooms.PutHash(ctx, "91", "room:91", map[string]string{"price": "35", "view": "yard"}))
+	must(client.Do(ctx, client.B().Hset().Key("room:91").FieldValue().FieldValue("price", "70").Build()).Error())
+
+	var found []index.Entry
+	for entry, err := range rooms.Select(ctx, index.Page{Limit: 20}, index.AtMost("price", 40)) {
+		must(err)
+		found = append(found, entry)
+	}
+	hashes, report, err := rooms.Fetch(ctx, found, index.FetchOptions{
+		Key:    func(id string) string { return "room:" + id },
+		Repair: true,
+	})
+	must(err)
+	for _, hash := range hashes {
+		if !hash.Stale {
+			fmt.Println(hash.ID, hash.Fields["price"], hash.Fields["view"])
+		}
+	}
+	for _, p := range report.Examples {
+		fmt.Printf("%s %s: found %s, expected %s\n", p.Kind, p.ID, p.Found, p.Want)
+	}
+	fmt.Println(report.Repaired, "repaired")
+	// Output:
+	// 90 28 sea
+	// stale 91: found price=35, expected price=70
+	// 1 repaired
+}
+
 // Compare an index with its objects, and repair it.
 func ExampleComposite_Repair() {
 	client, stop := server()

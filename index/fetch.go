@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,10 +17,13 @@ type FetchOptions struct {
 	// Fields are the fields to get. A hash that has none of them is returned without
 	// fields, which takes one more round trip. Default: all.
 	Fields []string
-	// Missing is called with the ids whose hashes do not exist: read repair. It can
-	// remove them from the index, with Remove, or with RemoveExactly if concurrent
-	// writers may put them again. Default: they are skipped.
+	// Missing is called with the ids whose hashes do not exist. Default: they are
+	// skipped.
 	Missing func(ctx context.Context, ids []string) error
+	// Repair corrects the entries that disagree with their hashes: read repair. It is an
+	// option of the Fetch of an index; the function Fetch, which knows no index, refuses
+	// it.
+	Repair bool
 
 	hashesOnly bool // skip keys of other types as if they did not exist
 }
@@ -28,14 +32,22 @@ type FetchOptions struct {
 type Fetched struct {
 	ID     string
 	Fields map[string]string
+	// Stale reports that the entry that was read has other values than the hash, so that
+	// the hash may not match the conditions of the query. Only the Fetch of an index sets
+	// it.
+	Stale bool
 }
 
 // fetchPipeline is the number of hashes in a pipeline.
 const fetchPipeline = 1000
 
 // Fetch gets the hashes of ids, in their order, without those that do not exist: one
-// round trip for a thousand. On a Cluster it asks the servers in parallel.
+// round trip for a thousand. On a Cluster it asks the servers in parallel. The Fetch of an
+// index also compares the hashes with its entries.
 func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOptions) ([]Fetched, error) {
+	if opt.Repair {
+		return nil, errors.New("index: FetchOptions.Repair is for the Fetch of an index, which knows its entries")
+	}
 	if opt.Key == nil {
 		opt.Key = func(id string) string { return id }
 	}
@@ -69,7 +81,7 @@ func Fetch(ctx context.Context, client rueidis.Client, ids []string, opt FetchOp
 			if gone[i] {
 				missing = append(missing, id)
 			} else {
-				found = append(found, Fetched{id, all[i]})
+				found = append(found, Fetched{ID: id, Fields: all[i]})
 			}
 		}
 	}

@@ -299,18 +299,21 @@ func parseCursor(after string) (score, id string, err error) {
 // of the index: the number is the field with the name of the column. An object without
 // that field is not in the index. See the function Hashes.
 func (x *Numeric[N]) Hashes(pattern string) (Source[N], error) {
-	return Hashes(x.set.Client, pattern, func(_ string, fields map[string]string) (n N, ok bool, err error) {
-		text, ok := fields[x.column.Name]
-		if !ok {
-			return 0, false, nil
-		}
-		v, err := x.column.Parse(text)
-		switch v := v.(type) {
-		case int64:
-			n = N(v)
-		case float64:
-			n = N(v)
-		}
-		return n, true, err
-	})
+	return Hashes(x.set.Client, pattern, x.parse)
+}
+
+// parse reads the number from the fields of a hash.
+func (x *Numeric[N]) parse(_ string, fields map[string]string) (n N, ok bool, err error) {
+	text, ok := fields[x.column.Name]
+	if !ok {
+		return 0, false, nil
+	}
+	v, err := x.column.Parse(text)
+	switch v := v.(type) {
+	case int64:
+		n = N(v)
+	case float64:
+		n = N(v)
+	}
+	return n, true, err
 }

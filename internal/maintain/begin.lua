@@ -1,16 +1,20 @@
 -- Begins a Repair or a Rebuild: from now on writers note which ids they change. It ends
--- the one that was under way.
+-- the one that was under way, or leaves that.
 --
 -- KEYS[1..6]  the keys of a partition: index, content, meta, next, next content, changed
 -- KEYS[7..]   other keys that a rebuild makes
 -- ARGV[1..3]  kind, declaration, partitions
 -- ARGV[4]     the name of the run
 -- ARGV[5]     its lease in milliseconds
+-- ARGV[6]     'idle': begin only if none is under way; else absent
 --
--- Reply  0
-local _, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
+-- Reply  0, or 1 if another run is under way
+local rebuilding, refusal = opened(ARGV[1], ARGV[2], ARGV[3], KEYS[7])
 if refusal then
 	return refusal
+end
+if rebuilding and ARGV[6] == 'idle' then
+	return 1
 end
 redis.call('HSET', KEYS[3], 'rebuild', ARGV[4], 'until', string.format('%.0f', clock() + ARGV[5]))
 redis.call('UNLINK', unpack(KEYS, 4))

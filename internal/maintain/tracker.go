@@ -72,14 +72,31 @@ const endTimeout = 5 * time.Second
 // During runs a function while writers note what they change. However the function
 // ends, they stop, and what it made and did not put in place is removed.
 func (t *Tracker) During(ctx context.Context, f func(ctx context.Context, run string) error) error {
+	_, err := t.during(ctx, f)
+	return err
+}
+
+// IfIdle is During where no run is under way, and reports whether that was so. It leaves
+// other runs alone, and one that begins meanwhile replaces it, which is no error.
+func (t *Tracker) IfIdle(ctx context.Context, f func(ctx context.Context, run string) error) (bool, error) {
+	idle, err := t.during(ctx, f, "idle")
+	if errors.Is(err, maintain.ErrReplaced) {
+		return false, nil
+	}
+	return idle, err
+}
+
+// during runs a function unless begin.lua replies with these arguments that another run is
+// under way.
+func (t *Tracker) during(ctx context.Context, f func(ctx context.Context, run string) error, args ...string) (bool, error) {
 	if len(t.set.Keys) > 1 { // or it would begin in partitions that the index does not have
 		if err := t.set.Declare(ctx); err != nil {
-			return err
+			return false, err
 		}
 	}
 	run := rand.Text()
-	err := t.Begin(ctx, run)
-	if err == nil {
+	busy, err := t.everywhere(ctx, t.begin, run, args...)
+	if err == nil && !busy {
 		stop := t.keepLease(ctx, run)
 		err = f(ctx, run)
 		stop()
@@ -87,16 +104,17 @@ func (t *Tracker) During(ctx context.Context, f func(ctx context.Context, run st
 	// Also when ctx is done, and when it began in some partitions only.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if ended := t.everywhere(ending, t.end, run); err == nil {
+	if _, ended := t.everywhere(ending, t.end, run); err == nil {
 		err = ended
 	}
-	return Replaced(err)
+	return !busy, Replaced(err)
 }
 
 // Begin begins a run without keeping its lease: on its own only for tests of a run that
 // was killed.
 func (t *Tracker) Begin(ctx context.Context, run string) error {
-	return t.everywhere(ctx, t.begin, run)
+	_, err := t.everywhere(ctx, t.begin, run)
+	return err
 }
 
 // keepLease renews the lease of a run until it is stopped.
@@ -113,7 +131,7 @@ func (t *Tracker) keepLease(ctx context.Context, run string) (stop func()) {
 				return
 			case <-tick.C:
 				// Where it fails for too long, the steps of the run are refused.
-				_ = t.everywhere(ctx, t.renew, run)
+				_, _ = t.everywhere(ctx, t.renew, run)
 			}
 		}
 	}()
@@ -123,21 +141,24 @@ func (t *Tracker) keepLease(ctx context.Context, run string) (stop func()) {
 	}
 }
 
-// everywhere runs a script with the name of a run and its lease in every partition.
-func (t *Tracker) everywhere(ctx context.Context, s script.Script, run string) error {
+// everywhere runs a script with the name of a run, its lease and other arguments in every
+// partition. It reports whether one replied something other than 0.
+func (t *Tracker) everywhere(ctx context.Context, s script.Script, run string, args ...string) (other bool, err error) {
 	calls := make([]script.Call, len(t.set.Keys))
 	for i := range t.set.Keys {
 		calls[i] = script.Call{
 			Keys: t.keys(i),
-			Args: append(t.set.Args(), run, strconv.FormatInt(t.set.Lease.Milliseconds(), 10)),
+			Args: append(append(t.set.Args(), run, strconv.FormatInt(t.set.Lease.Milliseconds(), 10)), args...),
 		}
 	}
 	for _, r := range s.RunMany(ctx, t.set.Client, calls) {
-		if err := r.Error(); err != nil {
-			return err
+		n, err := r.AsInt64()
+		if err != nil {
+			return false, err
 		}
+		other = other || n != 0
 	}
-	return nil
+	return other, nil
 }
 
 func (t *Tracker) keys(i int) []string {

@@ -1,0 +1,390 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/maintain"
+)
+
+// fetch reads all entries and fetches their hashes.
+func (o *objects) fetch(ctx context.Context, opt FetchOptions) ([]Fetched, maintain.Report, error) {
+	var entries []Entry
+	for e, err := range o.index.All(ctx, Page{}) {
+		if err != nil {
+			return nil, maintain.Report{}, err
+		}
+		entries = append(entries, e)
+	}
+	opt.Key = o.key
+	return o.index.Fetch(ctx, entries, opt)
+}
+
+func (o *objects) mustFetch(opt FetchOptions) ([]Fetched, maintain.Report) {
+	o.t.Helper()
+	found, report, err := o.fetch(o.t.Context(), opt)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return found, report
+}
+
+// kinds returns the kinds of the problems of a report by id.
+func kinds(r maintain.Report) map[string]maintain.Kind {
+	found := map[string]maintain.Kind{}
+	for _, p := range r.Examples {
+		found[p.ID] = p.Kind
+	}
+	return found
+}
+
+// Fetch reports what differs, whatever differs, and changes it only on request.
+func TestFetchNoticesAndRepairs(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		o := newObjects(t, client(t), fmt.Sprint("differ", partitions), partitions)
+		for _, id := range []string{"right", "stale", "gone", "bare", "invalid", "twice", "halfGone"} {
+			o.put(id, 20)
+		}
+		o.do("HSET", o.key("stale"), "age", "30", "name", "Ann")
+		o.do("DEL", o.key("gone"))
+		o.do("HDEL", o.key("bare"), "age")
+		o.do("HSET", o.key("bare"), "name", "Bea")
+		o.do("HSET", o.key("invalid"), "age", "old")
+		for _, id := range []string{"twice", "halfGone"} { // by hand, without the reverse index
+			m, _ := o.index.member(id, []any{99})
+			o.do("ZADD", o.index.lex.set.Of(id).Index, "0", m.Member)
+		}
+		o.do("DEL", o.key("halfGone"))
+		if _, err := o.index.Remove(t.Context(), "halfGone"); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]maintain.Kind{"stale": maintain.Stale, "gone": maintain.Dangling, "bare": maintain.Dangling, "invalid": maintain.Invalid, "twice": maintain.Stale, "halfGone": maintain.Dangling}
+		var missing []string
+		found, report := o.mustFetch(FetchOptions{Fields: []string{"name"}, Missing: func(_ context.Context, ids []string) error {
+			missing = append(missing, ids...)
+			return nil
+		}})
+		if got := kinds(report); !maps.Equal(got, want) || report.Checked != 8 || report.Repaired != 0 || report.Problems() != 6 {
+			t.Errorf("%+v, want %v", report, want)
+		}
+		if slices.Sort(missing); !slices.Equal(missing, []string{"gone", "halfGone"}) {
+			t.Errorf("missing %q", missing)
+		}
+		stale := map[string]bool{}
+		for _, f := range found {
+			stale[f.ID] = stale[f.ID] || f.Stale
+			if _, ok := f.Fields["age"]; ok {
+				t.Errorf("%s: the fields %v were not requested", f.ID, f.Fields)
+			}
+		}
+		if !maps.Equal(stale, map[string]bool{"right": false, "stale": true, "bare": true, "invalid": true, "twice": true}) {
+			t.Errorf("stale: %v", stale)
+		}
+		if _, again := o.mustFetch(FetchOptions{}); !maps.Equal(kinds(again), want) {
+			t.Errorf("it has changed something: %+v", again)
+		}
+		if _, report = o.mustFetch(FetchOptions{Repair: true}); !maps.Equal(kinds(report), want) || report.Repaired != 5 {
+			t.Errorf("%+v: want 5 repaired", report)
+		}
+		found, report = o.mustFetch(FetchOptions{Repair: true})
+		if !maps.Equal(kinds(report), map[string]maintain.Kind{"invalid": maintain.Invalid}) || report.Repaired != 0 || len(found) != 4 {
+			t.Errorf("%d found, %+v", len(found), report)
+		}
+		if e, err := o.index.Get(t.Context(), "stale"); err != nil || e.Values[0] != int64(30) {
+			t.Errorf("%v, %v", e, err)
+		}
+		if r := o.verify(); r.Missing+r.Stale+r.Dangling != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestFetchNumericRepairs(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	x := numeric[float64](t, "read", NumericOptions{Name: "price", Partitions: 2})
+	c := x.set.Client
+	key := func(id string) string { return "thing:" + id }
+	want := map[string]float64{}
+	for i := range 300 {
+		id, price := fmt.Sprint(i), float64(i)
+		if err := x.Put(ctx, id, price); err != nil {
+			t.Fatal(err)
+		}
+		switch i % 10 {
+		case 0:
+			price += 0.5
+		case 1:
+			continue // no hash
+		}
+		want[id] = price
+		c.Do(ctx, c.B().Hset().Key(key(id)).FieldValue().FieldValue("price", strconv.FormatFloat(price, 'f', 3, 64)).Build())
+	}
+	read := func() (entries []NumericEntry[float64]) {
+		for e, err := range x.All(ctx, Page{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+		return entries
+	}
+	found, report, err := x.Fetch(ctx, read(), FetchOptions{Key: key, Repair: true})
+	if err != nil || len(found) != 270 || report.Stale != 30 || report.Dangling != 30 || report.Repaired != 60 {
+		t.Errorf("%d, %+v, %v", len(found), report, err)
+	}
+	got := map[string]float64{}
+	for _, e := range read() {
+		got[e.ID] = e.Number
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%d entries, want %d", len(got), len(want))
+	}
+	if _, err := Fetch(ctx, c, []string{"1"}, FetchOptions{Repair: true}); err == nil {
+		t.Error("the function Fetch has repaired an index that it does not know")
+	}
+	if found, report, err := x.Fetch(ctx, nil, FetchOptions{Repair: true}); err != nil || len(found) != 0 || report.Checked != 0 {
+		t.Error(found, report, err)
+	}
+	// An entry from elsewhere than the index is compared as well.
+	c.Do(ctx, c.B().Hset().Key(key("3")).FieldValue().FieldValue("price", "7").Build())
+	if _, report, err := x.Fetch(ctx, []NumericEntry[float64]{{"3", 5}, {"3", 3}, {"nobody", 1}}, FetchOptions{Key: key, Repair: true}); err != nil || report.Stale != 1 || report.Repaired != 1 || report.Problems() != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// Whatever was written, or damaged by hand: after a Fetch that repairs, every entry that
+// was read agrees with its hash.
+func TestFetchAgainstBruteForce(t *testing.T) {
+	t.Parallel()
+	c, n := client(t), 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		o := newObjects(t, c, fmt.Sprint("brute", n), rapid.SampledFrom([]int{1, 2}).Draw(rt, "partitions"))
+		if err := o.index.lex.set.Adopt(t.Context()); err != nil { // all partitions are declared
+			rt.Fatal(err)
+		}
+		o.put("x", 1)
+		ages := map[string]int{"x": 1} // of the hashes
+		anyID, anyAge := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), rapid.IntRange(0, 3)
+		for range rapid.IntRange(1, 25).Draw(rt, "writes") {
+			id, age := anyID.Draw(rt, "id"), anyAge.Draw(rt, "age")
+			member, err := o.index.member(id, []any{age})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			keys := o.index.lex.set.Of(id)
+			switch rapid.IntRange(0, 6).Draw(rt, "write") {
+			case 0, 1:
+				o.put(id, age)
+				ages[id] = age
+			case 2:
+				o.do("HSET", o.key(id), "age", strconv.Itoa(age))
+				ages[id] = age
+			case 3:
+				o.do("DEL", o.key(id))
+				delete(ages, id)
+			case 4:
+				if err := o.index.Put(t.Context(), id, age); err != nil {
+					rt.Fatal(err)
+				}
+			case 5:
+				o.do("ZADD", keys.Index, "0", member.Member)
+			case 6:
+				o.do("HSET", keys.Content, id, member.Member)
+			}
+		}
+		want := map[string]bool{} // entries that were read whose hashes have their values
+		var entries []Entry
+		for e, err := range o.index.All(t.Context(), Page{}) {
+			if err != nil {
+				rt.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+		found, report, err := o.index.Fetch(t.Context(), entries, FetchOptions{Key: o.key, Repair: true})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		stale := 0
+		for _, e := range entries {
+			if age, ok := ages[e.ID]; ok {
+				want[e.ID] = true
+				if int64(age) != e.Values[0] {
+					stale++
+				}
+			}
+		}
+		for _, f := range found {
+			if f.Stale {
+				stale--
+			}
+			if f.Fields["age"] != strconv.Itoa(ages[f.ID]) {
+				rt.Fatalf("%s has %v, not %d", f.ID, f.Fields, ages[f.ID])
+			}
+		}
+		if stale != 0 {
+			rt.Fatalf("%d too many or too few stale", stale)
+		}
+		got := map[string]bool{}
+		for e, err := range o.index.All(t.Context(), Page{}) {
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if age, ok := ages[e.ID]; !ok || int64(age) != e.Values[0] || got[e.ID] {
+				rt.Fatalf("%s is there with %v, the hash has %v, %v: %+v", e.ID, e.Values, age, ok, report)
+			}
+			got[e.ID] = true
+		}
+		if !maps.Equal(got, want) {
+			rt.Fatalf("%v, want %v: %+v", got, want, report)
+		}
+		if _, again, err := o.fetch(t.Context(), FetchOptions{}); err != nil || again.Problems() != 0 {
+			rt.Fatalf("%+v, %v", again, err)
+		}
+	})
+}
+
+// Readers that repair never harm what concurrent writers have written, also when they are
+// cut short, and leave nothing behind.
+func TestFetchAmongWriters(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 2} {
+		o := newObjects(t, client(t), fmt.Sprint("among", partitions), partitions)
+		stop := o.write("")
+		var readers sync.WaitGroup
+		reading, finish := context.WithCancel(t.Context())
+		for r := range 3 {
+			readers.Go(func() {
+				random := rand.New(rand.NewPCG(2, uint64(r)))
+				for reading.Err() == nil {
+					ctx, cancel := context.WithCancel(t.Context())
+					if random.IntN(3) == 0 {
+						calls := random.IntN(4)
+						_, _, err := o.fetch(ctx, FetchOptions{Repair: true, Missing: func(context.Context, []string) error {
+							if calls--; calls <= 0 {
+								cancel() // between the first look and the repair
+							}
+							return nil
+						}})
+						if err != nil && !errors.Is(err, context.Canceled) {
+							t.Error(err)
+						}
+					} else if _, _, err := o.fetch(ctx, FetchOptions{Repair: true}); err != nil {
+						t.Error(err)
+					}
+					cancel()
+				}
+			})
+		}
+		stop()
+		finish()
+		readers.Wait()
+		if r := o.verify(); r.Problems() != 0 {
+			t.Errorf("%+v", r)
+		}
+		for _, k := range o.index.lex.set.Keys {
+			if o.text("HGET", k.Meta, "rebuild") != "" || o.text("TYPE", k.Changed) != "none" {
+				t.Errorf("%s: a run was left", k.Index)
+			}
+		}
+	}
+}
+
+// A value that goes back and forth while a reader repairs is not taken for unchanged.
+func TestFetchRepairIsNotFooled(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "fooled", 1)
+	o.put("1", 20)
+	o.do("HSET", o.key("1"), "age", "30") // the entry still has 20
+	e, err := o.index.Get(t.Context(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The writer sets 20 again, and its entry, after the reader has read 30.
+	f := hashFetch{target: o.index.lex.newTarget(), opt: FetchOptions{Key: o.key, Repair: true}, needs: []string{"age"}, value: o.index.hashMember().Member, lexical: o.index.lex}
+	read := 0
+	value := f.value
+	f.value = func(id string, fields map[string]string) (string, bool, error) {
+		if read++; read == 3 { // in the repair, after it has read the hash
+			o.put("1", 20)
+		}
+		return value(id, fields)
+	}
+	if _, _, err := f.run(t.Context(), []pair{{"1", e.member}}); err != nil || read < 3 {
+		t.Fatal(read, err)
+	}
+	if r := o.verify(); r.Problems() != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A Rebuild or Repair under way goes on, and so it does after one that was killed.
+func TestFetchLeavesOtherRunsAlone(t *testing.T) {
+	t.Parallel()
+	o := newObjects(t, client(t), "others", 2)
+	for i := range 250 {
+		o.put(fmt.Sprint(i), 20)
+		o.do("HSET", o.key(fmt.Sprint(i)), "age", "30")
+	}
+	fetched := false
+	src := o.source
+	report, err := o.index.Rebuild(t.Context(), Source[[]any]{All: src.All}, maintain.Options{Progress: func(maintain.Progress) {
+		if !fetched {
+			fetched = true
+			if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 0 || r.Stale != 250 {
+				t.Errorf("%+v", r)
+			}
+		}
+	}, Rate: 1_000_000})
+	if err != nil || !fetched || report.Checked != 250 {
+		t.Fatal(report, fetched, err)
+	}
+	if r := o.verify(); r.Problems() != 0 {
+		t.Errorf("%+v", r)
+	}
+	// A killed run: nothing is repaired until its lease is over.
+	o.do("HSET", o.key("7"), "age", "40")
+	if err := o.index.lex.newTarget().tracker.Begin(t.Context(), "killed"); err != nil {
+		t.Fatal(err)
+	}
+	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 0 || r.Stale != 1 {
+		t.Errorf("%+v", r)
+	}
+	for _, k := range o.index.lex.set.Keys {
+		o.do("HSET", k.Meta, "until", "1")
+	}
+	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Entries of a Cluster are repaired, whose hashes are in other slots.
+func TestFetchOnACluster(t *testing.T) {
+	t.Parallel()
+	c := redistest.Cluster(t, 3).Client(t)
+	o := newObjects(t, c, "{far}", 3)
+	for i := range 50 {
+		o.put(fmt.Sprint(i), 20)
+		if i%2 == 0 {
+			o.do("HSET", o.key(fmt.Sprint(i)), "age", "30")
+		}
+	}
+	if _, r := o.mustFetch(FetchOptions{Repair: true}); r.Repaired != 25 || r.Stale != 25 {
+		t.Errorf("%+v", r)
+	}
+	if _, r := o.mustFetch(FetchOptions{}); r.Problems() != 0 {
+		t.Errorf("%+v", r)
+	}
+}
