@@ -91,11 +91,12 @@ func (b *radiusBench) fill(ctx context.Context) error {
 func (b *radiusBench) compare(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, `## Places within a radius
 
-%s places, about one on each square kilometre, in `+"`index/space` and by `GEOADD`"+`. All places within
-a radius: `+"`Geo.Within` beside `GEOSEARCH … BYRADIUS`"+`, and the nearest 10 of them, sorted:
-`+"`Geo.NearestWithin` beside `GEOSEARCH … ASC COUNT 10`"+`. Of both, the time that the server
-computes for a query, from INFO, with reading and writing the socket; medians of %d rounds.
-`+"`GEOSEARCH`"+` returns names only; the others return coordinates, and distances, too.
+%s places, about one on each square kilometre, in `+"`index/space` and by `GEOADD`"+`. All places
+within a radius: `+"`Geo.Within` beside `GEOSEARCH … BYRADIUS`"+`, and the nearest 10 of them, sorted:
+`+"`Geo.NearestWithin` beside `GEOSEARCH … ASC COUNT 10`"+`. The figures are the time that the server
+computes for a query, from `+"`INFO`"+`, reading and writing the socket included: medians of %d rounds of
+`+"`make bench ARGS='--only radius'`"+`. `+"`GEOSEARCH`"+` returns names only; `+"`index/space`"+` returns
+coordinates and distances, too.
 
 | radius | places | `+"`Within` | `GEOSEARCH`"+` | ratio | nearest 10 | `+"`GEOSEARCH`"+` | ratio |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -108,7 +109,7 @@ computes for a query, from INFO, with reading and writing the socket; medians of
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "| %g km | %s | %s | %s | **%.1f** | %s | %s | **%.2g** |\n", radius.metres/1000, thousands(found),
+		fmt.Fprintf(out, "| %g km | %s | %s | %s | **%.2f** | %s | %s | **%.2f** |\n", radius.metres/1000, thousands(found),
 			microseconds(cost[0]), microseconds(cost[1]), cost[0]/cost[1], microseconds(cost[2]), microseconds(cost[3]), cost[2]/cost[3])
 	}
 	return nil

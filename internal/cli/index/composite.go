@@ -71,6 +71,15 @@ func (c composite) Count(ctx context.Context, texts []string) (int64, error) {
 	return c.Composite.Count(ctx, wheres(conditions)...)
 }
 
+// Fetch implements shell.Entries.
+func (c composite) Fetch(ctx context.Context, entries []shell.Entry, opt index.FetchOptions) ([]index.Fetched, shell.Report, error) {
+	all := make([]index.Entry, len(entries))
+	for i, e := range entries {
+		all[i] = index.Entry{ID: e.ID, Values: e.Values}
+	}
+	return c.Composite.Fetch(ctx, all, opt)
+}
+
 // Verify implements shell.Entries.
 func (c composite) Verify(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
 	return c.compare(ctx, src, opt, c.Composite.Verify)

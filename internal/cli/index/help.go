@@ -37,8 +37,11 @@ is then 1. Putting a file twice does no harm.`,
 ` + conditionsHelp + `
 Conditions that fix the first columns to one value each, with one more condition on
 the next column, take the same time in an index of any size. Other conditions are
-checked entry by entry.`,
+checked entry by entry.
+
+` + shell.FetchHelp,
 		Example: `  retwis index select rooms room=56 price=10..30
+  retwis index select rooms room=56 --fetch 'room:{id}'
   retwis index select rooms room=56 --reverse --limit 3
   retwis index select rooms --limit 100 --cursor    then the next 100 with --after CURSOR`,
 	},

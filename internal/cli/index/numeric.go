@@ -93,6 +93,15 @@ func (n numeric[N]) Count(ctx context.Context, texts []string) (int64, error) {
 	return n.Numeric.Count(ctx, wheres(conditions)...)
 }
 
+// Fetch implements shell.Entries.
+func (n numeric[N]) Fetch(ctx context.Context, entries []shell.Entry, opt index.FetchOptions) ([]index.Fetched, shell.Report, error) {
+	all := make([]index.NumericEntry[N], len(entries))
+	for i, e := range entries {
+		all[i] = index.NumericEntry[N]{ID: e.ID, Number: n.number(e.Values[0])}
+	}
+	return n.Numeric.Fetch(ctx, all, opt)
+}
+
 // Verify implements shell.Entries.
 func (n numeric[N]) Verify(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
 	return n.compare(ctx, src, opt, n.Numeric.Verify)

@@ -29,6 +29,8 @@ type Entries interface {
 	// Select and Count take conditions as they are typed, such as price=10..30.
 	Select(ctx context.Context, conditions []string, page index.Page) iter.Seq2[Entry, error]
 	Count(ctx context.Context, conditions []string) (int64, error)
+	// Fetch returns the hashes of entries, and compares them.
+	Fetch(ctx context.Context, entries []Entry, opt index.FetchOptions) ([]index.Fetched, Report, error)
 
 	Verify(ctx context.Context, src Source, opt Options) (Report, error)
 	Repair(ctx context.Context, src Source, opt Options) (Report, error)
@@ -212,15 +214,21 @@ func (n EntriesNoun) remove(env Env) *cobra.Command {
 
 func (n EntriesNoun) selects(env Env) *cobra.Command {
 	c := n.command(env, "select [flags] KEY [CONDITION...]", 1, -1)
+	c.SuggestFor = []string{"query"} // its former name
 	var page PageFlags
+	var fetch fetchFlags
 	page.Add(c)
+	fetch.add(c)
 	c.AddJSON("print each as a line of JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
-		if err := page.Check(); err != nil {
+		if err := cmp.Or(page.Check(), fetch.check(c.Flags().Changed)); err != nil {
 			return err
 		}
 		return n.WithIndex(ctx, c, args[0], func(x Entries) error {
+			if fetch.pattern != "" {
+				return c.newHashPrinter(x, &fetch, page.Cursor).print(ctx, x.Select(ctx, args[1:], page.Page))
+			}
 			p := c.NewEntryPrinter(x)
 			for e, err := range x.Select(ctx, args[1:], page.Page) {
 				if err == nil && page.Cursor {

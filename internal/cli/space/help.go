@@ -34,8 +34,11 @@ is then 1. Putting a file twice does no harm.`,
 	"select": {
 		Short: "Show the points in a box",
 		Long: `Shows exactly the points in a box, in the order of the index:
-` + boxHelp,
+` + boxHelp + `
+
+` + shell.FetchHelp,
 		Example: `  retwis space select points x=50..100 y=100..300
+  retwis space select points x=50..100 y=100..300 --fetch 'point:{id}'
   retwis space select flats rent=..1000 free=2027-01-01..2027-01-31
   retwis space select points --limit 100 --cursor    then the next 100 with --after CURSOR`,
 	},

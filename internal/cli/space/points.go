@@ -101,6 +101,15 @@ func (p points) Count(ctx context.Context, conditions []string) (int64, error) {
 	return p.Index.Count(ctx, box)
 }
 
+// Fetch implements shell.Entries.
+func (p points) Fetch(ctx context.Context, entries []shell.Entry, opt index.FetchOptions) ([]index.Fetched, shell.Report, error) {
+	all := make([]space.Entry, len(entries))
+	for i, e := range entries {
+		all[i] = space.Entry{ID: e.ID, Values: e.Values}
+	}
+	return p.Index.Fetch(ctx, all, opt)
+}
+
 // Verify implements shell.Entries.
 func (p points) Verify(ctx context.Context, src shell.Source, opt shell.Options) (shell.Report, error) {
 	return p.compare(ctx, src, opt, p.Index.Verify)
