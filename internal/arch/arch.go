@@ -48,6 +48,9 @@ func Retwis() Architecture {
 			// main
 			"cmd/retwis": 6,
 
+			// Programs that use the toolkit as other modules do.
+			"examples/...": 5,
+
 			// The command line.
 			"internal/cli":     5,
 			"internal/cli/...": 5,
@@ -128,7 +131,7 @@ func Retwis() Architecture {
 			{"internal/store", "internal/nodes"},
 			{"internal/nodes", "internal/rediserr"}, // which of several errors to report
 		},
-		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside"},
+		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
 		Pure:        3,
 		Impure:      []string{"net/http", "flag", "github.com/spf13/pflag", "github.com/spf13/cobra"},
 	}

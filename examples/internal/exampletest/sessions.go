@@ -1,0 +1,177 @@
+package exampletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+)
+
+// Sessions is a session store of one tenant.
+type Sessions struct {
+	Login            func(ctx context.Context, user, device string) (token string, err error)
+	Use              func(ctx context.Context, token string) (user, device string, err error)
+	Logout           func(ctx context.Context, token string) error
+	LogoutEverywhere func(ctx context.Context, user string) (int, error)
+	Devices          func(ctx context.Context, user string) ([]string, error)
+	Active           func(ctx context.Context) (int, error)
+	None             error // there is no such session
+}
+
+// OpenSessions opens the sessions of a tenant, which end if they are not used for a time.
+type OpenSessions func(client rueidis.Client, tenant string, idle time.Duration) (Sessions, error)
+
+const maxDevices = 3
+
+// session is a session in memory.
+type session struct{ token, user, device string }
+
+// CheckSessions compares session stores of some tenants with lists in memory.
+func CheckSessions(t *testing.T, open OpenSessions) {
+	client := Client(t)
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := background()
+		if err := client.Do(ctx, client.B().Flushdb().Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		// Names that run into each other if they are joined.
+		tenants, users := []string{"a", "a:b", "*"}, []string{"c", "b:c", "ü \n"}
+		stores := map[string]Sessions{}
+		for _, tenant := range tenants {
+			stores[tenant] = must[Sessions](t)(open(client, tenant, time.Hour))
+		}
+		live := map[string][]session{} // by tenant, the latest last
+		var tokens []string
+		tenant, user := rapid.SampledFrom(tenants), rapid.SampledFrom(users)
+		t.Repeat(map[string]func(*rapid.T){
+			"login": func(t *rapid.T) {
+				at, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
+				device := fmt.Sprint("device", len(tokens))
+				token := must[string](t)(stores[at].Login(ctx, user, device))
+				tokens = append(tokens, token)
+				live[at] = append(live[at], session{token, user, device})
+				oldest := func(s session) bool { return s.user == user }
+				if devices := ofUser(live[at], user); len(devices) > maxDevices {
+					first := slices.IndexFunc(live[at], oldest)
+					live[at] = slices.Delete(live[at], first, first+1)
+				}
+			},
+			"use": func(t *rapid.T) {
+				at := tenant.Draw(t, "tenant")
+				token := rapid.SampledFrom(append(tokens, "")).Draw(t, "token")
+				i := slices.IndexFunc(live[at], func(s session) bool { return s.token == token })
+				user, device, err := stores[at].Use(ctx, token)
+				switch {
+				case i < 0 && !errors.Is(err, stores[at].None):
+					t.Fatalf("a session of no one, or of another tenant: %q %q %v", user, device, err)
+				case i >= 0 && (err != nil || user != live[at][i].user || device != live[at][i].device):
+					t.Fatalf("%q %q %v; want %+v", user, device, err, live[at][i])
+				}
+			},
+			"logout": func(t *rapid.T) {
+				at := tenant.Draw(t, "tenant")
+				token := rapid.SampledFrom(append(tokens, "")).Draw(t, "token")
+				i := slices.IndexFunc(live[at], func(s session) bool { return s.token == token })
+				if err := stores[at].Logout(ctx, token); (i < 0) != errors.Is(err, stores[at].None) || i >= 0 && err != nil {
+					t.Fatalf("logout: %v", err)
+				}
+				if i >= 0 {
+					live[at] = slices.Delete(live[at], i, i+1)
+				}
+			},
+			"logout everywhere": func(t *rapid.T) {
+				at, user := tenant.Draw(t, "tenant"), user.Draw(t, "user")
+				if n, err := stores[at].LogoutEverywhere(ctx, user); err != nil || n != len(ofUser(live[at], user)) {
+					t.Fatalf("%d sessions ended: %v; there were %d", n, err, len(ofUser(live[at], user)))
+				}
+				live[at] = slices.DeleteFunc(live[at], func(s session) bool { return s.user == user })
+			},
+			"": func(t *rapid.T) {
+				for _, at := range tenants {
+					for _, user := range users {
+						if devices := must[[]string](t)(stores[at].Devices(ctx, user)); !slices.Equal(devices, ofUser(live[at], user)) {
+							t.Fatalf("%q is logged in at %q on %q; want %q", user, at, devices, ofUser(live[at], user))
+						}
+					}
+					if n := must[int](t)(stores[at].Active(ctx)); n != len(live[at]) {
+						t.Fatalf("%d sessions at %q; want %d", n, at, len(live[at]))
+					}
+				}
+			},
+		})
+	})
+}
+
+// ofUser returns the devices of a user, the latest first.
+func ofUser(live []session, user string) (devices []string) {
+	for _, s := range slices.Backward(live) {
+		if s.user == user {
+			devices = append(devices, s.device)
+		}
+	}
+	return devices
+}
+
+// CheckDevices checks that a user has three devices however many log in at the same time.
+func CheckDevices(t *testing.T, open OpenSessions) {
+	client, ctx := Client(t), t.Context()
+	s := must[Sessions](t)(open(client, "tenant", time.Hour))
+	tokens := make([]string, 24)
+	together(len(tokens), func(i int) {
+		var err error
+		if tokens[i], err = s.Login(ctx, "user", fmt.Sprint(i)); err != nil {
+			t.Error(err)
+		}
+	})
+	if devices := must[[]string](t)(s.Devices(ctx, "user")); len(devices) != maxDevices {
+		t.Errorf("the user has %q", devices)
+	}
+	live := 0
+	for _, token := range tokens {
+		if _, _, err := s.Use(ctx, token); err == nil {
+			live++
+		} else if !errors.Is(err, s.None) {
+			t.Error(err)
+		}
+	}
+	if live != maxDevices {
+		t.Errorf("%d tokens are valid", live)
+	}
+}
+
+// CheckIdle checks that a session ends when it is not used, and not before.
+func CheckIdle(t *testing.T, open OpenSessions) {
+	const idle = 400 * time.Millisecond
+	client, ctx := Client(t), t.Context()
+	s := must[Sessions](t)(open(client, "tenant", idle))
+	long := must[Sessions](t)(open(client, "tenant", time.Hour))
+	token := must[string](t)(s.Login(ctx, "user", "device"))
+	kept := must[string](t)(s.Login(ctx, "user", "kept"))
+	if _, _, err := long.Use(ctx, kept); err != nil {
+		t.Fatal(err)
+	}
+	// A record may be readable in the millisecond in which it expires.
+	begin, ended := time.Now(), time.Time{}
+	for ended.IsZero() || time.Since(ended) < 2*time.Millisecond {
+		switch n := must[int](t)(s.Active(ctx)); {
+		case time.Since(begin) > time.Minute:
+			t.Fatal("the session does not end")
+		case n == 1 && ended.IsZero():
+			ended = time.Now()
+		}
+	}
+	if took := ended.Sub(begin); took < idle/2 {
+		t.Errorf("it ended after %v", took)
+	}
+	if _, _, err := s.Use(ctx, token); !errors.Is(err, s.None) {
+		t.Errorf("a session that has ended: %v", err)
+	}
+	if devices := must[[]string](t)(s.Devices(ctx, "user")); !slices.Equal(devices, []string{"kept"}) {
+		t.Errorf("devices: %q", devices)
+	}
+}

@@ -1,0 +1,155 @@
+// Command jobs is a job board: advertisements are found by words, company, city, level,
+// tags, salary and whether one can work at home, in pages, with the number of jobs in each
+// city, at each level and with each tag.
+//
+//	go run ./examples/jobs redis://127.0.0.1:6379
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/model"
+)
+
+// Job is an advertisement. The salary is in thousands a year.
+type Job struct {
+	ID      int64    `redis:",id"`
+	Title   string   `redis:"title"`
+	Company string   `redis:"company,index"`
+	City    string   `redis:"city,index"`
+	Level   string   `redis:"level,index"`
+	Tags    []string `redis:"tag,index"`
+	Remote  bool     `redis:"remote,index"`
+	Salary  int64    `redis:"salary,range"`
+}
+
+// Indexes finds jobs by the words of their titles, and lists them by their ids.
+func (Job) Indexes() []model.Index[Job] {
+	return []model.Index[Job]{
+		model.Computed("word", func(j Job) []string { return words(j.Title) }),
+		model.Computed("newest", func(j Job) int64 { return j.ID }),
+	}
+}
+
+func words(text string) []string { return strings.Fields(strings.ToLower(text)) }
+
+// Filter says which jobs are wanted; what is empty does not matter.
+type Filter struct {
+	Words, Company, City, Level string
+	Tags                        []string
+	Remote                      bool
+	Salary                      int64 // at least
+	BySalary                    bool  // the best paid first, not the newest
+}
+
+// Page is a part of what was found.
+type Page struct {
+	Jobs   []Job
+	Next   string // where the next page begins
+	Total  int64
+	Facets map[string]map[string]int64 // how many of the jobs have a city, level or tag
+}
+
+// Board keeps its jobs in Redis.
+type Board struct{ *model.Store[Job] }
+
+func open(client rueidis.Client) (Board, error) {
+	jobs, err := model.New[Job](client, model.Options{Name: "job"})
+	return Board{jobs}, err
+}
+
+// query returns the query for the jobs that fit a filter.
+func (b Board) query(f Filter) *model.Query[Job] {
+	var conds []model.Cond
+	for _, c := range []struct{ field, value string }{{"company", f.Company}, {"city", f.City}, {"level", f.Level}} {
+		if c.value != "" {
+			conds = append(conds, model.Eq(c.field, c.value))
+		}
+	}
+	for _, tag := range f.Tags {
+		conds = append(conds, model.Eq("tag", tag))
+	}
+	for _, word := range words(f.Words) {
+		conds = append(conds, model.Eq("word", word))
+	}
+	if f.Remote {
+		conds = append(conds, model.Eq("remote", true))
+	}
+	if f.Salary > 0 {
+		conds = append(conds, model.AtLeast("salary", f.Salary))
+	}
+	if f.BySalary {
+		return b.Find(conds...).OrderBy("salary desc")
+	}
+	return b.Find(conds...).OrderBy("newest desc")
+}
+
+// Search returns a page of the jobs that fit a filter, after the page before, and counts
+// all of them.
+func (b Board) Search(ctx context.Context, f Filter, after string, n int) (Page, error) {
+	query := b.query(f)
+	found, err := query.After(after).Limit(n).Page(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Jobs: found.Items, Next: found.Next, Facets: map[string]map[string]int64{"city": {}, "level": {}, "tag": {}}}
+	for job, err := range query.All(ctx) {
+		if err != nil {
+			return page, err
+		}
+		page.Total++
+		page.Facets["city"][job.City]++
+		page.Facets["level"][job.Level]++
+		for _, tag := range job.Tags {
+			page.Facets["tag"][tag]++
+		}
+	}
+	return page, nil
+}
+
+func main() {
+	option, err := rueidis.ParseURL(os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	if err := run(context.Background(), client, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, client rueidis.Client, out io.Writer) error {
+	board, err := open(client)
+	if err != nil {
+		return err
+	}
+	for _, job := range []Job{
+		{Title: "Go developer", Company: "Acme", City: "Berlin", Level: "senior", Tags: []string{"go", "redis"}, Salary: 80},
+		{Title: "Database developer", Company: "Acme", City: "Paris", Level: "junior", Tags: []string{"redis"}, Remote: true, Salary: 55},
+		{Title: "Gardener", Company: "Flora", City: "Berlin", Level: "junior", Salary: 30},
+	} {
+		if _, err := board.Create(ctx, job); err != nil {
+			return err
+		}
+	}
+	page, err := board.Search(ctx, Filter{Words: "developer", Tags: []string{"redis"}, Salary: 50}, "", 10)
+	if err != nil {
+		return err
+	}
+	for _, job := range page.Jobs {
+		fmt.Fprintln(out, job.Title, job.City, job.Salary)
+	}
+	fmt.Fprintln(out, page.Total, page.Facets)
+	return nil
+}

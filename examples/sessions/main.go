@@ -1,0 +1,199 @@
+// Command sessions is a session store for several tenants: users log in on up to three
+// devices, sessions end when they are not used, and no tenant sees those of another.
+//
+//	go run ./examples/sessions redis://127.0.0.1:6379
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/model"
+)
+
+const maxDevices = 3
+
+// Session is a device on which a user of a tenant is logged in.
+type Session struct {
+	ID      string    `redis:",id"` // the digest of the token, so that the database does not hold what opens a session
+	Tenant  string    `redis:"tenant,index"`
+	User    string    `redis:"user"`
+	Device  string    `redis:"device"`
+	Login   time.Time `redis:"login"`
+	Expires time.Time `redis:",expires"`
+}
+
+// Indexes finds the sessions of a tenant and those of its users, the latest first.
+func (Session) Indexes() []model.Index[Session] {
+	return []model.Index[Session]{model.Composite[Session]("tenant", "user", "login desc")}
+}
+
+var errNoSession = errors.New("no such session")
+
+// Sessions are those of one tenant. They end when they are not used for a while.
+type Sessions struct {
+	store  *model.Store[Session]
+	tenant string
+	idle   time.Duration
+}
+
+func open(client rueidis.Client, tenant string, idle time.Duration) (*Sessions, error) {
+	store, err := model.New[Session](client, model.Options{Name: "session", IDs: model.ClientAssigned})
+	return &Sessions{store, tenant, idle}, err
+}
+
+// find returns the query for sessions of the tenant. All that read go through it.
+func (s *Sessions) find(conds ...model.Cond) *model.Query[Session] {
+	return s.store.Find(append(conds, model.Eq("tenant", s.tenant))...)
+}
+
+// ofUser returns the query for the sessions of a user, the latest first.
+func (s *Sessions) ofUser(user string) *model.Query[Session] {
+	return s.find(model.Eq("user", user)).OrderBy("login desc")
+}
+
+// Login starts a session and returns its token. The oldest sessions of the user end if
+// there are too many.
+func (s *Sessions) Login(ctx context.Context, user, device string) (string, error) {
+	token := rand.Text()
+	_, err := s.store.Create(ctx, Session{
+		ID: digest(token), Tenant: s.tenant, User: user, Device: device, Login: time.Now(), Expires: time.Now().Add(s.idle),
+	})
+	if err != nil {
+		return "", err
+	}
+	ids, err := s.ofUser(user).IDs(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, err = s.end(ctx, ids[min(maxDevices, len(ids)):])
+	return token, err
+}
+
+// end ends sessions and returns how many there were.
+func (s *Sessions) end(ctx context.Context, ids []string) (int, error) {
+	ended := 0
+	for _, id := range ids {
+		switch err := s.store.Delete(ctx, id); {
+		case err == nil:
+			ended++
+		case !errors.Is(err, model.ErrNotFound):
+			return ended, err
+		}
+	}
+	return ended, nil
+}
+
+// Use returns the session of a token, which lives for longer now.
+func (s *Sessions) Use(ctx context.Context, token string) (Session, error) {
+	session, err := s.find().Get(ctx, digest(token))
+	if err == nil {
+		err = s.store.Patch(ctx, session.ID, map[string]any{"expires": time.Now().Add(s.idle)})
+	}
+	if errors.Is(err, model.ErrNotFound) {
+		return session, errNoSession
+	}
+	return session, err
+}
+
+// Logout ends a session.
+func (s *Sessions) Logout(ctx context.Context, token string) error {
+	session, err := s.find().Get(ctx, digest(token))
+	if err == nil {
+		err = s.store.Delete(ctx, session.ID)
+	}
+	if errors.Is(err, model.ErrNotFound) {
+		return errNoSession
+	}
+	return err
+}
+
+// LogoutEverywhere ends all sessions of a user and returns how many there were.
+func (s *Sessions) LogoutEverywhere(ctx context.Context, user string) (int, error) {
+	ids, err := s.ofUser(user).IDs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return s.end(ctx, ids)
+}
+
+// Devices returns the devices on which a user is logged in, the latest login first.
+func (s *Sessions) Devices(ctx context.Context, user string) ([]string, error) {
+	var devices []string
+	for device, err := range model.Pluck[string](ctx, s.ofUser(user), "device") {
+		if err != nil {
+			return nil, err
+		}
+		devices = append(devices, device)
+	}
+	return devices, nil
+}
+
+// Active returns how many sessions the tenant has.
+func (s *Sessions) Active(ctx context.Context) (int64, error) { return s.find().Count(ctx) }
+
+func digest(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func main() {
+	option, err := rueidis.ParseURL(os.Args[1])
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	if err := run(context.Background(), client, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, client rueidis.Client, out io.Writer) error {
+	acme, err := open(client, "acme", 30*time.Minute)
+	if err != nil {
+		return err
+	}
+	flora, err := open(client, "flora", 30*time.Minute)
+	if err != nil {
+		return err
+	}
+	var token string
+	for _, device := range []string{"phone", "laptop", "tablet", "watch"} {
+		if token, err = acme.Login(ctx, "ada", device); err != nil {
+			return err
+		}
+	}
+	session, err := acme.Use(ctx, token)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, session.User, "uses the", session.Device)
+	if _, err = flora.Use(ctx, token); errors.Is(err, errNoSession) {
+		fmt.Fprintln(out, "another tenant does not know the token")
+	}
+	devices, err := acme.Devices(ctx, "ada")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "logged in on", devices)
+	n, err := acme.LogoutEverywhere(ctx, "ada")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "logged out of", n)
+	return nil
+}
