@@ -14,19 +14,24 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
-// The test binary can also be a writer that is killed.
+// The test binary can also be a writer, or a reader that repairs, that is killed.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("INDEX_TEST_WRITER"); url != "" {
-		writeForEver(url)
+		writeForEver(childClient(url))
+	}
+	if url := os.Getenv("INDEX_TEST_REPAIRER"); url != "" {
+		repairForEver(childClient(url))
 	}
 	redistest.Main(m)
 }
 
-// writeForEver puts and removes entries until it is killed, and says so once.
-func writeForEver(url string) {
-	go func() { // it ends with the test that started it, whatever happens to that
+// childClient connects a process that ends with the test that started it, whatever happens
+// to that.
+func childClient(url string) rueidis.Client {
+	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
@@ -38,6 +43,11 @@ func writeForEver(url string) {
 	if err != nil {
 		panic(err)
 	}
+	return c
+}
+
+// writeForEver puts and removes entries until it is killed, and says so once.
+func writeForEver(c rueidis.Client) {
 	x, err := NewComposite(c, "killed", Options{Columns: []Column{{Name: "a", Type: Int}, {Name: "b", Type: String}}})
 	if err != nil {
 		panic(err)
@@ -59,11 +69,41 @@ func writeForEver(url string) {
 	}
 }
 
+// repairForEver changes hashes and fetches them with repair until it is killed.
+func repairForEver(c rueidis.Client) {
+	ctx := context.Background()
+	x, err := NewComposite(c, "repaired", Options{Columns: []Column{{Name: "age", Type: Int}}})
+	if err != nil {
+		panic(err)
+	}
+	key := func(id string) string { return "repaired:person:" + id }
+	for i := 0; ; i++ {
+		var commands rueidis.Commands
+		for id := range 100 {
+			commands = append(commands, c.B().Hset().Key(key(fmt.Sprint("own", id))).FieldValue().FieldValue("age", fmt.Sprint(rand.IntN(1000))).Build())
+		}
+		c.DoMulti(ctx, commands...)
+		var entries []Entry
+		for e, err := range x.All(ctx, Page{}) {
+			if err == nil {
+				entries = append(entries, e)
+			}
+		}
+		_, report, err := x.Fetch(ctx, entries, FetchOptions{Key: key, Repair: true})
+		if err == nil && i == 0 && report.Repaired > 0 {
+			fmt.Println("writing")
+		}
+	}
+}
+
 // startWriter starts a writer, which is writing when this returns.
-func startWriter(t *testing.T, url string) *exec.Cmd {
+func startWriter(t *testing.T, url string) *exec.Cmd { return start(t, "INDEX_TEST_WRITER", url) }
+
+// start starts a process of this test binary, which is writing when this returns.
+func start(t *testing.T, env, url string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "INDEX_TEST_WRITER="+url)
+	cmd.Env = append(os.Environ(), env+"="+url)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +135,38 @@ func TestWriterKilled(t *testing.T) {
 		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
 		kill(cmd)
 		healthy(t, composite(t, server.Client(t), "killed", Options{Columns: columns(t, "a:int,b:string")}).Verify)
+	}
+}
+
+// A reader that is killed while it repairs has harmed no entry of concurrent writers, and
+// the next one repairs the rest.
+func TestRepairingReaderKilled(t *testing.T) {
+	t.Parallel()
+	server := redistest.TCP(t)
+	o := newObjects(t, server.Client(t), "repaired", 1)
+	for id := range 100 {
+		o.put(fmt.Sprint("own", id), 0)
+	}
+	for range 3 {
+		stop := o.write("")
+		cmd := start(t, "INDEX_TEST_REPAIRER", server.URL())
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // any moment will do
+		kill(cmd)
+		stop()
+		r := o.verify()
+		for _, p := range r.Examples {
+			if p.Kind != maintain.Stale && !strings.Contains(p.Found, "left by a killed") || p.ID != "" && !strings.HasPrefix(p.ID, "own") {
+				t.Errorf("%+v", p)
+			}
+		}
+		o.do("HSET", "repaired.meta", "until", "1") // its lease is over
+		o.put("own0", 0)                            // the next write removes what it left
+		if _, _, err := o.fetch(t.Context(), FetchOptions{Repair: true}); err != nil {
+			t.Fatal(err)
+		}
+		if r := o.verify(); r.Problems() != 0 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 
