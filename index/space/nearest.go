@@ -93,14 +93,14 @@ func (x *reader) nearest(ctx context.Context, at []place, limit float64, k int, 
 		return nil, x.named(fmt.Errorf("%w: the distance %v: it must be at least 0", index.ErrValue, limit))
 	}
 	found := nearestSearch{x: x, k: k, limit: limit, metric: m}
-	err := error(nil)
 	if math.IsInf(limit, 1) {
-		var all bool
-		if limit, all, err = found.neighbours(ctx, at); err != nil || all {
-			return found.result(err)
-		}
+		return found.result(found.bounded(ctx, at, limit))
 	}
-	return found.result(found.within(ctx, limit))
+	few, err := found.within(ctx, limit)
+	if few || err != nil {
+		return found.result(err)
+	}
+	return found.result(found.bounded(ctx, at, limit))
 }
 
 // nearestSearch collects points, of which the k nearest within the limit are the result.
@@ -109,7 +109,8 @@ type nearestSearch struct {
 	k     int
 	limit float64
 	metric
-	all []candidate
+	all    []candidate
+	likely float64 // number of points within the distance that within looked at
 }
 
 // candidate is a member and its distance.
@@ -118,63 +119,92 @@ type candidate struct {
 	distance float64
 }
 
+// bounded collects the k nearest points within a distance that may hold many more.
+func (f *nearestSearch) bounded(ctx context.Context, at []place, limit float64) error {
+	bound, all, err := f.neighbours(ctx, at)
+	if all || err != nil {
+		return err
+	}
+	return f.inSteps(ctx, min(limit, bound))
+}
+
+// inSteps collects the k nearest points within a distance. If it likely holds many more, it
+// begins with a smaller one: in a crowd the neighbours along the curve can be far.
+func (f *nearestSearch) inSteps(ctx context.Context, limit float64) error {
+	few, err := f.within(ctx, limit)
+	if few || err != nil {
+		return err
+	}
+	radius := limit * math.Pow(float64(2*f.k+16)/f.likely, 1/float64(len(f.x.axes)))
+	if radius = max(radius, limit/1024); radius == 0 {
+		radius = limit
+	}
+	for ; ; radius *= 2 {
+		radius = min(radius, limit)
+		if err := f.read(ctx, radius); err != nil {
+			return err
+		}
+		if radius == limit || len(f.all) == f.k && f.all[f.k-1].distance <= radius {
+			return nil
+		}
+	}
+}
+
 // neighbours adds the neighbours of a place along the curve. It returns a distance within
 // which there are k points, or that these are all points.
-func (f *nearestSearch) neighbours(ctx context.Context, at []place) (limit float64, all bool, err error) {
+func (f *nearestSearch) neighbours(ctx context.Context, at []place) (bound float64, all bool, err error) {
 	z := string(f.x.layout.append(nil, f.x.interleave(codesOf(at))))
 	page := index.Page{Limit: max(f.k, probe)}
+	read := 0
+	f.all = f.all[:0]
 	for _, r := range []index.Range{{Min: "[" + z, Max: "+"}, {Min: "-", Max: "(" + z}} {
 		for m, err := range f.x.lex.Select(ctx, page, r) {
 			if err != nil {
 				return 0, false, err
 			}
 			f.add(m.Member)
+			read++
 		}
 		page.Reverse = true
 	}
-	if f.sort(); len(f.all) < f.k {
+	f.sort()
+	switch {
+	case read < f.k:
 		return 0, true, nil // neither side had as many as were requested
+	case len(f.all) < f.k:
+		return f.limit, false, nil
 	}
 	return f.all[f.k-1].distance, false, nil
 }
 
-// within collects the points within a distance, or fewer of them that have the k nearest.
-func (f *nearestSearch) within(ctx context.Context, limit float64) error {
+// within collects the nearest points within a distance, unless these are likely many more
+// than are requested.
+func (f *nearestSearch) within(ctx context.Context, limit float64) (few bool, err error) {
 	r := f.x.regionOf(f.blocks(limit))
-	if done, err := f.small(ctx, &r); done || err != nil {
-		return err
+	if few, err = f.small(ctx, &r); few || err != nil {
+		return few, err
 	}
-	likely, err := f.x.estimate(ctx, r.coarse)
-	if err != nil {
-		return err
+	if f.likely, err = f.x.estimate(ctx, r.coarse); err != nil || f.likely > float64(8*f.k+200) {
+		return false, err
 	}
-	radius := limit
-	if likely > float64(8*f.k+200) {
-		radius *= math.Pow(float64(2*f.k+16)/likely, 1/float64(len(f.x.axes)))
-		if radius = max(radius, limit/1024); radius == 0 {
-			radius = limit
+	return true, f.read(ctx, limit)
+}
+
+// read collects the nearest points within a distance.
+func (f *nearestSearch) read(ctx context.Context, radius float64) error {
+	r := f.x.regionOf(f.blocks(radius))
+	keep := f.x.keep(&r)
+	f.all = f.all[:0]
+	for m, err := range f.x.read(ctx, &r, index.Page{}, nil) {
+		if err != nil {
+			return err
+		}
+		if keep(m) {
+			f.add(m)
 		}
 	}
-	for ; ; radius *= 2 {
-		if radius < limit {
-			r = f.x.regionOf(f.blocks(radius))
-		} else {
-			r, radius = f.x.regionOf(f.blocks(limit)), limit
-		}
-		f.all = f.all[:0]
-		keep := f.x.keep(&r)
-		for m, err := range f.x.read(ctx, &r, index.Page{}, nil) {
-			if err != nil {
-				return err
-			}
-			if keep(m) {
-				f.add(m)
-			}
-		}
-		if f.sort(); radius == limit || len(f.all) == f.k && f.all[f.k-1].distance <= radius {
-			return nil
-		}
-	}
+	f.sort()
+	return nil
 }
 
 // small collects the points of a region if its few ranges hold few points: one round trip.

@@ -186,7 +186,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 			},
 		}}
 		// As if the neighbours along the curve gave no better bound.
-		got, err := f.result(f.within(ctx, 14_000))
+		got, err := f.result(f.inSteps(ctx, 14_000))
 		if err != nil || len(got) != 25 || got[24].Distance > 1.3*side {
 			t.Errorf("side %.0f: %d, %v, the last at %v", side, len(got), err, got[len(got)-1])
 		}
