@@ -33,10 +33,10 @@ type items interface {
 type noun[X items] struct {
 	unit     string // of what it keeps
 	maxBytes int    // of an item
-	open     func(ctx context.Context, client rueidis.Client, key string) (X, error)
+	open     opener[X]
 	// declare adds the flags of put that declare a new one, and returns what opens it.
 	// nil: open does.
-	declare func(c *shell.Command) func(ctx context.Context, client rueidis.Client, key string) (X, error)
+	declare func(c *shell.Command) opener[X]
 	help    map[string]shell.Help
 }
 
@@ -51,8 +51,18 @@ func (n noun[X]) command(env shell.Env, use string, least, most int) *shell.Comm
 
 // with runs do with what is at a key.
 func (n noun[X]) with(ctx context.Context, c *shell.Command, key string, do func(x X) error) error {
+	return with(ctx, c, key, n.open, do)
+}
+
+// opener opens what is at a key.
+type opener[X any] func(ctx context.Context, client rueidis.Client, key string) (X, error)
+
+func with[X any](ctx context.Context, c *shell.Command, key string, open opener[X], do func(x X) error) error {
+	if key == "" {
+		return shell.Usage(errors.New("the key is empty"))
+	}
 	return c.WithStore(ctx, func(db *store.Store) error {
-		x, err := n.open(ctx, db.Client(), key)
+		x, err := open(ctx, db.Client(), key)
 		if err != nil {
 			return err
 		}
@@ -84,11 +94,7 @@ func (n noun[X]) put(env shell.Env) *cobra.Command {
 			return err
 		}
 		defer in.Close()
-		return c.WithStore(ctx, func(db *store.Store) error {
-			x, err := open(ctx, db.Client(), args[0])
-			if err != nil {
-				return err
-			}
+		return with(ctx, c, args[0], open, func(x X) error {
 			lines, failed := shell.UntilError(n.lines(in))
 			_, err = x.PutMany(ctx, lines)
 			if err = cmp.Or(err, failed()); err != nil {
@@ -231,6 +237,14 @@ func printItems(c *shell.Command, items ...string) error {
 		}
 	}
 	return p.End()
+}
+
+// wrongKey returns wrong usage for a key that cannot be used.
+func wrongKey(err error) error {
+	if err == nil {
+		return nil
+	}
+	return shell.Usage(errors.New(shell.OneLine(err)))
 }
 
 // exitNothing is the exit code if there is nothing to hand out now: EX_TEMPFAIL, as of

@@ -66,7 +66,8 @@ func newRandom(env shell.Env) *cobra.Command {
 	n := noun[*collection.Random]{
 		unit: "ids", maxBytes: collection.MaxID, help: randomHelp,
 		open: func(_ context.Context, client rueidis.Client, key string) (*collection.Random, error) {
-			return collection.NewRandom(client, key)
+			r, err := collection.NewRandom(client, key)
+			return r, wrongKey(err)
 		},
 	}
 	return shell.Group(&cobra.Command{

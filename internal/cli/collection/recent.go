@@ -11,7 +11,6 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/cli/shell"
-	"retwis/internal/store"
 )
 
 var recentHelp = map[string]shell.Help{
@@ -83,7 +82,7 @@ func addMax(c *shell.Command) *int {
 }
 
 // declareRecent adds --max, and returns what opens a list that need not exist.
-func declareRecent(c *shell.Command) func(context.Context, rueidis.Client, string) (*collection.Recent, error) {
+func declareRecent(c *shell.Command) opener[*collection.Recent] {
 	max := addMax(c)
 	return func(ctx context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
 		if !c.Flags().Changed("max") {
@@ -99,12 +98,9 @@ func newAdopt(env shell.Env, n noun[*collection.Recent]) *cobra.Command {
 	max := addMax(c)
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
-		return c.WithStore(ctx, func(db *store.Store) error {
-			r, err := collection.NewRecent(db.Client(), args[0], *max)
-			if err != nil {
-				return shell.Usage(errors.New(shell.OneLine(err)))
-			}
-			return r.Adopt(ctx)
-		})
+		return with(ctx, c, args[0], func(_ context.Context, client rueidis.Client, key string) (*collection.Recent, error) {
+			r, err := collection.NewRecent(client, key, *max)
+			return r, wrongKey(err)
+		}, func(r *collection.Recent) error { return r.Adopt(ctx) })
 	})
 }

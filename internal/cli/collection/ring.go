@@ -86,7 +86,8 @@ func newRing(env shell.Env) *cobra.Command {
 	n := noun[*collection.Ring]{
 		unit: "items", maxBytes: collection.MaxID, help: ringHelp,
 		open: func(_ context.Context, client rueidis.Client, key string) (*collection.Ring, error) {
-			return collection.NewRing(client, key)
+			r, err := collection.NewRing(client, key)
+			return r, wrongKey(err)
 		},
 	}
 	return shell.Group(&cobra.Command{
