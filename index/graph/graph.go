@@ -37,8 +37,9 @@ const kind = "graph"
 // the graph exists.
 type Options struct {
 	// Compact stores three of the six orders: half the memory and half the work
-	// of a write. Every pattern is still one range; only Pattern.Order has fewer
-	// choices. Default: all six.
+	// of a write. Every pattern is still one range, and a query has the same plan; only
+	// Pattern.Order has fewer choices, and a pattern of a predicate alone comes by
+	// object. Default: all six, as in the tutorial.
 	Compact bool
 	// Partitions is the number of hash slots over which the graph is sharded, by
 	// subject. A pattern with a subject reads one partition; any other pattern reads

@@ -197,6 +197,11 @@ func quoted(name string) string {
 	if plain(name) {
 		return name
 	}
+	return inQuotes(name)
+}
+
+// inQuotes formats a name in double quotes.
+func inQuotes(name string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(name) + `"`
 }
 
@@ -211,7 +216,7 @@ func plain(name string) bool {
 	if name[0] == '<' {
 		return strings.IndexByte(name, '>') == len(name)-1
 	}
-	if strings.ContainsAny(name, pathBytes) && !strings.Contains(name, "://") {
+	if strings.ContainsAny(name, pathBytes) && !isURL(name) {
 		return false
 	}
 	_, steps := cutSteps(name)
@@ -226,7 +231,7 @@ func lookalike(text string, predicate bool) string {
 	if name, ok := strings.CutPrefix(text, "$"); ok && isVariable(name) && (name[0] < '0' || name[0] > '9') {
 		return "a variable begins with a question mark: ?" + name
 	}
-	if !predicate || strings.Contains(text, "://") {
+	if !predicate || isURL(text) {
 		return ""
 	}
 	switch {

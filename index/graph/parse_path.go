@@ -29,7 +29,7 @@ func (p *parser) predicate() (word, error) {
 			return p.word()
 		}
 	default:
-		if strings.Contains(raw, "://") { // a URL is one name
+		if isURL(raw) { // one name
 			if steps == "" {
 				return p.word()
 			}
@@ -151,8 +151,8 @@ func (p *pathParser) remember(w word) {
 // bare reads a name without delimiters, and the length after it.
 func (p *pathParser) bare(w word) (t Term, steps string, err error) {
 	text := p.toEnd()
-	if url := p.peekBlank(); w.at == p.w.at && strings.Contains(text+url, "://") {
-		text += p.toBlank() // a URL is one name
+	if w.at == p.w.at && isURL(text+p.peekBlank()) {
+		text += p.toBlank() // one name
 	}
 	w.text, steps = cutSteps(text)
 	switch {
@@ -165,6 +165,12 @@ func (p *pathParser) bare(w word) (t Term, steps string, err error) {
 		return t, "", p.wrong(p.at-len(text), "%s; for the name write \"%s\"", advice, w.text)
 	}
 	return Name(w.text), steps, p.checkLength(w)
+}
+
+// isURL reports whether a text begins like a URL, whose slashes do not make a path.
+func isURL(text string) bool {
+	scheme, _, ok := strings.Cut(text, "://")
+	return ok && !strings.ContainsAny(scheme, `"<`+pathBytes)
 }
 
 // toEnd reads up to the next blank, slash or parenthesis.

@@ -40,13 +40,14 @@ func TestParse(t *testing.T) {
 			{S: Name("a"), P: Sequence(Name("p"), Name("q")), O: Name("b")},
 			{S: Name("a"), P: Sequence(Path("q", 2, 2), Inverse(Name("p"))), O: Name("x y")},
 		},
-		`a "p q"+/<http://a/b>/"r/s"*2 ?x`: {{S: Name("a"), P: Sequence(Path("p q", 1, 0), Name("<http://a/b>"), Path("r/s", 2, 2)), O: x}},
-		`a (p/(q/r)*0..2)+ ?x`:             {{S: Name("a"), P: Repeat(Sequence(Name("p"), Repeat(Sequence(Name("q"), Name("r")), 0, 2)), 1, 0), O: x}},
-		`a ^http://a/b+ ?x . a (p) ^q/r`:   {{S: x, P: Path("http://a/b", 1, 0), O: Name("a")}, {S: Name("a"), P: Name("p"), O: Name("^q/r")}},
-		`a (^(^p)) b . a ^(^p+)*2 ?x`:      {{S: Name("a"), P: Name("p"), O: Name("b")}, {S: Name("a"), P: Repeat(Path("p", 1, 0), 2, 2), O: x}},
-		`a/b "(p)" c/d`:                    {{S: Name("a/b"), P: Name("(p)"), O: Name("c/d")}},
-		`?x "1"@en/p a`:                    {{S: x, P: Sequence(Name(`"1"@en`), Name("p")), O: Name("a")}},
-		`a p "$x" . "$x" "p?" c`:           {{S: Name("a"), P: Name("p"), O: Name("$x")}, {S: Name("$x"), P: Name("p?"), O: Name("c")}},
+		`a "p q"+/<http://a/b>/"r/s"*2 ?x`:                     {{S: Name("a"), P: Sequence(Path("p q", 1, 0), Name("<http://a/b>"), Path("r/s", 2, 2)), O: x}},
+		`a (p/(q/r)*0..2)+ ?x`:                                 {{S: Name("a"), P: Repeat(Sequence(Name("p"), Repeat(Sequence(Name("q"), Name("r")), 0, 2)), 1, 0), O: x}},
+		`a ^http://a/b+ ?x . a (p) ^q/r`:                       {{S: x, P: Path("http://a/b", 1, 0), O: Name("a")}, {S: Name("a"), P: Name("p"), O: Name("^q/r")}},
+		`a (^(^p)) b . a ^(^p+)*2 ?x`:                          {{S: Name("a"), P: Name("p"), O: Name("b")}, {S: Name("a"), P: Repeat(Path("p", 1, 0), 2, 2), O: x}},
+		`a/b "(p)" c/d`:                                        {{S: Name("a/b"), P: Name("(p)"), O: Name("c/d")}},
+		`a p/"http://a/b"+/<http://c> ?x . a http://a/b/^c ?x`: {{S: Name("a"), P: Sequence(Name("p"), Path("http://a/b", 1, 0), Name("<http://c>")), O: x}, {S: Name("a"), P: Name("http://a/b/^c"), O: x}},
+		`?x "1"@en/p a`:                                        {{S: x, P: Sequence(Name(`"1"@en`), Name("p")), O: Name("a")}},
+		`a p "$x" . "$x" "p?" c`:                               {{S: Name("a"), P: Name("p"), O: Name("$x")}, {S: Name("$x"), P: Name("p?"), O: Name("c")}},
 	} {
 		q, err := Parse(text)
 		if err != nil || len(q.Where) != len(want) {
@@ -194,6 +195,7 @@ func TestParseErrors(t *testing.T) {
 		"?x /p ?y":                               "column 4: a predicate is missing in this path",
 		"?x () ?y":                               "column 5: a predicate is missing in this path",
 		"?x p//q ?y":                             "column 6: a predicate is missing in this path",
+		"?x p/http://a/b ?y":                     "column 12: a predicate is missing in this path; for a name with / or parentheses use double quotes",
 		"?x (http://a/b)+ ?y":                    "column 11: a predicate is missing in this path; for a name with / or parentheses use double quotes",
 		"?x (p/q|r)+ ?y":                         "column 7: alternative predicates are not supported",
 		"?x p/!q ?y":                             "column 6: a predicate cannot be excluded",
@@ -249,7 +251,7 @@ func TestPatternString(t *testing.T) {
 			return Var("x-1_A")
 		}
 		return Name(rapid.OneOf(names(), rapid.StringN(1, 10, -1), rapid.SampledFrom([]string{
-			"p*2", "c++", "!=", "~", "<a>", "<a>b", `"a"@en`, `\`, "<", "<=", ">", "=", "==", "<>", "^p", "^", "p|q", "p/q", "http://a/b", "!p", "p?", "$x", "$1", "a.", "(", "^^a",
+			"p*2", "c++", "!=", "~", "<a>", "<a>b", `"a"@en`, `\`, "<", "<=", ">", "=", "==", "<>", "^p", "^", "p|q", "p/q", "http://a/b", `://"`, "!p", "p?", "$x", "$1", "a.", "(", "^^a",
 		})).Draw(t, "name"))
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -271,7 +273,7 @@ func TestPatternString(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		`?x likes beer . ?x lives-in barcelona . matteo friend-of ?x`, `?x "lives in" "São \"Paulo\"" . ?x != ?y . ?y p*1..3 ?x`, `<a:b>+ * "x"@en`, `a p* ?x . ?x ~ ^a`, `a "b"*2.. "c"^^<a:b> .`,
-		`?x ^(knows/"likes it"*2..3)+/^<a:b> ?y . ?y >= "10" . ?z http://a/b/c* ?x`, `a ((p)/q)* ")" . a p/(q b`,
+		`?x ^(knows/"likes it"*2..3)+/^<a:b> ?y . ?y >= "10" . ?z http://a/b/c* ?x`, `a ((p)/q)* ")" . a p/(q b`, `a ://"\* b`,
 	} {
 		f.Add(text)
 	}

@@ -252,8 +252,8 @@ func (r *route) String() string {
 		return strings.Join(steps, "/")
 	}
 	name := quoted(r.predicate)
-	if name == r.predicate && name[0] != '<' && strings.ContainsAny(name, pathBytes) {
-		name = `"` + name + `"`
+	if name == r.predicate && name[0] != '<' && strings.ContainsAny(name, pathBytes) { // a URL
+		name = inQuotes(name)
 	}
 	if r.inverse {
 		return "^" + name

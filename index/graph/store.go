@@ -160,26 +160,34 @@ func (r *reader) command(st *store, key string, count int) rueidis.Completed {
 	return b.Min(low).Max(high).Bylex().Limit(int64(r.skip), int64(count)).Build()
 }
 
-// counts returns the number of entries in each range: one round trip.
+// counts returns the number of entries in each range: one round trip for 10,000 ranges.
 func (st *store) counts(ctx context.Context, spans []span) ([]int64, error) {
+	counts := make([]int64, len(spans))
 	var commands rueidis.Commands
 	var of []int
+	send := func() error {
+		for i, r := range st.set.Client.DoMulti(ctx, commands...) {
+			n, err := r.AsInt64()
+			if err != nil {
+				return st.wrap(ctx, err)
+			}
+			counts[of[i]] += n
+		}
+		commands, of = commands[:0], of[:0]
+		return nil
+	}
 	for i, s := range spans {
 		low, high := s.bounds()
 		for _, key := range st.keys(s) {
-			commands = append(commands, st.set.Client.B().Zlexcount().Key(key).Min(low).Max(high).Build())
-			of = append(of, i)
+			commands, of = append(commands, st.set.Client.B().Zlexcount().Key(key).Min(low).Max(high).Build()), append(of, i)
+			if len(commands) == roundEntries {
+				if err := send(); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
-	counts := make([]int64, len(spans))
-	for i, r := range st.set.Client.DoMulti(ctx, commands...) {
-		n, err := r.AsInt64()
-		if err != nil {
-			return nil, st.wrap(ctx, err)
-		}
-		counts[of[i]] += n
-	}
-	return counts, nil
+	return counts, send()
 }
 
 // present reports which triples the graph has: one round trip.
