@@ -50,7 +50,7 @@ func TestCacheReadsOwnWrites(t *testing.T) {
 						t.Error(err)
 					}
 					for i := 1; i <= 60; i++ {
-						if err := gauges.Update(t.Context(), id, func(g *gauge) error { g.Level = i*10 + w; return nil }); err != nil {
+						if _, err := gauges.Update(t.Context(), id, func(g *gauge) error { g.Level = i*10 + w; return nil }); err != nil {
 							t.Error(err)
 						}
 						// Either may be the one that comes before the message.

@@ -267,7 +267,7 @@ func TestCollectionsEndWithTheirRecord(t *testing.T) {
 			}
 			setEnd := func(end time.Time) {
 				t.Helper()
-				if err := members.Update(ctx, a.ID, func(m *traveller) error { m.Expires = end; return nil }); err != nil {
+				if _, err := members.Update(ctx, a.ID, func(m *traveller) error { m.Expires = end; return nil }); err != nil {
 					t.Fatal(err)
 				}
 			}

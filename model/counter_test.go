@@ -52,7 +52,7 @@ func TestIncr(t *testing.T) {
 						if _, err := pages.Incr(t.Context(), p.ID, "visits", 2); err != nil {
 							t.Error(err)
 						}
-						if err := pages.Update(t.Context(), p.ID, func(p *wikiPage) error { p.Plain++; p.Visits = 7; return nil }); err != nil {
+						if _, err := pages.Update(t.Context(), p.ID, func(p *wikiPage) error { p.Plain++; p.Visits = 7; return nil }); err != nil {
 							t.Error(err)
 						}
 					}

@@ -64,10 +64,10 @@ func TestOneDamagedRecord(t *testing.T) {
 		if p, err := patients.Find().OrderBy("name").First(t.Context()); p.Name != "n1" || !errors.Is(err, model.ErrCorrupt) {
 			t.Error(p, err)
 		}
-		if err := patients.Patch(t.Context(), "1", map[string]any{"name": "x"}); !errors.Is(err, model.ErrCorrupt) {
+		if _, err := patients.Patch(t.Context(), "1", map[string]any{"name": "x"}); !errors.Is(err, model.ErrCorrupt) {
 			t.Error(err)
 		}
-		if err := patients.Patch(t.Context(), "1", map[string]any{"age": 3}); err != nil {
+		if _, err := patients.Patch(t.Context(), "1", map[string]any{"age": 3}); err != nil {
 			t.Error(err)
 		}
 		if p, err := patients.Get(t.Context(), "1"); err != nil || p.Age != 3 || p.Name != "n0" || p.Version != 2 {

@@ -245,7 +245,8 @@ func writeReference(t *testing.T, l library, id, of string, kind int) {
 		createdOf(t, l.bands, band{ID: id, Lead: &ref})
 		if there, err := l.authors.Has(ctx, of); !there {
 			checked(t, err)
-			checked(t, l.bands.Update(ctx, id, func(b *band) error { b.Lead = nil; return nil }))
+			_, err := l.bands.Update(ctx, id, func(b *band) error { b.Lead = nil; return nil })
+			checked(t, err)
 		}
 	}
 }

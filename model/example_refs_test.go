@@ -186,7 +186,8 @@ func ExampleStore_WithLock() {
 			return err
 		}
 		fmt.Println("ask the bank") // once, however many try
-		return orders.Patch(ctx, order.ID, map[string]any{"paid": true})
+		_, err := orders.Patch(ctx, order.ID, map[string]any{"paid": true})
+		return err
 	})
 	fmt.Println(err)
 	// Output:
@@ -221,7 +222,8 @@ func ExampleStore_Watch() {
 
 	task, err := tasks.Create(ctx, Task{})
 	must(err)
-	must(tasks.Patch(ctx, task.ID, map[string]any{"done": true}))
+	_, err = tasks.Patch(ctx, task.ID, map[string]any{"done": true})
+	must(err)
 	must(tasks.Delete(ctx, task.ID))
 
 	for change, err := range tasks.Watch(ctx, cursor) {

@@ -81,7 +81,9 @@ func Example() {
 	_, err = users.Create(ctx, User{Name: "Bob", Email: "ADA@example.com"})
 	fmt.Println(errors.Is(err, model.ErrTaken))
 
-	must(users.Update(ctx, ada.ID, func(u *User) error { u.Age++; return nil }))
+	ada, err = users.Update(ctx, ada.ID, func(u *User) error { u.Age++; return nil })
+	must(err)
+	fmt.Println(ada.Age)
 	found, err := users.Find(model.Between("age", 30, 40)).OrderBy("age").Slice(ctx)
 	fmt.Println(found, err)
 
@@ -89,6 +91,7 @@ func Example() {
 	fmt.Println(users.Find(model.Eq("name", "Ada")).Count(ctx))
 	// Output:
 	// true
+	// 37
 	// [{1 Ada ada@example.com 37}] <nil>
 	// 0 <nil>
 }
@@ -137,7 +140,8 @@ func ExampleStore_Update() {
 
 	for p, err := range products.Find(model.Eq("category", "kitchen")).OrderBy("price").All(ctx) {
 		must(err)
-		must(products.Update(ctx, p.ID, func(p *Product) error { p.Price -= p.Price / 10; return nil }))
+		_, err := products.Update(ctx, p.ID, func(p *Product) error { p.Price -= p.Price / 10; return nil })
+		must(err)
 		p, err = products.Get(ctx, p.ID)
 		must(err)
 		fmt.Println(p.Code, p.Price)
@@ -153,7 +157,8 @@ func ExampleStore_Patch() {
 	ctx := context.Background()
 	products := exampleProducts(client)
 
-	must(products.Patch(ctx, "2", map[string]any{"price": 1999, "category": "sale"}))
+	_, err := products.Patch(ctx, "2", map[string]any{"price": 1999, "category": "sale"})
+	must(err)
 	p, err := products.Get(ctx, "2")
 	fmt.Println(p.Code, p.Price, p.Category, err)
 	// Output: acme-2 1999 sale <nil>
@@ -187,7 +192,8 @@ func ExampleStore_Sweep() {
 	ctx := context.Background()
 	products := exampleProducts(client)
 
-	must(products.Patch(ctx, "1", map[string]any{"until": time.Now().Add(-time.Second)}))
+	_, err := products.Patch(ctx, "1", map[string]any{"until": time.Now().Add(-time.Second)})
+	must(err)
 	fmt.Println(products.Find(model.Eq("category", "kitchen")).IDs(ctx))
 	fmt.Println(products.Sweep(ctx))
 	// Output:

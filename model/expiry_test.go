@@ -84,7 +84,7 @@ func TestExpiryIsMoved(t *testing.T) {
 			ids = append(ids, c.ID)
 		}
 		for i, later := range []time.Time{{}, end.Add(time.Hour)} {
-			if err := citizens.Update(t.Context(), ids[i], func(c *citizen) error { c.Expires = later; return nil }); err != nil {
+			if _, err := citizens.Update(t.Context(), ids[i], func(c *citizen) error { c.Expires = later; return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

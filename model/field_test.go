@@ -148,7 +148,7 @@ func TestFields(t *testing.T) {
 	if _, err := users.Get(ctx, a.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Patch(ctx, a.ID, map[string]any{"name": "new"}); err != nil {
+	if _, err := other.Patch(ctx, a.ID, map[string]any{"name": "new"}); err != nil {
 		t.Fatal(err)
 	}
 	if has, err := users.Find(model.Eq("name", "new")).Has(ctx, a.ID); !has || err != nil {

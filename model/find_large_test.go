@@ -130,7 +130,7 @@ func TestPagesWhileOthersWrite(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(g), 1))
 				for !stop.Load() { // odd ones move, go and come
 					id := strconv.Itoa(random.IntN(n/2)*2 + 1)
-					err := s.Update(t.Context(), id, func(p *pupil) error { p.Class, p.Grade = random.IntN(40), float32(random.IntN(n)); return nil })
+					_, err := s.Update(t.Context(), id, func(p *pupil) error { p.Class, p.Grade = random.IntN(40), float32(random.IntN(n)); return nil })
 					if random.IntN(3) == 0 && err == nil {
 						err = s.Delete(t.Context(), id)
 					}

@@ -279,7 +279,7 @@ func TestFindCached(t *testing.T) {
 		if _, err := reader.GetMany(t.Context(), "0", "1", "2"); err != nil {
 			t.Fatal(err)
 		}
-		if err := writer.Patch(t.Context(), "1", map[string]any{"class": i + 1}); err != nil {
+		if _, err := writer.Patch(t.Context(), "1", map[string]any{"class": i + 1}); err != nil {
 			t.Fatal(err)
 		}
 		all, err := reader.Find(model.Eq("class", i+1)).Slice(t.Context())

@@ -212,7 +212,7 @@ func TestWrittenByOthers(t *testing.T) {
 	if err != nil || got.Word != "hi" || !got.B || got.I8 != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if err := hashes.Update(t.Context(), "1", func(e *everything) error { e.I8 = 5; return nil }); err != nil {
+	if _, err := hashes.Update(t.Context(), "1", func(e *everything) error { e.I8 = 5; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := hashes.Save(t.Context(), got); err != nil {
@@ -234,7 +234,8 @@ func TestWrittenByOthers(t *testing.T) {
 			"Get":     func() error { _, err := hashes.Get(t.Context(), test.id); return err },
 			"GetMany": func() error { _, err := hashes.GetMany(t.Context(), test.id); return err },
 			"Update": func() error {
-				return hashes.Update(t.Context(), test.id, func(*everything) error { return nil })
+				_, err := hashes.Update(t.Context(), test.id, func(*everything) error { return nil })
+				return err
 			},
 		} {
 			if err := do(); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), test.want) {
@@ -243,7 +244,7 @@ func TestWrittenByOthers(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "x", "01", strings.Repeat("1", 300)} {
-		if err := hashes.Update(t.Context(), id, func(*everything) error { return nil }); err == nil {
+		if _, err := hashes.Update(t.Context(), id, func(*everything) error { return nil }); err == nil {
 			t.Errorf("id %.10q was accepted", id)
 		}
 		if _, err := hashes.Get(t.Context(), id); err == nil {
@@ -303,7 +304,7 @@ func TestCachedReads(t *testing.T) {
 		t.Errorf("%s, %v", calls, err)
 	}
 	other := store[citizen](t, server.Client(t), model.Options{Name: "citizen"})
-	if err := other.Update(t.Context(), c.ID, func(c *citizen) error { c.Age = 7; return nil }); err != nil {
+	if _, err := other.Update(t.Context(), c.ID, func(c *citizen) error { c.Age = 7; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for {

@@ -57,7 +57,7 @@ func TestMigrateExistingLayout(t *testing.T) {
 	if _, err := visitors.Create(t.Context(), visitor{Name: "name3"}); !errors.Is(err, model.ErrTaken) {
 		t.Fatal(err)
 	}
-	if err := visitors.Update(t.Context(), "250", func(v *visitor) error { v.City = "moved"; return nil }); err != nil {
+	if _, err := visitors.Update(t.Context(), "250", func(v *visitor) error { v.City = "moved"; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	r, err := visitors.Migrate(t.Context(), maintain.Options{})
@@ -82,11 +82,11 @@ func TestMigrateExistingLayout(t *testing.T) {
 		t.Fatal("a field of the other program is gone")
 	}
 	// A record whose name another one owns can be written once it has a different name.
-	err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.City = "else"; return nil })
+	_, err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.City = "else"; return nil })
 	if !errors.Is(err, model.ErrTaken) {
 		t.Fatal(err)
 	}
-	if err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.Name = "eight"; return nil }); err != nil {
+	if _, err = visitors.Update(t.Context(), "8", func(v *visitor) error { v.Name = "eight"; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if r, err = visitors.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {

@@ -42,7 +42,7 @@ func resolveTaken(t testing.TB, e edition) {
 			if p.Kind != "taken" || p.ID == "" || !strings.Contains(p.Found, "is taken by record") {
 				t.Fatalf("%+v of %+v", p, r)
 			}
-			err := e.store.Patch(t.Context(), p.ID, map[string]any{"phone": nil, "email": fmt.Sprintf("%s.%d@x", p.ID, i)})
+			err := e.patch(t.Context(), p.ID, map[string]any{"phone": nil, "email": fmt.Sprintf("%s.%d@x", p.ID, i)})
 			if err != nil && !errors.Is(err, model.ErrTaken) {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ func TestOrderOfCreation(t *testing.T) {
 				want = append(want, n.ID)
 			}
 			for i, id := range want[:10] {
-				if err := s.Patch(t.Context(), id, map[string]any{"name": fmt.Sprint("new", i)}); err != nil {
+				if _, err := s.Patch(t.Context(), id, map[string]any{"name": fmt.Sprint("new", i)}); err != nil {
 					t.Fatal(err)
 				}
 			}

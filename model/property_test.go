@@ -146,7 +146,7 @@ func (m *machine) update(r *rapid.T) {
 		c = old
 		c.Version--
 	}
-	err := m.citizens.Update(m.ctx, m.idOr(c), func(stored *citizen) error {
+	updated, err := m.citizens.Update(m.ctx, m.idOr(c), func(stored *citizen) error {
 		id := stored.ID
 		*stored = c
 		stored.ID = id
@@ -157,6 +157,9 @@ func (m *machine) update(r *rapid.T) {
 		c.Version = old.Version
 	}
 	m.judge(r, c, there, err)
+	if err == nil && !reflect.DeepEqual(updated, m.want[c.ID]) {
+		r.Fatalf("updated %+v, not %+v", updated, m.want[c.ID])
+	}
 }
 
 // idOr is the id of a citizen, or one that does not exist.
@@ -182,11 +185,14 @@ func (m *machine) patch(r *rapid.T) {
 	}
 	values["age"], c.Age = int64(from.Age), from.Age
 	values["phone"], c.Phone = from.Phone, from.Phone
-	err := m.citizens.Patch(m.ctx, id, values)
+	patched, err := m.citizens.Patch(m.ctx, id, values)
 	if there && !reflect.DeepEqual(c, old) {
 		c.Version++
 	}
 	m.judge(r, c, there, err)
+	if err == nil && !reflect.DeepEqual(patched, m.want[id]) {
+		r.Fatalf("patched %+v, not %+v", patched, m.want[id])
+	}
 }
 
 func (m *machine) remove(r *rapid.T) {
@@ -239,13 +245,13 @@ func anything(ctx context.Context, citizens *model.Store[citizen], random *rand.
 	case 0, 1:
 		_, err = citizens.Create(ctx, some)
 	case 2, 3:
-		err = citizens.Update(ctx, id, func(c *citizen) error {
+		_, err = citizens.Update(ctx, id, func(c *citizen) error {
 			some.ID = c.ID
 			*c = some
 			return nil
 		})
 	case 4:
-		err = citizens.Patch(ctx, id, map[string]any{"age": some.Age, "email": some.Email})
+		_, err = citizens.Patch(ctx, id, map[string]any{"age": some.Age, "email": some.Email})
 	case 5:
 		err = citizens.Delete(ctx, id)
 	}

@@ -351,7 +351,8 @@ func TestDeleteAmongDamage(t *testing.T) {
 	if err := l.authors.Delete(ctx, "ada"); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "changed") || !strings.Contains(err.Error(), "Repair") {
 		t.Error(err)
 	}
-	checked(t, l.bands.Update(ctx, "changed", func(b *band) error { b.Lead = nil; return nil }))
+	_, err := l.bands.Update(ctx, "changed", func(b *band) error { b.Lead = nil; return nil })
+	checked(t, err)
 	checked(t, l.authors.Delete(ctx, ada.ID))
 	if there, err := l.posts.Has(ctx, "other"); !there || err != nil {
 		t.Error("a record that does not refer was deleted", err)

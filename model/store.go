@@ -113,21 +113,37 @@ func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
 	return saved, nil
 }
 
-// Update reads a record, calls f with it and writes what f changed. It starts again
-// if another writer interfered: f may be called more than once, and should have no
-// other effect. An error of f ends it with nothing written; so do ErrNotFound and a
-// *TakenError. Two round trips without interference; one if f changes nothing.
-func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) error {
-	return wrap(s.t, s.o.Update(ctx, id, func(ptr any) error { return f(ptr.(*T)) }))
+// Update reads a record, calls f with it, writes what f changed, and returns the record as
+// it is then. It starts again if another writer interfered: f may be called more than
+// once, and should have no other effect. An error of f ends it with nothing written; so do
+// ErrNotFound and a *TakenError.
+//
+// Two round trips without interference; one if f changes nothing. A model without a
+// version compares all fields, as a digest. For a record of more than 16 kB the server
+// watches the key instead, on a separate connection, which takes one more round trip.
+func (s *Store[T]) Update(ctx context.Context, id string, f func(*T) error) (T, error) {
+	ptr, err := s.o.Update(ctx, id, func(ptr any) error { return f(ptr.(*T)) })
+	return s.edited(ptr, err)
 }
 
 // Patch sets some fields of a record, by their stored names, and leaves the others
 // alone, so that writers of different fields do not disturb each other. A value has
 // the type of the field, or means the same, as in a Cond; nil clears the field. If the
 // model has a version, it goes up by one. The old value of a patched field need not be
-// readable. It returns the errors of Update, and costs as much.
-func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) error {
-	return wrap(s.t, s.o.Patch(ctx, id, values))
+// readable. It returns the record with the fields as they are then, and others as they
+// were read. It returns the errors of Update, and costs as much; without a version it
+// compares only the fields that have indexes.
+func (s *Store[T]) Patch(ctx context.Context, id string, values map[string]any) (T, error) {
+	ptr, err := s.o.Patch(ctx, id, values)
+	return s.edited(ptr, err)
+}
+
+// edited returns the record of an Update or Patch.
+func (s *Store[T]) edited(ptr any, err error) (record T, _ error) {
+	if err != nil {
+		return record, wrap(s.t, err)
+	}
+	return *ptr.(*T), nil
 }
 
 // Incr adds n, which may be negative, to a counter of a record and returns the sum. A

@@ -66,10 +66,10 @@ func TestCreateGetSaveDelete(t *testing.T) {
 	if _, err := users.Save(t.Context(), created); !errors.Is(err, model.ErrConflict) {
 		t.Fatal(err)
 	}
-	if err := users.Update(t.Context(), "1", func(u *user) error { u.Email, u.Tags = "new@x", nil; return nil }); err != nil {
+	if _, err := users.Update(t.Context(), "1", func(u *user) error { u.Email, u.Tags = "new@x", nil; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := users.Patch(t.Context(), "1", map[string]any{"age": int64(43), "city": nil}); err != nil {
+	if _, err := users.Patch(t.Context(), "1", map[string]any{"age": int64(43), "city": nil}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := users.Get(t.Context(), "1")
@@ -104,10 +104,11 @@ func TestBadIDs(t *testing.T) {
 	for _, id := range []string{"", strings.Repeat("a", 257), "a\x00b"} {
 		_, created := things.Create(ctx, thing{ID: id})
 		_, saved := things.Save(ctx, thing{ID: id})
+		_, updated := things.Update(ctx, id, func(*thing) error { return nil })
+		_, patched := things.Patch(ctx, id, map[string]any{"mail": "x"})
 		for what, err := range map[string]error{
 			"Create": created, "Save": saved, "Delete": things.Delete(ctx, id),
-			"Update": things.Update(ctx, id, func(*thing) error { return nil }),
-			"Patch":  things.Patch(ctx, id, map[string]any{"mail": "x"}),
+			"Update": updated, "Patch": patched,
 		} {
 			if !errors.Is(err, model.ErrValue) {
 				t.Errorf("%s of id %q: %v", what, id, err)

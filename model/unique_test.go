@@ -106,7 +106,7 @@ func TestUniqueMoves(t *testing.T) {
 				for i := range 30 {
 					id := fmt.Sprint((i*7+w*5)%records + 1)
 					value := fmt.Sprint("v", (i*3+w)%values)
-					err := members.Update(t.Context(), id, func(m *member) error {
+					_, err := members.Update(t.Context(), id, func(m *member) error {
 						if i%3 == 2 {
 							m.Phone = nil
 						} else {
@@ -345,11 +345,11 @@ func TestPatchAndCounters(t *testing.T) {
 		"another type":       {"email": 7},
 		"another type still": {"phone": []string{}},
 	} {
-		if err := accounts.Patch(t.Context(), a.ID, values); !errors.Is(err, model.ErrValue) {
+		if _, err := accounts.Patch(t.Context(), a.ID, values); !errors.Is(err, model.ErrValue) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := accounts.Patch(t.Context(), a.ID, map[string]any{"phone": "123"}); err != nil {
+	if _, err := accounts.Patch(t.Context(), a.ID, map[string]any{"phone": "123"}); err != nil {
 		t.Fatal(err)
 	}
 	if a, err = accounts.Get(context.Background(), a.ID); err != nil || *a.Phone != "123" || a.Version != 2 {
@@ -432,7 +432,8 @@ func TestTakenValueIsHandedOver(t *testing.T) {
 		for what, leave := range map[string]func(context.Context, *model.Store[after]) error{
 			"deleted": func(ctx context.Context, s *model.Store[after]) error { return s.Delete(ctx, "1") },
 			"changed": func(ctx context.Context, s *model.Store[after]) error {
-				return s.Patch(ctx, "1", map[string]any{"email": "other"})
+				_, err := s.Patch(ctx, "1", map[string]any{"email": "other"})
+				return err
 			},
 		} {
 			client := redistest.DB(t).Client(t)

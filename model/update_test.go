@@ -61,7 +61,7 @@ func adds[T any](t *testing.T, all *model.Store[T], zero T, n func(*T) *int) {
 	for range 10 {
 		wg.Go(func() {
 			for range 10 {
-				if err := all.Update(t.Context(), "1", func(r *T) error { *n(r)++; return nil }); err != nil {
+				if _, err := all.Update(t.Context(), "1", func(r *T) error { *n(r)++; return nil }); err != nil {
 					t.Error(err)
 				}
 			}
@@ -81,7 +81,7 @@ func TestUpdateSeesOthers(t *testing.T) {
 	}
 	for _, command := range [][]string{{"HSET", "n:1", "note", ""}, {"HSET", "n:1", "note", "-"}, {"HDEL", "n:1", "note"}, {"HSET", "n:1", "n", "7"}} {
 		calls := 0
-		err := all.Update(t.Context(), "1", func(s *score) error {
+		_, err := all.Update(t.Context(), "1", func(s *score) error {
 			if calls++; calls == 1 {
 				if err := client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
 					return err
@@ -114,7 +114,7 @@ func TestUpdateIsLeft(t *testing.T) {
 		{func(n *tally) error { n.ID = "2"; return nil }, model.ErrValue},
 		{func(n *tally) error { n.Version = 99; return nil }, nil},
 	} {
-		if err := all.Update(t.Context(), n.ID, test.change); !errors.Is(err, test.want) {
+		if _, err := all.Update(t.Context(), n.ID, test.change); !errors.Is(err, test.want) {
 			t.Errorf("%v, expected %v", err, test.want)
 		}
 	}
@@ -136,7 +136,7 @@ func TestUniqueOfOneRecord(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 6 {
 				wg.Go(func() {
-					if err := members.Patch(t.Context(), m.ID, map[string]any{"phone": fmt.Sprint(round)}); err != nil {
+					if _, err := members.Patch(t.Context(), m.ID, map[string]any{"phone": fmt.Sprint(round)}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -168,13 +168,14 @@ func TestPatchValues(t *testing.T) {
 	s := store[thing](t, redistest.DB(t).Client(t), model.Options{Name: "thing"})
 	x := createdOf(t, s, thing{Tags: []string{"a"}, Done: true})
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	checked(t, s.Patch(t.Context(), x.ID, map[string]any{
+	patched, err := s.Patch(t.Context(), x.ID, map[string]any{
 		"boss": 7, "price": 3, "small": 4, "at": at.Format(time.RFC3339), "tags": nil, "part": shape{1, 2}, "done": (*bool)(nil),
-	}))
+	})
+	checked(t, err)
 	got, err := s.Get(t.Context(), x.ID)
 	want := thing{ID: x.ID, Boss: model.To[user]("7"), Price: 3, Small: ptr(int8(4)), At: at, Part: part{1, 2}}
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v", got, err)
+	if err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(patched, want) {
+		t.Errorf("%+v, %+v, %v", got, patched, err)
 	}
 	for field, test := range map[string]struct {
 		value any
@@ -187,7 +188,7 @@ func TestPatchValues(t *testing.T) {
 		"Price": {3, `stored as "price"`},
 		"id":    {"x", "it is the id"},
 	} {
-		if err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says) {
+		if _, err := s.Patch(t.Context(), x.ID, map[string]any{field: test.value}); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

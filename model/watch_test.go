@@ -59,9 +59,12 @@ func TestWatchTellsOfAllWrites(t *testing.T) {
 	a := createdOf(t, s, watched{})
 	a, err = s.Save(ctx, a)
 	checked(t, err)
-	checked(t, s.Update(ctx, a.ID, func(w *watched) error { w.N++; return nil }))
-	checked(t, s.Update(ctx, a.ID, func(*watched) error { return nil })) // nothing
-	checked(t, s.Patch(ctx, a.ID, map[string]any{"n": 7}))
+	_, err = s.Update(ctx, a.ID, func(w *watched) error { w.N++; return nil })
+	checked(t, err)
+	_, err = s.Update(ctx, a.ID, func(*watched) error { return nil })
+	checked(t, err)
+	_, err = s.Patch(ctx, a.ID, map[string]any{"n": 7})
+	checked(t, err)
 	_, err = s.Incr(ctx, a.ID, "hits", 1)
 	checked(t, err)
 	_, err = s.Set("set", a.ID).Put(ctx, "x")
@@ -250,7 +253,7 @@ func writeAndDelete(t *testing.T, s *model.Store[watched], id string, writes int
 		}
 	}
 	for range writes {
-		again(func() error { return s.Update(ctx, id, func(w *watched) error { w.N++; return nil }) })
+		again(func() error { _, err := s.Update(ctx, id, func(w *watched) error { w.N++; return nil }); return err })
 	}
 	var last watched
 	again(func() (err error) { last, err = s.Get(ctx, id); return err })

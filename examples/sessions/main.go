@@ -98,7 +98,7 @@ func (s *Sessions) end(ctx context.Context, ids []string) (int, error) {
 func (s *Sessions) Use(ctx context.Context, token string) (Session, error) {
 	session, err := s.find().Get(ctx, digest(token))
 	if err == nil {
-		err = s.store.Patch(ctx, session.ID, map[string]any{"expires": time.Now().Add(s.idle)})
+		session, err = s.store.Patch(ctx, session.ID, map[string]any{"expires": time.Now().Add(s.idle)})
 	}
 	if errors.Is(err, model.ErrNotFound) {
 		return session, errNoSession

@@ -103,7 +103,7 @@ func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64
 
 // take takes some of a product from the stock and returns its price.
 func (s *Shop) take(ctx context.Context, product string, n int64) (price int64, err error) {
-	err = s.products.Update(ctx, product, func(p *Product) error {
+	_, err = s.products.Update(ctx, product, func(p *Product) error {
 		if p.Stock < n {
 			return fmt.Errorf("%s: %w", p.Name, errSoldOut)
 		}
@@ -115,7 +115,8 @@ func (s *Shop) take(ctx context.Context, product string, n int64) (price int64, 
 
 // Restock adds to the stock of a product.
 func (s *Shop) Restock(ctx context.Context, product string, n int64) error {
-	return s.products.Update(ctx, product, func(p *Product) error { p.Stock += n; return nil })
+	_, err := s.products.Update(ctx, product, func(p *Product) error { p.Stock += n; return nil })
+	return err
 }
 
 // Orders returns the query for the orders of a customer, newest first.

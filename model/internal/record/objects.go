@@ -194,15 +194,26 @@ func (o *Objects) Save(ctx context.Context, ptr any) error {
 
 // takeCounters sets the counters of a saved struct to their stored values.
 func (o *Objects) takeCounters(c *change, record reflect.Value) error {
+	if len(c.values) != len(c.shown) {
+		return schema.ErrReply(nil)
+	}
 	for i, number := range c.shown {
-		f := &o.GoFields[number]
-		f.Of(record).SetZero()
-		if i >= len(c.values) || !c.values[i].OK {
-			continue
+		if err := o.takeField(c.id, number, c.values[i], record); err != nil {
+			return err
 		}
-		if err := f.Decode(f.Of(record), c.values[i].Value); err != nil {
-			return fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, o.Table.Of(c.id).Record(c.id), f.Stored, err)
-		}
+	}
+	return nil
+}
+
+// takeField sets a field of a struct to its stored value.
+func (o *Objects) takeField(id string, number int, stored schema.Text, record reflect.Value) error {
+	f := &o.GoFields[number]
+	f.Of(record).SetZero()
+	if !stored.OK {
+		return nil
+	}
+	if err := f.Decode(f.Of(record), stored.Value); err != nil {
+		return &schema.RecordError{ID: id, Field: f.Stored, Err: fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, o.Table.Of(id).Record(id), f.Stored, err)}
 	}
 	return nil
 }
@@ -220,134 +231,6 @@ func (o *Objects) leaveCounters(c *change) {
 		c.set = []string{emptyField, ""}
 	}
 	c.remove = slices.DeleteFunc(c.remove, func(name string) bool { return o.Counters[o.Number(name)] })
-}
-
-// Update applies f to a record until no other writer interferes.
-func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) error {
-	if err := o.CheckID(id); err != nil {
-		return err
-	}
-	return retry(ctx, func() error { return o.updateOnce(ctx, id, nil, f) })
-}
-
-// updateOnce is one attempt of update. The overwritten fields need not be readable.
-func (o *Objects) updateOnce(ctx context.Context, id string, overwritten []int, f func(ptr any) error) error {
-	stored, err := o.Table.Rows.read(ctx, id)
-	if err != nil {
-		return err
-	}
-	readable := stored
-	if len(overwritten) > 0 {
-		readable = slices.Clone(stored)
-		for _, field := range overwritten {
-			readable[field] = schema.Text{}
-		}
-	}
-	record := o.NewRecord()
-	if err := o.Decode(o.Table.Of(id).Record(id), id, readable, record); err != nil {
-		return err
-	}
-	if err := f(record.Addr().Interface()); err != nil {
-		return err
-	}
-	if now := o.IdOf(record); now != id {
-		return fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(id), schema.Shorten(now))
-	}
-	return o.rewrite(ctx, stored, record, id)
-}
-
-// storedVersion returns the version of a stored record, 0 for a model without
-// versions.
-func (o *Objects) storedVersion(stored []schema.Text) int64 {
-	if o.Version < 0 {
-		return 0
-	}
-	n, _ := strconv.ParseInt(stored[o.Version].Value, 10, 64) // none, or none that we wrote: 0
-	return n
-}
-
-// rewrite writes the fields of a record that differ from the stored ones, unless
-// another writer has changed the record since.
-func (o *Objects) rewrite(ctx context.Context, stored []schema.Text, record reflect.Value, id string) error {
-	version := o.storedVersion(stored)
-	o.SetVersion(record, version)
-	fields, err := o.Encode(record)
-	if err != nil {
-		return err
-	}
-	c := &change{id: id, operation: "save", expected: o.Table.Rows.expectation(stored)}
-	changed := false
-	for i, name := range o.Names {
-		if o.Counters[i] {
-			fields[i] = stored[i]
-		}
-		now := fields[i]
-		if now == stored[i] {
-			continue
-		}
-		changed = true
-		switch {
-		case i == o.Version:
-		case now.OK:
-			c.set = append(c.set, name, now.Value)
-		default:
-			c.remove = append(c.remove, name)
-		}
-	}
-	if !changed {
-		return nil
-	}
-	if o.Version >= 0 {
-		next := strconv.FormatInt(version+1, 10)
-		fields[o.Version] = schema.Text{Value: next, OK: true}
-		c.set = append(c.set, o.Names[o.Version], next)
-	}
-	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
-		return err
-	}
-	if len(c.set) == 0 {
-		c.set = []string{emptyField, ""}
-	}
-	return o.Table.put(ctx, "", c)
-}
-
-// Patch sets some fields of a record.
-func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) error {
-	var overwritten []int
-	if o.Version >= 0 {
-		overwritten = append(overwritten, o.Version)
-	}
-	for name := range values {
-		n := o.Number(name)
-		switch {
-		case n < 0 || n >= len(o.GoFields):
-			return o.Unknown(name)
-		case n == o.Version:
-			return fmt.Errorf("%w: %s is the version, which the store sets", schema.ErrValue, name)
-		case o.Counters[n]:
-			return fmt.Errorf("%w: %s is a counter: use Incr", schema.ErrValue, name)
-		}
-		overwritten = append(overwritten, n)
-	}
-	if err := o.CheckID(id); err != nil {
-		return err
-	}
-	return retry(ctx, func() error {
-		return o.updateOnce(ctx, id, overwritten, func(ptr any) error { return o.assign(ptr, values) })
-	})
-}
-
-// assign sets fields to values of their types, or ones that mean the same. A nil
-// value clears the field.
-func (o *Objects) assign(ptr any, values map[string]any) error {
-	record := reflect.ValueOf(ptr).Elem()
-	for name, value := range values {
-		f := &o.GoFields[o.Number(name)]
-		if err := schema.Assign(f.Of(record), f.Target != nil, value); err != nil {
-			return fmt.Errorf("%w: %s: %w", schema.ErrValue, f.GoName, err)
-		}
-	}
-	return nil
 }
 
 // Incr adds n to a counter of a record and returns the sum.
@@ -369,7 +252,7 @@ func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, e
 // whether there were any.
 func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target string) (bool, error) {
 	cleared := false
-	err := o.Update(ctx, id, func(ptr any) error {
+	_, err := o.Update(ctx, id, func(ptr any) error {
 		cleared = clearRefs(f.Of(reflect.ValueOf(ptr).Elem()), target)
 		return nil
 	})

@@ -161,32 +161,17 @@ func (r *Rows) read(ctx context.Context, id string) ([]schema.Text, error) {
 	return fields, err
 }
 
-// expectation describes a record for write.lua, which refuses to write a record that
-// differs.
-func (r *Rows) expectation(fields []schema.Text) string {
-	if r.Version >= 0 {
-		if v := fields[r.Version]; v.OK {
-			return "v" + v.Value
-		}
-		return "v0"
-	}
-	var b []byte
-	for i := range r.Names {
-		if !r.Counters[i] {
-			b = appendDigested(b, fields[i])
-		}
-	}
-	return "d" + hexSum(string(b))
-}
-
 // Fingerprint describes a record for align.lua, which compares the fields that the
 // indexes depend on.
-func (r *Rows) Fingerprint(fields []schema.Text) string {
+func (r *Rows) Fingerprint(fields []schema.Text) string { return "d" + digestOf(fields, r.Relevant) }
+
+// digestOf returns the digest of some fields, as scripts compute it.
+func digestOf(fields []schema.Text, some []int) string {
 	var b []byte
-	for _, i := range r.Relevant {
+	for _, i := range some {
 		b = appendDigested(b, fields[i])
 	}
-	return "d" + hexSum(string(b))
+	return hexSum(string(b))
 }
 
 // appendDigested appends a field as scripts digest it.

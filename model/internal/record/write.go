@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"retwis/internal/script"
 	"retwis/model/internal/schema"
@@ -19,6 +18,7 @@ type change struct {
 	operation string // create or save
 	id        string
 	expected  string // of a saved record: see write.lua
+	checked   []int  // numbers of the fields to digest
 	content   schema.Content
 	entries   []schema.Entry
 	set       []string       // names and values
@@ -27,6 +27,7 @@ type change struct {
 	left      []schema.Entry // after the write: the unique values that the record had before
 	shown     []int          // numbers of the fields whose values are wanted after the write
 	values    []schema.Text  // these values
+	via       *watched       // writes it; nil: the client
 }
 
 // batch is changes of one partition, which one script writes. Each is written or refused
@@ -48,7 +49,14 @@ type outcome struct {
 
 // write writes one record.
 func (t *Table) write(ctx context.Context, after string, c *change) error {
-	o := t.writeBatches(ctx, []*batch{{t.Of(c.id), after, []*change{c}}})[0]
+	b := &batch{t.Of(c.id), after, []*change{c}}
+	var o outcome
+	if c.via != nil {
+		defer t.wrote(b)
+		o.errs, o.err = c.via.write(ctx, b)
+	} else {
+		o = t.writeBatches(ctx, []*batch{b})[0]
+	}
 	if o.err != nil {
 		return o.err
 	}
@@ -62,14 +70,25 @@ func (t *Table) writeBatches(ctx context.Context, all []*batch) []outcome {
 		calls[i] = t.writeCall(b)
 		defer t.wrote(b)
 	}
-	for i, reply := range writeScript.RunMany(ctx, t.Client, calls) {
+	var replies []rueidis.RedisResult
+	if len(calls) == 1 {
+		replies = []rueidis.RedisResult{writeScript.Run(ctx, t.Client, calls[0].Keys, calls[0].Args)}
+	} else {
+		replies = writeScript.RunMany(ctx, t.Client, calls)
+	}
+	for i, reply := range replies {
 		o := &outcomes[i]
 		o.err = t.Registry.RetryRestored(ctx, func() error {
 			if o.err != nil { // the schema was published again
 				call := t.writeCall(all[i])
 				reply = writeScript.Run(ctx, t.Client, call.Keys, call.Args)
 			}
-			o.errs, o.err = t.parseOutcomes(ctx, all[i], reply)
+			m, err := reply.ToMessage()
+			if err == nil {
+				o.errs, o.err = t.parseOutcomes(ctx, all[i], m)
+			} else {
+				o.err = t.TypeError(ctx, err)
+			}
 			return o.err
 		})
 	}
@@ -122,16 +141,11 @@ func (t *Table) appendChange(args []string, c *change) []string {
 	}
 	args = append(args, c.operation, c.id, string(c.content), score, c.claims)
 	if c.operation == "save" {
-		var checked []string
-		if strings.HasPrefix(c.expected, "d") {
-			for i, name := range t.Schema.Names {
-				if !t.Schema.Counters[i] {
-					checked = append(checked, name)
-				}
-			}
+		args = append(args, c.expected, strconv.Itoa(len(c.checked)))
+		for _, field := range c.checked {
+			args = append(args, t.Schema.Names[field])
 		}
-		args = append(args, c.expected, strconv.Itoa(len(checked)))
-		args = append(append(args, checked...), strconv.Itoa(len(c.shown)))
+		args = append(args, strconv.Itoa(len(c.shown)))
 		for _, field := range c.shown {
 			args = append(args, t.Schema.Names[field])
 		}
@@ -141,9 +155,8 @@ func (t *Table) appendChange(args []string, c *change) []string {
 }
 
 // parseOutcomes reads the reply of write.lua.
-func (t *Table) parseOutcomes(ctx context.Context, b *batch, reply rueidis.RedisResult) ([]error, error) {
-	m, err := reply.ToMessage()
-	if err != nil {
+func (t *Table) parseOutcomes(ctx context.Context, b *batch, m rueidis.RedisMessage) ([]error, error) {
+	if err := m.Error(); err != nil && !rueidis.IsRedisNil(err) {
 		return nil, t.TypeError(ctx, err)
 	}
 	if !m.IsArray() {

@@ -1,0 +1,313 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// edit is one Update or Patch of a record.
+type edit struct {
+	id string
+	f  func(ptr any) error
+	// patched are the numbers of the fields that Patch sets: their old values need not be
+	// readable, and no other field is written. Nil: an Update.
+	patched []int
+}
+
+// Update applies f to a record until no other writer interferes, and returns the record
+// as it was written.
+func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) (ptr any, err error) {
+	return o.edit(ctx, &edit{id: id, f: f})
+}
+
+// Patch sets some fields of a record, and returns the record as it was written.
+func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) (ptr any, err error) {
+	e := &edit{id: id, patched: []int{}}
+	for name := range values {
+		n := o.Number(name)
+		switch {
+		case n < 0 || n >= len(o.GoFields):
+			return nil, o.Unknown(name)
+		case n == o.Version:
+			return nil, fmt.Errorf("%w: %s is the version, which the store sets", schema.ErrValue, name)
+		case o.Counters[n]:
+			return nil, fmt.Errorf("%w: %s is a counter: use Incr", schema.ErrValue, name)
+		}
+		e.patched = append(e.patched, n)
+	}
+	e.f = func(ptr any) error { return o.assign(ptr, values) }
+	return o.edit(ctx, e)
+}
+
+func (o *Objects) edit(ctx context.Context, e *edit) (ptr any, err error) {
+	if err := o.CheckID(e.id); err != nil {
+		return nil, err
+	}
+	err = retry(ctx, func() error {
+		record, err := o.editOnce(ctx, e)
+		ptr = record
+		return err
+	})
+	return ptr, err
+}
+
+// largeRecord is how many bytes the server digests to compare a record without a version:
+// a tenth of a millisecond. Larger ones are watched.
+const largeRecord = 16 << 10
+
+// editOnce is one attempt of edit.
+func (o *Objects) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
+	stored, err := o.Table.Rows.read(ctx, e.id)
+	if err != nil {
+		return nil, err
+	}
+	checked := o.checked(e)
+	if o.Version < 0 && sizeOf(stored, checked) > largeRecord {
+		err = o.Table.Registry.RetryRestored(ctx, func() error {
+			ptr, err = o.editWatched(ctx, e)
+			return err
+		})
+		return ptr, err
+	}
+	record, c, err := o.edited(stored, e)
+	if c == nil || err != nil {
+		return ptrOf(record), err
+	}
+	if o.Version >= 0 {
+		c.expected = "v" + strconv.FormatInt(o.storedVersion(stored), 10)
+		if v := stored[o.Version]; v.OK {
+			c.expected = "v" + v.Value
+		}
+	} else {
+		c.checked = checked
+		c.expected = "d" + digestOf(stored, checked)
+	}
+	return ptrOf(record), o.Table.put(ctx, "", c)
+}
+
+func ptrOf(record reflect.Value) any {
+	if !record.IsValid() {
+		return nil
+	}
+	return record.Addr().Interface()
+}
+
+// checked returns the fields that must be as they were read. What Update does may depend
+// on any; Patch depends only on those that have index entries.
+func (o *Objects) checked(e *edit) []int {
+	if e.patched != nil {
+		return slices.DeleteFunc(slices.Clone(o.Table.Rows.Relevant), func(i int) bool { return o.Counters[i] })
+	}
+	var all []int
+	for i, counter := range o.Counters {
+		if !counter {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+func sizeOf(fields []schema.Text, some []int) int {
+	size := 0
+	for _, i := range some {
+		size += len(fields[i].Value)
+	}
+	return size
+}
+
+// edited applies an edit to a stored record. It returns the record, and the change, or nil
+// if there is none.
+func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change, error) {
+	readable := stored
+	if e.patched != nil {
+		readable = slices.Clone(stored)
+		for _, field := range e.patched {
+			readable[field] = schema.Text{}
+		}
+		if o.Version >= 0 {
+			readable[o.Version] = schema.Text{}
+		}
+	}
+	record := o.NewRecord()
+	if err := o.Decode(o.Table.Of(e.id).Record(e.id), e.id, readable, record); err != nil {
+		return record, nil, err
+	}
+	if err := e.f(record.Addr().Interface()); err != nil {
+		return record, nil, err
+	}
+	if now := o.IdOf(record); now != e.id {
+		return record, nil, fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(e.id), schema.Shorten(now))
+	}
+	c, err := o.difference(stored, record, e)
+	return record, c, err
+}
+
+// storedVersion returns the version of a stored record, 0 for a model without
+// versions.
+func (o *Objects) storedVersion(stored []schema.Text) int64 {
+	if o.Version < 0 {
+		return 0
+	}
+	n, _ := strconv.ParseInt(stored[o.Version].Value, 10, 64) // none, or none that we wrote: 0
+	return n
+}
+
+// difference returns the change that writes the fields of a record that differ from the
+// stored ones, and sets the version and counters of the record. It returns nil if there
+// are none.
+func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit) (*change, error) {
+	version := o.storedVersion(stored)
+	o.SetVersion(record, version)
+	for i, counter := range o.Counters {
+		if counter {
+			if err := o.takeField(e.id, i, stored[i], record); err != nil {
+				return nil, err
+			}
+		}
+	}
+	fields, err := o.Encode(record)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{id: e.id, operation: "save"}
+	changed := false
+	for i, name := range o.Names {
+		if o.Counters[i] {
+			fields[i] = stored[i]
+		}
+		now := fields[i]
+		if now == stored[i] || e.patched != nil && i != o.Version && !slices.Contains(e.patched, i) {
+			continue
+		}
+		changed = true
+		switch {
+		case i == o.Version:
+		case now.OK:
+			c.set = append(c.set, name, now.Value)
+		default:
+			c.remove = append(c.remove, name)
+		}
+	}
+	if !changed {
+		return nil, nil
+	}
+	if o.Version >= 0 {
+		next := strconv.FormatInt(version+1, 10)
+		fields[o.Version] = schema.Text{Value: next, OK: true}
+		c.set = append(c.set, o.Names[o.Version], next)
+		o.SetVersion(record, version+1)
+	}
+	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
+		return nil, err
+	}
+	if len(c.set) == 0 {
+		c.set = []string{emptyField, ""}
+	}
+	return c, nil
+}
+
+// assign sets fields to values of their types, or ones that mean the same. A nil
+// value clears the field.
+func (o *Objects) assign(ptr any, values map[string]any) error {
+	record := reflect.ValueOf(ptr).Elem()
+	for name, value := range values {
+		f := &o.GoFields[o.Number(name)]
+		if err := schema.Assign(f.Of(record), f.Target != nil, value); err != nil {
+			return fmt.Errorf("%w: %s: %w", schema.ErrValue, f.GoName, err)
+		}
+	}
+	return nil
+}
+
+// watched is an attempt to change a large record without a version. The server watches
+// the key from the time when it is read, and refuses the write if any command has changed
+// it: nobody has to compare all of it. That takes a separate connection.
+type watched struct {
+	o      *Objects
+	c      rueidis.DedicatedClient
+	id     string
+	stored []schema.Text
+	over   bool // the key is not watched any more
+}
+
+// editWatched is one attempt of edit.
+func (o *Objects) editWatched(ctx context.Context, e *edit) (ptr any, err error) {
+	err = o.Table.Client.Dedicated(func(c rueidis.DedicatedClient) error {
+		w := &watched{o: o, c: c, id: e.id}
+		defer w.end()
+		if err := w.read(ctx); err != nil {
+			return err
+		}
+		record, change, err := o.edited(w.stored, e)
+		ptr = ptrOf(record)
+		if change == nil || err != nil {
+			return err
+		}
+		change.via = w
+		return o.Table.put(ctx, "", change)
+	})
+	return ptr, err
+}
+
+// read reads the record and watches it.
+func (w *watched) read(ctx context.Context) error {
+	rows, key := w.o.Table.Rows, w.o.Table.Of(w.id).Record(w.id)
+	w.over = false
+	replies := w.c.DoMulti(ctx, w.c.B().Watch().Key(key).Build(), w.c.B().Hmget().Key(key).Field(w.o.Names...).Build())
+	if err := replies[0].Error(); err != nil {
+		return err
+	}
+	fields := make([]schema.Text, len(w.o.Fields))
+	known, err := rows.Parse(w.id, replies[1], fields)
+	if err == nil && !known {
+		err = rows.Absent(ctx, w.id)
+	}
+	if err == nil && w.stored != nil && !slices.Equal(w.stored, fields) {
+		err = w.o.Table.Outcome(w.id, "CONFLICT")
+	}
+	w.stored = fields
+	return err
+}
+
+// write writes a batch of one change, if the record is as it was read.
+func (w *watched) write(ctx context.Context, b *batch) ([]error, error) {
+	if w.over { // an attempt without the claims that it needs
+		if err := w.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	call := w.o.Table.writeCall(b)
+	w.over = true
+	replies := w.c.DoMulti(ctx, w.c.B().Multi().Build(),
+		writeScript.Command(w.o.Table.Client, call.Keys, call.Args), w.c.B().Exec().Build())
+	if err := errors.Join(replies[0].Error(), replies[1].Error()); err != nil {
+		return nil, err
+	}
+	m, err := replies[2].ToMessage()
+	if rueidis.IsRedisNil(err) {
+		return nil, w.o.Table.Outcome(w.id, "CONFLICT")
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := m.ToArray()
+	if err != nil || len(list) != 1 {
+		return nil, errors.Join(err, schema.ErrReply(err))
+	}
+	return w.o.Table.parseOutcomes(ctx, b, list[0])
+}
+
+// end leaves the connection as it was.
+func (w *watched) end() {
+	if !w.over {
+		_ = w.c.Do(context.Background(), w.c.B().Unwatch().Build()).Error() // a broken connection is not used again
+	}
+}
