@@ -16,16 +16,23 @@ const keepBuffer = 1 << 20
 
 // InputError describes a fault in an input and its place.
 type InputError struct {
-	Line   int64 // line number, starting at 1; 0 for inputs without lines
-	Offset int64 // in bytes, for inputs without lines
+	File   string // the name of the file, if there are several
+	Line   int64  // line number, starting at 1; 0 for inputs without lines
+	Offset int64  // in bytes, for inputs without lines
 	Msg    string
+	// Truncated says that the input ends within a command or a record.
+	Truncated bool
 }
 
 func (e *InputError) Error() string {
-	if e.Line > 0 {
-		return "bulk: line " + strconv.FormatInt(e.Line, 10) + ": " + e.Msg
+	text := "bulk: "
+	if e.File != "" {
+		text += e.File + ": "
 	}
-	return "bulk: byte " + strconv.FormatInt(e.Offset, 10) + ": " + e.Msg
+	if e.Line > 0 {
+		return text + "line " + strconv.FormatInt(e.Line, 10) + ": " + e.Msg
+	}
+	return text + "byte " + strconv.FormatInt(e.Offset, 10) + ": " + e.Msg
 }
 
 // Shorten returns the first n bytes of b, or b if it is shorter.

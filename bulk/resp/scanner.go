@@ -221,9 +221,8 @@ func (s *Scanner) skipOrError() error {
 	return s.lengthError(0, '*', maxArgs)
 }
 
-// SnapshotAdvice says what to do with a snapshot instead of loading it.
-const SnapshotAdvice = "a snapshot (RDB), which only a server reads: let one load it as its dump.rdb; " +
-	"with aof-use-rdb-preamble set to no, its BGREWRITEAOF writes commands"
+// SnapshotAdvice says how to load a snapshot where it is not expected.
+const SnapshotAdvice = `a snapshot (RDB), which "retwis load" and the package bulk read (format rdb)`
 
 // maxAnnotation is the longest annotation that a server accepts.
 const maxAnnotation = 128
@@ -319,6 +318,7 @@ func (s *Scanner) truncated(at int, expected string) error {
 		Offset: s.base + int64(s.end),
 		Msg: fmt.Sprintf("the input ends within the command that begins at byte %d: expected %s at byte %d",
 			s.Offset(), expected, s.Offset()+int64(at)),
+		Truncated: true,
 	}
 }
 

@@ -1,0 +1,127 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc64"
+	"io"
+	"math/bits"
+)
+
+const (
+	bufferSize = 256 << 10
+	// maxString is the longest argument of a command that a server accepts by default.
+	maxString = 512 << 20
+	// maxKept bounds the buffers that are kept after a large value.
+	maxKept = 1 << 20
+)
+
+// buffer reads a snapshot. It keeps its first error: afterwards all of its methods return
+// zeros, so that callers check it once per value.
+type buffer struct {
+	r      io.Reader
+	buf    []byte
+	pos    int    // of the next byte in buf
+	end    int    // of the bytes in buf
+	summed int    // the bytes before it are in sum
+	base   int64  // offset of buf[0] in the input
+	sum    uint64 // CRC-64 of the bytes before base
+	err    error
+}
+
+// jones is the polynomial of the server's CRC-64.
+var jones = crc64.MakeTable(bits.Reverse64(0xad93d23594c935a9))
+
+// checksum adds bytes to a sum. The server's CRC-64 does not invert it, as Go's does.
+func checksum(sum uint64, data []byte) uint64 { return ^crc64.Update(^sum, jones, data) }
+
+// offset returns the offset of the next byte in the input.
+func (b *buffer) offset() int64 { return b.base + int64(b.pos) }
+
+// sumUp returns the checksum of all bytes that were taken.
+func (b *buffer) sumUp() uint64 {
+	b.sum = checksum(b.sum, b.buf[b.summed:b.pos])
+	b.summed = b.pos
+	return b.sum
+}
+
+// fill reads until n bytes are in the buffer, n being at most its size.
+func (b *buffer) fill(n int) bool {
+	if b.err != nil {
+		return false
+	}
+	if b.pos+n > len(b.buf) {
+		b.sumUp()
+		b.base += int64(b.pos)
+		b.end = copy(b.buf, b.buf[b.pos:b.end])
+		b.pos, b.summed = 0, 0
+	}
+	for b.end-b.pos < n {
+		got, err := b.r.Read(b.buf[b.end:])
+		b.end += got
+		if err != nil && b.end-b.pos < n {
+			if b.err = err; errors.Is(err, io.EOF) {
+				b.err = io.ErrUnexpectedEOF
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// next returns the next n bytes, valid until the following call. n is small.
+func (b *buffer) next(n int) []byte {
+	if b.end-b.pos < n && !b.fill(n) {
+		return make([]byte, n)
+	}
+	b.pos += n
+	return b.buf[b.pos-n : b.pos]
+}
+
+func (b *buffer) byte() byte {
+	if b.err != nil || b.pos == b.end && !b.fill(1) {
+		return 0
+	}
+	b.pos++
+	return b.buf[b.pos-1]
+}
+
+func (b *buffer) uint32() uint32 { return binary.LittleEndian.Uint32(b.next(4)) }
+func (b *buffer) uint64() uint64 { return binary.LittleEndian.Uint64(b.next(8)) }
+
+// append appends the next n bytes to dst, which grows only with the bytes that were read.
+func (b *buffer) append(dst []byte, n uint64) []byte {
+	for n > 0 {
+		if b.err != nil || b.pos == b.end && !b.fill(1) {
+			return dst
+		}
+		part := int(min(n, uint64(b.end-b.pos)))
+		dst = append(dst, b.buf[b.pos:b.pos+part]...)
+		b.pos += part
+		n -= uint64(part)
+	}
+	return dst
+}
+
+// skip takes n bytes.
+func (b *buffer) skip(n uint64) {
+	for n > 0 && b.err == nil && (b.pos < b.end || b.fill(1)) {
+		part := int(min(n, uint64(b.end-b.pos)))
+		b.pos += part
+		n -= uint64(part)
+	}
+}
+
+// rest returns a reader of what follows.
+func (b *buffer) rest() io.Reader { return &restReader{b} }
+
+type restReader struct{ b *buffer }
+
+func (r *restReader) Read(p []byte) (int, error) {
+	if b := r.b; b.pos < b.end {
+		n := copy(p, b.buf[b.pos:b.end])
+		b.pos += n
+		return n, nil
+	}
+	return r.b.r.Read(p)
+}

@@ -1,0 +1,77 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// The parts of a module's value.
+const (
+	partEnd = iota
+	partSigned
+	partUnsigned
+	partFloat
+	partDouble
+	partString
+)
+
+// moduleName returns the name of a module from the number that stands for it.
+func moduleName(id uint64) string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	var name [9]byte
+	for i := range name {
+		name[i] = letters[id>>(58-6*i)&63]
+	}
+	return string(name[:])
+}
+
+// moduleValue skips a value of a module, whose meaning only the module knows.
+func (r *Reader) moduleValue() {
+	name := moduleName(r.number())
+	r.skipParts()
+	r.fault(fmt.Sprintf("it is a value of the module %s: load this snapshot into a server that has the module, or skip such keys", name))
+}
+
+// moduleData skips data of a module that belongs to no key.
+func (r *Reader) moduleData() {
+	name := moduleName(r.number())
+	r.number()
+	r.number()
+	r.skipParts()
+	if r.in.err == nil {
+		r.refuse(&KeyError{DB: r.db, Offset: r.at, Reason: fmt.Sprintf("the snapshot has data of the module %s beside its keys: "+
+			"load it into a server that has the module, or skip such data", name)})
+	}
+}
+
+// skipParts skips the parts of a module's value.
+func (r *Reader) skipParts() {
+	for r.in.err == nil {
+		switch part := r.number(); part {
+		case partEnd:
+			return
+		case partSigned, partUnsigned:
+			r.number()
+		case partFloat:
+			r.in.skip(4)
+		case partDouble:
+			r.in.skip(8)
+		case partString:
+			r.skipText()
+		default:
+			r.damaged("a module's value has a part of kind %d", part)
+		}
+	}
+}
+
+// id is the id of a message in a stream.
+type id struct{ ms, seq uint64 }
+
+// rawID reads an id of 16 bytes.
+func (r *Reader) rawID() id {
+	b := r.in.next(16)
+	return id{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
+}
+
+// id reads an id of two lengths.
+func (r *Reader) id() id { return id{r.number(), r.number()} }

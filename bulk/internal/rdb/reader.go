@@ -1,0 +1,431 @@
+// Package rdb reads a snapshot of a server (RDB) as the commands that create its keys: the
+// same commands that a server writes into an append-only file without a snapshot.
+//
+// It reads one element after the other: its memory is that of the largest element, of a
+// packed string of elements (a few KB), and 32 bytes for each pending message of a group.
+package rdb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"retwis/bulk/resp"
+)
+
+// Version is the newest version of the format that a Reader knows: of Redis 7.4 and 8.0.
+const Version = 12
+
+// Options are the options of a Reader.
+type Options struct {
+	// Offset is the offset of the snapshot in the input.
+	Offset int64
+	// Now decides which keys and fields have expired: these are left out.
+	Now time.Time
+	// Redis6 creates streams without what servers before 7.0 do not know.
+	Redis6 bool
+}
+
+// Reader reads a snapshot.
+type Reader struct {
+	in      buffer
+	now     int64 // ms
+	redis6  bool
+	version uint64
+
+	queue []resp.Frame // commands to return
+	head  int          // the next of them
+	err   error        // after them
+	done  bool
+
+	db     int
+	at     int64 // of the current key, or of what is between keys
+	keys   int64
+	lapsed int64 // keys that had expired
+
+	key     []byte
+	expires int64 // ms; 0: never
+	state   state
+	drop    bool   // the commands of the key are dropped
+	begun   bool   // a command of the key was returned
+	bad     string // why the key cannot be loaded
+	values  values
+	stream  stream
+
+	blob       []byte
+	compressed []byte
+}
+
+// state is where in a snapshot a Reader is.
+type state uint8
+
+const (
+	atStart state = iota
+	betweenKeys
+	inValues
+	inEntries   // of a stream
+	inGroups    // of a stream
+	inConsumers // of a group
+)
+
+// KeyError is a key that cannot be loaded. Reading can go on after it.
+type KeyError struct {
+	Key    []byte // nil: what cannot be loaded is not a key
+	DB     int
+	Offset int64
+	Reason string
+}
+
+func (e *KeyError) Error() string {
+	if e.Key == nil {
+		return e.Reason
+	}
+	return fmt.Sprintf("the key %s of database %d cannot be loaded: %s",
+		resp.AppendQuoted(nil, resp.Shorten(e.Key, 100)), e.DB, e.Reason)
+}
+
+// NewReader returns a Reader of a snapshot.
+func NewReader(r io.Reader, opt Options) *Reader {
+	return &Reader{
+		in:  buffer{r: r, buf: make([]byte, bufferSize), base: opt.Offset},
+		now: opt.Now.UnixMilli(), redis6: opt.Redis6, at: opt.Offset,
+	}
+}
+
+// Next makes f the next command, valid until the following call. It returns io.EOF at the
+// end of the snapshot, a *resp.InputError if it is damaged, and a *KeyError for a key that
+// cannot be loaded, after removing what was loaded of it.
+func (r *Reader) Next(f *resp.Frame) error {
+	for r.head == len(r.queue) {
+		r.queue, r.head = r.queue[:0], 0
+		if r.err != nil {
+			err := r.err
+			if key := (*KeyError)(nil); errors.As(err, &key) {
+				r.err = nil
+			}
+			return err
+		}
+		if r.done {
+			return io.EOF
+		}
+		r.step()
+	}
+	*f, r.queue[r.head] = r.queue[r.head], *f
+	r.head++
+	return nil
+}
+
+// Offset returns the offset of the current key.
+func (r *Reader) Offset() int64 { return r.at }
+
+// End returns the offset after the current key, or false within a key.
+func (r *Reader) End() (int64, bool) {
+	return r.in.offset(), r.head == len(r.queue) && r.state == betweenKeys && r.err == nil
+}
+
+// Keys returns the number of keys so far.
+func (r *Reader) Keys() int64 { return r.keys }
+
+// Expired returns the number of keys that were left out because they had expired.
+func (r *Reader) Expired() int64 { return r.lapsed }
+
+// InKey reports whether the current command belongs to a key, all of whose commands can be
+// repeated together.
+func (r *Reader) InKey() bool { return r.begun }
+
+// Rest returns what follows a snapshot that was read to its end, and its offset.
+func (r *Reader) Rest() (io.Reader, int64) { return r.in.rest(), r.in.offset() }
+
+// step reads until there is a command, an error, or the end of a key.
+func (r *Reader) step() {
+	switch r.state {
+	case atStart:
+		r.header()
+	case betweenKeys:
+		r.begun = false
+		r.opcode()
+	case inValues:
+		r.batch()
+	case inEntries:
+		r.entries()
+	case inGroups:
+		r.group()
+	case inConsumers:
+		r.consumer()
+	}
+	if r.drop || r.bad != "" {
+		r.queue = r.queue[:0]
+	}
+	if r.state == betweenKeys && r.bad != "" {
+		r.refuse(&KeyError{Key: bytes.Clone(r.key), DB: r.db, Offset: r.at, Reason: r.bad})
+	}
+	if r.in.err == nil {
+		r.begun = r.begun || len(r.queue) > 0 && r.key != nil
+		return
+	}
+	r.err = r.in.err
+	if errors.Is(r.err, io.ErrUnexpectedEOF) {
+		r.err = &resp.InputError{Offset: r.in.offset(), Msg: "the snapshot (RDB) ends here, before its end mark: it is truncated"}
+	}
+	r.queue = r.queue[:0]
+	r.removePart()
+}
+
+// refuse returns an error after the current commands, and goes on.
+func (r *Reader) refuse(err *KeyError) {
+	r.queue = r.queue[:0]
+	r.removePart()
+	r.err, r.bad = err, ""
+}
+
+// removePart deletes what was loaded of the current key.
+func (r *Reader) removePart() {
+	if r.begun && r.state != atStart {
+		r.command("DEL", 1).Add(r.key)
+	}
+}
+
+// damaged ends reading.
+func (r *Reader) damaged(format string, args ...any) {
+	if r.in.err == nil {
+		r.in.err = &resp.InputError{Offset: r.in.offset(), Msg: "the snapshot (RDB) is damaged: " + fmt.Sprintf(format, args...)}
+	}
+}
+
+// fault makes the current key one that cannot be loaded.
+func (r *Reader) fault(reason string) {
+	if r.bad == "" {
+		r.bad = reason
+	}
+}
+
+// command appends a command of n arguments after its name.
+func (r *Reader) command(name string, n int) *resp.Frame {
+	if len(r.queue) < cap(r.queue) {
+		r.queue = r.queue[:len(r.queue)+1]
+	} else {
+		r.queue = append(r.queue, resp.Frame{})
+	}
+	f := &r.queue[len(r.queue)-1]
+	if cap(f.Raw()) > maxKept {
+		*f = resp.Frame{}
+	}
+	f.Reset(n + 1)
+	f.Add([]byte(name))
+	return f
+}
+
+// addInt adds a number to a command.
+func addInt(f *resp.Frame, n int64) {
+	var digits [20]byte
+	f.Add(strconv.AppendInt(digits[:0], n, 10))
+}
+
+// header reads the first bytes of a snapshot.
+func (r *Reader) header() {
+	head := r.in.next(9)
+	if r.in.err != nil {
+		return
+	}
+	version, newer := Header(head)
+	switch {
+	case version == 0:
+		r.in.err = &resp.InputError{Offset: r.at, Msg: "this is not a snapshot (RDB) of Redis or Valkey"}
+	case newer:
+		r.in.err = &resp.InputError{Offset: r.at, Msg: fmt.Sprintf("this is a snapshot (RDB) of version %d, and only versions up to %d, "+
+			"which Redis up to 8.0 and Valkey up to 8 write, can be read; let its server write commands instead: "+
+			"CONFIG SET aof-use-rdb-preamble no, then BGREWRITEAOF, and load its append-only file", version, Version)}
+	default:
+		r.version, r.state = version, betweenKeys
+	}
+}
+
+// Header returns the version of a snapshot with these first bytes, 0 for another file, and
+// whether it is too new for a Reader.
+func Header(head []byte) (version uint64, newer bool) {
+	if len(head) < 9 {
+		return 0, false
+	}
+	digits := head[5:9]
+	valkey := string(head[:6]) == "VALKEY" // Valkey 9 and newer, which count versions separately
+	if valkey {
+		digits = head[6:9]
+	}
+	if !valkey && string(head[:5]) != "REDIS" {
+		return 0, false
+	}
+	version, err := strconv.ParseUint(string(digits), 10, 16)
+	if err != nil {
+		return 0, false
+	}
+	return version, valkey || version > Version
+}
+
+// The opcodes between keys. Smaller numbers are the types of values.
+const (
+	opSlotInfo     = 244
+	opFunction     = 245
+	opModuleAux    = 247
+	opIdle         = 248
+	opFrequency    = 249
+	opAux          = 250
+	opSizes        = 251
+	opExpiryMillis = 252
+	opExpirySecs   = 253
+	opSelect       = 254
+	opEnd          = 255
+)
+
+// opcode reads what is between keys, or the beginning of a key.
+func (r *Reader) opcode() {
+	r.at, r.key, r.expires, r.drop = r.in.offset(), nil, 0, false
+	for r.in.err == nil {
+		switch op := r.in.byte(); op {
+		case opExpiryMillis:
+			r.expires = max(1, int64(r.in.uint64()))
+		case opExpirySecs:
+			r.expires = max(1, int64(int32(r.in.uint32()))*1000)
+		case opIdle:
+			r.number()
+		case opFrequency:
+			r.in.byte()
+		case opSelect:
+			if n := r.number(); r.in.err == nil {
+				r.selectDB(n)
+			}
+			return
+		case opSizes:
+			r.number()
+			r.number()
+			return
+		case opSlotInfo:
+			for range 3 {
+				r.number()
+			}
+			return
+		case opAux:
+			r.aux()
+			return
+		case opFunction:
+			r.blob = r.appendText(reuse(r.blob))
+			f := r.command("FUNCTION", 3)
+			f.Add([]byte("LOAD"))
+			f.Add([]byte("REPLACE"))
+			f.Add(r.blob)
+			return
+		case opModuleAux:
+			r.moduleData()
+			return
+		case opEnd:
+			r.end()
+			return
+		default:
+			if r.in.err == nil {
+				r.value(op)
+			}
+			return
+		}
+	}
+}
+
+// selectDB selects a database.
+func (r *Reader) selectDB(n uint64) {
+	if n > 1<<30 {
+		r.damaged("there is no database %d", n)
+		return
+	}
+	r.db = int(n)
+	addInt(r.command("SELECT", 1), int64(n))
+}
+
+// aux reads a note about the snapshot. Some servers before 7.0 keep their scripts there.
+func (r *Reader) aux() {
+	r.key = r.appendText(reuse(r.key))
+	r.blob = r.appendText(reuse(r.blob))
+	if string(r.key) == "lua" && r.in.err == nil {
+		f := r.command("SCRIPT", 2)
+		f.Add([]byte("LOAD"))
+		f.Add(r.blob)
+	}
+	r.key = nil
+}
+
+// end checks the checksum.
+func (r *Reader) end() {
+	want := r.in.sumUp()
+	if r.version < 5 {
+		r.done = true
+		return
+	}
+	got := r.in.uint64()
+	if r.in.err != nil {
+		return
+	}
+	if got != 0 && got != want { // 0: it was written without
+		r.in.err = &resp.InputError{Offset: r.in.offset() - 8, Msg: "the checksum of the snapshot (RDB) is wrong, so some of the data before may be damaged"}
+		return
+	}
+	r.done = true
+}
+
+// value begins a key with a value of a type.
+func (r *Reader) value(kind byte) {
+	r.key = r.appendText(reuse(r.key))
+	if r.key == nil {
+		r.key = []byte{}
+	}
+	if r.in.err != nil {
+		return
+	}
+	r.keys++
+	if r.expires > 0 && r.expires <= r.now {
+		r.lapsed++
+		r.drop = true
+	}
+	switch kind {
+	case typeString:
+		r.simple()
+	case typeStream1, typeStream2, typeStream3:
+		r.openStream(kind)
+	case typeModule:
+		r.moduleValue()
+	default:
+		if !r.values.open(r, kind) {
+			r.damaged("there is no type %d (of the key %s)", kind, resp.AppendQuoted(nil, resp.Shorten(r.key, 100)))
+			return
+		}
+		r.state = inValues
+	}
+}
+
+// simple reads a string.
+func (r *Reader) simple() {
+	r.blob = r.appendText(reuse(r.blob))
+	if r.in.err != nil {
+		return
+	}
+	n := 2
+	if r.expires > 0 {
+		n = 4
+	}
+	f := r.command("SET", n)
+	f.Add(r.key)
+	f.Add(r.blob)
+	if r.expires > 0 {
+		f.Add([]byte("PXAT"))
+		addInt(f, r.expires)
+	}
+}
+
+// finish ends a key of several commands.
+func (r *Reader) finish() {
+	if r.expires > 0 && (r.begun || len(r.queue) > 0) {
+		f := r.command("PEXPIREAT", 2)
+		f.Add(r.key)
+		addInt(f, r.expires)
+	}
+	r.state = betweenKeys
+}

@@ -1,0 +1,280 @@
+package rdb
+
+// The types of values.
+const (
+	typeString       = 0
+	typeList         = 1
+	typeSet          = 2
+	typeZSetText     = 3 // scores as text
+	typeHash         = 4
+	typeZSet         = 5
+	typeModule       = 7
+	typeHashZipmap   = 9
+	typeListZiplist  = 10
+	typeSetIntset    = 11
+	typeZSetZiplist  = 12
+	typeHashZiplist  = 13
+	typeListZiplists = 14
+	typeStream1      = 15 // Redis 5.0
+	typeHashListpack = 16
+	typeZSetListpack = 17
+	typeList2        = 18 // listpacks and large elements
+	typeStream2      = 19 // Redis 7.0
+	typeSetListpack  = 20
+	typeStream3      = 21 // Redis 7.2
+	typeHashTTL      = 24 // Redis 7.4: fields that expire
+	typeHashTTLPack  = 25
+)
+
+// The limits of one command. A server serves no other client while it executes one.
+const (
+	batchItems = 128
+	batchBytes = 32 << 10
+)
+
+// values reads the elements of a list, set, sorted set or hash.
+type values struct {
+	kind    byte
+	command string
+	size    int    // elements of one value: 1; 2: field and value, or member and score
+	left    uint64 // values that are stored one by one, or packed strings
+	nodes   bool   // left counts strings
+	packed  packed
+	ttl     bool  // an expiry belongs to each field
+	base    int64 // of expiries
+
+	data  []byte // of the elements of a batch
+	ends  []int  // of each element in data
+	times []int64
+}
+
+// open begins a value of a type and reports whether it is one of these.
+func (v *values) open(r *Reader, kind byte) bool {
+	*v = values{kind: kind, size: 1, data: v.data, ends: v.ends, times: v.times}
+	layout := listpack
+	switch kind {
+	case typeList, typeListZiplist, typeListZiplists, typeList2:
+		v.command = "RPUSH"
+	case typeSet, typeSetIntset, typeSetListpack:
+		v.command = "SADD"
+	case typeZSet, typeZSetText, typeZSetZiplist, typeZSetListpack:
+		v.command, v.size = "ZADD", 2
+	case typeHash, typeHashZipmap, typeHashZiplist, typeHashListpack, typeHashTTL, typeHashTTLPack:
+		v.command, v.size = "HSET", 2
+	default:
+		return false
+	}
+	switch kind {
+	case typeHashTTL:
+		v.ttl, v.base = true, int64(r.in.uint64())
+		v.left = r.number()
+		return true
+	case typeList, typeSet, typeZSet, typeZSetText, typeHash:
+		v.left = r.number()
+		return true
+	case typeListZiplists, typeList2:
+		v.left, v.nodes = r.number(), true
+		return true
+	case typeHashTTLPack:
+		v.ttl = true
+		r.in.uint64()
+	case typeListZiplist, typeZSetZiplist, typeHashZiplist:
+		layout = ziplist
+	case typeHashZipmap:
+		layout = zipmap
+	case typeSetIntset:
+		layout = intset
+	}
+	v.unpack(r, layout)
+	return true
+}
+
+// unpack reads a packed string.
+func (v *values) unpack(r *Reader, l layout) {
+	r.blob = r.appendText(reuse(r.blob))
+	v.packed.open(l, r.blob)
+}
+
+// batch reads some elements and creates the commands that add them.
+func (r *Reader) batch() {
+	v := &r.values
+	v.data, v.ends, v.times = reuse(v.data), v.ends[:0], v.times[:0]
+	more := true
+	for more && len(v.ends) < batchItems && len(v.data) < batchBytes {
+		more = v.next(r)
+	}
+	if r.in.err != nil {
+		return
+	}
+	if len(v.ends) > 0 && r.bad == "" {
+		if !r.begun {
+			r.command("DEL", 1).Add(r.key)
+		}
+		v.add(r)
+	}
+	if !more {
+		r.finish()
+	}
+}
+
+// next reads one value and reports whether there was one.
+func (v *values) next(r *Reader) bool {
+	for {
+		if first, ok := v.packed.next(); ok {
+			v.nextPacked(r, first)
+			return true
+		}
+		if v.packed.bad {
+			r.fault("its elements are damaged")
+			v.packed = packed{}
+		}
+		if v.left == 0 || r.in.err != nil {
+			return false
+		}
+		v.left--
+		if !v.nodes {
+			v.nextPlain(r)
+			return true
+		}
+		if v.kind == typeListZiplists {
+			v.unpack(r, ziplist)
+			continue
+		}
+		const plain, several = 1, 2
+		switch container := r.number(); container {
+		case plain:
+			v.push(r.appendText(v.data))
+			return true
+		case several:
+			v.unpack(r, listpack)
+		default:
+			if r.in.err == nil {
+				r.damaged("a list has a node of kind %d", container)
+			}
+			return false
+		}
+	}
+}
+
+// push adds the element that was appended to v.data.
+func (v *values) push(data []byte) {
+	v.data = data
+	v.ends = append(v.ends, len(data))
+}
+
+// nextPlain reads a value that is not packed.
+func (v *values) nextPlain(r *Reader) {
+	expires := int64(0)
+	if v.ttl {
+		if n := r.number(); n > 0 {
+			expires = v.base + int64(n) - 1
+		}
+	}
+	v.push(r.appendText(v.data))
+	switch v.kind {
+	case typeHash, typeHashTTL:
+		v.push(r.appendText(v.data))
+	case typeZSet:
+		v.push(r.appendBinaryFloat(v.data))
+	case typeZSetText:
+		v.push(r.appendFloat(v.data))
+	}
+	v.expire(r, expires)
+}
+
+// nextPacked reads the rest of a packed value.
+func (v *values) nextPacked(r *Reader, first []byte) {
+	v.push(append(v.data, first...))
+	if v.size == 1 {
+		return
+	}
+	second, ok := v.packed.next()
+	if !ok {
+		r.fault("its last element is missing")
+	}
+	v.push(append(v.data, second...))
+	if !v.ttl {
+		return
+	}
+	digits, ok := v.packed.next()
+	expires, number := parseInt(digits)
+	if !ok || !number {
+		r.fault("the expiry of a field is missing")
+	}
+	v.expire(r, expires)
+}
+
+// expire records the expiry of the last field, and removes the field if it has expired.
+func (v *values) expire(r *Reader, at int64) {
+	switch {
+	case !v.ttl:
+	case at > 0 && at <= r.now:
+		v.ends = v.ends[:len(v.ends)-2]
+		v.data = v.data[:v.end(len(v.ends))]
+	default:
+		v.times = append(v.times, at)
+	}
+}
+
+// end returns the end of the first n elements.
+func (v *values) end(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return v.ends[n-1]
+}
+
+func (v *values) element(i int) []byte { return v.data[v.end(i):v.ends[i]] }
+
+// add creates the commands that add a batch.
+func (v *values) add(r *Reader) {
+	f := r.command(v.command, 1+len(v.ends))
+	f.Add(r.key)
+	swap := 0
+	if v.command == "ZADD" { // the score comes first
+		swap = 1
+	}
+	for i := range v.ends {
+		f.Add(v.element(i ^ swap))
+	}
+	for i := 0; i < len(v.times); {
+		same := i + 1
+		for same < len(v.times) && v.times[same] == v.times[i] {
+			same++
+		}
+		if v.times[i] > 0 {
+			v.expireFields(r, i, same)
+		}
+		i = same
+	}
+}
+
+// expireFields sets the expiry of some fields.
+func (v *values) expireFields(r *Reader, from, to int) {
+	f := r.command("HPEXPIREAT", 4+to-from)
+	f.Add(r.key)
+	addInt(f, v.times[from])
+	f.Add([]byte("FIELDS"))
+	addInt(f, int64(to-from))
+	for i := from; i < to; i++ {
+		f.Add(v.element(2 * i))
+	}
+}
+
+// parseInt parses a number of a listpack.
+func parseInt(text []byte) (n int64, ok bool) {
+	digits := text
+	if len(text) > 0 && text[0] == '-' {
+		digits = text[1:]
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) < len(text) {
+		n = -n
+	}
+	return n, len(digits) > 0
+}
