@@ -57,7 +57,7 @@ func (b *broadcaster) toAll(ctx context.Context, kind command.Kind, f *resp.Fram
 		return b.judge.stopped()
 	case failed.node != nil:
 		return &selectError{fmt.Sprintf("command %d (%s, %s) failed: %s; the commands after it were not sent, because they would go into database %d",
-			it.no, resp.Text(raw), b.count.where(it.at), failed.text, b.db.selected)}
+			it.no, resp.Text(raw), b.count.where(it.no, it.at), failed.text, b.db.selected)}
 	}
 	b.db.selectDB(db)
 	return nil
@@ -166,7 +166,7 @@ func (b *broadcaster) tryDatabases(ctx context.Context, tx *chunk, selections []
 		if failed.node != nil {
 			return &selectError{fmt.Sprintf("command %d (SELECT %d, %s) would fail: %s; the transaction that begins with command %d "+
 				"and the commands after it were not sent, because they would go into database %d",
-				s.No, s.DB, b.count.where(it.at), failed.text, first, before)}
+				s.No, s.DB, b.count.where(it.no, it.at), failed.text, first, before)}
 		}
 	}
 	return nil

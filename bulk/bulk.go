@@ -10,11 +10,16 @@
 //
 // # Where to begin
 //
-// [Load] takes a URL and a reader. The input is Redis' protocol, for example a server's
-// append-only file, commands as they are typed, CSV, TSV or NDJSON. For the last three a
-// [Template] describes the commands to send for a record. [Emit] converts any of the
-// formats to the protocol without a server. Package bulk/resp writes the protocol from Go
-// values and reads it.
+// [Load] takes a URL and a reader. The input is Redis' protocol, commands as they are
+// typed, a server's snapshot (RDB) or append-only file, CSV, TSV, NDJSON or a JSON array.
+// For the last four a [Template] describes the commands to send for a record. [LoadFiles]
+// takes several files, such as those that [AppendOnlyFiles] lists. [Emit] converts any of
+// the formats to the protocol without a server. Package bulk/resp writes the protocol from
+// Go values and reads it.
+//
+// Of a snapshot, Load sends the commands that create its keys, so that it can go into any
+// server, older or newer. Each of its keys replaces the key of that name; keys that have
+// expired are left out; values that only a module can read are errors. See docs/bulk.md.
 //
 // # Promises
 //
@@ -37,18 +42,16 @@
 // servers of a Cluster, and for each command whose keys belong to several of several
 // connections. Memory is bounded by Options.MaxInflight and some buffers, 64 MiB in all
 // for any length of input, plus a few times the size of the largest command or
-// transaction.
+// transaction, and for a stream in a snapshot 32 bytes for each pending message of a group.
 package bulk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/redis/rueidis"
 
-	"retwis/bulk/internal/input"
 	"retwis/internal/redisurl"
 )
 
@@ -81,24 +84,12 @@ func Load(ctx context.Context, url string, r io.Reader, opt Options) (Report, er
 // sentinels, or several nodes of a Cluster. It uses the fields InitAddress, Username,
 // Password, SelectDB, TLSConfig, Dialer, DialCtxFn and Sentinel.
 func LoadInto(ctx context.Context, server rueidis.ClientOption, r io.Reader, opt Options) (Report, error) {
-	if err := opt.prepare(); err != nil {
-		return Report{}, err
-	}
-	if len(server.InitAddress) == 0 {
-		return Report{}, errors.New("bulk: ClientOption.InitAddress is empty")
-	}
-	return newLoader(server, opt).run(ctx, r)
+	return LoadFiles(ctx, server, oneFile(r), opt)
 }
 
 // Emit writes the commands of r to w in Redis' protocol and sends nothing. With
 // io.Discard as w it checks an input. It uses only the options that describe the input,
 // Cluster and OnProgress.
 func Emit(ctx context.Context, w io.Writer, r io.Reader, opt Options) (Report, error) {
-	if err := opt.prepare(); err != nil {
-		return Report{}, err
-	}
-	if opt.Checkpoint != "" {
-		return Report{}, input.WrongOption("Options.Checkpoint: Emit sends nothing that it could resume")
-	}
-	return emit(ctx, w, r, opt)
+	return EmitFiles(ctx, w, oneFile(r), opt)
 }

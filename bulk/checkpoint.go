@@ -36,6 +36,8 @@ type saved struct {
 	Record   int64  `json:"record"`
 	DB       int    `json:"db"`
 	Format   Format `json:"format"`
+	File     int    `json:"file,omitempty"` // the number of the file that Offset is in, starting at 0
+	Base     int64  `json:"base,omitempty"` // the size of the files before it
 
 	Columns       []string `json:"columns,omitempty"`
 	Do            []string `json:"do,omitempty"`
@@ -44,7 +46,7 @@ type saved struct {
 
 // mark is a place where a load can resume once all commands before it are answered.
 type mark struct {
-	pos input.Position
+	pos input.Where
 	no  int64 // the commands before it
 	sum string
 	db  int
@@ -84,7 +86,7 @@ func openCheckpoint(opt Options) (*checkpoint, *saved, error) {
 		return nil, nil, &InputError{Msg: fmt.Sprintf("%s is not the checkpoint of a load; remove it to start again", opt.Checkpoint)}
 	}
 	if !slices.Equal(from.Do, c.now.Do) || !slices.Equal(from.SkipIfMissing, c.now.SkipIfMissing) ||
-		opt.Format != Auto && opt.Format != from.Format || opt.Columns != nil && !slices.Equal(from.Columns, opt.Columns) {
+		opt.Format != Auto && opt.Format != from.Format && from.Format != RDB || opt.Columns != nil && !slices.Equal(from.Columns, opt.Columns) {
 		return nil, nil, &InputError{Msg: fmt.Sprintf("the checkpoint %s is of a load with another format, other columns or other templates; "+
 			"use the same ones, or remove it to start again", opt.Checkpoint)}
 	}
@@ -97,10 +99,10 @@ func (s *saved) start() *input.Start {
 	if s == nil {
 		return nil
 	}
-	return &input.Start{
+	return &input.Start{SHA256: s.SHA256, Where: input.Where{
 		Position: input.Position{Offset: s.Offset, Line: s.Line, Record: s.Record},
-		SHA256:   s.SHA256, Format: s.Format, Columns: s.Columns,
-	}
+		File:     s.File, Base: s.Base, Format: s.Format, Columns: s.Columns,
+	}}
 }
 
 // begin records what is only known when the input is open. A new load starts after the
@@ -117,7 +119,7 @@ func (c *checkpoint) begin(in *input.Input) {
 }
 
 // mark adds a place after command number no.
-func (c *checkpoint) mark(pos input.Position, no int64, db int, digest *input.Digester) {
+func (c *checkpoint) mark(pos input.Where, no int64, db int, digest *input.Digester) {
 	c.marks = append(c.marks, mark{pos, no, digest.Sum(pos.Offset), db})
 	c.next = pos.Offset + markEvery
 }
@@ -147,6 +149,7 @@ func (c *checkpoint) passed(no int64) {
 		c.marks = c.marks[1:]
 		c.now.Offset, c.now.Line, c.now.Record = m.pos.Offset, m.pos.Line, m.pos.Record
 		c.now.Commands, c.now.SHA256, c.now.DB, c.changed = m.no, m.sum, m.db, true
+		c.now.File, c.now.Base, c.now.Format, c.now.Columns = m.pos.File, m.pos.Base, m.pos.Format, m.pos.Columns
 	}
 	if c.changed && time.Since(c.written) >= saveEvery {
 		c.err = c.write()

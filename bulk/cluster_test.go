@@ -344,11 +344,18 @@ func held(t *testing.T, c rueidis.Client, key string) string {
 	case "hash":
 		value, err = c.Do(context.Background(), c.B().Hgetall().Key(key).Build()).AsStrMap()
 	case "set":
-		value, err = c.Do(context.Background(), c.B().Sort().Key(key).Build()).AsStrSlice()
+		value, err = c.Do(context.Background(), c.B().Sort().Key(key).Alpha().Build()).AsStrSlice()
 	case "zset":
 		value, err = c.Do(context.Background(), c.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()).AsStrSlice()
 	case "list":
 		value, err = c.Do(context.Background(), c.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice()
+	case "stream":
+		facts := []string{fmt.Sprint(plainReply(t, c, "XRANGE", key, "-", "+"))}
+		ask := func(args ...string) rueidis.RedisResult {
+			return c.Do(context.Background(), c.B().Arbitrary(args...).Build())
+		}
+		streamFacts(t, ask, key, func(format string, args ...any) { facts = append(facts, fmt.Sprintf(format, args...)) })
+		value = facts
 	default:
 		t.Fatalf("%s is a %s", key, kind)
 	}
@@ -356,4 +363,14 @@ func held(t *testing.T, c rueidis.Client, key string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(value)
+}
+
+// plainReply returns the reply to a command as text, or as lists of text.
+func plainReply(t *testing.T, c rueidis.Client, words ...string) any {
+	t.Helper()
+	reply, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToMessage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain(reply)
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"retwis/bulk/internal/input"
 	"retwis/bulk/resp"
 )
 
@@ -18,17 +19,19 @@ const maxKinds = 50
 
 // counts collects the figures and the failed commands of a load.
 type counts struct {
-	byLine   bool // places are lines, not bytes
 	began    time.Time
 	from     int64
 	commands atomic.Int64
 	records  atomic.Int64
 	skipped  atomic.Int64
+	bad      atomic.Int64
 	resent   atomic.Int64
 	bytes    atomic.Int64 // emitted
 	input    atomic.Int64
 
 	mu       sync.Mutex
+	files    []origin
+	cut      []string // what was left out at the end of files
 	nodes    []*node
 	errors   int64
 	kinds    map[string]int64
@@ -62,12 +65,55 @@ type node struct {
 	bytes    atomic.Int64
 }
 
-// where returns a place as text.
-func (c *counts) where(at int64) string {
-	if c.byLine {
-		return fmt.Sprintf("line %d", at)
+// origin is a file of the input.
+type origin struct {
+	first  int64 // the number of its first command
+	name   string
+	byLine bool // places are lines, not bytes
+}
+
+// begin records that a file of the input begins after command number no.
+func (c *counts) begin(in *input.Input, no int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files = append(c.files, origin{no + 1, in.Name(), in.ByLine()})
+}
+
+// end records what was left out at the end of a file.
+func (c *counts) end(cut string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cut != "" {
+		c.cut = append(c.cut, cut)
 	}
-	return fmt.Sprintf("byte %d", at)
+}
+
+// origin returns the file of command number no.
+func (c *counts) origin(no int64) origin {
+	for i := len(c.files) - 1; i > 0; i-- {
+		if c.files[i].first <= no {
+			return c.files[i]
+		}
+	}
+	if len(c.files) == 0 {
+		return origin{}
+	}
+	return c.files[0]
+}
+
+// where returns the place of command number no as text.
+func (c *counts) where(no, at int64) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from := c.origin(no)
+	text := fmt.Sprintf("byte %d", at)
+	if from.byLine {
+		text = fmt.Sprintf("line %d", at)
+	}
+	if from.name != "" {
+		text = from.name + ", " + text
+	}
+	return text
 }
 
 // retry is the input that repeats a failed command.
@@ -122,9 +168,9 @@ func (c *counts) report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := Report{
-		Commands: c.commands.Load(), Records: c.records.Load(), Skipped: c.skipped.Load(), Resent: c.resent.Load(),
+		Commands: c.commands.Load(), Records: c.records.Load(), Skipped: c.skipped.Load(), Bad: c.bad.Load(), Resent: c.resent.Load(),
 		Errors: c.errors, Kinds: make(map[string]int64, len(c.kinds)), Failures: append([]Failure{}, c.failures...),
-		Bytes: c.bytes.Load(), Input: c.input.Load(), From: c.from, Seconds: time.Since(c.began).Seconds(), Nodes: []Node{},
+		Bytes: c.bytes.Load(), Input: c.input.Load(), From: c.from, Truncated: append([]string(nil), c.cut...), Seconds: time.Since(c.began).Seconds(), Nodes: []Node{},
 	}
 	for kind, n := range c.kinds {
 		r.Kinds[kind] = n

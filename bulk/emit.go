@@ -12,13 +12,15 @@ import (
 	"retwis/bulk/resp"
 )
 
-// emit checks the commands of r and writes them to w.
-func emit(ctx context.Context, w io.Writer, r io.Reader, opt Options) (Report, error) {
+// emit checks the commands of the files and writes them to w.
+func emit(ctx context.Context, w io.Writer, files []File, opt Options) (Report, error) {
 	count := &counts{began: time.Now()}
-	out := &emitter{w: w, count: count, buf: make([]byte, 0, chunkSize)}
+	out := &emitter{w: w, count: count, bad: newBadRecords(opt, count), buf: make([]byte, 0, chunkSize)}
 	stop := count.watch(opt.OnProgress)
 	defer stop()
-	in, err := input.Open(r, opt.input(), &count.input, input.Wait(ctx, out.flush))
+	how := opt.input()
+	how.SkipBad = out.bad.skipper()
+	in, err := input.Open(inputFiles(files), how, &count.input, input.Wait(ctx, out.flush))
 	if err != nil {
 		return count.report(), err
 	}
@@ -41,6 +43,8 @@ const maxBuffer = 1 << 20
 type emitter struct {
 	w     io.Writer
 	count *counts
+	bad   *badRecords
+	db    int // that was selected
 	buf   []byte
 	err   error
 }
@@ -53,16 +57,28 @@ func (e *emitter) all(ctx context.Context, in *input.Input, cluster bool) error 
 		e.count.records.Store(p.Record)
 		e.count.skipped.Store(in.Skipped())
 		if errors.Is(err, io.EOF) {
-			if err := check.End(); err != nil {
-				return &InputError{Offset: p.Offset, Line: p.Line, Msg: err.Error()}
+			if err := e.endFile(in, p, &check); err != nil {
+				return input.NotEOF(err)
 			}
-			return nil
+			no--
+			continue
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := check.Check(&f, no, cluster); err != nil {
-			return inputError(p, no, err)
+		got, err := check.Check(&f, no, cluster)
+		if err != nil && e.bad.may(got, &check) {
+			if err := e.bad.command(in, p, &f, err); err != nil {
+				return err
+			}
+			no--
+			continue
+		}
+		if err != nil {
+			return inputError(in, p, no, err)
+		}
+		if got.Kind == command.Select {
+			e.db, _ = command.Atoi(f.Arg(1))
 		}
 		e.count.commands.Add(1)
 		e.buf = append(e.buf, f.Raw()...)
@@ -72,6 +88,28 @@ func (e *emitter) all(ctx context.Context, in *input.Input, cluster bool) error 
 			}
 		}
 	}
+}
+
+// endFile ends a file and goes to the next one, or returns io.EOF. Each file begins in
+// database 0.
+func (e *emitter) endFile(in *input.Input, p input.Place, check *command.Checker) error {
+	cut := in.Cut(check.Open)
+	e.count.end(cut)
+	if cut != "" && check.Open != 0 {
+		check.Open = 0
+		e.buf = append(e.buf, "*1\r\n$7\r\nDISCARD\r\n"...)
+	}
+	if err := check.End(); err != nil {
+		return endError(in, p, err)
+	}
+	if err := in.NextFile(); err != nil {
+		return err
+	}
+	if e.db != 0 {
+		e.db = 0
+		e.buf = append(e.buf, "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n"...)
+	}
+	return nil
 }
 
 func (e *emitter) flush() error {

@@ -45,6 +45,11 @@ func (e *selectError) Error() string        { return "bulk: " + e.text }
 func (e *selectError) Is(target error) bool { return target == ErrFailed }
 
 // inputError returns the error of command number no at a place.
-func inputError(p input.Place, no int64, err error) error {
-	return &InputError{Offset: p.Offset, Line: p.Line, Msg: fmt.Sprintf("command %d: %v", no, err)}
+func inputError(in *input.Input, p input.Place, no int64, err error) error {
+	return &InputError{File: in.Name(), Offset: p.Offset, Line: p.Line, Msg: fmt.Sprintf("command %d: %v", no, err)}
+}
+
+// endError returns the error of an input that ends in the wrong place.
+func endError(in *input.Input, p input.Place, err error) error {
+	return &InputError{File: in.Name(), Offset: p.Offset, Line: p.Line, Msg: err.Error()}
 }

@@ -68,16 +68,24 @@ func TestForeign(t *testing.T) {
 		"UTF-16LE":      {"\xff\xfeS\x00E\x00T\x00" + command, "iconv -f UTF-16 -t UTF-8"},
 		"UTF-16BE":      {"\xfe\xff\x00S\x00E\x00T" + command, "iconv -f UTF-16 -t UTF-8"},
 		"Parquet":       {"PAR1\x15\x04" + command, "a Parquet file"},
-		"RDB":           {"REDIS0010\xfa\tredis-ver" + command, "a snapshot (RDB)"},
-		"Valkey's RDB":  {"VALKEY080\xfa\tvalkey-ver" + command, "a snapshot (RDB)"},
-		"JSON array":    {"[\n {\"id\": 1},\n" + command, "jq -c '.[]'"},
+		"RDB":           {"REDIS0010\xfa\tredis-ver" + command, "snapshot (RDB)"},
+		"Valkey's RDB":  {"VALKEY080\xfa\tvalkey-ver" + command, "snapshot (RDB)"},
 		"no BOM":        {"S\x00E\x00T\x00 \x00a\x00" + command, "zero bytes"},
 		"binary":        {"SET a b" + command + "\x00\x01\x02", "line 3: the line has zero bytes"},
 		"inline first":  {"PING\r\n" + protocol, "line 2: \"*3\" is Redis' protocol, not a command as it is typed; use the format resp"},
 		"lines first":   {"PING\r\n$5\r\nSET injected yes\r\n", "line 2: \"$5\" is Redis' protocol"},
 		"annotation":    {"PING\n#TS:1795308651\r\n" + protocol, "an annotation of an append-only file"},
 		"CSV":           {"id,name\n1,Ada" + command, "\"id,name\" is not a command known here"},
-		"HTML":          {"<!doctype html>" + command, "\"<!doctype\" is not a command known here"},
+		"SQLite":        {"SQLite format 3\x00" + command, "a SQLite database; write its rows as CSV: sqlite3 -csv"},
+		"Excel":         {"PK\x03\x04\x14\x00\x06\x00[Content_Types].xml" + command, "a file of Excel or another Office program; save the sheet as CSV in UTF-8"},
+		"old Excel":     {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + command, "a file of Excel"},
+		"OpenDocument":  {"PK\x03\x04\x14\x00mimetypeapplication/vnd.oasis.opendocument.spreadsheet" + command, "an OpenDocument spreadsheet"},
+		"tar":           {"notes.txt" + strings.Repeat("\x00", 248) + "ustar\x0000" + command, "a tar archive; unpack it: tar -xOf FILE"},
+		"PostgreSQL":    {"PGDMP\x01\x0e" + command, "psql -c"},
+		"MongoDB":       {"\x6d\xe2\x99\x81" + command, "mongoexport --collection"},
+		"snappy":        {"\xff\x06\x00\x00sNaPpY" + command, "snzip -dc"},
+		"PDF":           {"%PDF-1.7" + command, "a PDF"},
+		"Arrow":         {"ARROW1\x00\x00" + command, "an Arrow file"},
 		"mail":          {"Dear Ada," + command, "\"Dear\" is not a command known here"},
 		"compressed xz": {compressed(t, "\xfd7zXZ\x00"+command)["gzip"], "xz -dc"},
 	} {
@@ -105,6 +113,23 @@ func TestForeign(t *testing.T) {
 	for _, rest := range []string{protocol, "#TS:1795308651\r\n", "SET c \x00\n"} {
 		if got, _, err := emitted(many+rest, Options{}); err == nil || !strings.Contains(err.Error(), "line 2001: ") || len(got) != 2000 {
 			t.Errorf("%q: %v after %d commands", rest, err, len(got))
+		}
+	}
+	for text, want := range map[string]string{
+		"-- MySQL dump 10.13\n--\n":                "a dump of MySQL or MariaDB, in SQL; write the rows as TSV: mysql --batch",
+		"/*M!999999\\- enable the sandbox mode */": "a dump of MySQL or MariaDB",
+		"--\n-- PostgreSQL database dump\n--\n":    "psql -c",
+		"PRAGMA foreign_keys=OFF;\nBEGIN":          "a dump of SQLite",
+		"INSERT INTO a VALUES (1);":                "SQL; let the database write",
+		"<?xml version=\"1.0\"?>":                  "XML; ",
+		"\n<!DOCTYPE html>":                        "an HTML page",
+		"---\nid: 1\n":                             "YAML; ",
+	} {
+		for _, opt := range []Options{{}, {Do: templates(t, "SET {id} 1")}} {
+			got, _, err := emitted(text, opt)
+			if wrong := (*InputError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || len(got) > 0 {
+				t.Errorf("%q: %v, expected %s", text, err, want)
+			}
 		}
 	}
 	for _, fine := range []string{"JSON.SET a $ 1\n", "set a b\n", "\n\n  PING\n", "subscribe x"} {

@@ -109,8 +109,9 @@ func (j *judge) failedSet(n *node, c *chunk, i int, text string) {
 // failedOne counts the error of one command.
 func (j *judge) failedOne(n *node, it item, text string, raw []byte, again retry) {
 	j.count.fail(n, text, again, func() Failure {
-		f := Failure{Command: it.no, Text: resp.Text(raw), Error: text, Node: n.addr}
-		if j.count.byLine {
+		from := j.count.origin(it.no)
+		f := Failure{File: from.name, Command: it.no, Text: resp.Text(raw), Error: text, Node: n.addr}
+		if from.byLine {
 			f.Line = it.at
 		} else {
 			f.Offset = it.at

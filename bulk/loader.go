@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -27,6 +28,8 @@ const stopFor = 10 * time.Second
 //	                    broadcaster  router     recovery
 type loader struct {
 	opt   Options
+	begin int // the database in which each file begins
+	bad   *badRecords
 	count counts
 	judge judge
 	db    database
@@ -43,12 +46,13 @@ type loader struct {
 	frame resp.Frame
 	no    int64 // of the current command
 	at    input.Place
-	pos   input.Position // where a checkpoint can resume: after a record whose commands are all in chunks
-	posNo int64          // the number of commands up to there
+	pos   input.Where // where a checkpoint can resume: after a record whose commands are all in chunks
+	posNo int64       // the number of commands up to there
 }
 
 func newLoader(to rueidis.ClientOption, opt Options) *loader {
-	l := &loader{opt: opt, db: database{selected: to.SelectDB}}
+	l := &loader{opt: opt, begin: to.SelectDB, db: database{selected: to.SelectDB}}
+	l.bad = newBadRecords(opt, &l.count)
 	l.count.began = time.Now()
 	l.count.most = opt.ShowErrors
 	l.count.to, l.count.toDB = opt.ErrorsTo, to.SelectDB
@@ -69,11 +73,11 @@ func newLoader(to rueidis.ClientOption, opt Options) *loader {
 	return l
 }
 
-// run loads all of r.
-func (l *loader) run(ctx context.Context, r io.Reader) (Report, error) {
+// run loads all files.
+func (l *loader) run(ctx context.Context, files []File) (Report, error) {
 	stop := l.count.watch(l.opt.OnProgress)
 	defer stop()
-	err := l.open(ctx, r)
+	err := l.open(ctx, files)
 	if err == nil {
 		err = l.load(ctx)
 	}
@@ -88,7 +92,7 @@ func (l *loader) run(ctx context.Context, r io.Reader) (Report, error) {
 }
 
 // open connects and opens the input.
-func (l *loader) open(ctx context.Context, r io.Reader) error {
+func (l *loader) open(ctx context.Context, files []File) error {
 	saves, from, err := openCheckpoint(l.opt)
 	if err != nil {
 		return err
@@ -100,16 +104,22 @@ func (l *loader) open(ctx context.Context, r io.Reader) error {
 	l.check.Cluster, l.judge.cluster, l.judge.sentinel = l.router.cluster, l.router.cluster, l.router.dialer.Sentinel()
 	opt := l.opt.input()
 	opt.Start = from.start()
-	if l.in, err = input.Open(r, opt, &l.count.input, l.waitForInput(ctx)); err != nil {
+	opt.SkipBad = l.bad.skipper()
+	opt.Redis6 = func() bool { return strings.HasPrefix(l.router.version(ctx), "6.") }
+	if l.in, err = input.Open(inputFiles(files), opt, &l.count.input, l.waitForInput(ctx)); err != nil {
 		return err
 	}
-	l.count.byLine = l.in.ByLine()
+	commands := int64(0)
+	if from != nil {
+		commands = from.Commands
+	}
+	l.count.begin(l.in, commands)
 	saves.begin(l.in)
 	if from == nil {
 		return nil
 	}
 	l.no, l.sender.last, l.until, l.count.from = from.Commands, from.Commands, from.Promised, from.Offset
-	l.pos, l.posNo = opt.Start.Position, from.Commands
+	l.pos, l.posNo = opt.Start.Where, from.Commands
 	if from.DB == l.db.selected {
 		return nil
 	}
@@ -140,7 +150,7 @@ func (l *loader) readAll(ctx context.Context) error {
 	for {
 		var err error
 		l.at, err = l.in.Next(&l.frame)
-		l.batch.offset = l.at.Offset + 1
+		l.batch.offset = l.at.Total + 1
 		if l.at.Record > 0 {
 			l.count.records.Store(l.at.Record)
 			l.count.skipped.Store(l.in.Skipped())
@@ -149,11 +159,13 @@ func (l *loader) readAll(ctx context.Context) error {
 			if !errors.Is(err, io.EOF) {
 				return err
 			}
-			if err := l.check.End(); err != nil {
-				return &InputError{Offset: l.at.Offset, Line: l.at.Line, Msg: err.Error()}
+			if err := l.endFile(); err != nil {
+				return err
 			}
-			l.mark()
-			return nil
+			if err := l.nextFile(ctx); err != nil {
+				return input.NotEOF(err)
+			}
+			continue
 		}
 		l.no++
 		if err := l.command(ctx); err != nil {
@@ -161,6 +173,42 @@ func (l *loader) readAll(ctx context.Context) error {
 		}
 		l.mark()
 	}
+}
+
+// endFile ends the current file.
+func (l *loader) endFile() error {
+	cut := l.in.Cut(l.check.Open)
+	l.count.end(cut)
+	if cut != "" && l.check.Open != 0 { // nothing of the transaction was sent
+		l.no = l.check.Open - 1
+		l.check.Open = 0
+		l.batch.tx.reset()
+	}
+	if err := l.check.End(); err != nil {
+		return endError(l.in, l.at, err)
+	}
+	l.mark()
+	return nil
+}
+
+// nextFile goes to the next file, or returns io.EOF. Each file begins in the database of the
+// URL.
+func (l *loader) nextFile(ctx context.Context) error {
+	if err := l.in.NextFile(); err != nil {
+		return err
+	}
+	l.count.begin(l.in, l.no)
+	if l.db.selected == l.begin {
+		return nil
+	}
+	if err := l.batch.drain(ctx); err != nil {
+		return err
+	}
+	failed, err := l.broadcast.selectDB(ctx, l.begin, item{no: l.no, many: 1})
+	if err == nil && failed.node != nil {
+		err = &selectError{fmt.Sprintf("database %d, in which %s begins, cannot be selected: %s", l.begin, l.in.Name(), failed.text)}
+	}
+	return err
 }
 
 // mark notes the position after a command or transaction for the checkpoint, which gets
@@ -183,16 +231,20 @@ func (l *loader) mark() {
 // command checks the current command and passes it to the part that sends it.
 func (l *loader) command(ctx context.Context) error {
 	got, err := l.checkCommand(ctx)
+	if err != nil && l.bad.may(got, &l.check) {
+		l.no--
+		return l.bad.command(l.in, l.at, &l.frame, err)
+	}
 	if err != nil {
-		return inputError(l.at, l.no, err)
+		return inputError(l.in, l.at, l.no, err)
 	}
 	it := item{no: l.no, at: l.at.Offset, many: 1}
-	if l.count.byLine {
+	if l.in.ByLine() {
 		it.at = l.at.Line
 	}
-	if l.at.Offset < l.until && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
+	if l.at.Total < l.until && !l.at.InKey && l.opt.Resend != ResendAlways && !got.Repeatable(&l.frame) {
 		return lost(fmt.Errorf("the load that wrote %s ended before command %d (%s, %s) was known to be answered: it may have been executed, "+
-			"and repeating it would do harm", l.opt.Checkpoint, l.no, resp.Text(l.frame.Raw()), l.count.where(it.at)))
+			"and repeating it would do harm", l.opt.Checkpoint, l.no, resp.Text(l.frame.Raw()), l.count.where(l.no, it.at)))
 	}
 	slot, raw := max(got.Slot, 0), l.frame.Raw()
 	switch {

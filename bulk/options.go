@@ -28,6 +28,8 @@ const (
 	CSV      = input.CSV      // RFC 4180
 	TSV      = input.TSV      // CSV with tabs
 	NDJSON   = input.NDJSON   // one JSON object a line
+	JSON     = input.JSON     // one JSON array of objects
+	RDB      = input.RDB      // a snapshot, or an append-only file that begins with one
 )
 
 // Options are the settings of a load. The zero value is a good default.
@@ -35,7 +37,7 @@ type Options struct {
 	// Format of the input. Default: detected by the first bytes. Compression with gzip
 	// or zstd is always detected.
 	Format Format
-	// Do lists the commands to send for each record of CSV, TSV and NDJSON.
+	// Do lists the commands to send for each record of CSV, TSV, NDJSON and JSON.
 	Do []*Template
 	// Columns are the names of the columns of CSV and TSV. Default: the first record.
 	Columns []string
@@ -72,6 +74,15 @@ type Options struct {
 	ErrorsTo io.Writer
 	// FailFast stops the load at the first command that fails.
 	FailFast bool
+	// BadTo, if set, receives the records that cannot be loaded, one [BadRecord] in JSON a
+	// line, and the load goes on after them: records that are malformed or that a template
+	// cannot convert, typed commands with an open quote, commands that a load refuses, and
+	// keys of a snapshot that only a module can read. Nothing of a bad record is sent. A
+	// fault after which it is unknown where the next record begins still ends the load, as
+	// does a refused command in a transaction.
+	BadTo io.Writer
+	// MaxBad bounds the bad records; one more ends the load. Default: 10,000.
+	MaxBad int
 
 	// Cluster makes Emit reject what a Cluster rejects. Load asks the server.
 	Cluster bool
@@ -85,10 +96,8 @@ const minInflight = 2 * chunkSize
 
 // prepare validates the options and sets defaults.
 func (o *Options) prepare() error {
-	switch o.Format {
-	case Auto, RESP, Commands, CSV, TSV, NDJSON:
-	default:
-		return input.WrongOption("Options.Format: there is no format %q; use resp, commands, csv, tsv or ndjson", o.Format)
+	if err := checkFormat(o.Format); err != nil {
+		return err
 	}
 	switch {
 	case o.Connections < 0 || o.Connections > 64:
@@ -97,6 +106,8 @@ func (o *Options) prepare() error {
 		return input.WrongOption("Options.MaxInflight: %d is not between 64 KiB and 1 GiB", o.MaxInflight)
 	case o.Rate < 0:
 		return input.WrongOption("Options.Rate: %d is negative", o.Rate)
+	case o.MaxBad < 0:
+		return input.WrongOption("Options.MaxBad: %d is negative", o.MaxBad)
 	case o.Resend < ResendHarmless || o.Resend > ResendNever:
 		return input.WrongOption("Options.Resend: %d is not one of the choices", o.Resend)
 	}
@@ -114,10 +125,22 @@ func (o *Options) prepare() error {
 	if o.RetryFor == 0 {
 		o.RetryFor = 30 * time.Second
 	}
+	if o.MaxBad == 0 {
+		o.MaxBad = 10_000
+	}
 	if o.ShowErrors == 0 {
 		o.ShowErrors = 20
 	}
 	return nil
+}
+
+// checkFormat returns an error if there is no such format.
+func checkFormat(f Format) error {
+	switch f {
+	case Auto, RESP, RDB, Commands, CSV, TSV, NDJSON, JSON:
+		return nil
+	}
+	return input.WrongOption("Options.Format: there is no format %q; use resp, rdb, commands, csv, tsv, ndjson or json", f)
 }
 
 // input returns the options of the input.

@@ -146,7 +146,7 @@ func (r *recovery) mayRepeat(repeatable bool, c *chunk, i int, cause error) erro
 		cause = errMoved
 	}
 	return lost(fmt.Errorf("%w before command %d (%s, %s) was answered: it may have been executed, and repeating it may do harm",
-		cause, c.items[i].no, resp.Text(c.raw(i)), r.count.where(c.items[i].at)))
+		cause, c.items[i].no, resp.Text(c.raw(i)), r.count.where(c.items[i].no, c.items[i].at)))
 }
 
 // dispatch sends the held units again, in the order of the input. A unit whose slot has no

@@ -250,19 +250,27 @@ func (r *router) checkArgs(ctx context.Context, n int) error {
 	if n <= oldArgs {
 		return nil
 	}
+	if version := r.version(ctx); strings.HasPrefix(version, "6.") {
+		return fmt.Errorf("it has %d arguments; the server is Redis %s, and before 7.0 a server takes %d", n, version, oldArgs)
+	}
+	return nil
+}
+
+// version returns the version of the server, or "" if it is unknown.
+func (r *router) version(ctx context.Context) string {
 	c, err := r.anyServer(ctx)
 	if err != nil {
-		return nil // the loading connection reports what is wrong
+		return "" // the loading connection reports what is wrong
 	}
 	defer c.Close()
 	answer, _ := c.Do("HELLO", "2") // no rule of an ACL forbids it
 	fields, _ := answer.([]any)
 	for i := 0; i+1 < len(fields); i += 2 {
-		if fields[i] == "version" && strings.HasPrefix(fmt.Sprint(fields[i+1]), "6.") {
-			return fmt.Errorf("it has %d arguments; the server is Redis %s, and before 7.0 a server takes %d", n, fields[i+1], oldArgs)
+		if fields[i] == "version" {
+			return fmt.Sprint(fields[i+1])
 		}
 	}
-	return nil
+	return ""
 }
 
 // anyServer connects to the server, or to one node of a Cluster.

@@ -105,6 +105,9 @@ func Wait(ctx context.Context, before func() error) Waiter {
 
 // regular reports whether r is a regular file, whose Read does not block for long.
 func regular(r io.Reader) bool {
+	if wrapped, ok := r.(interface{ Unwrap() io.Reader }); ok {
+		r = wrapped.Unwrap()
+	}
 	file, ok := r.(*os.File)
 	if !ok {
 		return false

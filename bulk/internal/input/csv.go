@@ -2,6 +2,7 @@ package input
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -20,12 +21,18 @@ type csvSource struct {
 	where   []int // the column of each of records.fields
 	start   Position
 	buf     []byte // of the values
+	raw     *recorder
 }
 
 // newCSV reads the header unless columns are given.
-func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []string, start Position) (*csvSource, error) {
+func newCSV(r io.Reader, comma rune, columns []string, opt Options, start Position) (*csvSource, error) {
+	s := &csvSource{records: newRecords(opt, start), columns: columns, start: start}
+	if s.skipBad {
+		s.raw = &recorder{r: r, base: start.Offset}
+		r = s.raw
+	}
 	bound := &bounded{r: r, left: bufferSize}
-	s := &csvSource{records: newRecords(do, skip, start), bound: bound, columns: columns, start: start}
+	s.bound = bound
 	buffered := bufio.NewReaderSize(bound, bufferSize)
 	if start.Offset == 0 {
 		if bom, err := buffered.Peek(3); err == nil && string(bom) == byteOrderMark {
@@ -41,6 +48,9 @@ func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []st
 		if errors.Is(err, io.EOF) {
 			return nil, &resp.InputError{Line: 1, Msg: "the input is empty: expected the names of the columns"}
 		}
+		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
+			return nil, &resp.InputError{Line: int64(wrong.StartLine), Msg: s.explain(wrong, len(header))}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -48,6 +58,7 @@ func newCSV(r io.Reader, comma rune, columns []string, do []*Template, skip []st
 			s.columns = append(s.columns, strings.Clone(name))
 		}
 		s.pos = s.after(header)
+		s.pos.Record = start.Record
 	}
 	s.r.FieldsPerRecord = len(s.columns)
 	return s, s.bind()
@@ -79,11 +90,11 @@ func (s *csvSource) Next(f *resp.Frame) (Place, error) { return s.records.next(f
 func (s *csvSource) record() error {
 	s.at.Offset = s.pos.Offset
 	row, err := s.read()
+	if s.raw != nil {
+		s.text = bytes.TrimSpace(s.raw.between(s.at.Offset, s.start.Offset+s.r.InputOffset()))
+	}
 	if err != nil {
-		if errors.Is(err, io.EOF) {
-			s.at = Place{Line: s.pos.Line, Record: s.pos.Record, Offset: s.pos.Offset}
-		}
-		return err
+		return s.failed(row, err)
 	}
 	line, _ := s.r.FieldPos(0)
 	s.at.Line = s.start.Line + int64(line)
@@ -97,6 +108,21 @@ func (s *csvSource) record() error {
 	s.pos = s.after(row)
 	s.pos.Record = s.at.Record
 	return nil
+}
+
+// failed returns the error of a record that cannot be read.
+func (s *csvSource) failed(row []string, err error) error {
+	var wrong *csv.ParseError
+	if !errors.As(err, &wrong) {
+		if errors.Is(err, io.EOF) {
+			s.at = Place{Line: s.pos.Line, Record: s.pos.Record, Offset: s.pos.Offset}
+		}
+		return err
+	}
+	s.at.Line = s.start.Line + int64(wrong.StartLine)
+	s.at.Record = s.pos.Record + 1
+	s.pos = Position{Offset: s.start.Offset + s.r.InputOffset(), Line: s.start.Line + int64(wrong.Line), Record: s.at.Record}
+	return s.bad("%s", s.explain(wrong, len(row)))
 }
 
 // after returns the position after a row.
@@ -115,14 +141,10 @@ func (s *csvSource) read() ([]string, error) {
 	if err == nil {
 		return row, nil
 	}
-	var wrong *csv.ParseError
-	switch {
-	case errors.Is(err, errTooLong):
-		return nil, &resp.InputError{Line: s.pos.Line + 1, Offset: s.pos.Offset, Msg: fmt.Sprintf("the record is longer than %d MiB: is a quote left open?", maxRecord>>20)}
-	case errors.As(err, &wrong):
-		return nil, &resp.InputError{Line: s.start.Line + int64(wrong.StartLine), Offset: s.pos.Offset, Msg: s.explain(wrong, len(row))}
+	if errors.Is(err, errTooLong) {
+		err = &resp.InputError{Line: s.pos.Line + 1, Offset: s.pos.Offset, Msg: fmt.Sprintf("the record is longer than %d MiB: is a quote left open?", maxRecord>>20)}
 	}
-	return nil, err
+	return row, err
 }
 
 // explain describes a malformed row of n fields.
@@ -151,4 +173,28 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.left -= n
 	return n, err
+}
+
+// recorder keeps what was read since the beginning of the current record.
+type recorder struct {
+	r    io.Reader
+	buf  []byte
+	base int64 // offset of buf[0] in the file
+}
+
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	r.buf = append(r.buf, p[:n]...)
+	return n, err
+}
+
+// between returns the bytes from one offset to another, valid until the next Read, and
+// forgets what is before them.
+func (r *recorder) between(from, to int64) []byte {
+	const most = 1 << 20
+	if n := from - r.base; n > most {
+		r.buf = append(r.buf[:0], r.buf[n:]...)
+		r.base = from
+	}
+	return r.buf[from-r.base : to-r.base]
 }

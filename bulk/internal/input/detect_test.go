@@ -20,6 +20,12 @@ func TestDetect(t *testing.T) {
 		{"a,b\n1\t2,3", true, CSV},
 		{"a\tb\n1,2\t3", true, TSV},
 		{"*a*,b\n", true, CSV},
+		{"*a,b\r\n", true, CSV},
+		{"*\r\n", true, CSV},
+		{"*3\r\n$3\r\n", true, RESP},
+		{" [ {", true, JSON},
+		{"[]", false, JSON},
+		{"[a],b", true, CSV},
 	} {
 		if got := detect([]byte(test.head), test.records); got != test.want {
 			t.Errorf("%q: %s, expected %s", test.head, got, test.want)

@@ -11,14 +11,15 @@ import (
 )
 
 // Digester computes the digest of an input up to places before the end of what was read.
+// The files of an input are one after the other.
 type Digester struct {
-	r       io.Reader
+	r       io.Reader // the current file
 	hash    hash.Hash
 	base    int64  // number of bytes in hash
 	pending []byte // bytes that were read and are not in hash yet
 }
 
-func newDigester(r io.Reader) *Digester { return &Digester{r: r, hash: sha256.New()} }
+func newDigester() *Digester { return &Digester{hash: sha256.New()} }
 
 func (d *Digester) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
@@ -35,15 +36,28 @@ func (d *Digester) Sum(offset int64) string {
 	return hex.EncodeToString(d.hash.Sum(nil))
 }
 
-// skip skips the part that a checkpoint covers and rejects an input that differs there.
-func (d *Digester) skip(from *Start) error {
-	n, err := io.CopyN(d.hash, d.r, from.Offset)
+// take adds a whole file.
+func (d *Digester) take(r io.Reader) error {
+	n, err := io.Copy(d.hash, r)
+	d.base += n
+	return err
+}
+
+// skip skips the first n bytes of the current file, which a checkpoint covers, and rejects
+// an input whose digest differs up to there.
+func (d *Digester) skip(n int64, sum string) error {
+	got, err := io.CopyN(d.hash, d.r, n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	d.base = n
-	if n < from.Offset || hex.EncodeToString(d.hash.Sum(nil)) != from.SHA256 {
-		return &resp.InputError{Offset: n, Msg: "the input is not the one of the checkpoint: it differs before the place where the load stopped; remove the checkpoint to start again"}
+	d.base += got
+	if got < n || hex.EncodeToString(d.hash.Sum(nil)) != sum {
+		return differs(got)
 	}
 	return nil
+}
+
+// differs is the error of an input that is not the one of the checkpoint.
+func differs(offset int64) error {
+	return &resp.InputError{Offset: offset, Msg: "the input is not the one of the checkpoint: it differs before the place where the load stopped; remove the checkpoint to start again"}
 }

@@ -1,44 +1,113 @@
-// Package input reads commands from Redis' protocol, commands as they are typed, CSV, TSV
-// and NDJSON, compressed or not.
+// Package input reads commands from Redis' protocol, append-only files, snapshots,
+// commands as they are typed, CSV, TSV and JSON, compressed or not.
 package input
 
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
+	"retwis/bulk/internal/rdb"
 	"retwis/bulk/resp"
 )
 
-// Input is an open input.
+// Input is a sequence of files, of which one is open.
 type Input struct {
 	source
 	Format  Format
 	Columns []string  // of CSV and TSV
 	Digest  *Digester // nil without Options.Digest
+	Number  int       // of the file, starting at 0
+	Base    int64     // the size of the files before it, decompressed
 
-	async  *async
-	unpack io.Closer
+	opt     Options
+	files   []File
+	count   *atomic.Int64
+	wait    Waiter
+	async   *async
+	file    io.Closer
+	unpack  io.Closer
+	raw     *counted // what was decompressed of the file
+	first   int64    // records of the files before it
+	skipped int64    // of these
+	drop    int64    // bytes at the end of the file that are left out
 }
 
-// Open detects the format of r and goes to opt.Start. It counts the bytes it reads in
-// count and calls wait whenever r, unless it is a regular file, has no data yet.
-func Open(r io.Reader, opt Options, count *atomic.Int64, wait Waiter) (*Input, error) {
-	in := &Input{Format: opt.Format, Columns: opt.Columns}
-	if !regular(r) {
-		in.async = startAsync(r, wait)
-		r = in.async
+// Open opens the first of the files, or goes to opt.Start. It counts the bytes it reads in
+// count and calls wait whenever a file, unless it is a regular one, has no data yet.
+func Open(files []File, opt Options, count *atomic.Int64, wait Waiter) (*Input, error) {
+	in := &Input{opt: opt, files: files, count: count, wait: wait}
+	if opt.Digest {
+		in.Digest = newDigester()
 	}
-	err := in.open(&counter{r: r, n: count}, opt)
+	err := in.start(opt.Start)
 	if err != nil {
 		in.Close()
-		return nil, err
+		return nil, in.name(err)
 	}
 	return in, nil
 }
 
-// Close releases what reading needed. A Read of the reader that blocks goes on until the
+// start opens the file in which a load begins.
+func (in *Input) start(from *Start) error {
+	if from == nil {
+		return in.open(nil)
+	}
+	if from.File >= len(in.files) {
+		return differs(0)
+	}
+	for ; in.Number < from.File; in.Number++ {
+		r, err := in.reader()
+		if err != nil {
+			return err
+		}
+		if err := in.Digest.take(r); err != nil {
+			return err
+		}
+		in.Close()
+		in.Base += in.raw.n
+	}
+	if in.Base != from.Base {
+		return differs(in.Base)
+	}
+	return in.open(from)
+}
+
+// NextFile goes to the next file at the end of one, or returns io.EOF.
+func (in *Input) NextFile() error {
+	if in.Number+1 == len(in.files) {
+		return io.EOF
+	}
+	in.Close()
+	end, _ := in.source.End()
+	in.first = max(in.first, end.Record)
+	in.skipped += in.source.Skipped()
+	in.Base += in.raw.n
+	in.Number++
+	in.drop = 0
+	return in.name(in.open(nil))
+}
+
+// Name returns the name of the current file, "" if it is the only one.
+func (in *Input) Name() string {
+	if len(in.files) == 1 {
+		return ""
+	}
+	return in.files[in.Number].Name
+}
+
+// name adds the name of the current file to an error.
+func (in *Input) name(err error) error {
+	if wrong := (*resp.InputError)(nil); errors.As(err, &wrong) && wrong.File == "" && in.Number < len(in.files) {
+		wrong.File = in.Name()
+	}
+	return err
+}
+
+// Close releases what reading the current file needed. A Read that blocks goes on until the
 // reader ends.
 func (in *Input) Close() {
 	if in.unpack != nil {
@@ -47,70 +116,147 @@ func (in *Input) Close() {
 	if in.async != nil {
 		close(in.async.stop)
 	}
+	if in.file != nil {
+		in.file.Close()
+	}
+	in.unpack, in.async, in.file = nil, nil, nil
 }
 
-func (in *Input) open(raw *counter, opt Options) error {
-	r, unpack, err := decompress(raw)
-	if in.unpack = unpack; err != nil {
+// reader opens the current file, decompressed.
+func (in *Input) reader() (io.Reader, error) {
+	file, err := in.files[in.Number].Open()
+	if err != nil {
+		return nil, err
+	}
+	in.file = file
+	var r io.Reader = file
+	if !regular(file) {
+		in.async = startAsync(file, in.wait)
+		r = in.async
+	}
+	r, in.unpack, err = decompress(&counter{r: r, n: in.count})
+	in.raw = &counted{r: r}
+	return in.raw, err
+}
+
+// open opens the current file, and goes to from, if it is set.
+func (in *Input) open(from *Start) error {
+	r, err := in.reader()
+	if err != nil {
 		return err
 	}
-	var start Position
-	if opt.Digest {
-		in.Digest = newDigester(r)
+	if in.Digest != nil {
+		in.Digest.r = r
 		r = in.Digest
 	}
-	if opt.Start != nil {
-		if err := in.Digest.skip(opt.Start); err != nil {
-			return err
+	in.Format, in.Columns = in.files[in.Number].Format, in.opt.Columns
+	if in.Format == Auto {
+		in.Format = in.opt.Format
+	}
+	start := Position{Record: in.first}
+	if from != nil {
+		start = from.Position
+		start.Offset -= in.Base
+		in.Format, in.Columns = from.Format, from.Columns
+		if in.Format != RDB { // its Reader has to read from the beginning
+			if err := in.Digest.skip(start.Offset, from.SHA256); err != nil {
+				return err
+			}
 		}
-		start = opt.Start.Position
-		in.Format, in.Columns = opt.Start.Format, opt.Start.Columns
 	}
 	peeker := bufio.NewReaderSize(r, 4096)
-	if _, err := peeker.Peek(4); err != nil && !errors.Is(err, io.EOF) {
+	head, err := peek(peeker)
+	if err != nil {
 		return err
 	}
-	head, _ := peeker.Peek(peeker.Buffered())
-	if opt.Start == nil {
-		if err := refuse(head); err != nil {
+	if from == nil {
+		if err := in.detect(head); err != nil {
 			return err
 		}
 	}
-	if in.Format == Auto {
-		in.Format = detect(head, len(opt.Do) > 0)
+	if err := in.read(peeker, start); err != nil {
+		return err
 	}
-	if in.Format == Commands && opt.Format == Auto && opt.Start == nil {
-		if err := refuseTyped(head); err != nil {
+	if from != nil && in.Format == RDB {
+		return in.readUpTo(from)
+	}
+	return nil
+}
+
+// peek returns the first bytes of a file: all that are there, without waiting for more than
+// it takes to recognize a snapshot.
+func peek(r *bufio.Reader) ([]byte, error) {
+	head, err := r.Peek(4)
+	if string(head) == "REDI" || string(head) == "VALK" {
+		_, err = r.Peek(9)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return r.Peek(r.Buffered())
+}
+
+// detect finds out the format of a file with these first bytes, and rejects it if it is of
+// another kind.
+func (in *Input) detect(head []byte) error {
+	given := in.Format
+	// An append-only file can begin with a snapshot.
+	if version, _ := rdb.Header(head); version > 0 && (given == Auto || given == RESP || given == RDB) {
+		in.Format = RDB
+		return nil
+	}
+	if err := CheckHead(head); err != nil {
+		return err
+	}
+	if isArray(head) && given != Auto && given != JSON {
+		if given != NDJSON {
+			return &resp.InputError{Msg: "the input is a JSON array; use the format json (--format json)"}
+		}
+		in.Format = JSON
+	}
+	if given == Auto {
+		if err := checkText(head); err != nil {
 			return err
 		}
+		in.Format = detect(head, len(in.opt.Do) > 0)
+		if in.Format == Commands {
+			return refuseTyped(head)
+		}
 	}
-	return in.read(peeker, opt, start)
+	return nil
 }
 
 // read creates the source of the commands.
-func (in *Input) read(r io.Reader, opt Options, start Position) error {
-	records := in.Format == CSV || in.Format == TSV || in.Format == NDJSON
+func (in *Input) read(r io.Reader, start Position) error {
+	opt := in.opt
+	records := in.Format == CSV || in.Format == TSV || in.Format == NDJSON || in.Format == JSON
 	switch {
 	case records && len(opt.Do) == 0:
 		return WrongOption("the input is %s: say with a template which commands to send for a record, as in 'HSET user:{id} name {name}'", in.Format)
-	case !records && (len(opt.Do) > 0 || len(opt.SkipIfMissing) > 0 || len(opt.Columns) > 0):
-		return WrongOption("templates and columns are for csv, tsv and ndjson, and the format of the input is %s", in.Format)
-	case in.Format == NDJSON && len(opt.Columns) > 0:
-		return WrongOption("columns are for csv and tsv: in ndjson each record names its fields")
+	case !records && len(in.files) == 1 && (len(opt.Do) > 0 || len(opt.SkipIfMissing) > 0 || len(opt.Columns) > 0):
+		return WrongOption("templates and columns are for csv, tsv, ndjson and json, and the format of the input is %s", in.Format)
+	case (in.Format == NDJSON || in.Format == JSON) && len(in.files) == 1 && len(opt.Columns) > 0:
+		return WrongOption("columns are for csv and tsv: in %s each record names its fields", in.Format)
 	}
 	switch in.Format {
 	case RESP, Auto:
 		in.source = &respSource{resp.NewScannerAt(r, start.Offset)}
+	case RDB:
+		redis6 := opt.Redis6 != nil && opt.Redis6()
+		in.source = newSnapshot(r, rdb.Options{Now: time.Now(), Redis6: redis6}, in.first)
 	case Commands:
-		in.source = newLines(r, start, opt.Format == Auto)
+		in.source = newLines(r, start, in.files[in.Number].Format == Auto && opt.Format == Auto)
 	case NDJSON:
-		in.source = newJSON(r, opt.Do, opt.SkipIfMissing, start)
+		in.source = newJSON(newLineReader(r, start), opt, start)
+	case JSON:
+		in.source = newJSON(newArrayReader(r, start), opt, start)
 	case CSV, TSV:
 		comma := ','
 		if in.Format == TSV {
 			comma = '\t'
 		}
-		c, err := newCSV(r, comma, in.Columns, opt.Do, opt.SkipIfMissing, start)
+		columns := in.Columns
+		c, err := newCSV(r, comma, columns, opt, start)
 		if err != nil {
 			return err
 		}
@@ -119,8 +265,89 @@ func (in *Input) read(r io.Reader, opt Options, start Position) error {
 	return nil
 }
 
-// ByLine reports whether places in the input are given by line, not by byte.
-func (in *Input) ByLine() bool { return in.Format != RESP }
+// readUpTo reads a snapshot up to the place of a checkpoint.
+func (in *Input) readUpTo(from *Start) error {
+	var f resp.Frame
+	for local, ended := from.Offset-in.Base, false; ; {
+		end, ok := in.source.End()
+		if ok && end.Offset >= local {
+			if in.Digest.Sum(in.Base+end.Offset) != from.SHA256 {
+				return differs(end.Offset)
+			}
+			in.source.(*snapshot).before += from.Record - end.Record
+			return nil
+		}
+		if ended {
+			return differs(end.Offset)
+		}
+		_, err := in.source.Next(&f)
+		ended = errors.Is(err, io.EOF)
+		if key := (*BadRecord)(nil); err != nil && !ended && !errors.As(err, &key) {
+			return err
+		}
+	}
+}
+
+// Next makes f the next command of the current file, valid until the following call, and
+// returns its place. It returns io.EOF at the end of the file.
+func (in *Input) Next(f *resp.Frame) (Place, error) {
+	for {
+		p, err := in.source.Next(f)
+		p.File, p.Total = in.Number, in.Base+p.Offset
+		if err == nil {
+			return p, nil
+		}
+		var bad *BadRecord
+		if errors.As(err, &bad) {
+			if in.opt.SkipBad == nil {
+				return p, in.name(&bad.InputError)
+			}
+			bad.File = in.Name()
+			if err := in.opt.SkipBad(bad); err != nil {
+				return p, err
+			}
+			continue
+		}
+		var wrong *resp.InputError
+		if errors.As(err, &wrong) && wrong.Truncated && in.mayEndEarly() {
+			in.drop = wrong.Offset - p.Offset
+			return p, io.EOF
+		}
+		return p, in.name(err)
+	}
+}
+
+// mayEndEarly reports whether the current file may end within a command, as a server's
+// append-only file does after a crash.
+func (in *Input) mayEndEarly() bool {
+	s, ok := in.source.(*snapshot)
+	return in.files[in.Number].MayEndEarly && (!ok || s.tail != nil) || ok && s.tail != nil
+}
+
+// Cut returns what was left out at the end of the current file, or "".
+func (in *Input) Cut(open int64) string {
+	file := in.files[in.Number].Name
+	switch {
+	case open > 0 && in.mayEndEarly():
+		return fmt.Sprintf("%s ends within the transaction that begins with command %d, which was left out", file, open)
+	case in.drop > 0:
+		return fmt.Sprintf("%s ends within a command, of which the first %d bytes are there; it was left out", file, in.drop)
+	}
+	return ""
+}
+
+// End returns the position after the last command, or false within a record.
+func (in *Input) End() (Where, bool) {
+	pos, ok := in.source.End()
+	pos.Offset += in.Base
+	return Where{pos, in.Number, in.Base, in.Format, in.Columns}, ok
+}
+
+// Skipped returns the number of records that were skipped.
+func (in *Input) Skipped() int64 { return in.skipped + in.source.Skipped() }
+
+// ByLine reports whether places in the current file are given by line, not by byte.
+func (in *Input) ByLine() bool { return in.Format != RESP && in.Format != RDB }
 
 // respSource is an input in the protocol.
 type respSource struct{ s *resp.Scanner }
@@ -133,3 +360,56 @@ func (r *respSource) Next(f *resp.Frame) (Place, error) {
 func (r *respSource) End() (Position, bool) { return Position{Offset: r.s.End()}, true }
 
 func (r *respSource) Skipped() int64 { return 0 }
+
+// snapshot is a snapshot, which may be the beginning of an append-only file.
+type snapshot struct {
+	head   *rdb.Reader
+	tail   *resp.Scanner // after the snapshot; nil: not yet
+	before int64         // records of the files before
+}
+
+func newSnapshot(r io.Reader, opt rdb.Options, before int64) *snapshot {
+	return &snapshot{head: rdb.NewReader(r, opt), before: before}
+}
+
+func (s *snapshot) Next(f *resp.Frame) (Place, error) {
+	if s.tail == nil {
+		err := s.head.Next(f)
+		p := Place{Offset: s.head.Offset(), Record: s.before + s.head.Keys(), InKey: s.head.InKey()}
+		if key := (*rdb.KeyError)(nil); errors.As(err, &key) {
+			bad := &BadRecord{InputError: resp.InputError{Offset: key.Offset, Msg: key.Error()}, Record: p.Record, Key: key.Key, DB: key.DB}
+			return p, bad
+		}
+		if !errors.Is(err, io.EOF) {
+			return p, err
+		}
+		s.tail = resp.NewScannerAt(s.head.Rest())
+	}
+	err := s.tail.Next(f)
+	return Place{Offset: s.tail.Offset(), Record: s.before + s.head.Keys()}, err
+}
+
+func (s *snapshot) End() (Position, bool) {
+	p := Position{Record: s.before + s.head.Keys()}
+	if s.tail != nil {
+		p.Offset = s.tail.End()
+		return p, true
+	}
+	var ok bool
+	p.Offset, ok = s.head.End()
+	return p, ok
+}
+
+func (s *snapshot) Skipped() int64 { return s.head.Expired() }
+
+// counted counts the bytes that are read.
+type counted struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}

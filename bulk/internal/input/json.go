@@ -2,7 +2,6 @@ package input
 
 import (
 	"cmp"
-	"io"
 	"slices"
 	"strings"
 
@@ -11,18 +10,27 @@ import (
 	"retwis/bulk/resp"
 )
 
-// jsonSource is an input of one JSON object a line.
+// jsonSource is an input of JSON objects.
 type jsonSource struct {
 	*records
-	lines  *lineReader
+	texts  textReader
 	parser fastjson.Parser
 	paths  [][]string // the parts of each of records.fields that has dots
 	order  []int      // the order of looking up records.fields
 	buf    []byte     // of the values
 }
 
-func newJSON(r io.Reader, do []*Template, skip []string, start Position) *jsonSource {
-	s := &jsonSource{records: newRecords(do, skip, start), lines: newLineReader(r, start)}
+// textReader returns the texts of objects one after another.
+type textReader interface {
+	// next returns the next text, valid until the following call, and where it begins.
+	next() ([]byte, error)
+	begin() Place
+	// end returns the position after it.
+	end() Position
+}
+
+func newJSON(texts textReader, opt Options, start Position) *jsonSource {
+	s := &jsonSource{records: newRecords(opt, start), texts: texts}
 	for _, field := range s.fields {
 		var path []string
 		if strings.Contains(field, ".") {
@@ -41,27 +49,29 @@ func (s *jsonSource) Next(f *resp.Frame) (Place, error) { return s.records.next(
 
 // record reads the next record.
 func (s *jsonSource) record() error {
-	line, err := s.lines.next()
-	s.at = Place{Line: s.lines.pos.Line, Record: s.pos.Record, Offset: s.lines.at}
+	text, err := s.texts.next()
+	s.at = s.texts.begin()
+	s.at.Record = s.pos.Record
 	if err != nil {
 		return err
 	}
-	v, err := s.parser.ParseBytes(line)
+	s.at.Record++
+	s.pos = s.texts.end()
+	s.pos.Record = s.at.Record
+	s.records.text = text
+	v, err := s.parser.ParseBytes(text)
 	if err != nil {
-		return s.wrong("this is not JSON: %v", oneLine(err))
+		return s.bad("this is not JSON: %v", oneLine(err))
 	}
 	// The parser accepts bad escapes and numbers in values it does not need. The
 	// validator does not, but does not bound the depth, so it comes second.
-	if err := fastjson.ValidateBytes(line); err != nil {
-		return s.wrong("this is not JSON: %v", oneLine(err))
+	if err := fastjson.ValidateBytes(text); err != nil {
+		return s.bad("this is not JSON: %v", oneLine(err))
 	}
 	object, err := v.Object()
 	if err != nil {
-		return s.wrong("expected a JSON object, as in {\"id\": 1}, found %s", v.Type())
+		return s.bad("expected a JSON object, as in {\"id\": 1}, found %s", v.Type())
 	}
-	s.at.Record++
-	s.pos = s.lines.pos
-	s.pos.Record = s.at.Record
 	s.buf = s.buf[:0]
 	for _, i := range s.order {
 		field := s.fields[i]
@@ -69,16 +79,16 @@ func (s *jsonSource) record() error {
 		if found == nil && s.paths[i] != nil {
 			found = v.Get(s.paths[i]...)
 		}
-		if s.values[i], err = s.text(found); err != nil {
-			return s.wrong("field %q: %v", field, err)
+		if s.values[i], err = s.convert(found); err != nil {
+			return s.bad("field %q: %v", field, err)
 		}
 	}
 	return nil
 }
 
-// text returns a value as it is put into a command: strings without quotes, numbers
+// convert returns a value as it is put into a command: strings without quotes, numbers
 // unchanged, true and false, and objects and arrays as JSON.
-func (s *jsonSource) text(v *fastjson.Value) (value, error) {
+func (s *jsonSource) convert(v *fastjson.Value) (value, error) {
 	if v == nil {
 		return value{}, nil
 	}

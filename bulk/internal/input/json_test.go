@@ -19,7 +19,7 @@ func TestJSONInside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newJSON(strings.NewReader(`{"a":`+object+"}"), []*Template{parsed}, nil, Position{})
+		s := newJSON(newLineReader(strings.NewReader(`{"a":`+object+"}"), Position{}), Options{Do: []*Template{parsed}}, Position{})
 		var f resp.Frame
 		if _, err := s.Next(&f); err != nil {
 			t.Fatal(err)

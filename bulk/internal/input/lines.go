@@ -39,6 +39,10 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
+func (l *lineReader) begin() Place { return Place{Line: l.pos.Line, Offset: l.at} }
+
+func (l *lineReader) end() Position { return l.pos }
+
 func (l *lineReader) read() ([]byte, error) {
 	l.at = l.pos.Offset
 	line, err := l.r.ReadSlice('\n')
@@ -77,7 +81,7 @@ func newLines(r io.Reader, start Position, guessed bool) *linesSource {
 func (s *linesSource) Next(f *resp.Frame) (Place, error) {
 	for {
 		line, err := s.lines.next()
-		at := Place{Line: s.lines.pos.Line, Offset: s.lines.at}
+		at := s.lines.begin()
 		if err != nil {
 			return at, err
 		}
@@ -85,11 +89,13 @@ func (s *linesSource) Next(f *resp.Frame) (Place, error) {
 			return at, &resp.InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
 		}
 		words, err := s.split.split(line)
-		if err == nil && len(words) > 0 && s.guessed && !s.begun {
-			err = notCommand(words[0])
-		}
 		if err != nil {
-			return at, &resp.InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
+			return at, &BadRecord{InputError: resp.InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}, Text: line}
+		}
+		if len(words) > 0 && s.guessed && !s.begun {
+			if err := notCommand(words[0]); err != nil {
+				return at, &resp.InputError{Line: at.Line, Offset: at.Offset, Msg: err.Error()}
+			}
 		}
 		if len(words) == 0 { // zero bytes, which a crash leaves at the end of a file
 			continue

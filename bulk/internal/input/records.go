@@ -26,18 +26,20 @@ type records struct {
 	skipped int64
 	at      Place
 	pos     Position
+	text    []byte // the record, if skipBad is set
+	skipBad bool
 }
 
-func newRecords(do []*Template, skip []string, start Position) *records {
-	r := &records{do: do, current: len(do), pos: start}
-	for _, t := range do {
+func newRecords(opt Options, start Position) *records {
+	r := &records{do: opt.Do, current: len(opt.Do), pos: start, skipBad: opt.SkipBad != nil}
+	for _, t := range opt.Do {
 		var bound []int
 		for _, name := range t.fields {
 			bound = append(bound, r.field(name))
 		}
 		r.bound = append(r.bound, bound)
 	}
-	for _, name := range skip {
+	for _, name := range opt.SkipIfMissing {
 		r.skip = append(r.skip, r.field(name))
 	}
 	r.values = make([]value, len(r.fields))
@@ -69,23 +71,44 @@ func (r *records) next(f *resp.Frame, read func() error) (Place, error) {
 				break
 			}
 		}
+		if r.skipBad && r.current == 0 { // of a bad record, no command must be sent
+			for i := 1; i < len(r.do); i++ {
+				if err := r.fill(f, i); err != nil {
+					r.current = len(r.do)
+					return r.at, err
+				}
+			}
+		}
 	}
-	t := r.do[r.current]
-	r.one = r.one[:0]
-	for _, i := range r.bound[r.current] {
-		r.one = append(r.one, r.values[i])
-	}
-	if err := t.fill(f, r.at.Record, r.one, &r.scratch); err != nil {
-		return r.at, r.wrong("%v (for %s)", err, t.text)
+	if err := r.fill(f, r.current); err != nil {
+		r.current = len(r.do)
+		return r.at, err
 	}
 	r.current++
 	return r.at, nil
+}
+
+// fill fills template i.
+func (r *records) fill(f *resp.Frame, i int) error {
+	t := r.do[i]
+	r.one = r.one[:0]
+	for _, k := range r.bound[i] {
+		r.one = append(r.one, r.values[k])
+	}
+	if err := t.fill(f, r.at.Record, r.one, &r.scratch); err != nil {
+		return r.bad("%v (for %s)", err, t.text)
+	}
+	return nil
 }
 
 func (r *records) End() (Position, bool) { return r.pos, r.current == len(r.do) }
 
 func (r *records) Skipped() int64 { return r.skipped }
 
-func (r *records) wrong(format string, args ...any) error {
-	return &resp.InputError{Line: r.at.Line, Offset: r.at.Offset, Msg: fmt.Sprintf(format, args...)}
+// bad returns the error of the current record, after which reading can go on.
+func (r *records) bad(format string, args ...any) error {
+	return &BadRecord{
+		InputError: resp.InputError{Line: r.at.Line, Offset: r.at.Offset, Msg: fmt.Sprintf(format, args...)},
+		Record:     r.at.Record, Text: r.text,
+	}
 }

@@ -22,7 +22,7 @@ func TestResume(t *testing.T) {
 		}
 		do = append(do, parsed)
 	}
-	skip := []string{"n"}
+	opt := Options{Do: do, SkipIfMissing: []string{"n"}}
 	for name, test := range map[string]struct {
 		input string
 		open  func(r io.Reader, start Position) (source, error)
@@ -35,12 +35,20 @@ func TestResume(t *testing.T) {
 				if start.Offset > 0 {
 					columns = []string{"id", "n"}
 				}
-				return newCSV(r, ',', columns, do, skip, start)
+				return newCSV(r, ',', columns, opt, start)
 			}, 5,
 		},
 		"json": {
 			"\xef\xbb\xbf{\"id\":1,\"n\":2}\n\n{\"id\":3}\r\n{\"id\":1,\"n\":2}\n  \n{\"id\":1,\"n\":4}",
-			func(r io.Reader, start Position) (source, error) { return newJSON(r, do, skip, start), nil }, 3,
+			func(r io.Reader, start Position) (source, error) {
+				return newJSON(newLineReader(r, start), opt, start), nil
+			}, 3,
+		},
+		"array": {
+			"\xef\xbb\xbf [{\"id\":1,\n\"n\":2}\n ,\n{\"id\":3}\r\n,{\"id\":1,\"n\":[\"]\\\"\"]},{\"id\":1,\"n\":4\n}\n]\n",
+			func(r io.Reader, start Position) (source, error) {
+				return newJSON(newArrayReader(r, start), opt, start), nil
+			}, 3,
 		},
 		"commands": {
 			"\xef\xbb\xbfSET a b\r\n\n\x00\nSET c d\n \n\nGET x",

@@ -9,6 +9,16 @@ type splitter struct {
 	scratch []byte // of words that had quotes
 }
 
+// SplitWords returns the words of a line.
+func SplitWords(line string) ([]string, error) {
+	words, err := new(splitter).split([]byte(line))
+	var texts []string
+	for _, w := range words {
+		texts = append(texts, string(w))
+	}
+	return texts, err
+}
+
 // split returns the words of a line, valid until the line or the splitter is used again.
 func (s *splitter) split(line []byte) ([][]byte, error) {
 	s.words = s.words[:0]

@@ -1,0 +1,109 @@
+package bulk
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"retwis/bulk/internal/command"
+	"retwis/bulk/internal/input"
+	"retwis/bulk/resp"
+)
+
+// BadRecord is a record that cannot be loaded, as it is written to Options.BadTo. One of
+// Text, Base64, Command and Key says what it is.
+type BadRecord struct {
+	File   string `json:"file,omitempty"`   // if there are several
+	Line   int64  `json:"line,omitempty"`   // in formats with lines
+	Offset int64  `json:"offset,omitempty"` // in formats without
+	Record int64  `json:"record,omitempty"` // its number, starting at 1, in formats with records
+	Reason string `json:"reason"`
+
+	Text    string  `json:"text,omitempty"`    // the record, unchanged
+	Base64  []byte  `json:"base64,omitempty"`  // the record, if it is not UTF-8
+	Command string  `json:"command,omitempty"` // a refused command, as it is typed
+	Key     *string `json:"key,omitempty"`     // a key of a snapshot, escaped as in redis-cli
+	DB      int     `json:"db,omitempty"`      // of the key
+}
+
+// badRecords writes bad records to Options.BadTo.
+type badRecords struct {
+	to    io.Writer
+	most  int
+	count *counts
+}
+
+// newBadRecords returns nil if bad records end the load.
+func newBadRecords(opt Options, count *counts) *badRecords {
+	if opt.BadTo == nil {
+		return nil
+	}
+	return &badRecords{opt.BadTo, opt.MaxBad, count}
+}
+
+// skipper returns what receives the bad records of an input.
+func (b *badRecords) skipper() func(*input.BadRecord) error {
+	if b == nil {
+		return nil
+	}
+	return b.record
+}
+
+// record writes a bad record.
+func (b *badRecords) record(bad *input.BadRecord) error {
+	one := BadRecord{File: bad.File, Line: bad.Line, Offset: bad.Offset, Record: bad.Record, Reason: bad.Msg}
+	switch {
+	case bad.Key != nil:
+		key := string(resp.AppendQuoted(nil, bad.Key))
+		one.Key, one.DB = &key, bad.DB
+	case utf8.Valid(bad.Text):
+		one.Text = string(bad.Text)
+	default:
+		one.Base64 = bad.Text
+	}
+	return b.write(one, &bad.InputError)
+}
+
+// may reports whether the load can go on without a command that was refused. Without a
+// SELECT, the next commands would go into the wrong database; without a part of it, a
+// transaction would be another one.
+func (b *badRecords) may(got command.Checked, check *command.Checker) bool {
+	return b != nil && check.Open == 0 && got.Spec != nil && got.Kind != command.Select
+}
+
+// command writes a command that was refused.
+func (b *badRecords) command(in *input.Input, p input.Place, f *resp.Frame, err error) error {
+	wrong := &InputError{File: in.Name(), Line: p.Line, Offset: p.Offset, Msg: err.Error()}
+	var text []byte
+	for i := range f.Len() {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = resp.AppendQuoted(text, f.Arg(i))
+	}
+	return b.write(BadRecord{
+		File: wrong.File, Line: p.Line, Offset: p.Offset, Record: p.Record, Reason: wrong.Msg, Command: string(text),
+	}, wrong)
+}
+
+// write writes a bad record, unless there are too many. Then it returns the error of the
+// input.
+func (b *badRecords) write(bad BadRecord, wrong *InputError) error {
+	if n := b.count.bad.Load(); n >= int64(b.most) {
+		wrong.Msg = fmt.Sprintf("%s; the limit of %d bad records is reached", wrong.Msg, b.most)
+		return wrong
+	}
+	if bad.Line > 0 {
+		bad.Offset = 0
+	}
+	text, err := json.Marshal(bad)
+	if err == nil {
+		_, err = b.to.Write(append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("bulk: Options.BadTo: %w", err)
+	}
+	b.count.bad.Add(1)
+	return nil
+}

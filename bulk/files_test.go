@@ -1,0 +1,548 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/redis/rueidis"
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/internal/redisurl"
+)
+
+// memory is a file in memory.
+func memory(name, text string) File {
+	return File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+}
+
+// client returns the options of a client of a server.
+func clientOf(t *testing.T, s *redistest.Server) rueidis.ClientOption {
+	t.Helper()
+	config, err := redisurl.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := config.ClientOption()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := io.WriteString(z, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestSeveralFiles loads files of different formats one after another. Each begins in the
+// first database; the numbers of records go on.
+func TestSeveralFiles(t *testing.T) {
+	t.Parallel()
+	files := []File{
+		{Name: "a.resp", Format: RESP, Open: memory("", string(protocol(t, "SELECT 3\nSET a 1\n"))).Open},
+		memory("b.csv", "id,name\n1,Ada\n2,Grace\n"),
+		memory("c.csv.gz", gzipped(t, "name,id\nAlan,3\n")),
+		{Name: "d.resp", Format: RESP, Open: memory("", string(protocol(t, "MULTI\nSELECT 5\nSET d 1\nEXEC\n"))).Open},
+		memory("e.json", `[{"id": 4, "name": "Edsger"},`+"\n"+`{"id": 5, "name": "Barbara"}]`),
+		memory("f.ndjson", `{"id": 6, "name": "Donald"}`),
+	}
+	opt := Options{Do: templates(t, "SET person:{#} {id}:{name}")}
+	const want = "0:person:1=1:Ada 0:person:2=2:Grace 0:person:3=3:Alan 0:person:4=4:Edsger 0:person:5=5:Barbara 0:person:6=6:Donald 3:a=1 5:d=1"
+	s := redistest.Own(t)
+	report := loadFiles(t, s, files, opt)
+	if report.Commands != 12 || report.Replies != 12 || report.Records != 6 {
+		t.Errorf("%+v", report)
+	}
+	if got := stored(t, s.Client(t)); got != want {
+		t.Errorf("stored\n%s, expected\n%s", got, want)
+	}
+	var out bytes.Buffer
+	if _, err := EmitFiles(context.Background(), &out, files, opt); err != nil {
+		t.Fatal(err)
+	}
+	again := redistest.Own(t)
+	load(t, again.URL(), out.Bytes(), Options{})
+	if got := stored(t, again.Client(t)); got != want {
+		t.Errorf("emitted\n%s, expected\n%s", got, want)
+	}
+}
+
+// TestErrorsNameFiles names the file of an error, and has loaded those before it.
+func TestErrorsNameFiles(t *testing.T) {
+	t.Parallel()
+	good := memory("good.txt", "SET a 1\n\nINCR word\n")
+	for name, test := range map[string]struct {
+		file File
+		opt  Options
+		want string
+	}{
+		"line":        {memory("bad.txt", "SET a 1\nSET \"b\n"), Options{}, "bulk: bad.txt: line 2: column 5: the quote"},
+		"byte":        {memory("bad.resp", "*1\r\n$4\r\nPING\r\n*x"), Options{}, "bulk: bad.resp: byte 15: "},
+		"refused":     {memory("bad.txt", "SET a 1\nSUBSCRIBE x\n"), Options{}, "bulk: bad.txt: line 2: command 4: SUBSCRIBE makes no sense"},
+		"kind":        {memory("bad.zip", "PK\x03\x04\x14\x00\x00\x00\x00\x00"), Options{}, "bulk: bad.zip: byte 0: the input is a zip archive"},
+		"truncated":   {memory("bad.gz", gzipped(t, "SET a 1\nSET b 2\n")[:20]), Options{}, "bulk: bad.gz: "},
+		"transaction": {memory("bad.txt", "MULTI\nSET a 1\n"), Options{}, "bulk: bad.txt: line 2: the input ends within the transaction"},
+		"missing":     {openFile("/no/such/file"), Options{}, "open /no/such/file"},
+		"snapshot":    {memory("bad.rdb", "REDIS0009\x82"), Options{}, "bulk: bad.rdb: byte 10: "},
+	} {
+		var out bytes.Buffer
+		report, err := EmitFiles(context.Background(), &out, []File{good, test.file}, test.opt)
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) || report.Commands < 2 {
+			t.Errorf("%s: %v, %+v", name, err, report)
+		}
+	}
+	s := redistest.Own(t)
+	report := loadFiles(t, s, []File{memory("a.txt", "SET word x\n"), good, memory("c.txt", "INCR word\n"), {Name: "d", Format: RESP, Open: memory("", "*2\r\n$4\r\nINCR\r\n$4\r\nword\r\n").Open}}, Options{})
+	var where []string
+	for _, f := range report.Failures {
+		where = append(where, fmt.Sprint(f.File, ":", f.Line, ":", f.Offset, ":", f.Command))
+	}
+	if got := strings.Join(where, " "); got != "good.txt:3:0:3 c.txt:1:0:4 d:0:0:5" {
+		t.Error(got)
+	}
+	for name, files := range map[string][]File{"no files": nil, "no Open": {{Name: "a"}}, "format": {{Format: "xml", Open: good.Open}}} {
+		if _, err := EmitFiles(context.Background(), io.Discard, files, Options{}); !errors.Is(err, ErrOptions) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// interrupted is a context that ends when some bytes of a file have been read.
+type interrupted struct {
+	io.ReadCloser
+	left *int
+	stop func()
+}
+
+func (r interrupted) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p[:min(len(p), 4<<10)])
+	if *r.left -= n; *r.left <= 0 {
+		r.stop()
+	}
+	return n, err
+}
+
+// TestFilesResume stops a load of several files, snapshots among them, at random places, as
+// long as it takes. Then everything is there, and a changed file is noticed.
+func TestFilesResume(t *testing.T) {
+	t.Parallel()
+	s := redistest.Own(t, debugging(t)...)
+	var files []File
+	size := 0
+	for i, path := range []string{"dump.rdb", "appendonlydir/appendonly.aof.2.base.rdb", "appendonlydir/appendonly.aof.2.incr.aof"} {
+		data, err := os.ReadFile(filepath.Join(serverFiles, "redis-7.2.6", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += len(data)
+		files = append(files, memory(path, string(data)))
+		if i == 0 {
+			var people, numbers strings.Builder
+			people.WriteString("id,name\n")
+			for n := range 5000 {
+				fmt.Fprintf(&people, "%d,Name%d\n", n, n)
+				numbers.Write(encode(t, []any{"RPUSH", "numbers", n}))
+			}
+			files = append(files, memory("people.csv", people.String()), File{Name: "numbers.resp", Format: RESP, Open: memory("", numbers.String()).Open})
+			size += people.Len() + numbers.Len()
+		}
+	}
+	opt := Options{Do: templates(t, "RPUSH people {#}:{id}:{name}")}
+	loadFiles(t, s, files, opt)
+	want := digest(t, s.Client(t))
+
+	opt.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+	target := redistest.Own(t, debugging(t)...)
+	stops := 0
+	for {
+		ctx, cancel := context.WithCancel(context.Background())
+		left := 1 + rand.IntN(2*size)
+		var some []File
+		for _, f := range files {
+			some = append(some, File{Name: f.Name, Open: func() (io.ReadCloser, error) {
+				r, err := f.Open()
+				return interrupted{r, &left, cancel}, err
+			}})
+		}
+		_, err := LoadFiles(ctx, clientOf(t, target), some, opt)
+		stopped := ctx.Err() != nil
+		cancel()
+		if err == nil {
+			break
+		}
+		if !stopped || !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		stops++
+	}
+	if got := digest(t, target.Client(t)); got != want {
+		t.Errorf("digest %s after %d stops, expected %s", got, stops, want)
+	}
+	if report := loadFiles(t, target, files, opt); report.Commands != 0 {
+		t.Errorf("at last %d commands were sent", report.Commands)
+	}
+	changed := append([]File{}, files...)
+	changed[1] = memory("people.csv", "id,name\n1,x\n")
+	_, err := LoadFiles(context.Background(), clientOf(t, target), changed, opt)
+	if err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+		t.Errorf("a changed file: %v", err)
+	}
+	if _, err = LoadFiles(context.Background(), clientOf(t, target), files[:2], opt); err == nil || !strings.Contains(err.Error(), "not the one of the checkpoint") {
+		t.Errorf("fewer files: %v", err)
+	}
+}
+
+// TestAppendOnlyDirectory cuts the last increment short, as a crash does: it is loaded up to
+// the last complete command or transaction.
+func TestAppendOnlyDirectory(t *testing.T) {
+	t.Parallel()
+	incr := string(protocol(t, "SELECT 0\nSET a 1\nSET b 2\nMULTI\nSET c 3\nEXEC\n"))
+	write := func(manifest string, parts map[string]string) string {
+		dir := t.TempDir()
+		parts["x.aof.manifest"] = manifest
+		for name, text := range parts {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	const manifest = "file x.aof.1.base.rdb seq 1 type b\n# a comment\nfile \"x.aof.1.incr.aof\" seq 1 type i\nfile old.aof seq 0 type h\nfile x.aof.2.incr.aof seq 2 type i startoffset 0\n"
+	base := "REDIS0003\xfe\x00\x00\x01a\x01x\xff"
+	s := redistest.Own(t)
+	c := s.Client(t)
+	for cut := len(incr); cut >= 0; cut-- {
+		if cut%7 != 0 && cut != len(incr) && cut > 30 {
+			continue
+		}
+		dir := write(manifest, map[string]string{"x.aof.1.base.rdb": base, "x.aof.1.incr.aof": incr[:strings.Index(incr, "*1\r\n$5\r\nMULTI")], "x.aof.2.incr.aof": incr[:cut]})
+		files, err := AppendOnlyFiles(dir)
+		if err != nil || len(files) != 3 {
+			t.Fatal(files, err)
+		}
+		do(t, c, "FLUSHALL")
+		report := loadFiles(t, s, files, Options{})
+		want := "0:a=1 0:b=2"
+		if cut == len(incr) {
+			want += " 0:c=3"
+		}
+		if got := stored(t, c); got != want || report.Errors != 0 || report.Replies != report.Commands {
+			t.Errorf("cut at %d: %s, %+v", cut, got, report)
+		}
+		whole := cut == 0 || cut == len(incr)
+		for _, at := range []string{"*3\r\n$3\r\nSET\r\n$1\r\na", "*3\r\n$3\r\nSET\r\n$1\r\nb", "*1\r\n$5\r\nMULTI"} {
+			whole = whole || cut == strings.Index(incr, at)
+		}
+		if (len(report.Truncated) == 0) != whole || len(report.Truncated) > 0 && !strings.Contains(report.Truncated[0], "x.aof.2.incr.aof ends within") {
+			t.Errorf("cut at %d: %q", cut, report.Truncated)
+		}
+		if again := loadFiles(t, s, files, Options{Checkpoint: filepath.Join(dir, "checkpoint")}); again.Errors != 0 {
+			t.Errorf("%+v", again)
+		}
+		// The same from the emitted commands.
+		var out bytes.Buffer
+		if _, err := EmitFiles(context.Background(), &out, files, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		do(t, c, "FLUSHALL")
+		load(t, s.URL(), out.Bytes(), Options{})
+		if got := stored(t, c); got != want {
+			t.Errorf("cut at %d: emitted %s", cut, got)
+		}
+	}
+	// Only the last file may end early.
+	dir := write(manifest, map[string]string{"x.aof.1.base.rdb": base, "x.aof.1.incr.aof": incr[:len(incr)-3], "x.aof.2.incr.aof": incr})
+	files, err := AppendOnlyFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = EmitFiles(context.Background(), io.Discard, files, Options{})
+	if err == nil || !strings.Contains(err.Error(), "x.aof.1.incr.aof: byte ") || !strings.Contains(err.Error(), "ends within the command") {
+		t.Error(err)
+	}
+	for text, want := range map[string]string{
+		"": "lists no base and no increment",
+		"file a seq 1 type b\nfile b seq 2 type b\n":               "line 2: there is a second base",
+		"file ../a seq 1 type b\n":                                 "the name of a file in the same directory",
+		"file a seq x type b\n":                                    "a number after seq",
+		"file a seq 1 type z\n":                                    "expected type b, i or h",
+		"file a seq 1\n":                                           "expected type b, i or h",
+		"file a seq\n":                                             "expected pairs",
+		"file \"a seq 1 type b\n":                                  "expected pairs",
+		"file a seq 2 type i\nfile b seq 2 type i\n":               "line 2: the increments are not in order",
+		"file missing seq 1 type b\n":                              "a file that x.aof.manifest lists is missing",
+		"file x.aof.manifest seq 1 type h\n":                       "lists no base and no increment",
+		"file x.aof.manifest seq 1 type b extra \"1 2\" more 3\n#": "",
+	} {
+		_, err := AppendOnlyFiles(write(text, map[string]string{}))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, expected %s", text, err, want)
+		}
+	}
+	empty := t.TempDir()
+	if _, err := AppendOnlyFiles(empty); err == nil || !strings.Contains(err.Error(), "has no manifest") {
+		t.Error(err)
+	}
+	if _, err := AppendOnlyFiles(filepath.Dir(dir)); err == nil || !strings.Contains(err.Error(), "did you mean "+filepath.Dir(dir)) {
+		t.Error(err)
+	}
+}
+
+// TestSkipBad goes on after bad records, and writes them down.
+func TestSkipBad(t *testing.T) {
+	t.Parallel()
+	resp := string(encode(t, []any{"SET", "a", 1}, []any{"SUBSCRIBE", "x y"}, []any{"SET", "b", 2}))
+	const module = "REDIS0003\xfe\x02\x00\x01a\x011\x07\x02d\xff\x81\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x01b\x012\xff"
+	for name, test := range map[string]struct {
+		input  string
+		format Format
+		do     []string
+		want   string // the commands
+		bad    []BadRecord
+	}{
+		"csv": {
+			"id,n\r\n1,1\r\n2,x\r\n3\n4,4\n5,\"a\"b\n6,6\n,7\n", CSV, []string{"SET {id} {n|int}", "SADD all {id}"},
+			"SET|1|1 SADD|all|1 SET|4|4 SADD|all|4 SET|6|6 SADD|all|6 SET||7 SADD|all|", []BadRecord{
+				{Line: 3, Record: 2, Text: "2,x", Reason: `field "n": "x" is not an integer (for SET {id} {n|int})`},
+				{Line: 4, Record: 3, Text: "3", Reason: "there are 1 fields; expected 2: id, n"},
+				{Line: 6, Record: 5, Text: `5,"a"b`, Reason: `column 5: extraneous or missing " in quoted-field`},
+			},
+		},
+		"the second template": {
+			"id,n\n1,x\n2,2\n", CSV, []string{"SADD all {id}", "SET {id} {n|int}"}, "SADD|all|2 SET|2|2",
+			[]BadRecord{{Line: 2, Record: 1, Text: "1,x", Reason: `field "n": "x" is not an integer (for SET {id} {n|int})`}},
+		},
+		"not UTF-8": {
+			"id,n\n1,\xff\n", CSV, []string{"SET {id} {n|int}"}, "",
+			[]BadRecord{{Line: 2, Record: 1, Base64: []byte("1,\xff"), Reason: `field "n": "\xff" is not an integer (for SET {id} {n|int})`}},
+		},
+		"ndjson": {
+			"{\"id\":1}\n{\"id\":\n\n[1]\n{}\n{\"id\":2}", NDJSON, []string{"SADD all {id}"}, "SADD|all|1 SADD|all|2",
+			[]BadRecord{
+				{Line: 2, Record: 2, Text: `{"id":`, Reason: "this is not JSON: "},
+				{Line: 4, Record: 3, Text: "[1]", Reason: `expected a JSON object, as in {"id": 1}, found array`},
+				{Line: 5, Record: 4, Text: "{}", Reason: `field "id" is missing`},
+			},
+		},
+		"json": {
+			"[{\"id\":1}, 7,\n{\"id\":x}, {\n}, {\"id\":2}]", Auto, []string{"SADD all {id}"}, "SADD|all|1 SADD|all|2",
+			[]BadRecord{
+				{Line: 1, Record: 2, Text: "7", Reason: `expected a JSON object, as in {"id": 1}, found number`},
+				{Line: 2, Record: 3, Text: `{"id":x}`, Reason: "this is not JSON: "},
+				{Line: 2, Record: 4, Text: "{\n}", Reason: `field "id" is missing`},
+			},
+		},
+		"commands": {
+			"SET a 1\nSET \"b\nBLPOP x 0\nSET c 3\n", Commands, nil, "SET|a|1 SET|c|3",
+			[]BadRecord{
+				{Line: 2, Text: `SET "b`, Reason: `column 5: the quote " is not closed`},
+				{Line: 3, Command: "BLPOP x 0", Reason: "BLPOP makes no sense in a load: "},
+			},
+		},
+		"resp": {resp, RESP, nil, "SET|a|1 SET|b|2", []BadRecord{{Offset: 27, Command: `SUBSCRIBE "x y"`, Reason: "SUBSCRIBE makes no sense in a load: "}}},
+		"rdb":  {module, Auto, nil, "SELECT|2 SET|a|1 SET|b|2", []BadRecord{{Offset: 16, Record: 2, DB: 2, Key: new(string), Reason: "the key \"d\\xff\" of database 2 cannot be loaded: it is a value of the module AAAAAAAAB: "}}},
+	} {
+		opt := Options{Format: test.format}
+		if test.do != nil {
+			opt.Do = templates(t, test.do...)
+		}
+		if _, _, err := emitted(test.input, opt); err == nil {
+			t.Errorf("%s: no error without BadTo", name)
+		}
+		var to bytes.Buffer
+		opt.BadTo = &to
+		got, report, err := emitted(test.input, opt)
+		if err != nil || strings.Join(got, " ") != test.want || report.Bad != int64(len(test.bad)) {
+			t.Errorf("%s: %q, %v, %+v", name, got, err, report)
+		}
+		decoder := json.NewDecoder(&to)
+		for i, want := range test.bad {
+			var one BadRecord
+			if err := decoder.Decode(&one); err != nil {
+				t.Fatalf("%s: bad record %d: %v", name, i, err)
+			}
+			if !strings.HasPrefix(one.Reason, want.Reason) {
+				t.Errorf("%s: %+v, expected %+v", name, one, want)
+			}
+			if want.Key != nil && (one.Key == nil || *one.Key != `"d\xff"`) {
+				t.Errorf("%s: %+v", name, one)
+			}
+			one.Reason, one.Key, want.Reason, want.Key = "", nil, "", nil
+			if fmt.Sprintf("%+v", one) != fmt.Sprintf("%+v", want) {
+				t.Errorf("%s: %+v, expected %+v", name, one, want)
+			}
+		}
+		opt.MaxBad, opt.BadTo = len(test.bad), &to
+		if _, _, err := emitted(test.input, opt); err != nil {
+			t.Errorf("%s, as many as allowed: %v", name, err)
+		}
+		if opt.MaxBad--; opt.MaxBad > 0 {
+			var wrong *InputError
+			if _, _, err := emitted(test.input, opt); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "bad records is reached") {
+				t.Errorf("%s, too many: %v", name, err)
+			}
+		}
+		// The same into a server.
+		s := redistest.DB(t)
+		var loaded bytes.Buffer
+		opt.BadTo, opt.MaxBad, opt.Checkpoint = &loaded, 0, filepath.Join(t.TempDir(), "checkpoint")
+		if report := load(t, s.URL(), []byte(test.input), opt); report.Bad != int64(len(test.bad)) || report.Errors > 0 {
+			t.Errorf("%s: %+v", name, report)
+		}
+		if report := load(t, s.URL(), []byte(test.input), opt); report.Commands > 0 {
+			t.Errorf("%s: the second time %+v", name, report)
+		}
+	}
+}
+
+// TestSkipBadStops ends the load where it is unclear what follows.
+func TestSkipBadStops(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ input, want string }{
+		"protocol":      {"*1\r\n$4\r\nPING\r\n*x\r\n", "expected the number of arguments"},
+		"transaction":   {"MULTI\nSUBSCRIBE x\nEXEC\n", "SUBSCRIBE makes no sense"},
+		"database":      {"SELECT x\nSET a 1\n", "SELECT takes the number of a database"},
+		"array":         {`[{"id":1},{"id":`, "the input ends within the record that begins here"},
+		"no comma":      {`[{"id":1} {"id":2}]`, `expected a comma or ] after a record, found '{'`},
+		"two commas":    {`[{"id":1},,{"id":2}]`, "expected a record after the comma, found ','"},
+		"first comma":   {`[{"id":1},]`, "expected a record after the comma, found ']'"},
+		"more":          {`[{"id":1}] x`, "expected the end of the input after the array, found 'x'"},
+		"open":          {`[{"id":1}`, "the input ends within the array: ] is missing"},
+		"only a comma":  {`[,`, "expected a record, found a comma"},
+		"cut snapshot":  {"REDIS0003\xfe\x02\x00\x01a\x011", "truncated"},
+		"long":          {`[{"id":"` + strings.Repeat("x", 17<<20), "is a quote or a bracket left open?"},
+		"no array":      {"\n{", "this is not JSON"},
+		"another array": {"[[1", "the input ends within the record that begins here"},
+	} {
+		opt := Options{BadTo: io.Discard, MaxBad: 1}
+		if strings.Contains(test.input, "{") || strings.HasPrefix(test.input, "[") {
+			opt.Do = templates(t, "SADD all {id}")
+		}
+		switch name {
+		case "no array":
+			opt.BadTo = nil
+		case "only a comma":
+			opt.Format = JSON
+		}
+		_, _, err := emitted(test.input, opt)
+		var wrong *InputError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, expected %s", name, err, test.want)
+		}
+	}
+}
+
+// TestJSONArray reads arrays like encoding/json.
+func TestJSONArray(t *testing.T) {
+	t.Parallel()
+	do := templates(t, "SADD all {id|default:-}")
+	rapid.Check(t, func(t *rapid.T) {
+		var want []string
+		var text strings.Builder
+		blank := func() string { return rapid.StringOfN(rapid.SampledFrom([]rune(" \n\t\r")), 0, 3, -1).Draw(t, "blank") }
+		text.WriteString(blank() + "[" + blank())
+		for i := range rapid.IntRange(0, 20).Draw(t, "n") {
+			value := rapid.String().Draw(t, "value")
+			object := map[string]any{"id": value, `x"]}\`: []any{value, map[string]any{"id": 1}}}
+			encoded, err := json.MarshalIndent(object, "", blank())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 {
+				text.WriteString(blank() + "," + blank())
+			}
+			text.Write(encoded)
+			if json.Unmarshal(encoded, &object) != nil || object["id"] == "" {
+				object["id"] = "-"
+			}
+			want = append(want, "SADD|all|"+object["id"].(string))
+		}
+		text.WriteString(blank() + "]" + blank())
+		input := text.String()
+		got, report, err := emitted(input, Options{Format: JSON, Do: do})
+		if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") || report.Records != int64(len(want)) {
+			t.Fatalf("%q: %q, %v", input, got, err)
+		}
+	})
+	for _, format := range []Format{Auto, NDJSON} {
+		if got, _, err := emitted("\xef\xbb\xbf\n[\n{\"id\":1}]", Options{Format: format, Do: do}); err != nil || len(got) != 1 {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	for _, format := range []Format{Commands, RESP, CSV} {
+		opt := Options{Format: format}
+		if format == CSV {
+			opt.Do = do
+		}
+		if _, _, err := emitted("[{\"id\":1}]", opt); err == nil || !strings.Contains(err.Error(), "use the format json") {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+// TestSnapshotIntoCluster loads a snapshot of database 0 into a Cluster, and refuses others.
+func TestSnapshotIntoCluster(t *testing.T) {
+	t.Parallel()
+	from := redistest.Own(t, "stream-node-max-entries 4")
+	var first [][]string
+	for _, c := range everything(t, 1) {
+		if c[0] == "SELECT" {
+			break
+		}
+		first = append(first, c)
+	}
+	run(t, from, first)
+	do(t, from.Client(t), "SAVE")
+	path := filepath.Join(from.Dir(), "dump.rdb")
+	c, url := cluster(t)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := load(t, url, data, Options{})
+	if report.Errors != 0 || len(report.Nodes) != 3 {
+		t.Errorf("%+v", report)
+	}
+	if got, want := union(t, c.Masters), union(t, []*redistest.Server{from}); got != want {
+		t.Error("the Cluster holds other data than the server that wrote the snapshot")
+	}
+	do(t, from.Client(t), "SELECT", "3")
+	run(t, from, [][]string{{"SELECT", "3"}, {"SET", "a", "b"}})
+	do(t, from.Client(t), "SAVE")
+	if data, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(context.Background(), url, bytes.NewReader(data), Options{})
+	if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "SELECT 3") {
+		t.Errorf("database 3: %v", err)
+	}
+}
+
+// TestExpiredKeys leaves out keys that have expired, and what is there under their names
+// stays.
+func TestExpiredKeys(t *testing.T) {
+	t.Parallel()
+	got, report, err := emitted("REDIS0003\xfd\x01\x00\x00\x00\x00\x01a\x011\x00\x01b\x012\xff", Options{})
+	if err != nil || strings.Join(got, " ") != "SET|b|2" || report.Records != 2 || report.Skipped != 1 {
+		t.Errorf("%q, %v, %+v", got, err, report)
+	}
+}

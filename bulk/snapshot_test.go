@@ -1,0 +1,566 @@
+package bulk
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+)
+
+// writeFiles makes TestServerFiles write the files of the server to test with into testdata:
+//
+//	TESTFLAGS='-run TestServerFiles -args -write-files' scripts/test-servers DIRECTORY ./bulk
+var writeFiles = flag.Bool("write-files", false, "write the snapshot and the append-only file of this server into testdata")
+
+// serverFiles has a directory for each server, with files that it wrote and what is in them.
+const serverFiles = "testdata/servers"
+
+// future is an expiry that no test lives to see, in milliseconds.
+const future = 4_102_444_800_000
+
+// everything are commands that make a server use each of its encodings of each type. Part
+// 1 is written before an append-only file is rewritten, part 2 after it.
+func everything(t *testing.T, part int) [][]string {
+	t.Helper()
+	var all [][]string
+	add := func(args ...string) { all = append(all, args) }
+	long := strings.Repeat("a long value ", 10)
+	if part == 2 {
+		add("SET", "later", "1")
+		add("RPUSH", "list:small", "later")
+		add("SELECT", "3")
+		add("HSET", "hash:small", "later", "1")
+		add("SELECT", "0")
+		add("DEL", "number:8")
+		add("MULTI")
+		add("INCR", "later")
+		add("SELECT", "9")
+		add("SET", "in a transaction", "yes")
+		add("EXEC")
+		return all
+	}
+	for _, n := range []string{"0", "-1", "12", "300", "-70000", "1099511627776", "-9223372036854775808", "1.50", "007", ""} {
+		add("SET", "number:"+n, n)
+	}
+	add("SET", "number:8", "8")
+	add("SET", "", "the empty key")
+	add("SET", "binary\x00\xff\r\n", "\x00\x01\xfe\xff\r\n*1\r\n")
+	add("SET", "long", long)
+	add("SET", "expires", "x", "PXAT", strconv.Itoa(future))
+	add("RPUSH", "list:small", "a", "", "-5", "4000", "70000", "-8388609", "5000000000", long, "\x00\xff")
+	add("RPUSH", "list:large", strings.Repeat("x", 9_000), "y", strings.Repeat("0123456789", 900))
+	add("PEXPIREAT", "list:large", strconv.Itoa(future+1))
+	add("SADD", "set:16", "1", "-2", "300")
+	add("SADD", "set:32", "1", "-2", "70000")
+	add("SADD", "set:64", "1", "-2", "5000000000")
+	add("SADD", "set:small", "a", "b", "", "3")
+	add("SADD", "set:large", "a", long)
+	add("ZADD", "zset:small", "1", "a", "-1.5", "b", "3.0000000000000004", "c", "+inf", "d", "-inf", "e", "1e300", "f", "12", "7")
+	add("ZADD", "zset:large", "0.1", long, "-inf", "least", "17", "seventeen", "+inf", "most")
+	add("HSET", "hash:small", "name", "Ada", "born", "1815", "", "empty")
+	add("HSET", "hash:large", "name", long, "other", "x")
+	add("PEXPIREAT", "hash:large", strconv.Itoa(future+2))
+	add("PFADD", "hyperloglog", "a", "b", "c")
+	add("SETBIT", "bits", "100", "1")
+	list, set, zset, hash := []string{"RPUSH", "list:many"}, []string{"SADD", "set:many"}, []string{"ZADD", "zset:many"}, []string{"HSET", "hash:many"}
+	for i := range 140 {
+		n := strconv.Itoa(i * i)
+		list, set, zset, hash = append(list, n), append(set, "m"+n), append(zset, n, "m"+n), append(hash, "f"+n, n)
+	}
+	all = append(all, list, set, zset, hash)
+
+	for i := range 5 {
+		add("XADD", "stream", fmt.Sprint(i+1, "-1"), "n", strconv.Itoa(i), "text", "same fields")
+	}
+	add("XADD", "stream", "6-0", "other", "fields", "", "")
+	add("XADD", "stream", "6-18446744073709551615", "n", "x", "text", "y", "more", long)
+	add("XDEL", "stream", "2-1")
+	add("XGROUP", "CREATE", "stream", "workers", "0")
+	add("XREADGROUP", "GROUP", "workers", "ada", "COUNT", "3", "STREAMS", "stream", ">")
+	add("XREADGROUP", "GROUP", "workers", "bob", "COUNT", "1", "STREAMS", "stream", ">")
+	add("XACK", "stream", "workers", "1-1")
+	add("XCLAIM", "stream", "workers", "ada", "0", "3-1", "RETRYCOUNT", "7")
+	add("XGROUP", "CREATECONSUMER", "stream", "workers", "idle")
+	add("XGROUP", "CREATE", "stream", "late", "$")
+	add("XGROUP", "CREATE", "stream", "early", "0")
+	add("XADD", "stream:empty", "5-5", "a", "b")
+	add("XDEL", "stream:empty", "5-5")
+	add("XGROUP", "CREATE", "stream:new", "g", "$", "MKSTREAM")
+	for i := range 120 {
+		add("XADD", "stream:many", fmt.Sprint(1_700_000_000_000+i*i, "-", i%3), "n", strconv.Itoa(i))
+	}
+	add("XTRIM", "stream:many", "MAXLEN", "110")
+	if fieldsExpire(t) {
+		add("HSET", "ttl:small", "a", "1", "b", "2", "c", "3")
+		add("HPEXPIREAT", "ttl:small", strconv.Itoa(future), "FIELDS", "1", "b")
+		add("HPEXPIREAT", "ttl:small", strconv.Itoa(future+5), "FIELDS", "1", "c")
+		add("HSET", "ttl:large", "a", long, "b", "2", "c", "3")
+		add("HPEXPIREAT", "ttl:large", strconv.Itoa(future+7), "FIELDS", "2", "a", "b")
+		add("PEXPIREAT", "ttl:large", strconv.Itoa(future+9))
+	}
+	if !before7(t) {
+		add("FUNCTION", "LOAD", "#!lua name=mylib\nredis.register_function('answer', function() return 42 end)\n")
+	}
+	add("SELECT", "3")
+	add("SET", "other", "database")
+	add("HSET", "hash:small", "db", "3")
+	add("SELECT", "15")
+	add("SADD", "last", "database")
+	return all
+}
+
+// fieldsExpire reports whether the server to test with has fields that expire.
+func fieldsExpire(t *testing.T) bool {
+	t.Helper()
+	c := redistest.One(t).Client(t)
+	info, err := c.Do(context.Background(), c.B().CommandInfo().CommandName("HPEXPIREAT").Build()).ToArray()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(info) == 1 && !info[0].IsNil()
+}
+
+// run sends commands.
+func run(t *testing.T, s *redistest.Server, commands [][]string) {
+	t.Helper()
+	var all [][]any
+	for _, c := range commands {
+		var args []any
+		for _, arg := range c {
+			args = append(args, arg)
+		}
+		all = append(all, args)
+	}
+	if report := load(t, s.URL(), encode(t, all...), Options{}); report.Errors > 0 {
+		t.Fatal(report.Failures)
+	}
+}
+
+// contents describes what is in a server, one fact a line. Lines that begin with a word and
+// a colon are facts that not all servers know.
+func contents(t *testing.T, s *redistest.Server) []string {
+	t.Helper()
+	c := s.Client(t)
+	do := func(args ...string) rueidis.RedisResult {
+		return c.Do(context.Background(), c.B().Arbitrary(args...).Build())
+	}
+	var facts []string
+	add := func(format string, args ...any) {
+		fact := fmt.Sprintf(format, args...)
+		if len(fact) > 200 {
+			fact = fmt.Sprintf("%s… %x", fact[:100], sha256.Sum256([]byte(fact)))
+		}
+		facts = append(facts, fact)
+	}
+	const script = `redis.call('SELECT', ARGV[1])
+		local out = {}
+		local now = redis.call('TIME')
+		for _, key in ipairs(redis.call('KEYS', '*')) do
+			local kind, ttl = redis.call('TYPE', key).ok, redis.call('PTTL', key)
+			local value
+			if kind == 'string' then value = redis.call('GET', key)
+			elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
+			elseif kind == 'set' then value = redis.call('SMEMBERS', key) table.sort(value)
+			elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+			elseif kind == 'hash' then value = redis.call('HGETALL', key)
+			elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+') end
+			if ttl >= 0 then ttl = string.format('%.0f', (tonumber(now[1]) + ttl / 1000) / 10) end
+			out[#out + 1] = {key, kind, ttl, value}
+		end
+		return out`
+	for db := range 16 {
+		keys, err := do("EVAL", script, "0", strconv.Itoa(db)).ToArray()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range keys {
+			one, err := k.ToArray()
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, _ := one[0].ToString()
+			kind, _ := one[1].ToString()
+			value := plain(one[3])
+			switch kind {
+			case "hash":
+				value = sortPairs(value)
+			case "zset":
+				value = scores(value)
+			}
+			add("%d %q %s %v %s", db, key, kind, plain(one[2]), quoted(value))
+			if db > 0 {
+				continue
+			}
+			switch kind {
+			case "stream":
+				streamFacts(t, do, key, add)
+			case "hash":
+				if fieldsExpire(t) {
+					fieldFacts(t, do, key, add)
+				}
+			}
+		}
+	}
+	if !before7(t) {
+		libraries, err := do("FUNCTION", "LIST", "WITHCODE").ToArray()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range libraries {
+			m, _ := l.AsMap()
+			code := m["library_code"]
+			add("functions: %q", plain(code))
+		}
+	}
+	slices.Sort(facts)
+	return facts
+}
+
+// fieldFacts adds the expiries of the fields of a hash.
+func fieldFacts(t *testing.T, do func(...string) rueidis.RedisResult, key string, add func(string, ...any)) {
+	t.Helper()
+	fields, err := do("HKEYS", key).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range fields {
+		at, err := do("HPEXPIRETIME", key, "FIELDS", "1", field).AsIntSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at[0] > 0 {
+			add("expiry: %q %q %d", key, field, at[0])
+		}
+	}
+}
+
+// streamFacts adds the groups of a stream.
+func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key string, add func(string, ...any)) {
+	t.Helper()
+	info, err := do("XINFO", "STREAM", key, "FULL", "COUNT", "0").AsMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := info["last-generated-id"]
+	add("0 %q stream %q", key, plain(last))
+	for _, name := range []string{"entries-added", "max-deleted-entry-id", "recorded-first-entry-id"} {
+		if v, ok := info[name]; ok {
+			add("redis7: %q %s %q", key, name, plain(v))
+		}
+	}
+	all := info["groups"]
+	groups, err := all.ToArray()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		group, err := g.AsMap()
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, last, pel := group["name"], group["last-delivered-id"], group["pel"]
+		add("0 %q group %q %q %q", key, plain(name), plain(last), plain(pel))
+		if v, ok := group["entries-read"]; ok {
+			add("redis7: %q group %q %q", key, plain(name), plain(v))
+		}
+		list := group["consumers"]
+		consumers, err := list.ToArray()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range consumers {
+			consumer, err := c.AsMap()
+			if err != nil {
+				t.Fatal(err)
+			}
+			who, pel := consumer["name"], consumer["pel"]
+			add("0 %q group %q consumer %q %q", key, plain(name), plain(who), plain(pel))
+		}
+	}
+}
+
+// plain returns a reply as text, or as lists of text.
+func plain(m rueidis.RedisMessage) any {
+	if m.IsNil() {
+		return "nil"
+	}
+	if m.IsInt64() {
+		n, _ := m.AsInt64()
+		return strconv.FormatInt(n, 10)
+	}
+	if list, err := m.ToArray(); err == nil {
+		all := []any{}
+		for _, one := range list {
+			all = append(all, plain(one))
+		}
+		return all
+	}
+	text, err := m.ToString()
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// sortPairs sorts fields with their values.
+func sortPairs(list any) any {
+	flat := list.([]any)
+	var pairs []string
+	for i := 0; i+1 < len(flat); i += 2 {
+		pairs = append(pairs, fmt.Sprintf("%q=%q", flat[i], flat[i+1]))
+	}
+	slices.Sort(pairs)
+	return pairs
+}
+
+// scores writes scores in one way, which servers do not.
+func scores(list any) any {
+	flat := list.([]any)
+	for i := 1; i < len(flat); i += 2 {
+		if n, err := strconv.ParseFloat(fmt.Sprint(flat[i]), 64); err == nil {
+			flat[i] = n
+		}
+	}
+	return flat
+}
+
+// same compares what is in servers.
+func same(t *testing.T, got, want []string) {
+	t.Helper()
+	for _, line := range got {
+		if _, ok := slices.BinarySearch(want, line); !ok {
+			t.Errorf("not expected: %.300s", line)
+		}
+	}
+	for _, line := range want {
+		if _, ok := slices.BinarySearch(got, line); !ok {
+			t.Errorf("missing: %.300s", line)
+		}
+	}
+}
+
+// wrote is a server that has written its files.
+type wrote struct {
+	*redistest.Server
+	snapshot string // path of the RDB
+	files    []File // of the append-only file
+}
+
+// writer starts a server, fills it with everything, and lets it write a snapshot and an
+// append-only file.
+func writer(t *testing.T) wrote {
+	t.Helper()
+	config := append([]string{"appendonly yes", "list-compress-depth 1"}, debugging(t)...)
+	if !before7(t) {
+		config = append(config, "aof-timestamp-enabled yes")
+	}
+	s := redistest.Own(t, config...)
+	c := s.Client(t)
+	do := func(args ...string) string {
+		text, err := c.Do(context.Background(), c.B().Arbitrary(args...).Build()).ToString()
+		if err != nil {
+			t.Fatal(args, err)
+		}
+		return text
+	}
+	run(t, s, everything(t, 1))
+	do("BGREWRITEAOF")
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		info := do("INFO", "persistence")
+		if strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0") {
+			if !strings.Contains(info, "aof_last_bgrewrite_status:ok") {
+				t.Fatal(info)
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("BGREWRITEAOF takes longer than 20 s")
+		}
+	}
+	run(t, s, everything(t, 2))
+	do("SAVE")
+	w := wrote{Server: s, snapshot: filepath.Join(s.Dir(), "dump.rdb")}
+	if before7(t) {
+		w.files = []File{openFile(filepath.Join(s.Dir(), "appendonly.aof"))}
+		return w
+	}
+	files, err := AppendOnlyFiles(filepath.Join(s.Dir(), "appendonlydir"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.files = files
+	return w
+}
+
+func openFile(path string) File {
+	return File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+}
+
+// loadFiles loads files into a server.
+func loadFiles(t *testing.T, s *redistest.Server, files []File, opt Options) Report {
+	t.Helper()
+	report, err := LoadFiles(context.Background(), clientOf(t, s), files, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// TestServerFiles loads the files that the server to test with writes, and compares.
+func TestServerFiles(t *testing.T) {
+	t.Parallel()
+	w := writer(t)
+	want, sum := contents(t, w.Server), digest(t, w.Client(t))
+	if *writeFiles {
+		keepFiles(t, w, want)
+	}
+	for name, files := range map[string][]File{"snapshot": {openFile(w.snapshot)}, "append-only file": w.files} {
+		for how, opt := range variants() {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				s := redistest.Own(t, debugging(t)...)
+				run(t, s, [][]string{{"RPUSH", "long", "another type"}, {"HSET", "hash:small", "gone", "1"}, {"RPUSH", "list:large", "x"}, {"XADD", "stream", "9-9", "a", "b"}})
+				report := loadFiles(t, s, files, opt)
+				if report.Errors > 0 || report.Records == 0 || report.Replies != report.Commands {
+					t.Errorf("%+v", report)
+				}
+				same(t, contents(t, s), want)
+				if got := digest(t, s.Client(t)); got != sum {
+					t.Errorf("digest %s, expected %s", got, sum)
+				}
+			})
+		}
+	}
+}
+
+// keepFiles copies the files of a server to testdata.
+func keepFiles(t *testing.T, w wrote, facts []string) {
+	t.Helper()
+	c := w.Client(t)
+	info, err := c.Do(context.Background(), c.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "redis-" + redistest.Version(t)
+	if _, rest, ok := strings.Cut(info, "valkey_version:"); ok {
+		version, _, _ := strings.Cut(rest, "\r")
+		name = "valkey-" + version
+	} else if strings.Contains(info, "server_name:valkey") {
+		name = "valkey-" + redistest.Version(t)
+	}
+	dir := filepath.Join(serverFiles, strings.Replace(name, "7.9.224", "8.0-m01", 1))
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, data []byte, err error) {
+		path := filepath.Join(dir, name)
+		if err == nil {
+			err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o644))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("contents.txt", []byte(strings.Join(facts, "\n")+"\n"), nil)
+	data, err := os.ReadFile(w.snapshot)
+	write("dump.rdb", data, err)
+	paths, _ := filepath.Glob(filepath.Join(w.Dir(), "appendonlydir", "*"))
+	if len(paths) == 0 {
+		data, err := os.ReadFile(w.files[0].Name)
+		write("appendonly.aof", data, err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		write(filepath.Join("appendonlydir", filepath.Base(path)), data, err)
+	}
+}
+
+// TestFilesOfOtherServers loads what other servers have written, newer and older ones.
+func TestFilesOfOtherServers(t *testing.T) {
+	t.Parallel()
+	dirs, err := filepath.Glob(filepath.Join(serverFiles, "*"))
+	if err != nil || len(dirs) < 6 {
+		t.Fatalf("%d servers have files in %s, expected 6 or more: %v", len(dirs), serverFiles, err)
+	}
+	for _, dir := range dirs {
+		text, err := os.ReadFile(filepath.Join(dir, "contents.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		files := []File{openFile(filepath.Join(dir, "appendonly.aof"))}
+		if _, err := os.Stat(filepath.Join(dir, "appendonlydir")); err == nil {
+			if files, err = AppendOnlyFiles(filepath.Join(dir, "appendonlydir")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, files := range map[string][]File{"snapshot": {openFile(filepath.Join(dir, "dump.rdb"))}, "append-only file": files} {
+			t.Run(filepath.Base(dir)+", "+name, func(t *testing.T) {
+				t.Parallel()
+				compareFiles(t, files, want)
+			})
+		}
+	}
+}
+
+// compareFiles loads files and compares, except for what one of the servers does not know.
+func compareFiles(t *testing.T, files []File, want []string) {
+	t.Helper()
+	s := redistest.Own(t, debugging(t)...)
+	report := loadFiles(t, s, files, Options{})
+	got, want := contents(t, s), slices.Clone(want)
+	total := len(want)
+	without := func(facts *[]string, prefix string) {
+		*facts = slices.DeleteFunc(*facts, func(line string) bool { return strings.HasPrefix(line, prefix) })
+	}
+	has := func(facts []string, prefix string) bool {
+		return slices.ContainsFunc(facts, func(line string) bool { return strings.HasPrefix(line, prefix) })
+	}
+	if before7(t) {
+		without(&want, "functions: ")
+	}
+	if !fieldsExpire(t) {
+		without(&want, "expiry: ")
+	}
+	if unknown := len(want) < total; (report.Errors > 0) != unknown {
+		t.Errorf("%d errors: %+v", report.Errors, report.Failures)
+	}
+	for _, f := range report.Failures {
+		if !strings.Contains(f.Error, "ERR unknown command") || !strings.HasPrefix(f.Text, "FUNCTION LOAD") && !strings.HasPrefix(f.Text, "HPEXPIREAT") {
+			t.Errorf("%+v", f)
+		}
+	}
+	if !has(got, "redis7: ") || !has(want, "redis7: ") {
+		without(&got, "redis7: ")
+		without(&want, "redis7: ")
+	}
+	same(t, got, want)
+}
+
+// quoted returns a value as one line.
+func quoted(value any) string {
+	switch v := value.(type) {
+	case string:
+		return strconv.Quote(v)
+	case []any:
+		var parts []string
+		for _, one := range v {
+			parts = append(parts, quoted(one))
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	}
+	return fmt.Sprint(value)
+}

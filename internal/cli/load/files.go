@@ -1,0 +1,133 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"retwis/bulk"
+	"retwis/internal/cli/shell"
+)
+
+// files returns the files to load and their size, -1 if it is not known. It finds missing
+// files before anything is loaded.
+func (flags *loadFlags) files(c *shell.Command, names []string) (files []bulk.File, size int64, err error) {
+	if len(names) == 0 {
+		names = []string{"-"}
+	}
+	stdin := false
+	for _, name := range names {
+		var some []bulk.File
+		var n int64
+		switch info, err := os.Stat(name); {
+		case name == "-" && stdin:
+			return nil, 0, shell.Usage(errors.New("- is there twice: standard input can be read only once"))
+		case name == "-":
+			stdin = true
+			var in io.ReadCloser
+			if in, n, err = shell.OpenFile(c.Stdin, name); err != nil {
+				return nil, 0, err
+			}
+			some = []bulk.File{{Name: "standard input", Open: func() (io.ReadCloser, error) { return in, nil }}}
+		case err == nil && info.IsDir():
+			if some, err = bulk.AppendOnlyFiles(name); err != nil {
+				return nil, 0, shell.Usage(errors.New(shell.OneLine(err)))
+			}
+			for _, f := range some {
+				if info, err := os.Stat(f.Name); err == nil {
+					n += info.Size()
+				}
+			}
+		default:
+			if some, n, err = flags.file(c, name); err != nil {
+				return nil, 0, err
+			}
+		}
+		if size >= 0 {
+			size += n
+		}
+		if n < 0 {
+			size = -1
+		}
+		files = append(files, some...)
+	}
+	return files, size, nil
+}
+
+// file returns a file and its size. It opens the file to see whether it can be read.
+func (flags *loadFlags) file(c *shell.Command, name string) ([]bulk.File, int64, error) {
+	open := func() (io.ReadCloser, error) {
+		f, _, err := shell.OpenFile(c.Stdin, name)
+		return f, err
+	}
+	f, size, err := shell.OpenFile(c.Stdin, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if size < 0 { // a pipe can be opened only once
+		open = func() (io.ReadCloser, error) { return f, nil }
+	} else if err := f.Close(); err != nil {
+		return nil, 0, err
+	}
+	one := bulk.File{Name: name, Open: open}
+	if flags.opt.Format == bulk.Auto {
+		one.Format = formatOf(name)
+	}
+	return []bulk.File{one}, size, nil
+}
+
+// formatOf returns the format that the name of a file implies, or bulk.Auto.
+func formatOf(name string) bulk.Format {
+	ext := strings.ToLower(filepath.Ext(name))
+	if ext == ".gz" || ext == ".zst" || ext == ".zstd" {
+		ext = strings.ToLower(filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ext)))
+	}
+	switch ext {
+	case ".resp", ".aof":
+		return bulk.RESP
+	case ".rdb":
+		return bulk.RDB
+	case ".csv":
+		return bulk.CSV
+	case ".tsv", ".tab":
+		return bulk.TSV
+	case ".ndjson", ".jsonl":
+		return bulk.NDJSON
+	}
+	return bulk.Auto
+}
+
+// output is a file for what could not be loaded.
+type output struct{ file *os.File }
+
+// output creates a file, nil if there is no name. A load that resumes adds to it.
+func (flags *loadFlags) output(flag, name string) (*output, error) {
+	if name == "" {
+		return nil, nil
+	}
+	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+	if _, err := os.Stat(flags.opt.Checkpoint); flags.opt.Checkpoint != "" && err == nil {
+		how = os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	}
+	f, err := os.OpenFile(name, how, 0o666)
+	if err != nil {
+		return nil, shell.Usage(fmt.Errorf("%s: %w", flag, err))
+	}
+	return &output{f}, nil
+}
+
+// close closes the file, and removes it if nothing was written to it.
+func (o *output) close() error {
+	if o == nil {
+		return nil
+	}
+	info, err := o.file.Stat()
+	empty := err == nil && info.Mode().IsRegular() && info.Size() == 0
+	if err = errors.Join(err, o.file.Close()); err == nil && empty {
+		err = os.Remove(o.file.Name())
+	}
+	return err
+}
