@@ -320,23 +320,31 @@ func TestSkipBad(t *testing.T) {
 		bad    []BadRecord
 	}{
 		"csv": {
-			"id,n\r\n1,1\r\n2,x\r\n3\n4,4\n5,\"a\"b\n6,6\n,7\n", CSV, []string{"SET {id} {n|int}", "SADD all {id}"},
-			"SET|1|1 SADD|all|1 SET|4|4 SADD|all|4 SET|6|6 SADD|all|6 SET||7 SADD|all|", []BadRecord{
+			"id,n\r\n1,1\r\n2,x\r\n3\n4,4\n5,\"a\"b\n6,6\n,7\n", CSV,
+			[]string{"SET {id} {n|int}", "SADD all {id}"},
+			"SET|1|1 SADD|all|1 SET|4|4 SADD|all|4 SET|6|6 SADD|all|6 SET||7 SADD|all|",
+			[]BadRecord{
 				{Line: 3, Record: 2, Text: "2,x", Reason: `field "n": "x" is not an integer (for SET {id} {n|int})`},
 				{Line: 4, Record: 3, Text: "3", Reason: "there are 1 fields; expected 2: id, n"},
 				{Line: 6, Record: 5, Text: `5,"a"b`, Reason: `column 5: extraneous or missing " in quoted-field`},
 			},
 		},
 		"the second template": {
-			"id,n\n1,x\n2,2\n", CSV, []string{"SADD all {id}", "SET {id} {n|int}"}, "SADD|all|2 SET|2|2",
+			"id,n\n1,x\n2,2\n", CSV,
+			[]string{"SADD all {id}", "SET {id} {n|int}"},
+			"SADD|all|2 SET|2|2",
 			[]BadRecord{{Line: 2, Record: 1, Text: "1,x", Reason: `field "n": "x" is not an integer (for SET {id} {n|int})`}},
 		},
 		"not UTF-8": {
-			"id,n\n1,\xff\n", CSV, []string{"SET {id} {n|int}"}, "",
+			"id,n\n1,\xff\n", CSV,
+			[]string{"SET {id} {n|int}"},
+			"",
 			[]BadRecord{{Line: 2, Record: 1, Base64: []byte("1,\xff"), Reason: `field "n": "\xff" is not an integer (for SET {id} {n|int})`}},
 		},
 		"ndjson": {
-			"{\"id\":1}\n{\"id\":\n\n[1]\n{}\n{\"id\":2}", NDJSON, []string{"SADD all {id}"}, "SADD|all|1 SADD|all|2",
+			"{\"id\":1}\n{\"id\":\n\n[1]\n{}\n{\"id\":2}", NDJSON,
+			[]string{"SADD all {id}"},
+			"SADD|all|1 SADD|all|2",
 			[]BadRecord{
 				{Line: 2, Record: 2, Text: `{"id":`, Reason: "this is not JSON: "},
 				{Line: 4, Record: 3, Text: "[1]", Reason: `expected a JSON object, as in {"id": 1}, found array`},
@@ -344,7 +352,9 @@ func TestSkipBad(t *testing.T) {
 			},
 		},
 		"json": {
-			"[{\"id\":1}, 7,\n{\"id\":x}, {\n}, {\"id\":2}]", Auto, []string{"SADD all {id}"}, "SADD|all|1 SADD|all|2",
+			"[{\"id\":1}, 7,\n{\"id\":x}, {\n}, {\"id\":2}]", Auto,
+			[]string{"SADD all {id}"},
+			"SADD|all|1 SADD|all|2",
 			[]BadRecord{
 				{Line: 1, Record: 2, Text: "7", Reason: `expected a JSON object, as in {"id": 1}, found number`},
 				{Line: 2, Record: 3, Text: `{"id":x}`, Reason: "this is not JSON: "},
