@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,7 +160,7 @@ func (b *radiusBench) costs(ctx context.Context, metres float64, queries int) ([
 			places = append(places, [2]float64{39 + 5*random.Float64(), 10 + 6*random.Float64()})
 		}
 		for w, way := range ways {
-			before, err := b.computed(ctx)
+			before, err := serverSeconds(ctx, b.client)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -172,7 +171,7 @@ func (b *radiusBench) costs(ctx context.Context, metres float64, queries int) ([
 				}
 				found[w] += n
 			}
-			after, err := b.computed(ctx)
+			after, err := serverSeconds(ctx, b.client)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -189,21 +188,4 @@ func (b *radiusBench) costs(ctx context.Context, metres float64, queries int) ([
 		medians[w] = costs[w][len(costs[w])/2]
 	}
 	return medians, found[0] / (b.rounds * queries), nil
-}
-
-// computed returns the seconds that the server has computed since it started.
-func (b *radiusBench) computed(ctx context.Context) (float64, error) {
-	info, err := b.client.Do(ctx, b.client.B().Info().Section("cpu").Build()).ToString()
-	if err != nil {
-		return 0, err
-	}
-	sum := 0.0
-	for _, f := range regexp.MustCompile(`used_cpu_(?:sys|user):([0-9.]+)`).FindAllStringSubmatch(info, -1) {
-		seconds, err := strconv.ParseFloat(f[1], 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += seconds
-	}
-	return sum, nil
 }

@@ -59,7 +59,7 @@ type spaceShape struct {
 
 // spaceAsked is the cost of one way to query the boxes of a shape.
 type spaceAsked struct {
-	took     []float64 // seconds for all boxes, one value per round
+	took     []float64 // seconds of the server for all boxes, one value per round
 	ranges   int       // maximum for a box
 	skips    int       // on average
 	read     int64
@@ -93,8 +93,10 @@ func measureSpace(ctx context.Context, dir string, opt options) (string, error) 
 the way of the tutorial: equal squares, or cubes, sized by the shortest side of the box,
 one range of the same index each, with a filter for points outside of the box; once one
 range after the other, as its code does, and once all in one pipeline. Skips are the gaps
-within its ranges that the server skips. Each queries %d boxes of a shape, %d large ones; medians of
-%d rounds, and the median of the rounds' ratios to `+"`index/space`"+`.
+within its ranges that the server skips. Each queries %d boxes of a shape, %d large ones. The
+times are those that the server computes for a box, from `+"`INFO`"+`, reading and writing the
+socket included: medians of %d rounds, and the median of the rounds' ratios to
+`+"`index/space`"+`.
 
 `, thousands(spacePoints), spaceBoxes, largeBoxes, opt.rounds)
 	for _, part := range []func(context.Context, io.Writer) error{b.plane, b.solid} {
@@ -160,7 +162,7 @@ func (s *spaceSet) value(n int64) any {
 	return text
 }
 
-// fill adds the points, and reports the throughput.
+// fill adds the points, and reports what that costs the server.
 func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dims string) error {
 	d, err := space.ParseDims(dims)
 	if err != nil {
@@ -171,8 +173,11 @@ func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dim
 	}
 	random := rand.New(rand.NewPCG(7, uint64(len(d))))
 	put := func(points int) (float64, error) {
-		began := time.Now()
-		n, err := set.index.PutMany(ctx, func(yield func(space.Entry) bool) {
+		began, err := serverSeconds(ctx, b.client)
+		if err != nil {
+			return 0, err
+		}
+		_, err = set.index.PutMany(ctx, func(yield func(space.Entry) bool) {
 			for i := range points {
 				e := space.Entry{ID: strconv.Itoa(i), Values: make([]any, len(d))}
 				for k := range e.Values {
@@ -183,9 +188,13 @@ func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dim
 				}
 			}
 		})
-		return float64(n) / time.Since(began).Seconds(), err
+		if err != nil {
+			return 0, err
+		}
+		now, err := serverSeconds(ctx, b.client)
+		return (now - began) / float64(points) * 1e6, err
 	}
-	rate, err := put(spacePoints)
+	added, err := put(spacePoints)
 	if err != nil {
 		return err
 	}
@@ -199,8 +208,8 @@ func (b *spaceBench) fill(ctx context.Context, out io.Writer, set *spaceSet, dim
 			return err
 		}
 	}
-	fmt.Fprintf(out, "### %d dimensions\n\n`%s`: %s points per second are added, and %s per second are moved; a point takes %d bytes in the index, and %d in the reverse index.\n\n",
-		len(d), dims, thousands(int(rate)), thousands(int(moved)), bytes[0]/spacePoints, bytes[1]/spacePoints)
+	fmt.Fprintf(out, "### %d dimensions\n\n`%s`: the server computes %.1f µs to add a point, and %.1f µs to move one. A point takes %d bytes in the index, and %d in the reverse index.\n\n",
+		len(d), dims, added, moved, bytes[0]/spacePoints, bytes[1]/spacePoints)
 	return nil
 }
 
@@ -248,7 +257,10 @@ func (b *spaceBench) compare(ctx context.Context, out io.Writer, set *spaceSet, 
 
 // round queries once in every way.
 func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape, first bool, ours, single, piped *spaceAsked) error {
-	began := time.Now()
+	began, err := serverSeconds(ctx, b.client)
+	if err != nil {
+		return err
+	}
 	returned := int64(0)
 	for _, box := range shape.boxes {
 		for _, err := range set.index.Select(ctx, set.box(box), index.Page{}) {
@@ -258,7 +270,9 @@ func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape
 			returned++
 		}
 	}
-	ours.took = append(ours.took, time.Since(began).Seconds())
+	if err := ours.add(ctx, b.client, began); err != nil {
+		return err
+	}
 	if ours.returned = returned; first {
 		for _, box := range shape.boxes {
 			e, err := set.index.Explain(ctx, set.box(box))
@@ -272,7 +286,10 @@ func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape
 	}
 	for i, way := range []*spaceAsked{single, piped} {
 		t := tutorial{set: set, client: b.client, together: i == 1}
-		began := time.Now()
+		began, err := serverSeconds(ctx, b.client)
+		if err != nil {
+			return err
+		}
 		way.read, way.returned = 0, 0
 		for _, box := range shape.boxes {
 			n := t.cells(box)
@@ -284,7 +301,9 @@ func (b *spaceBench) round(ctx context.Context, set *spaceSet, shape *spaceShape
 				return err
 			}
 		}
-		way.took = append(way.took, time.Since(began).Seconds())
+		if err := way.add(ctx, b.client, began); err != nil {
+			return err
+		}
 		if way.returned != ours.returned {
 			return fmt.Errorf("the tutorial's way finds %d points, and ours %d", way.returned, ours.returned)
 		}
@@ -298,6 +317,13 @@ func (s *spaceSet) box(corners [2][]int64) space.Box {
 		box[k] = space.Side{Min: s.value(corners[0][k]), Max: s.value(corners[1][k])}
 	}
 	return box
+}
+
+// add adds the seconds of the server since it had computed for so long.
+func (a *spaceAsked) add(ctx context.Context, client rueidis.Client, began float64) error {
+	now, err := serverSeconds(ctx, client)
+	a.took = append(a.took, now-began)
+	return err
 }
 
 func (a *spaceAsked) time(boxes int) string {
@@ -468,28 +494,40 @@ func (b *spaceBench) geo(ctx context.Context, out io.Writer, set *spaceSet) erro
 		random := rand.New(rand.NewPCG(13, 17))
 		var ours, theirs spaceAsked
 		for range b.opt.rounds {
-			var took [2]time.Duration
 			ours.returned, theirs.returned = 0, 0
-			for range spaceBoxes {
-				lon := random.Float64()*300 - 150
-				began := time.Now()
+			longitudes := make([]float64, spaceBoxes)
+			for i := range longitudes {
+				longitudes[i] = random.Float64()*300 - 150
+			}
+			began, err := serverSeconds(ctx, b.client)
+			if err != nil {
+				return err
+			}
+			for _, lon := range longitudes {
 				for _, err := range set.index.Select(ctx, space.Box{{Min: lon - side/2, Max: lon + side/2}, {Min: -side / 2, Max: side / 2}}, index.Page{}) {
 					if err != nil {
 						return err
 					}
 					ours.returned++
 				}
-				took[0] += time.Since(began)
-				began = time.Now()
+			}
+			if err := ours.add(ctx, b.client, began); err != nil {
+				return err
+			}
+			if began, err = serverSeconds(ctx, b.client); err != nil {
+				return err
+			}
+			for _, lon := range longitudes {
 				metres := side * math.Pi / 180 * 6372797.560856
 				found, err := b.client.Do(ctx, b.client.B().Geosearch().Key("geo").Fromlonlat(lon, 0).Bybox(metres).Height(metres).M().Withcoord().Build()).AsGeosearch()
 				if err != nil {
 					return err
 				}
 				theirs.returned += int64(len(found))
-				took[1] += time.Since(began)
 			}
-			ours.took, theirs.took = append(ours.took, took[0].Seconds()), append(theirs.took, took[1].Seconds())
+			if err := theirs.add(ctx, b.client, began); err != nil {
+				return err
+			}
 		}
 		fmt.Fprintf(out, "| %.2f° | %s | %s | %s | %s | **%.1f** |\n", side, thousands(int(ours.returned/spaceBoxes)), ours.time(spaceBoxes),
 			thousands(int(theirs.returned/spaceBoxes)), theirs.time(spaceBoxes), theirs.against(&ours))
