@@ -83,9 +83,9 @@ func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64
 		if err != nil {
 			break
 		}
-		var price int64
-		if price, err = s.take(ctx, product, n); err == nil {
-			taken, order.Total = append(taken, product), order.Total+n*price
+		var p Product
+		if p, err = s.take(ctx, product, n); err == nil {
+			taken, order.Total = append(taken, product), order.Total+n*p.Price
 		}
 	}
 	if err == nil {
@@ -101,16 +101,15 @@ func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64
 	return order, err
 }
 
-// take takes some of a product from the stock and returns its price.
-func (s *Shop) take(ctx context.Context, product string, n int64) (price int64, err error) {
-	_, err = s.products.Update(ctx, product, func(p *Product) error {
+// take takes some of a product from the stock.
+func (s *Shop) take(ctx context.Context, product string, n int64) (Product, error) {
+	return s.products.Update(ctx, product, func(p *Product) error {
 		if p.Stock < n {
 			return fmt.Errorf("%s: %w", p.Name, errSoldOut)
 		}
-		price, p.Stock, p.Sold = p.Price, p.Stock-n, p.Sold+n
+		p.Stock, p.Sold = p.Stock-n, p.Sold+n
 		return nil
 	})
-	return price, err
 }
 
 // Restock adds to the stock of a product.
