@@ -29,13 +29,14 @@ func TestQueryAgainstModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		few := rapid.SampledFrom(fewNames)
+		predicates := rapid.OneOf(few, rapid.SampledFrom(fewPredicates), rapid.SampledFrom(fewPredicates))
 		model := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Triple {
-			return Triple{few.Draw(t, "s"), few.Draw(t, "p"), few.Draw(t, "o")}
+			return Triple{few.Draw(t, "s"), predicates.Draw(t, "p"), few.Draw(t, "o")}
 		}), 0, 25, rapid.ID[Triple]).Draw(t, "triples")
 		if _, err := g.PutMany(ctx, slices.Values(model)); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 {
+		for range 15 {
 			q := queries().Draw(t, "query")
 			if !answerable(q.Where) {
 				if _, err := collect(g.Query(ctx, q)); !errors.Is(err, index.ErrValue) || !strings.Contains(err.Error(), "matches every name with itself") {
