@@ -67,6 +67,7 @@ func run(ctx context.Context, args []string) error {
 		{"locks", measureLocks},
 		{"bulk", measureBulk},
 		{"index", measureIndex},
+		{"hashes", measureHashes},
 		{"suggest", measureSuggest},
 		{"graph", measureGraph},
 		{"space", measureSpace},
