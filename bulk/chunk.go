@@ -23,7 +23,7 @@ type item struct {
 	flags itemFlags
 }
 
-type itemFlags uint8
+type itemFlags uint16
 
 const (
 	inUnit   itemFlags = 1 << iota // belongs to the item before it: a transaction stays whole
@@ -34,6 +34,7 @@ const (
 	fresh                          // with resend: was not sent before
 	erred                          // answered with an error
 	later                          // refused for now, because its slot is moving
+	again                          // the input says that it can be sent again
 )
 
 // chunk is a sequence of commands for one server, sent in one write.

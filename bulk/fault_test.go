@@ -113,6 +113,50 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
+// TestCutWithinSnapshot breaks the connection again and again while a snapshot is loaded, with
+// lists of all sizes: the server has executed commands whose replies are lost, and they are
+// repeated without harm.
+func TestCutWithinSnapshot(t *testing.T) {
+	t.Parallel()
+	from := redistest.Own(t, debugging(t)...)
+	var all [][]any
+	for i := range 1500 {
+		key := strconv.Itoa(i)
+		list := []any{"RPUSH", "list:" + key}
+		for j := range 1 + i*i%500 {
+			list = append(list, j)
+		}
+		all = append(all, list, []any{"SET", "string:" + key, i}, []any{"SADD", "set:" + key, i, "x"}, []any{"ZADD", "zset:" + key, i, "x"},
+			[]any{"HSET", "hash:" + key, "x", i}, []any{"EXPIREAT", "list:" + key, future / 1000})
+	}
+	load(t, from.URL(), encode(t, all...), Options{})
+	want := digest(t, from.Client(t))
+	do(t, from.Client(t), "SAVE")
+	input, err := os.ReadFile(filepath.Join(from.Dir(), "dump.rdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, opt := range map[string]Options{"one connection": {}, "three connections": {Connections: 3}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Own(t, debugging(t)...)
+			c := s.Client(t)
+			var at []int
+			for n := 0; n < len(input); n += 40 << 10 {
+				at = append(at, n)
+			}
+			r := &hook{r: bytes.NewReader(input), at: at, do: func(int) { do(t, c, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }}
+			report, err := Load(context.Background(), s.URL(), r, opt)
+			if err != nil || report.Errors > 0 || report.Resent == 0 {
+				t.Fatalf("%v, %+v", err, report)
+			}
+			if got := digest(t, s.Client(t)); got != want {
+				t.Errorf("digest %s after %d commands were repeated, expected %s", got, report.Resent, want)
+			}
+		})
+	}
+}
+
 // TestKilledWhileCounting counts: no command may be executed twice, and the error
 // names the one that is in doubt. The server is killed when it has executed some commands
 // and certainly been sent more: it is made to execute nothing meanwhile.

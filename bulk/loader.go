@@ -239,6 +239,9 @@ func (l *loader) command(ctx context.Context) error {
 		return inputError(l.in, l.at, l.no, err)
 	}
 	it := item{no: l.no, at: l.at.Offset, many: 1}
+	if l.at.Again {
+		it.flags = again
+	}
 	if l.in.ByLine() {
 		it.at = l.at.Line
 	}
@@ -281,7 +284,7 @@ func (l *loader) checkCommand(ctx context.Context) (command.Checked, error) {
 // transaction collects the commands from MULTI to EXEC, which are sent together.
 func (l *loader) transaction(ctx context.Context, got command.Checked, it item) error {
 	if got.Kind != command.Multi {
-		it.flags = inUnit
+		it.flags |= inUnit
 	}
 	l.batch.tx.add(l.frame.Raw(), it)
 	if got.Kind != command.Exec {

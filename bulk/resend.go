@@ -70,7 +70,7 @@ func (r *recovery) keysOf(u unit) (keys []string, repeatable bool) {
 	for i := u.from; i < u.to; i++ {
 		u.c.frame(i, &f)
 		s := r.check.Spec(&f)
-		repeatable = repeatable && s.Repeatable(&f)
+		repeatable = repeatable && (s.Repeatable(&f) || u.c.items[i].flags&again != 0)
 		found, _ := s.AppendKeys(nil, &f)
 		for _, k := range found {
 			keys = append(keys, string(k))
@@ -238,9 +238,9 @@ func (r *recovery) move(c *chunk, u unit, asking bool) {
 	}
 	for i := u.from; i < u.to; i++ {
 		from := &u.c.items[i]
-		it := item{no: from.no, at: from.at, many: from.many}
+		it := item{no: from.no, at: from.at, many: from.many, flags: from.flags & again}
 		if i > u.from || asking {
-			it.flags = inUnit
+			it.flags |= inUnit
 		}
 		if it.many > 1 {
 			it.first = int32(len(c.sets))

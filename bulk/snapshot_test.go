@@ -254,8 +254,14 @@ func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := info["last-generated-id"]
-	add("0 %q stream %q", key, plain(last))
+	field := func(m map[string]rueidis.RedisMessage, name string) any {
+		v, ok := m[name]
+		if !ok {
+			t.Fatalf("XINFO STREAM has no %s", name)
+		}
+		return plain(v)
+	}
+	add("0 %q stream %q", key, field(info, "last-generated-id"))
 	for _, name := range []string{"entries-added", "max-deleted-entry-id", "recorded-first-entry-id"} {
 		if v, ok := info[name]; ok {
 			add("redis7: %q %s %q", key, name, plain(v))
@@ -271,10 +277,10 @@ func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		name, last, pel := group["name"], group["last-delivered-id"], group["pel"]
-		add("0 %q group %q %q %q", key, plain(name), plain(last), plain(pel))
-		if v, ok := group["entries-read"]; ok {
-			add("redis7: %q group %q %q", key, plain(name), plain(v))
+		name := field(group, "name")
+		add("0 %q group %q %q %s", key, name, field(group, "last-delivered-id"), quoted(field(group, "pending")))
+		if _, ok := group["entries-read"]; ok {
+			add("redis7: %q group %q %q", key, name, field(group, "entries-read"))
 		}
 		list := group["consumers"]
 		consumers, err := list.ToArray()
@@ -286,8 +292,7 @@ func streamFacts(t *testing.T, do func(...string) rueidis.RedisResult, key strin
 			if err != nil {
 				t.Fatal(err)
 			}
-			who, pel := consumer["name"], consumer["pel"]
-			add("0 %q group %q consumer %q %q", key, plain(name), plain(who), plain(pel))
+			add("0 %q group %q consumer %q %s", key, name, field(consumer, "name"), quoted(field(consumer, "pending")))
 		}
 	}
 }

@@ -375,7 +375,7 @@ func newSnapshot(r io.Reader, opt rdb.Options, before int64) *snapshot {
 func (s *snapshot) Next(f *resp.Frame) (Place, error) {
 	if s.tail == nil {
 		err := s.head.Next(f)
-		p := Place{Offset: s.head.Offset(), Record: s.before + s.head.Keys(), InKey: s.head.InKey()}
+		p := Place{Offset: s.head.Offset(), Record: s.before + s.head.Keys(), InKey: s.head.InKey(), Again: s.head.Repeatable()}
 		if key := (*rdb.KeyError)(nil); errors.As(err, &key) {
 			bad := &BadRecord{InputError: resp.InputError{Offset: key.Offset, Msg: key.Error()}, Record: p.Record, Key: key.Key, DB: key.DB}
 			return p, bad

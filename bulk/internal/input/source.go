@@ -37,6 +37,7 @@ type Place struct {
 	Record int64 // starting at 1; 0 for inputs without records
 	Offset int64 // of its first byte, in its file
 	InKey  bool  // it belongs to a key of a snapshot, all of whose commands can be repeated together
+	Again  bool  // it can be repeated, in its transaction if it has one
 	File   int   // the number of the file
 	Total  int64 // Offset, counted from the first file on
 }

@@ -51,6 +51,7 @@ type Reader struct {
 	state   state
 	drop    bool   // the commands of the key are dropped
 	begun   bool   // a command of the key was returned
+	again   bool   // its commands can be repeated
 	bad     string // why the key cannot be loaded
 	values  values
 	stream  stream
@@ -135,6 +136,10 @@ func (r *Reader) Expired() int64 { return r.lapsed }
 // InKey reports whether the current command belongs to a key, all of whose commands can be
 // repeated together.
 func (r *Reader) InKey() bool { return r.begun }
+
+// Repeatable reports whether the current command can be repeated at once, with the
+// transaction that it is part of, although in general it cannot.
+func (r *Reader) Repeatable() bool { return r.again }
 
 // Rest returns what follows a snapshot that was read to its end, and its offset.
 func (r *Reader) Rest() (io.Reader, int64) { return r.in.rest(), r.in.offset() }
@@ -281,7 +286,7 @@ const (
 
 // opcode reads what is between keys, or the beginning of a key.
 func (r *Reader) opcode() {
-	r.at, r.key, r.expires, r.drop = r.in.offset(), nil, 0, false
+	r.at, r.key, r.expires, r.drop, r.again = r.in.offset(), nil, 0, false, false
 	for r.in.err == nil {
 		switch op := r.in.byte(); op {
 		case opExpiryMillis:
@@ -310,7 +315,7 @@ func (r *Reader) opcode() {
 			r.aux()
 			return
 		case opFunction:
-			r.blob = r.appendText(reuse(r.blob))
+			r.blob, r.again = r.appendText(reuse(r.blob)), true
 			f := r.command("FUNCTION", 3)
 			f.Add([]byte("LOAD"))
 			f.Add([]byte("REPLACE"))

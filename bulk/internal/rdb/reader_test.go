@@ -85,7 +85,7 @@ func TestValues(t *testing.T) {
 		"idle, frequency":    {9, []string{"\xfa" + text("redis-ver") + text("9"), "\xfb\x01\x00", "\xf8\x05", key(0, "a"), text("1"), "\xf9\x05", key(0, "b"), text("2"), "\xf4\x01\x02\x03"}, "SET a 1; SET b 2"},
 		"scripts":            {9, []string{"\xfa" + text("lua") + text("return 1")}, `SCRIPT LOAD "return 1"`},
 		"function":           {10, []string{"\xf5" + text("code")}, "FUNCTION LOAD REPLACE code"},
-		"list":               {9, []string{"\xfc" + le64(math.MaxInt64), key(1, "a"), "\x02", text("x"), text("")}, `DEL a; RPUSH a x ""; PEXPIREAT a 9223372036854775807`},
+		"list":               {9, []string{"\xfc" + le64(math.MaxInt64), key(1, "a"), "\x02", text("x"), text("")}, `MULTI; DEL a; RPUSH a x ""; EXEC; PEXPIREAT a 9223372036854775807`},
 		"set":                {9, []string{key(2, "a"), "\x01", text("x")}, "DEL a; SADD a x"},
 		"text scores":        {7, []string{key(3, "a"), "\x03", text("x"), "\x031.5", text("y"), "\xfe", text("z"), "\xff"}, "DEL a; ZADD a 1.5 x +inf y -inf z"},
 		"scores":             {8, []string{key(5, "a"), "\x01", text("x"), le64(math.Float64bits(0.1))}, "DEL a; ZADD a 0.1 x"},
@@ -94,10 +94,11 @@ func TestValues(t *testing.T) {
 		"zipmap":             {2, []string{key(9, "a"), text("\x02\x01f\x02\x00vv\x01g\x01\x03w...\xff")}, "DEL a; HSET a f vv g w"},
 		"long zipmap":        {2, []string{key(9, "a"), text("\x01\xfe\x03\x00\x00\x00fff\xfe\x02\x00\x00\x00\x00vv\xff")}, "DEL a; HSET a fff vv"},
 		"intset":             {9, []string{key(11, "a"), text(le32(2) + le32(2) + "\xff\xff\x05\x00")}, "DEL a; SADD a -1 5"},
-		"ziplist":            {9, []string{key(10, "a"), text(ziplistOf("\x00\x01x", "\x03\xfe\xff", "\x03\xf1", "\x02\xfd", "\x02\xc0\x00\x01", "\x04\xf0\x00\x00\x80", "\x05\xd0\x01\x00\x00\x00", "\x06\xe0\xff\xff\xff\xff\xff\xff\xff\xff", "\xfe\x0a\x00\x00\x00\x40\x02yz", "\x05\x80\x00\x00\x00\x01w"))}, "DEL a; RPUSH a x -1 0 12 256 -8388608 1 -1 yz w"},
+		"ziplist":            {9, []string{key(10, "a"), text(ziplistOf("\x00\x01x", "\x03\xfe\xff", "\x03\xf1", "\x02\xfd", "\x02\xc0\x00\x01", "\x04\xf0\x00\x00\x80", "\x05\xd0\x01\x00\x00\x00", "\x06\xe0\xff\xff\xff\xff\xff\xff\xff\xff", "\xfe\x0a\x00\x00\x00\x40\x02yz", "\x05\x80\x00\x00\x00\x01w"))}, "MULTI; DEL a; RPUSH a x -1 0 12 256 -8388608 1 -1 yz w; EXEC"},
 		"fields expire":      {12, []string{key(24, "a"), le64(2_000_000_000_005), "\x04", "\x00", text("f"), text("1"), "\x01", text("g"), text("2"), "\x03", text("h"), text("3"), "\x03", text("i"), text("4")}, "DEL a; HSET a f 1 g 2 h 3 i 4; HPEXPIREAT a 2000000000005 FIELDS 1 g; HPEXPIREAT a 2000000000007 FIELDS 2 h i"},
 		"fields expired":     {12, []string{key(24, "a"), le64(1), "\x02", "\x01", text("g"), text("2"), "\x00", text("h"), text("3")}, "DEL a; HSET a h 3"},
 		"all fields expired": {12, []string{"\xfc" + le64(math.MaxInt64), key(24, "a"), le64(1), "\x01", "\x01", text("g"), text("2")}, ""},
+		"long list":          {9, []string{key(1, "a"), "\x40\xc8", strings.Repeat(text("x"), 200)}, "MULTI; DEL a; RPUSH a x x x x x x x x x x … (118 more); EXEC; MULTI; LTRIM a 0 127; RPUSH a x x x x x x x x x x … (62 more); EXEC"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +164,7 @@ func TestBadKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, failed := read(bytes.NewReader(build(12, key(1, "before")+"\x40\xc8"+long, test.part, after)), Options{})
+			got, failed := read(bytes.NewReader(build(12, key(2, "before")+"\x40\xc8"+long, test.part, after)), Options{})
 			if len(failed) != 1 || !strings.Contains(failed[0].Error(), test.reason) {
 				t.Fatalf("%v, expected %s", failed, test.reason)
 			}

@@ -40,6 +40,7 @@ type values struct {
 	left    uint64 // values that are stored one by one, or packed strings
 	nodes   bool   // left counts strings
 	packed  packed
+	pushed  int64 // elements of a list
 	ttl     bool  // an expiry belongs to each field
 	base    int64 // of expiries
 
@@ -107,10 +108,12 @@ func (r *Reader) batch() {
 		return
 	}
 	if len(v.ends) > 0 && r.bad == "" {
-		if !r.begun {
-			r.command("DEL", 1).Add(r.key)
+		if v.command == "RPUSH" {
+			v.addToList(r)
+		} else {
+			v.replace(r)
+			v.add(r)
 		}
-		v.add(r)
 	}
 	if !more {
 		r.finish()
@@ -225,6 +228,29 @@ func (v *values) end(n int) int {
 }
 
 func (v *values) element(i int) []byte { return v.data[v.end(i):v.ends[i]] }
+
+// replace removes the key that existed, before the first command.
+func (v *values) replace(r *Reader) {
+	if !r.begun {
+		r.command("DEL", 1).Add(r.key)
+	}
+}
+
+// addToList creates a transaction that adds a batch to a list. It can be repeated, because
+// it first removes what comes after the elements before.
+func (v *values) addToList(r *Reader) {
+	r.again = true
+	r.command("MULTI", 0)
+	if v.replace(r); r.begun {
+		f := r.command("LTRIM", 3)
+		f.Add(r.key)
+		f.Add([]byte("0"))
+		addInt(f, v.pushed-1)
+	}
+	v.add(r)
+	r.command("EXEC", 0)
+	v.pushed += int64(len(v.ends))
+}
 
 // add creates the commands that add a batch.
 func (v *values) add(r *Reader) {
