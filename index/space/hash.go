@@ -24,6 +24,16 @@ func (x *Index) Fetch(ctx context.Context, entries []Entry, opt index.FetchOptio
 	return x.lex.Fetch(ctx, members, x.hashMember(), opt)
 }
 
+// Fetch gets the hashes of places that were read: see Index.Fetch. The fields are lat and
+// lon.
+func (g *Geo) Fetch(ctx context.Context, places []Place, opt index.FetchOptions) ([]index.Fetched, maintain.Report, error) {
+	entries := make([]Entry, len(places))
+	for i, p := range places {
+		entries[i] = Entry{ID: p.ID, Values: []any{degrees(p.Lat), degrees(p.Lon)}, member: p.member}
+	}
+	return g.x.Fetch(ctx, entries, opt)
+}
+
 // PutHash sets fields of a hash and puts its point in one script: see
 // index.Composite.PutHash. The dimensions are the fields of their names.
 func (x *Index) PutHash(ctx context.Context, id, key string, fields map[string]string) error {

@@ -60,3 +60,24 @@ func TestHashes(t *testing.T) {
 		t.Error(x.PartitionKey("1"))
 	}
 }
+
+// Places are compared with hashes, too, whether they were read or not.
+func TestFetchPlaces(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	g := newGeo(t, []Place{{ID: "Palermo", Lat: 38.115556, Lon: 13.361389}, {ID: "Catania", Lat: 37.502669, Lon: 15.087269}}, 1)
+	key := func(id string) string { return "city:" + id }
+	if err := g.Index().PutHash(ctx, "Catania", key("Catania"), map[string]string{"lat": "37.502669", "lon": "15.087269"}); err != nil {
+		t.Fatal(err)
+	}
+	near, err := g.Nearest(ctx, 38, 14, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, places := range [][]Place{near, {{ID: "Catania", Lat: 37.502669, Lon: 15.087269}, {ID: "Palermo", Lat: 38.115556, Lon: 13.361389}}} {
+		found, report, err := g.Fetch(ctx, places, index.FetchOptions{Key: key})
+		if err != nil || len(found) != 1 || found[0].Stale || report.Dangling != 1 || report.Problems() != 1 {
+			t.Errorf("%v, %+v, %v", found, report, err)
+		}
+	}
+}
