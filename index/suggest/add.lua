@@ -71,42 +71,41 @@ local payloads = false
 
 -- apply sets the new count and payload of a change.
 local function apply(c, value)
-	local count, digits, payload, replaces = tonumber(value), value, '', false
-	if not count then
-		replaces = byte(value) == 61
-		count, digits, payload = split(replaces and sub(value, 2) or value)
+	local count = tonumber(value)
+	if count and not c.was and not now then
+		c.count, c.digits = count, value
+		return
 	end
-	local was = not replaces and c.was or nil
-	c.count = sum(was, count)
-	if not was and not now then
-		c.digits = digits
-	end
-	if replaces or payload ~= '' then
-		c.payload = payload
-		payloads = payloads or payload ~= ''
+	local replaces = byte(value) == 61
+	local n, _, payload = split(replaces and sub(value, 2) or value)
+	c.count = sum(not replaces and c.was or nil, n)
+	if replaces or payload then
+		c.old, c.payload = c.old or c.value, payload
+		payloads = payloads or payload ~= nil
 	end
 end
 
-local blocked, reply = blockedOf(), {}
-local changes, ids, m = {}, {}, 0
-for i, c in ipairs(changesOf(content, terms)) do
-	if blocked[i] == 1 then
-		reply[i] = '0'
-	else
-		apply(c, ARGV[2 * i + 5])
+local blocked, found = blockedOf(), changesOf(content, terms)
+local changes, m = {}, 0
+for i = 1, n do
+	if blocked[i] ~= 1 then
+		apply(found[i], ARGV[2 * i + 5])
 		m = m + 1
-		changes[m], ids[m] = c, c.term
-		c.place = i
+		changes[m] = found[i]
 	end
 end
 store(index, content, cache, changes)
 if payloads then
 	redis.call('HSET', KEYS[3], 'payloads', 1)
 end
-for _, c in ipairs(changes) do
-	reply[c.place] = c.digits
+local reply, ids = {}, {}
+for i = 1, n do
+	reply[i] = found[i].digits or '0'
 end
 if rebuilding and not filling then
+	for i = 1, m do
+		ids[i] = changes[i].term
+	end
 	each('SADD', KEYS[6], ids)
 end
 return reply

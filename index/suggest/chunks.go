@@ -3,7 +3,7 @@ package suggest
 import "iter"
 
 const (
-	batchTerms = 200     // terms per script
+	batchTerms = 100     // terms per script
 	batchBytes = 4 << 10 // of their names; bounds the cached lists that a script reads
 	pipeline   = 32      // scripts per pipeline
 )

@@ -57,7 +57,7 @@ func TestCallersShareRound(t *testing.T) {
 		return n
 	}
 	before := calls()
-	const n = 400
+	const n = 300
 	wait := collect(t, x, n, func(i int) {
 		term := fmt.Sprint("term ", i/2)
 		switch i {

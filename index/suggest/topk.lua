@@ -75,15 +75,15 @@ local function countOf(value)
 	end
 end
 
--- split parses a value of content: the count, nil if it is invalid, its text, and the
--- rest, which is empty or a line feed and the payload.
+-- split parses a value of content: the count, nil if it is invalid, its text, and a line
+-- feed and the payload, nil without one.
 local function split(value)
 	local at = value and find(value, '\n', 1, true)
 	if at then
 		local digits = sub(value, 1, at - 1)
 		return countOf(digits), digits, sub(value, at)
 	end
-	return countOf(value), value, ''
+	return countOf(value), value
 end
 
 -- entry parses a member of the index: term, count, or nil.
@@ -236,9 +236,12 @@ local function insert(content, list, prefix, term)
 	if find(list.text, '\n' .. line .. '\n', 1, true) then
 		return list
 	end
-	list = {text = list.text .. line .. '\n', threshold = list.threshold, term = list.term}
-	local _, lines = string.gsub(list.text, '\n', '\n')
-	if lines > MAX_LIST + 1 then
+	if not list.lines then
+		local _, lines = string.gsub(list.text, '[^\n]*\n', '')
+		list.lines = lines
+	end
+	list = {text = list.text .. line .. '\n', threshold = list.threshold, term = list.term, lines = list.lines + 1}
+	if list.lines > MAX_LIST + 1 then
 		return trim(content, list, prefix)
 	end
 	return list
@@ -277,8 +280,8 @@ end
 
 -- listsOf returns the list of every prefix of the terms of some changes, false for a
 -- prefix without one. A broken list counts as none and is marked in dirty. It sets in
--- each change depth, the length of the longest prefix with a list, or -1, uncached, the
--- shortest prefix without one, and least, which no threshold of these lists is below.
+-- each change uncached, the shortest prefix without one, and least, which no threshold of
+-- the lists is below.
 local function listsOf(cache, changes, dirty)
 	local known, wanted, n = {}, {}, 0
 	for _, c in ipairs(changes) do
@@ -304,13 +307,11 @@ local function listsOf(cache, changes, dirty)
 		end
 	end
 	for _, c in ipairs(changes) do
-		c.depth, c.least = -1, 0
+		c.least = 0
 		for l = #c.term, 0, -1 do
 			local prefix = sub(c.term, 1, l)
 			if not known[prefix] then
 				c.uncached = prefix
-			elseif c.depth < 0 then
-				c.depth = l
 			end
 		end
 	end
@@ -322,15 +323,17 @@ end
 -- other and share a prefix are one run, so that the work is least if they are sorted.
 local function closedListsOf(cache, changes)
 	local known, l = {}, 0
-	local runs = {{first = 1, last = #changes, depth = -1, least = math.huge}}
-	while #runs > 0 do
-		local wanted, n = {}, 0
-		for i, run in ipairs(runs) do
-			run.prefix = sub(changes[run.first].term, 1, l)
-			if known[run.prefix] == nil then
-				known[run.prefix] = false
+	-- A run is the changes first to last, and the least of the thresholds above it.
+	local runs, first, last, least = 1, {1}, {#changes}, {math.huge}
+	while runs > 0 do
+		local prefixes, wanted, n = {}, {}, 0
+		for r = 1, runs do
+			local prefix = sub(changes[first[r]].term, 1, l)
+			prefixes[r] = prefix
+			if known[prefix] == nil then
+				known[prefix] = false
 				n = n + 1
-				wanted[n] = run.prefix
+				wanted[n] = prefix
 			end
 		end
 		for i, text in ipairs(lookup(cache, wanted)) do
@@ -342,33 +345,30 @@ local function closedListsOf(cache, changes)
 				known[wanted[i]] = list
 			end
 		end
-		local longer = {}
-		for _, run in ipairs(runs) do
-			local list = known[run.prefix]
+		local m, firsts, lasts, leasts = 0, {}, {}, {}
+		for r = 1, runs do
+			local prefix, lowest = prefixes[r], least[r]
+			local list = known[prefix]
+			local begun
 			if list then
-				local least = math.min(run.least, list.threshold or 0)
-				local now, begun
-				for i = run.first, run.last do
-					local next = byte(changes[i].term, l + 1)
-					if now and next == begun then
-						now.last = i
-					elseif next then
-						now, begun = {first = i, last = i, depth = l, least = least}, next
-						longer[#longer + 1] = now
-					else -- the prefix is the whole term
-						now = nil
-						changes[i].depth, changes[i].least = l, least
-					end
-				end
-			else
-				local depth, least, prefix = run.depth, run.least, run.prefix
-				for i = run.first, run.last do
-					local c = changes[i]
-					c.depth, c.least, c.uncached = depth, least, prefix
+				lowest = math.min(lowest, list.threshold or 0)
+			end
+			for i = first[r], last[r] do
+				local c = changes[i]
+				local next = list and byte(c.term, l + 1)
+				if not next then
+					-- There is no list, or the prefix is the whole term.
+					c.least, c.uncached = lowest, not list and prefix
+					begun = nil
+				elseif next == begun then
+					lasts[m] = i
+				else
+					m, begun = m + 1, next
+					firsts[m], lasts[m], leasts[m] = i, i, lowest
 				end
 			end
 		end
-		runs, l = longer, l + 1
+		runs, first, last, least, l = m, firsts, lasts, leasts, l + 1
 	end
 	return known
 end
@@ -376,10 +376,12 @@ end
 -- promote adds a term to the lists that its new count reaches and its old count did not.
 local function promote(content, known, dirty, c)
 	local term, count, was = c.term, c.count, c.was
-	for l = 0, c.depth do
+	for l = 0, #term do
 		local prefix = sub(term, 1, l)
 		local list = known[prefix]
-		if list and belongs(list, term, count) and not (was and belongs(list, term, was)) then
+		if list == nil then
+			return -- none of the longer prefixes has a list
+		elseif list and belongs(list, term, count) and not (was and belongs(list, term, was)) then
 			local changed = insert(content, list, prefix, term)
 			if changed ~= list then
 				known[prefix], dirty[prefix] = changed, true
@@ -406,7 +408,7 @@ end
 
 -- uncache deletes the lists of those prefixes of a removed term that have few terms left.
 local function uncache(index, known, dirty, c)
-	for l = c.depth, 0, -1 do
+	for l = #c.term, 0, -1 do
 		local prefix = sub(c.term, 1, l)
 		if known[prefix] then
 			if redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) > UNCACHE_AT then
@@ -420,19 +422,22 @@ end
 -- write writes changes to the index and its content.
 local function write(index, content, changes)
 	local remove, add, set, delete = {}, {}, {}, {}
-	local a, s = 0, 0
+	local a = 0
 	for _, c in ipairs(changes) do
-		local digits = c.count and (c.digits or text(c.count))
-		if c.value and c.old ~= digits then
-			remove[#remove + 1] = c.term .. ':' .. c.old
+		local digits = c.digits
+		if c.count and not digits then
+			digits = text(c.count)
+			c.digits = digits
+		end
+		if c.value and (c.old or c.value) ~= digits then
+			remove[#remove + 1] = c.term .. ':' .. (c.old or c.value)
 		end
 		if digits then
 			add[a + 1] = '0'
 			add[a + 2] = c.term .. ':' .. digits
-			set[s + 1] = c.term
-			set[s + 2] = digits .. c.payload
-			a, s = a + 2, s + 2
-			c.digits = digits
+			set[a + 1] = c.term
+			set[a + 2] = c.payload and digits .. c.payload or digits
+			a = a + 2
 		elseif c.value then
 			delete[#delete + 1] = c.term
 		end
@@ -444,9 +449,9 @@ local function write(index, content, changes)
 end
 
 -- store applies changes to the index, its content and its cache. A change has term, value
--- (its field in content, or false), old (the text of the count there), was (this count, or
--- nil), count (the new count, or nil: remove the term), perhaps digits (its text) and
--- payload. Each term is in changes once.
+-- (its field in content, or false), old (the text of the count there, nil: value), was (this
+-- count, or nil), count (the new count, or nil: remove the term), digits (its text, or nil)
+-- and payload (with a line feed, or nil). Each term is in changes once.
 local function store(index, content, cache, changes)
 	if #changes == 0 then
 		return
@@ -488,16 +493,20 @@ local function store(index, content, cache, changes)
 	end
 end
 
--- changesOf returns a change for each term, with its present state. It names all fields,
--- so that no table must grow.
+-- changesOf returns a change for each term, with its present state. It names the usual
+-- fields, so that no table must grow.
 local function changesOf(content, terms)
 	local changes = {}
 	for i, value in ipairs(lookup(content, terms)) do
-		local was, old, payload = split(value)
-		changes[i] = {
-			term = terms[i], value = value, was = was, old = old, payload = payload,
-			count = nil, digits = nil, depth = nil, least = nil, uncached = nil, place = nil,
-		}
+		local c = {term = terms[i], value = value, was = nil, count = nil, digits = nil, least = nil, uncached = nil}
+		if value then
+			local was, old, payload = split(value)
+			c.was = was
+			if payload then
+				c.old, c.payload = old, payload
+			end
+		end
+		changes[i] = c
 	end
 	return changes
 end

@@ -85,7 +85,7 @@ local function checkEntry(member, score)
 	if not stored then
 		stored, digits = count, text(count)
 		problem('missing', term, '', digits)
-		fix(term, 'HSET', content, term, digits .. payload)
+		fix(term, 'HSET', content, term, digits .. (payload or ''))
 	end
 	local right = term .. ':' .. digits
 	if member ~= right then
