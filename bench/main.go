@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&opt.users, "users", 1000, "users of the sample network; 20 follows and 10 posts for each")
 	flags.IntVar(&opt.followers, "followers", 100_000, "followers of the author of the fanned-out post")
 	flags.IntVar(&opt.records, "records", 2_000_000, "commands of a mass insertion")
-	flags.IntVar(&opt.stored, "stored", 1_000_000, "records to query")
+	flags.IntVar(&opt.stored, "stored", 1_000_000, "records to query, and terms to complete")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -21,12 +21,10 @@ import (
 )
 
 const (
-	suggestTerms  = 1_000_000
 	suggestBest   = 10  // completions per request
 	suggestAsked  = 300 // requests of a round, for each length
 	suggestWarm   = 30  // requests before them: the tutorial's way evicts the CPU caches
-	suggestBatch  = 1600
-	suggestLength = 8 // the longest prefix
+	suggestLength = 8   // the longest prefix
 )
 
 // suggestBench measures completion on its own server, where the tutorial's index
@@ -37,6 +35,7 @@ type suggestBench struct {
 	x      *suggest.Index
 	terms  []suggest.Suggestion // the most frequent first
 	zipf   *rand.Zipf           // picks the searched term
+	loaded [2]float64           // seconds of the server for bare ZADDs and AddMany of all terms
 }
 
 func measureSuggest(ctx context.Context, dir string, opt options) (string, error) {
@@ -58,16 +57,16 @@ func measureSuggest(ctx context.Context, dir string, opt options) (string, error
 	if err != nil {
 		return "", err
 	}
-	b := &suggestBench{opt: opt, client: client, x: x, terms: makeTerms(suggestTerms)}
-	b.zipf = rand.NewZipf(rand.New(rand.NewPCG(5, 6)), 1.1, 10, suggestTerms-1)
+	b := &suggestBench{opt: opt, client: client, x: x, terms: makeTerms(opt.stored)}
+	b.zipf = rand.NewZipf(rand.New(rand.NewPCG(5, 6)), 1.1, 10, uint64(opt.stored-1))
 	var text strings.Builder
 	fmt.Fprintf(&text, `## Completion
 
 %s random terms of one or two words, with Zipf-distributed counts, in `+"`index/suggest`"+` and in
 the sorted set of the tutorial, `+"`name:count:original`"+`. One client on one connection.
 
-`, thousands(suggestTerms))
-	for _, part := range []func(context.Context, io.Writer) error{b.load, b.complete, b.fuzzy, b.add} {
+`, thousands(opt.stored))
+	for _, part := range []func(context.Context, io.Writer) error{b.load, b.complete, b.fuzzy, b.write, b.combine} {
 		if err := part(ctx, &text); err != nil {
 			return "", err
 		}
@@ -104,16 +103,24 @@ func makeTerms(n int) []suggest.Suggestion {
 	return terms
 }
 
-// load adds all terms to both, and reports their sizes.
+// load adds all terms to both, by turns, and reports their sizes.
 func (b *suggestBench) load(ctx context.Context, out io.Writer) error {
 	shuffled := slices.Clone(b.terms)
 	rand.New(rand.NewPCG(3, 4)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	for piece := range slices.Chunk(shuffled, suggestBatch) {
-		if _, err := b.x.AddMany(ctx, slices.Values(piece)); err != nil {
-			return err
-		}
-		if err := b.plainAdd(ctx, "plain", piece); err != nil {
-			return err
+	for piece := range slices.Chunk(shuffled, suggestSearches) {
+		for i, add := range []func(context.Context, []suggest.Suggestion) error{b.plainAdd, b.addMany} {
+			before, err := serverSeconds(ctx, b.client)
+			if err != nil {
+				return err
+			}
+			if err := add(ctx, piece); err != nil {
+				return err
+			}
+			after, err := serverSeconds(ctx, b.client)
+			if err != nil {
+				return err
+			}
+			b.loaded[i] += after - before
 		}
 	}
 	size := func(keys ...string) (all float64, err error) {
@@ -147,21 +154,6 @@ func (b *suggestBench) load(ctx context.Context, out io.Writer) error {
 	heads, err := b.client.Do(ctx, b.client.B().Hlen().Key("ours.heads").Build()).AsInt64()
 	fmt.Fprintf(out, "\n%s prefixes are in the top-k cache.\n\n", thousands(int(heads)))
 	return err
-}
-
-// plainAdd writes terms with pipelined ZADDs.
-func (b *suggestBench) plainAdd(ctx context.Context, key string, terms []suggest.Suggestion) error {
-	commands := make(rueidis.Commands, len(terms))
-	for i, t := range terms {
-		member := strings.ToLower(t.Term) + ":" + strconv.FormatInt(t.Count, 10) + ":" + t.Term
-		commands[i] = b.client.B().Zadd().Key(key).ScoreMember().ScoreMember(0, member).Build()
-	}
-	for _, r := range b.client.DoMulti(ctx, commands...) {
-		if err := r.Error(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // plain completes as the tutorial does: it reads the whole range and sorts it. A space at
@@ -292,76 +284,5 @@ func (b *suggestBench) fuzzy(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "| %d | %s | %s |\n", length, milliseconds(took.at(0.5)), milliseconds(took.at(0.99)))
 	}
 	fmt.Fprintln(out)
-	return nil
-}
-
-// add measures how fast terms are counted.
-func (b *suggestBench) add(ctx context.Context, out io.Writer) error {
-	const searches = 16_000
-	made := makeTerms(suggestTerms + b.opt.rounds*searches)[suggestTerms:]
-	sides := []struct {
-		name string
-		run  func(round int) (int, error)
-	}{
-		{"plain pipelined `ZADD`s of new terms", func(round int) (int, error) {
-			return searches, pieces(made[round*searches:][:searches], func(p []suggest.Suggestion) error { return b.plainAdd(ctx, "plain", p) })
-		}},
-		{"`AddMany` of new terms", func(round int) (int, error) {
-			return searches, pieces(made[round*searches:][:searches], b.addMany(ctx))
-		}},
-		{"`AddMany` of searches by Zipf's law", func(int) (int, error) {
-			list := make([]suggest.Suggestion, searches)
-			for i := range list {
-				list[i] = suggest.Suggestion{Term: b.terms[b.zipf.Uint64()].Term, Count: 1}
-			}
-			return searches, pieces(list, b.addMany(ctx))
-		}},
-		{"`Add`, one at a time, of the same", func(int) (int, error) {
-			for range searches / 8 {
-				if _, err := b.x.Add(ctx, b.terms[b.zipf.Uint64()].Term, 1); err != nil {
-					return 0, err
-				}
-			}
-			return searches / 8, nil
-		}},
-	}
-	rates := make([][]float64, len(sides))
-	for round := range b.opt.rounds {
-		for i, side := range sides {
-			begin := time.Now()
-			n, err := side.run(round)
-			if err != nil {
-				return err
-			}
-			rates[i] = append(rates[i], float64(n)/time.Since(begin).Seconds())
-		}
-	}
-	fmt.Fprintf(out, "Counting, medians of %d rounds:\n\n| | terms/s | ratio |\n| --- | ---: | ---: |\n", b.opt.rounds)
-	for i, side := range sides {
-		ratios := make([]float64, len(rates[i]))
-		for round := range ratios {
-			ratios[round] = rates[i][round] / rates[0][round]
-		}
-		slices.Sort(ratios)
-		all := slices.Sorted(slices.Values(rates[i]))
-		fmt.Fprintf(out, "| %s | %s | %.2f |\n", side.name, thousands(int(all[len(all)/2])), ratios[len(ratios)/2])
-	}
-	return nil
-}
-
-// addMany returns a function that counts searches in the index.
-func (b *suggestBench) addMany(ctx context.Context) func([]suggest.Suggestion) error {
-	return func(p []suggest.Suggestion) error {
-		_, err := b.x.AddMany(ctx, slices.Values(p))
-		return err
-	}
-}
-
-func pieces(list []suggest.Suggestion, do func([]suggest.Suggestion) error) error {
-	for piece := range slices.Chunk(list, suggestBatch) {
-		if err := do(piece); err != nil {
-			return err
-		}
-	}
 	return nil
 }

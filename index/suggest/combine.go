@@ -16,6 +16,7 @@ type writer struct {
 	mu    sync.Mutex
 	busy  bool // a round is under way
 	queue []*waiter
+	many  int // terms that AddMany and PutMany write at a time
 }
 
 // waiter is a request that waits for its round.

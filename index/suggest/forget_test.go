@@ -212,6 +212,7 @@ func TestRefused(t *testing.T) {
 func TestAddManyReportsProgress(t *testing.T) {
 	t.Parallel()
 	x, _, ctx := testIndex(t, Options{})
+	x.many = 1600
 	many := func(n, invalid int) iter.Seq[Suggestion] {
 		return func(yield func(Suggestion) bool) {
 			for i := range n {
@@ -225,13 +226,13 @@ func TestAddManyReportsProgress(t *testing.T) {
 			}
 		}
 	}
-	if n, err := x.AddMany(ctx, many(2*manyTerms, manyTerms+100)); n != manyTerms || !errors.Is(err, index.ErrValue) {
+	if n, err := x.AddMany(ctx, many(2000, 1700)); n != 1600 || !errors.Is(err, index.ErrValue) {
 		t.Fatalf("%d, %v", n, err)
 	}
-	if n, err := x.Len(ctx); n != manyTerms || err != nil {
+	if n, err := x.Len(ctx); n != 1600 || err != nil {
 		t.Fatalf("%d terms, %v", n, err)
 	}
-	if n, err := x.AddMany(ctx, many(manyTerms+10, -1)); n != manyTerms+10 || err != nil {
+	if n, err := x.AddMany(ctx, many(3300, -1)); n != 3300 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 	if s, err := x.Get(ctx, "term 1599"); s.Count != 2 || err != nil {

@@ -37,6 +37,7 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	x := &Index{
 		set: set, opt: opt, normalizer: normalizer{opt.Punctuation}, decay: decay{halfLife: opt.HalfLife},
 		completer: completer{client: client, scripts: newScripts(topkLua), topK: 32, scanLimit: 1000},
+		writer:    writer{many: manyTerms},
 	}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keysOf(&set.Keys[i]))

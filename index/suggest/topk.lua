@@ -36,9 +36,10 @@ local CHECK_EVERY = 8    -- new terms of which one checks whether a prefix needs
 
 -- less reports whether a term comes before another: by the bytes of their forms, then of
 -- their spellings, so that the colon is the least byte. (The operator < uses the locale
--- of the server.) It skips the common prefix in blocks of 16.
-local function less(a, b)
-	local i, n = 1, math.min(#a, #b)
+-- of the server.) It skips the common prefix in blocks of 16; common is the length of a
+-- part that is known.
+local function less(a, b, common)
+	local i, n = (common or 0) + 1, math.min(#a, #b)
 	while i <= n and sub(a, i, i + 15) == sub(b, i, i + 15) do
 		i = i + 16
 	end
@@ -52,11 +53,11 @@ local function less(a, b)
 end
 
 -- outranks reports whether a term ranks above another: the greater count first.
-local function outranks(count, term, other, than)
+local function outranks(count, term, other, than, common)
 	if count ~= other then
 		return count > other
 	end
-	return less(term, than)
+	return less(term, than, common)
 end
 
 -- text formats a count. Only half-lives make fractions.
@@ -171,19 +172,19 @@ local function insertRanked(best, limit, term, count)
 	ranks[term], best.ranks = count, ranks
 end
 
--- parse parses a list. threshold and term are nil if the list is complete; broken is
--- true for an invalid text.
-local function parse(list)
+-- parse parses the list of a prefix of this length. threshold and term are nil if the list
+-- is complete; broken is true for an invalid text.
+local function parse(list, length)
 	local first = string.match(list, '^([^\n]*)\n')
 	if first == '' then
-		return {text = list}
+		return {text = list, length = length}
 	end
 	local count, term = string.match(first or '', '^(%d[%d.]*):(.+)$')
 	count = tonumber(count)
 	if not count or byte(list, -1) ~= 10 then
 		return {text = list, broken = true}
 	end
-	return {text = list, threshold = count, term = term}
+	return {text = list, length = length, threshold = count, term = term}
 end
 
 -- members returns the terms of the list of a prefix.
@@ -196,9 +197,9 @@ local function members(list, prefix)
 	return terms
 end
 
--- belongs reports whether a term of this count must be in a list.
+-- belongs reports whether a term of this count must be in the list of a prefix of it.
 local function belongs(list, term, count)
-	return not list.threshold or not outranks(list.threshold, list.term, count, term)
+	return not list.threshold or not outranks(list.threshold, list.term, count, term, list.length)
 end
 
 -- format returns a list of sorted terms with a threshold, or none if it is complete.
@@ -207,7 +208,7 @@ local function format(prefix, best, threshold)
 	for i, item in ipairs(best) do
 		lines[i + 1] = sub(item.term, #prefix + 1)
 	end
-	return parse(table.concat(lines, '\n') .. '\n')
+	return parse(table.concat(lines, '\n') .. '\n', #prefix)
 end
 
 -- trim keeps the best of a full list.
@@ -240,7 +241,10 @@ local function insert(content, list, prefix, term)
 		local _, lines = string.gsub(list.text, '[^\n]*\n', '')
 		list.lines = lines
 	end
-	list = {text = list.text .. line .. '\n', threshold = list.threshold, term = list.term, lines = list.lines + 1}
+	list = {
+		text = list.text .. line .. '\n', length = list.length, lines = list.lines + 1,
+		threshold = list.threshold, term = list.term,
+	}
 	if list.lines > MAX_LIST + 1 then
 		return trim(content, list, prefix)
 	end
@@ -280,8 +284,8 @@ end
 
 -- listsOf returns the list of every prefix of the terms of some changes, false for a
 -- prefix without one. A broken list counts as none and is marked in dirty. It sets in
--- each change uncached, the shortest prefix without one, and least, which no threshold of
--- the lists is below.
+-- each change uncached, the shortest prefix without one, and least, the list with the
+-- lowest threshold, or nil: unknown.
 local function listsOf(cache, changes, dirty)
 	local known, wanted, n = {}, {}, 0
 	for _, c in ipairs(changes) do
@@ -298,7 +302,7 @@ local function listsOf(cache, changes, dirty)
 	local found = lookup(cache, wanted)
 	for i = 1, n do
 		if found[i] then
-			local list = parse(found[i])
+			local list = parse(found[i], #wanted[i])
 			if list.broken then
 				dirty[wanted[i]] = true
 			else
@@ -307,7 +311,6 @@ local function listsOf(cache, changes, dirty)
 		end
 	end
 	for _, c in ipairs(changes) do
-		c.least = 0
 		for l = #c.term, 0, -1 do
 			local prefix = sub(c.term, 1, l)
 			if not known[prefix] then
@@ -323,8 +326,8 @@ end
 -- other and share a prefix are one run, so that the work is least if they are sorted.
 local function closedListsOf(cache, changes)
 	local known, l = {}, 0
-	-- A run is the changes first to last, and the least of the thresholds above it.
-	local runs, first, last, least = 1, {1}, {#changes}, {math.huge}
+	-- A run is the changes first to last, and the list with the lowest threshold above it.
+	local runs, first, last, least = 1, {1}, {#changes}, {}
 	while runs > 0 do
 		local prefixes, wanted, n = {}, {}, 0
 		for r = 1, runs do
@@ -338,7 +341,7 @@ local function closedListsOf(cache, changes)
 		end
 		for i, text in ipairs(lookup(cache, wanted)) do
 			if text then
-				local list = parse(text)
+				local list = parse(text, l)
 				if list.broken then
 					return nil
 				end
@@ -350,8 +353,8 @@ local function closedListsOf(cache, changes)
 			local prefix, lowest = prefixes[r], least[r]
 			local list = known[prefix]
 			local begun
-			if list then
-				lowest = math.min(lowest, list.threshold or 0)
+			if list and not (lowest and list.threshold and belongs(lowest, list.term, list.threshold)) then
+				lowest = list
 			end
 			for i = first[r], last[r] do
 				local c = changes[i]
@@ -465,7 +468,7 @@ local function store(index, content, cache, changes)
 	local new = redis.call('TIME')[2] % CHECK_EVERY
 	for _, c in ipairs(changes) do
 		if c.count then
-			if c.count >= c.least then
+			if not c.least or belongs(c.least, c.term, c.count) then
 				promote(content, known, dirty, c)
 			end
 			if c.uncached and not c.was then

@@ -51,11 +51,11 @@ func (x *Index) Put(ctx context.Context, s Suggestion) (stored bool, err error) 
 }
 
 // AddMany is Add for many terms; a payload that is not empty replaces that of the term.
-// It writes 16,000 terms, or a megabyte of them, at a time: sorted, 200 a script and 32
-// scripts a round trip. It returns how many terms it has processed. On an error these are
-// the first n of the sequence, which must not be added again. An invalid term fails its
-// 16,000 before any of them is counted; if the database fails, some of them may have been
-// counted.
+// It writes 64,000 terms, or four megabytes of them, at a time: sorted, 100 a script and
+// 32 scripts a round trip. The more it can sort, the less they cost. It returns how many
+// terms it has processed. On an error these are the first n of the sequence, which must
+// not be added again. An invalid term fails its 64,000 before any of them is counted; if
+// the database fails, some of them may have been counted.
 func (x *Index) AddMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int, err error) {
 	defer x.wrap(&err)
 	return x.writeMany(ctx, terms, false)
@@ -70,8 +70,8 @@ func (x *Index) PutMany(ctx context.Context, terms iter.Seq[Suggestion]) (n int,
 }
 
 const (
-	manyTerms = 16_000  // terms that are sorted and written at a time
-	manyBytes = 1 << 20 // of their keys and payloads
+	manyTerms = 64_000  // terms that are sorted and written at a time
+	manyBytes = 4 << 20 // of their keys and payloads
 )
 
 func (x *Index) writeMany(ctx context.Context, terms iter.Seq[Suggestion], replace bool) (n int, err error) {
@@ -84,13 +84,14 @@ func (x *Index) writeMany(ctx context.Context, terms iter.Seq[Suggestion], repla
 		}
 		batch = append(batch, r)
 		bytes += len(r.key) + len(r.payload)
-		if len(batch) < manyTerms && bytes < manyBytes {
+		if len(batch) < x.many && bytes < manyBytes {
 			continue
 		}
 		if err := x.writeAll(ctx, batch, ""); err != nil {
 			return n, err
 		}
 		n += len(batch)
+		clear(batch)
 		batch, bytes = batch[:0], 0
 	}
 	if err := x.writeAll(ctx, batch, ""); err != nil {
