@@ -242,3 +242,79 @@ func TestAddManyReportsProgress(t *testing.T) {
 		t.Fatalf("%d, %v", n, err)
 	}
 }
+
+// A term whose count has fallen to 0 with time is still there.
+func TestGetFallenCount(t *testing.T) {
+	t.Parallel()
+	x, _, ctx := testIndex(t, Options{HalfLife: time.Hour})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	x.now = func() time.Time { return now }
+	if stored, err := x.Put(ctx, Suggestion{"Banana", 5, "id:5"}); !stored || err != nil {
+		t.Fatal(stored, err)
+	}
+	now = now.Add(time.Hour)
+	if stored, err := x.Put(ctx, Suggestion{"Bali", 5, ""}); !stored || err != nil {
+		t.Fatal(stored, err)
+	}
+	expect(t, complete(t, x, "b", 2), "Bali 5, Banana 3")
+	now = now.Add(20 * time.Hour)
+	found, err := x.GetMany(ctx, "Banana", "none", "Bali")
+	if want := []Suggestion{{"Banana", 0, "id:5"}, {"Bali", 0, ""}}; err != nil || !slices.Equal(found, want) {
+		t.Fatalf("%q, %v", found, err)
+	}
+	if s, err := x.Get(ctx, "Banana"); err != nil || s.Payload != "id:5" {
+		t.Fatal(s, err)
+	}
+	if _, err := x.Cleanup(ctx, 1, maintain.Options{}); !errors.Is(err, index.ErrValue) {
+		t.Fatal(err)
+	}
+}
+
+// Cleanup decrements as many counts as it was asked to, in every partition.
+func TestCleanupRandomTerms(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		x, _, ctx := testIndex(t, Options{Partitions: partitions})
+		if n, err := x.Cleanup(ctx, 5, maintain.Options{}); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		var list []Suggestion
+		for i := range 300 {
+			list = append(list, Suggestion{fmt.Sprintf("term %d", i), 2, "id"})
+		}
+		if _, err := x.PutMany(ctx, slices.Values(list)); err != nil {
+			t.Fatal(err)
+		}
+		// A step takes no term twice, so that the first 100 go from 2 to 1.
+		if n, err := x.Cleanup(ctx, 100, maintain.Options{}); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		sum := func() (sum int64) {
+			for _, n := range counts(t, x) {
+				sum += n
+			}
+			return sum
+		}
+		if got := sum(); got != 500 {
+			t.Fatalf("the counts are %d, want 500", got)
+		}
+		var seen maintain.Progress
+		n, err := x.Cleanup(ctx, 350, maintain.Options{Progress: func(p maintain.Progress) { seen = p }})
+		if err != nil || n == 0 || seen.Checked != 350 || seen.Total != 350 {
+			t.Fatal(n, seen, err)
+		}
+		if got := sum(); got != 150 {
+			t.Fatalf("the counts are %d, want 150", got)
+		}
+		if left, err := x.Len(ctx); err != nil || left != int64(300-n) {
+			t.Fatal(left, n, err)
+		}
+		verified(t, x)
+		if _, err := x.Cleanup(ctx, 0, maintain.Options{}); !errors.Is(err, index.ErrValue) {
+			t.Fatal(err)
+		}
+		if _, err := x.Prune(ctx, 0, maintain.Options{}); !errors.Is(err, index.ErrValue) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -16,14 +16,14 @@ func (x *Index) Get(ctx context.Context, text string) (s Suggestion, err error) 
 	switch {
 	case err != nil:
 		return Suggestion{}, err
-	case found[0].Count == 0:
+	case len(found) == 0:
 		return Suggestion{}, fmt.Errorf("%w: the term %q", index.ErrNotFound, text)
 	}
 	return found[0], nil
 }
 
-// GetMany returns terms in these spellings, in their order; one that does not exist has a
-// count of 0. One round trip.
+// GetMany returns terms in these spellings, in their order, without those that do not
+// exist. One round trip.
 func (x *Index) GetMany(ctx context.Context, terms ...string) (all []Suggestion, err error) {
 	defer x.wrap(&err)
 	return x.getMany(ctx, terms)
@@ -43,18 +43,17 @@ func (x *Index) getMany(ctx context.Context, terms []string) ([]Suggestion, erro
 		keys[i] = key
 		commands[i] = x.set.Client.B().Hget().Key(x.keys[x.set.Index(nameOf(key))].Content).Field(key).Build()
 	}
-	all := make([]Suggestion, len(terms))
+	all := make([]Suggestion, 0, len(terms))
 	for i, r := range x.set.Client.DoMulti(ctx, commands...) {
 		value, err := r.ToString()
 		switch t, ok := parseValue(keys[i], value); {
 		case rueidis.IsRedisNil(err):
-			all[i].Term = spelling(keys[i])
 		case err != nil:
 			return nil, err
 		case !ok:
 			return nil, fmt.Errorf("%w: %s.content has the value %q for %q", index.ErrCorrupt, x.set.Key, value, keys[i])
 		default:
-			all[i] = x.suggestion(t)
+			all = append(all, x.suggestion(t))
 		}
 	}
 	return all, nil

@@ -2,16 +2,13 @@ package suggest
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
 
-	engine "retwis/internal/maintain"
 	"retwis/internal/scan"
 	"retwis/internal/script"
-	"retwis/maintain"
 )
 
 // Remove removes terms in these spellings and returns how many there were. One round
@@ -88,44 +85,6 @@ func (x *Index) Blocked(ctx context.Context) (all []string, err error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil // SSCAN may return duplicates
-}
-
-// Prune removes the terms with a count below least, with a half-life the count that is
-// left, and returns how many. It reads all terms, some hundreds a step, at opt.Rate; the
-// script that removes a term checks its count again. A half-life alone lowers counts but
-// removes no term.
-func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (removed int, err error) {
-	defer x.wrap(&err)
-	if err := x.set.Check(ctx); err != nil {
-		return 0, err
-	}
-	below := float64(least)
-	if x.opt.HalfLife > 0 {
-		below = math.Log2(below) + x.time()
-	}
-	run := engine.Start(opt)
-	for _, k := range x.keys {
-		for page, err := range scan.Hash(ctx, x.set.Client, k.Content, step) {
-			if err != nil {
-				return removed, err
-			}
-			var rare []string
-			for i := 0; i+1 < len(page); i += 2 {
-				if t, ok := parseValue(page[i], page[i+1]); ok && isKey(t.key) && t.count < below {
-					rare = append(rare, t.key)
-				}
-			}
-			n, err := x.remove(ctx, "below", below, rare)
-			removed += n
-			if err != nil {
-				return removed, err
-			}
-			if err := run.Pace(ctx, len(page)/2); err != nil {
-				return removed, err
-			}
-		}
-	}
-	return removed, nil
 }
 
 // normalizeAll returns the keys or names of terms, sorted and without duplicates.

@@ -100,6 +100,14 @@ func (x *Index) writeMany(ctx context.Context, terms iter.Seq[Suggestion], repla
 	return n + len(batch), nil
 }
 
+// Check returns the error with which Add and Put would refuse a term. It sends no command.
+func (x *Index) Check(s Suggestion) error {
+	if _, err := x.request(s, true); err != nil {
+		return fmt.Errorf("suggest: %w", err)
+	}
+	return nil
+}
+
 // request is a term to write.
 type request struct {
 	key     string

@@ -20,13 +20,16 @@ func newAdd(env shell.Env) *cobra.Command {
 		Use:   "add [flags] KEY [FILE...]",
 		Short: "Count terms",
 		Long: `Counts the terms of files, or of standard input: one on a line, or a term, a tab and
-the number to add to its count. An index that does not exist is created.
+the number to add to its count. After another tab a payload may follow, such as an id,
+which replaces that of the term and is shown with it. An index that does not exist is
+created.
 
 A bad line is reported with its file and number, and the rest is counted; the exit
-code is then 1. Adding a file twice counts its terms twice.`,
+code is then 1. Adding a file twice counts its terms twice; "suggest set" does not.`,
 		Example: `  retwis suggest add words /usr/share/dict/words
   cut -f2 searches.tsv | retwis suggest add words
-  printf 'Banana\t273\n' | retwis suggest add words`,
+  printf 'Banana\t273\n' | retwis suggest add words
+  printf 'Banana\t1\tfruit:7\n' | retwis suggest add words`,
 		Args: shell.Arguments(1, -1, ""),
 	})
 	var declared declaration
@@ -56,19 +59,32 @@ code is then 1. Adding a file twice counts its terms twice.`,
 
 // terms yields the terms of all files, and rejects lines that are not terms.
 func terms(in *shell.Inputs, x *suggest.Index) iter.Seq2[suggest.Suggestion, error] {
-	return shell.Lines(in, func(line string) (suggest.Suggestion, error) { return parseSuggestion(x, line) })
+	return shell.Lines(in, func(line string) (suggest.Suggestion, error) {
+		s, _, err := parseTerm(x, line)
+		return s, err
+	})
 }
 
-// parseSuggestion reads a line: a term, or a term, a tab and a count.
-func parseSuggestion(x *suggest.Index, line string) (suggest.Suggestion, error) {
-	s := suggest.Suggestion{Term: line, Count: 1}
-	if tab := strings.LastIndexByte(line, '\t'); tab >= 0 {
-		n, err := strconv.ParseInt(line[tab+1:], 10, 64)
-		if err != nil || n < 1 || n > 1<<53-1 {
-			return s, fmt.Errorf("%q after the tab is not a count from 1 to 2^53-1", line[tab+1:])
+// parseTerm reads a line: a term, or a term, a tab and a count, or these, a tab and a
+// payload. counted reports whether it has a count; without one it is 1.
+func parseTerm(x *suggest.Index, line string) (s suggest.Suggestion, counted bool, err error) {
+	term, rest, counted := strings.Cut(line, "\t")
+	s = suggest.Suggestion{Term: term, Count: 1}
+	if counted {
+		digits, payload, _ := strings.Cut(rest, "\t")
+		if s.Count, err = parseCount(digits); err != nil {
+			return s, true, fmt.Errorf("%q after the tab is not a count from 1 to 2^53-1", digits)
 		}
-		s = suggest.Suggestion{Term: line[:tab], Count: n}
+		s.Payload = payload
 	}
-	_, err := x.Normalize(s.Term)
-	return s, err
+	return s, counted, x.Check(s)
+}
+
+// parseCount reads a count.
+func parseCount(digits string) (int64, error) {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err == nil && (n < 1 || n > 1<<53-1) {
+		err = strconv.ErrRange
+	}
+	return n, err
 }

@@ -13,8 +13,8 @@ func newComplete(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "complete [flags] KEY PREFIX",
 		Short: "Show the most frequent terms that begin with a prefix",
-		Long: `Shows the most frequent terms that begin with a prefix, and their counts, the most
-frequent first. The empty prefix '' matches every term. With --fuzzy terms follow that
+		Long: `Shows the most frequent terms that begin with a prefix, with their counts and payloads,
+the most frequent first. The empty prefix '' matches every term. With --fuzzy terms follow that
 match after one typo: a letter too many, a letter missing, a wrong letter, or two
 letters swapped.`,
 		Example: `  retwis suggest complete words ban
@@ -40,11 +40,20 @@ letters swapped.`,
 			}
 			p := c.NewPrinter(false, true)
 			for _, s := range found {
-				if err := p.Print(s, s.Term, shell.Thousands(s.Count)); err != nil {
+				if err := printTerm(p, s); err != nil {
 					return err
 				}
 			}
 			return p.End()
 		})
 	})
+}
+
+// printTerm prints a term, its count, and its payload if it has one.
+func printTerm(p *shell.Printer, s suggest.Suggestion) error {
+	cells := []string{s.Term, shell.Thousands(s.Count)}
+	if s.Payload != "" {
+		cells = append(cells, s.Payload)
+	}
+	return p.Print(s, cells...)
 }

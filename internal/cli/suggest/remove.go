@@ -16,7 +16,7 @@ func newRemove(env shell.Env) *cobra.Command {
 		Short: "Remove terms, and block them with --block",
 		Long: `Removes terms in exactly this spelling. With --block they are neither counted nor
 shown from then on, in any spelling, with or without accents and punctuation, until
-they are named with --unblock.`,
+they are named with --unblock; "suggest blocked" lists them.`,
 		Example: `  retwis suggest remove words banaooo
   retwis suggest remove words --block damn`,
 		Args: shell.Arguments(2, -1, ""),

@@ -19,5 +19,8 @@ separate counts.`,
 		Example: `  retwis suggest add words /usr/share/dict/words
   cut -f2 searches.tsv | retwis suggest add words
   retwis suggest complete words ban -n 5`,
-	}, append([]*cobra.Command{newAdd(env), newComplete(env), newList(env), newRemove(env)}, maintenance.Commands(env)...)...)
+	}, append([]*cobra.Command{
+		newAdd(env), newSet(env), newComplete(env), newGet(env), newList(env), newRemove(env), newBlocked(env),
+		newCleanup(env), newSweep(env),
+	}, maintenance.Commands(env)...)...)
 }

@@ -1,0 +1,132 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/index"
+	engine "retwis/internal/maintain"
+	"retwis/internal/scan"
+	"retwis/maintain"
+)
+
+// Cleanup decrements the counts of n random terms and removes those that reach 0, and
+// returns how many it has removed. So terms that are searched once and never again
+// disappear, as with Options.Cleanup, but at a time of your choice and over the whole
+// index. A round trip for every 100 terms, at opt.Rate. It is not for an index with a
+// half-life, whose counts fall by themselves.
+func (x *Index) Cleanup(ctx context.Context, n int, opt maintain.Options) (removed int, err error) {
+	defer x.wrap(&err)
+	switch {
+	case n < 1:
+		return 0, fmt.Errorf("%w: %d terms: use 1 or more", index.ErrValue, n)
+	case x.opt.HalfLife > 0:
+		return 0, fmt.Errorf("%w: the index has a half-life: remove rare terms with Prune or %q", index.ErrValue, "retwis suggest sweep "+x.set.Key)
+	}
+	if err := x.set.Check(ctx); err != nil {
+		return 0, err
+	}
+	run := engine.Start(opt)
+	run.Total = int64(n)
+	for n > 0 {
+		terms, err := x.sample(ctx, min(n, batchTerms))
+		if err != nil || len(terms) == 0 {
+			return removed, err
+		}
+		lost, err := x.remove(ctx, "lose", 1, terms)
+		removed += lost
+		if err != nil {
+			return removed, err
+		}
+		n -= len(terms)
+		if err := run.Step(ctx, len(terms)); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// sample returns the keys of at most n random terms, from each partition as many as its
+// share of all terms, one at least: two round trips.
+func (x *Index) sample(ctx context.Context, n int) ([]string, error) {
+	sizes := make(rueidis.Commands, len(x.keys))
+	for i, k := range x.keys {
+		sizes[i] = x.set.Client.B().Hlen().Key(k.Content).Build()
+	}
+	lengths := make([]int64, len(x.keys))
+	total := int64(0)
+	for i, r := range x.set.Client.DoMulti(ctx, sizes...) {
+		var err error
+		if lengths[i], err = r.AsInt64(); err != nil {
+			return nil, err
+		}
+		total += lengths[i]
+	}
+	if total == 0 {
+		return nil, nil
+	}
+	var commands rueidis.Commands
+	for i, k := range x.keys {
+		if share := (int64(n)*lengths[i] + total - 1) / total; share > 0 {
+			commands = append(commands, x.set.Client.B().Hrandfield().Key(k.Content).Count(share).Build())
+		}
+	}
+	var keys []string
+	for _, r := range x.set.Client.DoMulti(ctx, commands...) {
+		found, err := r.AsStrSlice()
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, slices.DeleteFunc(found, func(key string) bool { return !isKey(key) })...)
+	}
+	if len(keys) > n {
+		rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	}
+	return keys[:min(n, len(keys))], nil
+}
+
+// Prune removes the terms with a count below least, with a half-life the count that is
+// left, and returns how many. It reads all terms, some hundreds a step, at opt.Rate; the
+// script that removes a term checks its count again. A half-life alone lowers counts but
+// removes no term. It can be repeated if it is interrupted.
+func (x *Index) Prune(ctx context.Context, least int64, opt maintain.Options) (removed int, err error) {
+	defer x.wrap(&err)
+	if least < 1 {
+		return 0, fmt.Errorf("%w: counts are never below %d", index.ErrValue, least)
+	}
+	run := engine.Start(opt)
+	if run.Total, err = x.set.Len(ctx); err != nil {
+		return 0, err
+	}
+	below := float64(least)
+	if x.opt.HalfLife > 0 {
+		below = math.Log2(below) + x.time()
+	}
+	for _, k := range x.keys {
+		for page, err := range scan.Hash(ctx, x.set.Client, k.Content, step) {
+			if err != nil {
+				return removed, err
+			}
+			var rare []string
+			for i := 0; i+1 < len(page); i += 2 {
+				if t, ok := parseValue(page[i], page[i+1]); ok && isKey(t.key) && t.count < below {
+					rare = append(rare, t.key)
+				}
+			}
+			n, err := x.remove(ctx, "below", below, rare)
+			removed += n
+			if err != nil {
+				return removed, err
+			}
+			if err := run.Step(ctx, len(page)/2); err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, nil
+}

@@ -1,0 +1,45 @@
+package suggest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/suggest"
+	"retwis/internal/cli/shell"
+)
+
+func newBlocked(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "blocked [flags] KEY",
+		Short: "List the blocked terms",
+		Long: `Lists the terms that were blocked with "suggest remove --block", in their normalized
+forms, one a line.`,
+		Example: `  retwis suggest blocked words
+  retwis suggest blocked words | xargs -d '\n' retwis suggest remove words --unblock`,
+		Args: shell.Arguments(1, 1, ""),
+	})
+	c.AddJSON("print each form as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
+			forms, err := x.Blocked(ctx)
+			if err != nil {
+				return err
+			}
+			e := shell.NewEncoder(c.Stdout)
+			for _, form := range forms {
+				if c.JSON {
+					err = e.Encode(map[string]string{"form": formText(form)})
+				} else {
+					_, err = fmt.Fprintln(c.Stdout, formText(form))
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,76 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/suggest"
+	"retwis/internal/cli/shell"
+)
+
+func newCleanup(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "cleanup [flags] KEY",
+		Short: "Decrement the counts of random terms, and remove those at 0",
+		Long: `Decrements the counts of random terms by one and removes those that reach 0, as the
+tutorial does at each completion, and prints how many it has removed. Run regularly, it
+lets terms disappear that are searched once and never again, while those that are
+searched stay. An index with a half-life needs "suggest sweep" instead.`,
+		Example: `  retwis suggest cleanup words
+  retwis suggest cleanup words --terms 100000 --rate 5000`,
+		Args: shell.Arguments(1, 1, ""),
+	})
+	var number int
+	c.Flags().IntVarP(&number, "terms", "n", 1000, "decrement the counts of this `NUMBER` of terms")
+	return forgetting(c, func(ctx context.Context, x *suggest.Index, opt shell.Options) (int, error) {
+		return x.Cleanup(ctx, number, opt)
+	})
+}
+
+func newSweep(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "sweep [flags] --below COUNT KEY",
+		Short: "Remove the terms with a small count",
+		Long: `Removes the terms with a count below that of --below, in short steps while the index is
+in use, and prints how many. With a half-life, that is the count that is left. If it is
+interrupted, run it again.`,
+		Example: `  retwis suggest sweep words --below 2
+  retwis suggest sweep words --below 5 --rate 10000`,
+		Args: shell.Arguments(1, 1, ""),
+	})
+	var below int64
+	c.Flags().Int64Var(&below, "below", 0, "remove the terms with a count below this `COUNT`")
+	return forgetting(c, func(ctx context.Context, x *suggest.Index, opt shell.Options) (int, error) {
+		if below < 1 {
+			return 0, shell.Usage(errors.New("--below needs a count of 1 or more: terms with a smaller one are removed"))
+		}
+		return x.Prune(ctx, below, opt)
+	})
+}
+
+// forgetting builds a command that removes terms in steps.
+func forgetting(c *shell.Command, forget func(context.Context, *suggest.Index, shell.Options) (int, error)) *cobra.Command {
+	var flags shell.RunFlags
+	flags.AddRate(c)
+	c.AddJSON("print the number of removed terms as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
+			opt, wipe := flags.Options(c)
+			if opt.Progress != nil {
+				opt.Progress = func(p shell.Progress) {
+					fmt.Fprintf(c.Stderr, "\r%s of %s terms ", shell.Thousands(p.Checked), shell.Thousands(p.Total))
+				}
+			}
+			removed, err := forget(ctx, x, opt)
+			wipe()
+			if err != nil {
+				return err
+			}
+			return c.PrintNumber("removed", int64(removed))
+		})
+	})
+}

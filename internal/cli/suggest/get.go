@@ -1,0 +1,39 @@
+package suggest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"retwis/index/suggest"
+	"retwis/internal/cli/shell"
+)
+
+func newGet(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "get [flags] KEY TERM...",
+		Short: "Show the counts and payloads of terms",
+		Long: `Shows terms in exactly this spelling, with their counts and payloads. A term that does
+not exist is reported, and the exit code is then 1; "suggest complete" shows other
+spellings.`,
+		Example: `  retwis suggest get words Banana
+  retwis suggest get words Banana Apple --json | jq .count`,
+		Args: shell.Arguments(2, -1, ""),
+	})
+	c.AddJSON("print each term as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return withIndex(ctx, c, args[0], func(x *suggest.Index) error {
+			p := c.NewPrinter(false, true)
+			missing := c.ShowEach(args[1:], func(term string) error {
+				s, err := x.Get(ctx, term)
+				if err != nil {
+					return err
+				}
+				return printTerm(p, s)
+			})
+			return errors.Join(p.End(), missing)
+		})
+	})
+}
