@@ -31,14 +31,14 @@ type graphBench struct {
 func measureGraph(ctx context.Context, dir string, opt options) (string, error) {
 	var text strings.Builder
 	err := onServer(ctx, dir, "graph", func(client rueidis.Client) error {
-		b := &graphBench{opt: opt, client: client, triples: socialGraph(graphTriples)}
+		b := &graphBench{opt: opt, client: client, triples: socialGraph(graphTriples, graphPeople)}
 		fmt.Fprintf(&text, `## Graph
 
 %s triples: of %s people each lives in one of 100 cities, and they have friends and like
 1,000 things, both Zipf-distributed: a few are popular. One client, in this process, on one server.
 
 `, thousands(graphTriples), thousands(graphPeople))
-		for _, part := range []func(context.Context, io.Writer) error{b.load, b.memory, b.pages, b.joins} {
+		for _, part := range []func(context.Context, io.Writer) error{b.load, b.layouts, b.memory, b.pages, b.joins, b.paths, b.changes} {
 			if err := part(ctx, &text); err != nil {
 				return err
 			}
@@ -48,10 +48,10 @@ func measureGraph(ctx context.Context, dir string, opt options) (string, error) 
 	return text.String(), err
 }
 
-// socialGraph returns n distinct triples in random order.
-func socialGraph(n int) []graph.Triple {
+// socialGraph returns n distinct triples of some people in random order.
+func socialGraph(n, people int) []graph.Triple {
 	random := rand.New(rand.NewPCG(1, 2))
-	friends, things, cities := rand.NewZipf(random, 1.2, 50, graphPeople-1), rand.NewZipf(random, 1.2, 5, 999), rand.NewZipf(random, 1.2, 5, 99)
+	friends, things, cities := rand.NewZipf(random, 1.2, 50, uint64(people-1)), rand.NewZipf(random, 1.2, 5, 999), rand.NewZipf(random, 1.2, 5, 99)
 	person := func(i int) string { return "person" + strconv.Itoa(i) }
 	all := make([]graph.Triple, 0, n)
 	seen := make(map[graph.Triple]bool, n)
@@ -61,11 +61,11 @@ func socialGraph(n int) []graph.Triple {
 			all = append(all, t)
 		}
 	}
-	for i := range graphPeople {
+	for i := range people {
 		add(graph.Triple{S: person(i), P: "lives-in", O: "city" + strconv.Itoa(int(cities.Uint64()))})
 	}
 	for len(all) < n {
-		who := person(random.IntN(graphPeople))
+		who := person(random.IntN(people))
 		if random.IntN(3) == 0 {
 			add(graph.Triple{S: who, P: "likes", O: "thing" + strconv.Itoa(int(things.Uint64()))})
 		} else {
@@ -108,23 +108,31 @@ func (b *graphBench) load(ctx context.Context, out io.Writer) error {
 		{"`PutMany`, six orders", put(graph.Options{})},
 		{"`PutMany`, three orders", put(graph.Options{Compact: true})},
 	}
-	took := make([][]time.Duration, len(sides))
+	took, costs := make([][]time.Duration, len(sides)), make([][]float64, len(sides))
 	for range b.opt.rounds {
 		for i, s := range sides {
 			if err := b.empty(ctx); err != nil {
+				return err
+			}
+			before, err := computed(ctx, b.client)
+			if err != nil {
 				return err
 			}
 			d, err := timed(s.run)
 			if err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
-			took[i] = append(took[i], d)
+			after, err := computed(ctx, b.client)
+			if err != nil {
+				return err
+			}
+			took[i], costs[i] = append(took[i], d), append(costs[i], (after-before)*1e6/float64(len(some)))
 		}
 	}
-	fmt.Fprintf(out, "%s triples into an empty graph, medians of %d rounds:\n\n| | triples/s | ratio |\n| --- | ---: | ---: |\n", thousands(len(some)), b.opt.rounds)
+	fmt.Fprintf(out, "%s triples into an empty graph, medians of %d rounds:\n\n| | triples/s | server CPU, µs per triple | ratio |\n| --- | ---: | ---: | ---: |\n", thousands(len(some)), b.opt.rounds)
 	for i, s := range sides {
-		d := medianTime(took[i]).Seconds()
-		fmt.Fprintf(out, "| %s | %s | **%.2f** |\n", s.name, thousands(int(float64(len(some))/d)), medianTime(took[0]).Seconds()/d)
+		fmt.Fprintf(out, "| %s | %s | %.1f | **%.2f** |\n", s.name, thousands(int(float64(len(some))/medianTime(took[i]).Seconds())),
+			medianNumber(costs[i]), medianNumber(costs[i])/medianNumber(costs[0]))
 	}
 	fmt.Fprintln(out)
 	return b.empty(ctx)
@@ -156,7 +164,7 @@ func (b *graphBench) memory(ctx context.Context, out io.Writer) error {
 	for _, t := range b.triples {
 		names += len(t.S) + len(t.P) + len(t.O)
 	}
-	fmt.Fprintf(out, "All of them; their names have %.1f bytes a triple:\n\n| | bytes per triple | triples/s |\n| --- | ---: | ---: |\n", float64(names)/graphTriples)
+	fmt.Fprintf(out, "All of them; their names have %.1f bytes per triple:\n\n| | bytes per triple | triples/s |\n| --- | ---: | ---: |\n", float64(names)/graphTriples)
 	for _, side := range []struct {
 		name string
 		opt  graph.Options
@@ -269,43 +277,46 @@ and queries one binding at a time; all answers, medians of %d rounds:
 		for _, s := range plan.Steps {
 			one.patterns = append(one.patterns, s.Pattern.String())
 		}
-		var slow, fast []time.Duration
-		answers := 0
-		for range b.opt.rounds {
-			one.trips = 0
-			took, err := timed(func() (err error) { answers, err = one.run(); return err })
-			if err != nil {
-				return err
-			}
-			slow = append(slow, took)
-			found := 0
-			took, err = timed(func() error {
-				for _, err := range g.Query(ctx, q) {
-					if err != nil {
-						return err
-					}
-					found++
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			if found != answers {
-				return fmt.Errorf("%s: %d answers, one at a time %d", text, found, answers)
-			}
-			fast = append(fast, took)
+		row, err := b.compared(text, one.run, func() (int, error) { return answered(ctx, g, q) })
+		if err != nil {
+			return err
 		}
-		ratios := make([]float64, len(slow))
-		for i := range slow {
-			ratios[i] = slow[i].Seconds() / fast[i].Seconds()
-		}
-		slices.Sort(ratios)
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s | **%.1f** |\n", text, thousands(answers), milliseconds(medianTime(slow)),
-			thousands(one.trips), milliseconds(medianTime(fast)), ratios[len(ratios)/2])
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s | **%.1f** |\n", text, thousands(row.n), milliseconds(row.slow),
+			thousands(one.trips/b.opt.rounds), milliseconds(row.fast), row.ratio)
 	}
 	fmt.Fprintln(out)
 	return nil
+}
+
+// compared is two ways to the same answers.
+type compared struct {
+	n          int
+	slow, fast time.Duration // medians
+	ratio      float64       // median of the rounds
+}
+
+// compared measures two ways in turn. Each returns the number of answers; 0 of the second
+// is not compared.
+func (b *graphBench) compared(text string, slow, fast func() (int, error)) (row compared, err error) {
+	took := [2][]time.Duration{}
+	var ratios []float64
+	for round := range b.opt.rounds {
+		counts := [2]int{}
+		for i, run := range [2]func() (int, error){slow, fast} {
+			d, err := timed(func() (err error) { counts[i], err = run(); return err })
+			if err != nil {
+				return row, fmt.Errorf("%s: %w", text, err)
+			}
+			took[i] = append(took[i], d)
+		}
+		if counts[1] != 0 && counts[0] != counts[1] {
+			return row, fmt.Errorf("%s: %d answers, one at a time %d", text, counts[1], counts[0])
+		}
+		row.n = counts[0]
+		ratios = append(ratios, took[0][round].Seconds()/took[1][round].Seconds())
+	}
+	row.slow, row.fast, row.ratio = medianTime(took[0]), medianTime(took[1]), medianNumber(ratios)
+	return row, nil
 }
 
 // oneByOne answers queries of plain names and variables like a client that reads

@@ -2,10 +2,12 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 
+	"retwis/index"
 	engine "retwis/internal/maintain"
 	"retwis/maintain"
 )
@@ -30,6 +32,39 @@ func (g *Graph) Verify(ctx context.Context, source iter.Seq2[Triple, error], opt
 // writes stay. Missing triples of the source are put.
 func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	return g.compare(ctx, source, opt, true)
+}
+
+// Adopt makes a graph of a sorted set made by hand, as in the tutorial: it stores the
+// declaration, so that Open accepts it, and changes no entry. It scans all entries as
+// Verify does. The report has what it leaves as it is: entries that do not belong to a
+// triple, and triples without one of their orders; Repair corrects them. Report.Checked is
+// the number of triples in the graph now. Adopt can be repeated, and does not harm a graph.
+//
+// If no entry is that of a triple, the sorted set is something else, and Adopt fails with
+// index.ErrValue; if there is none, with index.ErrNotFound.
+func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
+	all, err := g.set.Len(ctx)
+	if err != nil {
+		return maintain.Report{}, g.wrap(ctx, err)
+	}
+	if all == 0 {
+		if _, err := Open(ctx, g.set.Client, g.set.Key); errors.Is(err, index.ErrNotFound) { // not even an empty graph
+			return maintain.Report{}, fmt.Errorf("graph: %w: there is no sorted set %q", index.ErrNotFound, g.set.Keys[0].Index)
+		} else if err != nil {
+			return maintain.Report{}, err
+		}
+	}
+	report, err := g.Verify(ctx, nil, opt)
+	if err != nil {
+		return report, err
+	}
+	if report.Checked, err = g.Len(ctx); err != nil {
+		return report, err
+	}
+	if all > 0 && report.Checked == 0 {
+		return report, fmt.Errorf("graph: %w: none of the %d entries of %q is the spo entry of a triple", index.ErrValue, all, g.set.Key)
+	}
+	return report, g.wrap(ctx, g.set.Adopt(ctx))
 }
 
 func (g *Graph) compare(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options, repair bool) (maintain.Report, error) {

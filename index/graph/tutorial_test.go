@@ -2,11 +2,13 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
 	"retwis/index"
 	"retwis/internal/redistest"
+	"retwis/maintain"
 )
 
 // The examples of the tutorial on secondary indexes, with its names.
@@ -79,5 +81,60 @@ func TestTutorialQuestion(t *testing.T) {
 		if !slices.Equal(walked, []string{"lucio"}) {
 			t.Errorf("%+v: the walk leads to %v", opt, walked)
 		}
+	}
+}
+
+// A sorted set made by hand, as in the tutorial, is adopted as it is.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	client := redistest.DB(t).Client(t)
+	g := newGraph(t, client, "byhand", Options{})
+	if _, err := g.Adopt(ctx, maintain.Options{}); !errors.Is(err, index.ErrNotFound) {
+		t.Errorf("nothing is adopted: %v", err)
+	}
+	zadd := func(key string, entries ...string) {
+		t.Helper()
+		for _, entry := range entries {
+			if err := client.Do(ctx, client.B().Zadd().Key(key).ScoreMember().ScoreMember(0, entry).Build()).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	zadd("byhand", "spo:a:likes:b", "sop:a:b:likes", "pso:likes:a:b", "pos:likes:b:a", "osp:b:a:likes", "ops:b:likes:a")
+	// It can be read before.
+	if found := all(t, g.Select(ctx, Pattern{P: Name("likes")}, index.Page{})); len(found) != 1 {
+		t.Errorf("found %v", found)
+	}
+	for range 2 {
+		if report, err := g.Adopt(ctx, maintain.Options{}); err != nil || report.Checked != 1 || report.Problems() != 0 {
+			t.Errorf("Adopt reports %+v (%v)", report, err)
+		}
+	}
+	opened, err := Open(ctx, client, "byhand")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameState(t, opened, []Triple{{"a", "likes", "b"}})
+
+	zadd("damaged", "spo:a:likes:b", "sop:a:b:likes", "pso:likes:a:b", "pos:likes:b:a", "osp:b:a:likes", "what is this")
+	damaged := newGraph(t, client, "damaged", Options{})
+	if report, err := damaged.Adopt(ctx, maintain.Options{}); err != nil || report.Checked != 1 || report.Missing != 1 || report.Dangling != 1 {
+		t.Errorf("Adopt of damaged data reports %+v (%v)", report, err)
+	}
+	if report, err := damaged.Repair(ctx, nil, maintain.Options{}); err != nil || report.Repaired != 2 {
+		t.Errorf("Repair reports %+v (%v)", report, err)
+	}
+	sameState(t, damaged, []Triple{{"a", "likes", "b"}})
+
+	zadd("other", "one", "two")
+	if _, err := newGraph(t, client, "other", Options{}).Adopt(ctx, maintain.Options{}); !errors.Is(err, index.ErrValue) {
+		t.Errorf("another sorted set is adopted: %v", err)
+	}
+	if _, err := Open(ctx, client, "other"); !errors.Is(err, index.ErrNotFound) {
+		t.Errorf("another sorted set is declared: %v", err)
+	}
+	if _, err := newGraph(t, client, "byhand", Options{Compact: true}).Adopt(ctx, maintain.Options{}); !errors.Is(err, index.ErrDeclared) {
+		t.Errorf("another declaration: %v", err)
 	}
 }

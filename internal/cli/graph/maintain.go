@@ -37,6 +37,14 @@ Triples of the files that are missing are put.`,
 writes made meanwhile. It stops at the first bad line, and then nothing has changed.`,
 			Example: `  retwis graph rebuild people friends.tsv`,
 		},
+		shell.Adopt: {
+			Short: "Turn a sorted set that was made by hand into a graph",
+			Long: `Turns a sorted set that was made by hand into a graph: one with six entries of each
+triple, such as spo:matteo:friend-of:lucio, or three with --compact. It adds KEY.meta, and
+changes no entry. Entries that are not those of a triple, and triples that lack an order,
+stay as they are; they are shown, and the exit code is 1. "graph repair" repairs them.`,
+			Example: `  retwis graph adopt people`,
+		},
 	},
 }
 
@@ -49,8 +57,10 @@ type target struct {
 
 // AddFlags implements shell.Target.
 func (t *target) AddFlags(c *shell.Command) {
-	t.format = addFormat(c)
-	if t.verb == shell.Rebuild {
+	if t.verb != shell.Adopt {
+		t.format = addFormat(c)
+	}
+	if t.verb == shell.Rebuild || t.verb == shell.Adopt {
 		t.add(c)
 	}
 }
@@ -63,6 +73,13 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell
 			return shell.Report{}, err
 		}
 		return g.Rebuild(ctx, triples(src.Inputs, t.format, true), opt)
+	}
+	if t.verb == shell.Adopt {
+		g, err := t.declaration.open(ctx, db.Client(), key)
+		if err != nil {
+			return shell.Report{}, err
+		}
+		return g.Adopt(ctx, opt)
 	}
 	g, err := open(ctx, db.Client(), key)
 	if err != nil {

@@ -27,7 +27,7 @@ func withGraph(ctx context.Context, c *shell.Command, key string, do func(g *gra
 func open(ctx context.Context, client rueidis.Client, key string) (*graph.Graph, error) {
 	g, err := graph.Open(ctx, client, key)
 	if errors.Is(err, index.ErrNotFound) {
-		err = shell.Hint(err, fmt.Sprintf("Create it with %q.", "retwis graph put "+key))
+		err = shell.Hint(err, fmt.Sprintf("Create it with %q, or take over a sorted set with %q.", "retwis graph put "+key, "retwis graph adopt "+key))
 	}
 	return g, err
 }
