@@ -58,23 +58,23 @@ func inverted(s string) string {
 	return string(b)
 }
 
-// expected is what the indexes should hold of citizens: of each the members, and
-// of the unique ones fields and ids.
+// expected is what the indexes should hold of citizens: of each the members, those of
+// sets after the value and a dash, and of the unique ones fields and ids.
 func expected(all []citizen) (sorted map[string][]string, unique map[string]map[string]string) {
 	sorted = map[string][]string{"name": nil, "age": nil, "city": nil, "tags": nil, "boss": nil, "domain": nil, "city,age desc": nil}
 	unique = map[string]map[string]string{"email": {}, "phone": {}}
 	for _, c := range all {
 		add := func(index, value string) { sorted[index] = append(sorted[index], value+c.ID) }
-		add("name", lexText(short(c.Name)))
+		add("name", short(c.Name)+"-")
 		add("age", lexInt(c.Age))
 		add("city", lexText(strings.ToLower(c.City)))
 		add("city,age desc", lexText(c.City)+inverted(lexInt(c.Age)))
 		add("domain", lexText(c.Email[strings.IndexByte(c.Email, '@')+1:]))
 		for _, tag := range slices.Compact(slices.Sorted(slices.Values(c.Tags))) {
-			add("tags", lexText(tag))
+			add("tags", tag+"-")
 		}
 		if c.Boss.ID != "" {
-			add("boss", lexText(c.Boss.ID))
+			add("boss", c.Boss.ID+"-")
 		}
 		unique["email"][strings.ToLower(c.Email)] = c.ID
 		if c.Phone != nil {
@@ -130,7 +130,12 @@ func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *mod
 	for index, want := range sorted {
 		var got []string
 		for _, base := range bases {
-			got = append(got, zset(t, client, base+".by."+called[index])...)
+			switch index {
+			case "name", "tags", "boss":
+				got = append(got, valueSets(t, client, base, called[index])...)
+			default:
+				got = append(got, zset(t, client, base+".by."+called[index])...)
+			}
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
@@ -157,6 +162,48 @@ func agree(t testing.TB, client rueidis.Client, opt model.Options, citizens *mod
 		}
 	}
 	return records
+}
+
+// valueSets returns the ids in the sets of the values of an index, each after the value and
+// a dash. It fails unless the directory has exactly these values, and the ids have the
+// scores of their creation.
+func valueSets(t testing.TB, client rueidis.Client, base, called string) []string {
+	t.Helper()
+	prefix := base + ".by." + called + ":"
+	keys := map[string]bool{} // on a Cluster, replicas have them too
+	for _, node := range client.Nodes() {
+		some, err := node.Do(t.Context(), node.B().Keys().Pattern("*").Build()).AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range some {
+			keys[key] = true
+		}
+	}
+	var all, values []string
+	for key := range keys {
+		value, ok := strings.CutPrefix(key, prefix)
+		if !ok {
+			continue
+		}
+		values = append(values, value)
+		members, err := client.Do(t.Context(), client.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()).AsZScores()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range members {
+			created, err := client.Do(t.Context(), client.B().Zscore().Key(base+".all").Member(m.Member).Build()).AsFloat64()
+			if err != nil || created != m.Score {
+				t.Errorf("%s has %s at %v, created at %v, %v", key, m.Member, m.Score, created, err)
+			}
+			all = append(all, value+"-"+m.Member)
+		}
+	}
+	slices.Sort(values)
+	if directory := zset(t, client, base+".by."+called); !slices.Equal(directory, values) {
+		t.Errorf("%s.by.%s has %q, and there are sets of %q", base, called, directory, values)
+	}
+	return all
 }
 
 func zset(t testing.TB, client rueidis.Client, key string) []string {

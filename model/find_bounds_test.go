@@ -59,7 +59,7 @@ func TestFindDamagedContents(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		for i, q := range []*model.Query[pupil]{
-			s.Find(model.Eq("name", "n"), model.AtLeast("class", 0)), s.Find(model.AtLeast("marks", 1)), s.Find(model.Eq("name", "n")).OrderBy("class"),
+			s.Find(model.Eq("name", "n"), model.AtLeast("class", 0)), s.Find(model.AtLeast("marks", 1)), s.Find(model.Eq("name", "n"), model.AtLeast("class", 0)).OrderBy("grade"),
 		} {
 			ids, err := q.IDs(t.Context())
 			count, err2 := q.Count(t.Context())

@@ -276,23 +276,26 @@ type order struct {
 	fields  []string
 	has     func(*thing) bool
 	compare func(a, b *thing) int
+	created bool // not by fields, but by creation
 }
 
 func orders() []order {
 	always := func(*thing) bool { return true }
 	byCity := func(a, b *thing) int { return strings.Compare(a.City, b.City) }
+	byCreation := func(a, b *thing) int { return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID)) }
 	byAge := func(a, b *thing) int { return cmp.Compare(a.Age, b.Age) }
 	return []order{
-		{nil, always, func(a, b *thing) int { return 0 }},
-		{[]string{"age"}, always, byAge},
-		{[]string{"city"}, always, byCity},
-		{[]string{"city", "age desc"}, always, func(a, b *thing) int { return cmp.Or(byCity(a, b), byAge(b, a)) }},
-		{[]string{"city desc", "age"}, always, func(a, b *thing) int { return cmp.Or(byCity(b, a), byAge(a, b)) }},
-		{[]string{"score"}, func(x *thing) bool { return x.Score != nil }, func(a, b *thing) int { return cmp.Compare(*a.Score, *b.Score) }},
-		{[]string{"born"}, func(x *thing) bool { return !x.Born.IsZero() }, func(a, b *thing) int { return a.Born.Compare(b.Born) }},
-		{[]string{"room desc", "price"}, always, func(a, b *thing) int { return cmp.Or(cmp.Compare(b.Room, a.Room), cmp.Compare(a.Price, b.Price)) }},
-		{[]string{"initial"}, func(x *thing) bool { return x.City != "" }, func(a, b *thing) int { return strings.Compare(a.City[:1], b.City[:1]) }},
-		{[]string{"big"}, always, func(a, b *thing) int { return cmp.Compare(a.Big, b.Big) }},
+		{fields: nil, has: always, compare: func(a, b *thing) int { return 0 }},
+		{has: always, compare: byCreation, created: true},
+		{fields: []string{"age"}, has: always, compare: byAge},
+		{fields: []string{"city"}, has: always, compare: byCity},
+		{fields: []string{"city", "age desc"}, has: always, compare: func(a, b *thing) int { return cmp.Or(byCity(a, b), byAge(b, a)) }},
+		{fields: []string{"city desc", "age"}, has: always, compare: func(a, b *thing) int { return cmp.Or(byCity(b, a), byAge(a, b)) }},
+		{fields: []string{"score"}, has: func(x *thing) bool { return x.Score != nil }, compare: func(a, b *thing) int { return cmp.Compare(*a.Score, *b.Score) }},
+		{fields: []string{"born"}, has: func(x *thing) bool { return !x.Born.IsZero() }, compare: func(a, b *thing) int { return a.Born.Compare(b.Born) }},
+		{fields: []string{"room desc", "price"}, has: always, compare: func(a, b *thing) int { return cmp.Or(cmp.Compare(b.Room, a.Room), cmp.Compare(a.Price, b.Price)) }},
+		{fields: []string{"initial"}, has: func(x *thing) bool { return x.City != "" }, compare: func(a, b *thing) int { return strings.Compare(a.City[:1], b.City[:1]) }},
+		{fields: []string{"big"}, has: always, compare: func(a, b *thing) int { return cmp.Compare(a.Big, b.Big) }},
 	}
 }
 
@@ -342,9 +345,16 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	what := drawTest(t, 3)
 	o := some(t, "order", orders()...)
 	q := f.things.Find(what.cond).OrderBy(o.fields...)
-	turned := len(o.fields) > 0 && rapid.Bool().Draw(t, "desc")
+	if o.created {
+		q = q.Newest().Reverse()
+	}
+	ordered := len(o.fields) > 0 || o.created
+	turned := ordered && rapid.Bool().Draw(t, "desc")
 	if turned {
 		q = q.Reverse()
+	}
+	if err := q.Check(); err != nil {
+		t.Fatal(err)
 	}
 	var fitting, want []string
 	byID := map[string]*thing{}
@@ -381,7 +391,7 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	if limit == 0 {
 		limit = len(got)
 	}
-	if err != nil || !slices.Equal(ids, got[:min(limit, len(got))]) && len(o.fields) > 0 || len(ids) != min(limit, len(got)) {
+	if err != nil || !slices.Equal(ids, got[:min(limit, len(got))]) && ordered || len(ids) != min(limit, len(got)) {
 		t.Fatalf("ids %q of %q, %v", ids, got, err)
 	}
 	first, err := q.First(ctx)
@@ -392,23 +402,81 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 		explained, _ := f.things.Find(what.cond).Explain(ctx)
 		t.Fatalf("counted %d, %v; want %d\n%s", n, err, len(fitting), explained)
 	}
+	most := rapid.IntRange(1, 10).Draw(t, "most")
+	if n, err := q.CountUpTo(ctx, most); err != nil || int(n) != min(most, len(fitting)) {
+		t.Fatalf("counted %d of %d up to %d, %v\n%s", n, len(fitting), most, err, explained)
+	}
+	f.askFacets(ctx, t, q, fitting)
+}
+
+// askFacets counts what fits by the values of a field.
+func (f *filled) askFacets(ctx context.Context, t *rapid.T, q *model.Query[thing], fitting []string) {
+	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "ß", "ss") }
+	values := map[string]func(x *thing) []string{
+		"name": func(x *thing) []string { return []string{fold(x.Name)} },
+		"long": func(x *thing) []string { return []string{short(x.Long)} },
+		"tags": func(x *thing) []string { return slices.Compact(slices.Sorted(slices.Values(x.Tags))) },
+		"live": func(x *thing) []string { return []string{map[bool]string{true: "1", false: "0"}[x.Live]} },
+		"boss": func(x *thing) []string {
+			if x.Boss.ID == "" {
+				return nil
+			}
+			return []string{x.Boss.ID}
+		},
+	}
+	field := some(t, "facets", "name", "long", "tags", "live", "boss")
+	counts := map[string]int64{}
+	for i := range f.records {
+		if x := &f.records[i]; slices.Contains(fitting, x.ID) {
+			for _, v := range values[field](x) {
+				counts[v]++
+			}
+		}
+	}
+	want := []model.ValueCount{}
+	for v, n := range counts {
+		want = append(want, model.ValueCount{Value: v, Count: n})
+	}
+	slices.SortFunc(want, func(a, b model.ValueCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
+	})
+	most := rapid.IntRange(0, 4).Draw(t, "values")
+	if most > 0 {
+		want = want[:min(most, len(want))]
+	}
+	if got, err := q.CountBy(ctx, field, most); err != nil || !slices.Equal(got, want) {
+		t.Fatalf("%s: counted %v, %v; want %v", field, got, err, want)
+	}
 }
 
 // askPages reads page by page, and compares with the whole result.
 func (f *filled) askPages(ctx context.Context, t *rapid.T, q *model.Query[thing], all []string, limit int) {
 	var got []string
+	var each [][]string
+	last := ""
 	for pages, cursor := 0, ""; ; pages++ {
 		page, err := q.After(cursor).Page(ctx)
 		if err != nil || pages > len(all) {
 			t.Fatalf("page %d: %v", pages, err)
 		}
 		got = append(got, idsOf(page.Items)...)
+		each = append(each, idsOf(page.Items))
+		if last = page.Prev; (last == "") != (cursor == "" || len(page.Items) == 0) {
+			t.Fatalf("page %d of %d has the previous one %q", pages, len(page.Items), last)
+		}
 		if cursor = page.Next; cursor == "" {
 			break
 		}
 		if limit > 0 && len(page.Items) != limit {
 			t.Fatalf("a page of %d, not %d", len(page.Items), limit)
 		}
+	}
+	for i := len(each) - 2; i >= 0 && last != ""; i-- {
+		page, err := q.Before(last).Page(ctx)
+		if err != nil || !slices.Equal(idsOf(page.Items), each[i]) || page.Next == "" || (page.Prev == "") != (i == 0) {
+			t.Fatalf("before page %d: %q, want %q; %q, %q, %v", i+1, idsOf(page.Items), each[i], page.Prev, page.Next, err)
+		}
+		last = page.Prev
 	}
 	// Without an order a plan can be another one, but every page is of one plan.
 	slices.Sort(got)

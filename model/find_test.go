@@ -132,7 +132,6 @@ func TestFindErrors(t *testing.T) {
 		"no such direction":       {s.Find().OrderBy("class down"), model.ErrValue, `"down" is not an order`},
 		"twice":                   {s.Find().OrderBy("class", "class"), model.ErrValue, "names class twice"},
 		"an order of nothing":     {s.Find().OrderBy("nothing"), model.ErrValue, `no field is called "nothing"`},
-		"Desc of no order":        {s.Find(model.Eq("class", 1)).Reverse(), model.ErrValue, "add OrderBy"},
 		"Refs of no Ref":          {s.Refs("name", "1"), model.ErrValue, "it is not a model.Ref"},
 		"Refs of no field":        {s.Refs("nothing", "1"), model.ErrValue, `"nothing"`},
 		"a cursor of nobody":      {s.Find().After("!"), model.ErrCursor, "illegal base64"},

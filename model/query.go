@@ -15,20 +15,33 @@ import (
 // Page, First, Count, IDs or Explain is called. The methods that change a Query return
 // a new one, so that a Query can be stored and used again, by many goroutines.
 //
-// The query scans the smallest index that answers a condition, up to 500 entries in a
-// script, which checks the other conditions too; the records are then read in one
-// pipeline: two or three round trips for a page, however many records there are.
-// Records that change meanwhile so that they no longer fit are left out. Expired
-// records are never found.
+// Equalities of fields with the option index are intersected by the server, at once if
+// one of them has few records. Otherwise the query scans the smallest index that answers
+// a condition, up to 2000 entries in a script, which checks the other conditions too. The
+// records are then read in one pipeline: two round trips for a page, three if there is a
+// choice of indexes, however many records there are. Records that change meanwhile so
+// that they no longer fit are left out. Expired records are never found.
+//
+// Without OrderBy and Newest, records come in the order of their creation if the
+// conditions are such equalities, or there are none, and otherwise in no particular order:
+// Explain shows it.
 //
 // Unknown names, values of a wrong type and conditions that no index answers are
-// errors of the methods that send the query: ErrValue and ErrNoIndex.
+// errors of the methods that send the query: ErrValue and ErrNoIndex. Check returns them
+// without a server.
 type Query[T any] struct{ f query.Query }
 
 // Results are a page of what a query finds.
 type Results[T any] struct {
 	Items []T
 	Next  string // the cursor of the next page, for After; empty: there is none
+	Prev  string // the cursor of the previous page, for Before; empty: there is none
+}
+
+// ValueCount is how many records have a value.
+type ValueCount struct {
+	Value string // as in the key of its set: text is folded if the index is, and a digest if it is long
+	Count int64
 }
 
 // Find returns the query for the records that fit all conditions; without any, for
@@ -48,14 +61,24 @@ func (s *Store[T]) Refs(field, id string) *Query[T] {
 // OrderBy sorts what is found by some fields, each perhaps followed by " desc", and by
 // id as text among equals. Records without a value for one of them are left out. One
 // field needs a range index, several a Composite of them, which may begin with fields
-// of which Eq asks for one value. Without OrderBy records come in no particular order.
+// of which Eq asks for one value.
 func (q *Query[T]) OrderBy(fields ...string) *Query[T] {
 	c := *q
 	c.f.Order = slices.Clone(fields)
 	return &c
 }
 
-// Reverse reverses OrderBy, or the order of creation if there are no conditions.
+// Newest sorts what is found by creation, the newest first, whatever the conditions are;
+// Newest().Reverse() sorts the oldest first. It costs nothing for equalities of fields with
+// the option index. For other conditions the query scans in this order and checks them, or
+// reads all matches and sorts them, whichever is less.
+func (q *Query[T]) Newest() *Query[T] {
+	c := *q
+	c.f.Order, c.f.Created, c.f.Reversed = nil, true, true
+	return &c
+}
+
+// Reverse reverses OrderBy, or without it the order of creation, as Newest does.
 func (q *Query[T]) Reverse() *Query[T] {
 	c := *q
 	c.f.Reversed = !q.f.Reversed
@@ -77,6 +100,26 @@ func (q *Query[T]) After(cursor string) *Query[T] {
 	c.f.After = cursor
 	return &c
 }
+
+// Before selects the page before one that the same query returned: cursor is its Prev. It
+// is for Page, and costs as much as the next page.
+func (q *Query[T]) Before(cursor string) *Query[T] {
+	c := *q
+	c.f.Before = cursor
+	return &c
+}
+
+// And narrows the query: records must fit these conditions too.
+func (q *Query[T]) And(conds ...Cond) *Query[T] {
+	c := *q
+	c.f.Conds = slices.Concat(q.f.Conds, internal(conds))
+	return &c
+}
+
+// Check returns the error that the methods which send the query would return because of
+// its conditions and order, as far as that is known without asking the server. Call it
+// when a program starts.
+func (q *Query[T]) Check() error { return wrap(q.f.Objects.Table, q.f.Check()) }
 
 // All streams what the query finds: a few records at first, then some hundred in a
 // round trip. For a record that cannot be read it yields the error, in which errors.As
@@ -126,20 +169,20 @@ func (q *Query[T]) First(ctx context.Context) (T, error) {
 	return none, errors.Join(wrap(q.f.Objects.Table, fmt.Errorf("%w: none fits", ErrNotFound)), damaged.join())
 }
 
-// Page returns what the query finds up to its Limit, or 100 records, and the cursor
-// of the next page. Records that cannot be read are left out, and their errors returned
+// Page returns what the query finds up to its Limit, or 100 records, and the cursors
+// of the next page and the previous one. Records that cannot be read are left out, and their errors returned
 // with the page, as Slice does.
 func (q *Query[T]) Page(ctx context.Context) (Results[T], error) {
 	page := Results[T]{Items: []T{}}
 	var damaged recordErrors
-	next, err := q.f.Page(ctx, func(ptr any, err error) {
+	prev, next, err := q.f.Page(ctx, func(ptr any, err error) {
 		if err != nil {
 			damaged.add(wrap(q.f.Objects.Table, err))
 		} else {
 			page.Items = append(page.Items, *ptr.(*T))
 		}
 	})
-	page.Next = next
+	page.Prev, page.Next = prev, next
 	return page, errors.Join(wrap(q.f.Objects.Table, err), damaged.join())
 }
 
@@ -150,12 +193,40 @@ func (q *Query[T]) IDs(ctx context.Context) ([]string, error) {
 }
 
 // Count returns how many records fit the conditions; OrderBy, Limit and After
-// are ignored. If one index answers all conditions, the server counts in O(log n);
-// otherwise it checks every entry of the smallest one, some hundred in a script.
-// Records that have expired are not counted.
+// are ignored. It is one script if the conditions are equalities of fields with the option
+// index, unless more than 20,000 records fit each of them, or one index answers them all.
+// Otherwise it checks every entry of the smallest index, some hundred in a script. Records
+// that have expired are not counted.
 func (q *Query[T]) Count(ctx context.Context) (int64, error) {
-	n, err := q.f.Count(ctx)
+	n, err := q.f.Count(ctx, 0)
 	return n, wrap(q.f.Objects.Table, err)
+}
+
+// CountUpTo is Count, but stops at n: it returns n if at least so many records fit.
+func (q *Query[T]) CountUpTo(ctx context.Context, n int) (int64, error) {
+	if n < 1 {
+		return 0, wrap(q.f.Objects.Table, fmt.Errorf("%w: CountUpTo(%d): it must be at least 1", ErrValue, n))
+	}
+	total, err := q.f.Count(ctx, int64(n))
+	return total, wrap(q.f.Objects.Table, err)
+}
+
+// CountBy counts the records that fit the conditions by the values of a field with the
+// option index, a list by its elements, and returns the n most frequent values, or all of
+// them if n is 0, the most frequent first: facets. OrderBy, Limit and After are ignored.
+//
+// Without conditions it reads the sizes of the sets of the values, some hundred in a
+// pipeline; with equalities of fields with the option index it intersects each of them, or
+// reads the index entries of the records that are found if these are few; with other
+// conditions it always does that. Records that are written meanwhile may or may not be
+// counted.
+func (q *Query[T]) CountBy(ctx context.Context, field string, n int) ([]ValueCount, error) {
+	all, err := q.f.CountBy(ctx, field, n)
+	counts := make([]ValueCount, len(all))
+	for i, v := range all {
+		counts[i] = ValueCount(v)
+	}
+	return counts, wrap(q.f.Objects.Table, err)
 }
 
 // Explain returns the plan of the query: the index that it scans, and what it checks

@@ -49,7 +49,7 @@ func TestModelWithoutType(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		d := damaging{t, client, opt}
-		d.do("ZREM", d.of("1", "by.name"), lexText("0")+"1")
+		d.do("ZREM", d.of("1", "by.name:0"), "1")
 		d.do("HDEL", d.of("2", "content"), "2")
 		d.do("DEL", d.of("3", ""))
 		if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Missing != 2 || r.Dangling != 1 {
@@ -67,10 +67,10 @@ func TestModelWithoutType(t *testing.T) {
 		want := []model.IndexInfo{
 			{Name: "age", On: "age:int", State: "to build"},
 			{Name: "email", On: "email:string unique fold", State: "built"},
-			{Name: "name", On: "name:string equal", State: "to drop"},
+			{Name: "name", On: "name:string equal by value", State: "to drop"},
 		}
 		if err != nil || len(all) != 1 || all[0].Name != "citizen" || all[0].Records != 29 || !slices.Equal(all[0].Indexes, want) ||
-			!slices.Equal(all[0].Pending, []string{"build age (age:int)", "drop name (name:string equal)"}) {
+			!slices.Equal(all[0].Pending, []string{"build age (age:int)", "drop name (name:string equal by value)"}) {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		if m, err = model.Open(t.Context(), client, "citizen"); err != nil {

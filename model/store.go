@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	run "retwis/model/internal/maintain"
+	"retwis/model/internal/query"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 
@@ -74,6 +75,18 @@ func (s *Store[T]) Get(ctx context.Context, id string) (T, error) {
 	return record, wrap(s.t, err)
 }
 
+// GetBy returns the record that has a value of a unique field, or ErrNotFound. The value
+// is of the type of the field, or means the same, as in a Cond. Two commands, one after the
+// other: one finds the id, the other reads the record.
+func (s *Store[T]) GetBy(ctx context.Context, field string, value any) (T, error) {
+	var none T
+	ptr, err := query.GetBy(ctx, s.o, field, value)
+	if err != nil {
+		return none, wrap(s.t, err)
+	}
+	return *ptr.(*T), nil
+}
+
 // GetMany returns the records with these ids that exist, in the order of the ids: one
 // pipeline. It leaves out records that cannot be read; the error joins a *RecordError
 // for each of the first hundred of them.
@@ -104,7 +117,7 @@ func (s *Store[T]) Has(ctx context.Context, id string) (bool, error) {
 // stored values, which are returned. If the model has a version, and another writer
 // has changed the record, it returns ErrConflict; without a version the last writer
 // wins. It returns ErrNotFound if there is no such record, and a *TakenError as
-// Create does. One script.
+// Create does. One script, or two if the value of a field with the option index changes.
 func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
 	saved := record
 	if err := s.o.Save(ctx, &saved); err != nil {
@@ -163,10 +176,11 @@ func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, 
 //	cascade   they are deleted, by the rules of those that refer to them in turn
 //	clear     their references are removed
 //
-// If nothing refers to the record that is one script, which also checks that nothing
-// does: so it is for models in one hash slot of one database. Records in other slots, of
-// models with Partitions and in other databases are looked for before; references made
-// meanwhile are found only by cascade and clear, which look again afterwards.
+// If nothing refers to the record that is one script, which also checks that nothing does,
+// after a command that reads its index entries if fields have the option index. So it is
+// for models in one hash slot of one database. Records in other slots, of models with
+// Partitions and in other databases are looked for before; references made meanwhile are
+// found only by cascade and clear, which look again afterwards.
 //
 // A record is deleted after those that refer to it, a hundred at a time. So an interrupted
 // Delete leaves a record that can be deleted again, and no dangling reference. Records

@@ -144,7 +144,16 @@ func damages() map[string]struct {
 		"rubbish in an index":             {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", "?") }, "dangling", 1},
 		"an entry of nobody":              {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", age(1, "nobody")) }, "dangling", 1},
 		"an entry of another value":       {func(d *damaging) { d.do("ZADD", d.of("1", "by.age"), "0", age(2, "1")) }, "dangling", 1},
-		"a rubbish name":                  {func(d *damaging) { d.do("ZADD", d.of("1", "by.name"), "0", "\x00") }, "dangling", 1},
+		"a value that no record has":      {func(d *damaging) { d.do("ZADD", d.of("1", "by.name"), "0", "\x00") }, "dangling", 1},
+		"a set has lost a record":         {func(d *damaging) { d.do("ZREM", d.of("1", "by.name:n0"), "1") }, "missing", 1},
+		"a set is gone":                   {func(d *damaging) { d.do("DEL", d.of("1", "by.name:n0")) }, "missing", -1},
+		"a set and its value are gone":    {func(d *damaging) { d.do("DEL", d.of("1", "by.name:n0"), d.of("1", "by.name")) }, "missing", -1},
+		"a record at another place":       {func(d *damaging) { d.do("ZADD", d.of("1", "by.name:n0"), "0.5", "1") }, "missing", 1},
+		"a set has an unknown record":     {func(d *damaging) { d.do("ZADD", d.of("1", "by.name:n0"), "0", "nobody") }, "dangling", 1},
+		"a set has another record":        {func(d *damaging) { d.do("ZADD", d.of("1", "by.name:n1"), "1", "1") }, "dangling", 1},
+		"a set that is not listed":        {func(d *damaging) { d.do("ZADD", d.of("1", "by.name:more"), "1", "1", "2", "nobody") }, "dangling", 2},
+		"a value is not listed":           {func(d *damaging) { d.do("ZREM", d.of("1", "by.name"), "n0") }, "missing", -1},
+		"no value is listed":              {func(d *damaging) { d.do("DEL", d.of("1", "by.name")) }, "missing", -1},
 		"a field was changed":             {func(d *damaging) { d.set("1", "age", "99") }, "stale", 1},
 		"a field of a computed index":     {func(d *damaging) { d.set("1", "name", "zzz") }, "stale", 1},
 		"a unique field was changed":      {func(d *damaging) { d.set("1", "email", "other") }, "stale", -1},
@@ -273,7 +282,10 @@ func recreated(t testing.TB, client rueidis.Client, opt model.Options, s *model.
 func (d *damaging) entries() []string {
 	var all []string
 	for i, base := range d.bases() {
-		for _, index := range []string{"name", "age", "initial"} {
+		for _, m := range slices.Sorted(slices.Values(valueSets(d.t, d.client, base, "name"))) {
+			all = append(all, fmt.Sprint(i, "name", m))
+		}
+		for _, index := range []string{"age", "initial"} {
 			for _, m := range zset(d.t, d.client, base+".by."+index) {
 				all = append(all, fmt.Sprint(i, index, m))
 			}

@@ -52,6 +52,9 @@ func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []str
 // learns the script during the pipeline, its calls may run in another order. Keep the
 // calls below a thousand.
 func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
+	if len(calls) == 1 {
+		return []rueidis.RedisResult{s.Run(ctx, client, calls[0].Keys, calls[0].Args)}
+	}
 	commands := make(rueidis.Commands, len(calls))
 	for i, c := range calls {
 		commands[i] = s.evalsha(client, c.Keys, c.Args)

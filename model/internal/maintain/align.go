@@ -68,13 +68,13 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 	if err != nil {
 		return nil, err
 	}
-	replies := a.exec(ctx, there, "")
+	outcomes, err := a.exec(ctx, there, "")
+	if err != nil {
+		return nil, err
+	}
 	var aligned []*target
 	for i, w := range there {
-		status, findings, err := a.parse(replies[i])
-		if err != nil {
-			return nil, err
-		}
+		status, findings := outcomes[i].status, outcomes[i].findings
 		if status == "OK" && contested(findings) {
 			if status, findings, err = a.contest(ctx, w, findings); err != nil {
 				return nil, err
@@ -96,56 +96,89 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 	return again, (&claimAligner{a}).check(ctx, aligned)
 }
 
-// exec runs align.lua for records: one pipeline.
-func (a *aligner) exec(ctx context.Context, all []*target, claims string) []rueidis.RedisResult {
-	if len(all) == 0 {
-		return nil
+// outcome is a reply of align.lua.
+type outcome struct {
+	status   string
+	findings []finding
+}
+
+// exec runs align.lua for records: one pipeline, and another one for those that are in
+// sets of values which only their contents name.
+func (a *aligner) exec(ctx context.Context, all []*target, claims string) ([]outcome, error) {
+	outcomes := make([]outcome, len(all))
+	left := make([]int, len(all))
+	for i := range all {
+		left[i] = i
 	}
+	for len(left) > 0 {
+		calls := make([]script.Call, len(left))
+		for i, n := range left {
+			calls[i] = a.call(all[n], claims)
+		}
+		var again []int
+		for i, reply := range alignScript.RunMany(ctx, a.t.Client, calls) {
+			o, err := a.parse(reply)
+			if err != nil {
+				return nil, a.t.TypeError(ctx, err, calls[i].Keys...)
+			}
+			w := all[left[i]]
+			if o.status == "KEYS" {
+				for _, f := range o.findings {
+					w.sets = append(w.sets, f.entry)
+				}
+				again = append(again, left[i])
+			}
+			outcomes[left[i]] = o
+		}
+		left = again
+	}
+	return outcomes, nil
+}
+
+// call returns the call of align.lua for a record.
+func (a *aligner) call(w *target, claims string) script.Call {
 	t := a.t
 	expiring := "0"
 	if t.Schema.Expires >= 0 {
 		expiring = "1"
 	}
-	calls := make([]script.Call, len(all))
-	for i, w := range all {
-		args := []string{
-			string(a.mode), w.id, t.Registry.Stamp(), t.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.CreationScore(w.id), w.read, expiring, t.Opaque, claims,
-		}
-		for _, f := range t.Rows.Relevant {
-			args = append(args, t.Schema.Names[f])
-		}
-		calls[i] = script.Call{Keys: t.WriteKeys(t.Of(w.id), w.id), Args: args}
+	keys, sets := t.ValueKeys(t.WriteKeys(t.Of(w.id), w.id), t.Of(w.id), w.entries, w.sets)
+	args := []string{
+		string(a.mode), w.id, t.Registry.Stamp(), t.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
 	}
-	return alignScript.RunMany(ctx, t.Client, calls)
+	for _, f := range t.Rows.Relevant {
+		args = append(args, t.Schema.Names[f])
+	}
+	return script.Call{Keys: keys, Args: args}
 }
 
 // parse reads a reply of align.lua.
-func (a *aligner) parse(reply rueidis.RedisResult) (status string, findings []finding, err error) {
+func (a *aligner) parse(reply rueidis.RedisResult) (o outcome, err error) {
 	list, err := reply.ToArray()
 	if err != nil || len(list)%4 != 1 {
-		return "", nil, errors.Join(err, schema.ErrReply(err))
+		return o, errors.Join(err, schema.ErrReply(err))
 	}
-	if status, err = list[0].ToString(); err != nil {
-		return "", nil, err
+	if o.status, err = list[0].ToString(); err != nil {
+		return o, err
 	}
-	if status == "SCHEMA" {
-		return "", nil, a.t.Registry.SchemaError()
+	if o.status == "SCHEMA" {
+		return o, a.t.Registry.SchemaError()
 	}
 	for i := 1; i < len(list); i += 4 {
 		f := finding{}
 		f.what, _ = list[i].ToString()
 		number, err := list[i+1].AsInt64()
 		if err != nil {
-			return "", nil, err
+			return o, err
 		}
 		f.value, _ = list[i+2].ToString()
 		f.owner, _ = list[i+3].ToString()
 		if x := a.t.Schema.Numbered(int(number)); x != nil {
 			f.entry = schema.Entry{Index: x, Value: f.value}
 		}
-		findings = append(findings, f)
+		o.findings = append(o.findings, f)
 	}
-	return status, findings, nil
+	return o, nil
 }
 
 // contested reports whether align.lua has changed nothing because other records have
@@ -170,9 +203,11 @@ func (a *aligner) contest(ctx context.Context, w *target, findings []finding) (s
 		if a.mode != DryRun {
 			claims = unique.Pack(w.token, w.claims)
 		}
-		if status, findings, err = a.parse(a.exec(ctx, []*target{w}, claims)[0]); err != nil {
+		outcomes, err := a.exec(ctx, []*target{w}, claims)
+		if err != nil {
 			return "", nil, err // outcome unknown: the next reader of these values resolves it
 		}
+		status, findings = outcomes[0].status, outcomes[0].findings
 	}
 	if status == "OK" {
 		u.Confirm(ctx, w.id, w.token, w.claims, nil)
@@ -303,31 +338,43 @@ func (a *aligner) removeGone(ctx context.Context, gone []*target) (again []strin
 	calls := make([]script.Call, len(gone))
 	for i, w := range gone {
 		p := t.Of(w.id)
-		calls[i] = script.Call{Keys: t.CollectionKeys(t.WriteKeys(p, w.id), p, w.id), Args: []string{
-			a.effect(), w.id, t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)),
+		keys, sets := t.ValueKeys(t.CollectionKeys(t.WriteKeys(p, w.id), p, w.id), p, w.sets)
+		calls[i] = script.Call{Keys: keys, Args: []string{
+			a.effect(), w.id, t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)), sets,
 		}}
 	}
+	var unknown []*target // in sets of values that only their contents name
 	for i, reply := range goneScript.RunMany(ctx, t.Client, calls) {
 		list, err := reply.ToArray()
 		if err != nil || len(list) == 0 {
-			return nil, errors.Join(err, schema.ErrReply(err))
+			return nil, errors.Join(t.TypeError(ctx, err, calls[i].Keys...), schema.ErrReply(err))
 		}
+		w := gone[i]
 		switch status, _ := list[0].ToString(); status {
 		case "SCHEMA":
 			return nil, t.Registry.SchemaError()
 		case "CONFLICT":
-			again = append(again, gone[i].id)
+			again = append(again, w.id)
+		case "KEYS":
+			sets, err := unique.ParseEntries(t.Schema, list[1:])
+			if err != nil {
+				return nil, err
+			}
+			w.sets = append(w.sets, sets...)
+			unknown = append(unknown, w)
+			continue
 		case "DANGLING":
 			if a.mode != migrate {
-				a.Found(maintain.Problem{Kind: maintain.Dangling, ID: gone[i].id, Found: "entries of a record that does not exist"})
+				a.Found(maintain.Problem{Kind: maintain.Dangling, ID: w.id, Found: "entries of a record that does not exist"})
 				a.repaired(1)
 			}
 		}
-		if err := t.Claims.ReleaseAll(ctx, gone[i].id, list[1:]); err != nil {
+		if err := t.Claims.ReleaseAll(ctx, w.id, list[1:]); err != nil {
 			return nil, err
 		}
 	}
-	return again, nil
+	more, err := a.removeGone(ctx, unknown)
+	return append(again, more...), err
 }
 
 // newToken returns the token of a writer's claims.
@@ -391,12 +438,12 @@ func (a *claimAligner) check(ctx context.Context, all []*target) error {
 	// is unchanged.
 	var still []*target
 	dry := &aligner{&run{t: a.t, mode: DryRun}}
-	for i, reply := range dry.exec(ctx, suspects, "any") {
-		status, findings, err := dry.parse(reply)
-		if err != nil {
-			return err
-		}
-		if status == "OK" && len(findings) == 0 {
+	outcomes, err := dry.exec(ctx, suspects, "any")
+	if err != nil {
+		return err
+	}
+	for i, o := range outcomes {
+		if o.status == "OK" && len(o.findings) == 0 {
 			still = append(still, suspects[i])
 		}
 	}

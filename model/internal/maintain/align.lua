@@ -2,17 +2,18 @@
 -- the indexes.
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
---      indexes
+--      indexes, then sets of values (see setsOf)
 -- ARGV 1 verify: changes nothing, repair: corrects, or migrate: corrects, and removes
 --      entries of indexes that are no longer declared, 2 id, 3 stamp of the declaration,
 --      4 numbers of the indexes (see placesOf), 5 content as it should be, 6 score in the
 --      order of creation, or nothing: the time of the server, 7 d and the digest of the
 --      fields that are named last, which the record must still have, 8 1 if the model
 --      says when records expire, 9 numbers of the indexes to trust, as in ,3,7,
---      10 claims as for write.lua, or any: the owners of unique values are known, then
---      names of fields
+--      10 claims as for write.lua, or any: the owners of unique values are known, 11 which
+--      keys are sets of values, then names of fields
 -- Reply SCHEMA; CONFLICT: the record has changed; UNKNOWN: its entries in the trusted
--- indexes are lost; or OK and the findings, each with number, value and owner:
+-- indexes are lost; KEYS and sets that are missing among the keys, each with a dash,
+-- number, value and nothing; or OK and the findings, each with number, value and owner:
 --   claim     the value must be claimed first           } then nothing
 --   taken     another record has the value              } was changed
 --   unclear   the index says so, but not the content    }
@@ -24,7 +25,8 @@
 --   left      an entry in another slot that it no longer has
 
 local record, content, all, meta, expires, changes, voids = unpack(KEYS, 1, 7)
-local mode, id, stamp, slots, packed, score, expected, expiring, right, claims = unpack(ARGV, 1, 10)
+local mode, id, stamp, slots, packed, score, expected, expiring, right, claims, values = unpack(ARGV, 1, 11)
+setsOf(values)
 
 if not inForce(meta, stamp) then
 	return { 'SCHEMA' }
@@ -35,7 +37,7 @@ local function fingerprint()
 		return ''
 	end
 	local parts = {}
-	for i, value in ipairs(#ARGV > 10 and redis.call('HMGET', record, unpack(ARGV, 11)) or {}) do
+	for i, value in ipairs(#ARGV > 11 and redis.call('HMGET', record, unpack(ARGV, 12)) or {}) do
 		parts[i] = value and #value .. ':' .. value or '-'
 	end
 	return 'd' .. redis.sha1hex(table.concat(parts))
@@ -81,6 +83,26 @@ for i = 2, #old, 2 do
 	end
 end
 
+for i = 2, #new, 2 do
+	wanted[new[i] .. ':' .. new[i + 1]] = true
+end
+local extra, unknown = { 0 }, {}
+for i = 2, #old, 2 do
+	if not wanted[old[i] .. ':' .. old[i + 1]] then
+		extra[#extra + 1] = old[i]
+		extra[#extra + 1] = old[i + 1]
+	end
+end
+lacking(unknown, new)
+lacking(unknown, extra)
+if #unknown > 0 then
+	reply[1] = 'KEYS'
+	for i = 1, #unknown, 2 do
+		found('-', unknown[i], unknown[i + 1])
+	end
+	return reply
+end
+
 -- Values that the record cannot have.
 local valid = {}
 if claims ~= '' and claims ~= 'any' then
@@ -94,7 +116,6 @@ end
 for i = 2, #new, 2 do
 	local number, value = new[i], new[i + 1]
 	local name, place = number .. ':' .. value, places[number]
-	wanted[name] = true
 	if place == 0 and not had[name] and not valid[name] and claims ~= 'any' then
 		found('claim', number, value)
 	elseif place and place > 0 and place < sorted then
@@ -115,6 +136,15 @@ if #reply > 1 then
 	return reply
 end
 
+local created = redis.call('ZSCORE', all, id)
+
+-- inSet reports whether the set of a value has the record in the order of creation, and
+-- the directory the value.
+local function inSet(number, value)
+	local score = redis.call('ZSCORE', KEYS[sets[number .. ':' .. value]], id)
+	return score and (not created or score == created) and redis.call('ZSCORE', KEYS[places[number]], value)
+end
+
 -- What is wrong.
 local same = sound and old[1] == new[1] and #old == #new
 if not before then
@@ -126,21 +156,23 @@ for i = 2, #new, 2 do
 	if not had[number .. ':' .. value] then
 		same = false
 		example('lacks', number, value)
+	elseif perValue[number] then
+		if not inSet(number, value) then
+			example('entry', number, value)
+		end
 	elseif place and (place >= sorted and redis.call('ZSCORE', KEYS[place], value .. id) ~= '0'
 		or place > 0 and place < sorted and redis.call('HGET', KEYS[place], value) ~= id) then
 		example('entry', number, value)
 	end
 end
-for i = 2, #old, 2 do
-	if not wanted[old[i] .. ':' .. old[i + 1]] then
-		same = false
-		example('extra', old[i], old[i + 1])
-	end
+for i = 2, #extra, 2 do
+	same = false
+	example('extra', extra[i], extra[i + 1])
 end
 if before and not same then
 	found('other')
 end
-if not redis.call('ZSCORE', all, id) then
+if not created then
 	found('all')
 end
 local due = string.format('%.0f', new[1])
@@ -162,28 +194,21 @@ if mode == 'verify' or #reply == 1 then
 end
 
 -- Enter everything, whatever the content says.
-for i = 2, #old, 2 do
-	if not wanted[old[i] .. ':' .. old[i + 1]] and places[old[i]] then
-		leave(places, sorted, id, old[i], old[i + 1])
-		if places[old[i]] == 0 then
-			found('left', old[i], old[i + 1])
+score = scoreOf(all, id, score)
+for i = 2, #extra, 2 do
+	if places[extra[i]] then
+		leave(places, sorted, id, extra[i], extra[i + 1])
+		if places[extra[i]] == 0 then
+			found('left', extra[i], extra[i + 1])
 		end
 	end
 end
 for i = 2, #new, 2 do
 	if places[new[i]] then
-		enter(places, sorted, id, new[i], new[i + 1])
+		enter(places, sorted, id, new[i], new[i + 1], score)
 	end
 end
 redis.call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
-if not redis.call('ZSCORE', all, id) then
-	if score == '' then
-		local _, time = now()
-		local last = redis.call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
-		score = string.format('%.0f', math.max(time, last and last + 1 or 0))
-	end
-	redis.call('ZADD', all, score, id)
-end
 if new[1] ~= 0 then
 	redis.call('ZADD', expires, due, id)
 	redis.call('PEXPIREAT', record, due)

@@ -113,9 +113,14 @@ func (r *run) dropKeys(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, called := range published.Indexes {
+		for identity, called := range published.Indexes {
 			_, key, _ := strings.Cut(called, " ")
 			keys = append(keys, p.Index(key))
+			if schema.PerValue(identity) {
+				if err := r.dropSets(ctx, p, key, record.Dropping); err != nil {
+					return err
+				}
+			}
 		}
 		keys = append(append(keys, p.Indexes...), p.Content, p.All, p.Expires, p.Changes, p.Voids, p.Waiting)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"retwis/maintain"
@@ -70,7 +71,7 @@ func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error)
 		args := []string{t.Registry.Digest, string(schema), proposed}
 		for j, x := range t.Schema.Indexes {
 			sorted := "0"
-			if !x.Unique {
+			if !x.Unique && !x.PerValue {
 				sorted = "1"
 				keys = append(keys, t.IndexKey(p, x))
 			}
@@ -96,24 +97,21 @@ func (r *run) alignAll(ctx context.Context) error {
 	if err := r.unindexed(ctx); err != nil {
 		return err
 	}
-	// A unique index whose declaration has changed may have values that no record has
-	// any more.
+	// An index that does not start empty may have values that no record has any more.
+	var building []*schema.Index
 	for _, x := range r.t.Schema.Indexes {
-		if !x.Unique {
+		if !x.Unique && !x.PerValue {
 			continue
 		}
 		built, err := r.t.Registry.IsBuilt(ctx, x, r.t.Parts)
 		if err != nil {
 			return err
 		}
-		if built {
-			continue
-		}
-		if err := (&orphans{r}).checkIndex(ctx, x); err != nil {
-			return err
+		if !built {
+			building = append(building, x)
 		}
 	}
-	return nil
+	return (&orphans{r}).checkIndexes(ctx, building)
 }
 
 // alignInOrder aligns the records of a partition in the order of creation.
@@ -132,6 +130,33 @@ func (r *run) alignInOrder(ctx context.Context, p *schema.Partition) error {
 			return err
 		}
 		last, score = list[len(list)-2], list[len(list)-1]
+	}
+}
+
+// dropSets deletes the sets of the values of an index, some at a time, as long as the
+// declaration with a digest is in force.
+func (r *run) dropSets(ctx context.Context, p *schema.Partition, name, digest string) error {
+	t := r.t
+	directory := p.Index(name)
+	for {
+		values, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(directory).Min("0").Max(strconv.Itoa(step-1)).Build()).AsStrSlice()
+		if err != nil || len(values) == 0 {
+			return err
+		}
+		keys := []string{p.Meta, directory}
+		for _, value := range values {
+			keys = append(keys, p.Value(name, value))
+		}
+		dropped, err := migrateDropScript.Run(ctx, t.Client, keys, append([]string{digest}, values...)).AsBool()
+		if err != nil {
+			return err
+		}
+		if !dropped {
+			return t.Registry.SchemaError()
+		}
+		if err := r.Step(ctx, 0); err != nil {
+			return err
+		}
 	}
 }
 
@@ -155,9 +180,16 @@ func (r *run) endMigrate(ctx context.Context, migrations []string) error {
 		}
 		keys := []string{p.Meta}
 		for identity, called := range published.Indexes {
-			_, key, _ := strings.Cut(called, " ")
-			if key = p.Index(key); !slices.Contains(identities, identity) && !slices.Contains(inUse, key) {
-				keys = append(keys, key)
+			_, name, _ := strings.Cut(called, " ")
+			key := p.Index(name)
+			if slices.Contains(identities, identity) || slices.Contains(inUse, key) {
+				continue
+			}
+			keys = append(keys, key)
+			if schema.PerValue(identity) {
+				if err := r.dropSets(ctx, p, name, t.Registry.Digest); err != nil {
+					return err
+				}
 			}
 		}
 		ended, err := migrateEndScript.Run(ctx, t.Client, keys, append([]string{t.Registry.Digest, migrations[i]}, identities...)).AsBool()

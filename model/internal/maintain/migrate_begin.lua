@@ -1,10 +1,11 @@
 -- Puts a declaration into force in a partition, for Migrate: writers with another one
 -- are refused from here on, so the indexes that they would maintain are no longer
--- reliable. Indexes to build start empty.
+-- reliable. Sorted sets to build start empty.
 --
 -- KEYS 1 meta, then the sorted sets of the indexes
 -- ARGV 1 digest, 2 schema, 3 a name for the migration, then the identity of each index,
---      and how many of the keys it has: 1, or 0 for a unique one, whose values stay
+--      and how many of the keys it has: 1, or 0 for a unique one or one with a set for
+--      each value, whose entries stay
 -- Reply the name of the migration, which another Migrate may have begun; nothing: there
 -- is nothing to do
 

@@ -1,14 +1,17 @@
 -- Finds entries whose records do not have them, and removes them.
 --
--- KEYS 1 meta, 2 content, 3 the key with the entries, then the record of each
+-- KEYS 1 meta, 2 content, 3 the key with the entries, 4 the directory of values for s and
+--      g, otherwise 3 again, then the record of each
 -- ARGV 1 verify: changes nothing, or repair, 2 stamp of the declaration, 3 kind of the key:
---      z sorted set, u unique index, a all, e expires, 4 number of the index, then id and
---      value of each; an entry without an id has an empty id, and is all value
+--      z sorted set, s set of a value, u unique index, a all, e expires, 4 number of the
+--      index, then id and value of each; an entry without an id has an empty id, and is all
+--      value
 -- Reply SCHEMA, or the numbers of the wrong entries, from 1
 --
--- A record without content is not indexed yet: its entries stay, except for kind f.
+-- A record without content is not indexed yet: its entries stay, except for f, which is u
+-- otherwise, and g, which is s.
 
-local meta, content, place = unpack(KEYS, 1, 3)
+local meta, content, place, directory = unpack(KEYS, 1, 4)
 local mode, stamp, kind, number = unpack(ARGV, 1, 4)
 
 if not inForce(meta, stamp) then
@@ -19,13 +22,13 @@ local function there(id, value)
 	if kind == 'u' or kind == 'f' then
 		return redis.call('HGET', place, value) == id
 	end
-	return redis.call('ZSCORE', place, value .. id)
+	return redis.call('ZSCORE', place, (kind == 's' or kind == 'g') and id or value .. id)
 end
 
 local function right(i, id, value)
 	local packed = id ~= '' and redis.call('HGET', content, id)
 	if not packed then
-		return kind ~= 'f' and id ~= '' and redis.call('EXISTS', KEYS[3 + i]) == 1
+		return kind ~= 'f' and kind ~= 'g' and id ~= '' and redis.call('EXISTS', KEYS[4 + i]) == 1
 	end
 	if kind == 'a' or kind == 'e' then
 		return true
@@ -40,12 +43,17 @@ local function right(i, id, value)
 end
 
 local wrong = {}
-for i = 1, #KEYS - 3 do
+for i = 1, #KEYS - 4 do
 	local id, value = ARGV[3 + 2 * i], ARGV[4 + 2 * i]
 	if there(id, value) and not right(i, id, value) then
 		wrong[#wrong + 1] = i
 		if mode ~= 'verify' and (kind == 'u' or kind == 'f') then
 			redis.call('HDEL', place, value)
+		elseif mode ~= 'verify' and (kind == 's' or kind == 'g') then
+			redis.call('ZREM', place, id)
+			if redis.call('EXISTS', place) == 0 then
+				redis.call('ZREM', directory, value)
+			end
 		elseif mode ~= 'verify' then
 			redis.call('ZREM', place, value .. id)
 		end

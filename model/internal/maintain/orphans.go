@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,10 @@ type orphan struct{ id, value string }
 // Where entries are, as orphan.lua names it.
 const (
 	inSorted    = "z"
+	inSet       = "s" // of a value
 	inUnique    = "u"
 	inUnindexed = "f" // of a unique index, even if the record is not indexed yet
+	inBuilding  = "g" // of a value, even if the record is not indexed yet
 	inAll       = "a"
 	inExpires   = "e"
 )
@@ -45,12 +48,23 @@ func (o *orphans) check(ctx context.Context) error {
 			return o.checkIDs(ctx, p, names(pairs), inExpires)
 		})
 	}
-	for _, x := range o.t.Schema.Indexes {
-		if err == nil {
-			err = o.checkIndex(ctx, x)
-		}
+	if err == nil {
+		err = o.checkIndexes(ctx, o.t.Schema.Indexes)
 	}
 	return err
+}
+
+// checkIndexes checks all entries of some indexes.
+func (o *orphans) checkIndexes(ctx context.Context, all []*schema.Index) error {
+	var perValue []*schema.Index
+	for _, x := range all {
+		if x.PerValue {
+			perValue = append(perValue, x)
+		} else if err := o.checkIndex(ctx, x); err != nil {
+			return err
+		}
+	}
+	return (&orphanSets{o}).check(ctx, perValue)
 }
 
 // checkIDs checks ids in the order of creation, or of their expiry.
@@ -118,21 +132,26 @@ func (o *orphans) checkEntries(ctx context.Context, p *schema.Partition, x *sche
 }
 
 // remove returns the entries whose records do not have them, and removes them unless
-// this is a dry run.
+// this is a dry run. Entries in a set all have its value.
 func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, x *schema.Index, suspects []orphan) ([]orphan, error) {
 	t := o.t
-	key, number := "", 0
+	key, directory, number := "", "", 0
 	switch kind {
 	case inAll:
 		key = p.All
 	case inExpires:
 		key = p.Expires
+	case inSet, inBuilding:
+		if len(suspects) == 0 {
+			return nil, nil
+		}
+		key, directory, number = t.ValueKey(p, schema.Entry{Index: x, Value: suspects[0].value}), t.IndexKey(p, x), x.Number
 	default:
 		key, number = t.IndexKey(p, x), x.Number
 	}
 	var all []orphan
 	for some := range slices.Chunk(suspects, orphanBatch) {
-		keys := []string{p.Meta, p.Content, key}
+		keys := []string{p.Meta, p.Content, key, cmp.Or(directory, key)}
 		args := []string{o.effect(), t.Registry.Stamp(), kind, strconv.Itoa(number)}
 		for _, s := range some {
 			keys = append(keys, p.Record(s.id))
@@ -140,7 +159,7 @@ func (o *orphans) remove(ctx context.Context, p *schema.Partition, kind string, 
 		}
 		m, err := orphanScript.Run(ctx, t.Client, keys, args).ToMessage()
 		if err != nil {
-			return nil, err
+			return nil, t.TypeError(ctx, err, keys...)
 		}
 		if m.IsString() {
 			return nil, t.Registry.SchemaError()

@@ -14,6 +14,10 @@ var (
 	goneLua string
 	//go:embed orphan.lua
 	orphanLua string
+	//go:embed unlist.lua
+	unlistLua string
+	//go:embed migrate_drop.lua
+	migrateDropLua string
 	//go:embed order.lua
 	orderLua string
 	//go:embed migrate_begin.lua
@@ -27,6 +31,8 @@ var (
 	alignScript        = script.New(schema.EntriesLua, alignLua)
 	goneScript         = script.New(schema.EntriesLua, goneLua)
 	orphanScript       = script.New(schema.EntriesLua, orphanLua)
+	unlistScript       = script.New(schema.EntriesLua, unlistLua)
+	migrateDropScript  = script.New(migrateDropLua)
 	orderScript        = script.New(orderLua)
 	migrateBeginScript = script.New(migrateBeginLua)
 	migrateEndScript   = script.New(migrateEndLua)

@@ -17,7 +17,8 @@ type target struct {
 	read    string // what align.lua compares the record with
 	due     int64
 	entries []schema.Entry
-	err     error // why the record cannot be aligned
+	err     error          // why the record cannot be aligned
+	sets    []schema.Entry // more sets of values that the scripts need
 
 	token  string // of a model with partitions: that of its claims
 	claims []unique.Claim

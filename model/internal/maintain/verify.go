@@ -188,9 +188,12 @@ func (r *run) size(ctx context.Context) (int64, error) {
 		p := &t.Parts[i]
 		commands = append(commands, b.Hlen().Key(p.Content).Build(), b.Zcard().Key(p.All).Build(), b.Zcard().Key(p.Expires).Build())
 		for _, x := range t.Schema.Indexes {
-			if x.Unique {
+			switch {
+			case x.Unique:
 				commands = append(commands, b.Hlen().Key(t.IndexKey(p, x)).Build())
-			} else {
+			case x.PerValue: // about one for each record
+				commands = append(commands, b.Zcard().Key(p.All).Build())
+			default:
 				commands = append(commands, b.Zcard().Key(t.IndexKey(p, x)).Build())
 			}
 		}

@@ -2,65 +2,117 @@ package query
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"sync/atomic"
+
+	"retwis/model/internal/schema"
 )
 
 // countAttempts is how often Count sweeps expired records before it checks each entry.
 const countAttempts = 3
 
-func (f *executor) count(ctx context.Context) (int64, error) {
-	if !f.countable() {
-		return f.countEach(ctx)
+// count counts the matches, up to most of them; 0: all.
+func (f *executor) count(ctx context.Context, most int64) (int64, error) {
+	what := f.countable()
+	if what == "" {
+		return f.countEach(ctx, most)
 	}
 	var total atomic.Int64
 	err := each(len(f.t.Parts), func(i int) error {
-		n, err := f.scans[i].count(ctx)
+		n, err := f.scans[i].count(ctx, what, most)
 		total.Add(n)
 		return err
 	})
 	return total.Load(), err
 }
 
-// countable reports whether each match is exactly one entry of one index, and each
-// entry a match.
-func (f *executor) countable() bool {
+// What count.lua counts.
+const (
+	countKey   = "key"
+	countAny   = "any"
+	countEvery = "every"
+)
+
+// countable reports what count.lua has to count so that each match is exactly one entry,
+// and each entry a match, or "" if there is no such thing.
+func (f *executor) countable() string {
 	if len(f.paths) != 1 {
-		return false
+		return ""
 	}
 	src := f.paths[0]
-	return !src.once && len(src.residual(f.e).terms) == 0 && (src.x == nil || !src.x.Unique)
+	filter, groups := split(src.residual(f.e))
+	switch {
+	case src.once || len(filter.terms) > 0 || src.x != nil && src.x.Unique:
+		return ""
+	case len(src.groups) == 0 && len(groups) == 0:
+		return countKey
+	case src.x != nil || len(src.groups) == 0:
+		return ""
+	}
+	groups = slices.Concat(src.groups, groups)
+	if !slices.ContainsFunc(groups, func(g *group) bool { return g.not || len(g.sets) != 1 }) {
+		return countEvery
+	}
+	if sets := groups[0].sets; len(groups) == 1 && !groups[0].not && !slices.ContainsFunc(sets, func(e schema.Entry) bool {
+		return e.Index != sets[0].Index || e.Index.ListColumn >= 0
+	}) {
+		return countAny
+	}
+	return ""
 }
 
 // count counts the entries of a partition.
-func (w *scan) count(ctx context.Context) (int64, error) {
+func (w *scan) count(ctx context.Context, what string, most int64) (int64, error) {
 	for range countAttempts {
 		var n int64
-		var again bool
+		var reply string
 		err := w.t.Registry.RetryRestored(ctx, func() (err error) {
-			n, again, err = w.countRanges(ctx)
+			n, reply, err = w.countEntries(ctx, what, most)
 			return err
 		})
-		if err != nil || !again {
+		if err != nil || reply == "" {
 			return n, err
+		}
+		if reply == "MANY" {
+			break
 		}
 		if _, err := w.t.Sweep(ctx, w.part); err != nil {
 			return 0, err
 		}
 	}
-	return w.countEach(ctx)
+	return w.countEach(ctx, most)
 }
 
-// countRanges counts the entries in the ranges of a path, some ranges in a script.
-func (w *scan) countRanges(ctx context.Context) (total int64, again bool, err error) {
+// countEntries counts the entries in the ranges or sets of a path, some ranges in a
+// script. It returns AGAIN or MANY as the script does.
+func (w *scan) countEntries(ctx context.Context, what string, most int64) (total int64, reply string, err error) {
 	t, src := w.t, w.accessPath
-	keys := []string{w.part.Expires, w.part.Meta, w.part.All}
-	args := []string{"0"}
-	if src.x != nil {
-		keys[2] = t.IndexKey(w.part, src.x)
-		args = []string{"1", "built:" + src.x.Identity(t.Schema)}
-		if len(src.ranges) == 0 {
-			return 0, false, nil
+	keys := []string{w.part.Expires, w.part.Meta}
+	args := []string{what, strconv.FormatInt(most, 10), ""}
+	var used []*schema.Index
+	switch {
+	case src.x != nil:
+		keys = append(keys, t.IndexKey(w.part, src.x))
+		used = append(used, src.x)
+	case len(w.sets) > 0:
+		for _, e := range w.sets {
+			keys = append(keys, t.ValueKey(w.part, e))
+			if !slices.Contains(used, e.Index) {
+				used = append(used, e.Index)
+			}
 		}
+	case len(src.groups) > 0: // a condition without a value
+		return 0, "", nil
+	default:
+		keys = append(keys, w.part.All)
+	}
+	if src.x != nil && len(src.ranges) == 0 {
+		return 0, "", nil
+	}
+	args[2] = strconv.Itoa(len(used))
+	for _, x := range used {
+		args = append(args, "built:"+x.Identity(t.Schema))
 	}
 	for begin := 0; begin == 0 || begin < len(src.ranges); begin += scanRanges {
 		some := args[:len(args):len(args)]
@@ -72,37 +124,39 @@ func (w *scan) countRanges(ctx context.Context) (total int64, again bool, err er
 		}
 		m, err := countScript.Run(ctx, t.Client, keys, some).ToMessage()
 		if err != nil {
-			return 0, false, err
+			return 0, "", t.TypeError(ctx, err, keys...)
 		}
 		if m.IsString() {
 			word, err := m.ToString()
-			if err == nil && word != "AGAIN" {
+			if err == nil && word == "SCHEMA" {
 				err = t.Registry.SchemaError()
 			}
-			return 0, true, err
+			return 0, word, err
 		}
 		n, err := m.ToInt64()
 		if err != nil {
-			return 0, false, err
+			return 0, "", err
 		}
-		total += n
+		if total += n; most > 0 && total >= most {
+			break
+		}
 	}
-	return total, false, nil
+	return total, "", nil
 }
 
 // countEach counts the matches of the scans of a query.
-func (f *executor) countEach(ctx context.Context) (int64, error) {
+func (f *executor) countEach(ctx context.Context, most int64) (int64, error) {
 	var total atomic.Int64
 	err := each(len(f.scans), func(i int) error {
-		n, err := f.scans[i].countEach(ctx)
+		n, err := f.scans[i].countEach(ctx, most)
 		total.Add(n)
 		return err
 	})
 	return total.Load(), err
 }
 
-func (w *scan) countEach(ctx context.Context) (total int64, err error) {
-	for !w.done {
+func (w *scan) countEach(ctx context.Context, most int64) (total int64, err error) {
+	for !w.done && (most == 0 || total < most) {
 		n, err := w.step(ctx, 0)
 		if err != nil {
 			return 0, err

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
@@ -24,7 +23,8 @@ type executor struct {
 	fallback []*accessPath // the paths for sorting, if scanning in order takes too long
 	budget   int64         // scanned entries after which to fall back; 0: never
 	reverse  bool
-	limit    int // how many rows are wanted; 0: all
+	back     bool // a page is read from its end
+	limit    int  // how many rows are wanted; 0: all
 	scans    []*scan
 	window   int // how many scans advance together, if they are read in turn
 
@@ -50,23 +50,36 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 	for _, o := range q.order {
 		p.order = append(p.order, o.field)
 	}
-	f := &executor{t: t, e: q.e, limit: q.limit, reverse: q.reverse, window: 1}
+	f := &executor{t: t, e: q.e, limit: q.limit, reverse: q.reverse != q.back, back: q.back, window: 1}
 	if len(q.order) > 0 {
 		var err error
 		if f.order, err = p.orderIndex(q.order, q.e, resumed); err != nil {
 			return nil, err
 		}
-		f.reverse, resumed = f.order.reverse, nil
+		f.reverse, resumed = f.order.reverse != q.back, nil
 	}
 	candidates, err := p.candidates(q.e, nil)
 	if err != nil {
 		return nil, err
 	}
+	var inOrder []*candidate // of creation
+	if q.created {
+		// Each of these plans has the same positions.
+		resumed = nil
+		if inOrder, candidates = byCreation(candidates); len(candidates) == 0 {
+			inOrder, candidates = nil, inOrder
+		} else {
+			f.order = &orderedIndex{accessPath: &accessPath{size: -1}}
+		}
+	}
 	records := int64(-1)
 	if resumed == nil && (f.order != nil && len(candidates) > 0 || f.hasChoice(candidates)) {
-		if records, err = f.countCandidates(ctx, candidates, f.order); err != nil {
+		if records, err = f.countCandidates(ctx, slices.Concat(candidates, inOrder), f.order); err != nil {
 			return nil, err
 		}
+	}
+	if len(inOrder) > 0 {
+		f.order.accessPath = leastOf(inOrder).path
 	}
 	c := plan{resumed: resumed}
 	switch {
@@ -84,11 +97,34 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 		return f, nil
 	}
 	f.paths = c.choose(candidates)
-	f.names, f.sorted = c.names, f.order != nil
+	f.sorted = f.order != nil
+	if !q.created {
+		f.names = c.names
+	}
 	if c.lost || resumed != nil && len(c.names) != len(resumed) {
 		return nil, schema.ErrCursor
 	}
 	return f, nil
+}
+
+// byCreation separates the candidates that scan in the order of creation from the others.
+func byCreation(candidates []*candidate) (inOrder, others []*candidate) {
+	for _, o := range candidates {
+		if o.path != nil && o.path.x == nil {
+			inOrder = append(inOrder, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	return inOrder, others
+}
+
+// creation reports whether the positions of rows are those in the order of creation.
+func (f *executor) creation() bool {
+	if f.order != nil {
+		return f.order.x == nil
+	}
+	return len(f.paths) == 1 && f.paths[0].x == nil
 }
 
 // hasChoice reports whether there is a choice among candidates.
@@ -102,57 +138,94 @@ func (f *executor) hasChoice(candidates []*candidate) bool {
 // countCandidates counts the entries of all candidates, and all records: one pipeline.
 func (f *executor) countCandidates(ctx context.Context, candidates []*candidate, order *orderedIndex) (int64, error) {
 	t := f.t
-	var counted []*accessPath
-	count := func(s *accessPath) {
-		if s.x.Unique {
-			s.size = int64(len(s.ranges))
-			return
-		}
-		counted = append(counted, s)
-	}
+	var paths []*accessPath
 	for _, o := range candidates {
-		o.all(count)
+		o.all(func(s *accessPath) { paths = append(paths, s) })
 	}
-	if order != nil {
-		count(order.accessPath)
+	if order != nil && order.x != nil {
+		paths = append(paths, order.accessPath)
 	}
-	var commands rueidis.Commands
-	parts := t.Parts[:min(len(t.Parts), countedParts)]
-	for _, s := range counted {
-		for i := range parts {
-			key := t.IndexKey(&parts[i], s.x)
-			for _, r := range s.ranges[:min(len(s.ranges), countedSpans)] {
-				from, to := (&scan{accessPath: s}).ends(r)
-				commands = append(commands, t.Client.B().Zlexcount().Key(key).Min(from).Max(to).Build())
-			}
+	c := &counter{t: t, parts: t.Parts[:min(len(t.Parts), countedParts)]}
+	for _, s := range paths {
+		c.path(s)
+	}
+	records := int64(0)
+	c.add(1, func(p *schema.Partition, _ int) rueidis.Completed { return t.Client.B().Zcard().Key(p.All).Build() }, func(n int64) {
+		if records = n; order != nil && order.x == nil {
+			order.size = n
+		}
+	})
+	return records, c.run(ctx)
+}
+
+// counter counts entries in one pipeline.
+type counter struct {
+	t        *record.Table
+	parts    []schema.Partition // of which the entries are counted
+	commands rueidis.Commands
+	sums     []func(replies []rueidis.RedisResult) ([]rueidis.RedisResult, error)
+}
+
+// add adds n things to count in each partition. The sum is estimated from those that are
+// counted.
+func (c *counter) add(n int, command func(p *schema.Partition, i int) rueidis.Completed, use func(sum int64)) {
+	counted := min(n, countedSpans)
+	for i := range c.parts {
+		for j := range counted {
+			c.commands = append(c.commands, command(&c.parts[i], j))
 		}
 	}
-	for i := range parts {
-		commands = append(commands, t.Client.B().Zcard().Key(parts[i].All).Build())
-	}
-	replies := t.Client.DoMulti(ctx, commands...)
-	sum := func(n int) (total int64, err error) {
-		for _, r := range replies[:n] {
+	mine := counted * len(c.parts)
+	c.sums = append(c.sums, func(replies []rueidis.RedisResult) ([]rueidis.RedisResult, error) {
+		var total int64
+		for _, r := range replies[:mine] {
 			one, err := r.AsInt64()
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			total += one
 		}
-		replies = replies[n:]
-		return total * int64(len(t.Parts)) / int64(len(parts)), nil
-	}
-	for _, s := range counted {
-		n := min(len(s.ranges), countedSpans)
-		total, err := sum(n * len(parts))
-		if err != nil {
-			return 0, err
+		if counted > 0 {
+			total = total * int64(n) / int64(counted)
 		}
-		if s.size = total; n > 0 {
-			s.size = total * int64(len(s.ranges)) / int64(n)
+		use(total * int64(len(c.t.Parts)) / int64(len(c.parts)))
+		return replies[mine:], nil
+	})
+}
+
+// path adds the entries of a path.
+func (c *counter) path(s *accessPath) {
+	b := c.t.Client.B
+	switch {
+	case s.x == nil:
+		for _, g := range s.groups {
+			c.add(len(g.sets), func(p *schema.Partition, i int) rueidis.Completed {
+				return b().Zcard().Key(c.t.ValueKey(p, g.sets[i])).Build()
+			}, func(n int64) {
+				if s.size < 0 || n < s.size {
+					s.size = n
+				}
+			})
+		}
+	case s.x.Unique:
+		s.size = int64(len(s.ranges))
+	default:
+		c.add(len(s.ranges), func(p *schema.Partition, i int) rueidis.Completed {
+			from, to := (&scan{accessPath: s}).ends(s.ranges[i])
+			return b().Zlexcount().Key(c.t.IndexKey(p, s.x)).Min(from).Max(to).Build()
+		}, func(n int64) { s.size = n })
+	}
+}
+
+func (c *counter) run(ctx context.Context) error {
+	replies := c.t.Client.DoMulti(ctx, c.commands...)
+	for _, sum := range c.sums {
+		var err error
+		if replies, err = sum(replies); err != nil {
+			return c.t.TypeError(ctx, err)
 		}
 	}
-	return sum(len(parts))
+	return nil
 }
 
 // sorts reports whether to read all matches and sort them, because that surely costs
@@ -214,9 +287,12 @@ func (f *executor) start(at cursor) error {
 				parts = append(parts, &f.t.Parts[i])
 			}
 		}
-		packed := packQuery(f.t, src, parts[0], f.e, f.reverse && !f.sorted, within)
+		packed, sets := packQuery(f.t, src, parts[0], f.e, f.reverse && !f.sorted, within)
 		for _, part := range parts {
-			f.scans = append(f.scans, &scan{t: f.t, accessPath: src, number: len(f.scans), part: part, packed: packed, reverse: f.reverse && !f.sorted})
+			f.scans = append(f.scans, &scan{
+				t: f.t, accessPath: src, number: len(f.scans), part: part, packed: packed, sets: sets,
+				reverse: f.reverse && !f.sorted, created: within == nil && src.x == nil || within != nil && within.x == nil,
+			})
 		}
 	}
 	if at.scan > 0 && at.scan >= len(f.scans) {
@@ -229,11 +305,14 @@ func (f *executor) start(at cursor) error {
 			w.seek(position{})
 		case f.merged() || i == at.scan:
 			w.seek(at.position)
-		case i < at.scan:
+		case (i < at.scan) != f.back:
 			w.done = true
 		default:
 			w.seek(position{})
 		}
+	}
+	if f.back {
+		slices.Reverse(f.scans)
 	}
 	return nil
 }
@@ -247,11 +326,11 @@ func (f *executor) merged() bool {
 // cursor returns the cursor after a row. With an order it needs only the index of the
 // position, so that the query can be planned again.
 func (f *executor) cursor(h row) cursor {
-	if f.order != nil {
+	if f.order != nil && f.order.x != nil {
 		return cursor{position: h.position, names: []string{strconv.Itoa(f.order.x.Number)}}
 	}
-	if f.merged() {
-		return cursor{position: h.position}
+	if f.merged() || f.order != nil {
+		return cursor{position: h.position, names: f.names}
 	}
 	return cursor{scan: h.scan, position: h.position, names: f.names}
 }
@@ -385,7 +464,7 @@ func (f *executor) less(a, b *row) bool {
 	if f.reverse {
 		a, b = b, a
 	}
-	if f.order == nil {
+	if f.creation() {
 		x, _ := strconv.ParseFloat(a.score, 64) // as Redis writes it
 		y, _ := strconv.ParseFloat(b.score, 64)
 		if x != y {
@@ -437,10 +516,13 @@ func (f *executor) sort(ctx context.Context, want int) ([]row, error) {
 // firstOf returns the first n rows in order, without duplicates.
 func (f *executor) firstOf(rows []row, n int) []row {
 	slices.SortFunc(rows, func(a, b row) int {
-		if f.reverse {
-			a, b = b, a
+		switch {
+		case f.less(&a, &b):
+			return -1
+		case f.less(&b, &a):
+			return 1
 		}
-		return strings.Compare(a.at, b.at)
+		return 0
 	})
 	rows = slices.CompactFunc(rows, func(a, b row) bool { return a.at == b.at })
 	return rows[:min(n, len(rows))]

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -28,7 +29,7 @@ func (q *Query) Explain(ctx context.Context) (Explanation, error) {
 	}
 	s := &q.Objects.Schema
 	x := Explanation{Sorted: f.sorted}
-	if f.order != nil {
+	if f.order != nil && f.order.x != nil {
 		x.Order = f.order.x.Name
 	}
 	for _, path := range f.paths {
@@ -36,7 +37,18 @@ func (q *Query) Explain(ctx context.Context) (Explanation, error) {
 		if path.x != nil {
 			step.Index = path.x.Name
 		}
-		if path.x == nil && f.reverse {
+		names := []string{}
+		for _, g := range path.groups {
+			for _, e := range g.sets {
+				if !slices.Contains(names, e.Index.Name) {
+					names = append(names, e.Index.Name)
+				}
+			}
+		}
+		if len(names) > 0 {
+			step.Index = strings.Join(names, ", ")
+		}
+		if path.x == nil && f.reverse && !f.sorted {
 			step.Within += ", newest first"
 		}
 		if left := path.residual(f.e); len(left.terms) > 0 {

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strconv"
@@ -306,6 +307,12 @@ func (e *expr) append(b []byte, s *schema.Schema) []byte {
 		b = strconv.AppendQuote(b, t)
 	}
 	return b
+}
+
+// key identifies a condition within a query.
+func (e *expr) key(s *schema.Schema) string {
+	sum := sha256.Sum256(e.append(nil, s))
+	return string(sum[:6])
 }
 
 // text returns the condition for people, bounded.

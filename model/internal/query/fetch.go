@@ -22,7 +22,7 @@ type fetcher struct {
 // newFetcher returns the fetcher of a query that wants only some fields; nil: all.
 func newFetcher(o *record.Objects, f *executor, only []int) *fetcher {
 	r := &fetcher{o: o, f: f, indexes: f.e.appendIndexes(nil)}
-	if f.order != nil && !slices.Contains(r.indexes, f.order.x) {
+	if f.order != nil && f.order.x != nil && !slices.Contains(r.indexes, f.order.x) {
 		r.indexes = append(r.indexes, f.order.x)
 	}
 	r.only = needed(&o.Schema, only, r.indexes)
@@ -107,7 +107,7 @@ func (r *fetcher) parse(ctx context.Context, h row, reply rueidis.RedisResult) (
 
 // inPlace reports whether a record is still at its place in the order.
 func (f *executor) inPlace(h row, entries []schema.Entry) bool {
-	return f.order == nil || slices.ContainsFunc(entries, func(e schema.Entry) bool {
+	return f.order == nil || f.order.x == nil || slices.ContainsFunc(entries, func(e schema.Entry) bool {
 		return e.Index == f.order.x && e.Value+h.id == h.at
 	})
 }

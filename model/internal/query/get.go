@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 )
 
@@ -28,6 +29,49 @@ func (f *Query) Get(ctx context.Context, id string) (any, error) {
 		err = fmt.Errorf("%w: id %q, or it does not fit", schema.ErrNotFound, schema.Shorten(id))
 	}
 	return ptr, err
+}
+
+// GetBy returns a pointer to the record that has a value of a unique field, or
+// ErrNotFound.
+func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any, error) {
+	if err := o.Table.Registry.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	q, err := (&Query{Objects: o, Conds: []Cond{Eq(name, value)}}).resolve()
+	if err != nil {
+		return nil, err
+	}
+	leaf := q.e.terms[0]
+	x := o.UniqueIndex(leaf.field)
+	switch {
+	case x == nil:
+		return nil, fmt.Errorf("%w: GetBy(%q): the field is not unique: use Find(Eq(…)).First, or declare it `redis:\"%s,unique\"`", schema.ErrNoIndex, name, name)
+	case !x.Built():
+		return nil, x.NotBuilt()
+	}
+	text, err := x.ValueOf(&o.Schema, leaf.values[0])
+	if err != nil {
+		return nil, err
+	}
+	fetch, last := newFetcher(o, &executor{e: q.e}, nil), ""
+	for range 2 { // the value may have another owner when that one is read
+		id, there, err := o.Table.Claims.Owner(ctx, x, text)
+		if err == nil && !there {
+			err = o.Table.Registry.CheckBuilt(ctx, x)
+		}
+		if err != nil {
+			return nil, o.Table.TypeError(ctx, err)
+		}
+		if !there || id == last {
+			break
+		}
+		ptr, fits, err := fetch.fitting(ctx, row{id: id}, o.Table.Rows.Do(ctx, id, false))
+		if err != nil || fits {
+			return ptr, err
+		}
+		last = id
+	}
+	return nil, fmt.Errorf("%w: %s is %q", schema.ErrNotFound, name, schema.Shorten(leaf.values[0]))
 }
 
 // EachField calls yield with a field of each record found, or the error of a record,

@@ -7,9 +7,9 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// packQuery writes a query with an access path for select.lua. within is the order whose
-// members are returned, or nil.
-func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr, reverse bool, within *orderedIndex) string {
+// packQuery writes a query with an access path for select.lua, and returns the sets of
+// values that it needs. within is the order whose positions are returned, or nil.
+func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr, reverse bool, within *orderedIndex) (packed string, sets []schema.Entry) {
 	kind, number, many := "a", 0, false
 	switch {
 	case src.x == nil:
@@ -21,13 +21,14 @@ func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr
 		kind, number, many = "z", src.x.Number, src.once
 	}
 	left := src.residual(e)
-	b := schema.PackList(nil, 10)
+	filter, groups := split(left)
+	b := schema.PackList(nil, 11)
 	b = schema.PackText(b, kind)
 	b = schema.PackInt(b, flag(reverse))
 	b = schema.PackInt(b, flag(t.Schema.Expires >= 0))
 	b = schema.PackInt(b, int64(number))
 	b = packEndings(b, src.x, -1)
-	b = left.packFilter(b)
+	b = filter.packFilter(b)
 	switch {
 	case many && src.single:
 		b = packValues(b, src.ranges)
@@ -36,12 +37,29 @@ func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr
 	default:
 		b = schema.PackList(b, 0)
 	}
-	if within != nil {
-		b = packRanges(schema.PackInt(b, int64(within.x.Number)), within.ranges)
-	} else {
+	switch {
+	case within == nil:
 		b = schema.PackList(schema.PackInt(b, 0), 0)
+	case within.x == nil:
+		b = schema.PackList(append(b, 0xff), 0) // -1
+	default:
+		b = packRanges(schema.PackInt(b, int64(within.x.Number)), within.ranges)
 	}
-	return string(packBuilt(t, b, src, left, within))
+	b = packBuilt(t, b, src, left, within)
+	b = schema.PackList(b, 2*(len(src.groups)+len(groups)))
+	for _, g := range src.groups {
+		b = schema.PackInt(schema.PackText(b, "scan"), int64(len(g.sets)))
+		sets = append(sets, g.sets...)
+	}
+	for _, g := range groups {
+		word := "in"
+		if g.not {
+			word = "out"
+		}
+		b = schema.PackInt(schema.PackText(b, word), int64(len(g.sets)))
+		sets = append(sets, g.sets...)
+	}
+	return string(b), sets
 }
 
 // packBuilt writes the names of the indexes that a query needs.
@@ -50,7 +68,10 @@ func packBuilt(t *record.Table, b []byte, src *accessPath, left *expr, within *o
 	if src.x != nil {
 		used = append(used, src.x)
 	}
-	if within != nil {
+	for _, c := range src.consumed {
+		used = c.appendIndexes(used)
+	}
+	if within != nil && within.x != nil {
 		used = append(used, within.x)
 	}
 	b = schema.PackList(b, len(used))
@@ -69,7 +90,7 @@ func flag(is bool) int64 {
 
 // packEndings writes how the first columns of an index end; -1: all columns.
 func packEndings(b []byte, x *schema.Index, columns int) []byte {
-	if x == nil || x.PlainUnique() {
+	if x == nil || x.Plain() {
 		return schema.PackList(b, 0)
 	}
 	if columns < 0 {

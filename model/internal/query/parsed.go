@@ -12,9 +12,11 @@ import (
 type parsedQuery struct {
 	e           *expr
 	order       []ordering
-	reverse     bool // all records, newest first
+	created     bool // in the order of creation,
+	reverse     bool // the newest first
 	limit       int
 	after       cursor
+	back        bool // from there backwards
 	fingerprint string
 }
 
@@ -25,8 +27,11 @@ func (q *parsedQuery) digest(s *schema.Schema, name string) string {
 	for _, o := range q.order {
 		b = fmt.Appendf(b, ", %s %t", s.Fields[o.field].Name, o.desc)
 	}
-	if q.reverse {
+	switch {
+	case q.reverse:
 		b = append(b, " reverse"...)
+	case q.created:
+		b = append(b, " created"...)
 	}
 	sum := sha256.Sum256(b)
 	return string(sum[:8])

@@ -10,13 +10,15 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// A query scans one index within some ranges; the script checks the other conditions by
-// the content of each record. Of several indexes that could serve, the one with the
-// fewest entries is used. An OR is a union of one index scan per branch.
+// A query scans one index within some ranges, or the ids that have some value; the script
+// checks the other conditions by the sets of their values, or by the content of each
+// record. Of several indexes that could serve, the one with the fewest entries is used. An
+// OR is a union of one index scan per branch.
 
 // accessPath is an index scan.
 type accessPath struct {
-	x        *schema.Index  // nil: all records, in the order of their creation
+	x        *schema.Index  // nil: records in the order of their creation: all,
+	groups   []*group       // or those in the smallest of these groups
 	ranges   []schema.Range // of the indexed values, sorted
 	consumed []*expr        // the conditions that hold for all entries within
 	ors      []*expr        // the ORs of which this path yields a branch,
@@ -60,7 +62,7 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 		}
 	}
 	all := slices.Concat(given, own)
-	var candidates []*candidate
+	candidates := p.groupCandidates(slices.Concat(own, ors))
 	for _, x := range p.s.Indexes {
 		some, err := p.indexCandidates(x, all)
 		if err != nil {
@@ -73,6 +75,9 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 		}
 	}
 	for i, or := range ors {
+		if groupOf(or) != nil {
+			continue
+		}
 		o := &candidate{name: "or" + strconv.Itoa(i), or: or}
 		for _, term := range or.terms {
 			branch, err := p.candidates(term, all)
@@ -95,7 +100,7 @@ func (p *planner) candidates(e *expr, given []*expr) ([]*candidate, error) {
 // indexCandidates returns the candidates of one index for conditions that all hold: one
 // for each condition on a list, because different elements can match these.
 func (p *planner) indexCandidates(x *schema.Index, conds []*expr) ([]*candidate, error) {
-	if !x.Built() || !p.present(x, conds) {
+	if !x.Built() || x.PerValue || !p.present(x, conds) {
 		return nil, nil
 	}
 	ways := [][]*expr{conds}
@@ -355,7 +360,7 @@ func (src *accessPath) unmet(left []*expr, e *expr) []*expr {
 			left = src.unmet(left, term)
 		}
 		return left
-	case slices.Contains(src.ors, e), src.x != nil && !src.x.Unique && slices.Contains(src.consumed, e):
+	case slices.Contains(src.ors, e), (src.x == nil || !src.x.Unique) && slices.Contains(src.consumed, e):
 		return left
 	}
 	return append(left, e)
@@ -363,7 +368,7 @@ func (src *accessPath) unmet(left []*expr, e *expr) []*expr {
 
 // text describes a path for people.
 func (src *accessPath) text(s *schema.Schema) string {
-	if src.x == nil {
+	if src.x == nil && len(src.groups) == 0 {
 		return "all records"
 	}
 	words := make([]string, len(src.consumed))

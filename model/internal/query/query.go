@@ -14,11 +14,13 @@ type Query struct {
 	Objects  *record.Objects
 	Conds    []Cond
 	Order    []string
+	Created  bool // in the order of creation, whatever that costs
 	Reversed bool
 	Limit    int
 	After    string
-	only     []int // the fields that are wanted; nil: all
-	err      error // an error of how the query was made
+	Before   string // the page before this cursor
+	only     []int  // the fields that are wanted; nil: all
+	err      error  // an error of how the query was made
 }
 
 func (f *Query) resolve() (*parsedQuery, error) {
@@ -40,15 +42,34 @@ func (f *Query) resolve() (*parsedQuery, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.Reversed && len(order) == 0 && len(e.terms) > 0 {
-		return nil, fmt.Errorf("%w: Reverse needs an order: add OrderBy", schema.ErrValue)
+	q := &parsedQuery{e: e, order: order, limit: f.Limit}
+	if len(order) == 0 {
+		q.reverse, q.created = f.Reversed, f.Reversed || f.Created
 	}
-	q := &parsedQuery{e: e, order: order, reverse: f.Reversed && len(order) == 0, limit: f.Limit}
 	q.fingerprint = q.digest(&f.Objects.Schema, f.Objects.Table.Options.Name)
-	if f.After != "" {
+	switch {
+	case f.After != "" && f.Before != "":
+		return nil, fmt.Errorf("%w: a query has After and Before: use one of them", schema.ErrValue)
+	case f.After != "":
 		q.after, err = parseCursor(f.After, q.fingerprint)
+	case f.Before != "":
+		q.back = true
+		q.after, err = parseCursor(f.Before, q.fingerprint)
 	}
 	return q, err
+}
+
+// Check returns the error that the query has without asking the server.
+func (f *Query) Check() error {
+	q, err := f.resolve()
+	if err == nil && len(q.order) > 0 {
+		p := &planner{s: &f.Objects.Schema}
+		for _, o := range q.order {
+			p.order = append(p.order, o.field)
+		}
+		_, err = p.orderIndex(q.order, q.e, nil)
+	}
+	return err
 }
 
 // start plans a query and returns its executor. limit is how many records are wanted;
@@ -63,7 +84,7 @@ func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, 
 	}
 	q.limit = limit
 	var resumed []string
-	if f.After != "" {
+	if q.after.begun {
 		resumed = append([]string{}, q.after.names...)
 	}
 	run, err := newExecutor(ctx, f.Objects.Table, q, resumed)
@@ -75,11 +96,22 @@ func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, 
 
 // Each calls yield for each record found, or its error, until it returns false.
 func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
+	if err := f.forward(); err != nil {
+		return err
+	}
 	run, _, err := f.start(ctx, f.Limit)
 	if err == nil {
 		err = f.run(ctx, run, f.Limit, 0, yield)
 	}
 	return err
+}
+
+// forward refuses Before where there are no pages.
+func (f *Query) forward() error {
+	if f.Before != "" {
+		return fmt.Errorf("%w: Before is for Page", schema.ErrValue)
+	}
+	return nil
 }
 
 // firstBatch is how many records are read first if all are wanted.
@@ -125,32 +157,47 @@ func (f *Query) run(ctx context.Context, run *executor, limit, ahead int, yield 
 	return nil
 }
 
-// Page calls add for the records of a page, and returns the cursor of the next one.
-func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (next string, err error) {
+// Page calls add for the records of a page, and returns the cursors of the previous and
+// the next one.
+func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (prev, next string, err error) {
 	limit := f.Limit
 	if limit == 0 {
 		limit = pageSize
 	}
 	run, q, err := f.start(ctx, limit)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	var last row
+	var page []Result
 	n := 0
 	err = f.run(ctx, run, limit, 1, func(r Result) bool {
-		last = r.row
-		if add(r.Record, r.Err); r.Err == nil {
+		page = append(page, r)
+		if r.Err == nil {
 			n++
 		}
 		return true
 	})
+	more := false
 	if err == nil && n == limit {
-		var more bool
-		if more, err = run.more(ctx); more {
-			next = run.cursor(last).text(q.fingerprint)
-		}
+		more, err = run.more(ctx)
 	}
-	return next, err
+	if q.back {
+		slices.Reverse(page)
+	}
+	for _, r := range page {
+		add(r.Record, r.Err)
+	}
+	if len(page) == 0 || err != nil {
+		return "", "", err
+	}
+	// In the direction of the query there may be more, and there was a page in the other.
+	if q.back && more || !q.back && f.After != "" {
+		prev = run.cursor(page[0].row).text(q.fingerprint)
+	}
+	if q.back || more {
+		next = run.cursor(page[len(page)-1].row).text(q.fingerprint)
+	}
+	return prev, next, nil
 }
 
 // pageSize is how many records a page has without a limit.
@@ -158,6 +205,9 @@ const pageSize = 100
 
 // IDs returns the ids of what is found, without reading the records.
 func (f *Query) IDs(ctx context.Context) ([]string, error) {
+	if err := f.forward(); err != nil {
+		return nil, err
+	}
 	run, _, err := f.start(ctx, f.Limit)
 	if err != nil {
 		return nil, err
@@ -179,14 +229,18 @@ func (f *Query) IDs(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Count returns how many records fit the conditions.
-func (f *Query) Count(ctx context.Context) (int64, error) {
+// Count returns how many records fit the conditions, but no more than most; 0: all.
+func (f *Query) Count(ctx context.Context, most int64) (int64, error) {
 	bare := &Query{Objects: f.Objects, Conds: f.Conds, err: f.err}
 	run, _, err := bare.start(ctx, 0)
 	if err != nil {
 		return 0, err
 	}
-	return run.count(ctx)
+	n, err := run.count(ctx, most)
+	if most > 0 {
+		n = min(n, most)
+	}
+	return n, err
 }
 
 // ReferTo makes the query for the records that refer to an id by a field.

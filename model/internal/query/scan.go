@@ -23,8 +23,10 @@ type scan struct {
 	number  int               // among the scans of the query
 	part    *schema.Partition // nil: of a unique index whose values are in all partitions
 	packed  string            // the query, as select.lua takes it
+	sets    []schema.Entry    // the sets of values that it needs
 	reverse bool
-	next    int // the next range
+	created bool // the positions of rows are those in the order of creation
+	next    int  // the next range
 	at      position
 	rows    []row // not yet taken
 	checked int64 // entries scanned so far
@@ -77,6 +79,8 @@ func (w *scan) passed(s schema.Range) bool {
 	switch {
 	case !w.at.begun:
 		return false
+	case w.x.Unique && w.reverse:
+		return s.Low >= w.at.at
 	case w.x.Unique:
 		return s.Low <= w.at.at
 	case w.reverse:
@@ -109,37 +113,48 @@ func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	if w.part == nil {
 		return w.stepOwners(ctx, want)
 	}
-	keys := []string{w.part.Content, w.part.Meta, w.part.All}
+	key := w.part.All
 	args := []string{w.packed, strconv.Itoa(min(want, maxRows)), w.at.score, ""}
 	last := min(len(w.ranges), w.next+scanRanges)
 	switch {
 	case w.x == nil:
 		args[3] = w.at.at
 	case w.x.Unique:
-		keys[2] = t.IndexKey(w.part, w.x)
+		key = t.IndexKey(w.part, w.x)
 		for i := w.next; i < last; i++ {
 			args = append(args, w.rangeAt(i).Low)
 		}
 	default:
-		keys[2] = t.IndexKey(w.part, w.x)
+		key = t.IndexKey(w.part, w.x)
 		for i := w.next; i < last; i++ {
 			from, to := w.ends(w.rangeAt(i))
 			args = append(args, from, to)
 		}
 	}
+	keys := w.keys(w.part, key)
 	r, err := w.selected(ctx, keys, args)
 	if err != nil {
 		return 0, err
 	}
 	for i := range r.rows {
 		r.rows[i].scan = w.number
-		if w.x == nil {
+		if w.created {
 			r.rows[i].position = position{at: r.rows[i].id, score: r.rows[i].at, begun: true}
 		}
 	}
 	w.rows = append(w.rows, r.rows...)
 	w.checked += r.looked
 	return r.kept, w.advance(r)
+}
+
+// keys returns the keys for select.lua.
+func (w *scan) keys(p *schema.Partition, key string) []string {
+	keys := make([]string, 0, 5+len(w.sets))
+	keys = append(keys, p.Content, p.Meta, p.Expires, p.All, key)
+	for _, e := range w.sets {
+		keys = append(keys, w.t.ValueKey(p, e))
+	}
+	return keys
 }
 
 // advance moves a scan to where a step ended.
@@ -170,7 +185,7 @@ func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 	values := make([]string, last-w.next)
 	owners := make([]string, len(values))
 	for i := range values {
-		values[i] = w.ranges[w.next+i].Low
+		values[i] = w.rangeAt(w.next + i).Low
 	}
 	err := each(len(values), func(i int) error {
 		var err error
@@ -205,7 +220,12 @@ func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 	for i := range rows {
 		rows[i].scan = w.number
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.at, b.at) })
+	slices.SortStableFunc(rows, func(a, b row) int {
+		if w.reverse {
+			a, b = b, a
+		}
+		return strings.Compare(a.at, b.at)
+	})
 	w.rows = append(w.rows, rows...)
 	w.next, w.at = last, position{}
 	w.done = w.next == len(w.ranges)
@@ -221,7 +241,7 @@ func (w *scan) selectIDs(ctx context.Context, p *schema.Partition, pairs []strin
 	}
 	for len(pairs) > 0 {
 		args := append([]string{w.packed, strconv.Itoa(want), "", ""}, pairs...)
-		r, err := w.selected(ctx, []string{p.Content, p.Meta, p.Content}, args)
+		r, err := w.selected(ctx, w.keys(p, p.Content), args)
 		if err != nil {
 			return all, err
 		}
@@ -257,7 +277,7 @@ func (w *scan) selectedOnce(ctx context.Context, keys, args []string) (selection
 	var r selection
 	m, err := selectScript.Run(ctx, t.Client, keys, args).ToMessage()
 	if err != nil {
-		return r, t.TypeError(ctx, err)
+		return r, t.TypeError(ctx, err, keys...)
 	}
 	if m.IsString() {
 		return r, t.Registry.SchemaError()

@@ -1,17 +1,23 @@
 -- Scans an index, some entries at a time, and returns the records that match the query.
 -- Preceded by less.lua.
 --
--- KEYS 1 content, 2 meta, 3 what to scan: an index, or all records
+-- KEYS 1 content, 2 meta, 3 expires, 4 all, 5 what to scan: an index, or all records, then
+--      the sets of values of the groups
 -- ARGV 1 the query, a MessagePack list:
---        1 kind: z sorted set, a all records, u unique index, i records given by id
+--        1 kind: z sorted set, a records in the order of creation: all, or those of a group,
+--          u unique index, i records given by id
 --        2 1: from the end, 3 1: records expire, 4 number of the index
 --        5 how the columns of a member end: each a width, or its last bytes
 --        6 the filter, see fits
 --        7 ranges of values, see spanned, if a record can have several of them: it is
 --          returned for one only; or none
---        8 number of the index whose members are returned instead, or 0, and
+--        8 number of the index whose members are returned instead, -1: the score in the
+--          order of creation, or 0, and
 --        9 ranges in which its value is
 --        10 names in meta of the indexes that must be built
+--        11 groups of sets, each its kind and how many sets it has: in, a record is in one
+--          of them; out, it is in none; or scan, as in, and kind a scans the smallest of
+--          these groups
 --      2 how many records to return; 0: only count them
 --      3 a: the score, 4 and the id after which to begin, or nothing
 --      5.. z: ends of ranges for ZRANGEBYLEX, the first one first; u: values; i: value
@@ -21,10 +27,10 @@
 -- matched; how many entries were scanned; then for each returned record member, value
 -- or score, and the id; or SCHEMA
 
-local content, meta, key = unpack(KEYS)
+local content, meta, expires, all, key = unpack(KEYS, 1, 5)
 local query = cmsgpack.unpack(ARGV[1])
 local kind, reverse, expiring, number, endings = unpack(query, 1, 5)
-local filter, once, other, within, built = unpack(query, 6, 10)
+local filter, once, other, within, built, groups = unpack(query, 6, 11)
 local want = tonumber(ARGV[2])
 
 if #built > 0 then
@@ -35,9 +41,9 @@ if #built > 0 then
 	end
 end
 
--- Bounds of one run: so many members, steps, and bytes of these and of content.
-local MEMBERS, STEPS, BYTES = 500, 30000, 262144
-local kept, looked, steps, bytes = 0, 0, 0, 0
+-- Bounds of one run: so many members, contents, steps, and bytes of members and contents.
+local MEMBERS, CONTENTS, STEPS, BYTES = 2000, 500, 30000, 262144
+local kept, looked, decoded, steps, bytes = 0, 0, 0, 0, 0
 
 -- spanned returns a function that reports whether a value is in ranges: low, high, in
 -- turn and sorted. An empty high end is no end. Single values are a map from each to
@@ -91,7 +97,7 @@ local function take()
 	at = at + 1
 	return filter[at]
 end
-local function all(wanted)
+local function every(wanted)
 	local kids = {}
 	for i = 1, take() do
 		kids[i] = fits()
@@ -108,9 +114,9 @@ end
 fits = function()
 	local op = take()
 	if op == 'and' then
-		return all(true)
+		return every(true)
 	elseif op == 'or' then
-		return all(false)
+		return every(false)
 	elseif op == 'not' then
 		local kid = fits()
 		return function(entries)
@@ -163,11 +169,25 @@ end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local bare = not keep and single and other == 0 and expiring == 0
+local expired = expiring == 1 and #redis.call('ZRANGEBYSCORE', expires, '-inf', now, 'LIMIT', 0, 1) > 0
+local decodes = keep or not single or other > 0
 local reply = { 0, '', 0, 0 }
 
+-- The groups of sets, by what is known of a record that is scanned.
+local filters, scanned = {}, {}
+local first = 6
+for i = 1, #groups, 2 do
+	local group = { kind = groups[i], first = first, last = first + groups[i + 1] - 1 }
+	first = group.last + 1
+	filters[#filters + 1] = group
+	if group.kind == 'scan' then
+		scanned[#scanned + 1] = group
+	end
+end
+
+local whole = false -- what is read at once is returned at once
 local function spent()
-	return looked >= MEMBERS or steps >= STEPS or bytes >= BYTES or want > 0 and kept >= want
+	return looked >= MEMBERS or decoded >= CONTENTS or steps >= STEPS or bytes >= BYTES or want > 0 and kept >= want and not whole
 end
 
 local function add(position, id)
@@ -187,7 +207,7 @@ local function judge(id, packed)
 		return false
 	end
 	local by = not single and oneOf(entries)
-	local position = other ~= 0 and member(entries, id)
+	local position = other > 0 and member(entries, id)
 	return by ~= nil and position ~= nil and { by = by, position = position }
 end
 
@@ -197,10 +217,55 @@ local judged = {}
 local function judgement(id, packed)
 	if judged[id] == nil then
 		local ok, it = pcall(judge, id, packed or '')
+		decoded = decoded + 1
 		bytes = bytes + #(packed or '')
 		judged[id] = ok and it
 	end
 	return judged[id]
+end
+
+-- mark marks the candidates that are out by the groups of sets, or because they have
+-- expired, and gives the others their score if it is wanted.
+local function mark(candidates)
+	local function each(use)
+		local left, ids = {}, {}
+		for _, c in ipairs(candidates) do
+			if not c.out then
+				left[#left + 1], ids[#ids + 1] = c, c.id
+			end
+		end
+		if #left > 0 then
+			use(left, ids)
+		end
+	end
+	for _, group in ipairs(filters) do
+		each(function(left, ids)
+			local inside = {}
+			for i = group.first, group.last do
+				for j, score in ipairs(redis.call('ZMSCORE', KEYS[i], unpack(ids))) do
+					inside[j] = inside[j] or score
+				end
+			end
+			steps = steps + 2 * #ids * (group.last - group.first + 1)
+			for j, c in ipairs(left) do
+				c.out = not inside[j] == (group.kind ~= 'out')
+			end
+		end)
+	end
+	if expired then
+		each(function(left, ids)
+			for j, due in ipairs(redis.call('ZMSCORE', expires, unpack(ids))) do
+				left[j].out = due and tonumber(due) <= now
+			end
+		end)
+	end
+	if other == -1 then
+		each(function(left, ids)
+			for j, score in ipairs(redis.call('ZMSCORE', all, unpack(ids))) do
+				left[j].out, left[j].created = not score, score
+			end
+		end)
+	end
 end
 
 -- contentsOf reads the contents of unchecked candidates. They can be large: it reads a
@@ -211,7 +276,7 @@ local function contentsOf(candidates, from)
 	local to = math.min(from + n - 1, #candidates)
 	local ids, contents = {}, {}
 	for i = from, to do
-		if judged[candidates[i].id] == nil then
+		if not candidates[i].out and judged[candidates[i].id] == nil then
 			ids[#ids + 1] = candidates[i].id
 		end
 	end
@@ -226,19 +291,23 @@ end
 -- a bound was reached.
 local function see(candidates)
 	local contents, to = {}, 0
+	if #filters > 0 or expired or other == -1 then
+		mark(candidates)
+	end
 	for i, c in ipairs(candidates) do
 		looked = looked + 1
 		steps = steps + 5
 		bytes = bytes + #c.position + #c.id
-		if bare then
-			add(c.position, c.id)
+		if c.out then -- not a match
+		elseif not decodes then
+			add(c.created or c.position, c.id)
 		else
 			if i > to then
 				contents, to = contentsOf(candidates, i)
 			end
 			local it = judgement(c.id, contents[c.id])
 			if it and (not it.by or it.by == c.value) then
-				add(it.position or c.position, c.id)
+				add(it.position or c.created or c.position, c.id)
 			end
 		end
 		if spent() then
@@ -328,9 +397,11 @@ local function list()
 	return finish(see(candidates) or #candidates, '')
 end
 
--- rank returns where to continue in the set of all records. The last record may be
--- gone, or in another partition; those with its score and a lower id are skipped.
-local function rank(score, id)
+local score, id = unpack(ARGV, 3, 4)
+
+-- rank returns where to continue in a set. The last record may be gone, in another set or
+-- in another partition; those with its score and a lower id are skipped.
+local function rank(key)
 	if score == '' then
 		return 0
 	end
@@ -343,28 +414,147 @@ local function rank(score, id)
 	return redis.call('ZCOUNT', key, '-inf', '(' .. score)
 end
 
-local function records()
-	local score, id = ARGV[3], ARGV[4]
-	local at = rank(score, id)
+-- passed reports whether a record comes before the first one to return, or is the last one
+-- that was returned.
+local function passed(at, other)
+	return at == score and (other == id or less(other, id) == (reverse == 0))
+end
+
+-- comesBefore compares candidates in the order of creation.
+local function comesBefore(a, b)
+	if reverse == 1 then
+		a, b = b, a
+	end
+	local x, y = tonumber(a.position), tonumber(b.position)
+	return x < y or x == y and less(a.id, b.id)
+end
+
+-- read reads the next members of a set as candidates.
+local function read(set, size)
+	local members = redis.call(reverse == 1 and 'ZREVRANGE' or 'ZRANGE', set.key, set.at, set.at + size - 1, 'WITHSCORES')
+	local candidates = {}
+	for i = 1, #members, 2 do
+		if not passed(members[i + 1], members[i]) then
+			candidates[#candidates + 1] = { id = members[i], value = '', position = members[i + 1] }
+		end
+	end
+	set.at = set.at + size
+	set.ended = #members < 2 * size
+	set.last = { id = members[#members - 1], position = members[#members] }
+	return candidates
+end
+
+-- inOrder scans sets in the order of creation.
+local function inOrder(keys)
+	local sets = {}
+	for i, k in ipairs(keys) do
+		sets[i] = { key = k, at = rank(k) }
+	end
+	local pending = {} -- was read, but may come after what was not
 	while true do
-		local size = nextSize()
-		local members = redis.call(reverse == 1 and 'ZREVRANGE' or 'ZRANGE', key, at, at + size - 1, 'WITHSCORES')
-		local candidates = {}
-		for i = 1, #members, 2 do
-			local passed = members[i + 1] == score and (members[i] == id or less(members[i], id) == (reverse == 0))
-			if not passed then
-				candidates[#candidates + 1] = { id = members[i], value = '', position = members[i + 1] }
+		local share = math.max(math.ceil(nextSize() / #sets), 2)
+		local safe -- everything up to here was read
+		for _, set in ipairs(sets) do
+			if not set.ended then
+				if not set.ahead then
+					for _, c in ipairs(read(set, share)) do
+						pending[#pending + 1] = c
+					end
+				end
+				if not set.ended and (not safe or comesBefore(set.last, safe)) then
+					safe = set.last
+				end
+			end
+		end
+		local candidates = pending
+		pending = {}
+		if #sets > 1 then
+			table.sort(candidates, comesBefore)
+			local some = {}
+			for i, c in ipairs(candidates) do
+				if safe and comesBefore(safe, c) then
+					pending[#pending + 1] = c
+				elseif i == 1 or c.id ~= candidates[i - 1].id then
+					some[#some + 1] = c
+				end
+			end
+			candidates = some
+			for _, set in ipairs(sets) do
+				set.ahead = safe and not set.ended and comesBefore(safe, set.last)
 			end
 		end
 		local stopped = see(candidates)
 		if stopped then
 			return finish(candidates[stopped].position, candidates[stopped].id)
-		end
-		if #members < 2 * size then
+		elseif not safe then
 			return finish('', '')
 		end
-		at = at + size
 	end
+end
+
+-- records scans all records, those in the smallest group, or those in several sets.
+local function records()
+	if #scanned == 0 then
+		return inOrder({ key })
+	end
+	local best, least
+	local single = {} -- sets that are groups
+	for _, group in ipairs(scanned) do
+		local size = 0
+		for i = group.first, group.last do
+			size = size + redis.call('ZCARD', KEYS[i])
+		end
+		if not least or size < least then
+			best, least = group, size
+		end
+		if group.first == group.last then
+			single[#single + 1] = KEYS[group.first]
+		end
+	end
+	local known = { [best] = true }
+	local at = want > 0 and least > 0 and #single > 1 and best.first == best.last and least <= (want < 100 and 250 or 2000)
+	if at then
+		for _, group in ipairs(scanned) do
+			known[group] = known[group] or group.first == group.last
+		end
+	end
+	local left = {}
+	for _, group in ipairs(filters) do
+		if not known[group] then
+			left[#left + 1] = group
+		end
+	end
+	filters = left
+	if not at then
+		local keys = {}
+		for i = best.first, best.last do
+			keys[#keys + 1] = KEYS[i]
+		end
+		return #keys > 0 and inOrder(keys) or finish('', '')
+	end
+	single[#single + 1] = 'AGGREGATE'
+	single[#single + 1] = 'MAX'
+	single[#single + 1] = 'WITHSCORES'
+	local members = redis.call('ZINTER', #single - 3, unpack(single))
+	whole = true
+	local candidates = {}
+	local from, to, by = 1, #members, 2
+	if reverse == 1 then
+		from, to, by = #members - 1, 1, -2
+	end
+	local begin = tonumber(score)
+	for i = from, to, by do
+		local s = members[i + 1]
+		local ahead = begin and (reverse == 0 and tonumber(s) < begin or reverse == 1 and tonumber(s) > begin)
+		if not ahead and not passed(s, members[i]) then
+			candidates[#candidates + 1] = { id = members[i], value = '', position = s }
+		end
+	end
+	local stopped = see(candidates)
+	if stopped and stopped < #candidates then
+		return finish(candidates[stopped].position, candidates[stopped].id)
+	end
+	return finish('', '')
 end
 
 if kind == 'z' then

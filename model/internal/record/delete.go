@@ -15,9 +15,10 @@ import (
 // removal is one run of delete.lua.
 type removal struct {
 	id   string
-	via  *schema.Entry // the record must have this entry; a wrong entry is removed
-	gone bool          // only what is left of a record that does not exist
-	near []*referrer   // fields that may refer to it
+	via  *schema.Entry  // the record must have this entry; a wrong entry is removed
+	gone bool           // only what is left of a record that does not exist
+	near []*referrer    // fields that may refer to it
+	sets []schema.Entry // its entries in sets of values
 	// passed are members of their indexes to ignore.
 	passed map[*referrer][]string
 }
@@ -44,13 +45,13 @@ func (t *Table) exec(r *removal) (script.Call, error) {
 	var fields []byte
 	count := 0
 	for _, f := range r.near {
-		prefix, err := f.value(r.id)
+		entry, err := f.entry(r.id)
 		if err != nil {
 			return script.Call{}, err
 		}
 		theirs := &f.from.Parts[0]
-		keys = append(keys, theirs.Meta, f.from.IndexKey(theirs, f.index))
-		from, to := schema.PrefixRange(prefix).Lex()
+		key, from, to := f.members(theirs, entry)
+		keys = append(keys, theirs.Meta, key)
 		fields = schema.PackText(schema.PackText(schema.PackText(fields, f.from.Registry.Stamp()), from), to)
 		restricts := int64(0)
 		if f.rule == schema.Restrict {
@@ -62,48 +63,75 @@ func (t *Table) exec(r *removal) (script.Call, error) {
 		}
 		count += 5 + len(r.passed[f])
 	}
+	via := []schema.Entry(nil)
+	if r.via != nil {
+		via = append(via, *r.via)
+	}
+	keys, sets := t.ValueKeys(keys, p, r.sets, via)
 	args := []string{
 		r.id, t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)),
-		number, value, only, string(append(schema.PackList(nil, count), fields...)),
+		number, value, only, string(append(schema.PackList(nil, count), fields...)), sets,
 	}
 	return script.Call{Keys: keys, Args: args}, nil
 }
 
-// remove runs delete.lua.
+// remove runs delete.lua. It first reads in which sets of values the record is, if the
+// model has such sets.
 func (t *Table) remove(ctx context.Context, r *removal) error {
-	defer t.Rows.Writes.Add(r.id)
-	return t.Registry.RetryRestored(ctx, func() error {
-		call, err := t.exec(r)
-		if err != nil {
-			return err
-		}
-		return t.removed(ctx, r, deleteScript.Run(ctx, t.Client, call.Keys, call.Args))
-	})
+	return t.removeMany(ctx, []*removal{r})[0]
 }
 
 // removeMany runs delete.lua several times in one pipeline.
 func (t *Table) removeMany(ctx context.Context, all []*removal) []error {
+	errs := make([]error, len(all))
+	ids := make([]string, len(all))
+	for i, r := range all {
+		ids[i] = r.id
+	}
+	sets, err := t.setsOfContents(ctx, ids...)
+	if err != nil {
+		errs[0] = err
+		return errs
+	}
+	for i, r := range all {
+		r.sets = sets[i]
+		defer t.Rows.Writes.Add(r.id)
+	}
+	for i, err := range t.removeOnce(ctx, all) {
+		first := true
+		errs[i] = WithSets(&all[i].sets, func() error {
+			return t.Registry.RetryRestored(ctx, func() error {
+				if first {
+					first = false
+					return err
+				}
+				return t.removeOnce(ctx, all[i:i+1])[0]
+			})
+		})
+	}
+	return errs
+}
+
+// removeOnce runs delete.lua once for each record.
+func (t *Table) removeOnce(ctx context.Context, all []*removal) []error {
 	calls := make([]script.Call, len(all))
 	errs := make([]error, len(all))
 	for i, r := range all {
-		var err error
-		if calls[i], err = t.exec(r); err != nil {
-			errs[i] = err
+		if calls[i], errs[i] = t.exec(r); errs[i] != nil {
 			return errs
 		}
 	}
 	for i, reply := range deleteScript.RunMany(ctx, t.Client, calls) {
-		t.Rows.Writes.Add(all[i].id)
-		errs[i] = t.removed(ctx, all[i], reply)
+		errs[i] = t.removed(ctx, all[i], calls[i].Keys, reply)
 	}
 	return errs
 }
 
 // removed reads the reply of delete.lua.
-func (t *Table) removed(ctx context.Context, r *removal, reply rueidis.RedisResult) error {
+func (t *Table) removed(ctx context.Context, r *removal, keys []string, reply rueidis.RedisResult) error {
 	m, err := reply.ToMessage()
 	if err != nil {
-		return t.TypeError(ctx, err)
+		return t.TypeError(ctx, err, keys...)
 	}
 	left, err := t.parseReply(r.id, m)
 	for _, e := range left {
@@ -123,8 +151,26 @@ func (t *Table) removed(ctx context.Context, r *removal, reply rueidis.RedisResu
 	return &referred{by, replied.members}
 }
 
-// value returns what records that refer to an id have in the index.
-func (r *referrer) value(id string) (string, error) {
-	b, err := r.index.AppendColumn(nil, r.from.Schema, 0, id)
-	return string(b), err
+// entry returns the entry that records that refer to an id have.
+func (r *referrer) entry(id string) (schema.Entry, error) {
+	value, err := r.index.ValueOf(r.from.Schema, id)
+	return schema.Entry{Index: r.index, Value: value}, err
+}
+
+// members returns the key of the records that have an entry, and the range within it, or
+// nothing: all.
+func (r *referrer) members(p *schema.Partition, e schema.Entry) (key, from, to string) {
+	if r.index.PerValue {
+		return r.from.ValueKey(p, e), "", ""
+	}
+	from, to = schema.PrefixRange(e.Value).Lex()
+	return r.from.IndexKey(p, r.index), from, to
+}
+
+// id returns the id of a record that has an entry.
+func (r *referrer) id(e schema.Entry, member string) string {
+	if r.index.PerValue {
+		return member
+	}
+	return member[len(e.Value):]
 }

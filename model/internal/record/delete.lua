@@ -3,21 +3,23 @@
 --
 -- KEYS 1 record, 2 content, 3 all, 4 meta, 5 expires, 6 changes, 7 voids, then the
 --      indexes, then the sets and lists of the record, then for each field that may refer
---      to it the meta of its model and its index
+--      to it the meta of its model and its index, or the set of the records that refer,
+--      then sets of values (see setsOf)
 -- ARGV 1 id, 2 stamp of the declaration, 3 numbers of the indexes, 4 how many changes are
 --      kept, 5 how many sets and lists, 6 number of an index and 7 value that the record
 --      must have, or nothing; a wrong entry is removed, 8 gone: only if there is no such
 --      record, or nothing, 9 for each field that may refer, in one MessagePack list: stamp
 --      of its declaration, from and to of the range of its index with the entries that
---      refer, 1 if these must not exist while the record does, how many members of the
---      index to ignore, and these
+--      refer, or nothing: all, 1 if these must not exist while the record does, how many
+--      members of the index to ignore, and these, 10 which keys are sets of values
 -- Reply OK or NOTFOUND, with index and value of each unique value that must be
 -- released; LEFT: it does not have the value, KEPT: it exists, SCHEMA; or REFERRED, the
 -- number of the field and up to a hundred members of its index, or none if its model
 -- has another declaration
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
-local id, stamp, slots, cap, members, number, value, only, fields = unpack(ARGV, 1, 9)
+local id, stamp, slots, cap, members, number, value, only, fields, values = unpack(ARGV, 1, 10)
+setsOf(values)
 
 local may, waiting = writable(meta, stamp)
 if not may then
@@ -46,8 +48,8 @@ if exists and only == 'gone' then
 end
 
 local last = behind - 1 + tonumber(members)
-local list, at = cmsgpack.unpack(fields), 1
-for i = last + 1, #KEYS, 2 do
+local list, at, i = cmsgpack.unpack(fields), 1, last + 1
+while at <= #list do
 	local declared, from, to, restricts, ignored = unpack(list, at, at + 4)
 	if restricts == 0 or exists then
 		local reply = { 'REFERRED', (i - last - 1) / 2 }
@@ -58,7 +60,13 @@ for i = last + 1, #KEYS, 2 do
 		for j = at + 5, at + 4 + ignored do
 			ignore[list[j]] = true
 		end
-		for _, member in ipairs(redis.call('ZRANGE', KEYS[i + 1], from, to, 'BYLEX', 'LIMIT', 0, 100 + ignored)) do
+		local members
+		if from == '' then
+			members = redis.call('ZRANGE', KEYS[i + 1], 0, 99 + ignored)
+		else
+			members = redis.call('ZRANGE', KEYS[i + 1], from, to, 'BYLEX', 'LIMIT', 0, 100 + ignored)
+		end
+		for _, member in ipairs(members) do
 			if not ignore[member] then
 				reply[#reply + 1] = member
 			end
@@ -67,7 +75,13 @@ for i = last + 1, #KEYS, 2 do
 			return reply
 		end
 	end
-	at = at + 5 + ignored
+	at, i = at + 5 + ignored, i + 2
+end
+
+local unknown = { 'KEYS' }
+lacking(unknown, entries or {})
+if #unknown > 1 then
+	return unknown
 end
 
 sound(places, sorted, all, expires, changes, cap, { entries or {} })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"retwis/model/internal/schema"
@@ -137,14 +138,14 @@ func (f *deletingRecord) toRead(near, far []*referrer) []*referrer {
 // treat applies a rule to records that refer. Those in the path will be deleted anyway
 // and are ignored.
 func (d *deletion) treat(ctx context.Context, f *deletingRecord, r *referrer, members []string) error {
-	prefix, err := r.value(f.id)
+	entry, err := r.entry(f.id)
 	if err != nil {
 		return err
 	}
-	via := &schema.Entry{Index: r.index, Value: prefix}
+	via := &entry
 	var ids []string
 	for _, member := range members {
-		id := member[len(prefix):]
+		id := r.id(entry, member)
 		if d.way[recordRef{r.from, id}] {
 			f.passed[r] = append(f.passed[r], member)
 		} else {
@@ -229,18 +230,21 @@ func (f *deletingRecord) cleared(ctx context.Context, r *referrer, ids []string,
 // of the first partition that has some. It compares the declaration of the model that
 // refers, as delete.lua does.
 func (r *referrer) far(ctx context.Context, f *deletingRecord) ([]string, error) {
-	prefix, err := r.value(f.id)
+	entry, err := r.entry(f.id)
 	if err != nil {
 		return nil, err
 	}
-	from, to := schema.PrefixRange(prefix).Lex()
 	t, passed := r.from, f.passed[r]
 	var commands rueidis.Commands
 	for i := range t.Parts {
 		p := &t.Parts[i]
-		commands = append(commands,
-			t.Client.B().Hmget().Key(p.Meta).Field("digest", "also", "token").Build(),
-			t.Client.B().Zrange().Key(t.IndexKey(p, r.index)).Min(from).Max(to).Bylex().Limit(0, int64(farMany+len(passed))).Build())
+		key, from, to := r.members(p, entry)
+		most := int64(farMany + len(passed))
+		read := t.Client.B().Zrange().Key(key).Min("0").Max(strconv.FormatInt(most-1, 10)).Build()
+		if from != "" {
+			read = t.Client.B().Zrange().Key(key).Min(from).Max(to).Bylex().Limit(0, most).Build()
+		}
+		commands = append(commands, t.Client.B().Hmget().Key(p.Meta).Field("digest", "also", "token").Build(), read)
 	}
 	replies := t.Client.DoMulti(ctx, commands...)
 	for i := 0; i+1 < len(replies); i += 2 {

@@ -6,6 +6,9 @@ import (
 	"strconv"
 
 	"retwis/model/internal/schema"
+	"retwis/model/internal/unique"
+
+	"github.com/redis/rueidis"
 )
 
 // Bounds of one run of sweep.lua.
@@ -27,35 +30,52 @@ func (t *Table) Sweep(ctx context.Context, p *schema.Partition) (total int, err 
 	return total, err
 }
 
-func (t *Table) sweepOnce(ctx context.Context, p *schema.Partition) (int, error) {
-	keys := append([]string{p.Content, p.All, p.Expires, p.Meta, p.Changes}, p.Indexes...)
-	args := []string{t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries)}
-	total := 0
+func (t *Table) sweepOnce(ctx context.Context, p *schema.Partition) (total int, err error) {
+	var sets []schema.Entry
 	for {
+		keys := append([]string{p.Content, p.All, p.Expires, p.Meta, p.Changes}, p.Indexes...)
+		keys, packed := t.ValueKeys(keys, p, sets)
+		args := []string{t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(sweepRecords), strconv.Itoa(sweepEntries), packed}
 		m, err := sweepScript.Run(ctx, t.Client, keys, args).ToMessage()
 		if err != nil {
-			return total, t.TypeError(ctx, err)
+			return total, t.TypeError(ctx, err, keys...)
 		}
 		if m.IsString() {
 			return total, t.Registry.SchemaError()
 		}
 		list, err := m.ToArray()
-		if err != nil || len(list) < 2 || len(list)%3 != 2 {
+		if err != nil || len(list) != 4 {
 			return total, errors.Join(schema.ErrCorrupt, err)
 		}
 		n, _ := list[0].AsInt64()
 		more, _ := list[1].AsInt64()
 		total += int(n)
-		for i := 2; i < len(list); i += 3 {
-			id, _ := list[i].ToString()
-			if err := t.Claims.ReleaseAll(ctx, id, list[i+1:i+3]); err != nil {
-				return total, err
-			}
+		if err := t.releaseSwept(ctx, list[3]); err != nil || more == 0 {
+			return total, err
 		}
-		if more == 0 {
-			return total, nil
+		missing, err := list[2].ToArray()
+		if err != nil {
+			return total, err
+		}
+		if sets, err = unique.ParseEntries(t.Schema, missing); err != nil {
+			return total, err
 		}
 	}
+}
+
+// releaseSwept releases the unique values of expired records: id, number and value of each.
+func (t *Table) releaseSwept(ctx context.Context, m rueidis.RedisMessage) error {
+	list, err := m.ToArray()
+	if err != nil || len(list)%3 != 0 {
+		return errors.Join(schema.ErrCorrupt, err)
+	}
+	for i := 0; i < len(list); i += 3 {
+		id, _ := list[i].ToString()
+		if err := t.Claims.ReleaseAll(ctx, id, list[i+1:i+3]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SweepAll removes all expired records from the indexes.

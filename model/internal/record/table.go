@@ -92,12 +92,20 @@ func OpenTable(client rueidis.Client, name, text string, r *Published) (*Table, 
 }
 
 // TypeError names the key of the model that holds a value of another type, if that is
-// the cause of an error.
-func (t *Table) TypeError(ctx context.Context, err error) error {
+// the cause of an error. Among keys may be sets of values.
+func (t *Table) TypeError(ctx context.Context, err error, keys ...string) error {
 	if !IsWrongType(err) {
 		return err
 	}
-	return cmp.Or(t.CheckTypes(ctx), err)
+	return cmp.Or(t.CheckTypes(ctx, t.valueKeysOf(keys)...), err)
+}
+
+// valueKeysOf returns those of keys that are sets of values.
+func (t *Table) valueKeysOf(keys []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+		_, _, ok := t.ParseValueKey(key)
+		return !ok
+	})
 }
 
 // errExists is returned if a record to create exists.
@@ -121,6 +129,9 @@ func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, e
 	case "OK", "NOTFOUND":
 		left, err := unique.ParseEntries(t.Schema, list[1:])
 		return left, cmp.Or(err, t.Outcome(id, word))
+	case "KEYS":
+		entries, err := unique.ParseEntries(t.Schema, list[1:])
+		return nil, cmp.Or[error](err, &MissingSets{Entries: entries})
 	case "CLAIM":
 		entries, err := unique.ParseEntries(t.Schema, list[1:])
 		return nil, cmp.Or[error](err, &unique.Unclaimed{Entries: entries})
@@ -208,9 +219,13 @@ func (t *Table) relevantFields() []int {
 
 // CheckTypes fails if a key of the model holds a value of another type, which no script
 // can use. The model does not delete it.
-func (t *Table) CheckTypes(ctx context.Context) error {
+// more are keys of sorted sets.
+func (t *Table) CheckTypes(ctx context.Context, more ...string) error {
 	type key struct{ name, kind string }
 	var keys []key
+	for _, name := range more {
+		keys = append(keys, key{name, "zset"})
+	}
 	for i := range t.Parts {
 		p := &t.Parts[i]
 		keys = append(keys, key{p.Meta, "hash"}, key{p.Content, "hash"}, key{p.All, "zset"}, key{p.Expires, "zset"})

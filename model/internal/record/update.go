@@ -177,7 +177,7 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 	if err != nil {
 		return nil, err
 	}
-	c := &change{id: e.id, operation: "save"}
+	c := &change{id: e.id, operation: "save", before: o.Table.setsOf(stored)}
 	changed := false
 	for i, name := range o.Names {
 		if o.Counters[i] {
@@ -302,7 +302,7 @@ func (w *watched) write(ctx context.Context, b *batch) ([]error, error) {
 	if err != nil || len(list) != 1 {
 		return nil, errors.Join(err, schema.ErrReply(err))
 	}
-	return w.o.Table.parseOutcomes(ctx, b, list[0])
+	return w.o.Table.parseOutcomes(ctx, b, call.Keys, list[0])
 }
 
 // end leaves the connection as it was.

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -27,6 +28,8 @@ type change struct {
 	left      []schema.Entry // after the write: the unique values that the record had before
 	shown     []int          // numbers of the fields whose values are wanted after the write
 	values    []schema.Text  // these values
+	before    []schema.Entry // if known: the entries of the record in sets of values
+	sets      []schema.Entry // more sets of values that the script needs
 	via       *watched       // writes it; nil: the client
 }
 
@@ -50,21 +53,63 @@ type outcome struct {
 // write writes one record.
 func (t *Table) write(ctx context.Context, after string, c *change) error {
 	b := &batch{t.Of(c.id), after, []*change{c}}
-	var o outcome
 	if c.via != nil {
 		defer t.wrote(b)
-		o.errs, o.err = c.via.write(ctx, b)
-	} else {
-		o = t.writeBatches(ctx, []*batch{b})[0]
+		return WithSets(&c.sets, func() error {
+			errs, err := c.via.write(ctx, b)
+			if err != nil {
+				return err
+			}
+			return errs[0]
+		})
 	}
+	o := t.writeBatches(ctx, []*batch{b})[0]
 	if o.err != nil {
 		return o.err
 	}
 	return o.errs[0]
 }
 
-// writeBatches runs write.lua for each batch, in one pipeline.
+// writeBatches writes batches in one pipeline, and in another one the records that leave
+// sets of values which only their contents name.
 func (t *Table) writeBatches(ctx context.Context, all []*batch) []outcome {
+	outcomes := t.writeOnce(ctx, all)
+	for range maxMissing {
+		var again []*batch
+		var errs [][]*error // of their changes
+		for i, b := range all {
+			next := &batch{p: b.p}
+			if len(b.changes) == 1 {
+				next.after = b.after
+			}
+			var of []*error
+			for j := range outcomes[i].errs {
+				var missing *MissingSets
+				if err := &outcomes[i].errs[j]; errors.As(*err, &missing) {
+					b.changes[j].sets = append(b.changes[j].sets, missing.Entries...)
+					next.changes, of = append(next.changes, b.changes[j]), append(of, err)
+				}
+			}
+			if len(of) > 0 {
+				again, errs = append(again, next), append(errs, of)
+			}
+		}
+		if len(again) == 0 {
+			break
+		}
+		for i, o := range t.writeOnce(ctx, again) {
+			for j, err := range errs[i] {
+				if *err = o.err; o.err == nil {
+					*err = o.errs[j]
+				}
+			}
+		}
+	}
+	return outcomes
+}
+
+// writeOnce runs write.lua for each batch, in one pipeline.
+func (t *Table) writeOnce(ctx context.Context, all []*batch) []outcome {
 	calls, outcomes := make([]script.Call, len(all)), make([]outcome, len(all))
 	for i, b := range all {
 		calls[i] = t.writeCall(b)
@@ -85,9 +130,9 @@ func (t *Table) writeBatches(ctx context.Context, all []*batch) []outcome {
 			}
 			m, err := reply.ToMessage()
 			if err == nil {
-				o.errs, o.err = t.parseOutcomes(ctx, all[i], m)
+				o.errs, o.err = t.parseOutcomes(ctx, all[i], calls[i].Keys, m)
 			} else {
-				o.err = t.TypeError(ctx, err)
+				o.err = t.TypeError(ctx, err, calls[i].Keys...)
 			}
 			return o.err
 		})
@@ -121,15 +166,18 @@ func (t *Table) writeCall(b *batch) script.Call {
 	if t.Schema.Version >= 0 {
 		versionField = t.Schema.Names[t.Schema.Version]
 	}
-	args := append(make([]string, 0, 6+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
-		b.after, strconv.Itoa(stride), versionField)
+	args := append(make([]string, 0, 7+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
+		b.after, strconv.Itoa(stride), versionField, "")
+	sets := make([][]schema.Entry, 0, 3*len(b.changes))
 	for _, c := range b.changes {
 		keys = append(keys, b.p.Record(c.id))
 		if stride > 1 {
 			keys = t.CollectionKeys(keys, b.p, c.id) // they expire with the record
 		}
 		args = t.appendChange(args, c)
+		sets = append(sets, differ(c.entries, c.before), differ(c.before, c.entries), c.sets)
 	}
+	keys, args[6] = t.ValueKeys(keys, b.p, sets...)
 	return script.Call{Keys: keys, Args: args}
 }
 
@@ -155,9 +203,9 @@ func (t *Table) appendChange(args []string, c *change) []string {
 }
 
 // parseOutcomes reads the reply of write.lua.
-func (t *Table) parseOutcomes(ctx context.Context, b *batch, m rueidis.RedisMessage) ([]error, error) {
+func (t *Table) parseOutcomes(ctx context.Context, b *batch, keys []string, m rueidis.RedisMessage) ([]error, error) {
 	if err := m.Error(); err != nil && !rueidis.IsRedisNil(err) {
-		return nil, t.TypeError(ctx, err)
+		return nil, t.TypeError(ctx, err, keys...)
 	}
 	if !m.IsArray() {
 		word, err := m.ToString()
@@ -184,7 +232,7 @@ func (t *Table) parseOutcomes(ctx context.Context, b *batch, m rueidis.RedisMess
 			errs[i] = t.parseOutcome(c, list[i])
 		case IsWrongType(err):
 			if wrongType == nil {
-				wrongType = t.CheckTypes(ctx)
+				wrongType = t.CheckTypes(ctx, t.valueKeysOf(keys)...)
 			}
 			errs[i] = cmp.Or(wrongType, err)
 		default:

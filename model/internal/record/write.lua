@@ -3,11 +3,11 @@
 --
 -- KEYS 1 content, 2 all, 3 meta, 4 expires, 5 changes, 6 voids, then the indexes, then the
 --      counter if it gives the ids, then for each record its key, and if records can expire
---      those of its sets and lists
+--      those of its sets and lists, then sets of values (see setsOf)
 -- ARGV 1 stamp of the declaration, 2 numbers of the indexes (see placesOf), 3 how many
 --      changes are kept, 4 value of the counter before the id of the first record, or
 --      nothing: the ids are given, 5 how many keys each record has, 6 name of the version
---      field, then the records. Each begins with
+--      field, 7 which keys are sets of values, then the records. Each begins with
 --        create: the record must not exist, or save: it must exist
 --        id
 --        content
@@ -26,10 +26,11 @@
 -- nothing was written; or the outcome of each record: OK, or OK with a list of index and
 -- value of the unique values to release, and a list of the values to return; NOTFOUND,
 -- EXISTS, CONFLICT; TAKEN with index, value and the owner; CLAIM with index and value of
--- what must be claimed; LATE if claims have ended; or an error of the server
+-- what must be claimed; LATE if claims have ended; KEYS with index and value of the sets
+-- that are missing among the keys; or an error of the server
 
 local content, all, meta, expires, changes, voids = unpack(KEYS, 1, 6)
-local stamp, slots, cap, expected, stride, versionField = unpack(ARGV, 1, 6)
+local stamp, slots, cap, expected, stride, versionField, values = unpack(ARGV, 1, 7)
 
 local may, waiting = writable(meta, stamp)
 if not may then
@@ -43,16 +44,7 @@ if expected ~= '' then
 	counter = KEYS[behind]
 	nextKey = behind + 1
 end
-
--- scored returns the score of a new record in the order of creation.
-local function scored(score)
-	if score ~= '' then
-		return score
-	end
-	local _, time = now()
-	local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
-	return string.format('%.0f', math.max(time, last and last + 1 or 0))
-end
+local firstSet = setsOf(values)
 
 -- set writes fields.
 local function set(record, from, to)
@@ -79,16 +71,17 @@ end
 
 -- fill writes a new record, until another record has one of its unique values.
 local function fill(key, id, new, score, from, to)
+	score = newScore(all, score)
+	call('ZADD', all, score, id)
 	for i = 2, #new, 2 do
 		local place = places[new[i]]
 		reached = i
 		if place and place >= sorted then
-			call('ZADD', KEYS[place], '0', new[i + 1] .. id)
+			enter(places, sorted, id, new[i], new[i + 1], score)
 		elseif place and (place == 0 or call('HSETNX', KEYS[place], new[i + 1], id) == 0) then
 			return
 		end
 	end
-	call('ZADD', all, scored(score), id)
 	set(KEYS[key], from, to)
 	if new[1] ~= 0 then
 		local due = string.format('%.0f', new[1])
@@ -242,6 +235,15 @@ local function write(key, operation, id, packed, score, claims, r)
 	if #missing > 1 then
 		return claims == '' and missing or 'LATE'
 	end
+	local unknown = { 'KEYS' }
+	lacking(unknown, entered)
+	lacking(unknown, left)
+	for _, entries in pairs(dead) do
+		lacking(unknown, entries)
+	end
+	if #unknown > 1 then
+		return unknown
+	end
 
 	-- Nothing is refused from here on.
 	local due = new[1] ~= old[1]
@@ -249,6 +251,12 @@ local function write(key, operation, id, packed, score, claims, r)
 		sound(places, sorted, all, expires, changes, cap, next(dead) == nil and { entered, left } or nil)
 	else
 		sound(places, sorted, nil, due and expires, changes, cap, { entered, left })
+	end
+	if #entered > 1 and before then
+		score = scoreOf(all, id, score)
+	elseif not before then
+		score = newScore(all, score)
+		call('ZADD', all, score, id)
 	end
 	set(record, r.setFrom, r.setTo)
 	for i = r.deleteFrom, r.deleteTo do
@@ -279,13 +287,10 @@ local function write(key, operation, id, packed, score, claims, r)
 		end
 	end
 	for i = 2, #entered, 2 do
-		enter(places, sorted, id, entered[i], entered[i + 1])
+		enter(places, sorted, id, entered[i], entered[i + 1], score)
 	end
 	if not same then
 		call('HSET', content, id, carried and cmsgpack.pack(new) or packed)
-	end
-	if not before then
-		call('ZADD', all, scored(score), id)
 	end
 	if before and operation == 'create' then
 		told(changes, cap, 'expire', id)
@@ -297,7 +302,7 @@ local function write(key, operation, id, packed, score, claims, r)
 	return { 'OK', release, r.shownFrom > r.shownTo and {} or call('HMGET', record, unpack(ARGV, r.shownFrom, r.shownTo)) }
 end
 
-local at = 7
+local at = 8
 local function list()
 	local from = at + 1
 	at = from + tonumber(ARGV[at])
@@ -326,10 +331,13 @@ local function one(key)
 	return write(key, operation, id, packed, score, claims, r)
 end
 
-local records = (#KEYS - nextKey + 1) / stride
+local records = (firstSet - nextKey) / stride
 if counter and (call('GET', counter) or '0') ~= expected then
 	call('INCRBY', counter, records)
 	return { 'ID', call('GET', counter) }
+end
+if firstSet <= #KEYS and #KEYS - firstSet < 4000 then
+	filled = call('EXISTS', unpack(KEYS, firstSet)) == #KEYS - firstSet + 1
 end
 local outcomes = {}
 local used = 0

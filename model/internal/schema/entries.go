@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -23,7 +25,7 @@ type Content string
 // Entry is one value of a record in one index.
 type Entry struct {
 	Index *Index
-	Value string // of a unique index the field of its hash, otherwise the member without the id
+	Value string // as in the hash of a unique index, in the key of its set, or in the member before the id
 }
 
 // Bounds of the index entries of a record.
@@ -86,7 +88,14 @@ func (x *Index) AppendEntries(all []Entry, s *Schema, record []Text) ([]Entry, e
 
 // value returns the value of a record, or of one element of its list, in the index.
 func (x *Index) value(s *Schema, record []Text, element string) (string, error) {
-	plain := x.Unique && len(x.Columns) == 1
+	if x.PerValue {
+		t := s.Fields[x.FieldNumbers[0]].indexed(record[x.FieldNumbers[0]]).Value
+		if x.ListColumn == 0 {
+			t = element
+		}
+		return x.canonical(s, t)
+	}
+	plain := x.Plain()
 	var b []byte
 	for i, f := range x.FieldNumbers {
 		t := s.Fields[f].indexed(record[f]).Value
@@ -115,6 +124,46 @@ func (x *Index) plain(s *Schema, t string) string {
 		return x.folded(t)
 	}
 	return t
+}
+
+// canonical returns the value of an index with a set for each value: the same text for
+// equal values, which people and other programs can read in the key.
+func (x *Index) canonical(s *Schema, t string) (string, error) {
+	f := &s.Fields[x.FieldNumbers[0]]
+	kind := f.ValueKind()
+	v, err := kind.Value(f.Name, t)
+	if err != nil {
+		return "", err
+	}
+	switch v := v.(type) {
+	case string:
+		return digested(x.folded(v)), nil
+	case bool:
+		return boolText(v), nil
+	case int64:
+		if kind == kindDuration {
+			return time.Duration(v).String(), nil
+		}
+		return strconv.FormatInt(v, 10), nil
+	}
+	// One number or time can be written in several ways.
+	b, err := x.Encoding[0].Append(nil, v)
+	if err == nil {
+		v, err = x.Encoding[0].Value(string(b))
+	}
+	return x.Encoding[0].Format(v), err
+}
+
+// ValueOf returns the value of an index of one column for the text of its field.
+func (x *Index) ValueOf(s *Schema, t string) (string, error) {
+	switch {
+	case x.PerValue:
+		return x.canonical(s, t)
+	case x.Plain():
+		return x.plain(s, t), nil
+	}
+	b, err := x.AppendColumn(nil, s, 0, t)
+	return string(b), err
 }
 
 // AppendColumn appends the encoded value of one column, from the text of its field.

@@ -2,30 +2,72 @@
 --
 -- The content of a record is a MessagePack list: the millisecond at which it expires or
 -- 0, then number and value of each entry. A member of a sorted set is the value
--- followed by the id.
+-- followed by the id. An index with a set for each value has ids in these, with the
+-- scores of all, and the values in its directory.
 
 local call = redis.call -- looked up once
 
 -- placesOf returns the places of the indexes by their numbers: the position in KEYS, or
 -- 0 for a unique index in other slots. Positions from the second result on are sorted
--- sets, lower ones unique indexes.
+-- sets, lower ones unique indexes. The third result is the position after the last one.
 --
--- slots   a MessagePack list: how many of KEYS are unique indexes, how many sorted sets,
---         then the numbers of these, and of the unique indexes in other slots
+-- slots   a MessagePack list: how many of KEYS are unique indexes, sorted sets, and
+--         directories of values, then the numbers of these, and of the unique indexes
+--         in other slots
 -- first   the position of the first one
+local perValue = {} -- the numbers of the indexes with a set for each value
 local function placesOf(slots, first)
 	local list = cmsgpack.unpack(slots)
-	local here = list[1] + list[2]
+	local directories = list[1] + list[2]
+	local here = directories + list[3]
 	local places = {}
-	for i = 1, #list - 2 do
-		places[list[i + 2]] = i <= here and first + i - 1 or 0
+	for i = 1, #list - 3 do
+		local number = list[i + 3]
+		places[number] = i <= here and first + i - 1 or 0
+		if i > directories and i <= here then
+			perValue[number] = true
+		end
 	end
 	return places, first + list[1], first + here
 end
 
-local function enter(places, sorted, id, number, value)
+-- setsOf reads which of KEYS are the sets of values: a MessagePack list of the position
+-- of the first one, then number and value of each, or nothing. It returns the position of
+-- the first one, or that after all keys.
+local sets = {} -- positions by number:value
+local function setsOf(packed)
+	local list = packed ~= '' and cmsgpack.unpack(packed) or { #KEYS + 1 }
+	for i = 2, #list, 2 do
+		sets[list[i] .. ':' .. list[i + 1]] = list[1] + i / 2 - 1
+	end
+	return list[1]
+end
+
+-- lacking appends number and value of the entries to a list whose sets are not among
+-- KEYS. A script that needs these writes nothing and replies KEYS with the list.
+local function lacking(list, entries)
+	for i = 2, #entries, 2 do
+		if perValue[entries[i]] and not sets[entries[i] .. ':' .. entries[i + 1]] then
+			list[#list + 1] = entries[i]
+			list[#list + 1] = entries[i + 1]
+		end
+	end
+end
+
+local sizes = {} -- how many ids sets have, by their positions, if that is known
+local filled = false -- all sets have ids
+
+-- enter enters a record into an index. score is that of the record in all.
+local function enter(places, sorted, id, number, value, score)
 	local place = places[number]
-	if place >= sorted then
+	if perValue[number] then
+		local at = sets[number .. ':' .. value]
+		local added = call('ZADD', KEYS[at], score, id)
+		if not filled and (sizes[at] or 0) == 0 then
+			call('ZADD', KEYS[place], '0', value)
+		end
+		sizes[at] = sizes[at] and sizes[at] + added
+	elseif place >= sorted then
 		call('ZADD', KEYS[place], '0', value .. id)
 	elseif place > 0 then
 		call('HSET', KEYS[place], value, id)
@@ -34,7 +76,15 @@ end
 
 local function leave(places, sorted, id, number, value)
 	local place = places[number]
-	if place >= sorted then
+	if perValue[number] then
+		local at = sets[number .. ':' .. value]
+		local removed = call('ZREM', KEYS[at], id)
+		filled = false
+		sizes[at] = sizes[at] and sizes[at] - removed
+		if (sizes[at] or call('EXISTS', KEYS[at])) == 0 then
+			call('ZREM', KEYS[place], value)
+		end
+	elseif place >= sorted then
 		call('ZREM', KEYS[place], value .. id)
 	elseif place > 0 and call('HGET', KEYS[place], value) == id then
 		call('HDEL', KEYS[place], value)
@@ -45,6 +95,27 @@ end
 local function now()
 	local time = call('TIME')
 	return time[1] * 1000 + math.floor(time[2] / 1000), time[1] * 1000000 + time[2]
+end
+
+-- newScore returns the score of a new record in the order of creation: the given one, or
+-- after the last one the time of the server.
+local function newScore(all, score)
+	if score ~= '' then
+		return score
+	end
+	local _, time = now()
+	local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
+	return string.format('%.0f', math.max(time, last and last + 1 or 0))
+end
+
+-- scoreOf returns the score of a record. A record without one gets a new one.
+local function scoreOf(all, id, score)
+	local found = call('ZSCORE', all, id)
+	if not found then
+		found = newScore(all, score)
+		call('ZADD', all, found, id)
+	end
+	return found
 end
 
 -- unpacked returns a content as a list, and true; an empty list if it is missing or
@@ -126,7 +197,8 @@ end
 --
 -- all, expires   sorted sets, or nothing: they are not written
 -- changes        a stream, if changes are kept
--- lists          of entries whose indexes will be written; nil: all of places
+-- lists          of entries whose indexes will be written; nil: all of places, and all
+--                sets
 local function sound(places, sorted, all, expires, changes, cap, lists)
 	if all then
 		call('ZCARD', all)
@@ -142,15 +214,29 @@ local function sound(places, sorted, all, expires, changes, cap, lists)
 			call(place < sorted and 'HLEN' or 'ZCARD', KEYS[place])
 		end
 	end
+	local function checkSet(at)
+		if at and not sizes[at] then
+			sizes[at] = call('ZCARD', KEYS[at])
+		end
+		return sizes[at]
+	end
 	if not lists then
 		for _, place in pairs(places) do
 			check(place)
+		end
+		for _, at in pairs(sets) do
+			checkSet(at)
 		end
 		return
 	end
 	for _, entries in ipairs(lists) do
 		for i = 2, #entries, 2 do
-			check(places[entries[i]])
+			local number = entries[i]
+			if not perValue[number] then
+				check(places[number])
+			elseif (checkSet(sets[number .. ':' .. entries[i + 1]]) or 2) < 2 then
+				check(places[number]) -- the directory changes with the first id and the last
+			end
 		end
 	end
 end

@@ -25,6 +25,10 @@ func (k *Keys) Record(id string) string { return k.RecordPrefix + id }
 // for a unique index.
 func (k *Keys) Index(name string) string { return k.Base + ".by." + name }
 
+// Value returns the key of the ids with one value of an index: user.by.city:London. A
+// sorted set, ids by the order of creation.
+func (k *Keys) Value(name, value string) string { return k.Index(name) + ":" + value }
+
 // Collection returns the key of a Set or List of a record: user.of.friends:<id>.
 func (k *Keys) Collection(name, id string) string { return k.Base + ".of." + name + ":" + id }
 

@@ -21,7 +21,8 @@ type Layout struct {
 }
 
 // Partition is the keys of one partition, and those of its indexes: the unique ones, if
-// there is only one partition, and then the others.
+// there is only one partition, the others, and then the directories of those with a set
+// for each value.
 type Partition struct {
 	Keys
 	Indexes []string
@@ -47,12 +48,18 @@ func (l *Layout) Arrange() {
 	}
 	unique := len(here)
 	for _, x := range l.Schema.Indexes {
-		if !x.Unique {
+		if !x.Unique && !x.PerValue {
 			here = append(here, x)
 		}
 	}
-	b := PackList(nil, 2+len(here)+len(elsewhere))
-	b = PackInt(PackInt(b, int64(unique)), int64(len(here)-unique))
+	sorted := len(here) - unique
+	for _, x := range l.Schema.Indexes {
+		if x.PerValue {
+			here = append(here, x)
+		}
+	}
+	b := PackList(nil, 3+len(here)+len(elsewhere))
+	b = PackInt(PackInt(PackInt(b, int64(unique)), int64(sorted)), int64(len(here)-unique-sorted))
 	for _, x := range slices.Concat(here, elsewhere) {
 		b = PackInt(b, int64(x.Number))
 	}
@@ -79,6 +86,32 @@ func (l *Layout) WriteKeys(p *Partition, id string) []string {
 	all := make([]string, 0, 7+len(p.Indexes))
 	all = append(all, p.Record(id), p.Content, p.All, p.Meta, p.Expires, p.Changes, p.Voids)
 	return append(all, p.Indexes...)
+}
+
+// ValueKey returns the key of the ids with a value of an index that has such sets.
+func (l *Layout) ValueKey(p *Partition, e Entry) string { return p.Value(e.Index.Key, e.Value) }
+
+// ValueKeys appends the keys of the sets that entries are in, each once, and returns them
+// for setsOf of entries.lua as well: the position of the first one, then number and value
+// of each.
+func (l *Layout) ValueKeys(keys []string, p *Partition, entries ...[]Entry) (all []string, packed string) {
+	first := len(keys) + 1
+	var b []byte
+	seen := map[Entry]bool{}
+	for _, some := range entries {
+		for _, e := range some {
+			if !e.Index.PerValue || seen[e] {
+				continue
+			}
+			seen[e] = true
+			keys = append(keys, l.ValueKey(p, e))
+			b = PackText(PackInt(b, int64(e.Index.Number)), e.Value)
+		}
+	}
+	if len(seen) == 0 {
+		return keys, ""
+	}
+	return keys, string(append(PackInt(PackList(nil, 1+2*len(seen)), int64(first)), b...))
 }
 
 // CollectionKeys appends the keys of the sets and lists of a record.
@@ -118,6 +151,28 @@ func (l *Layout) ParseKey(key string) (*Partition, string, bool) {
 		}
 	}
 	return nil, "", false
+}
+
+// ParseValueKey returns the partition of the key of a set, and the entry that its records
+// have.
+func (l *Layout) ParseValueKey(key string) (*Partition, Entry, bool) {
+	for i := range l.Parts {
+		p := &l.Parts[i]
+		for _, x := range l.Schema.Indexes {
+			if value, ok := strings.CutPrefix(key, p.Value(x.Key, "")); ok && x.PerValue {
+				return p, Entry{x, value}, true
+			}
+		}
+	}
+	return nil, Entry{}, false
+}
+
+// ValuePrefix returns the common prefix of the keys of the sets of all values.
+func (l *Layout) ValuePrefix() string {
+	if l.Spread() {
+		return l.RecordPrefix()
+	}
+	return l.Parts[0].Index("")
 }
 
 // CreationScore returns the score in user.all for a record without one, or "" for the

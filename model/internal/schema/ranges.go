@@ -98,7 +98,7 @@ func (x *Index) Ranges(s *Schema, column int, op Operator, texts []string) ([]Ra
 		}
 	}
 	switch {
-	case x.PlainUnique():
+	case x.Plain():
 		return RangesOf(encoded, func(v string) Range { return Range{v, v + "\x00"} }), nil
 	case op.Exact() || op == OpPrefix:
 		return RangesOf(encoded, PrefixRange), nil
@@ -144,7 +144,11 @@ func (x *Index) encoded(s *Schema, column int, op Operator, text string) (string
 	var b []byte
 	var err error
 	switch {
-	case x.PlainUnique():
+	case x.PerValue:
+		var v string
+		v, err = x.canonical(s, text)
+		b = []byte(v)
+	case x.Plain():
 		b = []byte(x.plain(s, text))
 	case op == OpPrefix:
 		b = x.Encoding[column].AppendPrefix(nil, x.folded(text))
@@ -154,8 +158,9 @@ func (x *Index) encoded(s *Schema, column int, op Operator, text string) (string
 	return string(b[:min(len(b), MaxIndexed+1)]), err
 }
 
-// PlainUnique reports whether the values are stored as plain text in a hash.
-func (x *Index) PlainUnique() bool { return x.Unique && len(x.Columns) == 1 }
+// Plain reports whether the values are plain text: in the hash of a unique index, and in
+// the keys of an index with a set for each value.
+func (x *Index) Plain() bool { return x.PerValue || x.Unique && len(x.Columns) == 1 }
 
 // IsText reports whether a column has text, which can be compared without regard to
 // case.

@@ -53,14 +53,21 @@ func (f *Field) indexed(stored Text) Text {
 	return stored
 }
 
-// Index is one index. Unless it is unique it is a sorted set in which all scores are 0,
-// and each member is the encoded values of the columns, in bytes of the same order,
-// followed by the id.
+// Index is one index, in one of three forms:
+//
+//   - A unique index is a hash from value to id.
+//   - An index that answers equality only (PerValue) has a sorted set of ids for each
+//     value, in the order of creation: the scores are those in user.all. A sorted set
+//     at the key of the index, its directory, has the values that have such a set; its
+//     scores are 0.
+//   - Any other index is a sorted set in which all scores are 0, and each member is the
+//     encoded values of the columns, in bytes of the same order, followed by the id.
 type Index struct {
 	Name            string   `json:"name"`
 	Columns         []Column `json:"columns"`
 	Unique          bool     `json:"unique,omitempty"` // a hash from value to id
 	Equal           bool     `json:"equal,omitempty"`  // answers equality only: long values are stored as digests
+	PerValue        bool     `json:"values,omitempty"` // has a set for each value; earlier versions wrote other Equal indexes
 	CaseInsensitive bool     `json:"fold,omitempty"`
 	At              string   `json:"at,omitempty"` // key of a unique index that Options.Keys names
 
@@ -125,6 +132,9 @@ func (s *Schema) addSpec(x Index) error {
 	if x.CaseInsensitive && !text {
 		return errors.New("caseinsensitive is for text")
 	}
+	if x.PerValue && (x.Unique || len(x.Columns) != 1) {
+		return errors.New("an index with a set for each value has one column, and is not unique")
+	}
 	var err error
 	x.Encoding, err = ordered.NewEncoding(columns...)
 	s.Indexes = append(s.Indexes, &x)
@@ -160,7 +170,7 @@ func (x *Index) Identity(s *Schema) string {
 	for _, o := range []struct {
 		is   bool
 		word string
-	}{{x.Unique, "unique"}, {x.Equal, "equal"}, {x.CaseInsensitive, "fold"}} {
+	}{{x.Unique, "unique"}, {x.Equal, "equal"}, {x.PerValue, perValue}, {x.CaseInsensitive, "fold"}} {
 		if o.is {
 			text += " " + o.word
 		}
@@ -169,6 +179,15 @@ func (x *Index) Identity(s *Schema) string {
 		text += " at " + strconv.Quote(x.At) // one line, whatever the key is
 	}
 	return text
+}
+
+// perValue is the word in the identity of an index with a set for each value.
+const perValue = "by value"
+
+// PerValue reports whether an identity is that of an index with a set for each value.
+func PerValue(identity string) bool {
+	options, _, _ := strings.Cut(identity, " at ")
+	return strings.Contains(options+" ", " "+perValue+" ")
 }
 
 // Stored is a schema as user.meta has it, for programs that do not have the Go type.
@@ -246,7 +265,10 @@ func DigestOf(expires string, identities []string) string {
 
 // Describe describes an entry for people.
 func (x *Index) Describe(value string) string {
-	if x.Unique && len(x.Columns) == 1 {
+	if x.PerValue && x.Encoding[0].Type != ordered.String {
+		return x.Name + "=" + Shorten(value)
+	}
+	if x.Plain() {
 		return fmt.Sprintf("%s=%q", x.Name, Shorten(value))
 	}
 	var words []string
@@ -268,7 +290,7 @@ func (x *Index) Describe(value string) string {
 	return strings.Join(words, ",")
 }
 
-// SplitMember splits a member of the sorted set into value and id.
+// SplitMember splits a member of the sorted set of several values into value and id.
 func (x *Index) SplitMember(member string) (value, id string, ok bool) {
 	rest := member
 	for i := range x.Columns {
@@ -304,6 +326,24 @@ func (s *Schema) FieldIndex(field int) *Index {
 		if !x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {
 			return x
 		}
+	}
+	return nil
+}
+
+// UniqueIndex returns the unique index of a field alone, or nil.
+func (s *Schema) UniqueIndex(field int) *Index {
+	for _, x := range s.Indexes {
+		if x.Unique && len(x.Columns) == 1 && x.FieldNumbers[0] == field {
+			return x
+		}
+	}
+	return nil
+}
+
+// ValueIndex returns the index of a field that has a set for each value, or nil.
+func (s *Schema) ValueIndex(field int) *Index {
+	if x := s.FieldIndex(field); x != nil && x.PerValue {
+		return x
 	}
 	return nil
 }

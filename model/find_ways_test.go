@@ -1,0 +1,213 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+func TestGetBy(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		ctx := t.Context()
+		opt.Cache = time.Minute
+		citizens := store[citizen](t, client, opt)
+		phone := "123"
+		c := createdOf(t, citizens, citizen{Name: "n", Email: "Ada@x", Phone: &phone})
+		for _, q := range [][2]any{{"email", "ada@X"}, {"email", "ADA@x"}, {"phone", "123"}, {"phone", &phone}} {
+			if got, err := citizens.GetBy(ctx, q[0].(string), q[1]); err != nil || got.ID != c.ID || got.Name != "n" {
+				t.Errorf("%v: %+v, %v", q, got, err)
+			}
+		}
+		for name, test := range map[string]struct {
+			field string
+			value any
+			err   error
+			text  string
+		}{
+			"nobody":        {"email", "b@x", model.ErrNotFound, `email is "b@x"`},
+			"not unique":    {"name", "n", model.ErrNoIndex, `declare it`},
+			"no field":      {"nothing", "n", model.ErrValue, `"nothing"`},
+			"a wrong value": {"email", 7, model.ErrValue, "email"},
+			"nil":           {"phone", nil, model.ErrValue, "nil"},
+			"the Go name":   {"Email", "x", model.ErrValue, `stored as "email"`},
+		} {
+			if _, err := citizens.GetBy(ctx, test.field, test.value); !errors.Is(err, test.err) || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		// The value moves to another record, one expires, and one is deleted by hand.
+		if _, err := citizens.Patch(ctx, c.ID, map[string]any{"email": "c@x"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := citizens.GetBy(ctx, "email", "ada@x"); !errors.Is(err, model.ErrNotFound) {
+			t.Error(err)
+		}
+		other := createdOf(t, citizens, citizen{Email: "ada@x"})
+		if got, err := citizens.GetBy(ctx, "email", "ada@x"); err != nil || got.ID != other.ID {
+			t.Error(got, err)
+		}
+		createdOf(t, citizens, citizen{Email: "past@x", Expires: time.Now().Add(-time.Second)})
+		if _, err := citizens.GetBy(ctx, "email", "past@x"); !errors.Is(err, model.ErrNotFound) {
+			t.Error(err)
+		}
+		d := damaging{t, client, opt}
+		gone := createdOf(t, citizens, citizen{Email: "gone@x"})
+		d.do("DEL", d.of(gone.ID, ""))
+		if _, err := store[citizen](t, client, model.Options{Name: opt.Name, Partitions: opt.Partitions}).GetBy(ctx, "email", "gone@x"); !errors.Is(err, model.ErrNotFound) {
+			t.Error(err)
+		}
+		d.set(other.ID, "age", "old")
+		if _, err := store[citizen](t, client, model.Options{Name: opt.Name, Partitions: opt.Partitions}).GetBy(ctx, "email", "ada@x"); !errors.Is(err, model.ErrCorrupt) {
+			t.Error(err)
+		}
+		for _, base := range d.bases() {
+			d.do("HDEL", base+".meta", "built:email=email:string unique fold")
+		}
+		if _, err := store[citizen](t, client, opt).GetBy(ctx, "email", "ada@x"); !errors.Is(err, model.ErrSchema) {
+			t.Error(err)
+		}
+	})
+}
+
+// Queries are narrowed, and their errors are known without a server.
+func TestAndAndCheck(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	client := redistest.DB(t).Client(t)
+	s := pupils(t, client, model.Options{Name: "pupil"}, 20, func(i int) pupil {
+		return pupil{Name: fmt.Sprint("n", i%2), Class: i % 5, Tutor: model.To[pupil](fmt.Sprint(i % 3))}
+	})
+	saved := s.Refs("tutor", "1")
+	one, two := saved.And(model.Eq("name", "n1")), saved.And(model.AtLeast("class", 3))
+	var oldest []string
+	for i, q := range []*model.Query[pupil]{saved, two, one.And(model.Eq("class", 2)), one, one.Newest()} {
+		want := []string{"1 4 7 10 13 16 19", "4 13 19", "7", "1 7 13 19", "1 7 13 19"}[i]
+		ids, err := q.IDs(ctx)
+		switch i {
+		case 3:
+			oldest = slices.Clone(ids)
+		case 4:
+			slices.Reverse(oldest)
+			if !slices.Equal(ids, oldest) {
+				t.Errorf("newest first %q, want %q", ids, oldest)
+			}
+		}
+		slices.SortFunc(ids, func(a, b string) int { return strings.Compare(fmt.Sprintf("%2s", a), fmt.Sprintf("%2s", b)) })
+		if got := strings.Join(ids, " "); got != want || err != nil || q.Check() != nil {
+			t.Errorf("%d: %s, want %s, %v, %v", i, got, want, err, q.Check())
+		}
+	}
+	for what, q := range map[string]*model.Query[pupil]{
+		`"nothing"`: s.Find(model.Eq("nothing", 1)), "not int": s.Find(model.Eq("name", "x"), model.Eq("class", "x")),
+		"not a model.Ref": s.Refs("name", "1"), "the order of name": s.Find().OrderBy("name"), "negative": s.Find().Limit(-1),
+		"After and Before": s.Find().After("x").Before("y"), "illegal base64": s.Find().Before("!"),
+	} {
+		if err := q.Check(); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	page, err := s.Find().Limit(5).After("").Page(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := s.Find().Before(page.Next)
+	_, slice := back.Slice(ctx)
+	_, ids := back.IDs(ctx)
+	_, first := back.First(ctx)
+	_, none := s.Find().CountUpTo(ctx, 0)
+	_, facets := s.Find().CountBy(ctx, "class", 3)
+	_, fewer := s.Find().CountBy(ctx, "name", -1)
+	_, unknown := s.Find().CountBy(ctx, "nothing", 3)
+	for i, err := range []error{slice, ids, first, none, fewer, unknown} {
+		if !errors.Is(err, model.ErrValue) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	if !errors.Is(facets, model.ErrNoIndex) || !strings.Contains(facets.Error(), `class,index`) {
+		t.Error(facets)
+	}
+	low, err := model.Min[int](ctx, one, "class")
+	high, err2 := model.Max[int](ctx, one, "class")
+	_, empty := model.Min[int](ctx, one.And(model.Eq("class", 9)), "class")
+	_, typ := model.Max[string](ctx, one, "class")
+	if low != 1 || high != 4 || err != nil || err2 != nil || !errors.Is(empty, model.ErrNotFound) || !errors.Is(typ, model.ErrValue) {
+		t.Error(low, high, err, err2, empty, typ)
+	}
+}
+
+// Intersections of sets too large to be intersected at once, counted and found page by
+// page, in both directions.
+func TestLargeSets(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	client := redistest.Own(t).Client(t)
+	const n = 50_000
+	type member struct {
+		ID    string   `redis:",id"`
+		Even  bool     `redis:"even,index"`
+		Third int      `redis:"third,index"`
+		Tags  []string `redis:"tags,index"`
+	}
+	s := store[member](t, client, model.Options{Name: "member"})
+	var some []member
+	for i := 1; i <= n; i++ {
+		m := member{Even: i%2 == 0, Third: i % 3, Tags: []string{"all", fmt.Sprint("h", i%2)}}
+		if i%10_000 == 0 {
+			m.Tags = append(m.Tags, "rare")
+		}
+		if some = append(some, m); len(some) == 5000 {
+			if _, err := s.CreateMany(ctx, some); err != nil {
+				t.Fatal(err)
+			}
+			some = nil
+		}
+	}
+	count := func(want int, conds ...model.Cond) {
+		t.Helper()
+		got, err := s.Count(ctx, conds...)
+		few, err2 := s.Find(conds...).CountUpTo(ctx, 7)
+		if int(got) != want || int(few) != min(want, 7) || err != nil || err2 != nil {
+			t.Errorf("%d and %d, want %d; %v, %v", got, few, want, err, err2)
+		}
+	}
+	count(n/2, model.Eq("even", true))
+	count(n/2, model.Eq("even", true), model.Eq("tags", "all"))
+	count(n/2, model.Eq("tags", "all"), model.Eq("tags", "h1"), model.Eq("even", false))
+	count(n/6, model.Eq("even", true), model.Eq("third", 0))
+	count(0, model.Eq("even", true), model.Eq("tags", "h1"))
+	count(5, model.Eq("even", true), model.Eq("tags", "rare"))
+	count(n-n/3, model.In("third", 1, 2))
+	count(n/3+1, model.In("third", 1, 2), model.Not(model.Eq("even", true)), model.Not(model.Eq("tags", "rare")))
+	count(n/2+n/6, model.Or(model.Eq("even", true), model.Eq("third", 0)))
+	facets, err := s.Find(model.Eq("even", true), model.Eq("tags", "all")).CountBy(ctx, "third", 2)
+	if err != nil || !slices.Equal(facets, []model.ValueCount{{Value: "2", Count: 8334}, {Value: "0", Count: 8333}}) {
+		t.Errorf("%v, %v", facets, err)
+	}
+	for _, q := range []*model.Query[member]{
+		s.Find(model.Eq("even", true), model.Eq("third", 0)).Newest(),
+		s.Find(model.Eq("tags", "h0"), model.Eq("third", 0), model.Not(model.Eq("even", false))).Newest(),
+		s.Find(model.Or(model.Eq("even", true), model.Eq("tags", "h0")), model.In("third", 0, 7, 9)).Newest(),
+	} {
+		var cursor string
+		for page := range 3 {
+			p, err := q.Limit(1000).After(cursor).Page(ctx)
+			if err != nil || len(p.Items) != 1000 || p.Items[0].ID != fmt.Sprint(49998-6000*page) || p.Items[999].ID != fmt.Sprint(49998-6000*page-6*999) {
+				t.Fatalf("page %d: %v, %v", page, p.Items[:min(3, len(p.Items))], err)
+			}
+			cursor = p.Next
+		}
+		p, err := q.Limit(500).Before(cursor).Page(ctx)
+		if err != nil || len(p.Items) != 500 || p.Items[0].ID != fmt.Sprint(49998-12000-6*499) {
+			t.Fatalf("back: %v, %v", p.Items[:min(3, len(p.Items))], err)
+		}
+	}
+}

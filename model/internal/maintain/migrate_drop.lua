@@ -1,0 +1,14 @@
+-- Deletes sets of values of an index that is no longer declared.
+--
+-- KEYS 1 meta, 2 directory of the values, then the set of each
+-- ARGV 1 digest of the declaration in force, then the values
+-- Reply 1; 0: another declaration is in force
+
+if redis.call('HGET', KEYS[1], 'digest') ~= ARGV[1] then
+	return 0
+end
+for i = 3, #KEYS do
+	redis.call('UNLINK', KEYS[i])
+	redis.call('ZREM', KEYS[2], ARGV[i - 1])
+end
+return 1

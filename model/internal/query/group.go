@@ -1,0 +1,92 @@
+package query
+
+import (
+	"retwis/model/internal/schema"
+)
+
+// group is a condition on sets of values: a record is in one of them, or in none. The
+// server can check it, or intersect several, without the contents of records.
+type group struct {
+	cond *expr
+	sets []schema.Entry
+	not  bool
+}
+
+// narrow is how many sets a group has at most that is used as a filter: every record that
+// is scanned is looked for in each of them.
+const narrow = 16
+
+// groupOf returns the group of a condition, or nil for other conditions.
+func groupOf(e *expr) *group {
+	g := &group{cond: e}
+	switch {
+	case e.leaf():
+		if !e.index.PerValue {
+			return nil
+		}
+		for _, r := range e.ranges {
+			g.sets = append(g.sets, schema.Entry{Index: e.index, Value: r.Low})
+		}
+	case e.op == schema.OpNot:
+		of := groupOf(e.terms[0])
+		if of == nil || of.not {
+			return nil
+		}
+		g.sets, g.not = of.sets, true
+	case e.op == schema.OpOr && len(e.terms) > 0:
+		for _, term := range e.terms {
+			of := groupOf(term)
+			if of == nil || of.not {
+				return nil
+			}
+			g.sets = append(g.sets, of.sets...)
+		}
+	default:
+		return nil
+	}
+	return g
+}
+
+// split separates the terms that are narrow groups from a filter.
+func split(e *expr) (filter *expr, groups []*group) {
+	filter = &expr{op: schema.OpAnd}
+	for _, term := range e.terms {
+		if g := groupOf(term); g != nil && len(g.sets) <= narrow {
+			groups = append(groups, g)
+		} else {
+			filter.terms = append(filter.terms, term)
+		}
+	}
+	return filter, groups
+}
+
+// groupCandidates returns the candidates that scan sets of values, in the order of
+// creation: the smallest of all narrow groups, or one of the others.
+func (p *planner) groupCandidates(terms []*expr) []*candidate {
+	var all []*candidate
+	together := &accessPath{size: -1}
+	for _, term := range terms {
+		g := groupOf(term)
+		switch {
+		case g == nil || g.not || !built(g):
+		case len(g.sets) <= narrow:
+			together.groups = append(together.groups, g)
+			together.consumed = append(together.consumed, g.cond)
+		default:
+			all = append(all, &candidate{name: "w" + term.key(p.s), path: &accessPath{size: -1, groups: []*group{g}, consumed: []*expr{g.cond}}})
+		}
+	}
+	if len(together.groups) > 0 {
+		all = append([]*candidate{{name: "v", path: together}}, all...)
+	}
+	return all
+}
+
+func built(g *group) bool {
+	for _, e := range g.sets {
+		if !e.Index.Built() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,355 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/maintain"
+	"retwis/model"
+)
+
+// odd has an equality index of every kind of value.
+type odd struct {
+	ID     string        `redis:",id"`
+	Text   string        `redis:"text,index"`
+	Folded string        `redis:"folded,index,caseinsensitive"`
+	Maybe  *string       `redis:"maybe,index"`
+	Raw    []byte        `redis:"raw,index"`
+	N      int           `redis:"n,index"`
+	Big    uint64        `redis:"big,index"`
+	F      float64       `redis:"f,index"`
+	Single float32       `redis:"single,index"`
+	Is     bool          `redis:"is,index"`
+	At     time.Time     `redis:"at,index"`
+	Unix   time.Time     `redis:"unix,index,unix"`
+	Took   time.Duration `redis:"took,index"`
+	List   []string      `redis:"list,index"`
+	Nums   []float64     `redis:"nums,index"`
+}
+
+func keysLike(t testing.TB, client rueidis.Client, pattern string) []string {
+	t.Helper()
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern(pattern).Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// The keys of sets are readable, equal values have the same, and different ones never.
+func TestSetsOfValues(t *testing.T) {
+	t.Parallel()
+	layouts(t, "odd", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		s := store[odd](t, client, opt)
+		texts := []string{"", " ", "a", "A", "a:b", "a{b}c", "{odd}", "line\nbreak", "\x00", "\xff\xfe", "1", "2", "odd.by.text:1", strings.Repeat("x", 58), strings.Repeat("x", 59), strings.Repeat("x", 5000)}
+		var many []string
+		for i := range 1000 {
+			many = append(many, fmt.Sprint("e", i))
+		}
+		var all []odd
+		for i, text := range texts {
+			o := odd{
+				Text: text, Folded: text, Raw: []byte(text), N: i - 3, Big: math.MaxUint64 - uint64(i), F: float64(i) / 4, Single: 0.1 * float32(i),
+				Is: i%2 == 0, Took: time.Duration(i) * time.Minute, List: []string{text, text, fmt.Sprint(i)}, Nums: []float64{float64(i), -0.5},
+			}
+			if i > 0 {
+				o.Maybe = &texts[i]
+				o.At, o.Unix = day.Add(time.Duration(i)), day.Add(time.Duration(i)*time.Second)
+			}
+			if i == 5 {
+				o.List = many
+			}
+			all = append(all, createdOf(t, s, o))
+		}
+		is := func(field string, value any, fits func(o *odd) bool) {
+			t.Helper()
+			var want []string
+			for i := range all {
+				if fits(&all[i]) {
+					want = append(want, all[i].ID)
+				}
+			}
+			q := s.Find(model.Eq(field, value))
+			ids, err := q.IDs(t.Context())
+			n, err2 := q.Count(t.Context())
+			if err != nil || err2 != nil || int(n) != len(want) || !slices.Equal(ids, want) && len(want) > 0 {
+				t.Errorf("%s = %.20q: %q, want %q; counted %d, %v, %v", field, fmt.Sprint(value), ids, want, n, err, err2)
+			}
+		}
+		for i := range all {
+			o := all[i]
+			is("text", o.Text, func(p *odd) bool { return p.Text == o.Text })
+			upper := o.Folded
+			if utf8.ValidString(upper) {
+				upper = strings.ToUpper(upper)
+			}
+			is("folded", upper, func(p *odd) bool { return strings.EqualFold(p.Folded, o.Folded) })
+			is("raw", o.Raw, func(p *odd) bool { return string(p.Raw) == string(o.Raw) })
+			is("n", float64(o.N), func(p *odd) bool { return p.N == o.N })
+			is("big", o.Big, func(p *odd) bool { return p.Big == o.Big })
+			is("f", o.F, func(p *odd) bool { return p.F == o.F })
+			is("single", o.Single, func(p *odd) bool { return p.Single == o.Single })
+			is("is", o.Is, func(p *odd) bool { return p.Is == o.Is })
+			is("took", o.Took, func(p *odd) bool { return p.Took == o.Took })
+			is("nums", i, func(p *odd) bool { return slices.Contains(p.Nums, float64(i)) })
+			is("list", o.List[0], func(p *odd) bool { return slices.Contains(p.List, o.List[0]) })
+			if i > 0 {
+				is("maybe", o.Maybe, func(p *odd) bool { return p.Maybe != nil && *p.Maybe == *o.Maybe })
+				is("at", o.At.In(time.FixedZone("", 3600)), func(p *odd) bool { return p.At.Equal(o.At) })
+				is("unix", o.Unix, func(p *odd) bool { return p.Unix.Equal(o.Unix) })
+			}
+		}
+		if opt.Partitions < 2 {
+			for _, key := range []string{"text:", "text:a:b", "folded:a", "n:-3", "f:0.25", "single:0.1", "is:1", "took:1m0s", "at:2026-11-21T00:00:00.000000001Z", "unix:1795219201", "big:18446744073709551615", "nums:-0.5", "nums:3"} {
+				if n, err := client.Do(t.Context(), client.B().Exists().Key("odd.by."+key).Build()).AsInt64(); n != 1 || err != nil {
+					t.Errorf("there is no odd.by.%s: %v", key, err)
+				}
+			}
+		}
+		if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		for _, o := range all {
+			o.Text, o.List, o.Nums = "changed", []string{"changed"}, nil
+			savedOf(t, s, o)
+		}
+		if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		for _, o := range all {
+			if err := s.Delete(t.Context(), o.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if keys := keysLike(t, client, "*.by.*"); len(keys) != 0 {
+			t.Errorf("%q are left", keys)
+		}
+	})
+}
+
+func savedOf[T any](t testing.TB, s *model.Store[T], record T) {
+	t.Helper()
+	if _, err := s.Save(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A number that another program wrote differently is the same value.
+func TestSetOfEqualNumbers(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s := store[odd](t, client, model.Options{Name: "odd", Adopt: every})
+	for id, fields := range map[string][]string{"1": {"n", "3", "f", "3"}, "2": {"n", "+3", "f", "3.0"}, "3": {"n", "3", "f", "30e-1"}} {
+		redisDo(t, client, append([]string{"HSET", "odd:" + id}, fields...)...)
+	}
+	if r, err := s.Repair(t.Context(), maintain.Options{}); err != nil || r.Repaired+r.Invalid != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	ids, err := s.Find(model.Eq("f", 3)).IDs(t.Context())
+	if slices.Sort(ids); err != nil || len(ids) < 2 {
+		t.Fatalf("%q, %v", ids, err)
+	}
+	if keys := keysLike(t, client, "odd.by.f:*"); !slices.Equal(keys, []string{"odd.by.f:3"}) {
+		t.Errorf("%q", keys)
+	}
+}
+
+// A key of another type where a set belongs is named, and nothing is half written.
+func TestSetOfAnotherType(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		citizens := store[citizen](t, client, opt)
+		c := createdOf(t, citizens, citizen{Name: "good", Email: "a@x", Tags: []string{"t"}})
+		d := damaging{t, client, opt}
+		for _, base := range d.bases() {
+			for _, kind := range [][]string{{"SET", "x"}, {"SADD", "x"}, {"HSET", "x", "y"}} {
+				key := base + ".by.name:bad"
+				d.do(append([]string{kind[0], key}, kind[1:]...)...)
+				d.do(append([]string{kind[0], base + ".by.boss:7"}, kind[1:]...)...)
+				named := func(what string, err error) {
+					t.Helper()
+					if err == nil || !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), "holds a") {
+						t.Errorf("%s: %v", what, err)
+					}
+				}
+				for range 4 * max(opt.Partitions, 1) { // new ids are in any partition
+					if _, err := citizens.Create(t.Context(), citizen{Name: "bad", Email: "b@x"}); err != nil {
+						named("create", err)
+					} else if _, err := citizens.GetBy(t.Context(), "email", "b@x"); err != nil {
+						t.Error(err)
+					} else if err := citizens.Delete(t.Context(), mustBy(t, citizens, "b@x").ID); err != nil {
+						t.Error(err)
+					}
+				}
+				if strings.HasPrefix(d.of(c.ID, ""), base+":") {
+					_, err := citizens.Update(t.Context(), c.ID, func(c *citizen) error { c.Name = "bad"; return nil })
+					named("update", err)
+					_, err = citizens.Update(t.Context(), c.ID, func(c *citizen) error { c.Boss = model.To[citizen]("7"); c.Age = 9; return nil })
+					named("update a reference", err)
+				}
+				_, err := citizens.Find(model.Eq("name", "bad")).Slice(t.Context())
+				named("find", err)
+				_, err = citizens.Count(t.Context(), model.Eq("name", "bad"), model.Eq("tags", "t"))
+				named("count", err)
+				d.do("DEL", key, base+".by.boss:7")
+				if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
+					t.Errorf("after %s: %+v, %v", kind[0], r, err)
+				}
+			}
+		}
+		agree(t, client, opt, citizens)
+	})
+}
+
+func mustBy(t testing.TB, citizens *model.Store[citizen], email string) citizen {
+	t.Helper()
+	c, err := citizens.GetBy(t.Context(), "email", email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A new record takes the unique value of an expired one, which leaves its sets although the
+// writer cannot know them, and so does one with the id of an expired record.
+func TestSetsOfExpiredOwner(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		opt.IDs = model.ClientAssigned
+		citizens := store[citizen](t, client, opt)
+		past := time.Now().Add(-time.Minute)
+		for i := range 5 {
+			createdOf(t, citizens, citizen{ID: fmt.Sprint("old", i), Name: fmt.Sprint("n", i), Email: fmt.Sprint(i, "@x"), Tags: []string{"old", fmt.Sprint(i)}, Expires: past})
+		}
+		createdOf(t, citizens, citizen{ID: "new", Name: "new", Email: "0@x"})
+		createdOf(t, citizens, citizen{ID: "old1", Name: "new", Email: "1@x"})
+		var records []citizen
+		for i := range 20 {
+			records = append(records, citizen{ID: fmt.Sprint("more", i), Name: "new", Email: fmt.Sprint(i%3+2, i/3, "@x")})
+		}
+		records[0].Email, records[1].ID, records[1].Email = "2@x", "old3", "3@x"
+		if _, err := citizens.CreateMany(t.Context(), records); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := citizens.Count(t.Context(), model.Eq("tags", "old")); n != 0 || err != nil {
+			t.Errorf("%d are found, %v", n, err)
+		}
+		if _, err := citizens.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if keys := keysLike(t, client, "*.by.tags*"); len(keys) != 0 {
+			t.Errorf("%q are left", keys)
+		}
+		agree(t, client, opt, citizens)
+	})
+}
+
+// An index of one sorted set for all values, as earlier versions wrote it, is one that has
+// changed.
+func TestOneSetForAllValues(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/one_set_per_index.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, partitions := range []int{1, 3} {
+		t.Run(fmt.Sprintf("in %d", partitions), func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			opt := model.Options{Name: fmt.Sprint("citizen", partitions), Partitions: partitions}
+			for line := range strings.Lines(string(text)) {
+				if words := quotedWords(t, line); strings.Contains(words[1], opt.Name) {
+					redisDo(t, client, words...)
+				} else if words[1] == "models" {
+					redisDo(t, client, "HSET", "models", opt.Name, fmt.Sprint(partitions))
+				}
+			}
+			m, err := model.Open(t.Context(), client, opt.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, err := m.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 || r.Checked < 100 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			citizens := store[citizen](t, client, opt)
+			pending, err := citizens.Pending(t.Context())
+			if err != nil || !slices.Contains(pending, "build name (name:string equal by value)") || !slices.Contains(pending, "drop name (name:string equal)") || len(pending) != 6 {
+				t.Fatalf("%q, %v", pending, err)
+			}
+			if _, err := citizens.Find(model.Eq("name", "n1")).Slice(t.Context()); !errors.Is(err, model.ErrSchema) {
+				t.Fatal(err)
+			}
+			if n, err := citizens.Count(t.Context(), model.AtLeast("age", 3)); n != 9 || err != nil {
+				t.Fatal(n, err)
+			}
+			if _, err := citizens.Create(t.Context(), citizen{Email: "too@early"}); !errors.Is(err, model.ErrSchema) {
+				t.Fatal(err)
+			}
+			// Records are written while it migrates.
+			written := make(chan error, 1)
+			go func() {
+				var err error
+				for i := 0; i < 50 && (err == nil || errors.Is(err, model.ErrSchema)); {
+					if _, err = citizens.Create(t.Context(), citizen{Name: "n1", Email: fmt.Sprint("new", i, "@x"), Tags: []string{"t"}}); err == nil {
+						i++
+						_, err = citizens.Update(t.Context(), "3", func(c *citizen) error { c.Name = fmt.Sprint("n", i%3); return nil })
+					}
+				}
+				written <- err
+			}()
+			if _, err := citizens.Migrate(t.Context(), maintain.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-written; err != nil {
+				t.Fatal(err)
+			}
+			if all := agree(t, client, opt, citizens); len(all) != 62 {
+				t.Errorf("%d records", len(all))
+			}
+			onlyKeys(t, client, opt)
+			long := strings.Repeat("long ", 20)
+			if n, err := citizens.Count(t.Context(), model.Eq("name", long), model.Eq("boss", "1")); n != 3 || err != nil {
+				t.Error(n, err)
+			}
+			m, err = model.Open(t.Context(), client, opt.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Drop(t.Context(), maintain.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if keys := keysLike(t, client, "*"+opt.Name+"*"); len(keys) != 0 {
+				t.Errorf("%q are left", keys)
+			}
+		})
+	}
+}
+
+// quotedWords are the words of a line, each quoted.
+func quotedWords(t testing.TB, line string) (words []string) {
+	t.Helper()
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
+		quoted, err := strconv.QuotedPrefix(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		word, err := strconv.Unquote(quoted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, line = append(words, word), line[len(quoted):]
+	}
+	return words
+}
