@@ -68,7 +68,7 @@ type Report struct {
 	Missing  int64
 	Stale    int64
 	Dangling int64
-	Invalid  int64 // of kind Invalid and Taken
+	Invalid  int64 // of kind Invalid, Taken and Rejected
 	Repaired int64 // problems that the run has corrected
 	Examples []Problem
 }
@@ -94,4 +94,5 @@ const (
 	Dangling Kind = "dangling" // an entry has no object, or cannot be read
 	Invalid  Kind = "invalid"  // an object has a value that the index cannot hold
 	Taken    Kind = "taken"    // a record has a unique value that another record has
+	Rejected Kind = "rejected" // a record is not valid by the rules of its model
 )

@@ -29,12 +29,17 @@
 //	caseinsensitive   its indexes compare text without regard to case
 //	counter  an integer that only Incr changes
 //	unix     a time.Time that is stored in whole seconds
+//	required the value cannot be zero, nor a list or map empty
+//	min, max bounds of a number, of the length of a text, list or map: max=100
 //	restrict, cascade, clear   what happens to a Ref whose record is deleted
 //
 // Strings, numbers, bools, times, durations and []byte are stored as text, types with
 // MarshalText or MarshalBinary as these define, lists, maps and other structs as JSON. A
 // nil pointer, nil list and zero time are not stored, and a record is not in an index of
 // a field that it does not have.
+//
+// Every write checks these bounds, and calls the method Validate() error of the type if it
+// has one, before it asks the server. It returns an *InvalidError, which names the fields.
 //
 // The indexes in the database are those of the declaration in force. If a program
 // declares other indexes, Pending lists the difference, and Migrate builds them while

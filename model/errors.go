@@ -19,6 +19,9 @@ var (
 	// ErrValue is returned for a value that a field, or its index, cannot hold. The error
 	// names the field.
 	ErrValue = schema.ErrValue
+	// ErrInvalid is returned by writes of a record that is not valid, by the tags of its
+	// fields or its method Validate. The error is an *InvalidError, which names the fields.
+	ErrInvalid = schema.ErrInvalid
 	// ErrDeclaration is returned by New for a struct or options that are no valid model.
 	// The error names the field.
 	ErrDeclaration = schema.ErrDeclaration
@@ -73,6 +76,40 @@ func (e *RecordError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *RecordError) Unwrap() error { return e.Err }
 
+// InvalidError has all that is wrong with a record. It wraps ErrInvalid and the errors of
+// its problems. A method Validate may return one to name fields.
+type InvalidError struct {
+	Problems []FieldError
+}
+
+// FieldError is what is wrong with a field.
+type FieldError struct {
+	Field string // its name in Redis; empty: the record as a whole
+	Err   error
+}
+
+func (e *InvalidError) Error() string { return e.internal().Error() }
+
+// Unwrap returns ErrInvalid and the errors of the problems.
+func (e *InvalidError) Unwrap() []error { return e.internal().Unwrap() }
+
+// As finds the internal form of the error.
+func (e *InvalidError) As(target any) bool {
+	found, ok := target.(**schema.InvalidError)
+	if ok {
+		*found = e.internal()
+	}
+	return ok
+}
+
+func (e *InvalidError) internal() *schema.InvalidError {
+	i := &schema.InvalidError{}
+	for _, p := range e.Problems {
+		i.Problems = append(i.Problems, schema.FieldError(p))
+	}
+	return i
+}
+
 // ReferencedError names a record that refers to one that should be deleted. It is an
 // ErrReferenced.
 type ReferencedError struct {
@@ -121,6 +158,12 @@ func (e *modelError) As(target any) bool {
 			*target = (*RecordError)(found)
 			return true
 		}
+	case **InvalidError:
+		var found *schema.InvalidError
+		if errors.As(e.err, &found) {
+			*target = invalid(found)
+			return true
+		}
 	case **ReferencedError:
 		var found *schema.ReferencedError
 		if errors.As(e.err, &found) {
@@ -129,6 +172,14 @@ func (e *modelError) As(target any) bool {
 		}
 	}
 	return false
+}
+
+func invalid(e *schema.InvalidError) *InvalidError {
+	i := &InvalidError{}
+	for _, p := range e.Problems {
+		i.Problems = append(i.Problems, FieldError(p))
+	}
+	return i
 }
 
 // recordErrors collects the errors of records that cannot be read.

@@ -282,6 +282,9 @@ func (a *aligner) reportFindings(w *target, findings []finding) {
 	for _, t := range w.taken {
 		a.Found(maintain.Problem{Kind: maintain.Taken, ID: w.id, Found: t.Error()})
 	}
+	if w.invalid != nil {
+		a.Found(maintain.Problem{Kind: maintain.Rejected, ID: w.id, Found: w.invalid.Error()})
+	}
 	if len(findings) == 0 || a.mode == migrate {
 		return
 	}

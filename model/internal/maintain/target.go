@@ -18,6 +18,7 @@ type target struct {
 	due     int64
 	entries []schema.Entry
 	err     error          // why the record cannot be aligned
+	invalid error          // why the record is not valid
 	sets    []schema.Entry // more sets of values that the scripts need
 
 	token  string // of a model with partitions: that of its claims
@@ -75,6 +76,9 @@ func (r *run) compute(w *target, stored []schema.Text) {
 	if t.Compute != nil {
 		if w.err = t.Compute(w.id, stored); w.err != nil {
 			return
+		}
+		if r.mode != migrate && t.Validate != nil {
+			w.invalid = t.Validate(w.id, stored)
 		}
 	}
 	if w.due, w.err = t.Rows.ExpiresAt(stored); w.err == nil {

@@ -90,6 +90,9 @@ func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) a
 	for i := range n {
 		record := reflect.ValueOf(at(i)).Elem()
 		own, err := o.newRecordID(record)
+		if err == nil {
+			err = o.Check(record)
+		}
 		if err == nil && own == "" {
 			own, err = ids.take(ctx, n-i)
 		}

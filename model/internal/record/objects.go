@@ -25,6 +25,9 @@ type Objects struct {
 func NewObjects(ctx context.Context, t *Table, d *schema.Declaration) (*Objects, error) {
 	o := &Objects{d, t}
 	t.Compute = o.recompute
+	if d.Checks() {
+		t.Validate = o.validate
+	}
 	t.Rows.Relevant = t.relevantFields()
 	return o, t.Registry.open(ctx)
 }
@@ -38,10 +41,22 @@ func (o *Objects) recompute(id string, fields []schema.Text) error {
 	return o.Declaration.Compute(record, fields)
 }
 
+// validate reports whether a stored record is valid.
+func (o *Objects) validate(id string, fields []schema.Text) error {
+	record := o.NewRecord()
+	if err := o.Decode(o.Table.Of(id).Record(id), id, fields, record); err != nil {
+		return err
+	}
+	return o.Check(record)
+}
+
 // Create writes a new record, and sets its id and version.
 func (o *Objects) Create(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	own, err := o.newRecordID(record)
+	if err == nil {
+		err = o.Check(record)
+	}
 	if err != nil {
 		return err
 	}
@@ -170,6 +185,9 @@ func (o *Objects) Save(ctx context.Context, ptr any) error {
 	if err := o.CheckID(id); err != nil {
 		return err
 	}
+	if err := o.Check(record); err != nil {
+		return err
+	}
 	version := o.VersionOf(record)
 	o.SetVersion(record, version+1)
 	c, err := o.written(record, id)
@@ -252,10 +270,10 @@ func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, e
 // whether there were any.
 func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target string) (bool, error) {
 	cleared := false
-	_, err := o.Update(ctx, id, func(ptr any) error {
+	_, err := o.edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any) error {
 		cleared = clearRefs(f.Of(reflect.ValueOf(ptr).Elem()), target)
 		return nil
-	})
+	}})
 	return cleared && err == nil, err
 }
 

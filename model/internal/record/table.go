@@ -28,6 +28,7 @@ type Table struct {
 	References references
 	last       atomic.Int64                                // the last known value of the counter
 	Compute    func(id string, fields []schema.Text) error // checks a record and fills in its computed fields; nil without the Go type
+	Validate   func(id string, fields []schema.Text) error // reports an invalid record; nil without the Go type
 	Opaque     string                                      // numbers of the indexes that this process cannot compute, as align.lua takes them
 }
 

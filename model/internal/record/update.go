@@ -19,7 +19,8 @@ type edit struct {
 	f  func(ptr any) error
 	// patched are the numbers of the fields that Patch sets: their old values need not be
 	// readable, and no other field is written. Nil: an Update.
-	patched []int
+	patched   []int
+	unchecked bool // the record need not be valid
 }
 
 // Update applies f to a record until no other writer interferes, and returns the record
@@ -100,10 +101,10 @@ func ptrOf(record reflect.Value) any {
 	return record.Addr().Interface()
 }
 
-// checked returns the fields that must be as they were read. What Update does may depend
-// on any; Patch depends only on those that have index entries.
+// checked returns the fields that must be as they were read. What Update and Validate do
+// may depend on any; Patch depends only on those that have index entries.
 func (o *Objects) checked(e *edit) []int {
-	if e.patched != nil {
+	if e.patched != nil && o.Validate == nil {
 		return slices.DeleteFunc(slices.Clone(o.Table.Rows.Relevant), func(i int) bool { return o.Counters[i] })
 	}
 	var all []int
@@ -147,6 +148,9 @@ func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change,
 		return record, nil, fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(e.id), schema.Shorten(now))
 	}
 	c, err := o.difference(stored, record, e)
+	if c != nil && err == nil && !e.unchecked {
+		err = o.Check(record)
+	}
 	return record, c, err
 }
 

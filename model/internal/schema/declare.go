@@ -18,7 +18,8 @@ type Declaration struct {
 	computes []computation
 	ID       GoField
 	Refs     []RefField
-	Kinds    map[string]string // "set" or "list", by the name of the collection
+	Kinds    map[string]string      // "set" or "list", by the name of the collection
+	Validate func(record any) error // the method of the type, called with a pointer; nil: none
 }
 
 // GoField is the place of a field in the struct, and its codec.
@@ -28,6 +29,7 @@ type GoField struct {
 	GoName  string
 	Stored  string
 	counter bool
+	rule    rule
 }
 
 // computation computes a field.
@@ -69,6 +71,10 @@ func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration,
 		return nil, fmt.Errorf("%s is not a struct", t)
 	}
 	d := &Declaration{Schema: Schema{Version: -1, Expires: -1, TypeName: t.Name()}, types: y, GoType: t, Kinds: map[string]string{}}
+	type validates interface{ Validate() error }
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[validates]()) {
+		d.Validate = func(record any) error { return record.(validates).Validate() }
+	}
 	if err := d.addFields(t, nil); err != nil {
 		return nil, err
 	}
@@ -126,6 +132,9 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 		return err
 	}
 	g := GoField{codec: codec, path: path, GoName: f.Name, Stored: tag.name, counter: tag.has("counter")}
+	if g.rule, err = ruleOf(tag, f.Type); err != nil {
+		return err
+	}
 	if tag.has("id") {
 		return d.addID(g, f.Type)
 	}
@@ -180,6 +189,8 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		return fmt.Errorf("%s is for a model.Ref, not %s", rule, t)
 	case rule != "" && !tag.has("index") && !tag.has("range"):
 		return fmt.Errorf("%s needs to find the records that refer: add index", rule)
+	case rule == Clear && tag.has("required"):
+		return fmt.Errorf("clear and required: a record whose reference is cleared would not be valid")
 	case rule != "" && tag.has("caseinsensitive"):
 		return fmt.Errorf("%s and caseinsensitive: ids that differ by case are different records: leave caseinsensitive out", rule)
 	case codec.Target != nil:

@@ -14,6 +14,7 @@ var (
 	ErrTaken       = errors.New("taken by another record")
 	ErrConflict    = errors.New("the record has changed since it was read")
 	ErrValue       = ordered.ErrValue
+	ErrInvalid     = errors.New("the record is not valid")
 	ErrDeclaration = errors.New("not a model")
 	ErrSchema      = errors.New("the declaration is not in force")
 	ErrUnknown     = errors.New("there are keys that the model did not write")
@@ -43,6 +44,36 @@ func (e *TakenError) Error() string {
 
 // Is makes the error an ErrTaken.
 func (e *TakenError) Is(target error) bool { return target == ErrTaken }
+
+// InvalidError has what is wrong with a record.
+type InvalidError struct {
+	Problems []FieldError
+}
+
+// FieldError is what is wrong with a field, or with the record as a whole.
+type FieldError struct {
+	Field string
+	Err   error
+}
+
+func (e *InvalidError) Error() string {
+	all := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		if all[i] = p.Err.Error(); p.Field != "" {
+			all[i] = p.Field + " " + all[i]
+		}
+	}
+	return fmt.Sprintf("%v: %s", ErrInvalid, strings.Join(all, "; "))
+}
+
+// Unwrap returns ErrInvalid and the errors of the fields.
+func (e *InvalidError) Unwrap() []error {
+	all := []error{ErrInvalid}
+	for _, p := range e.Problems {
+		all = append(all, p.Err)
+	}
+	return all
+}
 
 // RecordError is an error of a record that cannot be read.
 type RecordError struct {

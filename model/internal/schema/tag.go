@@ -9,8 +9,12 @@ import (
 // tag is the struct tag of a field: `redis:"name,option,…"`.
 type tag struct {
 	name    string
-	options []string
+	options []string          // without their values
+	values  map[string]string // of those that have one
 }
+
+// valued returns the options that have a value, as in max=100.
+func valued() []string { return []string{"min", "max"} }
 
 // tagOptions returns the options after the name.
 func tagOptions() []string {
@@ -18,6 +22,7 @@ func tagOptions() []string {
 		"id", "version", "expires", // the role of the field
 		"index", "range", "unique", "caseinsensitive", // its indexes
 		"counter", "unix", // how it is written
+		"required", "min", "max", // which values are valid
 		string(Restrict), string(Cascade), string(Clear), // what happens when the record that it refers to is deleted
 	}
 }
@@ -25,7 +30,7 @@ func tagOptions() []string {
 // parseTag reads a struct tag. The default name is that of the Go field, in lower case.
 func parseTag(text, goName string) (tag, error) {
 	name, rest, more := strings.Cut(text, ",")
-	t := tag{name: name}
+	t := tag{name: name, values: map[string]string{}}
 	if name == "" {
 		t.name = strings.ToLower(goName)
 	}
@@ -36,6 +41,17 @@ func parseTag(text, goName string) (tag, error) {
 		t.options = strings.Split(rest, ",")
 	}
 	for i, o := range t.options {
+		option, value, has := strings.Cut(o, "=")
+		if needs := slices.Contains(valued(), option); has != needs && slices.Contains(tagOptions(), option) {
+			if needs {
+				return t, fmt.Errorf("%q needs a value: write %s=100", o, option)
+			}
+			return t, fmt.Errorf("%q has a value, and %s takes none", o, option)
+		}
+		if has && slices.Contains(tagOptions(), option) {
+			t.options[i], t.values[option] = option, value
+			o = option
+		}
 		if !slices.Contains(tagOptions(), o) {
 			return t, fmt.Errorf("%q is not an option: use %s", o, strings.Join(tagOptions(), ", "))
 		}
