@@ -118,11 +118,11 @@ func TestVerifyInvalid(t *testing.T) {
 		tickets := store[voucher](t, client, opt)
 		for _, id := range []string{"a", "b", "c"} {
 			x := validTicket()
-			x.ID, x.Title = id, id
+			x.ID, x.Title = "rec-"+id, id
 			createdOf(t, tickets, x)
 		}
-		redisDo(t, client, "HSET", findKey(t, client, "*:a"), "takes", "2h")
-		redisDo(t, client, "HSET", findKey(t, client, "*:b"), "seats", "0")
+		redisDo(t, client, "HSET", findKey(t, client, "*:rec-a"), "takes", "2h")
+		redisDo(t, client, "HSET", findKey(t, client, "*:rec-b"), "seats", "0")
 		for _, check := range []func(context.Context, maintain.Options) (model.Report, error){tickets.Verify, tickets.Repair, tickets.Repair} {
 			r, err := check(t.Context(), maintain.Options{Examples: 10})
 			if err != nil || r.Invalid != 2 {
@@ -134,7 +134,7 @@ func TestVerifyInvalid(t *testing.T) {
 					found = append(found, p.ID+" "+p.Found)
 				}
 			}
-			if text := strings.Join(found, "\n"); len(found) != 2 || !strings.Contains(text, "a the record is not valid: takes is 2h0m0s") || !strings.Contains(text, "b the record is not valid: seats is 0") {
+			if text := strings.Join(found, "\n"); len(found) != 2 || !strings.Contains(text, "rec-a the record is not valid: takes is 2h0m0s") || !strings.Contains(text, "rec-b the record is not valid: seats is 0") {
 				t.Error(text)
 			}
 		}
@@ -142,10 +142,10 @@ func TestVerifyInvalid(t *testing.T) {
 			t.Error("Repair leaves an invalid record out of the indexes", n, err)
 		}
 		// Fields of a record that is not valid can be set once all are.
-		if _, err := tickets.Patch(t.Context(), "a", map[string]any{"size": 1}); !errors.Is(err, model.ErrInvalid) {
+		if _, err := tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1}); !errors.Is(err, model.ErrInvalid) {
 			t.Error(err)
 		}
-		if _, err := tickets.Patch(t.Context(), "a", map[string]any{"size": 1, "takes": time.Minute}); err != nil {
+		if _, err := tickets.Patch(t.Context(), "rec-a", map[string]any{"size": 1, "takes": time.Minute}); err != nil {
 			t.Error(err)
 		}
 	})

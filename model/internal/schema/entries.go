@@ -35,9 +35,12 @@ const (
 )
 
 // Entries returns the index entries of a record.
-func (s *Schema) Entries(record []Text) ([]Entry, error) {
-	all := make([]Entry, 0, len(s.Indexes)+2)
-	for _, x := range s.Indexes {
+func (s *Schema) Entries(record []Text) ([]Entry, error) { return s.EntriesOf(s.Indexes, record) }
+
+// EntriesOf returns the entries of a record in some indexes.
+func (s *Schema) EntriesOf(indexes []*Index, record []Text) ([]Entry, error) {
+	all := make([]Entry, 0, len(indexes)+2)
+	for _, x := range indexes {
 		var err error
 		if all, err = x.AppendEntries(all, s, record); err != nil {
 			return nil, err

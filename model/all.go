@@ -1,0 +1,101 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"retwis/model/internal/schema"
+)
+
+// changesAtOnce is how many records UpdateAll and DeleteAll write at the same time.
+const changesAtOnce = 16
+
+// errPassed is returned for a record that does not fit any more.
+var errPassed = errors.New("the record does not fit")
+
+// UpdateAll updates every record that the query finds, as Store.Update does, and returns
+// how many it has written. f is called for one record at a time, again if another writer
+// interfered, and not for records that do not fit any more. Each record is updated once,
+// also if it then has another place in the order.
+//
+// It works in steps of a hundred records, and progress, unless it is nil, is called after
+// each with the number of records written so far. The first error ends it, such as one of
+// f or a *TakenError. The records until then stay written: with a condition that these do
+// not fit any more, calling it again finishes the work, after a crash too. Records that
+// cannot be read are left out, and their errors returned at the end.
+func (q *Query[T]) UpdateAll(ctx context.Context, f func(*T) error, progress func(n int64)) (int64, error) {
+	fits, err := q.f.Fits()
+	if err != nil {
+		return 0, wrap(q.f.Objects.Table, err)
+	}
+	var one sync.Mutex
+	return q.writeAll(ctx, progress, func(id string) (bool, error) {
+		written := false
+		_, err := q.f.Objects.Update(ctx, id, func(ptr any) error {
+			if is, err := fits(ptr); err != nil || !is {
+				return errors.Join(err, errUnless(is))
+			}
+			one.Lock()
+			defer one.Unlock()
+			written = true
+			return f(ptr.(*T))
+		})
+		return written, err
+	})
+}
+
+func errUnless(fits bool) error {
+	if fits {
+		return nil
+	}
+	return errPassed
+}
+
+// DeleteAll deletes every record that the query finds, by the rules of Store.Delete, and
+// returns how many. It works in steps as UpdateAll does, and calling it again finishes the
+// work. A record that another writer changes just then may be deleted although it does not
+// fit any more.
+func (q *Query[T]) DeleteAll(ctx context.Context, progress func(n int64)) (int64, error) {
+	return q.writeAll(ctx, progress, func(id string) (bool, error) {
+		return true, q.f.Objects.Table.Delete(ctx, id)
+	})
+}
+
+// writeAll calls write for every id that the query finds. write reports whether the record
+// was written, unless it returns an error.
+func (q *Query[T]) writeAll(ctx context.Context, progress func(n int64), write func(id string) (bool, error)) (n int64, err error) {
+	var damaged recordErrors
+	t := q.f.Objects.Table
+	err = q.f.Steps(ctx, func(ids []string) (int, error) {
+		errs, wrote := make([]error, len(ids)), make([]bool, len(ids))
+		var work sync.WaitGroup
+		slots := make(chan struct{}, changesAtOnce)
+		for i, id := range ids {
+			slots <- struct{}{}
+			work.Go(func() {
+				defer func() { <-slots }()
+				wrote[i], errs[i] = write(id)
+			})
+		}
+		work.Wait()
+		done := 0
+		var failed error
+		for i, err := range errs {
+			switch {
+			case err == nil && wrote[i]:
+				done++
+			case err == nil, errors.Is(err, errPassed), schema.IsNotFound(err):
+			case damaged.add(wrap(t, err)):
+			case failed == nil:
+				failed = fmt.Errorf("record %s: %w", schema.Shorten(ids[i]), err)
+			}
+		}
+		if n += int64(done); progress != nil {
+			progress(n)
+		}
+		return done, failed
+	})
+	return n, errors.Join(wrap(t, err), damaged.join())
+}

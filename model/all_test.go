@@ -1,0 +1,128 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/model"
+)
+
+// UpdateAll changes what fits, each record once, also where that moves it within the order
+// of the query; DeleteAll deletes what fits.
+func TestUpdateAllAndDeleteAll(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		citizens := store[citizen](t, client, opt)
+		all := make([]citizen, 430)
+		for i := range all {
+			all[i] = citizen{Name: fmt.Sprint("n", i%3), Email: fmt.Sprint(i, "@x"), Age: i % 100, City: "c"}
+		}
+		if _, err := citizens.CreateMany(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		var steps []int64
+		calls := map[string]int{} // f is called for one record at a time
+		n, err := citizens.Find(model.AtLeast("age", 50)).OrderBy("age").UpdateAll(t.Context(), func(c *citizen) error {
+			calls[c.ID]++
+			c.Age += 7
+			c.Tags = []string{"older"}
+			return nil
+		}, func(n int64) { steps = append(steps, n) })
+		if err != nil || n != 200 || len(calls) != 200 || len(steps) < 2 || steps[len(steps)-1] != 200 {
+			t.Fatal(n, len(calls), steps, err)
+		}
+		sum := 0
+		for _, c := range agree(t, client, opt, citizens) {
+			sum += c.Age
+			if (c.Age >= 50) != (len(c.Tags) == 1) {
+				t.Errorf("%+v", c)
+			}
+		}
+		if want := 4*99*50 + 29*15 + 200*7; sum != want {
+			t.Errorf("the ages sum up to %d, not %d", sum, want)
+		}
+		if n, err := citizens.Find(model.Eq("tags", "older")).Limit(30).UpdateAll(t.Context(), func(c *citizen) error { c.Tags = nil; return nil }, nil); n != 30 || err != nil {
+			t.Error(n, err)
+		}
+		// What is not finished is finished by calling it again.
+		no := errors.New("no")
+		done, failed := int64(0), 0
+		for err = no; errors.Is(err, no); {
+			fails := 0
+			var n int64
+			n, err = citizens.Find(model.Eq("tags", "older")).UpdateAll(t.Context(), func(c *citizen) error {
+				if fails++; fails == 120 {
+					return no
+				}
+				c.Tags = []string{"done"}
+				return nil
+			}, nil)
+			if done += n; err != nil {
+				failed++
+			}
+		}
+		if err != nil || done != 170 || failed != 1 {
+			t.Error(done, failed, err)
+		}
+		redisDo(t, client, "HSET", findKey(t, client, "*citizen*:3"), "age", "abc")
+		n, err = citizens.Find(model.Eq("name", "n2")).DeleteAll(t.Context(), nil)
+		if n != 143 || err != nil {
+			t.Error(n, err)
+		}
+		n, err = citizens.Find().UpdateAll(t.Context(), func(c *citizen) error { return nil }, nil)
+		if n != 287 || err != nil {
+			t.Error(n, err)
+		}
+		if n, err := citizens.Find(model.Eq("no such", 1)).UpdateAll(t.Context(), nil, nil); n != 0 || !errors.Is(err, model.ErrValue) {
+			t.Error(n, err)
+		}
+		if n, err := citizens.Find().DeleteAll(t.Context(), nil); n != 287 || err != nil {
+			t.Error(n, err)
+		}
+		if left := agree(t, client, opt, citizens); len(left) != 0 {
+			t.Error(len(left), "records are left")
+		}
+	})
+}
+
+// Several processes that update all at the same time change each record once.
+func TestUpdateAllAmongWriters(t *testing.T) {
+	t.Parallel()
+	layouts(t, "citizen", func(t *testing.T, client rueidis.Client, opt model.Options) {
+		citizens := store[citizen](t, client, opt)
+		all := make([]citizen, 300)
+		for i := range all {
+			all[i] = citizen{Email: fmt.Sprint(i, "@x"), Name: "todo"}
+		}
+		if _, err := citizens.CreateMany(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				citizens := store[citizen](t, client, opt)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				_, err := citizens.Find(model.Eq("name", "todo")).UpdateAll(ctx, func(c *citizen) error {
+					c.Age++
+					c.Name = "done"
+					return nil
+				}, nil)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for _, c := range agree(t, client, opt, citizens) {
+			if c.Age != 1 || c.Name != "done" {
+				t.Errorf("%+v", c)
+			}
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package query
+
+import (
+	"context"
+	"reflect"
+)
+
+// stepRecords is how many records are written in one step.
+const stepRecords = 100
+
+// Steps calls step with the ids of what is found, some at a time, and not with an id
+// twice: a record that was changed may have moved to a place that comes later. step returns
+// how many of them count for the limit. It needs about 40 bytes of memory for each.
+func (f *Query) Steps(ctx context.Context, step func(ids []string) (int, error)) error {
+	run, _, err := f.start(ctx, f.Limit)
+	if err != nil {
+		return err
+	}
+	seen := map[string]struct{}{}
+	for left := f.Limit; f.Limit == 0 || left > 0; {
+		want := stepRecords
+		if f.Limit > 0 {
+			want = min(want, left)
+		}
+		rows, err := run.next(ctx, want)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		ids := make([]string, 0, len(rows))
+		for _, h := range rows {
+			if _, again := seen[h.id]; !again {
+				seen[h.id] = struct{}{}
+				ids = append(ids, h.id)
+			}
+		}
+		n, err := step(ids)
+		if err != nil {
+			return err
+		}
+		left -= n
+	}
+	return nil
+}
+
+// Fits returns a function that reports whether a record fits the conditions.
+func (f *Query) Fits() (func(ptr any) (bool, error), error) {
+	q, err := (&Query{Objects: f.Objects, Conds: f.Conds, err: f.err}).resolve()
+	if err != nil {
+		return nil, err
+	}
+	o, indexes := f.Objects, q.e.appendIndexes(nil)
+	return func(ptr any) (bool, error) {
+		fields, err := o.Encode(reflect.ValueOf(ptr).Elem())
+		if err != nil {
+			return false, err
+		}
+		entries, err := o.Schema.EntriesOf(indexes, fields)
+		return err == nil && q.e.holds(entries), err
+	}, nil
+}
