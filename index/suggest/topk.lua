@@ -32,6 +32,7 @@ local MAX_LIST = 64      -- members above which a list is trimmed to the best
 local CACHE_ABOVE = 64   -- terms above which a prefix gets a list
 local UNCACHE_AT = 32    -- terms at which it loses its list
 local SCAN_LIMIT = 1000  -- terms of a prefix without a list that a script reads
+local FEW = 8            -- changes whose prefixes are looked up at once
 local CHECK_EVERY = 8    -- new terms of which one checks whether a prefix needs a list
 
 -- less reports whether a term comes before another: by the bytes of their forms, then of
@@ -461,9 +462,10 @@ local function store(index, content, cache, changes)
 	end
 	write(index, content, changes)
 	local dirty, whole = {}, closed(cache)
-	local known = whole and closedListsOf(cache, changes)
+	local known = whole and #changes > FEW and closedListsOf(cache, changes)
 	if not known then
-		whole, known = false, listsOf(cache, changes, dirty)
+		known = listsOf(cache, changes, dirty)
+		whole = whole and next(dirty) == nil
 	end
 	local new = redis.call('TIME')[2] % CHECK_EVERY
 	for _, c in ipairs(changes) do
