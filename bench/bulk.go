@@ -35,6 +35,7 @@ type loaded struct {
 	perSecond float64 // commands
 	cpu       float64 // of the program, in ns per command
 	memory    float64 // peak of the program, in MiB
+	server    float64 // CPU of the server, in ns per command
 	ping      time.Duration
 }
 
@@ -48,16 +49,11 @@ type loader struct {
 }
 
 func measureBulk(ctx context.Context, dir string, opt options) (string, error) {
-	b := &bulkBench{opt: opt, dir: dir, program: filepath.Join(dir, "retwis-load")}
-	defer b.stop()
-	build := exec.CommandContext(ctx, "go", "build", "-o", b.program, "./cmd/retwis")
-	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	if _, err := b.start(ctx); err != nil {
+	b, err := startBulk(ctx, dir, opt)
+	if err != nil {
 		return "", err
 	}
+	defer b.stop()
 	var text strings.Builder
 	text.WriteString(`## Mass insertion
 
@@ -73,6 +69,18 @@ the effect on other clients.
 		}
 	}
 	return text.String(), nil
+}
+
+// startBulk builds retwis and starts a server.
+func startBulk(ctx context.Context, dir string, opt options) (*bulkBench, error) {
+	b := &bulkBench{opt: opt, dir: dir, program: filepath.Join(dir, "retwis-load")}
+	build := exec.CommandContext(ctx, "go", "build", "-o", b.program, "./cmd/retwis")
+	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	_, err := b.start(ctx)
+	return b, err
 }
 
 func (b *bulkBench) start(ctx context.Context, config ...string) (*redisserver.Server, error) {
@@ -320,6 +328,10 @@ func (b *bulkBench) run(ctx context.Context, side loader) (loaded, error) {
 	cmd.Stdin = in
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
+	before, err := b.serverCPU(ctx)
+	if err != nil {
+		return loaded{}, err
+	}
 	pings := startPings(b.servers[0].Port())
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
@@ -337,6 +349,10 @@ func (b *bulkBench) run(ctx context.Context, side loader) (loaded, error) {
 	if unheard != nil {
 		return loaded{}, unheard
 	}
+	after, err := b.serverCPU(ctx)
+	if err != nil {
+		return loaded{}, err
+	}
 	keys := 0
 	for _, s := range b.servers {
 		n, err := ask(ctx, s, "DBSIZE")
@@ -352,8 +368,26 @@ func (b *bulkBench) run(ctx context.Context, side loader) (loaded, error) {
 		perSecond: float64(side.n) / took.Seconds(),
 		cpu:       float64(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()) / float64(side.n),
 		memory:    peak,
+		server:    (after - before) / float64(side.n),
 		ping:      ping,
 	}, nil
+}
+
+// serverCPU returns the CPU time of all servers in ns.
+func (b *bulkBench) serverCPU(ctx context.Context) (total float64, err error) {
+	for _, s := range b.servers {
+		c, err := clientOf(s)
+		if err != nil {
+			return 0, err
+		}
+		seconds, err := serverSeconds(ctx, c)
+		c.Close()
+		if err != nil {
+			return 0, err
+		}
+		total += seconds * 1e9
+	}
+	return total, nil
 }
 
 // ask sends a command that replies with a number or OK.

@@ -66,6 +66,7 @@ func run(ctx context.Context, args []string) error {
 		{"site", measureSite},
 		{"locks", measureLocks},
 		{"bulk", measureBulk},
+		{"snapshots", measureSnapshots},
 		{"index", measureIndex},
 		{"hashes", measureHashes},
 		{"suggest", measureSuggest},

@@ -6,7 +6,6 @@
 package rdb
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +46,7 @@ type Reader struct {
 	lapsed int64 // keys that had expired
 
 	key     []byte
+	keyed   bool  // the commands are of the key
 	expires int64 // ms; 0: never
 	state   state
 	drop    bool   // the commands of the key are dropped
@@ -165,10 +165,10 @@ func (r *Reader) step() {
 		r.queue = r.queue[:0]
 	}
 	if r.state == betweenKeys && r.bad != "" {
-		r.refuse(&KeyError{Key: bytes.Clone(r.key), DB: r.db, Offset: r.at, Reason: r.bad})
+		r.refuse(&KeyError{Key: append([]byte{}, r.key...), DB: r.db, Offset: r.at, Reason: r.bad})
 	}
 	if r.in.err == nil {
-		r.begun = r.begun || len(r.queue) > 0 && r.key != nil
+		r.begun = r.begun || len(r.queue) > 0 && r.keyed
 		return
 	}
 	r.err = r.in.err
@@ -286,7 +286,7 @@ const (
 
 // opcode reads what is between keys, or the beginning of a key.
 func (r *Reader) opcode() {
-	r.at, r.key, r.expires, r.drop, r.again = r.in.offset(), nil, 0, false, false
+	r.at, r.keyed, r.expires, r.drop, r.again = r.in.offset(), false, 0, false, false
 	for r.in.err == nil {
 		switch op := r.in.byte(); op {
 		case opExpiryMillis:
@@ -348,14 +348,13 @@ func (r *Reader) selectDB(n uint64) {
 
 // aux reads a note about the snapshot. Some servers before 7.0 keep their scripts there.
 func (r *Reader) aux() {
-	r.key = r.appendText(reuse(r.key))
+	r.key = r.appendText(reuse(r.key)) // its name
 	r.blob = r.appendText(reuse(r.blob))
 	if string(r.key) == "lua" && r.in.err == nil {
 		f := r.command("SCRIPT", 2)
 		f.Add([]byte("LOAD"))
 		f.Add(r.blob)
 	}
-	r.key = nil
 }
 
 // end checks the checksum.
@@ -379,13 +378,11 @@ func (r *Reader) end() {
 // value begins a key with a value of a type.
 func (r *Reader) value(kind byte) {
 	r.key = r.appendText(reuse(r.key))
-	if r.key == nil {
-		r.key = []byte{}
-	}
 	if r.in.err != nil {
 		return
 	}
 	r.keys++
+	r.keyed = true
 	if r.expires > 0 && r.expires <= r.now {
 		r.lapsed++
 		r.drop = true

@@ -276,6 +276,39 @@ func TestRedis6(t *testing.T) {
 	}
 }
 
+// TestMemory reads a list of 2,000,000 elements, and holds only a few.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	const elements = 2_000_000
+	head := "REDIS0003" + key(1, "list") + "\x80" + string(binary.BigEndian.AppendUint32(nil, elements))
+	part := strings.NewReader(strings.Repeat(text("element"), elements/1000))
+	parts := []io.Reader{strings.NewReader(head)}
+	for range 1000 {
+		parts = append(parts, io.NewSectionReader(part, 0, part.Size()))
+	}
+	reader := NewReader(io.MultiReader(append(parts, strings.NewReader("\xff"))...), Options{Now: now})
+	var f resp.Frame
+	pushed := 0
+	for {
+		err := reader.Next(&f)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(f.Arg(0)) == "RPUSH" {
+			pushed += f.Len() - 2
+		}
+		if held := len(reader.in.buf) + cap(reader.blob) + cap(reader.values.data) + cap(f.Raw()); held > 1<<20 || len(reader.queue) > 10 {
+			t.Fatalf("it holds %d bytes and %d commands", held, len(reader.queue))
+		}
+	}
+	if pushed != elements {
+		t.Errorf("%d elements, expected %d", pushed, elements)
+	}
+}
+
 // TestRest returns what follows a snapshot.
 func TestRest(t *testing.T) {
 	t.Parallel()
@@ -321,4 +354,27 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("it holds %d, %d and %d bytes after %d", cap(reader.blob), cap(reader.values.data), cap(reader.compressed), len(data))
 		}
 	})
+}
+
+func BenchmarkReader(b *testing.B) {
+	var parts strings.Builder
+	for i := range 1000 {
+		parts.WriteString(key(0, fmt.Sprint("string:", i)) + text("value"))
+		parts.WriteString(key(16, fmt.Sprint("hash:", i)) + text(listpackOf("name", "Ada", "city", "London", "born", "1815")))
+		parts.WriteString(key(18, fmt.Sprint("list:", i)) + "\x01\x02" + text(listpackOf("a", "b", "c", "d", "e", "f", "g", "h")))
+	}
+	data := build(11, parts.String())
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := NewReader(bytes.NewReader(data), Options{Now: now})
+		var f resp.Frame
+		n := 0
+		for r.Next(&f) == nil {
+			n++
+		}
+		if n != 7000 {
+			b.Fatal(n)
+		}
+	}
 }

@@ -178,9 +178,10 @@ func appendLZF(dst, packed []byte, size int) ([]byte, bool) {
 		if from < begin || len(dst)-begin+n > size {
 			return dst, false
 		}
-		for range n { // the parts may overlap
-			dst = append(dst, dst[from])
-			from++
+		for n > 0 { // the parts may overlap
+			part := min(n, len(dst)-from)
+			dst = append(dst, dst[from:from+part]...)
+			n -= part
 		}
 	}
 	return dst, len(dst)-begin == size
