@@ -37,10 +37,10 @@ elements of the list; the snapshot (RDB) is what the server writes of these keys
 each list as a transaction that can be repeated, and a DEL before other keys of several elements,
 so that it replaces what exists. Medians of %d rounds of `+"`make bench ARGS='--only snapshots'`"+`:
 
-| | MB | keys/s | MB/s | time | CPU of the program, µs per key | CPU of the server, µs per key | memory of the program, MiB |
+| | MB | keys/s, elements/s | MB/s | time | CPU of the program, µs each | CPU of the server, µs each | memory of the program, MiB |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 `, thousands(n), thousands(5*n), opt.rounds)
-	if err := b.compareSnapshot(ctx, &out, "", file, n); err != nil {
+	if err := b.compareSnapshot(ctx, &out, "", file, n, n); err != nil {
 		return "", err
 	}
 	list, err := b.write("list.resp", 5*n/100, func(e *resp.Encoder, i int) error {
@@ -53,7 +53,7 @@ so that it replaces what exists. Medians of %d rounds of `+"`make bench ARGS='--
 	if err != nil {
 		return "", err
 	}
-	err = b.compareSnapshot(ctx, &out, "the list, ", list, 1)
+	err = b.compareSnapshot(ctx, &out, "the list, ", list, 5*n, 1)
 	return out.String(), err
 }
 
@@ -80,12 +80,12 @@ func mixedKey(e *resp.Encoder, i int) error {
 }
 
 // compareSnapshot lets the server write a snapshot of a file's keys, and loads both.
-func (b *bulkBench) compareSnapshot(ctx context.Context, out io.Writer, what, file string, keys int) error {
+func (b *bulkBench) compareSnapshot(ctx context.Context, out io.Writer, what, file string, n, keys int) error {
 	snapshot, err := b.save(ctx, file)
 	if err != nil {
 		return err
 	}
-	sides := []loader{b.ours(what+"the protocol", file, keys, keys), b.ours(what+"the snapshot", snapshot, keys, keys)}
+	sides := []loader{b.ours(what+"the protocol", file, n, keys), b.ours(what+"the snapshot", snapshot, n, keys)}
 	runs := make([][]loaded, len(sides))
 	for range b.opt.rounds {
 		for i, side := range sides {
@@ -103,12 +103,8 @@ func (b *bulkBench) compareSnapshot(ctx context.Context, out io.Writer, what, fi
 			return err
 		}
 		size, perSecond := float64(info.Size())/1e6, medianOf(runs[i], rate)
-		speed := thousands(int(perSecond))
-		if keys == 1 {
-			speed = fmt.Sprintf("%.2f", perSecond)
-		}
-		fmt.Fprintf(out, "| %s | %.0f | %s | %.0f | %.2f | %.2f | %.2f | %.0f |\n", side.name, size, speed,
-			size*perSecond/float64(keys), 1/ratioOf(runs[i], runs[0], rate),
+		fmt.Fprintf(out, "| %s | %.0f | %s | %.0f | %.2f | %.2f | %.2f | %.0f |\n", side.name, size, thousands(int(perSecond)),
+			size*perSecond/float64(n), 1/ratioOf(runs[i], runs[0], rate),
 			medianOf(runs[i], func(l loaded) float64 { return l.cpu })/1e3, medianOf(runs[i], func(l loaded) float64 { return l.server })/1e3,
 			medianOf(runs[i], func(l loaded) float64 { return l.memory }))
 	}

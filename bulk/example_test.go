@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"strings"
 
@@ -78,4 +79,22 @@ func ExampleEmit() {
 	report, err := bulk.Emit(context.Background(), &out, strings.NewReader(`{"city":"Palermo"}`), bulk.Options{Do: []*bulk.Template{t}})
 	fmt.Printf("%q, %d command, %v\n", out.String(), report.Commands, err)
 	// Output: "*3\r\n$4\r\nSADD\r\n$6\r\ncities\r\n$7\r\nPalermo\r\n", 1 command, <nil>
+}
+
+// Load several files as one input: here of different formats, with one template.
+func ExampleEmitFiles() {
+	t, err := bulk.ParseTemplate("SET person:{#} {name}")
+	if err != nil {
+		log.Fatal(err)
+	}
+	file := func(name, text string) bulk.File {
+		return bulk.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+	}
+	files := []bulk.File{file("old.csv", "name,born\nAda,1815\n"), file("new.json", `[{"name": "Grace"}, {"nick": "Al"}, {"name": "Alan"}]`)}
+	var bad bytes.Buffer
+	report, err := bulk.EmitFiles(context.Background(), io.Discard, files, bulk.Options{Do: []*bulk.Template{t}, BadTo: &bad})
+	fmt.Printf("%d commands, %d bad record, %v\n%s", report.Commands, report.Bad, err, &bad)
+	// Output:
+	// 3 commands, 1 bad record, <nil>
+	// {"file":"new.json","line":1,"record":3,"reason":"field \"name\" is missing; give it a {name|default:TEXT}, or skip such records (for SET person:{#} {name})","text":"{\"nick\": \"Al\"}"}
 }

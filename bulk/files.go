@@ -3,7 +3,12 @@ package bulk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -84,4 +89,100 @@ func inputFiles(files []File) []input.File {
 		all[i] = input.File(f)
 	}
 	return all
+}
+
+// AppendOnlyFiles returns the files to load from the directory in which a server keeps its
+// append-only file, appendonlydir by default, in the order of the manifest: the base and
+// the increments. It leaves out the files that the manifest calls history.
+func AppendOnlyFiles(dir string) ([]File, error) {
+	manifests, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.manifest"))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(manifests) == 0:
+		if inner, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*", "*.manifest")); len(inner) > 0 {
+			return nil, fmt.Errorf("bulk: %s has no manifest of an append-only file; did you mean %s?", dir, filepath.Dir(inner[0]))
+		}
+		return nil, fmt.Errorf("bulk: %s has no manifest (*.manifest), so it is not the directory of an append-only file; name a file", dir)
+	case len(manifests) > 1:
+		return nil, fmt.Errorf("bulk: %s has %d manifests; move all but one away", dir, len(manifests))
+	}
+	text, err := os.ReadFile(manifests[0])
+	if err != nil {
+		return nil, err
+	}
+	names, err := parseManifest(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("bulk: %s: %w", manifests[0], err)
+	}
+	var files []File
+	for i, name := range names {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("bulk: a file that %s lists is missing: %w", filepath.Base(manifests[0]), err)
+		}
+		files = append(files, File{
+			Name: path, Format: RESP, MayEndEarly: i == len(names)-1,
+			Open: func() (io.ReadCloser, error) { return os.Open(path) },
+		})
+	}
+	return files, nil
+}
+
+// parseManifest returns the names of the files to load. A line is: file NAME seq N type T,
+// where T is b for the base, i for an increment, h for history.
+func parseManifest(text string) ([]string, error) {
+	base, names, last := "", []string(nil), int64(0)
+	for n, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		wrong := func(reason string) ([]string, error) {
+			return nil, fmt.Errorf("line %d: %s: %q", n+1, reason, line)
+		}
+		words, err := input.SplitWords(line)
+		if err != nil || len(words)%2 != 0 {
+			return wrong("expected pairs of a name and a value")
+		}
+		fields := make(map[string]string)
+		for i := 0; i < len(words); i += 2 {
+			fields[strings.ToLower(words[i])] = words[i+1]
+		}
+		name := fields["file"]
+		if name == "" || name != filepath.Base(name) || name == ".." || name == "." {
+			return wrong("expected the name of a file in the same directory")
+		}
+		seq, err := strconv.ParseInt(fields["seq"], 10, 64)
+		if err != nil {
+			return wrong("expected a number after seq")
+		}
+		switch fields["type"] {
+		case "b":
+			if base != "" {
+				return wrong("there is a second base")
+			}
+			base = name
+		case "i":
+			if seq <= last {
+				return wrong("the increments are not in order")
+			}
+			last = seq
+			names = append(names, name)
+		case "h":
+		default:
+			return wrong("expected type b, i or h")
+		}
+	}
+	if base != "" {
+		names = append([]string{base}, names...)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("it lists no base and no increment")
+	}
+	return names, nil
+}
+
+// escapeGlob escapes what has a meaning in a pattern of filepath.Glob.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -200,6 +201,30 @@ func FuzzJSON(f *testing.F) {
 		number, _ := json.Marshal(x)
 		if want := fmt.Sprintf("SET|%s|%d|%s|%v|none", text, n, number, yes); err != nil || len(got) != 1 || got[0] != want {
 			t.Fatalf("%s: %q, %v; expected %q", line, got, err, want)
+		}
+	})
+}
+
+// FuzzArray accepts the arrays of objects that encoding/json accepts, and no others.
+func FuzzArray(f *testing.F) {
+	for _, text := range []string{"", "[]", `[{"id":1}]`, "\xef\xbb\xbf [ {\"id\":\"]\\\"}\"} ,\n{} ] ", `[{"id":[{}]},{"id":{"a":"\\u00e9"}}]`, `[{},]`, `[{}] x`, `[{"a":1}{}]`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !utf8.ValidString(text) || strings.Count(text, "[")+strings.Count(text, "{") > 200 { // of a depth that is refused
+			return
+		}
+		_, report, err := emitted(text, Options{Format: JSON, Do: templates(t, "SADD all {id|default:none}")})
+		var objects []map[string]any
+		right := json.Unmarshal([]byte(strings.TrimPrefix(text, "\xef\xbb\xbf")), &objects) == nil && objects != nil
+		for _, o := range objects {
+			right = right && o != nil
+		}
+		if !right && strings.ContainsFunc(text, unicode.IsControl) { // in strings, some are accepted
+			return
+		}
+		if right != (err == nil) || right && report.Records != int64(len(objects)) {
+			t.Fatalf("%q: %v, %d records; encoding/json: %v, %d", text, err, report.Records, right, len(objects))
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -20,12 +19,11 @@ import (
 	"retwis/internal/redistest"
 )
 
-// writeFiles makes TestServerFiles write the files of the server to test with into testdata:
-//
-//	TESTFLAGS='-run TestServerFiles -args -write-files' scripts/test-servers DIRECTORY ./bulk
-var writeFiles = flag.Bool("write-files", false, "write the snapshot and the append-only file of this server into testdata")
-
 // serverFiles has a directory for each server, with files that it wrote and what is in them.
+// With WRITE_FILES=1 in the environment, TestServerFiles writes those of the server to test
+// with:
+//
+//	WRITE_FILES=1 TESTFLAGS='-count=1 -run TestServerFiles' scripts/test-servers DIRECTORY ./bulk
 const serverFiles = "testdata/servers"
 
 // future is an expiry that no test lives to see, in milliseconds.
@@ -429,7 +427,7 @@ func TestServerFiles(t *testing.T) {
 	t.Parallel()
 	w := writer(t)
 	want, sum := contents(t, w.Server), digest(t, w.Client(t))
-	if *writeFiles {
+	if os.Getenv("WRITE_FILES") == "1" {
 		keepFiles(t, w, want)
 	}
 	for name, files := range map[string][]File{"snapshot": {openFile(w.snapshot)}, "append-only file": w.files} {

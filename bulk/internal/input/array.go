@@ -109,6 +109,9 @@ func (a *arrayReader) separator() (byte, error) {
 			a.pos += 3
 			c, err = a.peek()
 		}
+		if err == nil && c == 0 {
+			err = a.wrong("the input is empty: expected a JSON array", true)
+		}
 		if err == nil && c != '[' {
 			err = a.wrong(fmt.Sprintf("expected a JSON array, which begins with [, found %q; for one object a line use the format ndjson", c), false)
 		}

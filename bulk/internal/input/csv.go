@@ -91,7 +91,7 @@ func (s *csvSource) record() error {
 	s.at.Offset = s.pos.Offset
 	row, err := s.read()
 	if s.raw != nil {
-		s.text = bytes.TrimSpace(s.raw.between(s.at.Offset, s.start.Offset+s.r.InputOffset()))
+		s.text = bytes.Trim(s.raw.between(s.at.Offset, s.start.Offset+s.r.InputOffset()), "\r\n")
 	}
 	if err != nil {
 		return s.failed(row, err)

@@ -1,0 +1,62 @@
+package input
+
+import (
+	"errors"
+	"io"
+
+	"retwis/bulk/internal/rdb"
+	"retwis/bulk/resp"
+)
+
+// respSource is an input in the protocol.
+type respSource struct{ s *resp.Scanner }
+
+func (r *respSource) Next(f *resp.Frame) (Place, error) {
+	err := r.s.Next(f)
+	return Place{Offset: r.s.Offset()}, err
+}
+
+func (r *respSource) End() (Position, bool) { return Position{Offset: r.s.End()}, true }
+
+func (r *respSource) Skipped() int64 { return 0 }
+
+// snapshot is a snapshot, which may be the beginning of an append-only file.
+type snapshot struct {
+	head   *rdb.Reader
+	tail   *resp.Scanner // after the snapshot; nil: not yet
+	before int64         // records of the files before
+}
+
+func newSnapshot(r io.Reader, opt rdb.Options, before int64) *snapshot {
+	return &snapshot{head: rdb.NewReader(r, opt), before: before}
+}
+
+func (s *snapshot) Next(f *resp.Frame) (Place, error) {
+	if s.tail == nil {
+		err := s.head.Next(f)
+		p := Place{Offset: s.head.Offset(), Record: s.before + s.head.Keys(), InKey: s.head.InKey(), Again: s.head.Repeatable()}
+		if key := (*rdb.KeyError)(nil); errors.As(err, &key) {
+			bad := &BadRecord{InputError: resp.InputError{Offset: key.Offset, Msg: key.Error()}, Record: p.Record, Key: key.Key, DB: key.DB}
+			return p, bad
+		}
+		if !errors.Is(err, io.EOF) {
+			return p, err
+		}
+		s.tail = resp.NewScannerAt(s.head.Rest())
+	}
+	err := s.tail.Next(f)
+	return Place{Offset: s.tail.Offset(), Record: s.before + s.head.Keys()}, err
+}
+
+func (s *snapshot) End() (Position, bool) {
+	p := Position{Record: s.before + s.head.Keys()}
+	if s.tail != nil {
+		p.Offset = s.tail.End()
+		return p, true
+	}
+	var ok bool
+	p.Offset, ok = s.head.End()
+	return p, ok
+}
+
+func (s *snapshot) Skipped() int64 { return s.head.Expired() }
