@@ -26,8 +26,8 @@ const maxDevices = 3
 // Session is a device on which a user of a tenant is logged in.
 type Session struct {
 	ID      string    `redis:",id"` // the digest of the token, so that the database does not hold what opens a session
-	Tenant  string    `redis:"tenant,index"`
-	User    string    `redis:"user"`
+	Tenant  string    `redis:"tenant,index,required"`
+	User    string    `redis:"user,required"`
 	Device  string    `redis:"device"`
 	Login   time.Time `redis:"login"`
 	Expires time.Time `redis:",expires"`
@@ -72,26 +72,11 @@ func (s *Sessions) Login(ctx context.Context, user, device string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	ids, err := s.ofUser(user).IDs(ctx)
-	if err != nil {
-		return "", err
+	latest, err := s.ofUser(user).Limit(maxDevices).Page(ctx)
+	if err == nil && latest.Next != "" {
+		_, err = s.ofUser(user).After(latest.Next).DeleteAll(ctx, nil)
 	}
-	_, err = s.end(ctx, ids[min(maxDevices, len(ids)):])
 	return token, err
-}
-
-// end ends sessions and returns how many there were.
-func (s *Sessions) end(ctx context.Context, ids []string) (int, error) {
-	ended := 0
-	for _, id := range ids {
-		switch err := s.store.Delete(ctx, id); {
-		case err == nil:
-			ended++
-		case !errors.Is(err, model.ErrNotFound):
-			return ended, err
-		}
-	}
-	return ended, nil
 }
 
 // Use returns the session of a token, which lives for longer now.
@@ -119,12 +104,8 @@ func (s *Sessions) Logout(ctx context.Context, token string) error {
 }
 
 // LogoutEverywhere ends all sessions of a user and returns how many there were.
-func (s *Sessions) LogoutEverywhere(ctx context.Context, user string) (int, error) {
-	ids, err := s.ofUser(user).IDs(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return s.end(ctx, ids)
+func (s *Sessions) LogoutEverywhere(ctx context.Context, user string) (int64, error) {
+	return s.ofUser(user).DeleteAll(ctx, nil)
 }
 
 // Devices returns the devices on which a user is logged in, the latest login first.

@@ -21,9 +21,9 @@ import (
 // Product is what the shop sells. Prices are in cents.
 type Product struct {
 	ID    string `redis:",id"`
-	Name  string `redis:"name"`
-	Price int64  `redis:"price"`
-	Stock int64  `redis:"stock,range"`
+	Name  string `redis:"name,required"`
+	Price int64  `redis:"price,min=1"`
+	Stock int64  `redis:"stock,range,min=0"`
 	Sold  int64  `redis:"sold,range"`
 }
 
