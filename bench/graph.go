@@ -162,7 +162,7 @@ func (b *graphBench) memory(ctx context.Context, out io.Writer) error {
 	for _, t := range b.triples {
 		names += len(t.S) + len(t.P) + len(t.O)
 	}
-	fmt.Fprintf(out, "All of them; their names have %.1f bytes per triple:\n\n| | bytes per triple | ratio |\n| --- | ---: | ---: |\n", float64(names)/graphTriples)
+	fmt.Fprintf(out, "All %s triples; their names have %.1f bytes for each:\n\n| | bytes per triple | ratio |\n| --- | ---: | ---: |\n", thousands(graphTriples), float64(names)/graphTriples)
 	sides := []struct {
 		name  string
 		opt   graph.Options

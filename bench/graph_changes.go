@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -204,49 +202,7 @@ server CPU, medians of %d rounds:
 			thousands(one.trips), milliseconds(row.fast), row.ratio)
 	}
 	fmt.Fprintln(out)
-	return b.sorted(ctx, out, g)
-}
-
-// sorted compares an ordered query with the same in no order, by the time of this process.
-func (b *graphBench) sorted(ctx context.Context, out io.Writer, g *graph.Graph) error {
-	const text = "?x lives-in city1 . ?x friend-of ?y"
-	plain, err := graph.Parse(text)
-	if err != nil {
-		return err
-	}
-	sorted := plain
-	sorted.OrderBy, sorted.Limit = []graph.SortKey{graph.Desc("y"), graph.Asc("x")}, 20
-	var costs [2][]float64
-	var counts [2]int
-	for range b.opt.rounds {
-		for i, q := range []graph.Query{plain, sorted} {
-			before, err := ownSeconds()
-			if err != nil {
-				return err
-			}
-			if counts[i], err = answered(ctx, g, q); err != nil {
-				return err
-			}
-			after, err := ownSeconds()
-			if err != nil {
-				return err
-			}
-			costs[i] = append(costs[i], (after-before)*1000)
-		}
-	}
-	if counts[1] != sorted.Limit {
-		return fmt.Errorf("%d sorted answers, want %d", counts[1], sorted.Limit)
-	}
-	fmt.Fprintf(out, "All %s answers to `%s` in no order take this process %.0f ms of CPU, the first 20 by `y desc, x` %.0f ms: **%.2f** times as much.\n\n",
-		thousands(counts[0]), text, medianNumber(costs[0]), medianNumber(costs[1]), medianNumber(costs[1])/medianNumber(costs[0]))
 	return nil
-}
-
-// ownSeconds returns how long this process has computed.
-func ownSeconds() (float64, error) {
-	var used syscall.Rusage
-	err := syscall.Getrusage(syscall.RUSAGE_SELF, &used)
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds(), err
 }
 
 // answered counts the answers to a query.
