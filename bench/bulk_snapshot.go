@@ -34,7 +34,7 @@ func measureSnapshots(ctx context.Context, dir string, opt options) (string, err
 %s keys: 40%% strings, 30%% hashes of five fields, 20%% lists of 20 elements, 10%% sorted sets of
 ten; and one list of %s elements. The protocol has one command for each key, and one for 100
 elements of the list; the snapshot (RDB) is what the server writes of these keys. `+"`retwis load`"+` sends
-each list as a transaction that can be repeated, and a DEL before other keys of several elements,
+each list as a transaction that can be repeated, and an UNLINK before other keys of several elements,
 so that it replaces what exists. Medians of %d rounds of `+"`make bench ARGS='--only snapshots'`"+`:
 
 | | MB | keys/s, elements/s | MB/s | time | CPU of the program, µs each | CPU of the server, µs each | memory of the program, MiB |

@@ -189,7 +189,7 @@ func (r *Reader) refuse(err *KeyError) {
 // removePart deletes what was loaded of the current key.
 func (r *Reader) removePart() {
 	if r.begun && r.state != atStart {
-		r.command("DEL", 1).Add(r.key)
+		r.command("UNLINK", 1).Add(r.key)
 	}
 }
 

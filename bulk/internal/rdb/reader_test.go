@@ -85,20 +85,20 @@ func TestValues(t *testing.T) {
 		"idle, frequency":    {9, []string{"\xfa" + text("redis-ver") + text("9"), "\xfb\x01\x00", "\xf8\x05", key(0, "a"), text("1"), "\xf9\x05", key(0, "b"), text("2"), "\xf4\x01\x02\x03"}, "SET a 1; SET b 2"},
 		"scripts":            {9, []string{"\xfa" + text("lua") + text("return 1")}, `SCRIPT LOAD "return 1"`},
 		"function":           {10, []string{"\xf5" + text("code")}, "FUNCTION LOAD REPLACE code"},
-		"list":               {9, []string{"\xfc" + le64(math.MaxInt64), key(1, "a"), "\x02", text("x"), text("")}, `MULTI; DEL a; RPUSH a x ""; EXEC; PEXPIREAT a 9223372036854775807`},
-		"set":                {9, []string{key(2, "a"), "\x01", text("x")}, "DEL a; SADD a x"},
-		"text scores":        {7, []string{key(3, "a"), "\x03", text("x"), "\x031.5", text("y"), "\xfe", text("z"), "\xff"}, "DEL a; ZADD a 1.5 x +inf y -inf z"},
-		"scores":             {8, []string{key(5, "a"), "\x01", text("x"), le64(math.Float64bits(0.1))}, "DEL a; ZADD a 0.1 x"},
-		"hash":               {9, []string{key(4, ""), "\x01", text("f"), text("v")}, `DEL ""; HSET "" f v`},
+		"list":               {9, []string{"\xfc" + le64(math.MaxInt64), key(1, "a"), "\x02", text("x"), text("")}, `MULTI; UNLINK a; RPUSH a x ""; EXEC; PEXPIREAT a 9223372036854775807`},
+		"set":                {9, []string{key(2, "a"), "\x01", text("x")}, "UNLINK a; SADD a x"},
+		"text scores":        {7, []string{key(3, "a"), "\x03", text("x"), "\x031.5", text("y"), "\xfe", text("z"), "\xff"}, "UNLINK a; ZADD a 1.5 x +inf y -inf z"},
+		"scores":             {8, []string{key(5, "a"), "\x01", text("x"), le64(math.Float64bits(0.1))}, "UNLINK a; ZADD a 0.1 x"},
+		"hash":               {9, []string{key(4, ""), "\x01", text("f"), text("v")}, `UNLINK ""; HSET "" f v`},
 		"empty list":         {9, []string{key(1, "a"), "\x00"}, ""},
-		"zipmap":             {2, []string{key(9, "a"), text("\x02\x01f\x02\x00vv\x01g\x01\x03w...\xff")}, "DEL a; HSET a f vv g w"},
-		"long zipmap":        {2, []string{key(9, "a"), text("\x01\xfe\x03\x00\x00\x00fff\xfe\x02\x00\x00\x00\x00vv\xff")}, "DEL a; HSET a fff vv"},
-		"intset":             {9, []string{key(11, "a"), text(le32(2) + le32(2) + "\xff\xff\x05\x00")}, "DEL a; SADD a -1 5"},
-		"ziplist":            {9, []string{key(10, "a"), text(ziplistOf("\x00\x01x", "\x03\xfe\xff", "\x03\xf1", "\x02\xfd", "\x02\xc0\x00\x01", "\x04\xf0\x00\x00\x80", "\x05\xd0\x01\x00\x00\x00", "\x06\xe0\xff\xff\xff\xff\xff\xff\xff\xff", "\xfe\x0a\x00\x00\x00\x40\x02yz", "\x05\x80\x00\x00\x00\x01w"))}, "MULTI; DEL a; RPUSH a x -1 0 12 256 -8388608 1 -1 yz w; EXEC"},
-		"fields expire":      {12, []string{key(24, "a"), le64(2_000_000_000_005), "\x04", "\x00", text("f"), text("1"), "\x01", text("g"), text("2"), "\x03", text("h"), text("3"), "\x03", text("i"), text("4")}, "DEL a; HSET a f 1 g 2 h 3 i 4; HPEXPIREAT a 2000000000005 FIELDS 1 g; HPEXPIREAT a 2000000000007 FIELDS 2 h i"},
-		"fields expired":     {12, []string{key(24, "a"), le64(1), "\x02", "\x01", text("g"), text("2"), "\x00", text("h"), text("3")}, "DEL a; HSET a h 3"},
+		"zipmap":             {2, []string{key(9, "a"), text("\x02\x01f\x02\x00vv\x01g\x01\x03w...\xff")}, "UNLINK a; HSET a f vv g w"},
+		"long zipmap":        {2, []string{key(9, "a"), text("\x01\xfe\x03\x00\x00\x00fff\xfe\x02\x00\x00\x00\x00vv\xff")}, "UNLINK a; HSET a fff vv"},
+		"intset":             {9, []string{key(11, "a"), text(le32(2) + le32(2) + "\xff\xff\x05\x00")}, "UNLINK a; SADD a -1 5"},
+		"ziplist":            {9, []string{key(10, "a"), text(ziplistOf("\x00\x01x", "\x03\xfe\xff", "\x03\xf1", "\x02\xfd", "\x02\xc0\x00\x01", "\x04\xf0\x00\x00\x80", "\x05\xd0\x01\x00\x00\x00", "\x06\xe0\xff\xff\xff\xff\xff\xff\xff\xff", "\xfe\x0a\x00\x00\x00\x40\x02yz", "\x05\x80\x00\x00\x00\x01w"))}, "MULTI; UNLINK a; RPUSH a x -1 0 12 256 -8388608 1 -1 yz w; EXEC"},
+		"fields expire":      {12, []string{key(24, "a"), le64(2_000_000_000_005), "\x04", "\x00", text("f"), text("1"), "\x01", text("g"), text("2"), "\x03", text("h"), text("3"), "\x03", text("i"), text("4")}, "UNLINK a; HSET a f 1 g 2 h 3 i 4; HPEXPIREAT a 2000000000005 FIELDS 1 g; HPEXPIREAT a 2000000000007 FIELDS 2 h i"},
+		"fields expired":     {12, []string{key(24, "a"), le64(1), "\x02", "\x01", text("g"), text("2"), "\x00", text("h"), text("3")}, "UNLINK a; HSET a h 3"},
 		"all fields expired": {12, []string{"\xfc" + le64(math.MaxInt64), key(24, "a"), le64(1), "\x01", "\x01", text("g"), text("2")}, ""},
-		"long list":          {9, []string{key(1, "a"), "\x40\xc8", strings.Repeat(text("x"), 200)}, "MULTI; DEL a; RPUSH a x x x x x x x x x x … (118 more); EXEC; MULTI; LTRIM a 0 127; RPUSH a x x x x x x x x x x … (62 more); EXEC"},
+		"long list":          {9, []string{key(1, "a"), "\x40\xc8", strings.Repeat(text("x"), 200)}, "MULTI; UNLINK a; RPUSH a x x x x x x x x x x … (118 more); EXEC; MULTI; LTRIM a 0 127; RPUSH a x x x x x x x x x x … (62 more); EXEC"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,9 +158,9 @@ func TestBadKeys(t *testing.T) {
 		"half a pair":           {key(16, "h") + text(listpackOf("f", "v", "g")), "", "its last element is missing"},
 		"no expiry":             {key(25, "h") + le64(1) + text(listpackOf("f", "v", "x")), "", "the expiry of a field is missing"},
 		"LZF":                   {key(0, "a") + "\xc3\x05\x09\x01ab\xc0\x01", "", "a compressed string is damaged"},
-		"after the first parts": {key(18, "l") + "\x43\x00" + strings.Repeat("\x02"+text(listpackOf("x")), 767) + "\x02" + text("bad"), "DEL l; RPUSH l x×128", "its elements are damaged"},
+		"after the first parts": {key(18, "l") + "\x43\x00" + strings.Repeat("\x02"+text(listpackOf("x")), 767) + "\x02" + text("bad"), "UNLINK l; RPUSH l x×128", "its elements are damaged"},
 		"stream":                {key(15, "s") + "\x01" + text("0123456789abcdef") + text("bad") + "\x00\x00\x00\x00", "", "its messages are damaged"},
-		"pending":               {key(15, "s") + "\x00\x00\x00\x00\x01" + text("g") + "\x00\x00\x00\x01" + text("c") + le64(1) + "\x01" + "0123456789abcdef", "DEL s; XADD", "a consumer has a pending message that its group does not have"},
+		"pending":               {key(15, "s") + "\x00\x00\x00\x00\x01" + text("g") + "\x00\x00\x00\x01" + text("c") + le64(1) + "\x01" + "0123456789abcdef", "UNLINK s; XADD", "a consumer has a pending message that its group does not have"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,11 +168,11 @@ func TestBadKeys(t *testing.T) {
 			if len(failed) != 1 || !strings.Contains(failed[0].Error(), test.reason) {
 				t.Fatalf("%v, expected %s", failed, test.reason)
 			}
-			if len(got) < 4 || got[0] != "DEL before" || got[len(got)-1] != "SET after 1" {
+			if len(got) < 4 || got[0] != "UNLINK before" || got[len(got)-1] != "SET after 1" {
 				t.Fatalf("%q", got)
 			}
 			inside := got[3 : len(got)-1]
-			if (test.want != "") != (len(inside) > 0) || len(inside) > 0 && !strings.HasPrefix(inside[len(inside)-1], "DEL ") {
+			if (test.want != "") != (len(inside) > 0) || len(inside) > 0 && !strings.HasPrefix(inside[len(inside)-1], "UNLINK ") {
 				t.Errorf("%q, expected that it ends with the removal of the key", inside)
 			}
 		})
@@ -231,7 +231,7 @@ func TestTruncated(t *testing.T) {
 				n++
 			}
 			rest := got[n:] // only the removal of the last key
-			if len(rest) > 1 || len(rest) == 1 && !strings.HasPrefix(rest[0], "DEL ") {
+			if len(rest) > 1 || len(rest) == 1 && !strings.HasPrefix(rest[0], "UNLINK ") {
 				t.Fatalf("cut at %d: %q after the same commands", cut, rest)
 			}
 			if n < len(whole) && n > 0 && len(rest) == 0 && sameKey(whole[n-1], whole[n]) {
@@ -244,7 +244,7 @@ func TestTruncated(t *testing.T) {
 // sameKey reports whether the second command needs the first one.
 func sameKey(first, second string) bool {
 	a, b := strings.Fields(first), strings.Fields(second)
-	return a[0] == "DEL" && b[0] != "SET" && b[0] != "SELECT" && a[1] == b[1]
+	return a[0] == "UNLINK" && b[0] != "SET" && b[0] != "SELECT" && a[1] == b[1]
 }
 
 // snapshots are those that servers wrote.

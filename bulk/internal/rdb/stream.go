@@ -156,7 +156,7 @@ func (r *Reader) entry(text []byte) {
 func (r *Reader) beginStream() {
 	if !r.stream.added {
 		r.stream.added = true
-		r.command("DEL", 1).Add(r.key)
+		r.command("UNLINK", 1).Add(r.key)
 	}
 }
 

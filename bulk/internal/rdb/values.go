@@ -232,7 +232,7 @@ func (v *values) element(i int) []byte { return v.data[v.end(i):v.ends[i]] }
 // replace removes the key that existed, before the first command.
 func (v *values) replace(r *Reader) {
 	if !r.begun {
-		r.command("DEL", 1).Add(r.key)
+		r.command("UNLINK", 1).Add(r.key)
 	}
 }
 
