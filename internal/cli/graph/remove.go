@@ -45,7 +45,7 @@ still there; run it again. A pattern that matches every triple needs --yes.`,
 	var flags removeFlags
 	flags.format = addFormat(c)
 	c.Flags().StringVar(&flags.where, "where", "", "remove the triples that match this `PATTERN`, instead of those of files")
-	c.Flags().BoolVar(&flags.yes, "yes", false, "with --where: remove even every triple")
+	c.Flags().BoolVar(&flags.yes, "yes", false, "delete all of it")
 	flags.AddRate(c)
 	c.AddJSON("print the summary as JSON")
 	c.AddRedis()

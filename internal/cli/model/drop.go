@@ -23,7 +23,7 @@ that was interrupted can be run again. Without --yes nothing is deleted.`,
 	})
 	var run shell.RunFlags
 	var yes bool
-	c.Flags().BoolVar(&yes, "yes", false, "delete the records")
+	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
 	run.AddRate(c)
 	c.AddJSON("print the summary as a line of JSON")
 	c.AddRedis()
