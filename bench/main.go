@@ -74,6 +74,7 @@ func run(ctx context.Context, args []string) error {
 		{"space", measureSpace},
 		{"radius", measureRadius},
 		{"model", measureModel},
+		{"mapping", measureMapping},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

@@ -89,7 +89,7 @@ func (w *scan) count(ctx context.Context, what string, most int64) (int64, error
 func (w *scan) countEntries(ctx context.Context, what string, most int64) (total int64, reply string, err error) {
 	t, src := w.t, w.accessPath
 	keys := []string{w.part.Expires, w.part.Meta}
-	args := []string{what, strconv.FormatInt(most, 10), ""}
+	args := []string{what, strconv.FormatInt(most, 10), strconv.FormatInt(flag(t.Schema.Expires >= 0), 10), ""}
 	var used []*schema.Index
 	switch {
 	case src.x != nil:
@@ -110,7 +110,7 @@ func (w *scan) countEntries(ctx context.Context, what string, most int64) (total
 	if src.x != nil && len(src.ranges) == 0 {
 		return 0, "", nil
 	}
-	args[2] = strconv.Itoa(len(used))
+	args[3] = strconv.Itoa(len(used))
 	for _, x := range used {
 		args = append(args, "built:"+x.Identity(t.Schema))
 	}

@@ -1,47 +1,56 @@
 -- Counts the entries of an index, the ids in sets of values, or all records, unless there
--- are expired ones among them. Preceded by entries.lua.
+-- are expired ones among them.
 --
 -- KEYS 1 expires, 2 meta, then an index, or all records, or sets of values
 -- ARGV 1 what to count: key: the entries of the index, or all; any: the ids in all sets,
 --      which have none in common; every: those that are in each of the sets, 2 the most to
---      count, or 0, 3 so many names in meta of indexes that must be built, then these; then
---      for key ends of ranges for ZLEXCOUNT; none: all
+--      count, or 0, 3 1: records expire, 4 so many names in meta of indexes that must be
+--      built, then these; then for key ends of ranges for ZLEXCOUNT; none: all
 -- Reply the number, AGAIN if something has expired, MANY if it takes too long to intersect
 -- the sets, or SCHEMA
 
 local expires, meta, key = unpack(KEYS, 1, 3)
 local what, most = ARGV[1], tonumber(ARGV[2])
-local names = tonumber(ARGV[3])
-if names > 0 then
-	for _, is in ipairs(redis.call('HMGET', meta, unpack(ARGV, 4, names + 3))) do
+local last = 4 + ARGV[4] -- of the names
+if last > 4 then
+	for _, is in ipairs(redis.call('HMGET', meta, unpack(ARGV, 5, last))) do
 		if not is then
 			return 'SCHEMA'
 		end
 	end
 end
-if #redis.call('ZRANGEBYSCORE', expires, '-inf', now(), 'LIMIT', 0, 1) > 0 then
-	return 'AGAIN'
+if ARGV[3] == '1' then
+	local time = redis.call('TIME')
+	if #redis.call('ZRANGEBYSCORE', expires, '-inf', time[1] * 1000 + math.floor(time[2] / 1000), 'LIMIT', 0, 1) > 0 then
+		return 'AGAIN'
+	end
 end
 
 local total = 0
-if what == 'key' and #ARGV == names + 3 then
+if what == 'key' and #ARGV == last then
 	return redis.call('ZCARD', key)
 elseif what == 'key' then
-	for i = names + 4, #ARGV, 2 do
+	for i = last + 1, #ARGV, 2 do
 		total = total + redis.call('ZLEXCOUNT', key, ARGV[i], ARGV[i + 1])
 	end
 	return total
 end
 
+if what == 'any' or #KEYS == 3 then
+	for i = 3, #KEYS do
+		total = total + redis.call('ZCARD', KEYS[i])
+	end
+	return total
+end
 local least
 for i = 3, #KEYS do
 	local size = redis.call('ZCARD', KEYS[i])
-	total = total + size
 	least = math.min(least or size, size)
+	if least <= 20000 then
+		break
+	end
 end
-if what == 'any' or #KEYS == 3 then
-	return total
-elseif least > 20000 then
+if least > 20000 then
 	return 'MANY'
 end
 local keys = { unpack(KEYS, 3) }
@@ -52,7 +61,5 @@ if type(n) == 'number' then
 	return n
 elseif n.err:find('WRONGTYPE', 1, true) then
 	return n
-elseif least > 5000 then
-	return 'MANY'
 end
 return #redis.call('ZINTER', #KEYS - 2, unpack(KEYS, 3)) -- Redis 6.2 has no ZINTERCARD

@@ -291,7 +291,7 @@ func (f *executor) start(at cursor) error {
 		for _, part := range parts {
 			f.scans = append(f.scans, &scan{
 				t: f.t, accessPath: src, number: len(f.scans), part: part, packed: packed, sets: sets,
-				reverse: f.reverse && !f.sorted, created: within == nil && src.x == nil || within != nil && within.x == nil,
+				direct: src.direct(f.e, within), reverse: f.reverse && !f.sorted, created: within == nil && src.x == nil || within != nil && within.x == nil,
 			})
 		}
 	}
@@ -465,11 +465,7 @@ func (f *executor) less(a, b *row) bool {
 		a, b = b, a
 	}
 	if f.creation() {
-		x, _ := strconv.ParseFloat(a.score, 64) // as Redis writes it
-		y, _ := strconv.ParseFloat(b.score, 64)
-		if x != y {
-			return x < y
-		}
+		return comesAfter(&b.position, &a.position, false)
 	}
 	return a.at < b.at
 }

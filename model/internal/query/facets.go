@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"retwis/internal/script"
 	"retwis/model/internal/schema"
@@ -187,7 +188,7 @@ func (c *facets) sizes(ctx context.Context, part int, values []string, sets []sc
 	}
 	calls := make([]script.Call, len(values))
 	for i := range values {
-		calls[i] = script.Call{Keys: append(slices.Clone(keys), key(i)), Args: []string{countEvery, "0", "0"}}
+		calls[i] = script.Call{Keys: append(slices.Clone(keys), key(i)), Args: []string{countEvery, "0", strconv.FormatInt(flag(t.Schema.Expires >= 0), 10), "0"}}
 	}
 	for i, reply := range countScript.RunMany(ctx, t.Client, calls) {
 		m, err := reply.ToMessage()

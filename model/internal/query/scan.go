@@ -26,6 +26,8 @@ type scan struct {
 	sets    []schema.Entry    // the sets of values that it needs
 	reverse bool
 	created bool // the positions of rows are those in the order of creation
+	direct  bool // see accessPath.direct
+	stepped bool // and tried
 	next    int  // the next range
 	at      position
 	rows    []row // not yet taken
@@ -112,6 +114,9 @@ func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	t := w.t
 	if w.part == nil {
 		return w.stepOwners(ctx, want)
+	}
+	if did, err := w.stepDirect(ctx, min(want, maxRows)); did || err != nil {
+		return int64(len(w.rows)), err
 	}
 	key := w.part.All
 	args := []string{w.packed, strconv.Itoa(min(want, maxRows)), w.at.score, ""}

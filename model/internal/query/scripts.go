@@ -1,9 +1,8 @@
 package query
 
 import (
-	"retwis/model/internal/schema"
-
 	_ "embed"
+
 	"retwis/internal/ordered"
 	"retwis/internal/script"
 )
@@ -11,12 +10,15 @@ import (
 var (
 	//go:embed select.lua
 	selectLua string
+	//go:embed intersect.lua
+	intersectLua string
 	//go:embed count.lua
 	countLua string
 )
 
 // The scripts that this package runs.
 var (
-	selectScript = script.New(ordered.LuaLess, selectLua)
-	countScript  = script.New(schema.EntriesLua, countLua)
+	selectScript    = script.New(ordered.LuaLess, selectLua)
+	intersectScript = script.New(intersectLua)
+	countScript     = script.New(countLua)
 )

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"retwis/model/internal/schema"
@@ -25,7 +26,8 @@ type Rows struct {
 	*schema.Schema
 	cache    time.Duration // Options.Cache
 	Writes   recentWrites
-	Relevant []int // fields that the indexes depend on
+	Relevant []int       // fields that the indexes depend on
+	partly   atomic.Bool // many records are read by the names of their fields
 }
 
 // Command reads the fields of a record that the model declares.
@@ -76,11 +78,61 @@ func (r *Rows) DoMany(ctx context.Context, ids []string) []rueidis.RedisResult {
 			return results
 		}
 	}
+	if !r.partly.Load() {
+		results := r.doWhole(ctx, ids)
+		if !slices.ContainsFunc(results, isFlat) {
+			return results
+		}
+		r.partly.Store(true)
+	}
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
 		commands[i] = rueidis.Completed(r.Command(id))
 	}
 	return r.client.DoMulti(ctx, commands...)
+}
+
+// doWhole reads all fields of records: the server has fewer words to parse than if they
+// are named, a third of the time for a record. It stops being used where hashes have many
+// other fields, or the client speaks RESP2, whose replies to both commands look alike.
+func (r *Rows) doWhole(ctx context.Context, ids []string) []rueidis.RedisResult {
+	commands := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		commands[i] = r.client.B().Hgetall().Key(r.Of(id).Record(id)).Build()
+	}
+	return r.client.DoMulti(ctx, commands...)
+}
+
+// isFlat reports whether a reply to HGETALL is a list.
+func isFlat(reply rueidis.RedisResult) bool {
+	m, err := reply.ToMessage()
+	return err == nil && m.IsArray()
+}
+
+// parseWhole reads the reply to HGETALL.
+func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known bool, err error) {
+	all, err := m.AsStrMap()
+	if err != nil {
+		return false, err
+	}
+	declared, found := 0, 0
+	for i, name := range r.Names {
+		if s, ok := all[name]; ok {
+			fields[i] = schema.Text{Value: s, OK: true}
+			declared += len(s)
+			found++
+		}
+	}
+	if len(all) > found {
+		other := 0
+		for name, s := range all {
+			other += len(name) + len(s)
+		}
+		if other > 3*declared+1000 {
+			r.partly.Store(true)
+		}
+	}
+	return len(all) > 0, nil
 }
 
 // static lets the client cache a record for Options.Cache without asking for the
@@ -108,7 +160,14 @@ func refused(r rueidis.RedisResult) bool {
 // Parse reads the reply to command into fields, which has room for the computed ones.
 // A record without any declared field may exist or not: then known is false.
 func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text) (known bool, err error) {
-	list, err := reply.ToArray()
+	m, err := reply.ToMessage()
+	if err != nil {
+		return false, r.readError(id, err)
+	}
+	if m.IsMap() {
+		return r.parseWhole(m, fields)
+	}
+	list, err := m.ToArray()
 	if err != nil {
 		return false, r.readError(id, err)
 	}

@@ -1,0 +1,114 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"retwis/model/internal/schema"
+)
+
+// How many ids the smallest set may have that is intersected at once, if few records are
+// wanted, and otherwise.
+const (
+	intersectFew  = 500
+	intersectMany = 2000
+)
+
+// direct reports whether the matches of a path are exactly the records that are in each
+// of some sets, or all records.
+func (src *accessPath) direct(e *expr, within *orderedIndex) bool {
+	return src.x == nil && within == nil && len(src.residual(e).terms) == 0 &&
+		!slices.ContainsFunc(src.groups, func(g *group) bool { return len(g.sets) != 1 })
+}
+
+// stepDirect is step for such a path, if it is little work. Otherwise it returns false.
+func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
+	if !w.direct || w.stepped || want == 0 || len(w.sets) < 2 && w.at.begun {
+		return false, nil
+	}
+	w.stepped = true
+	keys, args := w.directCall(want)
+	var rows []row
+	err = w.t.Registry.RetryRestored(ctx, func() error {
+		m, err := intersectScript.Run(ctx, w.t.Client, keys, args).ToMessage()
+		if err != nil {
+			return w.t.TypeError(ctx, err, keys...)
+		}
+		if did = m.IsArray(); !did {
+			word, err := m.ToString()
+			if err == nil && word == "SCHEMA" {
+				err = w.t.Registry.SchemaError()
+			}
+			return err
+		}
+		list, err := m.AsStrSlice()
+		if err != nil || len(list)%2 != 0 {
+			return errors.Join(err, schema.ErrReply(err))
+		}
+		rows = make([]row, 0, len(list)/2)
+		for i := 0; i < len(list); i += 2 {
+			rows = append(rows, row{id: list[i], position: position{at: list[i], score: list[i+1], begun: true}, scan: w.number})
+		}
+		return nil
+	})
+	if !did || err != nil {
+		return did, err
+	}
+	w.checked += int64(len(rows))
+	if len(w.sets) < 2 { // read in the direction of the scan, from its beginning
+		w.rows, w.done = append(w.rows, rows...), len(rows) < want
+		if !w.done {
+			w.at = rows[len(rows)-1].position
+		}
+		return true, nil
+	}
+	if w.reverse {
+		slices.Reverse(rows)
+	}
+	from := 0
+	for w.at.begun && from < len(rows) && !comesAfter(&rows[from].position, &w.at, w.reverse) {
+		from++
+	}
+	w.rows, w.done = append(w.rows, rows[from:]...), true
+	return true, nil
+}
+
+func (w *scan) directCall(want int) (keys, args []string) {
+	keys = append(make([]string, 0, 2+max(len(w.sets), 1)), w.part.Expires, w.part.Meta)
+	args = []string{strconv.FormatInt(flag(w.t.Schema.Expires >= 0), 10), "", strconv.FormatInt(flag(w.reverse), 10)}
+	switch {
+	case len(w.sets) < 2:
+		args[1] = strconv.Itoa(want)
+	case want < intersectFew/5:
+		args[1] = strconv.Itoa(intersectFew)
+	default:
+		args[1] = strconv.Itoa(intersectMany)
+	}
+	var used []*schema.Index
+	for _, e := range w.sets {
+		keys = append(keys, w.t.ValueKey(w.part, e))
+		if !slices.Contains(used, e.Index) {
+			used = append(used, e.Index)
+			args = append(args, "built:"+e.Index.Identity(w.t.Schema))
+		}
+	}
+	if len(w.sets) == 0 {
+		keys = append(keys, w.part.All)
+	}
+	return keys, args
+}
+
+// comesAfter reports whether a position comes after another one in the order of creation.
+func comesAfter(a, b *position, reverse bool) bool {
+	if reverse {
+		a, b = b, a
+	}
+	x, _ := strconv.ParseFloat(a.score, 64) // as Redis writes it
+	y, _ := strconv.ParseFloat(b.score, 64)
+	if x != y {
+		return x > y
+	}
+	return a.at > b.at
+}
