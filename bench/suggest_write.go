@@ -144,10 +144,10 @@ func (b *suggestBench) write(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, `Writing: what a term costs the server (INFO cpu), and how much of the bare commands that is,
-medians of %d rounds of %s terms each, by turns. To write all %s terms into an empty key, in
-random order, costs the server %.1f µs a term with bare `+"`ZADD`s and %.1f µs with `AddMany`"+`, which makes
-all cached lists.
+	fmt.Fprintf(out, `Writing (`+"`make bench ARGS='--only suggest'`"+`): the time of the server for a term, of INFO cpu, the
+median of %d rounds of %s terms each, by turns, and the share of it that bare commands need.
+To write all %s terms into an empty key, in random order, takes the server %.1f µs a term
+with bare `+"`ZADD`s and %.1f µs with `AddMany`"+`, which makes all cached lists.
 
 | | server, a term | bare ÷ this | terms/s |
 | --- | ---: | ---: | ---: |
@@ -200,8 +200,9 @@ func (b *suggestBench) combine(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, `Goroutines of one program that each add one search by Zipf's law, and wait for its count. While
-one round trip is under way, the next collects; the client of the bare commands does the same.
+	fmt.Fprintf(out, `Goroutines of one program, each of which adds one search by Zipf's law at a time and waits for
+its count. While one round trip is under way, the next collects; the client of the bare
+commands does the same.
 
 | | server, a term | bare ÷ this | terms/s |
 | --- | ---: | ---: | ---: |
