@@ -228,6 +228,7 @@ func damage() [][]string {
 		{"HSET", "{words}.content", "aaa:Lost", "99"},
 		{"HSET", "{words}.content", "kept:Kept", "nonsense\nid"},
 		{"HSET", "{words}.content", "kept:Kept", "8\nid"},
+		{"HDEL", "{words}.meta", "payloads"},
 		{"HSET", "{words}.heads", "a", "nonsense"},
 		{"HSET", "{words}.heads", "a", "1:z\n"},
 		{"HSET", "{words}.heads", "a", "1:z\nx\nx\n"},

@@ -30,6 +30,7 @@ local done = repair and 'repaired' or ''
 local problems = {}
 local known      -- the lists of the prefixes of all terms that are compared
 local seen = {}  -- prefixes without a list
+local payloads = false
 
 local function problem(kind, id, found, want, action)
 	for _, field in ipairs({kind, id, found, want, action or done}) do
@@ -104,7 +105,8 @@ end
 -- already. But if entries were lost, a writer may have restored this one and assumed that
 -- the lists have its term.
 local function checkContent(term, value)
-	local count, digits = split(value)
+	local count, digits, payload = split(value)
+	payloads = payloads or payload ~= nil
 	if #redis.call('ZRANGEBYLEX', index, from(term .. ':'), to(term .. ':'), 'LIMIT', 0, 1) > 0 then
 		if repair and count then
 			checkLists(term, count)
@@ -191,6 +193,10 @@ end
 known = ARGV[4] ~= 'lists' and listsOf(cache, terms, {})
 for i = 1, #found[2], 2 do
 	check(found[2][i], found[2][i + 1])
+end
+if payloads and redis.call('HEXISTS', KEYS[3], 'payloads') == 0 then
+	problem('missing', KEYS[3], '', 'payloads')
+	fix(nil, 'HSET', KEYS[3], 'payloads', 1)
 end
 if repair and ARGV[4] == 'lists' and #problems > 0 then
 	redis.call('HDEL', cache, '\n')

@@ -234,8 +234,8 @@ func (x *Index) calls(requests []request, rebuild string) ([]script.Call, [][]gr
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(requests[a].part-requests[b].part, strings.Compare(requests[a].key, requests[b].key))
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(requests[a].part-requests[b].part, strings.Compare(requests[a].key, requests[b].key), a-b)
 	})
 	groups := make([]group, 0, len(order))
 	for begin, end := 0, 0; begin < len(order); begin = end {
