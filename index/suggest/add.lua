@@ -8,11 +8,12 @@
 -- ARGV[4]      the rebuild whose new index is filled; empty: the present index
 -- ARGV[5]      half-lives since 1970, the unit of counts with a half-life; empty: no
 --              half-life
--- ARGV[6]…     term, value, …; each term once. A value is a number of searches to add, or
+-- ARGV[6]      '1': reply with the counts
+-- ARGV[7]…     term, value, …; each term once. A value is a number of searches to add, or
 --              '=' and a count that replaces the present one. A line feed and a payload
 --              may follow: without them '=' removes the payload, and a number keeps it
 --
--- Reply        the new count of each as text, "0" for a blocked one
+-- Reply        the new count of each as text, "0" for a blocked one; or none
 --
 -- A term that a rebuild fills while another client writes it may get a wrong count:
 -- rebuild.lua corrects it at the end.
@@ -32,7 +33,7 @@ if filling then
 end
 
 local terms, n = {}, 0
-for i = 6, #ARGV, 2 do
+for i = 7, #ARGV, 2 do
 	n = n + 1
 	terms[n] = ARGV[i]
 end
@@ -89,7 +90,7 @@ local blocked, found = blockedOf(), changesOf(content, terms)
 local changes, m = {}, 0
 for i = 1, n do
 	if blocked[i] ~= 1 then
-		apply(found[i], ARGV[2 * i + 5])
+		apply(found[i], ARGV[2 * i + 6])
 		m = m + 1
 		changes[m] = found[i]
 	end
@@ -99,8 +100,10 @@ if payloads then
 	redis.call('HSET', KEYS[3], 'payloads', 1)
 end
 local reply, ids = {}, {}
-for i = 1, n do
-	reply[i] = found[i].digits or '0'
+if ARGV[6] == '1' then
+	for i = 1, n do
+		reply[i] = found[i].digits or '0'
+	end
 end
 if rebuilding and not filling then
 	for i = 1, m do

@@ -43,7 +43,7 @@ func (x *Index) submit(ctx context.Context, r request) (int64, error) {
 	if !w.busy {
 		w.busy = true
 		w.mu.Unlock()
-		got := x.write(ctx, []request{r}, "")[0]
+		got := x.write(ctx, []request{r})[0]
 		if batch := w.next(); batch != nil {
 			go x.rounds(batch) // ends with the last of its callers
 		}
@@ -119,7 +119,7 @@ func (x *Index) round(batch []*waiter) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	requests := x.begin(batch, cancel)
-	for i, got := range x.write(ctx, requests, "") {
+	for i, got := range x.write(ctx, requests) {
 		batch[i].done <- got
 	}
 }

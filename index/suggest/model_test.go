@@ -22,7 +22,7 @@ import (
 func small(x *Index, light int) *Index {
 	text := topkLua
 	for _, size := range [][2]string{
-		{"TOP_K = 32", "TOP_K = 3"}, {"MAX_LIST = 64", "MAX_LIST = 6"}, {"CACHE_ABOVE = 64", "CACHE_ABOVE = 5"}, {"UNCACHE_AT = 32", "UNCACHE_AT = 3"}, {"CHECK_EVERY = 8", "CHECK_EVERY = 1"}, {"FEW = 8", "FEW = 1"}, {"SCAN_LIMIT = 1000", "SCAN_LIMIT = " + strconv.Itoa(light)},
+		{"TOP_K = 32", "TOP_K = 3"}, {"MAX_LIST = 64", "MAX_LIST = 6"}, {"CACHE_ABOVE = 64", "CACHE_ABOVE = 5"}, {"UNCACHE_AT = 32", "UNCACHE_AT = 3"}, {"CHECK_EVERY = 16", "CHECK_EVERY = 1"}, {"FEW = 8", "FEW = 1"}, {"SCAN_LIMIT = 1000", "SCAN_LIMIT = " + strconv.Itoa(light)},
 	} {
 		changed := strings.Replace(text, size[0], size[1], 1)
 		if changed == text {

@@ -33,7 +33,7 @@ local CACHE_ABOVE = 64   -- terms above which a prefix gets a list
 local UNCACHE_AT = 32    -- terms at which it loses its list
 local SCAN_LIMIT = 1000  -- terms of a prefix without a list that a script reads
 local FEW = 8            -- changes whose prefixes are looked up at once
-local CHECK_EVERY = 8    -- new terms of which one checks whether a prefix needs a list
+local CHECK_EVERY = 16   -- new terms of which one checks whether a prefix needs a list
 
 -- less reports whether a term comes before another: by the bytes of their forms, then of
 -- their spellings, so that the colon is the least byte. (The operator < uses the locale

@@ -164,61 +164,49 @@ type result struct {
 }
 
 // writeAll writes requests to the index, or to the new index of a rebuild.
-func (x *Index) writeAll(ctx context.Context, requests []request, rebuild string) error {
-	for _, r := range x.write(ctx, requests, rebuild) {
-		if r.err != nil {
-			return r.err
-		}
-	}
-	return nil
+func (x *Index) writeAll(ctx context.Context, requests []request, rebuild string) (failed error) {
+	calls, _ := x.calls(requests, rebuild, false)
+	x.run(ctx, calls, func(_ int, _ []int64, err error) { failed = cmp.Or(failed, err) })
+	return failed
 }
 
-// write is writeAll with a result for each request. Sorted, neighbours share the lists of
-// their prefixes, and their places in the memory of the server. After a pipeline with an
-// error it sends no more.
-func (x *Index) write(ctx context.Context, requests []request, rebuild string) []result {
+// write writes requests to the index and returns their results.
+func (x *Index) write(ctx context.Context, requests []request) []result {
 	results := make([]result, len(requests))
-	if len(requests) == 0 {
-		return results
-	}
-	fail := func(batches [][]group, err error) {
-		for _, batch := range batches {
-			for _, g := range batch {
-				for _, at := range g.at {
-					results[at].err = err
+	calls, batches := x.calls(requests, "", true)
+	x.run(ctx, calls, func(i int, counts []int64, err error) {
+		for j, g := range batches[i] {
+			for _, at := range g.at {
+				if results[at].err = err; err == nil {
+					results[at].count = counts[j]
 				}
 			}
 		}
-	}
-	calls, batches := x.calls(requests, rebuild)
+	})
+	return results
+}
+
+// run runs add.lua, and passes on the counts of each call, or its error. After a pipeline
+// with an error it sends no more.
+func (x *Index) run(ctx context.Context, calls []script.Call, done func(i int, counts []int64, err error)) {
+	var failed error
 	if len(x.keys) > 1 {
-		if err := x.set.Declare(ctx); err != nil {
-			fail(batches, err)
-			return results
-		}
+		failed = x.set.Declare(ctx)
 	}
 	for i := 0; i < len(calls); i += pipeline {
-		end := min(i+pipeline, len(calls))
-		var failed error
-		for j, r := range x.scripts.add.RunMany(ctx, x.set.Client, calls[i:end]) {
-			counts, err := x.counts(ctx, r)
-			if err != nil {
-				fail(batches[i+j:i+j+1], err)
-				failed = err
-				continue
-			}
-			for k, g := range batches[i+j] {
-				for _, at := range g.at {
-					results[at].count = counts[k]
-				}
-			}
-		}
+		part := calls[i:min(i+pipeline, len(calls))]
 		if failed != nil {
-			fail(batches[end:], failed)
-			break
+			for j := range part {
+				done(i+j, nil, failed)
+			}
+			continue
+		}
+		for j, r := range x.scripts.add.RunMany(ctx, x.set.Client, part) {
+			counts, err := x.counts(ctx, r)
+			failed = cmp.Or(failed, err)
+			done(i+j, counts, err)
 		}
 	}
-	return results
 }
 
 // group is the requests of one term, as one.
@@ -228,8 +216,9 @@ type group struct {
 }
 
 // calls returns the calls of add.lua for requests, sorted by partition and key, and the
-// groups of each.
-func (x *Index) calls(requests []request, rebuild string) ([]script.Call, [][]group) {
+// groups of each. Sorted, neighbours share the lists of their prefixes, and their places in
+// the memory of the server.
+func (x *Index) calls(requests []request, rebuild string, counts bool) ([]script.Call, [][]group) {
 	order := make([]int, len(requests))
 	for i := range order {
 		order[i] = i
@@ -246,7 +235,10 @@ func (x *Index) calls(requests []request, rebuild string) ([]script.Call, [][]gr
 		g.at = order[begin:end]
 		groups = append(groups, g)
 	}
-	now := ""
+	now, reply := "", ""
+	if counts {
+		reply = "1"
+	}
 	if x.opt.HalfLife > 0 {
 		now = strconv.FormatFloat(x.time(), 'f', -1, 64)
 	}
@@ -258,8 +250,8 @@ func (x *Index) calls(requests []request, rebuild string) ([]script.Call, [][]gr
 			end++
 		}
 		for batch := range chunks(groups[begin:end], func(g group) int { return len(g.key) }) {
-			args := make([]string, 0, 5+2*len(batch))
-			args = append(append(args, x.set.Args()...), rebuild, now)
+			args := make([]string, 0, 6+2*len(batch))
+			args = append(append(args, x.set.Args()...), rebuild, now, reply)
 			for _, g := range batch {
 				args = append(args, g.key, g.value())
 			}
