@@ -33,7 +33,7 @@ func TestOneOfAQueryProperty(t *testing.T) {
 
 func (f *filled) askOne(ctx context.Context, t *rapid.T) {
 	what := drawTest(t, 2)
-	q := f.things.Find(what.cond)
+	q := f.find(what.cond)
 	for i := range f.records {
 		x := &f.records[i]
 		has, err := q.Has(ctx, x.ID)

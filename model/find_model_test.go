@@ -320,6 +320,16 @@ func TestFindAgainstAMap(t *testing.T) {
 type filled struct {
 	things  *model.Store[thing]
 	records []thing // that have not expired
+	among   []model.Collection
+}
+
+// find returns the query for a condition, within the sets.
+func (f *filled) find(cond model.Cond) *model.Query[thing] {
+	q := f.things.Find(cond)
+	for _, c := range f.among {
+		q = q.Among(c)
+	}
+	return q
 }
 
 func fill(ctx context.Context, t *rapid.T, client rueidis.Client, opt model.Options, n int) *filled {
@@ -344,7 +354,7 @@ func fill(ctx context.Context, t *rapid.T, client rueidis.Client, opt model.Opti
 func (f *filled) ask(ctx context.Context, t *rapid.T) {
 	what := drawTest(t, 3)
 	o := some(t, "order", orders()...)
-	q := f.things.Find(what.cond).OrderBy(o.fields...)
+	q := f.find(what.cond).OrderBy(o.fields...)
 	if o.created {
 		q = q.Newest().Reverse()
 	}
@@ -399,7 +409,7 @@ func (f *filled) ask(ctx context.Context, t *rapid.T) {
 		t.Fatalf("first: %v, %v", first.ID, err)
 	}
 	if n, err := q.Count(ctx); err != nil || int(n) != len(fitting) {
-		explained, _ := f.things.Find(what.cond).Explain(ctx)
+		explained, _ := f.find(what.cond).Explain(ctx)
 		t.Fatalf("counted %d, %v; want %d\n%s", n, err, len(fitting), explained)
 	}
 	most := rapid.IntRange(1, 10).Draw(t, "most")

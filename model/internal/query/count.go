@@ -14,6 +14,9 @@ const countAttempts = 3
 
 // count counts the matches, up to most of them; 0: all.
 func (f *executor) count(ctx context.Context, most int64) (int64, error) {
+	if f.among != nil {
+		return f.countAmong(ctx, most)
+	}
 	what := f.countable()
 	if what == "" {
 		return f.countEach(ctx, most)

@@ -25,6 +25,7 @@ type executor struct {
 	reverse  bool
 	back     bool // a page is read from its end
 	limit    int  // how many rows are wanted; 0: all
+	among    *among
 	scans    []*scan
 	window   int // how many scans advance together, if they are read in turn
 
@@ -50,7 +51,7 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 	for _, o := range q.order {
 		p.order = append(p.order, o.field)
 	}
-	f := &executor{t: t, e: q.e, limit: q.limit, reverse: q.reverse != q.back, back: q.back, window: 1}
+	f := &executor{t: t, e: q.e, limit: q.limit, reverse: q.reverse != q.back, back: q.back, among: q.among, window: 1}
 	if len(q.order) > 0 {
 		var err error
 		if f.order, err = p.orderIndex(q.order, q.e, resumed); err != nil {
@@ -61,6 +62,9 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 	candidates, err := p.candidates(q.e, nil)
 	if err != nil {
 		return nil, err
+	}
+	if q.among != nil {
+		candidates = append(candidates, q.among.candidate())
 	}
 	var inOrder []*candidate // of creation
 	if q.created {
@@ -77,6 +81,10 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 		if records, err = f.countCandidates(ctx, slices.Concat(candidates, inOrder), f.order); err != nil {
 			return nil, err
 		}
+	}
+	if q.among != nil && q.counts {
+		f.planCount(slices.Concat(candidates, inOrder))
+		return f, nil
 	}
 	if len(inOrder) > 0 {
 		f.order.accessPath = leastOf(inOrder).path
@@ -110,7 +118,7 @@ func newExecutor(ctx context.Context, t *record.Table, q *parsedQuery, resumed [
 // byCreation separates the candidates that scan in the order of creation from the others.
 func byCreation(candidates []*candidate) (inOrder, others []*candidate) {
 	for _, o := range candidates {
-		if o.path != nil && o.path.x == nil {
+		if o.path != nil && o.path.x == nil && o.path.members == nil {
 			inOrder = append(inOrder, o)
 		} else {
 			others = append(others, o)
@@ -197,6 +205,7 @@ func (c *counter) add(n int, command func(p *schema.Partition, i int) rueidis.Co
 func (c *counter) path(s *accessPath) {
 	b := c.t.Client.B
 	switch {
+	case s.members != nil:
 	case s.x == nil:
 		for _, g := range s.groups {
 			c.add(len(g.sets), func(p *schema.Partition, i int) rueidis.Completed {
@@ -280,7 +289,7 @@ func (f *executor) start(at cursor) error {
 	}
 	for _, src := range f.paths {
 		parts := make([]*schema.Partition, 0, len(f.t.Parts))
-		if src.x != nil && src.x.Unique && f.t.Spread() {
+		if src.members != nil || src.x != nil && src.x.Unique && f.t.Spread() {
 			parts = append(parts, nil)
 		} else {
 			for i := range f.t.Parts {
@@ -411,6 +420,9 @@ func (w *scan) take(n int) []row {
 func (f *executor) read(ctx context.Context, scans []*scan, want int) error {
 	return each(len(scans), func(i int) error {
 		_, err := scans[i].step(ctx, want)
+		if err == nil {
+			err = f.filterMembers(ctx, scans[i])
+		}
 		return err
 	})
 }

@@ -48,7 +48,7 @@ func (q *Query) Explain(ctx context.Context) (Explanation, error) {
 		if len(names) > 0 {
 			step.Index = strings.Join(names, ", ")
 		}
-		if path.x == nil && f.reverse && !f.sorted {
+		if path.x == nil && path.members == nil && f.reverse && !f.sorted {
 			step.Within += ", newest first"
 		}
 		if left := path.residual(f.e); len(left.terms) > 0 {
@@ -57,6 +57,11 @@ func (q *Query) Explain(ctx context.Context) (Explanation, error) {
 				terms[i] = term.text(s)
 			}
 			step.Filter = strings.Join(terms, " and ")
+		}
+		if left := f.among.left(path); left != "" && step.Filter != "" {
+			step.Filter += " and " + left
+		} else {
+			step.Filter += left
 		}
 		x.Steps = append(x.Steps, step)
 	}

@@ -48,7 +48,7 @@ func (f *Query) CountBy(ctx context.Context, field string, most int) ([]ValueCou
 	if x == nil {
 		return nil, fmt.Errorf("%w: CountBy(%q): declare it `redis:\"%s,index\"`", schema.ErrNoIndex, field, field)
 	}
-	bare := &Query{Objects: f.Objects, Conds: f.Conds, err: f.err}
+	bare := &Query{Objects: f.Objects, Conds: f.Conds, Among: f.Among, err: f.err}
 	run, _, err := bare.start(ctx, 0)
 	if err == nil {
 		err = f.Objects.Table.Registry.CheckBuilt(ctx, x)
@@ -97,6 +97,9 @@ func (c *facets) count(ctx context.Context) error {
 // intersected returns the sets whose intersection is what the query finds, if there are
 // such sets; none: it finds all records.
 func (c *facets) intersected() ([]schema.Entry, bool) {
+	if c.among != nil {
+		return nil, false
+	}
 	switch c.countable() {
 	case countEvery:
 		return c.scans[0].sets, true

@@ -25,6 +25,11 @@ func (f *Query) Get(ctx context.Context, id string) (any, error) {
 		return nil, err
 	}
 	ptr, fits, err := newFetcher(o, &executor{e: q.e}, nil).fitting(ctx, row{id: id}, o.Table.Rows.Do(ctx, id, false))
+	for _, s := range f.Among {
+		if err == nil && fits {
+			fits, err = isMember(ctx, s, id)
+		}
+	}
 	if err == nil && !fits {
 		err = fmt.Errorf("%w: id %q, or it does not fit", schema.ErrNotFound, schema.Shorten(id))
 	}
@@ -102,4 +107,13 @@ func needed(s *schema.Schema, only []int, indexes []*schema.Index) []int {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+func isMember(ctx context.Context, m Members, id string) (bool, error) {
+	r, err := m.Open(ctx)
+	if err != nil {
+		return false, err
+	}
+	kept, err := r.Keep(ctx, []string{id})
+	return len(kept) > 0, err
 }

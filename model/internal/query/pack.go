@@ -12,6 +12,8 @@ import (
 func packQuery(t *record.Table, src *accessPath, part *schema.Partition, e *expr, reverse bool, within *orderedIndex) (packed string, sets []schema.Entry) {
 	kind, number, many := "a", 0, false
 	switch {
+	case src.members != nil:
+		kind = "i"
 	case src.x == nil:
 	case part == nil:
 		kind, number, many = "i", src.x.Number, src.once

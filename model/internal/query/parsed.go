@@ -15,13 +15,15 @@ type parsedQuery struct {
 	created     bool // in the order of creation,
 	reverse     bool // the newest first
 	limit       int
+	among       *among // nil: all records
+	counts      bool   // the records are only counted
 	after       cursor
 	back        bool // from there backwards
 	fingerprint string
 }
 
 // digest identifies a query by its conditions and order.
-func (q *parsedQuery) digest(s *schema.Schema, name string) string {
+func (q *parsedQuery) digest(s *schema.Schema, name string, sets []Members) string {
 	b := append(binary.AppendUvarint(nil, uint64(len(name))), name...)
 	b = q.e.append(b, s)
 	for _, o := range q.order {
@@ -32,6 +34,9 @@ func (q *parsedQuery) digest(s *schema.Schema, name string) string {
 		b = append(b, " reverse"...)
 	case q.created:
 		b = append(b, " created"...)
+	}
+	for _, s := range sets {
+		b = fmt.Appendf(b, ", in %q", s.Key())
 	}
 	sum := sha256.Sum256(b)
 	return string(sum[:8])

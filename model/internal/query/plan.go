@@ -18,7 +18,8 @@ import (
 // accessPath is an index scan.
 type accessPath struct {
 	x        *schema.Index  // nil: records in the order of their creation: all,
-	groups   []*group       // or those in the smallest of these groups
+	groups   []*group       // or those in the smallest of these groups,
+	members  *among         // or the members of sets, in no order
 	ranges   []schema.Range // of the indexed values, sorted
 	consumed []*expr        // the conditions that hold for all entries within
 	ors      []*expr        // the ORs of which this path yields a branch,
@@ -368,6 +369,9 @@ func (src *accessPath) unmet(left []*expr, e *expr) []*expr {
 
 // text describes a path for people.
 func (src *accessPath) text(s *schema.Schema) string {
+	if src.members != nil {
+		return src.members.text(src.members.sets[:1])
+	}
 	if src.x == nil && len(src.groups) == 0 {
 		return "all records"
 	}

@@ -18,9 +18,11 @@ type Query struct {
 	Reversed bool
 	Limit    int
 	After    string
-	Before   string // the page before this cursor
-	only     []int  // the fields that are wanted; nil: all
-	err      error  // an error of how the query was made
+	Before   string    // the page before this cursor
+	Among    []Members // the ids of the records; none: all
+	only     []int     // the fields that are wanted; nil: all
+	counts   bool      // the records are only counted
+	err      error     // an error of how the query was made
 }
 
 func (f *Query) resolve() (*parsedQuery, error) {
@@ -44,9 +46,9 @@ func (f *Query) resolve() (*parsedQuery, error) {
 	}
 	q := &parsedQuery{e: e, order: order, limit: f.Limit}
 	if len(order) == 0 {
-		q.reverse, q.created = f.Reversed, f.Reversed || f.Created
+		q.reverse, q.created = f.Reversed, f.Reversed || f.Created || len(f.Among) > 0
 	}
-	q.fingerprint = q.digest(&f.Objects.Schema, f.Objects.Table.Options.Name)
+	q.fingerprint = q.digest(&f.Objects.Schema, f.Objects.Table.Options.Name, f.Among)
 	switch {
 	case f.After != "" && f.Before != "":
 		return nil, fmt.Errorf("%w: a query has After and Before: use one of them", schema.ErrValue)
@@ -82,7 +84,10 @@ func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, 
 	if err != nil {
 		return nil, nil, err
 	}
-	q.limit = limit
+	q.limit, q.counts = limit, f.counts
+	if q.among, err = newAmong(ctx, f.Among); err != nil {
+		return nil, nil, err
+	}
 	var resumed []string
 	if q.after.begun {
 		resumed = append([]string{}, q.after.names...)
@@ -231,7 +236,7 @@ func (f *Query) IDs(ctx context.Context) ([]string, error) {
 
 // Count returns how many records fit the conditions, but no more than most; 0: all.
 func (f *Query) Count(ctx context.Context, most int64) (int64, error) {
-	bare := &Query{Objects: f.Objects, Conds: f.Conds, err: f.err}
+	bare := &Query{Objects: f.Objects, Conds: f.Conds, Among: f.Among, counts: true, err: f.err}
 	run, _, err := bare.start(ctx, 0)
 	if err != nil {
 		return 0, err

@@ -30,8 +30,9 @@ type scan struct {
 	stepped bool // and tried
 	next    int  // the next range
 	at      position
-	rows    []row // not yet taken
-	checked int64 // entries scanned so far
+	rows    []row  // not yet taken
+	checked int64  // entries scanned so far
+	cursor  string // of the members of a set
 	done    bool
 }
 
@@ -58,7 +59,7 @@ const maxRows = 500
 
 // seek moves a scan to a position.
 func (w *scan) seek(p position) {
-	w.at = p
+	w.at, w.cursor = p, ""
 	if w.x == nil {
 		return
 	}
@@ -112,6 +113,9 @@ func (w *scan) ends(s schema.Range) (from, to string) {
 // matched. want 0 only counts.
 func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	t := w.t
+	if w.members != nil {
+		return w.stepMembers(ctx, want)
+	}
 	if w.part == nil {
 		return w.stepOwners(ctx, want)
 	}
@@ -141,13 +145,7 @@ func (w *scan) step(ctx context.Context, want int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i := range r.rows {
-		r.rows[i].scan = w.number
-		if w.created {
-			r.rows[i].position = position{at: r.rows[i].id, score: r.rows[i].at, begun: true}
-		}
-	}
-	w.rows = append(w.rows, r.rows...)
+	w.add(r.rows)
 	w.checked += r.looked
 	return r.kept, w.advance(r)
 }
@@ -222,16 +220,13 @@ func (w *scan) stepOwners(ctx context.Context, want int) (int64, error) {
 		kept += f.kept
 		rows = append(rows, f.rows...)
 	}
-	for i := range rows {
-		rows[i].scan = w.number
-	}
 	slices.SortStableFunc(rows, func(a, b row) int {
 		if w.reverse {
 			a, b = b, a
 		}
 		return strings.Compare(a.at, b.at)
 	})
-	w.rows = append(w.rows, rows...)
+	w.add(rows)
 	w.next, w.at = last, position{}
 	w.done = w.next == len(w.ranges)
 	return kept, nil

@@ -1,0 +1,192 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"retwis/internal/redistest"
+	"retwis/model"
+)
+
+// TestAmongAgainstAMap asks random questions of random records within random sets and
+// lists, which are in the same or another database, smaller or larger than what the
+// conditions select.
+func TestAmongAgainstAMap(t *testing.T) {
+	t.Parallel()
+	client, other := redistest.DB(t).Client(t), redistest.DB(t).Client(t)
+	models := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		models++
+		ctx := t.Context()
+		opt := model.Options{Name: fmt.Sprintf("thing%d", models), Partitions: some(rt, "partitions", 1, 3)}
+		f := fill(ctx, rt, client, opt, rapid.IntRange(0, 20).Draw(rt, "records"))
+		owners := store[traveller](t, other, model.Options{Name: fmt.Sprintf("owner%d", models)})
+		if rapid.Bool().Draw(rt, "same") {
+			owners = store[traveller](t, client, model.Options{Name: fmt.Sprintf("owner%d", models)})
+		}
+		id := createdOf(t, owners, traveller{}).ID
+		for range 3 {
+			restricted := *f
+			var collections []model.Collection
+			for range rapid.IntRange(1, 2).Draw(rt, "collections") {
+				ids := rapid.SliceOfN(rapid.IntRange(1, 25), 0, 30).Draw(rt, "ids")
+				for i := range rapid.SampledFrom([]int{0, 0, 3, 100, 700}).Draw(rt, "more") {
+					ids = append(ids, 1000+i)
+				}
+				texts := make([]string, len(ids))
+				for i, n := range ids {
+					texts[i] = fmt.Sprint(n)
+				}
+				restricted.records = slices.DeleteFunc(slices.Clone(restricted.records), func(x thing) bool { return !slices.Contains(texts, x.ID) })
+				if rapid.Bool().Draw(rt, "list") {
+					id := createdOf(t, owners, traveller{}).ID
+					if err := owners.List("seen", id).Replace(ctx, texts...); err != nil {
+						rt.Fatal(err)
+					}
+					collections = append(collections, owners.List("seen", id))
+					continue
+				}
+				id = createdOf(t, owners, traveller{}).ID
+				if err := owners.Set("friends", id).Replace(ctx, texts...); err != nil {
+					rt.Fatal(err)
+				}
+				collections = append(collections, owners.Set("friends", id))
+			}
+			restricted.among = collections
+			restricted.ask(ctx, rt)
+			restricted.askOne(ctx, rt)
+		}
+	})
+}
+
+// Each way to find the members gives the same pages.
+func TestAmongPlans(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			ctx := t.Context()
+			members := store[traveller](t, client, opt)
+			var records []traveller
+			for i := range 1200 {
+				records = append(records, traveller{Name: []string{"rare", "common", "common", "common"}[min(i%100, 3)]})
+			}
+			made, err := members.CreateMany(ctx, records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for _, m := range made {
+				all = append(all, m.ID)
+			}
+			owner := createdOf(t, members, traveller{}).ID
+			for what, test := range map[string]struct {
+				set    []string
+				conds  []model.Cond
+				within string // of the plan
+			}{
+				"small set":            {[]string{all[700], all[3], "x", all[1199], all[0]}, nil, "in " + collectionKey(opt, "friends", owner)},
+				"small set, condition": {[]string{all[700], all[3], "x", all[100], all[0]}, []model.Cond{model.Eq("name", "rare")}, "in "},
+				"large set, rare":      {all, []model.Cond{model.Eq("name", "rare")}, `name = "rare"`},
+				"large set, all":       {all, nil, "all records"},
+			} {
+				set := members.Set("friends", owner)
+				if err := set.Replace(ctx, test.set...); err != nil {
+					t.Fatal(err)
+				}
+				for _, reverse := range []bool{false, true} {
+					q := members.Find(test.conds...).Among(set).Limit(7)
+					want := slices.DeleteFunc(slices.Clone(all), func(id string) bool {
+						i := slices.Index(all, id)
+						return !slices.Contains(test.set, id) || len(test.conds) > 0 && records[i].Name != "rare"
+					})
+					if reverse {
+						q = q.Reverse()
+						slices.Reverse(want)
+					}
+					var got []string
+					for cursor := ""; ; {
+						page, err := q.After(cursor).Page(ctx)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, m := range page.Items {
+							got = append(got, m.ID)
+						}
+						if cursor = page.Next; cursor == "" {
+							break
+						}
+					}
+					if !slices.Equal(got, want) {
+						t.Errorf("%s, reverse %v: %d, want %d", what, reverse, len(got), len(want))
+					}
+					if n, err := q.Count(ctx); int(n) != len(want) || err != nil {
+						t.Errorf("%s: counted %d, %v; want %d", what, n, err, len(want))
+					}
+				}
+				plan, err := members.Find(test.conds...).Among(set).Limit(7).Explain(ctx)
+				if err != nil || !strings.Contains(plan.Steps[0].Within, test.within) {
+					t.Errorf("%s: %v, %v", what, plan, err)
+				}
+				if plan.Steps[0].Within != test.within && !strings.HasPrefix(plan.Steps[0].Within, "in ") &&
+					!strings.Contains(plan.Steps[0].Filter, "in "+collectionKey(opt, "friends", owner)) {
+					t.Errorf("%s: %v", what, plan)
+				}
+			}
+		})
+	}
+}
+
+func TestAmongRefuses(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	members := store[traveller](t, client, model.Options{Name: "m"})
+	ctx := t.Context()
+	a := createdOf(t, members, traveller{Name: "a"})
+	seen := members.List("seen", a.ID)
+	for range 51 {
+		if _, err := seen.PushBack(ctx, make([]string, 1000)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	redisDo(t, client, "SET", "m.of.friends:7", "text")
+	ids := func(c model.Collection, after string) error {
+		_, err := members.Find().Among(c).After(after).IDs(ctx)
+		return err
+	}
+	set := members.Set("friends", a.ID)
+	if _, err := set.Put(ctx, a.ID, "2", "3"); err != nil {
+		t.Fatal(err)
+	}
+	createdOf(t, members, traveller{})
+	page, err := members.Find().Among(set).Limit(1).Page(ctx)
+	if err != nil || page.Next == "" {
+		t.Fatal(page, err)
+	}
+	get := func(c model.Collection) error { _, err := members.Find().Among(c).Get(ctx, a.ID); return err }
+	for what, test := range map[string]struct {
+		err, want error
+		says      string
+	}{
+		"unknown":        {ids(members.Set("foes", a.ID), ""), model.ErrValue, "no set is called"},
+		"unknown list":   {ids(members.List("foes", a.ID), ""), model.ErrValue, "no list is called"},
+		"long list":      {ids(seen, ""), model.ErrValue, "51000"},
+		"other type":     {ids(members.Set("friends", "7"), ""), model.ErrCorrupt, "m.of.friends:7"},
+		"other's cursor": {ids(members.Set("friends", "2"), page.Next), model.ErrCursor, ""},
+		"no member":      {get(members.Set("friends", "99")), model.ErrNotFound, "fit"},
+		"get unknown":    {get(members.Set("foes", "99")), model.ErrValue, "no set is called"},
+	} {
+		if !errors.Is(test.err, test.want) || !strings.Contains(test.err.Error(), test.says) {
+			t.Errorf("%s: %v", what, test.err)
+		}
+	}
+	if n, err := members.Find().Among(members.Set("friends", "99")).Count(ctx); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+}
