@@ -31,6 +31,7 @@
 //	unix     a time.Time that is stored in whole seconds
 //	required the value cannot be zero, nor a list or map empty
 //	min, max bounds of a number, of the length of a text, list or map: max=100
+//	exists   the record of a Ref must exist when it is written
 //	restrict, cascade, clear   what happens to a Ref whose record is deleted
 //
 // Strings, numbers, bools, times, durations and []byte are stored as text, types with

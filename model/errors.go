@@ -43,8 +43,13 @@ var (
 	// it. The error is a *ReferencedError, which names one of them.
 	ErrReferenced = schema.ErrReferenced
 	// ErrNotRelated is returned by Delete if another model of the database refers to the
-	// records by a rule, and this program has not called Relate for it.
+	// records by a rule, and this program has not called Relate for it. It is returned by
+	// writes that refer to a record by a field with the option exists, if this program has
+	// not called Relate for that.
 	ErrNotRelated = schema.ErrNotRelated
+	// ErrDangling is returned for a reference to a record that does not exist, by a field
+	// with the option exists. The error is a *DanglingError, which names them.
+	ErrDangling = schema.ErrDangling
 	// ErrNoChanges is returned by Watch without Options.ChangeLog.
 	ErrNoChanges = schema.ErrNoChanges
 	// ErrGap is returned by Watch if changes were dropped before they were read.
@@ -123,6 +128,19 @@ func (e *ReferencedError) Error() string { return (*schema.ReferencedError)(e).E
 // Is makes the error an ErrReferenced.
 func (e *ReferencedError) Is(target error) bool { return target == ErrReferenced }
 
+// DanglingError names a record that does not exist, and the field that would refer to it.
+// It is an ErrDangling.
+type DanglingError struct {
+	Field string // of the record that was not written, with the option exists
+	Model string // the model that it refers to
+	ID    string // of the record that does not exist
+}
+
+func (e *DanglingError) Error() string { return (*schema.DanglingError)(e).Error() }
+
+// Is makes the error an ErrDangling.
+func (e *DanglingError) Is(target error) bool { return target == ErrDangling }
+
 // modelError is an error of a model. It converts the errors of the internal packages to
 // those of this one.
 type modelError struct {
@@ -162,6 +180,12 @@ func (e *modelError) As(target any) bool {
 		var found *schema.InvalidError
 		if errors.As(e.err, &found) {
 			*target = invalid(found)
+			return true
+		}
+	case **DanglingError:
+		var found *schema.DanglingError
+		if errors.As(e.err, &found) {
+			*target = (*DanglingError)(found)
 			return true
 		}
 	case **ReferencedError:

@@ -9,9 +9,9 @@ import (
 )
 
 // Relate registers that the records of one Store refer to those of another, so that
-// Delete applies the rules in the tags of the Ref fields: restrict, cascade or clear.
-// Call it after New in every program that deletes; a model that refers to itself does
-// not need it. The rules are part of the published schema: in a program that has not
+// Delete applies the rules in the tags of the Ref fields: restrict, cascade or clear, and
+// writes check the fields with the option exists. Call it after New in every program that
+// deletes the ones or writes the others; a model that refers to itself does not need it. The rules are part of the published schema: in a program that has not
 // called Relate, Delete returns ErrNotRelated and names the model that refers. The
 // Stores may be in different databases; each database lists its own models only. Relate
 // returns ErrDeclaration if from has no Ref, or list of Refs, to the other model with a
@@ -28,7 +28,7 @@ import (
 //	err = model.Relate(posts, users)
 func Relate[A, B any](from *Store[A], to *Store[B]) error {
 	if !record.Relate(from.o, to.o) {
-		return wrap(from.t, fmt.Errorf("%w: %s has no field of type model.Ref[%s] with a rule: give its tag restrict, cascade or clear",
+		return wrap(from.t, fmt.Errorf("%w: %s has no field of type model.Ref[%s] with an option: give its tag restrict, cascade, clear or exists",
 			ErrDeclaration, reflect.TypeFor[A](), reflect.TypeFor[B]()))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), record.RegisterTimeout)

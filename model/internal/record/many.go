@@ -149,7 +149,7 @@ func (m *many) add(it item, id string) {
 		m.refuse(it.position, *err)
 		return
 	}
-	if t.claims() {
+	if t.claims() || t.checksBefore() {
 		m.alone(it, id)
 		return
 	}
@@ -171,12 +171,15 @@ func (m *many) add(it item, id string) {
 		id = strconv.FormatInt(b.first+int64(len(b.items)), 10)
 	}
 	c, err := it.build(it.record, id)
+	if err == nil {
+		err = t.checkReferences(m.ctx, c) // sends nothing, as none of them is in another slot
+	}
 	if err != nil {
 		m.refuse(it.position, err)
 		return
 	}
 	b.items, b.changes = append(b.items, it), append(b.changes, c)
-	b.entries += len(c.entries)
+	b.entries += len(c.entries) + len(c.references)
 	size := len(c.content)
 	for _, s := range c.set {
 		size += len(s)
@@ -276,6 +279,9 @@ func (m *many) renumber(b *openBatch, first int64) *openBatch {
 	again := &openBatch{batch: batch{p: b.p}}
 	for i, it := range b.items {
 		c, err := it.build(it.record, strconv.FormatInt(first+int64(i), 10))
+		if err == nil {
+			err = m.o.Table.checkReferences(m.ctx, c)
+		}
 		if err != nil {
 			m.refuse(it.position, err)
 			continue
@@ -298,8 +304,20 @@ func (m *many) exists(it item, id string) {
 	}
 }
 
-// alone writes a record in the steps of package unique, when there is room for it.
+// alone writes a record by itself, when there is room for it: in the steps of package
+// unique, or after a look for the records that it refers to. Without an id the script
+// that creates it counts.
 func (m *many) alone(it item, id string) {
+	if id == "" {
+		m.slots <- struct{}{}
+		m.working.Go(func() {
+			defer func() { <-m.slots }()
+			if err := m.o.Create(m.ctx, it.record.Addr().Interface()); err != nil {
+				m.refuse(it.position, err)
+			}
+		})
+		return
+	}
 	c, err := it.build(it.record, id)
 	if err != nil {
 		m.refuse(it.position, err)

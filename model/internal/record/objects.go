@@ -320,10 +320,15 @@ func clearRefs(v reflect.Value, target string) bool {
 func Relate(from, to *Objects) bool {
 	found := false
 	for _, f := range from.Refs {
-		if f.Target != to.GoType || f.Rule == "" {
+		if f.Target != to.GoType || f.Rule == "" && !f.Exists {
 			continue
 		}
-		found = true
+		if found = true; f.Exists {
+			from.Table.targets.add(f.Field, to.Table)
+		}
+		if f.Rule == "" {
+			continue
+		}
 		field := &from.GoFields[f.Field]
 		to.Table.References.add(&referrer{
 			from: from.Table, field: field.Stored, index: from.FieldIndex(f.Field), rule: f.Rule,

@@ -14,6 +14,9 @@ import (
 // put writes a change: one script, or with several partitions and unique values the
 // steps of package unique. after: see batch.
 func (t *Table) put(ctx context.Context, after string, c *change) error {
+	if err := t.checkReferences(ctx, c); err != nil {
+		return err
+	}
 	if !t.claims() {
 		err := t.write(ctx, after, c)
 		t.release(ctx, c)
@@ -77,5 +80,5 @@ func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry
 // decided reports whether an error means that nothing was written.
 func decided(err error) bool {
 	return errors.Is(err, schema.ErrConflict) || errors.Is(err, schema.ErrNotFound) || errors.Is(err, errExists) ||
-		errors.Is(err, schema.ErrTaken) || errors.Is(err, schema.ErrSchema) || errors.Is(err, unique.ErrLate)
+		errors.Is(err, schema.ErrTaken) || errors.Is(err, schema.ErrDangling) || errors.Is(err, schema.ErrSchema) || errors.Is(err, unique.ErrLate)
 }

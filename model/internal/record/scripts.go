@@ -10,6 +10,8 @@ import (
 var (
 	//go:embed register.lua
 	registerLua string
+	//go:embed refer.lua
+	referLua string
 	//go:embed write.lua
 	writeLua string
 	//go:embed delete.lua
@@ -23,7 +25,7 @@ var (
 // The scripts that this package runs.
 var (
 	registerScript = script.New(registerLua)
-	writeScript    = script.New(schema.EntriesLua, writeLua)
+	writeScript    = script.New(schema.EntriesLua, referLua, writeLua)
 	deleteScript   = script.New(schema.EntriesLua, deleteLua)
 	sweepScript    = script.New(schema.EntriesLua, sweepLua)
 	counterScript  = script.New(schema.EntriesLua, counterLua)

@@ -26,6 +26,7 @@ type Table struct {
 	Rows       *Rows
 	Claims     *unique.Claims
 	References references
+	targets    targets
 	last       atomic.Int64                                // the last known value of the counter
 	Compute    func(id string, fields []schema.Text) error // checks a record and fills in its computed fields; nil without the Go type
 	Validate   func(id string, fields []schema.Text) error // reports an invalid record; nil without the Go type
@@ -133,6 +134,8 @@ func (t *Table) parseReply(id string, m rueidis.RedisMessage) ([]schema.Entry, e
 	case "KEYS":
 		entries, err := unique.ParseEntries(t.Schema, list[1:])
 		return nil, cmp.Or[error](err, &MissingSets{Entries: entries})
+	case "DANGLING":
+		return nil, t.parseDangling(list[1:])
 	case "CLAIM":
 		entries, err := unique.ParseEntries(t.Schema, list[1:])
 		return nil, cmp.Or[error](err, &unique.Unclaimed{Entries: entries})

@@ -31,6 +31,8 @@ type change struct {
 	before    []schema.Entry // if known: the entries of the record in sets of values
 	sets      []schema.Entry // more sets of values that the script needs
 	via       *watched       // writes it; nil: the client
+	// references are those to records in the same slot that must exist.
+	references []reference
 }
 
 // batch is changes of one partition, which one script writes. Each is written or refused
@@ -158,6 +160,8 @@ func (t *Table) writeCall(b *batch) script.Call {
 	if b.after != "" {
 		keys = append(keys, t.Options.Counter())
 	}
+	references, referred := b.referenceKeys()
+	keys = append(keys, references...)
 	stride := 1
 	if t.Schema.Expires >= 0 {
 		stride += len(t.Schema.Collections)
@@ -166,8 +170,8 @@ func (t *Table) writeCall(b *batch) script.Call {
 	if t.Schema.Version >= 0 {
 		versionField = t.Schema.Names[t.Schema.Version]
 	}
-	args := append(make([]string, 0, 7+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
-		b.after, strconv.Itoa(stride), versionField, "")
+	args := append(make([]string, 0, 8+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
+		b.after, strconv.Itoa(stride), versionField, "", referred)
 	sets := make([][]schema.Entry, 0, 3*len(b.changes))
 	for _, c := range b.changes {
 		keys = append(keys, b.p.Record(c.id))
@@ -175,6 +179,9 @@ func (t *Table) writeCall(b *batch) script.Call {
 			keys = t.CollectionKeys(keys, b.p, c.id) // they expire with the record
 		}
 		args = t.appendChange(args, c)
+		if len(references) > 0 {
+			args = t.appendReferences(args, c)
+		}
 		sets = append(sets, differ(c.entries, c.before), differ(c.before, c.entries), c.sets)
 	}
 	keys, args[6] = t.ValueKeys(keys, b.p, sets...)

@@ -2,12 +2,14 @@
 -- all; one that is refused does not affect the others.
 --
 -- KEYS 1 content, 2 all, 3 meta, 4 expires, 5 changes, 6 voids, then the indexes, then the
---      counter if it gives the ids, then for each record its key, and if records can expire
+--      counter if it gives the ids, then records to which those that are written refer and
+--      that must exist, then for each record its key, and if records can expire
 --      those of its sets and lists, then sets of values (see setsOf)
 -- ARGV 1 stamp of the declaration, 2 numbers of the indexes (see placesOf), 3 how many
 --      changes are kept, 4 value of the counter before the id of the first record, or
 --      nothing: the ids are given, 5 how many keys each record has, 6 name of the version
---      field, 7 which keys are sets of values, then the records. Each begins with
+--      field, 7 which keys are sets of values, 8 how many keys are those of records that
+--      must exist, then the records. Each begins with
 --        create: the record must not exist, or save: it must exist
 --        id
 --        content
@@ -22,15 +24,19 @@
 --        so many names of fields to delete, and these
 --      and each ends with
 --        how many names and values, and these
+--        if there are keys of records that must exist: three times how many references
+--        it has, and for each of these its field, its id and how many keys: one of
+--        these records must exist
 -- Reply SCHEMA; ID and the id of the last record that the counter has given instead:
 -- nothing was written; or the outcome of each record: OK, or OK with a list of index and
 -- value of the unique values to release, and a list of the values to return; NOTFOUND,
 -- EXISTS, CONFLICT; TAKEN with index, value and the owner; CLAIM with index and value of
--- what must be claimed; LATE if claims have ended; KEYS with index and value of the sets
+-- what must be claimed; LATE if claims have ended; DANGLING with field and id of a
+-- reference to a record that does not exist; KEYS with index and value of the sets
 -- that are missing among the keys; or an error of the server
 
 local content, all, meta, expires, changes, voids = unpack(KEYS, 1, 6)
-local stamp, slots, cap, expected, stride, versionField, values = unpack(ARGV, 1, 7)
+local stamp, slots, cap, expected, stride, versionField, values, referred = unpack(ARGV, 1, 8)
 
 local may, waiting = writable(meta, stamp)
 if not may then
@@ -44,6 +50,8 @@ if expected ~= '' then
 	counter = KEYS[behind]
 	nextKey = behind + 1
 end
+local nextReference = nextKey -- the first key of the next reference
+nextKey = nextKey + referred
 local firstSet = setsOf(values)
 
 -- set writes fields.
@@ -302,7 +310,7 @@ local function write(key, operation, id, packed, score, claims, r)
 	return { 'OK', release, r.shownFrom > r.shownTo and {} or call('HMGET', record, unpack(ARGV, r.shownFrom, r.shownTo)) }
 end
 
-local at = 8
+local at = 9
 local function list()
 	local from = at + 1
 	at = from + tonumber(ARGV[at])
@@ -322,6 +330,14 @@ local function one(key)
 		r.deleteFrom, r.deleteTo = list()
 	end
 	r.setFrom, r.setTo = list()
+	if referred ~= '0' then
+		local from, to = list()
+		local dangling
+		dangling, nextReference = danglingOf(KEYS[key], from, to, nextReference)
+		if dangling and (operation == 'create' or call('EXISTS', KEYS[key]) == 1) then
+			return dangling
+		end
+	end
 	if operation == 'create' and claims == '' then
 		local outcome = insert(key, id, packed, score, r.setFrom, r.setTo)
 		if outcome then

@@ -45,6 +45,7 @@ type RefField struct {
 	Field  int
 	Target reflect.Type
 	Rule   OnDelete // "": none
+	Exists bool     // the record must exist
 }
 
 // Of returns the field in a struct, or in one embedded there.
@@ -193,11 +194,16 @@ func (d *Declaration) addFieldIndexes(number int, tag tag, t reflect.Type) error
 		return fmt.Errorf("clear and required: a record whose reference is cleared would not be valid")
 	case rule != "" && tag.has("caseinsensitive"):
 		return fmt.Errorf("%s and caseinsensitive: ids that differ by case are different records: leave caseinsensitive out", rule)
+	case tag.has(optionExists) && codec.Target == nil:
+		return fmt.Errorf("%s is for a model.Ref, not %s", optionExists, t)
 	case codec.Target != nil:
+		if tag.has(optionExists) {
+			d.Exists = append(d.Exists, number)
+		}
 		if rule != "" {
 			d.References = append(d.References, Reference{f.Name, codec.Target.Name(), rule})
 		}
-		d.Refs = append(d.Refs, RefField{Field: number, Target: codec.Target, Rule: rule})
+		d.Refs = append(d.Refs, RefField{Field: number, Target: codec.Target, Rule: rule, Exists: tag.has(optionExists)})
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ var (
 	ErrCursor      = errors.New("the cursor belongs to another query")
 	ErrReferenced  = errors.New("another record refers to it")
 	ErrNotRelated  = errors.New("a model refers to the records by a rule, and Relate was not called")
+	ErrDangling    = errors.New("there is no record that it refers to")
 	ErrNoChanges   = errors.New("no changes are kept")
 	ErrGap         = errors.New("changes were dropped before they were read")
 )
@@ -100,6 +101,20 @@ func (e *ReferencedError) Error() string {
 
 // Is makes the error an ErrReferenced.
 func (e *ReferencedError) Is(target error) bool { return target == ErrReferenced }
+
+// DanglingError names a record that does not exist, and the field that would refer to it.
+type DanglingError struct {
+	Field string
+	Model string
+	ID    string
+}
+
+func (e *DanglingError) Error() string {
+	return fmt.Sprintf("%s refers to %s %q, which does not exist", e.Field, e.Model, Shorten(e.ID))
+}
+
+// Is makes the error an ErrDangling.
+func (e *DanglingError) Is(target error) bool { return target == ErrDangling }
 
 // Shorten returns text for an error, bounded.
 func Shorten(s string) string {

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"retwis/internal/ordered"
@@ -80,6 +81,15 @@ func elements(text string, of kind) ([]string, error) {
 		}
 	}
 	return texts, nil
+}
+
+// References returns the ids that a field refers to: a Ref, or a list of these.
+func (f *Field) References(text string) ([]string, error) {
+	if f.Kind != KindJSON {
+		return slices.DeleteFunc([]string{text}, func(id string) bool { return id == "" }), nil
+	}
+	ids, err := elements(text, f.Element)
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), err
 }
 
 // fromJSON reads a JSON value as the text of a kind.

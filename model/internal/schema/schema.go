@@ -28,6 +28,7 @@ type Schema struct {
 	Expires     int      // number of the field, or -1
 	TypeName    string   // name of the Go type
 	References  []Reference
+	Exists      []int // numbers of the fields whose records must exist; only the Go type knows them
 }
 
 // Field is one field of a record.

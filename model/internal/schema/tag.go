@@ -23,6 +23,7 @@ func tagOptions() []string {
 		"index", "range", "unique", "caseinsensitive", // its indexes
 		"counter", "unix", // how it is written
 		"required", "min", "max", // which values are valid
+		optionExists,                                     // the record that it refers to must exist
 		string(Restrict), string(Cascade), string(Clear), // what happens when the record that it refers to is deleted
 	}
 }
@@ -93,6 +94,9 @@ func (t *tag) checkTogether() error {
 	}
 	return nil
 }
+
+// optionExists is the option of a Ref whose record must exist.
+const optionExists = "exists"
 
 func (t *tag) has(option string) bool { return slices.Contains(t.options, option) }
 

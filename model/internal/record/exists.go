@@ -1,0 +1,235 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"retwis/model/internal/schema"
+
+	"github.com/redis/rueidis"
+)
+
+// targets are the models that the fields with the option exists refer to. The script that
+// writes a record checks the references to models in its slot. Those to other models are
+// checked before, by a read: such a record can be deleted between the two.
+type targets struct {
+	mu  sync.RWMutex
+	all map[int][]*Table // by the number of the field
+}
+
+// add adds a model that a field refers to.
+func (g *targets) add(field int, to *Table) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all == nil {
+		g.all = map[int][]*Table{}
+	}
+	same := func(t *Table) bool { return t == to || t.Options.Name == to.Options.Name && t.sameSlot(to) }
+	g.all[field] = append(slices.DeleteFunc(slices.Clone(g.all[field]), same), to) // a new list: readers have the old one
+}
+
+func (g *targets) of(field int) []*Table {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.all[field]
+}
+
+// reference is a reference to a record that must exist.
+type reference struct {
+	field int
+	id    string
+	keys  []string // of records in the same slot: one of them must exist
+}
+
+// maxReferences is how many references a list with the option exists has.
+const maxReferences = 1000
+
+// required returns the references of a change that must exist.
+func (t *Table) required(c *change) ([]reference, error) {
+	if len(t.Schema.Exists) == 0 {
+		return nil, nil
+	}
+	var all []reference
+	for i := 0; i < len(c.set); i += 2 {
+		field := t.Schema.Number(c.set[i])
+		if !slices.Contains(t.Schema.Exists, field) {
+			continue
+		}
+		f := &t.Schema.Fields[field]
+		ids, err := f.References(c.set[i+1])
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %s: %w", schema.ErrValue, f.Name, err)
+		case len(ids) > maxReferences:
+			return nil, fmt.Errorf("%w: %s has %d references: a list with the option exists has at most %d", schema.ErrValue, f.Name, len(ids), maxReferences)
+		case len(t.targets.of(field)) == 0 && len(ids) > 0:
+			return nil, fmt.Errorf("%w: the records that field %s refers to must exist: call model.Relate with the stores of %s and of these before records are written",
+				schema.ErrNotRelated, f.Name, t.Options.Name)
+		}
+		for _, id := range ids {
+			all = append(all, reference{field: field, id: id})
+		}
+	}
+	return all, nil
+}
+
+// checkReferences fails if a record that a change refers to does not exist in another slot,
+// and leaves the others to the script. References that the record has already are not
+// checked.
+func (t *Table) checkReferences(ctx context.Context, c *change) error {
+	all, err := t.required(c)
+	if err != nil {
+		return err
+	}
+	c.references = nil
+	var far []reference
+	for _, r := range all {
+		isFar := false
+		for _, to := range t.targets.of(r.field) {
+			if t.sameSlot(to) {
+				r.keys = append(r.keys, to.Of(r.id).Record(r.id))
+			} else {
+				isFar = true
+			}
+		}
+		if isFar {
+			far = append(far, r)
+		} else {
+			c.references = append(c.references, r)
+		}
+	}
+	if len(far) == 0 {
+		return nil
+	}
+	missing, err := t.missing(ctx, far)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	had, err := t.referredTo(ctx, c, missing)
+	if err != nil {
+		return err
+	}
+	for _, r := range missing {
+		switch {
+		case slices.Contains(had[r.field], r.id) || slices.ContainsFunc(t.targets.of(r.field), func(to *Table) bool { return to == t && r.id == c.id }):
+		case len(r.keys) > 0:
+			c.references = append(c.references, r) // it may be in the slot
+		default:
+			return t.dangling(r.field, r.id)
+		}
+	}
+	return nil
+}
+
+// missing returns the references whose records no model in another slot has: one pipeline
+// for each model.
+func (t *Table) missing(ctx context.Context, far []reference) ([]reference, error) {
+	there := make([]bool, len(far))
+	var models []*Table
+	for _, r := range far {
+		for _, to := range t.targets.of(r.field) {
+			if !t.sameSlot(to) && !slices.Contains(models, to) {
+				models = append(models, to)
+			}
+		}
+	}
+	for _, to := range models {
+		var of []int
+		var ids []string
+		for i, r := range far {
+			if !there[i] && slices.Contains(t.targets.of(r.field), to) {
+				of, ids = append(of, i), append(ids, r.id)
+			}
+		}
+		for i, reply := range to.Rows.existMany(ctx, ids) {
+			is, err := reply.AsBool()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", to.Options.Name, err)
+			}
+			there[of[i]] = is
+		}
+	}
+	var missing []reference
+	for i, r := range far {
+		if !there[i] {
+			missing = append(missing, r)
+		}
+	}
+	return missing, nil
+}
+
+// referredTo returns the ids that a stored record refers to by the fields of references.
+func (t *Table) referredTo(ctx context.Context, c *change, references []reference) (map[int][]string, error) {
+	if c.operation == "create" {
+		return nil, nil
+	}
+	var fields []int
+	for _, r := range references {
+		if !slices.Contains(fields, r.field) {
+			fields = append(fields, r.field)
+		}
+	}
+	stored := make([]schema.Text, len(t.Schema.Fields))
+	if _, err := t.Rows.ParseSome(c.id, t.Rows.DoSome(ctx, []string{c.id}, fields)[0], fields, stored); err != nil {
+		return nil, err
+	}
+	had := map[int][]string{}
+	for _, field := range fields {
+		if stored[field].OK {
+			had[field], _ = t.Schema.Fields[field].References(stored[field].Value) // damaged: none
+		}
+	}
+	return had, nil
+}
+
+// dangling returns the error of a reference to a record that does not exist.
+func (t *Table) dangling(field int, id string) error {
+	var names []string
+	for _, to := range t.targets.of(field) {
+		if !slices.Contains(names, to.Options.Name) {
+			names = append(names, to.Options.Name)
+		}
+	}
+	return &schema.DanglingError{Field: t.Schema.Fields[field].Name, Model: strings.Join(names, " or "), ID: id}
+}
+
+// checksBefore reports whether references must be checked before a record is written.
+func (t *Table) checksBefore() bool {
+	return slices.ContainsFunc(t.Schema.Exists, func(field int) bool {
+		return slices.ContainsFunc(t.targets.of(field), func(to *Table) bool { return !t.sameSlot(to) })
+	})
+}
+
+// referenceKeys returns the keys of the records to which a batch refers, and how many
+// there are, as write.lua takes them.
+func (b *batch) referenceKeys() (keys []string, count string) {
+	for _, c := range b.changes {
+		for _, r := range c.references {
+			keys = append(keys, r.keys...)
+		}
+	}
+	return keys, strconv.Itoa(len(keys))
+}
+
+// appendReferences appends the references of a change as write.lua takes them.
+func (t *Table) appendReferences(args []string, c *change) []string {
+	args = append(args, strconv.Itoa(3*len(c.references)))
+	for _, r := range c.references {
+		args = append(args, t.Schema.Names[r.field], r.id, strconv.Itoa(len(r.keys)))
+	}
+	return args
+}
+
+// parseDangling reads the reply of write.lua for a reference to a record that does not
+// exist.
+func (t *Table) parseDangling(list []rueidis.RedisMessage) error {
+	texts, err := textsOf(list)
+	if err != nil || len(texts) != 2 || t.Schema.Number(texts[0]) < 0 {
+		return schema.ErrReply(err)
+	}
+	return t.dangling(t.Schema.Number(texts[0]), texts[1])
+}
