@@ -49,10 +49,15 @@ func verify(ctx context.Context, t *record.Table, m run.Mode, opt maintain.Optio
 }
 
 // Migrate puts the declaration of this Store into force, and brings all records into
-// its indexes, while the model is in use. It does nothing if Pending returns nothing.
+// its indexes, while the model is in use. It does nothing more if Pending returns nothing.
 //
 // From its beginning, writers with other declarations get ErrSchema: they would not
-// maintain the new indexes. So do queries, within a second, on an index that is not
+// maintain the new indexes. Only writers with the previous declaration may go on if that
+// has all the indexes of this one, and the same expires: then indexes are only dropped.
+// Call Migrate once more when the last of them has ended: it removes what they have
+// written to the dropped indexes, and refuses them from then on.
+//
+// Queries get ErrSchema, within a second, on an index that is not
 // yet built, or will be dropped; indexes that both declarations have serve throughout.
 // Records that no model wrote are found by their keys, and enter the indexes if
 // Options.Adopt accepts them, in the order of their ids if these come from a counter.

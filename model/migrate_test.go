@@ -94,8 +94,14 @@ func TestMigrate(t *testing.T) {
 				if err != nil || report.Checked == 0 {
 					t.Fatalf("%+v, %v", report, err)
 				}
-				if !refused.Load() {
-					t.Error("no writer of the old declaration was refused")
+				// Writers that have all the indexes, and more, may go on until the next
+				// migration, which removes what they have written to the others.
+				if more := i == 2; refused.Load() == more {
+					t.Errorf("writers of the old declaration were refused: %v", refused.Load())
+				} else if more {
+					if _, err := now.store.Migrate(t.Context(), maintain.Options{}); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if pending, err := now.store.Pending(t.Context()); err != nil || len(pending) > 0 {
 					t.Fatalf("%q, %v", pending, err)

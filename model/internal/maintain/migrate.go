@@ -138,7 +138,11 @@ func (r *run) alignInOrder(ctx context.Context, p *schema.Partition) error {
 func (r *run) dropSets(ctx context.Context, p *schema.Partition, name, digest string) error {
 	t := r.t
 	directory := p.Index(name)
-	for {
+	left, err := t.Client.Do(ctx, t.Client.B().Zcard().Key(directory).Build()).AsInt64()
+	if err != nil {
+		return err
+	}
+	for ; left > 0; left -= step { // more may be written by programs with the previous declaration
 		values, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(directory).Min("0").Max(strconv.Itoa(step-1)).Build()).AsStrSlice()
 		if err != nil || len(values) == 0 {
 			return err
@@ -158,6 +162,7 @@ func (r *run) dropSets(ctx context.Context, p *schema.Partition, name, digest st
 			return err
 		}
 	}
+	return nil
 }
 
 // endMigrate marks the indexes as built, and deletes the keys of indexes that are no
@@ -185,11 +190,14 @@ func (r *run) endMigrate(ctx context.Context, migrations []string) error {
 			if slices.Contains(identities, identity) || slices.Contains(inUse, key) {
 				continue
 			}
-			keys = append(keys, key)
-			if schema.PerValue(identity) {
-				if err := r.dropSets(ctx, p, name, t.Registry.Digest); err != nil {
-					return err
-				}
+			if !schema.PerValue(identity) {
+				keys = append(keys, key)
+				continue
+			}
+			// The directory stays as long as it has values: programs with the previous
+			// declaration may still write some.
+			if err := r.dropSets(ctx, p, name, t.Registry.Digest); err != nil {
+				return err
 			}
 		}
 		ended, err := migrateEndScript.Run(ctx, t.Client, keys, append([]string{t.Registry.Digest, migrations[i]}, identities...)).AsBool()

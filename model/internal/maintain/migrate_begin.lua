@@ -1,6 +1,8 @@
 -- Puts a declaration into force in a partition, for Migrate: writers with another one
 -- are refused from here on, so the indexes that they would maintain are no longer
--- reliable. Sorted sets to build start empty.
+-- reliable. If indexes are only dropped, writers with the previous declaration, who
+-- maintain all others, may go on until the next Migrate, which removes what they write to
+-- the dropped ones. Sorted sets to build start empty.
 --
 -- KEYS 1 meta, then the sorted sets of the indexes
 -- ARGV 1 digest, 2 schema, 3 a name for the migration, then the identity of each index,
@@ -11,10 +13,30 @@
 
 local meta = KEYS[1]
 local digest, schema, name = unpack(ARGV, 1, 3)
-local found = redis.call('HMGET', meta, 'digest', 'walk')
+local found = redis.call('HMGET', meta, 'digest', 'walk', 'identities', 'schema', 'dropped')
 local walk = found[2]
-if found[1] == digest and walk ~= 'to begin' then
+if found[1] == digest and walk ~= 'to begin' and (walk or not found[5]) then
 	return walk or ''
+end
+
+-- previousMay reports whether the previous declaration has all indexes of this one.
+local function previousMay(identities)
+	if not found[1] or found[1] == digest or not found[3] or not found[4] then
+		return false
+	end
+	local previous = {}
+	for identity in found[3]:gmatch('[^\n]+') do
+		previous[identity] = true
+	end
+	for _, identity in ipairs(identities) do
+		if not previous[identity] then
+			return false
+		end
+	end
+	local ok, same = pcall(function()
+		return cjson.decode(found[4]).expires == cjson.decode(schema).expires
+	end)
+	return ok and same
 end
 
 if walk == 'to begin' then
@@ -40,5 +62,8 @@ for _, field in ipairs(redis.call('HKEYS', meta)) do
 end
 redis.call('HSET', meta, 'digest', digest, 'schema', schema, 'walk', name,
 	'identities', table.concat(identities, '\n'))
-redis.call('HDEL', meta, 'also', 'wanted', 'wanteddigest')
+redis.call('HDEL', meta, 'also', 'wanted', 'wanteddigest', 'dropped')
+if previousMay(identities) then
+	redis.call('HSET', meta, 'also', found[1], 'dropped', 1)
+end
 return name

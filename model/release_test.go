@@ -1,0 +1,205 @@
+package model_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/maintain"
+	"retwis/model"
+)
+
+// Releases of a program, each of which declares other indexes.
+type (
+	oldRelease struct {
+		ID   string   `redis:",id"`
+		Name string   `redis:"name,index"`
+		Age  int      `redis:"age,index"`
+		City string   `redis:"city,range"`
+		Tags []string `redis:"tags,index"`
+	}
+	// withoutRelease drops two of them.
+	withoutRelease struct {
+		ID   string   `redis:",id"`
+		Name string   `redis:"name,index"`
+		Age  int      `redis:"age,index"`
+		City string   `redis:"city"`
+		Tags []string `redis:"tags"`
+	}
+	// bothRelease has the index of age by equality, and in order by another name.
+	bothRelease struct{ oldRelease }
+	// newRelease has only the other one.
+	newRelease struct {
+		ID   string   `redis:",id"`
+		Name string   `redis:"name,index"`
+		Age  int      `redis:"age"`
+		City string   `redis:"city,range"`
+		Tags []string `redis:"tags,index"`
+	}
+)
+
+func (bothRelease) Indexes() []model.Index[bothRelease] {
+	return []model.Index[bothRelease]{model.Computed("years", func(r bothRelease) int { return r.Age })}
+}
+
+func (newRelease) Indexes() []model.Index[newRelease] {
+	return []model.Index[newRelease]{model.Computed("years", func(r newRelease) int { return r.Age })}
+}
+
+// release is a process with one of them.
+type release struct {
+	write func(ctx context.Context, n int) error
+	stop  func()
+}
+
+// released starts a process that writes all the time. No write may be refused.
+func released[T any](t *testing.T, s *model.Store[T], make func(n int) T) release {
+	t.Helper()
+	done := new(atomic.Bool)
+	var work sync.WaitGroup
+	begun := new(atomic.Int64)
+	r := release{
+		write: func(ctx context.Context, n int) error {
+			record, err := s.Create(ctx, make(n))
+			if err != nil {
+				return err
+			}
+			if _, err = s.Save(ctx, record); err != nil {
+				return err
+			}
+			id := fmt.Sprint(n%20 + 1) // one that other processes write as well
+			if err = patched(s.Patch(ctx, id, map[string]any{"age": n % 7, "city": fmt.Sprint("city", n%5), "tags": []string{fmt.Sprint(n % 3)}})); err != nil && !errors.Is(err, model.ErrNotFound) {
+				return err
+			}
+			if err = s.Delete(ctx, fmt.Sprint(n+1)); err != nil && !errors.Is(err, model.ErrNotFound) {
+				return err
+			}
+			return nil
+		},
+		stop: func() { done.Store(true); work.Wait() },
+	}
+	work.Go(func() {
+		for n := 0; !done.Load(); n++ {
+			if err := r.write(t.Context(), n%300); err != nil {
+				t.Errorf("a write was refused: %v", err)
+				return
+			}
+			begun.Add(1)
+		}
+	})
+	for begun.Load() < 20 && !t.Failed() { // until it has written
+		if t.Context().Err() != nil {
+			break
+		}
+	}
+	t.Cleanup(r.stop)
+	return r
+}
+
+// Dropping and altering an index as docs/model.md describes it refuses no write, although
+// processes of both releases write all the time.
+func TestReleasesRefuseNoWrite(t *testing.T) {
+	t.Parallel()
+	for name, opt := range refLayouts(t) {
+		opt.ChangeLog = 0
+		t.Run("drop, "+name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			old := store[oldRelease](t, client, opt)
+			before := released(t, old, oldRecord)
+			now := store[withoutRelease](t, client, opt)
+			migrated(t, now)
+			after := released(t, now, func(n int) withoutRelease { return withoutRelease{Name: fmt.Sprint("n", n%9), Age: n % 7, City: "c"} })
+			again := store[oldRelease](t, client, opt) // an old process that starts again
+			restarted := released(t, again, oldRecord)
+			for range 3 {
+				checkAgree(t, now, "name", "age")
+			}
+			before.stop()
+			restarted.stop()
+			migrated(t, now)
+			after.stop()
+			checkVerify(t, now)
+			for _, key := range allKeys(t, client) {
+				if strings.Contains(key, ".by.city") || strings.Contains(key, ".by.tags") {
+					t.Errorf("%s is left", key)
+				}
+			}
+			if err := before.write(t.Context(), 1); !errors.Is(err, model.ErrSchema) {
+				t.Error("a process of the old release still writes:", err)
+			}
+		})
+		t.Run("alter, "+name, func(t *testing.T) {
+			t.Parallel()
+			client := redistest.DB(t).Client(t)
+			before := released(t, store[oldRelease](t, client, opt), oldRecord)
+			both := store[bothRelease](t, client, opt)
+			between := released(t, both, func(n int) bothRelease { return bothRelease{oldRecord(n)} })
+			before.stop()
+			migrated(t, both)
+			ordered(t, both.Find().OrderBy("years"))
+			now := store[newRelease](t, client, opt)
+			migrated(t, now)
+			after := released(t, now, func(n int) newRelease { return newRelease(oldRecord(n)) })
+			ordered(t, both.Find().OrderBy("years"))
+			between.stop()
+			migrated(t, now)
+			ordered(t, now.Find().OrderBy("years"))
+			after.stop()
+			checkVerify(t, now)
+			for _, key := range allKeys(t, client) {
+				if strings.Contains(key, ".by.age") {
+					t.Errorf("%s is left", key)
+				}
+			}
+		})
+	}
+}
+
+func oldRecord(n int) oldRelease {
+	return oldRelease{Name: fmt.Sprint("n", n%9), Age: n % 7, City: fmt.Sprint("city", n%5), Tags: []string{fmt.Sprint(n % 3), "all"}}
+}
+
+func migrated[T any](t *testing.T, s *model.Store[T]) {
+	t.Helper()
+	if _, err := s.Migrate(t.Context(), maintain.Options{}); err != nil {
+		t.Error(err)
+	}
+	if pending, err := s.Pending(t.Context()); err != nil || len(pending) > 0 {
+		t.Error(pending, err)
+	}
+}
+
+// ordered fails if a query fails.
+func ordered[T any](t *testing.T, q *model.Query[T]) {
+	t.Helper()
+	if _, err := q.Limit(50).Slice(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkAgree fails if a query by one of some indexes, which both releases have, fails.
+func checkAgree(t *testing.T, s *model.Store[withoutRelease], fields ...string) {
+	t.Helper()
+	for _, field := range fields {
+		value := any("n1")
+		if field == "age" {
+			value = 1
+		}
+		ordered(t, s.Find(model.Eq(field, value)))
+	}
+}
+
+func allKeys(t *testing.T, client rueidis.Client) []string {
+	t.Helper()
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	checked(t, err)
+	return keys
+}
