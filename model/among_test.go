@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -141,6 +143,74 @@ func TestAmongPlans(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Pages of a set have every member that stays, each once and in order, while others come
+// and go.
+func TestAmongWhileOthersWrite(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	ctx := t.Context()
+	people := store[ohmPerson](t, client, model.Options{Name: "person"})
+	owners := store[traveller](t, client, model.Options{Name: "owner"})
+	set := owners.Set("friends", createdOf(t, owners, traveller{}).ID)
+	var stays, comes []string
+	for i := range 400 {
+		id := createdOf(t, people, ohmPerson{Name: fmt.Sprintf("%03d", i*7%400)}).ID
+		if i%4 == 0 {
+			stays = append(stays, id)
+		} else {
+			comes = append(comes, id)
+		}
+	}
+	if _, err := set.Put(ctx, stays...); err != nil {
+		t.Fatal(err)
+	}
+	var done atomic.Bool
+	var work sync.WaitGroup
+	work.Go(func() {
+		for i := 0; !done.Load(); i++ {
+			id := comes[i%len(comes)]
+			_, err := set.Put(ctx, id)
+			if i%3 == 0 && err == nil {
+				_, err = set.Remove(ctx, comes[i/2%len(comes)])
+			}
+			if i%5 == 0 && err == nil {
+				err = patched(people.Patch(ctx, id, map[string]any{"name": fmt.Sprintf("%03d", i%400)}))
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for _, q := range []*model.Query[ohmPerson]{
+		people.Find().Among(set).OrderBy("name").Limit(9), people.Find().Among(set).Limit(30),
+		people.Find(model.Between("name", "000", "999")).Among(set).OrderBy("name").Reverse().Limit(11),
+	} {
+		for range 5 {
+			count := map[string]int{}
+			for cursor := ""; ; {
+				page, err := q.After(cursor).Page(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range page.Items {
+					count[p.ID]++
+				}
+				if cursor = page.Next; cursor == "" {
+					break
+				}
+			}
+			for _, id := range stays {
+				if count[id] != 1 {
+					t.Fatalf("record %s came %d times", id, count[id])
+				}
+			}
+		}
+	}
+	done.Store(true)
+	work.Wait()
 }
 
 func TestAmongRefuses(t *testing.T) {

@@ -29,6 +29,7 @@ func TestClusterOfReferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testRules(t, l)
+			testExists(t, client, options)
 			opt := options("watched")
 			opt.ChangeLog = 1000
 			testMembersAndCounters(t, store[watched](t, client, opt))
@@ -45,6 +46,30 @@ func TestClusterOfReferences(t *testing.T) {
 			checked(t, l1.Unlock(t.Context()))
 			checked(t, pages.WithLock(t.Context(), "7", func(ctx context.Context) error { return ctx.Err() }))
 		})
+	}
+}
+
+// testExists refers to records that exist and to others, and looks for the members of a
+// set, wherever they are.
+func testExists(t *testing.T, client rueidis.Client, options func(name string) model.Options) {
+	ctx := t.Context()
+	countries, towns := store[country](t, client, options("country")), store[town](t, client, options("town"))
+	owners := store[traveller](t, client, options("owner"))
+	checked(t, model.Relate(towns, countries))
+	id := createdOf(t, countries, country{}).ID
+	_, err := towns.Create(ctx, town{Name: "x", Country: toCountry(id), Part: toCountry("99")})
+	dangles(t, "Create", err, "part", options("country").Name, "99")
+	rome := createdOf(t, towns, town{Name: "Rome", Country: toCountry(id), Borders: []model.Ref[country]{toCountry(id)}})
+	err = patched(towns.Patch(ctx, rome.ID, map[string]any{"visited": []model.Ref[country]{toCountry("98")}}))
+	dangles(t, "Patch", err, "visited", options("country").Name, "98")
+	if err := countries.Delete(ctx, id); !errors.Is(err, model.ErrReferenced) {
+		t.Error(err)
+	}
+	set := owners.Set("friends", createdOf(t, owners, traveller{}).ID)
+	checked(t, set.Replace(ctx, rome.ID, "97"))
+	ids, err := towns.Find(model.Eq("country", id)).Among(set).IDs(ctx)
+	if err != nil || len(ids) != 1 || ids[0] != rome.ID {
+		t.Error(ids, err)
 	}
 }
 
