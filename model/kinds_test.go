@@ -175,7 +175,7 @@ func TestBadValues(t *testing.T) {
 		"At: the year 10000":  {At: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"raw has 1026 bytes":  {Raw: make([]byte, 512)},
 		"l has 1001 elements": {L: manyInts(1001)},
-		"Key is \"7\"":        {Key: 7},
+		"id \"-7\"":           {Key: -7},
 	} {
 		if _, err := all.Create(t.Context(), e); !errors.Is(err, model.ErrValue) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, expected %q", err, want)

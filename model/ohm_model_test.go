@@ -82,6 +82,9 @@ func ohmModelCases() map[string]func(c *ohmCase) {
 			createdOf(c, events, ohmOwn{ID: "abc123", Name: "Concert"})
 			equal(c, value[int64](c)(events.Len(c.ctx)), 1)
 			equal(c, value[ohmOwn](c)(events.Get(c.ctx, "abc123")).Name, "Concert")
+			people := ohmStore[ohmPerson](c, "person")
+			equal(c, createdOf(c, people, ohmPerson{ID: "123"}).ID, "123")
+			equal(c, createdOf(c, people, ohmPerson{}).ID, "124")
 		},
 		"model: return an instance of Event": ohmExisting,
 		"model: return an instance of User":  ohmExisting,

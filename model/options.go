@@ -24,7 +24,8 @@ type Options struct {
 	// could belong to another model of the database as well: user:session next to user
 	// if the ids of user are ClientAssigned.
 	Name string
-	// IDs says where ids come from. Default Counter.
+	// IDs says where ids come from. Default Counter. Beside it, Create takes an integer that
+	// the caller has set as the id, and raises the counter to it.
 	IDs IDs
 	// Keys are names of keys, for data that exist already.
 	Keys Keys

@@ -60,7 +60,7 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 // *TakenError and writes nothing. One script, which takes the id from the counter too;
 // a second one if another process creates a record at the same moment. For a model
 // with Partitions, or whose counter is in another slot of a Cluster, the id takes
-// another round trip.
+// another round trip; so does an own id beside the counter.
 func (s *Store[T]) Create(ctx context.Context, record T) (T, error) {
 	err := s.o.Create(ctx, &record)
 	return record, wrap(s.t, err)

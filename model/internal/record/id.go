@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"retwis/internal/keys"
@@ -17,6 +18,7 @@ type newID struct {
 	// after is the value that the counter must have for id to be the next one; "": the
 	// id is used whatever the counter says.
 	after string
+	own   bool // the caller's, in a model whose ids come from a counter
 }
 
 // newID returns the id of a new record. If the counter is in the slot of the records,
@@ -26,7 +28,7 @@ type newID struct {
 func (t *Table) newID(ctx context.Context, own string) (newID, error) {
 	switch {
 	case own != "":
-		return newID{id: own}, nil
+		return newID{id: own, own: t.Options.IDs == schema.Counter}, nil
 	case t.Options.IDs == schema.ULID:
 		return newID{id: ulid.Make().String()}, nil
 	case !t.countsInScript():
@@ -34,7 +36,7 @@ func (t *Table) newID(ctx context.Context, own string) (newID, error) {
 		return newID{id: strconv.FormatInt(n, 10)}, err
 	}
 	next := t.last.Add(1)
-	return newID{strconv.FormatInt(next, 10), strconv.FormatInt(next-1, 10)}, nil
+	return newID{id: strconv.FormatInt(next, 10), after: strconv.FormatInt(next-1, 10)}, nil
 }
 
 // given takes the id that the counter gave instead of the expected one.
@@ -55,4 +57,33 @@ func (t *Table) unused(n newID) {
 func (t *Table) countsInScript() bool {
 	return t.Options.IDs == schema.Counter && !t.Spread() &&
 		(t.Client.Mode() != rueidis.ClientModeCluster || keys.Tag(t.Options.Counter()) == keys.Tag(t.Options.Name))
+}
+
+// maxOwn is the largest id that a caller may choose beside the counter.
+const maxOwn = 1<<53 - 1
+
+// checkOwn refuses ids that cannot be beside those of a counter.
+func checkOwn(id string) error {
+	if n, err := strconv.ParseUint(id, 10, 64); err != nil || n > maxOwn || strconv.FormatUint(n, 10) != id {
+		return fmt.Errorf("%w: id %q: where ids come from a counter, the caller's own is an integer up to %d, without leading zeros; leave it empty for the next one",
+			schema.ErrValue, schema.Shorten(id), int64(maxOwn))
+	}
+	return nil
+}
+
+// raise raises the counter to the largest of the ids that callers have chosen, so that
+// it does not give these to others.
+func (t *Table) raise(ctx context.Context, all []*batch) error {
+	most := ""
+	for _, b := range all {
+		for _, c := range b.changes {
+			if c.own && (len(c.id) > len(most) || len(c.id) == len(most) && c.id > most) {
+				most = c.id
+			}
+		}
+	}
+	if most == "" {
+		return nil
+	}
+	return raiseScript.Run(ctx, t.Client, []string{t.Options.Counter()}, []string{most}).Error()
 }

@@ -57,6 +57,7 @@ type openBatch struct {
 type item struct {
 	position int
 	record   reflect.Value
+	own      bool // its id is the caller's, although ids come from a counter
 	// build returns the change that writes the record with an id.
 	build func(record reflect.Value, id string) (*change, error)
 	// written is called after the change was written.
@@ -89,18 +90,19 @@ func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) a
 	ids := &idSource{t: o.Table}
 	for i := range n {
 		record := reflect.ValueOf(at(i)).Elem()
-		own, err := o.newRecordID(record)
+		id, err := o.newRecordID(record)
+		own := id != "" && o.Table.Options.IDs == schema.Counter
 		if err == nil {
 			err = o.Check(record)
 		}
-		if err == nil && own == "" {
-			own, err = ids.take(ctx, n-i)
+		if err == nil && id == "" {
+			id, err = ids.take(ctx, n-i)
 		}
 		if err != nil {
 			m.refuse(i, err)
 			continue
 		}
-		m.add(item{position: i, record: record, build: o.creation}, own)
+		m.add(item{position: i, record: record, own: own, build: o.creation}, id)
 	}
 }
 
@@ -159,9 +161,16 @@ func (m *many) add(it item, id string) {
 		p = t.Of(id)
 	}
 	b := m.open[p]
+	if b != nil && len(b.items) > 0 && counts != (b.after != "") {
+		m.send(p, b) // the ids of its records come from elsewhere
+		b = nil
+	}
 	if b == nil {
 		b = &openBatch{batch: batch{p: p}}
 		m.open[p] = b
+	}
+	if len(b.items) == 0 {
+		b.after = ""
 	}
 	if counts {
 		if len(b.items) == 0 {
@@ -178,6 +187,7 @@ func (m *many) add(it item, id string) {
 		m.refuse(it.position, err)
 		return
 	}
+	c.own = it.own
 	b.items, b.changes = append(b.items, it), append(b.changes, c)
 	b.entries += len(c.entries) + len(c.references)
 	size := len(c.content)
@@ -293,7 +303,7 @@ func (m *many) renumber(b *openBatch, first int64) *openBatch {
 
 // exists handles a new record whose id another record has.
 func (m *many) exists(it item, id string) {
-	if m.o.Table.Options.IDs != schema.Counter {
+	if it.own || m.o.Table.Options.IDs != schema.Counter {
 		m.refuse(it.position, takenID(id))
 		return
 	}
@@ -323,6 +333,7 @@ func (m *many) alone(it item, id string) {
 		m.refuse(it.position, err)
 		return
 	}
+	c.own = it.own
 	m.slots <- struct{}{}
 	m.working.Go(func() {
 		defer func() { <-m.slots }()
@@ -348,6 +359,8 @@ func takenID(id string) error {
 func (o *Objects) newRecordID(record reflect.Value) (string, error) {
 	own := o.IdOf(record)
 	switch {
+	case own != "" && o.Table.Options.IDs == schema.Counter:
+		return own, checkOwn(own)
 	case own != "" && o.Table.Options.IDs != schema.ClientAssigned:
 		return "", fmt.Errorf("%w: %s is %q: new records get theirs from Options.IDs, %s; leave it empty", schema.ErrValue, o.ID.GoName, schema.Shorten(own), o.Table.Options.IDs)
 	case own == "" && o.Table.Options.IDs == schema.ClientAssigned:

@@ -90,6 +90,7 @@ func (o *Objects) createAs(ctx context.Context, record reflect.Value, next newID
 	if err != nil {
 		return err
 	}
+	c.own = next.own
 	return o.Table.put(ctx, next.after, c)
 }
 

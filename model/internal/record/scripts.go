@@ -14,6 +14,8 @@ var (
 	referLua string
 	//go:embed write.lua
 	writeLua string
+	//go:embed raise.lua
+	raiseLua string
 	//go:embed delete.lua
 	deleteLua string
 	//go:embed sweep.lua
@@ -26,6 +28,7 @@ var (
 var (
 	registerScript = script.New(registerLua)
 	writeScript    = script.New(schema.EntriesLua, referLua, writeLua)
+	raiseScript    = script.New(raiseLua)
 	deleteScript   = script.New(schema.EntriesLua, deleteLua)
 	sweepScript    = script.New(schema.EntriesLua, sweepLua)
 	counterScript  = script.New(schema.EntriesLua, counterLua)

@@ -18,6 +18,7 @@ import (
 type change struct {
 	operation string // create or save
 	id        string
+	own       bool   // the id is the caller's, although ids come from a counter
 	expected  string // of a saved record: see write.lua
 	checked   []int  // numbers of the fields to digest
 	content   schema.Content
@@ -113,6 +114,12 @@ func (t *Table) writeBatches(ctx context.Context, all []*batch) []outcome {
 // writeOnce runs write.lua for each batch, in one pipeline.
 func (t *Table) writeOnce(ctx context.Context, all []*batch) []outcome {
 	calls, outcomes := make([]script.Call, len(all)), make([]outcome, len(all))
+	if err := t.raise(ctx, all); err != nil {
+		for i := range outcomes {
+			outcomes[i].err = err
+		}
+		return outcomes
+	}
 	for i, b := range all {
 		calls[i] = t.writeCall(b)
 		defer t.wrote(b)
