@@ -15,7 +15,7 @@ import (
 	"retwis/model"
 )
 
-// Own ids beside the counter: none is given twice, whoever chose it, and the records come
+// Own ids beside the counter: none is given twice, and the records come
 // in the order of their ids.
 func TestOwnIDsBesideTheCounter(t *testing.T) {
 	t.Parallel()
