@@ -114,8 +114,8 @@ func TestServerKilled(t *testing.T) {
 }
 
 // TestCutWithinSnapshot breaks the connection again and again while a snapshot is loaded, with
-// lists of all sizes: the server has executed commands whose replies are lost, and they are
-// repeated without harm.
+// lists of all sizes and short streams: the server has executed commands whose replies are lost, and
+// they are repeated without harm.
 func TestCutWithinSnapshot(t *testing.T) {
 	t.Parallel()
 	from := redistest.Own(t, debugging(t)...)
@@ -128,9 +128,18 @@ func TestCutWithinSnapshot(t *testing.T) {
 		}
 		all = append(all, list, []any{"SET", "string:" + key, i}, []any{"SADD", "set:" + key, i, "x"}, []any{"ZADD", "zset:" + key, i, "x"},
 			[]any{"HSET", "hash:" + key, "x", i}, []any{"EXPIREAT", "list:" + key, future / 1000})
+		if i%30 > 0 {
+			continue
+		}
+		stream := "stream:" + key
+		for j := range i * i % 101 {
+			all = append(all, []any{"XADD", stream, fmt.Sprint(j/3+1, "-", j), "n", j})
+		}
+		all = append(all, []any{"XGROUP", "CREATE", stream, "g", "0", "MKSTREAM"}, []any{"XREADGROUP", "GROUP", "g", "ada", "COUNT", "30", "STREAMS", stream, ">"},
+			[]any{"XREADGROUP", "GROUP", "g", "bob", "STREAMS", stream, ">"}, []any{"XDEL", stream, fmt.Sprint(i*i%101/3, "-", i*i%101)})
 	}
 	load(t, from.URL(), encode(t, all...), Options{})
-	want := digest(t, from.Client(t))
+	want, facts := digest(t, from.Client(t)), contents(t, from)
 	do(t, from.Client(t), "SAVE")
 	input, err := os.ReadFile(filepath.Join(from.Dir(), "dump.rdb"))
 	if err != nil {
@@ -153,6 +162,7 @@ func TestCutWithinSnapshot(t *testing.T) {
 			if got := digest(t, s.Client(t)); got != want {
 				t.Errorf("digest %s after %d commands were repeated, expected %s", got, report.Resent, want)
 			}
+			same(t, contents(t, s), facts)
 		})
 	}
 }

@@ -20,7 +20,9 @@ type stream struct {
 	packed packed
 	master id
 	fields [][]byte // that most messages of the packed string have
-	added  bool     // a message was added
+	added  int64    // messages
+	size   int      // of the commands of the current batch
+	begun  bool     // the stream that existed was removed
 
 	groups    uint64
 	group     []byte
@@ -56,25 +58,72 @@ func (r *Reader) openStream(kind byte) {
 	r.state = inEntries
 }
 
-// entries creates the commands that add some messages.
+// entries creates the commands that add some messages. Those of a stream with few messages
+// are a transaction that can be repeated; those of a longer one cannot, because no command
+// removes the newest messages.
 func (r *Reader) entries() {
 	s := &r.stream
-	for len(r.queue) < queueLength && r.in.err == nil {
-		if flags, ok := s.packed.next(); ok {
-			r.entry(flags)
-			continue
-		}
-		if s.packed.bad {
-			r.fault("its messages are damaged")
-			s.packed = packed{}
-		}
-		if s.nodes == 0 {
-			r.endOfEntries()
-			return
-		}
-		s.nodes--
-		r.node()
+	first := !s.begun
+	if first {
+		r.command("MULTI", 0)
+		r.command("UNLINK", 1).Add(r.key)
 	}
+	more, before := true, s.added
+	s.size = 0
+	for more && s.added-before < queueLength && s.size < batchBytes && r.in.err == nil {
+		more = r.nextEntry()
+	}
+	if r.in.err != nil {
+		return
+	}
+	if s.begun = s.begun || s.added > 0; first {
+		r.again = !more
+		if s.begun {
+			r.command("EXEC", 0)
+		} else {
+			r.queue = r.queue[:0]
+		}
+	}
+	if !more {
+		r.endOfEntries()
+	}
+}
+
+// setID creates the command that sets the last id. Servers before 7.0 know only that.
+func (r *Reader) setID(last id, added int64, removed id) {
+	if r.redis6 {
+		f := r.command("XSETID", 2)
+		f.Add(r.key)
+		addID(f, last)
+		return
+	}
+	f := r.command("XSETID", 6)
+	f.Add(r.key)
+	addID(f, last)
+	f.Add([]byte("ENTRIESADDED"))
+	addInt(f, added)
+	f.Add([]byte("MAXDELETEDID"))
+	addID(f, removed)
+}
+
+// nextEntry reads a message, or the beginning of a packed string of them, and reports
+// whether there was one.
+func (r *Reader) nextEntry() bool {
+	s := &r.stream
+	if flags, ok := s.packed.next(); ok {
+		r.entry(flags)
+		return true
+	}
+	if s.packed.bad {
+		r.fault("its messages are damaged")
+		s.packed = packed{}
+	}
+	if s.nodes == 0 {
+		return false
+	}
+	s.nodes--
+	r.node()
+	return true
 }
 
 // node reads a packed string of messages, up to the first one.
@@ -143,21 +192,14 @@ func (r *Reader) entry(text []byte) {
 	if s.packed.bad || flags&deleted != 0 {
 		return
 	}
-	r.beginStream()
+	s.added++
 	f := r.command("XADD", 2+len(v.ends))
 	f.Add(r.key)
 	addID(f, at)
 	for i := range v.ends {
 		f.Add(v.element(i))
 	}
-}
-
-// beginStream removes the stream that existed, before the first command.
-func (r *Reader) beginStream() {
-	if !r.stream.added {
-		r.stream.added = true
-		r.command("UNLINK", 1).Add(r.key)
-	}
+	s.size += len(f.Raw())
 }
 
 // endOfEntries reads what follows the messages.
@@ -166,7 +208,7 @@ func (r *Reader) endOfEntries() {
 	r.number() // messages
 	last := r.id()
 	var removed id
-	var added uint64
+	added := uint64(s.added)
 	if s.kind != typeStream1 {
 		r.id() // the first message
 		removed = r.id()
@@ -176,27 +218,17 @@ func (r *Reader) endOfEntries() {
 	if r.in.err != nil {
 		return
 	}
-	if !s.added { // the only way to create an empty stream
-		r.beginStream()
+	if !s.begun { // the only way to create an empty stream
+		r.command("MULTI", 0)
+		r.command("UNLINK", 1).Add(r.key)
 		f := r.command("XADD", 6)
 		f.Add(r.key)
 		for _, arg := range []string{"MAXLEN", "0", "0-1", "x", "y"} {
 			f.Add([]byte(arg))
 		}
+		r.command("EXEC", 0)
 	}
-	if s.kind == typeStream1 || r.redis6 {
-		f := r.command("XSETID", 2)
-		f.Add(r.key)
-		addID(f, last)
-	} else {
-		f := r.command("XSETID", 6)
-		f.Add(r.key)
-		addID(f, last)
-		f.Add([]byte("ENTRIESADDED"))
-		addInt(f, int64(added))
-		f.Add([]byte("MAXDELETEDID"))
-		addID(f, removed)
-	}
+	r.setID(last, int64(added), removed)
 	r.state = inGroups
 }
 
@@ -217,14 +249,17 @@ func (r *Reader) group() {
 	if s.kind != typeStream1 {
 		read = int64(r.number())
 	}
+	r.command("MULTI", 0) // so that it can be repeated
+	r.groupCommand("DESTROY", 0)
 	if s.kind != typeStream1 && !r.redis6 && read >= 0 {
-		f := r.group4("CREATE", 3)
+		f := r.groupCommand("CREATE", 3)
 		addID(f, last)
 		f.Add([]byte("ENTRIESREAD"))
 		addInt(f, read)
 	} else {
-		addID(r.group4("CREATE", 1), last)
+		addID(r.groupCommand("CREATE", 1), last)
 	}
+	r.command("EXEC", 0)
 	s.pending = s.pending[:0]
 	sorted := true
 	for n := r.number(); n > 0 && r.in.err == nil; n-- {
@@ -239,8 +274,8 @@ func (r *Reader) group() {
 	r.state = inConsumers
 }
 
-// group4 appends a command XGROUP with its first arguments and n more.
-func (r *Reader) group4(what string, n int) *resp.Frame {
+// groupCommand appends a command XGROUP with its first arguments and n more.
+func (r *Reader) groupCommand(what string, n int) *resp.Frame {
 	f := r.command("XGROUP", 3+n)
 	f.Add([]byte(what))
 	f.Add(r.key)
@@ -264,7 +299,7 @@ func (r *Reader) consumer() {
 		}
 		s.acks = r.number()
 		if r.in.err == nil {
-			r.group4("CREATECONSUMER", 1).Add(s.consumer)
+			r.groupCommand("CREATECONSUMER", 1).Add(s.consumer)
 		}
 		return
 	}
