@@ -14,9 +14,9 @@ func newComplete(env shell.Env) *cobra.Command {
 		Use:   "complete [flags] KEY PREFIX",
 		Short: "Show the most frequent terms that begin with a prefix",
 		Long: `Shows the most frequent terms that begin with a prefix, with their counts and payloads,
-the most frequent first. The empty prefix '' matches every term. With --fuzzy terms follow that
-match after one typo: a letter too many, a letter missing, a wrong letter, or two
-letters swapped.`,
+the most frequent first. The empty prefix '' matches every term. With --fuzzy terms
+follow that match after one typo: a letter too many, a letter missing, a wrong letter, or
+two letters swapped.`,
 		Example: `  retwis suggest complete words ban
   retwis suggest complete words bnana --fuzzy -n 3
   retwis suggest complete words ban --json | jq -r .term`,
