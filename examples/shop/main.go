@@ -37,7 +37,7 @@ type Customer struct {
 // Order is what a customer has bought, by product.
 type Order struct {
 	ID       string              `redis:",id"`
-	Customer model.Ref[Customer] `redis:"customer,index,restrict"`
+	Customer model.Ref[Customer] `redis:"customer,index,restrict,exists"`
 	Lines    map[string]int64    `redis:"lines"`
 	Total    int64               `redis:"total"`
 	Placed   time.Time           `redis:"placed"`
