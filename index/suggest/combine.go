@@ -10,13 +10,13 @@ import (
 // maxRound is the maximum number of requests in a round.
 const maxRound = batchTerms * pipeline
 
-// writer combines the requests of concurrent callers into rounds: while one round is under
-// way, the next collects. A request that comes when none is under way is sent at once.
+// writer combines the requests of concurrent callers for one partition into rounds: while
+// one round is under way, the next collects. A request that comes when none is under way is
+// sent at once.
 type writer struct {
 	mu    sync.Mutex
 	busy  bool // a round is under way
 	queue []*waiter
-	many  int // terms that AddMany and PutMany write at a time
 }
 
 // waiter is a request that waits for its round.
@@ -38,14 +38,14 @@ func (x *Index) submit(ctx context.Context, r request) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	w := &x.writer
+	w := &x.writers[r.part]
 	w.mu.Lock()
 	if !w.busy {
 		w.busy = true
 		w.mu.Unlock()
 		got := x.write(ctx, []request{r})[0]
 		if batch := w.next(); batch != nil {
-			go x.rounds(batch) // ends with the last of its callers
+			go x.rounds(w, batch) // ends with the last of its callers
 		}
 		if got.err != nil && ctx.Err() != nil {
 			return 0, unsure(ctx)
@@ -108,17 +108,17 @@ func (w *writer) next() []*waiter {
 }
 
 // rounds sends one round after the other until no request waits.
-func (x *Index) rounds(batch []*waiter) {
-	for ; batch != nil; batch = x.next() {
-		x.round(batch)
+func (x *Index) rounds(w *writer, batch []*waiter) {
+	for ; batch != nil; batch = w.next() {
+		x.round(w, batch)
 	}
 }
 
 // round sends the requests of a batch and passes the results on.
-func (x *Index) round(batch []*waiter) {
+func (x *Index) round(w *writer, batch []*waiter) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	requests := x.begin(batch, cancel)
+	requests := w.begin(batch, cancel)
 	for i, got := range x.write(ctx, requests) {
 		batch[i].done <- got
 	}

@@ -16,17 +16,17 @@ import (
 // collect starts callers and waits until all are queued, as if a round were under way.
 func collect(t *testing.T, x *Index, n int, call func(i int)) (wait func()) {
 	t.Helper()
-	x.mu.Lock()
-	x.busy = true
-	x.mu.Unlock()
+	x.writers[0].mu.Lock()
+	x.writers[0].busy = true
+	x.writers[0].mu.Unlock()
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { call(i) })
 	}
 	for queued := 0; queued < n; {
-		x.mu.Lock()
-		queued = len(x.queue)
-		x.mu.Unlock()
+		x.writers[0].mu.Lock()
+		queued = len(x.writers[0].queue)
+		x.writers[0].mu.Unlock()
 		runtime.Gosched()
 	}
 	return wg.Wait
@@ -75,7 +75,7 @@ func TestCallersShareRound(t *testing.T) {
 			}
 		}
 	})
-	x.rounds(x.next())
+	x.rounds(&x.writers[0], x.writers[0].next())
 	wait()
 	if got := calls() - before; got != 2 {
 		t.Errorf("%d scripts for %d terms, want 2", got, n/2)
@@ -118,11 +118,40 @@ func TestConcurrentAdds(t *testing.T) {
 		t.Errorf("%d searches, want %d", sum, callers*each)
 	}
 	verified(t, x)
-	for busy := true; busy; { // the last round ends after its callers
-		x.mu.Lock()
-		busy = x.busy
-		x.mu.Unlock()
-		runtime.Gosched()
+	for i := range x.writers {
+		w := &x.writers[i]
+		for busy := true; busy; { // the last round ends after its callers
+			w.mu.Lock()
+			busy = w.busy
+			w.mu.Unlock()
+			runtime.Gosched()
+		}
+	}
+}
+
+// Callers do not wait for the round of another partition, whose server may not answer.
+func TestPartitionsDoNotWait(t *testing.T) {
+	t.Parallel()
+	x, _, ctx := testIndex(t, Options{Partitions: 3})
+	for i := range x.writers[1:] {
+		x.writers[i].busy = true
+	}
+	n := 0
+	for i := range 30 {
+		r, err := x.request(Suggestion{Term: fmt.Sprint("term ", i), Count: 1}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.part != 2 {
+			continue
+		}
+		n++
+		if count, err := x.submit(ctx, r); count != 1 || err != nil {
+			t.Fatal(count, err)
+		}
+	}
+	if n == 0 {
+		t.Fatal("no term is in partition 2")
 	}
 }
 
@@ -145,7 +174,7 @@ func TestCallerLeavesBeforeRound(t *testing.T) {
 	})
 	leave(cause)
 	<-left
-	x.rounds(x.next())
+	x.rounds(&x.writers[0], x.writers[0].next())
 	wait()
 	if _, err := x.Get(ctx, "left"); !errors.Is(err, index.ErrNotFound) {
 		t.Error(err)
@@ -174,9 +203,9 @@ func TestServerDoesNotAnswer(t *testing.T) {
 		})
 	}
 	for queued := 0; queued < 19; { // one is under way
-		x.mu.Lock()
-		queued = len(x.queue)
-		x.mu.Unlock()
+		x.writers[0].mu.Lock()
+		queued = len(x.writers[0].queue)
+		x.writers[0].mu.Unlock()
 		runtime.Gosched()
 	}
 	if _, err := x.Add(ctx, "!", 1); !errors.Is(err, index.ErrValue) {
@@ -205,16 +234,16 @@ func TestRoundEndsWithItsCallers(t *testing.T) {
 		}
 	})
 	do(t, other, "CLIENT", "PAUSE", "600000", "WRITE")
-	batch := x.next()
+	batch := x.writers[0].next()
 	done := make(chan struct{})
 	go func() {
-		x.rounds(batch)
+		x.rounds(&x.writers[0], batch)
 		close(done)
 	}()
 	for sent := false; !sent; {
-		x.mu.Lock()
+		x.writers[0].mu.Lock()
 		sent = batch[0].round != nil
-		x.mu.Unlock()
+		x.writers[0].mu.Unlock()
 		runtime.Gosched()
 	}
 	end()
@@ -233,6 +262,6 @@ func TestRoundFails(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	x.rounds(x.next())
+	x.rounds(&x.writers[0], x.writers[0].next())
 	wait()
 }

@@ -19,7 +19,8 @@ type Index struct {
 	normalizer
 	decay
 	completer
-	writer
+	writers []writer // of each partition
+	many    int      // terms that AddMany and PutMany write at a time
 }
 
 // New returns the index at a key, which need not exist yet. It sends no command. On a
@@ -37,7 +38,8 @@ func New(client rueidis.Client, key string, opt Options) (*Index, error) {
 	x := &Index{
 		set: set, opt: opt, normalizer: normalizer{opt.Punctuation}, decay: decay{halfLife: opt.HalfLife},
 		completer: completer{client: client, scripts: newScripts(topkLua), topK: 32, scanLimit: 1000},
-		writer:    writer{many: manyTerms},
+		writers:   make([]writer, len(set.Keys)),
+		many:      manyTerms,
 	}
 	for i := range set.Keys {
 		x.keys = append(x.keys, keysOf(&set.Keys[i]))

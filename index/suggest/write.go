@@ -25,9 +25,9 @@ const maxPayload = 512
 // counted: Add returns 0.
 //
 // n is from 1 to 2^53-1, which is also the maximum of a count. One round trip, which
-// concurrent calls of Add and Put share: while one is under way, the next collects. The
-// count may include concurrent calls. If ctx ends during a round trip, the error says
-// that the term may have been counted.
+// concurrent calls of Add and Put for a partition share: while one is under way, the next
+// collects. The count may include concurrent calls. If ctx ends during a round trip, the
+// error says that the term may have been counted.
 func (x *Index) Add(ctx context.Context, term string, n int64) (count int64, err error) {
 	defer x.wrap(&err)
 	r, err := x.request(Suggestion{Term: term, Count: n}, false)
