@@ -20,7 +20,6 @@ type packed struct {
 	layout layout
 	data   []byte // what is left; nil: nothing
 	width  int    // of an integer in an intset
-	spare  int    // unused bytes after a value of a zipmap
 	value  bool   // the next element of a zipmap is a value
 	digits [24]byte
 	bad    bool
