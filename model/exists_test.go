@@ -323,6 +323,13 @@ func TestExistsRefuses(t *testing.T) {
 	if _, err := model.New[noRef](client, model.Options{Name: "no"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "exists is for a model.Ref") {
 		t.Error(err)
 	}
+	type needsRef struct {
+		ID   string             `redis:",id"`
+		Home model.Ref[country] `redis:"home,index,clear,required"`
+	}
+	if _, err := model.New[needsRef](client, model.Options{Name: "no"}); !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "use restrict or cascade") {
+		t.Error(err)
+	}
 	// A type that two models have: a record of either will do.
 	more := store[country](t, client, model.Options{Name: "colony", IDs: model.ClientAssigned})
 	checked(t, model.Relate(towns, more))

@@ -10,7 +10,10 @@ import (
 	"retwis/model/internal/record"
 )
 
-// Report is the result of Verify, Repair, Migrate and Drop. Its problems are
+// Report is the result of Verify, Repair, Migrate and Drop. The maintain.Report counts the
+// records that were Checked and Repaired and the problems of each kind (Missing, Stale,
+// Dangling, Invalid), and Examples has the first of them with id, what was found and what
+// was wanted. The kinds are
 //
 //	missing   a record that is not in its indexes, or not in all of them
 //	stale     a record of which an index has other values

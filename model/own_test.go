@@ -52,7 +52,7 @@ func TestOwnIDsBesideTheCounter(t *testing.T) {
 			}
 			return ""
 		}
-		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
 			s := stores[rapid.IntRange(0, 1).Draw(rt, "store")]
 			if rapid.Bool().Draw(rt, "one") {
 				own := ownID()

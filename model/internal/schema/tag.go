@@ -84,6 +84,7 @@ func (t *tag) checkTogether() error {
 		{string(Restrict), string(Cascade), "one of them is enough"},
 		{string(Restrict), string(Clear), "one of them is enough"},
 		{string(Cascade), string(Clear), "one of them is enough"},
+		{string(Clear), "required", "a required reference cannot be removed: use restrict or cascade"},
 	} {
 		if t.has(not.a) && t.has(not.b) {
 			return fmt.Errorf("%s and %s: %s", not.a, not.b, not.why)
