@@ -334,7 +334,7 @@ local function one(key)
 		local from, to = list()
 		local dangling
 		dangling, nextReference = danglingOf(KEYS[key], from, to, nextReference)
-		if dangling and (operation == 'create' or call('EXISTS', KEYS[key]) == 1) then
+		if dangling and (operation ~= 'save' or call('EXISTS', KEYS[key]) == 1) then
 			return dangling
 		end
 	end
