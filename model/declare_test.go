@@ -53,7 +53,7 @@ func TestBadDeclarations(t *testing.T) {
 		"struct27.L: a model_test.nest cannot be stored":                refused[struct27](client, opt),
 		"struct28.P: a model_test.chain cannot be stored":               refused[struct28](client, opt),
 		"struct29.W: w cannot be indexed":                               refused[struct29](client, opt),
-		"index \"n,a\": column \"n\": a counter is":                     refused[struct30](client, opt),
+		"index \"n,a\": column \"n\": a counter can only be the last":   refused[struct30](client, opt),
 		"Options.Name has 0 bytes":                                      refused[valid](client, model.Options{}),
 		"Options.Name is \"a b\"":                                       refused[valid](client, model.Options{Name: "a b"}),
 		"Options.IDs is \"uuid\"":                                       refused[valid](client, model.Options{Name: "x", IDs: "uuid"}),

@@ -23,6 +23,9 @@
 //	id       the id: a string or an integer; part of the key, not a field
 //	version  int64, incremented by every write
 //	expires  time.Time at which the record expires
+//	ttl      with expires: how long a record lives that is written with a zero time
+//	created  time.Time of the creation, by the clock of the server
+//	updated  time.Time of the last write, by the clock of the server
 //	index    found by equality; for a list, by each element
 //	range    found by equality, ranges and prefixes, and in order
 //	unique   no two records have the same value

@@ -22,6 +22,9 @@ var (
 	// ErrInvalid is returned by writes of a record that is not valid, by the tags of its
 	// fields or its method Validate. The error is an *InvalidError, which names the fields.
 	ErrInvalid = schema.ErrInvalid
+	// ErrBound is returned by Incr if the counter would leave the bounds that the options
+	// min and max of its field declare. The error is a *BoundError, which has its value.
+	ErrBound = schema.ErrBound
 	// ErrDeclaration is returned by New for a struct or options that are no valid model.
 	// The error names the field.
 	ErrDeclaration = schema.ErrDeclaration
@@ -115,6 +118,20 @@ func (e *InvalidError) internal() *schema.InvalidError {
 	return i
 }
 
+// BoundError has the value of a counter that would leave its bounds. It is an ErrBound.
+type BoundError struct {
+	ID    string // of the record
+	Field string
+	Value int64 // of the counter, which was not changed
+	By    int64 // what Incr should add
+	Bound int64 // the minimum, or the maximum
+}
+
+func (e *BoundError) Error() string { return (*schema.BoundError)(e).Error() }
+
+// Is makes the error an ErrBound.
+func (e *BoundError) Is(target error) bool { return target == ErrBound }
+
 // ReferencedError names a record that refers to one that should be deleted. It is an
 // ErrReferenced.
 type ReferencedError struct {
@@ -186,6 +203,12 @@ func (e *modelError) As(target any) bool {
 		var found *schema.DanglingError
 		if errors.As(e.err, &found) {
 			*target = (*DanglingError)(found)
+			return true
+		}
+	case **BoundError:
+		var found *schema.BoundError
+		if errors.As(e.err, &found) {
+			*target = (*BoundError)(found)
 			return true
 		}
 	case **ReferencedError:

@@ -64,6 +64,16 @@ func (s *Store[T]) CreateMany(ctx context.Context, records []T) ([]T, error) {
 	return all, finish(s, failed, all, records)
 }
 
+// PutMany puts records, as Put does, and returns them with their ids, versions and
+// counters. It writes them as CreateMany does, and its errors are the same; repeating it
+// does no harm to records with ids. If an id comes twice, the last record wins.
+func (s *Store[T]) PutMany(ctx context.Context, records []T) ([]T, error) {
+	all := slices.Clone(records)
+	failed := &ManyError{Of: len(records)}
+	s.o.PutMany(ctx, len(all), func(i int) any { return &all[i] }, failed.refuse)
+	return all, finish(s, failed, all, records)
+}
+
 func (e *ManyError) refuse(position int, err error) {
 	e.Refused = append(e.Refused, Refused{position, err})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	run "retwis/model/internal/maintain"
 	"retwis/model/internal/query"
@@ -126,6 +127,29 @@ func (s *Store[T]) Save(ctx context.Context, record T) (T, error) {
 	return saved, nil
 }
 
+// Put writes a whole record, whether one with its id exists or not, and returns it with its
+// version. Without an id it is Create. It overwrites: the version of the struct is ignored,
+// and that of the stored record goes up by one, so that a Save of what was read before
+// returns ErrConflict. Counters and the time of creation of a record that exists stay as
+// they are, and are returned; so do fields that the struct does not have. It returns a
+// *TakenError as Create does. One script; a second one if the record exists and leaves
+// values of equality indexes, or has indexes of what stays as it is.
+func (s *Store[T]) Put(ctx context.Context, record T) (T, error) {
+	written := record
+	if err := s.o.Put(ctx, &written); err != nil {
+		return record, wrap(s.t, err)
+	}
+	return written, nil
+}
+
+// Touch makes a record expire after ttl from now, by the clock of the server. It changes
+// the field with the option expires, and nothing else: not the version either. One script,
+// unless the field has an index, or the model has computed ones: then it is a Patch. It
+// returns ErrNotFound if there is no such record.
+func (s *Store[T]) Touch(ctx context.Context, id string, ttl time.Duration) error {
+	return wrap(s.t, s.o.Touch(ctx, id, ttl))
+}
+
 // Update reads a record, calls f with it, writes what f changed, and returns the record as
 // it is then. It starts again if another writer interfered: f may be called more than
 // once, and should have no other effect. An error of f ends it with nothing written; so do
@@ -160,9 +184,11 @@ func (s *Store[T]) edited(ptr any, err error) (record T, _ error) {
 }
 
 // Incr adds n, which may be negative, to a counter of a record and returns the sum. A
-// counter is a field with the option counter, which only Incr changes. One script. It
-// returns ErrNotFound if there is no such record, and ErrValue, with nothing changed,
-// if the sum would not fit into the field. The version of the record stays.
+// counter is a field with the option counter, which only Incr changes. One script, which
+// moves the index entries too. It returns ErrNotFound if there is no such record, a
+// *BoundError if the sum would be beyond the option min or max of the field, with the value
+// as it is, and ErrValue if it would not fit into the field; then nothing is changed. The
+// version and the time of the last write of the record stay.
 func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
 	sum, err := s.o.Incr(ctx, id, field, n)
 	return sum, wrap(s.t, err)

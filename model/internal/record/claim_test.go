@@ -44,11 +44,10 @@ func TestLateClaim(t *testing.T) {
 		{"1", unique.ErrLate},
 		{time.Now().Add(time.Minute).Format("20060102150405"), nil}, // as a number far ahead
 	} {
-		c, err := o.written(reflect.ValueOf(&member{Email: "a"}).Elem(), "7")
+		c, err := o.written(reflect.ValueOf(&member{Email: "a"}).Elem(), &change{operation: "create", id: "7"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.operation = "create"
 		c.claims = unique.Pack("token", []unique.Claim{{Entry: c.entries[0], Deadline: test.deadline}})
 		if err := table.write(t.Context(), "", c); !errors.Is(err, test.want) {
 			t.Errorf("deadline %s: %v", test.deadline, err)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -12,38 +13,77 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// incr adds n to a counter of so many bits.
-func (t *Table) incr(ctx context.Context, id, field string, n int64, bits int) (int64, error) {
+// incr adds n to a counter.
+func (t *Table) incr(ctx context.Context, id string, field *schema.GoField, n int64) (sum int64, err error) {
+	defer t.Rows.Writes.Add(id)
+	err = t.Registry.RetryRestored(ctx, func() error {
+		sum, err = t.incrOnce(ctx, id, field, n)
+		return err
+	})
+	return sum, err
+}
+
+func (t *Table) incrOnce(ctx context.Context, id string, f *schema.GoField, n int64) (int64, error) {
 	low, high := "", ""
-	if bits < 64 {
-		most := int64(math.MaxInt64) >> (64 - bits)
+	if f.Bits < 64 {
+		most := int64(math.MaxInt64) >> (64 - f.Bits)
 		low, high = strconv.FormatInt(-most-1, 10), strconv.FormatInt(most, 10)
 	}
+	least, most := f.Bounds()
 	p := t.Of(id)
-	args := []string{id, field, strconv.Itoa(t.Options.ChangeLog), strconv.FormatInt(n, 10), low, high}
-	defer t.Rows.Writes.Add(id)
-	list, err := counterScript.Run(ctx, t.Client, []string{p.Record(id), p.Changes}, args).ToArray()
-	if err != nil {
-		return 0, t.counterError(id, field, err)
+	keys := []string{p.Record(id), p.Changes, p.Content, p.Meta}
+	args := []string{id, f.Stored, strconv.Itoa(t.Options.ChangeLog), strconv.FormatInt(n, 10), low, high, least, most, t.Registry.Stamp()}
+	number := t.Schema.Number(f.Stored)
+	for _, x := range t.Schema.Indexes {
+		last := len(x.Columns) - 1
+		if x.ColumnOf(number) != last {
+			continue
+		}
+		keys = append(keys, t.IndexKey(p, x))
+		args = append(args, strconv.Itoa(x.Number), digit(x.Columns[last].Desc), digit(last == 0))
 	}
-	switch word, _ := list[0].ToString(); word {
-	case "NOTFOUND":
+	list, err := counterScript.Run(ctx, t.Client, keys, args).ToArray()
+	if err != nil {
+		return 0, t.counterError(ctx, id, f.Stored, err)
+	}
+	switch word, _ := list[0].ToString(); {
+	case word == "NOTFOUND", word == "SCHEMA":
 		return 0, t.Outcome(id, word)
-	case "OVERFLOW":
+	case word == "OVERFLOW":
 		return 0, fmt.Errorf("%w: %s of id %q cannot be changed by %d: the number would not fit into %d bits",
-			schema.ErrValue, field, schema.Shorten(id), n, bits)
+			schema.ErrValue, f.Stored, schema.Shorten(id), n, f.Bits)
+	case len(list) != 2:
+		return 0, schema.ErrReply(nil)
+	case word == "BOUND":
+		value, err := list[1].AsInt64()
+		bound := least
+		if n > 0 {
+			bound = most
+		}
+		limit, _ := strconv.ParseInt(bound, 10, 64) // it was parsed before
+		return value, cmp.Or[error](err, &schema.BoundError{ID: id, Field: f.Stored, Value: value, By: n, Bound: limit})
 	}
 	sum, err := list[1].AsInt64()
 	if err != nil {
-		return 0, t.counterError(id, field, err)
+		return 0, t.counterError(ctx, id, f.Stored, err)
 	}
 	return sum, nil
 }
 
+func digit(is bool) string {
+	if is {
+		return "1"
+	}
+	return "0"
+}
+
 // counterError describes an error of a record that holds something else.
-func (t *Table) counterError(id, field string, err error) error {
+func (t *Table) counterError(ctx context.Context, id, field string, err error) error {
 	if e, ok := rueidis.IsRedisErr(err); ok && strings.Contains(e.Error(), "not an integer") {
 		return fmt.Errorf("%w: key %q, field %s: %w", schema.ErrCorrupt, t.Of(id).Record(id), field, err)
+	}
+	if typed := t.TypeError(ctx, err); typed != err {
+		return typed
 	}
 	return t.Rows.readError(id, err)
 }

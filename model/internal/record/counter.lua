@@ -1,29 +1,105 @@
--- Adds to a counter of a record that exists.
+-- Adds to a counter of a record that exists, and moves its index entries.
 --
--- KEYS 1 record, 2 changes
+-- KEYS 1 record, 2 changes, 3 content, 4 meta, then the indexes that have the counter as
+--      their last column
 -- ARGV 1 id, 2 name of the counter, 3 how many changes are kept, 4 what to add, 5 minimum
---      and 6 maximum, or nothing: 64 bits
--- Reply OK and the sum, NOTFOUND, or OVERFLOW
+--      and 6 maximum of the type, 7 minimum and 8 maximum that the model declares, each or
+--      nothing: 64 bits, 9 stamp of the declaration, if there are indexes, then of each
+--      index its number, 1 if it is descending, and 1 if it has no other column
+-- Reply OK and the sum, NOTFOUND, SCHEMA, OVERFLOW, or BOUND and the value
 
-local record, changes = unpack(KEYS)
-local id, name, cap, by, low, high = unpack(ARGV)
+local record, changes, content, meta = unpack(KEYS, 1, 4)
+local id, name, cap, by, low, high, least, most, stamp = unpack(ARGV, 1, 9)
 
-if redis.call('EXISTS', record) == 0 then
+if #KEYS > 4 and not writable(meta, stamp) then
+	return { 'SCHEMA' }
+end
+if call('EXISTS', record) == 0 then
 	return { 'NOTFOUND' }
 end
 if cap ~= '0' then
-	redis.call('XLEN', changes) -- fails, before anything is written, if it is no stream
+	call('XLEN', changes) -- fails, before anything is written, if it is no stream
 end
--- Lua is not exact beyond 53 bits: for 64 bits Redis checks.
-if low ~= '' then
-	local sum = (tonumber(redis.call('HGET', record, name)) or 0) + by
-	if sum < tonumber(low) or sum > tonumber(high) then
-		return { 'OVERFLOW' }
-	end
+for i = 5, #KEYS do
+	call('ZCARD', KEYS[i])
 end
+local entries, sound
+if #KEYS > 4 then
+	entries, sound = unpacked(call('HGET', content, id))
+end
+
+-- Lua is not exact beyond 53 bits: Redis adds, and a sum that is not allowed is undone.
+local before = call('HGET', record, name)
 local done = redis.pcall('HINCRBY', record, name, by)
 if type(done) == 'table' then
 	return done.err:find('overflow', 1, true) and { 'OVERFLOW' } or done
 end
+local text = call('HGET', record, name)
+local sum = tonumber(text)
+local added = tonumber(by)
+local function outside(low, high)
+	return low ~= '' and added < 0 and sum < tonumber(low) or high ~= '' and added > 0 and sum > tonumber(high)
+end
+local refused = outside(least, most) and 'BOUND' or outside(low, high) and 'OVERFLOW'
+if refused then
+	if before then
+		call('HSET', record, name, before)
+	else
+		call('HDEL', record, name)
+	end
+	return { refused, before or '0' }
+end
+
+-- encoded returns a decimal of 64 bits in eight bytes that sort like the numbers.
+local function encoded(text, desc)
+	local negative = text:sub(1, 1) == '-'
+	local high, low = 0, 0
+	for i = negative and 2 or 1, #text do
+		low = low * 10 + text:byte(i) - 48
+		local carry = math.floor(low / 4294967296)
+		low = low - carry * 4294967296
+		high = high * 10 + carry
+	end
+	if negative then -- the two's complement
+		low = 4294967296 - low
+		high = 4294967295 - high
+		if low == 4294967296 then
+			low, high = 0, high + 1
+		end
+	end
+	high = (high + 2147483648) % 4294967296 -- the sign is inverted
+	if desc then
+		high, low = 4294967295 - high, 4294967295 - low
+	end
+	return struct.pack('>I4I4', high, low)
+end
+
+if sound then
+	local changed = false
+	for k = 5, #KEYS do
+		local at = 10 + 3 * (k - 5)
+		local number, desc, alone = tonumber(ARGV[at]), ARGV[at + 1] == '1', ARGV[at + 2] == '1'
+		local has = false
+		for i = 2, #entries, 2 do
+			if entries[i] == number then
+				local value = entries[i + 1]:sub(1, -9) .. encoded(text, desc)
+				call('ZREM', KEYS[k], entries[i + 1] .. id)
+				call('ZADD', KEYS[k], '0', value .. id)
+				entries[i + 1] = value
+				has, changed = true, true
+			end
+		end
+		if alone and not has then
+			local value = encoded(text, desc)
+			call('ZADD', KEYS[k], '0', value .. id)
+			entries[#entries + 1] = number
+			entries[#entries + 1] = value
+			changed = true
+		end
+	end
+	if changed then
+		call('HSET', content, id, cmsgpack.pack(entries))
+	end
+end
 told(changes, cap, 'incr', id, name)
-return { 'OK', redis.call('HGET', record, name) }
+return { 'OK', text }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,8 @@ type many struct {
 	full    chan *openBatch // to be written
 	slots   chan struct{}   // of records that are written by themselves
 	working sync.WaitGroup
+	pending sync.WaitGroup        // what is sent, and has no outcome yet
+	ids     map[string]bool       // of the records since all had an outcome
 	stopped atomic.Pointer[error] // why no more records are written
 }
 
@@ -51,6 +54,7 @@ type openBatch struct {
 	first   int64 // the id of the first record, if the script counts
 	bytes   int
 	entries int
+	now     int64 // the time of the server, about
 }
 
 // item is one record of a Many.
@@ -59,16 +63,17 @@ type item struct {
 	record   reflect.Value
 	own      bool // its id is the caller's, although ids come from a counter
 	// build returns the change that writes the record with an id.
-	build func(record reflect.Value, id string) (*change, error)
-	// written is called after the change was written.
-	written func(c *change, record reflect.Value) error
+	build func(record reflect.Value, id string, now int64) (*change, error)
+	// alone writes the record by itself, after a batch could not.
+	alone func(ctx context.Context, ptr any) error
+	given reflect.Value // the record of the caller
 }
 
 // newMany starts to write many records. refused gets the errors of those that are not
 // written, one at a time.
 func (o *Objects) newMany(ctx context.Context, refused func(position int, err error)) *many {
 	m := &many{
-		o: o, ctx: ctx, refused: refused, open: map[*schema.Partition]*openBatch{},
+		o: o, ctx: ctx, refused: refused, ids: map[string]bool{}, open: map[*schema.Partition]*openBatch{},
 		full: make(chan *openBatch, batchesAtOnce), slots: make(chan struct{}, oneByOne),
 	}
 	m.working.Go(m.writeAll)
@@ -102,8 +107,52 @@ func (o *Objects) CreateMany(ctx context.Context, n int, at func(position int) a
 			m.refuse(i, err)
 			continue
 		}
-		m.add(item{position: i, record: record, own: own, build: o.creation}, id)
+		m.add(item{position: i, record: record, own: own, build: o.creation, alone: o.Create, given: o.copied(record)}, id)
 	}
+}
+
+// PutMany puts records, and creates those without an id. See CreateMany.
+func (o *Objects) PutMany(ctx context.Context, n int, at func(position int) any, refused func(position int, err error)) {
+	m := o.newMany(ctx, refused)
+	defer m.close()
+	ids := &idSource{t: o.Table}
+	for i := range n {
+		record := reflect.ValueOf(at(i)).Elem()
+		it := item{position: i, record: record, build: o.putting, alone: o.Put, given: o.copied(record)}
+		id := o.IdOf(record)
+		var err error
+		if id != "" {
+			err = o.checkPut(record, id)
+		} else if _, err = o.newRecordID(record); err == nil {
+			it.build, it.alone = o.creation, o.Create
+			if err = o.Check(record); err == nil {
+				id, err = ids.take(ctx, n-i)
+			}
+		}
+		if err != nil {
+			m.refuse(i, err)
+			continue
+		}
+		m.once(id)
+		m.add(it, id)
+	}
+}
+
+// maxIDs is how many ids are remembered.
+const maxIDs = 10_000
+
+// once waits for the outcome of an earlier record with the same id, so that the last one
+// wins.
+func (m *many) once(id string) {
+	if id == "" {
+		return
+	}
+	if m.ids[id] || len(m.ids) >= maxIDs {
+		m.flush()
+		m.pending.Wait()
+		clear(m.ids)
+	}
+	m.ids[id] = true
 }
 
 // idSource gives the ids of many new records.
@@ -152,7 +201,7 @@ func (m *many) add(it item, id string) {
 		return
 	}
 	if t.claims() || t.checksBefore() {
-		m.alone(it, id)
+		m.single(it, id)
 		return
 	}
 	counts := id == ""
@@ -166,7 +215,7 @@ func (m *many) add(it item, id string) {
 		b = nil
 	}
 	if b == nil {
-		b = &openBatch{batch: batch{p: p}}
+		b = &openBatch{batch: batch{p: p}, now: t.clockOf(p).now()}
 		m.open[p] = b
 	}
 	if len(b.items) == 0 {
@@ -179,7 +228,7 @@ func (m *many) add(it item, id string) {
 		}
 		id = strconv.FormatInt(b.first+int64(len(b.items)), 10)
 	}
-	c, err := it.build(it.record, id)
+	c, err := it.build(it.record, id, b.now)
 	if err == nil {
 		err = t.checkReferences(m.ctx, c) // sends nothing, as none of them is in another slot
 	}
@@ -187,11 +236,11 @@ func (m *many) add(it item, id string) {
 		m.refuse(it.position, err)
 		return
 	}
-	c.own = it.own
+	c.own = c.own || it.own
 	b.items, b.changes = append(b.items, it), append(b.changes, c)
 	b.entries += len(c.entries) + len(c.references)
 	size := len(c.content)
-	for _, s := range c.set {
+	for _, s := range slices.Concat(c.set, c.setNew) {
 		size += len(s)
 	}
 	b.bytes += size
@@ -220,6 +269,7 @@ func (m *many) send(p *schema.Partition, b *openBatch) {
 	if b.after != "" {
 		m.o.Table.last.CompareAndSwap(b.first-1, b.first-1+int64(len(b.items)))
 	}
+	m.pending.Add(1)
 	m.full <- b
 }
 
@@ -231,6 +281,7 @@ func (m *many) writeAll() {
 			some = append(some, <-m.full)
 		}
 		m.write(some)
+		m.pending.Add(-len(some))
 	}
 }
 
@@ -243,12 +294,22 @@ func (m *many) write(some []*openBatch) {
 	}
 	for i, o := range t.writeBatches(m.ctx, all) {
 		b := some[i]
-		var given *givenID
-		if errors.As(o.err, &given) {
-			if b = m.renumber(b, given.first); len(b.items) == 0 {
+		for range maxClock {
+			var given *givenID
+			switch {
+			case errors.As(o.err, &given):
+				b = m.rebuild(b, given.first)
+			case errors.Is(o.err, errClock):
+				b = m.rebuild(b, 0)
+			}
+			if b != some[i] && len(b.items) > 0 {
+				some[i], o = b, t.writeBatches(m.ctx, []*batch{&b.batch})[0]
 				continue
 			}
-			o = t.writeBatches(m.ctx, []*batch{&b.batch})[0]
+			break
+		}
+		if len(b.items) == 0 {
+			continue
 		}
 		if o.err != nil {
 			m.stop(o.err)
@@ -260,12 +321,27 @@ func (m *many) write(some []*openBatch) {
 			case o.errs[i] == nil:
 				t.release(m.ctx, b.changes[i])
 				m.wrote(it, b.changes[i])
-			case errors.Is(o.errs[i], errExists):
-				m.exists(it, b.changes[i].id)
 			default:
-				m.refuse(it.position, o.errs[i])
+				m.again(it, b.changes[i].id, o.errs[i])
 			}
 		}
+	}
+}
+
+// again writes a record once more by itself, if that can help, or refuses it.
+func (m *many) again(it item, id string, err error) {
+	var other *otherError
+	switch {
+	case errors.Is(err, errExists) && (it.own || m.o.Table.Options.IDs != schema.Counter):
+		err = takenID(id)
+	case errors.Is(err, errExists), errors.As(err, &other), errors.Is(err, errClock):
+		// The counter fell back, or another program made a record with this id; or the
+		// index entries depend on what is stored.
+		it.record.Set(it.given)
+		err = it.alone(m.ctx, it.record.Addr().Interface())
+	}
+	if err != nil {
+		m.refuse(it.position, err)
 	}
 }
 
@@ -275,78 +351,83 @@ func (m *many) stop(err error) { m.stopped.CompareAndSwap(nil, &err) }
 
 // wrote completes a record that was written.
 func (m *many) wrote(it item, c *change) {
-	if it.written == nil {
+	if c.operation == "create" {
 		return
 	}
-	if err := it.written(c, it.record); err != nil {
+	if err := m.o.take(c, it.record); err != nil {
 		m.refuse(it.position, err)
 	}
 }
 
-// renumber gives the records of a batch the ids that the counter has given.
-func (m *many) renumber(b *openBatch, first int64) *openBatch {
-	m.o.Table.last.Store(first - 1 + int64(len(b.items)))
-	again := &openBatch{batch: batch{p: b.p}}
+// rebuild makes the changes of a batch again, with the present time, and with ids from the
+// first one on; 0: the same ids, or the next ones of the counter.
+func (m *many) rebuild(b *openBatch, first int64) *openBatch {
+	t := m.o.Table
+	again := &openBatch{batch: batch{p: b.p, after: b.after}, first: b.first, now: t.clockOf(b.p).now()}
+	if first > 0 {
+		t.last.Store(first - 1 + int64(len(b.items)))
+		again.after = ""
+	}
 	for i, it := range b.items {
-		c, err := it.build(it.record, strconv.FormatInt(first+int64(i), 10))
+		id := b.changes[i].id
+		if first > 0 {
+			id = strconv.FormatInt(first+int64(i), 10)
+		}
+		it.record.Set(it.given)
+		c, err := it.build(it.record, id, again.now)
 		if err == nil {
-			err = m.o.Table.checkReferences(m.ctx, c)
+			err = t.checkReferences(m.ctx, c)
 		}
 		if err != nil {
 			m.refuse(it.position, err)
 			continue
 		}
+		c.own = c.own || it.own
 		again.items, again.changes = append(again.items, it), append(again.changes, c)
 	}
 	return again
 }
 
-// exists handles a new record whose id another record has.
-func (m *many) exists(it item, id string) {
-	if it.own || m.o.Table.Options.IDs != schema.Counter {
-		m.refuse(it.position, takenID(id))
-		return
-	}
-	// The counter fell back, or another program made that record: take another id.
-	m.o.ID.Of(it.record).SetZero()
-	if err := m.o.Create(m.ctx, it.record.Addr().Interface()); err != nil {
-		m.refuse(it.position, err)
-	}
+// begin calls f in a goroutine, when there is room for it.
+func (m *many) begin(f func()) {
+	m.slots <- struct{}{}
+	m.pending.Add(1)
+	m.working.Go(func() {
+		defer func() {
+			<-m.slots
+			m.pending.Done()
+		}()
+		f()
+	})
 }
 
-// alone writes a record by itself, when there is room for it: in the steps of package
+// single writes a record by itself, when there is room for it: in the steps of package
 // unique, or after a look for the records that it refers to. Without an id the script
 // that creates it counts.
-func (m *many) alone(it item, id string) {
+func (m *many) single(it item, id string) {
 	if id == "" {
-		m.slots <- struct{}{}
-		m.working.Go(func() {
-			defer func() { <-m.slots }()
-			if err := m.o.Create(m.ctx, it.record.Addr().Interface()); err != nil {
+		m.begin(func() {
+			if err := it.alone(m.ctx, it.record.Addr().Interface()); err != nil {
 				m.refuse(it.position, err)
 			}
 		})
 		return
 	}
-	c, err := it.build(it.record, id)
+	c, err := it.build(it.record, id, m.o.Table.now(id))
 	if err != nil {
 		m.refuse(it.position, err)
 		return
 	}
-	c.own = it.own
-	m.slots <- struct{}{}
-	m.working.Go(func() {
-		defer func() { <-m.slots }()
+	c.own = c.own || it.own
+	m.begin(func() {
 		switch err := m.o.Table.put(m.ctx, "", c); {
 		case err == nil:
 			m.wrote(it, c)
-		case errors.Is(err, errExists):
-			m.exists(it, id)
 		default:
 			if _, is := rueidis.IsRedisErr(err); !is && !decided(err) || errors.Is(err, schema.ErrSchema) {
 				m.stop(err)
 			}
-			m.refuse(it.position, err)
+			m.again(it, id, err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"encoding"
 	"errors"
@@ -60,15 +61,20 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 	if err != nil {
 		return err
 	}
+	given := o.copied(record)
 	next, err := o.Table.newID(ctx, own)
 	for {
 		if err != nil {
 			return err
 		}
-		var given *givenID
-		switch err = o.createAs(ctx, record, next); {
-		case errors.As(err, &given):
-			next, err = o.Table.given(given.first), nil
+		var other *givenID
+		err = WithClock(func() error {
+			record.Set(given)
+			return o.createAs(ctx, record, next)
+		})
+		switch {
+		case errors.As(err, &other):
+			next, err = o.Table.given(other.first), nil
 		case errors.Is(err, errExists) && own == "":
 			// The counter fell back, or another program made the record: take
 			// the next id.
@@ -86,7 +92,7 @@ func (o *Objects) Create(ctx context.Context, ptr any) error {
 
 // createAs writes a new record with an id.
 func (o *Objects) createAs(ctx context.Context, record reflect.Value, next newID) error {
-	c, err := o.creation(record, next.id)
+	c, err := o.creation(record, next.id, o.Table.now(next.id))
 	if err != nil {
 		return err
 	}
@@ -94,8 +100,23 @@ func (o *Objects) createAs(ctx context.Context, record reflect.Value, next newID
 	return o.Table.put(ctx, next.after, c)
 }
 
+// copied returns a copy of a record, to begin again.
+func (o *Objects) copied(record reflect.Value) reflect.Value {
+	c := o.NewRecord()
+	c.Set(record)
+	return c
+}
+
+// now returns the time of the server of a record.
+func (t *Table) now(id string) int64 {
+	if !t.Spread() {
+		return t.clocks[0].now()
+	}
+	return t.clockOf(t.Of(id)).now()
+}
+
 // creation returns the change that writes a new record with an id, and sets that.
-func (o *Objects) creation(record reflect.Value, id string) (*change, error) {
+func (o *Objects) creation(record reflect.Value, id string, now int64) (*change, error) {
 	if err := o.CheckID(id); err != nil {
 		return nil, err
 	}
@@ -103,35 +124,61 @@ func (o *Objects) creation(record reflect.Value, id string) (*change, error) {
 		return nil, fmt.Errorf("%w: id %q: %w", schema.ErrValue, id, err)
 	}
 	o.SetVersion(record, 1)
-	c, err := o.written(record, id)
-	if err == nil {
-		c.operation = "create"
-	}
-	return c, err
+	o.Stamp(record, now, true)
+	return o.written(record, &change{operation: "create", id: id, now: now})
 }
 
-// written returns the change that writes a whole record.
-func (o *Objects) written(record reflect.Value, id string) (*change, error) {
+// written completes a change that writes a whole record. Counters and the time of creation
+// stay as they are in a record that exists; so does its version, which the script
+// increments, if the change expects +.
+func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 	fields, err := o.Encode(record)
 	if err != nil {
 		return nil, err
 	}
-	c := &change{id: id}
 	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
 		return nil, err
 	}
+	if !o.Timed() {
+		c.now = 0
+	}
 	c.set = make([]string, 0, 2*len(o.Names))
 	for i, name := range o.Names {
-		if fields[i].OK {
+		stays := c.operation != "create" && (o.Kept(i) || i == o.Version && c.expected == "+")
+		if stays {
+			c.shown = append(c.shown, i)
+			if slices.Contains(o.Table.Rows.Relevant, i) {
+				stored := fields[i]
+				if i == o.Version { // the content has the next one
+					stored = versionText(o.VersionOf(record) - 1)
+				}
+				c.other, c.others = append(c.other, i), append(c.others, stored)
+			}
+		}
+		switch {
+		case stays && fields[i].OK:
+			c.setNew = append(c.setNew, name, fields[i].Value)
+		case stays:
+		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
-		} else {
+		default:
 			c.remove = append(c.remove, name)
 		}
+	}
+	if c.operation == "save" {
+		c.setNew = nil
 	}
 	if len(c.set) == 0 {
 		c.set = []string{emptyField, ""}
 	}
 	return c, nil
+}
+
+func versionText(n int64) schema.Text {
+	if n == 0 {
+		return schema.Text{}
+	}
+	return schema.Text{Value: strconv.FormatInt(n, 10), OK: true}
 }
 
 // Get reads a record into a zero struct.
@@ -179,7 +226,7 @@ func (o *Objects) parseInto(ctx context.Context, id string, r rueidis.RedisResul
 // FetchMany is how many records are read in one pipeline.
 const FetchMany = 500
 
-// Save writes a whole record that exists, and sets its version and counters.
+// Save writes a whole record that exists, and sets its version, counters and times.
 func (o *Objects) Save(ctx context.Context, ptr any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	id := o.IdOf(record)
@@ -189,36 +236,140 @@ func (o *Objects) Save(ctx context.Context, ptr any) error {
 	if err := o.Check(record); err != nil {
 		return err
 	}
-	version := o.VersionOf(record)
-	o.SetVersion(record, version+1)
-	c, err := o.written(record, id)
+	given := o.copied(record)
+	expected := ""
+	if o.Version >= 0 {
+		expected = "v" + strconv.FormatInt(o.VersionOf(record), 10)
+	}
+	return WithClock(func() error {
+		record.Set(given)
+		return o.replace(ctx, record, id, expected)
+	})
+}
+
+// replace writes a record that exists.
+func (o *Objects) replace(ctx context.Context, record reflect.Value, id, expected string) error {
+	if expected != "+" {
+		o.SetVersion(record, o.VersionOf(record)+1)
+	}
+	for range maxMissing {
+		now := o.Table.now(id)
+		o.Stamp(record, now, false)
+		c, err := o.written(record, &change{operation: "save", id: id, expected: expected, now: now})
+		if err != nil {
+			return err
+		}
+		err = o.Table.put(ctx, "", c)
+		var other *otherError
+		if !errors.As(err, &other) {
+			return cmp.Or(err, o.take(c, record))
+		}
+		if err := o.takeOthers(c, other, record); err != nil {
+			return err
+		}
+	}
+	return o.Table.Outcome(id, "CONFLICT")
+}
+
+// Put writes a whole record, whether it exists or not, and sets its version, counters and
+// times.
+func (o *Objects) Put(ctx context.Context, ptr any) error {
+	record := reflect.ValueOf(ptr).Elem()
+	id := o.IdOf(record)
+	if id == "" {
+		return o.Create(ctx, ptr)
+	}
+	if err := o.checkPut(record, id); err != nil {
+		return err
+	}
+	given := o.copied(record)
+	return retry(ctx, func() error {
+		return WithClock(func() error {
+			record.Set(given)
+			return o.putOnce(ctx, record, id)
+		})
+	})
+}
+
+// checkPut refuses what cannot be put.
+func (o *Objects) checkPut(record reflect.Value, id string) error {
+	if err := o.CheckID(id); err != nil {
+		return err
+	}
+	if o.Table.Options.IDs == schema.Counter {
+		if err := checkOwn(id); err != nil {
+			return err
+		}
+	}
+	if !o.Table.IsID(id) {
+		return fmt.Errorf("%w: id %q: the ids of this model are those of Options.IDs, %s", schema.ErrValue, schema.Shorten(id), o.Table.Options.IDs)
+	}
+	return o.Check(record)
+}
+
+// putOnce is one attempt of Put.
+func (o *Objects) putOnce(ctx context.Context, record reflect.Value, id string) error {
+	c, err := o.putting(record, id, o.Table.now(id))
 	if err != nil {
 		return err
 	}
-	o.leaveCounters(c)
-	c.operation = "save"
-	if o.Version >= 0 {
-		c.expected = "v" + strconv.FormatInt(version, 10)
+	err = o.Table.put(ctx, "", c)
+	var other *otherError
+	if !errors.As(err, &other) {
+		return cmp.Or(err, o.take(c, record))
 	}
-	for i, is := range o.Counters {
-		if is {
-			c.shown = append(c.shown, i)
-		}
-	}
-	if err := o.Table.put(ctx, "", c); err != nil {
+	// It exists, and has index entries of counters, or of the time of its creation.
+	if err := o.takeOthers(c, other, record); err != nil {
 		return err
 	}
-	return o.takeCounters(c, record)
+	if err = o.replace(ctx, record, id, "+"); errors.Is(err, schema.ErrNotFound) {
+		err = o.Table.Outcome(id, "CONFLICT") // it was deleted meanwhile
+	}
+	return err
 }
 
-// takeCounters sets the counters of a saved struct to their stored values.
-func (o *Objects) takeCounters(c *change, record reflect.Value) error {
+// putting returns the change of Put, as if the record were new.
+func (o *Objects) putting(record reflect.Value, id string, now int64) (*change, error) {
+	o.SetVersion(record, 1)
+	o.Stamp(record, now, true)
+	c := &change{operation: "put", id: id, now: now}
+	if n, err := strconv.ParseInt(id, 10, 64); err == nil && o.Table.Options.IDs == schema.Counter {
+		c.own = n > o.Table.last.Load() // the counter must not give it again
+	}
+	if o.Version >= 0 {
+		c.expected = "+"
+	}
+	return o.written(record, c)
+}
+
+// take sets the fields of a struct that a write has left as they were.
+func (o *Objects) take(c *change, record reflect.Value) error {
+	if c.operation == "put" && len(c.values) == 0 {
+		return nil // it is new
+	}
 	if len(c.values) != len(c.shown) {
 		return schema.ErrReply(nil)
 	}
 	for i, number := range c.shown {
 		if err := o.takeField(c.id, number, c.values[i], record); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// takeOthers sets the fields of a struct on which its index entries depend to their
+// stored values.
+func (o *Objects) takeOthers(c *change, other *otherError, record reflect.Value) error {
+	if len(other.values) != len(c.other) {
+		return schema.ErrReply(nil)
+	}
+	for i, number := range c.other {
+		if err := o.takeField(c.id, number, other.values[i], record); err != nil {
+			return err
+		}
+		if number == o.Version {
+			o.SetVersion(record, o.VersionOf(record)+1)
 		}
 	}
 	return nil
@@ -264,14 +415,14 @@ func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, e
 	if err := o.CheckID(id); err != nil {
 		return 0, err
 	}
-	return o.Table.incr(ctx, id, field, n, o.GoFields[number].Bits)
+	return o.Table.incr(ctx, id, &o.GoFields[number], n)
 }
 
 // clearRef removes the references of a field to a target from a record, and reports
 // whether there were any.
 func (o *Objects) clearRef(ctx context.Context, f *schema.GoField, id, target string) (bool, error) {
 	cleared := false
-	_, err := o.edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any) error {
+	_, err := o.edit(ctx, &edit{id: id, unchecked: true, f: func(ptr any, _ int64) error {
 		cleared = clearRefs(f.Of(reflect.ValueOf(ptr).Elem()), target)
 		return nil
 	}})

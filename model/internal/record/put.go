@@ -80,5 +80,6 @@ func (t *Table) putClaimed(ctx context.Context, c *change, wanted []schema.Entry
 // decided reports whether an error means that nothing was written.
 func decided(err error) bool {
 	return errors.Is(err, schema.ErrConflict) || errors.Is(err, schema.ErrNotFound) || errors.Is(err, errExists) ||
-		errors.Is(err, schema.ErrTaken) || errors.Is(err, schema.ErrDangling) || errors.Is(err, schema.ErrSchema) || errors.Is(err, unique.ErrLate)
+		errors.Is(err, schema.ErrTaken) || errors.Is(err, schema.ErrDangling) || errors.Is(err, schema.ErrSchema) || errors.Is(err, unique.ErrLate) ||
+		errors.Is(err, errClock)
 }

@@ -22,6 +22,8 @@ var (
 	sweepLua string
 	//go:embed counter.lua
 	counterLua string
+	//go:embed touch.lua
+	touchLua string
 )
 
 // The scripts that this package runs.
@@ -32,4 +34,5 @@ var (
 	deleteScript   = script.New(schema.EntriesLua, deleteLua)
 	sweepScript    = script.New(schema.EntriesLua, sweepLua)
 	counterScript  = script.New(schema.EntriesLua, counterLua)
+	touchScript    = script.New(schema.EntriesLua, touchLua)
 )

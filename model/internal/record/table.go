@@ -27,6 +27,7 @@ type Table struct {
 	Claims     *unique.Claims
 	References references
 	targets    targets
+	clocks     []clock                                     // of the servers of the partitions
 	last       atomic.Int64                                // the last known value of the counter
 	Compute    func(id string, fields []schema.Text) error // checks a record and fills in its computed fields; nil without the Go type
 	Validate   func(id string, fields []schema.Text) error // reports an invalid record; nil without the Go type
@@ -67,6 +68,7 @@ func tableOf(client rueidis.Client, opt Options, s *schema.Schema) *Table {
 	}
 	t.Rows.Writes.ttl = opt.Cache
 	t.References.t = t
+	t.clocks = make([]clock, len(l.Parts))
 	return t
 }
 

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	"retwis/model/internal/schema"
 
@@ -16,17 +17,18 @@ import (
 // edit is one Update or Patch of a record.
 type edit struct {
 	id string
-	f  func(ptr any) error
+	f  func(ptr any, now int64) error
 	// patched are the numbers of the fields that Patch sets: their old values need not be
 	// readable, and no other field is written. Nil: an Update.
 	patched   []int
 	unchecked bool // the record need not be valid
+	timed     bool // a patched field depends on the time of the server
 }
 
 // Update applies f to a record until no other writer interferes, and returns the record
 // as it was written.
 func (o *Objects) Update(ctx context.Context, id string, f func(ptr any) error) (ptr any, err error) {
-	return o.edit(ctx, &edit{id: id, f: f})
+	return o.edit(ctx, &edit{id: id, f: func(ptr any, _ int64) error { return f(ptr) }})
 }
 
 // Patch sets some fields of a record, and returns the record as it was written.
@@ -41,10 +43,15 @@ func (o *Objects) Patch(ctx context.Context, id string, values map[string]any) (
 			return nil, fmt.Errorf("%w: %s is the version, which the store sets", schema.ErrValue, name)
 		case o.Counters[n]:
 			return nil, fmt.Errorf("%w: %s is a counter: use Incr", schema.ErrValue, name)
+		case n == o.Created || n == o.Updated:
+			return nil, fmt.Errorf("%w: %s is a time that the store sets", schema.ErrValue, name)
 		}
 		e.patched = append(e.patched, n)
 	}
-	e.f = func(ptr any) error { return o.assign(ptr, values) }
+	if o.Expires >= 0 {
+		_, e.timed = values[o.Names[o.Expires]].(time.Duration)
+	}
+	e.f = func(ptr any, now int64) error { return o.assign(ptr, now, values) }
 	return o.edit(ctx, e)
 }
 
@@ -53,9 +60,11 @@ func (o *Objects) edit(ctx context.Context, e *edit) (ptr any, err error) {
 		return nil, err
 	}
 	err = retry(ctx, func() error {
-		record, err := o.editOnce(ctx, e)
-		ptr = record
-		return err
+		return WithClock(func() error {
+			record, err := o.editOnce(ctx, e)
+			ptr = record
+			return err
+		})
 	})
 	return ptr, err
 }
@@ -141,13 +150,14 @@ func (o *Objects) edited(stored []schema.Text, e *edit) (reflect.Value, *change,
 	if err := o.Decode(o.Table.Of(e.id).Record(e.id), e.id, readable, record); err != nil {
 		return record, nil, err
 	}
-	if err := e.f(record.Addr().Interface()); err != nil {
+	now := o.Table.now(e.id)
+	if err := e.f(record.Addr().Interface(), now); err != nil {
 		return record, nil, err
 	}
-	if now := o.IdOf(record); now != e.id {
-		return record, nil, fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(e.id), schema.Shorten(now))
+	if id := o.IdOf(record); id != e.id {
+		return record, nil, fmt.Errorf("%w: the function of Update changed the id from %q to %q", schema.ErrValue, schema.Shorten(e.id), schema.Shorten(id))
 	}
-	c, err := o.difference(stored, record, e)
+	c, err := o.difference(stored, record, e, now)
 	if c != nil && err == nil && !e.unchecked {
 		err = o.Check(record)
 	}
@@ -165,13 +175,12 @@ func (o *Objects) storedVersion(stored []schema.Text) int64 {
 }
 
 // difference returns the change that writes the fields of a record that differ from the
-// stored ones, and sets the version and counters of the record. It returns nil if there
-// are none.
-func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit) (*change, error) {
+// stored ones, and sets what the caller cannot change. It returns nil if there are none.
+func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit, now int64) (*change, error) {
 	version := o.storedVersion(stored)
 	o.SetVersion(record, version)
-	for i, counter := range o.Counters {
-		if counter {
+	for i := range o.Names {
+		if o.Kept(i) || i == o.Updated {
 			if err := o.takeField(e.id, i, stored[i], record); err != nil {
 				return nil, err
 			}
@@ -181,33 +190,38 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 	if err != nil {
 		return nil, err
 	}
-	c := &change{id: e.id, operation: "save", before: o.Table.setsOf(stored)}
+	patched := func(i int) bool { return e.patched == nil || slices.Contains(e.patched, i) }
 	changed := false
-	for i, name := range o.Names {
-		if o.Counters[i] {
-			fields[i] = stored[i]
-		}
-		now := fields[i]
-		if now == stored[i] || e.patched != nil && i != o.Version && !slices.Contains(e.patched, i) {
-			continue
-		}
-		changed = true
-		switch {
-		case i == o.Version:
-		case now.OK:
-			c.set = append(c.set, name, now.Value)
-		default:
-			c.remove = append(c.remove, name)
-		}
+	for i := range o.Names {
+		changed = changed || fields[i] != stored[i] && (patched(i) || i == o.Version) && !o.Kept(i) && i != o.Updated
 	}
 	if !changed {
 		return nil, nil
 	}
-	if o.Version >= 0 {
-		next := strconv.FormatInt(version+1, 10)
-		fields[o.Version] = schema.Text{Value: next, OK: true}
-		c.set = append(c.set, o.Names[o.Version], next)
-		o.SetVersion(record, version+1)
+	o.SetVersion(record, version+1)
+	o.Stamp(record, now, false)
+	if fields, err = o.Encode(record); err != nil {
+		return nil, err
+	}
+	c := &change{id: e.id, operation: "save", before: o.Table.setsOf(stored)}
+	if o.Timed() || e.timed {
+		c.now = now
+	}
+	for i, name := range o.Names {
+		if o.Counters[i] {
+			if slices.Contains(o.Table.Rows.Relevant, i) {
+				c.other, c.others = append(c.other, i), append(c.others, stored[i])
+			}
+			fields[i] = stored[i]
+		}
+		ours := i == o.Version || i == o.Updated || i == o.Expires && o.TTL > 0
+		switch {
+		case fields[i] == stored[i], o.Kept(i), !patched(i) && !ours:
+		case fields[i].OK:
+			c.set = append(c.set, name, fields[i].Value)
+		default:
+			c.remove = append(c.remove, name)
+		}
 	}
 	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
 		return nil, err
@@ -219,11 +233,16 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 }
 
 // assign sets fields to values of their types, or ones that mean the same. A nil
-// value clears the field.
-func (o *Objects) assign(ptr any, values map[string]any) error {
+// value clears the field. A duration is how long from now the record lives.
+func (o *Objects) assign(ptr any, now int64, values map[string]any) error {
 	record := reflect.ValueOf(ptr).Elem()
 	for name, value := range values {
-		f := &o.GoFields[o.Number(name)]
+		number := o.Number(name)
+		if ttl, is := value.(time.Duration); is && number == o.Expires {
+			o.SetTime(record, number, now+ttl.Milliseconds())
+			continue
+		}
+		f := &o.GoFields[number]
 		if err := schema.Assign(f.Of(record), f.Target != nil, value); err != nil {
 			return fmt.Errorf("%w: %s: %w", schema.ErrValue, f.GoName, err)
 		}

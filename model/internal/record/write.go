@@ -16,14 +16,18 @@ import (
 
 // change is one write of a record.
 type change struct {
-	operation string // create or save
+	operation string // create, save or put
+	now       int64  // the time of the server, as it was estimated for this write; 0: not used
 	id        string
 	own       bool   // the id is the caller's, although ids come from a counter
 	expected  string // of a saved record: see write.lua
 	checked   []int  // numbers of the fields to digest
 	content   schema.Content
 	entries   []schema.Entry
+	other     []int          // of a saved or put record: fields that stay, and that the content depends on
+	others    []schema.Text  // what these are expected to be
 	set       []string       // names and values
+	setNew    []string       // more of these, if the record is new
 	remove    []string       // names
 	claims    string         // with several partitions: the unique values claimed for it
 	left      []schema.Entry // after the write: the unique values that the record had before
@@ -160,7 +164,7 @@ func (t *Table) wrote(b *batch) {
 func (t *Table) writeCall(b *batch) script.Call {
 	size := 0
 	for _, c := range b.changes {
-		size += 10 + len(c.shown) + len(c.remove) + len(c.set)
+		size += 12 + len(c.shown) + 2*len(c.other) + len(c.setNew) + len(c.remove) + len(c.set)
 	}
 	keys := make([]string, 0, 7+len(b.p.Indexes)+len(b.changes))
 	keys = append(append(keys, b.p.Content, b.p.All, b.p.Meta, b.p.Expires, b.p.Changes, b.p.Voids), b.p.Indexes...)
@@ -177,8 +181,12 @@ func (t *Table) writeCall(b *batch) script.Call {
 	if t.Schema.Version >= 0 {
 		versionField = t.Schema.Names[t.Schema.Version]
 	}
-	args := append(make([]string, 0, 8+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
-		b.after, strconv.Itoa(stride), versionField, "", referred)
+	clock := ""
+	if now := b.changes[0].now; now != 0 {
+		clock = strconv.FormatInt(now, 10)
+	}
+	args := append(make([]string, 0, 9+size), t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog),
+		b.after, strconv.Itoa(stride), versionField, "", referred, clock)
 	sets := make([][]schema.Entry, 0, 3*len(b.changes))
 	for _, c := range b.changes {
 		keys = append(keys, b.p.Record(c.id))
@@ -202,10 +210,18 @@ func (t *Table) appendChange(args []string, c *change) []string {
 		score = strconv.FormatUint(n, 10)
 	}
 	args = append(args, c.operation, c.id, string(c.content), score, c.claims)
-	if c.operation == "save" {
+	if c.operation != "create" {
 		args = append(args, c.expected, strconv.Itoa(len(c.checked)))
 		for _, field := range c.checked {
 			args = append(args, t.Schema.Names[field])
+		}
+		args = append(args, strconv.Itoa(2*len(c.other)))
+		for i, field := range c.other {
+			expected := ""
+			if c.others[i].OK {
+				expected = "=" + c.others[i].Value
+			}
+			args = append(args, t.Schema.Names[field], expected)
 		}
 		args = append(args, strconv.Itoa(len(c.shown)))
 		for _, field := range c.shown {
@@ -213,7 +229,8 @@ func (t *Table) appendChange(args []string, c *change) []string {
 		}
 		args = append(append(args, strconv.Itoa(len(c.remove))), c.remove...)
 	}
-	return append(append(args, strconv.Itoa(len(c.set))), c.set...)
+	args = append(args, strconv.Itoa(len(c.set)), strconv.Itoa(len(c.setNew)))
+	return append(append(args, c.set...), c.setNew...)
 }
 
 // parseOutcomes reads the reply of write.lua.
@@ -228,6 +245,15 @@ func (t *Table) parseOutcomes(ctx context.Context, b *batch, keys []string, m ru
 	list, err := m.ToArray()
 	if err != nil {
 		return nil, err
+	}
+	if len(list) == 2 && b.changes[0].now != 0 {
+		if word, _ := list[0].ToString(); word == "CLOCK" {
+			now, err := list[1].AsInt64()
+			if err == nil {
+				t.clockOf(b.p).set(now)
+			}
+			return nil, cmp.Or[error](err, errClock)
+		}
 	}
 	if len(list) == 2 && b.after != "" {
 		if word, _ := list[0].ToString(); word == "ID" {
@@ -262,6 +288,11 @@ func (t *Table) parseOutcome(c *change, m rueidis.RedisMessage) error {
 		if word, _ := list[0].ToString(); word == "OK" {
 			return t.parseWritten(c, list)
 		}
+	} else if err == nil && len(list) == 2 {
+		if word, _ := list[0].ToString(); word == "OTHER" {
+			values, err := parseTexts(list[1])
+			return cmp.Or[error](err, &otherError{values})
+		}
 	}
 	_, err := t.parseReply(c.id, m)
 	return err
@@ -276,20 +307,35 @@ func (t *Table) parseWritten(c *change, list []rueidis.RedisMessage) error {
 	if c.left, err = unique.ParseEntries(t.Schema, left); err != nil {
 		return err
 	}
-	values, err := list[2].ToArray()
+	c.values, err = parseTexts(list[2])
+	return err
+}
+
+// parseTexts reads the reply of HMGET.
+func parseTexts(m rueidis.RedisMessage) ([]schema.Text, error) {
+	values, err := m.ToArray()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.values = make([]schema.Text, len(values))
+	all := make([]schema.Text, len(values))
 	for i := range values {
 		s, err := values[i].ToString()
 		if err != nil && !rueidis.IsRedisNil(err) {
-			return err
+			return nil, err
 		}
-		c.values[i] = schema.Text{Value: s, OK: err == nil}
+		all[i] = schema.Text{Value: s, OK: err == nil}
 	}
-	return nil
+	return all, nil
 }
+
+// otherError is returned if fields that a write does not change are not as expected, so
+// that its index entries would be wrong. Nothing was written.
+type otherError struct{ values []schema.Text }
+
+func (o *otherError) Error() string { return "another writer has changed a counter" }
+
+// Unwrap makes the error an ErrConflict.
+func (o *otherError) Unwrap() error { return schema.ErrConflict }
 
 // givenID is returned if the counter has given other ids than expected: this one, and
 // the next ones for the other records of the batch.

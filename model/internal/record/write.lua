@@ -9,38 +9,50 @@
 --      changes are kept, 4 value of the counter before the id of the first record, or
 --      nothing: the ids are given, 5 how many keys each record has, 6 name of the version
 --      field, 7 which keys are sets of values, 8 how many keys are those of records that
---      must exist, then the records. Each begins with
---        create: the record must not exist, or save: it must exist
+--      must exist, 9 the time of the server in milliseconds as the caller has estimated it
+--      for the records, or nothing, then the records. Each begins with
+--        create: the record must not exist, save: it must exist, or put
 --        id
 --        content
 --        score in the order of creation, or nothing: the time of the server
 --        claims of unique values in other partitions: a MessagePack list of index, value,
 --        token and deadline, or nothing
---      a saved record continues with
---        what it must be: nothing: anything; v and its version, or d and the digest of the
---        fields that are named next
+--      unless it is created it continues with
+--        what it must be if it exists: nothing: anything; + the same, and the version goes up
+--        by one; v and its version, or d and the digest of the fields that are named next
 --        so many names of fields to digest, and these
+--        so many names and values of fields that the content depends on, and that the write
+--        does not change if the record exists: the name, then nothing, or = and the value
 --        so many names of fields to return, and these
 --        so many names of fields to delete, and these
 --      and each ends with
---        how many names and values, and these
+--        how many names and values are written, how many more to a new record, and these
 --        if there are keys of records that must exist: three times how many references
 --        it has, and for each of these its field, its id and how many keys: one of
 --        these records must exist
--- Reply SCHEMA; ID and the id of the last record that the counter has given instead:
+-- Reply SCHEMA; CLOCK and the time of the server, if the estimate is wrong: nothing was
+-- written; ID and the id of the last record that the counter has given instead:
 -- nothing was written; or the outcome of each record: OK, or OK with a list of index and
 -- value of the unique values to release, and a list of the values to return; NOTFOUND,
--- EXISTS, CONFLICT; TAKEN with index, value and the owner; CLAIM with index and value of
--- what must be claimed; LATE if claims have ended; DANGLING with field and id of a
--- reference to a record that does not exist; KEYS with index and value of the sets
--- that are missing among the keys; or an error of the server
+-- EXISTS, CONFLICT; OTHER and the values of fields that the content depends on; TAKEN
+-- with index, value and the owner; CLAIM with index and value of what must be claimed;
+-- LATE if claims have ended; DANGLING with field and id of a reference to a record that
+-- does not exist; KEYS with index and value of the sets that are missing among the keys;
+-- or an error of the server
 
 local content, all, meta, expires, changes, voids = unpack(KEYS, 1, 6)
-local stamp, slots, cap, expected, stride, versionField, values, referred = unpack(ARGV, 1, 8)
+local stamp, slots, cap, expected, stride, versionField, values, referred, clock = unpack(ARGV, 1, 9)
 
 local may, waiting = writable(meta, stamp)
 if not may then
 	return 'SCHEMA'
+end
+
+if clock ~= '' then
+	local time = now()
+	if math.abs(time - clock) > 500 then
+		return { 'CLOCK', string.format('%.0f', time) }
+	end
 end
 
 local places, sorted, behind = placesOf(slots, 7)
@@ -133,6 +145,22 @@ local function digestOf(record, from, to)
 	return redis.sha1hex(table.concat(parts))
 end
 
+-- otherThan returns the values of fields, and whether they differ from those expected.
+local function otherThan(record, from, to)
+	if from > to then
+		return
+	end
+	local names, differs = {}, false
+	for i = from, to, 2 do
+		names[#names + 1] = ARGV[i]
+	end
+	local found = call('HMGET', record, unpack(names))
+	for i, value in ipairs(found) do
+		differs = differs or (value and '=' .. value or '') ~= ARGV[from + 2 * i - 1]
+	end
+	return found, differs
+end
+
 -- validClaims returns the values in other slots that a record may enter, by claims that
 -- have not ended.
 local function validClaims(claims)
@@ -153,21 +181,26 @@ local function write(key, operation, id, packed, score, claims, r)
 	local record = KEYS[key]
 	local before = call('HGET', content, id)
 	local want, version = r.expected, nil
-	if operation == 'create' then
-		if call('EXISTS', record) == 1 then
-			return 'EXISTS'
-		end
-	else
-		if versionField ~= '' then
-			version = call('HGET', record, versionField)
-		end
-		if not version and call('EXISTS', record) == 0 then
-			return 'NOTFOUND'
-		end
+	if operation ~= 'create' and versionField ~= '' then
+		version = call('HGET', record, versionField)
+	end
+	local exists = version or call('EXISTS', record) == 1
+	if operation == 'put' then
+		operation = exists and 'save' or 'create'
+	elseif exists and operation == 'create' then
+		return 'EXISTS'
+	elseif not exists and operation == 'save' then
+		return 'NOTFOUND'
+	end
+	if operation == 'save' then
 		local kind = want:sub(1, 1)
 		if kind == 'v' and (version or '0') ~= want:sub(2) or
 			kind == 'd' and digestOf(record, r.checkFrom, r.checkTo) ~= want:sub(2) then
 			return 'CONFLICT'
+		end
+		local found, differs = otherThan(record, r.otherFrom, r.otherTo)
+		if differs then
+			return { 'OTHER', found }
 		end
 	end
 
@@ -266,7 +299,14 @@ local function write(key, operation, id, packed, score, claims, r)
 		score = newScore(all, score)
 		call('ZADD', all, score, id)
 	end
-	set(record, r.setFrom, r.setTo)
+	set(record, r.setFrom, operation == 'create' and r.newTo or r.setTo)
+	if operation == 'save' and want == '+' then
+		if version and version:find('^%d+$') then
+			call('HINCRBY', record, versionField, 1)
+		else
+			call('HSET', record, versionField, '1')
+		end
+	end
 	for i = r.deleteFrom, r.deleteTo do
 		call('HDEL', record, ARGV[i])
 	end
@@ -310,7 +350,7 @@ local function write(key, operation, id, packed, score, claims, r)
 	return { 'OK', release, r.shownFrom > r.shownTo and {} or call('HMGET', record, unpack(ARGV, r.shownFrom, r.shownTo)) }
 end
 
-local at = 9
+local at = 10
 local function list()
 	local from = at + 1
 	at = from + tonumber(ARGV[at])
@@ -321,15 +361,19 @@ end
 local function one(key)
 	local operation, id, packed, score, claims = unpack(ARGV, at, at + 4)
 	at = at + 5
-	local r = { expected = '', checkFrom = 1, checkTo = 0, shownFrom = 1, shownTo = 0, deleteFrom = 1, deleteTo = 0 }
-	if operation == 'save' then
+	local r = { expected = '', shownFrom = 1, shownTo = 0, deleteFrom = 1, deleteTo = 0 }
+	if operation ~= 'create' then
 		r.expected = ARGV[at]
 		at = at + 1
 		r.checkFrom, r.checkTo = list()
+		r.otherFrom, r.otherTo = list()
 		r.shownFrom, r.shownTo = list()
 		r.deleteFrom, r.deleteTo = list()
 	end
-	r.setFrom, r.setTo = list()
+	r.setFrom = at + 2
+	r.setTo = at + 1 + tonumber(ARGV[at])
+	r.newTo = r.setTo + tonumber(ARGV[at + 1])
+	at = r.newTo + 1
 	if referred ~= '0' then
 		local from, to = list()
 		local dangling
@@ -338,9 +382,9 @@ local function one(key)
 			return dangling
 		end
 	end
-	if operation == 'create' and claims == '' then
-		local outcome = insert(key, id, packed, score, r.setFrom, r.setTo)
-		if outcome then
+	if operation ~= 'save' and claims == '' then
+		local outcome = insert(key, id, packed, score, r.setFrom, r.newTo)
+		if outcome and (outcome ~= 'EXISTS' or operation == 'create') then
 			return outcome
 		end
 	end

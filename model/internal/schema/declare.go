@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Declaration is what New reads from a struct: the schema, and how its fields are
@@ -71,7 +72,7 @@ func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration,
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is not a struct", t)
 	}
-	d := &Declaration{Schema: Schema{Version: -1, Expires: -1, TypeName: t.Name()}, types: y, GoType: t, Kinds: map[string]string{}}
+	d := &Declaration{Schema: Schema{Version: -1, Expires: -1, Created: -1, Updated: -1, TypeName: t.Name()}, types: y, GoType: t, Kinds: map[string]string{}}
 	type validates interface{ Validate() error }
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[validates]()) {
 		d.Validate = func(record any) error { return record.(validates).Validate() }
@@ -144,23 +145,49 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 	}
 	number := len(d.Fields)
 	switch {
-	case tag.has("version") && d.Version >= 0, tag.has("expires") && d.Expires >= 0:
+	case tag.has("version") && d.Version >= 0, tag.has("expires") && d.Expires >= 0,
+		tag.has("created") && d.Created >= 0, tag.has("updated") && d.Updated >= 0:
 		return errors.New("another field has this option too")
 	case tag.has("version") && (codec.Kind != kindInt || f.Type.Kind() != reflect.Int64 && f.Type.Kind() != reflect.Int):
 		return errors.New("a version is an int64")
 	case tag.has("expires") && codec.Kind != kindTime && codec.Kind != kindUnix:
 		return errors.New("expires is for a time.Time")
+	case (tag.has("created") || tag.has("updated")) && (f.Type != reflect.TypeFor[time.Time]()):
+		return errors.New("created and updated are for a time.Time")
 	case tag.has("counter") && codec.Kind != kindInt:
 		return errors.New("a counter is a signed integer")
 	case tag.has("version"):
 		d.Version = number
 	case tag.has("expires"):
 		d.Expires = number
+	case tag.has("created"):
+		d.Created = number
+	case tag.has("updated"):
+		d.Updated = number
+	}
+	if err := d.addTTL(tag); err != nil {
+		return err
 	}
 	d.GoFields = append(d.GoFields, g)
 	d.Names, d.Counters = append(d.Names, tag.name), append(d.Counters, g.counter)
 	d.Fields = append(d.Fields, Field{Name: tag.name, Kind: codec.Kind, Element: codec.element, Zero: codec.zero(f.Type)})
 	return d.addFieldIndexes(number, tag, f.Type)
+}
+
+// addTTL reads after which time records expire.
+func (d *Declaration) addTTL(tag tag) (err error) {
+	if !tag.has("ttl") {
+		return nil
+	}
+	text := tag.values["ttl"]
+	d.TTL, err = time.ParseDuration(text)
+	switch {
+	case !tag.has("expires"):
+		return errors.New("ttl says when a record expires: it belongs to the field with the option expires")
+	case err != nil || d.TTL < time.Millisecond:
+		return fmt.Errorf("ttl=%s is not a duration such as 1h30m, of at least a millisecond", text)
+	}
+	return nil
 }
 
 // addFieldIndexes adds the indexes that the tag of a field asks for.
@@ -227,7 +254,7 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 	} else if len(decl.Columns) < 2 {
 		return errors.New("a composite index has at least two columns; for one field use its tag")
 	}
-	for _, text := range decl.Columns {
+	for i, text := range decl.Columns {
 		field, order, _ := strings.Cut(strings.TrimSpace(text), " ")
 		if order != "" && order != "desc" && order != "asc" {
 			return fmt.Errorf("column %q: %q is not an order: use asc or desc", text, order)
@@ -237,7 +264,14 @@ func (d *Declaration) addIndex(decl *IndexDeclaration) error {
 			return fmt.Errorf("column %q: there is no such field, and no such computed index before this one", text)
 		}
 		if number < len(d.GoFields) && d.GoFields[number].counter {
-			return fmt.Errorf("column %q: a counter is changed without its indexes", text)
+			switch {
+			case i < len(decl.Columns)-1:
+				return fmt.Errorf("column %q: a counter can only be the last column", text)
+			case decl.Unique:
+				return fmt.Errorf("column %q: a counter cannot be part of a unique index", text)
+			case d.Fields[number].Zero == nil:
+				return fmt.Errorf("column %q: a counter that is a pointer cannot be part of an index of several fields", text)
+			}
 		}
 		x.Columns = append(x.Columns, Column{Field: field, Desc: order == "desc"})
 	}

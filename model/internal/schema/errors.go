@@ -15,6 +15,7 @@ var (
 	ErrConflict    = errors.New("the record has changed since it was read")
 	ErrValue       = ordered.ErrValue
 	ErrInvalid     = errors.New("the record is not valid")
+	ErrBound       = errors.New("the counter would leave its bounds")
 	ErrDeclaration = errors.New("not a model")
 	ErrSchema      = errors.New("the declaration is not in force")
 	ErrUnknown     = errors.New("there are keys that the model did not write")
@@ -75,6 +76,26 @@ func (e *InvalidError) Unwrap() []error {
 	}
 	return all
 }
+
+// BoundError is returned if a counter would leave its bounds.
+type BoundError struct {
+	ID    string
+	Field string
+	Value int64
+	By    int64
+	Bound int64
+}
+
+func (e *BoundError) Error() string {
+	what := "maximum"
+	if e.By < 0 {
+		what = "minimum"
+	}
+	return fmt.Sprintf("%s of id %q is %d and cannot be changed by %d: the %s is %d", e.Field, Shorten(e.ID), e.Value, e.By, what, e.Bound)
+}
+
+// Is makes the error an ErrBound.
+func (e *BoundError) Is(target error) bool { return target == ErrBound }
 
 // RecordError is an error of a record that cannot be read.
 type RecordError struct {

@@ -147,7 +147,7 @@ func (l *Layout) ParseKey(key string) (*Partition, string, bool) {
 	for i := range l.Parts {
 		p := &l.Parts[i]
 		if id, ok := strings.CutPrefix(key, p.RecordPrefix); ok {
-			return p, id, l.isID(id) && l.Of(id) == p
+			return p, id, l.IsID(id) && l.Of(id) == p
 		}
 	}
 	return nil, "", false
@@ -191,9 +191,9 @@ func (l *Layout) CreationScore(id string) string {
 	return ""
 }
 
-// isID reports whether the rest of a key after the prefix is the id of a record: other
+// IsID reports whether the rest of a key after the prefix is the id of a record: other
 // keys may have the same prefix.
-func (l *Layout) isID(id string) bool {
+func (l *Layout) IsID(id string) bool {
 	switch l.IDs {
 	case Counter:
 		n, err := strconv.ParseUint(id, 10, 63)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Encode writes a struct as texts: the stored fields, then the computed ones.
@@ -125,6 +126,48 @@ func (d *Declaration) SetVersion(record reflect.Value, version int64) {
 	if d.Version >= 0 {
 		d.GoFields[d.Version].Of(record).SetInt(version)
 	}
+}
+
+// SetTime sets a field to a time in milliseconds, or in whole seconds if it is stored so.
+func (d *Declaration) SetTime(record reflect.Value, field int, ms int64) {
+	f := &d.GoFields[field]
+	if f.Kind == kindUnix {
+		if field == d.Expires {
+			ms += 999 // not too early
+		}
+		ms -= ms % 1000
+	}
+	at, v := time.UnixMilli(ms).UTC(), f.Of(record)
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.ValueOf(&at))
+	} else {
+		v.Set(reflect.ValueOf(at))
+	}
+}
+
+// Stamp sets the times of a record that is written: those of the last write, of its
+// creation if it is new and has none, and of its expiry if it has none.
+func (d *Declaration) Stamp(record reflect.Value, now int64, isNew bool) {
+	zero := func(field int) bool {
+		v := d.GoFields[field].Of(record)
+		t, is := v.Interface().(time.Time)
+		return is && t.IsZero() || v.Kind() == reflect.Pointer && v.IsNil()
+	}
+	if d.Created >= 0 && isNew && zero(d.Created) {
+		d.SetTime(record, d.Created, now)
+	}
+	if d.Updated >= 0 {
+		d.SetTime(record, d.Updated, now)
+	}
+	if d.TTL > 0 && zero(d.Expires) {
+		d.SetTime(record, d.Expires, now+d.TTL.Milliseconds())
+	}
+}
+
+// EncodeField returns the stored text of a field.
+func (d *Declaration) EncodeField(record reflect.Value, field int) (Text, error) {
+	f := &d.GoFields[field]
+	return f.encode(f.Of(record))
 }
 
 // CheckID refuses what cannot be an id. A zero byte separates the id in a claim.

@@ -32,7 +32,7 @@ func ruleOf(t tag, typ reflect.Type) (rule, error) {
 		typ = typ.Elem()
 	}
 	switch {
-	case !r.required && len(t.values) == 0:
+	case !r.required && !t.has("min") && !t.has("max"):
 		return r, nil
 	case t.has("id"), t.has("version"):
 		return r, errors.New("the store sets the id and the version: leave required, min and max out")
@@ -41,7 +41,7 @@ func ruleOf(t tag, typ reflect.Type) (rule, error) {
 	case r.required && t.has("counter"):
 		return r, errors.New("required and counter: 0 is a value of a counter: use min=1")
 	}
-	if len(t.values) == 0 {
+	if !t.has("min") && !t.has("max") {
 		return r, nil
 	}
 	switch typ.Kind() {
@@ -92,10 +92,21 @@ func (r *rule) parseBound(text string, typ reflect.Type) (*bound, error) {
 			err = errors.New("it is not finite")
 		}
 	default:
-		b.int, err = strconv.ParseInt(text, 10, 64)
-		err = plain(err, text, "an integer of 64 bits")
+		b.int, err = strconv.ParseInt(text, 10, 54)
+		err = plain(err, text, "an integer of 54 bits") // scripts compare counters with it
 	}
 	return b, err
+}
+
+// Bounds returns the bounds of a counter as text; "": none.
+func (f *GoField) Bounds() (low, high string) {
+	if b := f.rule.min; b != nil {
+		low = b.text
+	}
+	if b := f.rule.max; b != nil {
+		high = b.text
+	}
+	return low, high
 }
 
 // check returns what is wrong with a value, or nil.

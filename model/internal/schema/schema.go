@@ -21,12 +21,15 @@ import (
 type Schema struct {
 	Fields      []Field // the stored ones, then the computed ones
 	Indexes     []*Index
-	Collections []string // names of the Sets and Lists of a record
-	Names       []string // of the stored fields
-	Counters    []bool   // which of them are counters
-	Version     int      // number of the field, or -1
-	Expires     int      // number of the field, or -1
-	TypeName    string   // name of the Go type
+	Collections []string      // names of the Sets and Lists of a record
+	Names       []string      // of the stored fields
+	Counters    []bool        // which of them are counters
+	Version     int           // number of the field, or -1
+	Expires     int           // number of the field, or -1
+	Created     int           // number of the field, or -1
+	Updated     int           // number of the field, or -1
+	TTL         time.Duration // after which records expire that say nothing else; 0: never
+	TypeName    string        // name of the Go type
 	References  []Reference
 	Exists      []int // numbers of the fields whose records must exist; only the Go type knows them
 }
@@ -88,6 +91,12 @@ type Column struct {
 
 // maxElements is how many elements of a list are indexed.
 const maxElements = 1000
+
+// Timed reports whether records have times by the clock of the server.
+func (s *Schema) Timed() bool { return s.Created >= 0 || s.Updated >= 0 || s.TTL > 0 }
+
+// Kept reports whether a field stays as it is when a whole record is written.
+func (s *Schema) Kept(field int) bool { return s.Counters[field] || field == s.Created }
 
 // Number returns the number of a field, or -1.
 func (s *Schema) Number(name string) int {
@@ -221,7 +230,7 @@ func ParseStored(text string) (Stored, Schema, error) {
 		return w, s, fmt.Errorf("%w: the schema: %w", ErrCorrupt, err)
 	}
 	s.Fields, s.Collections, s.TypeName, s.References = w.Fields, w.Collections, w.Type, w.Refs
-	s.Version, s.Expires = -1, -1
+	s.Version, s.Expires, s.Created, s.Updated = -1, -1, -1, -1
 	for _, f := range s.Fields {
 		if !f.Computed {
 			s.Names, s.Counters = append(s.Names, f.Name), append(s.Counters, false)

@@ -14,12 +14,12 @@ type tag struct {
 }
 
 // valued returns the options that have a value, as in max=100.
-func valued() []string { return []string{"min", "max"} }
+func valued() []string { return []string{"min", "max", "ttl"} }
 
 // tagOptions returns the options after the name.
 func tagOptions() []string {
 	return []string{
-		"id", "version", "expires", // the role of the field
+		"id", "version", "expires", "ttl", "created", "updated", // the role of the field
 		"index", "range", "unique", "caseinsensitive", // its indexes
 		"counter", "unix", // how it is written
 		"required", "min", "max", // which values are valid
@@ -45,7 +45,7 @@ func parseTag(text, goName string) (tag, error) {
 		option, value, has := strings.Cut(o, "=")
 		if needs := slices.Contains(valued(), option); has != needs && slices.Contains(tagOptions(), option) {
 			if needs {
-				return t, fmt.Errorf("%q needs a value: write %s=100", o, option)
+				return t, fmt.Errorf("%q needs a value: write %s=%s", o, option, map[bool]string{true: "24h", false: "100"}[option == "ttl"])
 			}
 			return t, fmt.Errorf("%q has a value, and %s takes none", o, option)
 		}
@@ -75,9 +75,20 @@ func (t *tag) checkTogether() error {
 		{"version", "expires", "one field cannot be both"},
 		{"id", "counter", "one field cannot be both"},
 		{"version", "counter", "one field cannot be both"},
-		{"counter", "index", "a counter is changed without its indexes: leave one of them out"},
-		{"counter", "range", "a counter is changed without its indexes: leave one of them out"},
-		{"counter", "unique", "a counter is changed without its indexes: leave one of them out"},
+		{"counter", "index", "a counter is indexed by range, which includes index"},
+		{"counter", "unique", "a counter cannot be unique"},
+		{"created", "id", "one field cannot be both"},
+		{"created", "version", "one field cannot be both"},
+		{"created", "expires", "one field cannot be both"},
+		{"created", "updated", "one field cannot be both"},
+		{"created", "required", "the store sets it: leave required out"},
+		{"created", "unique", "records can be created at the same time"},
+		{"updated", "id", "one field cannot be both"},
+		{"updated", "version", "one field cannot be both"},
+		{"updated", "expires", "one field cannot be both"},
+		{"updated", "required", "the store sets it: leave required out"},
+		{"updated", "unique", "records can be updated at the same time"},
+		{"ttl", "required", "the store sets the time: leave required out"},
 		{"id", "index", "records are found by their id without an index"},
 		{"id", "range", "records are found by their id without an index"},
 		{"id", "unique", "an id is always unique"},

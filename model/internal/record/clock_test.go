@@ -1,0 +1,84 @@
+package record
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/model/internal/schema"
+)
+
+// The times of records are those of the server's clock, whatever the client's shows.
+func TestClockOfServer(t *testing.T) {
+	t.Parallel()
+	type page struct {
+		ID      string    `redis:",id"`
+		Made    time.Time `redis:"made,created,range"`
+		Changed time.Time `redis:"changed,updated,unix"`
+		Ends    time.Time `redis:"ends,expires,ttl=1h"`
+		Text    string    `redis:"text"`
+	}
+	client := redistest.DB(t).Client(t)
+	none := schema.Types{Collection: func(reflect.Type) string { return "" }, Target: func(reflect.Type) reflect.Type { return nil }}
+	d, err := schema.Declare(reflect.TypeFor[page](), none, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := NewTable(client, Options{Name: "page"}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewObjects(t.Context(), table, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := func() { table.clocks[0].ahead.Store(-50 * 3600 * 1000) }
+	near := func(what string, at time.Time) {
+		t.Helper()
+		if d := time.Since(at); d > 5*time.Second || d < -5*time.Second {
+			t.Errorf("%s: %v", what, at)
+		}
+	}
+	wrong()
+	p := page{}
+	if err := o.Create(t.Context(), &p); err != nil {
+		t.Fatal(err)
+	}
+	near("created", p.Made)
+	near("updated", p.Changed)
+	near("ends", p.Ends.Add(-time.Hour))
+	wrong()
+	many := make([]page, 120)
+	o.CreateMany(t.Context(), len(many), func(i int) any { return &many[i] }, func(i int, err error) { t.Error(i, err) })
+	for _, p := range many {
+		near("created with others", p.Made)
+	}
+	wrong()
+	made := p.Made
+	p.Made = time.Time{}
+	if err := o.Save(t.Context(), &p); err != nil || !p.Made.Equal(made) {
+		t.Error(p, err)
+	}
+	near("saved", p.Changed)
+	wrong()
+	p.Made = time.Time{}
+	if err := o.Put(t.Context(), &p); err != nil || !p.Made.Equal(made) {
+		t.Error(p, err)
+	}
+	wrong()
+	ptr, err := o.Update(t.Context(), p.ID, func(ptr any) error { ptr.(*page).Text = "x"; return nil })
+	if err != nil || !ptr.(*page).Made.Equal(made) {
+		t.Fatal(ptr, err)
+	}
+	near("updated", ptr.(*page).Changed)
+	wrong()
+	if err := o.Touch(t.Context(), p.ID, time.Hour); err != nil {
+		t.Error(err)
+	}
+	var got page
+	if err := o.Get(t.Context(), p.ID, &got); err != nil {
+		t.Error(err)
+	}
+	near("touched", got.Ends.Add(-time.Hour))
+}

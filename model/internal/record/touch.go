@@ -1,0 +1,83 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"retwis/model/internal/schema"
+)
+
+// Touch makes a record expire after some time from now, by the clock of its server.
+func (o *Objects) Touch(ctx context.Context, id string, ttl time.Duration) error {
+	switch {
+	case o.Expires < 0:
+		return fmt.Errorf("%w: Touch: the model has no field with the option expires", schema.ErrValue)
+	case ttl < time.Millisecond:
+		return fmt.Errorf("%w: Touch: %v is less than a millisecond", schema.ErrValue, ttl)
+	}
+	if err := o.CheckID(id); err != nil {
+		return err
+	}
+	patch := func() error {
+		_, err := o.Patch(ctx, id, map[string]any{o.Names[o.Expires]: ttl})
+		return err
+	}
+	indexed := slices.ContainsFunc(o.Indexes, func(x *schema.Index) bool { return slices.Contains(x.FieldNumbers, o.Expires) })
+	if indexed || len(o.Fields) > len(o.Names) { // its index entries depend on it, or may
+		return patch()
+	}
+	t := o.Table
+	defer t.Rows.Writes.Add(id)
+	rewrite := false
+	err := t.Registry.RetryRestored(ctx, func() error {
+		return WithClock(func() (err error) {
+			rewrite, err = o.touchOnce(ctx, id, ttl)
+			return err
+		})
+	})
+	if err == nil && rewrite {
+		return patch()
+	}
+	return err
+}
+
+// touchOnce runs touch.lua. rewrite: the record must be written instead.
+func (o *Objects) touchOnce(ctx context.Context, id string, ttl time.Duration) (rewrite bool, err error) {
+	t := o.Table
+	p := t.Of(id)
+	now := t.clockOf(p).now()
+	record := o.NewRecord()
+	o.SetTime(record, o.Expires, now+ttl.Milliseconds())
+	text, err := o.EncodeField(record, o.Expires)
+	if err != nil {
+		return false, err
+	}
+	due, err := dueOf(&o.Fields[o.Expires], text.Value)
+	if err != nil {
+		return false, err
+	}
+	keys := t.CollectionKeys([]string{p.Record(id), p.Content, p.Expires, p.Meta, p.Changes}, p, id)
+	list, err := touchScript.Run(ctx, t.Client, keys, []string{
+		id, t.Registry.Stamp(), strconv.Itoa(t.Options.ChangeLog), strconv.FormatInt(now, 10), strconv.FormatInt(due, 10),
+		o.Names[o.Expires], text.Value,
+	}).ToArray()
+	if err != nil || len(list) == 0 {
+		return false, t.TypeError(ctx, cmp.Or(err, schema.ErrReply(err)))
+	}
+	switch word, _ := list[0].ToString(); {
+	case word == "WRITE":
+		return true, nil
+	case word == "CLOCK" && len(list) == 2:
+		server, err := list[1].AsInt64()
+		if err == nil {
+			t.clockOf(p).set(server)
+		}
+		return false, cmp.Or(err, errClock)
+	default:
+		return false, t.Outcome(id, word)
+	}
+}
