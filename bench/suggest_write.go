@@ -194,7 +194,6 @@ func (b *suggestBench) combine(ctx context.Context, out io.Writer) error {
 		{"`Add`, one goroutine", searches(suggestSearches / 64), each(1, add)},
 		{"`Add`, 8 goroutines", searches(suggestSearches / 16), each(8, add)},
 		{"`Add`, 64 goroutines", searches(suggestSearches / 4), each(64, add)},
-		{"`Add`, 512 goroutines", searches(suggestSearches / 4), each(512, add)},
 	}
 	costs, err := b.measureWrites(ctx, sides)
 	if err != nil {
