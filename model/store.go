@@ -53,6 +53,14 @@ func open(client rueidis.Client, opt Options, typ reflect.Type, indexes []schema
 		return nil, named(opt.Name, err)
 	}
 	run.AlignWaiting(o.Table)
+	if opt.ReadRepair != nil {
+		o.Table.Repair = func(ctx context.Context, ids []string) {
+			r, err := run.Records(ctx, o.Table, ids)
+			if err != nil || r.Problems() > 0 {
+				opt.ReadRepair(Report(r), wrap(o.Table, err))
+			}
+		}
+	}
 	return o, nil
 }
 

@@ -392,6 +392,13 @@ func AlignWaiting(t *record.Table) *record.Table {
 	return t
 }
 
+// Records compares some records with what they have in the indexes, and corrects these.
+func Records(ctx context.Context, t *record.Table, ids []string) (Report, error) {
+	r := newRun(t, Repair, maintain.Options{})
+	err := (&aligner{r}).align(ctx, ids)
+	return r.result(), err
+}
+
 // claimAligner aligns unique values that are in other partitions than their records.
 // A record has a value if its content says so; see package unique.
 type claimAligner struct{ *aligner }

@@ -76,6 +76,9 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 		}
 		last = id
 	}
+	if last != "" {
+		o.Table.ReadRepair(ctx, []string{last})
+	}
 	return nil, fmt.Errorf("%w: %s is %q", schema.ErrNotFound, name, schema.Shorten(leaf.values[0]))
 }
 

@@ -1,0 +1,112 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
+	"retwis/internal/redistest"
+	"retwis/maintain"
+	"retwis/model"
+)
+
+// The keys of a model move to another server one by one while records are written. The
+// Cluster refuses a script whose keys are on two servers, and that is all that happens:
+// no script uses a set that it was not given.
+func TestSlotMovesAmongWriters(t *testing.T) {
+	t.Parallel()
+	c := redistest.Cluster(t, 2)
+	client := c.Client(t)
+	opt := model.Options{Name: "{citizen}"}
+	citizens := store[citizen](t, client, opt)
+	tried := func(do func() error) {
+		for {
+			err := do()
+			var refused *rueidis.RedisError
+			if errors.As(err, &refused) && (refused.IsTryAgain() || refused.IsClusterDown()) {
+				continue
+			}
+			if _, moved := movedTo(err); err != nil && !moved {
+				t.Error(err)
+				return
+			} else if err == nil {
+				return
+			}
+		}
+	}
+	begun, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range 300 {
+			if i == 20 {
+				close(begun)
+			}
+			var made citizen
+			tried(func() (err error) {
+				made, err = citizens.Create(t.Context(), citizen{Name: fmt.Sprint("n", i%7), Email: fmt.Sprint(i, "@x"), Tags: []string{"t", fmt.Sprint(i % 20)}, Age: i})
+				return err
+			})
+			if made.ID == "" {
+				return
+			}
+			tried(func() error {
+				_, err := citizens.Update(t.Context(), made.ID, func(c *citizen) error { c.Name, c.Tags = fmt.Sprint("m", i%50), nil; return nil })
+				return err
+			})
+			if i%3 == 0 {
+				tried(func() error { return citizens.Delete(t.Context(), made.ID) })
+			}
+		}
+	}()
+	<-begun
+	slot := keys.Slot([]byte("{citizen}"))
+	source, target := c.Masters[slot*2/keys.Slots], c.Masters[1-slot*2/keys.Slots]
+	a, b := source.Client(t), target.Client(t)
+	do := func(c rueidis.Client, words ...string) string {
+		s, err := c.Do(t.Context(), c.B().Arbitrary(words...).Build()).ToString()
+		if err != nil {
+			t.Error(words, err)
+		}
+		return s
+	}
+	n := strconv.Itoa(slot)
+	aID, bID := do(a, "CLUSTER", "MYID"), do(b, "CLUSTER", "MYID")
+	do(b, "CLUSTER", "SETSLOT", n, "IMPORTING", aID)
+	do(a, "CLUSTER", "SETSLOT", n, "MIGRATING", bID)
+	for {
+		some, err := a.Do(t.Context(), a.B().Arbitrary("CLUSTER", "GETKEYSINSLOT", n, "3").Build()).AsStrSlice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(some) == 0 {
+			break
+		}
+		do(a, append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(target.Port()), "", "0", "5000", "KEYS"}, some...)...)
+	}
+	do(b, "CLUSTER", "SETSLOT", n, "NODE", bID)
+	do(a, "CLUSTER", "SETSLOT", n, "NODE", bID)
+	<-ended
+	if t.Failed() {
+		return
+	}
+	if r, err := citizens.Verify(t.Context(), maintain.Options{}); err != nil || r.Problems() != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if all := agree(t, client, opt, citizens); len(all) != 200 {
+		t.Errorf("%d records", len(all))
+	}
+}
+
+// movedTo reports whether an error is that of a slot that has moved.
+func movedTo(err error) (string, bool) {
+	if err == nil {
+		return "", false
+	}
+	_, rest, ok := strings.Cut(err.Error(), "MOVED ")
+	return rest, ok
+}
