@@ -44,12 +44,17 @@ func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 			return err
 		}
 		list, err := m.AsStrSlice()
-		if err != nil || len(list)%2 != 0 {
+		if err != nil || !w.onlyIDs() && len(list)%2 != 0 {
 			return errors.Join(err, schema.ErrReply(err))
 		}
-		rows = make([]row, 0, len(list)/2)
-		for i := 0; i < len(list); i += 2 {
-			rows = append(rows, row{id: list[i], position: position{at: list[i], score: list[i+1], begun: true}, scan: w.number})
+		rows = make([]row, 0, len(list))
+		for i := 0; i < len(list); i++ {
+			h := row{id: list[i], position: position{at: list[i], begun: true}, scan: w.number}
+			if !w.onlyIDs() {
+				i++
+				h.score = list[i]
+			}
+			rows = append(rows, h)
 		}
 		return nil
 	})
@@ -75,9 +80,15 @@ func (w *scan) stepDirect(ctx context.Context, want int) (did bool, err error) {
 	return true, nil
 }
 
+// onlyIDs reports whether nothing needs the positions of the rows: no cursor, and no other
+// partition to merge with.
+func (w *scan) onlyIDs() bool {
+	return !w.paged && len(w.sets) > 1 && len(w.t.Parts) == 1 && !w.at.begun
+}
+
 func (w *scan) directCall(want int) (keys, args []string) {
 	keys = append(make([]string, 0, 2+max(len(w.sets), 1)), w.part.Expires, w.part.Meta)
-	args = []string{strconv.FormatInt(flag(w.t.Schema.Expires >= 0), 10), "", strconv.FormatInt(flag(w.reverse), 10)}
+	args = []string{strconv.FormatInt(flag(w.t.Schema.Expires >= 0), 10), "", strconv.FormatInt(flag(w.reverse), 10), strconv.FormatInt(flag(w.onlyIDs()), 10)}
 	switch {
 	case len(w.sets) < 2:
 		args[1] = strconv.Itoa(want)

@@ -3,12 +3,12 @@
 --
 -- KEYS 1 expires, 2 meta, then the sets
 -- ARGV 1 1: records expire, 2 of one set: how many records to return; of several: how many
---      the smallest may have, 3 1: from the end, if there is one set, then the names in meta
---      of the indexes that must be built
--- Reply id and score of each record; OTHERWISE: select.lua must do it; or SCHEMA
+--      the smallest may have, 3 1: from the end, if there is one set, 4 1: without scores, if
+--      there are several, then the names in meta of the indexes that must be built
+-- Reply id and score of each record, or only the ids; OTHERWISE: select.lua must do it; or SCHEMA
 
-if #ARGV > 3 then
-	for _, is in ipairs(redis.call('HMGET', KEYS[2], unpack(ARGV, 4))) do
+if #ARGV > 4 then
+	for _, is in ipairs(redis.call('HMGET', KEYS[2], unpack(ARGV, 5))) do
 		if not is then
 			return 'SCHEMA'
 		end
@@ -26,6 +26,9 @@ if #KEYS == 3 then
 end
 for i = 3, #KEYS do
 	if redis.call('ZCARD', KEYS[i]) <= most then
+		if ARGV[4] == '1' then
+			return redis.call('ZINTER', #KEYS - 2, unpack(KEYS, 3))
+		end
 		local keys = { unpack(KEYS, 3) }
 		keys[#keys + 1] = 'AGGREGATE'
 		keys[#keys + 1] = 'MAX'

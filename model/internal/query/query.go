@@ -173,6 +173,9 @@ func (f *Query) Page(ctx context.Context, add func(ptr any, err error)) (prev, n
 	if err != nil {
 		return "", "", err
 	}
+	for _, w := range run.scans {
+		w.paged = true
+	}
 	var page []Result
 	n := 0
 	err = f.run(ctx, run, limit, 1, func(r Result) bool {

@@ -28,6 +28,7 @@ type scan struct {
 	created bool // the positions of rows are those in the order of creation
 	direct  bool // see accessPath.direct
 	stepped bool // and tried
+	paged   bool // a cursor needs the positions of rows
 	next    int  // the next range
 	at      position
 	rows    []row  // not yet taken

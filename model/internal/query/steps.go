@@ -12,6 +12,9 @@ const stepRecords = 100
 // twice: a record that was changed may have moved to a place that comes later. step returns
 // how many of them count for the limit. It needs about 40 bytes of memory for each.
 func (f *Query) Steps(ctx context.Context, step func(ids []string) (int, error)) error {
+	if err := f.forward(); err != nil {
+		return err
+	}
 	run, _, err := f.start(ctx, f.Limit)
 	if err != nil {
 		return err
