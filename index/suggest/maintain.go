@@ -11,10 +11,12 @@ import (
 	"retwis/maintain"
 )
 
-// firstStep is the approximate number of entries in the first step of a scan. Later steps
-// adapt to the length of the names, since each byte of a name is a prefix that may have a
-// cached list.
-const firstStep = 10
+// A step of a scan compares approximately so many entries. Later steps adapt to the length
+// of the names, since each byte of a name is a prefix that may have a cached list.
+const (
+	firstStep = 10
+	mostStep  = 50
+)
 
 // Verify compares entries, terms and the top-k cache with each other, and reports entries
 // without a term, terms without an entry or with another count, entries with a wrong
@@ -117,7 +119,7 @@ func (c *checker) step(ctx context.Context, part int, what, cursor string) (next
 		return "", err
 	}
 	if n > 0 {
-		c.size = int(max(1, min(batchTerms, batchBytes*n/max(bytes, 1))))
+		c.size = int(max(1, min(mostStep, batchBytes*n/max(bytes, 1))))
 	}
 	if err := c.report(ctx, part, problems); err != nil {
 		return "", err
