@@ -30,12 +30,9 @@ type Job struct {
 	Salary  int64    `redis:"salary,range"`
 }
 
-// Indexes finds jobs by the words of their titles, and lists them by their ids.
+// Indexes finds jobs by the words of their titles.
 func (Job) Indexes() []model.Index[Job] {
-	return []model.Index[Job]{
-		model.Computed("word", func(j Job) []string { return words(j.Title) }),
-		model.Computed("newest", func(j Job) int64 { return j.ID }),
-	}
+	return []model.Index[Job]{model.Computed("word", func(j Job) []string { return words(j.Title) })}
 }
 
 func words(text string) []string { return strings.Fields(strings.ToLower(text)) }
@@ -88,7 +85,7 @@ func (b Board) query(f Filter) *model.Query[Job] {
 	if f.BySalary {
 		return b.Find(conds...).OrderBy("salary desc")
 	}
-	return b.Find(conds...).OrderBy("newest desc")
+	return b.Find(conds...).Newest()
 }
 
 // Search returns a page of the jobs that fit a filter, after the page before, and counts
@@ -100,18 +97,17 @@ func (b Board) Search(ctx context.Context, f Filter, after string, n int) (Page,
 		return Page{}, err
 	}
 	page := Page{Jobs: found.Items, Next: found.Next, Facets: map[string]map[string]int64{"city": {}, "level": {}, "tag": {}}}
-	for job, err := range query.All(ctx) {
+	for field, counts := range page.Facets {
+		values, err := query.CountBy(ctx, field, 0)
 		if err != nil {
 			return page, err
 		}
-		page.Total++
-		page.Facets["city"][job.City]++
-		page.Facets["level"][job.Level]++
-		for _, tag := range job.Tags {
-			page.Facets["tag"][tag]++
+		for _, v := range values {
+			counts[v.Value] = v.Count
 		}
 	}
-	return page, nil
+	page.Total, err = query.Count(ctx)
+	return page, err
 }
 
 func main() {

@@ -27,15 +27,9 @@ const maxDevices = 3
 type Session struct {
 	ID      string    `redis:",id"` // the digest of the token, so that the database does not hold what opens a session
 	Tenant  string    `redis:"tenant,index,required"`
-	User    string    `redis:"user,required"`
+	User    string    `redis:"user,index,required"`
 	Device  string    `redis:"device"`
-	Login   time.Time `redis:"login"`
 	Expires time.Time `redis:",expires"`
-}
-
-// Indexes finds the sessions of a tenant and those of its users, the latest first.
-func (Session) Indexes() []model.Index[Session] {
-	return []model.Index[Session]{model.Composite[Session]("tenant", "user", "login desc")}
 }
 
 var errNoSession = errors.New("no such session")
@@ -59,7 +53,7 @@ func (s *Sessions) find(conds ...model.Cond) *model.Query[Session] {
 
 // ofUser returns the query for the sessions of a user, the latest first.
 func (s *Sessions) ofUser(user string) *model.Query[Session] {
-	return s.find(model.Eq("user", user)).OrderBy("login desc")
+	return s.find(model.Eq("user", user)).Newest()
 }
 
 // Login starts a session and returns its token. The oldest sessions of the user end if
@@ -67,7 +61,7 @@ func (s *Sessions) ofUser(user string) *model.Query[Session] {
 func (s *Sessions) Login(ctx context.Context, user, device string) (string, error) {
 	token := rand.Text()
 	_, err := s.store.Create(ctx, Session{
-		ID: digest(token), Tenant: s.tenant, User: user, Device: device, Login: time.Now(), Expires: time.Now().Add(s.idle),
+		ID: digest(token), Tenant: s.tenant, User: user, Device: device, Expires: time.Now().Add(s.idle),
 	})
 	if err != nil {
 		return "", err
@@ -83,7 +77,7 @@ func (s *Sessions) Login(ctx context.Context, user, device string) (string, erro
 func (s *Sessions) Use(ctx context.Context, token string) (Session, error) {
 	session, err := s.find().Get(ctx, digest(token))
 	if err == nil {
-		session, err = s.store.Patch(ctx, session.ID, map[string]any{"expires": time.Now().Add(s.idle)})
+		err = s.store.Touch(ctx, session.ID, s.idle)
 	}
 	if errors.Is(err, model.ErrNotFound) {
 		return session, errNoSession

@@ -11,7 +11,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -23,8 +22,8 @@ type Product struct {
 	ID    string `redis:",id"`
 	Name  string `redis:"name,required"`
 	Price int64  `redis:"price,min=1"`
-	Stock int64  `redis:"stock,range,min=0"`
-	Sold  int64  `redis:"sold,range"`
+	Stock int64  `redis:"stock,counter,range,min=0"`
+	Sold  int64  `redis:"sold,counter,range"`
 }
 
 // Customer is who buys.
@@ -40,15 +39,12 @@ type Order struct {
 	Customer model.Ref[Customer] `redis:"customer,index,restrict,exists"`
 	Lines    map[string]int64    `redis:"lines"`
 	Total    int64               `redis:"total"`
-	Placed   time.Time           `redis:"placed"`
 }
 
-// Indexes finds the orders of a customer, newest first.
-func (Order) Indexes() []model.Index[Order] {
-	return []model.Index[Order]{model.Composite[Order]("customer", "placed desc")}
-}
-
-var errSoldOut = errors.New("sold out")
+var (
+	errSoldOut  = errors.New("sold out")
+	errQuantity = errors.New("an order needs at least one of each product")
+)
 
 // Shop keeps its data in Redis.
 type Shop struct {
@@ -74,53 +70,54 @@ func open(client rueidis.Client) (*Shop, error) {
 }
 
 // Buy orders some products for a customer, all of them or none: what it has taken before
-// one is sold out goes back. If the process dies meanwhile, what it has taken is missing.
+// one is sold out goes back. If the process dies meanwhile, or the connection is lost, what
+// it has taken may be missing, but nothing is sold twice.
 func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64) (Order, error) {
-	order := Order{Customer: model.To[Customer](customer), Lines: basket, Placed: time.Now()}
-	_, err := s.customers.Get(ctx, customer)
-	var taken []string
-	for product, n := range basket {
-		if err != nil {
-			break
-		}
-		var p Product
-		if p, err = s.take(ctx, product, n); err == nil {
-			taken, order.Total = append(taken, product), order.Total+n*p.Price
-		}
-	}
+	order := Order{Customer: model.To[Customer](customer), Lines: map[string]int64{}}
+	err := s.take(ctx, &order, basket)
 	if err == nil {
 		order, err = s.orders.Create(ctx, order)
+		if err != nil && !errors.Is(err, model.ErrDangling) {
+			return order, err // after a lost connection the order may be there
+		}
 	}
-	if err == nil {
-		return order, nil
+	field := "sold"
+	if err != nil {
+		field = "stock" // back
 	}
-	for _, product := range taken {
-		_, back := s.take(context.WithoutCancel(ctx), product, -basket[product])
-		err = errors.Join(err, back)
+	for product, n := range order.Lines {
+		_, counted := s.products.Incr(context.WithoutCancel(ctx), product, field, n)
+		err = errors.Join(err, counted)
 	}
 	return order, err
 }
 
-// take takes some of a product from the stock.
-func (s *Shop) take(ctx context.Context, product string, n int64) (Product, error) {
-	return s.products.Update(ctx, product, func(p *Product) error {
-		if p.Stock < n {
-			return fmt.Errorf("%s: %w", p.Name, errSoldOut)
+// take takes the products of a basket from the stock, until one is sold out.
+func (s *Shop) take(ctx context.Context, order *Order, basket map[string]int64) error {
+	for id, n := range basket {
+		product, err := s.products.Get(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case n < 1:
+			return errQuantity
 		}
-		p.Stock, p.Sold = p.Stock-n, p.Sold+n
-		return nil
-	})
-}
-
-// Restock adds to the stock of a product.
-func (s *Shop) Restock(ctx context.Context, product string, n int64) error {
-	_, err := s.products.Update(ctx, product, func(p *Product) error { p.Stock += n; return nil })
-	return err
+		_, err = s.products.Incr(ctx, id, "stock", -n)
+		switch {
+		case errors.Is(err, model.ErrBound):
+			return fmt.Errorf("%s: %w", product.Name, errSoldOut)
+		case err != nil:
+			return err
+		}
+		order.Lines[id] = n
+		order.Total += n * product.Price
+	}
+	return nil
 }
 
 // Orders returns the query for the orders of a customer, newest first.
 func (s *Shop) Orders(customer string) *model.Query[Order] {
-	return s.orders.Refs("customer", customer).OrderBy("placed desc")
+	return s.orders.Refs("customer", customer).Newest()
 }
 
 // BestSellers returns the query for products, those that were sold most first.
@@ -173,7 +170,7 @@ func run(ctx context.Context, client rueidis.Client, out io.Writer) error {
 			fmt.Fprintln(out, "sold for", order.Total)
 		}
 	}
-	if err := shop.Restock(ctx, pot.ID, 10); err != nil {
+	if _, err := shop.products.Incr(ctx, pot.ID, "stock", 10); err != nil {
 		return err
 	}
 	best, err := shop.BestSellers().Limit(10).Slice(ctx)

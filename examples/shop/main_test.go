@@ -36,7 +36,10 @@ func shop(client rueidis.Client) (exampletest.Shop, error) {
 			return c.ID, err
 		},
 		RemoveCustomer: s.customers.Delete,
-		Restock:        s.Restock,
+		Restock: func(ctx context.Context, product string, n int64) error {
+			_, err := s.products.Incr(ctx, product, "stock", n)
+			return err
+		},
 		Buy: func(ctx context.Context, customer string, basket map[string]int64) (string, error) {
 			order, err := s.Buy(ctx, customer, basket)
 			return order.ID, err
@@ -54,7 +57,7 @@ func shop(client rueidis.Client) (exampletest.Shop, error) {
 		},
 		BestSellers: func(ctx context.Context, n int) ([]string, error) { return names(ctx, s.BestSellers().Limit(n)) },
 		LowStock:    func(ctx context.Context, most int64) ([]string, error) { return names(ctx, s.LowStock(most)) },
-		Taken:       model.ErrTaken, SoldOut: errSoldOut, Unknown: model.ErrNotFound, HasOrders: model.ErrReferenced,
+		Taken:       model.ErrTaken, SoldOut: errSoldOut, Unknown: model.ErrNotFound, NoCustomer: model.ErrDangling, HasOrders: model.ErrReferenced, Quantity: errQuantity,
 	}, nil
 }
 

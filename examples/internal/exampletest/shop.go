@@ -26,7 +26,7 @@ type Shop struct {
 	BestSellers func(ctx context.Context, n int) (names []string, err error)
 	LowStock    func(ctx context.Context, most int64) (names []string, err error)
 
-	Taken, SoldOut, Unknown, HasOrders error
+	Taken, SoldOut, Quantity, Unknown, NoCustomer, HasOrders error
 }
 
 // OpenShop opens the shop of a database.
@@ -52,12 +52,15 @@ func CheckShop(t *testing.T, open OpenShop) {
 			t.Errorf("a second pot: %v", err)
 		}
 	}
-	for name, buy := range map[string]func() (string, error){
-		"an unknown product":  func() (string, error) { return s.Buy(ctx, grace, map[string]int64{tea: 1, "99": 1}) },
-		"an unknown customer": func() (string, error) { return s.Buy(ctx, "99", map[string]int64{tea: 1}) },
-	} {
-		if _, err := buy(); !errors.Is(err, s.Unknown) {
-			t.Errorf("%s: %v", name, err)
+	if _, err := s.Buy(ctx, grace, map[string]int64{tea: 1, "99": 1}); !errors.Is(err, s.Unknown) {
+		t.Errorf("an unknown product: %v", err)
+	}
+	if _, err := s.Buy(ctx, "99", map[string]int64{tea: 1}); !errors.Is(err, s.NoCustomer) {
+		t.Errorf("an unknown customer: %v", err)
+	}
+	for _, n := range []int64{0, -5} {
+		if _, err := s.Buy(ctx, grace, map[string]int64{tea: n}); !errors.Is(err, s.Quantity) {
+			t.Errorf("%d of a product: %v", n, err)
 		}
 	}
 	if names := must[[]string](t)(s.LowStock(ctx, 0)); !slices.Equal(names, []string{"pot"}) {

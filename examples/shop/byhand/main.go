@@ -26,10 +26,11 @@ type Order struct {
 }
 
 var (
-	errTaken   = errors.New("taken")
-	errSoldOut = errors.New("sold out")
-	errUnknown = errors.New("unknown")
-	errOrders  = errors.New("the customer has orders")
+	errTaken    = errors.New("taken")
+	errSoldOut  = errors.New("sold out")
+	errQuantity = errors.New("an order needs at least one of each product")
+	errUnknown  = errors.New("unknown")
+	errOrders   = errors.New("the customer has orders")
 )
 
 // Shop keeps its data in Redis:
@@ -147,6 +148,9 @@ func (s *Shop) Buy(ctx context.Context, customer string, basket map[string]int64
 	keys := []string{"customer:" + customer, "customer:" + customer + ":orders", "order:" + id, "products.by.stock", "products.by.sold"}
 	args := []string{id, customer}
 	for _, product := range slices.Sorted(maps.Keys(basket)) {
+		if basket[product] < 1 {
+			return Order{}, errQuantity
+		}
 		keys, args = append(keys, "product:"+product), append(args, product, number(basket[product]))
 	}
 	return readOrder(buy.Exec(ctx, s.client, keys, args))

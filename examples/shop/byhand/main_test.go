@@ -43,7 +43,7 @@ func shop(client rueidis.Client) (exampletest.Shop, error) {
 			order, err := s.Order(ctx, id)
 			return order.Lines, order.Total, err
 		},
-		Taken: errTaken, SoldOut: errSoldOut, Unknown: errUnknown, HasOrders: errOrders,
+		Taken: errTaken, SoldOut: errSoldOut, Unknown: errUnknown, NoCustomer: errUnknown, HasOrders: errOrders, Quantity: errQuantity,
 	}, nil
 }
 
