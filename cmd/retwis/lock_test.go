@@ -115,7 +115,7 @@ func TestLockSaysQuarantine(t *testing.T) {
 	for _, s := range redistest.Nodes(t, 3) {
 		nodes = append(nodes, s.URL())
 	}
-	cmd := exec.CommandContext(t.Context(), "retwis", "lock", "--node", strings.Join(nodes, ","), "--ttl", "2s", "--wait", "5m", "job", "--", "echo", "held")
+	cmd := exec.CommandContext(t.Context(), "retwis", "lock", "--node", strings.Join(nodes, ","), "--ttl", "5s", "--wait", "5m", "job", "--", "echo", "held")
 	var out, wrong bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &wrong
 	if err := cmd.Run(); err != nil || out.String() != "held\n" {
