@@ -15,6 +15,9 @@ const changesAtOnce = 16
 // errPassed is returned for a record that does not fit any more.
 var errPassed = errors.New("the record does not fit")
 
+// errWithoutType is returned for the records of a Model.
+var errWithoutType = fmt.Errorf("%w: only a program with the Go type of a model writes its records", ErrSchema)
+
 // UpdateAll updates every record that the query finds, as Store.Update does, and returns
 // how many it has written. f is called for one record at a time, again if another writer
 // interfered, and not for records that do not fit any more. Each record is updated once,
@@ -26,6 +29,9 @@ var errPassed = errors.New("the record does not fit")
 // not fit any more, calling it again finishes the work, after a crash too. Records that
 // cannot be read are left out, and their errors returned at the end.
 func (q *Query[T]) UpdateAll(ctx context.Context, f func(*T) error, progress func(n int64)) (int64, error) {
+	if q.f.Objects.WithoutType {
+		return 0, wrap(q.f.Objects.Table, errWithoutType)
+	}
 	fits, err := q.f.Fits()
 	if err != nil {
 		return 0, wrap(q.f.Objects.Table, err)
@@ -68,6 +74,9 @@ func (q *Query[T]) DeleteAll(ctx context.Context, progress func(n int64)) (int64
 func (q *Query[T]) writeAll(ctx context.Context, progress func(n int64), write func(id string) (bool, error)) (n int64, err error) {
 	var damaged recordErrors
 	t := q.f.Objects.Table
+	if q.f.Objects.WithoutType {
+		return 0, wrap(t, errWithoutType)
+	}
 	err = q.f.Steps(ctx, func(ids []string) (int, error) {
 		errs, wrote := make([]error, len(ids)), make([]bool, len(ids))
 		var work sync.WaitGroup

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"retwis/maintain"
 	run "retwis/model/internal/maintain"
+	"retwis/model/internal/query"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
 
@@ -65,7 +67,51 @@ type Model struct {
 	Adopt func(id string) bool
 
 	t *record.Table // with the declaration in force
+	o *record.Objects
 	r record.Published
+}
+
+// Record is a record as programs without its Go type read it.
+type Record struct {
+	ID     string
+	Fields []RecordField // those that are stored, in the order of the declaration
+}
+
+// RecordField is a field of a Record, as text: times in RFC 3339, lists and maps as JSON.
+type RecordField struct{ Name, Value string }
+
+// FieldInfo describes a field of a model.
+type FieldInfo struct {
+	Name     string
+	Kind     string // string, bytes, bool, int, uint, float, time, unix, duration or json
+	Element  string // of a list that can be indexed: the kind of its elements
+	Computed bool   // by the program that declares the model
+}
+
+// Fields describes the fields of the model.
+func (m *Model) Fields() []FieldInfo {
+	all := make([]FieldInfo, len(m.t.Schema.Fields))
+	for i, f := range m.t.Schema.Fields {
+		all[i] = FieldInfo{Name: f.Name, Kind: string(f.Kind), Element: string(f.Element), Computed: f.Computed}
+	}
+	return all
+}
+
+// Get returns a record, or ErrNotFound: one round trip.
+func (m *Model) Get(ctx context.Context, id string) (Record, error) {
+	var r Record
+	err := m.o.CheckID(id)
+	if err == nil {
+		err = m.o.Get(ctx, id, &r)
+	}
+	return r, wrap(m.t, err)
+}
+
+// Find returns the query for the records that fit all conditions, as Store.Find does. It
+// reads, and changes nothing. Conditions on values that only the program of the model can
+// compute are refused.
+func (m *Model) Find(conds ...Cond) *Query[Record] {
+	return &Query[Record]{query.Query{Objects: m.o, Conds: internal(conds)}}
 }
 
 // Open returns the model with a name, or ErrNotFound. Two round trips.
@@ -97,11 +143,11 @@ func openModel(ctx context.Context, client rueidis.Client, name string) (*Model,
 	if r.Digest == "" {
 		return nil, noModelError{}
 	}
-	t, err := record.OpenTable(client, name, r.Schema, &r)
+	o, err := record.OpenObjects(client, name, r.Schema, &r, reflect.TypeFor[Record]())
 	if err != nil {
 		return nil, err
 	}
-	return &Model{t: t, r: r}, nil
+	return &Model{t: o.Table, o: o, r: r}, nil
 }
 
 // noModelError is the ErrNotFound of a model rather than a record.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -40,6 +41,14 @@ func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 		err = openPeople(ctx, db.Client(), opt, func(i int) person4 {
 			return person4{Name: fmt.Sprint("name", i)}
 		})
+	case "found":
+		err = openPeople(ctx, db.Client(), opt, func(i int) person5 {
+			i++
+			return person5{
+				Name: fmt.Sprint("name", i), Age: 20 + i, Tags: []string{"all", fmt.Sprint("t", i)}, Awake: time.Duration(i) * time.Hour,
+				Born: time.Date(2000+i, 1, 2, 3, 4, 5, 0, time.UTC), Member: i == 1, Weight: float64(i) / 2,
+			}
+		})
 	default:
 		err = errors.New("no such edition")
 	}
@@ -51,6 +60,23 @@ type person1 struct {
 	Name  string `redis:"name,index"`
 	Email string `redis:"email"`
 	Age   int    `redis:"age,range"`
+}
+
+// person5 has fields of many kinds.
+type person5 struct {
+	ID     string        `redis:",id"`
+	Name   string        `redis:"name,range"`
+	Age    int           `redis:"age,range"`
+	Tags   []string      `redis:"tags,index"`
+	Awake  time.Duration `redis:"awake,range"`
+	Born   time.Time     `redis:"born,range,unix"`
+	Member bool          `redis:"member,index"`
+	Weight float64       `redis:"weight,range"`
+	Note   *string       `redis:"note"`
+}
+
+func (person5) Indexes() []model.Index[person5] {
+	return []model.Index[person5]{model.Computed("initial", func(p person5) string { return p.Name[:1] })}
 }
 
 type person2 struct {

@@ -49,7 +49,7 @@ func (c composite) Get(ctx context.Context, id string) (shell.Entry, error) {
 
 // Select implements shell.Entries.
 func (c composite) Select(ctx context.Context, texts []string, page index.Page) iter.Seq2[shell.Entry, error] {
-	conditions, err := parseConditions(texts, c.columns())
+	conditions, err := shell.ParseConditions(texts, c.columns())
 	if err != nil {
 		return failing(err)
 	}
@@ -64,7 +64,7 @@ func (c composite) Select(ctx context.Context, texts []string, page index.Page) 
 
 // Count implements shell.Entries.
 func (c composite) Count(ctx context.Context, texts []string) (int64, error) {
-	conditions, err := parseConditions(texts, c.columns())
+	conditions, err := shell.ParseConditions(texts, c.columns())
 	if err != nil {
 		return 0, err
 	}

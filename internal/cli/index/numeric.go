@@ -69,7 +69,7 @@ func (n numeric[N]) Get(ctx context.Context, id string) (shell.Entry, error) {
 
 // Select implements shell.Entries.
 func (n numeric[N]) Select(ctx context.Context, texts []string, page index.Page) iter.Seq2[shell.Entry, error] {
-	conditions, err := parseConditions(texts, n.columns())
+	conditions, err := shell.ParseConditions(texts, n.columns())
 	if err != nil {
 		return failing(err)
 	}
@@ -86,7 +86,7 @@ func (n numeric[N]) Select(ctx context.Context, texts []string, page index.Page)
 
 // Count implements shell.Entries.
 func (n numeric[N]) Count(ctx context.Context, texts []string) (int64, error) {
-	conditions, err := parseConditions(texts, n.columns())
+	conditions, err := shell.ParseConditions(texts, n.columns())
 	if err != nil {
 		return 0, err
 	}

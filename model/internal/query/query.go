@@ -40,6 +40,11 @@ func (f *Query) resolve() (*parsedQuery, error) {
 	for i, o := range order {
 		ordered[i] = o.field
 	}
+	for _, field := range ordered {
+		if f.Objects.WithoutType && f.Objects.Fields[field].Computed {
+			return nil, fmt.Errorf("%w: OrderBy: only the program that declares the model can compute %s", schema.ErrValue, f.Objects.Fields[field].Name)
+		}
+	}
 	e, err := (&resolver{f.Objects.Declaration}).resolve(f.Conds, ordered)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -89,6 +90,25 @@ func OpenTable(client rueidis.Client, name, text string, r *Published) (*Table, 
 	if err != nil {
 		return nil, err
 	}
+	return openTable(client, name, w, &s, r)
+}
+
+// OpenObjects returns the records of a schema that a Store has published, as structs of
+// a type that schema.Untyped describes.
+func OpenObjects(client rueidis.Client, name, text string, r *Published, record reflect.Type) (*Objects, error) {
+	w, s, err := schema.ParseStored(text)
+	if err != nil {
+		return nil, err
+	}
+	d, err := schema.Untyped(s, record)
+	if err != nil {
+		return nil, err
+	}
+	t, err := openTable(client, name, w, &d.Schema, r)
+	return &Objects{d, t}, err
+}
+
+func openTable(client rueidis.Client, name string, w schema.Stored, s *schema.Schema, r *Published) (*Table, error) {
 	if w.Encoding == encodingJSON {
 		return nil, errJSON(name)
 	}
@@ -97,7 +117,8 @@ func OpenTable(client rueidis.Client, name, text string, r *Published) (*Table, 
 	}
 	t := tableOf(client, Options{
 		Name: name, IDs: w.IDs, Partitions: w.Partitions, Keys: Keys{Record: w.Record, Counter: w.Counter},
-	}, &s)
+	}, s)
+	var err error
 	if t.Opaque, err = t.Registry.adopt(r, w.Expires); err != nil {
 		return nil, err
 	}

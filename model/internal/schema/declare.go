@@ -19,8 +19,10 @@ type Declaration struct {
 	computes []computation
 	ID       GoField
 	Refs     []RefField
-	Kinds    map[string]string      // "set" or "list", by the name of the collection
-	Validate func(record any) error // the method of the type, called with a pointer; nil: none
+	Kinds    map[string]string // "set" or "list", by the name of the collection
+	// WithoutType: see Untyped.
+	WithoutType bool
+	Validate    func(record any) error // the method of the type, called with a pointer; nil: none
 }
 
 // GoField is the place of a field in the struct, and its codec.
@@ -31,6 +33,7 @@ type GoField struct {
 	Stored  string
 	counter bool
 	rule    rule
+	typed   *typedField // of a record without its Go type
 }
 
 // computation computes a field.

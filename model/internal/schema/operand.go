@@ -13,6 +13,9 @@ import (
 // of its list.
 func (d *Declaration) TextOf(number int, value any) (string, error) {
 	f := &d.Fields[number]
+	if f.Computed && d.WithoutType {
+		return "", fmt.Errorf("only the program that declares the model can compute it")
+	}
 	typ, codec := d.goTypeOf(number)
 	if f.Element != "" {
 		for typ.Kind() == reflect.Pointer {
@@ -42,6 +45,9 @@ func (d *Declaration) TextOf(number int, value any) (string, error) {
 func (d *Declaration) goTypeOf(number int) (reflect.Type, *codec) {
 	if number < len(d.GoFields) {
 		f := &d.GoFields[number]
+		if f.typed != nil {
+			return f.typed.goType, &f.typed.codec
+		}
 		return d.GoType.FieldByIndex(f.path).Type, &f.codec
 	}
 	c := &d.computes[number-len(d.GoFields)]
