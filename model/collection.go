@@ -26,7 +26,7 @@ const (
 	pushBytes = 256 << 10
 
 	replaceMany  = 5000
-	replaceBytes = 1 << 20
+	replaceBytes = 512 << 10
 	searchMany   = 50_000 // values of a list that one command searches
 )
 

@@ -186,7 +186,7 @@ func TestReplaceRefuses(t *testing.T) {
 		says      string
 	}{
 		"many":           {set.Replace(ctx, many...), model.ErrValue, "5001 values"},
-		"large":          {list.Replace(ctx, slices.Repeat([]string{strings.Repeat("x", 60_000)}, 18)...), model.ErrValue, "1048576 bytes"},
+		"large":          {list.Replace(ctx, slices.Repeat([]string{strings.Repeat("x", 60_000)}, 18)...), model.ErrValue, "524288 bytes"},
 		"too long":       {list.Replace(ctx, "ok", strings.Repeat("x", 1<<16+1)), model.ErrValue, "65536"},
 		"more than Max":  {list.Max(1).Replace(ctx, "a", "b"), model.ErrValue, "its Max is 1"},
 		"unknown":        {members.Set("foes", a.ID).Replace(ctx, "x"), model.ErrValue, "the model has friends"},

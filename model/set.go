@@ -34,7 +34,7 @@ func (m *Members) Remove(ctx context.Context, members ...string) (int, error) {
 func (m *Members) Clear(ctx context.Context) error { return m.clear(ctx) }
 
 // Replace makes these the only members, in one script: no reader sees some old and some
-// new ones. It takes at most 5,000 members of 1 MB together, and otherwise returns
+// new ones. It takes at most 5,000 members of 512 kB together, and otherwise returns
 // ErrValue; more are added in steps after Clear.
 func (m *Members) Replace(ctx context.Context, members ...string) error {
 	return m.replace(ctx, members)
