@@ -329,6 +329,19 @@ func ohmSetCases() map[string]func(c *ohmCase) {
 			first := value[model.Results[ohmPerson]](c)(q.Limit(1).Page(c.ctx))
 			equal(c, plucked(c, q.Limit(2).After(first.Next)), []string{"B", "C"})
 		},
+		"model: use counter attributes for sorting": func(c *ohmCase) {
+			people, attendees := ohmSorted(c)
+			equal(c, plucked(c, people.Find().Among(attendees).OrderBy("logins").Limit(3)), []string{"C", "A", "D"})
+		},
+		"model: use counter attributes for sorting with key option": func(c *ohmCase) {
+			people, attendees := ohmSorted(c)
+			var logins []int
+			for n, err := range model.Pluck[int](c.ctx, people.Find().Among(attendees).OrderBy("logins").Limit(3), "logins") {
+				c.ok(err)
+				logins = append(logins, n)
+			}
+			equal(c, logins, []int{2, 3, 4})
+		},
 		"model: work on lists": func(c *ohmCase) {
 			posts, post, _, _ := ohmComments(c)
 			related := posts.List("related", post.ID)
@@ -354,6 +367,8 @@ func ohmSorted(c *ohmCase) (*model.Store[ohmPerson], *model.Members) {
 	var ids []string
 	for _, name := range []string{"D", "C", "B", "A"} {
 		ids = append(ids, createdOf(c, people, ohmPerson{Name: name}).ID)
+		_, err := people.Incr(c.ctx, ids[len(ids)-1], "logins", map[string]int64{"D": 4, "C": 2, "B": 5, "A": 3}[name])
+		c.ok(err)
 	}
 	c.ok(attendees.Replace(c.ctx, ids...))
 	return people, attendees

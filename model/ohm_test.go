@@ -116,8 +116,9 @@ type (
 		Attendees model.Set `redis:"attendees"`
 	}
 	ohmPerson struct {
-		ID   string `redis:",id"`
-		Name string `redis:"name,range"`
+		ID     string `redis:",id"`
+		Name   string `redis:"name,range"`
+		Logins int    `redis:"logins,counter,range"`
 	}
 	ohmEntry struct {
 		ID   string `redis:",id"`
