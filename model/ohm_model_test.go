@@ -126,6 +126,14 @@ func ohmSavingCases() map[string]func(c *ohmCase) {
 			c.ok(events.Delete(c.ctx, event.ID))
 			equal(c, value[bool](c)(events.Has(c.ctx, event.ID)), false)
 		},
+		"model: create the model if it is new": func(c *ohmCase) {
+			people := ohmStore[ohmPerson](c, "person")
+			p := value[ohmPerson](c)(people.Put(c.ctx, ohmPerson{Name: "Foo"}))
+			equal(c, value[ohmPerson](c)(people.Get(c.ctx, p.ID)).Name, "Foo")
+			p.Name = "Bar"
+			equal(c, value[ohmPerson](c)(people.Put(c.ctx, p)), p)
+			equal(c, value[int64](c)(people.Len(c.ctx)), 1)
+		},
 		"model: save it only if it was previously created": func(c *ohmCase) {
 			people := ohmStore[ohmPerson](c, "person")
 			if _, err := people.Save(c.ctx, ohmPerson{ID: "7", Name: "Lorem"}); !errors.Is(err, model.ErrNotFound) {
