@@ -165,10 +165,10 @@ func (b *modelBench) bare(ctx context.Context, i int) error {
 			FieldValue("city", p.City).FieldValue("boss", p.Boss.ID).FieldValue("bio", p.Bio).
 			FieldValue("joined", strconv.FormatInt(p.Joined.Unix(), 10)).FieldValue("version", "1").Build(),
 		c.B().Hset().Key("person.by.email").FieldValue().FieldValue(p.Email, id).Build(),
-		c.B().Zadd().Key("person.by.name").ScoreMember().ScoreMember(0, p.Name+":"+id).Build(),
+		c.B().Zadd().Key("person.by.name:"+p.Name).ScoreMember().ScoreMember(float64(n), id).Build(),
 		c.B().Zadd().Key("person.by.age").ScoreMember().ScoreMember(float64(p.Age), id).Build(),
 		c.B().Zadd().Key("person.by.city").ScoreMember().ScoreMember(0, p.City+":"+id).Build(),
-		c.B().Zadd().Key("person.by.boss").ScoreMember().ScoreMember(0, p.Boss.ID+":"+id).Build(),
+		c.B().Zadd().Key("person.by.boss:"+p.Boss.ID).ScoreMember().ScoreMember(float64(n), id).Build(),
 		c.B().Zadd().Key("person.all").ScoreMember().ScoreMember(float64(n), id).Build(),
 	) {
 		if err := r.Error(); err != nil {

@@ -65,6 +65,11 @@ end
 local nextReference = nextKey -- the first key of the next reference
 nextKey = nextKey + referred
 local firstSet = setsOf(values)
+local records = (firstSet - nextKey) / stride
+if counter and (call('GET', counter) or '0') ~= expected then
+	call('INCRBY', counter, records)
+	return { 'ID', call('GET', counter) }
+end
 
 -- set writes fields.
 local function set(record, from, to)
@@ -391,11 +396,6 @@ local function one(key)
 	return write(key, operation, id, packed, score, claims, r)
 end
 
-local records = (firstSet - nextKey) / stride
-if counter and (call('GET', counter) or '0') ~= expected then
-	call('INCRBY', counter, records)
-	return { 'ID', call('GET', counter) }
-end
 if firstSet <= #KEYS and #KEYS - firstSet < 4000 then
 	filled = call('EXISTS', unpack(KEYS, firstSet)) == #KEYS - firstSet + 1
 end
