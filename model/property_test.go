@@ -241,9 +241,16 @@ func anything(ctx context.Context, citizens *model.Store[citizen], random *rand.
 		some.Expires = time.UnixMilli(4_000_000_000_000)
 	}
 	var err error
-	switch random.IntN(6) {
+	switch random.IntN(8) {
 	case 0, 1:
 		_, err = citizens.Create(ctx, some)
+	case 6:
+		some.ID = id
+		_, err = citizens.Put(ctx, some)
+	case 7:
+		other := some
+		other.Email, other.Phone, other.ID = fmt.Sprintf("%d@2", random.IntN(15)), nil, id
+		_, err = citizens.PutMany(ctx, []citizen{some, other})
 	case 2, 3:
 		_, err = citizens.Update(ctx, id, func(c *citizen) error {
 			some.ID = c.ID
