@@ -26,10 +26,12 @@ func TestClusterOfReferences(t *testing.T) {
 		// All are there before the first deletes: until Refer has been called, a model
 		// may refer to each model of the right type, and its records are not deleted.
 		l := libraryOf(t, func(name string) (rueidis.Client, model.Options) { return client, options(name) })
+		countries, towns := store[country](t, client, options("country")), store[town](t, client, options("town"))
+		checked(t, model.Relate(towns, countries))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testRules(t, l)
-			testExists(t, client, options)
+			testExists(t, options("country").Name, countries, towns, store[traveller](t, client, options("owner")))
 			opt := options("watched")
 			opt.ChangeLog = 1000
 			testMembersAndCounters(t, store[watched](t, client, opt))
@@ -49,19 +51,16 @@ func TestClusterOfReferences(t *testing.T) {
 	}
 }
 
-// testExists refers to records that exist and to others, and looks for the members of a
-// set, wherever they are.
-func testExists(t *testing.T, client rueidis.Client, options func(name string) model.Options) {
+// testExists refers to countries that exist and to others, and looks for the members of a
+// set, wherever they are. name is that of the model of countries.
+func testExists(t *testing.T, name string, countries *model.Store[country], towns *model.Store[town], owners *model.Store[traveller]) {
 	ctx := t.Context()
-	countries, towns := store[country](t, client, options("country")), store[town](t, client, options("town"))
-	owners := store[traveller](t, client, options("owner"))
-	checked(t, model.Relate(towns, countries))
 	id := createdOf(t, countries, country{}).ID
 	_, err := towns.Create(ctx, town{Name: "x", Country: toCountry(id), Part: toCountry("99")})
-	dangles(t, "Create", err, "part", options("country").Name, "99")
+	dangles(t, "Create", err, "part", name, "99")
 	rome := createdOf(t, towns, town{Name: "Rome", Country: toCountry(id), Borders: []model.Ref[country]{toCountry(id)}})
 	err = patched(towns.Patch(ctx, rome.ID, map[string]any{"visited": []model.Ref[country]{toCountry("98")}}))
-	dangles(t, "Patch", err, "visited", options("country").Name, "98")
+	dangles(t, "Patch", err, "visited", name, "98")
 	if err := countries.Delete(ctx, id); !errors.Is(err, model.ErrReferenced) {
 		t.Error(err)
 	}
