@@ -31,7 +31,6 @@ func TestAmongAgainstAMap(t *testing.T) {
 		if rapid.Bool().Draw(rt, "same") {
 			owners = store[traveller](t, client, model.Options{Name: fmt.Sprintf("owner%d", models)})
 		}
-		id := createdOf(t, owners, traveller{}).ID
 		for range 2 {
 			restricted := *f
 			var collections []model.Collection
@@ -53,7 +52,7 @@ func TestAmongAgainstAMap(t *testing.T) {
 					collections = append(collections, owners.List("seen", id))
 					continue
 				}
-				id = createdOf(t, owners, traveller{}).ID
+				id := createdOf(t, owners, traveller{}).ID
 				if err := owners.Set("friends", id).Replace(ctx, texts...); err != nil {
 					rt.Fatal(err)
 				}

@@ -78,7 +78,7 @@ func TestInvalidIsRefused(t *testing.T) {
 		"photo has 4 bytes: at most 3":                  func(x *voucher) { x.Photo = []byte("abcd") },
 		"it ends before it begins":                      func(x *voucher) { x.To = time.Unix(1, 0) },
 		"title it ends":                                 func(x *voucher) { x.Title = "named" },
-		"Validate panicked: on purpose":                 func(x *voucher) { x.Title = "panic" },
+		"panic in Validate: on purpose":                 func(x *voucher) { x.Title = "panic" },
 	} {
 		bad := valid
 		change(&bad)

@@ -388,21 +388,6 @@ func (o *Objects) takeField(id string, number int, stored schema.Text, record re
 	return nil
 }
 
-// leaveCounters removes the counters from a change.
-func (o *Objects) leaveCounters(c *change) {
-	var set []string
-	for i := 0; i < len(c.set); i += 2 {
-		if n := o.Number(c.set[i]); n < 0 || !o.Counters[n] {
-			set = append(set, c.set[i], c.set[i+1])
-		}
-	}
-	c.set = set
-	if len(c.set) == 0 {
-		c.set = []string{emptyField, ""}
-	}
-	c.remove = slices.DeleteFunc(c.remove, func(name string) bool { return o.Counters[o.Number(name)] })
-}
-
 // Incr adds n to a counter of a record and returns the sum.
 func (o *Objects) Incr(ctx context.Context, id, field string, n int64) (int64, error) {
 	number := o.Number(field)

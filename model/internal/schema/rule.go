@@ -207,7 +207,7 @@ func (d *Declaration) Check(record reflect.Value) error {
 func validated(validate func(record any) error, record any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("Validate panicked: %v", p)
+			err = fmt.Errorf("panic in Validate: %v", p)
 		}
 	}()
 	return validate(record)
