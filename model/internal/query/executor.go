@@ -8,8 +8,6 @@ import (
 
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
-
-	"github.com/redis/rueidis"
 )
 
 // executor finds the ids of the records of a query, in its order.
@@ -33,12 +31,6 @@ type executor struct {
 	ready    []row    // rows that are sorted, or were read ahead
 	last     bool     // a sort has returned its last rows
 }
-
-// Bounds of the estimate for choosing a path: so many ranges, in so many partitions.
-const (
-	countedSpans = 64
-	countedParts = 8
-)
 
 // maxSorted is how many entries may be scanned in order to sort all matches.
 const maxSorted = 10_000
@@ -141,100 +133,6 @@ func (f *executor) hasChoice(candidates []*candidate) bool {
 		return len(candidates) > 1
 	}
 	return slices.ContainsFunc(candidates[0].branches, f.hasChoice)
-}
-
-// countCandidates counts the entries of all candidates, and all records: one pipeline.
-func (f *executor) countCandidates(ctx context.Context, candidates []*candidate, order *orderedIndex) (int64, error) {
-	t := f.t
-	var paths []*accessPath
-	for _, o := range candidates {
-		o.all(func(s *accessPath) { paths = append(paths, s) })
-	}
-	if order != nil && order.x != nil {
-		paths = append(paths, order.accessPath)
-	}
-	c := &counter{t: t, parts: t.Parts[:min(len(t.Parts), countedParts)]}
-	for _, s := range paths {
-		c.path(s)
-	}
-	records := int64(0)
-	c.add(1, func(p *schema.Partition, _ int) rueidis.Completed { return t.Client.B().Zcard().Key(p.All).Build() }, func(n int64) {
-		if records = n; order != nil && order.x == nil {
-			order.size = n
-		}
-	})
-	return records, c.run(ctx)
-}
-
-// counter counts entries in one pipeline.
-type counter struct {
-	t        *record.Table
-	parts    []schema.Partition // of which the entries are counted
-	commands rueidis.Commands
-	sums     []func(replies []rueidis.RedisResult) ([]rueidis.RedisResult, error)
-}
-
-// add adds n things to count in each partition. The sum is estimated from those that are
-// counted.
-func (c *counter) add(n int, command func(p *schema.Partition, i int) rueidis.Completed, use func(sum int64)) {
-	counted := min(n, countedSpans)
-	for i := range c.parts {
-		for j := range counted {
-			c.commands = append(c.commands, command(&c.parts[i], j))
-		}
-	}
-	mine := counted * len(c.parts)
-	c.sums = append(c.sums, func(replies []rueidis.RedisResult) ([]rueidis.RedisResult, error) {
-		var total int64
-		for _, r := range replies[:mine] {
-			one, err := r.AsInt64()
-			if err != nil {
-				return nil, err
-			}
-			total += one
-		}
-		if counted > 0 {
-			total = total * int64(n) / int64(counted)
-		}
-		use(total * int64(len(c.t.Parts)) / int64(len(c.parts)))
-		return replies[mine:], nil
-	})
-}
-
-// path adds the entries of a path.
-func (c *counter) path(s *accessPath) {
-	b := c.t.Client.B
-	switch {
-	case s.members != nil:
-	case s.x == nil:
-		for _, g := range s.groups {
-			c.add(len(g.sets), func(p *schema.Partition, i int) rueidis.Completed {
-				return b().Zcard().Key(c.t.ValueKey(p, g.sets[i])).Build()
-			}, func(n int64) {
-				if s.size < 0 || n < s.size {
-					s.size = n
-				}
-			})
-		}
-	case s.x.Unique:
-		s.size = int64(len(s.ranges))
-	default:
-		c.add(len(s.ranges), func(p *schema.Partition, i int) rueidis.Completed {
-			from, to := (&scan{accessPath: s}).ends(s.ranges[i])
-			return b().Zlexcount().Key(c.t.IndexKey(p, s.x)).Min(from).Max(to).Build()
-		}, func(n int64) { s.size = n })
-	}
-}
-
-func (c *counter) run(ctx context.Context) error {
-	replies := c.t.Client.DoMulti(ctx, c.commands...)
-	for _, sum := range c.sums {
-		var err error
-		if replies, err = sum(replies); err != nil {
-			return c.t.TypeError(ctx, err)
-		}
-	}
-	return nil
 }
 
 // sorts reports whether to read all matches and sort them, because that surely costs
