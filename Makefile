@@ -37,7 +37,7 @@ run: ## serve Retwis with a small sample network; ARGS='--addr :9000' adds flags
 
 # Packages whose tests take longest run first, so that they do not run alone in
 # the end.
-slowest := ./redlock ./cmd/retwis
+slowest := ./redlock ./cmd/retwis ./model ./bulk
 
 # All is compiled before the first test runs: tests of timeouts need a processor
 # that is not busy with compiling for minutes.
