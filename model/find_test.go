@@ -285,6 +285,28 @@ func TestCursorsOfOthers(t *testing.T) {
 	}
 }
 
+// A program may list the conditions of a query in another order on each page, such as
+// those of a map.
+func TestCursorWithConditionsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s := pupils(t, client, model.Options{Name: "pupil"}, 30, func(i int) pupil { return pupil{Class: i % 2, Grade: float32(1 + i%3)} })
+	class, grade := model.AtLeast("class", 1), model.Or(model.Eq("grade", 2), model.Eq("grade", 1))
+	other := model.Or(model.Eq("grade", 1), model.Eq("grade", 2))
+	page, err := s.Find(class, grade).Limit(4).Page(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.Find(class, grade).IDs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := s.Find(other, class).After(page.Next).IDs(t.Context())
+	if err != nil || len(page.Items) != 4 || !slices.Equal(rest, all[4:]) {
+		t.Errorf("%v after %v, of %v: %v", rest, page.Items, all, err)
+	}
+}
+
 // ended is a context that has ended.
 func ended(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)

@@ -87,7 +87,18 @@ func (r *resolver) resolveAll(op schema.Operator, conds []Cond, left *budget) (*
 			e.terms = append(e.terms, term)
 		}
 	}
+	e.sort(&r.Schema)
 	return e, nil
+}
+
+// sort orders the terms, so that cursors do not depend on the order in which a program
+// lists its conditions.
+func (e *expr) sort(s *schema.Schema) {
+	texts := make(map[*expr]string, len(e.terms))
+	for _, term := range e.terms {
+		texts[term] = string(term.append(nil, s))
+	}
+	slices.SortStableFunc(e.terms, func(a, b *expr) int { return strings.Compare(texts[a], texts[b]) })
 }
 
 func (r *resolver) resolveOne(c *Cond, left *budget) (*expr, error) {
