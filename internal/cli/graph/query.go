@@ -59,7 +59,7 @@ variables is answered by yes or no.`,
 	f := c.Flags()
 	f.IntVarP(&flags.limit, "limit", "n", 0, "show this many at most; 0 for all")
 	f.IntVar(&flags.offset, "offset", 0, "skip this many first")
-	f.StringSliceVar(&flags.orderBy, "order-by", nil, "sort by these `VARIABLES`, separated by commas, each with or without \" desc\"")
+	c.AddOrderBy(&flags.orderBy)
 	f.StringSliceVar(&flags.variables, "select", nil, "the `VARIABLES` to show, separated by commas (default: all)")
 	f.BoolVar(&flags.distinct, "distinct", false, "show each answer once")
 	f.BoolVar(&flags.explain, "explain", false, "show the plan instead of answers")

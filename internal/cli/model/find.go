@@ -57,18 +57,19 @@ func newFind(env shell.Env) *cobra.Command {
 		Short: "Show the records that fit all conditions",
 		Long: `Shows the records of a model that fit all conditions, each of which needs an index:
 ` + conditionsHelp + `
-Without --order they come in the order of creation if no index has another one. If there
-are more, the last line says how to continue with --after.`,
-		Example: `  retwis model find user city=Bari age=30.. --order age
-  retwis model find user --order 'age desc' --limit 10 --json`,
+Without --order-by, which needs an index in that order, they come in the order of
+creation if no index has another one. If there are more, the last line says how to
+continue with --after.`,
+		Example: `  retwis model find user city=Bari age=30.. --order-by age
+  retwis model find user --order-by 'age desc' --limit 10 --json`,
 		Args: shell.Arguments(1, -1, ""),
 	})
 	var order []string
 	var limit int
 	var after string
-	c.Flags().StringArrayVar(&order, "order", nil, "sort by this `FIELD`, or \"FIELD desc\", which needs an index in that order; several times for several fields")
+	c.AddOrderBy(&order)
 	c.Flags().IntVar(&limit, "limit", 100, "show at most this `NUMBER` of records")
-	c.Flags().StringVar(&after, "after", "", "continue after this `CURSOR`, which the page before printed")
+	c.AddAfter(&after)
 	c.AddJSON("print each record, and the cursor if there are more, as a line of JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {

@@ -16,7 +16,7 @@ func New(env shell.Env) *cobra.Command {
 with the Go package retwis/model, finds records, checks that records and indexes agree,
 and repairs them.`,
 		Example: `  retwis model list
-  retwis model find user city=Bari --order age
+  retwis model find user city=Bari --order-by age
   retwis model verify user
   retwis model repair user --rate 10000`,
 	}, append([]*cobra.Command{newList(env), newGet(env), newFind(env), newCount(env), newMigrate(env), newDrop(env)}, maintenance.Commands(env)...)...)

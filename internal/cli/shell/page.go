@@ -19,7 +19,17 @@ func (p *PageFlags) Add(c *Command) {
 	f.IntVar(&p.Offset, "offset", 0, "skip this many first")
 	f.BoolVarP(&p.Reverse, "reverse", "r", false, "show them in reverse order")
 	f.BoolVar(&p.Cursor, "cursor", false, "show the cursor of each, for --after")
-	f.StringVar(&p.After, "after", "", "continue after the one with this `CURSOR`")
+	c.AddAfter(&p.After)
+}
+
+// AddAfter adds --after.
+func (c *Command) AddAfter(cursor *string) {
+	c.Flags().StringVar(cursor, "after", "", "continue after the one with this `CURSOR`")
+}
+
+// AddOrderBy adds --order-by.
+func (c *Command) AddOrderBy(names *[]string) {
+	c.Flags().StringSliceVar(names, "order-by", nil, "sort by these `NAMES`, separated by commas, each with or without \" desc\"")
 }
 
 // Check refuses negative values.
