@@ -86,7 +86,11 @@ func randomCommand(t *rapid.T, value *rapid.Generator[string], last *int) []any 
 	case "ZADD":
 		args := []any{kind, key}
 		for _, member := range values(1) {
-			args = append(args, rapid.Float64().Draw(t, "score"), member)
+			score := rapid.Float64().Draw(t, "score")
+			if score == 0 {
+				score = 0 // a server forgets the sign of -0 in a small sorted set
+			}
+			args = append(args, score, member)
 		}
 		return args
 	case "XADD":
