@@ -2,6 +2,7 @@ package social
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -14,12 +15,18 @@ const cacheTTL = time.Minute
 type freshKey struct{}
 
 // WithFresh returns a context whose reads bypass the client's memory: for a
-// reader who has just written through another process.
-func WithFresh(ctx context.Context) context.Context {
-	return context.WithValue(ctx, freshKey{}, true)
+// reader who has just written through another process. Posts are read from memory
+// all the same, except for these: those that the reader has changed.
+func WithFresh(ctx context.Context, posts ...int64) context.Context {
+	return context.WithValue(ctx, freshKey{}, posts)
 }
 
 func isFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+
+func isFreshPost(ctx context.Context, id int64) bool {
+	posts, _ := ctx.Value(freshKey{}).([]int64)
+	return slices.Contains(posts, id)
+}
 
 // database is a client whose reads can be answered from memory.
 type database struct {
@@ -47,6 +54,11 @@ func (d database) readMany(ctx context.Context, cmds ...rueidis.Cacheable) []rue
 		}
 		return d.client.DoMulti(ctx, plain...)
 	}
+	return d.readCached(ctx, cmds)
+}
+
+// readCached is readMany for reads that may come from memory in any context.
+func (d database) readCached(ctx context.Context, cmds []rueidis.Cacheable) []rueidis.RedisResult {
 	timed := make([]rueidis.CacheableTTL, len(cmds))
 	for i, cmd := range cmds {
 		timed[i] = rueidis.CT(cmd.ToStaticTTL(), cacheTTL)

@@ -15,13 +15,24 @@ import (
 	"retwis/internal/social/reply"
 )
 
-// Post is a short text by a user. It never changes.
+// Post is a short text by a user, a reply to another post, or a repost of one.
 type Post struct {
 	ID     int64
 	Author User
 	Time   time.Time // to the second
-	Body   string
+	Body   string    // empty for a repost
+
+	Parent   int64     // the post that this one replies to; 0 for no reply
+	Root     int64     // the first post of the conversation; 0 for no reply
+	RepostOf int64     // the post that this one repeats; 0 for no repost
+	Edited   time.Time // the last edit, zero for none
+	Deleted  bool      // only a stub is left, which holds the conversation together
+
+	Counts PostCounts
 }
+
+// PostCounts are the numbers below a post.
+type PostCounts struct{ Replies, Reposts, Likes int64 }
 
 // posts publishes and reads posts.
 type posts struct {
@@ -113,20 +124,46 @@ func (p *posts) saw(id int64) {
 	}
 }
 
-// Posts returns the posts with these ids, in their order; missing ones are left
-// out. Two round trips at most.
+// Posts returns the posts with these ids, in their order, without those that do
+// not exist or are deleted. Two round trips at most.
 func (p *posts) Posts(ctx context.Context, ids ...int64) ([]Post, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	cmds := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
-		cmds[i] = p.client.B().Hmget().Key(layout.PostKey(id)).Field("user_id", "time", "body").Build()
+		cmds[i] = rueidis.Completed(postCommand(p.client, id))
 	}
-	posts := make([]Post, 0, len(ids))
+	all, err := p.parseAll(ctx, ids, p.client.DoMulti(ctx, cmds...))
+	if err != nil {
+		return nil, err
+	}
+	found := all[:0]
+	for _, post := range all {
+		if post.ID != 0 && !post.Deleted {
+			found = append(found, post)
+		}
+	}
+	return found, nil
+}
+
+// postFields are the fields of a post that are read.
+var postFields = []string{
+	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes",
+}
+
+// postCommand reads a post; parsePost reads its reply.
+func postCommand(client rueidis.Client, id int64) rueidis.Cacheable {
+	return client.B().Hmget().Key(layout.PostKey(id)).Field(postFields...).Cache()
+}
+
+// parseAll reads the replies to postCommand, and the authors: a post at the place
+// of each id, with the id 0 where there is no such post or its author is lost.
+func (u *users) parseAll(ctx context.Context, ids []int64, results []rueidis.RedisResult) ([]Post, error) {
+	posts := make([]Post, len(ids))
 	var authors []int64
 	asked := make(map[int64]bool)
-	for i, res := range p.client.DoMulti(ctx, cmds...) {
+	for i, res := range results {
 		post, ok, err := parsePost(ids[i], res)
 		if err != nil {
 			return nil, err
@@ -134,48 +171,58 @@ func (p *posts) Posts(ctx context.Context, ids ...int64) ([]Post, error) {
 		if !ok {
 			continue
 		}
-		posts = append(posts, post)
+		posts[i] = post
 		if !asked[post.Author.ID] {
 			asked[post.Author.ID] = true
 			authors = append(authors, post.Author.ID)
 		}
 	}
-	users, err := p.byID(ctx, authors)
+	users, err := u.byID(ctx, authors)
 	if err != nil {
 		return nil, err
 	}
-	known := posts[:0]
-	for _, post := range posts {
-		if author, ok := users[post.Author.ID]; ok {
-			post.Author = author
-			known = append(known, post)
+	for i := range posts {
+		author, ok := users[posts[i].Author.ID]
+		if !ok {
+			posts[i] = Post{}
+		} else {
+			posts[i].Author = author
 		}
 	}
-	return known, nil
+	return posts, nil
 }
 
 // parsePost reads the hash of a post, with only the id of its author. ok is
 // false where there is no such post, or the key is of another type.
 func parsePost(id int64, res rueidis.RedisResult) (post Post, ok bool, err error) {
-	fields, err := res.ToArray()
+	values, err := res.ToArray()
 	if reply.IsWrongType(err) {
 		return Post{}, false, nil
 	}
 	if err != nil {
 		return Post{}, false, fmt.Errorf("social: read a post: %w", err)
 	}
-	if len(fields) != 3 || fields[0].IsNil() {
+	if len(values) != len(postFields) || values[0].IsNil() {
 		return Post{}, false, nil
 	}
-	var texts [3]string
-	for i, field := range fields {
-		if !field.IsNil() {
-			texts[i], _ = field.ToString()
+	texts := make([]string, len(values))
+	for i, value := range values {
+		if !value.IsNil() {
+			texts[i], _ = value.ToString()
 		}
 	}
 	author, err := strconv.ParseInt(texts[0], 10, 64)
 	if err != nil {
 		return Post{}, false, nil // not a post of Retwis
 	}
-	return Post{ID: id, Author: User{ID: author}, Time: layout.ParseTime(texts[1]), Body: texts[2]}, true, nil
+	number := func(field int) int64 {
+		n, _ := strconv.ParseInt(texts[field], 10, 64) // a damaged number counts as none
+		return max(n, 0)
+	}
+	return Post{
+		ID: id, Author: User{ID: author}, Time: layout.ParseTime(texts[1]), Body: texts[2],
+		Parent: number(3), Root: number(4), RepostOf: number(5),
+		Edited: layout.ParseTime(texts[6]), Deleted: texts[7] != "",
+		Counts: PostCounts{Replies: number(8), Reposts: number(9), Likes: number(10)},
+	}, true, nil
 }

@@ -49,6 +49,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/alexedwards/argon2id"
@@ -83,6 +84,13 @@ type Options struct {
 	// Server describes the database to package load, which then writes by mass
 	// insertion, on its own connections. Default: it writes through the client.
 	Server *rueidis.ClientOption
+
+	// Invalidations reports which keys have changed; it belongs to the client.
+	// Default: nothing decoded is kept in memory.
+	Invalidations *store.Invalidations
+
+	// ViewBytes bounds the posts that are kept in memory. Default: 64 MiB.
+	ViewBytes int64
 }
 
 // Service is Retwis on one database; see the package comment for its methods.
@@ -93,10 +101,13 @@ type Service struct {
 	*follows
 	*posts
 	*timelines
+	*listings
 
 	client rueidis.Client
 	fanOut *fanout.Engine
 	opt    Options
+
+	unsubscribe func()
 }
 
 // cachedPairs bounds the immutable pairs kept in memory, about 150 bytes each.
@@ -113,6 +124,12 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	}
 	if opt.Now == nil {
 		opt.Now = time.Now
+	}
+	if opt.ViewBytes == 0 {
+		opt.ViewBytes = defaultViewBytes
+	}
+	if opt.ViewBytes < 0 {
+		return nil, fmt.Errorf("social: Options.ViewBytes: %d is negative", opt.ViewBytes)
 	}
 	hasher, err := password.NewHasher(opt.HashParams, opt.Hashers)
 	if err != nil {
@@ -137,7 +154,38 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.follows = &follows{users: users, store: follow.New(client), now: opt.Now}
 	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now}
 	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}
+	var epoch atomic.Uint64
+	views, err := newViews(users, opt.ViewBytes, &epoch, opt.Invalidations != nil)
+	if err != nil {
+		return nil, err
+	}
+	viewers, err := newViewers(db, &epoch, opt.Invalidations != nil)
+	if err != nil {
+		return nil, err
+	}
+	s.listings = &listings{views: views, viewers: viewers, timelines: s.timelines}
+	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
 	return s, nil
+}
+
+// invalidated notes that a key has changed; any key may have if it is empty. It must
+// not wait: the connection of the client calls it.
+func (s *Service) invalidated(key string, epoch *atomic.Uint64) {
+	if key == "" {
+		epoch.Add(1)
+		return
+	}
+	prefix, id, ok := layout.ParseKey(key)
+	if !ok {
+		return
+	}
+	switch prefix {
+	case layout.PostPrefix:
+		s.views.invalidate(id)
+	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
+		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix:
+		s.viewers.invalidate(id)
+	}
 }
 
 func newPairs() (*otter.Cache[string, int64], error) {
@@ -152,6 +200,7 @@ func newPairs() (*otter.Cache[string, int64], error) {
 // database knows which are unfinished; ResumeFanOuts finishes them. The client
 // stays open.
 func (s *Service) Close() error {
+	s.unsubscribe()
 	s.fanOut.Close()
 	return nil
 }

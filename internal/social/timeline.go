@@ -43,14 +43,25 @@ func (t *timelines) Everybody(ctx context.Context, before int64, limit int) (Pag
 	return t.timeline(ctx, layout.Timeline, before, limit)
 }
 
-// Profile returns a page of all posts of a user, however old; see Home.
+// Profile returns a page of all posts and reposts of a user, however old, without
+// replies; see Home.
 func (t *timelines) Profile(ctx context.Context, uid, before int64, limit int) (Page, error) {
+	return t.byID(ctx, layout.ProfileKey(uid), before, limit)
+}
+
+// Replies returns a page of all replies of a user, however old; see Home.
+func (t *timelines) Replies(ctx context.Context, uid, before int64, limit int) (Page, error) {
+	return t.byID(ctx, layout.ProfileRepliesKey(uid), before, limit)
+}
+
+// byID returns a page of a sorted set of posts that are scored by their ids.
+func (t *timelines) byID(ctx context.Context, set string, before int64, limit int) (Page, error) {
 	limit = clamp(limit)
 	from := "+inf"
 	if before > 0 {
 		from = "(" + layout.Itoa(before)
 	}
-	cmd := t.client.B().Zrevrangebyscore().Key(layout.ProfileKey(uid)).Max(from).Min("-inf").Limit(0, int64(limit+1))
+	cmd := t.client.B().Zrevrangebyscore().Key(set).Max(from).Min("-inf").Limit(0, int64(limit+1))
 	var res rueidis.RedisResult
 	if before > 0 {
 		res = t.client.Do(ctx, cmd.Build())

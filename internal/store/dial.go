@@ -20,13 +20,14 @@ import (
 // report an error.
 const reachTimeout = 4800 * time.Millisecond
 
-// dial connects to a database and checks that it is usable.
-func dial(ctx context.Context, c redisurl.Config) (rueidis.Client, rueidis.ClientOption, error) {
+// dial connects to a database and checks that it is usable. It returns the options
+// for further connections, whose changes are not reported.
+func dial(ctx context.Context, c redisurl.Config, changes *Invalidations) (rueidis.Client, rueidis.ClientOption, error) {
 	opt, err := c.ClientOption()
 	if err != nil {
 		return nil, opt, fmt.Errorf("store: %w", err)
 	}
-	client, err := reach(ctx, c.Kind, opt)
+	client, err := reach(ctx, c.Kind, changes.watch(opt))
 	if err != nil && c.Kind == redisurl.Sentinel {
 		err = attribute(ctx, opt, err)
 	}

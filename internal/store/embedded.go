@@ -25,6 +25,8 @@ type embedded struct {
 	opt    Options
 	log    *slog.Logger
 
+	changes Invalidations
+
 	stop    context.CancelFunc // of watcher
 	watcher sync.WaitGroup
 	failed  error // why the last server did not stop cleanly; valid after watcher
@@ -66,7 +68,7 @@ func openEmbedded(ctx context.Context, config redisurl.Config, opt Options) (*St
 	watch, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.watcher.Go(func() { e.watch(watch, server, lock) })
-	return &Store{client: client, option: option, where: e.dir, embedded: e}, nil
+	return &Store{client: client, option: option, where: e.dir, embedded: e, changes: &e.changes}, nil
 }
 
 // connect enters the directory and connects to its server. A joined server may be
@@ -97,7 +99,7 @@ func (e *embedded) dial(ctx context.Context) (rueidis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := reach(ctx, Embedded, opt)
+	client, err := reach(ctx, Embedded, e.changes.watch(opt))
 	if err != nil {
 		return nil, explain(redisurl.Config{Kind: Embedded, Dir: e.dir}, err)
 	}

@@ -65,6 +65,7 @@ type Store struct {
 	option   rueidis.ClientOption
 	where    string
 	embedded *embedded // nil for a database that another process runs
+	changes  *Invalidations
 }
 
 // Open opens the database of a URL (see Parse) and checks that it answers and is new
@@ -80,11 +81,12 @@ func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 	if config.Kind == Embedded {
 		return openEmbedded(ctx, config, opt)
 	}
-	client, option, err := dial(ctx, config)
+	changes := new(Invalidations)
+	client, option, err := dial(ctx, config, changes)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client, option: option, where: config.String()}, nil
+	return &Store{client: client, option: option, where: config.String(), changes: changes}, nil
 }
 
 // Client returns the client of the database. It keeps one connection to each server,
@@ -94,6 +96,9 @@ func (s *Store) Client() rueidis.Client { return s.client }
 
 // ClientOption returns the options for further connections to the database.
 func (s *Store) ClientOption() rueidis.ClientOption { return s.option }
+
+// Invalidations reports which of the keys that the client has cached have changed.
+func (s *Store) Invalidations() *Invalidations { return s.changes }
 
 // String returns where the data is, without secrets.
 func (s *Store) String() string { return s.where }

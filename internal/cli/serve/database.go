@@ -33,7 +33,7 @@ func open(ctx context.Context, c *shell.Command, opt store.Options) (*database, 
 		return nil, err
 	}
 	server := db.ClientOption()
-	service, err := social.New(db.Client(), social.Options{Logger: opt.Logger, Server: &server})
+	service, err := social.New(db.Client(), social.Options{Logger: opt.Logger, Server: &server, Invalidations: db.Invalidations()})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

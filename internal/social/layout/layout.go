@@ -27,6 +27,8 @@ const (
 	LayoutOwner   = "layout_owner"
 	AdoptedPosts  = "layout_adopted_posts"
 	LegacyState   = "legacy:state"
+	Tasks         = "tasks"
+	Live          = "live"
 )
 
 // Prefixes of the keys that end in the id of a user or a post.
@@ -37,19 +39,46 @@ const (
 	ProfilePrefix   = "profile:"
 	FollowersPrefix = "followers:"
 	FollowingPrefix = "following:"
+
+	ProfileRepliesPrefix = "profile_replies:"
+	ThreadPrefix         = "thread:"
+	LikedPrefix          = "liked:"
+	RepostedPrefix       = "reposted:"
+	BookmarksPrefix      = "bookmarks:"
+	MutedPrefix          = "muted:"
+	BlockedPrefix        = "blocked:"
+	BlockersPrefix       = "blockers:"
+	NotificationsPrefix  = "notifications:"
+	FollowingTagsPrefix  = "following_tags:"
+)
+
+// Prefixes of the keys that end in the key of a post in braces: on a Cluster they
+// are in the slot of the post, so that one script changes both.
+const (
+	LikersPrefix    = "likers:"
+	RepostersPrefix = "reposters:"
+	RepliesPrefix   = "replies:"
+	EditsPrefix     = "edits:"
+)
+
+// Prefixes of the keys that end in a tag.
+const (
+	TagPrefix          = "tag:"
+	TagFollowersPrefix = "tag_followers:"
 )
 
 // UserKey is the hash of one user: username, password, auth, joined.
 func UserKey(uid int64) string { return Key(UserPrefix, uid) }
 
-// PostKey is the hash of one post: user_id, time, body.
+// PostKey is the hash of one post: user_id, time, body; parent and root of a
+// reply; repost_of of a repost; edited, deleted; likes, reposts, replies.
 func PostKey(pid int64) string { return Key(PostPrefix, pid) }
 
 // HomeKey is the list of the post ids on a user's home timeline, newest first.
 func HomeKey(uid int64) string { return Key(HomePrefix, uid) }
 
-// ProfileKey is the sorted set of the ids of a user's own posts, scored by
-// themselves.
+// ProfileKey is the sorted set of the ids of a user's own posts and reposts,
+// without replies, scored by themselves.
 func ProfileKey(uid int64) string { return Key(ProfilePrefix, uid) }
 
 // FollowersKey is the sorted set of the users who follow a user, by time.
@@ -57,6 +86,63 @@ func FollowersKey(uid int64) string { return Key(FollowersPrefix, uid) }
 
 // FollowingKey is the sorted set of the users that a user follows, by time.
 func FollowingKey(uid int64) string { return Key(FollowingPrefix, uid) }
+
+// ProfileRepliesKey is the sorted set of the ids of a user's own replies, scored
+// by themselves.
+func ProfileRepliesKey(uid int64) string { return Key(ProfileRepliesPrefix, uid) }
+
+// ThreadKey is the sorted set of the ids of all direct and indirect replies to a
+// post that is no reply, scored by themselves.
+func ThreadKey(root int64) string { return Key(ThreadPrefix, root) }
+
+// LikedKey is the sorted set of the posts that a user likes, by time.
+func LikedKey(uid int64) string { return Key(LikedPrefix, uid) }
+
+// RepostedKey is the sorted set of the posts that a user has reposted, by time.
+func RepostedKey(uid int64) string { return Key(RepostedPrefix, uid) }
+
+// BookmarksKey is the sorted set of a user's bookmarked posts, by time.
+func BookmarksKey(uid int64) string { return Key(BookmarksPrefix, uid) }
+
+// MutedKey is the sorted set of the users that a user has muted, scored by the end
+// of the mute, +inf for one without an end.
+func MutedKey(uid int64) string { return Key(MutedPrefix, uid) }
+
+// BlockedKey is the sorted set of the users that a user has blocked; see MutedKey.
+func BlockedKey(uid int64) string { return Key(BlockedPrefix, uid) }
+
+// BlockersKey is the sorted set of the users who have blocked a user: the other
+// direction of BlockedKey.
+func BlockersKey(uid int64) string { return Key(BlockersPrefix, uid) }
+
+// NotificationsKey is the stream of a user's notifications.
+func NotificationsKey(uid int64) string { return Key(NotificationsPrefix, uid) }
+
+// FollowingTagsKey is the sorted set of the tags that a user follows, by time.
+func FollowingTagsKey(uid int64) string { return Key(FollowingTagsPrefix, uid) }
+
+// LikersKey is the sorted set of the users who like a post, by time.
+func LikersKey(pid int64) string { return ofPost(LikersPrefix, pid) }
+
+// RepostersKey is the sorted set of the users who have reposted a post, scored by
+// the id of the repost.
+func RepostersKey(pid int64) string { return ofPost(RepostersPrefix, pid) }
+
+// RepliesKey is the set of the ids of the direct replies to a post.
+func RepliesKey(pid int64) string { return ofPost(RepliesPrefix, pid) }
+
+// EditsKey is the list of the earlier texts of a post, the latest first: the time
+// at which the text was replaced, a space, the text.
+func EditsKey(pid int64) string { return ofPost(EditsPrefix, pid) }
+
+func ofPost(prefix string, pid int64) string { return prefix + "{" + PostKey(pid) + "}" }
+
+// TagKey is the sorted set of the ids of the posts with a tag, scored by
+// themselves.
+func TagKey(tag string) string { return TagPrefix + tag }
+
+// TagFollowersKey is the sorted set of the users who follow a tag, by time.
+func TagFollowersKey(tag string) string { return TagFollowersPrefix + tag }
 
 // Key appends an id to a prefix.
 func Key(prefix string, id int64) string {
@@ -70,6 +156,12 @@ var types = map[string]string{
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
+	Tasks: "zset", Live: "stream",
+	ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
+	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
+	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",
+	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset",
+	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", EditsPrefix: "list",
 }
 
 // Type returns the Redis type of a key, given by its whole name or by its
@@ -87,13 +179,23 @@ func Singletons() []string {
 	return keys
 }
 
-// ParseKey splits a key of the layout into its prefix and its id.
+// ParseKey splits a key of the layout into its prefix and its id: that of a user
+// or of a post.
 func ParseKey(key string) (prefix string, id int64, ok bool) {
 	at := strings.IndexByte(key, ':') + 1
 	if prefix = key[:at]; types[prefix] == "" {
 		return "", 0, false
 	}
-	id, ok = ParseID(key[at:])
+	rest := key[at:]
+	switch prefix {
+	case LikersPrefix, RepostersPrefix, RepliesPrefix, EditsPrefix:
+		inner, isBraced := strings.CutPrefix(rest, "{"+PostPrefix)
+		if inner, ok = strings.CutSuffix(inner, "}"); !ok || !isBraced {
+			return "", 0, false
+		}
+		rest = inner
+	}
+	id, ok = ParseID(rest)
 	return prefix, id, ok
 }
 

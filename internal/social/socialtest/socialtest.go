@@ -19,6 +19,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/adopt"
 	"retwis/internal/social/check"
+	"retwis/internal/store"
 )
 
 // CheapHash makes password hashes that cost nothing.
@@ -52,6 +53,18 @@ func (c *Clock) Advance(d time.Duration) { c.Unix.Add(int64(d / time.Second)) }
 func New(t testing.TB) *Bundle {
 	t.Helper()
 	return On(t, redistest.DB(t).Client(t))
+}
+
+// Watched returns Retwis on a database of the test's own, with all of its caches, as
+// a process that serves it. Several can be on the same database: see redistest.DB.
+func Watched(t testing.TB, url string) *Bundle {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, store.Options{Logger: Quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return On(t, db.Client(), func(opt *social.Options) { opt.Invalidations = db.Invalidations() })
 }
 
 // On returns Retwis on a database.

@@ -1,0 +1,218 @@
+package social
+
+import (
+	"context"
+	"slices"
+)
+
+// Item is one entry of a list of posts, as a viewer sees it.
+type Item struct {
+	Entry *View // the post that is on the list, which may be a repost
+	Post  *View // what it shows: the post itself, or the one that a repost repeats
+	Marks Marks // what the viewer has done with Post
+}
+
+// Listing is one page of posts as a viewer sees it, and the cursor of the next page,
+// 0 at the end. A page can have fewer posts than asked for although another follows,
+// where most of what was there is hidden from the viewer.
+type Listing struct {
+	Items []Item
+	Next  int64
+}
+
+// listings are the lists of posts as a viewer sees them: without what is hidden from
+// them, and with what they have done with each post.
+type listings struct {
+	*views
+	*viewers
+	timelines *timelines
+}
+
+// HomePosts returns a page of the viewer's home timeline: their own posts and those
+// of the people they follow. before is the cursor of the page, 0 for the first. A
+// repost of what is on the timeline already, within the 40 older entries, is left
+// out.
+func (l *listings) HomePosts(ctx context.Context, v *Viewer, before int64, limit int) (Listing, error) {
+	return l.listing(ctx, v, before, limit, repostWindow, func(ctx context.Context, before int64, limit int) (Page, error) {
+		return l.timelines.Home(ctx, v.User.ID, before, limit)
+	})
+}
+
+// PublicPosts returns a page of the public timeline; see HomePosts.
+func (l *listings) PublicPosts(ctx context.Context, v *Viewer, before int64, limit int) (Listing, error) {
+	return l.listing(ctx, v, before, limit, 0, l.timelines.Everybody)
+}
+
+// ProfilePosts returns a page of a user's posts and reposts, however old. The viewer
+// has asked for this user, so a mute does not hide them. See HomePosts.
+func (l *listings) ProfilePosts(ctx context.Context, v *Viewer, uid, before int64, limit int) (Listing, error) {
+	return l.listing(ctx, v.asking(uid), before, limit, 0, func(ctx context.Context, before int64, limit int) (Page, error) {
+		return l.timelines.Profile(ctx, uid, before, limit)
+	})
+}
+
+// ProfileReplies returns a page of a user's replies, however old; see ProfilePosts.
+func (l *listings) ProfileReplies(ctx context.Context, v *Viewer, uid, before int64, limit int) (Listing, error) {
+	return l.listing(ctx, v.asking(uid), before, limit, 0, func(ctx context.Context, before int64, limit int) (Page, error) {
+		return l.timelines.Replies(ctx, uid, before, limit)
+	})
+}
+
+// PostPage returns one post as a viewer sees it on its own page, where a mute does
+// not hide it, or ErrNotFound. The stub of a deleted post is not found either; see
+// package thread for its place in a conversation.
+func (l *listings) PostPage(ctx context.Context, v *Viewer, id int64) (Item, error) {
+	items, err := l.items(ctx, v, []int64{id}, Muted)
+	if err != nil {
+		return Item{}, err
+	}
+	if len(items) == 0 {
+		return Item{}, ErrNotFound
+	}
+	return items[0], l.mark(ctx, v, items)
+}
+
+// Items returns what a viewer sees of these entries of a list, in their order: for
+// lists that have cursors of their own.
+func (l *listings) Items(ctx context.Context, v *Viewer, ids ...int64) ([]Item, error) {
+	items, err := l.items(ctx, v, ids, Shown)
+	if err != nil {
+		return nil, err
+	}
+	return items, l.mark(ctx, v, items)
+}
+
+const (
+	// maxLooks bounds how often a page reads further because posts are hidden.
+	maxLooks = 5
+	// repostWindow is within how many older entries of a home timeline a repost is
+	// left out because its post is there already.
+	repostWindow = 40
+)
+
+// pages reads a part of a list of ids; see timelines.
+type pages func(ctx context.Context, before int64, limit int) (Page, error)
+
+// listing returns a page of a list as a viewer sees it. A repost is left out if its
+// post is among the window entries after it.
+func (l *listings) listing(ctx context.Context, v *Viewer, before int64, limit, window int, read pages) (Listing, error) {
+	limit = clamp(limit)
+	list := Listing{Next: before}
+	for range maxLooks {
+		page, err := read(ctx, list.Next, limit)
+		if err != nil {
+			return Listing{}, err
+		}
+		items, err := l.items(ctx, v, page.IDs, Shown)
+		if err != nil {
+			return Listing{}, err
+		}
+		if window > 0 && slices.ContainsFunc(items, isRepost) {
+			if items, err = l.withoutRepeats(ctx, v, page, items, window, read); err != nil {
+				return Listing{}, err
+			}
+		}
+		list.Next = page.Next
+		if room := limit - len(list.Items); len(items) > room {
+			items = items[:room]
+			list.Next = items[room-1].Entry.ID
+		}
+		list.Items = append(list.Items, items...)
+		if list.Next == 0 || len(list.Items) == limit {
+			break
+		}
+	}
+	return list, l.mark(ctx, v, list.Items)
+}
+
+func isRepost(item Item) bool { return item.Entry.RepostOf != 0 }
+
+// items returns the entries that a viewer sees at least so well.
+func (l *listings) items(ctx context.Context, v *Viewer, ids []int64, least Visibility) ([]Item, error) {
+	entries, err := l.Views(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Item, 0, len(ids))
+	var originals []int64
+	for _, entry := range entries {
+		if entry == nil || Visible(v, entry.Post) < least {
+			continue
+		}
+		items = append(items, Item{Entry: entry, Post: entry})
+		if entry.RepostOf != 0 {
+			originals = append(originals, entry.RepostOf)
+		}
+	}
+	if len(originals) == 0 {
+		return items, nil
+	}
+	found, err := l.Views(ctx, originals...)
+	if err != nil {
+		return nil, err
+	}
+	shown := items[:0]
+	for _, item := range items {
+		if isRepost(item) {
+			item.Post, found = found[0], found[1:]
+			if item.Post == nil || Visible(v, item.Post.Post) < least {
+				continue
+			}
+		}
+		shown = append(shown, item)
+	}
+	return shown, nil
+}
+
+// withoutRepeats leaves out the reposts whose post the viewer sees among the next
+// entries of the list, itself or in an earlier repost.
+func (l *listings) withoutRepeats(ctx context.Context, v *Viewer, page Page, items []Item, window int, read pages) ([]Item, error) {
+	ids, older := page.IDs, []Item(nil)
+	if page.Next != 0 {
+		next, err := read(ctx, page.Next, window)
+		if err != nil {
+			return nil, err
+		}
+		if older, err = l.items(ctx, v, next.IDs, Shown); err != nil {
+			return nil, err
+		}
+		ids = slices.Concat(ids, next.IDs)
+	}
+	place := make(map[int64]int, len(ids)) // on the list, hidden entries included
+	for i, id := range ids {
+		place[id] = i
+	}
+	last := map[int64]int{} // the place of each post, or of its latest repost so far
+	all := slices.Concat(items, older)
+	kept := make([]Item, 0, len(items))
+	for i := len(all) - 1; i >= 0; i-- { // from the oldest
+		item := all[i]
+		at := place[item.Entry.ID]
+		seen, ok := last[item.Post.ID]
+		last[item.Post.ID] = at
+		if i < len(items) && !(isRepost(item) && ok && seen-at <= window) {
+			kept = append(kept, item)
+		}
+	}
+	slices.Reverse(kept)
+	return kept, nil
+}
+
+// mark adds what the viewer has done with each post.
+func (l *listings) mark(ctx context.Context, v *Viewer, items []Item) error {
+	if v.User.ID == 0 || len(items) == 0 {
+		return nil
+	}
+	posts := make([]*Post, len(items))
+	for i, item := range items {
+		posts[i] = &item.Post.Post
+	}
+	all, err := l.Marks(ctx, v, posts)
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		items[i].Marks = all[i]
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package social
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+)
+
+// Viewer is a person who looks at posts, with what decides how they see them. It
+// never changes: get another one for another request. The zero value is a
+// stranger.
+type Viewer struct {
+	User User // ID 0: a stranger
+
+	muted, blocked, blockers people
+	liked, reposted, saved   marks
+
+	change
+}
+
+// asking returns the viewer as one who has asked for what a user writes, so that a
+// mute of that user hides nothing.
+func (v *Viewer) asking(uid int64) *Viewer {
+	if !v.muted.has(uid) {
+		return v
+	}
+	other := *v
+	other.muted = slices.DeleteFunc(slices.Clone(v.muted), func(p person) bool { return p.id == uid })
+	return &other
+}
+
+// people are users with the time until which they are in the set.
+type people []person // sorted by id
+
+type person struct{ id, until int64 }
+
+func (p people) has(uid int64) bool {
+	if len(p) == 0 {
+		return false
+	}
+	i, ok := slices.BinarySearchFunc(p, uid, func(one person, uid int64) int { return cmp.Compare(one.id, uid) })
+	return ok && p[i].until > time.Now().Unix()
+}
+
+// marks are the newest of the posts that a user has marked.
+type marks struct {
+	posts []int64 // sorted by id
+	since int64   // a post written after this time (unix seconds) is marked only if it is in posts
+}
+
+// Marks is a set of what a viewer has done with a post.
+type Marks uint8
+
+// What a viewer can do with a post.
+const (
+	MarkLiked Marks = 1 << iota
+	MarkReposted
+	MarkSaved
+	allMarks = MarkLiked | MarkReposted | MarkSaved
+)
+
+const (
+	// newestMarks is how many marks of each kind are kept in memory. Those of
+	// older posts are read.
+	newestMarks = 500
+	// maxRelations bounds how many people one can mute, or block.
+	maxRelations = 10_000
+	// maxBlockers bounds how many of those who have blocked a user are honored.
+	maxBlockers = 100_000
+	// clockSkew is by how much the clocks of two processes may differ.
+	clockSkew = 60
+)
+
+// change shows whether something that was decoded is still true.
+type change struct {
+	changed, epoch uint64
+	at             int64 // when it was read, in nanoseconds
+}
+
+// never is the value of change.changed for what was read past the client-side
+// cache: the server reports no change of it.
+const never = math.MaxUint64
+
+// maxDecoded is how long something decoded is used although no change was reported:
+// a report can get lost with a cut cable.
+const maxDecoded = int64(time.Minute)
+
+// viewers keeps the viewers who were here lately.
+type viewers struct {
+	database
+	cells   *otter.Cache[int64, *viewerCell]
+	epoch   *atomic.Uint64
+	watched bool
+}
+
+type viewerCell struct {
+	viewer  atomic.Pointer[Viewer]
+	changed atomic.Uint64
+}
+
+// cachedViewers bounds the viewers kept in memory, about 15 KB each at most.
+const cachedViewers = 10_000
+
+func newViewers(db database, epoch *atomic.Uint64, watched bool) (*viewers, error) {
+	cells, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: cachedViewers})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return &viewers{database: db, cells: cells, epoch: epoch, watched: watched}, nil
+}
+
+// viewerPrefixes are the keys that make up a viewer, in the order in which they are
+// read.
+var viewerPrefixes = [...]string{
+	layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
+	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
+}
+
+// Viewer returns a user as a viewer. It is answered from memory for one who was
+// here lately; else it takes one round trip.
+func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
+	if user.ID == 0 {
+		return &Viewer{}, nil
+	}
+	cell, ok := s.cells.GetIfPresent(user.ID)
+	if !ok {
+		// It is there before the read, so that no change is missed meanwhile.
+		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return new(viewerCell), false })
+	}
+	now := time.Now().UnixNano()
+	fresh := isFresh(ctx)
+	if v := cell.viewer.Load(); s.watched && !fresh && v != nil && v.User == user &&
+		v.changed == cell.changed.Load() && v.epoch == s.epoch.Load() && now-v.at < maxDecoded {
+		return v, nil
+	}
+	v := &Viewer{User: user, change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
+	if fresh {
+		v.changed = never
+	}
+	b := s.client.B()
+	cmds := make([]rueidis.Cacheable, len(viewerPrefixes))
+	for i, prefix := range viewerPrefixes {
+		n := int64(newestMarks)
+		switch prefix {
+		case layout.MutedPrefix, layout.BlockedPrefix:
+			n = maxRelations
+		case layout.BlockersPrefix:
+			n = maxBlockers
+		}
+		cmds[i] = b.Zrange().Key(layout.Key(prefix, user.ID)).Min("0").Max(layout.Itoa(n - 1)).Rev().Withscores().Cache()
+	}
+	res := s.readMany(ctx, cmds...)
+	for i, set := range []*people{&v.muted, &v.blocked, &v.blockers} {
+		var err error
+		if *set, err = parsePeople(res[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i, set := range []*marks{&v.liked, &v.reposted, &v.saved} {
+		var err error
+		if *set, err = parseMarks(res[3+i]); err != nil {
+			return nil, err
+		}
+	}
+	cell.viewer.Store(v)
+	return v, nil
+}
+
+func parsePeople(res rueidis.RedisResult) (people, error) {
+	scores, err := res.AsZScores()
+	if err != nil {
+		return nil, fmt.Errorf("social: read a viewer: %w", err)
+	}
+	set := make(people, 0, len(scores))
+	for _, s := range scores {
+		if id, ok := layout.ParseID(s.Member); ok {
+			until := int64(math.MaxInt64)
+			if s.Score < math.MaxInt64 {
+				until = int64(s.Score)
+			}
+			set = append(set, person{id: id, until: until})
+		}
+	}
+	slices.SortFunc(set, func(a, b person) int { return cmp.Compare(a.id, b.id) })
+	return set, nil
+}
+
+func parseMarks(res rueidis.RedisResult) (marks, error) {
+	scores, err := res.AsZScores()
+	if err != nil {
+		return marks{}, fmt.Errorf("social: read a viewer: %w", err)
+	}
+	m := marks{posts: make([]int64, 0, len(scores))}
+	for _, s := range scores {
+		if id, ok := layout.ParseID(s.Member); ok {
+			m.posts = append(m.posts, id)
+		}
+	}
+	if len(scores) == newestMarks {
+		m.since = int64(scores[len(scores)-1].Score) + clockSkew
+	}
+	slices.Sort(m.posts)
+	return m, nil
+}
+
+// has reports whether a post is marked, and whether that is certain.
+func (m marks) has(p *Post) (marked, certain bool) {
+	if _, ok := slices.BinarySearch(m.posts, p.ID); ok {
+		return true, true
+	}
+	return false, m.since == 0 || p.Time.Unix() > m.since
+}
+
+// Marks returns what a viewer has done with each of these posts. No round trip,
+// except for posts older than the viewer's newest 500 marks: then one.
+func (s *viewers) Marks(ctx context.Context, v *Viewer, posts []*Post) ([]Marks, error) {
+	all := make([]Marks, len(posts))
+	if v.User.ID == 0 {
+		return all, nil
+	}
+	var unsure [3][]int
+	for k, set := range [...]*marks{&v.liked, &v.reposted, &v.saved} {
+		if len(set.posts) == 0 {
+			continue
+		}
+		for i, p := range posts {
+			marked, certain := set.has(p)
+			if marked {
+				all[i] |= 1 << k
+			} else if !certain {
+				unsure[k] = append(unsure[k], i)
+			}
+		}
+	}
+	return all, s.oldMarks(ctx, v, posts, unsure, all)
+}
+
+// oldMarks reads the marks that are not in memory.
+func (s *viewers) oldMarks(ctx context.Context, v *Viewer, posts []*Post, unsure [3][]int, all []Marks) error {
+	var cmds rueidis.Commands
+	var kinds []int
+	for k, places := range unsure {
+		if len(places) == 0 {
+			continue
+		}
+		members := make([]string, len(places))
+		for i, place := range places {
+			members[i] = layout.Itoa(posts[place].ID)
+		}
+		cmds = append(cmds, s.client.B().Zmscore().Key(layout.Key(viewerPrefixes[3+k], v.User.ID)).Member(members...).Build())
+		kinds = append(kinds, k)
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	for i, res := range s.client.DoMulti(ctx, cmds...) {
+		scores, err := res.ToArray()
+		if err != nil {
+			return fmt.Errorf("social: read the marks of a viewer: %w", err)
+		}
+		for j, score := range scores {
+			if !score.IsNil() {
+				all[unsure[kinds[i]][j]] |= 1 << kinds[i]
+			}
+		}
+	}
+	return nil
+}
+
+// invalidate notes that a key of a viewer has changed.
+func (s *viewers) invalidate(uid int64) {
+	if cell, ok := s.cells.GetEntryQuietly(uid); ok {
+		cell.Value.changed.Add(1)
+	}
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"sync"
+
+	"github.com/redis/rueidis"
+)
+
+// Invalidations passes on which keys have changed: keys that the client of a Store
+// has read through its client-side cache, each once after each read. The zero value
+// is ready to use.
+type Invalidations struct {
+	mu   sync.RWMutex
+	next int
+	subs map[int]func(key string)
+}
+
+// Subscribe calls changed with each key that has changed, and with an empty key where
+// any may have: after a connection was lost, or a flush. The client's connection
+// calls it, before it reads the next reply, so it must not wait for the database. The
+// function that Subscribe returns ends that. Subscribe may be called on nil, which
+// reports nothing.
+func (i *Invalidations) Subscribe(changed func(key string)) (stop func()) {
+	if i == nil {
+		return func() {}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.subs == nil {
+		i.subs = make(map[int]func(string))
+	}
+	id := i.next
+	i.next++
+	i.subs[id] = changed
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		delete(i.subs, id)
+	}
+}
+
+// watch returns the options of a client whose invalidations are passed on.
+func (i *Invalidations) watch(opt rueidis.ClientOption) rueidis.ClientOption {
+	opt.OnInvalidations = i.receive
+	return opt
+}
+
+func (i *Invalidations) receive(messages []rueidis.RedisMessage) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	for _, changed := range i.subs {
+		if messages == nil {
+			changed("")
+		}
+		for _, message := range messages {
+			if key, err := message.ToString(); err == nil {
+				changed(key)
+			}
+		}
+	}
+}
