@@ -13,8 +13,8 @@ import (
 	"strconv"
 )
 
-// errorPage has the text of a post that could not be saved, if there is one.
-func errorPage(f frame, e *pageError, id, draft string) templ.Component {
+// errorPage has the text that could not be saved, if there is one.
+func errorPage(f frame, e *pageError, id string, draft statusForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -109,7 +109,7 @@ func errorPage(f frame, e *pageError, id, draft string) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if draft == "" {
+			if draft.Status == "" {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p><a class=\"button soft\" href=\"/\">Go to the home page</a></p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -119,12 +119,12 @@ func errorPage(f frame, e *pageError, id, draft string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if draft != "" {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<section class=\"door draft\" aria-label=\"Your post\">")
+			if draft.Status != "" {
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<section class=\"door draft\" aria-label=\"Your text\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = statusBox(statusForm{Status: draft, Notice: e.draft}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = statusBox(draft).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -29,10 +29,10 @@ func (req *request) fail(err error) {
 		req.w.Header().Set("Connection", "close")
 	}
 	draft := ""
-	if page.status >= http.StatusInternalServerError {
+	if page.status >= http.StatusInternalServerError || page.status == http.StatusNotFound {
 		draft = req.draft
 	}
-	if err := req.render(page.status, errorPage(req.page(http.StatusText(page.status)), page, req.id, draft)); err != nil {
+	if err := req.render(page.status, errorPage(req.page(http.StatusText(page.status)), page, req.id, req.draftForm(page, draft))); err != nil {
 		req.server.log.Error("cannot render an error page", "request", req.id, "error", err)
 		req.status = http.StatusInternalServerError
 		plain(req.w, req.status, "Something went wrong. Request ID: "+req.id)

@@ -10,13 +10,6 @@ import (
 // homePosts is how many posts a page of a home timeline or a profile has.
 const homePosts = 10
 
-// statusForm is the form for a new post, filled in with rejected input.
-type statusForm struct {
-	Status  string
-	Notice  string
-	Problem string
-}
-
 func (s *Server) home(req *request) error {
 	if !req.signed {
 		return req.toLogin()
@@ -49,11 +42,8 @@ func (s *Server) showHome(req *request, status int, before int64, form statusFor
 }
 
 func (s *Server) post(req *request) error {
-	if !req.signed && req.draft != "" {
-		return req.render(http.StatusForbidden, loginPage(req.page("Log in"), accountForm{Next: "/home", Draft: req.draft}))
-	}
 	if !req.signed {
-		return req.toLogin()
+		return req.loginFirst()
 	}
 	typed := req.r.PostFormValue("status")
 	_, err := s.social.Post(req.ctx, req.viewer, typed)

@@ -17,7 +17,7 @@ func (s *Server) loginForm(req *request) error {
 }
 
 func (s *Server) login(req *request) error {
-	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft}
+	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
 	session, err := s.social.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
 		form.Field, form.Problem = "password", "Wrong username or password."
@@ -28,19 +28,11 @@ func (s *Server) login(req *request) error {
 	}
 	req.setCookie(authCookie, session.Secret, oneYear)
 	if req.draft != "" {
-		return s.resumePost(req, session.User)
+		req.setCookie(freshCookie, "1", freshFor)
+		req.viewer, req.signed, req.known = session.User, true, true
+		return req.resumeText(form.Action)
 	}
 	return req.changed(form.Next)
-}
-
-// resumePost shows a post that was written before the session ended, for its
-// author to publish. There is no redirect, because the text would have to be
-// stored meanwhile.
-func (s *Server) resumePost(req *request, user social.User) error {
-	req.setCookie(freshCookie, "1", freshFor)
-	req.viewer, req.signed, req.known = user, true, true
-	req.ctx = social.WithFresh(req.ctx)
-	return s.showHome(req, http.StatusOK, 0, statusForm{Status: req.draft, Notice: "You're logged in again. You can publish your post now."})
 }
 
 func (s *Server) logout(req *request) error {

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/a-h/templ"
 
 	"retwis/internal/social"
 )
@@ -17,6 +20,24 @@ type frame struct {
 	Signed bool
 	Unsure bool   // whether there is a session is not known
 	Here   string // the path, to mark the current entry of the menu
+
+	Unread      int             // notifications that the viewer has not seen
+	Description string          // for search engines; empty for that of the site
+	Head        templ.Component // more elements of the head; nil for none
+}
+
+// maxUnread is the largest number of unread notifications that is shown.
+const maxUnread = 99
+
+func (f frame) unread() string {
+	if f.Unread > maxUnread {
+		return strconv.Itoa(maxUnread) + "+"
+	}
+	return strconv.Itoa(f.Unread)
+}
+
+func (f frame) description() string {
+	return cmp.Or(f.Description, "Retwis: write short posts, follow people, and read their posts.")
 }
 
 func (req *request) page(title string) frame {

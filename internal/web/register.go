@@ -12,7 +12,8 @@ import (
 type accountForm struct {
 	Username string
 	Next     string
-	Draft    string // the text of a post that was sent without a session
+	Draft    string // a text that was sent without a session
+	Action   string // the path that it was sent to
 	Field    string
 	Problem  string
 }
