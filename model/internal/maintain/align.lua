@@ -141,7 +141,7 @@ local created = redis.call('ZSCORE', all, id)
 -- inSet reports whether the set of a value has the record in the order of creation, and
 -- the directory the value.
 local function inSet(number, value)
-	local score = redis.call('ZSCORE', KEYS[sets[number .. ':' .. value]], id)
+	local score = redis.call('ZSCORE', KEYS[setOf(number, value)], id)
 	return score and (not created or score == created) and redis.call('ZSCORE', KEYS[places[number]], value)
 end
 

@@ -66,6 +66,10 @@ local nextReference = nextKey -- the first key of the next reference
 nextKey = nextKey + referred
 local firstSet = setsOf(values)
 local records = (firstSet - nextKey) / stride
+-- None of several records has existed before: one command for all. A record that comes
+-- twice has content the second time.
+local noneExists = records > 1 and firstSet - nextKey < 4000 and
+	call('EXISTS', unpack(KEYS, nextKey, firstSet - 1)) == 0
 if counter and (call('GET', counter) or '0') ~= expected then
 	call('INCRBY', counter, records)
 	return { 'ID', call('GET', counter) }
@@ -124,7 +128,7 @@ end
 -- It returns nothing if the record has content, or a unique value has an owner: then write
 -- decides.
 local function insert(key, id, packed, score, from, to)
-	if call('EXISTS', KEYS[key]) == 1 then
+	if not noneExists and call('EXISTS', KEYS[key]) == 1 then
 		return 'EXISTS'
 	elseif call('HSETNX', content, id, packed) == 0 then
 		return
@@ -362,13 +366,16 @@ local function list()
 	return from, at - 1
 end
 
+-- The ranges of ARGV of a record that must not exist: all such records share it.
+local created = { expected = '', shownFrom = 1, shownTo = 0, deleteFrom = 1, deleteTo = 0 }
+
 -- one writes the record at a position of ARGV.
 local function one(key)
 	local operation, id, packed, score, claims = unpack(ARGV, at, at + 4)
 	at = at + 5
-	local r = { expected = '', shownFrom = 1, shownTo = 0, deleteFrom = 1, deleteTo = 0 }
+	local r = created
 	if operation ~= 'create' then
-		r.expected = ARGV[at]
+		r = { expected = ARGV[at] }
 		at = at + 1
 		r.checkFrom, r.checkTo = list()
 		r.otherFrom, r.otherTo = list()

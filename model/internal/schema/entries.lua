@@ -34,20 +34,31 @@ end
 -- setsOf reads which of KEYS are the sets of values: a MessagePack list of the position
 -- of the first one, then number and value of each, or nothing. It returns the position of
 -- the first one, or that after all keys.
-local sets = {} -- positions by number:value
+local sets = {} -- positions by number, then by value
 local function setsOf(packed)
 	local list = packed ~= '' and cmsgpack.unpack(packed) or { #KEYS + 1 }
 	for i = 2, #list, 2 do
-		sets[list[i] .. ':' .. list[i + 1]] = list[1] + i / 2 - 1
+		local byValue = sets[list[i]]
+		if not byValue then
+			byValue = {}
+			sets[list[i]] = byValue
+		end
+		byValue[list[i + 1]] = list[1] + i / 2 - 1
 	end
 	return list[1]
+end
+
+-- setOf returns the position of the set of a value; nil if it is not among KEYS.
+local function setOf(number, value)
+	local byValue = sets[number]
+	return byValue and byValue[value]
 end
 
 -- lacking appends number and value of the entries to a list whose sets are not among
 -- KEYS. A script that needs these writes nothing and replies KEYS with the list.
 local function lacking(list, entries)
 	for i = 2, #entries, 2 do
-		if perValue[entries[i]] and not sets[entries[i] .. ':' .. entries[i + 1]] then
+		if perValue[entries[i]] and not setOf(entries[i], entries[i + 1]) then
 			list[#list + 1] = entries[i]
 			list[#list + 1] = entries[i + 1]
 		end
@@ -61,7 +72,7 @@ local filled = false -- all sets have ids
 local function enter(places, sorted, id, number, value, score)
 	local place = places[number]
 	if perValue[number] then
-		local at = sets[number .. ':' .. value]
+		local at = setOf(number, value)
 		local added = call('ZADD', KEYS[at], score, id)
 		if not filled and (sizes[at] or 0) == 0 then
 			call('ZADD', KEYS[place], '0', value)
@@ -77,7 +88,7 @@ end
 local function leave(places, sorted, id, number, value)
 	local place = places[number]
 	if perValue[number] then
-		local at = sets[number .. ':' .. value]
+		local at = setOf(number, value)
 		local removed = call('ZREM', KEYS[at], id)
 		filled = false
 		sizes[at] = sizes[at] and sizes[at] - removed
@@ -99,13 +110,19 @@ end
 
 -- newScore returns the score of a new record in the order of creation: the given one, or
 -- after the last one the time of the server.
+local latest -- the score of the last record, if that is known
 local function newScore(all, score)
 	if score ~= '' then
+		latest = nil
 		return score
+	elseif latest then
+		latest = latest + 1
+	else
+		local _, time = now()
+		local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
+		latest = math.max(time, last and last + 1 or 0)
 	end
-	local _, time = now()
-	local last = call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]
-	return string.format('%.0f', math.max(time, last and last + 1 or 0))
+	return string.format('%.0f', latest)
 end
 
 -- scoreOf returns the score of a record. A record without one gets a new one.
@@ -224,8 +241,10 @@ local function sound(places, sorted, all, expires, changes, cap, lists)
 		for _, place in pairs(places) do
 			check(place)
 		end
-		for _, at in pairs(sets) do
-			checkSet(at)
+		for _, byValue in pairs(sets) do
+			for _, at in pairs(byValue) do
+				checkSet(at)
+			end
 		end
 		return
 	end
@@ -234,7 +253,7 @@ local function sound(places, sorted, all, expires, changes, cap, lists)
 			local number = entries[i]
 			if not perValue[number] then
 				check(places[number])
-			elseif (checkSet(sets[number .. ':' .. entries[i + 1]]) or 2) < 2 then
+			elseif (checkSet(setOf(number, entries[i + 1])) or 2) < 2 then
 				check(places[number]) -- the directory changes with the first id and the last
 			end
 		end
