@@ -204,7 +204,7 @@ func postCmd(ts *testscript.TestScript, neg bool, args []string) {
 
 var (
 	article = regexp.MustCompile(`(?s)<article class="post" data-id="(\d+)".*?</article>`)
-	noise   = regexp.MustCompile(`(?s)<time.*?</time>|<[^>]*>`)
+	noise   = regexp.MustCompile(`(?s)<time.*?</time>|<form.*?</form>|<[^>]*>`)
 	spaces  = regexp.MustCompile(`\s+`)
 )
 

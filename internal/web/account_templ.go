@@ -66,7 +66,7 @@ func landingPage(f frame, latest posts) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if len(latest) > 0 {
+			if len(latest.items) > 0 {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<section aria-labelledby=\"now\"><h2 id=\"now\">Latest posts</h2><div class=\"feed\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

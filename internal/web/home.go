@@ -22,11 +22,15 @@ func (s *Server) home(req *request) error {
 }
 
 func (s *Server) showHome(req *request, status int, before int64, form statusForm) error {
-	page, err := s.social.Home(req.ctx, req.viewer.ID, before, homePosts)
+	v, err := req.person()
 	if err != nil {
 		return err
 	}
-	posts, err := s.posts.get(req.ctx, page.IDs)
+	page, err := s.social.HomePosts(req.ctx, v, before, homePosts)
+	if err != nil {
+		return err
+	}
+	posts, err := req.show(v, page.Items)
 	if err != nil {
 		return err
 	}

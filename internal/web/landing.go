@@ -10,11 +10,15 @@ func (s *Server) landing(req *request) error {
 	if req.signed {
 		return req.redirect("/home")
 	}
-	page, err := s.social.Everybody(req.ctx, 0, landingPosts)
+	v, err := req.person()
 	if err != nil {
 		return err
 	}
-	posts, err := s.posts.get(req.ctx, page.IDs)
+	page, err := s.social.PublicPosts(req.ctx, v, 0, landingPosts)
+	if err != nil {
+		return err
+	}
+	posts, err := req.show(v, page.Items)
 	if err != nil {
 		return err
 	}

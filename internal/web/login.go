@@ -52,8 +52,11 @@ func (req *request) toLogin() error {
 	if req.r.Method != http.MethodGet {
 		next = req.formPage()
 	}
-	return req.redirect("/login?next=" + url.QueryEscape(next))
+	return req.redirect(loginPath(next))
 }
+
+// loginPath is the log-in page that leads to a path afterwards.
+func loginPath(next string) string { return "/login?next=" + url.QueryEscape(next) }
 
 // formPage is the page with the form that is sent to the address of a request.
 func (req *request) formPage() string {

@@ -18,6 +18,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/store"
 	"retwis/internal/web"
 )
 
@@ -57,7 +58,13 @@ func (l *lines) String() string {
 
 func setup(t testing.TB) *site {
 	t.Helper()
-	return on(t, redistest.DB(t).Client(t))
+	return serving(t, reach(t, redistest.DB(t).URL()))
+}
+
+// serving is a site with all the caches of a process that serves it.
+func serving(t testing.TB, db *store.Store) *site {
+	t.Helper()
+	return start(t, db.Client(), web.Options{}, social.Options{Invalidations: db.Invalidations()})
 }
 
 func on(t testing.TB, client rueidis.Client) *site {
@@ -67,10 +74,16 @@ func on(t testing.TB, client rueidis.Client) *site {
 
 func with(t testing.TB, client rueidis.Client, opt web.Options) *site {
 	t.Helper()
+	return start(t, client, opt, social.Options{})
+}
+
+func start(t testing.TB, client rueidis.Client, opt web.Options, of social.Options) *site {
+	t.Helper()
 	s := &site{t: t, client: client, log: &lines{}}
 	opt.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	var err error
-	s.social, err = social.New(client, social.Options{HashParams: cheap, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	of.HashParams, of.Logger = cheap, slog.New(slog.NewTextHandler(io.Discard, nil))
+	s.social, err = social.New(client, of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +200,7 @@ func shorten(text string) string {
 	return fmt.Sprintf("%.1500s", text)
 }
 
-var postID = regexp.MustCompile(`<article class="post" data-id="(\d+)">`)
+var postID = regexp.MustCompile(`<article class="post" data-id="(\d+)"`)
 
 // posts are the ids of the posts on a page.
 func (a *answer) posts() []string {

@@ -73,10 +73,17 @@ func TestHalfPage(t *testing.T) {
 // A post of the original program may have no time.
 func TestPostWithoutTime(t *testing.T) {
 	t.Parallel()
-	html := render(t, post(social.Post{ID: 1, Author: social.User{Name: "ada"}, Body: "long ago"}))
+	html := render(t, onePost(social.Post{ID: 1, Author: social.User{Name: "ada"}, Body: "long ago"}))
 	if strings.Contains(html, "<time") || !strings.Contains(html, "date unknown") {
 		t.Error(html)
 	}
+}
+
+// onePost is a post on a page of its author.
+func onePost(p social.Post) templ.Component {
+	view := &social.View{Post: p}
+	view.Rendered, _ = renderPost(p, nil)
+	return posts{viewer: &social.Viewer{User: p.Author}, items: []social.Item{{Entry: view, Post: view}}}
 }
 
 func render(t *testing.T, page templ.Component) string {
@@ -96,7 +103,10 @@ func FuzzMarkup(f *testing.F) {
 	pages := func(text string) []templ.Component {
 		user := social.User{ID: 1, Name: text}
 		return []templ.Component{
-			post(social.Post{ID: 1, Author: user, Body: text}),
+			onePost(social.Post{ID: 1, Author: user, Body: text, Edited: time.Unix(1, 0)}),
+			repostLine(user),
+			replyLine(social.Post{ID: 1, Author: user}),
+			signedOutActs(pathOf(text, 1), social.PostCounts{}),
 			statusBox(statusForm{Status: text, Problem: "x" + text}),
 			registerPage(frame{Title: text, Here: text}, accountForm{Username: text, Field: "username", Problem: "x" + text}),
 			loginPage(frame{}, accountForm{Username: text, Next: localPath(text), Field: "password", Problem: "x"}),

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"retwis/internal/social"
 )
 
 // metrics are the metrics of the site.
@@ -16,8 +18,6 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
-	rendered prometheus.Counter
-	reused   prometheus.Counter
 }
 
 // newRegistry returns a registry with the metrics of Go and of the process.
@@ -49,14 +49,20 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "retwis_http_requests_in_flight", Help: "Requests being answered now.",
 		}),
-		rendered: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "retwis_posts_rendered_total", Help: "Posts that had to be fetched and rendered for a page.",
-		}),
-		reused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "retwis_posts_reused_total", Help: "Posts that a page found rendered.",
-		}),
 	}
-	return m, register(registry, m.requests, m.seconds, m.inFlight, m.rendered, m.reused)
+	return m, register(registry, m.requests, m.seconds, m.inFlight)
+}
+
+// viewMetrics count the posts of pages.
+func viewMetrics(service *social.Service) []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_posts_rendered_total", Help: "Posts that had to be fetched and rendered for a page.",
+		}, func() float64 { read, _ := service.ViewStats(); return float64(read) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_posts_reused_total", Help: "Posts that a page found rendered.",
+		}, func() float64 { _, reused := service.ViewStats(); return float64(reused) }),
+	}
 }
 
 // routeMetrics are the metrics of one route, looked up once.

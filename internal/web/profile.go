@@ -37,11 +37,15 @@ func (s *Server) profile(req *request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.social.Profile(req.ctx, user.ID, before, homePosts)
+	v, err := req.person()
 	if err != nil {
 		return err
 	}
-	posts, err := s.posts.get(req.ctx, page.IDs)
+	page, err := s.social.ProfilePosts(req.ctx, v, user.ID, before, homePosts)
+	if err != nil {
+		return err
+	}
+	posts, err := req.show(v, page.Items)
 	if err != nil {
 		return err
 	}

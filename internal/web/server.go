@@ -17,7 +17,6 @@ type Server struct {
 	database *database
 	refusals sampler
 	metrics  *metrics
-	posts    *postCache
 	static   *static
 	site     http.Handler
 	mux      *http.ServeMux

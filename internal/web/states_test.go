@@ -17,7 +17,7 @@ import (
 )
 
 // reach opens a database as the program does.
-func reach(t *testing.T, url string) *store.Store {
+func reach(t testing.TB, url string) *store.Store {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {

@@ -14,11 +14,15 @@ func (s *Server) timeline(req *request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.social.Everybody(req.ctx, before, timelinePosts)
+	v, err := req.person()
 	if err != nil {
 		return err
 	}
-	posts, err := s.posts.get(req.ctx, page.IDs)
+	page, err := s.social.PublicPosts(req.ctx, v, before, timelinePosts)
+	if err != nil {
+		return err
+	}
+	posts, err := req.show(v, page.Items)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,10 @@
 //
 // # Speed
 //
-// A post never changes, so it is fetched and rendered once and its HTML is cached
-// (posts.go), up to a limit. The rest of a page is read each time; package social
-// answers from memory where nothing has changed.
+// A post is rendered once for each of its versions (posts.go); package social keeps
+// the HTML with the post, up to a limit, and knows when it has changed. The rest of a
+// page is read each time; package social answers from memory where nothing has
+// changed.
 package web
 
 import (
@@ -40,9 +41,6 @@ type Options struct {
 	// that takes longer fails with status 503; without a database it fails within
 	// a second. Default: 10 seconds.
 	Timeout time.Duration
-	// RenderCacheBytes bounds the rendered posts that are kept. Default:
-	// 64 MiB.
-	RenderCacheBytes int64
 }
 
 // New returns the site of a service.
@@ -65,26 +63,21 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.Timeout < 0 {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
-	if opt.RenderCacheBytes == 0 {
-		opt.RenderCacheBytes = 64 << 20
-	}
-	if opt.RenderCacheBytes < 0 {
-		return nil, fmt.Errorf("web: Options.RenderCacheBytes: %d is negative", opt.RenderCacheBytes)
-	}
 	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, timeout: opt.Timeout, database: newDatabase(service.Ping)}
 	var err error
 	if s.metrics, err = newMetrics(opt.Registry); err != nil {
 		return nil, err
 	}
-	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite)); err != nil {
+	if err = register(opt.Registry, viewMetrics(service)...); err != nil {
 		return nil, err
 	}
-	if s.posts, err = newPostCache(service, s.metrics, opt.RenderCacheBytes); err != nil {
+	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite)); err != nil {
 		return nil, err
 	}
 	if s.static, err = newStatic(); err != nil {
 		return nil, err
 	}
+	service.RenderWith(renderPost)
 	s.mux = s.routes()
 	s.site = s.protect(s.mux)
 	return s, nil

@@ -330,9 +330,6 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := web.New(nil, web.Options{}); err == nil {
 		t.Error("New took no service")
 	}
-	if _, err := web.New(&social.Service{}, web.Options{RenderCacheBytes: -1}); err == nil || !strings.Contains(err.Error(), "RenderCacheBytes") {
-		t.Errorf("a negative bound: %v", err)
-	}
 	if _, err := web.New(&social.Service{}, web.Options{Timeout: -1}); err == nil || !strings.Contains(err.Error(), "Timeout") {
 		t.Errorf("negative timeout: %v", err)
 	}
