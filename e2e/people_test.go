@@ -117,6 +117,7 @@ func leave(t *testing.T, first *browser, actions []action) {
 
 	first.open("/home")
 	first.wantPath("/home") // both are logged in
+	second.run(chromedp.Click(chromedp.CSS(`.account summary`)))
 	second.submit(`form[action="/logout"]`)
 	second.wantPath("/")
 	first.open("/home")
@@ -167,7 +168,7 @@ func TestCounter(t *testing.T) {
 	b := newBrowser(t, serve(t))
 	b.signUp("counter")
 	get(b, chromedp.Evaluate[bool](`
-		status.value = "a👨‍👩‍👧‍👦é", status.dispatchEvent(new Event("input"))`))
+		(box => (box.value = "a👨‍👩‍👧‍👦é", box.dispatchEvent(new Event("input"))))(document.getElementById("status"))`))
 	if got := b.texts("[data-count]"); !slices.Equal(got, []string{"277 left"}) {
 		t.Errorf("the counter says %q", got)
 	}

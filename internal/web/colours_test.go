@@ -20,7 +20,6 @@ func TestContrast(t *testing.T) {
 			for _, pair := range [][2]string{
 				{"text", "page"},
 				{"text", "card"},
-				{"text", "soft"},
 				{"quiet", "page"},
 				{"quiet", "card"},
 				{"accent", "page"},
@@ -28,6 +27,10 @@ func TestContrast(t *testing.T) {
 				{"accent", "soft"},
 				{"accent-text", "accent"},
 				{"wrong", "card"},
+				{"like", "card"},
+				{"like", "soft"},
+				{"text", "soft"},
+				{"wrong", "soft"},
 			} {
 				if got := contrast(hexColour(t, vars[pair[0]]), hexColour(t, vars[pair[1]])); got < 4.5 {
 					t.Errorf("--%s on --%s: %.2f to 1", pair[0], pair[1], got)

@@ -45,7 +45,9 @@ func addresses() map[string]string {
 // links are the links to static files in the head of every page.
 var links = templ.Raw(`<link rel="icon" href="` + address["favicon.svg"] + `" type="image/svg+xml"/>` +
 	`<link rel="stylesheet" href="` + address["app.css"] + `"/>` +
-	`<script src="` + address["app.js"] + `" defer></script>`)
+	script("app.js") + script("composer.js") + script("keys.js"))
+
+func script(name string) string { return `<script type="module" src="` + address[name] + `"></script>` }
 
 // kinds are the content types. The machine's own table may differ, and browsers
 // run no script that is declared as plain text.

@@ -1,49 +1,107 @@
-// Everything works without this; it only makes a few things nicer.
+// Everything works without scripts; they only make a few things nicer.
+
+// One polite live region says what has changed, whichever script changed it.
+const region = document.getElementById("live-region");
+document.addEventListener("announce", (event) => {
+  if (!region) return;
+  // The same text twice is a change too.
+  region.textContent = region.textContent === event.detail ? `${event.detail}\u00a0` : event.detail;
+});
+function announce(text) {
+  document.dispatchEvent(new CustomEvent("announce", { detail: text }));
+}
 
 // Times in the reader's own zone, recent ones as what has passed since.
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const units = [["minute", 60], ["hour", 3600], ["day", 86400]];
 
-for (const time of document.querySelectorAll("time[datetime]")) {
-  const then = new Date(time.dateTime);
-  const ago = (Date.now() - then) / 1000;
-  time.title = absolute.format(then);
-  let text = time.title;
-  if (ago < 45) {
-    text = "just now";
-  } else if (ago < 7 * 86400) {
-    const [unit, length] = units.findLast(([, length]) => ago >= length) ?? units[0];
-    text = relative.format(-Math.max(1, Math.round(ago / length)), unit);
+function showTimes(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const then = new Date(time.dateTime);
+    const ago = (Date.now() - then) / 1000;
+    time.title = absolute.format(then);
+    let text = time.title;
+    if (ago < 45) {
+      text = "just now";
+    } else if (ago < 7 * 86400) {
+      const [unit, length] = units.findLast(([, length]) => ago >= length) ?? units[0];
+      text = relative.format(-Math.max(1, Math.round(ago / length)), unit);
+    }
+    time.textContent = text;
   }
-  time.textContent = text;
 }
-
-// How many characters are left, counted as a person counts them.
-const status = document.querySelector("textarea[data-limit]");
-const note = document.querySelector("[data-count]");
-if (status && note && Intl.Segmenter) {
-  const limit = Number(status.dataset.limit);
-  const segmenter = new Intl.Segmenter();
-  const plain = note.textContent;
-  const count = () => {
-    const left = limit - [...segmenter.segment(status.value.trim())].length;
-    note.textContent = status.value === "" ? plain : left < 0 ? `${-left} too many` : `${left} left`;
-    note.classList.toggle("problem", left < 0);
-  };
-  status.addEventListener("input", count);
-  count();
-}
+showTimes(document);
+document.addEventListener("inserted", (event) => showTimes(event.detail));
 
 // A form is sent once, however often its button is pressed; after a while again,
 // for a user who does not wait any longer.
-for (const form of document.forms) {
-  form.addEventListener("submit", (event) => {
-    if (form.dataset.sent) return event.preventDefault();
-    form.dataset.sent = "yes";
-    setTimeout(() => delete form.dataset.sent, 5000);
-  });
-}
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.dataset.sent) {
+    event.preventDefault();
+    return;
+  }
+  form.dataset.sent = "yes";
+  setTimeout(() => delete form.dataset.sent, 5000);
+  if (form.matches(".acts")) act(event);
+});
 addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
+});
+
+// What the buttons below a post have done.
+const done = {
+  like: "Liked", unlike: "Like removed", repost: "Reposted", unrepost: "Repost removed",
+  bookmark: "Bookmarked", unbookmark: "Bookmark removed",
+};
+
+// act likes, reposts or bookmarks in place: it takes the post from the page that
+// answers.
+async function act(event) {
+  const button = event.submitter;
+  const post = event.target.closest(".post");
+  const name = button && new URL(button.formAction).pathname.split("/").pop();
+  if (!post || !done[name]) return; // the browser sends it
+  event.preventDefault();
+  const kind = [...button.classList].find((c) => c !== "act" && c !== "on");
+  try {
+    const response = await fetch(button.formAction, { method: "POST", body: new URLSearchParams(new FormData(event.target, button)) });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const same = `.post[data-id="${CSS.escape(post.dataset.id)}"]`;
+    const now = page.querySelector(same);
+    if (!response.ok || !now) {
+      location.href = response.url; // the log-in, or what went wrong
+      return;
+    }
+    for (const old of document.querySelectorAll(same)) replacePost(old, now, old === post ? kind : "");
+    announce(done[name]);
+  } catch {
+    announce("That didn't work. Check your connection and try again.");
+    delete event.target.dataset.sent;
+  }
+}
+
+// replacePost takes the buttons and numbers of a newer copy of a post.
+function replacePost(old, now, kind) {
+  const acts = old.querySelector(".acts");
+  const newer = now.querySelector(".acts");
+  if (!acts || !newer) return;
+  for (const name of ["replies", "reposts", "likes"]) old.dataset[name] = now.dataset[name] ?? "0";
+  const copy = document.importNode(newer, true);
+  acts.replaceWith(copy);
+  if (kind) copy.querySelector(`.${CSS.escape(kind)}`)?.focus({ preventScroll: true });
+}
+
+// Menus close when something else is used.
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && event.target.closest?.("details.menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
 });
