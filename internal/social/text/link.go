@@ -1,0 +1,137 @@
+package text
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxLink bounds an address, in bytes.
+	maxLink = 1000
+	// shownLink is how much of an address is shown, in characters.
+	shownLink = 40
+)
+
+// link returns the length of what looks like an address at the beginning of a text,
+// 0 if nothing does, and the address, without the punctuation of the sentence around
+// it; empty where it is damaged, too long, or has a user name, which only serves to
+// deceive.
+func link(text string) (address string, n int) {
+	host := len("http://")
+	if !hasPrefixFold(text, "http://") {
+		if host++; !hasPrefixFold(text, "https://") {
+			return "", 0
+		}
+	}
+	first, _ := utf8.DecodeRuneInString(text[host:])
+	n = len(text)
+	for at, r := range text[host:] {
+		// Text goes on after an address without a space where the script has none;
+		// in an address like http://例え.jp, it does not.
+		if !inLink(r) || isUnspaced(r) && !isUnspaced(first) {
+			n = host + at
+			break
+		}
+	}
+	if n > maxLink {
+		return "", n
+	}
+	address = trimLink(text[:n])
+	u, err := url.Parse(address)
+	if err != nil || u.User != nil || strings.IndexFunc(u.Hostname(), isWord) < 0 {
+		return "", n
+	}
+	return address, n
+}
+
+func hasPrefixFold(text, prefix string) bool {
+	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
+}
+
+// inLink reports the characters of addresses. Others than ASCII are letters and
+// digits only: what looks like a slash or a dot is no part of one.
+func inLink(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r > ' ' && r != 0x7f && !strings.ContainsRune("<>\"\\^`{|}", r)
+	}
+	return isWord(r) && !isIgnorable(r) && !unicode.IsSpace(r)
+}
+
+// trimLink removes the punctuation of the sentence from the end of an address, and
+// brackets that are not opened in it.
+func trimLink(address string) string {
+	round := strings.Count(address, "(") - strings.Count(address, ")")
+	square := strings.Count(address, "[") - strings.Count(address, "]")
+	for address != "" {
+		switch address[len(address)-1] {
+		case '.', ',', ':', ';', '!', '?', '\'', '(', '[':
+			switch address[len(address)-1] {
+			case '(':
+				round--
+			case '[':
+				square--
+			}
+		case ')':
+			if round >= 0 {
+				return address
+			}
+			round++
+		case ']':
+			if square >= 0 {
+				return address
+			}
+			square++
+		default:
+			return address
+		}
+		address = address[:len(address)-1]
+	}
+	return address
+}
+
+// target is the address that a link leads to: the scheme in lower case.
+func target(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	return strings.ToLower(scheme) + "://" + rest
+}
+
+// Shown is what is displayed of a segment: of a link, no scheme, and of a long one its
+// beginning. The end of its host, which is the part that says where it leads, is
+// always there.
+func (s Segment) Shown() string {
+	if s.Kind != Link {
+		return s.Text
+	}
+	_, shown, _ := strings.Cut(s.Target, "://")
+	if rest, ok := strings.CutPrefix(shown, "www."); ok && strings.Contains(rest, ".") {
+		shown = rest
+	}
+	end := strings.IndexAny(shown, "/?#")
+	if end == len(shown)-1 && shown[end] == '/' {
+		return cut(shown[:end], end)
+	}
+	if end < 0 {
+		end = len(shown)
+	}
+	return cut(shown, end)
+}
+
+// cut shortens an address whose host ends at a byte.
+func cut(shown string, host int) string {
+	if n := utf8.RuneCountInString(shown[:host]); n > shownLink {
+		runes := []rune(shown[:host])
+		shown = "…" + string(runes[n-shownLink:]) + shown[host:]
+		host = len("…") + len(string(runes[n-shownLink:]))
+	}
+	if utf8.RuneCountInString(shown) <= shownLink+1 {
+		return shown
+	}
+	runes := []rune(shown)
+	keep := max(shownLink, utf8.RuneCountInString(shown[:host]))
+	if keep >= len(runes) {
+		return shown
+	}
+	return string(runes[:keep]) + "…"
+}

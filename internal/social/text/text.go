@@ -1,0 +1,147 @@
+// Package text finds what can be clicked in the text of a post: links, mentions of
+// people and tags. It knows no database and no HTML.
+//
+// Nothing here fails, whatever the text: what looks wrong is plain text. The time is
+// proportional to the length of the text.
+package text
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind is what a part of a text is.
+type Kind uint8
+
+// The kinds of parts.
+const (
+	Plain   Kind = iota
+	Link         // an address of http or https
+	Mention      // @name
+	Tag          // #tag
+)
+
+// Segment is a part of a text. The Texts of all segments of a text, one after the
+// other, are the text.
+type Segment struct {
+	Kind   Kind
+	Text   string // as it was typed
+	Target string // the address of a link, the name of a mention without @, the folded tag without #
+}
+
+// Distinct mentions and tags that count in one text. The others can be clicked, but
+// nobody is notified, and they are listed nowhere.
+const (
+	MaxMentions = 10
+	MaxTags     = 10
+)
+
+// Parse splits a text.
+func Parse(body string) []Segment {
+	var segments []Segment
+	plain := 0 // where the plain text before the position begins
+	emit := func(from, to int, s Segment) {
+		if plain < from {
+			segments = append(segments, Segment{Kind: Plain, Text: body[plain:from]})
+		}
+		s.Text = body[from:to]
+		segments = append(segments, s)
+		plain = to
+	}
+	var before before
+	for at := 0; at < len(body); {
+		r, size := rune(body[at]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(body[at:])
+		}
+		end := at + size
+		switch r {
+		case 'h', 'H':
+			address, n := link(body[at:])
+			if n == 0 {
+				break
+			}
+			// Nothing is searched for in an address, a damaged one included.
+			r, end = '/', at+n
+			if address != "" && !before.word() {
+				end = at + len(address)
+				emit(at, end, Segment{Kind: Link, Target: target(address)})
+			}
+		case '@', '＠':
+			if !before.mention() {
+				break
+			}
+			if n, ok := name(body[end:]); ok {
+				emit(at, end+n, Segment{Kind: Mention, Target: body[end : end+n]})
+				end += n
+				r = 'a'
+			}
+		case '#', '＃':
+			if !before.tag() {
+				break
+			}
+			if n, folded := tag(body[end:]); folded != "" {
+				emit(at, end+n, Segment{Kind: Tag, Target: folded})
+				end += n
+				r = 'a'
+			}
+		}
+		before.set(r)
+		at = end
+	}
+	if plain < len(body) {
+		segments = append(segments, Segment{Kind: Plain, Text: body[plain:]})
+	}
+	return segments
+}
+
+// Mentions returns the names that a text mentions, without @, as they were typed
+// first: at most MaxMentions, no two that differ in case only.
+func Mentions(body string) []string { return targets(body, Mention, "@＠", MaxMentions) }
+
+// Tags returns the tags of a text, folded and without #: at most MaxTags, each once.
+func Tags(body string) []string { return targets(body, Tag, "#＃", MaxTags) }
+
+func targets(body string, kind Kind, marks string, limit int) []string {
+	if !strings.ContainsAny(body, marks) {
+		return nil
+	}
+	var all []string
+	seen := make(map[string]bool)
+	for _, s := range Parse(body) {
+		if s.Kind != kind {
+			continue
+		}
+		if key := strings.ToLower(s.Target); !seen[key] {
+			seen[key] = true
+			if all = append(all, s.Target); len(all) == limit {
+				break
+			}
+		}
+	}
+	return all
+}
+
+// maxName is the length of a name that can be mentioned.
+const maxName = 20
+
+// name returns the length of the name at the beginning of a text, if it can be
+// mentioned: it is no part of a longer word and not the beginning of an e-mail or
+// federated address.
+func name(text string) (int, bool) {
+	n := 0
+	for n < len(text) && isNameByte(text[n]) {
+		if n++; n > maxName {
+			return 0, false
+		}
+	}
+	if n == 0 {
+		return 0, false
+	}
+	next, _ := utf8.DecodeRuneInString(text[n:])
+	return n, next != '@' && next != '＠' && (!isWord(next) || isUnspaced(next))
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
