@@ -13,33 +13,67 @@ import (
 // clusters): a flag or a family of emoji is one.
 const MaxBody = 280
 
-// maxBodyBytes bounds a post in bytes: a single character can have any number of
-// combining marks.
-const maxBodyBytes = 8192
+const (
+	// MaxBodyBytes bounds a post in bytes: a single character can have any number
+	// of combining marks.
+	MaxBodyBytes = 2000
+	// MaxBodyLines bounds the height of a post.
+	MaxBodyLines = 40
+	// maxTyped bounds what is looked at. Cleaning makes no text longer.
+	maxTyped = 16 << 10
+)
 
-// cleanBody returns a typed text as it is stored: one line, without control
-// characters and direction overrides.
+// cleanBody returns a typed text as it is stored: without control characters and
+// direction overrides, with its line breaks, but no two empty lines in a row.
 func cleanBody(typed string) (string, error) {
-	if len(typed) > 2*maxBodyBytes {
+	if len(typed) > maxTyped {
 		return "", tooLong()
 	}
 	body := strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\r' || r == '\t' || r == '\u2028' || r == '\u2029':
+		case r == '\n' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029':
+			return '\n'
+		case r == '\t':
 			return ' '
 		case unicode.IsControl(r), r == utf8.RuneError, isDirectionOverride(r):
 			return -1
 		}
 		return r
 	}, strings.ReplaceAll(typed, "\r\n", "\n"))
-	body = strings.TrimSpace(body)
 	if strings.IndexFunc(body, visible) < 0 {
 		return "", &InvalidError{"status", "Write something first."}
 	}
-	if len(body) > maxBodyBytes || uniseg.GraphemeClusterCount(body) > MaxBody {
+	body, lines := cleanLines(body)
+	switch {
+	case uniseg.GraphemeClusterCount(body) > MaxBody:
 		return "", tooLong()
+	case len(body) > MaxBodyBytes:
+		return "", &InvalidError{"status", fmt.Sprintf("Your post takes up too much space. Use at most %d bytes: fewer emoji and accents.", MaxBodyBytes)}
+	case lines > MaxBodyLines:
+		return "", &InvalidError{"status", fmt.Sprintf("Your post has too many lines. Use at most %d.", MaxBodyLines)}
 	}
 	return body, nil
+}
+
+// cleanLines removes empty lines at both ends, all but one of several in a row, and
+// the spaces at the end of each line. It returns the text and its number of lines.
+func cleanLines(body string) (string, int) {
+	kept := make([]string, 0, 8)
+	empty := true // the line before
+	for line := range strings.SplitSeq(body, "\n") {
+		blank := strings.IndexFunc(line, visible) < 0
+		if blank {
+			line = ""
+		}
+		if !blank || !empty {
+			kept = append(kept, strings.TrimRightFunc(line, unicode.IsSpace))
+		}
+		empty = blank
+	}
+	if empty && len(kept) > 0 {
+		kept = kept[:len(kept)-1]
+	}
+	return strings.TrimSpace(strings.Join(kept, "\n")), len(kept)
 }
 
 func tooLong() error {

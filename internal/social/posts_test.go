@@ -20,12 +20,12 @@ func TestPost(t *testing.T) {
 	b := setup(t)
 	author, follower, stranger := b.NewUser("author"), b.NewUser("follower"), b.NewUser("stranger")
 	b.Connect(follower, author)
-	pid := b.Publish(author, "  hello\nworld ")
+	pid := b.Publish(author, "  hello\r\nworld ")
 
 	for want, got := range map[string]string{
-		"1":           b.Redis("HGET", "post:1", "user_id"),
-		"1700000000":  b.Redis("HGET", "post:1", "time"),
-		"hello world": b.Redis("HGET", "post:1", "body"),
+		"1":            b.Redis("HGET", "post:1", "user_id"),
+		"1700000000":   b.Redis("HGET", "post:1", "time"),
+		"hello\nworld": b.Redis("HGET", "post:1", "body"),
 	} {
 		if got != want {
 			t.Errorf("stored %q, want %q", got, want)
@@ -43,7 +43,7 @@ func TestPost(t *testing.T) {
 	if err != nil || len(posts) != 1 {
 		t.Fatalf("Posts = %+v, %v", posts, err)
 	}
-	want := social.Post{ID: pid, Author: author, Time: time.Unix(1_700_000_000, 0).UTC(), Body: "hello world"}
+	want := social.Post{ID: pid, Author: author, Time: time.Unix(1_700_000_000, 0).UTC(), Body: "hello\nworld"}
 	want.Author.Joined = want.Time
 	if posts[0] != want {
 		t.Errorf("Posts = %+v, want %+v", posts[0], want)
@@ -61,12 +61,15 @@ func TestPostBodies(t *testing.T) {
 	family := "👨‍👩‍👧‍👦"
 	for _, c := range []struct{ typed, want string }{
 		{"plain", "plain"},
-		{"two\r\nlines\tand\u2028more", "two lines and more"},
+		{"two\r\nlines\tand\u2028more\rof\u0085them", "two\nlines and\nmore\nof\nthem"},
+		{"\n \n\n one \n\n\n \t\n\u200b\n  two\n\n", "one\n\n  two"},
+		{strings.Repeat("x\n", 40), strings.Repeat("x\n", 39) + "x"},
 		{"bell\x07 and nul\x00", "bell and nul"},
 		{"bad \xff utf-8", "bad  utf-8"},
 		{"turned \u202eround", "turned round"},
 		{"<b>&amp;</b>", "<b>&amp;</b>"},
-		{strings.Repeat(family, 280), strings.Repeat(family, 280)},
+		{strings.Repeat(family, 80), strings.Repeat(family, 80)}, // 2,000 bytes
+		{strings.Repeat("🎉", 280), strings.Repeat("🎉", 280)},
 		{strings.Repeat("é", 280), strings.Repeat("é", 280)},
 	} {
 		posts, err := b.Posts(b.Ctx, b.Publish(author, c.typed))
@@ -75,17 +78,24 @@ func TestPostBodies(t *testing.T) {
 		}
 	}
 	before := b.Redis("GET", "next_post_id")
-	for _, typed := range []string{
-		"", " \n\t ", "\u200b\u200d", "\x00\x01",
-		strings.Repeat("x", 281),
-		strings.Repeat(family, 281),
-		"e" + strings.Repeat("\u0301", 10_000), // one character, without end
-		strings.Repeat("x", 1<<20),
+	for _, c := range []struct{ typed, reason string }{
+		{"", "Write something"},
+		{" \n\t ", "Write something"},
+		{"\u200b\u200d", "Write something"},
+		{"\x00\x01", "Write something"},
+		{strings.Repeat("x", 281), "280 characters"},
+		{strings.Repeat(family, 281), "280 characters"},
+		{strings.Repeat(family, 80) + "x", "2000 bytes"},
+		{"e" + strings.Repeat("\u0301", 1000), "2000 bytes"}, // one character
+		{strings.Repeat("e\u0301\u0301\u0301\u0301", 280), "2000 bytes"},
+		{"e" + strings.Repeat("\u0301", 10_000), "280 characters"},
+		{strings.Repeat("x", 1<<20), "280 characters"},
+		{strings.Repeat("x\n", 41), "many lines. Use at most 40"},
 	} {
-		_, err := b.Post(b.Ctx, author, typed)
+		_, err := b.Post(b.Ctx, author, c.typed)
 		var invalid *social.InvalidError
-		if !errors.As(err, &invalid) || invalid.Field != "status" {
-			t.Errorf("posted %.30q: %v, want an InvalidError of status", typed, err)
+		if !errors.As(err, &invalid) || invalid.Field != "status" || !strings.Contains(invalid.Reason, c.reason) {
+			t.Errorf("posted %.30q: %v, want an InvalidError of status with %q", c.typed, err, c.reason)
 		}
 	}
 	if after := b.Redis("GET", "next_post_id"); after != before {
