@@ -102,6 +102,7 @@ type Service struct {
 	*posts
 	*timelines
 	*listings
+	*notifications
 
 	client rueidis.Client
 	fanOut *fanout.Engine
@@ -164,6 +165,10 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		return nil, err
 	}
 	s.listings = &listings{views: views, viewers: viewers, timelines: s.timelines}
+	s.notifications, err = newNotifications(users, s.listings, opt.Logger, &epoch, opt.Invalidations != nil)
+	if err != nil {
+		return nil, err
+	}
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
 	return s, nil
 }
@@ -185,6 +190,8 @@ func (s *Service) invalidated(key string, epoch *atomic.Uint64) {
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix:
 		s.viewers.invalidate(id)
+	case layout.NotificationsPrefix, layout.UserPrefix:
+		s.notifications.invalidate(id)
 	}
 }
 

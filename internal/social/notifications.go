@@ -1,0 +1,283 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/notify"
+)
+
+// NotificationKind is what a notification is about.
+type NotificationKind = notify.Kind
+
+// The kinds of notifications.
+const (
+	NotifyMention = notify.Mention
+	NotifyReply   = notify.Reply
+	NotifyLike    = notify.Like
+	NotifyRepost  = notify.Repost
+	NotifyFollow  = notify.Follow
+)
+
+// MaxUnread is the largest number that Unread returns: that many or more.
+const MaxUnread = 100
+
+const (
+	// maxMentions bounds how many people a post notifies because it mentions them.
+	maxMentions = 10
+	// unreadScan is how many of the newest entries are looked at to count the unread
+	// ones: some can be by people who are hidden by now.
+	unreadScan = MaxUnread + 28
+	// notificationBatch is how many entries are read at a time for a page.
+	notificationBatch = 100
+	// maxActors is how many of the people of a group are named.
+	maxActors = 8
+	// notifyTimeout bounds the time that an action waits for its notification.
+	notifyTimeout = 2 * time.Second
+)
+
+// notifications tells users what others did with their posts: they write, count and
+// group.
+//
+// A notification is written after its action, and written once: a crash in between
+// loses it and nothing repeats it, so there are never two.
+type notifications struct {
+	*users
+	list    *listings
+	store   notify.Store
+	log     *slog.Logger
+	cells   *otter.Cache[int64, *inboxCell]
+	epoch   *atomic.Uint64
+	watched bool
+}
+
+// inbox is what a user has not seen, decoded. It never changes.
+type inbox struct {
+	seen   notify.ID
+	unread []notify.Entry
+	change
+}
+
+type inboxCell struct {
+	inbox   atomic.Pointer[inbox]
+	changed atomic.Uint64
+	forced  atomic.Bool // the next reader does not wait
+}
+
+func newNotifications(users *users, list *listings, log *slog.Logger, epoch *atomic.Uint64, watched bool) (*notifications, error) {
+	cells, err := otter.New(&otter.Options[int64, *inboxCell]{MaximumSize: cachedViewers})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return &notifications{
+		users: users, list: list, store: notify.New(users.client), log: log,
+		cells: cells, epoch: epoch, watched: watched,
+	}, nil
+}
+
+// notify writes a notification for a user, unless they did it themselves, do not see
+// the actor, or have turned this kind off. An error is logged only: the action has
+// happened. One round trip where the recipient is in memory.
+func (n *notifications) notify(ctx context.Context, to int64, kind NotificationKind, actor User, post int64) {
+	n.notifyMany(ctx, []int64{to}, kind, actor, post)
+}
+
+// notifyMentions notifies the users with these names of a post that mentions them,
+// except those that are notified of it already.
+func (n *notifications) notifyMentions(ctx context.Context, actor User, post int64, names []string, except ...int64) {
+	var to []int64
+	for _, name := range names[:min(len(names), maxMentions)] {
+		user, err := n.UserByName(ctx, name)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			n.log.WarnContext(ctx, "a mention could not be notified", "post", post, "error", err)
+			return
+		}
+		if !slices.Contains(to, user.ID) && !slices.Contains(except, user.ID) {
+			to = append(to, user.ID)
+		}
+	}
+	n.notifyMany(ctx, to, NotifyMention, actor, post)
+}
+
+func (n *notifications) notifyMany(ctx context.Context, to []int64, kind NotificationKind, actor User, post int64) {
+	// Whether the browser still waits makes no difference, and what others have done
+	// since is known well enough from memory.
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), freshKey{}, nil), notifyTimeout)
+	defer cancel()
+	wanted := make([]int64, 0, len(to))
+	for _, uid := range to {
+		ok, err := n.wants(ctx, uid, kind, actor)
+		if err != nil {
+			n.log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "user", uid, "error", err)
+		} else if ok {
+			wanted = append(wanted, uid)
+		}
+	}
+	if err := n.store.Add(ctx, notify.Entry{Kind: kind, Actor: actor.ID, Post: post}, wanted...); err != nil {
+		n.log.WarnContext(ctx, "a notification could not be written", "kind", kind.String(), "post", post, "error", err)
+	}
+}
+
+// wants reports whether a user gets notifications of this kind by this actor.
+func (n *notifications) wants(ctx context.Context, uid int64, kind NotificationKind, actor User) (bool, error) {
+	if uid == actor.ID || uid == 0 {
+		return false, nil
+	}
+	rec, err := n.record(ctx, uid)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	v, err := n.list.Viewer(ctx, rec.User)
+	if err != nil || v.Sees(actor.ID) != Shown {
+		return false, err
+	}
+	off, err := n.NotifyOff(ctx, uid)
+	return !slices.Contains(off, kind), err
+}
+
+// unnotify removes the notification of what an actor did at this time and has undone.
+// An error is logged only. Two round trips.
+func (n *notifications) unnotify(ctx context.Context, to int64, kind NotificationKind, actor User, post int64, at time.Time) {
+	if to == actor.ID || to == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
+	defer cancel()
+	if err := n.store.Remove(ctx, to, notify.Entry{Kind: kind, Actor: actor.ID, Post: post}, at); err != nil {
+		n.log.WarnContext(ctx, "a notification could not be removed", "kind", kind.String(), "user", to, "error", err)
+	}
+}
+
+// NotifyOff returns the kinds of notifications that a user does not get. One round
+// trip at most.
+func (n *notifications) NotifyOff(ctx context.Context, uid int64) ([]NotificationKind, error) {
+	set, err := notify.ParseSettings(n.read(ctx, n.store.SettingsCommand(uid)))
+	return set.Off, err
+}
+
+// SetNotifyOff sets the kinds of notifications that a user does not get from now on.
+// One round trip.
+func (n *notifications) SetNotifyOff(ctx context.Context, user User, off []NotificationKind) error {
+	return n.store.SetOff(ctx, user.ID, off)
+}
+
+// MarkRead notes that a user has seen all notifications up to this one (see
+// NotificationPage.Newest), or all that there are where it is empty. Marking less
+// than before changes nothing. *InvalidError reports a malformed id. Two round trips.
+func (n *notifications) MarkRead(ctx context.Context, user User, upTo string) error {
+	id := notify.ID{MS: 1<<53 - 1}
+	if upTo != "" {
+		var ok bool
+		if id, ok = notify.ParseID(upTo); !ok {
+			return &InvalidError{"upto", "This page address is not valid."}
+		}
+	}
+	if err := n.store.MarkRead(ctx, user.ID, id); err != nil {
+		return err
+	}
+	if cell, ok := n.cells.GetEntryQuietly(user.ID); ok {
+		cell.Value.changed.Add(1)
+		cell.Value.forced.Store(true)
+	}
+	return nil
+}
+
+// Unread returns how many notifications the viewer has not seen, at most MaxUnread.
+// It is answered from memory, up to a second late, and for one who was not here
+// lately in two round trips.
+func (n *notifications) Unread(ctx context.Context, v *Viewer) (int, error) {
+	if v.User.ID == 0 {
+		return 0, nil
+	}
+	box, err := n.inbox(ctx, v.User.ID)
+	if err != nil {
+		return 0, err
+	}
+	return countUnread(v, box.unread), nil
+}
+
+func countUnread(v *Viewer, entries []notify.Entry) int {
+	unread := 0
+	for _, e := range entries {
+		if v.Sees(e.Actor) == Shown {
+			unread++
+		}
+	}
+	return min(unread, MaxUnread)
+}
+
+// UnreadNow is Unread past every memory: for one who is notified of each change. Two
+// round trips.
+func (n *notifications) UnreadNow(ctx context.Context, v *Viewer) (int, error) {
+	set, err := notify.ParseSettings(n.client.Do(ctx, rueidis.Completed(n.store.SettingsCommand(v.User.ID))))
+	if err != nil {
+		return 0, err
+	}
+	entries, err := notify.ParseAfter(n.client.Do(ctx, n.store.AfterCommand(v.User.ID, set.Seen, unreadScan)))
+	return countUnread(v, entries), err
+}
+
+// inbox returns what a user has not seen.
+func (n *notifications) inbox(ctx context.Context, uid int64) (*inbox, error) {
+	cell, ok := n.cells.GetIfPresent(uid)
+	if !ok {
+		// It is there before the read, so that no change is missed meanwhile.
+		cell, _ = n.cells.ComputeIfAbsent(uid, func() (*inboxCell, bool) { return new(inboxCell), false })
+	}
+	now := time.Now().UnixNano()
+	fresh := isFresh(ctx)
+	if box := cell.inbox.Load(); box != nil && !fresh && n.current(cell, box, now) {
+		return box, nil
+	}
+	cell.forced.Store(false)
+	box := &inbox{change: change{changed: cell.changed.Load(), epoch: n.epoch.Load(), at: now}}
+	if fresh {
+		box.changed = never
+	}
+	set, err := notify.ParseSettings(n.read(ctx, n.store.SettingsCommand(uid)))
+	if err == nil {
+		box.seen = set.Seen
+		box.unread, err = notify.ParseAfter(n.read(ctx, rueidis.Cacheable(n.store.AfterCommand(uid, set.Seen, unreadScan))))
+	}
+	if err != nil {
+		cell.forced.Store(true)
+		return nil, err
+	}
+	cell.inbox.Store(box)
+	return box, nil
+}
+
+// current reports whether an inbox may be shown. As with posts, it is read again once
+// a second at most: a post that hundreds like each second notifies its author
+// hundreds of times.
+func (n *notifications) current(cell *inboxCell, box *inbox, now int64) bool {
+	if !n.watched || cell.forced.Load() {
+		return false
+	}
+	age := now - box.at
+	if box.changed == cell.changed.Load() && box.epoch == n.epoch.Load() {
+		return age < maxDecoded
+	}
+	return age < refreshEvery
+}
+
+// invalidate notes that a key of a user's notifications has changed.
+func (n *notifications) invalidate(uid int64) {
+	if cell, ok := n.cells.GetEntryQuietly(uid); ok {
+		cell.Value.changed.Add(1)
+	}
+}

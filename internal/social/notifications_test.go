@@ -1,0 +1,286 @@
+package social_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+// describe writes a page of notifications as text, a group a line.
+func (b *bundle) describe(user social.User, before string, limit int) (text string, page social.NotificationPage) {
+	b.T.Helper()
+	page, err := b.Notifications(b.Ctx, b.viewer(user), before, limit)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	var lines []string
+	for _, g := range page.Groups {
+		var names []string
+		for _, actor := range g.Actors {
+			names = append(names, actor.Name)
+		}
+		line := fmt.Sprintf("%s %s %d", g.Kind, strings.Join(names, ","), g.Count)
+		if g.Post != nil {
+			line += " " + g.Post.Post.Body
+		}
+		if g.Unread {
+			line += " unread"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; "), page
+}
+
+func (b *bundle) viewer(user social.User) *social.Viewer {
+	b.T.Helper()
+	v, err := b.Viewer(b.Ctx, user)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return v
+}
+
+func (b *bundle) unread(user social.User) int {
+	b.T.Helper()
+	n, err := b.Unread(b.Ctx, b.viewer(user))
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	now, err := b.UnreadNow(b.Ctx, b.viewer(user))
+	if err != nil || now != n {
+		b.T.Fatalf("%d unread from memory, %d from the database (%v)", n, now, err)
+	}
+	return n
+}
+
+func (b *bundle) wantNotified(user social.User, want string) social.NotificationPage {
+	b.T.Helper()
+	text, page := b.describe(user, "", 10)
+	if text != want {
+		b.T.Fatalf("%s is notified of %q, want %q", user.Name, text, want)
+	}
+	return page
+}
+
+func TestNotificationsAreGrouped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd, dan := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd"), b.NewUser("dan")
+	first, second := b.Publish(ada, "first"), b.Publish(ada, "second")
+	answer := b.Publish(bob, "answer")
+	b.wantNotified(ada, "")
+	if n := b.unread(ada); n != 0 {
+		t.Fatalf("%d unread at first", n)
+	}
+	for _, actor := range []social.User{bob, cyd, bob, dan} {
+		b.Notify(b.Ctx, ada.ID, social.NotifyLike, actor, first)
+	}
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, cyd, second)
+	b.Notify(b.Ctx, ada.ID, social.NotifyReply, bob, answer)
+	b.Notify(b.Ctx, ada.ID, social.NotifyRepost, bob, first)
+	b.Notify(b.Ctx, ada.ID, social.NotifyFollow, cyd, 0)
+	b.Notify(b.Ctx, ada.ID, social.NotifyFollow, dan, 0)
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, ada, first) // oneself
+	b.Notify(b.Ctx, 1234, social.NotifyLike, ada, first)   // nobody
+	if n := b.unread(ada); n != 9 {
+		t.Errorf("%d unread, want 9", n)
+	}
+	page := b.wantNotified(ada, "follow dan,cyd 2 unread; repost bob 1 first unread; reply bob 1 answer unread; "+
+		"like cyd 1 second unread; like dan,bob,cyd 3 first unread")
+
+	// Pages of two groups, whatever arrives in between.
+	text, pages := b.describe(ada, "", 2)
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, dan, second)
+	for before := pages.Next; before != ""; {
+		more, next := b.describe(ada, before, 2)
+		text, before = text+"; "+more, next.Next
+	}
+	if want := "follow dan,cyd 2 unread; repost bob 1 first unread; reply bob 1 answer unread; " +
+		"like cyd 1 second unread; like dan,bob,cyd 3 first unread"; text != want {
+		t.Errorf("page by page: %q, want %q", text, want)
+	}
+
+	// What came after the page stays unread.
+	if err := b.MarkRead(b.Ctx, ada, page.Newest); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.unread(ada); n != 1 {
+		t.Errorf("%d unread, want 1", n)
+	}
+	if err := b.MarkRead(b.Ctx, ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.MarkRead(b.Ctx, ada, page.Newest); err != nil { // an old page does not go back
+		t.Fatal(err)
+	}
+	if n := b.unread(ada); n != 0 {
+		t.Errorf("%d unread, want 0", n)
+	}
+	for _, bad := range []string{"1", "x-y", "-1-0", "01-0", "1-", "99999999999999999999-0"} {
+		if err := b.MarkRead(b.Ctx, ada, bad); err == nil {
+			t.Errorf("MarkRead(%q) is accepted", bad)
+		}
+		if _, err := b.Notifications(b.Ctx, b.viewer(ada), bad, 10); err == nil {
+			t.Errorf("Notifications(%q) is accepted", bad)
+		}
+	}
+	if b.Redis("EXISTS", "user:1234") != "0" || b.Redis("EXISTS", "notifications:1234") != "0" {
+		t.Error("a user was made who does not exist")
+	}
+}
+
+func TestUnnotify(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob, cyd := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cyd")
+	post := b.Publish(ada, "text")
+	for i := range 3 {
+		b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+		if i < 2 {
+			b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, bob, post, time.Now())
+		}
+	}
+	b.wantNotified(ada, "like bob 1 text unread")
+	if n := b.unread(ada); n != 1 {
+		t.Errorf("%d unread, want 1", n)
+	}
+	// However many came since, and with a clock that is wrong where few did.
+	for range 300 {
+		b.Notify(b.Ctx, ada.ID, social.NotifyLike, cyd, post)
+	}
+	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, bob, post, time.Now())
+	b.wantNotified(ada, "like cyd 1 text unread")
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, bob, post, time.Unix(1, 0))
+	b.Unnotify(b.Ctx, ada.ID, social.NotifyLike, bob, post, time.Unix(1, 0)) // repeated
+	b.wantNotified(ada, "like cyd 1 text unread")
+}
+
+func TestMentionsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	users, names := make([]social.User, 12), make([]string, 12)
+	for i := range users {
+		names[i] = fmt.Sprint("user", i)
+		users[i] = b.NewUser(names[i])
+	}
+	names[1], names[2] = "USER0", "missing"
+	post := b.Publish(ada, "text")
+	b.NotifyMentions(b.Ctx, ada, post, names, users[3].ID)
+	var got []string
+	for _, user := range users {
+		if text, _ := b.describe(user, "", 10); text == "mention ada 1 text unread" {
+			got = append(got, user.Name)
+		} else if text != "" {
+			t.Errorf("%s is notified of %q", user.Name, text)
+		}
+	}
+	if want := []string{"user0", "user4", "user5", "user6", "user7", "user8", "user9"}; !slices.Equal(got, want) {
+		t.Errorf("%v are notified, want %v", got, want)
+	}
+}
+
+// Nobody is notified by someone they do not see, nor of a kind that is off; what was
+// hidden or deleted since is not shown.
+func TestNotificationsThatAreNotWanted(t *testing.T) {
+	t.Parallel()
+	b := &bundle{socialtest.Watched(t, redistest.DB(t).URL())}
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	post, answer := b.Publish(ada, "text"), b.Publish(bob, "answer")
+	mute := func() { b.Redis("ZADD", fmt.Sprint("muted:", ada.ID), "+inf", fmt.Sprint(bob.ID)) }
+	for name, hide := range map[string][2]string{
+		"muted":       {fmt.Sprint("muted:", ada.ID), fmt.Sprint(bob.ID)},
+		"blocked":     {fmt.Sprint("blocked:", ada.ID), fmt.Sprint(bob.ID)},
+		"blocked her": {fmt.Sprint("blockers:", ada.ID), fmt.Sprint(bob.ID)},
+	} {
+		b.Redis("ZADD", hide[0], "+inf", hide[1])
+		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) != social.Shown })
+		b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+		if b.Redis("XLEN", fmt.Sprint("notifications:", ada.ID)) != "0" {
+			t.Errorf("notified by someone who is %s", name)
+		}
+		b.Redis("ZREM", hide[0], hide[1])
+		b.Eventually(name, func() bool { return b.viewer(ada).Sees(bob.ID) == social.Shown })
+	}
+	if err := b.SetNotifyOff(b.Ctx, ada, []social.NotificationKind{social.NotifyLike, social.NotifyFollow}); err != nil {
+		t.Fatal(err)
+	}
+	if off := b.Redis("HGET", fmt.Sprint("user:", ada.ID), "notify_off"); off != "like,follow" {
+		t.Errorf("off: %q", off)
+	}
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+	b.Notify(b.Ctx, ada.ID, social.NotifyReply, bob, answer)
+	b.wantNotified(ada, "reply bob 1 answer unread")
+	if err := b.SetNotifyOff(b.Ctx, ada, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.Notify(b.Ctx, ada.ID, social.NotifyLike, bob, post)
+	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
+
+	// Damage is skipped.
+	for _, text := range []string{"", "l", "x:1:2", "l:0:1", "l:-1:1", "l:1:x", "l:1:2:3", "l:99999999999999999999:1"} {
+		b.Redis("XADD", fmt.Sprint("notifications:", ada.ID), "*", "n", text)
+	}
+	b.Redis("XADD", fmt.Sprint("notifications:", ada.ID), "*", "other", "l:1:2")
+	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 answer unread")
+
+	b.Redis("HSET", fmt.Sprint("post:", answer), "deleted", "1")
+	b.Eventually("the deletion", func() bool {
+		text, _ := b.describe(ada, "", 10)
+		return text == "like bob 1 text unread"
+	})
+	mute()
+	b.Eventually("the mute", func() bool {
+		text, _ := b.describe(ada, "", 10)
+		return text == ""
+	})
+	b.Eventually("the number", func() bool {
+		n, err := b.Unread(b.Ctx, b.viewer(ada))
+		return err == nil && n == 0
+	})
+}
+
+// The number is answered from memory, and follows what other processes write.
+func TestUnreadFromMemory(t *testing.T) {
+	t.Parallel()
+	db := redistest.Own(t)
+	here, there := &bundle{socialtest.Watched(t, db.URL())}, &bundle{socialtest.Watched(t, db.URL())}
+	ada, bob := here.NewUser("ada"), here.NewUser("bob")
+	post := here.Publish(ada, "text")
+	for want := range 3 {
+		for _, b := range []*bundle{here, there} {
+			b.Eventually("the number", func() bool {
+				n, err := b.Unread(b.Ctx, b.viewer(ada))
+				return err == nil && n == want
+			})
+		}
+		here.Notify(here.Ctx, ada.ID, social.NotifyLike, bob, post)
+	}
+	// Reading shows at once where it happened, and soon elsewhere.
+	if err := here.MarkRead(here.Ctx, ada, ""); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := here.Unread(here.Ctx, here.viewer(ada)); err != nil || n != 0 {
+		t.Errorf("%d unread, want 0 (%v)", n, err)
+	}
+	if n, err := there.Unread(social.WithFresh(there.Ctx), there.viewer(ada)); err != nil || n != 0 {
+		t.Errorf("%d unread, want 0 (%v)", n, err)
+	}
+	for range 1300 {
+		there.Notify(there.Ctx, ada.ID, social.NotifyLike, bob, post)
+	}
+	here.Eventually("the number", func() bool {
+		n, err := here.Unread(here.Ctx, here.viewer(ada))
+		return err == nil && n == social.MaxUnread
+	})
+	if n := here.Redis("XLEN", fmt.Sprint("notifications:", ada.ID)); n > "1200" && len(n) == 4 {
+		t.Errorf("%s entries are kept", n)
+	}
+}
