@@ -24,8 +24,9 @@ func Repair(ctx context.Context, s *social.Service, opt Options) (Result, error)
 	return run(ctx, s, opt, true)
 }
 
-// run checks the types of all keys and users first, then posts, then the lists
-// that contain them, so that one repair makes room for the next.
+// run checks the types of all keys and users first, then posts, then what people have
+// done with them, then the lists that contain them, so that one repair makes room for
+// the next.
 func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Result, error) {
 	if opt.Report == nil {
 		opt.Report = func(Problem) {}
@@ -40,11 +41,17 @@ func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Resu
 	users := &userCheck{checker: c}
 	sessions := &sessionCheck{checker: c}
 	posts := &postCheck{checker: c}
-	lists := &listCheck{checker: c, posts: posts, follows: &followCheck{checker: c}}
+	follows := &followCheck{checker: c}
+	lists := &listCheck{checker: c, posts: posts, follows: follows}
+	mirrors := &mirrorCheck{checker: c}
+	reactions := &reactionCheck{checker: c, mirrors: mirrors}
+	relations := &relationCheck{checker: c, mirrors: mirrors, follows: follows, posts: posts}
+	tags := &tagCheck{checker: c, mirrors: mirrors, posts: posts}
 	samples := &sampleCheck{checker: c}
 	for _, step := range []func(context.Context) error{
 		c.begin, c.singletons, users.names, users.all, users.byTime, sessions.all,
-		posts.all, lists.public, lists.all, samples.all, c.counters, c.fanOuts, sessions.suspected,
+		posts.all, reactions.all, relations.all, tags.all, lists.public, lists.all,
+		samples.all, c.counters, c.fanOuts, sessions.suspected,
 	} {
 		if err := step(ctx); err != nil {
 			return c.finish(), fmt.Errorf("social: check: %w", err)

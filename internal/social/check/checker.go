@@ -39,8 +39,8 @@ type checker struct {
 	lastUser   int64 // the largest ids in use
 	lastPost   int64
 	adopted    int64 // the last post of an older program
-	knownUsers known
-	knownPosts known
+	knownUsers known[bool]
+	knownPosts known[state]
 }
 
 func newChecker(s *social.Service, opt Options, repair bool) *checker {
@@ -65,7 +65,7 @@ const (
 	// good.
 	scanTimeout = 15 * time.Second
 	// passes is how often all keys are scanned.
-	passes = 5
+	passes = 8
 )
 
 // begin counts the keys.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/redis/rueidis"
 
@@ -23,7 +24,7 @@ func (c *checker) usersExist(ctx context.Context, ids []int64) (map[int64]bool, 
 			return nil, err
 		}
 		if exist[ask[i]] = err == nil && ok; exist[ask[i]] {
-			c.knownUsers.add(ask[i])
+			c.knownUsers.add(ask[i], true)
 		}
 	}
 	return exist, nil
@@ -38,30 +39,80 @@ func (c *checker) userExists(ctx context.Context, id int64) (bool, error) {
 	return ok, err
 }
 
-// postsExist returns which of these posts can be read: their authors exist too.
-func (c *checker) postsExist(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	exist, ask, cmds := c.knownPosts.lookup(ids, func(id int64) rueidis.Completed {
-		return c.client.B().Hget().Key(layout.PostKey(id)).Field("user_id").Build()
+// state is what decides on which lists a post belongs. The zero value is that of a
+// post that does not exist.
+type state struct {
+	author, parent, root, repostOf int64
+
+	exists   bool // there is a hash of a post, or of a stub
+	readable bool // and its author exists
+	stub     bool // it is deleted
+	by       string
+}
+
+// stateFields are the fields of a post that make up its state.
+var stateFields = []string{"user_id", "parent", "root", "repost_of", "deleted"}
+
+func parseState(fields []string) state {
+	number := func(i int) int64 {
+		n, _ := strconv.ParseInt(fields[i], 10, 64) // like a reader of posts: damaged is none
+		return max(n, 0)
+	}
+	s := state{parent: number(1), root: number(2), repostOf: number(3), stub: fields[4] != "", by: fields[0]}
+	s.author, _ = layout.ParseID(fields[0]) // 0: no id
+	s.exists = fields[0] != ""
+	return s
+}
+
+// isPost reports whether a post is neither missing nor deleted.
+func (s state) isPost() bool { return s.readable && !s.stub }
+
+// states returns the state of each of these posts. Those of posts that can be read
+// are cached.
+func (c *checker) states(ctx context.Context, ids []int64) (map[int64]state, error) {
+	found, ask, cmds := c.knownPosts.lookup(ids, func(id int64) rueidis.Completed {
+		return c.client.B().Hmget().Key(layout.PostKey(id)).Field(stateFields...).Build()
 	})
 	if len(cmds) == 0 {
-		return exist, nil
+		return found, nil
 	}
+	read := make([]state, len(ask))
 	authors := make([]int64, len(ask))
 	for i, res := range c.client.DoMulti(ctx, cmds...) {
-		text, err := reply.TextOrEmpty(res)
+		fields, err := reply.Fields(res)
 		if err != nil {
 			return nil, err
 		}
-		authors[i], _ = layout.ParseID(text) // 0: no id
+		read[i] = parseState(fields)
+		authors[i] = read[i].author
 	}
 	users, err := c.usersExist(ctx, authors)
 	if err != nil {
 		return nil, err
 	}
 	for i, id := range ask {
-		if exist[id] = users[authors[i]]; exist[id] {
-			c.knownPosts.add(id)
+		read[i].readable = users[authors[i]]
+		found[id] = read[i]
+		if read[i].isPost() {
+			c.knownPosts.add(id, read[i])
 		}
 	}
-	return exist, nil
+	return found, nil
+}
+
+// state reads one post without the cache, for a repair.
+func (c *checker) state(ctx context.Context, id int64) (state, error) {
+	c.knownPosts.forget(id)
+	found, err := c.states(ctx, []int64{id})
+	return found[id], err
+}
+
+// zadd and zrem change one member of a sorted set that is scored by ids or times, and
+// report whether that changed something.
+func (c *checker) zadd(ctx context.Context, key, score, member string) (bool, error) {
+	return c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(key).Args("CH", score, member).Build()).AsBool()
+}
+
+func (c *checker) zrem(ctx context.Context, key, member string) (bool, error) {
+	return c.client.Do(ctx, c.client.B().Zrem().Key(key).Member(member).Build()).AsBool()
 }

@@ -2,36 +2,34 @@ package check
 
 import "github.com/redis/rueidis"
 
-// known caches ids that exist, up to a limit: many timelines contain the same
+// known caches what exists, by id, up to a limit: many timelines contain the same
 // posts.
-type known struct{ ids map[int64]struct{} }
+type known[T any] struct{ ids map[int64]T }
 
 const maxKnown = 200_000
 
-func (k *known) has(id int64) bool {
-	_, ok := k.ids[id]
-	return ok
-}
-
-func (k *known) add(id int64) {
+func (k *known[T]) add(id int64, value T) {
 	if k.ids == nil || len(k.ids) >= maxKnown {
-		k.ids = make(map[int64]struct{})
+		k.ids = make(map[int64]T)
 	}
-	k.ids[id] = struct{}{}
+	k.ids[id] = value
 }
 
-// lookup reports which ids are known to exist, and returns each of the others once,
-// with a command that asks for it.
-func (k *known) lookup(ids []int64, command func(id int64) rueidis.Completed) (exist map[int64]bool, ask []int64, cmds rueidis.Commands) {
-	exist = make(map[int64]bool, len(ids))
+func (k *known[T]) forget(id int64) { delete(k.ids, id) }
+
+// lookup returns what is known of these ids, and each of the others once, with a
+// command that asks for it.
+func (k *known[T]) lookup(ids []int64, command func(id int64) rueidis.Completed) (found map[int64]T, ask []int64, cmds rueidis.Commands) {
+	found = make(map[int64]T, len(ids))
 	for _, id := range ids {
-		if _, twice := exist[id]; twice {
+		if _, twice := found[id]; twice {
 			continue
 		}
-		if exist[id] = k.has(id); !exist[id] {
+		value, ok := k.ids[id]
+		if found[id] = value; !ok {
 			ask = append(ask, id)
 			cmds = append(cmds, command(id))
 		}
 	}
-	return exist, ask, cmds
+	return found, ask, cmds
 }

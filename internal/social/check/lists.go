@@ -56,11 +56,12 @@ func (c *listCheck) listsOf(ctx context.Context, match string, prefixes ...strin
 			var err error
 			switch {
 			case prefix == layout.HomePrefix && !users[owners[i]]:
-				err = c.lostHome(ctx, key, uid)
+				c.result.Timelines++
+				err = c.lostUser(ctx, key, uid)
 			case prefix == layout.HomePrefix:
 				homes = append(homes, key)
 			case prefix == layout.ProfilePrefix:
-				err = c.posts.profile(ctx, key, uid)
+				err = c.posts.postSet(ctx, key)
 			case prefix == layout.FollowingPrefix, prefix == layout.FollowersPrefix:
 				err = c.follows.all(ctx, prefix, uid, users[owners[i]])
 			}
@@ -74,18 +75,6 @@ func (c *listCheck) listsOf(ctx context.Context, match string, prefixes ...strin
 			}
 		}
 		return nil
-	})
-}
-
-// lostHome reports a home timeline without a user.
-func (c *listCheck) lostHome(ctx context.Context, key string, uid int64) error {
-	c.result.Timelines++
-	p := Problem{Kind: maintain.Dangling, Key: key, Detail: fmt.Sprintf("user %d does not exist", uid), Repair: "remove it"}
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		if exists, err := c.userExists(ctx, uid); err != nil || exists {
-			return false, err
-		}
-		return c.client.Do(ctx, c.client.B().Unlink().Key(key).Build()).AsBool()
 	})
 }
 
@@ -114,7 +103,7 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 			}
 		}
 	}
-	exist, err := c.postsExist(ctx, all)
+	states, err := c.states(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -123,14 +112,14 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 		if err != nil && !reply.IsWrongType(err) {
 			return err
 		}
-		if err := c.timeline(ctx, key, length, lists[i], exist); err != nil {
+		if err := c.timeline(ctx, key, length, lists[i], states); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids []string, exist map[int64]bool) error {
+func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids []string, states map[int64]state) error {
 	c.result.Timelines++
 	var problems []Problem
 	var lost []string
@@ -153,8 +142,9 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 		case !first && id > last:
 			add(maintain.Stale, "sort it", "post %d comes after post %d", id, last)
 		}
-		if !exist[id] {
-			add(maintain.Dangling, "remove it", "post:%d does not exist", id)
+		if reason, harmless := offList(key, states[id]); reason != "" {
+			add(maintain.Dangling, "remove it", "post:%d %s", id, reason)
+			problems[len(problems)-1].Leftover = harmless
 			lost = append(lost, text)
 		}
 		last, first = id, false
@@ -165,44 +155,63 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 	return c.foundAll(ctx, problems, func(ctx context.Context) (bool, error) { return c.repairList(ctx, key, lost) })
 }
 
+// offList says why a post does not belong on a timeline; empty if it does. What a
+// reader does not see is harmless: a deleted post, on its way off all lists.
+func offList(key string, s state) (reason string, harmless bool) {
+	switch {
+	case s.stub:
+		return "is deleted", true
+	case !s.readable:
+		return "does not exist", false
+	case key == layout.Timeline && s.parent != 0:
+		return "is a reply", false
+	case key == layout.Timeline && s.repostOf != 0:
+		return "is a repost", false
+	}
+	return "", false
+}
+
 // repairList puts a timeline in order, without these posts. A post is written
 // before it is put on a list, so a missing one was lost. repairList checks again
 // at the end: should the id have been assigned a second time at this moment, by a
 // counter that had fallen back, the post is added again.
 func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (bool, error) {
 	var still []string
-	var ids []int64
+	var off []int64
 	for _, text := range lost {
 		id, ok := layout.ParseID(text)
 		if !ok {
 			still = append(still, text)
-		} else {
-			ids = append(ids, id)
+			continue
 		}
-	}
-	exist, err := c.postsExist(ctx, ids)
-	if err != nil {
-		return false, err
-	}
-	for id, ok := range exist {
-		if !ok {
+		belongs, err := c.onList(ctx, key, id)
+		if err != nil {
+			return false, err
+		}
+		if !belongs {
 			still = append(still, layout.Itoa(id))
+			off = append(off, id)
 		}
 	}
 	changed, err := c.checker.lists.Repair(ctx, key, still...)
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return changed, err
 	}
-	again, err := c.postsExist(ctx, ids)
-	if err != nil {
-		return false, err
-	}
-	for id, ok := range again {
-		if ok && !exist[id] {
-			if err := c.checker.lists.Put(ctx, id, key); err != nil {
-				return false, err
-			}
+	for _, id := range off {
+		belongs, err := c.onList(ctx, key, id)
+		if err == nil && belongs {
+			err = c.checker.lists.Put(ctx, id, key)
+		}
+		if err != nil {
+			return false, err
 		}
 	}
 	return changed, nil
+}
+
+// onList reads whether a post belongs on a timeline, without the cache.
+func (c *listCheck) onList(ctx context.Context, key string, id int64) (bool, error) {
+	s, err := c.state(ctx, id)
+	reason, _ := offList(key, s)
+	return reason == "", err
 }

@@ -3,56 +3,35 @@ package check
 import (
 	"context"
 	"fmt"
-	"strconv"
-
-	"github.com/redis/rueidis"
+	"slices"
 
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/text"
 	"retwis/maintain"
 )
 
-// postCheck checks posts, and the profiles that list them.
+// postCheck checks posts, and the lists and counters to which each belongs.
 type postCheck struct{ *checker }
 
-// all checks that each post has an author and is on their profile.
+// postsAtOnce is how many posts are read at a time, with what belongs to them.
+const postsAtOnce = 100
+
+// all checks each post: see post. A repair looks for posts without an author first:
+// others can repeat them, or reply to them.
 func (c *postCheck) all(ctx context.Context) error {
-	return c.pass(ctx, layout.PostPrefix+"*", []string{layout.PostPrefix}, func(ctx context.Context, keys []string) error {
-		cmds := make(rueidis.Commands, len(keys))
-		for i, key := range keys {
-			cmds[i] = c.client.B().Hmget().Key(key).Field("user_id", "body").Build()
-		}
-		all := make([][]string, len(keys))
-		authors := make([]int64, len(keys))
-		for i, res := range c.client.DoMulti(ctx, cmds...) {
-			if reply.IsWrongType(res.Error()) {
-				continue // reported with the types
-			}
-			fields, err := reply.Fields(res)
-			if err != nil {
-				return err
-			}
-			all[i] = fields
-			authors[i], _ = layout.ParseID(fields[0])
-		}
-		users, err := c.usersExist(ctx, authors)
-		if err != nil {
+	if c.repair {
+		if err := c.each(ctx, c.orphans); err != nil {
 			return err
 		}
-		scores := make(rueidis.Commands, len(keys))
-		for i := range keys {
-			_, pid, _ := layout.ParseKey(keys[i])
-			scores[i] = c.client.B().Zscore().Key(layout.ProfileKey(authors[i])).Member(layout.Itoa(pid)).Build()
-		}
-		for i, res := range c.client.DoMulti(ctx, scores...) {
-			score, err := reply.TextOrEmpty(res)
-			if err != nil {
-				return err
-			}
-			if all[i] == nil {
-				continue
-			}
-			if err := c.post(ctx, keys[i], all[i], authors[i], users[authors[i]], score); err != nil {
+	}
+	return c.each(ctx, c.some)
+}
+
+// each calls visit with some posts after the other.
+func (c *postCheck) each(ctx context.Context, visit func(ctx context.Context, keys []string) error) error {
+	return c.pass(ctx, layout.PostPrefix+"*", []string{layout.PostPrefix}, func(ctx context.Context, keys []string) error {
+		for some := range slices.Chunk(keys, postsAtOnce) {
+			if err := visit(ctx, some); err != nil {
 				return err
 			}
 		}
@@ -60,104 +39,253 @@ func (c *postCheck) all(ctx context.Context) error {
 	})
 }
 
-func (c *postCheck) post(ctx context.Context, key string, fields []string, author int64, exists bool, score string) error {
-	_, pid, _ := layout.ParseKey(key)
-	c.result.Posts++
-	c.lastPost = max(c.lastPost, pid)
-	switch {
-	case !exists:
-		p := Problem{Kind: maintain.Invalid, Key: key, Detail: "is not a post of any user"}
-		if author > 0 {
-			p.Kind, p.Detail = maintain.Dangling, fmt.Sprintf("is by user %d, who does not exist", author)
-		}
-		var repair fix
-		if fields[0] != "" || fields[1] != "" {
-			p.Repair = "rename it to " + setAsideKey(key, 1)
-			repair = func(ctx context.Context) (bool, error) {
-				if exists, err := c.userExists(ctx, author); err != nil || exists {
-					return false, err
-				}
-				return c.setAside(ctx, key, "hash", "user_id", fields[0])
+// orphans checks that posts have an author.
+func (c *postCheck) orphans(ctx context.Context, keys []string) error {
+	posts, err := c.parse(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, p := range posts {
+		if p.isLost() {
+			if err := c.lost(ctx, p); err != nil {
+				return err
 			}
 		}
-		return c.found(ctx, p, repair)
-	case score == "":
-		p := Problem{Kind: maintain.Missing, Key: key, Leftover: true, Detail: fmt.Sprintf("not on the profile of user %d", author), Repair: "put it there"}
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return c.client.Do(ctx, c.client.B().Zadd().Key(layout.ProfileKey(author)).ScoreMember().
-				ScoreMember(float64(pid), layout.Itoa(pid)).Build()).AsBool()
-		})
 	}
-	c.knownPosts.add(pid)
 	return nil
 }
 
-// profile checks that the posts of a profile are by its owner.
-func (c *postCheck) profile(ctx context.Context, key string, uid int64) error {
-	return c.sortedSet(ctx, key, func(ids, scores []string) error {
-		cmds := make(rueidis.Commands, len(ids))
-		for i, id := range ids {
-			cmds[i] = c.client.B().Hget().Key(layout.PostPrefix + id).Field("user_id").Build()
-		}
-		for i, res := range c.client.DoMulti(ctx, cmds...) {
-			author, err := reply.TextOrEmpty(res)
-			if err != nil {
-				return err
-			}
-			if err := c.profileEntry(ctx, key, uid, ids[i], scores[i], author); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+// post is a post with what must agree with it.
+type post struct {
+	state
+	key    string
+	id     int64
+	body   string
+	counts [3]string // as its fields say, in the order of counters
+	tags   []string
+
+	cards              [3]*int64
+	posts, replies     *string // its scores on the lists of its author
+	edits, inReplies   *int64
+	inThread, claim    *string
+	inTags             []*string
+	parentIs, repeated state
 }
 
-func (c *postCheck) profileEntry(ctx context.Context, key string, uid int64, id, score, author string) error {
-	_, isID := layout.ParseID(id)
-	p := Problem{Kind: maintain.Invalid, Key: key, Repair: "remove it"}
+// counters are the counters of a post, in the order in which they are read.
+var counters = [...]string{"likes", "reposts", "replies"}
+
+// isLost reports whether a post has no author. That of the stub of a lost post is not
+// known.
+func (p *post) isLost() bool { return !p.readable && (!p.stub || p.by != nobody) }
+
+// parse reads posts.
+func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
+	b := c.batch()
+	fields := make([]*[]string, len(keys))
+	for i, key := range keys {
+		all := append(slices.Clone(stateFields), "body", counters[0], counters[1], counters[2])
+		fields[i] = b.fields(c.client.B().Hmget().Key(key).Field(all...).Build())
+	}
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	posts := make([]*post, 0, len(keys))
+	authors := make([]int64, 0, len(keys))
+	for i, key := range keys {
+		f := *fields[i]
+		if f == nil {
+			continue // reported with the types
+		}
+		p := &post{state: parseState(f), key: key, body: f[5], counts: [3]string(f[6:9])}
+		_, p.id, _ = layout.ParseKey(key)
+		posts, authors = append(posts, p), append(authors, p.author)
+	}
+	users, err := c.usersExist(ctx, authors)
+	for _, p := range posts {
+		p.readable = users[p.author]
+	}
+	return posts, err
+}
+
+func (c *postCheck) some(ctx context.Context, keys []string) error {
+	posts, err := c.parse(ctx, keys)
+	if err != nil {
+		return err
+	}
+	var others []int64
+	for _, p := range posts {
+		for _, id := range []int64{p.parent, p.repostOf} {
+			if id > 0 {
+				others = append(others, id)
+			}
+		}
+	}
+	states, err := c.states(ctx, others)
+	if err != nil {
+		return err
+	}
+	b := c.batch()
+	for _, p := range posts {
+		p.parentIs, p.repeated = states[p.parent], states[p.repostOf]
+		c.read(b, p)
+	}
+	if err := b.run(ctx); err != nil {
+		return err
+	}
+	for _, p := range posts {
+		if err := c.post(ctx, p); err != nil {
+			return fmt.Errorf("key %s: %w", p.key, err)
+		}
+	}
+	return nil
+}
+
+// read reads what must agree with a post.
+func (c *postCheck) read(b *batch, p *post) {
+	cmd, id := c.client.B(), layout.Itoa(p.id)
+	p.cards = [3]*int64{
+		b.number(cmd.Zcard().Key(layout.LikersKey(p.id)).Build()),
+		b.number(cmd.Zcard().Key(layout.RepostersKey(p.id)).Build()),
+		b.number(cmd.Scard().Key(layout.RepliesKey(p.id)).Build()),
+	}
+	p.posts = b.score(layout.ProfileKey(p.author), id)
+	p.replies = b.score(layout.ProfileRepliesKey(p.author), id)
 	switch {
-	case !isID:
-		p.Detail = fmt.Sprintf("%.40q is not the id of a post", id)
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return c.client.Do(ctx, c.client.B().Zrem().Key(key).Member(id).Build()).AsBool()
-		})
-	case author == "":
-		p.Kind, p.Detail = maintain.Dangling, fmt.Sprintf("post %s does not exist", id)
-	case author != layout.Itoa(uid):
-		p.Kind, p.Detail = maintain.Dangling, fmt.Sprintf("post %s is by user %q", id, author)
-	case !sameNumber(score, id):
-		p.Kind, p.Detail, p.Repair = maintain.Stale, fmt.Sprintf("post %s has the score %s", id, score), "set the score"
-		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(key).Args("XX", "CH", id, id).Build()).AsBool()
-		})
+	case p.stub:
+		p.edits = b.exists(layout.EditsKey(p.id))
+	case p.repostOf > 0:
+		p.claim = b.score(layout.RepostersKey(p.repostOf), layout.Itoa(p.author))
+	case p.parent > 0:
+		p.inReplies = b.number(cmd.Sismember().Key(layout.RepliesKey(p.parent)).Member(id).Build())
+		p.inThread = b.score(layout.ThreadKey(p.root), id)
+	}
+	if !p.stub {
+		p.tags = text.Tags(p.body)
+	}
+	for _, tag := range p.tags {
+		p.inTags = append(p.inTags, b.score(layout.TagKey(tag), id))
+	}
+}
+
+// post checks one post: it has an author; a deleted one has nothing else; its counters
+// are right; it is on the lists where it belongs.
+func (c *postCheck) post(ctx context.Context, p *post) error {
+	c.lastPost = max(c.lastPost, p.id)
+	if p.isLost() {
+		c.result.Posts++
+		if c.repair {
+			return nil // orphans has reported it
+		}
+		return c.lost(ctx, p)
+	}
+	steps := []func(context.Context, *post) error{c.counted, c.own, c.reply, c.tagged}
+	switch {
+	case p.stub:
+		steps = []func(context.Context, *post) error{c.deleted, c.counted}
+	case p.repostOf > 0:
+		c.result.Posts++
+		steps = []func(context.Context, *post) error{c.repost, c.counted}
 	default:
+		c.result.Posts++
+	}
+	for _, step := range steps {
+		if err := step(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lost reports a post without an author.
+func (c *postCheck) lost(ctx context.Context, post *post) error {
+	p := Problem{Kind: maintain.Invalid, Key: post.key, Detail: "is not a post of any user"}
+	if post.author > 0 {
+		p.Kind, p.Detail = maintain.Dangling, fmt.Sprintf("is by user %d, who does not exist", post.author)
+	}
+	var repair fix
+	if post.by != "" || post.body != "" {
+		p.Repair = "rename it to " + setAsideKey(post.key, 1)
+		repair = func(ctx context.Context) (bool, error) {
+			if exists, err := c.userExists(ctx, post.author); err != nil || exists {
+				return false, err
+			}
+			return c.setAside(ctx, post.key, "hash", "user_id", post.by)
+		}
+	}
+	return c.found(ctx, p, repair)
+}
+
+// own checks that a post is on the profile of its author: among the posts, or among
+// the replies.
+func (c *postCheck) own(ctx context.Context, p *post) error {
+	on, key, what := p.posts, layout.ProfileKey(p.author), "the profile"
+	if p.parent > 0 {
+		on, key, what = p.replies, layout.ProfileRepliesKey(p.author), "the list of replies"
+	}
+	if *on != "" {
 		return nil
 	}
-	// Like repairList, it checks before and after.
-	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-		theirs, err := c.isBy(ctx, id, uid)
-		if err != nil || theirs {
-			return false, err
-		}
-		removed, err := c.client.Do(ctx, c.client.B().Zrem().Key(key).Member(id).Build()).AsBool()
-		if err != nil || !removed {
-			return false, err
-		}
-		if theirs, err = c.isBy(ctx, id, uid); err == nil && theirs {
-			err = c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(key).Args(id, id).Build()).Error()
-		}
-		return true, err
-	})
+	return c.missing(ctx, p, key, fmt.Sprintf("not on %s of user %d", what, p.author))
 }
 
-func (c *postCheck) isBy(ctx context.Context, post string, uid int64) (bool, error) {
-	author, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.PostPrefix+post).Field("user_id").Build()))
-	return author == layout.Itoa(uid), err
+// missing reports a list, scored by ids, that lacks a post. A process that died while
+// it wrote the post can have left that.
+func (c *postCheck) missing(ctx context.Context, p *post, key, detail string) error {
+	problem := Problem{Kind: maintain.Missing, Key: p.key, Leftover: true, Detail: detail, Repair: "put it there"}
+	return c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.putOn(ctx, key, p.id) })
 }
 
-// sameNumber compares two scores, which commands format differently.
-func sameNumber(a, b string) bool {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	return errX == nil && errY == nil && x == y
+// tagged checks that the pages of its tags have a post.
+func (c *postCheck) tagged(ctx context.Context, p *post) error {
+	for i, tag := range p.tags {
+		if *p.inTags[i] != "" {
+			continue
+		}
+		if err := c.missing(ctx, p, layout.TagKey(tag), "not on the page of #"+tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted checks the counters of a post. The scripts that change its sets set them.
+func (c *postCheck) counted(ctx context.Context, p *post) error {
+	for i, field := range counters {
+		said := p.counts[i]
+		if said == layout.Itoa(*p.cards[i]) || said == "" && *p.cards[i] == 0 {
+			continue
+		}
+		problem := Problem{Kind: maintain.Stale, Key: p.key, Detail: fmt.Sprintf("says %.20q %s, but has %d", said, field, *p.cards[i]), Repair: "count them"}
+		err := c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.recount(ctx, p.id) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) recount(ctx context.Context, id int64) (bool, error) {
+	return recountScript.Run(ctx, c.client, []string{layout.PostKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.RepliesKey(id)}, nil).AsBool()
+}
+
+// deleted checks that nothing is left of a deleted post but its stub. Lists that have
+// it are reported by their own checks.
+func (c *postCheck) deleted(ctx context.Context, p *post) error {
+	if p.body == "" && *p.cards[0] == 0 && *p.cards[1] == 0 && *p.edits == 0 {
+		return nil
+	}
+	problem := Problem{Kind: maintain.Stale, Key: p.key, Detail: "is deleted, but has a text, earlier texts, likes or reposts", Repair: "remove them"}
+	return c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.strip(ctx, p.id, false, 0) })
+}
+
+// strip removes what a deleted post must not have. With force, it deletes a repost of
+// this post first.
+func (c *checker) strip(ctx context.Context, id int64, force bool, repostOf int64) (bool, error) {
+	args := []string{"", ""}
+	if force {
+		args = []string{layout.Seconds(c.now()), layout.Itoa(repostOf)}
+	}
+	c.knownPosts.forget(id)
+	return stripScript.Run(ctx, c.client, []string{layout.PostKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.EditsKey(id)}, args).AsBool()
 }

@@ -54,7 +54,7 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 	var cmds rueidis.Commands
 	for _, post := range posts {
 		cmds = append(cmds,
-			b.Hmget().Key(layout.PostPrefix+post).Field("user_id", "time").Build(),
+			b.Hmget().Key(layout.PostPrefix+post).Field("user_id", "time", "repost_of", "deleted").Build(),
 			b.Zscore().Key(layout.FanOuts).Member(post).Build())
 	}
 	if len(cmds) == 0 {
@@ -72,10 +72,13 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 		}
 		at := layout.ParseTime(fields[1])
 		// Posts of an older program may never have been on every timeline.
-		if id, ok := layout.ParseID(post); !ok || id <= c.adopted || fields[0] != layout.Itoa(author) || unfinished != "" || at.IsZero() {
+		if id, ok := layout.ParseID(post); !ok || id <= c.adopted || fields[0] != layout.Itoa(author) || fields[3] != "" || unfinished != "" || at.IsZero() {
 			continue
 		}
-		lists := []string{layout.HomeKey(author), layout.Timeline}
+		lists := []string{layout.HomeKey(author)}
+		if fields[2] == "" { // no repost
+			lists = append(lists, layout.Timeline)
+		}
 		for _, f := range followers {
 			// Without the time of the follow, later posts are not known.
 			if _, ok := layout.ParseID(f.Member); ok && f.Score > 0 && f.Score < float64(at.Unix()) {

@@ -85,7 +85,10 @@ func (c *userCheck) name(ctx context.Context, name, id string, user []string) er
 // all checks each user against the keys that refer to the user, and the type of
 // every key.
 func (c *userCheck) all(ctx context.Context) error {
-	all := []string{layout.UserPrefix, layout.PostPrefix, layout.HomePrefix, layout.ProfilePrefix, layout.FollowingPrefix, layout.FollowersPrefix}
+	all := slices.Concat(
+		[]string{layout.UserPrefix, layout.PostPrefix, layout.HomePrefix, layout.ProfilePrefix, layout.FollowingPrefix, layout.FollowersPrefix},
+		reactionPrefixes, relationPrefixes,
+	)
 	return c.pass(ctx, "*", all, func(ctx context.Context, keys []string) error {
 		keys, err := c.ofTheirType(ctx, keys)
 		if err != nil {
@@ -97,7 +100,7 @@ func (c *userCheck) all(ctx context.Context) error {
 		}
 		cmds := make(rueidis.Commands, len(keys))
 		for i, key := range keys {
-			cmds[i] = c.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password").Build()
+			cmds[i] = c.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password", "pinned").Build()
 		}
 		for i, res := range c.client.DoMulti(ctx, cmds...) {
 			fields, err := reply.Fields(res)
@@ -108,6 +111,9 @@ func (c *userCheck) all(ctx context.Context) error {
 			c.result.Users++
 			c.lastUser = max(c.lastUser, uid)
 			if err := c.user(ctx, uid, fields); err != nil {
+				return err
+			}
+			if err := c.pinned(ctx, uid, fields[4]); err != nil {
 				return err
 			}
 		}
@@ -128,7 +134,7 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 		}
 		return c.found(ctx, p, repair)
 	}
-	c.knownUsers.add(uid)
+	c.knownUsers.add(uid, true)
 	cmds := rueidis.Commands{
 		c.client.B().Hmget().Key(layout.Users).Field(layout.Fold(name), name).Build(),
 		c.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build(),
@@ -179,6 +185,23 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 		}
 	}
 	return nil
+}
+
+// pinned checks that the post at the top of a profile is one of the user's. A deleted
+// one is not shown.
+func (c *userCheck) pinned(ctx context.Context, uid int64, post string) error {
+	if post == "" {
+		return nil
+	}
+	id, isID := layout.ParseID(post)
+	s, err := c.state(ctx, id)
+	if err != nil || isID && s.isPost() && s.author == uid && s.repostOf == 0 {
+		return err
+	}
+	p := Problem{Kind: maintain.Dangling, Key: layout.UserKey(uid), Leftover: true, Detail: fmt.Sprintf("pinned post %.40q is not a post of the user", post), Repair: "unpin it"}
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
+		return hash.DeleteIf(ctx, c.client, layout.UserKey(uid), "pinned", post)
+	})
 }
 
 // unreachable reports a user that no name leads to. The next step of a

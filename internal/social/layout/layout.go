@@ -162,6 +162,7 @@ var types = map[string]string{
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",
 	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", EditsPrefix: "list",
+	TagPrefix: "zset", TagFollowersPrefix: "zset",
 }
 
 // Type returns the Redis type of a key, given by its whole name or by its
@@ -188,6 +189,8 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 	}
 	rest := key[at:]
 	switch prefix {
+	case TagPrefix, TagFollowersPrefix:
+		return "", 0, false
 	case LikersPrefix, RepostersPrefix, RepliesPrefix, EditsPrefix:
 		inner, isBraced := strings.CutPrefix(rest, "{"+PostPrefix)
 		if inner, ok = strings.CutSuffix(inner, "}"); !ok || !isBraced {
@@ -197,6 +200,13 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 	}
 	id, ok = ParseID(rest)
 	return prefix, id, ok
+}
+
+// ParseTagKey splits a key that ends in a tag into its prefix and the tag.
+func ParseTagKey(key string) (prefix, tag string, ok bool) {
+	at := strings.IndexByte(key, ':') + 1
+	prefix, tag = key[:at], key[at:]
+	return prefix, tag, tag != "" && (prefix == TagPrefix || prefix == TagFollowersPrefix)
 }
 
 // MaxID is the largest id that a score of a sorted set holds exactly.

@@ -32,7 +32,7 @@ func TextOrEmpty(res rueidis.RedisResult) (string, error) {
 }
 
 // maxFields is at least the number of fields that one HMGET asks for.
-const maxFields = 4
+const maxFields = 16
 
 // Fields returns the values of an HMGET, empty for each missing field, and all
 // empty for a missing key or one of another type.

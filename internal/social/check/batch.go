@@ -1,0 +1,82 @@
+package check
+
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/reply"
+)
+
+// batch collects reads, whose results are there after run. A key of another type
+// reads as a missing one: ofTheirType reports it.
+type batch struct {
+	client rueidis.Client
+	cmds   rueidis.Commands
+	take   []func(rueidis.RedisResult) error
+}
+
+func (c *checker) batch() *batch { return &batch{client: c.client} }
+
+// text reads a string, or the score of a member.
+func (b *batch) text(cmd rueidis.Completed) *string {
+	value := new(string)
+	b.add(cmd, func(res rueidis.RedisResult) (err error) {
+		*value, err = reply.TextOrEmpty(res)
+		return err
+	})
+	return value
+}
+
+// number reads a count.
+func (b *batch) number(cmd rueidis.Completed) *int64 {
+	value := new(int64)
+	b.add(cmd, func(res rueidis.RedisResult) (err error) {
+		if *value, err = res.AsInt64(); reply.IsWrongType(err) {
+			return nil
+		}
+		return err
+	})
+	return value
+}
+
+// fields reads fields of a hash; nil for a key of another type.
+func (b *batch) fields(cmd rueidis.Completed) *[]string {
+	value := new([]string)
+	b.add(cmd, func(res rueidis.RedisResult) (err error) {
+		if reply.IsWrongType(res.Error()) {
+			return nil
+		}
+		*value, err = reply.Fields(res)
+		return err
+	})
+	return value
+}
+
+// score reads the score of a member of a sorted set.
+func (b *batch) score(key, member string) *string {
+	return b.text(b.client.B().Zscore().Key(key).Member(member).Build())
+}
+
+// exists reads whether a key exists.
+func (b *batch) exists(key string) *int64 {
+	return b.number(b.client.B().Exists().Key(key).Build())
+}
+
+func (b *batch) add(cmd rueidis.Completed, take func(rueidis.RedisResult) error) {
+	b.cmds = append(b.cmds, cmd)
+	b.take = append(b.take, take)
+}
+
+// run reads everything: one round trip.
+func (b *batch) run(ctx context.Context) error {
+	if len(b.cmds) == 0 {
+		return nil
+	}
+	for i, res := range b.client.DoMulti(ctx, b.cmds...) {
+		if err := b.take[i](res); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package check
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/maintain"
+)
+
+// The scripts each change the keys of one post, which are in one slot. Repeating one
+// changes nothing.
+var (
+	//go:embed recount.lua
+	recountSource string
+	recountScript = script.New(recountSource).Retryable()
+
+	//go:embed strip.lua
+	stripSource string
+	stripScript = script.New(stripSource).Retryable()
+
+	//go:embed lost_parent.lua
+	lostParentSource string
+	lostParentScript = script.New(lostParentSource).Retryable()
+
+	//go:embed add_reply.lua
+	addReplySource string
+	addReplyScript = script.New(addReplySource).Retryable()
+)
+
+// nobody is the author of a stub that a repair has written for a lost post.
+const nobody = "0"
+
+// reply checks that a reply belongs to a conversation: to a parent, which may be a
+// stub, and to the conversation of that parent.
+func (c *postCheck) reply(ctx context.Context, p *post) error {
+	if p.parent == 0 {
+		return nil
+	}
+	for _, other := range []int64{p.parent, p.root} {
+		if err := c.ancestor(ctx, p, other); err != nil {
+			return err
+		}
+	}
+	if err := c.rooted(ctx, p); err != nil {
+		return err
+	}
+	if *p.inReplies == 0 {
+		problem := Problem{
+			Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "put it there",
+			Detail: fmt.Sprintf("not among the replies to post %d", p.parent),
+		}
+		err := c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.addReply(ctx, p.id) })
+		if err != nil {
+			return err
+		}
+	}
+	if *p.inThread == "" && p.root > 0 {
+		return c.missing(ctx, p, layout.ThreadKey(p.root), fmt.Sprintf("not in the conversation of post %d", p.root))
+	}
+	return nil
+}
+
+// ancestor checks that the parent or the root of a reply exists.
+func (c *postCheck) ancestor(ctx context.Context, p *post, id int64) error {
+	is := p.parentIs
+	if id != p.parent {
+		states, err := c.states(ctx, []int64{id})
+		if err != nil {
+			return err
+		}
+		is = states[id]
+	}
+	if is.exists || id == 0 {
+		return nil
+	}
+	root := ""
+	if id != p.root {
+		root = layout.Itoa(p.root)
+	}
+	problem := Problem{
+		Kind: maintain.Dangling, Key: p.key, Repair: "write a stub in its place",
+		Detail: fmt.Sprintf("is in the conversation of post %d, which does not exist", id),
+	}
+	return c.found(ctx, problem, func(ctx context.Context) (bool, error) {
+		c.lastPost = max(c.lastPost, id)
+		return lostParentScript.Run(ctx, c.client, []string{layout.PostKey(id)}, []string{layout.Seconds(c.now()), root}).AsBool()
+	})
+}
+
+// rooted checks that a reply is in the conversation of its parent.
+func (c *postCheck) rooted(ctx context.Context, p *post) error {
+	root := p.parentIs.root
+	if root == 0 {
+		root = p.parent
+	}
+	if root == p.root || !p.parentIs.exists {
+		return nil
+	}
+	problem := Problem{
+		Kind: maintain.Stale, Key: p.key, Repair: "move it to that of its first ancestor",
+		Detail: fmt.Sprintf("is in the conversation of post %d, but its parent in that of post %d", p.root, root),
+	}
+	return c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.move(ctx, p) })
+}
+
+// move puts a reply into the conversation of its first ancestor, before its hash says
+// so, so that an interrupted repair is found again.
+func (c *postCheck) move(ctx context.Context, p *post) (bool, error) {
+	root, err := c.firstAncestor(ctx, p.parent)
+	if err != nil || root == 0 || root == p.root {
+		return false, err
+	}
+	now, err := c.state(ctx, p.id)
+	if err != nil || now.parent != p.parent || now.root != p.root {
+		return false, err
+	}
+	id := layout.Itoa(p.id)
+	if _, err := c.zadd(ctx, layout.ThreadKey(root), id, id); err != nil {
+		return false, err
+	}
+	if err := c.client.Do(ctx, c.client.B().Hset().Key(p.key).FieldValue().FieldValue("root", layout.Itoa(root)).Build()).Error(); err != nil {
+		return false, err
+	}
+	c.knownPosts.forget(p.id)
+	if p.root > 0 {
+		_, err = c.zrem(ctx, layout.ThreadKey(p.root), id)
+	}
+	p.root, *p.inThread = root, id
+	return true, err
+}
+
+// maxDepth bounds how far up a conversation a repair looks for its root.
+const maxDepth = 10_000
+
+// firstAncestor returns the root of a conversation, 0 where it is not known.
+func (c *checker) firstAncestor(ctx context.Context, id int64) (int64, error) {
+	for range maxDepth {
+		s, err := c.state(ctx, id)
+		switch {
+		case err != nil || !s.exists:
+			return 0, err
+		case s.parent != 0:
+			id = s.parent
+		case s.root != 0: // the stub of a lost post
+			return s.root, nil
+		default:
+			return id, nil
+		}
+	}
+	return 0, nil
+}
+
+// addReply puts a reply among those to its parent. It checks again afterwards, and
+// takes the reply off again if it was deleted meanwhile.
+func (c *checker) addReply(ctx context.Context, id int64) (bool, error) {
+	now, err := c.state(ctx, id)
+	if err != nil || !now.isPost() || now.parent == 0 {
+		return false, err
+	}
+	added, err := addReplyScript.Run(ctx, c.client, []string{layout.PostKey(now.parent), layout.RepliesKey(now.parent)}, []string{layout.Itoa(id)}).AsBool()
+	if err != nil || !added {
+		return false, err
+	}
+	if now, err = c.state(ctx, id); err != nil || now.isPost() {
+		return true, err
+	}
+	return c.dropMember(ctx, now.parent, layout.RepliesPrefix, layout.Itoa(id), "")
+}
+
+// repost checks that a repost repeats a post, and is the one that the post knows.
+func (c *postCheck) repost(ctx context.Context, p *post) error {
+	problem := Problem{Kind: maintain.Dangling, Key: p.key, Repair: "delete the repost", Leftover: true}
+	switch {
+	case !p.repeated.isPost():
+		problem.Detail = fmt.Sprintf("repeats post %d, which does not exist or is deleted", p.repostOf)
+	case p.repeated.repostOf != 0:
+		problem.Detail = fmt.Sprintf("repeats post %d, which is a repost", p.repostOf)
+	case !sameNumber(*p.claim, layout.Itoa(p.id)):
+		problem.Detail = fmt.Sprintf("is not the repost of post %d by user %d", p.repostOf, p.author)
+	default:
+		return c.own(ctx, p)
+	}
+	return c.found(ctx, problem, func(ctx context.Context) (bool, error) {
+		original, err := c.state(ctx, p.repostOf)
+		if err != nil {
+			return false, err
+		}
+		claim, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Zscore().Key(layout.RepostersKey(p.repostOf)).Member(layout.Itoa(p.author)).Build()))
+		if err != nil || original.isPost() && original.repostOf == 0 && sameNumber(claim, layout.Itoa(p.id)) {
+			return false, err
+		}
+		return c.strip(ctx, p.id, true, p.repostOf)
+	})
+}

@@ -1,0 +1,150 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/text"
+	"retwis/maintain"
+)
+
+// A list of posts that is a sorted set has the ids of the posts, scored by themselves:
+// profiles, conversations, the pages of tags. refuses says why a post does not belong
+// on one, and returns an empty text where it does.
+func refuses(key string, s state, body string) string {
+	prefix, owner, ok := layout.ParseKey(key)
+	_, tag, isTag := layout.ParseTagKey(key)
+	switch {
+	case s.by == "":
+		return "does not exist"
+	case s.stub && (!ok || prefix != layout.ThreadPrefix):
+		return "is deleted"
+	case isTag:
+		if !hasTag(body, tag) {
+			return "has no #" + tag
+		}
+	case prefix == layout.ThreadPrefix:
+		if s.root != owner {
+			return fmt.Sprintf("is in the conversation of post %d", s.root)
+		}
+	case s.author != owner:
+		return fmt.Sprintf("is by user %q", s.by)
+	case prefix == layout.ProfilePrefix && s.parent != 0:
+		return "is a reply"
+	case prefix == layout.ProfileRepliesPrefix && s.parent == 0:
+		return "is not a reply"
+	}
+	return ""
+}
+
+func hasTag(body, tag string) bool {
+	for _, one := range text.Tags(body) {
+		if one == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// belongs reads whether a post belongs on such a list, without the cache.
+func (c *checker) belongs(ctx context.Context, key string, id int64) (bool, error) {
+	s, err := c.state(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	body, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Hget().Key(layout.PostKey(id)).Field("body").Build()))
+	return refuses(key, s, body) == "", err
+}
+
+// postSet checks a list of posts that is a sorted set.
+func (c *postCheck) postSet(ctx context.Context, key string) error {
+	_, _, isTag := layout.ParseTagKey(key)
+	return c.sortedSet(ctx, key, func(members, scores []string) error {
+		ids := make([]int64, len(members))
+		bodies := make([]*string, len(members))
+		b := c.batch()
+		for i, member := range members {
+			ids[i], _ = layout.ParseID(member) // 0: no id
+			if bodies[i] = new(string); isTag {
+				bodies[i] = b.text(c.client.B().Hget().Key(layout.PostPrefix + member).Field("body").Build())
+			}
+		}
+		if err := b.run(ctx); err != nil {
+			return err
+		}
+		states, err := c.states(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for i, member := range members {
+			if err := c.member(ctx, key, member, scores[i], refuses(key, states[ids[i]], *bodies[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (c *postCheck) member(ctx context.Context, key, member, score, reason string) error {
+	id, isID := layout.ParseID(member)
+	p := Problem{Kind: maintain.Dangling, Key: key, Repair: "remove it"}
+	switch {
+	case !isID:
+		p.Kind, p.Detail = maintain.Invalid, fmt.Sprintf("%.40q is not the id of a post", member)
+		return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.zrem(ctx, key, member) })
+	case reason != "":
+		p.Detail = fmt.Sprintf("post %d %s", id, reason)
+		p.Leftover = reason == "is deleted" // a delete that was cut short; nobody sees the post
+		return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.takeOff(ctx, key, id) })
+	case !sameNumber(score, member):
+		p.Kind, p.Detail, p.Repair = maintain.Stale, fmt.Sprintf("post %d has the score %s", id, score), "set the score"
+		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
+			return c.client.Do(ctx, c.client.B().Arbitrary("ZADD").Keys(key).Args("XX", "CH", member, member).Build()).AsBool()
+		})
+	}
+	return nil
+}
+
+// putOn puts a post on a list. It checks again afterwards, and takes the post off
+// again if it was deleted or edited meanwhile.
+func (c *checker) putOn(ctx context.Context, key string, id int64) (bool, error) {
+	ok, err := c.belongs(ctx, key, id)
+	if err != nil || !ok {
+		return false, err
+	}
+	added, err := c.zadd(ctx, key, layout.Itoa(id), layout.Itoa(id))
+	if err != nil || !added {
+		return false, err
+	}
+	if ok, err = c.belongs(ctx, key, id); err == nil && !ok {
+		_, err = c.zrem(ctx, key, layout.Itoa(id))
+	}
+	return true, err
+}
+
+// takeOff takes a post off a list. It checks again afterwards, and puts the post on
+// it again if it belongs there by then.
+func (c *checker) takeOff(ctx context.Context, key string, id int64) (bool, error) {
+	ok, err := c.belongs(ctx, key, id)
+	if err != nil || ok {
+		return false, err
+	}
+	removed, err := c.zrem(ctx, key, layout.Itoa(id))
+	if err != nil || !removed {
+		return false, err
+	}
+	if ok, err = c.belongs(ctx, key, id); err == nil && ok {
+		_, err = c.zadd(ctx, key, layout.Itoa(id), layout.Itoa(id))
+	}
+	return true, err
+}
+
+// sameNumber compares two scores, which commands format differently.
+func sameNumber(a, b string) bool {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return errX == nil && errY == nil && x == y
+}
