@@ -24,6 +24,9 @@ type frame struct {
 	Unread      int             // notifications that the viewer has not seen
 	Description string          // for search engines; empty for that of the site
 	Head        templ.Component // more elements of the head; nil for none
+
+	Live  string // which events the page follows; empty for none
+	Since string // the last event that is in the page
 }
 
 // maxUnread is the largest number of unread notifications that is shown.

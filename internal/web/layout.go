@@ -1,0 +1,76 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+
+	"github.com/a-h/templ"
+	"github.com/maypok86/otter/v2"
+)
+
+// layout is a page: the shell, with the children of the component in its middle.
+func layout(f frame) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		children := templ.GetChildren(ctx)
+		if children == nil {
+			children = templ.NopComponent
+		}
+		ctx = templ.ClearChildren(ctx)
+		s, err := shellOf(ctx, f)
+		if err != nil {
+			return err
+		}
+		for _, part := range [][]byte{s.head, spriteBytes, s.menu} {
+			if _, err := w.Write(part); err != nil {
+				return err
+			}
+		}
+		if err := mainElement(f, children).Render(ctx, w); err != nil {
+			return err
+		}
+		_, err = w.Write(s.end)
+		return err
+	})
+}
+
+// shell is a rendered shellView, without the icons, which all have in common.
+type shell struct{ head, menu, end []byte }
+
+var (
+	spriteBytes = []byte(spriteSource())
+	// middle marks the place of the children.
+	middle = []byte("<!-- main -->")
+)
+
+// shells are the latest shells. What differs between the pages of a viewer is not
+// part of them.
+var shells = otter.Must(&otter.Options[frame, *shell]{
+	MaximumWeight: 32 << 20,
+	Weigher: func(f frame, s *shell) uint32 {
+		return uint32(min(len(s.head)+len(s.menu)+len(s.end)+len(f.Title)+400, math.MaxUint32))
+	},
+})
+
+func shellOf(ctx context.Context, f frame) (*shell, error) {
+	shared := f.Head == nil
+	f.Live, f.Since = "", ""
+	if shared {
+		if s, ok := shells.GetIfPresent(f); ok {
+			return s, nil
+		}
+	}
+	var buf bytes.Buffer
+	if err := shellView(f).Render(templ.WithChildren(ctx, templ.Raw(string(middle))), &buf); err != nil {
+		return nil, err
+	}
+	s := new(shell)
+	var rest []byte
+	s.head, rest, _ = bytes.Cut(buf.Bytes(), spriteBytes)
+	s.menu, s.end, _ = bytes.Cut(rest, middle)
+	if shared {
+		shells.Set(f, s)
+	}
+	return s, nil
+}
