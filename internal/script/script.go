@@ -47,6 +47,19 @@ func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []str
 	return r
 }
 
+// RunFenced is Run, and returns after the client has received the invalidation messages
+// of what the script wrote (client-side caching), so that a later read through the
+// same client sees it. The servers since 7.0 send these messages after the reply; a
+// second command in the pipeline waits for them.
+func (s Script) RunFenced(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
+	fence := func() rueidis.Completed { return client.B().Exists().Key(keys[0]).Build().ToRetryable() }
+	r := client.DoMulti(ctx, s.evalsha(client, keys, args), fence())
+	if unknown(r[0]) {
+		r = client.DoMulti(ctx, s.eval(client, keys, args), fence())
+	}
+	return r[0]
+}
+
 // RunMany runs the script several times in one pipeline: one round trip, and two more
 // the first time on a server. The results are in the order of the calls. If a server
 // learns the script during the pipeline, its calls may run in another order. Keep the

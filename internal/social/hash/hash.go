@@ -38,5 +38,5 @@ func Fill(ctx context.Context, client rueidis.Client, key, field, value string) 
 
 // DeleteIf removes a field that has this value and reports whether it did.
 func DeleteIf(ctx context.Context, client rueidis.Client, key, field, value string) (bool, error) {
-	return deleteIfScript.Run(ctx, client, []string{key}, []string{field, value}).AsBool()
+	return deleteIfScript.RunFenced(ctx, client, []string{key}, []string{field, value}).AsBool()
 }
