@@ -10,6 +10,7 @@ package follow
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 	"retwis/internal/script"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/reply"
+	"retwis/internal/social/mirror"
 )
 
 // Each script may be sent again when its reply was lost: repeating it changes
@@ -25,9 +26,11 @@ import (
 var (
 	//go:embed follow.lua
 	followSource string
+	followScript = script.New(followSource).Retryable()
 
 	//go:embed unfollow.lua
 	unfollowSource string
+	unfollowScript = script.New(unfollowSource).Retryable()
 
 	//go:embed mirror.lua
 	mirrorSource string
@@ -45,43 +48,83 @@ func New(client rueidis.Client) Store {
 	return Store{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
 }
 
-// Put makes one user follow another. A follow that exists keeps its time. One
-// round trip, three on a Cluster.
+// ErrBlocked: one of the two users has blocked the other.
+var ErrBlocked = errors.New("social: blocked")
+
+// Put makes one user follow another, or returns ErrBlocked where one of the two blocks
+// the other. A follow that exists keeps its time. One round trip, five on a Cluster.
 func (s Store) Put(ctx context.Context, from, to int64, at time.Time) error {
 	if !s.cluster {
-		return wrap(s.bothWays(ctx, followSource, from, to, layout.Seconds(at)))
+		keys := []string{
+			layout.FollowingKey(from), layout.FollowersKey(to), layout.BlockedKey(from), layout.BlockedKey(to),
+		}
+		args := []string{layout.Itoa(from), layout.Itoa(to), layout.Seconds(at)}
+		n, err := followScript.RunFenced(ctx, s.client, keys, args).AsInt64()
+		if err == nil && n < 0 {
+			return ErrBlocked
+		}
+		return wrap(err)
+	}
+	switch blocked, err := s.blocked(ctx, from, to, at); {
+	case err != nil:
+		return wrap(err)
+	case blocked:
+		return ErrBlocked
 	}
 	cmd := s.client.B().Zadd().Key(layout.FollowingKey(from)).Nx().ScoreMember().
 		ScoreMember(float64(at.Unix()), layout.Itoa(to)).Build().ToRetryable()
 	if err := s.client.Do(ctx, cmd).Error(); err != nil {
 		return wrap(err)
 	}
-	return s.reconcile(ctx, from, to)
+	if err := s.reconcile(ctx, from, to); err != nil {
+		return err
+	}
+	return s.yield(ctx, from, to, at)
+}
+
+// yield ends a follow that was written while one of the two blocked the other: the
+// block may have ended the follows of the two before this one was there.
+func (s Store) yield(ctx context.Context, from, to int64, at time.Time) error {
+	blocked, err := s.blocked(ctx, from, to, at)
+	if err != nil || !blocked {
+		return wrap(err)
+	}
+	if err := s.Remove(ctx, from, to); err != nil {
+		return err
+	}
+	return ErrBlocked
+}
+
+// blocked reports whether one of two users blocks the other. One round trip.
+func (s Store) blocked(ctx context.Context, one, two int64, now time.Time) (bool, error) {
+	b := s.client.B()
+	for _, res := range s.client.DoMulti(ctx,
+		b.Zscore().Key(layout.BlockedKey(one)).Member(layout.Itoa(two)).Build(),
+		b.Zscore().Key(layout.BlockedKey(two)).Member(layout.Itoa(one)).Build(),
+	) {
+		end, err := res.AsFloat64()
+		switch {
+		case rueidis.IsRedisNil(err):
+		case err != nil:
+			return false, err
+		case end > float64(now.Unix()):
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Remove ends a follow. One round trip, three on a Cluster.
 func (s Store) Remove(ctx context.Context, from, to int64) error {
 	if !s.cluster {
-		return wrap(s.bothWays(ctx, unfollowSource, from, to))
+		return wrap(unfollowScript.RunFenced(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
+			[]string{layout.Itoa(from), layout.Itoa(to)}).Error())
 	}
 	cmd := s.client.B().Zrem().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Build().ToRetryable()
 	if err := s.client.Do(ctx, cmd).Error(); err != nil {
 		return wrap(err)
 	}
 	return s.reconcile(ctx, from, to)
-}
-
-// bothWays runs a script on both directions. The reply to the PING after it
-// arrives after the server's invalidation messages (see the comment of package
-// social), so that a later read sees the follow.
-func (s Store) bothWays(ctx context.Context, script string, from, to int64, more ...string) error {
-	b := s.client.B()
-	res := s.client.DoMulti(ctx,
-		b.Eval().Script(script).Numkeys(2).Key(layout.FollowingKey(from), layout.FollowersKey(to)).
-			Arg(append([]string{layout.Itoa(from), layout.Itoa(to)}, more...)...).Build().ToRetryable(),
-		b.Ping().Build().ToRetryable(),
-	)
-	return reply.FirstError(res)
 }
 
 func wrap(err error) error {
@@ -98,52 +141,27 @@ func (s Store) Mirror(ctx context.Context, from, to int64) (bool, error) {
 		return mirrorScript.Run(ctx, s.client, []string{layout.FollowingKey(from), layout.FollowersKey(to)},
 			[]string{layout.Itoa(from), layout.Itoa(to)}).AsBool()
 	}
-	since, err := s.since(ctx, from, to)
+	following, follower := entries(from, to)
+	since, err := mirror.Score(ctx, s.client, following)
 	if err != nil {
 		return false, err
 	}
-	back, err := reply.Text(s.client.Do(ctx, s.client.B().Zscore().Key(layout.FollowersKey(to)).Member(layout.Itoa(from)).Build()))
+	back, err := mirror.Score(ctx, s.client, follower)
 	if err != nil || since == back {
 		return false, err
 	}
 	return true, s.reconcile(ctx, from, to)
 }
 
-// reconcile copies the authoritative direction to the other one, on servers
-// that no script can span. It reads again after it has written: the last writer
-// has seen the latest state, so however many processes follow and unfollow at
-// once, both directions agree when all have returned. A crash in between can
-// leave the first direction without the second; repeating the follow, or ending
-// it, repairs that.
+// reconcile copies the authoritative direction to the other one, on servers that no
+// script can span. A crash before it can leave the first direction without the second;
+// repeating the follow, or ending it, repairs that.
 func (s Store) reconcile(ctx context.Context, from, to int64) error {
-	since, err := s.since(ctx, from, to)
-	if err != nil {
-		return wrap(err)
-	}
-	for {
-		b := s.client.B()
-		var write rueidis.Completed
-		if since == "" {
-			write = b.Zrem().Key(layout.FollowersKey(to)).Member(layout.Itoa(from)).Build()
-		} else {
-			write = b.Arbitrary("ZADD").Keys(layout.FollowersKey(to)).Args(since, layout.Itoa(from)).Build()
-		}
-		if err := s.client.Do(ctx, write.ToRetryable()).Error(); err != nil {
-			return wrap(err)
-		}
-		again, err := s.since(ctx, from, to)
-		if err != nil {
-			return wrap(err)
-		}
-		if again == since {
-			return nil
-		}
-		since = again
-	}
+	following, follower := entries(from, to)
+	return wrap(mirror.Copy(ctx, s.client, following, follower))
 }
 
-// since is the time of a follow as the server writes it, empty where there is
-// none.
-func (s Store) since(ctx context.Context, from, to int64) (string, error) {
-	return reply.Text(s.client.Do(ctx, s.client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Build()))
+func entries(from, to int64) (following, follower mirror.Entry) {
+	return mirror.Entry{Key: layout.FollowingKey(from), Member: layout.Itoa(to)},
+		mirror.Entry{Key: layout.FollowersKey(to), Member: layout.Itoa(from)}
 }

@@ -2,10 +2,19 @@
 -- from the other. Repeating it changes nothing.
 -- KEYS[1]   the users that the follower follows
 -- KEYS[2]   the followers of the followed user
+-- KEYS[3]   the users whom the follower has blocked, scored by the end
+-- KEYS[4]   the users whom the followed user has blocked
 -- ARGV[1]   the id of the follower
 -- ARGV[2]   the id of the followed
--- ARGV[3]   the time, for a new follow
--- Reply     1 when it was new, else 0
+-- ARGV[3]   the time
+-- Reply     1 when it was new, 0 when it was there, -1 when one of the two blocks the
+--           other
+for i, other in ipairs({ARGV[2], ARGV[1]}) do
+  local ends = redis.call('ZSCORE', KEYS[2 + i], other)
+  if ends and (ends == 'inf' or tonumber(ends) > tonumber(ARGV[3])) then
+    return -1
+  end
+end
 local since = redis.call('ZSCORE', KEYS[1], ARGV[2]) or redis.call('ZSCORE', KEYS[2], ARGV[1])
 redis.call('ZADD', KEYS[1], since or ARGV[3], ARGV[2])
 redis.call('ZADD', KEYS[2], since or ARGV[3], ARGV[1])

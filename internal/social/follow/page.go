@@ -18,13 +18,14 @@ var (
 )
 
 // Cursor is the last entry of a page: the time of its follow, as the server
-// writes it, and its user id. Many follows can begin in the same second, so the
-// time alone is not enough. The order outlives a restart of the server and a
+// writes it, and its user id; or the score and the id of another sorted set. Many
+// follows can begin in the same second, so the time alone is not enough. The order outlives a restart of the server and a
 // failover, unlike the cursor of ZSCAN.
 type Cursor struct{ Since, ID string }
 
-// First is the cursor of the first page; as a next cursor it marks the end.
-var First = Cursor{Since: "+inf", ID: "0"}
+// First is the cursor of the first page; as a next cursor it marks the end. Its id is
+// after all others, those of entries with an infinite score too.
+var First = Cursor{Since: "+inf", ID: ":"}
 
 func (c Cursor) String() string { return c.Since + "-" + c.ID }
 
@@ -37,7 +38,7 @@ func ParseCursor(text string) (Cursor, bool) {
 		return First, true
 	}
 	since, id, ok := strings.Cut(text, "-")
-	if !ok || len(text) > maxCursor || !isDecimal(since) || !IsDigits(id) {
+	if !ok || len(text) > maxCursor || !isDecimal(since) && since != "inf" || !IsDigits(id) {
 		return Cursor{}, false
 	}
 	return Cursor{Since: since, ID: id}, true
