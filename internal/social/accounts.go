@@ -193,7 +193,7 @@ func (a *accounts) Authenticate(ctx context.Context, name, password string) (Use
 func (a *accounts) credentials(ctx context.Context, uid int64) (record, string, error) {
 	b := a.client.B()
 	res := a.client.DoMulti(ctx,
-		b.Hmget().Key(layout.UserKey(uid)).Field("username", "auth", "joined").Build(),
+		b.Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Build(),
 		b.Hget().Key(layout.UserKey(uid)).Field("password").Build(),
 	)
 	rec, err := parseRecord(uid, res[0])

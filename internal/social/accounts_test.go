@@ -253,13 +253,21 @@ func TestLatestUsers(t *testing.T) {
 		b.NewUser(fmt.Sprintf("User%d", i))
 		b.Clock.Advance(1e9)
 	}
-	names, err := b.LatestUsers(b.Ctx, 3)
+	users, err := b.LatestUsers(b.Ctx, &social.Viewer{}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(names, " "); got != "User4 User3 User2" {
+	if got := userNames(users); got != "User4 User3 User2" {
 		t.Errorf("latest users: %s", got)
 	}
+}
+
+func userNames(users []social.User) string {
+	names := make([]string, len(users))
+	for i, user := range users {
+		names[i] = user.Name
+	}
+	return strings.Join(names, " ")
 }
 
 func TestNewRefuses(t *testing.T) {

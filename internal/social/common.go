@@ -23,12 +23,16 @@ const (
 	examine = 10_000
 )
 
-// CommonFollowers counts those who follow both a and b, up to a bound. Two
-// round trips where one of the two has up to a thousand followers (ZINTER);
-// else, and on a Cluster, where no command spans the two, the followers of the
-// one are looked up among those of the other, 1,000 a round trip.
-func (f *follows) CommonFollowers(ctx context.Context, a, b int64) (Common, error) {
-	small, large := layout.FollowersKey(a), layout.FollowersKey(b)
+// CommonFollowers counts those who follow both the viewer and a user, up to a bound,
+// without those who are hidden from the viewer. Two round trips where one of the two
+// has up to a thousand followers (ZINTER); else, and on a Cluster, where no command
+// spans the two, the followers of the one are looked up among those of the other,
+// 1,000 a round trip.
+func (f *follows) CommonFollowers(ctx context.Context, v *Viewer, uid int64) (Common, error) {
+	if v.User.ID == 0 || v.Sees(uid) == Hidden {
+		return Common{}, nil
+	}
+	small, large := layout.FollowersKey(v.User.ID), layout.FollowersKey(uid)
 	sizes := f.readMany(ctx, f.client.B().Zcard().Key(small).Cache(), f.client.B().Zcard().Key(large).Cache())
 	var n [2]int64
 	for i := range n {
@@ -48,12 +52,12 @@ func (f *follows) CommonFollowers(ctx context.Context, a, b int64) (Common, erro
 		if err != nil {
 			return Common{}, fmt.Errorf("social: common followers: %w", err)
 		}
-		return Common{N: int64(len(both))}, nil
+		return Common{N: countSeen(v, both)}, nil
 	}
-	return f.countCommon(ctx, small, large)
+	return f.countCommon(ctx, v, small, large)
 }
 
-func (f *follows) countCommon(ctx context.Context, small, large string) (Common, error) {
+func (f *follows) countCommon(ctx context.Context, v *Viewer, small, large string) (Common, error) {
 	var common Common
 	for from := int64(0); ; from += intersectAtOnce {
 		ids, err := f.client.Do(ctx, f.client.B().Zrevrange().Key(small).
@@ -72,10 +76,26 @@ func (f *follows) countCommon(ctx context.Context, small, large string) (Common,
 		if err != nil {
 			return Common{}, fmt.Errorf("social: common followers: %w", err)
 		}
-		for _, score := range scores {
+		both := ids[:0]
+		for i, score := range scores {
 			if !score.IsNil() {
-				common.N++
+				both = append(both, ids[i])
 			}
 		}
+		common.N += countSeen(v, both)
 	}
+}
+
+// countSeen counts the users who are not hidden from a viewer.
+func countSeen(v *Viewer, ids []string) int64 {
+	if len(v.blocked) == 0 && len(v.blockers) == 0 {
+		return int64(len(ids))
+	}
+	var n int64
+	for _, text := range ids {
+		if id, ok := layout.ParseID(text); ok && v.Sees(id) != Hidden {
+			n++
+		}
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package social
 import (
 	"errors"
 
+	"retwis/internal/social/follow"
 	"retwis/internal/social/password"
 )
 
@@ -20,6 +21,10 @@ var (
 	ErrNoSession = errors.New("social: no such session")
 	// ErrSelfFollow: users cannot follow themselves.
 	ErrSelfFollow = errors.New("social: cannot follow yourself")
+	// ErrNotAuthor: the post belongs to another user.
+	ErrNotAuthor = errors.New("social: not the author of the post")
+	// ErrBlocked: one of two users has blocked the other.
+	ErrBlocked = follow.ErrBlocked
 	// ErrBusy: too many passwords wait to be checked; try again in a moment.
 	ErrBusy = password.ErrBusy
 )

@@ -3,7 +3,6 @@ package social
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -22,8 +21,8 @@ type follows struct {
 // Follow makes one user follow another; the posts that the other writes from
 // now on appear on the follower's home timeline. Repeating it changes nothing,
 // not even the time of the follow. It returns ErrSelfFollow for oneself and
-// ErrNotFound where there is no such user. One or two round trips, more on a
-// Cluster.
+// ErrNotFound where there is no such user, and ErrBlocked where one of the two has
+// blocked the other. One or two round trips, more on a Cluster.
 func (f *follows) Follow(ctx context.Context, from, to User) error {
 	if from.ID == to.ID {
 		return ErrSelfFollow
@@ -38,52 +37,6 @@ func (f *follows) Follow(ctx context.Context, from, to User) error {
 // home timeline already stay there. One round trip, more on a Cluster.
 func (f *follows) Unfollow(ctx context.Context, from, to User) error {
 	return f.store.Remove(ctx, from.ID, to.ID)
-}
-
-// People is one page of users, and the cursor of the next page, empty at the
-// end.
-type People struct {
-	Users []User
-	Next  string
-}
-
-// Followers returns a page of a user's followers, the latest first. cursor is
-// empty for the first page; *InvalidError reports one that is malformed. Two
-// round trips at most.
-func (f *follows) Followers(ctx context.Context, uid int64, cursor string, limit int) (People, error) {
-	return f.people(ctx, layout.FollowersKey(uid), cursor, limit)
-}
-
-// Following returns a page of the users that a user follows; see Followers.
-func (f *follows) Following(ctx context.Context, uid int64, cursor string, limit int) (People, error) {
-	return f.people(ctx, layout.FollowingKey(uid), cursor, limit)
-}
-
-func (f *follows) people(ctx context.Context, set, cursor string, limit int) (People, error) {
-	limit = clamp(limit)
-	after, ok := follow.ParseCursor(cursor)
-	if !ok {
-		return People{}, &InvalidError{"before", "This page address is not valid."}
-	}
-	// id, score, id, score ..., with one more than the page when another follows.
-	entries, err := f.store.Page(ctx, set, after, limit+1)
-	if err != nil {
-		return People{}, fmt.Errorf("social: list people: %w", err)
-	}
-	var ids []int64
-	for i := 0; i+1 < len(entries) && len(ids) < limit; i += 2 {
-		id, err := strconv.ParseInt(entries[i], 10, 64)
-		if err != nil {
-			return People{}, fmt.Errorf("social: key %s: %q is not a user id", set, entries[i])
-		}
-		ids = append(ids, id)
-	}
-	var people People
-	if len(entries) > 2*limit {
-		people.Next = follow.Cursor{Since: entries[2*limit-1], ID: entries[2*limit-2]}.String()
-	}
-	people.Users, err = f.inOrder(ctx, ids)
-	return people, err
 }
 
 // IsFollowing reports whether one user follows another. One round trip at most.

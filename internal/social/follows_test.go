@@ -109,14 +109,14 @@ func sameNames(rt *rapid.T, what string, got, want []string) {
 	}
 }
 
-type peopleFunc = func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)
+type peopleFunc = func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)
 
 // allPeople reads all pages.
 func (b *bundle) allPeople(list peopleFunc, uid int64, limit int) []string {
 	b.T.Helper()
 	var names []string
 	for cursor := ""; ; {
-		people, err := list(b.Ctx, uid, cursor, limit)
+		people, err := list(b.Ctx, &social.Viewer{}, uid, cursor, limit)
 		if err != nil {
 			b.T.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestPeoplePaging(t *testing.T) {
 	// The last user of each page unfollows before the next page is read.
 	seen := map[string]bool{}
 	for cursor := ""; ; {
-		people, err := b.Followers(b.Ctx, star.ID, cursor, 7)
+		people, err := b.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestPeoplePaging(t *testing.T) {
 	}
 	for _, cursor := range []string{"x", "1-", "-1", "1-2-3", "nan-1", "1e9-1", "(1-2", "+inf-1", "1-1.5"} {
 		var invalid *social.InvalidError
-		if _, err := b.Followers(b.Ctx, star.ID, cursor, 7); !errors.As(err, &invalid) {
+		if _, err := b.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 7); !errors.As(err, &invalid) {
 			t.Errorf("cursor %q: %v, want an InvalidError", cursor, err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestCommonFollowers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			one, two := b.NewUser("one"), b.NewUser("two")
-			if common, err := b.CommonFollowers(b.Ctx, one.ID, two.ID); err != nil || common != (social.Common{}) {
+			if common, err := b.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID); err != nil || common != (social.Common{}) {
 				t.Errorf("common = %+v, %v", common, err)
 			}
 			var follows []load.NewFollow
@@ -228,7 +228,7 @@ func TestCommonFollowers(t *testing.T) {
 			if err := load.New(b.Service).AddFollows(b.Ctx, follows); err != nil {
 				t.Fatal(err)
 			}
-			common, err := b.CommonFollowers(b.Ctx, one.ID, two.ID)
+			common, err := b.CommonFollowers(b.Ctx, &social.Viewer{User: one}, two.ID)
 			if err != nil || common != (social.Common{N: 267}) {
 				t.Errorf("common = %+v, %v, want 267", common, err)
 			}
@@ -245,7 +245,7 @@ func FuzzPeopleCursor(f *testing.F) {
 	star := b.NewUser("star")
 	b.Connect(b.NewUser("fan"), star)
 	f.Fuzz(func(t *testing.T, cursor string) {
-		_, err := b.Followers(b.Ctx, star.ID, cursor, 5)
+		_, err := b.Followers(b.Ctx, &social.Viewer{}, star.ID, cursor, 5)
 		var invalid *social.InvalidError
 		if err != nil && !errors.As(err, &invalid) {
 			t.Errorf("cursor %q: %v", cursor, err)

@@ -61,6 +61,8 @@ import (
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/password"
+	"retwis/internal/social/reaction"
+	"retwis/internal/social/relation"
 	"retwis/internal/store"
 )
 
@@ -103,6 +105,9 @@ type Service struct {
 	*timelines
 	*listings
 	*notifications
+	*reactions
+	*relations
+	*profiles
 
 	client rueidis.Client
 	fanOut *fanout.Engine
@@ -160,7 +165,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := newViewers(db, &epoch, opt.Invalidations != nil)
+	viewers, err := newViewers(db, opt.Now, &epoch, opt.Invalidations != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -169,6 +174,9 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.reactions = &reactions{lists: s.listings, follows: s.follows, store: reaction.New(client), now: opt.Now}
+	s.relations = &relations{follows: s.follows, store: relation.New(client)}
+	s.profiles = &profiles{users: users, lists: s.listings}
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
 	return s, nil
 }

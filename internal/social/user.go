@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -17,6 +18,8 @@ type User struct {
 	ID     int64
 	Name   string    // as typed when it was registered
 	Joined time.Time // to the second; zero where it is not known
+
+	DisplayName string // what is shown in place of the name; empty for none
 }
 
 // MaxName is the length of a new username, in characters.
@@ -40,7 +43,8 @@ type users struct {
 	database
 	// ids maps a username, as it was asked for, to its user id. A pair never
 	// changes while it exists; the user is read and compared each time.
-	ids *otter.Cache[string, int64]
+	ids    *otter.Cache[string, int64]
+	latest atomic.Pointer[latest]
 }
 
 // UserByName returns the user of that name, in any case, or ErrNotFound. No
@@ -103,8 +107,11 @@ type record struct {
 	auth string // the hashes of the open sessions, comma-separated
 }
 
+// recordFields are the fields of a user that are read; see parseRecord.
+var recordFields = []string{"username", "auth", "joined", "display_name"}
+
 func (u *users) recordCommand(uid int64) rueidis.Cacheable {
-	return u.client.B().Hmget().Key(layout.UserKey(uid)).Field("username", "auth", "joined").Cache()
+	return u.client.B().Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Cache()
 }
 
 func parseRecord(uid int64, res rueidis.RedisResult) (record, error) {
@@ -112,7 +119,7 @@ func parseRecord(uid int64, res rueidis.RedisResult) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("social: read a user: %w", err)
 	}
-	if len(fields) != 3 || fields[0].IsNil() {
+	if len(fields) != len(recordFields) || fields[0].IsNil() {
 		return record{}, ErrNotFound
 	}
 	var rec record
@@ -127,6 +134,9 @@ func parseRecord(uid int64, res rueidis.RedisResult) (record, error) {
 	if !fields[2].IsNil() {
 		joined, _ := fields[2].ToString()
 		rec.Joined = layout.ParseTime(joined)
+	}
+	if !fields[3].IsNil() {
+		rec.DisplayName, _ = fields[3].ToString()
 	}
 	return rec, nil
 }
@@ -172,16 +182,6 @@ func (u *users) inOrder(ctx context.Context, ids []int64) ([]User, error) {
 		}
 	}
 	return found, nil
-}
-
-// LatestUsers returns the names of the n users who registered last, newest
-// first. One round trip at most.
-func (u *users) LatestUsers(ctx context.Context, n int) ([]string, error) {
-	names, err := u.read(ctx, u.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(n-1)).Cache()).AsStrSlice()
-	if err != nil {
-		return nil, fmt.Errorf("social: latest users: %w", err)
-	}
-	return names, nil
 }
 
 // Empty reports whether no user has registered yet. One round trip.

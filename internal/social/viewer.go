@@ -1,7 +1,6 @@
 package social
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social/layout"
+	"retwis/internal/social/relation"
 )
 
 // Viewer is a person who looks at posts, with what decides how they see them. It
@@ -24,6 +24,7 @@ type Viewer struct {
 	muted, blocked, blockers people
 	liked, reposted, saved   marks
 
+	ends int64 // when the first of the mutes and blocks ends, in unix seconds
 	change
 }
 
@@ -34,21 +35,19 @@ func (v *Viewer) asking(uid int64) *Viewer {
 		return v
 	}
 	other := *v
-	other.muted = slices.DeleteFunc(slices.Clone(v.muted), func(p person) bool { return p.id == uid })
+	other.muted = slices.DeleteFunc(slices.Clone(v.muted), func(id int64) bool { return id == uid })
 	return &other
 }
 
-// people are users with the time until which they are in the set.
-type people []person // sorted by id
-
-type person struct{ id, until int64 }
+// people are the ids of users, sorted.
+type people []int64
 
 func (p people) has(uid int64) bool {
 	if len(p) == 0 {
 		return false
 	}
-	i, ok := slices.BinarySearchFunc(p, uid, func(one person, uid int64) int { return cmp.Compare(one.id, uid) })
-	return ok && p[i].until > time.Now().Unix()
+	_, ok := slices.BinarySearch(p, uid)
+	return ok
 }
 
 // marks are the newest of the posts that a user has marked.
@@ -73,7 +72,7 @@ const (
 	// older posts are read.
 	newestMarks = 500
 	// maxRelations bounds how many people one can mute, or block.
-	maxRelations = 10_000
+	maxRelations = relation.Max
 	// maxBlockers bounds how many of those who have blocked a user are honored.
 	maxBlockers = 100_000
 	// clockSkew is by how much the clocks of two processes may differ.
@@ -97,6 +96,7 @@ const maxDecoded = int64(time.Minute)
 // viewers keeps the viewers who were here lately.
 type viewers struct {
 	database
+	clock   func() time.Time
 	cells   *otter.Cache[int64, *viewerCell]
 	epoch   *atomic.Uint64
 	watched bool
@@ -110,12 +110,12 @@ type viewerCell struct {
 // cachedViewers bounds the viewers kept in memory, about 15 KB each at most.
 const cachedViewers = 10_000
 
-func newViewers(db database, epoch *atomic.Uint64, watched bool) (*viewers, error) {
+func newViewers(db database, clock func() time.Time, epoch *atomic.Uint64, watched bool) (*viewers, error) {
 	cells, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: cachedViewers})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &viewers{database: db, cells: cells, epoch: epoch, watched: watched}, nil
+	return &viewers{database: db, clock: clock, cells: cells, epoch: epoch, watched: watched}, nil
 }
 
 // viewerPrefixes are the keys that make up a viewer, in the order in which they are
@@ -136,13 +136,13 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 		// It is there before the read, so that no change is missed meanwhile.
 		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return new(viewerCell), false })
 	}
-	now := time.Now().UnixNano()
+	now, today := time.Now().UnixNano(), s.clock().Unix()
 	fresh := isFresh(ctx)
 	if v := cell.viewer.Load(); s.watched && !fresh && v != nil && v.User == user &&
-		v.changed == cell.changed.Load() && v.epoch == s.epoch.Load() && now-v.at < maxDecoded {
+		v.changed == cell.changed.Load() && v.epoch == s.epoch.Load() && now-v.at < maxDecoded && today < v.ends {
 		return v, nil
 	}
-	v := &Viewer{User: user, change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
+	v := &Viewer{User: user, ends: math.MaxInt64, change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
 	if fresh {
 		v.changed = never
 	}
@@ -161,9 +161,11 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 	res := s.readMany(ctx, cmds...)
 	for i, set := range []*people{&v.muted, &v.blocked, &v.blockers} {
 		var err error
-		if *set, err = parsePeople(res[i]); err != nil {
+		var ends int64
+		if *set, ends, err = parsePeople(res[i], today); err != nil {
 			return nil, err
 		}
+		v.ends = min(v.ends, ends)
 	}
 	for i, set := range []*marks{&v.liked, &v.reposted, &v.saved} {
 		var err error
@@ -175,23 +177,26 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 	return v, nil
 }
 
-func parsePeople(res rueidis.RedisResult) (people, error) {
+// parsePeople reads users who are in a set until a time, and returns those who still
+// are and when the first of them is not.
+func parsePeople(res rueidis.RedisResult, now int64) (set people, ends int64, err error) {
 	scores, err := res.AsZScores()
 	if err != nil {
-		return nil, fmt.Errorf("social: read a viewer: %w", err)
+		return nil, 0, fmt.Errorf("social: read a viewer: %w", err)
 	}
-	set := make(people, 0, len(scores))
+	set, ends = make(people, 0, len(scores)), math.MaxInt64
 	for _, s := range scores {
-		if id, ok := layout.ParseID(s.Member); ok {
-			until := int64(math.MaxInt64)
-			if s.Score < math.MaxInt64 {
-				until = int64(s.Score)
-			}
-			set = append(set, person{id: id, until: until})
+		id, ok := layout.ParseID(s.Member)
+		if !ok || s.Score <= float64(now) {
+			continue
+		}
+		set = append(set, id)
+		if s.Score < math.MaxInt64 {
+			ends = min(ends, int64(s.Score))
 		}
 	}
-	slices.SortFunc(set, func(a, b person) int { return cmp.Compare(a.id, b.id) })
-	return set, nil
+	slices.Sort(set)
+	return set, ends, nil
 }
 
 func parseMarks(res rueidis.RedisResult) (marks, error) {

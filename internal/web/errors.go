@@ -57,6 +57,8 @@ func (req *request) describe(err error) *pageError {
 		return page
 	case errors.Is(err, social.ErrNotFound):
 		return errNotFound
+	case errors.Is(err, social.ErrBlocked):
+		return &pageError{status: http.StatusForbidden, detail: "You can't follow this person.", cause: err}
 	case errors.As(err, &invalid):
 		return &pageError{status: http.StatusBadRequest, detail: invalid.Reason, cause: err}
 	case errors.Is(err, social.ErrBusy):

@@ -20,7 +20,7 @@ func (s *Server) following(req *request) error {
 	return s.people(req, "following", s.social.Following)
 }
 
-func (s *Server) people(req *request, what string, list func(ctx context.Context, uid int64, cursor string, limit int) (social.People, error)) error {
+func (s *Server) people(req *request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
 	user, err := req.owner()
 	if err != nil {
 		return err
@@ -29,7 +29,11 @@ func (s *Server) people(req *request, what string, list func(ctx context.Context
 		return req.redirectToName(profilePath(user.Name) + "/" + what)
 	}
 	cursor := req.r.URL.Query().Get("before")
-	people, err := list(req.ctx, user.ID, cursor, peopleOnPage)
+	v, err := req.person()
+	if err != nil {
+		return err
+	}
+	people, err := list(req.ctx, v, user.ID, cursor, peopleOnPage)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,11 @@ func (s *Server) view(req *request, user social.User) (profileView, error) {
 	if view.Following, err = s.social.IsFollowing(req.ctx, req.viewer.ID, user.ID); err != nil {
 		return view, err
 	}
-	view.Common, err = s.social.CommonFollowers(req.ctx, req.viewer.ID, user.ID)
+	v, err := req.person()
+	if err != nil {
+		return view, err
+	}
+	view.Common, err = s.social.CommonFollowers(req.ctx, v, user.ID)
 	return view, err
 }
 

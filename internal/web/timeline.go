@@ -26,7 +26,7 @@ func (s *Server) timeline(req *request) error {
 	if err != nil {
 		return err
 	}
-	latest, err := s.social.LatestUsers(req.ctx, latestUsers)
+	latest, err := s.social.LatestUsers(req.ctx, v, latestUsers)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,8 @@
 -- from the other. Repeating it changes nothing.
 -- KEYS[1]   the users that the follower follows
 -- KEYS[2]   the followers of the followed user
--- KEYS[3]   the users whom the follower has blocked, scored by the end
--- KEYS[4]   the users whom the followed user has blocked
+-- KEYS[3]   the users that the follower has blocked, scored by the end
+-- KEYS[4]   the users that the followed user has blocked
 -- ARGV[1]   the id of the follower
 -- ARGV[2]   the id of the followed
 -- ARGV[3]   the time

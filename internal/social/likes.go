@@ -1,0 +1,193 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reaction"
+)
+
+// reactions are the methods of a Service for likes and bookmarks, and for the lists of
+// who has done what with a post.
+type reactions struct {
+	lists   *listings
+	follows *follows
+	store   reaction.Store
+	now     func() time.Time
+}
+
+// Like makes a user like a post; the like of a repost is one of the post that it
+// repeats. Repeating it changes nothing. It returns ErrNotFound for a post that does
+// not exist, is deleted, or is hidden from the user. One round trip where the post is
+// in memory, four on a Cluster.
+func (r *reactions) Like(ctx context.Context, user User, id int64) error {
+	post, err := r.target(ctx, user, id)
+	if err != nil {
+		return err
+	}
+	isNew, err := r.store.Like(ctx, post.ID, user.ID, r.now())
+	if errors.Is(err, reaction.ErrNoPost) {
+		err = ErrNotFound
+	}
+	r.lists.touch(post.ID)
+	if err != nil {
+		return err
+	}
+	if isNew {
+		r.liked(ctx, user, post)
+	}
+	return nil
+}
+
+// liked is called once for each new like.
+func (r *reactions) liked(ctx context.Context, user User, post Post) {}
+
+// Unlike takes back a like, also one of a post that the user must not see any more.
+// Repeating it changes nothing. One round trip where the post is in memory, four on a
+// Cluster.
+func (r *reactions) Unlike(ctx context.Context, user User, id int64) error {
+	post, err := r.original(ctx, id)
+	if err != nil {
+		return err
+	}
+	was, err := r.store.Unlike(ctx, post.ID, user.ID)
+	r.lists.touch(post.ID)
+	if err != nil {
+		return err
+	}
+	if was {
+		r.unliked(ctx, user, post)
+	}
+	return nil
+}
+
+// unliked is called once for each like that was taken back.
+func (r *reactions) unliked(ctx context.Context, user User, post Post) {}
+
+// Bookmark adds a post to a user's bookmarks, which nobody else sees; see Like. One
+// round trip where the post is in memory.
+func (r *reactions) Bookmark(ctx context.Context, user User, id int64) error {
+	post, err := r.target(ctx, user, id)
+	if err != nil {
+		return err
+	}
+	return r.store.Bookmark(ctx, post.ID, user.ID, r.now())
+}
+
+// Unbookmark removes a post from a user's bookmarks; see Unlike. One round trip where
+// the post is in memory.
+func (r *reactions) Unbookmark(ctx context.Context, user User, id int64) error {
+	post, err := r.original(ctx, id)
+	if err != nil {
+		return err
+	}
+	return r.store.Unbookmark(ctx, post.ID, user.ID)
+}
+
+// target returns the post that a user acts on, which is not a repost, or ErrNotFound
+// where the user must not see it.
+func (r *reactions) target(ctx context.Context, user User, id int64) (Post, error) {
+	v, err := r.lists.Viewer(ctx, user)
+	if err != nil {
+		return Post{}, err
+	}
+	items, err := r.lists.items(ctx, v, []int64{id}, Muted)
+	if err != nil {
+		return Post{}, err
+	}
+	if len(items) == 0 {
+		return Post{}, ErrNotFound
+	}
+	return items[0].Post.Post, nil
+}
+
+// original returns a post, or the one that it repeats, even if it is hidden. Where there
+// is none it has only an id.
+func (r *reactions) original(ctx context.Context, id int64) (Post, error) {
+	for {
+		views, err := r.lists.Views(ctx, id)
+		switch {
+		case err != nil:
+			return Post{}, err
+		case views[0] == nil:
+			return Post{ID: id}, nil
+		case views[0].RepostOf == 0 || views[0].RepostOf == id:
+			return views[0].Post, nil
+		}
+		id = views[0].RepostOf
+	}
+}
+
+// Likers returns a page of the users who like a post, the latest first, or ErrNotFound
+// for a post that the viewer must not see; see Followers.
+func (r *reactions) Likers(ctx context.Context, v *Viewer, id int64, cursor string, limit int) (People, error) {
+	return r.people(ctx, v, id, layout.LikersKey, cursor, limit)
+}
+
+// Reposters returns a page of the users who have reposted a post; see Likers.
+func (r *reactions) Reposters(ctx context.Context, v *Viewer, id int64, cursor string, limit int) (People, error) {
+	return r.people(ctx, v, id, layout.RepostersKey, cursor, limit)
+}
+
+func (r *reactions) people(ctx context.Context, v *Viewer, id int64, key func(int64) string, cursor string, limit int) (People, error) {
+	items, err := r.lists.items(ctx, v, []int64{id}, Muted)
+	if err != nil {
+		return People{}, err
+	}
+	if len(items) == 0 {
+		return People{}, ErrNotFound
+	}
+	return r.follows.people(ctx, key(items[0].Post.ID), cursor, limit, v.seen)
+}
+
+// MarkedPosts is one page of the posts that a user has marked, the latest mark first,
+// and the cursor of the next page, empty at the end; see Listing.
+type MarkedPosts struct {
+	Items []Item
+	Next  string
+}
+
+// LikedPosts returns a page of the posts that a user likes. The viewer has asked for
+// this user, so a mute does not hide the user's own posts. cursor is empty for the
+// first page; *InvalidError reports one that is malformed. One round trip where the
+// posts are in memory.
+func (r *reactions) LikedPosts(ctx context.Context, v *Viewer, uid int64, cursor string, limit int) (MarkedPosts, error) {
+	if v.Sees(uid) == Hidden {
+		return MarkedPosts{}, nil
+	}
+	return r.marked(ctx, v.asking(uid), layout.LikedKey(uid), cursor, limit)
+}
+
+// BookmarkedPosts returns a page of the viewer's bookmarks; see LikedPosts.
+func (r *reactions) BookmarkedPosts(ctx context.Context, v *Viewer, cursor string, limit int) (MarkedPosts, error) {
+	if v.User.ID == 0 {
+		return MarkedPosts{}, nil
+	}
+	return r.marked(ctx, v, layout.BookmarksKey(v.User.ID), cursor, limit)
+}
+
+func (r *reactions) marked(ctx context.Context, v *Viewer, set, cursor string, limit int) (MarkedPosts, error) {
+	items := make(map[int64]Item)
+	members, next, err := r.follows.members(ctx, set, cursor, limit, func(page []member) ([]member, error) {
+		ids := make([]int64, len(page))
+		for i, m := range page {
+			ids[i] = m.id
+		}
+		found, err := r.lists.items(ctx, v, ids, Shown)
+		for _, item := range found {
+			items[item.Entry.ID] = item
+		}
+		return slices.DeleteFunc(page, func(m member) bool { return items[m.id].Entry == nil }), err
+	})
+	if err != nil {
+		return MarkedPosts{}, err
+	}
+	marked := MarkedPosts{Next: next}
+	for _, m := range members {
+		marked.Items = append(marked.Items, items[m.id])
+	}
+	return marked, r.lists.mark(ctx, v, marked.Items)
+}

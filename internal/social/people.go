@@ -1,0 +1,200 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+)
+
+// People is one page of users, and the cursor of the next page, empty at the
+// end. A page can have fewer users than asked for although another follows, where
+// most of those who were there are hidden from the viewer.
+type People struct {
+	Users []User
+	Next  string
+}
+
+// Followers returns a page of a user's followers, the latest first, without those who
+// are hidden from the viewer: one who has blocked the viewer, or was blocked by the
+// viewer. Nobody follows a user who is hidden from the viewer. cursor is empty for
+// the first page; *InvalidError reports one that is malformed. Two round trips at
+// most, and one more for each page's worth of hidden people, up to five.
+func (f *follows) Followers(ctx context.Context, v *Viewer, uid int64, cursor string, limit int) (People, error) {
+	if v.Sees(uid) == Hidden {
+		return People{}, nil
+	}
+	return f.people(ctx, layout.FollowersKey(uid), cursor, limit, v.seen)
+}
+
+// Following returns a page of the users that a user follows; see Followers.
+func (f *follows) Following(ctx context.Context, v *Viewer, uid int64, cursor string, limit int) (People, error) {
+	if v.Sees(uid) == Hidden {
+		return People{}, nil
+	}
+	return f.people(ctx, layout.FollowingKey(uid), cursor, limit, v.seen)
+}
+
+// seen returns the users that a list of people shows to the viewer. Muted users are
+// among them: a mute is about what they write and do.
+func (v *Viewer) seen(page []member) ([]member, error) {
+	return slices.DeleteFunc(page, func(m member) bool { return v.Sees(m.id) == Hidden }), nil
+}
+
+// member is an entry of a sorted set of users or posts, with its score as the server
+// writes it.
+type member struct {
+	id    int64
+	score string
+}
+
+func (m member) cursor() follow.Cursor { return follow.Cursor{Since: m.score, ID: layout.Itoa(m.id)} }
+
+// people returns the users of a set, the highest score first, without those that show
+// leaves out.
+func (f *follows) people(ctx context.Context, set, cursor string, limit int, show func([]member) ([]member, error)) (People, error) {
+	members, next, err := f.members(ctx, set, cursor, limit, show)
+	if err != nil {
+		return People{}, err
+	}
+	ids := make([]int64, len(members))
+	for i, m := range members {
+		ids[i] = m.id
+	}
+	users, err := f.inOrder(ctx, ids)
+	return People{Users: users, Next: next}, err
+}
+
+// members returns a page of the entries of a set, the highest score first, without
+// those that show leaves out, and the cursor of the next page, empty at the end.
+func (f *follows) members(ctx context.Context, set, cursor string, limit int, show func([]member) ([]member, error)) (shown []member, next string, err error) {
+	limit = clamp(limit)
+	after, ok := follow.ParseCursor(cursor)
+	if !ok {
+		return nil, "", &InvalidError{"before", "This page address is not valid."}
+	}
+	for range maxLooks {
+		page, more, err := f.memberPage(ctx, set, after, limit)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(page) == 0 {
+			return shown, "", nil
+		}
+		after = page[len(page)-1].cursor()
+		seen, err := show(page)
+		if err != nil {
+			return nil, "", err
+		}
+		if room := limit - len(shown); len(seen) > room {
+			seen, more = seen[:room], true
+			after = seen[room-1].cursor()
+		}
+		shown = append(shown, seen...)
+		if !more {
+			return shown, "", nil
+		}
+		if len(shown) == limit {
+			break
+		}
+	}
+	return shown, after.String(), nil
+}
+
+// memberPage returns the entries of a set after a cursor, and whether more follow.
+func (f *follows) memberPage(ctx context.Context, set string, after follow.Cursor, limit int) (page []member, more bool, err error) {
+	// id, score, id, score ..., with one more than the page when another follows.
+	entries, err := f.store.Page(ctx, set, after, limit+1)
+	if err != nil {
+		return nil, false, fmt.Errorf("social: read a list: %w", err)
+	}
+	for i := 0; i+1 < len(entries) && len(page) < limit; i += 2 {
+		id, err := strconv.ParseInt(entries[i], 10, 64)
+		if err != nil {
+			return nil, false, fmt.Errorf("social: key %s: %q is not an id", set, entries[i])
+		}
+		page = append(page, member{id: id, score: entries[i+1]})
+	}
+	return page, len(entries) > 2*limit, nil
+}
+
+// latest are the users who registered last.
+type latest struct {
+	names []string
+	users []User
+	at    time.Time
+}
+
+// LatestUsers returns the n users who registered last, newest first, without those who
+// are hidden from the viewer. It is answered from memory while nobody registers, up to
+// a minute; else it takes three round trips at most.
+func (u *users) LatestUsers(ctx context.Context, v *Viewer, n int) ([]User, error) {
+	n = clamp(n)
+	// The viewer sees enough of this many, unless most of the newest are hidden.
+	all := n
+	if hidden := len(v.blocked) + len(v.blockers); hidden > 0 {
+		all = min(n+hidden, maxLooks*n)
+	}
+	cmd := u.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(all - 1)).Cache()
+	names, err := u.read(ctx, cmd).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: latest users: %w", err)
+	}
+	found := u.latest.Load()
+	if found == nil || isFresh(ctx) || !slices.Equal(found.names, names) || time.Since(found.at) > time.Duration(maxDecoded) {
+		found = &latest{names: names, at: time.Now()}
+		if found.users, err = u.byNames(ctx, names); err != nil {
+			return nil, err
+		}
+		if all == n {
+			u.latest.Store(found)
+		}
+	}
+	if all == n {
+		return found.users, nil
+	}
+	shown := make([]User, 0, n)
+	for _, user := range found.users {
+		if len(shown) < n && v.Sees(user.ID) != Hidden {
+			shown = append(shown, user)
+		}
+	}
+	return shown, nil
+}
+
+// byNames returns the users with these names, as they were typed, without missing
+// ones. Two round trips at most.
+func (u *users) byNames(ctx context.Context, names []string) ([]User, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	folded := make([]string, 0, 2*len(names))
+	for _, name := range names {
+		folded = append(folded, name, layout.Fold(name))
+	}
+	// As it was typed first: see lookUp.
+	found, err := u.client.Do(ctx, u.client.B().Hmget().Key(layout.Users).Field(folded...).Build()).ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("social: look up usernames: %w", err)
+	}
+	var ids []int64
+	for i := 0; i+1 < len(found); i += 2 {
+		id := found[i]
+		if id.IsNil() {
+			id = found[i+1]
+		}
+		if id.IsNil() {
+			continue
+		}
+		uid, err := id.AsInt64()
+		if err != nil {
+			return nil, fmt.Errorf("social: key %s: field %q: not a user id: %w", layout.Users, names[i/2], err)
+		}
+		ids = append(ids, uid)
+	}
+	return u.inOrder(ctx, ids)
+}

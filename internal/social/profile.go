@@ -1,0 +1,305 @@
+package social
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"retwis/internal/script"
+	"retwis/internal/social/hash"
+	"retwis/internal/social/layout"
+)
+
+// UserProfile is what users say about themselves.
+type UserProfile struct {
+	DisplayName string   // is shown in place of the username; empty for none
+	Bio         string   // can have several lines
+	Links       []string // addresses of web pages
+	Pinned      int64    // the post shown first on the profile, 0 for none
+}
+
+// Bounds on a profile. Lengths are in user-perceived characters; see MaxBody.
+const (
+	MaxDisplayName = 50
+	MaxBio         = 300
+	MaxLinks       = 4
+	MaxLink        = 200 // in bytes
+
+	maxBioLines = 10
+	// bytesPerCharacter bounds, on average, the bytes of a character: a single one can
+	// have any number of combining marks.
+	bytesPerCharacter = 8
+)
+
+var (
+	//go:embed profile_edit.lua
+	profileEditSource string
+	profileEditScript = script.New(profileEditSource).Retryable()
+)
+
+// profiles are the methods of a Service for what users say about themselves.
+type profiles struct {
+	users *users
+	lists *listings
+}
+
+// UserProfile returns the profile of a user, or ErrNotFound. A pinned post that is
+// deleted, or belongs to another user, is left out. One round trip at most, two for a
+// pinned post that is not in memory.
+func (p *profiles) UserProfile(ctx context.Context, uid int64) (UserProfile, error) {
+	fields, err := p.users.read(ctx, p.users.client.B().Hmget().Key(layout.UserKey(uid)).
+		Field("username", "display_name", "bio", "links", "pinned").Cache()).ToArray()
+	if err != nil {
+		return UserProfile{}, fmt.Errorf("social: read a profile: %w", err)
+	}
+	texts := make([]string, len(fields))
+	for i, field := range fields {
+		if !field.IsNil() {
+			texts[i], _ = field.ToString()
+		}
+	}
+	if len(texts) != 5 || fields[0].IsNil() {
+		return UserProfile{}, ErrNotFound
+	}
+	profile := UserProfile{DisplayName: texts[1], Bio: texts[2], Links: readLinks(texts[3])}
+	pinned, ok := layout.ParseID(texts[4])
+	if !ok {
+		return profile, nil
+	}
+	found, err := p.lists.Views(ctx, pinned)
+	if err != nil {
+		return UserProfile{}, err
+	}
+	if post := found[0]; post != nil && !post.Deleted && post.Author.ID == uid {
+		profile.Pinned = pinned
+	}
+	return profile, nil
+}
+
+// readLinks reads stored links. A database can hold any text: those that are no
+// addresses of web pages are left out.
+func readLinks(text string) []string {
+	if len(text) > MaxLinks*(MaxLink+1) {
+		return nil
+	}
+	var links []string
+	for line := range strings.Lines(text) {
+		if link, err := cleanLink(line); err == nil && link != "" && len(links) < MaxLinks {
+			links = append(links, link)
+		}
+	}
+	return links
+}
+
+// EditProfile changes the display name, the bio and the links of a user; Pin and Unpin
+// change the pinned post. It returns *InvalidError for what is not allowed and
+// ErrNotFound where there is no such user. The user's posts show a new display name at
+// once in this process, the latest of them, and within a minute elsewhere. One round
+// trip, three for a new display name.
+func (p *profiles) EditProfile(ctx context.Context, user User, profile UserProfile) error {
+	name, err := cleanLine(profile.DisplayName, "display_name", MaxDisplayName)
+	if err != nil {
+		return err
+	}
+	bio, err := cleanLines(profile.Bio, "bio", MaxBio)
+	if err != nil {
+		return err
+	}
+	links, err := cleanLinks(profile.Links)
+	if err != nil {
+		return err
+	}
+	if err := p.edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n")); err != nil {
+		return err
+	}
+	if name == user.DisplayName {
+		return nil
+	}
+	return p.touchPosts(ctx, user.ID)
+}
+
+// edit sets fields of a user, or removes those with an empty value.
+func (p *profiles) edit(ctx context.Context, uid int64, fields ...string) error {
+	ok, err := profileEditScript.RunFenced(ctx, p.users.client, []string{layout.UserKey(uid)}, fields).AsBool()
+	if err != nil {
+		return fmt.Errorf("social: edit a profile: %w", err)
+	}
+	if !ok {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// touchPosts makes the next readers of a user's latest posts read them again.
+func (p *profiles) touchPosts(ctx context.Context, uid int64) error {
+	const latest = "49"
+	b := p.users.client.B()
+	for _, res := range p.users.client.DoMulti(ctx,
+		b.Zrange().Key(layout.ProfileKey(uid)).Min("0").Max(latest).Rev().Build(),
+		b.Zrange().Key(layout.ProfileRepliesKey(uid)).Min("0").Max(latest).Rev().Build(),
+	) {
+		ids, err := res.AsIntSlice()
+		if err != nil {
+			return fmt.Errorf("social: edit a profile: %w", err)
+		}
+		for _, id := range ids {
+			p.lists.touch(id)
+		}
+	}
+	return nil
+}
+
+// Pin puts a post first on its author's profile. It returns ErrNotFound where there is
+// no such post, and ErrNotAuthor for one of another user, or a repost of it. One round
+// trip where the post is in memory.
+func (p *profiles) Pin(ctx context.Context, user User, id int64) error {
+	found, err := p.lists.Views(ctx, id)
+	if err != nil {
+		return err
+	}
+	post := found[0]
+	switch {
+	case post == nil || post.Deleted:
+		return ErrNotFound
+	case post.Author.ID != user.ID:
+		return ErrNotAuthor
+	case post.RepostOf != 0:
+		return p.Pin(ctx, user, post.RepostOf)
+	}
+	return p.edit(ctx, user.ID, "pinned", layout.Itoa(id))
+}
+
+// Unpin removes a post from the top of its author's profile, if it is there. One round
+// trip.
+func (p *profiles) Unpin(ctx context.Context, user User, id int64) error {
+	found, err := p.lists.Views(ctx, id)
+	if err != nil {
+		return err
+	}
+	if post := found[0]; post != nil && post.RepostOf != 0 {
+		id = post.RepostOf
+	}
+	if _, err := hash.DeleteIf(ctx, p.users.client, layout.UserKey(user.ID), "pinned", layout.Itoa(id)); err != nil {
+		return fmt.Errorf("social: unpin: %w", err)
+	}
+	return nil
+}
+
+// cleanLine returns a typed text as one line, without control characters and direction
+// overrides; a text that shows nothing is empty.
+func cleanLine(typed, field string, most int) (string, error) {
+	text, err := cleaned(typed, field, most)
+	if err != nil {
+		return "", err
+	}
+	return bounded(strings.Join(strings.Fields(text), " "), field, most)
+}
+
+// cleanLines is cleanLine for a text of several lines, at most one of them empty in a
+// row.
+func cleanLines(typed, field string, most int) (string, error) {
+	text, err := cleaned(typed, field, most)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	empty := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" {
+			empty = 0
+		} else if empty++; empty > 1 {
+			continue
+		}
+		lines = append(lines, line)
+	}
+	text = strings.TrimSpace(strings.Join(lines, "\n"))
+	if strings.Count(text, "\n") >= maxBioLines {
+		return "", &InvalidError{field, fmt.Sprintf("Use at most %d lines.", maxBioLines)}
+	}
+	return bounded(text, field, most)
+}
+
+// cleaned removes what must not be in a text.
+func cleaned(typed, field string, most int) (string, error) {
+	if len(typed) > 4*most*bytesPerCharacter {
+		return "", overlong(field, most)
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\u2028' || r == '\u2029':
+			return '\n'
+		case r == '\t':
+			return ' '
+		case unicode.IsControl(r), r == utf8.RuneError, isDirectionOverride(r):
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(strings.ReplaceAll(typed, "\r\n", "\n"), "\r", "\n")), nil
+}
+
+func bounded(text, field string, most int) (string, error) {
+	if strings.IndexFunc(text, visible) < 0 {
+		return "", nil
+	}
+	if len(text) > most*bytesPerCharacter || uniseg.GraphemeClusterCount(text) > most {
+		return "", overlong(field, most)
+	}
+	return text, nil
+}
+
+func overlong(field string, most int) error {
+	return &InvalidError{field, fmt.Sprintf("This is too long. Use at most %d characters.", most)}
+}
+
+func cleanLinks(typed []string) ([]string, error) {
+	var links []string
+	for _, one := range typed {
+		link, err := cleanLink(one)
+		if err != nil {
+			return nil, err
+		}
+		if link == "" {
+			continue
+		}
+		if len(links) == MaxLinks {
+			return nil, &InvalidError{"links", fmt.Sprintf("Use at most %d links.", MaxLinks)}
+		}
+		links = append(links, link)
+	}
+	return links, nil
+}
+
+// cleanLink returns the address of a web page in its usual form, empty for an empty
+// text. Without a scheme it is an https address.
+func cleanLink(typed string) (string, error) {
+	invalid := &InvalidError{"links", "Use web addresses such as https://example.com."}
+	typed = strings.TrimSpace(typed)
+	if typed == "" {
+		return "", nil
+	}
+	if len(typed) > MaxLink {
+		return "", &InvalidError{"links", fmt.Sprintf("A link can have at most %d characters.", MaxLink)}
+	}
+	if !strings.Contains(typed, "://") {
+		typed = "https://" + typed
+	}
+	u, err := url.Parse(typed)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Opaque != "" ||
+		!strings.Contains(strings.Trim(u.Hostname(), "."), ".") {
+		return "", invalid
+	}
+	link := u.String()
+	if len(link) > MaxLink || strings.ContainsFunc(link, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == utf8.RuneError || isDirectionOverride(r)
+	}) {
+		return "", invalid
+	}
+	return link, nil
+}

@@ -1,0 +1,25 @@
+-- Likes a post. Repeating it changes nothing, and repairs liked:<uid>.
+-- KEYS[1]   the post
+-- KEYS[2]   the users who like it
+-- KEYS[3]   the posts that the user likes; not passed on a Cluster, where it is in
+--           another slot
+-- ARGV[1]   the id of the user
+-- ARGV[2]   the id of the post
+-- ARGV[3]   the time, for a new like
+-- Reply     1 when it was new, 0 when it was there, -1 when there is no such post, or
+--           it is deleted or a repost
+local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'repost_of')
+if not post[1] or post[2] or post[3] then
+  return -1
+end
+local new = redis.call('ZADD', KEYS[2], 'NX', ARGV[3], ARGV[1])
+local since = ARGV[3]
+if new == 1 then
+  redis.call('HSET', KEYS[1], 'likes', redis.call('ZCARD', KEYS[2]))
+else
+  since = redis.call('ZSCORE', KEYS[2], ARGV[1])
+end
+if KEYS[3] then
+  redis.call('ZADD', KEYS[3], since, ARGV[2])
+end
+return new

@@ -1,0 +1,115 @@
+// Package reaction stores what users do with posts: likes and bookmarks.
+//
+// A like is in two sorted sets, both scored by its time (unix seconds): the post's
+// (likers:{post:<pid>}), which is authoritative, and the user's (liked:<uid>). The
+// number of likes is a field of the post, set from the size of the first set by the
+// script that changes it, so it cannot differ.
+//
+// On a single server one script changes all three. On a Cluster liked:<uid> is in
+// another slot, so the write is a sequence that can be repeated; see package mirror.
+package reaction
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/mirror"
+	"retwis/internal/social/reply"
+)
+
+// Each script may be sent again when its reply was lost: repeating it changes
+// nothing.
+var (
+	//go:embed like.lua
+	likeSource string
+	likeScript = script.New(likeSource).Retryable()
+
+	//go:embed unlike.lua
+	unlikeSource string
+	unlikeScript = script.New(unlikeSource).Retryable()
+)
+
+// ErrNoPost: there is no such post, or it is deleted or a repost.
+var ErrNoPost = errors.New("social: no such post")
+
+// Store reads and writes likes and bookmarks. Its zero value is not usable; see New.
+type Store struct {
+	client  rueidis.Client
+	cluster bool
+}
+
+// New returns the likes and bookmarks of a database.
+func New(client rueidis.Client) Store {
+	return Store{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+}
+
+// Like makes a user like a post and reports whether that is new. A like that exists
+// keeps its time. It returns ErrNoPost where there is no such post. One round trip,
+// four on a Cluster.
+func (s Store) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
+	n, err := s.change(ctx, likeScript, post, uid, layout.Seconds(at))
+	if err == nil && n < 0 {
+		err = ErrNoPost
+	}
+	return n > 0, err
+}
+
+// Unlike takes back a like and reports whether there was one. One round trip, four on
+// a Cluster.
+func (s Store) Unlike(ctx context.Context, post, uid int64) (bool, error) {
+	n, err := s.change(ctx, unlikeScript, post, uid)
+	return n > 0, err
+}
+
+// change runs a script on the likes of a post.
+func (s Store) change(ctx context.Context, run script.Script, post, uid int64, more ...string) (int64, error) {
+	keys := []string{layout.PostKey(post), layout.LikersKey(post), layout.LikedKey(uid)}
+	if s.cluster {
+		keys = keys[:2]
+	}
+	n, err := run.RunFenced(ctx, s.client, keys, append([]string{layout.Itoa(uid), layout.Itoa(post)}, more...)).AsInt64()
+	if err == nil && s.cluster && n >= 0 {
+		err = s.Mirror(ctx, post, uid)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("social: like: %w", err)
+	}
+	return n, nil
+}
+
+// Mirror makes liked:<uid> agree with the likes of a post. It can run while others
+// like and unlike. Three round trips.
+func (s Store) Mirror(ctx context.Context, post, uid int64) error {
+	return mirror.Copy(ctx, s.client,
+		mirror.Entry{Key: layout.LikersKey(post), Member: layout.Itoa(uid)},
+		mirror.Entry{Key: layout.LikedKey(uid), Member: layout.Itoa(post)})
+}
+
+// Bookmark adds a post to a user's bookmarks. A bookmark that exists keeps its time.
+// One round trip.
+func (s Store) Bookmark(ctx context.Context, post, uid int64, at time.Time) error {
+	return s.saved(ctx, uid, s.client.B().Zadd().Key(layout.BookmarksKey(uid)).Nx().ScoreMember().
+		ScoreMember(float64(at.Unix()), layout.Itoa(post)).Build())
+}
+
+// Unbookmark removes a post from a user's bookmarks. One round trip.
+func (s Store) Unbookmark(ctx context.Context, post, uid int64) error {
+	return s.saved(ctx, uid, s.client.B().Zrem().Key(layout.BookmarksKey(uid)).Member(layout.Itoa(post)).Build())
+}
+
+// saved changes the bookmarks of a user. The second command waits for the
+// invalidation message of the first.
+func (s Store) saved(ctx context.Context, uid int64, write rueidis.Completed) error {
+	res := s.client.DoMulti(ctx, write.ToRetryable(), s.client.B().Exists().Key(layout.BookmarksKey(uid)).Build().ToRetryable())
+	if err := reply.FirstError(res); err != nil {
+		return fmt.Errorf("social: bookmark: %w", err)
+	}
+	return nil
+}

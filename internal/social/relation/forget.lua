@@ -1,0 +1,5 @@
+-- Removes the entries of a set of users whose end has passed.
+-- KEYS[1]   the set
+-- ARGV[1]   the time
+-- Reply     nil
+remove_ended(KEYS[1], ARGV[1])

@@ -1,0 +1,155 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/relation"
+)
+
+// relations are the methods of a Service for mutes and blocks.
+type relations struct {
+	follows *follows
+	store   relation.Store
+}
+
+// Mute hides what a user writes and does from another one's lists and notifications,
+// until a time, without end for the zero time. Another end replaces the former one. It
+// returns *InvalidError for oneself, for an end that has passed, and where one has muted
+// 10,000 users already; ErrNotFound where there is no such user. One or two round trips.
+func (r *relations) Mute(ctx context.Context, from, to User, until time.Time) error {
+	if err := r.check(ctx, "mute", from, to, until); err != nil {
+		return err
+	}
+	return full("mute", r.store.Mute(ctx, from.ID, to.ID, until, r.follows.now()))
+}
+
+// Unmute ends a mute. Repeating it changes nothing. One round trip.
+func (r *relations) Unmute(ctx context.Context, from, to User) error {
+	_, err := r.store.Unmute(ctx, from.ID, to.ID, r.follows.now())
+	return err
+}
+
+// Block hides two users from each other everywhere and ends their follows; see Mute.
+// While it lasts, neither can follow the other. It is a sequence that can be repeated
+// from its start: first the block, which refuses follows from then on, then the end of
+// both follows. Three to four round trips, more on a Cluster.
+func (r *relations) Block(ctx context.Context, from, to User, until time.Time) error {
+	if err := r.check(ctx, "block", from, to, until); err != nil {
+		return err
+	}
+	if err := full("block", r.store.Block(ctx, from.ID, to.ID, until, r.follows.now())); err != nil {
+		return err
+	}
+	return errors.Join(r.follows.Unfollow(ctx, from, to), r.follows.Unfollow(ctx, to, from))
+}
+
+// Unblock ends a block; the follows that the block ended do not come back. Repeating it
+// changes nothing. One round trip, more on a Cluster.
+func (r *relations) Unblock(ctx context.Context, from, to User) error {
+	_, err := r.store.Unblock(ctx, from.ID, to.ID, r.follows.now())
+	return err
+}
+
+// RemoveFollower makes the second user no longer follow the first; see Unfollow.
+func (r *relations) RemoveFollower(ctx context.Context, from, to User) error {
+	return r.follows.Unfollow(ctx, to, from)
+}
+
+// check returns an error for a mute or a block that is not allowed.
+func (r *relations) check(ctx context.Context, what string, from, to User, until time.Time) error {
+	if from.ID == to.ID {
+		return &InvalidError{"user", fmt.Sprintf("You can't %s yourself.", what)}
+	}
+	if !until.IsZero() && until.Unix() <= r.follows.now().Unix() {
+		return &InvalidError{"until", "Choose an end in the future."}
+	}
+	_, err := r.follows.record(ctx, to.ID)
+	return err
+}
+
+// full describes the error of a list without room.
+func full(what string, err error) error {
+	if errors.Is(err, relation.ErrFull) {
+		return &InvalidError{"user", fmt.Sprintf("You can %s at most 10,000 people. Remove one from your list first.", what)}
+	}
+	return err
+}
+
+// MutedPeople returns a page of the users that a user has muted, those without an end
+// and with the latest end first; see Followers for the cursor.
+func (r *relations) MutedPeople(ctx context.Context, uid int64, cursor string, limit int) (People, error) {
+	return r.follows.people(ctx, layout.MutedKey(uid), cursor, limit, r.lasting)
+}
+
+// BlockedPeople returns a page of the users that a user has blocked; see MutedPeople.
+func (r *relations) BlockedPeople(ctx context.Context, uid int64, cursor string, limit int) (People, error) {
+	return r.follows.people(ctx, layout.BlockedKey(uid), cursor, limit, r.lasting)
+}
+
+// lasting returns the entries whose end has not passed. Entries are in the order of
+// their ends, the latest first.
+func (r *relations) lasting(page []member) ([]member, error) {
+	now := float64(r.follows.now().Unix())
+	for i, m := range page {
+		if end, err := strconv.ParseFloat(m.score, 64); err != nil || end <= now {
+			return page[:i], nil
+		}
+	}
+	return page, nil
+}
+
+// Relation is how a viewer and a user stand to each other.
+type Relation struct {
+	Following  bool // the viewer follows the user
+	FollowedBy bool // the user follows the viewer
+	Muted      bool // the viewer has muted the user
+	Blocked    bool // the viewer has blocked the user
+	BlockedBy  bool // the user has blocked the viewer
+}
+
+// Relation returns how the viewer and a user stand to each other. One round trip at
+// most.
+func (r *relations) Relation(ctx context.Context, v *Viewer, uid int64) (Relation, error) {
+	all, err := r.Relations(ctx, v, uid)
+	if err != nil {
+		return Relation{}, err
+	}
+	return all[0], nil
+}
+
+// Relations returns how the viewer stands to each of these users. One round trip at
+// most.
+func (r *relations) Relations(ctx context.Context, v *Viewer, uids ...int64) ([]Relation, error) {
+	all := make([]Relation, len(uids))
+	if v.User.ID == 0 || len(uids) == 0 {
+		return all, nil
+	}
+	b := r.follows.client.B()
+	cmds := make([]rueidis.Cacheable, 0, 2*len(uids))
+	for i, uid := range uids {
+		all[i] = Relation{Muted: v.muted.has(uid), Blocked: v.blocked.has(uid), BlockedBy: v.blockers.has(uid)}
+		member := layout.Itoa(uid)
+		cmds = append(cmds,
+			b.Zscore().Key(layout.FollowingKey(v.User.ID)).Member(member).Cache(),
+			b.Zscore().Key(layout.FollowersKey(v.User.ID)).Member(member).Cache())
+	}
+	for i, res := range r.follows.readMany(ctx, cmds...) {
+		err := res.Error()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return nil, fmt.Errorf("social: read a relation: %w", err)
+		}
+		if i%2 == 0 {
+			all[i/2].Following = err == nil
+		} else {
+			all[i/2].FollowedBy = err == nil
+		}
+	}
+	return all, nil
+}
