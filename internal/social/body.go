@@ -29,17 +29,7 @@ func cleanBody(typed string) (string, error) {
 	if len(typed) > maxTyped {
 		return "", tooLong()
 	}
-	body := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029':
-			return '\n'
-		case r == '\t':
-			return ' '
-		case unicode.IsControl(r), r == utf8.RuneError, isDirectionOverride(r):
-			return -1
-		}
-		return r
-	}, strings.ReplaceAll(typed, "\r\n", "\n"))
+	body := cleanRunes(typed)
 	if strings.IndexFunc(body, visible) < 0 {
 		return "", &InvalidError{"status", "Write something first."}
 	}
@@ -53,6 +43,22 @@ func cleanBody(typed string) (string, error) {
 		return "", &InvalidError{"status", fmt.Sprintf("Your post has too many lines. Use at most %d.", MaxBodyLines)}
 	}
 	return body, nil
+}
+
+// cleanRunes removes control characters and direction overrides, and writes every line
+// break as a line feed.
+func cleanRunes(typed string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029':
+			return '\n'
+		case r == '\t':
+			return ' '
+		case unicode.IsControl(r), r == utf8.RuneError, isDirectionOverride(r):
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(typed, "\r\n", "\n"))
 }
 
 // cleanLines removes empty lines at both ends, all but one of several in a row, and

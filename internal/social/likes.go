@@ -15,6 +15,7 @@ import (
 type reactions struct {
 	lists   *listings
 	follows *follows
+	inboxes *notifications
 	store   reaction.Store
 	now     func() time.Time
 }
@@ -37,13 +38,10 @@ func (r *reactions) Like(ctx context.Context, user User, id int64) error {
 		return err
 	}
 	if isNew {
-		r.liked(ctx, user, post)
+		r.inboxes.notify(ctx, post.Author.ID, NotifyLike, user, post.ID)
 	}
 	return nil
 }
-
-// liked is called once for each new like.
-func (r *reactions) liked(ctx context.Context, user User, post Post) {}
 
 // Unlike takes back a like, also one of a post that the user must not see any more.
 // Repeating it changes nothing. One round trip where the post is in memory, four on a
@@ -53,19 +51,16 @@ func (r *reactions) Unlike(ctx context.Context, user User, id int64) error {
 	if err != nil {
 		return err
 	}
-	was, err := r.store.Unlike(ctx, post.ID, user.ID)
+	at, err := r.store.Unlike(ctx, post.ID, user.ID)
 	r.lists.touch(post.ID)
 	if err != nil {
 		return err
 	}
-	if was {
-		r.unliked(ctx, user, post)
+	if !at.IsZero() {
+		r.inboxes.unnotify(ctx, post.Author.ID, NotifyLike, user, post.ID, at)
 	}
 	return nil
 }
-
-// unliked is called once for each like that was taken back.
-func (r *reactions) unliked(ctx context.Context, user User, post Post) {}
 
 // Bookmark adds a post to a user's bookmarks, which nobody else sees; see Like. One
 // round trip where the post is in memory.

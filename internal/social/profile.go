@@ -103,11 +103,11 @@ func readLinks(text string) []string {
 // once in this process, the latest of them, and within a minute elsewhere. One round
 // trip, three for a new display name.
 func (p *profiles) EditProfile(ctx context.Context, user User, profile UserProfile) error {
-	name, err := cleanLine(profile.DisplayName, "display_name", MaxDisplayName)
+	name, err := oneLine(profile.DisplayName, "display_name", MaxDisplayName)
 	if err != nil {
 		return err
 	}
-	bio, err := cleanLines(profile.Bio, "bio", MaxBio)
+	bio, err := severalLines(profile.Bio, "bio", MaxBio)
 	if err != nil {
 		return err
 	}
@@ -191,57 +191,25 @@ func (p *profiles) Unpin(ctx context.Context, user User, id int64) error {
 	return nil
 }
 
-// cleanLine returns a typed text as one line, without control characters and direction
-// overrides; a text that shows nothing is empty.
-func cleanLine(typed, field string, most int) (string, error) {
-	text, err := cleaned(typed, field, most)
-	if err != nil {
-		return "", err
+// oneLine returns a typed text as it is stored: one line, without control characters
+// and direction overrides, empty where it shows nothing.
+func oneLine(typed, field string, most int) (string, error) {
+	if len(typed) > maxTyped {
+		return "", overlong(field, most)
 	}
-	return bounded(strings.Join(strings.Fields(text), " "), field, most)
+	return bounded(strings.Join(strings.Fields(cleanRunes(typed)), " "), field, most)
 }
 
-// cleanLines is cleanLine for a text of several lines, at most one of them empty in a
-// row.
-func cleanLines(typed, field string, most int) (string, error) {
-	text, err := cleaned(typed, field, most)
-	if err != nil {
-		return "", err
+// severalLines is oneLine for a text that keeps its line breaks; see cleanLines.
+func severalLines(typed, field string, most int) (string, error) {
+	if len(typed) > maxTyped {
+		return "", overlong(field, most)
 	}
-	var lines []string
-	empty := 0
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line != "" {
-			empty = 0
-		} else if empty++; empty > 1 {
-			continue
-		}
-		lines = append(lines, line)
-	}
-	text = strings.TrimSpace(strings.Join(lines, "\n"))
-	if strings.Count(text, "\n") >= maxBioLines {
+	text, lines := cleanLines(cleanRunes(typed))
+	if lines > maxBioLines {
 		return "", &InvalidError{field, fmt.Sprintf("Use at most %d lines.", maxBioLines)}
 	}
 	return bounded(text, field, most)
-}
-
-// cleaned removes what must not be in a text.
-func cleaned(typed, field string, most int) (string, error) {
-	if len(typed) > 4*most*bytesPerCharacter {
-		return "", overlong(field, most)
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\u2028' || r == '\u2029':
-			return '\n'
-		case r == '\t':
-			return ' '
-		case unicode.IsControl(r), r == utf8.RuneError, isDirectionOverride(r):
-			return -1
-		}
-		return r
-	}, strings.ReplaceAll(strings.ReplaceAll(typed, "\r\n", "\n"), "\r", "\n")), nil
 }
 
 func bounded(text, field string, most int) (string, error) {

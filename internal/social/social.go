@@ -174,7 +174,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.reactions = &reactions{lists: s.listings, follows: s.follows, store: reaction.New(client), now: opt.Now}
+	s.reactions = &reactions{lists: s.listings, follows: s.follows, inboxes: s.notifications, store: reaction.New(client), now: opt.Now}
 	s.relations = &relations{follows: s.follows, store: relation.New(client)}
 	s.profiles = &profiles{users: users, lists: s.listings}
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })

@@ -54,42 +54,56 @@ func New(client rueidis.Client) Store {
 // keeps its time. It returns ErrNoPost where there is no such post. One round trip,
 // four on a Cluster.
 func (s Store) Like(ctx context.Context, post, uid int64, at time.Time) (bool, error) {
-	n, err := s.change(ctx, likeScript, post, uid, layout.Seconds(at))
-	if err == nil && n < 0 {
-		err = ErrNoPost
+	n, err := s.run(ctx, likeScript, post, uid, layout.Seconds(at)).AsInt64()
+	if err != nil {
+		return false, wrap(err)
 	}
-	return n > 0, err
+	if n < 0 {
+		return false, ErrNoPost
+	}
+	return n > 0, s.mirror(ctx, post, uid)
 }
 
-// Unlike takes back a like and reports whether there was one. One round trip, four on
-// a Cluster.
-func (s Store) Unlike(ctx context.Context, post, uid int64) (bool, error) {
-	n, err := s.change(ctx, unlikeScript, post, uid)
-	return n > 0, err
+// Unlike takes back a like and returns its time, the zero time where there was none.
+// One round trip, four on a Cluster.
+func (s Store) Unlike(ctx context.Context, post, uid int64) (time.Time, error) {
+	since, err := reply.Text(s.run(ctx, unlikeScript, post, uid))
+	if err != nil {
+		return time.Time{}, wrap(err)
+	}
+	return layout.ParseTime(since), s.mirror(ctx, post, uid)
 }
 
-// change runs a script on the likes of a post.
-func (s Store) change(ctx context.Context, run script.Script, post, uid int64, more ...string) (int64, error) {
+// run runs a script on the likes of a post.
+func (s Store) run(ctx context.Context, run script.Script, post, uid int64, more ...string) rueidis.RedisResult {
 	keys := []string{layout.PostKey(post), layout.LikersKey(post), layout.LikedKey(uid)}
 	if s.cluster {
 		keys = keys[:2]
 	}
-	n, err := run.RunFenced(ctx, s.client, keys, append([]string{layout.Itoa(uid), layout.Itoa(post)}, more...)).AsInt64()
-	if err == nil && s.cluster && n >= 0 {
-		err = s.Mirror(ctx, post, uid)
+	return run.RunFenced(ctx, s.client, keys, append([]string{layout.Itoa(uid), layout.Itoa(post)}, more...))
+}
+
+// mirror is Mirror where no script has done its work.
+func (s Store) mirror(ctx context.Context, post, uid int64) error {
+	if !s.cluster {
+		return nil
 	}
+	return s.Mirror(ctx, post, uid)
+}
+
+func wrap(err error) error {
 	if err != nil {
-		return 0, fmt.Errorf("social: like: %w", err)
+		return fmt.Errorf("social: like: %w", err)
 	}
-	return n, nil
+	return nil
 }
 
 // Mirror makes liked:<uid> agree with the likes of a post. It can run while others
 // like and unlike. Three round trips.
 func (s Store) Mirror(ctx context.Context, post, uid int64) error {
-	return mirror.Copy(ctx, s.client,
+	return wrap(mirror.Copy(ctx, s.client,
 		mirror.Entry{Key: layout.LikersKey(post), Member: layout.Itoa(uid)},
-		mirror.Entry{Key: layout.LikedKey(uid), Member: layout.Itoa(post)})
+		mirror.Entry{Key: layout.LikedKey(uid), Member: layout.Itoa(post)}))
 }
 
 // Bookmark adds a post to a user's bookmarks. A bookmark that exists keeps its time.

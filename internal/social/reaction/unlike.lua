@@ -4,12 +4,15 @@
 -- KEYS[3]   the posts that the user likes; not passed on a Cluster
 -- ARGV[1]   the id of the user
 -- ARGV[2]   the id of the post
--- Reply     1 when there was one, else 0
-local was = redis.call('ZREM', KEYS[2], ARGV[1])
-if was == 1 and redis.call('HEXISTS', KEYS[1], 'user_id') == 1 then
+-- Reply     the time of the like, nil when there was none
+local since = redis.call('ZSCORE', KEYS[2], ARGV[1])
+if since then
+  redis.call('ZREM', KEYS[2], ARGV[1])
+end
+if since and redis.call('HEXISTS', KEYS[1], 'user_id') == 1 then
   redis.call('HSET', KEYS[1], 'likes', redis.call('ZCARD', KEYS[2]))
 end
 if KEYS[3] then
   redis.call('ZREM', KEYS[3], ARGV[2])
 end
-return was
+return since
