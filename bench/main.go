@@ -75,6 +75,7 @@ func run(ctx context.Context, args []string) error {
 		{"radius", measureRadius},
 		{"model", measureModel},
 		{"mapping", measureMapping},
+		{"ratelimit", measureRateLimit},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

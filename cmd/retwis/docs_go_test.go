@@ -98,6 +98,7 @@ var packages = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "strings": "strings", "time": "time", "rueidis": "github.com/redis/rueidis",
 	"redlock": "retwis/redlock", "bulk": "retwis/bulk", "index": "retwis/index", "suggest": "retwis/index/suggest",
 	"graph": "retwis/index/graph", "space": "retwis/index/space", "model": "retwis/model",
+	"ratelimit": "retwis/ratelimit", "http": "net/http", "strconv": "strconv",
 }
 
 var (
@@ -105,7 +106,7 @@ var (
 	typeStart = regexp.MustCompile(`^(type |func \()`)
 	complaint = regexp.MustCompile(`(?m)^.*snippet(\d+)\.go:(\d+):\d+: (.*)$`)
 	// Lines from a program may lack these declarations.
-	lacking = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use)$|too many errors|is not used$`)
+	lacking = regexp.MustCompile(`declared and not used|missing return|^undefined: (file|bill|err|client|handle|use|w|address)$|too many errors|is not used$`)
 )
 
 // parted splits lines into types with their methods, which stay at the top level of a

@@ -71,6 +71,7 @@ func Retwis() Architecture {
 			"redlock":     1,
 			"redlock/...": 1,
 			"collection":  1,
+			"ratelimit":   1,
 			"bulk":        1,
 			"bulk/...":    1,
 			"index":       1,

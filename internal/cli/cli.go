@@ -14,6 +14,7 @@ import (
 	"retwis/internal/cli/load"
 	"retwis/internal/cli/lock"
 	"retwis/internal/cli/model"
+	"retwis/internal/cli/ratelimit"
 	"retwis/internal/cli/serve"
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/space"
@@ -47,7 +48,7 @@ func newRoot(env Env) *cobra.Command {
 		Short: "A social network that keeps everything in Redis, and its toolkit for Redis",
 		Long: `Retwis is a social network that keeps everything in Redis, and a toolkit of the patterns
 it is built on: locks, mass insertion, indexes, completion, graphs, points, rings, capped
-lists, random draws and models.
+lists, random draws, models and rate limits.
 
 The data is in a Redis or Valkey server, version 6.2 or newer: one that retwis starts
 itself (valkey-server or redis-server on PATH, or the program that RETWIS_REDIS_SERVER
@@ -79,7 +80,7 @@ names), or one that you run (--redis).`,
 	add("site", serve.Commands(env)...)
 	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env))
 	add("toolkit", collection.Commands(env)...)
-	add("toolkit", model.New(env))
+	add("toolkit", model.New(env), ratelimit.New(env))
 	root.AddCommand(newVersion(env))
 	refuseUnknownArguments(root)
 	return root

@@ -1,0 +1,212 @@
+// Package ratelimit has the commands of retwis ratelimit.
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/store"
+	"retwis/ratelimit"
+)
+
+// timeout bounds a decision: a person waits longer than a web server may.
+const timeout = 5 * time.Second
+
+const limits = `A limit is written KEY=RATE/TIME: ada=10/1m allows ada ten events a minute, and ten at once.
+ada=10/1m:3 allows three at once, and one every six seconds. Times are 500ms, 10s, 1m, 2h
+or 7d; a unit alone is one of it: 5/s, 100/h.`
+
+// New returns retwis ratelimit.
+func New(env shell.Env) *cobra.Command {
+	return shell.Group(&cobra.Command{
+		Use:   "ratelimit",
+		Short: "Limit how often something may happen",
+		Long: `Limits how often something may happen, however many machines do it: calls of an API, mails
+to a person, starts of a job. The server keeps one number for each limit (GCRA), and its
+clock counts.
+
+` + limits,
+		Example: `  retwis ratelimit take api=5/s && curl https://api.example.com
+  retwis ratelimit take --wait 1m api=5/s
+  retwis ratelimit show api=5/s
+  retwis ratelimit reset api`,
+	}, newTake(env), newShow(env), newReset(env))
+}
+
+func newTake(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "take [flags] KEY=LIMIT...",
+		Short: "Ask whether an event is allowed, and count it",
+		Long: `Asks whether an event is allowed, and counts it if it is. The exit code is 0 if it is
+allowed and 1 if it is not; what is printed says how long to wait. Of several limits, all
+count the event, or none does.
+
+With --wait it waits until the event is allowed, for that long at most.
+
+` + limits,
+		Example: `  retwis ratelimit take api=5/s && curl https://api.example.com
+  retwis ratelimit take --wait 1m 'mail:ada=3/1h' 'mail=100/1m'
+  retwis ratelimit take --cost 20 api=1000/1h`,
+		Args: shell.Arguments(1, -1, ""),
+	})
+	cost := c.Flags().Int("cost", 1, "count the event as `N` events")
+	wait := c.Flags().Duration("wait", 0, "wait up to this `time` until it is allowed")
+	c.AddJSON("print the decision as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		checks, err := parse(args)
+		if err != nil {
+			return err
+		}
+		if *cost < 1 {
+			return shell.Usage(fmt.Errorf("--cost is %d: it must be 1 or more", *cost))
+		}
+		if *wait < 0 {
+			return shell.Usage(fmt.Errorf("--wait is %v: it must not be negative", *wait))
+		}
+		for i := range checks {
+			checks[i].Cost = *cost
+		}
+		return with(ctx, c, func(l *ratelimit.Limiter) error {
+			result, err := take(ctx, l, checks, *wait)
+			if err != nil {
+				return err
+			}
+			if err := show(c, result); err != nil {
+				return err
+			}
+			if !result.Allowed {
+				return shell.Exit(shell.ExitFailure, nil)
+			}
+			return nil
+		})
+	})
+}
+
+// take decides, again and again until it is allowed or the wait would be too long.
+func take(ctx context.Context, l *ratelimit.Limiter, checks []ratelimit.Check, wait time.Duration) (ratelimit.Result, error) {
+	for end := time.Now().Add(wait); ; {
+		r, err := l.TakeAll(ctx, checks...)
+		if err != nil || r.Allowed || r.RetryAfter < 0 || time.Now().Add(r.RetryAfter).After(end) {
+			return r, err
+		}
+		select {
+		case <-ctx.Done():
+			return r, ctx.Err()
+		case <-time.After(r.RetryAfter):
+		}
+	}
+}
+
+func newShow(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:     "show [flags] KEY=LIMIT...",
+		Short:   "Show what a limit would allow now",
+		Long:    "Shows what each limit would allow now. It counts nothing.\n\n" + limits,
+		Example: `  retwis ratelimit show api=5/s`,
+		Args:    shell.Arguments(1, -1, ""),
+	})
+	c.AddJSON("print each as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		checks, err := parse(args)
+		if err != nil {
+			return err
+		}
+		return with(ctx, c, func(l *ratelimit.Limiter) error {
+			for _, check := range checks {
+				result, err := l.Peek(ctx, check.Key, check.Limit)
+				if err != nil {
+					return err
+				}
+				if err := show(c, result); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func newReset(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:     "reset KEY...",
+		Short:   "Make a limit forget all events",
+		Long:    `Makes the limits of these keys forget all events, so that the whole burst is allowed.`,
+		Example: `  retwis ratelimit reset login:ada`,
+		Args:    shell.Arguments(1, -1, ""),
+	})
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return with(ctx, c, func(l *ratelimit.Limiter) error {
+			for _, key := range args {
+				if err := l.Reset(ctx, key); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func with(ctx context.Context, c *shell.Command, do func(l *ratelimit.Limiter) error) error {
+	return c.WithStore(ctx, func(db *store.Store) error {
+		l, err := ratelimit.New(db.Client(), ratelimit.Options{Timeout: timeout})
+		if err != nil {
+			return err
+		}
+		return do(l)
+	})
+}
+
+// parse reads limits. A key may contain an equals sign, a limit does not.
+func parse(args []string) ([]ratelimit.Check, error) {
+	var checks []ratelimit.Check
+	for _, arg := range args {
+		at := strings.LastIndexByte(arg, '=')
+		if at < 1 {
+			return nil, shell.Usage(fmt.Errorf(`%q is not a limit: write KEY=LIMIT, such as api=5/s`, arg))
+		}
+		limit, err := ratelimit.ParseLimit(arg[at+1:])
+		if err != nil {
+			return nil, shell.Usage(err)
+		}
+		checks = append(checks, ratelimit.Check{Key: arg[:at], Limit: limit})
+	}
+	return checks, nil
+}
+
+func show(c *shell.Command, r ratelimit.Result) error {
+	if c.JSON {
+		return shell.NewEncoder(c.Stdout).Encode(shell.Object{
+			{Name: "key", Value: r.Key},
+			{Name: "allowed", Value: r.Allowed},
+			{Name: "remaining", Value: r.Remaining},
+			{Name: "retry_after_ms", Value: milliseconds(r.RetryAfter)},
+			{Name: "reset_after_ms", Value: milliseconds(r.ResetAfter)},
+		})
+	}
+	var err error
+	switch {
+	case r.Allowed:
+		_, err = fmt.Fprintf(c.Stdout, "%s: allowed, %d more at once\n", shell.ForTerminal(r.Key), r.Remaining)
+	case r.RetryAfter < 0:
+		return errors.New("the event costs more than the limit ever allows at once")
+	default:
+		_, err = fmt.Fprintf(c.Stdout, "%s: not allowed, try again in %v\n", shell.ForTerminal(r.Key), r.RetryAfter.Round(time.Millisecond))
+	}
+	return err
+}
+
+func milliseconds(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}

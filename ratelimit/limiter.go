@@ -1,0 +1,283 @@
+package ratelimit
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/keys"
+	"retwis/internal/script"
+)
+
+var (
+	//go:embed take.lua
+	takeLua string
+
+	//go:embed give.lua
+	giveLua string
+
+	takeScript = script.New(takeLua)
+	giveScript = script.New(giveLua)
+)
+
+// Options are the settings of a Limiter. The zero value is a good default.
+type Options struct {
+	// Prefix begins every key. Default: "ratelimit:".
+	Prefix string
+	// Timeout bounds a decision. Default: 250 ms.
+	Timeout time.Duration
+	// FailOpen allows events that could not be checked, because the server does not
+	// answer or refuses writes. Default: they are refused, and the error is returned.
+	FailOpen bool
+}
+
+// Limiter decides whether events are within their limits. It is safe for concurrent use.
+type Limiter struct {
+	client  rueidis.Client
+	cluster bool
+	opt     Options
+}
+
+// New returns a limiter. It asks no server.
+func New(client rueidis.Client, opt Options) (*Limiter, error) {
+	if client == nil {
+		return nil, errors.New("ratelimit: no client")
+	}
+	if opt.Prefix == "" {
+		opt.Prefix = "ratelimit:"
+	}
+	if opt.Timeout == 0 {
+		opt.Timeout = 250 * time.Millisecond
+	}
+	if opt.Timeout < 0 {
+		return nil, fmt.Errorf("ratelimit: Options.Timeout: %v is negative", opt.Timeout)
+	}
+	return &Limiter{client: client, cluster: client.Mode() == rueidis.ClientModeCluster, opt: opt}, nil
+}
+
+// Check is an event and one of its limits.
+type Check struct {
+	Key   string // what is limited, such as "login:ada"
+	Limit Limit
+	// Cost is how many events this one counts as. Default: 1.
+	Cost int
+}
+
+// Result is a decision. Where several limits were asked, it is about the strictest of
+// them: one that refused, with the longest wait, or the one with the least left.
+type Result struct {
+	Allowed bool
+	// Key is the key of the limit that the rest is about.
+	Key string
+	// Remaining is how many events the limit allows at once now.
+	Remaining int
+	// RetryAfter is how long to wait until the event is allowed, if nothing else
+	// happens; 0 if it was allowed, and negative if it never is, because it costs more
+	// than the limit allows at once.
+	RetryAfter time.Duration
+	// ResetAfter is how long to wait until the whole Burst is allowed again.
+	ResetAfter time.Duration
+	// Unchecked is why the decision was not made by the server: FailOpen allowed the
+	// event.
+	Unchecked error
+}
+
+// Take decides about one event and counts it if it is allowed. One round trip.
+func (l *Limiter) Take(ctx context.Context, key string, limit Limit) (Result, error) {
+	return l.TakeAll(ctx, Check{Key: key, Limit: limit})
+}
+
+// TakeAll decides about an event with up to 16 limits. If all of them allow it, all count
+// it; else none does. The keys must differ. One round trip; on a Cluster one for each
+// slot, and one more where something is given back.
+func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) {
+	if err := validate(checks); err != nil {
+		return Result{}, err
+	}
+	wait, cancel := context.WithTimeout(ctx, l.opt.Timeout)
+	defer cancel()
+	var result Result
+	var taken []int
+	for i, group := range l.bySlot(checks) {
+		ahead, allowed, err := l.take(wait, checks, group)
+		if err == nil {
+			result = strictest(result, i == 0, checks, group, ahead, allowed)
+		}
+		if err != nil || !allowed {
+			l.give(ctx, checks, taken)
+		}
+		if err != nil {
+			return l.failed(ctx, checks, err)
+		}
+		if !allowed {
+			return result, nil
+		}
+		taken = append(taken, group...)
+	}
+	return result, nil
+}
+
+// Peek returns what the limit would allow now, and counts nothing. Allowed reports whether
+// one event would be. One round trip.
+func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, error) {
+	checks := []Check{{Key: key, Limit: limit}}
+	if err := validate(checks); err != nil {
+		return Result{}, err
+	}
+	wait, cancel := context.WithTimeout(ctx, l.opt.Timeout)
+	defer cancel()
+	args := []string{micros(limit.span()), "0"}
+	reply, err := takeScript.Run(wait, l.client, []string{l.opt.Prefix + key}, args).AsIntSlice()
+	if err != nil {
+		return Result{}, fmt.Errorf("ratelimit: %s: %w", key, cut(ctx, err))
+	}
+	one := checks[0]
+	return one.result(reply[1], reply[1]+one.cost() <= limit.span()), nil
+}
+
+// Reset makes a limit forget all events. One round trip.
+func (l *Limiter) Reset(ctx context.Context, key string) error {
+	if err := l.client.Do(ctx, l.client.B().Del().Key(l.opt.Prefix+key).Build().ToRetryable()).Error(); err != nil {
+		return fmt.Errorf("ratelimit: %s: %w", key, cut(ctx, err))
+	}
+	return nil
+}
+
+func validate(checks []Check) error {
+	if len(checks) == 0 || len(checks) > maxTaken {
+		return fmt.Errorf("ratelimit: %w: %d limits at once: it must be from 1 to %d", ErrLimit, len(checks), maxTaken)
+	}
+	for i, c := range checks {
+		if err := c.Limit.check(); err != nil {
+			return err
+		}
+		if c.Key == "" || len(c.Key) > maxKey {
+			return fmt.Errorf("ratelimit: %w: a key has %d bytes: it must have from 1 to %d", ErrLimit, len(c.Key), maxKey)
+		}
+		if c.Cost < 0 || c.Cost > maxRate {
+			return fmt.Errorf("ratelimit: %w: %s: Cost is %d: it must be from 1 to %d", ErrLimit, c.Key, c.Cost, maxRate)
+		}
+		for _, other := range checks[:i] {
+			if other.Key == c.Key {
+				return fmt.Errorf("ratelimit: %w: %s comes twice: two limits of one thing need two keys", ErrLimit, c.Key)
+			}
+		}
+	}
+	return nil
+}
+
+// cost is by how much an event moves the TAT, in microseconds.
+func (c Check) cost() int64 { return c.Limit.interval() * int64(max(c.Cost, 1)) }
+
+func micros(us int64) string { return strconv.FormatInt(us, 10) }
+
+// bySlot groups the places of checks that one script can decide.
+func (l *Limiter) bySlot(checks []Check) [][]int {
+	var groups [][]int
+	place := map[int]int{}
+	for i, c := range checks {
+		slot := 0
+		if l.cluster {
+			slot = keys.Slot([]byte(l.opt.Prefix + c.Key))
+		}
+		at, ok := place[slot]
+		if !ok {
+			at = len(groups)
+			place[slot] = at
+			groups = append(groups, nil)
+		}
+		groups[at] = append(groups[at], i)
+	}
+	return groups
+}
+
+// take returns how far each TAT is ahead.
+func (l *Limiter) take(ctx context.Context, checks []Check, group []int) (ahead []int64, allowed bool, err error) {
+	names := make([]string, len(group))
+	args := make([]string, 0, 2*len(group))
+	for i, at := range group {
+		names[i] = l.opt.Prefix + checks[at].Key
+		args = append(args, micros(checks[at].Limit.span()), micros(checks[at].cost()))
+	}
+	reply, err := takeScript.Run(ctx, l.client, names, args).AsIntSlice()
+	if err != nil {
+		return nil, false, err
+	}
+	if len(reply) != len(group)+1 {
+		return nil, false, fmt.Errorf("the script replied %d numbers", len(reply))
+	}
+	return reply[1:], reply[0] == 1, nil
+}
+
+// giveTimeout bounds the wait for what is given back, after the caller's time has ended.
+const giveTimeout = time.Second
+
+// give returns what was taken. It is an attempt: what it cannot give back is free again
+// after a while by itself.
+func (l *Limiter) give(ctx context.Context, checks []Check, taken []int) {
+	if len(taken) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveTimeout)
+	defer cancel()
+	var calls []script.Call
+	for _, at := range taken {
+		calls = append(calls, script.Call{Keys: []string{l.opt.Prefix + checks[at].Key}, Args: []string{micros(checks[at].cost())}})
+	}
+	giveScript.RunMany(ctx, l.client, calls)
+}
+
+// failed is the decision where the server made none.
+func (l *Limiter) failed(ctx context.Context, checks []Check, err error) (Result, error) {
+	err = fmt.Errorf("ratelimit: %s: %w", checks[0].Key, cut(ctx, err))
+	if l.opt.FailOpen && ctx.Err() == nil {
+		return Result{Allowed: true, Key: checks[0].Key, Unchecked: err}, nil
+	}
+	return Result{Key: checks[0].Key}, err
+}
+
+// cut adds the reason where the caller's own time has ended.
+func cut(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return errors.Join(cause, err)
+	}
+	return err
+}
+
+// strictest returns the result of the strictest limit so far.
+func strictest(so Result, first bool, checks []Check, group []int, ahead []int64, allowed bool) Result {
+	for i, at := range group {
+		c := checks[at]
+		one := c.result(ahead[i], allowed || ahead[i]+c.cost() <= c.Limit.span())
+		switch {
+		case first && i == 0,
+			so.Allowed && !one.Allowed,
+			so.Allowed && one.Allowed && one.Remaining < so.Remaining,
+			!so.Allowed && !one.Allowed && (one.RetryAfter < 0 || so.RetryAfter >= 0 && one.RetryAfter > so.RetryAfter):
+			so = one
+		}
+	}
+	return so
+}
+
+// result is the decision of one limit whose TAT is that far ahead.
+func (c Check) result(ahead int64, allowed bool) Result {
+	r := Result{
+		Allowed:    allowed,
+		Key:        c.Key,
+		Remaining:  int((c.Limit.span() - ahead) / c.Limit.interval()),
+		ResetAfter: time.Duration(ahead) * time.Microsecond,
+	}
+	if !allowed {
+		r.RetryAfter = time.Duration(ahead+c.cost()-c.Limit.span()) * time.Microsecond
+		if c.cost() > c.Limit.span() {
+			r.RetryAfter = -1
+		}
+	}
+	return r
+}

@@ -1,0 +1,261 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/ratelimit"
+)
+
+func open(t testing.TB, client rueidis.Client, opt ratelimit.Options) *ratelimit.Limiter {
+	t.Helper()
+	l, err := ratelimit.New(client, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+var slow = ratelimit.Options{Timeout: 20 * time.Second} // of a loaded machine
+
+// A burst is allowed at once, then one event each interval.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	l := open(t, redistest.DB(t).Client(t), slow)
+	limit := ratelimit.Limit{Rate: 3, Per: time.Hour}
+	for i, want := range []ratelimit.Result{
+		{Allowed: true, Remaining: 2, ResetAfter: 20 * time.Minute},
+		{Allowed: true, Remaining: 1, ResetAfter: 40 * time.Minute},
+		{Allowed: true, Remaining: 0, ResetAfter: time.Hour},
+		{Remaining: 0, ResetAfter: time.Hour, RetryAfter: 20 * time.Minute},
+	} {
+		got, err := l.Take(t.Context(), "ada", limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Allowed != want.Allowed || got.Remaining != want.Remaining || got.Key != "ada" ||
+			!near(got.ResetAfter, want.ResetAfter) || !near(got.RetryAfter, want.RetryAfter) {
+			t.Errorf("event %d: %+v, want %+v", i, got, want)
+		}
+	}
+	if r, err := l.Take(t.Context(), "ben", limit); err != nil || !r.Allowed {
+		t.Errorf("another key: %+v, %v", r, err)
+	}
+	if err := l.Reset(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := l.Peek(t.Context(), "ada", limit); err != nil || !r.Allowed || r.Remaining != 3 {
+		t.Errorf("after a reset: %+v, %v", r, err)
+	}
+	if r, err := l.TakeAll(t.Context(), ratelimit.Check{Key: "ada", Limit: limit, Cost: 4}); err != nil || r.Allowed || r.RetryAfter >= 0 {
+		t.Errorf("an event that is never allowed: %+v, %v", r, err)
+	}
+}
+
+// near allows for the time that the test itself takes.
+func near(got, want time.Duration) bool {
+	return got <= want+time.Millisecond && got > want-5*time.Minute
+}
+
+// However many callers and processes there are, exactly the burst is allowed, and after a
+// while exactly as much as the time that has passed on the server is worth.
+func TestExactUnderConcurrency(t *testing.T) {
+	t.Parallel()
+	for name, clients := range map[string]func(t *testing.T) rueidis.Client{
+		"server": func() func(t *testing.T) rueidis.Client {
+			db := redistest.DB(t)
+			return func(t *testing.T) rueidis.Client { return db.Client(t) }
+		}(),
+		"cluster": func() func(t *testing.T) rueidis.Client {
+			cluster := redistest.Cluster(t, 3)
+			return func(t *testing.T) rueidis.Client { return cluster.Client(t) }
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			limit := ratelimit.Limit{Rate: 1000, Per: time.Hour, Burst: 100} // 3.6 s each
+			var allowed atomic.Int64
+			var wg sync.WaitGroup
+			began := time.Now()
+			for range 4 {
+				l := open(t, clients(t), slow)
+				for range 16 {
+					wg.Go(func() {
+						for range 20 {
+							r, err := l.Take(t.Context(), "all", limit)
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							if r.Allowed {
+								allowed.Add(1)
+							}
+						}
+					})
+				}
+			}
+			wg.Wait()
+			most := 100 + int64(time.Since(began)/(3600*time.Millisecond)) + 1
+			if n := allowed.Load(); n < 100 || n > most {
+				t.Errorf("allowed %d of 1,280 events, want 100 to %d", n, most)
+			}
+		})
+	}
+}
+
+// Either all limits count an event or none does, in one slot and in several.
+func TestTakeAll(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]rueidis.Client{
+		"server":  redistest.DB(t).Client(t),
+		"cluster": redistest.Cluster(t, 3).Client(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := open(t, client, slow)
+			day, hour := ratelimit.Limit{Rate: 10, Per: 24 * time.Hour}, ratelimit.Limit{Rate: 3, Per: time.Hour}
+			for _, keys := range [][2]string{{"{a}:day", "{a}:hour"}, {"b:day", "c:hour"}} {
+				take := func(order bool) ratelimit.Result {
+					t.Helper()
+					checks := []ratelimit.Check{{Key: keys[0], Limit: day}, {Key: keys[1], Limit: hour}}
+					if !order {
+						checks[0], checks[1] = checks[1], checks[0]
+					}
+					r, err := l.TakeAll(t.Context(), checks...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return r
+				}
+				for i := range 3 {
+					if r := take(i%2 == 0); !r.Allowed || r.Key != keys[1] || r.Remaining != 2-i {
+						t.Fatalf("event %d: %+v", i, r)
+					}
+				}
+				for i := range 4 {
+					if r := take(i%2 == 0); r.Allowed || r.Key != keys[1] || r.RetryAfter <= 0 {
+						t.Fatalf("past the limit: %+v", r)
+					}
+				}
+				if r, err := l.Peek(t.Context(), keys[0], day); err != nil || r.Remaining != 7 {
+					t.Errorf("%s: a refused event was counted: %+v, %v", keys[0], r, err)
+				}
+			}
+		})
+	}
+}
+
+// What other programs, other clocks and larger limits have left shuts nobody out.
+func TestForeignValues(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	l := open(t, client, slow)
+	limit := ratelimit.Limit{Rate: 10, Per: time.Minute}
+	future := fmt.Sprint(time.Now().Add(1000 * time.Hour).UnixMicro())
+	for value, allowed := range map[string]bool{"": true, "not a number": true, "-5": true, "1": true, "nan": true, future: false} {
+		if err := client.Do(t.Context(), client.B().Set().Key("ratelimit:x").Value(value).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Take(t.Context(), "x", limit)
+		if err != nil || r.Allowed != allowed || r.RetryAfter > 6*time.Second || r.ResetAfter > time.Minute {
+			t.Errorf("%q: %+v, %v", value, r, err)
+		}
+		// It drains, and shuts nobody out until another clock's time has come.
+		if n, err := client.Do(t.Context(), client.B().Pttl().Key("ratelimit:x").Build()).AsInt64(); err != nil || n < 1 || n > 60_000 {
+			t.Errorf("%q: the limit expires in %d ms, %v", value, n, err)
+		}
+	}
+	if err := client.Do(t.Context(), client.B().Arbitrary("HSET").Keys("ratelimit:hash").Args("a", "b").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Take(t.Context(), "hash", limit); err == nil {
+		t.Error("a key of another type is no error")
+	}
+}
+
+// A limiter whose server hangs or is gone decides in time, as it was told.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	client := server.Client(t)
+	limit := ratelimit.Limit{Rate: 10, Per: time.Minute}
+	closed := open(t, client, ratelimit.Options{Timeout: 50 * time.Millisecond})
+	failOpen := open(t, client, ratelimit.Options{Timeout: 50 * time.Millisecond, FailOpen: true})
+	server.Freeze(t)
+	if r, err := closed.Take(t.Context(), "x", limit); err == nil || r.Allowed {
+		t.Errorf("a frozen server: %+v, %v", r, err)
+	}
+	if r, err := failOpen.Take(t.Context(), "x", limit); err != nil || !r.Allowed || r.Unchecked == nil {
+		t.Errorf("a frozen server, fail open: %+v, %v", r, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := failOpen.Take(ended, "x", limit); !errors.Is(err, context.Canceled) || r.Allowed {
+		t.Errorf("a caller who has gone: %+v, %v", r, err)
+	}
+	server.Thaw(t)
+	server.Kill(t)
+	if r, err := failOpen.Take(t.Context(), "x", limit); err != nil || !r.Allowed || r.Unchecked == nil {
+		t.Errorf("a dead server, fail open: %+v, %v", r, err)
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	t.Parallel()
+	l := open(t, redistest.DB(t).Client(t), slow)
+	good := ratelimit.Limit{Rate: 1, Per: time.Second}
+	for name, checks := range map[string][]ratelimit.Check{
+		"no limits":     {},
+		"no rate":       {{Key: "x", Limit: ratelimit.Limit{Per: time.Second}}},
+		"no period":     {{Key: "x", Limit: ratelimit.Limit{Rate: 1}}},
+		"a long period": {{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: 1000 * 24 * time.Hour}}},
+		"a high rate":   {{Key: "x", Limit: ratelimit.Limit{Rate: 20_000, Per: time.Second}}},
+		"a long bucket": {{Key: "x", Limit: ratelimit.Limit{Rate: 1, Per: time.Hour, Burst: 1_000_000_000}}},
+		"no key":        {{Limit: good}},
+		"a long key":    {{Key: string(make([]byte, 2000)), Limit: good}},
+		"a key twice":   {{Key: "x", Limit: good}, {Key: "x", Limit: good}},
+		"a cost":        {{Key: "x", Limit: good, Cost: -1}},
+	} {
+		if _, err := l.TakeAll(t.Context(), checks...); !errors.Is(err, ratelimit.ErrLimit) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ratelimit.New(nil, ratelimit.Options{}); err == nil {
+		t.Error("no client is no error")
+	}
+	if _, err := ratelimit.New(redistest.DB(t).Client(t), ratelimit.Options{Timeout: -1}); err == nil {
+		t.Error("a negative timeout is no error")
+	}
+}
+
+func TestParseLimit(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]ratelimit.Limit{
+		"10/1m":   {Rate: 10, Per: time.Minute},
+		"10/m":    {Rate: 10, Per: time.Minute},
+		"5/s:1":   {Rate: 5, Per: time.Second, Burst: 1},
+		"100/d":   {Rate: 100, Per: 24 * time.Hour},
+		"7/7d:50": {Rate: 7, Per: 7 * 24 * time.Hour, Burst: 50},
+	} {
+		got, err := ratelimit.ParseLimit(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+		if again, err := ratelimit.ParseLimit(got.String()); err != nil || again != want {
+			t.Errorf("%q is written as %q, which is %+v, %v", text, got, again, err)
+		}
+	}
+	for _, text := range []string{"", "10", "/m", "10/", "x/m", "10/x", "10/1m:", "10/1m:0", "10/1m:x", "0/m", "-1/m", "1/-1m", "1/99999d"} {
+		if l, err := ratelimit.ParseLimit(text); !errors.Is(err, ratelimit.ErrLimit) {
+			t.Errorf("%q: %+v, %v", text, l, err)
+		}
+	}
+}

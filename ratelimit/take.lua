@@ -1,0 +1,41 @@
+-- Takes from several limits: from all of them, or from none.
+-- KEYS      the limits: each the theoretical arrival time (TAT) in microseconds
+-- ARGV      for each limit: how far the TAT may be ahead of the present, and how far the
+--           event moves it, in microseconds; 0 takes nothing
+-- Reply     1 if the event is allowed, else 0; then for each limit how far its TAT is ahead
+--           of the present now, in microseconds
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local function set(key, ahead)
+  redis.call('SET', key, string.format('%.0f', now + ahead), 'PX', math.ceil(ahead / 1000))
+end
+
+local reply = { 1 }
+local ahead = {}
+for i, key in ipairs(KEYS) do
+  local most, cost = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
+  local tat = tonumber(redis.call('GET', key) or now) or now
+  if tat ~= tat then
+    tat = now -- "nan" is a number
+  end
+  ahead[i] = math.max(tat - now, 0)
+  if ahead[i] > most then
+    -- The limit was larger, or the clock of another server was ahead. It is stored, or
+    -- the bucket would stay full until this clock is there.
+    ahead[i] = most
+    set(key, most)
+  end
+  if ahead[i] + cost > most then
+    reply[1] = 0
+  end
+end
+for i, key in ipairs(KEYS) do
+  local cost = tonumber(ARGV[2 * i])
+  if reply[1] == 1 and cost > 0 then
+    ahead[i] = ahead[i] + cost
+    set(key, ahead[i])
+  end
+  reply[i + 1] = ahead[i]
+end
+return reply
