@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"retwis/internal/social"
 )
@@ -60,13 +61,23 @@ func loginPath(next string) string { return "/login?next=" + url.QueryEscape(nex
 
 // formPage is the page with the form that is sent to the address of a request.
 func (req *request) formPage() string {
-	if name := req.r.PathValue("name"); name != "" {
-		return profilePath(name)
+	if to := req.r.PostFormValue("back"); to != "" {
+		return localPath(to)
 	}
-	if req.r.URL.Path == "/logout" {
+	name, path := req.r.PathValue("name"), req.r.URL.Path
+	switch {
+	case strings.HasPrefix(path, "/settings/"):
+		return path
+	case path == "/logout":
 		return "/"
+	case name == "":
+		return "/home"
+	case strings.HasPrefix(path, "/tag/"):
+		return tagPath(name)
+	case req.r.PathValue("id") != "":
+		return profilePath(name) + "/" + url.PathEscape(req.r.PathValue("id"))
 	}
-	return "/home"
+	return profilePath(name)
 }
 
 // toForm redirects from the address of a form, opened from a browser's history

@@ -110,8 +110,19 @@ func FuzzMarkup(f *testing.F) {
 			statusBox(statusForm{Status: text, Problem: "x" + text}),
 			registerPage(frame{Title: text, Here: text}, accountForm{Username: text, Field: "username", Problem: "x" + text}),
 			loginPage(frame{}, accountForm{Username: text, Next: localPath(text), Field: "password", Problem: "x"}),
-			profilePage(frame{Viewer: user, Signed: true}, profileView{User: user, Common: social.Common{N: 1}}, feed{Path: "/u/x", Empty: text}),
-			peoplePage(frame{Title: text, Signed: true, Viewer: user}, user, "followers", []social.User{user}, "", false),
+			profilePage(frame{Viewer: user, Signed: true}, profileView{
+				User: user, Common: social.Common{N: 1}, Relation: social.Relation{FollowedBy: true},
+				Profile: social.UserProfile{DisplayName: text, Bio: "a", Links: []string{"https://example.com/" + text}},
+			}, feed{Path: "/u/x", Empty: text}),
+			peoplePage(frame{Title: text, Signed: true, Viewer: user}, user, "followers", peopleView{People: []personView{{User: user, Back: text}}, Next: text}),
+			profileSettings(frame{Viewer: user, Signed: true}, profileForm{
+				Profile: social.UserProfile{DisplayName: text, Bio: "x" + text, Links: []string{text}}, Field: "bio", Problem: "x" + text,
+			}),
+			notificationsPage(frame{Viewer: user, Signed: true}, social.NotificationPage{Groups: []social.NotificationGroup{{
+				Kind: social.NotifyReply, Actors: []social.User{user}, Count: 1,
+				Post: &social.Item{Post: &social.View{Post: social.Post{ID: 1, Author: user, Body: text}}},
+			}}}, "", false),
+			tagPage(frame{Title: text}, text, true, feed{Path: tagPath(text)}),
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {

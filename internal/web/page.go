@@ -44,7 +44,15 @@ func (f frame) description() string {
 }
 
 func (req *request) page(title string) frame {
-	return frame{Title: title, Viewer: req.viewer, Signed: req.signed, Unsure: !req.known, Here: req.r.URL.Path}
+	f := frame{Title: title, Viewer: req.viewer, Signed: req.signed, Unsure: !req.known, Here: req.r.URL.Path}
+	if !req.signed {
+		return f
+	}
+	// A page without the number is better than none, and error pages have it too.
+	if v, err := req.person(); err == nil {
+		f.Unread, _ = req.server.social.Unread(req.ctx, v)
+	}
+	return f
 }
 
 // current marks the link of the page that is shown.

@@ -1,16 +1,73 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 
 	"retwis/internal/social"
 )
 
 // peopleOnPage is how many users a page of followers has.
 const peopleOnPage = 30
+
+// personView is a person in a list, with a button to follow them.
+type personView struct {
+	User       social.User
+	Own        bool // the viewer
+	Following  bool
+	FollowedBy bool
+	Undo       string // "unmute" or "unblock": a button for that instead
+	Back       string // the page that the button leads back to; empty for the person's profile
+}
+
+// peopleView is a page of people, and the address of the next one.
+type peopleView struct {
+	People []personView
+	Next   string
+	Later  bool // this is not the first page
+}
+
+// shownName is the name that a user has chosen to be shown.
+func shownName(u social.User) string { return cmp.Or(u.DisplayName, u.Name) }
+
+func followLabel(p personView) string {
+	if p.FollowedBy {
+		return "Follow back"
+	}
+	return "Follow"
+}
+
+func undoLabel(what string) string {
+	if what == "unmute" {
+		return "Unmute"
+	}
+	return "Unblock"
+}
+
+// withButtons adds to users how the viewer stands to them.
+func (req *request) withButtons(v *social.Viewer, users []social.User) ([]personView, error) {
+	ids := make([]int64, len(users))
+	for i, user := range users {
+		ids[i] = user.ID
+	}
+	relations, err := req.server.social.Relations(req.ctx, v, ids...)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]personView, len(users))
+	for i, user := range users {
+		views[i] = personView{
+			User: user, Own: req.signed && user.ID == req.viewer.ID,
+			Following: relations[i].Following, FollowedBy: relations[i].FollowedBy, Back: req.r.URL.RequestURI(),
+		}
+	}
+	return views, nil
+}
 
 func (s *Server) followers(req *request) error {
 	return s.people(req, "followers", s.social.Followers)
@@ -21,7 +78,7 @@ func (s *Server) following(req *request) error {
 }
 
 func (s *Server) people(req *request, what string, list func(ctx context.Context, v *social.Viewer, uid int64, cursor string, limit int) (social.People, error)) error {
-	user, err := req.owner()
+	user, v, err := req.visibleOwner()
 	if err != nil {
 		return err
 	}
@@ -29,27 +86,70 @@ func (s *Server) people(req *request, what string, list func(ctx context.Context
 		return req.redirectToName(profilePath(user.Name) + "/" + what)
 	}
 	cursor := req.r.URL.Query().Get("before")
-	v, err := req.person()
-	if err != nil {
-		return err
-	}
 	people, err := list(req.ctx, v, user.ID, cursor, peopleOnPage)
 	if err != nil {
 		return err
 	}
-	next := ""
-	if people.Next != "" {
-		next = profilePath(user.Name) + "/" + what + "?before=" + url.QueryEscape(people.Next)
+	view, err := req.peopleView(v, people, profilePath(user.Name)+"/"+what)
+	if err != nil {
+		return err
 	}
 	title := "Followers of " + user.Name
 	if what == "following" {
 		title = "Followed by " + user.Name
 	}
-	return req.render(http.StatusOK, peoplePage(req.page(title), user, what, people.Users, next, cursor != ""))
+	return req.render(http.StatusOK, peoplePage(req.page(title), user, what, view))
 }
 
-// changeFollow follows or unfollows the owner of the page.
-func (s *Server) changeFollow(req *request, change func(ctx context.Context, from, to social.User) error) error {
+// peopleView is a page of a list of people that begins at path.
+func (req *request) peopleView(v *social.Viewer, people social.People, path string) (peopleView, error) {
+	view := peopleView{Later: req.r.URL.Query().Get("before") != ""}
+	if people.Next != "" {
+		view.Next = path + "?before=" + url.QueryEscape(people.Next)
+	}
+	var err error
+	view.People, err = req.withButtons(v, people.Users)
+	return view, err
+}
+
+// The forms that change how the viewer and the owner of the page stand to each other.
+
+func (s *Server) follow(req *request) error { return s.relate(req, s.social.Follow) }
+
+func (s *Server) unfollow(req *request) error { return s.relate(req, s.social.Unfollow) }
+
+func (s *Server) unmute(req *request) error { return s.relate(req, s.social.Unmute) }
+
+func (s *Server) unblock(req *request) error { return s.relate(req, s.social.Unblock) }
+
+func (s *Server) removeFollower(req *request) error { return s.relate(req, s.social.RemoveFollower) }
+
+func (s *Server) mute(req *request) error { return s.relateUntil(req, s.social.Mute) }
+
+func (s *Server) block(req *request) error { return s.relateUntil(req, s.social.Block) }
+
+func (s *Server) relateUntil(req *request, change func(ctx context.Context, from, to social.User, until time.Time) error) error {
+	until, err := req.until(time.Now())
+	if err != nil {
+		return err
+	}
+	return s.relate(req, func(ctx context.Context, from, to social.User) error { return change(ctx, from, to, until) })
+}
+
+// until reads when a mute or a block ends: the zero time for no end.
+func (req *request) until(now time.Time) (time.Time, error) {
+	switch req.r.PostFormValue("for") {
+	case "":
+		return time.Time{}, nil
+	case "day":
+		return now.AddDate(0, 0, 1), nil
+	case "week":
+		return now.AddDate(0, 0, 7), nil
+	}
+	return time.Time{}, &pageError{status: http.StatusBadRequest, detail: "The form couldn't be read. Please try again."}
+}
+
+func (s *Server) relate(req *request, change func(ctx context.Context, from, to social.User) error) error {
 	if !req.signed {
 		return req.toLogin()
 	}
@@ -58,11 +158,45 @@ func (s *Server) changeFollow(req *request, change func(ctx context.Context, fro
 		return err
 	}
 	err = change(req.ctx, req.viewer, user)
-	if errors.Is(err, social.ErrSelfFollow) {
+	switch {
+	case errors.Is(err, social.ErrSelfFollow):
 		return &pageError{status: http.StatusBadRequest, detail: "You can't follow yourself."}
+	case errors.Is(err, social.ErrBlocked):
+		return &pageError{status: http.StatusForbidden, detail: "You can't follow this account.", cause: err}
+	case err != nil:
+		return err
+	}
+	return req.changed(req.back(profilePath(user.Name)))
+}
+
+// back is the page that a form leads back to: the one on which it was, if it says
+// so, else another one.
+func (req *request) back(fallback string) string {
+	if to := req.r.PostFormValue("back"); to != "" {
+		return localPath(to)
+	}
+	return fallback
+}
+
+// pin and unpin choose the post that is shown first on a profile.
+func (s *Server) pin(req *request) error { return s.changePin(req, s.social.Pin) }
+
+func (s *Server) unpin(req *request) error { return s.changePin(req, s.social.Unpin) }
+
+func (s *Server) changePin(req *request, change func(ctx context.Context, user social.User, id int64) error) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	id, err := strconv.ParseInt(req.r.PathValue("id"), 10, 64)
+	if err != nil || id < 1 {
+		return errNotFound
+	}
+	err = change(req.ctx, req.viewer, id)
+	if errors.Is(err, social.ErrNotAuthor) {
+		return &pageError{status: http.StatusForbidden, detail: "You can pin your own posts only.", cause: err}
 	}
 	if err != nil {
 		return err
 	}
-	return req.changed(profilePath(user.Name))
+	return req.changed(req.back(profilePath(req.viewer.Name)))
 }

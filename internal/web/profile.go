@@ -3,17 +3,31 @@ package web
 import (
 	"errors"
 	"net/http"
+	"net/url"
+	"slices"
 
 	"retwis/internal/social"
+	"retwis/internal/social/text"
 )
 
 // profileView is the part of a profile above its posts.
 type profileView struct {
-	User      social.User
-	Counts    social.Counts
-	Own       bool
-	Following bool
-	Common    social.Common
+	User     social.User
+	Profile  social.UserProfile
+	Counts   social.Counts
+	Own      bool
+	Relation social.Relation
+	Common   social.Common
+	Tab      string // "posts", "replies" or "likes"
+	Pinned   posts  // none, or one
+}
+
+// currentTab marks the tab that is shown.
+func currentTab(tab, one string) string {
+	if tab == one {
+		return "page"
+	}
+	return "false"
 }
 
 // owner returns the user named in the address, in any case.
@@ -25,65 +39,161 @@ func (req *request) owner() (social.User, error) {
 	return user, err
 }
 
-func (s *Server) profile(req *request) error {
+// visibleOwner returns the user named in the address, and who looks at them. Those
+// who have blocked the viewer do not exist.
+func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 	user, err := req.owner()
 	if err != nil {
-		return err
-	}
-	if user.Name != req.r.PathValue("name") {
-		return req.redirectToName(profilePath(user.Name))
-	}
-	before, err := req.before()
-	if err != nil {
-		return err
+		return social.User{}, nil, err
 	}
 	v, err := req.person()
 	if err != nil {
-		return err
+		return social.User{}, nil, err
 	}
-	page, err := s.social.ProfilePosts(req.ctx, v, user.ID, before, homePosts)
+	if v.Sees(user.ID) == social.Hidden {
+		relation, err := req.server.social.Relation(req.ctx, v, user.ID)
+		if err != nil {
+			return social.User{}, nil, err
+		}
+		if !relation.Blocked {
+			return social.User{}, nil, errNoUser
+		}
+	}
+	return user, v, nil
+}
+
+func (s *Server) profile(req *request) error { return s.profileTab(req, "posts") }
+
+func (s *Server) profileReplies(req *request) error { return s.profileTab(req, "replies") }
+
+func (s *Server) profileLikes(req *request) error { return s.profileTab(req, "likes") }
+
+func (s *Server) profileTab(req *request, tab string) error {
+	user, v, err := req.visibleOwner()
 	if err != nil {
 		return err
 	}
-	posts, err := req.show(v, page.Items)
+	path := profilePath(user.Name)
+	if tab != "posts" {
+		path += "/" + tab
+	}
+	if user.Name != req.r.PathValue("name") {
+		return req.redirectToName(path)
+	}
+	view, err := s.view(req, v, user)
 	if err != nil {
 		return err
 	}
-	view, err := s.view(req, user)
+	view.Tab = tab
+	list, err := s.profileFeed(req, v, view, path)
 	if err != nil {
 		return err
 	}
-	list := feed{
-		Posts: posts, Next: page.Next, Path: profilePath(user.Name), Later: before != 0,
-		Empty: user.Name + " hasn't posted yet.",
+	if view.Profile.Pinned != 0 && tab == "posts" && !list.Later {
+		if err := s.showPinned(req, v, &view); err != nil {
+			return err
+		}
+		// It is not shown twice on a page.
+		list.Posts.items = slices.DeleteFunc(list.Posts.items, func(item social.Item) bool {
+			return len(view.Pinned.items) > 0 && item.Entry.ID == view.Profile.Pinned
+		})
 	}
+	f := req.page(shownName(user))
+	f.Here = profilePath(user.Name)
+	f.Description = view.Profile.Bio
+	return req.render(http.StatusOK, profilePage(f, view, list))
+}
+
+// profileFeed reads the posts of a tab.
+func (s *Server) profileFeed(req *request, v *social.Viewer, view profileView, path string) (feed, error) {
+	user := view.User
+	list := feed{Path: path}
+	var items []social.Item
+	if view.Tab == "likes" {
+		cursor := req.r.URL.Query().Get("before")
+		page, err := s.social.LikedPosts(req.ctx, v, user.ID, cursor, homePosts)
+		if err != nil {
+			return feed{}, err
+		}
+		items, list.Later, list.More = page.Items, cursor != "", moreOf(path, page.Next)
+	} else {
+		before, err := req.before()
+		if err != nil {
+			return feed{}, err
+		}
+		read := s.social.ProfilePosts
+		if view.Tab == "replies" {
+			read = s.social.ProfileReplies
+		}
+		page, err := read(req.ctx, v, user.ID, before, homePosts)
+		if err != nil {
+			return feed{}, err
+		}
+		items, list.Later, list.Next = page.Items, before != 0, page.Next
+	}
+	list.Empty = map[string]string{
+		"posts":   user.Name + " hasn't posted yet.",
+		"replies": user.Name + " hasn't replied to anyone yet.",
+		"likes":   user.Name + " hasn't liked anything yet.",
+	}[view.Tab]
 	if view.Own {
-		list.Empty, list.Step, list.To = "You haven't posted yet.", "Write your first post", "/home"
+		switch view.Tab {
+		case "posts":
+			list.Empty, list.Step, list.To = "You haven't posted yet.", "Write your first post", "/home#status"
+		case "replies":
+			list.Empty, list.Step, list.To = "You haven't replied to anyone yet.", "See what people write", "/timeline"
+		case "likes":
+			list.Empty, list.Step, list.To = "You haven't liked anything yet.", "See what people write", "/timeline"
+		}
 	}
-	return req.render(http.StatusOK, profilePage(req.page(user.Name), view, list))
+	var err error
+	list.Posts, err = req.show(v, items)
+	return list, err
+}
+
+// moreOf is the address of the next page of a list with a cursor, empty at the end.
+func moreOf(path, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return path + "?before=" + url.QueryEscape(cursor)
 }
 
 // view reads the part of a profile above its posts.
-func (s *Server) view(req *request, user social.User) (profileView, error) {
+func (s *Server) view(req *request, v *social.Viewer, user social.User) (profileView, error) {
 	view := profileView{User: user, Own: req.signed && user.ID == req.viewer.ID}
 	var err error
+	if view.Profile, err = s.social.UserProfile(req.ctx, user.ID); err != nil {
+		return view, err
+	}
 	if view.Counts, err = s.social.Counts(req.ctx, user.ID); err != nil {
 		return view, err
 	}
 	if !req.signed || view.Own {
 		return view, nil
 	}
-	if view.Following, err = s.social.IsFollowing(req.ctx, req.viewer.ID, user.ID); err != nil {
-		return view, err
-	}
-	v, err := req.person()
-	if err != nil {
+	if view.Relation, err = s.social.Relation(req.ctx, v, user.ID); err != nil {
 		return view, err
 	}
 	view.Common, err = s.social.CommonFollowers(req.ctx, v, user.ID)
 	return view, err
 }
 
-func (s *Server) follow(req *request) error { return s.changeFollow(req, s.social.Follow) }
+// showPinned puts the pinned post of a profile first. One that is deleted meanwhile,
+// or hidden, is left out.
+func (s *Server) showPinned(req *request, v *social.Viewer, view *profileView) error {
+	item, err := s.social.PostPage(req.ctx, v, view.Profile.Pinned)
+	if errors.Is(err, social.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	view.Pinned, err = req.show(v, []social.Item{item})
+	return err
+}
 
-func (s *Server) unfollow(req *request) error { return s.changeFollow(req, s.social.Unfollow) }
+// shownLink is how a link on a profile is displayed.
+func shownLink(address string) string {
+	return text.Segment{Kind: text.Link, Target: address}.Shown()
+}

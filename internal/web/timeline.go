@@ -26,7 +26,11 @@ func (s *Server) timeline(req *request) error {
 	if err != nil {
 		return err
 	}
-	latest, err := s.social.LatestUsers(req.ctx, v, latestUsers)
+	newest, err := s.social.LatestUsers(req.ctx, v, latestUsers)
+	if err != nil {
+		return err
+	}
+	latest, err := req.withButtons(v, newest)
 	if err != nil {
 		return err
 	}
