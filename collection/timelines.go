@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -22,6 +23,12 @@ var (
 
 	//go:embed timelines_repair.lua
 	timelinesRepairLua string
+
+	//go:embed timelines_remove.lua
+	timelinesRemoveLua string
+
+	//go:embed timelines_merge.lua
+	timelinesMergeLua string
 )
 
 // Timelines keeps many lists of the newest ids, one per key: the posts that each
@@ -42,6 +49,8 @@ type Timelines struct {
 	max, slack  int
 	put, repair script.Script
 	page        script.Script
+	remove      script.Script
+	merge       script.Script
 }
 
 // maxTimeline is the largest cap: a late id costs as much as the list is long.
@@ -70,6 +79,8 @@ func NewTimelines(client rueidis.Client, max int) (*Timelines, error) {
 		put:    script.New(timelinesPutLua).Retryable(),
 		page:   script.New(timelinesSelectLua).Retryable(),
 		repair: script.New(timelinesRepairLua).Retryable(),
+		remove: script.New(timelinesRemoveLua).Retryable(),
+		merge:  script.New(timelinesMergeLua).Retryable(),
 	}, nil
 }
 
@@ -86,25 +97,68 @@ func (t *Timelines) Put(ctx context.Context, id int64, keys ...string) error {
 	if err := checkTimelineID(id); err != nil {
 		return err
 	}
+	if err := t.runAll(ctx, t.put, keys, t.putArgs(id)); err != nil {
+		return fmt.Errorf("collection: add %d: %w", id, err)
+	}
+	return nil
+}
+
+// Remove removes an id from the lists at keys. A list that does not have it does not
+// change, nor does a key of another type. It takes round trips as Put does; the
+// server reads each list, O(its length).
+func (t *Timelines) Remove(ctx context.Context, id int64, keys ...string) error {
+	if err := t.runAll(ctx, t.remove, keys, []string{strconv.FormatInt(id, 10)}); err != nil {
+		return fmt.Errorf("collection: remove %d: %w", id, err)
+	}
+	return nil
+}
+
+// runAll runs a script on all lists at keys, a batch at a time.
+func (t *Timelines) runAll(ctx context.Context, run script.Script, keys, args []string) error {
 	calls := make([]script.Call, 0, len(keys)/timelinesBatch+1)
 	for group := range t.groups(keys) {
-		calls = append(calls, script.Call{Keys: group, Args: t.putArgs(id)})
+		calls = append(calls, script.Call{Keys: group, Args: args})
 	}
 	if !t.cluster {
 		// One after the other, so that the server serves others in between.
 		for _, call := range calls {
-			if err := t.put.Run(ctx, t.client, call.Keys, call.Args).Error(); err != nil {
-				return fmt.Errorf("collection: add %d: %w", id, err)
+			if err := run.Run(ctx, t.client, call.Keys, call.Args).Error(); err != nil {
+				return err
 			}
 		}
 		return nil
 	}
 	for some := range slices.Chunk(calls, timelinesPipeline) {
-		for _, res := range t.put.RunMany(ctx, t.client, some) {
+		for _, res := range run.RunMany(ctx, t.client, some) {
 			if err := res.Error(); err != nil {
-				return fmt.Errorf("collection: add %d: %w", id, err)
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// PutMany adds ids, in any order, to one list, as Put does with each. One round
+// trip; O(n) in the length of the list and the number of ids, at most MaxLen of
+// them.
+func (t *Timelines) PutMany(ctx context.Context, key string, ids ...int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	if len(ids) > t.MaxLen() {
+		return fmt.Errorf("collection: %w: %d ids for a list of %d", ErrValue, len(ids), t.MaxLen())
+	}
+	ids = slices.Clone(ids)
+	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
+	args := []string{strconv.Itoa(t.max), strconv.Itoa(t.slack)}
+	for _, id := range slices.Compact(ids) {
+		if err := checkTimelineID(id); err != nil {
+			return err
+		}
+		args = append(args, strconv.FormatInt(id, 10))
+	}
+	if err := t.merge.Run(ctx, t.client, []string{key}, args).Error(); err != nil {
+		return fmt.Errorf("collection: %s: %w", key, err)
 	}
 	return nil
 }

@@ -37,9 +37,11 @@ type PostCounts struct{ Replies, Reposts, Likes int64 }
 // posts publishes and reads posts.
 type posts struct {
 	*users
-	fanOut *fanout.Engine
-	log    *slog.Logger
-	now    func() time.Time
+	fanOut     *fanout.Engine
+	allViews   *views
+	allViewers *viewers
+	log        *slog.Logger
+	now        func() time.Time
 
 	last    atomic.Int64 // the largest id of a post that was seen
 	counter atomic.Int64 // next_post_id as it was last read
@@ -59,15 +61,38 @@ func (p *posts) Post(ctx context.Context, author User, body string) (Post, error
 	if err != nil {
 		return Post{}, err
 	}
-	post := Post{Author: author, Time: p.now().UTC().Truncate(time.Second), Body: body}
-	job := p.fanOut.Begin(ctx, author.ID, []string{"user_id", layout.Itoa(author.ID), "time", layout.Seconds(post.Time), "body", body})
-	if post.ID, err = p.create(ctx, &job); err != nil {
-		return Post{}, fmt.Errorf("social: post: %w", err)
-	}
-	if err := p.fanOut.Publish(ctx, job); err != nil {
+	post := Post{Author: author, Time: p.time(), Body: body}
+	if err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Fields: fieldsOf(post), Tags: fanout.Tags(body)}); err != nil {
 		return Post{}, err
 	}
+	p.noticePost(ctx, post)
 	return post, nil
+}
+
+// time is the time of a post that is written now.
+func (p *posts) time() time.Time { return p.now().UTC().Truncate(time.Second) }
+
+// fieldsOf returns the hash of a new post.
+func fieldsOf(post Post) []string {
+	fields := []string{"user_id", layout.Itoa(post.Author.ID), "time", layout.Seconds(post.Time)}
+	if post.Parent != 0 {
+		fields = append(fields, "parent", layout.Itoa(post.Parent), "root", layout.Itoa(post.Root))
+	}
+	if post.RepostOf != 0 {
+		return append(fields, "repost_of", layout.Itoa(post.RepostOf))
+	}
+	return append(fields, "body", post.Body)
+}
+
+// publish writes a post under a new id and begins its fan-out.
+func (p *posts) publish(ctx context.Context, post *Post, entry fanout.Entry) error {
+	job := p.fanOut.Begin(ctx, entry)
+	id, err := p.create(ctx, &job)
+	if err != nil {
+		return fmt.Errorf("social: post: %w", err)
+	}
+	post.ID = id
+	return p.fanOut.Publish(ctx, job)
 }
 
 // create writes a post under the next id. Should the id be in use, as after a

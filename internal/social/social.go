@@ -169,6 +169,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.posts.allViews, s.posts.allViewers = views, viewers
 	s.listings = &listings{views: views, viewers: viewers, timelines: s.timelines}
 	s.notifications, err = newNotifications(users, s.listings, opt.Logger, &epoch, opt.Invalidations != nil)
 	if err != nil {

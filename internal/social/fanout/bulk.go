@@ -17,7 +17,7 @@ func (e *Engine) Masters(ctx context.Context) (string, error) { return e.masters
 func (e *Engine) Confirm(ctx context.Context, first int64, authors []int64, masters string, timeout time.Duration) error {
 	all := make([]*written, len(authors))
 	for i, author := range authors {
-		job := Job{post: first + int64(i), author: author, after: follow.First, masters: masters}
+		job := Job{post: first + int64(i), Entry: Entry{Author: author}, after: follow.First, masters: masters}
 		var err error
 		if all[i], err = e.confirm.submit(ctx, job); err != nil {
 			return err

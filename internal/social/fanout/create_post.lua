@@ -1,24 +1,32 @@
 -- Writes a new post, never over another key, and adds it to the unfinished fan-outs.
 -- KEYS[1]   the hash of the post
--- KEYS[2]   the sorted set of unfinished fan-outs, by time of renewal
+-- KEYS[2]   the sorted set of unfinished fan-outs, by time of renewal; missing on a
+--           Cluster, where it is in another slot
 -- ARGV[1]   the post's id
 -- ARGV[2]   the time now
 -- ARGV[3..] field, value, field, value ...
--- Reply     1 when the hash now holds these fields, also when an earlier attempt
---           of the same write succeeded; 0 when it holds something else,
---           or the key is of another type
+-- Reply     1 when the hash now holds this post, also when an earlier attempt of the
+--           same write succeeded and the text was edited since; 2 when it was
+--           deleted since; 0 when the key holds something else
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'none' and kind ~= 'hash' then
   return 0
 end
 if kind == 'hash' then
+  local since = redis.call('HMGET', KEYS[1], 'edited', 'deleted')
   for i = 3, #ARGV, 2 do
-    if redis.call('HGET', KEYS[1], ARGV[i]) ~= ARGV[i + 1] then
+    local changed = ARGV[i] == 'body' and (since[1] or since[2])
+    if not changed and redis.call('HGET', KEYS[1], ARGV[i]) ~= ARGV[i + 1] then
       return 0
     end
   end
+  if since[2] then
+    return 2
+  end
 end
-redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
+if KEYS[2] then
+  redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
+end
 if kind == 'none' then
   redis.call('HSET', KEYS[1], unpack(ARGV, 3))
 end

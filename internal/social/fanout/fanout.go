@@ -78,11 +78,10 @@ func (e *Engine) Close() {
 	e.worker.Wait()
 }
 
-// Begin prepares the fan-out of a new post with these fields and values,
-// alternating.
-func (e *Engine) Begin(ctx context.Context, author int64, fields []string) Job {
+// Begin prepares the fan-out of a new post.
+func (e *Engine) Begin(ctx context.Context, entry Entry) Job {
 	masters, _ := e.masters.identity(ctx) // on an error the fan-out is repeated
-	return Job{author: author, fields: fields, after: follow.First, masters: masters}
+	return Job{Entry: entry, after: follow.First, masters: masters}
 }
 
 // Create writes the post of a job under an id, unless the id is in use, and
@@ -90,27 +89,46 @@ func (e *Engine) Begin(ctx context.Context, author int64, fields []string) Job {
 // interrupts it.
 func (e *Engine) Create(ctx context.Context, job *Job, id int64) (bool, error) {
 	job.post = id
-	return e.writer.create(ctx, id, job.fields)
+	created, err := e.writer.create(ctx, id, job.Fields)
+	if errors.Is(err, errDeleted) { // an earlier attempt, whose reply was lost
+		return true, nil
+	}
+	return created, err
 }
 
 // Publish puts a post on the author's timelines and on those of the first
 // thousand followers or so, and leaves the others to the background. An
-// interruption is logged; another process finishes the fan-out.
+// interruption is logged; another process finishes the fan-out. It returns
+// ErrRefused for a reply or a repost whose other post is gone; the post is deleted
+// then.
 func (e *Engine) Publish(ctx context.Context, job Job) error {
+	err := e.writer.attach(ctx, &job, true)
+	if errors.Is(err, ErrRefused) {
+		if err := e.giveUp(ctx, job, err); !errors.Is(err, ErrNoPost) {
+			return err
+		}
+		return ErrRefused
+	}
+	if err != nil {
+		return err
+	}
 	first, err := e.writer.pushOwn(ctx, job)
 	if err != nil {
 		return err
 	}
-	job.after, err = e.writer.pushPage(ctx, job, first)
-	for page := 1; err == nil && job.after != follow.First && page < pagesAtOnce; page++ {
-		job.after, err = e.writer.pushNext(ctx, job)
+	err = e.writer.pushPage(ctx, &job, first)
+	for page := 1; err == nil && !job.done() && page < pagesAtOnce; page++ {
+		err = e.writer.pushNext(ctx, &job)
+	}
+	if err == nil {
+		err = e.writer.report(ctx, &job)
 	}
 	switch {
 	case err != nil:
 		e.log.WarnContext(ctx, "fan-out interrupted, to be finished later", "post", job.post, "error", err)
 		return nil
-	case job.after == follow.First:
-		if err := e.confirm.finalize(ctx, job); err != nil {
+	case job.done():
+		if err := e.finish(ctx, job); err != nil {
 			e.log.WarnContext(ctx, "fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
 		}
 		return nil
@@ -132,7 +150,8 @@ func (e *Engine) queue(job Job) {
 
 // restart leaves a fan-out to the worker, from its beginning.
 func (e *Engine) restart(job Job) {
-	job.masters, job.after = "", follow.First
+	job.masters = ""
+	job.begin()
 	e.queue(job)
 }
 
@@ -155,7 +174,10 @@ func (e *Engine) workOn(job Job) {
 		switch {
 		case e.ctx.Err() != nil:
 			return
-		case errors.Is(err, ErrNoPost):
+		case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
+			if err := e.giveUp(e.ctx, job, err); !errors.Is(err, ErrNoPost) {
+				e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
+			}
 			e.claims.remove(job.post)
 			return
 		case err != nil && (reply.IsWrongType(err) || job.failed >= maxFailures):
@@ -166,11 +188,11 @@ func (e *Engine) workOn(job Job) {
 			job.failed++
 			e.log.Warn("fan-out interrupted, trying again", "post", job.post, "error", err, "in", retryAfter.String())
 			pause.For(e.ctx, retryAfter)
-		case job.after == follow.First:
-			e.claims.remove(job.post)
-			if err := e.confirm.finalize(e.ctx, job); err != nil {
+		case job.done():
+			if err := e.finish(e.ctx, job); err != nil {
 				e.log.Warn("fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
 			}
+			e.claims.remove(job.post)
 			return
 		default:
 			time.Sleep(pageGap)
@@ -183,13 +205,13 @@ func (e *Engine) workOn(job Job) {
 	}
 }
 
-// advance does one page of a fan-out, which is done when after is follow.First
-// again. A job without an identity of the masters starts from its beginning.
+// advance does one page of a fan-out. A job without an identity of the masters
+// starts from its beginning.
 func (e *Engine) advance(ctx context.Context, job *Job) error {
 	if job.masters != "" {
-		next, err := e.writer.pushNext(ctx, *job)
+		err := e.writer.pushNext(ctx, job)
 		if err == nil {
-			job.after, job.failed = next, 0
+			job.failed = 0
 		}
 		return err
 	}
@@ -197,16 +219,24 @@ func (e *Engine) advance(ctx context.Context, job *Job) error {
 	if err != nil {
 		return err
 	}
-	if err := e.writer.restore(ctx, *job); err != nil {
+	if err := e.writer.restore(ctx, job); err != nil {
 		return err
 	}
+	if err := e.writer.attach(ctx, job, false); err != nil {
+		return err
+	}
+	job.begin()
 	first, err := e.writer.pushOwn(ctx, *job)
-	if err != nil {
-		return err
-	}
-	next, err := e.writer.pushPage(ctx, *job, first)
 	if err == nil {
-		job.after, job.masters = next, masters
+		err = e.writer.pushPage(ctx, job, first)
+	}
+	if err == nil {
+		err = e.writer.report(ctx, job)
+	}
+	if err == nil {
+		job.masters = masters
+	} else {
+		job.begin()
 	}
 	return err
 }

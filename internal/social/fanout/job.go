@@ -2,26 +2,90 @@ package fanout
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
 )
 
-// ErrNoPost: the post does not exist.
-var ErrNoPost = errors.New("social: no such post")
+var (
+	// ErrNoPost: the post does not exist.
+	ErrNoPost = errors.New("social: no such post")
+	// ErrRefused: the post that a reply or a repost belongs to does not exist any
+	// more, or the user has another repost of it.
+	ErrRefused = errors.New("social: not accepted by the other post")
+	// errDeleted: the post was deleted.
+	errDeleted = errors.New("social: the post is deleted")
+)
 
-// Job is a post on its way to the followers of its author.
+// Entry is a new post.
+type Entry struct {
+	Author int64
+	Fields []string // of its hash: field, value, field, value ...
+	Tags   []string
+
+	Parent, Root int64 // of a reply
+	RepostOf     int64 // of a repost
+	To           int64 // the author of the other post
+	Replaces     int64 // the id of an earlier repost that was deleted meanwhile
+}
+
+// Job is a post on its way to its audience: the followers of its author, then those
+// of each of its tags.
 type Job struct {
-	post, author int64
-	// fields is the content of the post's hash, kept until a replica has it: the
-	// post is written again should a failover lose it. Nil for a post of
-	// another process.
-	fields []string
+	post int64
+	Entry
+	// Entry.Fields is kept until a replica has the post: it is written again should
+	// a failover lose it. Nil for a post of another process.
+
+	edits int64 // how often the post was edited before its tags were read
 	// followedBy, where it is not zero, excludes followers who came later (unix
 	// seconds): they follow since after the post was written.
 	followedBy float64
-	after      follow.Cursor // the last follower who has it
+	source     int           // which part of the audience is next
+	after      follow.Cursor // the last follower of that part who has it
 	// masters is the identity of the servers before the first write. A fan-out
 	// that ends under another identity may have lost a part.
 	masters string
 	failed  int // how many times in a row the next page failed
 }
+
+// audience returns the sets of followers to whom a post goes.
+func audience(author int64, tags []string) []string {
+	sets := make([]string, 1, 1+len(tags))
+	sets[0] = layout.FollowersKey(author)
+	for _, tag := range tags {
+		sets = append(sets, layout.TagFollowersKey(tag))
+	}
+	return sets
+}
+
+func (j *Job) audience() []string { return audience(j.Author, j.Tags) }
+
+// done reports whether the whole audience has the post.
+func (j *Job) done() bool { return j.source > len(j.Tags) }
+
+// isNarrow reports whether the followers of the author get the post only if they
+// follow another one too.
+func (j *Job) isNarrow() bool { return j.Parent != 0 && j.To != j.Author }
+
+// next moves on to the page after a page of n followers that ended at last.
+func (j *Job) next(n int, last follow.Cursor) {
+	if n == pageOfFollowers {
+		j.after = last
+		return
+	}
+	j.after = follow.First
+	j.source++
+}
+
+func (j *Job) begin() { j.source, j.after = 0, follow.First }
+
+// joinTags writes tags as a field of a stub; splitTags reads it.
+func joinTags(tags []string) string {
+	slices.Sort(tags)
+	return strings.Join(slices.Compact(tags), " ")
+}
+
+func splitTags(text string) []string { return strings.Fields(text) }

@@ -30,23 +30,18 @@ const skew = time.Minute
 // that have the post are not changed, and users who followed after it was
 // written do not get it. It returns ErrNoPost where there is no such post.
 func (e *Engine) Resume(ctx context.Context, post int64) error {
-	job, err := e.stored(ctx, post)
-	if errors.Is(err, ErrNoPost) {
-		if err := forget(ctx, e.writer.client, post); err != nil {
-			return err
-		}
-	}
+	job, err := e.writer.stored(ctx, post)
 	if err != nil {
-		return err
+		return e.giveUp(ctx, job, err)
 	}
 	e.claims.add(post)
 	defer e.claims.remove(post)
 	for {
 		if err := e.advance(ctx, &job); err != nil {
-			return err
+			return e.giveUp(ctx, job, err)
 		}
-		if job.after == follow.First {
-			return e.confirm.finalize(ctx, job)
+		if job.done() {
+			return e.finish(ctx, job)
 		}
 		if !pause.For(ctx, pageGap) {
 			return fmt.Errorf("social: fan out post %d: %w", post, ctx.Err())
@@ -54,26 +49,97 @@ func (e *Engine) Resume(ctx context.Context, post int64) error {
 	}
 }
 
+// giveUp ends a fan-out whose post is gone, and returns ErrNoPost; another error is
+// returned as it is. A post that was deleted, or refused, is removed from every list
+// first.
+func (e *Engine) giveUp(ctx context.Context, job Job, err error) error {
+	switch {
+	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
+		if err := e.Delete(ctx, job.post); err != nil {
+			return err
+		}
+	case !errors.Is(err, ErrNoPost):
+		return err
+	}
+	if err := forget(ctx, e.writer.client, job.post); err != nil {
+		return err
+	}
+	return ErrNoPost
+}
+
+// finish looks at a post whose fan-out is written: if it was deleted meanwhile, it
+// is removed again from the lists. Then it waits until nothing can be lost.
+func (e *Engine) finish(ctx context.Context, job Job) error {
+	b := e.writer.client.B()
+	res := e.writer.client.DoMulti(ctx,
+		b.Hexists().Key(layout.PostKey(job.post)).Field("deleted").Build(),
+		b.Llen().Key(layout.EditsKey(job.post)).Build())
+	isDeleted, err := res[0].AsBool()
+	if err != nil {
+		return fmt.Errorf("social: read a post: %w", err)
+	}
+	edits, err := res[1].AsInt64()
+	if err != nil && !reply.IsWrongType(err) {
+		return fmt.Errorf("social: read a post: %w", err)
+	}
+	switch {
+	case isDeleted:
+		if err := e.Delete(ctx, job.post); err != nil {
+			return err
+		}
+	case edits != job.edits:
+		if err := e.Retag(ctx, job.post); err != nil {
+			return err
+		}
+	}
+	return e.confirm.finalize(ctx, job)
+}
+
 // stored returns the job of a post that is in the database, or ErrNoPost where
-// it is missing, cannot be read, or its author does not exist.
-func (e *Engine) stored(ctx context.Context, post int64) (Job, error) {
-	client := e.writer.client
-	fields, err := reply.Fields(client.Do(ctx, client.B().Hmget().Key(layout.PostKey(post)).Field("user_id", "time").Build()))
+// it is missing, cannot be read, or its author does not exist, and errDeleted where
+// it is deleted.
+func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
+	job := Job{post: post, after: follow.First}
+	b := w.client.B()
+	res := w.client.DoMulti(ctx,
+		b.Llen().Key(layout.EditsKey(post)).Build(), // first: see Job.edits
+		b.Hmget().Key(layout.PostKey(post)).Field("user_id", "time", "body", "parent", "root", "repost_of", "deleted").Build())
+	edits, err := res[0].AsInt64()
+	if err != nil && !reply.IsWrongType(err) {
+		return job, fmt.Errorf("social: read a post: %w", err)
+	}
+	job.edits = edits
+	fields, err := reply.Fields(res[1])
 	if err != nil {
-		return Job{}, fmt.Errorf("social: read a post: %w", err)
+		return job, fmt.Errorf("social: read a post: %w", err)
 	}
-	author, err := strconv.ParseInt(fields[0], 10, 64)
+	if job.Author, err = strconv.ParseInt(fields[0], 10, 64); err != nil {
+		return job, ErrNoPost
+	}
+	if fields[6] != "" {
+		return job, errDeleted
+	}
+	job.Parent, _ = layout.ParseID(fields[3])
+	job.Root, _ = layout.ParseID(fields[4])
+	job.RepostOf, _ = layout.ParseID(fields[5])
+	job.Tags = Tags(fields[2])
+	if job.Parent != 0 && job.Root == 0 {
+		job.Root = job.Parent
+	}
+	exists := b.Hexists().Key(layout.UserKey(job.Author)).Field("username").Build()
+	res = w.client.DoMulti(ctx, exists, b.Hget().Key(layout.PostKey(max(job.Parent, job.RepostOf))).Field("user_id").Build())
+	found, err := res[0].AsBool()
 	if err != nil {
-		return Job{}, ErrNoPost
+		return job, fmt.Errorf("social: read a user: %w", err)
 	}
-	exists, err := client.Do(ctx, client.B().Hexists().Key(layout.UserKey(author)).Field("username").Build()).AsBool()
+	if !found {
+		return job, ErrNoPost
+	}
+	other, err := reply.TextOrEmpty(res[1])
 	if err != nil {
-		return Job{}, fmt.Errorf("social: read a user: %w", err)
+		return job, fmt.Errorf("social: read a post: %w", err)
 	}
-	if !exists {
-		return Job{}, ErrNoPost
-	}
-	job := Job{post: post, author: author, after: follow.First}
+	job.To, _ = layout.ParseID(other) // 0 for a post of its own
 	if at := layout.ParseTime(fields[1]); !at.IsZero() {
 		job.followedBy = float64(at.Add(skew).Unix())
 	}

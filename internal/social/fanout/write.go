@@ -3,7 +3,6 @@ package fanout
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -14,15 +13,23 @@ import (
 	"retwis/collection"
 	"retwis/internal/script"
 	"retwis/internal/social/follow"
-	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )
 
-//go:embed create_post.lua
-var createPostSource string
+var (
+	//go:embed create_post.lua
+	createPostSource string
+	createPostScript = script.New(createPostSource).Retryable()
 
-var createPostScript = script.New(createPostSource).Retryable()
+	//go:embed add_reply.lua
+	addReplySource string
+	addReplyScript = script.New(addReplySource).Retryable()
+
+	//go:embed add_repost.lua
+	addRepostSource string
+	addRepostScript = script.New(addRepostSource).Retryable()
+)
 
 // pageOfFollowers is how many followers are read at a time.
 const pageOfFollowers = 200
@@ -41,15 +48,21 @@ type writer struct {
 // create writes a post unless its id is in use, and adds it to `fanouts`, so
 // that an interrupted fan-out is finished by another process: in the same
 // script, or on a Cluster before it; an entry without a post does no harm.
+// errDeleted reports that the post was written before, and deleted since.
 func (w *writer) create(ctx context.Context, id int64, fields []string) (bool, error) {
-	if !w.cluster {
-		return createPostScript.Run(ctx, w.client, []string{layout.PostKey(id), layout.FanOuts},
-			append([]string{layout.Itoa(id), layout.Seconds(w.now())}, fields...)).AsBool()
+	keys := []string{layout.PostKey(id), layout.FanOuts}
+	if w.cluster {
+		if err := w.note(ctx, id); err != nil {
+			return false, err
+		}
+		keys = keys[:1]
 	}
-	if err := w.note(ctx, id); err != nil {
-		return false, err
+	state, err := createPostScript.Run(ctx, w.client, keys,
+		append([]string{layout.Itoa(id), layout.Seconds(w.now())}, fields...)).AsInt64()
+	if state == 2 {
+		err = errDeleted
 	}
-	return hash.Create(ctx, w.client, layout.PostKey(id), fields)
+	return state == 1, err
 }
 
 // note adds a post to `fanouts`.
@@ -59,78 +72,166 @@ func (w *writer) note(ctx context.Context, id int64) error {
 }
 
 // restore makes sure that the post itself and its place in `fanouts` exist,
-// before a fan-out is repeated. It returns ErrNoPost where the post is lost.
-func (w *writer) restore(ctx context.Context, job Job) error {
-	if job.fields == nil {
-		exists, err := w.client.Do(ctx, w.client.B().Exists().Key(layout.PostKey(job.post)).Build()).AsBool()
-		switch {
-		case err != nil:
+// before a fan-out is repeated. It returns ErrNoPost where the post is lost, and
+// errDeleted where it is deleted.
+func (w *writer) restore(ctx context.Context, job *Job) error {
+	if job.Fields == nil {
+		stored, err := w.stored(ctx, job.post)
+		if err != nil {
 			return err
-		case !exists:
-			return errors.Join(forget(ctx, w.client, job.post), ErrNoPost)
 		}
+		job.Entry, job.edits = stored.Entry, stored.edits
 		return w.note(ctx, job.post)
 	}
-	created, err := w.create(ctx, job.post, job.fields)
+	created, err := w.create(ctx, job.post, job.Fields)
 	if err == nil && !created {
-		w.log.ErrorContext(ctx, "a post was lost in a failover: its id belongs to another post by now", "post", job.post, "author", job.author)
+		w.log.ErrorContext(ctx, "a post was lost in a failover: its id belongs to another post by now", "post", job.post, "author", job.Author)
 		return ErrNoPost
 	}
 	return err
 }
 
-// pushOwn puts a post on the home timeline and the profile of its author and on
-// the public timeline, and reads the first page of followers.
+// attach adds a reply or a repost to the post that it belongs to. A new one is
+// refused, with ErrRefused, if that post is deleted; so is a repost if the user has
+// another one.
+func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
+	switch {
+	case job.Parent != 0:
+		must := "0"
+		if isNew {
+			must = "1"
+		}
+		state, err := addReplyScript.Run(ctx, w.client, []string{layout.PostKey(job.Parent), layout.RepliesKey(job.Parent)},
+			[]string{layout.Itoa(job.post), must}).AsInt64()
+		switch {
+		case err != nil:
+			return fmt.Errorf("social: reply: %w", err)
+		case state == 0 && isNew:
+			return ErrRefused
+		case state == 2:
+			return w.hold(ctx, job.Parent)
+		}
+	case job.RepostOf != 0:
+		has, err := addRepostScript.Run(ctx, w.client, []string{layout.PostKey(job.RepostOf), layout.RepostersKey(job.RepostOf)},
+			[]string{layout.Itoa(job.Author), layout.Itoa(job.post), layout.Itoa(job.Replaces)}).AsInt64()
+		if err != nil {
+			return fmt.Errorf("social: repost: %w", err)
+		}
+		if has != job.post {
+			return ErrRefused
+		}
+		return w.mirrorRepost(ctx, job.Author, job.RepostOf)
+	}
+	return nil
+}
+
+// pushOwn puts a post on the lists of its author, of its conversation and of its
+// tags, and on the public timeline, and reads the first page of followers.
 func (w *writer) pushOwn(ctx context.Context, job Job) (followers rueidis.RedisResult, err error) {
-	id := layout.Itoa(job.post)
-	res := w.client.DoMulti(ctx,
-		w.lists.PutCommand(job.post, layout.HomeKey(job.author)),
-		w.client.B().Zadd().Key(layout.ProfileKey(job.author)).ScoreMember().ScoreMember(float64(job.post), id).Build().ToRetryable(),
-		w.lists.PutCommand(job.post, layout.Timeline),
-		w.followers(job.author, follow.First),
-	)
-	for _, r := range res[:3] {
+	add := func(set string) rueidis.Completed {
+		return w.client.B().Zadd().Key(set).ScoreMember().ScoreMember(float64(job.post), layout.Itoa(job.post)).Build().ToRetryable()
+	}
+	cmds := rueidis.Commands{w.lists.PutCommand(job.post, layout.HomeKey(job.Author))}
+	switch {
+	case job.Parent != 0:
+		cmds = append(cmds, add(layout.ProfileRepliesKey(job.Author)), add(layout.ThreadKey(job.Root)))
+	case job.RepostOf != 0:
+		cmds = append(cmds, add(layout.ProfileKey(job.Author)))
+	default:
+		cmds = append(cmds, add(layout.ProfileKey(job.Author)), w.lists.PutCommand(job.post, layout.Timeline))
+	}
+	for _, tag := range job.Tags {
+		cmds = append(cmds, add(layout.TagKey(tag)))
+	}
+	res := w.client.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], follow.First))...)
+	last := len(res) - 1
+	for _, r := range res[:last] {
 		if err := r.Error(); reply.IsWrongType(err) {
 			// A damaged key must not prevent posting; a check reports it.
-			w.log.WarnContext(ctx, "a post could not be put on a list of its author", "post", job.post, "author", job.author, "error", err)
+			w.log.WarnContext(ctx, "a post could not be put on a list of its author", "post", job.post, "author", job.Author, "error", err)
 		} else if err != nil {
-			return res[3], fmt.Errorf("social: post: %w", err)
+			return res[last], fmt.Errorf("social: post: %w", err)
 		}
 	}
-	return res[3], nil
+	return res[last], nil
 }
 
-// followers reads a page of followers, the latest first.
-func (w *writer) followers(author int64, after follow.Cursor) rueidis.Completed {
-	return w.follows.PageCommand(layout.FollowersKey(author), after, pageOfFollowers)
+// followers reads a page of a set of followers, the latest first.
+func (w *writer) followers(set string, after follow.Cursor) rueidis.Completed {
+	return w.follows.PageCommand(set, after, pageOfFollowers)
 }
 
-// pushNext reads a page of followers and pushes the post to them; see pushPage.
-func (w *writer) pushNext(ctx context.Context, job Job) (follow.Cursor, error) {
-	return w.pushPage(ctx, job, w.client.Do(ctx, w.followers(job.author, job.after)))
+// pushNext reads the next page of the audience and pushes the post to it; see
+// pushPage.
+func (w *writer) pushNext(ctx context.Context, job *Job) error {
+	return w.pushPage(ctx, job, w.client.Do(ctx, w.followers(job.audience()[job.source], job.after)))
 }
 
-// pushPage puts the post on the timelines of one page of followers and returns
-// the cursor of the next page, follow.First at the end.
-func (w *writer) pushPage(ctx context.Context, job Job, page rueidis.RedisResult) (next follow.Cursor, err error) {
-	// id, time, id, time ...
-	followers, err := page.AsStrSlice()
+// pushPage puts the post on the timelines of one page of the audience, and moves
+// the job on to the next page.
+func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResult) error {
+	ids, n, last, err := parseFollowers(page, job.followedBy)
+	if err == nil && job.source == 0 && job.isNarrow() {
+		ids, err = w.whoFollowBoth(ctx, job, ids)
+	}
+	if err == nil {
+		err = w.lists.Put(ctx, job.post, homes(ids)...)
+	}
 	if err != nil {
-		return follow.First, fmt.Errorf("social: fan out post %d: %w", job.post, err)
+		return fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
-	homes := make([]string, 0, len(followers)/2)
-	for i := 0; i+1 < len(followers); i += 2 {
-		since, _ := strconv.ParseFloat(followers[i+1], 64)
-		if !follow.IsDigits(followers[i]) || job.followedBy != 0 && since > job.followedBy {
-			continue
+	job.next(n, last)
+	return nil
+}
+
+// parseFollowers reads a page of followers, without those who came later than
+// followedBy: how many there are on it, and the last one.
+func parseFollowers(page rueidis.RedisResult, followedBy float64) (ids []string, n int, last follow.Cursor, err error) {
+	// id, time, id, time ...
+	entries, err := page.AsStrSlice()
+	if err != nil {
+		return nil, 0, follow.First, err
+	}
+	ids = make([]string, 0, len(entries)/2)
+	for i := 0; i+1 < len(entries); i += 2 {
+		last = follow.Cursor{Since: entries[i+1], ID: entries[i]}
+		since, _ := strconv.ParseFloat(entries[i+1], 64)
+		if follow.IsDigits(entries[i]) && (followedBy == 0 || since <= followedBy) {
+			ids = append(ids, entries[i])
 		}
-		homes = append(homes, layout.HomePrefix+followers[i])
 	}
-	if err := w.lists.Put(ctx, job.post, homes...); err != nil {
-		return follow.First, fmt.Errorf("social: fan out post %d: %w", job.post, err)
+	return ids, len(entries) / 2, last, nil
+}
+
+func homes(ids []string) []string {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = layout.HomePrefix + id
 	}
-	if n := len(followers); n == 2*pageOfFollowers {
-		return follow.Cursor{Since: followers[n-1], ID: followers[n-2]}, nil
+	return keys
+}
+
+// whoFollowBoth returns those of the followers of the author of a reply who follow
+// the author of the other post too, or are that author.
+func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
 	}
-	return follow.First, nil
+	scores, err := w.client.Do(ctx, w.client.B().Zmscore().Key(layout.FollowersKey(job.To)).Member(ids...).Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	to := layout.Itoa(job.To)
+	both := ids[:0]
+	for i, id := range ids {
+		isBoth := id == to
+		if !isBoth && !scores[i].IsNil() {
+			since, _ := scores[i].AsFloat64()
+			isBoth = job.followedBy == 0 || since <= job.followedBy
+		}
+		if isBoth {
+			both = append(both, id)
+		}
+	}
+	return both, nil
 }

@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +59,7 @@ const (
 	LikersPrefix    = "likers:"
 	RepostersPrefix = "reposters:"
 	RepliesPrefix   = "replies:"
+	StubsPrefix     = "stubs:"
 	EditsPrefix     = "edits:"
 )
 
@@ -131,6 +133,10 @@ func RepostersKey(pid int64) string { return ofPost(RepostersPrefix, pid) }
 // RepliesKey is the set of the ids of the direct replies to a post.
 func RepliesKey(pid int64) string { return ofPost(RepliesPrefix, pid) }
 
+// StubsKey is the set of the ids of the deleted direct replies to a post that still
+// have replies themselves.
+func StubsKey(pid int64) string { return ofPost(StubsPrefix, pid) }
+
 // EditsKey is the list of the earlier texts of a post, the latest first: the time
 // at which the text was replaced, a space, the text.
 func EditsKey(pid int64) string { return ofPost(EditsPrefix, pid) }
@@ -161,7 +167,7 @@ var types = map[string]string{
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",
 	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset",
-	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", EditsPrefix: "list",
+	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
 }
 
@@ -191,7 +197,7 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 	switch prefix {
 	case TagPrefix, TagFollowersPrefix:
 		return "", 0, false
-	case LikersPrefix, RepostersPrefix, RepliesPrefix, EditsPrefix:
+	case LikersPrefix, RepostersPrefix, RepliesPrefix, StubsPrefix, EditsPrefix:
 		inner, isBraced := strings.CutPrefix(rest, "{"+PostPrefix)
 		if inner, ok = strings.CutSuffix(inner, "}"); !ok || !isBraced {
 			return "", 0, false
@@ -216,6 +222,15 @@ const MaxID = 1 << 53
 func ParseID(text string) (int64, bool) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	return id, err == nil && id > 0 && id <= MaxID && Itoa(id) == text
+}
+
+// ParseScore reads an id that is the score of a member of a sorted set.
+func ParseScore(text string) (int64, error) {
+	score, err := strconv.ParseFloat(text, 64)
+	if err == nil && (score < 1 || score > MaxID || score != math.Trunc(score)) {
+		err = strconv.ErrRange
+	}
+	return int64(score), err
 }
 
 // Itoa writes an id, a count or a time.

@@ -1,0 +1,342 @@
+package fanout
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/pause"
+	"retwis/internal/social/reply"
+)
+
+var (
+	//go:embed delete_post.lua
+	deletePostSource string
+	deletePostScript = script.New(deletePostSource).Retryable()
+
+	//go:embed remove_reply.lua
+	removeReplySource string
+	removeReplyScript = script.New(removeReplySource).Retryable()
+
+	//go:embed drop_members.lua
+	dropMembersSource string
+	dropMembersScript = script.New(dropMembersSource).Retryable()
+)
+
+// stub is what is left of a deleted post.
+type stub struct {
+	id, author        int64
+	parent, root      int64
+	repostOf          int64
+	tags              []string
+	exists, isDeleted bool
+}
+
+// Delete deletes a post: first its text, so that nobody sees it any more, then its
+// place on every list. It can be repeated from its start; repeating it for a post
+// whose fan-out went on meanwhile removes it from the lists again. A post that does
+// not exist is no error.
+func (e *Engine) Delete(ctx context.Context, post int64) error {
+	w := &e.writer
+	if err := w.makeStub(ctx, post); err != nil {
+		return fmt.Errorf("social: delete post %d: %w", post, err)
+	}
+	s, err := w.readStub(ctx, post)
+	if err != nil || !s.exists {
+		return err
+	}
+	if err := w.removeOwn(ctx, s); err != nil {
+		return fmt.Errorf("social: delete post %d: %w", post, err)
+	}
+	if err := e.deleteRest(ctx, s); err != nil {
+		return fmt.Errorf("social: delete post %d: %w", post, err)
+	}
+	return nil
+}
+
+// deleteRest removes a deleted post from where there can be very many entries of it.
+func (e *Engine) deleteRest(ctx context.Context, s stub) error {
+	if err := e.deleteReposts(ctx, s.id); err != nil {
+		return err
+	}
+	if err := e.writer.removeLikes(ctx, s.id); err != nil {
+		return err
+	}
+	return e.writer.removeFromHomes(ctx, s)
+}
+
+// makeStub removes the text of a post.
+func (w *writer) makeStub(ctx context.Context, post int64) error {
+	const maxEdits = 1000 // far more than there can be
+	b := w.client.B()
+	for {
+		res := w.client.DoMulti(ctx, b.Hget().Key(layout.PostKey(post)).Field("body").Build(),
+			b.Lrange().Key(layout.EditsKey(post)).Start(0).Stop(maxEdits).Build())
+		body, err := reply.Text(res[0])
+		if err != nil {
+			return err
+		}
+		edits, err := res[1].AsStrSlice()
+		if err != nil && !reply.IsWrongType(err) {
+			return err
+		}
+		tags := Tags(body)
+		for _, edit := range edits {
+			tags = append(tags, Tags(earlierText(edit))...)
+		}
+		state, err := deletePostScript.Run(ctx, w.client, []string{layout.PostKey(post), layout.EditsKey(post)},
+			[]string{layout.Seconds(w.now()), body, strconv.Itoa(len(edits)), joinTags(tags)}).AsInt64()
+		if err != nil || state != 2 {
+			return err
+		}
+	}
+}
+
+func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
+	fields, err := reply.Fields(w.client.Do(ctx, w.client.B().Hmget().Key(layout.PostKey(post)).
+		Field("user_id", "parent", "root", "repost_of", "tags", "deleted").Build()))
+	if err != nil {
+		return stub{}, fmt.Errorf("social: read a post: %w", err)
+	}
+	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != ""}
+	s.author, s.exists = layout.ParseID(fields[0])
+	s.parent, _ = layout.ParseID(fields[1])
+	s.root, _ = layout.ParseID(fields[2])
+	s.repostOf, _ = layout.ParseID(fields[3])
+	if s.parent != 0 && s.root == 0 {
+		s.root = s.parent
+	}
+	return s, nil
+}
+
+// removeOwn removes a deleted post from the lists of its author, of its tags and of
+// its conversation, and from the post that it repeats.
+func (w *writer) removeOwn(ctx context.Context, s stub) error {
+	id := layout.Itoa(s.id)
+	b := w.client.B()
+	cmds := rueidis.Commands{
+		b.Zrem().Key(layout.ProfileKey(s.author)).Member(id).Build(),
+		b.Zrem().Key(layout.ProfileRepliesKey(s.author)).Member(id).Build(),
+		b.Lrem().Key(layout.HomeKey(s.author)).Count(0).Element(id).Build(),
+		b.Lrem().Key(layout.Timeline).Count(0).Element(id).Build(),
+	}
+	for _, tag := range s.tags {
+		cmds = append(cmds, b.Zrem().Key(layout.TagKey(tag)).Member(id).Build())
+	}
+	for i := range cmds {
+		cmds[i] = cmds[i].ToRetryable()
+	}
+	for _, res := range w.client.DoMulti(ctx, cmds...) {
+		if err := res.Error(); err != nil && !reply.IsWrongType(err) { // a check reports the damaged key
+			return err
+		}
+	}
+	switch {
+	case s.parent != 0:
+		return w.leave(ctx, s)
+	case s.repostOf != 0:
+		err := w.drop(ctx, s.repostOf, layout.RepostersKey(s.repostOf), "reposts", layout.Itoa(s.author), id)
+		if err != nil {
+			return err
+		}
+		return w.mirrorRepost(ctx, s.author, s.repostOf)
+	}
+	return nil
+}
+
+// drop removes users with these scores from a sorted set of a post, and counts those
+// that are left.
+func (w *writer) drop(ctx context.Context, post int64, set, counter string, members ...string) error {
+	return dropMembersScript.Run(ctx, w.client, []string{layout.PostKey(post), set}, append([]string{counter}, members...)).Error()
+}
+
+// leave takes a deleted reply out of its conversation. As long as it has replies
+// itself, it stays there as a stub: its parent has it in `stubs`. With its last reply
+// a stub leaves too.
+func (w *writer) leave(ctx context.Context, s stub) error {
+	for s.parent != 0 {
+		has, err := w.hasReplies(ctx, s.id)
+		if err != nil {
+			return err
+		}
+		if has {
+			if _, err := w.removeReply(ctx, s, true); err != nil {
+				return err
+			}
+			// Its last reply may have left meanwhile, and not have seen this.
+			if has, err = w.hasReplies(ctx, s.id); err != nil || has {
+				return err
+			}
+		}
+		err = w.client.Do(ctx, w.client.B().Zrem().Key(layout.ThreadKey(s.root)).Member(layout.Itoa(s.id)).Build().ToRetryable()).Error()
+		if err != nil && !reply.IsWrongType(err) {
+			return err
+		}
+		isLast, err := w.removeReply(ctx, s, false)
+		if err != nil || !isLast {
+			return err
+		}
+		if s, err = w.readStub(ctx, s.parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold brings a deleted post that has a reply again back into its conversation, and
+// the deleted posts above it.
+func (w *writer) hold(ctx context.Context, post int64) error {
+	for {
+		s, err := w.readStub(ctx, post)
+		if err != nil || !s.isDeleted || s.parent == 0 {
+			return err
+		}
+		if err := w.client.Do(ctx, w.client.B().Zadd().Key(layout.ThreadKey(s.root)).ScoreMember().
+			ScoreMember(float64(s.id), layout.Itoa(s.id)).Build().ToRetryable()).Error(); err != nil {
+			return err
+		}
+		if _, err := w.removeReply(ctx, s, true); err != nil {
+			return err
+		}
+		post = s.parent
+	}
+}
+
+// hasReplies reports whether a post has replies, or stubs that have.
+func (w *writer) hasReplies(ctx context.Context, post int64) (bool, error) {
+	n, err := w.client.Do(ctx, w.client.B().Exists().Key(layout.RepliesKey(post), layout.StubsKey(post)).Build()).AsInt64()
+	return n > 0, err
+}
+
+// removeReply removes a deleted reply from its parent, which remembers a stub that
+// has replies. It reports whether the parent is a stub that has none any more.
+func (w *writer) removeReply(ctx context.Context, s stub, isStub bool) (bool, error) {
+	stays := "0"
+	if isStub {
+		stays = "1"
+	}
+	return removeReplyScript.Run(ctx, w.client,
+		[]string{layout.PostKey(s.parent), layout.RepliesKey(s.parent), layout.StubsKey(s.parent)},
+		[]string{layout.Itoa(s.id), stays}).AsBool()
+}
+
+// mirrorRepost makes `reposted` of a user agree with `reposters` of a post, which is
+// authoritative. It reads again after it has written: the last writer has seen the
+// latest state.
+func (w *writer) mirrorRepost(ctx context.Context, user, post int64) error {
+	entry := func() (string, error) {
+		return reply.Text(w.client.Do(ctx, w.client.B().Zscore().Key(layout.RepostersKey(post)).Member(layout.Itoa(user)).Build()))
+	}
+	id, err := entry()
+	for err == nil {
+		b := w.client.B()
+		write := b.Zrem().Key(layout.RepostedKey(user)).Member(layout.Itoa(post)).Build()
+		if id != "" {
+			at, err := reply.TextOrEmpty(w.client.Do(ctx, b.Hget().Key(layout.PostPrefix+id).Field("time").Build()))
+			if err != nil {
+				return err
+			}
+			since, _ := strconv.ParseInt(at, 10, 64)
+			write = b.Zadd().Key(layout.RepostedKey(user)).ScoreMember().ScoreMember(float64(since), layout.Itoa(post)).Build()
+		}
+		if err = w.client.Do(ctx, write.ToRetryable()).Error(); err != nil && !reply.IsWrongType(err) {
+			return err
+		}
+		var again string
+		if again, err = entry(); err == nil && again == id {
+			return nil
+		}
+		id = again
+	}
+	return err
+}
+
+// pageOfMarks is how many likes or reposts are removed at a time.
+const pageOfMarks = 100
+
+// deleteReposts deletes the reposts of a post.
+func (e *Engine) deleteReposts(ctx context.Context, post int64) error {
+	return e.writer.eachPage(ctx, layout.RepostersKey(post), func(page []string) error {
+		for i := 0; i+1 < len(page); i += 2 {
+			id, err := layout.ParseScore(page[i+1])
+			if err != nil {
+				continue // damaged
+			}
+			repost, err := e.writer.readStub(ctx, id)
+			if err == nil && repost.repostOf == post {
+				err = e.Delete(ctx, id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		// Those whose entries are lost or damaged are left.
+		return e.writer.drop(ctx, post, layout.RepostersKey(post), "reposts", page...)
+	})
+}
+
+// removeLikes removes a post from the likes of everybody.
+func (w *writer) removeLikes(ctx context.Context, post int64) error {
+	return w.eachPage(ctx, layout.LikersKey(post), func(page []string) error {
+		var cmds rueidis.Commands
+		for i := 0; i < len(page); i += 2 {
+			cmds = append(cmds, w.client.B().Zrem().Key(layout.LikedPrefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
+		}
+		for _, res := range w.client.DoMulti(ctx, cmds...) {
+			if err := res.Error(); err != nil && !reply.IsWrongType(err) {
+				return err
+			}
+		}
+		return w.drop(ctx, post, layout.LikersKey(post), "likes", page...)
+	})
+}
+
+// eachPage calls f with the first members of a sorted set and their scores, until f
+// has removed all.
+func (w *writer) eachPage(ctx context.Context, set string, f func(page []string) error) error {
+	for {
+		scores, err := w.client.Do(ctx, w.client.B().Zrange().Key(set).Min("0").Max(strconv.Itoa(pageOfMarks-1)).Withscores().Build()).AsZScores()
+		if err != nil || len(scores) == 0 {
+			return err
+		}
+		page := make([]string, 0, 2*len(scores))
+		for _, s := range scores {
+			page = append(page, s.Member, strconv.FormatFloat(s.Score, 'f', -1, 64))
+		}
+		if err := f(page); err != nil {
+			return err
+		}
+		if !pause.For(ctx, pageGap) {
+			return ctx.Err()
+		}
+	}
+}
+
+// removeFromHomes removes a post from the home timelines of its audience.
+func (w *writer) removeFromHomes(ctx context.Context, s stub) error {
+	for _, set := range audience(s.author, s.tags) {
+		for after := follow.First; ; {
+			ids, n, last, err := parseFollowers(w.client.Do(ctx, w.followers(set, after)), 0)
+			if err == nil {
+				err = w.lists.Remove(ctx, s.id, homes(ids)...)
+			}
+			if err != nil && !reply.IsWrongType(err) {
+				return err
+			}
+			if n < pageOfFollowers {
+				break
+			}
+			after = last
+			if !pause.For(ctx, pageGap) {
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}

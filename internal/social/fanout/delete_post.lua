@@ -1,0 +1,27 @@
+-- Deletes a post: its text and its earlier texts. What is left, for good, is a stub
+-- that shows where it was. Repeating it changes nothing.
+-- KEYS[1]   the hash of the post
+-- KEYS[2]   the list of its earlier texts
+-- ARGV[1]   the time now
+-- ARGV[2]   the text as the caller has read it
+-- ARGV[3]   how many earlier texts there were
+-- ARGV[4]   the tags of all of these, separated by spaces
+-- Reply     1 when the post is deleted; 2 when its text is another one; 0 when there
+--           is no such post
+local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'body')
+if not post[1] then
+  return 0
+end
+if post[2] then
+  return 1
+end
+if (post[3] or '') ~= ARGV[2] or redis.call('LLEN', KEYS[2]) ~= tonumber(ARGV[3]) then
+  return 2
+end
+redis.call('HDEL', KEYS[1], 'body', 'edited')
+redis.call('DEL', KEYS[2])
+redis.call('HSET', KEYS[1], 'deleted', ARGV[1])
+if ARGV[4] ~= '' then
+  redis.call('HSET', KEYS[1], 'tags', ARGV[4])
+end
+return 1

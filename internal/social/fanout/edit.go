@@ -1,0 +1,119 @@
+package fanout
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/pause"
+	"retwis/internal/social/reply"
+)
+
+var (
+	//go:embed edit_post.lua
+	editPostSource string
+	editPostScript = script.New(editPostSource).Retryable()
+)
+
+// MaxEdits bounds how many earlier texts a post has.
+const MaxEdits = 50
+
+// ErrEdits: the post has as many earlier texts as it may have.
+var ErrEdits = errors.New("social: edited too often")
+
+// Edit replaces the text of a post. It returns ErrNoPost where there is none, and
+// ErrEdits. Repeating it changes nothing.
+func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
+	state, err := editPostScript.Run(ctx, e.writer.client, []string{layout.PostKey(post), layout.EditsKey(post)},
+		[]string{body, layout.Seconds(e.writer.now()), strconv.Itoa(MaxEdits)}).AsInt64()
+	switch {
+	case err != nil:
+		return fmt.Errorf("social: edit: %w", err)
+	case state == 0:
+		return ErrNoPost
+	case state == 2:
+		return ErrEdits
+	}
+	return e.Retag(ctx, post)
+}
+
+// earlierText returns the text of an element of `edits`.
+func earlierText(edit string) string {
+	_, body, _ := strings.Cut(edit, " ")
+	return body
+}
+
+// Retag makes the sets of tags agree with the text of a post that was edited, and
+// puts it on the home timelines of those who follow its tags. It stays on those of
+// the followers of a tag that is gone. It can be repeated from its start; it reads
+// the text again at the end, so that the last one has seen the latest text.
+func (e *Engine) Retag(ctx context.Context, post int64) error {
+	w := &e.writer
+	seen := int64(-1)
+	for {
+		job, err := w.stored(ctx, post)
+		switch {
+		case errors.Is(err, errDeleted):
+			return e.Delete(ctx, post)
+		case errors.Is(err, ErrNoPost):
+			return nil
+		case err != nil:
+			return err
+		case job.edits == seen:
+			return nil
+		}
+		seen = job.edits
+		if err := w.retag(ctx, job); err != nil {
+			return fmt.Errorf("social: edit post %d: %w", post, err)
+		}
+	}
+}
+
+func (w *writer) retag(ctx context.Context, job Job) error {
+	edits, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.EditsKey(job.post)).Start(0).Stop(-1).Build()).AsStrSlice()
+	if err != nil {
+		return err
+	}
+	var old []string
+	for _, edit := range edits {
+		old = append(old, Tags(earlierText(edit))...)
+	}
+	slices.Sort(old)
+	var cmds rueidis.Commands
+	for _, tag := range slices.Compact(old) {
+		if !slices.Contains(job.Tags, tag) {
+			cmds = append(cmds, w.client.B().Zrem().Key(layout.TagKey(tag)).Member(layout.Itoa(job.post)).Build().ToRetryable())
+		}
+	}
+	for _, tag := range job.Tags {
+		cmds = append(cmds, w.client.B().Zadd().Key(layout.TagKey(tag)).ScoreMember().
+			ScoreMember(float64(job.post), layout.Itoa(job.post)).Build().ToRetryable())
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	for _, res := range w.client.DoMulti(ctx, cmds...) {
+		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
+			return err
+		}
+	}
+	job.followedBy = 0
+	for job.source, job.after = 1, follow.First; !job.done(); {
+		if err := w.pushNext(ctx, &job); err != nil {
+			return err
+		}
+		if !pause.For(ctx, pageGap) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+-- Replaces the text of a post and keeps the earlier one. Repeating it changes
+-- nothing.
+-- KEYS[1]   the hash of the post
+-- KEYS[2]   the list of its earlier texts, the latest first
+-- ARGV[1]   the new text
+-- ARGV[2]   the time now
+-- ARGV[3]   how many earlier texts there may be
+-- Reply     1 when the post has the text; 2 when it has too many earlier ones; 0 when
+--           there is no such post, or it is deleted
+local post = redis.call('HMGET', KEYS[1], 'user_id', 'deleted', 'body')
+if not post[1] or post[2] then
+  return 0
+end
+if post[3] == ARGV[1] then
+  return 1
+end
+if redis.call('LLEN', KEYS[2]) >= tonumber(ARGV[3]) then
+  return 2
+end
+redis.call('LPUSH', KEYS[2], ARGV[2] .. ' ' .. (post[3] or ''))
+redis.call('HSET', KEYS[1], 'body', ARGV[1], 'edited', ARGV[2])
+return 1
