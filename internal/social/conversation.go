@@ -12,6 +12,7 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/text"
 )
 
 // Reply publishes a reply to a post, or to the one that a repost repeats. It appears
@@ -31,7 +32,7 @@ func (p *posts) Reply(ctx context.Context, author User, parent int64, body strin
 	}
 	post := Post{Author: author, Time: p.time(), Body: body, Parent: to.ID, Root: to.conversation()}
 	err = p.publish(ctx, &post, fanout.Entry{
-		Author: author.ID, Fields: fieldsOf(post), Tags: fanout.Tags(body),
+		Author: author.ID, Fields: fieldsOf(post), Tags: text.Tags(body),
 		Parent: to.ID, To: to.Author.ID, Root: post.Root,
 	})
 	p.allViews.touch(to.ID)
@@ -95,11 +96,11 @@ func (p *posts) Repost(ctx context.Context, user User, id int64) (Post, error) {
 // ErrNotFound.
 func (p *posts) Unrepost(ctx context.Context, user User, id int64) error {
 	post, err := p.one(ctx, id)
+	if err == nil && post.RepostOf != 0 {
+		post, err = p.one(ctx, post.RepostOf)
+	}
 	if err != nil {
 		return err
-	}
-	if post.RepostOf != 0 {
-		post.ID = post.RepostOf
 	}
 	has, err := p.repostBy(ctx, user.ID, post.ID)
 	if err != nil || has.ID == 0 {
@@ -110,7 +111,7 @@ func (p *posts) Unrepost(ctx context.Context, user User, id int64) error {
 	}
 	p.allViews.touch(post.ID)
 	p.allViews.touch(has.ID)
-	p.noticeUnrepost(ctx, user, post.ID)
+	p.noticeUnrepost(ctx, user, post, has.Time)
 	return nil
 }
 

@@ -14,8 +14,9 @@ import (
 // follows are the methods of a Service for following users.
 type follows struct {
 	*users
-	store follow.Store
-	now   func() time.Time
+	store   follow.Store
+	notices *notifications
+	now     func() time.Time
 }
 
 // Follow makes one user follow another; the posts that the other writes from
@@ -30,7 +31,11 @@ func (f *follows) Follow(ctx context.Context, from, to User) error {
 	if _, err := f.record(ctx, to.ID); err != nil {
 		return err
 	}
-	return f.store.Put(ctx, from.ID, to.ID, f.now())
+	isNew, err := f.store.Put(ctx, from.ID, to.ID, f.now())
+	if err == nil && isNew {
+		f.noticeFollow(ctx, from, to)
+	}
+	return err
 }
 
 // Unfollow ends a follow. Repeating it changes nothing. Posts that are on the

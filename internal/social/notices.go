@@ -1,24 +1,52 @@
 package social
 
-import "context"
+import (
+	"context"
+	"slices"
+	"time"
 
-// The functions of this file are called when a write has succeeded. They are the
-// place where notifications begin.
+	"retwis/internal/social/text"
+)
+
+// The functions of this file are called when a write has succeeded, with what was
+// new. They begin the notifications.
 
 // noticePost: a new post, which may mention people.
-func (p *posts) noticePost(ctx context.Context, post Post) {}
+func (p *posts) noticePost(ctx context.Context, post Post) {
+	if names := text.Mentions(post.Body); len(names) > 0 {
+		p.notices.notifyMentions(ctx, post.Author, post.ID, names)
+	}
+}
 
-// noticeReply: a new reply to a post.
-func (p *posts) noticeReply(ctx context.Context, post, parent Post) {}
+// noticeReply: a new reply to a post. Its author is notified once, also if the reply
+// mentions them.
+func (p *posts) noticeReply(ctx context.Context, post, parent Post) {
+	p.notices.notify(ctx, parent.Author.ID, NotifyReply, post.Author, post.ID)
+	if names := text.Mentions(post.Body); len(names) > 0 {
+		p.notices.notifyMentions(ctx, post.Author, post.ID, names, parent.Author.ID)
+	}
+}
 
-// noticeEdit: a text was replaced, and may mention other people than before.
-func (p *posts) noticeEdit(ctx context.Context, before, after Post) {}
+// noticeEdit: a text was replaced, and may mention people whom it did not before.
+func (p *posts) noticeEdit(ctx context.Context, before, after Post) {
+	old := text.Mentions(before.Body)
+	names := slices.DeleteFunc(text.Mentions(after.Body), func(name string) bool { return slices.Contains(old, name) })
+	if len(names) > 0 {
+		p.notices.notifyMentions(ctx, after.Author, after.ID, names)
+	}
+}
 
 // noticeRepost: a new repost of a post.
-func (p *posts) noticeRepost(ctx context.Context, repost, original Post) {}
+func (p *posts) noticeRepost(ctx context.Context, repost, original Post) {
+	p.notices.notify(ctx, original.Author.ID, NotifyRepost, repost.Author, original.ID)
+}
 
-// noticeUnrepost: a user has ended the repost of a post.
-func (p *posts) noticeUnrepost(ctx context.Context, user User, post int64) {}
+// noticeUnrepost: a user has ended the repost of a post that began at a time.
+func (p *posts) noticeUnrepost(ctx context.Context, user User, original Post, at time.Time) {
+	p.notices.unnotify(ctx, original.Author.ID, NotifyRepost, user, original.ID, at)
+}
 
 // noticeFollow: a user follows another one, and did not before.
-func (f *follows) noticeFollow(ctx context.Context, from, to User) {}
+func (f *follows) noticeFollow(ctx context.Context, from, to User) {
+	f.notices.notify(ctx, to.ID, NotifyFollow, from, 0)
+}

@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/text"
 )
 
 // Post is a short text by a user, a reply to another post, or a repost of one.
@@ -40,6 +41,7 @@ type posts struct {
 	fanOut     *fanout.Engine
 	allViews   *views
 	allViewers *viewers
+	notices    *notifications
 	log        *slog.Logger
 	now        func() time.Time
 
@@ -62,7 +64,7 @@ func (p *posts) Post(ctx context.Context, author User, body string) (Post, error
 		return Post{}, err
 	}
 	post := Post{Author: author, Time: p.time(), Body: body}
-	if err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Fields: fieldsOf(post), Tags: fanout.Tags(body)}); err != nil {
+	if err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Fields: fieldsOf(post), Tags: text.Tags(body)}); err != nil {
 		return Post{}, err
 	}
 	p.noticePost(ctx, post)

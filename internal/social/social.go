@@ -178,6 +178,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.reactions = &reactions{lists: s.listings, follows: s.follows, inboxes: s.notifications, store: reaction.New(client), now: opt.Now}
 	s.relations = &relations{follows: s.follows, store: relation.New(client)}
 	s.profiles = &profiles{users: users, lists: s.listings}
+	s.posts.notices, s.follows.notices = s.notifications, s.notifications
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
 	return s, nil
 }

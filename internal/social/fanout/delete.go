@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/text"
 )
 
 var (
@@ -86,9 +87,9 @@ func (w *writer) makeStub(ctx context.Context, post int64) error {
 		if err != nil && !reply.IsWrongType(err) {
 			return err
 		}
-		tags := Tags(body)
+		tags := text.Tags(body)
 		for _, edit := range edits {
-			tags = append(tags, Tags(earlierText(edit))...)
+			tags = append(tags, text.Tags(earlierText(edit))...)
 		}
 		state, err := deletePostScript.Run(ctx, w.client, []string{layout.PostKey(post), layout.EditsKey(post)},
 			[]string{layout.Seconds(w.now()), body, strconv.Itoa(len(edits)), joinTags(tags)}).AsInt64()

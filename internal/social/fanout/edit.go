@@ -16,6 +16,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/text"
 )
 
 var (
@@ -85,7 +86,7 @@ func (w *writer) retag(ctx context.Context, job Job) error {
 	}
 	var old []string
 	for _, edit := range edits {
-		old = append(old, Tags(earlierText(edit))...)
+		old = append(old, text.Tags(earlierText(edit))...)
 	}
 	slices.Sort(old)
 	var cmds rueidis.Commands

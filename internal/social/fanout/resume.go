@@ -13,6 +13,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/text"
 )
 
 //go:embed claim.lua
@@ -122,7 +123,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	job.Parent, _ = layout.ParseID(fields[3])
 	job.Root, _ = layout.ParseID(fields[4])
 	job.RepostOf, _ = layout.ParseID(fields[5])
-	job.Tags = Tags(fields[2])
+	job.Tags = text.Tags(fields[2])
 	if job.Parent != 0 && job.Root == 0 {
 		job.Root = job.Parent
 	}

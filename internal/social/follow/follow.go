@@ -52,8 +52,8 @@ func New(client rueidis.Client) Store {
 var ErrBlocked = errors.New("social: blocked")
 
 // Put makes one user follow another, or returns ErrBlocked where one of the two blocks
-// the other. A follow that exists keeps its time. One round trip, five on a Cluster.
-func (s Store) Put(ctx context.Context, from, to int64, at time.Time) error {
+// the other. It reports whether the follow is new; one that exists keeps its time. One round trip, five on a Cluster.
+func (s Store) Put(ctx context.Context, from, to int64, at time.Time) (isNew bool, err error) {
 	if !s.cluster {
 		keys := []string{
 			layout.FollowingKey(from), layout.FollowersKey(to), layout.BlockedKey(from), layout.BlockedKey(to),
@@ -61,25 +61,25 @@ func (s Store) Put(ctx context.Context, from, to int64, at time.Time) error {
 		args := []string{layout.Itoa(from), layout.Itoa(to), layout.Seconds(at)}
 		n, err := followScript.RunFenced(ctx, s.client, keys, args).AsInt64()
 		if err == nil && n < 0 {
-			return ErrBlocked
+			return false, ErrBlocked
 		}
-		return wrap(err)
+		return n == 1, wrap(err)
 	}
 	switch blocked, err := s.blocked(ctx, from, to, at); {
 	case err != nil:
-		return wrap(err)
+		return false, wrap(err)
 	case blocked:
-		return ErrBlocked
+		return false, ErrBlocked
 	}
 	cmd := s.client.B().Zadd().Key(layout.FollowingKey(from)).Nx().ScoreMember().
 		ScoreMember(float64(at.Unix()), layout.Itoa(to)).Build().ToRetryable()
-	if err := s.client.Do(ctx, cmd).Error(); err != nil {
-		return wrap(err)
+	if isNew, err = s.client.Do(ctx, cmd).AsBool(); err != nil {
+		return false, wrap(err)
 	}
 	if err := s.reconcile(ctx, from, to); err != nil {
-		return err
+		return false, err
 	}
-	return s.yield(ctx, from, to, at)
+	return isNew, s.yield(ctx, from, to, at)
 }
 
 // yield ends a follow that was written while one of the two blocked the other: the
