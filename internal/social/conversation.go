@@ -56,7 +56,7 @@ func (p *Post) conversation() int64 {
 }
 
 // Repost puts a post on the user's profile and on the home timelines of the user's
-// followers: as an entry with an id of its own, which is returned. A repost of a
+// followers: as an entry with its own id, which is returned. A repost of a
 // repost repeats the original. Repeating it changes nothing. It returns ErrNotFound
 // as Reply does.
 func (p *posts) Repost(ctx context.Context, user User, id int64) (Post, error) {

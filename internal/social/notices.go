@@ -27,7 +27,7 @@ func (p *posts) noticeReply(ctx context.Context, post, parent Post) {
 	}
 }
 
-// noticeEdit: a text was replaced, and may mention people whom it did not before.
+// noticeEdit: a text was replaced, and the new one may mention more people.
 func (p *posts) noticeEdit(ctx context.Context, before, after Post) {
 	old := text.Mentions(before.Body)
 	names := slices.DeleteFunc(text.Mentions(after.Body), func(name string) bool { return slices.Contains(old, name) })

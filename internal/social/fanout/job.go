@@ -51,7 +51,7 @@ type Job struct {
 	failed  int // how many times in a row the next page failed
 }
 
-// audience returns the sets of followers to whom a post goes.
+// audience returns the sets of followers that get a post.
 func audience(author int64, tags []string) []string {
 	sets := make([]string, 1, 1+len(tags))
 	sets[0] = layout.FollowersKey(author)

@@ -140,7 +140,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	if err != nil {
 		return job, fmt.Errorf("social: read a post: %w", err)
 	}
-	job.To, _ = layout.ParseID(other) // 0 for a post of its own
+	job.To, _ = layout.ParseID(other) // 0 for a new conversation
 	if at := layout.ParseTime(fields[1]); !at.IsZero() {
 		job.followedBy = float64(at.Add(skew).Unix())
 	}
