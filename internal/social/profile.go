@@ -121,6 +121,7 @@ func (p *profiles) EditProfile(ctx context.Context, user User, profile UserProfi
 	if name == user.DisplayName {
 		return nil
 	}
+	p.users.latest.Store(nil)
 	return p.touchPosts(ctx, user.ID)
 }
 

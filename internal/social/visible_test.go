@@ -1,0 +1,216 @@
+package social_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+)
+
+// walked is a list of the service, and what a viewer sees there of ada: the ids of the
+// authors of its posts, or of its people.
+type walked struct {
+	read func(v *social.Viewer) ([]int64, error)
+	rule rule
+	// never are viewers on whose list ada is not anyway.
+	never []string
+}
+
+// rule is what a mute does to a list.
+type rule int
+
+const (
+	listed rule = iota // a mute hides
+	asked              // the viewer has asked for this user or post: a mute does not hide
+	people             // lists of people show muted ones
+)
+
+func authors(items []social.Item, err error) ([]int64, error) {
+	var ids []int64
+	for _, item := range items {
+		ids = append(ids, item.Entry.Author.ID, item.Post.Author.ID)
+	}
+	return ids, err
+}
+
+func ofListing(list social.Listing, err error) ([]int64, error) { return authors(list.Items, err) }
+
+func ofMarked(page social.MarkedPosts, err error) ([]int64, error) { return authors(page.Items, err) }
+
+func ofPeople(page social.People, err error) ([]int64, error) { return userIDs(page.Users), err }
+
+func userIDs(users []social.User) []int64 {
+	var ids []int64
+	for _, user := range users {
+		ids = append(ids, user.ID)
+	}
+	return ids
+}
+
+// notLists are the methods that take a viewer and return no post and no person, or only
+// what is the viewer's own. Every other one is in the table of TestVisible.
+var notLists = []string{
+	"Marks", "Relation", "Relations", "Unread", "UnreadNow",
+}
+
+// Every list of the service, as seen by everybody who stands in another relation to ada.
+// A list that is missing here fails the test.
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		ada, carl := b.NewUser("ada"), b.NewUser("carl")
+		viewers := map[string]social.User{"stranger": {}, "author": ada}
+		for _, name := range []string{"blocked", "blocker", "muter", "follower", "other"} {
+			viewers[name] = b.NewUser(name)
+		}
+		b.Connect(ada, carl)
+		b.Connect(carl, ada)
+		b.Connect(viewers["follower"], ada)
+		post, reply, ofCarl := b.Publish(ada, "a #tag"), b.Publish(ada, "a reply"), b.Publish(carl, "hello")
+		for _, user := range []social.User{carl, ada} {
+			b.do(b.Like(b.Ctx, user, post))
+		}
+		b.do(b.Like(b.Ctx, ada, ofCarl))
+		const repost = 1000
+		b.repost(repost, post, carl)
+		b.Redis("ZADD", layout.ProfileKey(carl.ID), "1000", "1000")
+		b.Redis("ZADD", layout.ProfileRepliesKey(ada.ID), layout.Itoa(reply), layout.Itoa(reply))
+		b.Redis("ZADD", layout.RepostersKey(ofCarl), "1001", layout.Itoa(ada.ID))
+		for name, user := range viewers {
+			if user.ID == 0 {
+				continue
+			}
+			b.do(b.Bookmark(b.Ctx, user, post))
+			b.Notify(b.Ctx, user.ID, social.NotifyReply, ada, reply)
+			if name != "follower" && name != "author" {
+				b.Connect(user, carl)
+			}
+		}
+		b.do(b.Mute(b.Ctx, viewers["muter"], ada, time.Time{}))
+		b.do(b.Block(b.Ctx, ada, viewers["blocked"], time.Time{}))
+		b.do(b.Block(b.Ctx, viewers["blocker"], ada, time.Time{}))
+		for _, user := range viewers {
+			if user.ID == 0 {
+				continue
+			}
+			// What was there before the block and is not cleared yet.
+			b.Redis("LREM", layout.HomeKey(user.ID), "0", layout.Itoa(post))
+			b.Redis("LPUSH", layout.HomeKey(user.ID), layout.Itoa(post), layout.Itoa(repost))
+			if user.ID != ada.ID {
+				b.Redis("ZADD", layout.FollowersKey(user.ID), "5", layout.Itoa(ada.ID))
+			}
+		}
+
+		lists := map[string]walked{
+			"HomePosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.HomePosts(b.Ctx, v, 0, 50))
+			}, never: []string{"stranger"}},
+			"PublicPosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.PublicPosts(b.Ctx, v, 0, 50))
+			}},
+			"ProfilePosts of carl": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.ProfilePosts(b.Ctx, v, carl.ID, 0, 50))
+			}},
+			"ProfilePosts of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.ProfilePosts(b.Ctx, v, ada.ID, 0, 50))
+			}},
+			"ProfileReplies of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.ProfileReplies(b.Ctx, v, ada.ID, 0, 50))
+			}},
+			"Items": {read: func(v *social.Viewer) ([]int64, error) {
+				return authors(b.Items(b.Ctx, v, post, reply, repost))
+			}},
+			"PostPage": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return onePost(b.PostPage(b.Ctx, v, post))
+			}},
+			"PostPage of a repost": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return onePost(b.PostPage(b.Ctx, v, repost))
+			}},
+			"LikedPosts of carl": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofMarked(b.LikedPosts(b.Ctx, v, carl.ID, "", 50))
+			}},
+			"LikedPosts of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				return ofMarked(b.LikedPosts(b.Ctx, v, ada.ID, "", 50))
+			}},
+			"BookmarkedPosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofMarked(b.BookmarkedPosts(b.Ctx, v, "", 50))
+			}, never: []string{"stranger"}},
+			"Notifications": {read: func(v *social.Viewer) ([]int64, error) {
+				page, err := b.Notifications(b.Ctx, v, "", 50)
+				var ids []int64
+				for _, group := range page.Groups {
+					ids = append(ids, userIDs(group.Actors)...)
+				}
+				return ids, err
+			}, never: []string{"stranger", "author"}},
+			"Likers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
+				return ofPeople(b.Likers(b.Ctx, v, ofCarl, "", 50))
+			}},
+			"Reposters": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
+				return ofPeople(b.Reposters(b.Ctx, v, ofCarl, "", 50))
+			}},
+			"Followers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
+				return ofPeople(b.Followers(b.Ctx, v, carl.ID, "", 50))
+			}},
+			"Following": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
+				return ofPeople(b.Following(b.Ctx, v, carl.ID, "", 50))
+			}},
+			"CommonFollowers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
+				common, err := b.CommonFollowers(b.Ctx, v, carl.ID)
+				if common.N == 0 {
+					return nil, err
+				}
+				return []int64{ada.ID}, err // nobody else follows both
+			}, never: []string{"stranger", "author"}},
+			"LatestUsers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
+				users, err := b.LatestUsers(b.Ctx, v, 50)
+				return userIDs(users), err
+			}},
+		}
+		tested := slices.Clone(notLists)
+		for name := range lists {
+			tested = append(tested, strings.Fields(name)[0])
+		}
+		service, viewer := reflect.TypeFor[*social.Service](), reflect.TypeFor[*social.Viewer]()
+		for i := range service.NumMethod() {
+			method := service.Method(i)
+			for j := range method.Type.NumIn() {
+				if method.Type.In(j) == viewer && !slices.Contains(tested, method.Name) {
+					t.Errorf("%s takes a viewer and is not tested", method.Name)
+				}
+			}
+		}
+		for name, user := range viewers {
+			v := b.viewer(user)
+			for list, one := range lists {
+				want := !slices.Contains(one.never, name)
+				switch name {
+				case "blocked", "blocker":
+					want = false
+				case "muter":
+					want = want && one.rule != listed
+				}
+				ids, err := one.read(v)
+				if err != nil {
+					t.Errorf("%s as the %s: %v", list, name, err)
+				}
+				if got := slices.Contains(ids, ada.ID); got != want {
+					t.Errorf("%s as the %s: ada is there: %v, want %v", list, name, got, want)
+				}
+			}
+		}
+	})
+}
+
+// onePost returns the authors on the page of a post; nobody where it is not found.
+func onePost(item social.Item, err error) ([]int64, error) {
+	if errors.Is(err, social.ErrNotFound) {
+		return nil, nil
+	}
+	return authors([]social.Item{item}, err)
+}
