@@ -138,7 +138,7 @@ func (c *checker) pass(ctx context.Context, match string, prefixes []string, vis
 		}
 		ours := page.Keys[:0]
 		for _, key := range page.Keys {
-			if prefix, _, ok := layout.ParseKey(key); ok && slices.Contains(prefixes, prefix) {
+			if slices.Contains(prefixes, prefixOf(key)) {
 				ours = append(ours, key)
 			}
 		}
@@ -152,6 +152,18 @@ func (c *checker) pass(ctx context.Context, match string, prefixes []string, vis
 		}
 	}
 	return nil
+}
+
+// prefixOf returns the prefix of a key that ends in an id or a tag; empty for another
+// key.
+func prefixOf(key string) string {
+	if prefix, _, ok := layout.ParseKey(key); ok {
+		return prefix
+	}
+	if prefix, _, ok := layout.ParseTagKey(key); ok {
+		return prefix
+	}
+	return ""
 }
 
 // hash calls visit with each page of a hash.

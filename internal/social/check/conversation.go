@@ -48,6 +48,9 @@ func (c *postCheck) reply(ctx context.Context, p *post) error {
 	if err := c.rooted(ctx, p); err != nil {
 		return err
 	}
+	if *p.fanOut != "" {
+		return nil // it will be there soon
+	}
 	if *p.inReplies == 0 {
 		problem := Problem{
 			Kind: maintain.Missing, Key: p.key, Leftover: true, Repair: "put it there",
@@ -87,7 +90,8 @@ func (c *postCheck) ancestor(ctx context.Context, p *post, id int64) error {
 	}
 	return c.found(ctx, problem, func(ctx context.Context) (bool, error) {
 		c.lastPost = max(c.lastPost, id)
-		return lostParentScript.Run(ctx, c.client, []string{layout.PostKey(id)}, []string{layout.Seconds(c.now()), root}).AsBool()
+		keys := []string{layout.PostKey(id), layout.RepliesKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.EditsKey(id)}
+		return lostParentScript.Run(ctx, c.client, keys, []string{layout.Seconds(c.now()), root}).AsBool()
 	})
 }
 
@@ -165,16 +169,21 @@ func (c *checker) addReply(ctx context.Context, id int64) (bool, error) {
 	if err != nil || !added {
 		return false, err
 	}
-	if now, err = c.state(ctx, id); err != nil || now.isPost() {
+	if now, err = c.state(ctx, id); err == nil && !now.isPost() {
+		_, err = c.dropMember(ctx, now.parent, layout.RepliesPrefix, layout.Itoa(id), "")
+	}
+	if err != nil {
 		return true, err
 	}
-	return c.dropMember(ctx, now.parent, layout.RepliesPrefix, layout.Itoa(id), "")
+	return true, c.fanOut.Place(ctx, now.parent)
 }
 
 // repost checks that a repost repeats a post, and is the one that the post knows.
 func (c *postCheck) repost(ctx context.Context, p *post) error {
 	problem := Problem{Kind: maintain.Dangling, Key: p.key, Repair: "delete the repost", Leftover: true}
 	switch {
+	case *p.fanOut != "":
+		return nil
 	case !p.repeated.isPost():
 		problem.Detail = fmt.Sprintf("repeats post %d, which does not exist or is deleted", p.repostOf)
 	case p.repeated.repostOf != 0:
@@ -189,10 +198,14 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 		if err != nil {
 			return false, err
 		}
+		// A repost is in fanouts from before it is written until the post has it.
+		if writing, err := c.scoreOf(ctx, layout.FanOuts, layout.Itoa(p.id)); err != nil || writing != "" {
+			return false, err
+		}
 		claim, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Zscore().Key(layout.RepostersKey(p.repostOf)).Member(layout.Itoa(p.author)).Build()))
 		if err != nil || original.isPost() && original.repostOf == 0 && sameNumber(claim, layout.Itoa(p.id)) {
 			return false, err
 		}
-		return c.strip(ctx, p.id, true, p.repostOf)
+		return true, c.delete(ctx, p.id)
 	})
 }

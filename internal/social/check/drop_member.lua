@@ -1,7 +1,7 @@
 -- Removes a member from a set of a post, and sets the counter of the post.
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the set, of either type
--- ARGV[1]   the counter
+-- ARGV[1]   the counter, empty where nothing counts the set
 -- ARGV[2]   the member
 -- ARGV[3]   its score; empty for any
 -- Reply     1 when it was there, else 0
@@ -12,7 +12,7 @@ end
 if redis.call(sorted and 'ZREM' or 'SREM', KEYS[2], ARGV[2]) == 0 then
   return 0
 end
-if redis.call('HEXISTS', KEYS[1], 'user_id') == 1 then
+if ARGV[1] ~= '' and redis.call('HEXISTS', KEYS[1], 'user_id') == 1 then
   redis.call('HSET', KEYS[1], ARGV[1], redis.call(sorted and 'ZCARD' or 'SCARD', KEYS[2]))
 end
 return 1

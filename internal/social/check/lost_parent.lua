@@ -1,13 +1,16 @@
 -- Writes a stub in the place of a post that was lost but has replies.
 -- KEYS[1]   the hash of the post
+-- KEYS[2]   the set of its replies
+-- KEYS[3..] what else belonged to it
 -- ARGV[1]   the time now
 -- ARGV[2]   the root of the conversation, empty where it is this post
 -- Reply     1 when there was none, else 0
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 0
 end
-redis.call('HSET', KEYS[1], 'user_id', '0', 'deleted', ARGV[1])
+redis.call('HSET', KEYS[1], 'user_id', '0', 'deleted', ARGV[1], 'replies', redis.call('SCARD', KEYS[2]))
 if ARGV[2] ~= '' then
   redis.call('HSET', KEYS[1], 'root', ARGV[2])
 end
+redis.call('UNLINK', unpack(KEYS, 3))
 return 1

@@ -64,13 +64,18 @@ type post struct {
 	counts [3]string // as its fields say, in the order of counters
 	tags   []string
 
+	fanOut             *string // its claim in `fanouts`: it is on its way
 	cards              [3]*int64
 	posts, replies     *string // its scores on the lists of its author
-	edits, inReplies   *int64
+	edits, stubs       *int64
+	inReplies, inStubs *int64 // of its parent
 	inThread, claim    *string
 	inTags             []*string
 	parentIs, repeated state
 }
+
+// holds reports whether a deleted post has replies, or stubs that have.
+func (p *post) holds() bool { return *p.cards[2] > 0 || *p.stubs > 0 }
 
 // counters are the counters of a post, in the order in which they are read.
 var counters = [...]string{"likes", "reposts", "replies"}
@@ -144,6 +149,7 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 // read reads what must agree with a post.
 func (c *postCheck) read(b *batch, p *post) {
 	cmd, id := c.client.B(), layout.Itoa(p.id)
+	p.fanOut = b.score(layout.FanOuts, id)
 	p.cards = [3]*int64{
 		b.number(cmd.Zcard().Key(layout.LikersKey(p.id)).Build()),
 		b.number(cmd.Zcard().Key(layout.RepostersKey(p.id)).Build()),
@@ -154,6 +160,9 @@ func (c *postCheck) read(b *batch, p *post) {
 	switch {
 	case p.stub:
 		p.edits = b.exists(layout.EditsKey(p.id))
+		p.stubs = b.number(cmd.Scard().Key(layout.StubsKey(p.id)).Build())
+		p.inStubs = b.number(cmd.Sismember().Key(layout.StubsKey(p.parent)).Member(id).Build())
+		p.inThread = b.score(layout.ThreadKey(p.root), id)
 	case p.repostOf > 0:
 		p.claim = b.score(layout.RepostersKey(p.repostOf), layout.Itoa(p.author))
 	case p.parent > 0:
@@ -217,13 +226,13 @@ func (c *postCheck) lost(ctx context.Context, post *post) error {
 }
 
 // own checks that a post is on the profile of its author: among the posts, or among
-// the replies.
+// the replies. That of a post in `fanouts` is written soon.
 func (c *postCheck) own(ctx context.Context, p *post) error {
 	on, key, what := p.posts, layout.ProfileKey(p.author), "the profile"
 	if p.parent > 0 {
 		on, key, what = p.replies, layout.ProfileRepliesKey(p.author), "the list of replies"
 	}
-	if *on != "" {
+	if *on != "" || *p.fanOut != "" {
 		return nil
 	}
 	return c.missing(ctx, p, key, fmt.Sprintf("not on %s of user %d", what, p.author))
@@ -239,7 +248,7 @@ func (c *postCheck) missing(ctx context.Context, p *post, key, detail string) er
 // tagged checks that the pages of its tags have a post.
 func (c *postCheck) tagged(ctx context.Context, p *post) error {
 	for i, tag := range p.tags {
-		if *p.inTags[i] != "" {
+		if *p.inTags[i] != "" || *p.fanOut != "" {
 			continue
 		}
 		if err := c.missing(ctx, p, layout.TagKey(tag), "not on the page of #"+tag); err != nil {
@@ -269,23 +278,37 @@ func (c *checker) recount(ctx context.Context, id int64) (bool, error) {
 	return recountScript.Run(ctx, c.client, []string{layout.PostKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.RepliesKey(id)}, nil).AsBool()
 }
 
-// deleted checks that nothing is left of a deleted post but its stub. Lists that have
-// it are reported by their own checks.
+// deleted checks that nothing is left of a deleted post but its stub, which is in its
+// conversation as long as it has replies. Other lists that have it are reported by
+// their own checks.
 func (c *postCheck) deleted(ctx context.Context, p *post) error {
-	if p.body == "" && *p.cards[0] == 0 && *p.cards[1] == 0 && *p.edits == 0 {
+	if p.body != "" || *p.cards[0] > 0 || *p.cards[1] > 0 || *p.edits > 0 {
+		problem := Problem{
+			Kind: maintain.Stale, Key: p.key, Leftover: p.body == "", Repair: "remove them",
+			Detail: "is deleted, but has a text, earlier texts, likes or reposts",
+		}
+		err := c.found(ctx, problem, func(ctx context.Context) (bool, error) {
+			if _, err := stripScript.Run(ctx, c.client, []string{p.key, layout.EditsKey(p.id)}, nil).AsBool(); err != nil {
+				return false, err
+			}
+			return true, c.delete(ctx, p.id)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if p.parent == 0 || p.holds() == (*p.inStubs > 0) && p.holds() == (*p.inThread != "") {
 		return nil
 	}
-	problem := Problem{Kind: maintain.Stale, Key: p.key, Detail: "is deleted, but has a text, earlier texts, likes or reposts", Repair: "remove them"}
-	return c.found(ctx, problem, func(ctx context.Context) (bool, error) { return c.strip(ctx, p.id, false, 0) })
+	problem := Problem{Kind: maintain.Stale, Key: p.key, Leftover: true, Detail: "is deleted and has no replies, but is in a conversation", Repair: "take it out"}
+	if p.holds() {
+		problem.Kind, problem.Detail, problem.Repair = maintain.Missing, "is deleted and has replies, but is not in its conversation", "put it there"
+	}
+	return c.found(ctx, problem, func(ctx context.Context) (bool, error) { return true, c.fanOut.Place(ctx, p.id) })
 }
 
-// strip removes what a deleted post must not have. With force, it deletes a repost of
-// this post first.
-func (c *checker) strip(ctx context.Context, id int64, force bool, repostOf int64) (bool, error) {
-	args := []string{"", ""}
-	if force {
-		args = []string{layout.Seconds(c.now()), layout.Itoa(repostOf)}
-	}
+// delete deletes a post, or finishes that.
+func (c *checker) delete(ctx context.Context, id int64) error {
 	c.knownPosts.forget(id)
-	return stripScript.Run(ctx, c.client, []string{layout.PostKey(id), layout.LikersKey(id), layout.RepostersKey(id), layout.EditsKey(id)}, args).AsBool()
+	return c.fanOut.Delete(ctx, id)
 }

@@ -30,7 +30,7 @@ type reactionCheck struct {
 	mirrors *mirrorCheck
 }
 
-var reactionPrefixes = []string{layout.LikersPrefix, layout.RepostersPrefix, layout.RepliesPrefix, layout.EditsPrefix}
+var reactionPrefixes = []string{layout.LikersPrefix, layout.RepostersPrefix, layout.RepliesPrefix, layout.StubsPrefix, layout.EditsPrefix}
 
 // all checks them. Posts come first: a reply to a lost post brings back a stub.
 func (c *reactionCheck) all(ctx context.Context) error {
@@ -66,7 +66,9 @@ func (c *reactionCheck) key(ctx context.Context, key string, id int64, post stat
 	case layout.RepostersPrefix:
 		return c.reposters(ctx, key, id)
 	case layout.RepliesPrefix:
-		return c.replies(ctx, key, id)
+		return c.replies(ctx, key, id, "is not a reply to this post", func(s state) bool { return s.isPost() && s.parent == id })
+	case layout.StubsPrefix:
+		return c.replies(ctx, key, id, "is not a deleted reply to this post", func(s state) bool { return s.stub && s.parent == id })
 	}
 	return nil
 }
@@ -166,8 +168,10 @@ func integer(score string) int64 {
 	return id
 }
 
-// replies checks that the replies to a post are replies to it.
-func (c *reactionCheck) replies(ctx context.Context, key string, id int64) error {
+// replies checks the replies to a post, or the deleted ones that have replies
+// themselves. A stub that has no other ones any more leaves its conversation.
+func (c *reactionCheck) replies(ctx context.Context, key string, id int64, not string, belongs func(s state) bool) error {
+	prefix, _, _ := layout.ParseKey(key)
 	return c.set(ctx, key, func(members []string) error {
 		ids := make([]int64, len(members))
 		for i, member := range members {
@@ -178,23 +182,23 @@ func (c *reactionCheck) replies(ctx context.Context, key string, id int64) error
 			return err
 		}
 		for i, member := range members {
-			if s := states[ids[i]]; s.isPost() && s.parent == id {
+			if belongs(states[ids[i]]) {
 				continue
 			}
-			p := Problem{Kind: maintain.Dangling, Key: key, Leftover: true, Detail: fmt.Sprintf("%.40q is not a reply to this post", member), Repair: "remove it"}
+			p := Problem{Kind: maintain.Dangling, Key: key, Leftover: true, Detail: fmt.Sprintf("%.40q %s", member, not), Repair: "remove it"}
 			err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
-				if s, err := c.state(ctx, ids[i]); err != nil || s.isPost() && s.parent == id {
+				if s, err := c.state(ctx, ids[i]); err != nil || belongs(s) {
 					return false, err
 				}
-				dropped, err := c.dropMember(ctx, id, layout.RepliesPrefix, member, "")
+				dropped, err := c.dropMember(ctx, id, prefix, member, "")
 				if err != nil || !dropped {
 					return false, err
 				}
-				if s, err := c.state(ctx, ids[i]); err != nil || !s.isPost() || s.parent != id {
+				if s, err := c.state(ctx, ids[i]); err == nil && s.isPost() && s.parent == id {
+					_, err = c.addReply(ctx, ids[i]) // the id was assigned at this moment
 					return true, err
 				}
-				_, err = c.addReply(ctx, ids[i]) // the id was assigned at this moment
-				return true, err
+				return true, c.fanOut.Place(ctx, id)
 			})
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"retwis/internal/social/layout"
+	"retwis/internal/social/notify"
 	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
@@ -243,7 +244,7 @@ func (c *relationCheck) notifications(ctx context.Context, key string) error {
 			return err
 		}
 		for _, n := range page {
-			if isNotification(n.FieldValues["n"]) {
+			if notify.IsValid(n) {
 				continue
 			}
 			p := Problem{Kind: maintain.Invalid, Key: key, Detail: fmt.Sprintf("%s is not a notification: %.40q", n.ID, n.FieldValues["n"]), Repair: "remove it"}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"retwis/internal/scan"
 	"retwis/internal/social/layout"
 	"retwis/maintain"
 )
@@ -36,34 +35,17 @@ type tagCheck struct {
 	posts   *postCheck
 }
 
-// all checks the types of these keys too.
+var tagPrefixes = []string{layout.TagPrefix, layout.TagFollowersPrefix}
+
 func (c *tagCheck) all(ctx context.Context) error {
-	pattern := scan.Pattern{Match: "tag*:*", Count: scanCount, Timeout: scanTimeout}
-	for page, err := range scan.Keys(ctx, c.client, pattern) {
-		if err != nil {
-			return err
-		}
-		var ours []string
-		for _, key := range page.Keys {
-			if _, _, ok := layout.ParseTagKey(key); ok {
-				ours = append(ours, key)
-			}
-		}
-		if len(ours) > 0 {
-			if ours, err = c.ofTheirType(ctx, ours); err != nil {
-				return err
-			}
-		}
-		for _, key := range ours {
+	return c.pass(ctx, "tag*:*", tagPrefixes, func(ctx context.Context, keys []string) error {
+		for _, key := range keys {
 			if err := c.key(ctx, key); err != nil {
 				return fmt.Errorf("key %s: %w", key, err)
 			}
 		}
-		if err := c.run.Step(ctx, page.Seen); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (c *tagCheck) key(ctx context.Context, key string) error {

@@ -52,8 +52,8 @@ func (c *checker) ofTheirType(ctx context.Context, keys []string) ([]string, err
 			return nil, err
 		}
 		key := keys[i]
-		prefix, _, ok := layout.ParseKey(key)
-		if !ok {
+		prefix := prefixOf(key)
+		if prefix == "" {
 			prefix = key
 		}
 		if kind == layout.Type(prefix) || kind == "none" {

@@ -326,3 +326,9 @@ func (s Store) changeUser(ctx context.Context, change script.Script, uid int64, 
 	}
 	return nil
 }
+
+// IsValid reports whether an entry can be read.
+func IsValid(raw rueidis.XRangeEntry) bool {
+	_, ok := unpack(raw)
+	return ok
+}
