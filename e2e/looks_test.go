@@ -22,10 +22,18 @@ func scheme(name string) action {
 	})
 }
 
-// looks are the pages to photograph, by name.
+// looks are the pages to photograph, by name; the others only have to fit.
 var looks = map[string]string{
-	"home":     "/home",
-	"timeline": "/timeline",
+	"home":          "/home",
+	"thread":        "", // the first post that has replies; see find
+	"notifications": "/notifications",
+	"profile":       "/u/vera_holm",
+}
+
+// fits are the pages that have to fit their screen too.
+var fits = []string{
+	"/timeline", "/bookmarks", "/u/demo", "/u/demo/replies", "/u/demo/likes", "/u/demo/followers",
+	"/settings/profile", "/settings/notifications", "/settings/muted", "/settings/blocked", "/tag/redis",
 }
 
 // Each page fits its screen, in light and dark mode. SCREENSHOTS names the
@@ -45,15 +53,32 @@ func TestLooks(t *testing.T) {
 	b.open("/login")
 	b.submit("main form", "username", "demo", "password", "demo-demo")
 	b.wantPath("/home")
+	thread := b.find()
 	for screen, emulate := range screens {
+		b.run(emulate)
+		for _, path := range fits {
+			b.shoot("", path+" on a "+screen, path)
+		}
 		for _, light := range []string{"light", "dark"} {
-			b.run(emulate, scheme(light))
+			b.run(scheme(light))
 			for name, path := range looks {
+				if name == "thread" {
+					path = thread
+				}
 				b.shoot(out, name+"-"+screen+"-"+light, path)
 			}
-			b.shoot("", "profile-"+screen+"-"+light, "/u/vera_holm")
 		}
 	}
+}
+
+// find returns the address of a post that has replies.
+func (b *browser) find() string {
+	b.t.Helper()
+	b.open("/timeline")
+	return get(b, chromedp.Evaluate[string](`(() => {
+		const posts = [...document.querySelectorAll(".post")].sort((a, b) => b.dataset.replies - a.dataset.replies);
+		return new URL(posts[0].querySelector("a.when").href).pathname;
+	})()`))
 }
 
 func (b *browser) shoot(out, name, path string) {
@@ -102,7 +127,7 @@ func TestAccessibility(t *testing.T) {
 	b.submit("main form", "username", "demo", "password", "demo-demo")
 	for _, light := range []string{"light", "dark"} {
 		b.run(scheme(light))
-		for _, path := range []string{"/home", "/timeline", "/u/demo", "/u/vera_holm", "/u/demo/followers", "/u/demo/following"} {
+		for _, path := range []string{"/home", "/timeline", "/u/demo", "/u/vera_holm", "/u/vera_holm/likes", "/u/demo/followers", "/u/demo/following", "/notifications", "/bookmarks", "/tag/redis", "/settings/profile", "/settings/notifications", "/settings/muted", "/settings/blocked"} {
 			b.inspect(string(axe), path, light)
 		}
 	}

@@ -1,0 +1,223 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"retwis/internal/social"
+)
+
+// What users say about themselves is on their profile, with links that pass on no
+// reputation, and comes back where it is rejected.
+func TestEditProfile(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	ada.get("/settings").want(303, "/settings/profile")
+	ada.get("/settings/profile").want(200, `name="display_name"`, `name="bio"`, `name="link"`)
+	sent := url.Values{"display_name": {"Ada <Lovelace>"}, "bio": {"first line\nsee #engines & @ben"}, "link": {"https://example.com/a?b=1&c=2", "", " https://example.org "}}
+	ada.post("/settings/profile", sent).want(303, "/settings/profile?saved")
+	ada.get("/settings/profile?saved").want(200, "Your profile is saved.", `value="Ada &lt;Lovelace&gt;"`, "first line\nsee #engines", `value="https://example.org"`)
+	profile := s.visitor().get("/u/ada").want(200, "Ada &lt;Lovelace&gt;</h1>", "@ada", "first line\nsee <a href=\"/tag/engines\"", `<a href="/u/ben">@ben</a>`,
+		`<a href="https://example.com/a?b=1&amp;c=2" rel="nofollow noopener ugc me">example.com/a?b=1&amp;c=2</a>`, "Joined ", `href="/u/ada.atom"`)
+	profile.wantNot("<Lovelace>", "Edit profile")
+	ada.get("/u/ada").want(200, "Edit profile").wantNot(`action="/u/ada/follow"`, `action="/u/ada/mute"`)
+
+	sent.Set("link", "javascript:alert(1)")
+	ada.post("/settings/profile", sent).want(422, "Use web addresses", `value="javascript:alert(1)"`, `aria-invalid="true"`)
+	sent = url.Values{"display_name": {strings.Repeat("x", 51)}, "bio": {"kept <bio>"}}
+	ada.post("/settings/profile", sent).want(422, "too long", "kept &lt;bio&gt;</textarea>")
+	s.visitor().get("/u/ada").want(200, "Ada &lt;Lovelace&gt;</h1>") // nothing has changed
+}
+
+// post sends a form in which a name can occur more than once.
+func (v *visitor) post(path string, form url.Values) *answer {
+	v.site.t.Helper()
+	request, err := http.NewRequest(http.MethodPost, v.site.http.URL+path, strings.NewReader(form.Encode()))
+	if err == nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return v.do(request, err)
+}
+
+// A profile has the pinned post first, once, and tabs for replies and likes.
+func TestProfileTabs(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	first := s.say("ada", "an old post")
+	s.say("ada", "a new post")
+	s.reply("ada", s.say("ben", "a question"), "an answer")
+	ben.send(fmt.Sprintf("/u/ada/%d/pin", first)).want(403, "your own posts only")
+	ada.send(fmt.Sprintf("/u/ada/%d/pin", first)).want(303, "/u/ada")
+	page := ada.get("/u/ada").want(200, "Pinned", "a new post").wantNot("an answer")
+	if got := page.posts(); len(got) != 2 || got[0] != fmt.Sprint(first) {
+		t.Errorf("the profile shows the posts %v, want the pinned one first", got)
+	}
+	ada.get("/u/ada/replies").want(200, "an answer").wantNot("a new post", "Pinned")
+	ada.get("/u/ada/likes").want(200, "You haven&#39;t liked anything yet.")
+	s.like("ben", first)
+	ada.get("/u/ben/likes").want(200, "an old post", `href="/u/ben/likes" aria-current="page"`)
+	ada.get("/u/BEN/likes").want(302, "/u/ben/likes")
+	ada.send(fmt.Sprintf("/u/ada/%d/unpin", first)).want(303)
+	ada.get("/u/ada").want(200, "an old post").wantNot("Pinned")
+	ada.get("/u/ada/likes?before=nonsense").want(400)
+}
+
+func (s *site) user(name string) social.User {
+	s.t.Helper()
+	user, err := s.social.UserByName(s.t.Context(), name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return user
+}
+
+func (s *site) say(name, text string) int64 {
+	s.t.Helper()
+	post, err := s.social.Post(s.t.Context(), s.user(name), text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return post.ID
+}
+
+func (s *site) reply(name string, to int64, text string) int64 {
+	s.t.Helper()
+	post, err := s.social.Reply(s.t.Context(), s.user(name), to, text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return post.ID
+}
+
+func (s *site) like(name string, id int64) {
+	s.t.Helper()
+	if err := s.social.Like(s.t.Context(), s.user(name), id); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Those who block each other do not see each other; who muted sees a profile all the
+// same.
+func TestMuteAndBlock(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	s.say("ben", "something by ben")
+	ada.send("/u/ben/follow").want(303)
+	ben.send("/u/ada/follow").want(303)
+	ada.get("/u/ben").want(200, "Follows you", `action="/u/ben/mute"`, `action="/u/ben/block"`, `action="/u/ben/remove"`)
+
+	ada.send("/u/ben/mute", "for", "never").want(400)
+	ada.send("/u/ben/mute", "for", "week").want(303, "/u/ben")
+	ada.get("/timeline").want(200).wantNot("something by ben")
+	ada.get("/u/ben").want(200, "You muted ben", "something by ben", `formaction="/u/ben/unmute"`)
+	ada.get("/settings/muted").want(200, `action="/u/ben/unmute"`)
+	ada.send("/u/ben/unmute", "back", "/settings/muted").want(303, "/settings/muted")
+	ada.get("/settings/muted").want(200, "You haven&#39;t muted anyone.")
+	ada.get("/timeline").want(200, "something by ben")
+
+	ada.send("/u/ben/remove").want(303)
+	ada.get("/u/ada/followers").want(200, "ada has no followers yet.")
+
+	ada.send("/u/ben/block", "for", "day").want(303, "/u/ben")
+	ada.get("/u/ben").want(200, "You blocked ben", `action="/u/ben/unblock"`).wantNot("something by ben", `action="/u/ben/follow"`)
+	ada.get("/timeline").want(200).wantNot("something by ben")
+	for _, path := range []string{"/u/ada", "/u/ada/replies", "/u/ada/likes", "/u/ada/followers", "/u/ada/following"} {
+		ben.get(path).want(404, "This account doesn&#39;t exist.")
+	}
+	ben.send("/u/ada/follow").want(403, "You can&#39;t follow this account.")
+	ada.get("/settings/blocked").want(200, `action="/u/ben/unblock"`)
+	ada.send("/u/ben/unblock").want(303)
+	ben.get("/u/ada").want(200)
+	ada.send("/u/ada/block").want(400, "You can&#39;t block yourself.")
+}
+
+// Visitors who are not logged in can press every button: it leads through the log-in to
+// the page on which it is.
+func TestButtonsForVisitors(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.signedUp("ada")
+	s.signedUp("ben")
+	v := s.visitor()
+	v.get("/timeline").want(200, `action="/u/ada/follow"`, `name="back" value="/timeline"`)
+	v.send("/u/ada/follow", "back", "/timeline").want(303, "/login?next=%2Ftimeline")
+	v.send("/u/ada/follow", "back", "https://evil.example/").want(303, "/login?next=%2Fhome")
+	v.send("/u/ada/follow").want(303, "/login?next=%2Fu%2Fada")
+	for _, what := range []string{"mute", "unmute", "block", "unblock", "remove"} {
+		v.send("/u/ada/"+what).want(303, "/login?next=%2Fu%2Fada")
+		v.get("/u/ada/"+what).want(303, "/u/ada")
+	}
+	v.send("/u/ada/7/pin").want(303, "/login?next=%2Fu%2Fada%2F7")
+	for _, path := range []string{"/notifications", "/bookmarks", "/settings/profile", "/settings/notifications", "/settings/muted", "/settings/blocked"} {
+		v.get(path).want(303, "/login?next="+url.QueryEscape(path))
+	}
+	v.send("/settings/profile", "bio", "x").want(303, "/login?next=%2Fsettings%2Fprofile")
+	v.send("/login", "username", "ben", "password", password, "next", "/timeline").want(303, "/timeline")
+	v.send("/u/ada/follow", "back", "/timeline").want(303, "/timeline")
+	v.get("/timeline").want(200, `action="/u/ada/unfollow"`)
+}
+
+// Notifications are unread until their page is opened, by a person and not by a
+// browser that loads it in advance.
+func TestNotificationsPage(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	ada.get("/notifications").want(200, "Nothing yet.", `data-unread="0"`)
+	post := s.say("ada", "look <here>")
+	for i := range 4 {
+		name := fmt.Sprint("fan", i)
+		s.signedUp(name)
+		s.like(name, post)
+	}
+	s.reply("fan0", post, "well said")
+	ada.get("/home").want(200, `data-unread="5"`, "<title>(5) ")
+
+	request, err := http.NewRequest(http.MethodGet, s.http.URL+"/notifications", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Sec-Purpose", "prefetch")
+	ada.do(request, nil).want(200)
+	page := ada.get("/notifications").want(200, "and 3 others liked your post", "look &lt;here&gt;", "replied to you", "well said", "alert like unread", `data-unread="0"`)
+	if n := strings.Count(page.body, `<article class="alert`); n != 2 {
+		t.Errorf("%d notifications, want the likes as one and the reply", n)
+	}
+	ada.get("/notifications").want(200, "and 3 others liked your post").wantNot("alert like unread")
+	ada.get("/home").want(200, `data-unread="0"`).wantNot("(5)")
+
+	ada.get("/settings/notifications").want(200, `value="like" checked`, `value="follow" checked`)
+	ada.post("/settings/notifications", url.Values{"on": {"follow", "mention", "reply", "repost"}}).want(303)
+	ada.get("/settings/notifications?saved").want(200, "saved", `value="follow" checked`).wantNot(`value="like" checked`)
+	s.signedUp("late")
+	s.like("late", post)
+	ada.get("/home").want(200, `data-unread="0"`)
+	ada.get("/notifications?before=nonsense").want(400)
+}
+
+func TestBookmarksPage(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	ada.get("/bookmarks").want(200, "No bookmarks yet.", `href="/timeline"`)
+	for i := range 12 {
+		if err := s.social.Bookmark(t.Context(), s.user("ada"), s.say("ada", fmt.Sprint("post ", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := ada.get("/bookmarks").want(200, "Only you see your bookmarks.", `rel="next"`)
+	seen := page.posts()
+	_, next, _ := strings.Cut(page.body, `rel="next" href="`)
+	next, _, _ = strings.Cut(next, `"`)
+	seen = append(seen, ada.get(next).want(200).posts()...)
+	if len(seen) != 12 {
+		t.Errorf("the pages show %d bookmarks: %v", len(seen), seen)
+	}
+	s.signedUp("ben").get("/bookmarks").want(200, "No bookmarks yet.")
+}
