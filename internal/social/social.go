@@ -104,6 +104,7 @@ type Service struct {
 	*posts
 	*timelines
 	*listings
+	*threads
 	*notifications
 	*reactions
 	*relations
@@ -171,6 +172,9 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	}
 	s.posts.allViews, s.posts.allViewers = views, viewers
 	s.listings = &listings{views: views, viewers: viewers, timelines: s.timelines}
+	if s.threads, err = newThreads(db, s.listings); err != nil {
+		return nil, err
+	}
 	s.notifications, err = newNotifications(users, s.listings, opt.Logger, &epoch, opt.Invalidations != nil)
 	if err != nil {
 		return nil, err
