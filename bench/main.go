@@ -25,6 +25,7 @@ type options struct {
 	followers int
 	records   int
 	stored    int
+	before    string
 }
 
 func main() {
@@ -50,6 +51,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&opt.followers, "followers", 100_000, "followers of the author of the fanned-out post")
 	flags.IntVar(&opt.records, "records", 2_000_000, "commands of a mass insertion")
 	flags.IntVar(&opt.stored, "stored", 1_000_000, "records to query, and terms to complete")
+	flags.StringVar(&opt.before, "before", "", "a `program` of an earlier version, whose pages are measured too")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -64,6 +66,7 @@ func run(ctx context.Context, args []string) error {
 		measure func(ctx context.Context, dir string, opt options) (string, error)
 	}{
 		{"site", measureSite},
+		{"viewers", measureViewers},
 		{"locks", measureLocks},
 		{"bulk", measureBulk},
 		{"snapshots", measureSnapshots},

@@ -19,15 +19,19 @@ func dialUnix(ctx context.Context, path string, dialer *net.Dialer, _ *tls.Confi
 	return dialer.DialContext(ctx, "unix", path)
 }
 
-// serveMemory serves the bytes of a file for each path, as fast as net/http can.
+// serveMemory serves the files of a directory, as fast as net/http can.
 func serveMemory(ctx context.Context, dir string) error {
 	mux := http.NewServeMux()
-	for _, page := range []string{"timeline", "home"} {
-		body, err := os.ReadFile(filepath.Join(dir, page))
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(filepath.Join(dir, file.Name()))
 		if err != nil {
 			return err
 		}
-		mux.HandleFunc("GET /"+page, func(w http.ResponseWriter, _ *http.Request) {
+		mux.HandleFunc("GET /"+file.Name(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 			_, _ = w.Write(body)

@@ -45,7 +45,10 @@ func comparePages(ctx context.Context, s *site, dir string, opt options) ([]page
 			return nil, err
 		}
 		pages[i].bytes = len(body)
-		if err := os.WriteFile(filepath.Join(dir, path), body, 0o600); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, "pages"), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "pages", path), body, 0o600); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +56,7 @@ func comparePages(ctx context.Context, s *site, dir string, opt options) ([]page
 	if err != nil {
 		return nil, err
 	}
-	memory, addr, err := startServing(self, memoryMode, dir)
+	memory, addr, err := startServing(self, memoryMode, filepath.Join(dir, "pages"))
 	defer func() {
 		if memory != nil {
 			_ = memory.Process.Kill()

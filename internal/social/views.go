@@ -52,8 +52,9 @@ type viewCell struct {
 }
 
 const (
-	// refreshEvery is how old a View must be before it is read again.
-	refreshEvery = int64(time.Second)
+	// refreshEvery is how old a View must be before it is read again. A page that
+	// package web sends again for a moment is less than a second old all the same.
+	refreshEvery = int64(900 * time.Millisecond)
 	// viewOverhead is about the size of a View besides its texts.
 	viewOverhead = 400
 	// defaultViewBytes is the default of Options.ViewBytes.

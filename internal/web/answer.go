@@ -51,6 +51,11 @@ const maxPooled = 256 << 10
 
 // render renders a page and sends it.
 func (req *request) render(status int, page templ.Component) error {
+	return req.renderTo(page, func(body []byte) { req.send(status, body) })
+}
+
+// renderTo renders a page for a function that must not keep it.
+func (req *request) renderTo(page templ.Component, send func([]byte)) error {
 	buf := buffers.Get().(*bytes.Buffer)
 	defer func() {
 		if buf.Cap() <= maxPooled {
@@ -64,7 +69,7 @@ func (req *request) render(status int, page templ.Component) error {
 	if err := page.Render(context.Background(), buf); err != nil {
 		return fmt.Errorf("web: render: %w", err)
 	}
-	req.send(status, buf.Bytes())
+	send(buf.Bytes())
 	return nil
 }
 

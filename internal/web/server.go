@@ -20,4 +20,5 @@ type Server struct {
 	static   *static
 	site     http.Handler
 	mux      *http.ServeMux
+	visitors sharedPage // the public timeline
 }

@@ -1,6 +1,9 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 const (
 	// timelinePosts is how many posts a page of the public timeline has.
@@ -10,6 +13,7 @@ const (
 )
 
 func (s *Server) timeline(req *request) error {
+	began := time.Now()
 	before, err := req.before()
 	if err != nil {
 		return err
@@ -41,5 +45,10 @@ func (s *Server) timeline(req *request) error {
 	if req.signed {
 		list.Step, list.To = "Write the first one", "/home"
 	}
-	return req.render(http.StatusOK, timelinePage(req.page("Explore"), latest, list))
+	return req.renderTo(timelinePage(req.page("Explore"), latest, list), func(body []byte) {
+		if isShared(req.r) {
+			s.visitors.keep(began, body)
+		}
+		req.send(http.StatusOK, body)
+	})
 }

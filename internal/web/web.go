@@ -79,7 +79,8 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	}
 	service.RenderWith(renderPost)
 	s.mux = s.routes()
-	s.site = s.protect(s.mux)
+	s.visitors = sharedPage{path: "/timeline", route: s.metrics.route("GET /timeline")}
+	s.site = s.visitors.or(s, s.protect(s.mux))
 	return s, nil
 }
 

@@ -1,0 +1,88 @@
+package web
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// sharedFor is how long a page for all visitors is sent again. Together with the
+	// time for which package social shows old counts it stays below a second.
+	sharedFor = 100 * time.Millisecond
+	// sharedAtMost is how long it is sent while a request is making the next one.
+	sharedAtMost = 500 * time.Millisecond
+)
+
+// sharedPage is a page that looks the same to everybody who is not logged in, put
+// together a few times a second at most.
+type sharedPage struct {
+	path   string
+	route  *routeMetrics
+	latest atomic.Pointer[madePage]
+	busy   atomic.Bool // a request is making the next one
+}
+
+type madePage struct {
+	at     time.Time
+	body   []byte
+	length []string
+}
+
+// isShared reports whether a request gets a shared page: nobody is logged in, and
+// nobody has just changed something.
+func isShared(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.RawQuery == "" && len(r.Header["Cookie"]) == 0
+}
+
+// or sends the page where it is recent enough; else next makes another, with keep.
+func (p *sharedPage) or(s *Server, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != p.path || !isShared(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		began := time.Now()
+		if page := p.current(began); page != nil {
+			s.sendShared(w, r, page)
+			p.route.observe(http.StatusOK, time.Since(began))
+			return
+		}
+		if p.busy.CompareAndSwap(false, true) {
+			defer p.busy.Store(false)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (p *sharedPage) current(now time.Time) *madePage {
+	page := p.latest.Load()
+	if page == nil {
+		return nil
+	}
+	age := now.Sub(page.at)
+	if age < sharedFor || age < sharedAtMost && p.busy.Load() {
+		return page
+	}
+	return nil
+}
+
+func (s *Server) sendShared(w http.ResponseWriter, r *http.Request, page *madePage) {
+	req := request{server: s, w: w, r: r, id: newID()}
+	req.headers()
+	h := w.Header()
+	h["Content-Type"], h["Content-Length"] = headerHTML, page.length
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(page.body) // the client may have disconnected
+	if s.log.Enabled(r.Context(), slog.LevelDebug) {
+		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", http.StatusOK,
+			"request", req.id, "shared", true)
+	}
+}
+
+// keep notes a page that was begun at a time.
+func (p *sharedPage) keep(at time.Time, body []byte) {
+	p.latest.Store(&madePage{at: at, body: append([]byte(nil), body...), length: []string{strconv.Itoa(len(body))}})
+}
