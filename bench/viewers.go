@@ -148,10 +148,10 @@ func (p *viewedPage) ratio(a, b side) float64 {
 	for i := range ratios {
 		ratios[i] = p.sides[a][i] / p.sides[b][i]
 	}
-	return medianOf(ratios)
+	return medianValue(ratios)
 }
 
-func medianOf(values []float64) float64 {
+func medianValue(values []float64) float64 {
 	sorted := slices.SortedFunc(slices.Values(values), cmp.Compare[float64])
 	return sorted[len(sorted)/2]
 }
@@ -178,7 +178,7 @@ Medians of %d rounds of %v for each side. Under load, another process writes
 			earlier = fmt.Sprintf("%.2f", p.ratio(quiet, before))
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | **%.2f** | %.2f | %s |\n", p.name, thousands(p.bytes),
-			thousands(int(medianOf(p.sides[quiet]))), p.ratio(quiet, memory), p.ratio(storm, quiet), earlier)
+			thousands(int(medianValue(p.sides[quiet]))), p.ratio(quiet, memory), p.ratio(storm, quiet), earlier)
 	}
 	return b.String()
 }
