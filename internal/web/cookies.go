@@ -3,6 +3,9 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 
 	"retwis/internal/social"
 )
@@ -12,7 +15,7 @@ const (
 	authCookie = "auth"
 	// freshCookie is set for a few seconds after a change, so that the next
 	// request, to whichever process, reads from the server and not from memory
-	// (read-your-writes).
+	// (read-your-writes). Its value are the posts that were changed.
 	freshCookie = "fresh"
 
 	oneYear    = 365 * 24 * 60 * 60
@@ -28,7 +31,8 @@ func (req *request) identify() error {
 		case authCookie:
 			secret = cookie.Value
 		case freshCookie:
-			req.ctx = social.WithFresh(req.ctx)
+			req.fresh = parseFresh(cookie.Value)
+			req.ctx = social.WithFresh(req.ctx, req.fresh...)
 		}
 	}
 	if secret == "" {
@@ -54,7 +58,39 @@ func (req *request) setCookie(name, value string, maxAge int) {
 
 // changed redirects after a change; the next pages show it, whichever process
 // serves them.
-func (req *request) changed(to string) error {
-	req.setCookie(freshCookie, "1", freshFor)
+func (req *request) changed(to string) error { return req.changedPosts(to) }
+
+// changedPosts is changed after a change of posts: 0 stands for none.
+func (req *request) changedPosts(to string, ids ...int64) error {
+	req.setCookie(freshCookie, formatFresh(append(ids, req.fresh...)), freshFor)
 	return req.redirect(to)
+}
+
+// maxFresh is how many posts the cookie names: those that were changed last.
+const maxFresh = 8
+
+// formatFresh writes the posts that were changed, the last ones first, with a dot
+// between two.
+func formatFresh(ids []int64) string {
+	var texts []string
+	for i, id := range ids {
+		if id != 0 && !slices.Contains(ids[:i], id) && len(texts) < maxFresh {
+			texts = append(texts, strconv.FormatInt(id, 10))
+		}
+	}
+	if len(texts) == 0 {
+		return "0"
+	}
+	return strings.Join(texts, ".")
+}
+
+// parseFresh reads what formatFresh has written, and nothing else.
+func parseFresh(value string) []int64 {
+	var ids []int64
+	for text := range strings.SplitSeq(value, ".") {
+		if id, ok := parseID(text); ok && len(ids) < maxFresh {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

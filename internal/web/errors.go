@@ -59,6 +59,8 @@ func (req *request) describe(err error) *pageError {
 		return errNotFound
 	case errors.Is(err, social.ErrBlocked):
 		return &pageError{status: http.StatusForbidden, detail: "You can't follow this person.", cause: err}
+	case errors.Is(err, social.ErrNotAuthor):
+		return &pageError{status: http.StatusForbidden, detail: "You can only edit and delete your own posts."}
 	case errors.As(err, &invalid):
 		return &pageError{status: http.StatusBadRequest, detail: invalid.Reason, cause: err}
 	case errors.Is(err, social.ErrBusy):

@@ -50,7 +50,7 @@ func (s *Server) post(req *request) error {
 		return req.loginFirst()
 	}
 	typed := req.r.PostFormValue("status")
-	_, err := s.social.Post(req.ctx, req.viewer, typed)
+	post, err := s.social.Post(req.ctx, req.viewer, typed)
 	var invalid *social.InvalidError
 	if errors.As(err, &invalid) {
 		return s.showHome(req, http.StatusUnprocessableEntity, 0, statusForm{Status: typed, Problem: invalid.Reason})
@@ -58,5 +58,5 @@ func (s *Server) post(req *request) error {
 	if err != nil {
 		return err
 	}
-	return req.changed("/home")
+	return req.changedPosts("/home", post.ID)
 }

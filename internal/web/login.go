@@ -29,7 +29,7 @@ func (s *Server) login(req *request) error {
 	}
 	req.setCookie(authCookie, session.Secret, oneYear)
 	if req.draft != "" {
-		req.setCookie(freshCookie, "1", freshFor)
+		req.setCookie(freshCookie, formatFresh(nil), freshFor)
 		req.viewer, req.signed, req.known = session.User, true, true
 		return req.resumeText(form.Action)
 	}

@@ -66,8 +66,11 @@ func (f frame) current(path string) string {
 // before reads the cursor of a page of posts: the id of the last one seen.
 func (req *request) before() (int64, error) { return parseBefore(req.r.URL.Query()) }
 
-func parseBefore(query url.Values) (int64, error) {
-	values, ok := query["before"]
+func parseBefore(query url.Values) (int64, error) { return parseCursor(query, "before") }
+
+// parseCursor reads the id of a post, 0 for none.
+func parseCursor(query url.Values, name string) (int64, error) {
+	values, ok := query[name]
 	if !ok {
 		return 0, nil
 	}

@@ -267,5 +267,10 @@ func pathOf(author string, post int64) string {
 
 // person returns the session user as a viewer of posts, or a stranger.
 func (req *request) person() (*social.Viewer, error) {
-	return req.server.social.Viewer(req.ctx, req.viewer)
+	if req.as != nil && req.as.User == req.viewer {
+		return req.as, nil
+	}
+	var err error
+	req.as, err = req.server.social.Viewer(req.ctx, req.viewer)
+	return req.as, err
 }

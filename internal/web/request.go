@@ -14,11 +14,13 @@ type request struct {
 	r      *http.Request
 	ctx    context.Context // that of the request, with its deadline
 	viewer social.User     // the session user, if signed
+	as     *social.Viewer  // the session user as a viewer of posts; see person
 	signed bool
 	known  bool   // signed is known
 	id     string // identifies the request in the log and on error pages
 	status int
 
-	formRead bool   // the form has arrived completely, or the request has no form
-	draft    string // the text of a post that came with the request
+	fresh    []int64 // the posts that the viewer has just changed
+	formRead bool    // the form has arrived completely, or the request has no form
+	draft    string  // the text of a post that came with the request
 }

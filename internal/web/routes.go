@@ -1,10 +1,13 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"retwis/internal/social"
 )
 
 // routes lists every page of the site.
@@ -52,9 +55,28 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /settings/blocked":        s.blocked,
 		"GET /notifications":           s.notifications,
 		"GET /bookmarks":               s.bookmarks,
+		"GET /u/{name}/{id}":           s.postPage,
+		"GET /u/{name}/{id}/likes":     s.likers,
+		"GET /u/{name}/{id}/reposts":   s.reposters,
+		"GET /u/{name}/{id}/history":   s.history,
+		"GET /u/{name}/{id}/reply":     s.toForm,
+		"POST /u/{name}/{id}/reply":    s.reply,
+		"GET /u/{name}/{id}/edit":      s.editForm,
+		"POST /u/{name}/{id}/edit":     s.edit,
+		"GET /u/{name}/{id}/delete":    s.deleteForm,
+		"POST /u/{name}/{id}/delete":   s.delete,
 		"/":                            s.notFound,
 	} {
 		mux.Handle(pattern, s.handler(pattern, page))
+	}
+	for name, do := range map[string]func(ctx context.Context, user social.User, post int64) error{
+		"like": s.social.Like, "unlike": s.social.Unlike,
+		"repost": s.repost, "unrepost": s.social.Unrepost,
+		"bookmark": s.social.Bookmark, "unbookmark": s.social.Unbookmark,
+	} {
+		path := " /u/{name}/{id}/" + name
+		mux.Handle("GET"+path, s.handler("GET"+path, s.toForm))
+		mux.Handle("POST"+path, s.handler("POST"+path, s.act(do)))
 	}
 	mux.Handle("GET /static/{file}", s.static.or(s.handler("GET /static/{file}", missing)))
 	mux.HandleFunc("GET /robots.txt", s.static.robots)

@@ -1,0 +1,201 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"retwis/internal/social"
+)
+
+var errNoPost = &pageError{status: http.StatusNotFound, detail: "This post doesn't exist."}
+
+// item returns the post in the address, as the viewer sees it. A post that the
+// viewer must not see does not exist.
+func (req *request) item(v *social.Viewer) (social.Item, error) {
+	id, ok := parseID(req.r.PathValue("id"))
+	if !ok {
+		return social.Item{}, errNoPost
+	}
+	item, err := req.server.social.PostPage(req.ctx, v, id)
+	if errors.Is(err, social.ErrNotFound) {
+		return social.Item{}, errNoPost
+	}
+	return item, err
+}
+
+// parseID reads the id of a post as it is written in an address.
+func parseID(text string) (int64, bool) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil && id > 0 && strconv.FormatInt(id, 10) == text
+}
+
+// canonical returns the one address of a page of a post, and whether the request
+// has another: with the name of another user, or with the id of a repost.
+func (req *request) canonical(item social.Item, suffix string) (path string, elsewhere bool) {
+	path = postPath(item.Post.Post)
+	return path + suffix, item.Entry != item.Post || req.r.PathValue("name") != item.Post.Author.Name
+}
+
+// acted returns the session user and the post that a form is about. A name that is
+// not the author's is refused: the form is not one of this site.
+func (req *request) acted() (social.Post, error) {
+	v, err := req.person()
+	if err != nil {
+		return social.Post{}, err
+	}
+	item, err := req.item(v)
+	if err != nil {
+		return social.Post{}, err
+	}
+	if item.Entry.Author.Name != req.r.PathValue("name") {
+		return social.Post{}, errNoPost
+	}
+	return item.Post.Post, nil
+}
+
+// act makes a handler of what can be done with a post.
+func (s *Server) act(do func(ctx context.Context, user social.User, post int64) error) func(*request) error {
+	return func(req *request) error {
+		if !req.signed {
+			return req.toLogin()
+		}
+		post, err := req.acted()
+		if err != nil {
+			return err
+		}
+		if err := do(req.ctx, req.viewer, post.ID); err != nil {
+			return err
+		}
+		return req.changedPosts(req.returnTo(postPath(post))+"#p"+strconv.FormatInt(post.ID, 10), post.ID)
+	}
+}
+
+func (s *Server) repost(ctx context.Context, user social.User, post int64) error {
+	_, err := s.social.Repost(ctx, user, post)
+	return err
+}
+
+// returnTo is the page to which a form leads back: the one that it names, else the one
+// from which the browser has sent it, else another one.
+func (req *request) returnTo(fallback string) string {
+	if u, err := url.Parse(req.r.Referer()); err == nil && u.Host == req.r.Host && u.Path != "" {
+		fallback = localPath(u.RequestURI())
+	}
+	return req.back(fallback)
+}
+
+func (s *Server) reply(req *request) error {
+	if !req.signed {
+		return req.loginFirst()
+	}
+	parent, err := req.acted()
+	if err != nil {
+		return err
+	}
+	typed := req.r.PostFormValue("status")
+	post, err := s.social.Reply(req.ctx, req.viewer, parent.ID, typed)
+	var invalid *social.InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		return s.showPost(req, http.StatusUnprocessableEntity, statusForm{Status: typed, Problem: invalid.Reason})
+	case errors.Is(err, social.ErrNotFound):
+		return errNoPost
+	case err != nil:
+		return err
+	}
+	return req.changedPosts(postPath(parent)+"#p"+strconv.FormatInt(post.ID, 10), parent.ID, post.ID)
+}
+
+func (s *Server) editForm(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	_, item, err := req.ownPost()
+	if err != nil {
+		return err
+	}
+	if path, elsewhere := req.canonical(item, "/edit"); elsewhere {
+		return req.redirectToName(path)
+	}
+	return s.showEdit(req, http.StatusOK, item.Post.Post, statusForm{Status: item.Post.Body})
+}
+
+func (s *Server) showEdit(req *request, status int, post social.Post, form statusForm) error {
+	form.Action = postPath(post) + "/edit"
+	return req.render(status, draftPage(req.page("Edit your post"), form))
+}
+
+func (s *Server) edit(req *request) error {
+	if !req.signed {
+		return req.loginFirst()
+	}
+	post, err := req.acted()
+	if err != nil {
+		return err
+	}
+	typed := req.r.PostFormValue("status")
+	_, err = s.social.Edit(req.ctx, req.viewer, post.ID, typed)
+	var invalid *social.InvalidError
+	if errors.As(err, &invalid) {
+		return s.showEdit(req, http.StatusUnprocessableEntity, post, statusForm{Status: typed, Problem: invalid.Reason})
+	}
+	if err != nil {
+		return err
+	}
+	return req.changedPosts(postPath(post), post.ID)
+}
+
+// deleteForm asks whether to delete a post.
+func (s *Server) deleteForm(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	v, item, err := req.ownPost()
+	if err != nil {
+		return err
+	}
+	path, elsewhere := req.canonical(item, "/delete")
+	if elsewhere {
+		return req.redirectToName(path)
+	}
+	shown, err := req.show(v, []social.Item{item})
+	if err != nil {
+		return err
+	}
+	return req.render(http.StatusOK, deletePage(req.page("Delete this post?"), path, req.returnTo(profilePath(req.viewer.Name)), shown))
+}
+
+func (s *Server) delete(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	post, err := req.acted()
+	if err != nil {
+		return err
+	}
+	if err := s.social.Delete(req.ctx, req.viewer, post.ID); err != nil {
+		return err
+	}
+	to := req.returnTo(profilePath(req.viewer.Name))
+	if path := postPath(post); to == path || strings.HasPrefix(to, path+"/") || strings.HasPrefix(to, path+"?") {
+		to = profilePath(req.viewer.Name) // its own pages are gone
+	}
+	return req.changedPosts(to, post.ID, post.Parent)
+}
+
+// ownPost returns the post in the address of a form that only its author gets.
+func (req *request) ownPost() (*social.Viewer, social.Item, error) {
+	v, err := req.person()
+	if err != nil {
+		return nil, social.Item{}, err
+	}
+	item, err := req.item(v)
+	if err == nil && item.Post.Author.ID != req.viewer.ID {
+		err = social.ErrNotAuthor
+	}
+	return v, item, err
+}
