@@ -294,13 +294,14 @@ func TestMetrics(t *testing.T) {
 	s := setup(t)
 	v := s.signedUp("ada")
 	v.send("/post", "status", "counted")
+	v.get("/home") // reads what its reader has just written
 	v.get("/home")
-	v.get("/home")
+	s.visitor().get("/u/ada")
 	s.http.Config.Handler = s.server.AdminHandler()
 	v.get("/metrics").want(200,
 		`retwis_http_requests_total{route="GET /home",status="2xx"} 2`,
 		`retwis_http_requests_total{route="POST /post",status="3xx"} 1`,
-		"retwis_posts_rendered_total 1", "retwis_posts_reused_total 1", "retwis_http_request_seconds_bucket",
+		"retwis_posts_rendered_total 2", "retwis_posts_reused_total 1", "retwis_http_request_seconds_bucket",
 		"go_goroutines ")
 	v.get("/readyz").want(200)
 }
