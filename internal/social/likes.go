@@ -102,18 +102,21 @@ func (r *reactions) target(ctx context.Context, user User, id int64) (Post, erro
 // original returns a post, or the one that it repeats, even if it is hidden. Where there
 // is none it has only an id.
 func (r *reactions) original(ctx context.Context, id int64) (Post, error) {
-	for {
+	post := Post{ID: id}
+	for range 2 { // a repost of a repost is damage
 		views, err := r.lists.Views(ctx, id)
-		switch {
-		case err != nil:
+		if err != nil {
 			return Post{}, err
-		case views[0] == nil:
-			return Post{ID: id}, nil
-		case views[0].RepostOf == 0 || views[0].RepostOf == id:
-			return views[0].Post, nil
 		}
-		id = views[0].RepostOf
+		if views[0] == nil {
+			return Post{ID: id}, nil
+		}
+		if post = views[0].Post; post.RepostOf == 0 {
+			break
+		}
+		id = post.RepostOf
 	}
+	return post, nil
 }
 
 // Likers returns a page of the users who like a post, the latest first, or ErrNotFound

@@ -131,6 +131,13 @@ func TestVisible(t *testing.T) {
 			"PostPage of a repost": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
 				return onePost(b.PostPage(b.Ctx, v, repost))
 			}},
+			"Thread": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+				thread, err := b.Thread(b.Ctx, v, post, 0, 50)
+				if thread.Post.Stub == social.StubMuted {
+					err = errors.Join(err, errors.New("a viewer who asked for a post gets a stub"))
+				}
+				return onePost(thread.Post.Item, err)
+			}},
 			"LikedPosts of carl": {read: func(v *social.Viewer) ([]int64, error) {
 				return ofMarked(b.LikedPosts(b.Ctx, v, carl.ID, "", 50))
 			}},
