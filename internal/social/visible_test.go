@@ -72,6 +72,7 @@ func TestVisible(t *testing.T) {
 		b.Connect(carl, ada)
 		b.Connect(viewers["follower"], ada)
 		post, reply, ofCarl := b.Publish(ada, "a #tag"), b.Publish(ada, "a reply"), b.Publish(carl, "hello")
+		b.reply(ada, ofCarl, "an answer")
 		for _, user := range []social.User{carl, ada} {
 			b.do(b.Like(b.Ctx, user, post))
 		}
@@ -131,12 +132,23 @@ func TestVisible(t *testing.T) {
 			"PostPage of a repost": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
 				return onePost(b.PostPage(b.Ctx, v, repost))
 			}},
-			"Thread": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
+			"Thread of ada": {rule: asked, read: func(v *social.Viewer) ([]int64, error) {
 				thread, err := b.Thread(b.Ctx, v, post, 0, 50)
 				if thread.Post.Stub == social.StubMuted {
 					err = errors.Join(err, errors.New("a viewer who asked for a post gets a stub"))
 				}
 				return onePost(thread.Post.Item, err)
+			}},
+			"Thread of carl": {read: func(v *social.Viewer) ([]int64, error) {
+				thread, err := b.Thread(b.Ctx, v, ofCarl, 0, 50)
+				var items []social.Item
+				for _, reply := range thread.Replies {
+					items = append(items, reply.Item)
+				}
+				return authors(items, err)
+			}},
+			"TagPosts": {read: func(v *social.Viewer) ([]int64, error) {
+				return ofListing(b.TagPosts(b.Ctx, v, "Tag", 0, 50))
 			}},
 			"LikedPosts of carl": {read: func(v *social.Viewer) ([]int64, error) {
 				return ofMarked(b.LikedPosts(b.Ctx, v, carl.ID, "", 50))

@@ -1,0 +1,13 @@
+-- Adds a tag to those that a user follows. Repeating it changes nothing.
+-- KEYS[1]   the tags that the user follows, by time
+-- ARGV[1]   the tag
+-- ARGV[2]   the time, unix seconds
+-- ARGV[3]   how many tags one can follow
+-- Reply     1, or 0 when there is no room
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then
+  if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
+    return 0
+  end
+  redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
+end
+return 1

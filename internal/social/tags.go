@@ -1,0 +1,119 @@
+package social
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/mirror"
+	"retwis/internal/social/text"
+)
+
+var (
+	//go:embed follow_tag.lua
+	followTagSource string
+	followTagScript = script.New(followTagSource).Retryable()
+)
+
+// MaxFollowedTags is how many tags a user can follow.
+const MaxFollowedTags = 500
+
+// tags are the methods of a Service for tags. A tag is given in any spelling, with or
+// without #.
+type tags struct {
+	database
+	lists *listings
+	now   func() time.Time
+}
+
+// TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;
+// see HomePosts.
+func (t *tags) TagPosts(ctx context.Context, v *Viewer, tag string, before int64, limit int) (Listing, error) {
+	tag, ok := text.FoldTag(tag)
+	if !ok {
+		return Listing{}, ErrNotFound
+	}
+	return t.lists.listing(ctx, v, before, limit, 0, func(ctx context.Context, before int64, limit int) (Page, error) {
+		return t.lists.timelines.byID(ctx, layout.TagKey(tag), before, limit)
+	})
+}
+
+// FollowTag puts the posts with a tag that are written from now on on the user's home
+// timeline. Repeating it changes nothing, not even the time. It returns ErrNotFound
+// for what is no tag, and *InvalidError for a user who follows 500 tags already.
+//
+// following_tags decides, tag_followers mirrors it: a sequence that can be repeated
+// from its start. Four round trips.
+func (t *tags) FollowTag(ctx context.Context, user User, tag string) error {
+	tag, ok := text.FoldTag(tag)
+	if !ok {
+		return ErrNotFound
+	}
+	ok, err := followTagScript.RunFenced(ctx, t.client, []string{layout.FollowingTagsKey(user.ID)},
+		[]string{tag, layout.Seconds(t.now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
+	if err != nil {
+		return fmt.Errorf("social: follow a tag: %w", err)
+	}
+	if !ok {
+		return &InvalidError{"tag", fmt.Sprintf("You can follow at most %d tags. Unfollow one first.", MaxFollowedTags)}
+	}
+	return t.mirror(ctx, user, tag)
+}
+
+// UnfollowTag ends that; posts that are on the home timeline already stay there.
+// Repeating it changes nothing. Four round trips.
+func (t *tags) UnfollowTag(ctx context.Context, user User, tag string) error {
+	tag, ok := text.FoldTag(tag)
+	if !ok {
+		return ErrNotFound
+	}
+	key := layout.FollowingTagsKey(user.ID)
+	b := t.client.B()
+	// The second command waits for the invalidation messages of the first.
+	res := t.client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
+	if err := res[0].Error(); err != nil {
+		return fmt.Errorf("social: unfollow a tag: %w", err)
+	}
+	return t.mirror(ctx, user, tag)
+}
+
+// mirror makes tag_followers agree with following_tags.
+func (t *tags) mirror(ctx context.Context, user User, tag string) error {
+	err := mirror.Copy(ctx, t.client,
+		mirror.Entry{Key: layout.FollowingTagsKey(user.ID), Member: tag},
+		mirror.Entry{Key: layout.TagFollowersKey(tag), Member: layout.Itoa(user.ID)})
+	if err != nil {
+		return fmt.Errorf("social: follow a tag: %w", err)
+	}
+	return nil
+}
+
+// IsFollowingTag reports whether a user follows a tag. One round trip at most.
+func (t *tags) IsFollowingTag(ctx context.Context, uid int64, tag string) (bool, error) {
+	tag, ok := text.FoldTag(tag)
+	if !ok || uid == 0 {
+		return false, nil
+	}
+	err := t.read(ctx, t.client.B().Zscore().Key(layout.FollowingTagsKey(uid)).Member(tag).Cache()).Error()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return false, fmt.Errorf("social: is following a tag: %w", err)
+	}
+	return err == nil, nil
+}
+
+// FollowedTags returns the tags that a user follows, the latest first. One round trip
+// at most.
+func (t *tags) FollowedTags(ctx context.Context, uid int64) ([]string, error) {
+	all, err := t.read(ctx, t.client.B().Zrange().Key(layout.FollowingTagsKey(uid)).
+		Min("0").Max(strconv.Itoa(MaxFollowedTags-1)).Rev().Cache()).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: list followed tags: %w", err)
+	}
+	return all, nil
+}
