@@ -148,7 +148,7 @@ func (p *posts) Edit(ctx context.Context, author User, id int64, body string) (P
 	if err != nil {
 		return Post{}, err
 	}
-	err = p.fanOut.Edit(ctx, before.ID, body)
+	err = p.fanOut.Edit(ctx, before.ID, before.Body, body)
 	p.allViews.touch(before.ID)
 	switch {
 	case errors.Is(err, fanout.ErrNoPost):

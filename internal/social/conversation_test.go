@@ -184,3 +184,70 @@ func TestEdit(t *testing.T) {
 		}
 	})
 }
+
+// A follow brings the latest posts of the followed user, in order and within the cap;
+// the end of it removes all that is by them, except posts with a followed tag.
+func TestFollowFillsHome(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		ada, bob, cid := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("cid")
+		first := b.Publish(ada, "one #gophers")
+		mine := b.Publish(cid, "my own")
+		b.Publish(ada, "two")
+		b.reply(ada, mine, "three")
+		if _, err := b.Repost(b.Ctx, ada, mine); err != nil {
+			t.Fatal(err)
+		}
+		b.Publish(bob, "six")
+		for range 2 {
+			b.Connect(cid, ada)
+		}
+		b.Connect(cid, bob)
+		if got := b.home(cid); got != "6 5 3 2 1" {
+			t.Errorf("cid has %q", got)
+		}
+		b.Redis("ZADD", "following_tags:3", "1", "gophers")
+		b.Redis("ZADD", "tag_followers:gophers", "1", "3")
+		seven := b.Publish(ada, "seven")
+		b.reply(ada, mine, "eight, to the reader")
+		if got := b.home(cid); got != "8 7 6 5 3 2 1" {
+			t.Errorf("cid has %q", got)
+		}
+		for range 2 {
+			if err := b.Unfollow(b.Ctx, cid, ada); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := b.home(cid); got != "6 2 1" {
+			t.Errorf("after the follow cid has %q", got)
+		}
+		tagged := b.Publish(ada, "nine #gophers #go")
+		if got := b.home(cid); got != "9 6 2 1" {
+			t.Errorf("with a post of a followed tag cid has %q", got)
+		}
+		b.want("1 9", "ZRANGE", "tag:gophers", "0", "-1")
+		// Tags follow the text.
+		if _, err := b.Edit(b.Ctx, ada, tagged, "nine #go"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Edit(b.Ctx, ada, seven, "seven #gophers"); err != nil {
+			t.Fatal(err)
+		}
+		b.want("1 7", "ZRANGE", "tag:gophers", "0", "-1")
+		b.want("9", "ZRANGE", "tag:go", "0", "-1")
+		if got := b.home(cid); got != "9 7 6 2 1" {
+			t.Errorf("after an edit cid has %q", got)
+		}
+		for _, id := range []int64{tagged, seven, first} {
+			if err := b.Delete(b.Ctx, ada, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.want("0", "EXISTS", "tag:gophers")
+		b.want("0", "EXISTS", "tag:go")
+		if got := b.home(cid); got != "6 2" {
+			t.Errorf("after deletions cid has %q", got)
+		}
+		b.want("0", "EXISTS", "tasks")
+		b.WantHealthy()
+	})
+}

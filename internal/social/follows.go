@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 )
@@ -15,15 +16,17 @@ import (
 type follows struct {
 	*users
 	store   follow.Store
+	fanOut  *fanout.Engine
 	notices *notifications
 	now     func() time.Time
 }
 
-// Follow makes one user follow another; the posts that the other writes from
-// now on appear on the follower's home timeline. Repeating it changes nothing,
-// not even the time of the follow. It returns ErrSelfFollow for oneself and
+// Follow makes one user follow another: the latest 100 posts and reposts of the other,
+// and those from now on, appear on the follower's home timeline. Repeating it changes
+// nothing, not even the time of the follow. It returns ErrSelfFollow for oneself and
 // ErrNotFound where there is no such user, and ErrBlocked where one of the two has
-// blocked the other. One or two round trips, more on a Cluster.
+// blocked the other. About ten round trips, more on a Cluster; see
+// fanout.Engine.Follow.
 func (f *follows) Follow(ctx context.Context, from, to User) error {
 	if from.ID == to.ID {
 		return ErrSelfFollow
@@ -31,17 +34,25 @@ func (f *follows) Follow(ctx context.Context, from, to User) error {
 	if _, err := f.record(ctx, to.ID); err != nil {
 		return err
 	}
-	isNew, err := f.store.Put(ctx, from.ID, to.ID, f.now())
+	isNew := false
+	err := f.fanOut.Follow(ctx, from.ID, to.ID, func() (err error) {
+		isNew, err = f.store.Put(ctx, from.ID, to.ID, f.now())
+		return err
+	})
 	if err == nil && isNew {
 		f.noticeFollow(ctx, from, to)
 	}
 	return err
 }
 
-// Unfollow ends a follow. Repeating it changes nothing. Posts that are on the
-// home timeline already stay there. One round trip, more on a Cluster.
+// Unfollow ends a follow. Repeating it changes nothing. What the other has written
+// leaves the home timeline, except posts with a tag that the user follows. Round
+// trips as for Follow.
 func (f *follows) Unfollow(ctx context.Context, from, to User) error {
-	return f.store.Remove(ctx, from.ID, to.ID)
+	if from.ID == to.ID {
+		return nil
+	}
+	return f.fanOut.Follow(ctx, from.ID, to.ID, func() error { return f.store.Remove(ctx, from.ID, to.ID) })
 }
 
 // IsFollowing reports whether one user follows another. One round trip at most.

@@ -229,7 +229,7 @@ func TestResumePassesOverUnreadablePosts(t *testing.T) {
 	b.Redis("DEL", "posts:3")
 	b.Redis("ZADD", "fanouts", "1", "99", "1", "nonsense", "2", fmt.Sprint(stuck), "3", fmt.Sprint(whole))
 	err := b.ResumeFanOuts(b.Ctx)
-	if err == nil || !strings.Contains(err.Error(), "1 interrupted fan-out") {
+	if err == nil || !strings.Contains(err.Error(), "1 members of fanouts") {
 		t.Errorf("ResumeFanOuts = %v, want that it counts the one that failed", err)
 	}
 	if got := b.Redis("LRANGE", "posts:3", "0", "-1"); got != fmt.Sprint(whole) {

@@ -159,7 +159,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	users := &users{database: db, ids: ids}
 	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, lists, opt.Logger, opt.Now)}
 	s.accounts = &accounts{sessions: &sessions{users: users, tokens: tokens}, hasher: hasher, now: opt.Now}
-	s.follows = &follows{users: users, store: follow.New(client), now: opt.Now}
+	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}
 	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now}
 	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}
 	var epoch atomic.Uint64

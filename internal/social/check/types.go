@@ -9,9 +9,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/script"
-	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/task"
 	"retwis/maintain"
 )
 
@@ -119,7 +119,7 @@ func (c *checker) fanOuts(ctx context.Context) error {
 			p := Problem{Kind: maintain.Missing, Key: layout.FanOuts, Leftover: true, Detail: fmt.Sprintf("post %s is not on every timeline yet, or not on a replica; its fan-out goes on", post)}
 			at, _ := strconv.ParseFloat(since[i], 64)
 			var repair fix
-			if stale := c.now().Add(-fanout.StaleAfter).Unix(); at <= float64(stale) {
+			if stale := c.now().Add(-task.StaleAfter).Unix(); at <= float64(stale) {
 				p.Repair = "finish it"
 				repair = func(ctx context.Context) (bool, error) { return c.fanOut.Take(ctx, post, stale) }
 			}

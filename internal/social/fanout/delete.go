@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -33,43 +34,111 @@ var (
 // stub is what is left of a deleted post.
 type stub struct {
 	id, author        int64
+	time              string
 	parent, root      int64
 	repostOf          int64
 	tags              []string
 	exists, isDeleted bool
 }
 
+// deleteKind is the kind of tasks that delete a post: "delete:<id>:<author>:<time>".
+// A post that a server lost in a failover, and whose id was assigned again, is not
+// taken for the new one.
+const deleteKind = "delete"
+
+func (s stub) argument() string { return fmt.Sprintf("%d:%d:%s", s.id, s.author, s.time) }
+
 // Delete deletes a post: first its text, so that nobody sees it any more, then its
-// place on every list. It can be repeated from its start; repeating it for a post
-// whose fan-out went on meanwhile removes it from the lists again. A post that does
-// not exist is no error.
+// place on every list; what can be on very many lists is removed in the background.
+// It can be repeated from its start; repeating it for a post whose fan-out went on
+// meanwhile removes it from the lists again. A post that does not exist is no error.
 func (e *Engine) Delete(ctx context.Context, post int64) error {
-	w := &e.writer
-	if err := w.makeStub(ctx, post); err != nil {
-		return fmt.Errorf("social: delete post %d: %w", post, err)
-	}
-	s, err := w.readStub(ctx, post)
+	s, err := e.writer.readStub(ctx, post)
 	if err != nil || !s.exists {
 		return err
 	}
-	if err := w.removeOwn(ctx, s); err != nil {
+	member := deleteKind + ":" + s.argument()
+	if err := e.tasks.Note(ctx, member); err != nil {
+		return err
+	}
+	few, err := e.deleteFirst(ctx, s)
+	if err != nil {
+		e.tasks.Queue(member)
 		return fmt.Errorf("social: delete post %d: %w", post, err)
 	}
-	if err := e.deleteRest(ctx, s); err != nil {
-		return fmt.Errorf("social: delete post %d: %w", post, err)
+	if few {
+		e.tasks.Run(ctx, member)
+	} else {
+		e.tasks.Queue(member)
 	}
 	return nil
 }
 
-// deleteRest removes a deleted post from where there can be very many entries of it.
-func (e *Engine) deleteRest(ctx context.Context, s stub) error {
-	if err := e.deleteReposts(ctx, s.id); err != nil {
+// deleteFirst makes a stub of a post and removes it from the lists that are few. It
+// reports whether the others are few too.
+func (e *Engine) deleteFirst(ctx context.Context, s stub) (few bool, err error) {
+	if err := e.writer.makeStub(ctx, s.id); err != nil {
+		return false, err
+	}
+	if s, err = e.writer.readStub(ctx, s.id); err != nil {
+		return false, err
+	}
+	if err := e.writer.removeOwn(ctx, s); err != nil {
+		return false, err
+	}
+	n, err := e.writer.entries(ctx, s)
+	return n <= pageOfFollowers, err
+}
+
+// entries counts the entries of a deleted post on lists of other users, at the most.
+func (w *writer) entries(ctx context.Context, s stub) (sum int64, err error) {
+	var cmds rueidis.Commands
+	for _, set := range append(audience(s.author, s.tags), layout.LikersKey(s.id), layout.RepostersKey(s.id)) {
+		cmds = append(cmds, w.client.B().Zcard().Key(set).Build())
+	}
+	for _, res := range w.client.DoMulti(ctx, cmds...) {
+		n, err := res.AsInt64()
+		if err != nil && !reply.IsWrongType(err) {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// deleteTask is a task of deleteKind.
+func (e *Engine) deleteTask(ctx context.Context, argument string) error {
+	id, _, _ := strings.Cut(argument, ":")
+	post, ok := layout.ParseID(id)
+	if !ok {
+		return nil
+	}
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil || !s.exists || s.argument() != argument {
 		return err
 	}
-	if err := e.writer.removeLikes(ctx, s.id); err != nil {
-		return err
+	return e.deleteNow(ctx, s)
+}
+
+// deleteNow deletes a post to the end.
+func (e *Engine) deleteNow(ctx context.Context, s stub) error {
+	if _, err := e.deleteFirst(ctx, s); err != nil {
+		return fmt.Errorf("social: delete post %d: %w", s.id, err)
 	}
-	return e.writer.removeFromHomes(ctx, s)
+	s, err := e.writer.readStub(ctx, s.id) // with its tags
+	if err == nil {
+		err = e.deleteReposts(ctx, s.id)
+	}
+	if err == nil {
+		err = e.writer.removeLikes(ctx, s.id)
+	}
+	if err == nil {
+		err = e.writer.removeFromHomes(ctx, s)
+	}
+	if err != nil {
+		return fmt.Errorf("social: delete post %d: %w", s.id, err)
+	}
+	return nil
 }
 
 // makeStub removes the text of a post.
@@ -101,11 +170,11 @@ func (w *writer) makeStub(ctx context.Context, post int64) error {
 
 func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 	fields, err := reply.Fields(w.client.Do(ctx, w.client.B().Hmget().Key(layout.PostKey(post)).
-		Field("user_id", "parent", "root", "repost_of", "tags", "deleted").Build()))
+		Field("user_id", "parent", "root", "repost_of", "tags", "deleted", "time").Build()))
 	if err != nil {
 		return stub{}, fmt.Errorf("social: read a post: %w", err)
 	}
-	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != ""}
+	s := stub{id: post, tags: splitTags(fields[4]), isDeleted: fields[5] != "", time: fields[6]}
 	s.author, s.exists = layout.ParseID(fields[0])
 	s.parent, _ = layout.ParseID(fields[1])
 	s.root, _ = layout.ParseID(fields[2])
@@ -271,7 +340,7 @@ func (e *Engine) deleteReposts(ctx context.Context, post int64) error {
 			}
 			repost, err := e.writer.readStub(ctx, id)
 			if err == nil && repost.repostOf == post {
-				err = e.Delete(ctx, id)
+				err = e.deleteNow(ctx, repost)
 			}
 			if err != nil {
 				return err

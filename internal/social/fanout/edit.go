@@ -33,9 +33,24 @@ var ErrEdits = errors.New("social: edited too often")
 
 // Edit replaces the text of a post. It returns ErrNoPost where there is none, and
 // ErrEdits. Repeating it changes nothing.
-func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
+func (e *Engine) Edit(ctx context.Context, post int64, before, body string) error {
+	hasTags := len(text.Tags(before))+len(text.Tags(body)) > 0
+	var member string
+	if hasTags {
+		s, err := e.writer.readStub(ctx, post)
+		if err != nil {
+			return err
+		}
+		member = tagsKind + ":" + s.argument()
+		if err := e.tasks.Note(ctx, member); err != nil {
+			return err
+		}
+	}
 	state, err := editPostScript.Run(ctx, e.writer.client, []string{layout.PostKey(post), layout.EditsKey(post)},
 		[]string{body, layout.Seconds(e.writer.now()), strconv.Itoa(MaxEdits)}).AsInt64()
+	if hasTags {
+		e.tasks.Run(ctx, member)
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("social: edit: %w", err)
@@ -44,7 +59,39 @@ func (e *Engine) Edit(ctx context.Context, post int64, body string) error {
 	case state == 2:
 		return ErrEdits
 	}
-	return e.Retag(ctx, post)
+	return nil
+}
+
+// tagsKind is the kind of tasks that correct the tags of a post:
+// "tags:<id>:<author>:<time>"; see deleteKind.
+const tagsKind = "tags"
+
+func (e *Engine) tagsTask(ctx context.Context, argument string) error {
+	id, _, _ := strings.Cut(argument, ":")
+	post, ok := layout.ParseID(id)
+	if !ok {
+		return nil
+	}
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil || !s.exists || s.argument() != argument {
+		return err
+	}
+	return e.retag(ctx, post)
+}
+
+// Retag notes that the text of a post was edited while its fan-out wrote, and
+// corrects its tags.
+func (e *Engine) Retag(ctx context.Context, post int64) error {
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil || !s.exists {
+		return err
+	}
+	member := tagsKind + ":" + s.argument()
+	if err := e.tasks.Note(ctx, member); err != nil {
+		return err
+	}
+	e.tasks.Run(ctx, member)
+	return nil
 }
 
 // earlierText returns the text of an element of `edits`.
@@ -53,11 +100,11 @@ func earlierText(edit string) string {
 	return body
 }
 
-// Retag makes the sets of tags agree with the text of a post that was edited, and
+// retag makes the sets of tags agree with the text of a post that was edited, and
 // puts it on the home timelines of those who follow its tags. It stays on those of
 // the followers of a tag that is gone. It can be repeated from its start; it reads
 // the text again at the end, so that the last one has seen the latest text.
-func (e *Engine) Retag(ctx context.Context, post int64) error {
+func (e *Engine) retag(ctx context.Context, post int64) error {
 	w := &e.writer
 	seen := int64(-1)
 	for {

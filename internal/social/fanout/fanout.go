@@ -17,8 +17,10 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/task"
 )
 
 const (
@@ -40,9 +42,9 @@ const (
 type Engine struct {
 	log     *slog.Logger
 	writer  writer
-	claims  claims // of the jobs in memory
-	confirm confirmer
-	masters observer
+	masters *task.Observer
+	ledger  *task.Ledger // `fanouts`
+	tasks   *task.Engine // `tasks`
 
 	jobs   chan Job
 	ctx    context.Context // ends the worker, never used for a caller
@@ -53,34 +55,41 @@ type Engine struct {
 // New returns an engine on the database behind client, which stays the
 // caller's, and its timelines. Close ends it. now is the clock.
 func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, now func() time.Time) *Engine {
-	cluster := client.Mode() == rueidis.ClientModeCluster
+	masters := task.NewObserver(client)
+	ledger := task.NewLedger(client, layout.FanOuts, masters, log, now)
 	e := &Engine{
-		log:     log,
-		writer:  writer{client: client, cluster: cluster, log: log, now: now, follows: follow.New(client), lists: lists},
-		masters: observer{client: client, cluster: cluster},
-		jobs:    make(chan Job, maxJobs),
+		log: log, masters: masters, ledger: ledger,
+		writer: writer{
+			client: client, cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
+			follows: follow.New(client), lists: lists, ledger: ledger,
+		},
+		tasks: task.NewEngine(task.NewLedger(client, layout.Tasks, masters, log, now), log),
+		jobs:  make(chan Job, maxJobs),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	e.confirm = confirmer{
-		client: client, log: log, now: now, observer: &e.masters, claims: &e.claims,
-		repeat: e.restart, done: e.ctx.Done(),
-		unconfirmed: make(chan *written, maxJobs), replicaSeen: map[string]time.Time{},
-	}
+	e.tasks.Handle(deleteKind, e.deleteTask)
+	e.tasks.Handle(tagsKind, e.tagsTask)
+	e.tasks.Handle(homeKind, e.homeTask)
+	e.tasks.Start()
 	e.worker.Go(e.work)
-	e.worker.Go(func() { e.confirm.run(e.ctx) })
+	e.worker.Go(func() { e.ledger.Run(e.ctx) })
 	return e
 }
 
-// Close stops the fan-outs in the background and waits for them. Unfinished ones
-// stay in `fanouts`, for ResumeAll. The client stays open.
+// Tasks are the background tasks other than fan-outs.
+func (e *Engine) Tasks() *task.Engine { return e.tasks }
+
+// Close stops the fan-outs and tasks in the background and waits for them. Unfinished
+// ones stay in `fanouts` and `tasks`, for ResumeAll. The client stays open.
 func (e *Engine) Close() {
 	e.stop()
 	e.worker.Wait()
+	e.tasks.Close()
 }
 
 // Begin prepares the fan-out of a new post.
 func (e *Engine) Begin(ctx context.Context, entry Entry) Job {
-	masters, _ := e.masters.identity(ctx) // on an error the fan-out is repeated
+	masters, _ := e.masters.Identity(ctx) // on an error the fan-out is repeated
 	return Job{Entry: entry, after: follow.First, masters: masters}
 }
 
@@ -139,11 +148,11 @@ func (e *Engine) Publish(ctx context.Context, job Job) error {
 
 // queue leaves the rest of a fan-out to the worker.
 func (e *Engine) queue(job Job) {
-	e.claims.add(job.post)
+	e.ledger.Hold(job.member())
 	select {
 	case e.jobs <- job:
 	default:
-		e.claims.remove(job.post)
+		e.ledger.Release(job.member())
 		e.log.Warn("too many fan-outs at once, one to be finished later", "post", job.post)
 	}
 }
@@ -178,10 +187,10 @@ func (e *Engine) workOn(job Job) {
 			if err := e.giveUp(e.ctx, job, err); !errors.Is(err, ErrNoPost) {
 				e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
 			}
-			e.claims.remove(job.post)
+			e.ledger.Release(job.member())
 			return
 		case err != nil && (reply.IsWrongType(err) || job.failed >= maxFailures):
-			e.claims.remove(job.post)
+			e.ledger.Release(job.member())
 			e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
 			return
 		case err != nil:
@@ -192,7 +201,7 @@ func (e *Engine) workOn(job Job) {
 			if err := e.finish(e.ctx, job); err != nil {
 				e.log.Warn("fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
 			}
-			e.claims.remove(job.post)
+			e.ledger.Release(job.member())
 			return
 		default:
 			time.Sleep(pageGap)
@@ -215,7 +224,7 @@ func (e *Engine) advance(ctx context.Context, job *Job) error {
 		}
 		return err
 	}
-	masters, err := e.masters.identity(ctx)
+	masters, err := e.masters.Identity(ctx)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,9 @@ type Job struct {
 	failed  int // how many times in a row the next page failed
 }
 
+// member is the member of `fanouts` for a job.
+func (j *Job) member() string { return layout.Itoa(j.post) }
+
 // audience returns the sets of followers that get a post.
 func audience(author int64, tags []string) []string {
 	sets := make([]string, 1, 1+len(tags))

@@ -2,27 +2,18 @@ package fanout
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
-	"retwis/internal/script"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/task"
 	"retwis/internal/social/text"
 )
-
-//go:embed claim.lua
-var claimSource string
-
-var claimScript = script.New(claimSource).Retryable()
-
-// resumeBatch is how many unfinished fan-outs are read at a time.
-const resumeBatch = 50
 
 // skew is by how much the clocks of two processes may differ.
 const skew = time.Minute
@@ -35,8 +26,8 @@ func (e *Engine) Resume(ctx context.Context, post int64) error {
 	if err != nil {
 		return e.giveUp(ctx, job, err)
 	}
-	e.claims.add(post)
-	defer e.claims.remove(post)
+	e.ledger.Hold(job.member())
+	defer e.ledger.Release(job.member())
 	for {
 		if err := e.advance(ctx, &job); err != nil {
 			return e.giveUp(ctx, job, err)
@@ -62,7 +53,7 @@ func (e *Engine) giveUp(ctx context.Context, job Job, err error) error {
 	case !errors.Is(err, ErrNoPost):
 		return err
 	}
-	if err := forget(ctx, e.writer.client, job.post); err != nil {
+	if err := e.ledger.Forget(ctx, job.member()); err != nil {
 		return err
 	}
 	return ErrNoPost
@@ -93,7 +84,12 @@ func (e *Engine) finish(ctx context.Context, job Job) error {
 			return err
 		}
 	}
-	return e.confirm.finalize(ctx, job)
+	return e.ledger.Finish(ctx, e.written(job))
+}
+
+// written is a fan-out that is written and not confirmed.
+func (e *Engine) written(job Job) task.Work {
+	return task.Work{Member: job.member(), Masters: job.masters, Repeat: func() { e.restart(job) }}
 }
 
 // stored returns the job of a post that is in the database, or ErrNoPost where
@@ -147,50 +143,19 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	return job, nil
 }
 
-// ResumeAll finishes the fan-outs that dead processes left unfinished. Each is
-// claimed by one process. One that cannot be finished does not delay the
+// ResumeAll finishes the fan-outs and the tasks that dead processes left unfinished.
+// Each is claimed by one process. One that cannot be finished does not delay the
 // others: it is logged, tried again by a later call, and counted in the error
 // that comes back at the end.
 func (e *Engine) ResumeAll(ctx context.Context) error {
-	var failed int
-	var first error
-	for {
-		stale := e.writer.now().Add(-StaleAfter).Unix()
-		client := e.writer.client
-		posts, err := client.Do(ctx, client.B().Zrangebyscore().Key(layout.FanOuts).
-			Min("-inf").Max(layout.Itoa(stale)).Limit(0, resumeBatch).Build()).AsStrSlice()
-		if err != nil {
-			return fmt.Errorf("social: unfinished fan-outs: %w", err)
-		}
-		if len(posts) == 0 {
-			break
-		}
-		for _, member := range posts {
-			_, err := e.Take(ctx, member, stale)
-			if ctx.Err() != nil {
-				return fmt.Errorf("social: unfinished fan-outs: %w", ctx.Err())
-			}
-			if err != nil {
-				e.log.WarnContext(ctx, "cannot finish an interrupted fan-out, trying again later", "post", member, "error", err)
-				failed++
-				if first == nil {
-					first = err
-				}
-			}
-		}
-	}
-	if failed > 0 {
-		return fmt.Errorf("social: %d interrupted fan-outs could not be finished, the first: %w", failed, first)
-	}
-	return nil
+	return errors.Join(e.ledger.Resume(ctx, e.resumeMember), e.tasks.ResumeAll(ctx))
 }
 
 // Take claims one member of `fanouts` that was last renewed at stale (unix
 // seconds) or earlier, and finishes it. It reports whether this process got the
 // claim.
 func (e *Engine) Take(ctx context.Context, member string, stale int64) (bool, error) {
-	claimed, err := claimScript.Run(ctx, e.writer.client, []string{layout.FanOuts},
-		[]string{member, layout.Itoa(stale), layout.Seconds(e.writer.now())}).AsBool()
+	claimed, err := e.ledger.Take(ctx, member, stale)
 	if err != nil || !claimed {
 		return false, err
 	}
@@ -202,8 +167,7 @@ func (e *Engine) resumeMember(ctx context.Context, member string) error {
 	post, err := strconv.ParseInt(member, 10, 64)
 	if err != nil || layout.Itoa(post) != member {
 		e.log.WarnContext(ctx, "removed a member of the unfinished fan-outs that is no post id", "member", member)
-		client := e.writer.client
-		return client.Do(ctx, client.B().Zrem().Key(layout.FanOuts).Member(member).Build()).Error()
+		return e.ledger.Forget(ctx, member)
 	}
 	switch err := e.Resume(ctx, post); {
 	case errors.Is(err, ErrNoPost):
@@ -219,7 +183,7 @@ func (e *Engine) resumeMember(ctx context.Context, member string) error {
 // Repeat fans a finished post out again; `fanouts` has it meanwhile. A post that
 // does not exist is no error.
 func (e *Engine) Repeat(ctx context.Context, post int64) error {
-	err := e.writer.note(ctx, post)
+	err := e.ledger.Note(ctx, layout.Itoa(post))
 	if err == nil {
 		err = e.Resume(ctx, post)
 	}
@@ -230,7 +194,7 @@ func (e *Engine) Repeat(ctx context.Context, post int64) error {
 }
 
 // Renew renews the claims of this process, as it does every ten seconds.
-func (e *Engine) Renew() { e.confirm.renew(e.ctx) }
+func (e *Engine) Renew() { e.ledger.Renew(e.ctx) }
 
 // Claims returns how many fan-outs this process works on.
-func (e *Engine) Claims() int { return len(e.claims.all()) }
+func (e *Engine) Claims() int { return e.ledger.Claims() }

@@ -15,6 +15,7 @@ import (
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/task"
 )
 
 var (
@@ -43,6 +44,7 @@ type writer struct {
 	now     func() time.Time
 	follows follow.Store
 	lists   *collection.Timelines
+	ledger  *task.Ledger
 }
 
 // create writes a post unless its id is in use, and adds it to `fanouts`, so
@@ -52,7 +54,7 @@ type writer struct {
 func (w *writer) create(ctx context.Context, id int64, fields []string) (bool, error) {
 	keys := []string{layout.PostKey(id), layout.FanOuts}
 	if w.cluster {
-		if err := w.note(ctx, id); err != nil {
+		if err := w.ledger.Note(ctx, layout.Itoa(id)); err != nil {
 			return false, err
 		}
 		keys = keys[:1]
@@ -65,12 +67,6 @@ func (w *writer) create(ctx context.Context, id int64, fields []string) (bool, e
 	return state == 1, err
 }
 
-// note adds a post to `fanouts`.
-func (w *writer) note(ctx context.Context, id int64) error {
-	return w.client.Do(ctx, w.client.B().Zadd().Key(layout.FanOuts).ScoreMember().
-		ScoreMember(float64(w.now().Unix()), layout.Itoa(id)).Build().ToRetryable()).Error()
-}
-
 // restore makes sure that the post itself and its place in `fanouts` exist,
 // before a fan-out is repeated. It returns ErrNoPost where the post is lost, and
 // errDeleted where it is deleted.
@@ -81,7 +77,7 @@ func (w *writer) restore(ctx context.Context, job *Job) error {
 			return err
 		}
 		job.Entry, job.edits = stored.Entry, stored.edits
-		return w.note(ctx, job.post)
+		return w.ledger.Note(ctx, job.member())
 	}
 	created, err := w.create(ctx, job.post, job.Fields)
 	if err == nil && !created {

@@ -1,4 +1,4 @@
-package fanout
+package task
 
 import (
 	"context"
@@ -34,17 +34,22 @@ type masters struct {
 	replicated bool
 }
 
-// observer asks the masters for their state and remembers the latest answer.
-type observer struct {
+// Observer asks the masters for their state and remembers the latest answer.
+type Observer struct {
 	client  rueidis.Client
 	cluster bool
 	latest  atomic.Pointer[masters]
 }
 
-// identity returns the identity of the masters as they were last observed. It
-// may be outdated: then the fan-out that begins under it is repeated once more
-// than necessary.
-func (o *observer) identity(ctx context.Context) (string, error) {
+// NewObserver returns an observer of the masters behind a client.
+func NewObserver(client rueidis.Client) *Observer {
+	return &Observer{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+}
+
+// Identity returns the identity of the masters as they were last observed. It
+// may be outdated: then the work that begins under it is repeated once more than
+// necessary.
+func (o *Observer) Identity(ctx context.Context) (string, error) {
 	if seen := o.latest.Load(); seen != nil {
 		return seen.identity, nil
 	}
@@ -53,13 +58,13 @@ func (o *observer) identity(ctx context.Context) (string, error) {
 }
 
 // replicated reports whether a master had replicas when it was last observed.
-func (o *observer) replicated() bool {
+func (o *Observer) replicated() bool {
 	seen := o.latest.Load()
 	return seen != nil && seen.replicated
 }
 
 // observe asks all masters.
-func (o *observer) observe(ctx context.Context) (masters, error) {
+func (o *Observer) observe(ctx context.Context) (masters, error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
 	servers, err := nodes.Masters(ctx, o.client)
@@ -83,7 +88,7 @@ func (o *observer) observe(ctx context.Context) (masters, error) {
 }
 
 // record remembers the state of the masters.
-func (o *observer) record(found []master, err error) (masters, error) {
+func (o *Observer) record(found []master, err error) (masters, error) {
 	if err != nil {
 		return masters{}, fmt.Errorf("social: ask for the state of replication: %w", err)
 	}

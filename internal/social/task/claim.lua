@@ -1,6 +1,6 @@
--- Claims an unfinished fan-out of a dead process.
--- KEYS[1]   the sorted set of unfinished fan-outs, by time of renewal
--- ARGV[1]   the post's id
+-- Claims unfinished work of a dead process.
+-- KEYS[1]   the sorted set of unfinished work, by time of renewal
+-- ARGV[1]   the member
 -- ARGV[2]   the latest time of renewal at which its process counts as dead
 -- ARGV[3]   the time now
 -- Reply     1 when the caller has the claim, 0 when another process has it

@@ -1,0 +1,187 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/task"
+)
+
+const (
+	// filledPosts is how many posts a new follow brings to a home timeline.
+	filledPosts = 100
+	// maxPending is how many unfinished fan-outs are looked at.
+	maxPending = 1000
+	// maxTagsKept is how many of the tags that a user follows are looked at.
+	maxTagsKept = 200
+)
+
+// homeKind is the kind of tasks that make a home timeline agree with a follow:
+// "home:<follower>:<followed>".
+const homeKind = "home"
+
+// Follow changes a follow by calling change, and makes the follower's home timeline
+// agree with it: a new follow brings the latest 100 posts and reposts of the followed
+// user; the end of one removes all that this user has written, except posts with a
+// tag that the follower follows. It can be repeated. However many processes follow
+// and unfollow at once, both agree when all have returned; what a crash cuts short
+// is finished by another process. Seven round trips besides change.
+func (e *Engine) Follow(ctx context.Context, from, to int64, change func() error) error {
+	member := fmt.Sprintf("%s:%d:%d", homeKind, from, to)
+	if err := e.tasks.Note(ctx, member); err != nil {
+		return err
+	}
+	err := change()
+	e.tasks.Run(ctx, member)
+	return err
+}
+
+func (e *Engine) homeTask(ctx context.Context, argument string) error {
+	one, two, _ := strings.Cut(argument, ":")
+	from, isFrom := layout.ParseID(one)
+	to, isTo := layout.ParseID(two)
+	if !isFrom || !isTo || from == to {
+		return nil
+	}
+	w := &e.writer
+	follows, err := w.follow(ctx, from, to)
+	for err == nil {
+		isPending := false
+		if follows {
+			err = w.fillHome(ctx, from, to)
+		} else {
+			if isPending, err = w.isPending(ctx, to); err == nil {
+				err = w.clearHome(ctx, from, to)
+			}
+		}
+		if err != nil {
+			break
+		}
+		// The last one has seen the latest state.
+		var again bool
+		if again, err = w.follow(ctx, from, to); err == nil && again == follows {
+			if isPending {
+				return task.ErrAgain
+			}
+			return nil
+		}
+		follows = again
+	}
+	return fmt.Errorf("social: home timeline of user %d: %w", from, err)
+}
+
+func (w *writer) follow(ctx context.Context, from, to int64) (bool, error) {
+	since, err := reply.TextOrEmpty(w.client.Do(ctx, w.client.B().Zscore().Key(layout.FollowingKey(from)).Member(layout.Itoa(to)).Build()))
+	return since != "", err
+}
+
+// fillHome puts the latest posts of a user on the home timeline of a follower. Those
+// that are deleted meanwhile are removed again.
+func (w *writer) fillHome(ctx context.Context, from, to int64) error {
+	profile := layout.ProfileKey(to)
+	ids, err := w.client.Do(ctx, w.client.B().Zrevrange().Key(profile).Start(0).Stop(filledPosts-1).Build()).AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	posts := make([]int64, 0, len(ids))
+	for _, id := range ids {
+		if post, ok := layout.ParseID(id); ok {
+			posts = append(posts, post)
+		}
+	}
+	if len(posts) == 0 {
+		return nil
+	}
+	if err := w.lists.PutMany(ctx, layout.HomeKey(from), posts...); err != nil {
+		return err
+	}
+	still, err := w.onAny(ctx, ids, profile)
+	if err != nil {
+		return err
+	}
+	return w.removeFrom(ctx, from, slices.DeleteFunc(ids, func(id string) bool { return still[id] }))
+}
+
+// clearHome removes the posts of a user from the home timeline of one who does not
+// follow them any more.
+func (w *writer) clearHome(ctx context.Context, from, to int64) error {
+	b := w.client.B()
+	res := w.client.DoMulti(ctx,
+		b.Lrange().Key(layout.HomeKey(from)).Start(0).Stop(-1).Build(),
+		b.Zrange().Key(layout.FollowingTagsKey(from)).Min("0").Max(layout.Itoa(maxTagsKept-1)).Build())
+	ids, err := res[0].AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	theirs, err := w.onAny(ctx, ids, layout.ProfileKey(to), layout.ProfileRepliesKey(to))
+	if err != nil || len(theirs) == 0 {
+		return err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !theirs[id] })
+	tags, err := res[1].AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	sets := make([]string, len(tags))
+	for i, tag := range tags {
+		sets[i] = layout.TagKey(tag)
+	}
+	tagged, err := w.onAny(ctx, ids, sets...)
+	if err != nil {
+		return err
+	}
+	return w.removeFrom(ctx, from, slices.DeleteFunc(ids, func(id string) bool { return tagged[id] }))
+}
+
+func (w *writer) removeFrom(ctx context.Context, user int64, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := w.lists.Repair(ctx, layout.HomeKey(user), ids...)
+	return err
+}
+
+// onAny returns those of the ids that are in at least one of the sorted sets. One
+// round trip.
+func (w *writer) onAny(ctx context.Context, ids []string, sets ...string) (map[string]bool, error) {
+	found := map[string]bool{}
+	if len(ids) == 0 || len(sets) == 0 {
+		return found, nil
+	}
+	cmds := make(rueidis.Commands, len(sets))
+	for i, set := range sets {
+		cmds[i] = w.client.B().Zmscore().Key(set).Member(ids...).Build()
+	}
+	for _, res := range w.client.DoMulti(ctx, cmds...) {
+		scores, err := res.ToArray()
+		if reply.IsWrongType(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, score := range scores {
+			if !score.IsNil() {
+				found[ids[i]] = true
+			}
+		}
+	}
+	return found, nil
+}
+
+// isPending reports whether a post of a user is on its way: its fan-out may have read
+// that somebody follows the user before the follow ended.
+func (w *writer) isPending(ctx context.Context, author int64) (bool, error) {
+	posts, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.FanOuts).Min("0").Max(layout.Itoa(maxPending-1)).Rev().Build()).AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return false, err
+	}
+	theirs, err := w.onAny(ctx, posts, layout.ProfileKey(author), layout.ProfileRepliesKey(author))
+	return len(theirs) > 0, err
+}

@@ -1,0 +1,242 @@
+// Package task guarantees that background work is finished, whatever interrupts it.
+//
+// A Ledger is a sorted set of unfinished work: each member describes work that can be
+// repeated from its beginning, scored by the time at which its process last renewed
+// its claim. A member is there from before the first write until all is written and
+// the replicas have confirmed that. A process that dies in between leaves it there,
+// and another process finishes the work. The fan-outs of posts have one ledger; the
+// tasks of an Engine, such as the deletion of a post, have another.
+package task
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+)
+
+//go:embed claim.lua
+var claimSource string
+
+var claimScript = script.New(claimSource).Retryable()
+
+// maxSubmitted bounds what was submitted and not yet looked at.
+const maxSubmitted = 1024
+
+// staleAtOnce is how much stale work is read at a time.
+const staleAtOnce = 50
+
+// Work is what a member of a ledger describes.
+type Work struct {
+	Member string
+	// Masters is the identity of the masters before the first write; see
+	// Observer.Identity. Empty: the work is repeated.
+	Masters string
+	// Repeat begins the work again from its beginning. It must not wait.
+	Repeat func()
+}
+
+// Ledger is a sorted set of unfinished work. It is safe for concurrent use.
+type Ledger struct {
+	client   rueidis.Client
+	key      string
+	log      *slog.Logger
+	now      func() time.Time
+	observer *Observer
+	claims   claims
+
+	done        chan struct{} // closed when Run ends
+	unconfirmed chan *written
+	// For Run alone:
+	waiting     []*written
+	replicaSeen map[string]time.Time // by master
+	failing     bool
+	conn        *pinned // to the only master; nil on a Cluster
+}
+
+// NewLedger returns the ledger at key. Run must run while it is used.
+func NewLedger(client rueidis.Client, key string, observer *Observer, log *slog.Logger, now func() time.Time) *Ledger {
+	return &Ledger{
+		client: client, key: key, log: log, now: now, observer: observer,
+		done: make(chan struct{}), unconfirmed: make(chan *written, maxSubmitted), replicaSeen: map[string]time.Time{},
+	}
+}
+
+// Note adds members, or renews them. One round trip.
+func (l *Ledger) Note(ctx context.Context, members ...string) error {
+	now := float64(l.now().Unix())
+	add := l.client.B().Zadd().Key(l.key).ScoreMember()
+	for _, member := range members {
+		add = add.ScoreMember(now, member)
+	}
+	if err := l.client.Do(ctx, add.Build().ToRetryable()).Error(); err != nil {
+		return fmt.Errorf("social: key %s: %w", l.key, err)
+	}
+	return nil
+}
+
+// Forget removes members whose work is not needed any more. One round trip.
+func (l *Ledger) Forget(ctx context.Context, members ...string) error {
+	return l.remove(ctx, l.client, members)
+}
+
+func (l *Ledger) remove(ctx context.Context, conn rueidis.CoreClient, members []string) error {
+	err := conn.Do(ctx, conn.B().Zrem().Key(l.key).Member(members...).Build().ToRetryable()).Error()
+	if err != nil {
+		return fmt.Errorf("social: key %s: %w", l.key, err)
+	}
+	return nil
+}
+
+// Hold keeps a member claimed by this process until Release.
+func (l *Ledger) Hold(member string) { l.claims.add(member) }
+
+// Release ends a Hold.
+func (l *Ledger) Release(member string) { l.claims.remove(member) }
+
+// Claims returns on how many members this process works.
+func (l *Ledger) Claims() int { return len(l.claims.all()) }
+
+// Finish removes the member of work that is written, as soon as it cannot be lost any
+// more: before it returns where there are no replicas, else in the background,
+// together with others. An error is ctx's.
+func (l *Ledger) Finish(ctx context.Context, work Work) error {
+	w, err := l.submit(ctx, work)
+	if err != nil || l.observer.replicated() {
+		return err
+	}
+	select {
+	case <-w.looked:
+		return nil
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("social: key %s: %w", l.key, ctx.Err())
+	}
+}
+
+// Submit is Finish in the background. The channel is closed when the member is
+// removed, or left to another process.
+func (l *Ledger) Submit(ctx context.Context, work Work) (<-chan struct{}, error) {
+	w, err := l.submit(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	return w.dropped, nil
+}
+
+func (l *Ledger) submit(ctx context.Context, work Work) (*written, error) {
+	w := &written{Work: work, since: time.Now(), looked: make(chan struct{}), dropped: make(chan struct{})}
+	l.Hold(work.Member)
+	select {
+	case l.unconfirmed <- w:
+		return w, nil
+	case <-l.done: // it stays in the set
+		l.Release(work.Member)
+		return w, nil
+	case <-ctx.Done():
+		l.Release(work.Member)
+		return nil, fmt.Errorf("social: key %s: %w", l.key, ctx.Err())
+	}
+}
+
+// Run confirms and renews until ctx ends. What is not confirmed by then stays in the
+// set.
+func (l *Ledger) Run(ctx context.Context) {
+	defer close(l.done)
+	defer l.hangUp()
+	tick := time.NewTicker(confirmEvery)
+	defer tick.Stop()
+	renewal := time.NewTicker(renewEvery)
+	defer renewal.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-l.unconfirmed:
+			l.take(w)
+			if l.observer.replicated() {
+				continue // the next tick looks
+			}
+		case <-tick.C:
+			if len(l.waiting) == 0 {
+				continue
+			}
+		case <-renewal.C:
+			l.Renew(ctx)
+		}
+		l.round(ctx)
+	}
+}
+
+// Renew tells other processes that the work of this one is not abandoned.
+func (l *Ledger) Renew(ctx context.Context) {
+	now := float64(l.now().Unix())
+	for members := range slices.Chunk(l.claims.all(), maxBatch) {
+		add := l.client.B().Zadd().Key(l.key).Xx().ScoreMember().ScoreMember(now, members[0])
+		for _, member := range members[1:] {
+			add = add.ScoreMember(now, member)
+		}
+		if err := l.client.Do(ctx, add.Build().ToRetryable()).Error(); err != nil && ctx.Err() == nil {
+			l.log.Warn("cannot renew the claim on unfinished work", "key", l.key, "error", err)
+			return
+		}
+	}
+}
+
+// Stale is the latest time of renewal (unix seconds) of work whose process counts as
+// dead.
+func (l *Ledger) Stale() int64 { return l.now().Add(-StaleAfter).Unix() }
+
+// Take claims a member that was last renewed at stale or earlier, and reports whether
+// this process has the claim.
+func (l *Ledger) Take(ctx context.Context, member string, stale int64) (bool, error) {
+	return claimScript.Run(ctx, l.client, []string{l.key},
+		[]string{member, layout.Itoa(stale), layout.Seconds(l.now())}).AsBool()
+}
+
+// Resume calls finish with each member that a dead process has left, after it has
+// claimed it. One that fails does not delay the others: it is logged, left for a later
+// call, and counted in the error that comes back at the end.
+func (l *Ledger) Resume(ctx context.Context, finish func(ctx context.Context, member string) error) error {
+	var failed int
+	var first error
+	for {
+		stale := l.Stale()
+		members, err := l.client.Do(ctx, l.client.B().Zrangebyscore().Key(l.key).
+			Min("-inf").Max(layout.Itoa(stale)).Limit(0, staleAtOnce).Build()).AsStrSlice()
+		if err != nil {
+			return fmt.Errorf("social: key %s: %w", l.key, err)
+		}
+		if len(members) == 0 {
+			break
+		}
+		for _, member := range members {
+			claimed, err := l.Take(ctx, member, stale)
+			if err == nil && claimed {
+				err = finish(ctx, member)
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("social: key %s: %w", l.key, ctx.Err())
+			}
+			if err != nil {
+				l.log.WarnContext(ctx, "cannot finish what was interrupted, trying again later", "key", l.key, "member", member, "error", err)
+				failed++
+				if first == nil {
+					first = err
+				}
+			}
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("social: %d members of %s could not be finished, the first: %w", failed, l.key, first)
+	}
+	return nil
+}
