@@ -24,7 +24,7 @@ const (
 	maxFailures = 60
 )
 
-// ErrAgain: a task has done all it can for now and is to be repeated in a second.
+// ErrAgain: a task has done all it can for now, and will be repeated in a second.
 var ErrAgain = errors.New("social: to be repeated")
 
 // errUnknown: the kind of a task is not known to this process.
