@@ -220,14 +220,14 @@ func countUnread(v *Viewer, entries []notify.Entry) int {
 	return min(unread, MaxUnread)
 }
 
-// UnreadNow is Unread past every memory: for one who is notified of each change. Two
-// round trips.
-func (n *notifications) UnreadNow(ctx context.Context, v *Viewer) (int, error) {
-	set, err := notify.ParseSettings(n.client.Do(ctx, rueidis.Completed(n.store.SettingsCommand(v.User.ID))))
+// UnreadNow is Unread past every memory, through another client of the database: for
+// one who is notified of each change. Two round trips.
+func (n *notifications) UnreadNow(ctx context.Context, client rueidis.Client, v *Viewer) (int, error) {
+	set, err := notify.ParseSettings(client.Do(ctx, rueidis.Completed(n.store.SettingsCommand(v.User.ID))))
 	if err != nil {
 		return 0, err
 	}
-	entries, err := notify.ParseAfter(n.client.Do(ctx, n.store.AfterCommand(v.User.ID, set.Seen, unreadScan)))
+	entries, err := notify.ParseAfter(client.Do(ctx, n.store.AfterCommand(v.User.ID, set.Seen, unreadScan)))
 	return countUnread(v, entries), err
 }
 

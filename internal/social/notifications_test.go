@@ -52,7 +52,7 @@ func (b *bundle) unread(user social.User) int {
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	now, err := b.UnreadNow(b.Ctx, b.viewer(user))
+	now, err := b.UnreadNow(b.Ctx, b.DB, b.viewer(user))
 	if err != nil || now != n {
 		b.T.Fatalf("%d unread from memory, %d from the database (%v)", n, now, err)
 	}

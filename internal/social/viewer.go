@@ -177,6 +177,29 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 	return v, nil
 }
 
+// ViewerNow returns a user as a viewer who has no marks, read past every memory: for
+// one who is notified of each change. It is true until a time, in unix seconds. more is
+// read in the same round trip.
+func (s *viewers) ViewerNow(ctx context.Context, client rueidis.Client, user User, more ...rueidis.Completed) (v *Viewer, until int64, res []rueidis.RedisResult, err error) {
+	v = &Viewer{User: user, ends: math.MaxInt64}
+	sets := []*people{&v.muted, &v.blocked, &v.blockers}
+	cmds := make(rueidis.Commands, 0, len(sets)+len(more))
+	for i, bound := range []int64{maxRelations, maxRelations, maxBlockers} {
+		cmds = append(cmds, client.B().Zrange().Key(layout.Key(viewerPrefixes[i], user.ID)).
+			Min("0").Max(layout.Itoa(bound-1)).Rev().Withscores().Build())
+	}
+	today := s.clock().Unix()
+	res = client.DoMulti(ctx, append(cmds, more...)...)
+	for i, set := range sets {
+		var ends int64
+		if *set, ends, err = parsePeople(res[i], today); err != nil {
+			return nil, 0, nil, err
+		}
+		v.ends = min(v.ends, ends)
+	}
+	return v, v.ends, res[len(sets):], nil
+}
+
 // parsePeople reads users who are in a set until a time, and returns those who still
 // are and when the first of them is not.
 func parsePeople(res rueidis.RedisResult, now int64) (set people, ends int64, err error) {

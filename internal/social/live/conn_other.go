@@ -1,0 +1,15 @@
+//go:build !unix
+
+package live
+
+import "net"
+
+// rawConn does not exist on this system: every connection has a goroutine.
+type rawConn struct{ Conn }
+
+// NewConn reports that the system cannot write without waiting.
+func NewConn(net.Conn) (Conn, bool) { return nil, false }
+
+type rawWriter struct{}
+
+func (rawWriter) write(c *rawConn, message []byte) (int, error) { return c.Conn.Write(message) }

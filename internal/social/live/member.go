@@ -1,0 +1,177 @@
+package live
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/live/stream"
+)
+
+// member is a user with connections, and until a while after the last has gone: whoever
+// goes from page to page is read once.
+type member struct {
+	user      social.User
+	viewer    *social.Viewer
+	until     int64   // when a mute or a block ends, in unix seconds
+	following []int64 // sorted
+	tags      []string
+
+	changed, seen uint64 // it was read before its latest change where they differ
+	clients       []*client
+	refs          int       // the connections, and those that are about to be
+	since         time.Time // when the last connection went
+	unread        int
+	unreadAt      time.Time // when that was read
+}
+
+const (
+	// maxFollowing and maxTags bound how many people and tags of a user are
+	// followed live, the latest.
+	maxFollowing, maxTags = 10_000, 1000
+	// memberFor is how long a member without connections is remembered.
+	memberFor = 30 * time.Second
+	// loadsAtOnce bounds how many members are read at a time.
+	loadsAtOnce = 16
+)
+
+// member returns a user, and remembers it before it is read, so that no change is
+// missed meanwhile.
+func (h *Hub) member(user social.User) *member {
+	m := h.people[user.ID]
+	if m == nil {
+		m = &member{user: user, viewer: &social.Viewer{User: user}, changed: 1}
+		h.people[user.ID] = m
+	}
+	return m
+}
+
+// follows reports whether a member follows a user.
+func (m *member) follows(uid int64) bool {
+	_, ok := slices.BinarySearch(m.following, uid)
+	return ok
+}
+
+// hasAtHome reports whether a post is on the home timeline of a member, as the fan-out
+// puts it there.
+func (m *member) hasAtHome(e *stream.Entry) bool {
+	switch {
+	case e.Author == m.user.ID:
+		return true
+	case slices.ContainsFunc(e.Tags, func(tag string) bool { return slices.Contains(m.tags, tag) }):
+		return true
+	case !m.follows(e.Author):
+		return false
+	}
+	return e.Root == 0 || e.To == m.user.ID || e.To == e.Author || m.follows(e.To)
+}
+
+// load reads a member, unless what is known of it is current. One round trip.
+func (h *Hub) load(ctx context.Context, m *member) error {
+	h.mu.Lock()
+	version, current, client := m.changed, m.seen == m.changed, h.reader()
+	h.mu.Unlock()
+	if current {
+		return nil
+	}
+	b := client.B()
+	v, until, res, err := h.social.ViewerNow(ctx, client, m.user,
+		b.Zrange().Key(layout.FollowingKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxFollowing-1)).Rev().Build(),
+		b.Zrange().Key(layout.FollowingTagsKey(m.user.ID)).Min("0").Max(strconv.Itoa(maxTags-1)).Rev().Build())
+	if err != nil {
+		return err
+	}
+	members, err := res[0].AsStrSlice()
+	if err != nil {
+		return err
+	}
+	tags, err := res[1].AsStrSlice()
+	if err != nil {
+		return err
+	}
+	following := make([]int64, 0, len(members))
+	for _, member := range members {
+		if id, ok := layout.ParseID(member); ok {
+			following = append(following, id)
+		}
+	}
+	slices.Sort(following)
+	slices.Sort(tags)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if version < m.seen || h.people[m.user.ID] != m {
+		return nil // a later read was faster, or it is forgotten already
+	}
+	h.index(m, following, tags)
+	m.viewer, m.until, m.seen = v, until, version
+	return nil
+}
+
+// countUnread reads how many notifications a member has not seen.
+func (h *Hub) countUnread(ctx context.Context, m *member) (int, error) {
+	h.mu.Lock()
+	v, client := m.viewer, h.reader()
+	h.mu.Unlock()
+	return h.social.UnreadNow(ctx, client, v)
+}
+
+// reader is the client to read members with: the server reports changes to it.
+func (h *Hub) reader() rueidis.Client {
+	if h.client != nil {
+		return h.client
+	}
+	return h.social.Client()
+}
+
+// index replaces the people and tags that a member follows.
+func (h *Hub) index(m *member, following []int64, tags []string) {
+	if !slices.Equal(m.following, following) {
+		reindex(h.authors, m, m.following, following)
+		m.following = following
+	}
+	if !slices.Equal(m.tags, tags) {
+		reindex(h.tags, m, m.tags, tags)
+		m.tags = tags
+	}
+}
+
+func reindex[K comparable](index map[K][]*member, m *member, before, after []K) {
+	for _, key := range before {
+		all := index[key]
+		i := slices.Index(all, m)
+		all[i] = all[len(all)-1]
+		all[len(all)-1] = nil
+		if index[key] = all[:len(all)-1]; len(all) == 1 {
+			delete(index, key)
+		}
+	}
+	for _, key := range after {
+		index[key] = append(index[key], m)
+	}
+}
+
+// forget removes the members who have been without connections for a while, and notes
+// those of which a mute or a block has ended.
+func (h *Hub) forget(now time.Time) {
+	today := h.social.Options().Now().Unix()
+	for id, m := range h.people {
+		if m.seen != 0 && today >= m.until {
+			m.until = math.MaxInt64
+			m.changed++
+			h.changed.members[m], h.changed.unread[m] = struct{}{}, struct{}{}
+			h.signal()
+		}
+		if m.refs == 0 && now.Sub(m.since) > memberFor {
+			h.index(m, nil, nil)
+			delete(h.people, id)
+			delete(h.changed.members, m)
+			delete(h.changed.unread, m)
+		}
+	}
+}
