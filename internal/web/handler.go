@@ -40,6 +40,11 @@ func (s *Server) handler(pattern string, page func(*request) error) http.Handler
 		took := time.Since(began)
 		route.observe(req.status, took)
 		req.log(err, took)
+		if req.stream != nil {
+			stop()
+			cancel()
+			req.stream()
+		}
 	})
 }
 

@@ -92,7 +92,7 @@ func start(t testing.TB, client rueidis.Client, opt web.Options, of social.Optio
 		t.Fatal(err)
 	}
 	s.http = httptest.NewServer(s.server.Handler())
-	t.Cleanup(func() { s.http.Close(); s.social.Close() })
+	t.Cleanup(func() { s.server.CloseEvents(); s.http.Close(); s.server.Close(); s.social.Close() })
 	return s
 }
 

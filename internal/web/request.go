@@ -23,4 +23,6 @@ type request struct {
 	fresh    []int64 // the posts that the viewer has just changed
 	formRead bool    // the form has arrived completely, or the request has no form
 	draft    string  // the text of a post that came with the request
+
+	stream func() // sends the rest of the response, for as long as it takes; nil for none
 }

@@ -79,6 +79,7 @@ func (s *Server) routes() *http.ServeMux {
 		mux.Handle("POST"+path, s.handler("POST"+path, s.act(do)))
 	}
 	mux.Handle("GET /static/{file}", s.static.or(s.handler("GET /static/{file}", missing)))
+	mux.Handle("GET /live", s.handler("GET /live", s.events))
 	mux.HandleFunc("GET /robots.txt", s.static.robots)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/live"
 )
 
 // Server is the site. It is safe for concurrent use.
@@ -17,6 +18,7 @@ type Server struct {
 	database *database
 	refusals sampler
 	metrics  *metrics
+	live     *live.Hub
 	static   *static
 	site     http.Handler
 	mux      *http.ServeMux

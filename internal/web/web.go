@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"retwis/internal/social"
+	"retwis/internal/social/live"
 )
 
 // Options are the settings of a Server. The zero value is a good default.
@@ -41,15 +42,21 @@ type Options struct {
 	// that takes longer fails with status 503; without a database it fails within
 	// a second. Default: 10 seconds.
 	Timeout time.Duration
+	// Live are the settings of pages that show what happens while they are open.
+	// Default for its Logger: Logger.
+	Live live.Options
 }
 
-// New returns the site of a service.
+// New returns the site of a service. Close ends it.
 func New(service *social.Service, opt Options) (*Server, error) {
 	if service == nil {
 		return nil, errors.New("web: no service")
 	}
 	if opt.Logger == nil {
 		opt.Logger = slog.Default()
+	}
+	if opt.Live.Logger == nil {
+		opt.Live.Logger = opt.Logger
 	}
 	if opt.Registry == nil {
 		var err error
@@ -78,6 +85,13 @@ func New(service *social.Service, opt Options) (*Server, error) {
 		return nil, err
 	}
 	service.RenderWith(renderPost)
+	if s.live, err = live.New(service, opt.Live); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	if err = register(opt.Registry, liveMetrics(s.live)); err != nil {
+		s.live.Close()
+		return nil, err
+	}
 	s.mux = s.routes()
 	s.visitors = sharedPage{path: "/timeline", route: s.metrics.route("GET /timeline")}
 	s.site = s.visitors.or(s, s.protect(s.mux))

@@ -97,6 +97,7 @@ func TestCookies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer secure.Close()
 	s.http.Config.Handler = secure.Handler()
 	a = s.visitor().send("/login", "username", "ada", "password", password)
 	if got := strings.Join(a.header["Set-Cookie"], "\n"); strings.Count(got, "Secure") != 2 {

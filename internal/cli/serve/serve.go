@@ -93,11 +93,15 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, log *slog.Lo
 	if err != nil {
 		return err
 	}
+	defer site.Close()
 	fmt.Fprintf(c.Stdout, "retwis: listening on http://%s, data in %s\n", listeners[0].Addr(), db)
 	if login.Name != "" {
 		fmt.Fprintf(c.Stdout, "retwis: log in as %q with the password %q\n", login.Name, login.Password)
 	}
 	servers := []serving{{listeners[0], web.HTTPServer(site.Handler(), log)}}
+	// Open pages come back to another process, or to this one once it serves again;
+	// Close waits for the goodbye.
+	servers[0].server.RegisterOnShutdown(site.CloseEvents)
 	if len(listeners) > 1 {
 		log.Info("serving the pages for operators", "url", "http://"+listeners[1].Addr().String())
 		servers = append(servers, serving{listeners[1], web.HTTPServer(site.AdminHandler(), log)})

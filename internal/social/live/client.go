@@ -163,7 +163,7 @@ func (h *Hub) reserve(c *client, sub Subscription) error {
 	place := ""
 	if sub.Viewer.ID == 0 && sub.Address.IsValid() && !sub.Address.IsLoopback() && !sub.Address.IsPrivate() {
 		place = sub.Address.String()
-		if sub.Address.Is6() { // a household has a network of its own
+		if sub.Address.Is6() { // a household has its own network
 			if prefix, err := sub.Address.Prefix(64); err == nil {
 				place = prefix.String()
 			}

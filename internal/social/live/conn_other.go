@@ -4,6 +4,9 @@ package live
 
 import "net"
 
+// CanTakeOver reports whether NewConn works on this system.
+const CanTakeOver = false
+
 // rawConn does not exist on this system: every connection has a goroutine.
 type rawConn struct{ Conn }
 

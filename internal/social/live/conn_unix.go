@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// CanTakeOver reports whether NewConn works on this system.
+const CanTakeOver = true
+
 // rawConn is a connection that is written to without waiting.
 type rawConn struct {
 	conn net.Conn

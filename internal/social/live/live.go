@@ -3,7 +3,7 @@
 // notifications.
 //
 // A [Hub] follows the stream `live` (package stream), one read for the whole process,
-// and knows which of its connections show which timeline and follow whom. It keeps
+// and knows which of its connections show which timeline, and who follows an author. It keeps
 // the latest entries in memory, so a connection that comes back with the id of the
 // last event that it had gets all that it missed, from whichever process; an event
 // can come twice, since an interrupted fan-out is repeated.
@@ -209,7 +209,7 @@ func (h *Hub) follow(ctx context.Context) {
 	}
 }
 
-// followOnce follows the stream with a client of its own until something fails.
+// followOnce follows the stream with its own client until something fails.
 func (h *Hub) followOnce(ctx context.Context) error {
 	client, err := h.connect(ctx)
 	if err != nil {

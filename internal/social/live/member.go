@@ -14,8 +14,8 @@ import (
 	"retwis/internal/social/live/stream"
 )
 
-// member is a user with connections, and until a while after the last has gone: whoever
-// goes from page to page is read once.
+// member is a user with connections, and until a while after the last has gone: a
+// reader who goes from page to page is read once.
 type member struct {
 	user      social.User
 	viewer    *social.Viewer

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Queue is a connection that a goroutine of its own writes to: for one that cannot be
+// Queue is a connection that its own goroutine writes to: for one that cannot be
 // taken over from its server, as with HTTP/2. The zero value is not usable; see
 // NewQueue.
 type Queue struct {

@@ -103,7 +103,7 @@ func Newest(ctx context.Context, client rueidis.Client, n int) (entries []Entry,
 
 // Next waits for entries after an id, for so long at most, and returns them with the
 // id of the last one; the id itself where there were none. The command takes a
-// connection of its own.
+// separate connection.
 func Next(ctx context.Context, client rueidis.Client, after ID, wait time.Duration) (entries []Entry, last ID, err error) {
 	res := client.Do(ctx, client.B().Xread().Count(batch).Block(wait.Milliseconds()).Streams().
 		Key(layout.Live).Id(after.String()).Build())

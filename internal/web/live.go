@@ -1,0 +1,200 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"retwis/internal/social/live"
+	"retwis/internal/social/text"
+)
+
+// Which events a page follows, as its frame and the address of the events say it.
+const (
+	liveHome     = "home"
+	liveTimeline = "timeline"
+)
+
+func liveTag(tag string) string    { return "tag:" + tag }
+func liveThread(root int64) string { return "thread:" + strconv.FormatInt(root, 10) }
+func liveProfile(uid int64) string { return "profile:" + strconv.FormatInt(uid, 10) }
+func (f frame) following(on string, s *Server) frame {
+	f.Live, f.Since = on, s.live.Position()
+	return f
+}
+
+var errLive = &pageError{status: http.StatusBadRequest, detail: "This address is not valid."}
+
+// subscription reads the address of events: on, what the page shows (home, timeline,
+// tag:NAME, thread:ID, profile:ID, or nothing), ids, the posts whose counts it shows,
+// and since, the last event that is in the page. A browser that comes back sends the
+// last event that it got.
+func (req *request) subscription() (live.Subscription, error) {
+	query := req.r.URL.Query()
+	sub := live.Subscription{Viewer: req.viewer, Since: query.Get("since")}
+	if last := req.r.Header.Get("Last-Event-ID"); last != "" {
+		sub.Since = last
+	}
+	if from, err := netip.ParseAddrPort(req.r.RemoteAddr); err == nil {
+		sub.Address = from.Addr().Unmap()
+	}
+	var err error
+	on, of, _ := strings.Cut(query.Get("on"), ":")
+	switch on {
+	case "":
+	case liveHome:
+		sub.Page = live.Home
+	case liveTimeline:
+		sub.Page = live.Everyone
+	case "tag":
+		var ok bool
+		sub.Page = live.Tag
+		if sub.Tag, ok = text.FoldTag(of); !ok {
+			return sub, errLive
+		}
+	case "thread":
+		sub.Page = live.Thread
+		sub.ID, err = liveID(of)
+	case "profile":
+		sub.Page = live.Profile
+		sub.ID, err = liveID(of)
+	default:
+		return sub, errLive
+	}
+	if err != nil {
+		return sub, err
+	}
+	if ids := query.Get("ids"); ids != "" {
+		if strings.Count(ids, ",") >= live.MaxPosts {
+			return sub, errLive
+		}
+		for one := range strings.SplitSeq(ids, ",") {
+			id, err := liveID(one)
+			if err != nil {
+				return sub, err
+			}
+			sub.Posts = append(sub.Posts, id)
+		}
+	}
+	return sub, nil
+}
+
+func liveID(typed string) (int64, error) {
+	id, err := strconv.ParseInt(typed, 10, 64)
+	if err != nil || id < 1 {
+		return 0, errLive
+	}
+	return id, nil
+}
+
+// events sends what happens while a page is open, as server-sent events.
+//
+// The connection is taken over from the server, whose timeouts no longer apply, and
+// from this goroutine. One that cannot be taken over, as with HTTP/2, keeps its
+// goroutine.
+func (s *Server) events(req *request) error {
+	sub, err := req.subscription()
+	if err != nil {
+		return err
+	}
+	h := req.w.Header()
+	h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
+	h["Cache-Control"] = []string{"no-store"}
+	h["X-Accel-Buffering"] = []string{"no"} // a proxy must not wait for more
+	if req.r.Method == http.MethodHead {
+		req.w.WriteHeader(req.status)
+		return nil
+	}
+	hijacker, ok := req.w.(http.Hijacker)
+	if ok && live.CanTakeOver && req.r.TLS == nil && req.r.ProtoMajor == 1 {
+		_, err = s.live.Attach(req.ctx, sub, func() (live.Conn, error) { return req.takeOver(hijacker) })
+	} else {
+		err = s.eventsHere(req, sub)
+	}
+	switch {
+	case errors.Is(err, errTaken):
+		return nil
+	case errors.Is(err, live.ErrFull), errors.Is(err, live.ErrClosed):
+		return &pageError{status: http.StatusServiceUnavailable, detail: "Too many pages are open. Please try again in a moment.", cause: err}
+	}
+	return err
+}
+
+// errTaken: the connection was taken over, and then failed.
+var errTaken = errors.New("web: the connection failed after it was taken over")
+
+// takeOver takes the connection of a request over from the server.
+func (req *request) takeOver(from http.Hijacker) (live.Conn, error) {
+	conn, _, err := from.Hijack()
+	if err != nil {
+		return nil, err
+	}
+	fail := func(err error) (live.Conn, error) {
+		conn.Close()
+		return nil, errors.Join(errTaken, err)
+	}
+	taken, ok := live.NewConn(conn)
+	if !ok {
+		return fail(nil)
+	}
+	var head bytes.Buffer
+	head.WriteString("HTTP/1.1 200 OK\r\n")
+	req.w.Header().Set("Connection", "close")
+	if err := req.w.Header().Write(&head); err != nil {
+		return fail(err)
+	}
+	head.WriteString("\r\n")
+	if err := taken.WriteAll(head.Bytes(), time.Now().Add(liveWrite)); err != nil {
+		return fail(err)
+	}
+	return taken, nil
+}
+
+// liveWrite bounds a write to a client that takes nothing.
+const liveWrite = 5 * time.Second
+
+// eventsHere sends events from the goroutine of the request, once the handler has done
+// everything else.
+func (s *Server) eventsHere(req *request, sub live.Subscription) error {
+	queue := live.NewQueue()
+	control := http.NewResponseController(req.w)
+	detach, err := s.live.Attach(req.ctx, sub, func() (live.Conn, error) { return queue, nil })
+	if err != nil {
+		return err
+	}
+	req.stream = func() {
+		defer detach()
+		// A server without deadlines has none to lift.
+		_ = control.SetReadDeadline(time.Time{})
+		req.w.WriteHeader(req.status)
+		queue.Run(req.r.Context(), func(p []byte) error {
+			_ = control.SetWriteDeadline(time.Now().Add(liveWrite))
+			if _, err := req.w.Write(p); err != nil {
+				return err
+			}
+			return control.Flush()
+		})
+	}
+	return nil
+}
+
+// CloseEvents asks all pages that follow events to come back in a moment. Requests for
+// events are refused from then on. Call it when the server begins to shut down, which
+// waits for no connection that was taken over.
+func (s *Server) CloseEvents() { s.live.Close() }
+
+// Close ends what runs in the background.
+func (s *Server) Close() { s.CloseEvents() }
+
+// liveMetrics report the pages that follow events.
+func liveMetrics(hub *live.Hub) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "retwis_live_connections", Help: "Open pages that follow events.",
+	}, func() float64 { return float64(hub.Connections()) })
+}

@@ -1,0 +1,134 @@
+package web_test
+
+import (
+	"bufio"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// events are the events of an open page.
+type events struct {
+	t    testing.TB
+	got  chan event
+	stop func()
+}
+
+type event struct{ id, kind, data string }
+
+// follow opens a page's events; since is empty or the id of the last event.
+func (v *visitor) follow(query, since string) *events {
+	v.site.t.Helper()
+	request, err := http.NewRequestWithContext(v.site.t.Context(), http.MethodGet, v.site.http.URL+"/live?"+query, http.NoBody)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	if since != "" {
+		request.Header.Set("Last-Event-ID", since)
+	}
+	response, err := v.http.Do(request)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != 200 || !strings.HasPrefix(kind, "text/event-stream") {
+		v.site.t.Fatalf("/live?%s: %s, %s", query, response.Status, kind)
+	}
+	e := &events{t: v.site.t, got: make(chan event, 1000), stop: func() { response.Body.Close() }}
+	v.site.t.Cleanup(e.stop)
+	go func() {
+		defer close(e.got)
+		var one event
+		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+			name, value, _ := strings.Cut(lines.Text(), ": ")
+			switch name {
+			case "id":
+				one.id = value
+			case "event":
+				one.kind = value
+			case "data":
+				one.data = value
+			case "":
+				if one != (event{}) {
+					e.got <- one
+				}
+				one = event{}
+			}
+		}
+	}()
+	return e
+}
+
+// next returns the next event of a kind; other kinds are dropped.
+func (e *events) next(kind string) event {
+	e.t.Helper()
+	late := time.After(time.Minute)
+	for {
+		select {
+		case one, ok := <-e.got:
+			if !ok {
+				e.t.Fatalf("the events ended before one of the kind %q", kind)
+			}
+			if one.kind == kind {
+				return one
+			}
+		case <-late:
+			e.t.Fatalf("no event of the kind %q", kind)
+		}
+	}
+}
+
+func TestLive(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, bob, stranger := s.signedUp("ada"), s.signedUp("bob"), s.visitor()
+	bob.send("/u/ada/follow").want(303)
+	ada.send("/post", "status", "the first #Redis").want(303)
+	first := stranger.get("/timeline").posts()[0]
+
+	home, timeline := bob.follow("on=home", ""), stranger.follow("on=timeline&ids="+first, "")
+	if counts := timeline.next("counts"); counts.data != first+":0:0:0" {
+		t.Errorf("counts %q", counts.data)
+	}
+	if unread := home.next("unread"); unread.data != "0" {
+		t.Errorf("unread %q", unread.data)
+	}
+	tag, profile := stranger.follow("on=tag:"+url.QueryEscape("REDIS"), ""), stranger.follow("on=profile:1", "")
+	ada.send("/post", "status", "the second #redis").want(303)
+	second := stranger.get("/timeline").posts()[0]
+	last := ""
+	for name, e := range map[string]*events{"home": home, "timeline": timeline, "tag": tag, "profile": profile} {
+		got := e.next("posts")
+		if got.data != second {
+			t.Errorf("%s: %q is new, want %q", name, got.data, second)
+		}
+		last = got.id
+	}
+
+	// What came while nobody listened comes with the next connection.
+	home.stop()
+	ada.send("/post", "status", "the third").want(303)
+	ada.send("/post", "status", "the fourth").want(303)
+	posts := stranger.get("/timeline").posts()
+	if got := bob.follow("on=home", last).next("posts"); got.data != posts[1]+","+posts[0] {
+		t.Errorf("missed %q, want %s,%s", got.data, posts[1], posts[0])
+	}
+
+	bob.send("/u/ada/" + second + "/like").want(303)
+	badge := ada.follow("ids="+second, "")
+	if got := badge.next("unread"); got.data != "2" { // the follow too
+		t.Errorf("unread %q", got.data)
+	}
+	stranger.follow("ids="+second, "")
+	bob.send("/u/ada/" + second + "/unlike").want(303)
+	if got := badge.next("counts"); got.data != second+":0:0:0" {
+		t.Errorf("counts %q", got.data)
+	}
+	if got := badge.next("unread"); got.data != "1" {
+		t.Errorf("unread %q", got.data)
+	}
+	for _, bad := range []string{"on=other", "on=tag:", "on=thread:x", "on=profile:0", "ids=x", "ids=" + strings.Repeat("1,", 101)} {
+		stranger.get("/live?" + bad).want(400)
+	}
+}
