@@ -13,6 +13,7 @@ import (
 type events struct {
 	t    testing.TB
 	got  chan event
+	kept []event // of other kinds than the one that was asked for
 	stop func()
 }
 
@@ -60,9 +61,15 @@ func (v *visitor) follow(query, since string) *events {
 	return e
 }
 
-// next returns the next event of a kind; other kinds are dropped.
+// next returns the next event of a kind.
 func (e *events) next(kind string) event {
 	e.t.Helper()
+	for i, one := range e.kept {
+		if one.kind == kind {
+			e.kept = append(e.kept[:i], e.kept[i+1:]...)
+			return one
+		}
+	}
 	late := time.After(time.Minute)
 	for {
 		select {
@@ -73,6 +80,7 @@ func (e *events) next(kind string) event {
 			if one.kind == kind {
 				return one
 			}
+			e.kept = append(e.kept, one)
 		case <-late:
 			e.t.Fatalf("no event of the kind %q", kind)
 		}
@@ -85,7 +93,7 @@ func TestLive(t *testing.T) {
 	ada, bob, stranger := s.signedUp("ada"), s.signedUp("bob"), s.visitor()
 	bob.send("/u/ada/follow").want(303)
 	ada.send("/post", "status", "the first #Redis").want(303)
-	first := stranger.get("/timeline").posts()[0]
+	first := ada.get("/u/ada").posts()[0]
 
 	home, timeline := bob.follow("on=home", ""), stranger.follow("on=timeline&ids="+first, "")
 	if counts := timeline.next("counts"); counts.data != first+":0:0:0" {
@@ -96,7 +104,7 @@ func TestLive(t *testing.T) {
 	}
 	tag, profile := stranger.follow("on=tag:"+url.QueryEscape("REDIS"), ""), stranger.follow("on=profile:1", "")
 	ada.send("/post", "status", "the second #redis").want(303)
-	second := stranger.get("/timeline").posts()[0]
+	second := ada.get("/u/ada").posts()[0]
 	last := ""
 	for name, e := range map[string]*events{"home": home, "timeline": timeline, "tag": tag, "profile": profile} {
 		got := e.next("posts")
@@ -110,13 +118,16 @@ func TestLive(t *testing.T) {
 	home.stop()
 	ada.send("/post", "status", "the third").want(303)
 	ada.send("/post", "status", "the fourth").want(303)
-	posts := stranger.get("/timeline").posts()
+	posts := ada.get("/u/ada").posts()
 	if got := bob.follow("on=home", last).next("posts"); got.data != posts[1]+","+posts[0] {
 		t.Errorf("missed %q, want %s,%s", got.data, posts[1], posts[0])
 	}
 
 	bob.send("/u/ada/" + second + "/like").want(303)
 	badge := ada.follow("ids="+second, "")
+	if got := badge.next("counts"); got.data != second+":0:0:1" {
+		t.Errorf("counts %q", got.data)
+	}
 	if got := badge.next("unread"); got.data != "2" { // the follow too
 		t.Errorf("unread %q", got.data)
 	}
