@@ -37,7 +37,7 @@ function press(selector) {
 }
 
 function write() {
-  const box = document.querySelector("form[data-composer] textarea");
+  const box = document.getElementById("status");
   if (!box) {
     location.href = document.body.dataset.viewer === undefined ? "/login" : "/home#status";
     return;
