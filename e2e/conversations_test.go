@@ -1,0 +1,378 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Two people talk: they reply, like, repost, bookmark, edit, delete, mention, tag,
+// pin, mute and block, with scripts and without. axe-core finds nothing on the pages
+// on which it all is.
+func TestConversations(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatalf("%v; run npm ci in e2e, as make e2e does", err)
+	}
+	for name, scripts := range map[string]bool{"with scripts": true, "without scripts": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			site := serve(t)
+			var actions []action
+			if !scripts {
+				actions = append(actions, withoutScripts())
+			}
+			c := conversation{scripts: scripts, ada: newBrowser(t, site, actions...), ben: newBrowser(t, site, actions...)}
+			c.ada.signUp("ada")
+			c.ben.signUp("ben")
+			c.ben.say("First post,\nin two lines, about #gardens")
+			c.react(t)
+			c.reply(t)
+			c.tags(t)
+			if scripts {
+				c.judge(string(axe))
+				c.completion(t)
+				c.keys(t)
+			}
+			c.edit(t)
+			c.profile(t)
+			c.muteAndBlock(t)
+			c.remove(t)
+		})
+	}
+}
+
+type conversation struct {
+	scripts  bool
+	ada, ben *browser
+}
+
+// press presses a button that acts in place with scripts, and leads to the same page
+// without.
+func (c conversation) press(b *browser, selector string) {
+	b.t.Helper()
+	if c.scripts {
+		b.run(chromedp.Click(chromedp.CSS(selector)))
+	} else {
+		b.click(selector)
+	}
+}
+
+// until waits for the page to change.
+func (b *browser) until(what string, ready func() bool) {
+	b.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !ready() {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("in vain: %s; the page is %s:\n%s", what, b.path(), strings.Join(b.texts("main"), ""))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (b *browser) wantTexts(selector string, want ...string) {
+	b.t.Helper()
+	if got := b.texts(selector); !slices.Equal(got, want) {
+		b.t.Errorf("on %s %s says %q, want %q", b.path(), selector, got, want)
+	}
+}
+
+// counts are what the first post of the page says about itself.
+func (b *browser) counts() string {
+	b.t.Helper()
+	return get(b, chromedp.Evaluate[string](`(() => {
+		const d = document.querySelector(".post").dataset;
+		return [d.replies, d.reposts, d.likes].join(" ");
+	})()`))
+}
+
+// react likes, unlikes, reposts and bookmarks a post, which shows each at once.
+func (c conversation) react(t *testing.T) {
+	c.ada.open("/timeline")
+	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens")
+	for _, step := range []struct{ button, counts, on string }{
+		{"like", "0 0 1", "like"},
+		{"like", "0 0 0", ""},
+		{"like", "0 0 1", "like"},
+		{"repost", "0 1 1", "repost like"},
+		{"save", "0 1 1", "repost like save"},
+	} {
+		c.press(c.ada, ".post .act."+step.button)
+		c.ada.until(step.button+" leads to "+step.counts+" "+step.on, func() bool {
+			on := get(c.ada, chromedp.Evaluate[string](`[...document.querySelectorAll(".post .act.on")].map(e => [...e.classList].find(c => c !== "act" && c !== "on")).join(" ")`))
+			return c.ada.counts() == step.counts && on == step.on
+		})
+	}
+	c.ada.wantPath("/timeline")
+	c.ada.open("/bookmarks")
+	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens")
+	c.ada.open("/u/ada/likes")
+	c.ada.wantTexts(".post .by .name", "ben")
+	c.ada.open("/u/ada")
+	if got := c.ada.texts(".post .context"); len(got) != 1 || !strings.Contains(got[0], "ada reposted") {
+		t.Errorf("ada's profile has the reposts %q", got)
+	}
+	c.ben.open("/home")
+	if got := c.ben.attribute("[data-unread]", "data-unread"); got != "2" {
+		t.Errorf("ben has %s unread notifications, want 2", got)
+	}
+	c.ben.open("/notifications")
+	if got := strings.Join(c.ben.texts(".alert.unread .what"), "\n"); strings.Count(got, "liked your post") != 1 || strings.Count(got, "reposted your post") != 1 {
+		t.Errorf("ben's notifications: %q", got)
+	}
+	c.ben.open("/home")
+	if got := c.ben.attribute("[data-unread]", "data-unread"); got != "0" {
+		t.Errorf("ben has %s unread notifications after reading them", got)
+	}
+}
+
+func (b *browser) attribute(selector, name string) string {
+	b.t.Helper()
+	return get(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q)?.getAttribute(%q) ?? "none"`, selector, name)))
+}
+
+// reply answers on the page of the post, and is answered.
+func (c conversation) reply(t *testing.T) {
+	c.ada.open("/timeline")
+	c.ada.click(".post a.when")
+	c.ada.wantPath("/u/ben/1")
+	c.ada.submit("form.status", "status", "Well said, @ben")
+	c.ada.until("the reply is shown", func() bool { return slices.Contains(c.ada.texts(".post .body"), "Well said, @ben") })
+	c.ben.open("/notifications")
+	c.ben.click(".alert.unread .quote")
+	c.ben.submit("form.status", "status", "Thank you")
+	c.ada.open("/u/ben/1")
+	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens", "Well said, @ben", "Thank you")
+	c.ada.open("/timeline")
+	c.ada.wantTexts(".post .body", "First post,\nin two lines, about #gardens") // no replies
+	c.ada.open("/u/ada/replies")
+	c.ada.wantTexts(".post .body", "Well said, @ben")
+	c.ada.click(".post .body a")
+	c.ada.wantPath("/u/ben")
+	c.ada.open("/u/ben/1/likes")
+	c.ada.wantTexts(".people .handle", "@ada")
+	// A reply that is not allowed comes back.
+	c.ada.open("/u/ben/1")
+	long := strings.Repeat("too long ", 40)
+	c.ada.submit("form.status", "status", long)
+	if kept := get(c.ada, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != long {
+		t.Errorf("the reply box shows %.30q…, want what was typed", kept)
+	}
+}
+
+func (c conversation) tags(t *testing.T) {
+	c.ada.open("/u/ben/1")
+	c.ada.click(`.post .body a[href="/tag/gardens"]`)
+	c.ada.wantTexts("h1", "#gardens")
+	c.ada.submit("form.follow")
+	c.ada.wantPath("/tag/gardens")
+	c.ada.wantTexts("form.follow button", "Following")
+	c.ben.say("More about #Gardens")
+	c.ada.open("/home")
+	if got := c.ada.texts(".post .body"); !slices.Contains(got, "More about #Gardens") {
+		t.Errorf("who follows the tag sees %q", got)
+	}
+}
+
+// judge lets axe-core look at the pages, which are not empty now.
+func (c conversation) judge(axe string) {
+	for _, light := range []string{"light", "dark"} {
+		for _, b := range []*browser{c.ada, c.ben} {
+			b.run(scheme(light))
+		}
+		for _, path := range []string{"/home", "/u/ben/1", "/u/ben/1/likes", "/bookmarks", "/u/ada/replies", "/tag/gardens"} {
+			c.ada.inspect(axe, path, light)
+		}
+		for _, path := range []string{"/notifications", "/u/ben", "/u/ben/1/edit", "/u/ben/1/delete"} {
+			c.ben.inspect(axe, path, light)
+		}
+	}
+	c.ada.open("/u/ben")
+	c.ada.run(chromedp.Click(chromedp.CSS(".profile .menu summary")))
+	c.ada.judge(axe, "the menu of a profile")
+}
+
+// completion offers names and tags while they are typed.
+func (c conversation) completion(t *testing.T) {
+	b := c.ada
+	b.open("/home")
+	box := chromedp.CSS("#status")
+	for typed, want := range map[string]string{"Dear @be": "Dear @ben ", "about #gar": "about #gardens "} {
+		get(b, chromedp.Evaluate[string](`document.getElementById("status").value = ""`))
+		b.run(chromedp.SendKeys(box, typed))
+		b.until("something is offered for "+typed, func() bool { return b.has(`[role="listbox"] [role="option"]`) })
+		if got := b.attribute("#status", "aria-controls"); got == "none" {
+			t.Error("the box does not name the list")
+		}
+		b.run(chromedp.SendKeys(box, kb.ArrowDown), chromedp.SendKeys(box, kb.ArrowUp), chromedp.SendKeys(box, kb.Enter))
+		if got := get(b, chromedp.Value(box)); got != want {
+			t.Errorf("%q was completed to %q, want %q", typed, got, want)
+		}
+		if b.has(`[role="listbox"]`) {
+			t.Error("the list stays open")
+		}
+	}
+	// A finger or a pointer takes what it touches; Escape takes nothing.
+	get(b, chromedp.Evaluate[string](`document.getElementById("status").value = ""`))
+	b.run(chromedp.SendKeys(box, "@b"))
+	b.until("something is offered", func() bool { return b.has(`[role="option"]`) })
+	b.run(chromedp.Click(chromedp.CSS(`[role="option"]`)))
+	if got := get(b, chromedp.Value(box)); got != "@ben " {
+		t.Errorf("a click completed %q", got)
+	}
+	b.run(chromedp.SendKeys(box, "@a"))
+	b.until("something is offered", func() bool { return b.has(`[role="option"]`) })
+	b.run(chromedp.SendKeys(box, kb.Escape))
+	if got := get(b, chromedp.Value(box)); got != "@ben @a" || b.has(`[role="option"]`) {
+		t.Errorf("Escape leads to %q", got)
+	}
+	// Ctrl+Enter publishes.
+	b.run(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.until("the post is published", func() bool { return slices.Contains(b.texts(".post .body"), "@ben @a") })
+}
+
+// keys moves, likes and writes with single keys.
+func (c conversation) keys(t *testing.T) {
+	b := c.ada
+	b.open("/u/ben")
+	focus := func() string {
+		return get(b, chromedp.Evaluate[string](`document.activeElement.dataset.id ?? document.activeElement.id`))
+	}
+	posts := get(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".post")].map(e => e.dataset.id)`))
+	if len(posts) < 2 {
+		t.Fatalf("ben's profile has the posts %v", posts)
+	}
+	for _, step := range []struct{ key, want string }{{"j", posts[0]}, {"j", posts[1]}, {"k", posts[0]}} {
+		b.run(chromedp.KeyEvent(step.key))
+		if got := focus(); got != step.want {
+			t.Errorf("after %s the focus is on %q, want post %q", step.key, got, step.want)
+		}
+	}
+	b.run(chromedp.KeyEvent("l"))
+	b.until("the post is liked", func() bool { return b.has(".post .act.like.on") })
+	b.until("a screen reader hears of it", func() bool { return slices.Contains(b.texts("#live-region"), "Liked") })
+	b.run(chromedp.KeyEvent("?"))
+	if !b.has("dialog[open] kbd") {
+		t.Error("? shows no list of keys")
+	}
+	b.run(chromedp.KeyEvent("j")) // not while the list is open
+	b.run(chromedp.KeyEvent(kb.Escape))
+	if b.has("dialog[open]") {
+		t.Error("Escape does not close the list of keys")
+	}
+	b.run(chromedp.KeyEvent("j"))
+	b.run(chromedp.KeyEvent("r"))
+	b.until("r leads to the reply box", func() bool { return strings.HasPrefix(b.path(), "/u/ben/") && b.has("#reply") })
+	b.open("/u/ben")
+	b.run(chromedp.KeyEvent("n"))
+	b.until("n leads to the box for a post", func() bool { return b.path() == "/home" && focus() == "status" })
+	b.run(chromedp.SendKeys(chromedp.CSS("#status"), "jkl?"))
+	if got := get(b, chromedp.Value(chromedp.CSS("#status"))); got != "jkl?" {
+		t.Errorf("the box shows %q", got)
+	}
+	// What was typed is there after another page.
+	b.open("/timeline")
+	b.open("/home")
+	if got := get(b, chromedp.Value(chromedp.CSS("#status"))); got != "jkl?" {
+		t.Errorf("after another page the box shows %q", got)
+	}
+}
+
+// edit changes a post, and pins it.
+func (c conversation) edit(t *testing.T) {
+	b := c.ben
+	b.open("/u/ben/1")
+	b.click(`.post a.act[href="/u/ben/1/edit"]`)
+	b.submit(`form[action="/u/ben/1/edit"]`, "status", "First post, now better")
+	b.open("/u/ben/1")
+	if got := b.texts(".post .body"); len(got) == 0 || got[0] != "First post, now better" {
+		t.Errorf("after the edit the page shows %q", got)
+	}
+	c.ada.open("/u/ben/1/history")
+	if got := strings.Join(c.ada.texts(".versions .body"), "|"); got != "First post,\nin two lines, about #gardens" {
+		t.Errorf("the history shows %q", got)
+	}
+	b.open("/u/ben/1")
+	b.submit(`form[action="/u/ben/1/pin"]`)
+	c.ada.open("/u/ben")
+	c.ada.wantTexts(".pinned .body", "First post, now better")
+}
+
+// profile edits what a person says about themselves, and follows.
+func (c conversation) profile(t *testing.T) {
+	c.ben.open("/settings/profile")
+	c.ben.submit("form.settings", "display_name", "Ben Holm", "bio", "Writes about #gardens")
+	c.ada.open("/u/ben")
+	c.ada.wantTexts("h1", "Ben Holm")
+	c.ada.wantTexts(".profile .bio", "Writes about #gardens")
+	c.ada.submit(`form[action="/u/ben/follow"]`)
+	c.ada.wantPath("/u/ben")
+	c.ada.open("/home")
+	if got := c.ada.texts(".post .body"); !slices.Contains(got, "First post, now better") {
+		t.Errorf("following has not filled the home timeline: %q", got)
+	}
+	c.ben.open("/notifications")
+	if got := strings.Join(c.ben.texts(".alert.follow .what"), ""); !strings.Contains(got, "ada followed you") {
+		t.Errorf("ben was notified of %q", got)
+	}
+	c.ben.open("/u/ada")
+	c.ben.wantTexts(".profile .mark", "Follows you")
+	c.ben.open("/settings/notifications")
+	c.ben.run(chromedp.Click(chromedp.CSS(`input[value="like"]`)))
+	c.ben.submit("form.settings")
+	if c.ben.has(`input[value="like"]:checked`) {
+		t.Error("likes still notify")
+	}
+}
+
+func (c conversation) muteAndBlock(t *testing.T) {
+	menu := func(b *browser, button string) {
+		b.open("/u/ben")
+		b.run(chromedp.Click(chromedp.CSS(".profile .menu summary")))
+		b.click(button)
+	}
+	menu(c.ada, `form[action="/u/ben/mute"] button[value="week"]`)
+	c.ada.open("/home")
+	if got := c.ada.texts(".post .by .name"); slices.Contains(got, "Ben Holm") || slices.Contains(got, "ben") {
+		t.Errorf("ada muted ben and sees posts by %q", got)
+	}
+	c.ada.open("/settings/muted")
+	c.ada.submit(`form[action="/u/ben/unmute"]`)
+	menu(c.ada, `form[action="/u/ben/block"] button[value=""]`)
+	c.ben.open("/u/ada")
+	c.ben.wantTexts("h1", "Not Found")
+	c.ada.open("/timeline")
+	if got := c.ada.texts(".post .by .name"); slices.Contains(got, "Ben Holm") || slices.Contains(got, "ben") {
+		t.Errorf("ada blocked ben and sees posts by %q", got)
+	}
+	c.ada.open("/settings/blocked")
+	c.ada.submit(`form[action="/u/ben/unblock"]`)
+	c.ben.open("/u/ada")
+	c.ben.wantTexts("h1", "ada")
+}
+
+// remove deletes a post: it is gone from all pages, and the replies to it stay.
+func (c conversation) remove(t *testing.T) {
+	c.ben.open("/u/ben/1")
+	c.ben.click(`.post a.act[href="/u/ben/1/delete"]`)
+	c.ben.submit(`form.confirm`)
+	c.ada.open("/u/ben/1")
+	if !c.ada.has(".error") {
+		t.Error("the deleted post has a page")
+	}
+	for _, path := range []string{"/timeline", "/u/ben", "/u/ada", "/bookmarks", "/u/ada/likes"} {
+		c.ada.open(path)
+		if got := c.ada.texts(".post .body"); slices.Contains(got, "First post, now better") {
+			t.Errorf("%s shows the deleted post", path)
+		}
+	}
+	c.ada.open("/u/ada/replies")
+	c.ada.wantTexts(".post .body", "Well said, @ben")
+}
