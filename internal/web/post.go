@@ -53,6 +53,13 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 		return err
 	}
 	view.After = after
+	if view.Own = p.Author.ID == v.User.ID; view.Own {
+		profile, err := s.social.UserProfile(req.ctx, v.User.ID)
+		if err != nil {
+			return err
+		}
+		view.Pinned = profile.Pinned == p.ID
+	}
 	form.Action, form.ID = path+"/reply", "reply"
 	f := req.page(p.Author.Name + ": " + opening(p.Body, 60))
 	f.Description = opening(p.Body, 200)
@@ -69,6 +76,8 @@ type conversation struct {
 	Next   int64
 	More   bool // the conversation begins above the first post of the page
 	Root   int64
+	Own    bool // the viewer wrote the post
+	Pinned bool // it is the first on the viewer's profile
 }
 
 func (req *request) conversation(v *social.Viewer, thread social.Thread) (conversation, error) {
