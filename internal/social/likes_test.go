@@ -11,9 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redistest"
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/reaction"
 	"retwis/internal/social/socialtest"
 )
 
@@ -61,7 +64,8 @@ func TestLike(t *testing.T) {
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
 		ada, bob, eve := b.NewUser("ada"), b.NewUser("bob"), b.NewUser("eve")
 		id := b.Publish(ada, "hello")
-		b.repost(1000, id, eve)
+		repost, err := b.Repost(b.Ctx, eve, id)
+		b.do(err)
 		likes := func(user social.User, want int64, marked bool) {
 			t.Helper()
 			item := b.item(user, id)
@@ -79,30 +83,30 @@ func TestLike(t *testing.T) {
 		if score := b.Redis("ZSCORE", layout.LikedKey(bob.ID), layout.Itoa(id)); score != "1700000000" {
 			t.Errorf("liked at %q", score)
 		}
-		b.do(b.Like(b.Ctx, eve, 1000)) // her repost
+		b.do(b.Like(b.Ctx, eve, repost.ID)) // her repost
 		likes(eve, 2, true)
 		eventually(t, "another process does not see the likes", func() bool {
 			item := other.item(eve, id)
-			return item.Post.Counts.Likes == 2 && item.Marks == social.MarkLiked
+			return item.Post.Counts.Likes == 2 && item.Marks == social.MarkLiked|social.MarkReposted
 		})
-		for _, page := range []int64{id, 1000} {
+		for _, page := range []int64{id, repost.ID} {
 			people, err := b.Likers(b.Ctx, b.viewer(ada), page, "", 10)
 			if b.do(err); userNames(people.Users) != "eve bob" {
 				t.Errorf("likers of %d: %s", page, userNames(people.Users))
 			}
 		}
 		for range 2 {
-			b.do(b.Unlike(b.Ctx, eve, 1000))
+			b.do(b.Unlike(b.Ctx, eve, repost.ID))
 			likes(eve, 1, false)
 		}
 		b.do(b.Unlike(b.Ctx, bob, id))
 		likes(bob, 0, false)
-		for _, key := range []string{layout.LikersKey(id), layout.LikedKey(bob.ID), layout.LikedKey(eve.ID), layout.LikersKey(1000)} {
+		for _, key := range []string{layout.LikersKey(id), layout.LikedKey(bob.ID), layout.LikedKey(eve.ID), layout.LikersKey(repost.ID)} {
 			if b.Redis("EXISTS", key) != "0" {
 				t.Errorf("%s is left", key)
 			}
 		}
-		if n := b.Redis("HGET", layout.PostKey(1000), "likes"); n != "" {
+		if n := b.Redis("HGET", layout.PostKey(repost.ID), "likes"); n != "" {
 			t.Errorf("the repost itself has %s likes", n)
 		}
 	})
@@ -140,8 +144,24 @@ func TestLikeRefuses(t *testing.T) {
 	})
 }
 
-// The script refuses a deleted post although the process has it in memory, undeleted.
-func TestLikeOfAPostThatIsBeingDeleted(t *testing.T) {
+// What is decided from memory is decided again by the script: a post can be deleted
+// meanwhile.
+func TestLikeStoreRefuses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada := b.NewUser("ada")
+	deleted := b.Publish(ada, "hello")
+	b.repost(1000, deleted, ada)
+	b.Redis("HSET", layout.PostKey(deleted), "deleted", "1700000000")
+	for _, id := range []int64{deleted, 1000, 77} {
+		if _, err := reaction.New(b.DB).Like(b.Ctx, id, ada.ID, b.Clock.Now()); !errors.Is(err, reaction.ErrNoPost) {
+			t.Errorf("like of post %d: %v", id, err)
+		}
+	}
+}
+
+// A like of a post that was deleted can be taken back.
+func TestUnlikeOfADeletedPost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada := b.NewUser("ada")
@@ -222,6 +242,51 @@ func TestLikeCutShort(t *testing.T) {
 			b.do(act(b.Ctx, ada, id))
 		}
 		b.wantLikes([]social.User{ada}, []int64{liked, unliked})
+	}
+}
+
+// meddler is a client that lets another process act right before one command.
+type meddler struct {
+	rueidis.Client
+	before func(command []string)
+}
+
+func (m *meddler) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	m.before(cmd.Commands())
+	return m.Client.Do(ctx, cmd)
+}
+
+func (m *meddler) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	for _, cmd := range cmds {
+		m.before(cmd.Commands())
+	}
+	return m.Client.DoMulti(ctx, cmds...)
+}
+
+// meddle returns a process on a Cluster, and calls act right before its first command
+// that begins like this.
+func meddle(t *testing.T, act func(b *bundle), command ...string) *bundle {
+	client := redistest.Cluster(t, 3).Client(t)
+	other := on(t, client)
+	var once sync.Once
+	return on(t, &meddler{Client: client, before: func(cmd []string) {
+		if len(cmd) >= len(command) && slices.Equal(cmd[:len(command)], command) {
+			once.Do(func() { act(other) })
+		}
+	}})
+}
+
+// On a Cluster a like is a sequence. Another process can take it back in the middle.
+func TestLikeIsReadAgain(t *testing.T) {
+	t.Parallel()
+	ada := social.User{ID: 1, Name: "ada"}
+	b := meddle(t, func(other *bundle) { other.do(other.Unlike(other.Ctx, ada, 1)) }, "ZADD", layout.LikedKey(1))
+	b.NewUser("ada")
+	id := b.Publish(ada, "hello")
+	b.do(b.Like(b.Ctx, ada, id))
+	b.wantLikes([]social.User{ada}, []int64{id})
+	if n := b.Redis("EXISTS", layout.LikersKey(id)); n != "0" {
+		t.Error("nothing has come between: the test tests nothing")
 	}
 }
 

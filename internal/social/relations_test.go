@@ -171,7 +171,7 @@ func TestRelationsRefuse(t *testing.T) {
 		}
 		key := map[string]string{"mute": layout.MutedKey(ada.ID), "block": layout.BlockedKey(ada.ID)}[name]
 		b.fill(key, relation.Max-1, "+inf", 1000)
-		b.fill(key, 50, "5", 50_000) // have ended
+		b.fill(key, 1500, "5", 50_000) // have ended; one write removes a thousand of them
 		b.do(change(bob, b.Clock.Now().Add(time.Hour)))
 		carl := b.NewUser("carl_" + name)
 		if err := change(carl, time.Time{}); !errors.As(err, &invalid) || invalid.Field != "user" {
@@ -264,6 +264,24 @@ func TestBlockBeatsFollow(t *testing.T) {
 			b.do(b.Unblock(b.Ctx, ada, bob))
 		}
 	})
+}
+
+// On a Cluster a follow is a sequence. A block that has ended the follows before this
+// one is written ends it too.
+func TestFollowIsReadAgain(t *testing.T) {
+	t.Parallel()
+	ada, bob := social.User{ID: 1, Name: "ada"}, social.User{ID: 2, Name: "bob"}
+	b := meddle(t, func(other *bundle) { other.do(other.Block(other.Ctx, ada, bob, time.Time{})) }, "ZADD", layout.FollowingKey(2))
+	b.NewUser("ada")
+	b.NewUser("bob")
+	if err := b.Follow(b.Ctx, bob, ada); !errors.Is(err, social.ErrBlocked) {
+		t.Errorf("follow: %v, want ErrBlocked", err)
+	}
+	for _, key := range []string{"following:2", "followers:1"} {
+		if b.Redis("EXISTS", key) != "0" {
+			t.Errorf("%s is left", key)
+		}
+	}
 }
 
 func TestBlocksAtOnce(t *testing.T) {

@@ -351,20 +351,32 @@ func (e *Engine) deleteReposts(ctx context.Context, post int64) error {
 	})
 }
 
-// removeLikes removes a post from the likes of everybody.
+// removeLikes removes a post from the likes of everybody. On a Cluster a like that is
+// being written can come between the first two steps; the third removes it.
 func (w *writer) removeLikes(ctx context.Context, post int64) error {
 	return w.eachPage(ctx, layout.LikersKey(post), func(page []string) error {
-		var cmds rueidis.Commands
-		for i := 0; i < len(page); i += 2 {
-			cmds = append(cmds, w.client.B().Zrem().Key(layout.LikedPrefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
+		if err := w.removeLiked(ctx, post, page); err != nil {
+			return err
 		}
-		for _, res := range w.client.DoMulti(ctx, cmds...) {
-			if err := res.Error(); err != nil && !reply.IsWrongType(err) {
-				return err
-			}
+		if err := w.drop(ctx, post, layout.LikersKey(post), "likes", page...); err != nil {
+			return err
 		}
-		return w.drop(ctx, post, layout.LikersKey(post), "likes", page...)
+		return w.removeLiked(ctx, post, page)
 	})
+}
+
+// removeLiked removes a post from the likes of a page of users.
+func (w *writer) removeLiked(ctx context.Context, post int64, page []string) error {
+	var cmds rueidis.Commands
+	for i := 0; i < len(page); i += 2 {
+		cmds = append(cmds, w.client.B().Zrem().Key(layout.LikedPrefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
+	}
+	for _, res := range w.client.DoMulti(ctx, cmds...) {
+		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // eachPage calls f with the first members of a sorted set and their scores, until f
