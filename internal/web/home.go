@@ -38,7 +38,7 @@ func (s *Server) showHome(req *request, status int, before int64, form statusFor
 	if err != nil {
 		return err
 	}
-	return req.render(status, homePage(req.page("Home"), form, counts, feed{
+	return req.render(status, homePage(req.live(req.page("Home"), liveHome, before != 0), form, counts, feed{
 		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
 		Empty: "No posts yet. Write your first post, or",
 		Step:  "find people to follow", To: "/timeline",

@@ -24,8 +24,13 @@ const (
 func liveTag(tag string) string    { return "tag:" + tag }
 func liveThread(root int64) string { return "thread:" + strconv.FormatInt(root, 10) }
 func liveProfile(uid int64) string { return "profile:" + strconv.FormatInt(uid, 10) }
-func (f frame) following(on string, s *Server) frame {
-	f.Live, f.Since = on, s.live.Position()
+
+// live makes a page follow what is new on it, unless it shows a later part of a list.
+// Every page follows the counts of its posts, and the number of notifications.
+func (req *request) live(f frame, on string, later bool) frame {
+	if !later {
+		f.Live, f.Since = on, req.server.live.Position()
+	}
 	return f
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -63,6 +64,7 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 	form.Action, form.ID = path+"/reply", "reply"
 	f := req.page(p.Author.Name + ": " + opening(p.Body, 60))
 	f.Description = opening(p.Body, 200)
+	f = req.live(f, liveThread(cmp.Or(p.Root, p.ID)), after != 0)
 	f.Head = postHead(req.origin()+path, f.Title, f.Description, p)
 	return req.render(status, postView(f, path, p, view, form))
 }

@@ -101,6 +101,9 @@ func (s *Server) profileTab(req *request, tab string) error {
 	f := req.page(shownName(user))
 	f.Here = profilePath(user.Name)
 	f.Description = view.Profile.Bio
+	if tab == "posts" {
+		f = req.live(f, liveProfile(user.ID), list.Later)
+	}
 	return req.render(http.StatusOK, profilePage(f, view, list))
 }
 

@@ -45,7 +45,7 @@ func (s *Server) timeline(req *request) error {
 	if req.signed {
 		list.Step, list.To = "Write the first one", "/home"
 	}
-	return req.renderTo(timelinePage(req.page("Explore"), latest, list), func(body []byte) {
+	return req.renderTo(timelinePage(req.live(req.page("Explore"), liveTimeline, before != 0), latest, list), func(body []byte) {
 		if isShared(req.r) {
 			s.visitors.keep(began, body)
 		}

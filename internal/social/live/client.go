@@ -91,7 +91,6 @@ type watched struct {
 	author  int64
 	counts  social.PostCounts
 	deleted bool
-	known   bool // counts were read
 	clients []*client
 }
 
@@ -233,7 +232,7 @@ func (h *Hub) insert(c *client, posts []*social.View) {
 		}
 		w := h.watched[view.ID]
 		if w == nil {
-			w = &watched{id: view.ID, author: view.Author.ID}
+			w = &watched{id: view.ID, author: view.Author.ID, counts: view.Counts, deleted: view.Deleted}
 			h.watched[view.ID] = w
 			// A change since the View was read went unnoticed.
 			h.changed.posts[view.ID] = now

@@ -63,7 +63,7 @@ func (m *member) follows(uid int64) bool {
 func (m *member) hasAtHome(e *stream.Entry) bool {
 	switch {
 	case e.Author == m.user.ID:
-		return true
+		return e.Of == 0 // what one has reposted is no news
 	case slices.ContainsFunc(e.Tags, func(tag string) bool { return slices.Contains(m.tags, tag) }):
 		return true
 	case !m.follows(e.Author):

@@ -273,10 +273,10 @@ func (h *Hub) push(views []*social.View) {
 			continue
 		}
 		w := h.watched[view.ID]
-		if w == nil || w.known && w.counts == view.Counts && w.deleted == view.Deleted {
+		if w == nil || w.counts == view.Counts && w.deleted == view.Deleted {
 			continue
 		}
-		w.counts, w.deleted, w.known = view.Counts, view.Deleted, true
+		w.counts, w.deleted = view.Counts, view.Deleted
 		news[w] = true
 		for _, c := range w.clients {
 			clients[c] = struct{}{}

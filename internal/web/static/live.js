@@ -1,0 +1,140 @@
+// Shows what happens while a page is open: new posts, counts, notifications. The page
+// is complete without.
+const main = document.getElementById("main");
+const badge = document.querySelector("[data-unread]");
+const on = main?.dataset.live ?? "";
+const maxPosts = 100; // that the server counts for a page
+
+let source, retry;
+let since = main?.dataset.since ?? "";
+const news = new Set(); // ids of new posts that are not shown
+
+const posts = () => [...document.querySelectorAll(".post[data-id]")];
+const isThread = on.startsWith("thread");
+const list = (root) => root?.querySelector(isThread ? ".below" : ".feed");
+
+function connect() {
+  if (source || document.hidden || (!badge && !on && posts().length === 0)) return;
+  const ids = [...new Set(posts().map((post) => post.dataset.id))].slice(0, maxPosts);
+  source = new EventSource(`/live?${new URLSearchParams({ on, since, ids: ids.join(",") })}`);
+  source.addEventListener("posts", (event) => {
+    since = event.lastEventId;
+    for (const id of event.data.split(",")) {
+      // A page can have a post before its event, and later pages older ones.
+      const shown = posts().map((post) => Number(post.dataset.id));
+      if (shown.includes(Number(id)) || (shown.length > 0 && Number(id) < Math.min(...shown))) continue;
+      news.add(id);
+    }
+    offer();
+  });
+  source.addEventListener("reset", (event) => {
+    since = event.lastEventId;
+    news.add("more");
+    offer();
+  });
+  source.addEventListener("counts", (event) => {
+    for (const one of event.data.split(",")) count(one.split(":"));
+  });
+  source.addEventListener("unread", (event) => unread(Number(event.data)));
+  source.addEventListener("error", () => {
+    // The browser comes back by itself, except after an answer that is no stream.
+    if (source?.readyState !== EventSource.CLOSED) return;
+    disconnect();
+    retry = setTimeout(connect, 5000 + 10000 * Math.random());
+  });
+}
+
+// Browsers open only a few connections to a site: pages that nobody sees need none.
+function disconnect() {
+  clearTimeout(retry);
+  source?.close();
+  source = undefined;
+}
+
+// offer shows a link to what is new.
+function offer() {
+  if (news.size === 0 || !main) return;
+  let line = document.getElementById("new-posts");
+  if (!line) {
+    line = document.createElement("p");
+    line.id = "new-posts";
+    line.className = "turn";
+    line.setAttribute("aria-live", "polite");
+    const link = document.createElement("a");
+    link.className = "button";
+    link.href = location.pathname;
+    link.addEventListener("click", load);
+    line.append(link);
+    const place = list(main);
+    if (place) place.before(line);
+    else (main.querySelector(".single") ?? main).append(line);
+  }
+  const noun = isThread ? ["new reply", "new replies"] : ["new post", "new posts"];
+  line.firstChild.textContent = news.has("more") ? "Load new posts" : `${news.size} ${noun[news.size === 1 ? 0 : 1]}`;
+}
+
+// load takes the list from the page as it is now.
+async function load(event) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  try {
+    const response = await fetch(location.pathname, { cache: "no-store" });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const newer = list(page.querySelector("main"));
+    const old = list(main);
+    if (!response.ok || !newer || !old) throw new Error(response.statusText);
+    const now = document.importNode(newer, true);
+    old.replaceWith(now);
+    const next = main.querySelector("a[rel=next]");
+    const further = page.querySelector("main a[rel=next]");
+    if (next && further) next.href = further.href;
+    since = page.getElementById("main").dataset.since ?? since;
+    document.dispatchEvent(new CustomEvent("inserted", { detail: now }));
+    document.dispatchEvent(new CustomEvent("announce", { detail: "New posts loaded" }));
+    news.clear();
+    document.getElementById("new-posts")?.remove();
+    now.tabIndex = -1;
+    now.focus({ preventScroll: true });
+    disconnect();
+    connect();
+  } catch {
+    location.reload();
+  }
+}
+
+// count shows the numbers of a post: id, replies, reposts, likes.
+function count([id, ...numbers]) {
+  for (const post of document.querySelectorAll(`.post[data-id="${CSS.escape(id)}"]`)) {
+    if (numbers[0] === "gone") {
+      post.classList.add("gone");
+      continue;
+    }
+    const names = [["replies", "reply"], ["reposts", "repost"], ["likes", "like"]];
+    names.forEach(([plural, single], i) => {
+      const number = Number(numbers[i]);
+      if (post.dataset[plural] === String(number)) return;
+      post.dataset[plural] = number;
+      const act = post.querySelector(`.act.${single}`);
+      if (!act) return;
+      const text = number.toLocaleString("en-US");
+      const last = act.lastChild;
+      if (last?.nodeType === Node.TEXT_NODE) last.remove();
+      if (number > 0) act.append(text);
+      const label = act.getAttribute("aria-label");
+      if (label) act.setAttribute("aria-label", label.replace(/, [^,]* \w+$|, [\d,]+ \w+$/, `, ${text} ${number === 1 ? single : plural}`));
+    });
+  }
+}
+
+function unread(number) {
+  if (!badge) return;
+  const text = badge.querySelector("[data-unread-text]") ?? badge;
+  badge.dataset.unread = number;
+  badge.hidden = number === 0;
+  text.textContent = number > 99 ? "99+" : number;
+}
+
+document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
+addEventListener("pagehide", disconnect);
+addEventListener("pageshow", connect);
+connect();
