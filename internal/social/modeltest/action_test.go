@@ -1,0 +1,105 @@
+package modeltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"retwis/internal/social"
+)
+
+// action is what a person does.
+type action struct {
+	Kind  string
+	At    int64 // the time, in unix seconds
+	User  int   // who; the number of a person, not the id
+	Other int   // to whom
+	Post  int64
+	Text  string // of a post, or a tag
+	Until int64  // the end of a mute or a block, 0 for none
+}
+
+func (a action) String() string {
+	return fmt.Sprintf("%d: person %d: %s post=%d other=%d text=%q until=%d", a.At, a.User, a.Kind, a.Post, a.Other, a.Text, a.Until)
+}
+
+// outcome is what comes of an action: the id of a post, or the kind of an error.
+type outcome struct {
+	ID    int64
+	Error string
+}
+
+// failure names an error.
+func failure(err error) string {
+	var invalid *social.InvalidError
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, social.ErrNotFound):
+		return "not found"
+	case errors.Is(err, social.ErrBlocked):
+		return "blocked"
+	case errors.Is(err, social.ErrNotAuthor):
+		return "not the author"
+	case errors.As(err, &invalid):
+		return "invalid"
+	}
+	return err.Error()
+}
+
+// perform performs an action.
+func perform(ctx context.Context, s *social.Service, people []social.User, a action) outcome {
+	me, other := people[a.User], people[a.Other]
+	// The server has sent what others have changed before it answers this.
+	if err := s.Ping(ctx); err != nil {
+		return outcome{Error: err.Error()}
+	}
+	until := time.Time{}
+	if a.Until != 0 {
+		until = time.Unix(a.Until, 0)
+	}
+	var post social.Post
+	var err error
+	switch a.Kind {
+	case "post":
+		post, err = s.Post(ctx, me, a.Text)
+	case "reply":
+		post, err = s.Reply(ctx, me, a.Post, a.Text)
+	case "repost":
+		post, err = s.Repost(ctx, me, a.Post)
+	case "unrepost":
+		err = s.Unrepost(ctx, me, a.Post)
+	case "edit":
+		_, err = s.Edit(ctx, me, a.Post, a.Text)
+	case "delete":
+		err = s.Delete(ctx, me, a.Post)
+	case "like":
+		err = s.Like(ctx, me, a.Post)
+	case "unlike":
+		err = s.Unlike(ctx, me, a.Post)
+	case "bookmark":
+		err = s.Bookmark(ctx, me, a.Post)
+	case "unbookmark":
+		err = s.Unbookmark(ctx, me, a.Post)
+	case "follow":
+		err = s.Follow(ctx, me, other)
+	case "unfollow":
+		err = s.Unfollow(ctx, me, other)
+	case "mute":
+		err = s.Mute(ctx, me, other, until)
+	case "unmute":
+		err = s.Unmute(ctx, me, other)
+	case "block":
+		err = s.Block(ctx, me, other, until)
+	case "unblock":
+		err = s.Unblock(ctx, me, other)
+	case "follow tag":
+		err = errors.New("no tags")
+	case "unfollow tag":
+		err = errors.New("no tags")
+	default:
+		err = fmt.Errorf("unknown action %q", a.Kind)
+	}
+	return outcome{ID: post.ID, Error: failure(err)}
+}

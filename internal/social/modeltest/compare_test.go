@@ -1,0 +1,289 @@
+package modeltest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"retwis/internal/social"
+	"retwis/internal/social/text"
+)
+
+// tags are those that people use.
+var tags = []string{"tea", "go", "redis"}
+
+// stranger is the viewer who is not logged in.
+const stranger = -1
+
+// show writes an entry of a list as a viewer sees it.
+func show(item social.Item) string {
+	return showPost(item.Entry.ID, item.Post.ID, item.Post.Body, item.Post.Counts, item.Marks)
+}
+
+func showPost(entry, post int64, body string, counts social.PostCounts, marks social.Marks) string {
+	return fmt.Sprintf("%d=%d %q %d/%d/%d %03b", entry, post, body, counts.Replies, counts.Reposts, counts.Likes, marks)
+}
+
+// show writes what a viewer sees of a post of the model.
+func (m *model) show(viewer int, p *entry) string {
+	post := p
+	if p.of != 0 {
+		post = m.posts[p.of]
+	}
+	counts := social.PostCounts{
+		Replies: int64(len(m.ids(func(r *entry) bool { return r.parent == post.id }))),
+		Reposts: int64(len(post.reposters)), Likes: int64(len(post.likers)),
+	}
+	var marks social.Marks
+	if viewer != stranger {
+		if _, ok := post.likers[viewer]; ok {
+			marks |= social.MarkLiked
+		}
+		if _, ok := post.reposters[viewer]; ok {
+			marks |= social.MarkReposted
+		}
+		if _, ok := m.people[viewer].saved[post.id]; ok {
+			marks |= social.MarkSaved
+		}
+	}
+	return showPost(p.id, post.id, post.text, counts, marks)
+}
+
+// sees reports whether a viewer sees a post on a list; asked is the person whose list
+// it is, else -1.
+func (m *model) sees(viewer, asked int, p *entry) bool {
+	if p.deleted || m.hides(viewer, p.author) || p.author != asked && m.mutes(viewer, p.author) {
+		return false
+	}
+	return p.of == 0 || m.sees(viewer, asked, m.posts[p.of])
+}
+
+// list writes a list of the model as a viewer sees it.
+func (m *model) list(viewer, asked int, ids []int64) []string {
+	var lines []string
+	for _, id := range ids {
+		if p := m.posts[id]; m.sees(viewer, asked, p) {
+			lines = append(lines, m.show(viewer, p))
+		}
+	}
+	return lines
+}
+
+// window is within how many older entries of a home timeline a post is not repeated.
+const window = 40
+
+// home writes a home timeline.
+func (m *model) home(viewer int) []string {
+	ids := m.ids(func(p *entry) bool { return m.people[viewer].home[p.id] })
+	last := map[int64]int{}
+	var kept []int64
+	for at := len(ids) - 1; at >= 0; at-- {
+		p := m.posts[ids[at]]
+		if !m.sees(viewer, -1, p) {
+			continue
+		}
+		post := max(p.of, 0)
+		if post == 0 {
+			post = p.id
+		}
+		seen, ok := last[post]
+		last[post] = at
+		if p.of == 0 || !ok || seen-at > window {
+			kept = append(kept, p.id)
+		}
+	}
+	slices.Reverse(kept)
+	return m.list(viewer, -1, kept)
+}
+
+// views are all lists that a viewer sees, by their names.
+func (m *model) views(viewer int) map[string][]string {
+	all := map[string][]string{}
+	all["public"] = m.list(viewer, -1, m.ids(func(p *entry) bool { return p.parent == 0 && p.of == 0 }))
+	for i := range m.people {
+		all[fmt.Sprint("profile ", i)] = m.list(viewer, i, m.ids(func(p *entry) bool { return p.author == i && p.parent == 0 }))
+		all[fmt.Sprint("replies ", i)] = m.list(viewer, i, m.ids(func(p *entry) bool { return p.author == i && p.parent != 0 }))
+		since := map[int64]int64{}
+		for id, p := range m.posts {
+			if at, ok := p.likers[i]; ok && !m.hides(viewer, i) {
+				since[id] = at
+			}
+		}
+		all[fmt.Sprint("likes ", i)] = m.list(viewer, i, byTime(since))
+	}
+	for _, tag := range tags[:0] {
+		all["tag "+tag] = m.list(viewer, -1, m.ids(func(p *entry) bool { return slices.Contains(text.Tags(p.text), tag) }))
+	}
+	if viewer == stranger {
+		return all
+	}
+	all["home"] = m.home(viewer)
+	all["saved"] = m.list(viewer, -1, byTime(m.people[viewer].saved))
+	return all
+}
+
+// views reads all lists that a viewer sees.
+func views(ctx context.Context, s *social.Service, people []social.User, viewer int) (map[string][]string, error) {
+	v := &social.Viewer{}
+	var err error
+	if viewer != stranger {
+		if v, err = s.Viewer(ctx, people[viewer]); err != nil {
+			return nil, err
+		}
+	}
+	all := map[string][]string{}
+	posts := func(name string, read func(before int64) (social.Listing, error)) {
+		for next := int64(0); err == nil; {
+			var list social.Listing
+			if list, err = read(next); err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+				return
+			}
+			for _, item := range list.Items {
+				all[name] = append(all[name], show(item))
+			}
+			if next = list.Next; next == 0 {
+				return
+			}
+		}
+	}
+	marked := func(name string, read func(cursor string) (social.MarkedPosts, error)) {
+		for next := ""; err == nil; {
+			var list social.MarkedPosts
+			if list, err = read(next); err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+				return
+			}
+			for _, item := range list.Items {
+				all[name] = append(all[name], show(item))
+			}
+			if next = list.Next; next == "" {
+				return
+			}
+		}
+	}
+	const limit = 50
+	posts("public", func(before int64) (social.Listing, error) { return s.PublicPosts(ctx, v, before, limit) })
+	for i, user := range people {
+		posts(fmt.Sprint("profile ", i), func(before int64) (social.Listing, error) {
+			return s.ProfilePosts(ctx, v, user.ID, before, limit)
+		})
+		posts(fmt.Sprint("replies ", i), func(before int64) (social.Listing, error) {
+			return s.ProfileReplies(ctx, v, user.ID, before, limit)
+		})
+		marked(fmt.Sprint("likes ", i), func(cursor string) (social.MarkedPosts, error) {
+			return s.LikedPosts(ctx, v, user.ID, cursor, limit)
+		})
+	}
+	for _, tag := range tags[:0] {
+		posts("tag "+tag, func(before int64) (social.Listing, error) { return social.Listing{}, nil })
+	}
+	if viewer != stranger {
+		posts("home", func(before int64) (social.Listing, error) { return s.HomePosts(ctx, v, before, limit) })
+		marked("saved", func(cursor string) (social.MarkedPosts, error) { return s.BookmarkedPosts(ctx, v, cursor, limit) })
+	}
+	return all, err
+}
+
+// differences compares what everybody sees with the model.
+func (m *model) differences(ctx context.Context, s *social.Service, people []social.User) ([]string, error) {
+	var all []string
+	for viewer := stranger; viewer < len(people); viewer++ {
+		got, err := views(ctx, s, people, viewer)
+		if err != nil {
+			return nil, fmt.Errorf("as person %d: %w", viewer, err)
+		}
+		for name, want := range m.views(viewer) {
+			if !slices.Equal(got[name], want) {
+				all = append(all, fmt.Sprintf("person %d sees of %s:\n%s", viewer, name, diff(got[name], want)))
+			}
+		}
+		wrong, err := m.notices(ctx, s, people, viewer)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, wrong...)
+	}
+	return all, nil
+}
+
+// diff shows the lines of one list that the other one does not have.
+func diff(got, want []string) string {
+	var b strings.Builder
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			fmt.Fprintln(&b, "\tand should not:", line)
+		}
+	}
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			fmt.Fprintln(&b, "\tnot, and should:", line)
+		}
+	}
+	if b.Len() == 0 {
+		fmt.Fprintf(&b, "\t%d in another order, or twice: %q, not %q\n", len(got), got, want)
+	}
+	return b.String()
+}
+
+// notices compares the notifications of a person with the model: none more than it
+// has, and none less than the certain ones.
+func (m *model) notices(ctx context.Context, s *social.Service, people []social.User, viewer int) ([]string, error) {
+	if viewer == stranger {
+		return nil, nil
+	}
+	v, err := s.Viewer(ctx, people[viewer])
+	if err != nil {
+		return nil, err
+	}
+	got := map[notice]int{}
+	for next := ""; ; {
+		page, err := s.Notifications(ctx, v, next, 50)
+		if err != nil {
+			return nil, err
+		}
+		for _, group := range page.Groups {
+			post := int64(0)
+			if group.Post != nil {
+				post = group.Post.Post.ID
+			}
+			for _, actor := range group.Actors {
+				who := slices.IndexFunc(people, func(u social.User) bool { return u.ID == actor.ID })
+				got[notice{group.Kind.String(), who, post}]++
+			}
+		}
+		if next = page.Next; next == "" {
+			break
+		}
+	}
+	var wrong []string
+	for n, times := range got {
+		switch {
+		case m.people[viewer].notified[n] == 0:
+			wrong = append(wrong, fmt.Sprintf("person %d is notified of %+v", viewer, n))
+		case times > 1 && m.people[viewer].notified[n] == surely && n.kind != "follow":
+			wrong = append(wrong, fmt.Sprintf("person %d is notified %d times of %+v", viewer, times, n))
+		case !m.wants(viewer, n):
+			wrong = append(wrong, fmt.Sprintf("person %d is notified of %+v, which is hidden", viewer, n))
+		}
+	}
+	for n, certain := range m.people[viewer].notified {
+		if certain == surely && got[n] == 0 && m.wants(viewer, n) {
+			wrong = append(wrong, fmt.Sprintf("person %d is not notified of %+v", viewer, n))
+		}
+	}
+	return wrong, nil
+}
+
+// wants reports whether a person sees a notification that was written.
+func (m *model) wants(viewer int, n notice) bool {
+	if m.hides(viewer, n.actor) || m.mutes(viewer, n.actor) {
+		return false
+	}
+	if n.post == 0 {
+		return true
+	}
+	p := m.posts[n.post]
+	return m.sees(viewer, viewer, p)
+}

@@ -1,0 +1,268 @@
+package modeltest
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social/layout"
+)
+
+// Several processes, one action after the other: everybody sees what the model says,
+// in a new process and, a moment later, in the old ones.
+func TestSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(rounds(2, 50)) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			n := newNetwork(t, redistest.DB(t).URL(), 1000+seed, 3)
+			n.amongOwn(8, 20)
+		})
+	}
+}
+
+// The same on a Cluster.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3)
+	n := newNetwork(t, cluster.URL(), 2000, 2)
+	n.amongOwn(rounds(3, 50), 20)
+}
+
+// amongOwn acts in all processes, alternately one by one and at once.
+func (n *network) amongOwn(rounds, actions int) {
+	n.t.Helper()
+	for range rounds {
+		for range actions {
+			n.act(n.own[n.rng.IntN(len(n.own))], n.draw())
+		}
+		n.atOnce()
+		n.verify()
+		for _, p := range n.own {
+			n.eventually(p)
+		}
+	}
+}
+
+// eventually waits until a process that was here all the time sees what the model
+// says: other people's counts are up to a second old.
+func (n *network) eventually(p *own) {
+	n.t.Helper()
+	p.Clock.Unix.Store(n.model.now)
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		wrong, err := n.model.differences(p.Ctx, p.Service, p.people)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if len(wrong) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			n.fatalf("in a process that was here before: %s", strings.Join(wrong, "\n"))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// atOnce lets everybody act at the same time. Only what has the same result in any
+// order is drawn.
+func (n *network) atOnce() {
+	n.t.Helper()
+	n.model.now++
+	any := map[string]bool{"post": true, "reply": true, "repost": true, "like": true, "unlike": true, "bookmark": true}
+	var all []action
+	for user := range crowd {
+		a := n.draw()
+		for !any[a.Kind] || a.User != user {
+			a = n.draw()
+		}
+		all = append(all, a)
+	}
+	want, got := make([]string, crowd), make([]outcome, crowd)
+	for i := range all {
+		all[i].At = n.model.now
+		want[i] = n.model.expect(all[i])
+		n.history = append(n.history, "at once: "+all[i].String())
+	}
+	var wg sync.WaitGroup
+	for i, a := range all {
+		p := n.own[i%len(n.own)]
+		p.Clock.Unix.Store(n.model.now)
+		wg.Go(func() { got[i] = perform(p.Ctx, p.Service, p.people, a) })
+	}
+	wg.Wait()
+	for i, a := range all {
+		if got[i].Error != want[i] {
+			n.fatalf("%s: %q, want %q", a, got[i].Error, want[i])
+		}
+		if want[i] == "" {
+			n.model.apply(a, got[i].ID, true)
+		}
+	}
+}
+
+// Processes are killed while they act. What they were at has happened or not, but not
+// in part, after another process has finished what they left.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, redistest.DB(t).URL(), 3000, 1)
+	n.amongChildren(3, rounds(24, 1000))
+}
+
+func TestKilledOnCluster(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, redistest.Cluster(t, 3).URL(), 4000, 1)
+	n.amongChildren(2, rounds(8, 500))
+}
+
+// maxLife is the longest time after which a process that acts is killed.
+const maxLife = 3 * time.Millisecond
+
+func (n *network) amongChildren(processes, kills int) {
+	n.t.Helper()
+	children := make([]*child, processes)
+	for i := range children {
+		children[i] = startChild(n.t, n.url)
+	}
+	happened, lost, done := 0, 0, 0
+	for kill := range kills {
+		for range 10 {
+			n.act(children[n.rng.IntN(processes)], n.draw())
+		}
+		i := n.rng.IntN(processes)
+		a := n.draw()
+		for n.model.expect(a) != "" {
+			a = n.draw()
+		}
+		n.act(children[i], action{Kind: "unlike", At: a.At, User: a.User, Other: a.Other, Post: 1_000_000}) // it has everything open
+		n.history = append(n.history, "killed: "+a.String())
+		got, err := children[i].doAndDie(a, time.Duration(n.rng.Int64N(int64(maxLife))))
+		children[i] = startChild(n.t, n.url)
+		if err == nil {
+			done++
+			n.model.apply(a, got.ID, true)
+			continue
+		}
+		if n.recover(a) {
+			happened++
+		} else {
+			lost++
+		}
+		if kill%4 == 3 {
+			n.verify()
+		}
+	}
+	n.verify()
+	n.t.Logf("%d kills: %d actions had ended, %d were finished, %d had not begun", kills, done, happened, lost)
+}
+
+// recover finishes what a process left, and reports whether its action has happened.
+func (n *network) recover(a action) bool {
+	n.t.Helper()
+	p := n.own[0]
+	n.model.now += 600 // its claims are stale
+	p.Clock.Unix.Store(n.model.now)
+	p.Eventually("what was left to be finished", func() bool {
+		if err := p.ResumeFanOuts(p.Ctx); err != nil {
+			n.fatalf("%s: resume: %v", a, err)
+		}
+		return p.Redis("EXISTS", "fanouts") == "0" && p.Redis("EXISTS", "tasks") == "0"
+	})
+	id, ok := n.happened(p, a)
+	n.history = append(n.history, fmt.Sprintf("it has happened: %v", ok))
+	if ok {
+		now := n.model.now
+		n.model.apply(a, id, false)
+		n.model.now = now
+	}
+	if a.Kind == "follow" || a.Kind == "unfollow" || a.Kind == "block" {
+		n.cleared(p, a.User, a.Other)
+		n.cleared(p, a.Other, a.User)
+	}
+	return ok
+}
+
+// cleared takes posts off a home timeline of the model that a task has taken off,
+// which ran although the action did not happen. It takes off only what a person who
+// does not follow the author does not need there.
+func (n *network) cleared(p *own, from, to int) {
+	if n.model.people[from].following[to] {
+		return
+	}
+	home := " " + p.Redis("LRANGE", layout.HomeKey(p.people[from].ID), "0", "-1") + " "
+	for id := range n.model.people[from].home {
+		if post := n.model.posts[id]; post.author == to && !n.model.isTagged(from, post) && !strings.Contains(home, fmt.Sprintf(" %d ", id)) {
+			delete(n.model.people[from].home, id)
+		}
+	}
+}
+
+// happened reads whether an action has happened, and the id of its post.
+func (n *network) happened(p *own, a action) (int64, bool) {
+	n.t.Helper()
+	me, other := p.people[a.User].ID, p.people[a.Other].ID
+	user, target, post := layout.Itoa(me), layout.Itoa(other), a.Post
+	if original := n.model.posts[a.Post]; original != nil && original.of != 0 && a.Kind != "delete" {
+		post = original.of
+	}
+	switch a.Kind {
+	case "post", "reply", "repost":
+		last, _ := strconv.ParseInt(p.Redis("GET", layout.NextPostID), 10, 64)
+		for id := last; id > 0 && n.model.posts[id] == nil; id-- {
+			if p.Redis("HGET", layout.PostKey(id), "user_id") == user && p.Redis("HEXISTS", layout.PostKey(id), "deleted") == "0" {
+				return id, true
+			}
+		}
+		entry, was := int64(0), false
+		if a.Kind == "repost" {
+			entry, was = n.model.posts[post].reposters[a.User]
+		}
+		return entry, was // a repost that was there before
+	case "unrepost":
+		return 0, p.Redis("ZSCORE", layout.RepostersKey(post), user) == ""
+	case "edit":
+		return 0, p.Redis("HGET", layout.PostKey(post), "body") == a.Text
+	case "delete":
+		return 0, p.Redis("HEXISTS", layout.PostKey(post), "deleted") == "1"
+	case "like":
+		return 0, p.Redis("ZSCORE", layout.LikersKey(post), user) != ""
+	case "unlike":
+		return 0, p.Redis("ZSCORE", layout.LikersKey(post), user) == ""
+	case "bookmark":
+		return 0, p.Redis("ZSCORE", layout.BookmarksKey(me), layout.Itoa(post)) != ""
+	case "unbookmark":
+		return 0, p.Redis("ZSCORE", layout.BookmarksKey(me), layout.Itoa(post)) == ""
+	case "follow":
+		return 0, p.Redis("ZSCORE", layout.FollowingKey(me), target) != ""
+	case "unfollow":
+		return 0, p.Redis("ZSCORE", layout.FollowingKey(me), target) == ""
+	case "mute":
+		return 0, n.ends(p.Redis("ZSCORE", layout.MutedKey(me), target), a)
+	case "unmute":
+		return 0, p.Redis("ZSCORE", layout.MutedKey(me), target) == ""
+	case "block":
+		return 0, n.ends(p.Redis("ZSCORE", layout.BlockedKey(me), target), a)
+	case "unblock":
+		return 0, p.Redis("ZSCORE", layout.BlockedKey(me), target) == ""
+	case "follow tag":
+		return 0, p.Redis("ZSCORE", layout.FollowingTagsKey(me), a.Text) != ""
+	case "unfollow tag":
+		return 0, p.Redis("ZSCORE", layout.FollowingTagsKey(me), a.Text) == ""
+	}
+	n.t.Fatalf("unknown action %q", a.Kind)
+	return 0, false
+}
+
+// ends reports whether a mute or a block has the end of an action.
+func (n *network) ends(score string, a action) bool {
+	got, err := strconv.ParseFloat(score, 64)
+	if a.Until == 0 {
+		return err == nil && math.IsInf(got, 1)
+	}
+	return err == nil && got == float64(a.Until)
+}

@@ -1,0 +1,18 @@
+// Package modeltest compares Retwis with a model of it in memory: random people act
+// at random, in several processes that are killed in between. Afterwards a check finds
+// nothing, and every list that anybody sees is the one of the model.
+package modeltest
+
+import (
+	"os"
+	"testing"
+
+	"retwis/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv(processEnv); url != "" {
+		actWithoutEnd(url)
+	}
+	redistest.Main(m)
+}

@@ -1,0 +1,369 @@
+package modeltest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"retwis/internal/social/text"
+)
+
+// forever is the end of a mute or a block that has none.
+const forever = int64(1) << 60
+
+// entry is a post of the model, a reply or a repost.
+type entry struct {
+	id, parent, root, of int64
+	author               int
+	text                 string
+	at                   int64
+	edits                []string // the earlier texts, the latest first
+	deleted              bool
+	likers               map[int]int64 // since when
+	reposters            map[int]int64 // by which entry
+}
+
+// person is a person of the model.
+type person struct {
+	following, followers map[int]bool
+	muted, blocked       map[int]int64 // until when
+	tags                 map[string]bool
+	home                 map[int64]bool
+	saved                map[int64]int64 // since when
+	notified             map[notice]certainty
+}
+
+// notice is a notification.
+type notice struct {
+	kind  string
+	actor int
+	post  int64
+}
+
+// certainty is whether a notification was written: one can get lost with a process,
+// and a process may not know yet that another one has muted its actor.
+type certainty int
+
+const (
+	maybe certainty = iota + 1
+	surely
+)
+
+// model is Retwis in memory.
+type model struct {
+	now    int64
+	people []*person
+	posts  map[int64]*entry
+	strict map[[2]int]bool // pairs of people of which one has ever muted or blocked the other
+}
+
+func newModel(people int) *model {
+	m := &model{posts: map[int64]*entry{}, strict: map[[2]int]bool{}}
+	for range people {
+		m.people = append(m.people, &person{
+			following: map[int]bool{}, followers: map[int]bool{}, muted: map[int]int64{}, blocked: map[int]int64{},
+			tags: map[string]bool{}, home: map[int64]bool{}, saved: map[int64]int64{}, notified: map[notice]certainty{},
+		})
+	}
+	return m
+}
+
+// hides reports whether one of two people has blocked the other.
+func (m *model) hides(a, b int) bool {
+	return a >= 0 && (m.people[a].blocked[b] > m.now || m.people[b].blocked[a] > m.now)
+}
+
+// mutes reports whether a person has muted another.
+func (m *model) mutes(a, b int) bool { return a >= 0 && m.people[a].muted[b] > m.now }
+
+// find returns the post on which a person acts: that one, or the one that it repeats;
+// nil where there is none that the person may see.
+func (m *model) find(user int, id int64) *entry {
+	p := m.posts[id]
+	if p == nil || p.deleted || m.hides(user, p.author) {
+		return nil
+	}
+	if p.of != 0 {
+		return m.find(user, p.of)
+	}
+	return p
+}
+
+// expect returns the error of an action.
+func (m *model) expect(a action) string {
+	m.now = a.At
+	p := m.posts[a.Post]
+	switch a.Kind {
+	case "reply", "repost", "like", "bookmark":
+		if m.find(a.User, a.Post) == nil {
+			return "not found"
+		}
+	case "unrepost":
+		if p == nil || p.deleted {
+			return "not found"
+		}
+	case "edit":
+		if p != nil && !p.deleted && p.author == a.User && p.of != 0 {
+			p = m.posts[p.of]
+		}
+		return m.ofAuthor(a.User, p, false)
+	case "delete":
+		return m.ofAuthor(a.User, p, true)
+	case "follow":
+		if m.hides(a.User, a.Other) {
+			return "blocked"
+		}
+	}
+	return ""
+}
+
+// ofAuthor returns the error of what only the author of a post may do. Deleting a post
+// twice is no error.
+func (m *model) ofAuthor(user int, p *entry, twice bool) string {
+	switch {
+	case p == nil, p.deleted && !(twice && p.author == user), m.hides(user, p.author):
+		return "not found"
+	case p.author != user:
+		return "not the author"
+	}
+	return ""
+}
+
+// apply applies an action that succeeded.
+func (m *model) apply(a action, id int64, sure bool) {
+	m.now = a.At
+	me := m.people[a.User]
+	original := m.posts[a.Post]
+	if original != nil && original.of != 0 && a.Kind != "delete" {
+		original = m.posts[original.of]
+	}
+	switch a.Kind {
+	case "post", "reply":
+		p := &entry{id: id, author: a.User, text: a.Text, at: a.At}
+		if a.Kind == "reply" {
+			p.parent, p.root = original.id, original.id
+			if original.root != 0 {
+				p.root = original.root
+			}
+		}
+		m.publish(p)
+		m.noticePost(p, nil, sure)
+	case "repost":
+		if m.posts[id] != nil {
+			return // it was there
+		}
+		original.reposters[a.User] = id
+		m.publish(&entry{id: id, author: a.User, of: original.id, at: a.At})
+		m.notify(original.author, notice{"repost", a.User, original.id}, sure)
+	case "unrepost":
+		if entry, ok := original.reposters[a.User]; ok {
+			m.remove(m.posts[entry])
+			m.unnotify(original.author, notice{"repost", a.User, original.id}, sure)
+		}
+	case "edit":
+		if original.text == a.Text {
+			return
+		}
+		before := text.Mentions(original.text)
+		original.edits = slices.Insert(original.edits, 0, original.text)
+		original.text = a.Text
+		m.noticePost(original, before, sure)
+		for _, tag := range text.Tags(a.Text) {
+			m.toFollowersOf(tag, original.id)
+		}
+	case "delete":
+		m.remove(original)
+	case "like":
+		if _, ok := original.likers[a.User]; !ok {
+			original.likers[a.User] = a.At
+			m.notify(original.author, notice{"like", a.User, original.id}, sure)
+		}
+	case "unlike":
+		if original == nil {
+			return
+		}
+		if _, ok := original.likers[a.User]; ok {
+			delete(original.likers, a.User)
+			m.unnotify(original.author, notice{"like", a.User, original.id}, sure)
+		}
+	case "bookmark":
+		if _, ok := me.saved[original.id]; !ok {
+			me.saved[original.id] = a.At
+		}
+	case "unbookmark":
+		if original != nil {
+			delete(me.saved, original.id)
+		}
+	case "follow":
+		m.follow(a.User, a.Other, sure)
+	case "unfollow":
+		m.unfollow(a.User, a.Other)
+	case "mute":
+		me.muted[a.Other] = end(a)
+		m.strict[[2]int{a.User, a.Other}] = true
+	case "unmute":
+		delete(me.muted, a.Other)
+	case "block":
+		me.blocked[a.Other] = end(a)
+		m.strict[[2]int{a.User, a.Other}], m.strict[[2]int{a.Other, a.User}] = true, true
+		m.unfollow(a.User, a.Other)
+		m.unfollow(a.Other, a.User)
+	case "unblock":
+		delete(me.blocked, a.Other)
+	case "follow tag":
+		me.tags[a.Text] = true
+	case "unfollow tag":
+		delete(me.tags, a.Text)
+	}
+}
+
+func end(a action) int64 {
+	if a.Until == 0 {
+		return forever
+	}
+	return a.Until
+}
+
+// publish puts a new post where it belongs.
+func (m *model) publish(p *entry) {
+	p.likers, p.reposters = map[int]int64{}, map[int]int64{}
+	m.posts[p.id] = p
+	m.people[p.author].home[p.id] = true
+	for i := range m.people[p.author].followers {
+		reader := m.people[i]
+		if p.parent != 0 {
+			to := m.posts[p.parent].author
+			if to != p.author && to != i && !reader.following[to] {
+				continue
+			}
+		}
+		reader.home[p.id] = true
+	}
+	for _, tag := range text.Tags(p.text) {
+		m.toFollowersOf(tag, p.id)
+	}
+}
+
+func (m *model) toFollowersOf(tag string, id int64) {
+	for _, reader := range m.people {
+		if reader.tags[tag] {
+			reader.home[id] = true
+		}
+	}
+}
+
+// remove deletes a post, and its reposts.
+func (m *model) remove(p *entry) {
+	if p.deleted {
+		return
+	}
+	p.deleted, p.text, p.edits = true, "", nil
+	if p.of != 0 {
+		delete(m.posts[p.of].reposters, p.author)
+	}
+	for _, entry := range p.reposters {
+		m.remove(m.posts[entry])
+	}
+	p.likers = map[int]int64{}
+	for _, reader := range m.people {
+		delete(reader.home, p.id)
+	}
+}
+
+// filled is how many posts of a profile a follow brings.
+const filled = 100
+
+func (m *model) follow(from, to int, sure bool) {
+	if !m.people[from].following[to] {
+		m.people[from].following[to], m.people[to].followers[from] = true, true
+		m.notify(to, notice{"follow", from, 0}, sure)
+	}
+	latest := m.ids(func(p *entry) bool { return p.author == to && p.parent == 0 })
+	for _, id := range latest[:min(filled, len(latest))] {
+		m.people[from].home[id] = true
+	}
+}
+
+func (m *model) unfollow(from, to int) {
+	delete(m.people[from].following, to)
+	delete(m.people[to].followers, from)
+	for id := range m.people[from].home {
+		if p := m.posts[id]; p.author == to && !m.isTagged(from, p) {
+			delete(m.people[from].home, id)
+		}
+	}
+}
+
+// isTagged reports whether a post has a tag that a person follows.
+func (m *model) isTagged(user int, p *entry) bool {
+	for _, tag := range text.Tags(p.text) {
+		if m.people[user].tags[tag] {
+			return true
+		}
+	}
+	return false
+}
+
+// noticePost notifies of a new text.
+func (m *model) noticePost(p *entry, before []string, sure bool) {
+	parent := -1
+	if p.parent != 0 && len(p.edits) == 0 {
+		parent = m.posts[p.parent].author
+		m.notify(parent, notice{"reply", p.author, p.id}, sure)
+	}
+	for _, name := range text.Mentions(p.text) {
+		var to int
+		if _, err := fmt.Sscanf(name, "person%d", &to); err == nil && to < len(m.people) && to != parent && !slices.Contains(before, name) {
+			m.notify(to, notice{"mention", p.author, p.id}, sure)
+		}
+	}
+}
+
+func (m *model) notify(to int, n notice, sure bool) {
+	if to == n.actor {
+		return
+	}
+	all := m.people[to].notified
+	switch {
+	case !sure, m.strict[[2]int{to, n.actor}]:
+		all[n] = max(all[n], maybe)
+	default:
+		all[n] = surely
+	}
+}
+
+func (m *model) unnotify(to int, n notice, sure bool) {
+	all := m.people[to].notified
+	if sure {
+		delete(all, n)
+	} else if all[n] != 0 {
+		all[n] = maybe
+	}
+}
+
+// ids returns the posts that are not deleted, and for which ok holds, the latest
+// first.
+func (m *model) ids(ok func(p *entry) bool) []int64 {
+	var ids []int64
+	for id, p := range m.posts {
+		if !p.deleted && ok(p) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids
+}
+
+// byTime returns the keys of a map, the latest first; those of the same time in the
+// order of Redis.
+func byTime[K int | int64](since map[K]int64) []K {
+	return slices.SortedFunc(maps.Keys(since), func(a, b K) int {
+		if since[a] != since[b] {
+			return int(since[b] - since[a])
+		}
+		return -strings.Compare(strconv.FormatInt(int64(a), 10), strconv.FormatInt(int64(b), 10))
+	})
+}

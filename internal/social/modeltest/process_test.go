@@ -1,0 +1,143 @@
+package modeltest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+	"retwis/internal/store"
+)
+
+// processEnv makes the test binary a process that performs actions on the database
+// with this address.
+const processEnv = "MODELTEST_PROCESS"
+
+// names are those of the people.
+func names(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("person%d", i)
+	}
+	return all
+}
+
+// process performs actions: this process, or another one.
+type process interface {
+	do(a action) (outcome, error)
+}
+
+// own is a Service of this process, with all of its caches.
+type own struct {
+	*socialtest.Bundle
+	people []social.User
+}
+
+func (p *own) do(a action) (outcome, error) {
+	p.Clock.Unix.Store(a.At)
+	return perform(p.Ctx, p.Service, p.people, a), nil
+}
+
+// child is another process.
+type child struct {
+	cmd *exec.Cmd
+	in  *json.Encoder
+	out *bufio.Scanner
+}
+
+func startChild(t testing.TB, url string) *child {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), processEnv+"="+url)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{cmd: cmd, in: json.NewEncoder(in), out: bufio.NewScanner(out)}
+	t.Cleanup(c.kill)
+	return c
+}
+
+// do performs an action. An error means that the process has died: the action has
+// happened, or not, or in part.
+func (c *child) do(a action) (outcome, error) {
+	if err := c.in.Encode(a); err != nil {
+		return outcome{}, err
+	}
+	return c.reply()
+}
+
+func (c *child) reply() (outcome, error) {
+	var out outcome
+	if !c.out.Scan() {
+		return out, fmt.Errorf("the process ended: %w", c.out.Err())
+	}
+	return out, json.Unmarshal(c.out.Bytes(), &out)
+}
+
+// doAndDie performs an action and kills the process after a while.
+func (c *child) doAndDie(a action, after time.Duration) (outcome, error) {
+	if err := c.in.Encode(a); err != nil {
+		return outcome{}, err
+	}
+	for began := time.Now(); time.Since(began) < after; { // a timer is too coarse
+	}
+	_ = c.cmd.Process.Kill()
+	out, err := c.reply()
+	c.kill()
+	return out, err
+}
+
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}
+
+// actWithoutEnd is the main function of a child: an action a line, an outcome a line.
+func actWithoutEnd(url string) {
+	ctx := context.Background()
+	db, err := store.Open(ctx, url, store.Options{Logger: socialtest.Quiet()})
+	if err != nil {
+		panic(err)
+	}
+	var clock socialtest.Clock
+	service, err := social.New(db.Client(), social.Options{
+		Logger: socialtest.Quiet(), Now: clock.Now, HashParams: socialtest.CheapHash, Invalidations: db.Invalidations(),
+	})
+	if err != nil {
+		panic(err)
+	}
+	var people []social.User
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var a action
+		if err := in.Decode(&a); err != nil {
+			os.Exit(0) // the parent is gone
+		}
+		clock.Unix.Store(a.At)
+		for _, name := range names(crowd)[len(people):] {
+			user, err := service.UserByName(ctx, name)
+			if err != nil {
+				panic(err)
+			}
+			people = append(people, user)
+		}
+		if err := out.Encode(perform(ctx, service, people, a)); err != nil {
+			os.Exit(0)
+		}
+	}
+}

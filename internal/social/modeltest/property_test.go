@@ -1,0 +1,184 @@
+package modeltest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social/check"
+	"retwis/internal/social/socialtest"
+)
+
+// crowd is how many people there are.
+const crowd = 6
+
+// network is Retwis and its model.
+type network struct {
+	t       *testing.T
+	url     string
+	rng     *rand.Rand
+	model   *model
+	own     []*own
+	history []string
+}
+
+func newNetwork(t *testing.T, url string, seed uint64, processes int) *network {
+	t.Helper()
+	n := &network{t: t, url: url, rng: rand.New(rand.NewPCG(seed, 16)), model: newModel(crowd)}
+	for range processes {
+		n.own = append(n.own, n.open())
+	}
+	n.model.now = n.own[0].Clock.Unix.Load()
+	return n
+}
+
+// open starts another process, so to speak.
+func (n *network) open() *own {
+	n.t.Helper()
+	p := &own{Bundle: socialtest.Watched(n.t, n.url)}
+	for _, name := range names(crowd) {
+		user, err := p.UserByName(p.Ctx, name)
+		if err != nil {
+			user = p.NewUser(name)
+		}
+		p.people = append(p.people, user)
+	}
+	return p
+}
+
+// draw draws an action. What people do most is most frequent.
+func (n *network) draw() action {
+	kinds := []string{
+		"post", "post", "post", "reply", "reply", "reply", "reply", "repost", "repost", "unrepost", "like", "like", "like", "unlike",
+		"bookmark", "unbookmark", "edit", "edit", "delete", "follow", "follow", "follow", "unfollow",
+		"mute", "unmute", "block", "unblock", "unblock",
+	}
+	n.model.now++
+	a := action{Kind: kinds[n.rng.IntN(len(kinds))], At: n.model.now, User: n.rng.IntN(crowd)}
+	a.Other = (a.User + 1 + n.rng.IntN(crowd-1)) % crowd
+	switch a.Kind {
+	case "post", "reply", "edit":
+		a.Text = n.text()
+	case "follow tag", "unfollow tag":
+		a.Text = tags[n.rng.IntN(len(tags))]
+	case "mute", "block":
+		if n.rng.IntN(2) == 0 {
+			a.Until = a.At + 1 + n.rng.Int64N(20)
+		}
+	}
+	switch a.Kind {
+	case "reply", "repost", "unrepost", "like", "unlike", "bookmark", "unbookmark":
+		a.Post = n.post(func(*entry) bool { return true })
+	case "edit", "delete":
+		a.Post = n.post(func(p *entry) bool { return p.author == a.User || n.rng.IntN(20) == 0 })
+	}
+	return a
+}
+
+func (n *network) text() string {
+	text := fmt.Sprint("text ", n.rng.IntN(1000))
+	if n.rng.IntN(3) == 0 {
+		text += " #" + tags[n.rng.IntN(len(tags))]
+	}
+	if n.rng.IntN(4) == 0 {
+		text += fmt.Sprint(" @person", n.rng.IntN(crowd))
+	}
+	return text
+}
+
+// post draws a post, a recent one more often than an old one; sometimes one that is
+// deleted, or that never was.
+func (n *network) post(ok func(p *entry) bool) int64 {
+	var ids []int64
+	for id, p := range n.model.posts {
+		if ok(p) && (!p.deleted || n.rng.IntN(20) == 0) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 || n.rng.IntN(100) == 0 {
+		return 1_000_000
+	}
+	slices.Sort(ids)
+	if n.rng.IntN(2) == 0 {
+		return ids[len(ids)-1-n.rng.IntN(min(len(ids), 5))]
+	}
+	return ids[n.rng.IntN(len(ids))]
+}
+
+// act performs an action in a process and in the model.
+func (n *network) act(p process, a action) {
+	n.t.Helper()
+	n.history = append(n.history, a.String())
+	got, err := p.do(a)
+	if err != nil {
+		n.t.Fatalf("%s: %v", a, err)
+	}
+	if want := n.model.expect(a); got.Error != want {
+		n.fatalf("%s: %q, want %q", a, got.Error, want)
+	}
+	if got.Error == "" {
+		n.model.apply(a, got.ID, true)
+	}
+}
+
+func (n *network) fatalf(format string, args ...any) {
+	n.t.Helper()
+	n.t.Fatalf("after\n%s\n%s", strings.Join(n.history, "\n"), fmt.Sprintf(format, args...))
+}
+
+// verify looks at everything through a process that has nothing in memory.
+func (n *network) verify() {
+	n.t.Helper()
+	p := n.open()
+	p.Clock.Unix.Store(n.model.now)
+	n.compare(p)
+	result, err := p.Check(check.Options{Followers: 1000, Report: func(p check.Problem) { n.t.Error(p) }})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if result.Problems+result.Leftovers > 0 {
+		n.fatalf("check = %+v", result)
+	}
+}
+
+func (n *network) compare(p *own) {
+	n.t.Helper()
+	wrong, err := n.model.differences(p.Ctx, p.Service, p.people)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if len(wrong) > 0 {
+		n.fatalf("%s", strings.Join(wrong, "\n"))
+	}
+}
+
+// rounds is how much a test does, and more for a long run.
+func rounds(short, long int) int {
+	if os.Getenv("TEST_LONG") != "" {
+		return long
+	}
+	return short
+}
+
+// One process after the other, without kills: after each few actions everybody sees
+// what the model says.
+func TestOneProcess(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(rounds(4, 100)) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			n := newNetwork(t, redistest.DB(t).URL(), seed, 1)
+			for range 10 {
+				for range 15 {
+					n.act(n.own[0], n.draw())
+				}
+				n.own[0].Clock.Unix.Store(n.model.now)
+				n.compare(n.own[0])
+			}
+			n.verify()
+		})
+	}
+}
