@@ -50,6 +50,11 @@ func (e *Engine) homeTask(ctx context.Context, argument string) error {
 		return nil
 	}
 	w := &e.writer
+	if w.cluster { // a process that died can have written one direction only
+		if _, err := w.follows.Mirror(ctx, from, to); err != nil {
+			return err
+		}
+	}
 	follows, err := w.follow(ctx, from, to)
 	for err == nil {
 		isPending := false

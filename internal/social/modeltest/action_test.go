@@ -95,9 +95,9 @@ func perform(ctx context.Context, s *social.Service, people []social.User, a act
 	case "unblock":
 		err = s.Unblock(ctx, me, other)
 	case "follow tag":
-		err = errors.New("no tags")
+		err = s.FollowTag(ctx, me, a.Text)
 	case "unfollow tag":
-		err = errors.New("no tags")
+		err = s.UnfollowTag(ctx, me, a.Text)
 	default:
 		err = fmt.Errorf("unknown action %q", a.Kind)
 	}

@@ -3,6 +3,7 @@ package modeltest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -112,8 +113,13 @@ func (m *model) views(viewer int) map[string][]string {
 		}
 		all[fmt.Sprint("likes ", i)] = m.list(viewer, i, byTime(since))
 	}
-	for _, tag := range tags[:0] {
+	for _, tag := range tags {
 		all["tag "+tag] = m.list(viewer, -1, m.ids(func(p *entry) bool { return slices.Contains(text.Tags(p.text), tag) }))
+	}
+	for id, root := range m.posts {
+		if root.parent == 0 && root.of == 0 && m.sees(viewer, -1, root) {
+			all[fmt.Sprint("thread ", id)] = m.list(viewer, -1, m.ids(func(p *entry) bool { return p.root == id }))
+		}
 	}
 	if viewer == stranger {
 		return all
@@ -176,14 +182,48 @@ func views(ctx context.Context, s *social.Service, people []social.User, viewer 
 			return s.LikedPosts(ctx, v, user.ID, cursor, limit)
 		})
 	}
-	for _, tag := range tags[:0] {
-		posts("tag "+tag, func(before int64) (social.Listing, error) { return social.Listing{}, nil })
+	for _, tag := range tags {
+		posts("tag "+tag, func(before int64) (social.Listing, error) { return s.TagPosts(ctx, v, tag, before, limit) })
+	}
+	for _, item := range all["public"] {
+		var id int64
+		fmt.Sscan(item, &id)
+		if err == nil {
+			all[fmt.Sprint("thread ", id)], err = thread(ctx, s, v, id)
+		}
 	}
 	if viewer != stranger {
 		posts("home", func(before int64) (social.Listing, error) { return s.HomePosts(ctx, v, before, limit) })
 		marked("saved", func(cursor string) (social.MarkedPosts, error) { return s.BookmarkedPosts(ctx, v, cursor, limit) })
 	}
 	return all, err
+}
+
+// thread reads the replies in a conversation, the latest first, without those of which
+// only a stub is shown.
+func thread(ctx context.Context, s *social.Service, v *social.Viewer, root int64) ([]string, error) {
+	shown := map[int64]string{}
+	for after := int64(0); ; {
+		page, err := s.Thread(ctx, v, root, after, 50)
+		if err != nil {
+			return nil, fmt.Errorf("thread %d: %w", root, err)
+		}
+		for _, reply := range page.Replies {
+			if reply.Stub == social.NoStub {
+				shown[reply.ID] = show(reply.Item)
+			}
+		}
+		if after = page.Next; after == 0 {
+			break
+		}
+	}
+	ids := slices.Sorted(maps.Keys(shown))
+	slices.Reverse(ids)
+	var lines []string
+	for _, id := range ids {
+		lines = append(lines, shown[id])
+	}
+	return lines, nil
 }
 
 // differences compares what everybody sees with the model.

@@ -54,7 +54,7 @@ func (n *network) open() *own {
 func (n *network) draw() action {
 	kinds := []string{
 		"post", "post", "post", "reply", "reply", "reply", "reply", "repost", "repost", "unrepost", "like", "like", "like", "unlike",
-		"bookmark", "unbookmark", "edit", "edit", "delete", "follow", "follow", "follow", "unfollow",
+		"bookmark", "unbookmark", "edit", "edit", "delete", "follow", "follow", "follow", "unfollow", "follow tag", "unfollow tag",
 		"mute", "unmute", "block", "unblock", "unblock",
 	}
 	n.model.now++

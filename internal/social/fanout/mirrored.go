@@ -1,0 +1,101 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/mirror"
+)
+
+// What a task can copy from the key that is authoritative to the one that mirrors it:
+// they can be on different servers, so a process can die between its two writes.
+const (
+	blockKind     = "block"     // "block:<who>:<whom>"; a block ends the follows too
+	likeKind      = "like"      // "like:<post>:<user>"
+	tagFollowKind = "tagfollow" // "tagfollow:<user>:<tag>"
+)
+
+// Block changes a block, and makes what follows from it agree: the other direction,
+// and while the block lasts neither follows the other. It can be repeated; what a
+// crash cuts short is finished by another process.
+func (e *Engine) Block(ctx context.Context, from, to int64, change func() error) error {
+	return e.mirrored(ctx, blockKind, from, layout.Itoa(to), change)
+}
+
+// Like changes a like on a Cluster, and the user's own list of likes; see Block.
+func (e *Engine) Like(ctx context.Context, post, user int64, change func() error) error {
+	return e.mirrored(ctx, likeKind, post, layout.Itoa(user), change)
+}
+
+// FollowTag changes whether a user follows a tag, and the followers of the tag; see
+// Block.
+func (e *Engine) FollowTag(ctx context.Context, user int64, tag string, change func() error) error {
+	return e.mirrored(ctx, tagFollowKind, user, tag, change)
+}
+
+func (e *Engine) mirrored(ctx context.Context, kind string, id int64, other string, change func() error) error {
+	member := fmt.Sprintf("%s:%d:%s", kind, id, other)
+	if err := e.tasks.Note(ctx, member); err != nil {
+		return err
+	}
+	err := change()
+	e.tasks.Run(ctx, member)
+	return err
+}
+
+// pair reads the argument of a task that is two ids.
+func pair(argument string) (one, two int64, ok bool) {
+	first, second, _ := strings.Cut(argument, ":")
+	one, isOne := layout.ParseID(first)
+	two, isTwo := layout.ParseID(second)
+	return one, two, isOne && isTwo
+}
+
+func (e *Engine) likeTask(ctx context.Context, argument string) error {
+	post, user, ok := pair(argument)
+	if !ok {
+		return nil
+	}
+	return mirror.Copy(ctx, e.writer.client,
+		mirror.Entry{Key: layout.LikersKey(post), Member: layout.Itoa(user)},
+		mirror.Entry{Key: layout.LikedKey(user), Member: layout.Itoa(post)})
+}
+
+func (e *Engine) tagFollowTask(ctx context.Context, argument string) error {
+	user, tag, _ := strings.Cut(argument, ":")
+	uid, ok := layout.ParseID(user)
+	if !ok || tag == "" {
+		return nil
+	}
+	return mirror.Copy(ctx, e.writer.client,
+		mirror.Entry{Key: layout.FollowingTagsKey(uid), Member: tag},
+		mirror.Entry{Key: layout.TagFollowersKey(tag), Member: user})
+}
+
+func (e *Engine) blockTask(ctx context.Context, argument string) error {
+	from, to, ok := pair(argument)
+	if !ok || from == to {
+		return nil
+	}
+	w := &e.writer
+	block := mirror.Entry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)}
+	if err := mirror.Copy(ctx, w.client, block, mirror.Entry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
+		return err
+	}
+	score, err := mirror.Score(ctx, w.client, block)
+	if until, _ := strconv.ParseFloat(score, 64); err != nil || until <= float64(w.now().Unix()) {
+		return err
+	}
+	for _, f := range [][2]int64{{from, to}, {to, from}} {
+		if err := w.follows.Remove(ctx, f[0], f[1]); err != nil {
+			return err
+		}
+		if err := e.homeTask(ctx, fmt.Sprintf("%d:%d", f[0], f[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
