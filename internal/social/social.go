@@ -173,7 +173,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	}
 	s.posts.allViews, s.posts.allViewers = views, viewers
 	s.listings = &listings{views: views, viewers: viewers, timelines: s.timelines}
-	s.tags = &tags{database: db, lists: s.listings, now: opt.Now}
+	s.tags = &tags{database: db, lists: s.listings, fanOut: s.fanOut, now: opt.Now}
 	if s.threads, err = newThreads(db, s.listings); err != nil {
 		return nil, err
 	}

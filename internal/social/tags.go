@@ -10,8 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/script"
+	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/mirror"
 	"retwis/internal/social/text"
 )
 
@@ -28,8 +28,9 @@ const MaxFollowedTags = 500
 // without #.
 type tags struct {
 	database
-	lists *listings
-	now   func() time.Time
+	lists  *listings
+	fanOut *fanout.Engine
+	now    func() time.Time
 }
 
 // TagPosts returns a page of the posts with a tag, or ErrNotFound for what is no tag;
@@ -48,50 +49,43 @@ func (t *tags) TagPosts(ctx context.Context, v *Viewer, tag string, before int64
 // timeline. Repeating it changes nothing, not even the time. It returns ErrNotFound
 // for what is no tag, and *InvalidError for a user who follows 500 tags already.
 //
-// following_tags decides, tag_followers mirrors it: a sequence that can be repeated
-// from its start. Four round trips.
+// following_tags decides, tag_followers mirrors it, as a task, which another process
+// finishes if this one dies. About ten round trips.
 func (t *tags) FollowTag(ctx context.Context, user User, tag string) error {
 	tag, ok := text.FoldTag(tag)
 	if !ok {
 		return ErrNotFound
 	}
-	ok, err := followTagScript.RunFenced(ctx, t.client, []string{layout.FollowingTagsKey(user.ID)},
-		[]string{tag, layout.Seconds(t.now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
-	if err != nil {
-		return fmt.Errorf("social: follow a tag: %w", err)
-	}
-	if !ok {
-		return &InvalidError{"tag", fmt.Sprintf("You can follow at most %d tags. Unfollow one first.", MaxFollowedTags)}
-	}
-	return t.mirror(ctx, user, tag)
+	return t.fanOut.FollowTag(ctx, user.ID, tag, func() error {
+		ok, err := followTagScript.RunFenced(ctx, t.client, []string{layout.FollowingTagsKey(user.ID)},
+			[]string{tag, layout.Seconds(t.now()), strconv.Itoa(MaxFollowedTags)}).AsBool()
+		if err != nil {
+			return fmt.Errorf("social: follow a tag: %w", err)
+		}
+		if !ok {
+			return &InvalidError{"tag", fmt.Sprintf("You can follow at most %d tags. Unfollow one first.", MaxFollowedTags)}
+		}
+		return nil
+	})
 }
 
 // UnfollowTag ends that; posts that are on the home timeline already stay there.
-// Repeating it changes nothing. Four round trips.
+// Repeating it changes nothing. Round trips as for FollowTag.
 func (t *tags) UnfollowTag(ctx context.Context, user User, tag string) error {
 	tag, ok := text.FoldTag(tag)
 	if !ok {
 		return ErrNotFound
 	}
-	key := layout.FollowingTagsKey(user.ID)
-	b := t.client.B()
-	// The second command waits for the invalidation messages of the first.
-	res := t.client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
-	if err := res[0].Error(); err != nil {
-		return fmt.Errorf("social: unfollow a tag: %w", err)
-	}
-	return t.mirror(ctx, user, tag)
-}
-
-// mirror makes tag_followers agree with following_tags.
-func (t *tags) mirror(ctx context.Context, user User, tag string) error {
-	err := mirror.Copy(ctx, t.client,
-		mirror.Entry{Key: layout.FollowingTagsKey(user.ID), Member: tag},
-		mirror.Entry{Key: layout.TagFollowersKey(tag), Member: layout.Itoa(user.ID)})
-	if err != nil {
-		return fmt.Errorf("social: follow a tag: %w", err)
-	}
-	return nil
+	return t.fanOut.FollowTag(ctx, user.ID, tag, func() error {
+		key := layout.FollowingTagsKey(user.ID)
+		b := t.client.B()
+		// The second command waits for the invalidation messages of the first.
+		res := t.client.DoMulti(ctx, b.Zrem().Key(key).Member(tag).Build().ToRetryable(), b.Exists().Key(key).Build().ToRetryable())
+		if err := res[0].Error(); err != nil {
+			return fmt.Errorf("social: unfollow a tag: %w", err)
+		}
+		return nil
+	})
 }
 
 // IsFollowingTag reports whether a user follows a tag. One round trip at most.

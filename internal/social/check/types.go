@@ -109,19 +109,29 @@ func (c *checker) counters(ctx context.Context) error {
 	return nil
 }
 
-// fanOuts reports unfinished fan-outs, and finishes those of dead processes.
-func (c *checker) fanOuts(ctx context.Context) error {
-	if c.foreign[layout.FanOuts] {
+// unfinished reports unfinished fan-outs and tasks, and finishes those of dead
+// processes.
+func (c *checker) unfinished(ctx context.Context) error {
+	err := c.ledger(ctx, layout.FanOuts, "post %s is not on every timeline yet, or not on a replica; its fan-out goes on", c.fanOut.Take)
+	if err != nil {
+		return err
+	}
+	return c.ledger(ctx, layout.Tasks, "%.80s is not finished yet, or not on a replica; it goes on", c.fanOut.Tasks().Take)
+}
+
+// ledger checks a set of unfinished work.
+func (c *checker) ledger(ctx context.Context, key, format string, take func(ctx context.Context, member string, stale int64) (bool, error)) error {
+	if c.foreign[key] {
 		return nil
 	}
-	return c.sortedSet(ctx, layout.FanOuts, func(posts, since []string) error {
-		for i, post := range posts {
-			p := Problem{Kind: maintain.Missing, Key: layout.FanOuts, Leftover: true, Detail: fmt.Sprintf("post %s is not on every timeline yet, or not on a replica; its fan-out goes on", post)}
+	return c.sortedSet(ctx, key, func(members, since []string) error {
+		for i, member := range members {
+			p := Problem{Kind: maintain.Missing, Key: key, Leftover: true, Detail: fmt.Sprintf(format, member)}
 			at, _ := strconv.ParseFloat(since[i], 64)
 			var repair fix
 			if stale := c.now().Add(-task.StaleAfter).Unix(); at <= float64(stale) {
 				p.Repair = "finish it"
-				repair = func(ctx context.Context) (bool, error) { return c.fanOut.Take(ctx, post, stale) }
+				repair = func(ctx context.Context) (bool, error) { return take(ctx, member, stale) }
 			}
 			if err := c.found(ctx, p, repair); err != nil {
 				return err
