@@ -56,7 +56,7 @@ func TestEverythingAtOnce(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+			b.Eventually("the fan-outs to end", func() bool { return b.isIdle() })
 			result := b.WantHealthy()
 			if result.Leftovers != 0 || result.Users != int64(len(users)) || result.Posts == 0 || result.Follows == 0 {
 				t.Errorf("check = %+v", result)

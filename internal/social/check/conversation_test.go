@@ -52,7 +52,7 @@ func (b *bundle) conversation() {
 	b.Redis("ZADD", "following_tags:2", "5", "tea")
 	b.Redis("ZADD", "tag_followers:tea", "5", "2")
 	b.Eventually("the background to end", func() bool {
-		return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0"
+		return b.isIdle()
 	})
 	b.Clock.Advance(time.Minute)
 }

@@ -21,3 +21,8 @@ func setup(t testing.TB) *bundle { return &bundle{socialtest.New(t)} }
 func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *bundle {
 	return &bundle{socialtest.On(t, client, change...)}
 }
+
+// isIdle reports whether all fan-outs and tasks are finished.
+func (b *bundle) isIdle() bool {
+	return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0"
+}

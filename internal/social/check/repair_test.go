@@ -61,7 +61,7 @@ func (b *bundle) network(people, posts int, rng *rand.Rand) []social.User {
 	for i := range posts {
 		b.Publish(users[rng.IntN(people)], fmt.Sprint("post ", i))
 	}
-	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	b.Eventually("the fan-outs to end", func() bool { return b.isIdle() })
 	b.Clock.Advance(2 * time.Minute)
 	return users
 }
@@ -172,7 +172,7 @@ func (b *bundle) damageAndRepair(rng *rand.Rand, what string) {
 	wg.Wait()
 	b.Eventually("the fan-outs to end", func() bool { // of posts for which keys were damaged, those too
 		b.Clock.Advance(time.Minute)
-		return b.ResumeFanOuts(b.Ctx) == nil && b.Redis("EXISTS", "fanouts") == "0"
+		return b.ResumeFanOuts(b.Ctx) == nil && b.isIdle()
 	})
 	b.wantWhole(what)
 	// New users can register, and everything works.
@@ -229,7 +229,7 @@ func TestRepairAfterLossyFailover(t *testing.T) {
 	}
 	repaired := other.repair()
 	t.Logf("%d problems, %d leftovers; %d repaired, %d remain", found.Problems, found.Leftovers, repaired.Repaired, repaired.Remaining)
-	other.Eventually("the fan-outs to end", func() bool { return other.Redis("EXISTS", "fanouts") == "0" })
+	other.Eventually("the fan-outs to end", func() bool { return other.isIdle() })
 	other.wantWhole("lossy failover")
 }
 
