@@ -13,7 +13,7 @@ import (
 // What a task can copy from the key that is authoritative to the one that mirrors it:
 // they can be on different servers, so a process can die between its two writes.
 const (
-	blockKind     = "block"     // "block:<who>:<whom>"; a block ends the follows too
+	blockKind     = "block"     // "block:<user>:<other>"; a block ends the follows too
 	likeKind      = "like"      // "like:<post>:<user>"
 	tagFollowKind = "tagfollow" // "tagfollow:<user>:<tag>"
 )

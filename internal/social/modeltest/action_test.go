@@ -14,7 +14,7 @@ type action struct {
 	Kind  string
 	At    int64 // the time, in unix seconds
 	User  int   // who; the number of a person, not the id
-	Other int   // to whom
+	Other int   // the one it is done to
 	Post  int64
 	Text  string // of a post, or a tag
 	Until int64  // the end of a mute or a block, 0 for none
