@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,12 +27,12 @@ const (
 // identify reads the session of the request.
 func (req *request) identify() error {
 	var secret string
-	for _, cookie := range req.r.Cookies() {
-		switch cookie.Name {
+	for name, value := range req.cookies() {
+		switch name {
 		case authCookie:
-			secret = cookie.Value
+			secret = value
 		case freshCookie:
-			req.fresh = parseFresh(cookie.Value)
+			req.fresh = parseFresh(value)
 			req.ctx = social.WithFresh(req.ctx, req.fresh...)
 		}
 	}
@@ -47,6 +48,23 @@ func (req *request) identify() error {
 	}
 	req.viewer, req.signed, req.known = user, err == nil, err == nil
 	return err
+}
+
+// cookies are the names and values of the cookies. Those of this site have no
+// characters that need quotes.
+func (req *request) cookies() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, line := range req.r.Header["Cookie"] {
+			for line != "" {
+				var pair string
+				pair, line, _ = strings.Cut(line, ";")
+				name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+				if !yield(name, value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (req *request) setCookie(name, value string, maxAge int) {

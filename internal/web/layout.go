@@ -22,10 +22,14 @@ func layout(f frame) templ.Component {
 		if err != nil {
 			return err
 		}
-		for _, part := range [][]byte{s.head, spriteBytes, s.menu} {
-			if _, err := w.Write(part); err != nil {
-				return err
+		to, err := direct(w)
+		for _, part := range [...][]byte{s.head, spriteBytes, s.menu} {
+			if err == nil {
+				_, err = to.Write(part)
 			}
+		}
+		if err != nil {
+			return err
 		}
 		if err := mainElement(f, children).Render(ctx, w); err != nil {
 			return err

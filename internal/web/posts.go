@@ -146,7 +146,7 @@ var _ templ.Component = posts{}
 
 // Render makes posts a part of a page.
 func (p posts) Render(_ context.Context, w io.Writer) error {
-	var err error
+	w, err := direct(w)
 	write := func(b []byte) {
 		if err == nil && len(b) > 0 {
 			_, err = w.Write(b)

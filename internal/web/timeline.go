@@ -12,6 +12,13 @@ const (
 	latestUsers = 8
 )
 
+// membersKey is what the list of new members shows.
+func membersKey(latest []personView) any {
+	var key [latestUsers]personView
+	copy(key[:], latest)
+	return key
+}
+
 func (s *Server) timeline(req *request) error {
 	began := time.Now()
 	before, err := req.before()
