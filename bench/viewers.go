@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,6 +32,7 @@ type viewedPage struct {
 
 	bytes int
 	sides map[side][]float64 // requests per second, a value for each round
+	cpu   map[side][]float64 // µs of CPU that a request takes, in the program that answers
 }
 
 // side is what answers for a page.
@@ -74,6 +76,7 @@ func measureViewers(ctx context.Context, dir string, opt options) (string, error
 			return "", err
 		}
 		page.bytes, page.sides = len(body), map[side][]float64{}
+		page.cpu = map[side][]float64{}
 		if err := os.WriteFile(filepath.Join(files, strconv.Itoa(i)), body, 0o600); err != nil {
 			return "", err
 		}
@@ -89,6 +92,7 @@ func measureViewers(ctx context.Context, dir string, opt options) (string, error
 	if err != nil {
 		return "", err
 	}
+	var older *exec.Cmd
 	earlier := ""
 	if opt.before != "" {
 		cmd, addr, err := startServing(opt.before, "serve", "--addr", "127.0.0.1:0", "--redis", site.server.URL())
@@ -98,30 +102,34 @@ func measureViewers(ctx context.Context, dir string, opt options) (string, error
 		if err != nil {
 			return "", err
 		}
-		earlier = addr
+		older, earlier = cmd, addr
 	}
 	for round := range opt.rounds + 1 {
 		for i, page := range pages {
 			for _, s := range []struct {
 				side       side
+				program    *exec.Cmd
 				addr, path string
 			}{
-				{quiet, site.addr, "/" + page.path},
-				{memory, memoryAddr, "/" + strconv.Itoa(i)},
-				{before, earlier, "/" + page.path},
-				{storm, site.addr, "/" + page.path},
+				{quiet, site.program, site.addr, "/" + page.path},
+				{memory, fromMemory, memoryAddr, "/" + strconv.Itoa(i)},
+				{before, older, earlier, "/" + page.path},
+				{storm, site.program, site.addr, "/" + page.path},
 			} {
 				if s.addr == "" {
 					continue
 				}
 				likes.run.Store(s.side == storm)
+				spent := processSeconds(s.program)
 				perSecond, err := drivePage(ctx, s.addr, s.path, page.cookies(site), opt.length)
+				spent = processSeconds(s.program) - spent
 				likes.run.Store(false)
 				if err != nil {
 					return "", err
 				}
 				if round > 0 { // the first warms up
 					page.sides[s.side] = append(page.sides[s.side], perSecond)
+					page.cpu[s.side] = append(page.cpu[s.side], spent*1e6/(perSecond*opt.length.Seconds()))
 				}
 			}
 		}
@@ -156,6 +164,27 @@ func medianValue(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
+// processSeconds returns how long a program has computed, 0 where the system does not
+// say.
+func processSeconds(program *exec.Cmd) float64 {
+	if program == nil {
+		return 0
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", program.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	const ticks = 100 // each second, on every architecture of Linux
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / ticks
+}
+
 func viewersText(pages []*viewedPage, opt options) string {
 	client := "the load generator of this program"
 	if wrk != "" {
@@ -169,16 +198,18 @@ the number of unread notifications. Client: %s.
 Medians of %d rounds of %v for each side. Under load, another process writes
 %d likes each second for the posts of the page.
 
-| | bytes | requests/s | ratio to memory | under likes, to quiet | to the version before |
-| --- | ---: | ---: | ---: | ---: | ---: |
+| | bytes | requests/s | ratio to memory | under likes, to quiet | to the version before | CPU a request | from memory | under likes | before |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 `, client, opt.rounds, opt.length, likesPerSecond)
 	for _, p := range pages {
-		earlier := ""
+		earlier, earlierCPU := "", ""
 		if len(p.sides[before]) > 0 {
 			earlier = fmt.Sprintf("%.2f", p.ratio(quiet, before))
+			earlierCPU = fmt.Sprintf("%.0f µs", medianValue(p.cpu[before]))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | **%.2f** | %.2f | %s |\n", p.name, thousands(p.bytes),
-			thousands(int(medianValue(p.sides[quiet]))), p.ratio(quiet, memory), p.ratio(storm, quiet), earlier)
+		fmt.Fprintf(&b, "| %s | %s | %s | **%.2f** | %.2f | %s | %.0f µs | %.0f µs | %.0f µs | %s |\n", p.name, thousands(p.bytes),
+			thousands(int(medianValue(p.sides[quiet]))), p.ratio(quiet, memory), p.ratio(storm, quiet), earlier,
+			medianValue(p.cpu[quiet]), medianValue(p.cpu[memory]), medianValue(p.cpu[storm]), earlierCPU)
 	}
 	return b.String()
 }

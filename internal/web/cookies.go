@@ -32,7 +32,7 @@ func (req *request) identify() error {
 		case authCookie:
 			secret = value
 		case freshCookie:
-			req.fresh = parseFresh(value)
+			req.fresh, req.isFresh = parseFresh(value), true
 			req.ctx = social.WithFresh(req.ctx, req.fresh...)
 		}
 	}

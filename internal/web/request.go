@@ -20,7 +20,8 @@ type request struct {
 	id     string // identifies the request in the log and on error pages
 	status int
 
-	fresh    []int64 // the posts that the viewer has just changed
+	isFresh  bool    // the viewer has just changed something
+	fresh    []int64 // the posts among it
 	formRead bool    // the form has arrived completely, or the request has no form
 	draft    string  // the text of a post that came with the request
 

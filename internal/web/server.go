@@ -23,4 +23,5 @@ type Server struct {
 	site     http.Handler
 	mux      *http.ServeMux
 	visitors sharedPage // the public timeline
+	members  *memberLists
 }

@@ -3,6 +3,10 @@ package web
 import (
 	"net/http"
 	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"retwis/internal/social"
 )
 
 const (
@@ -11,6 +15,47 @@ const (
 	// latestUsers is how many new members are listed beside it.
 	latestUsers = 8
 )
+
+// newMembers returns the latest users, with how the viewer stands to them: as it was
+// a second ago at most, except after a change by the viewer.
+func (req *request) newMembers(v *social.Viewer) ([]personView, error) {
+	newest, err := req.server.social.LatestUsers(req.ctx, v, latestUsers)
+	if err != nil {
+		return nil, err
+	}
+	key := membersOf{viewer: v.User.ID, page: req.r.URL.RequestURI()}
+	for i, user := range newest {
+		key.users[i] = user
+	}
+	if list, ok := req.server.members.GetIfPresent(key); ok && !req.isFresh && time.Since(list.at) < time.Second {
+		return list.people, nil
+	}
+	list := memberList{at: time.Now()}
+	if list.people, err = req.withButtons(v, newest); err != nil {
+		return nil, err
+	}
+	req.server.members.Set(key, list)
+	return list.people, nil
+}
+
+// memberLists are the lists of new members of the latest viewers, who would be
+// compared with each of them for every page.
+type memberLists = otter.Cache[membersOf, memberList]
+
+func newMemberLists() *memberLists {
+	return otter.Must(&otter.Options[membersOf, memberList]{MaximumSize: 2000})
+}
+
+type membersOf struct {
+	viewer int64
+	users  [latestUsers]social.User
+	page   string // to which the buttons lead back
+}
+
+type memberList struct {
+	at     time.Time
+	people []personView // never changes
+}
 
 // membersKey is what the list of new members shows.
 func membersKey(latest []personView) any {
@@ -37,11 +82,7 @@ func (s *Server) timeline(req *request) error {
 	if err != nil {
 		return err
 	}
-	newest, err := s.social.LatestUsers(req.ctx, v, latestUsers)
-	if err != nil {
-		return err
-	}
-	latest, err := req.withButtons(v, newest)
+	latest, err := req.newMembers(v)
 	if err != nil {
 		return err
 	}

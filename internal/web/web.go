@@ -93,6 +93,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 		return nil, err
 	}
 	s.mux = s.routes()
+	s.members = newMemberLists()
 	s.visitors = sharedPage{path: "/timeline", route: s.metrics.route("GET /timeline")}
 	s.site = s.visitors.or(s, s.protect(s.mux))
 	return s, nil
