@@ -17,7 +17,7 @@ var parts = otter.Must(&otter.Options[any, []byte]{
 })
 
 // part is a component that is rendered once for each key: all that it shows must be
-// in the key, which must be comparable, of a type of its own.
+// in the key, which must be comparable. No two parts have keys of the same type.
 func part(key any, c templ.Component) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		html, ok := parts.GetIfPresent(key)

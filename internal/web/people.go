@@ -179,7 +179,14 @@ func (req *request) back(fallback string) string {
 }
 
 // pin and unpin choose the post that is shown first on a profile.
-func (s *Server) pin(req *request) error { return s.changePin(req, s.social.Pin) }
+func (s *Server) pin(req *request) error {
+	if req.signed {
+		if _, err := req.acted(); err != nil {
+			return err // a post that the viewer must not see does not exist
+		}
+	}
+	return s.changePin(req, s.social.Pin)
+}
 
 func (s *Server) unpin(req *request) error { return s.changePin(req, s.social.Unpin) }
 

@@ -1,0 +1,178 @@
+package web_test
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The people who walk: each stands in another relation to the author.
+const (
+	stranger = iota // not logged in
+	blocked         // by the author
+	follower
+	author
+	walkers
+)
+
+// walk says what a route answers to each of them, and which of them must not find
+// the author's text on it.
+type walk struct {
+	path   string // {id} is the author's post
+	form   string // names and values in turn, separated by blanks
+	status [walkers]int
+}
+
+// everybody is a status for all.
+func everybody(status int) [walkers]int { return [walkers]int{status, status, status, status} }
+
+// signedIn is a status for all who are logged in; strangers are asked to log in.
+func signedIn(status int) [walkers]int { return [walkers]int{303, status, status, status} }
+
+// visible is the status of what a block hides.
+var visible = [walkers]int{200, 404, 200, 200}
+
+// walks are all routes of the site. One that is not here fails the test: say who may
+// do what there.
+var walks = map[string]walk{
+	"GET /{$}":                     {"/", "", [walkers]int{200, 303, 303, 303}},
+	"GET /register":                {"/register", "", [walkers]int{200, 303, 303, 303}},
+	"POST /register":               {"/register", "", everybody(422)},
+	"GET /login":                   {"/login", "", [walkers]int{200, 303, 303, 303}},
+	"POST /login":                  {"/login", "", everybody(422)},
+	"GET /logout":                  {"/logout", "", everybody(303)},
+	"POST /logout":                 {}, // ends the session: see TestAccounts
+	"GET /home":                    {"/home", "", signedIn(200)},
+	"GET /post":                    {"/post", "", everybody(303)},
+	"POST /post":                   {"/post", "", signedIn(422)},
+	"GET /timeline":                {"/timeline", "", everybody(200)},
+	"GET /u/{name}":                {"/u/author", "", visible},
+	"GET /u/{name}/followers":      {"/u/author/followers", "", visible},
+	"GET /u/{name}/following":      {"/u/author/following", "", visible},
+	"GET /u/{name}/follow":         {"/u/author/follow", "", everybody(303)},
+	"POST /u/{name}/follow":        {"/u/author/follow", "", [walkers]int{303, 403, 303, 400}},
+	"GET /u/{name}/unfollow":       {"/u/author/unfollow", "", everybody(303)},
+	"POST /u/{name}/unfollow":      {"/u/blocked/unfollow", "", signedIn(303)},
+	"GET /u/{name}/replies":        {"/u/author/replies", "", visible},
+	"GET /u/{name}/likes":          {"/u/author/likes", "", visible},
+	"GET /u/{name}/mute":           {"/u/author/mute", "", everybody(303)},
+	"POST /u/{name}/mute":          {},
+	"GET /u/{name}/unmute":         {"/u/author/unmute", "", everybody(303)},
+	"POST /u/{name}/unmute":        {"/u/author/unmute", "", signedIn(303)},
+	"GET /u/{name}/block":          {"/u/author/block", "", everybody(303)},
+	"POST /u/{name}/block":         {},
+	"GET /u/{name}/unblock":        {"/u/author/unblock", "", everybody(303)},
+	"POST /u/{name}/unblock":       {"/u/follower/unblock", "", signedIn(303)},
+	"GET /u/{name}/remove":         {"/u/author/remove", "", everybody(303)},
+	"POST /u/{name}/remove":        {"/u/blocked/remove", "", signedIn(303)},
+	"POST /u/{name}/{id}/pin":      {"/u/author/{id}/pin", "", [walkers]int{303, 404, 403, 303}},
+	"POST /u/{name}/{id}/unpin":    {"/u/author/{id}/unpin", "", signedIn(303)},
+	"GET /settings":                {"/settings", "", everybody(303)},
+	"GET /settings/profile":        {"/settings/profile", "", signedIn(200)},
+	"POST /settings/profile":       {"/settings/profile", "", signedIn(303)},
+	"GET /settings/notifications":  {"/settings/notifications", "", signedIn(200)},
+	"POST /settings/notifications": {"/settings/notifications", "", signedIn(303)},
+	"GET /settings/muted":          {"/settings/muted", "", signedIn(200)},
+	"GET /settings/blocked":        {"/settings/blocked", "", signedIn(200)},
+	"GET /notifications":           {"/notifications", "", signedIn(200)},
+	"GET /bookmarks":               {"/bookmarks", "", signedIn(200)},
+	"GET /u/{name}/{id}":           {"/u/author/{id}", "", visible},
+	"GET /u/{name}/{id}/likes":     {"/u/author/{id}/likes", "", visible},
+	"GET /u/{name}/{id}/reposts":   {"/u/author/{id}/reposts", "", visible},
+	"GET /u/{name}/{id}/history":   {"/u/author/{id}/history", "", visible},
+	"GET /u/{name}/{id}/edit":      {"/u/author/{id}/edit", "", [walkers]int{303, 404, 403, 200}},
+	"POST /u/{name}/{id}/edit":     {"/u/author/{id}/edit", "status edited", [walkers]int{403, 404, 403, 303}},
+	"GET /u/{name}/{id}/delete":    {"/u/author/{id}/delete", "", [walkers]int{303, 404, 403, 200}},
+	"POST /u/{name}/{id}/delete":   {"/u/author/{id}/delete", "", [walkers]int{303, 404, 403, 303}},
+	"GET /u/{name}/{id}/reply":     {"/u/author/{id}/reply", "", everybody(303)},
+	"POST /u/{name}/{id}/reply":    {"/u/author/{id}/reply", "status answer", [walkers]int{403, 404, 303, 303}},
+	"GET /live":                    {}, // a stream: see TestLive
+	"GET /tag/{name}":               {"/tag/walk", "", everybody(200)},
+	"GET /tag/{name}/follow":        {"/tag/walk/follow", "", everybody(303)},
+	"POST /tag/{name}/follow":       {"/tag/walk/follow", "", signedIn(303)},
+	"GET /tag/{name}/unfollow":      {"/tag/walk/unfollow", "", everybody(303)},
+	"POST /tag/{name}/unfollow":     {"/tag/walk/unfollow", "", signedIn(303)},
+	"GET /suggest":                 {"/suggest?q=%40auth", "", everybody(200)},
+	"GET /timeline.atom":           {"/timeline.atom", "", everybody(200)},
+	"GET /static/{file}":           {"/static/none.css", "", everybody(404)},
+	"/":                            {"/nothing", "", everybody(404)},
+}
+
+func init() {
+	for _, act := range []string{"like", "unlike", "repost", "unrepost", "bookmark", "unbookmark"} {
+		path := "/u/{name}/{id}/" + act
+		walks["GET "+path] = walk{"/u/author/{id}/" + act, "", everybody(303)}
+		walks["POST "+path] = walk{"/u/author/{id}/" + act, "", [walkers]int{303, 404, 303, 303}}
+	}
+}
+
+var quotedRoute = regexp.MustCompile(`"((?:GET |POST )?/[^"]*)"`)
+
+// Every route answers each kind of person as it must, and nobody who is blocked finds
+// a text of the author anywhere.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("routes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _, _ := strings.Cut(string(source), "// AdminHandler")
+	known := map[string]bool{}
+	for _, found := range quotedRoute.FindAllStringSubmatch(body, -1) {
+		if route := found[1]; !strings.HasSuffix(route, "/robots.txt") && !strings.HasSuffix(route, "z") {
+			known[route] = true
+			if _, ok := walks[route]; !ok {
+				t.Errorf("route %q is not walked: add it to the table", route)
+			}
+		}
+	}
+	for _, route := range slices.Sorted(maps.Keys(walks)) {
+		w := walks[route]
+		if w.path == "" || !known[route] && !strings.Contains(route, "/{id}/") {
+			continue
+		}
+		t.Run(strings.ReplaceAll(route, "/", "_"), func(t *testing.T) {
+			t.Parallel()
+			walkRoute(t, route, w)
+		})
+	}
+}
+
+func walkRoute(t *testing.T, route string, w walk) {
+	s := setup(t)
+	people := [walkers]*visitor{stranger: s.visitor()}
+	for who, name := range map[int]string{blocked: "blocked", follower: "follower", author: "author"} {
+		people[who] = s.signedUp(name)
+	}
+	people[follower].send("/u/author/follow").want(303)
+	const text = "the text of #walk"
+	people[author].send("/post", "status", text+" and @blocked @follower").want(303)
+	id := people[author].get("/u/author").posts()[0]
+	people[follower].send("/u/author/" + id + "/repost").want(303)
+	people[blocked].send("/u/author/" + id + "/bookmark").want(303)
+	people[author].send("/u/blocked/block").want(303)
+
+	path := strings.ReplaceAll(w.path, "{id}", id)
+	for who, v := range people {
+		var a *answer
+		if strings.HasPrefix(route, "POST ") {
+			fields := strings.Fields(w.form)
+			a = v.send(path, fields...)
+		} else {
+			a = v.get(path)
+		}
+		if a.status != w.status[who] {
+			t.Errorf("person %d at %s: status %d, want %d", who, route, a.status, w.status[who])
+		}
+		if who == blocked && strings.Contains(a.body, "the text of") {
+			t.Errorf("a blocked person reads the text at %s", route)
+		}
+		if a.status >= http.StatusInternalServerError {
+			t.Errorf("person %d at %s: %s", who, route, shorten(a.body))
+		}
+	}
+}
