@@ -82,7 +82,7 @@ func (r *reactions) change(ctx context.Context, post Post, user User, change fun
 // Bookmark adds a post to a user's bookmarks, which nobody else sees; see Like. One
 // round trip where the post is in memory.
 func (r *reactions) Bookmark(ctx context.Context, user User, id int64) error {
-	post, err := r.target(ctx, user, id)
+	post, err := r.visible(ctx, user, id)
 	if err != nil {
 		return err
 	}
@@ -99,10 +99,23 @@ func (r *reactions) Unbookmark(ctx context.Context, user User, id int64) error {
 	return r.store.Unbookmark(ctx, post.ID, user.ID)
 }
 
-// target returns the post that a user acts on, which is not a repost, or ErrNotFound
-// where the user must not see it.
+// target returns the post that a user likes, which is not a repost, or ErrNotFound
+// where the user must not see it. It can have been deleted lately; the script decides.
 func (r *reactions) target(ctx context.Context, user User, id int64) (Post, error) {
-	v, err := r.lists.Viewer(ctx, user)
+	view := r.lists.remembered(id)
+	if view == nil || view.RepostOf != 0 || view.Deleted {
+		return r.visible(ctx, user, id)
+	}
+	v, err := r.lists.actor(ctx, user)
+	if err == nil && Visible(v, view.Post) == Hidden {
+		err = ErrNotFound
+	}
+	return view.Post, err
+}
+
+// visible returns the post that a user acts on, as target does, but not a deleted one.
+func (r *reactions) visible(ctx context.Context, user User, id int64) (Post, error) {
+	v, err := r.lists.actor(ctx, user)
 	if err != nil {
 		return Post{}, err
 	}

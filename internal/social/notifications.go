@@ -141,7 +141,7 @@ func (n *notifications) wants(ctx context.Context, uid int64, kind NotificationK
 	if err != nil {
 		return false, err
 	}
-	v, err := n.list.Viewer(ctx, rec.User)
+	v, err := n.list.actor(ctx, rec.User)
 	if err != nil || v.Sees(actor.ID) != Shown {
 		return false, err
 	}

@@ -205,7 +205,7 @@ func (s *Service) invalidated(key string, epoch *atomic.Uint64) {
 		s.views.invalidate(id)
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 		layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix:
-		s.viewers.invalidate(id)
+		s.viewers.invalidate(id, prefix)
 	case layout.NotificationsPrefix, layout.UserPrefix:
 		s.notifications.invalidate(id)
 	}

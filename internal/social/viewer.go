@@ -24,7 +24,8 @@ type Viewer struct {
 	muted, blocked, blockers people
 	liked, reposted, saved   marks
 
-	ends int64 // when the first of the mutes and blocks ends, in unix seconds
+	ends          int64  // when the first of the mutes and blocks ends, in unix seconds
+	peopleChanged uint64 // see viewerCell
 	change
 }
 
@@ -104,7 +105,8 @@ type viewers struct {
 
 type viewerCell struct {
 	viewer  atomic.Pointer[Viewer]
-	changed atomic.Uint64
+	changed atomic.Uint64 // the number of changes
+	people  atomic.Uint64 // the number of changes of mutes and blocks
 }
 
 // cachedViewers bounds the viewers kept in memory, about 15 KB each at most.
@@ -116,6 +118,20 @@ func newViewers(db database, clock func() time.Time, epoch *atomic.Uint64, watch
 		return nil, fmt.Errorf("social: %w", err)
 	}
 	return &viewers{database: db, clock: clock, cells: cells, epoch: epoch, watched: watched}, nil
+}
+
+// actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
+// the marks: for an action, which changes a mark itself. No round trip for one who was
+// here lately.
+func (s *viewers) actor(ctx context.Context, user User) (*Viewer, error) {
+	if cell, ok := s.cells.GetIfPresent(user.ID); ok && s.watched && !isFresh(ctx) {
+		v := cell.viewer.Load()
+		if v != nil && v.peopleChanged == cell.people.Load() && v.epoch == s.epoch.Load() &&
+			time.Now().UnixNano()-v.at < maxDecoded && s.clock().Unix() < v.ends {
+			return v, nil
+		}
+	}
+	return s.Viewer(ctx, user)
 }
 
 // viewerPrefixes are the keys that make up a viewer, in the order in which they are
@@ -142,9 +158,9 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 		v.changed == cell.changed.Load() && v.epoch == s.epoch.Load() && now-v.at < maxDecoded && today < v.ends {
 		return v, nil
 	}
-	v := &Viewer{User: user, ends: math.MaxInt64, change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
+	v := &Viewer{User: user, ends: math.MaxInt64, peopleChanged: cell.people.Load(), change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
 	if fresh {
-		v.changed = never
+		v.changed, v.peopleChanged = never, never
 	}
 	b := s.client.B()
 	cmds := make([]rueidis.Cacheable, len(viewerPrefixes))
@@ -305,8 +321,14 @@ func (s *viewers) oldMarks(ctx context.Context, v *Viewer, posts []*Post, unsure
 }
 
 // invalidate notes that a key of a viewer has changed.
-func (s *viewers) invalidate(uid int64) {
-	if cell, ok := s.cells.GetEntryQuietly(uid); ok {
-		cell.Value.changed.Add(1)
+func (s *viewers) invalidate(uid int64, prefix string) {
+	cell, ok := s.cells.GetEntryQuietly(uid)
+	if !ok {
+		return
 	}
+	switch prefix {
+	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix:
+		cell.Value.people.Add(1)
+	}
+	cell.Value.changed.Add(1)
 }

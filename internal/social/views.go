@@ -115,6 +115,17 @@ func (s *views) Views(ctx context.Context, ids ...int64) ([]*View, error) {
 	return all, nil
 }
 
+// remembered returns a post as it was some time ago, nil where it is not in memory:
+// for what does not change, its author and the post that it repeats.
+func (s *views) remembered(id int64) *View {
+	if cell, ok := s.cells.GetIfPresent(id); ok && s.watched {
+		if view := cell.view.Load(); view != nil && view.ID != 0 {
+			return view
+		}
+	}
+	return nil
+}
+
 // current reports whether a View may be shown.
 func (s *views) current(cell *viewCell, view *View, now int64) bool {
 	if !s.watched || cell.forced.Load() {
