@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/script"
+	"retwis/internal/social/completion"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/password"
@@ -44,6 +45,7 @@ func checkPassword(password string) error {
 type accounts struct {
 	*sessions
 	hasher *password.Hasher
+	names  *completion.Index
 	now    func() time.Time
 }
 
@@ -54,7 +56,7 @@ type accounts struct {
 // The account is written under its new id first, where nothing leads to it, and
 // exists from the moment in which its name is claimed; a process that loses the
 // race for a name removes what it wrote. A crash right after the claim can leave
-// the user missing from the latest users; the first log-in repairs that. Four
+// the user missing from the latest users; the first log-in repairs that. Five
 // round trips and one password hash.
 func (a *accounts) Register(ctx context.Context, name, password string) (Session, error) {
 	if err := CheckName(name); err != nil {
@@ -78,6 +80,9 @@ func (a *accounts) Register(ctx context.Context, name, password string) (Session
 	user.ID, err = a.createUser(ctx, "username", name, "password", phc, "joined", layout.Seconds(user.Joined))
 	if err != nil {
 		return Session{}, fmt.Errorf("social: register: %w", err)
+	}
+	if err := a.names.PutName(ctx, completion.Name{Username: name}, 0); err != nil {
+		return Session{}, err
 	}
 	if err := a.Claim(ctx, user); err != nil {
 		return Session{}, err

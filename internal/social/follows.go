@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
@@ -18,6 +19,7 @@ type follows struct {
 	store   follow.Store
 	fanOut  *fanout.Engine
 	notices *notifications
+	names   *completion.Index
 	now     func() time.Time
 }
 
@@ -40,6 +42,7 @@ func (f *follows) Follow(ctx context.Context, from, to User) error {
 		return err
 	})
 	if err == nil && isNew {
+		f.names.Rank(to.ID)
 		f.noticeFollow(ctx, from, to)
 	}
 	return err
@@ -52,6 +55,7 @@ func (f *follows) Unfollow(ctx context.Context, from, to User) error {
 	if from.ID == to.ID {
 		return nil
 	}
+	defer f.names.Rank(to.ID)
 	return f.fanOut.Follow(ctx, from.ID, to.ID, func() error { return f.store.Remove(ctx, from.ID, to.ID) })
 }
 

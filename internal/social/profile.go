@@ -46,6 +46,7 @@ var (
 // profiles are the methods of a Service for what users say about themselves.
 type profiles struct {
 	users *users
+	names *completions
 	lists *listings
 }
 
@@ -115,7 +116,15 @@ func (p *profiles) EditProfile(ctx context.Context, user User, profile UserProfi
 	if err != nil {
 		return err
 	}
-	if err := p.edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n")); err != nil {
+	edit := func() error {
+		return p.edit(ctx, user.ID, "display_name", name, "bio", bio, "links", strings.Join(links, "\n"))
+	}
+	if name == user.DisplayName {
+		err = edit()
+	} else {
+		err = p.names.renamed(ctx, user, edit, name)
+	}
+	if err != nil {
 		return err
 	}
 	if name == user.DisplayName {

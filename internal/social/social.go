@@ -49,6 +49,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,6 +58,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
@@ -106,6 +108,7 @@ type Service struct {
 	*listings
 	*threads
 	*tags
+	*completions
 	*notifications
 	*reactions
 	*relations
@@ -174,6 +177,13 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.posts.allViews, s.posts.allViewers = views, viewers
 	s.listings = &listings{views: views, viewers: viewers, timelines: s.timelines}
 	s.tags = &tags{database: db, lists: s.listings, fanOut: s.fanOut, now: opt.Now}
+	names, err := completion.New(client, opt.Logger)
+	if err != nil {
+		return nil, err
+	}
+	s.completions = &completions{users: users, index: names}
+	s.accounts.names, s.follows.names = names, names
+	s.fanOut.OnTags(names.Tagged)
 	if s.threads, err = newThreads(db, s.listings); err != nil {
 		return nil, err
 	}
@@ -183,7 +193,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	}
 	s.reactions = &reactions{lists: s.listings, follows: s.follows, inboxes: s.notifications, store: reaction.New(client), now: opt.Now}
 	s.relations = &relations{follows: s.follows, store: relation.New(client)}
-	s.profiles = &profiles{users: users, lists: s.listings}
+	s.profiles = &profiles{users: users, names: s.completions, lists: s.listings}
 	s.posts.notices, s.follows.notices = s.notifications, s.notifications
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
 	return s, nil
@@ -225,6 +235,7 @@ func newPairs() (*otter.Cache[string, int64], error) {
 func (s *Service) Close() error {
 	s.unsubscribe()
 	s.fanOut.Close()
+	s.completions.index.Close()
 	return nil
 }
 
@@ -265,6 +276,9 @@ func (s *Service) ResumeFanOuts(ctx context.Context) error { return s.fanOut.Res
 // RecoverFanOuts calls ResumeFanOuts every so often until ctx ends. All processes
 // of a site call it; a lock lets one of them do the work.
 func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error {
+	var others sync.WaitGroup
+	defer others.Wait()
+	others.Go(func() { s.completions.index.Maintain(ctx, every) })
 	return s.fanOut.Recover(ctx, every)
 }
 

@@ -55,7 +55,7 @@ func userIDs(users []social.User) []int64 {
 // notLists are the methods that take a viewer and return no post and no person, or only
 // what is the viewer's own. Every other one is in the table of TestVisible.
 var notLists = []string{
-	"Marks", "Relation", "Relations", "Unread", "UnreadNow",
+	"CompleteTags", "Marks", "Relation", "Relations", "Unread", "UnreadNow",
 }
 
 // Every list of the service, as seen by everybody who stands in another relation to ada.
@@ -181,6 +181,10 @@ func TestVisible(t *testing.T) {
 				}
 				return []int64{ada.ID}, err // nobody else follows both
 			}, never: []string{"stranger", "author"}},
+			"CompleteNames": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
+				users, err := b.CompleteNames(b.Ctx, v, "@ad", 20)
+				return userIDs(users), err
+			}},
 			"LatestUsers": {rule: people, read: func(v *social.Viewer) ([]int64, error) {
 				users, err := b.LatestUsers(b.Ctx, v, 50)
 				return userIDs(users), err

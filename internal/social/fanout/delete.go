@@ -207,6 +207,9 @@ func (w *writer) removeOwn(ctx context.Context, s stub) error {
 			return err
 		}
 	}
+	if err := w.changedTags(ctx, s.tags); err != nil {
+		return err
+	}
 	switch {
 	case s.parent != 0:
 		return w.leave(ctx, s)

@@ -136,8 +136,9 @@ func (w *writer) retag(ctx context.Context, job Job) error {
 		old = append(old, text.Tags(earlierText(edit))...)
 	}
 	slices.Sort(old)
+	old = slices.Compact(old)
 	var cmds rueidis.Commands
-	for _, tag := range slices.Compact(old) {
+	for _, tag := range old {
 		if !slices.Contains(job.Tags, tag) {
 			cmds = append(cmds, w.client.B().Zrem().Key(layout.TagKey(tag)).Member(layout.Itoa(job.post)).Build().ToRetryable())
 		}
@@ -153,6 +154,9 @@ func (w *writer) retag(ctx context.Context, job Job) error {
 		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
 			return err
 		}
+	}
+	if err := w.changedTags(ctx, slices.Concat(old, job.Tags)); err != nil {
+		return err
 	}
 	job.followedBy = 0
 	for job.source, job.after = 1, follow.First; !job.done(); {

@@ -82,6 +82,13 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 // Tasks are the background tasks other than fan-outs.
 func (e *Engine) Tasks() *task.Engine { return e.tasks }
 
+// OnTags sets what is called with the tags of a post that was put on their sets, or
+// removed from them. Where it fails, the work is repeated like any other of its part.
+// Call it before the first use.
+func (e *Engine) OnTags(changed func(ctx context.Context, tags []string) error) {
+	e.writer.tagged = changed
+}
+
 // Close stops the fan-outs and tasks in the background and waits for them. Unfinished
 // ones stay in `fanouts` and `tasks`, for ResumeAll. The client stays open.
 func (e *Engine) Close() {

@@ -45,6 +45,7 @@ type writer struct {
 	follows follow.Store
 	lists   *collection.Timelines
 	ledger  *task.Ledger
+	tagged  func(ctx context.Context, tags []string) error // see Engine.OnTags; may be nil
 }
 
 // create writes a post unless its id is in use, and adds it to `fanouts`, so
@@ -149,7 +150,15 @@ func (w *writer) pushOwn(ctx context.Context, job Job) (followers rueidis.RedisR
 			return res[last], fmt.Errorf("social: post: %w", err)
 		}
 	}
-	return res[last], nil
+	return res[last], w.changedTags(ctx, job.Tags)
+}
+
+// changedTags reports that the sets of tags have changed.
+func (w *writer) changedTags(ctx context.Context, tags []string) error {
+	if w.tagged == nil || len(tags) == 0 {
+		return nil
+	}
+	return w.tagged(ctx, tags)
 }
 
 // followers reads a page of a set of followers, the latest first.

@@ -30,6 +30,7 @@ const (
 	LegacyState   = "legacy:state"
 	Tasks         = "tasks"
 	Live          = "live"
+	Completions   = "completions"
 )
 
 // Prefixes of the keys that end in the id of a user or a post.
@@ -162,7 +163,7 @@ var types = map[string]string{
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
-	Tasks: "zset", Live: "stream",
+	Tasks: "zset", Live: "stream", Completions: "string",
 	ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",

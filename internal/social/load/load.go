@@ -19,6 +19,7 @@ import (
 	"retwis/collection"
 	"retwis/internal/nodes"
 	"retwis/internal/social"
+	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
@@ -79,6 +80,10 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err := l.checkNames(ctx, users); err != nil {
 		return nil, err
 	}
+	// Before and after: a build of the completions meanwhile does not see all of it.
+	if err := completion.Outdate(ctx, l.client); err != nil {
+		return nil, err
+	}
 	last, err := l.reserve(ctx, layout.NextUserID, len(users))
 	if err != nil {
 		return nil, err
@@ -103,10 +108,14 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err := l.s.MarkLayout(ctx, added[0].ID); err != nil {
 		return nil, err
 	}
-	return added, l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
+	err = l.chunks(ctx, len(users), 1, func(i int) rueidis.Commands {
 		return rueidis.Commands{b.Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
 			ScoreMember(float64(users[i].Joined.Unix()), users[i].Name).Build()}
 	})
+	if err != nil {
+		return added, err
+	}
+	return added, completion.Outdate(ctx, l.client)
 }
 
 // checkNames rejects invalid and taken names before anything is written.
@@ -181,6 +190,9 @@ type NewPost struct {
 // AddPosts loads posts, which should be in the order of their times, and puts them
 // on all timelines where they belong.
 func (l Loader) AddPosts(ctx context.Context, posts []NewPost) error {
+	if err := completion.Outdate(ctx, l.client); err != nil {
+		return err
+	}
 	last, err := l.reserve(ctx, layout.NextPostID, len(posts))
 	if err != nil {
 		return err
@@ -192,7 +204,7 @@ func (l Loader) AddPosts(ctx context.Context, posts []NewPost) error {
 			return fmt.Errorf("social: load posts: %w", err)
 		}
 	}
-	return nil
+	return completion.Outdate(ctx, l.client)
 }
 
 func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) error {

@@ -1,0 +1,112 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"retwis/internal/social/completion"
+)
+
+// completions are the methods of a Service that complete what is typed.
+type completions struct {
+	users *users
+	index *completion.Index
+}
+
+const (
+	// maxCompletions bounds an answer.
+	maxCompletions = 20
+	// maxPrefix bounds what is completed, in bytes.
+	maxPrefix = 200
+	// spareNames is how many more names are read, for people who are hidden, who have
+	// gone, or who are found by both of their names.
+	spareNames = 16
+)
+
+// CompleteNames returns up to n users whose username or display name begins with a
+// prefix, regardless of case and accents, those with most followers first, without
+// people who are hidden from the viewer. Two round trips, three for users who were not
+// asked for lately.
+func (c *completions) CompleteNames(ctx context.Context, v *Viewer, prefix string, n int) ([]User, error) {
+	prefix = strings.TrimLeft(prefix, "@＠")
+	if prefix == "" || len(prefix) > maxPrefix {
+		return nil, nil
+	}
+	n = max(1, min(n, maxCompletions))
+	k := 2*n + spareNames + min(len(v.blocked)+len(v.blockers), 10*n)
+	names, err := c.index.Names(ctx, prefix, k)
+	if err != nil {
+		return nil, err
+	}
+	typed := make([]string, len(names))
+	for i, name := range names {
+		typed[i] = name.Username
+	}
+	found, err := c.users.byNames(ctx, typed)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string]User, len(found))
+	for _, user := range found {
+		byName[user.Name] = user
+	}
+	users := make([]User, 0, n)
+	taken := make(map[int64]bool)
+	for _, name := range names {
+		user, ok := byName[name.Username]
+		if !ok || taken[user.ID] || name.Display != "" && name.Display != user.DisplayName || v.Sees(user.ID) == Hidden {
+			continue
+		}
+		taken[user.ID] = true
+		if users = append(users, user); len(users) == n {
+			break
+		}
+	}
+	return users, nil
+}
+
+// CompleteTags returns up to n tags that begin with a prefix, regardless of case and
+// accents, those of most posts first. One round trip.
+func (c *completions) CompleteTags(ctx context.Context, _ *Viewer, prefix string, n int) ([]string, error) {
+	prefix = strings.TrimLeft(prefix, "#＃")
+	if prefix == "" || len(prefix) > maxPrefix {
+		return nil, nil
+	}
+	return c.index.Tags(ctx, prefix, max(1, min(n, maxCompletions)))
+}
+
+// renamed makes a user known by another display name. The new one is known before the
+// user has it; the old one is removed after that, unless the user has it again.
+func (c *completions) renamed(ctx context.Context, user User, change func() error, display string) error {
+	if display != "" {
+		if err := c.index.PutName(ctx, completion.Name{Username: user.Name, Display: display}, 0); err != nil {
+			return err
+		}
+	}
+	before, err := c.users.record(WithFresh(ctx), user.ID)
+	if err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	c.index.Rank(user.ID)
+	old := completion.Name{Username: user.Name, Display: before.DisplayName}
+	if old.Display == "" || old.Display == display {
+		return nil
+	}
+	if err := c.index.RemoveName(ctx, old); err != nil {
+		return err
+	}
+	switch now, err := c.users.record(WithFresh(ctx), user.ID); {
+	case err == nil && now.DisplayName == old.Display:
+		return c.index.PutName(ctx, old, 0)
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	return nil
+}
+
+// Completion is the index of names and tags, for checks and bulk loading.
+func (c *completions) Completion() *completion.Index { return c.index }
