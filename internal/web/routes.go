@@ -25,6 +25,8 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /post":                    s.toForm,
 		"POST /post":                   s.post,
 		"GET /timeline":                s.timeline,
+		"GET /timeline.atom":           s.timelineAtom,
+		"GET /suggest":                 s.suggest,
 		"GET /u/{name}":                s.profile,
 		"GET /u/{name}/followers":      s.followers,
 		"GET /u/{name}/following":      s.following,
@@ -67,6 +69,9 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /u/{name}/{id}/delete":   s.delete,
 		"/":                            s.notFound,
 	} {
+		if feed, ok := s.feeds()[pattern]; ok {
+			page = orFeed(feed, page)
+		}
 		mux.Handle(pattern, s.handler(pattern, page))
 	}
 	for name, do := range map[string]func(ctx context.Context, user social.User, post int64) error{

@@ -1,0 +1,233 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/xml"
+	"html"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"retwis/internal/social"
+	"retwis/internal/social/text"
+)
+
+// Atom feeds (RFC 4287) have what a stranger sees, for everybody. Their addresses are
+// those of the pages with .atom at the end.
+
+const (
+	atomType    = "application/atom+xml"
+	atomSuffix  = ".atom"
+	atomEntries = 30
+	// atomTitle is how much of a post is the title of its entry, in characters.
+	atomTitle = 80
+)
+
+// The elements of a feed, as far as they are used. What cannot be part of XML is
+// replaced by encoding/xml.
+type (
+	atomFeed struct {
+		XMLName   xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+		ID        string      `xml:"id"`
+		Title     string      `xml:"title"`
+		Updated   string      `xml:"updated"`
+		Links     []atomLink  `xml:"link"`
+		Author    *atomPerson `xml:"author"`
+		Generator string      `xml:"generator"`
+		Entries   []atomEntry `xml:"entry"`
+	}
+	atomLink struct {
+		Rel  string `xml:"rel,attr"`
+		Type string `xml:"type,attr"`
+		Href string `xml:"href,attr"`
+	}
+	atomPerson struct {
+		Name string `xml:"name"`
+		URI  string `xml:"uri"`
+	}
+	atomEntry struct {
+		ID        string     `xml:"id"`
+		Title     string     `xml:"title"`
+		Published string     `xml:"published"`
+		Updated   string     `xml:"updated"`
+		Link      atomLink   `xml:"link"`
+		Author    atomPerson `xml:"author"`
+		Content   atomText   `xml:"content"`
+	}
+	atomText struct {
+		Type string `xml:"type,attr"`
+		Text string `xml:",chardata"`
+	}
+)
+
+// feeds are the pages that have a feed. No pattern of a mux ends in .atom after a name,
+// so they share the handler of the page.
+func (s *Server) feeds() map[string]func(*request) error {
+	return map[string]func(*request) error{"GET /u/{name}": s.profileAtom, "GET /tag/{name}": s.tagAtom}
+}
+
+// orFeed answers with a feed where the address ends in .atom.
+func orFeed(feed, page func(*request) error) func(*request) error {
+	return func(req *request) error {
+		name, ok := strings.CutSuffix(req.r.PathValue("name"), atomSuffix)
+		if !ok || name == "" {
+			return page(req)
+		}
+		req.r.SetPathValue("name", name)
+		return feed(req)
+	}
+}
+
+func (s *Server) timelineAtom(req *request) error {
+	list, err := s.social.PublicPosts(req.ctx, &social.Viewer{}, 0, atomEntries)
+	if err != nil {
+		return err
+	}
+	return req.sendFeed(atomFeed{Title: "Retwis"}, "/timeline", list.Items, time.Time{})
+}
+
+func (s *Server) profileAtom(req *request) error {
+	user, err := req.owner()
+	if err != nil {
+		return err
+	}
+	path := profilePath(user.Name)
+	if user.Name != req.r.PathValue("name") {
+		return req.redirectToName(path + atomSuffix)
+	}
+	list, err := s.social.ProfilePosts(req.ctx, &social.Viewer{}, user.ID, 0, atomEntries)
+	if err != nil {
+		return err
+	}
+	author := req.atomPerson(user)
+	return req.sendFeed(atomFeed{Title: author.Name + " (@" + user.Name + ")", Author: &author}, path, list.Items, user.Joined)
+}
+
+func (s *Server) tagAtom(req *request) error {
+	tag, ok := text.FoldTag(req.r.PathValue("name"))
+	if !ok {
+		return errNotFound
+	}
+	if tag != req.r.PathValue("name") {
+		return req.redirectToName(tagPath(tag) + atomSuffix)
+	}
+	list, err := s.social.TagPosts(req.ctx, &social.Viewer{}, tag, 0, atomEntries)
+	if err != nil {
+		return err
+	}
+	return req.sendFeed(atomFeed{Title: "#" + tag}, tagPath(tag), list.Items, time.Time{})
+}
+
+// sendFeed sends the feed of a page. since is the time of a feed without entries.
+func (req *request) sendFeed(feed atomFeed, path string, items []social.Item, since time.Time) error {
+	origin := req.origin()
+	updated := since
+	for _, item := range items {
+		entry, at := req.atomEntry(item)
+		feed.Entries = append(feed.Entries, entry)
+		if at.After(updated) {
+			updated = at
+		}
+	}
+	if updated.IsZero() {
+		updated = time.Unix(0, 0)
+	}
+	feed.ID, feed.Updated, feed.Generator = origin+path+atomSuffix, machineTime(updated), "Retwis"
+	feed.Links = []atomLink{
+		{Rel: "self", Type: atomType, Href: feed.ID},
+		{Rel: "alternate", Type: "text/html", Href: origin + path},
+	}
+	if feed.Author == nil && len(feed.Entries) == 0 {
+		feed.Author = &atomPerson{Name: "Retwis", URI: origin + "/"}
+	}
+	body, err := xml.Marshal(feed)
+	if err != nil {
+		return err
+	}
+	req.sendCached(atomType+"; charset=utf-8", append([]byte(xml.Header), body...), updated)
+	return nil
+}
+
+// atomEntry is a post or a repost, and the time of its last change.
+func (req *request) atomEntry(item social.Item) (atomEntry, time.Time) {
+	origin, post := req.origin(), item.Post
+	updated := item.Entry.Time
+	if post.Edited.After(updated) {
+		updated = post.Edited
+	}
+	title := opening(post.Body, atomTitle)
+	if item.Entry != item.Post {
+		title = "Reposted @" + post.Author.Name + ": " + title
+	}
+	return atomEntry{
+		ID: origin + postPath(item.Entry.Post), Title: title,
+		Published: machineTime(item.Entry.Time), Updated: machineTime(updated),
+		Link:    atomLink{Rel: "alternate", Type: "text/html", Href: origin + postPath(post.Post)},
+		Author:  req.atomPerson(post.Author),
+		Content: atomText{Type: "html", Text: bodyHTML(post.Body, origin)},
+	}, updated
+}
+
+func (req *request) atomPerson(user social.User) atomPerson {
+	return atomPerson{Name: shownName(user), URI: req.origin() + profilePath(user.Name)}
+}
+
+// bodyHTML is the text of a post for readers on other sites: with line breaks as
+// elements, and links that have a host.
+func bodyHTML(body, origin string) string {
+	var b strings.Builder
+	for _, part := range text.Parse(body) {
+		target := ""
+		switch part.Kind {
+		case text.Link:
+			target = part.Target
+		case text.Mention:
+			target = origin + profilePath(part.Target)
+		case text.Tag:
+			target = origin + tagPath(part.Target)
+		default:
+			b.WriteString(strings.ReplaceAll(html.EscapeString(part.Text), "\n", "<br>\n"))
+			continue
+		}
+		b.WriteString(`<a href="` + html.EscapeString(target) + `" rel="nofollow noopener ugc">` + html.EscapeString(part.Shown()) + `</a>`)
+	}
+	return b.String()
+}
+
+// sendCached sends what is the same for everybody, or 304 where the client has it.
+func (req *request) sendCached(contentType string, body []byte, changed time.Time) {
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	h := req.w.Header()
+	h.Set("ETag", tag)
+	h.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
+	h.Set("Cache-Control", "public, no-cache")
+	h.Del("Vary")
+	if has(req.r.Header, tag, changed) {
+		req.status = http.StatusNotModified
+		req.w.WriteHeader(req.status)
+		return
+	}
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	req.status = http.StatusOK
+	req.w.WriteHeader(req.status)
+	_, _ = bytes.NewReader(body).WriteTo(req.w) // the client may have disconnected
+}
+
+// has reports whether a client has this version already.
+func has(h http.Header, tag string, changed time.Time) bool {
+	if tags := h.Values("If-None-Match"); len(tags) > 0 { // then the time does not count
+		for _, one := range strings.Split(strings.Join(tags, ","), ",") {
+			if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+				return true
+			}
+		}
+		return false
+	}
+	since, err := http.ParseTime(h.Get("If-Modified-Since"))
+	return err == nil && !changed.Truncate(time.Second).After(since)
+}

@@ -1,0 +1,191 @@
+package web_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mmcdole/gofeed/atom"
+
+	"retwis/internal/social"
+)
+
+// feedOf reads a feed with another program's parser, and checks what RFC 4287 asks for
+// and the parser lets pass.
+func feedOf(t *testing.T, a *answer) *atom.Feed {
+	t.Helper()
+	if got := a.header.Get("Content-Type"); got != "application/atom+xml; charset=utf-8" {
+		t.Errorf("Content-Type: %q", got)
+	}
+	if err := xml.Unmarshal([]byte(a.body), new(struct{})); err != nil {
+		t.Fatal(err)
+	}
+	feed, err := new(atom.Parser).Parse(strings.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	absolute := func(what, address string) {
+		t.Helper()
+		if u, err := url.Parse(address); err != nil || !u.IsAbs() || u.Host == "" {
+			t.Errorf("%s: %q is no absolute address", what, address)
+		}
+	}
+	absolute("feed", feed.ID)
+	if feed.Title == "" || feed.UpdatedParsed == nil || len(feed.Links) != 2 || feed.Links[0].Rel != "self" || feed.Links[0].Href != feed.ID {
+		t.Errorf("feed: %+v", feed)
+	}
+	absolute("feed", feed.Links[1].Href)
+	if len(feed.Entries) == 0 && len(feed.Authors) == 0 {
+		t.Error("nobody is the author of the feed")
+	}
+	ids := map[string]bool{}
+	for _, e := range feed.Entries {
+		absolute("entry", e.ID)
+		absolute("entry", e.Links[0].Href)
+		absolute("author", e.Authors[0].URI)
+		if ids[e.ID] || e.Title == "" || e.UpdatedParsed == nil || e.PublishedParsed == nil || e.Content.Type != "html" || e.Authors[0].Name == "" {
+			t.Errorf("entry: %+v", e)
+		}
+		ids[e.ID] = true
+	}
+	return feed
+}
+
+func (s *site) feed(path string) *atom.Feed {
+	s.t.Helper()
+	return feedOf(s.t.(*testing.T), s.visitor().get(path).want(200))
+}
+
+func TestFeeds(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	empty := s.feed("/timeline.atom")
+	if len(empty.Entries) != 0 {
+		t.Error(empty.Entries)
+	}
+	ada, ben := s.signedUp("ada"), s.signedUp("Ben")
+	ada.send("/post", "status", "one <b>& two\nsee https://example.com/?a=b&c \x0b @Ben #Go").want(303)
+	ben.send("/post", "status", "by ben").want(303)
+	if got := s.feed("/u/Ben.atom"); len(got.Entries) != 1 || got.Title != "Ben (@Ben)" || got.Authors[0].Name != "Ben" || got.Links[1].Href != s.http.URL+"/u/Ben" {
+		t.Errorf("%+v", got)
+	}
+	s.visitor().get("/u/ben.atom").want(302, "\x00/u/Ben.atom")
+	entry := s.feed("/u/ada.atom").Entries[0]
+	want := "one &lt;b&gt;&amp; two<br>\nsee <a href=\"https://example.com/?a=b&amp;c\" rel=\"nofollow noopener ugc\">example.com/?a=b&amp;c</a>  " +
+		"<a href=\"" + s.http.URL + "/u/Ben\" rel=\"nofollow noopener ugc\">@Ben</a> <a href=\"" + s.http.URL + "/tag/go\" rel=\"nofollow noopener ugc\">#Go</a>"
+	if entry.Content.Value != want || entry.Links[0].Href != s.http.URL+"/u/ada/1" || entry.ID != s.http.URL+"/u/ada/1" {
+		t.Errorf("%+v\n%s\n%s", entry, entry.Content.Value, want)
+	}
+	if got := s.feed("/timeline.atom"); len(got.Entries) != 2 || got.Entries[0].Title != "by ben" {
+		t.Errorf("%+v", got)
+	}
+	for _, path := range []string{"/u/nobody.atom", "/u/.atom", "/tag/12.atom"} {
+		s.visitor().get(path).want(404)
+	}
+	// Everybody gets what a stranger sees; nobody has blocked a stranger.
+	user, err := s.social.UserByName(t.Context(), "ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.social.UserByName(t.Context(), "ben")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.social.Block(t.Context(), user, other, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := feedOf(t, ben.get("/u/ada.atom").want(200)); len(got.Entries) != 1 {
+		t.Errorf("%+v", got)
+	}
+	// A deleted post leaves, a repost names its author.
+	s.signedUp("carl")
+	if _, err := s.social.Repost(t.Context(), s.user("carl"), 2); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.feed("/u/carl.atom").Entries[0]; got.Title != "Reposted @Ben: by ben" || got.Links[0].Href != s.http.URL+"/u/Ben/2" || got.ID == s.http.URL+"/u/Ben/2" {
+		t.Errorf("%+v", got)
+	}
+	if err := s.social.Delete(t.Context(), user, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.feed("/u/ada.atom"); len(got.Entries) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A feed that has not changed is not sent again.
+func TestFeedNotModified(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	ada.send("/post", "status", "one").want(303)
+	first := s.visitor().get("/u/ada.atom").want(200)
+	tag, changed := first.header.Get("ETag"), first.header.Get("Last-Modified")
+	ask := func(want int, header ...string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), "GET", s.http.URL+"/u/ada.atom", nil)
+		if err == nil {
+			for i := 0; i < len(header); i += 2 {
+				request.Header.Add(header[i], header[i+1])
+			}
+		}
+		if got := s.visitor().do(request, err); got.status != want || want == 304 && got.body != "" {
+			t.Errorf("%q: %d %q, want %d", header, got.status, got.body, want)
+		}
+	}
+	ask(304, "If-None-Match", tag)
+	ask(304, "If-None-Match", `"x", W/`+tag)
+	ask(304, "If-None-Match", "*")
+	ask(200, "If-None-Match", `"x"`)
+	ask(304, "If-Modified-Since", changed)
+	ask(200, "If-Modified-Since", "Mon, 01 Jan 2001 00:00:00 GMT")
+	ask(200, "If-Modified-Since", "nonsense")
+	ask(200, "If-None-Match", `"x"`, "If-Modified-Since", changed)
+	if _, err := s.social.Edit(t.Context(), social.User{ID: 1, Name: "ada"}, 1, "two"); err != nil {
+		t.Fatal(err)
+	}
+	ask(200, "If-None-Match", tag)
+}
+
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada := s.signedUp("ada")
+	s.signedUp("Adam").send("/post", "status", "#redis #Recipe").want(303)
+	list := func(v *visitor, status int, q string) []string {
+		t.Helper()
+		a := v.get("/suggest?q=" + url.QueryEscape(q)).want(status)
+		var items []struct{ Text, Label string }
+		if err := json.Unmarshal([]byte(a.body), &items); err != nil || items == nil {
+			t.Fatalf("%q: %v", a.body, err)
+		}
+		var texts []string
+		for _, item := range items {
+			texts = append(texts, strings.TrimSpace(item.Text+" "+item.Label))
+		}
+		return texts
+	}
+	user, err := s.social.UserByName(t.Context(), "adam")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.social.EditProfile(t.Context(), user, social.UserProfile{DisplayName: "<Zed>"}); err != nil {
+		t.Fatal(err)
+	}
+	for q, want := range map[string][]string{
+		"@ad": {"@ada", "@Adam <Zed>"}, "@<z": {"@Adam <Zed>"}, "#RE": {"#recipe", "#redis"}, "＃red": {"#redis"},
+		"": nil, "ad": nil, "@": nil, "#": nil, "@" + strings.Repeat("a", 300): nil, "@\xff": nil,
+	} {
+		if got := list(ada, 200, q); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", q, got, want)
+		}
+	}
+	if got := list(s.visitor(), 403, "@ad"); got != nil {
+		t.Errorf("a visitor gets %q", got)
+	}
+}

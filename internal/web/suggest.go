@@ -1,0 +1,73 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"retwis/internal/social"
+)
+
+const (
+	// suggestions is how many completions are offered.
+	suggestions = 8
+	// maxSuggest bounds what is completed, in bytes.
+	maxSuggest = 200
+)
+
+// suggestion completes what is being typed.
+type suggestion struct {
+	Text  string `json:"text"` // with its sign
+	Label string `json:"label,omitempty"`
+}
+
+// suggest completes @names and #tags for the composer: GET /suggest?q=%40ad. The
+// answer is a list in JSON, empty where there is nothing, and for visitors.
+func (s *Server) suggest(req *request) error {
+	list := []suggestion{}
+	status := http.StatusOK
+	q := req.r.URL.Query().Get("q")
+	switch {
+	case !req.signed:
+		status = http.StatusForbidden
+	case len(q) > maxSuggest:
+	case strings.HasPrefix(q, "@"), strings.HasPrefix(q, "＠"):
+		v, err := req.person()
+		if err != nil {
+			return err
+		}
+		users, err := s.social.CompleteNames(req.ctx, v, q, suggestions)
+		if err != nil {
+			return err
+		}
+		for _, user := range users {
+			if social.CheckName(user.Name) == nil { // an old name can be one that no text can mention
+				list = append(list, suggestion{Text: "@" + user.Name, Label: user.DisplayName})
+			}
+		}
+	case strings.HasPrefix(q, "#"), strings.HasPrefix(q, "＃"):
+		v, err := req.person()
+		if err != nil {
+			return err
+		}
+		tags, err := s.social.CompleteTags(req.ctx, v, q, suggestions)
+		if err != nil {
+			return err
+		}
+		for _, tag := range tags {
+			list = append(list, suggestion{Text: "#" + tag})
+		}
+	}
+	body, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	h := req.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	req.status = status
+	req.w.WriteHeader(status)
+	_, _ = req.w.Write(body) // the client may have disconnected
+	return nil
+}
