@@ -15,8 +15,8 @@ import (
 	"retwis/internal/social/text"
 )
 
-// Atom feeds (RFC 4287) have what a stranger sees, for everybody. Their addresses are
-// those of the pages with .atom at the end.
+// Atom feeds (RFC 4287) have what a stranger sees, without what is hidden from a person
+// who is logged in. Their addresses are those of the pages with .atom at the end.
 
 const (
 	atomType    = "application/atom+xml"
@@ -82,7 +82,11 @@ func orFeed(feed, page func(*request) error) func(*request) error {
 }
 
 func (s *Server) timelineAtom(req *request) error {
-	list, err := s.social.PublicPosts(req.ctx, &social.Viewer{}, 0, atomEntries)
+	v, err := req.person()
+	if err != nil {
+		return err
+	}
+	list, err := s.social.PublicPosts(req.ctx, v, 0, atomEntries)
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,7 @@ func (s *Server) timelineAtom(req *request) error {
 }
 
 func (s *Server) profileAtom(req *request) error {
-	user, err := req.owner()
+	user, v, err := req.visibleOwner()
 	if err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func (s *Server) profileAtom(req *request) error {
 	if user.Name != req.r.PathValue("name") {
 		return req.redirectToName(path + atomSuffix)
 	}
-	list, err := s.social.ProfilePosts(req.ctx, &social.Viewer{}, user.ID, 0, atomEntries)
+	list, err := s.social.ProfilePosts(req.ctx, v, user.ID, 0, atomEntries)
 	if err != nil {
 		return err
 	}
@@ -114,7 +118,11 @@ func (s *Server) tagAtom(req *request) error {
 	if tag != req.r.PathValue("name") {
 		return req.redirectToName(tagPath(tag) + atomSuffix)
 	}
-	list, err := s.social.TagPosts(req.ctx, &social.Viewer{}, tag, 0, atomEntries)
+	v, err := req.person()
+	if err != nil {
+		return err
+	}
+	list, err := s.social.TagPosts(req.ctx, v, tag, 0, atomEntries)
 	if err != nil {
 		return err
 	}
@@ -197,15 +205,16 @@ func bodyHTML(body, origin string) string {
 	return b.String()
 }
 
-// sendCached sends what is the same for everybody, or 304 where the client has it.
+// sendCached sends what is the same for all visitors, or 304 where the client has it.
 func (req *request) sendCached(contentType string, body []byte, changed time.Time) {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 	h := req.w.Header()
 	h.Set("ETag", tag)
 	h.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
-	h.Set("Cache-Control", "public, no-cache")
-	h.Del("Vary")
+	if !req.signed {
+		h.Set("Cache-Control", "public, no-cache")
+	}
 	if has(req.r.Header, tag, changed) {
 		req.status = http.StatusNotModified
 		req.w.WriteHeader(req.status)

@@ -26,11 +26,9 @@ type suggestion struct {
 // answer is a list in JSON, empty where there is nothing, and for visitors.
 func (s *Server) suggest(req *request) error {
 	list := []suggestion{}
-	status := http.StatusOK
 	q := req.r.URL.Query().Get("q")
 	switch {
 	case !req.signed:
-		status = http.StatusForbidden
 	case len(q) > maxSuggest:
 	case strings.HasPrefix(q, "@"), strings.HasPrefix(q, "＠"):
 		v, err := req.person()
@@ -66,8 +64,8 @@ func (s *Server) suggest(req *request) error {
 	h := req.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	req.status = status
-	req.w.WriteHeader(status)
+	req.status = http.StatusOK
+	req.w.WriteHeader(req.status)
 	_, _ = req.w.Write(body) // the client may have disconnected
 	return nil
 }
