@@ -85,6 +85,7 @@ func TestBlock(t *testing.T) {
 		b.Connect(ada, bob)
 		b.Connect(bob, ada)
 		b.Connect(eve, ada)
+		ofAda, ofBob := b.Publish(ada, "hello"), b.Publish(bob, "hello")
 		for range 2 {
 			b.do(b.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Hour)))
 			if b.viewer(ada).Sees(bob.ID) != social.Hidden || b.viewer(bob).Sees(ada.ID) != social.Hidden {
@@ -92,6 +93,11 @@ func TestBlock(t *testing.T) {
 			}
 			if one, two := b.relation(ada, bob), b.relation(bob, ada); one != "blocked" || two != "blocked by" {
 				t.Errorf("ada and bob: %q, %q", one, two)
+			}
+		}
+		for home, want := range map[int64]int64{ada.ID: ofAda, bob.ID: ofBob} {
+			if got := b.Redis("LRANGE", layout.HomeKey(home), "0", "-1"); got != layout.Itoa(want) {
+				t.Errorf("the home timeline of %d has %q, want only %d", home, got, want)
 			}
 		}
 		for _, pair := range [][2]social.User{{ada, bob}, {bob, ada}} {
