@@ -79,6 +79,7 @@ func run(ctx context.Context, args []string) error {
 		{"radius", measureRadius},
 		{"model", measureModel},
 		{"mapping", measureMapping},
+		{"live", measureLive},
 		{"ratelimit", measureRateLimit},
 	} {
 		if opt.only != "" && opt.only != part.name {

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	socialload "retwis/internal/social/load"
+)
+
+const (
+	// liveConnections is how many pages are open, and liveFollowers how many of them
+	// are home timelines of followers of the author.
+	liveConnections = 10_000
+	liveFollowers   = 1000
+	// livePosts is how many posts are published in each round.
+	livePosts = 30
+)
+
+// measureLive measures what open pages cost, and how soon they show a post.
+func measureLive(ctx context.Context, dir string, opt options) (string, error) {
+	opt.users = max(opt.users, liveFollowers+1)
+	s, err := startSite(ctx, filepath.Join(dir, "retwis"), dir, opt)
+	if err != nil {
+		return "", err
+	}
+	defer s.stop()
+	service, err := social.New(s.client, social.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer service.Close()
+	author, cookies, err := s.followers(ctx, service)
+	if err != nil {
+		return "", err
+	}
+	var readers []request
+	for i := range connections {
+		readers = append(readers, get("/home", cookies[i]))
+	}
+	if _, err := load(ctx, s.addr, readers, 200, opt.length, pace); err != nil {
+		return "", err
+	}
+	before, err := residentOf(s.program.Process.Pid)
+	if err != nil {
+		return "", err
+	}
+	open, err := s.openPages(ctx, cookies)
+	if err != nil {
+		return "", err
+	}
+	defer open.close()
+	time.Sleep(3 * time.Second)
+	after, err := residentOf(s.program.Process.Pid)
+	if err != nil {
+		return "", err
+	}
+	var delays []time.Duration
+	var p99s, ratios []float64
+	for range opt.rounds {
+		idle, err := load(ctx, s.addr, readers, 200, opt.length, pace)
+		if err != nil {
+			return "", err
+		}
+		busy := make(chan result, 1)
+		failed := make(chan error, 1)
+		go func() {
+			r, err := load(ctx, s.addr, readers, 200, opt.length, pace)
+			busy <- r
+			failed <- err
+		}()
+		round, err := open.publish(ctx, service, author, opt.length)
+		if err != nil {
+			return "", err
+		}
+		r := <-busy
+		if err := <-failed; err != nil {
+			return "", err
+		}
+		slices.Sort(round)
+		delays = append(delays, round...)
+		p99s = append(p99s, float64(round[len(round)*99/100])/float64(time.Millisecond))
+		ratios = append(ratios, float64(r.p99)/float64(idle.p99))
+	}
+	slices.Sort(delays)
+	slices.Sort(p99s)
+	slices.Sort(ratios)
+	each := float64(after-before) / liveConnections
+	p50 := float64(delays[len(delays)/2]) / float64(time.Millisecond)
+	p99, ratio := p99s[len(p99s)/2], ratios[len(ratios)/2]
+	fmt.Printf("%d open pages: %.1f MB more (%.1f KB each), %.1f MB in total; a post reaches %d followers: p50 %.1f ms, p99 %.1f ms; p99 of /home %.2f times that without posts\n",
+		liveConnections, float64(after-before)/1e6, each/1e3, float64(after)/1e6, liveFollowers, p50, p99, ratio)
+	return fmt.Sprintf(`## Open pages
+
+%d pages are open, %d of them home timelines of followers of one author, each of
+another user; the others are pages of a tag. The memory is the resident set of the
+process that serves them, on top of what it took before they were opened. A post's delay runs
+from the call that publishes it, fan-out included, until a follower's page has the
+event. Medians of %d rounds.
+
+| | |
+| --- | --- |
+| memory of %d open pages | %.1f MB, %.1f KB each |
+| memory of the process then | %.1f MB |
+| a post reaches %d followers, p50 | %.1f ms |
+| p99 | %.1f ms |
+| p99 of `+"`/home`"+` meanwhile, times that without posts | %.2f |
+`, liveConnections, liveFollowers, opt.rounds, liveConnections, float64(after-before)/1e6, each/1e3, float64(after)/1e6,
+		liveFollowers, p50, p99, ratio), nil
+}
+
+// followers makes users follow an author, and returns a session of each.
+func (s *site) followers(ctx context.Context, service *social.Service) (social.User, []string, error) {
+	names, err := s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").Min("0").Max(strconv.Itoa(liveFollowers)).Build()).AsStrSlice()
+	if err != nil {
+		return social.User{}, nil, err
+	}
+	author, err := service.UserByName(ctx, names[0])
+	if err != nil {
+		return social.User{}, nil, err
+	}
+	var cookies []string
+	var follows []socialload.NewFollow
+	var cmds rueidis.Commands
+	for _, name := range names[1:] {
+		user, err := service.UserByName(ctx, name)
+		if err != nil {
+			return social.User{}, nil, err
+		}
+		follows = append(follows, socialload.NewFollow{From: user.ID, To: author.ID, Time: time.Now()})
+		secret := fmt.Sprintf("%043d", user.ID) // as long as a real one
+		sum := sha256.Sum256([]byte(secret))
+		hash, uid := hex.EncodeToString(sum[:]), strconv.FormatInt(user.ID, 10)
+		cmds = append(cmds,
+			s.client.B().Hset().Key("auths").FieldValue().FieldValue(hash, uid).Build(),
+			s.client.B().Hset().Key("user:"+uid).FieldValue().FieldValue("auth", hash).Build())
+		cookies = append(cookies, secret)
+	}
+	for _, res := range s.client.DoMulti(ctx, cmds...) {
+		if err := res.Error(); err != nil {
+			return social.User{}, nil, err
+		}
+	}
+	return author, cookies, socialload.New(service).AddFollows(ctx, follows)
+}
+
+// residentOf returns the resident set of a process, in bytes.
+func residentOf(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	return kb << 10, err
+}
+
+// openPages are the connections of pages that follow events.
+type openPages struct {
+	conns []net.Conn
+	at    sync.Map // when each was published
+	delay chan time.Duration
+	lost  atomic.Int64
+}
+
+// openPages opens the pages.
+func (s *site) openPages(ctx context.Context, cookies []string) (*openPages, error) {
+	p := &openPages{delay: make(chan time.Duration, liveFollowers*livePosts)}
+	ids := make([]string, 10)
+	for i := range ids {
+		ids[i] = strconv.Itoa(i + 1)
+	}
+	for i := range liveConnections {
+		path, cookie := "/live?on=tag:quiet&ids="+strings.Join(ids, ","), ""
+		if i < len(cookies) {
+			path, cookie = "/live?on=home&ids="+strings.Join(ids, ","), cookies[i]
+		}
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
+		if err != nil {
+			return p, fmt.Errorf("connection %d: %w", i, err)
+		}
+		p.conns = append(p.conns, conn)
+		if _, err := conn.Write(get(path, cookie)); err != nil {
+			return p, err
+		}
+		in := bufio.NewReaderSize(conn, 512)
+		line, err := in.ReadString('\n')
+		if err != nil || !strings.Contains(line, " 200 ") {
+			return p, fmt.Errorf("connection %d: %q (%w)", i, line, err)
+		}
+		if cookie != "" {
+			go p.read(in)
+		}
+	}
+	return p, nil
+}
+
+// read notes the delay of each post.
+func (p *openPages) read(in *bufio.Reader) {
+	isPost := false
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			p.lost.Add(1)
+			return
+		}
+		now := time.Now()
+		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && isPost {
+			id, _ := strconv.ParseInt(string(bytes.TrimSpace(data)), 10, 64)
+			for {
+				if at, ok := p.at.Load(id); ok {
+					p.delay <- now.Sub(at.(time.Time))
+					break
+				}
+				time.Sleep(100 * time.Microsecond) // Post has not returned yet
+			}
+		}
+		isPost = bytes.HasPrefix(line, []byte("event: posts"))
+	}
+}
+
+// publish publishes posts during a time, and returns the delay of each to each
+// follower.
+func (p *openPages) publish(ctx context.Context, service *social.Service, author social.User, length time.Duration) ([]time.Duration, error) {
+	for range livePosts {
+		began := time.Now()
+		post, err := service.Post(ctx, author, "To all of you who are here.")
+		if err != nil {
+			return nil, err
+		}
+		p.at.Store(post.ID, began)
+		time.Sleep(max(0, length/livePosts-time.Since(began)))
+	}
+	all := make([]time.Duration, 0, livePosts*liveFollowers)
+	end := time.After(time.Minute)
+	for len(all) < livePosts*liveFollowers {
+		select {
+		case d := <-p.delay:
+			all = append(all, d)
+		case <-end:
+			return nil, fmt.Errorf("%d of %d events have arrived; %d connections are lost", len(all), livePosts*liveFollowers, p.lost.Load())
+		}
+	}
+	return all, nil
+}
+
+func (p *openPages) close() {
+	for _, conn := range p.conns {
+		conn.Close()
+	}
+}

@@ -1,0 +1,477 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/live"
+	"retwis/internal/social/socialtest"
+	"retwis/internal/store"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// process is Retwis with its hub, as one process has it.
+type process struct {
+	*socialtest.Bundle
+	hub *live.Hub
+}
+
+func start(t testing.TB, url string, opt live.Options) *process {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, store.Options{Logger: socialtest.Quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	server := db.ClientOption()
+	p := &process{Bundle: socialtest.On(t, db.Client(), func(opt *social.Options) {
+		opt.Invalidations, opt.Server = db.Invalidations(), &server
+	})}
+	opt.Logger = socialtest.Quiet()
+	if p.hub, err = live.New(p.Service, opt); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.hub.Close)
+	return p
+}
+
+// conn is a client.
+type conn struct {
+	mu     sync.Mutex
+	text   strings.Builder
+	stuck  bool // it takes nothing
+	dead   bool
+	closed chan struct{}
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return 0, os.ErrClosed
+	}
+	if c.stuck {
+		return 0, nil
+	}
+	return c.text.Write(p)
+}
+
+func (c *conn) WriteAll(p []byte, by time.Time) error {
+	c.mu.Lock()
+	stuck := c.stuck
+	c.mu.Unlock()
+	if !stuck {
+		_, err := c.Write(p)
+		return err
+	}
+	select {
+	case <-c.closed:
+	case <-time.After(time.Until(by)):
+	}
+	return os.ErrDeadlineExceeded
+}
+
+func (c *conn) Alive() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.dead
+}
+
+func (c *conn) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isClosed() {
+		close(c.closed)
+	}
+}
+
+func (c *conn) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *conn) set(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+// events returns the data of the events of a kind, and the id of the last event.
+func (c *conn) events(kind string) (data []string, last string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for one := range strings.SplitSeq(c.text.String(), "\n\n") {
+		for line := range strings.SplitSeq(one, "\n") {
+			name, value, _ := strings.Cut(line, ": ")
+			if name == "id" {
+				last = value
+			}
+			if name == "data" && strings.Contains(one, "event: "+kind+"\n") {
+				data = append(data, value)
+			}
+		}
+	}
+	return data, last
+}
+
+// posts returns the ids of the new posts that a client was notified of.
+func (c *conn) posts() []int64 {
+	data, _ := c.events("posts")
+	var ids []int64
+	for _, list := range data {
+		for one := range strings.SplitSeq(list, ",") {
+			id, _ := strconv.ParseInt(one, 10, 64)
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (p *process) open(sub live.Subscription) (*conn, func(), error) {
+	c := &conn{closed: make(chan struct{})}
+	detach, err := p.hub.Attach(p.Ctx, sub, func() (live.Conn, error) { return c, nil })
+	return c, detach, err
+}
+
+func (p *process) mustOpen(sub live.Subscription) *conn {
+	p.T.Helper()
+	c, _, err := p.open(sub)
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	return c
+}
+
+// distinct removes what a client gets twice, since a fan-out is repeated.
+func distinct(ids []int64) []int64 {
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func TestWhoSeesWhat(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{
+		"one server": func(t testing.TB) string { return redistest.Own(t).URL() },
+		"cluster":    func(t testing.TB) string { return redistest.Cluster(t, 2).URL() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whoSeesWhat(t, url(t))
+		})
+	}
+}
+
+func whoSeesWhat(t *testing.T, url string) {
+	here, there := start(t, url, live.Options{}), start(t, url, live.Options{})
+	ada, bob, cyd, dan := here.NewUser("ada"), here.NewUser("bob"), here.NewUser("cyd"), here.NewUser("dan")
+	here.Connect(bob, ada)
+	here.Connect(cyd, ada)
+	here.Connect(cyd, dan)
+	root := here.Publish(dan, "root")
+	home := func(user social.User) *conn { return there.mustOpen(live.Subscription{Viewer: user, Page: live.Home}) }
+	conns := map[string]*conn{
+		"ada": home(ada), "bob": home(bob), "cyd": home(cyd), "dan": home(dan),
+		"timeline": there.mustOpen(live.Subscription{Page: live.Everyone}),
+		"tag":      there.mustOpen(live.Subscription{Page: live.Tag, Tag: "redis"}),
+		"thread":   there.mustOpen(live.Subscription{Page: live.Thread, ID: root}),
+		"profile":  there.mustOpen(live.Subscription{Page: live.Profile, ID: ada.ID}),
+		"nothing":  there.mustOpen(live.Subscription{Viewer: bob}),
+		"stranger": there.mustOpen(live.Subscription{Page: live.Home}),
+	}
+	plain := here.Publish(ada, "plain")
+	tagged := here.Publish(ada, "tagged #Redis")
+	answer, err := here.Reply(here.Ctx, ada, root, "answer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeat, err := here.Repost(here.Ctx, ada, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := here.Publish(ada, "last #redis")
+	if _, err := here.Reply(here.Ctx, dan, root, "the end of the thread"); err != nil {
+		t.Fatal(err)
+	}
+	end := last + 1
+	all := []int64{plain, tagged, answer.ID, repeat.ID, last}
+	for name, want := range map[string][]int64{
+		"ada":      {plain, tagged, answer.ID, last}, // not what one has reposted
+		"bob":      {plain, tagged, repeat.ID, last},
+		"cyd":      append(all, end),
+		"dan":      {end}, // a notification reports the answer
+		"timeline": {plain, tagged, last},
+		"tag":      {tagged, last},
+		"thread":   {answer.ID, end},
+		"profile":  {plain, tagged, repeat.ID, last},
+	} {
+		here.Eventually("the posts of "+name, func() bool { return slices.Contains(conns[name].posts(), want[len(want)-1]) })
+		if got := conns[name].posts(); !slices.Equal(got, want) {
+			t.Errorf("%s is notified of %d, want %d", name, got, want)
+		}
+	}
+	for _, name := range []string{"nothing", "stranger"} {
+		if got := conns[name].posts(); len(got) > 0 {
+			t.Errorf("%s is notified of %d", name, got)
+		}
+	}
+
+	// Follows, mutes and blocks of other processes count at once.
+	reaches := func(c *conn, want bool) func() bool {
+		return func() bool {
+			post := here.Publish(ada, "again")
+			here.Eventually("the timeline", func() bool { return slices.Contains(conns["timeline"].posts(), post) })
+			return slices.Contains(c.posts(), post) == want
+		}
+	}
+	here.Connect(dan, ada)
+	here.Eventually("the follow", reaches(conns["dan"], true))
+	if err := here.Mute(here.Ctx, dan, ada, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	here.Eventually("the mute", reaches(conns["dan"], false))
+	if err := here.Unmute(here.Ctx, dan, ada); err != nil {
+		t.Fatal(err)
+	}
+	here.Eventually("the end of the mute", reaches(conns["dan"], true))
+	if err := here.Unfollow(here.Ctx, dan, ada); err != nil {
+		t.Fatal(err)
+	}
+	here.Eventually("the unfollow", reaches(conns["dan"], false))
+	everyone := there.mustOpen(live.Subscription{Viewer: cyd, Page: live.Everyone, Posts: []int64{plain, root}})
+	here.Eventually("the timeline of cyd", reaches(everyone, true))
+	if err := here.Block(here.Ctx, ada, cyd, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	here.Eventually("the block", reaches(everyone, false))
+	blocked := there.mustOpen(live.Subscription{Viewer: cyd, Page: live.Profile, ID: ada.ID, Posts: []int64{plain, root}})
+	if counts, _ := blocked.events("counts"); len(counts) != 1 || !strings.HasPrefix(counts[0], fmt.Sprint(root, ":")) || strings.Contains(counts[0], ",") {
+		t.Errorf("counts of who has blocked the viewer: %q", counts)
+	}
+	reaches(blocked, false)()
+	if got := blocked.posts(); len(got) > 0 {
+		t.Errorf("posts of who has blocked the viewer: %d", got)
+	}
+}
+
+func TestCountsAndNotifications(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func(testing.TB) string{
+		"one server": func(t testing.TB) string { return redistest.Own(t).URL() },
+		"cluster":    func(t testing.TB) string { return redistest.Cluster(t, 2).URL() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := url(t)
+			here, there := start(t, u, live.Options{}), start(t, u, live.Options{})
+			ada, bob := here.NewUser("ada"), here.NewUser("bob")
+			post := here.Publish(ada, "text")
+			c := there.mustOpen(live.Subscription{Viewer: ada, Posts: []int64{post, post, 1234}})
+			last := func(kind, want string) func() bool {
+				return func() bool {
+					data, _ := c.events(kind)
+					return len(data) > 0 && data[len(data)-1] == want
+				}
+			}
+			if !last("counts", fmt.Sprint(post, ":0:0:0"))() || !last("unread", "0")() {
+				t.Fatalf("it begins with %q", c.text.String())
+			}
+			if err := here.Like(here.Ctx, bob, post); err != nil {
+				t.Fatal(err)
+			}
+			here.Eventually("the like", last("counts", fmt.Sprint(post, ":0:0:1")))
+			here.Eventually("its notification", last("unread", "1"))
+			if err := here.MarkRead(here.Ctx, ada, ""); err != nil {
+				t.Fatal(err)
+			}
+			here.Eventually("it to be read", last("unread", "0"))
+			if err := here.Delete(here.Ctx, ada, post); err != nil {
+				t.Fatal(err)
+			}
+			here.Eventually("the deletion", last("counts", fmt.Sprint(post, ":gone")))
+		})
+	}
+}
+
+// However often the process that a client is connected to is replaced, and the server
+// restarted, the client gets every post.
+func TestNothingIsMissed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t, "appendonly yes", "appendfsync always")
+	writer := start(t, server.URL(), live.Options{})
+	ada, bob := writer.NewUser("ada"), writer.NewUser("bob")
+	writer.Connect(bob, ada)
+	since := ""
+	writer.Eventually("a position", func() bool { since = writer.hub.Position(); return since != "" })
+	stop, done := make(chan struct{}), make(chan []int64)
+	go func() {
+		var posted []int64
+		for {
+			select {
+			case <-stop:
+				done <- posted
+				return
+			default:
+			}
+			ctx, cancel := context.WithTimeout(writer.Ctx, time.Second)
+			if post, err := writer.Post(ctx, ada, "text"); err == nil {
+				posted = append(posted, post.ID)
+			}
+			cancel()
+		}
+	}()
+	var got []int64
+	for round := range 6 {
+		reader := start(t, server.URL(), live.Options{})
+		var c *conn
+		writer.Eventually("a connection", func() bool {
+			var err error
+			c, _, err = reader.open(live.Subscription{Viewer: bob, Page: live.Home, Since: since})
+			return err == nil
+		})
+		from := len(c.posts())
+		if round%3 == 1 {
+			server.Kill(t)
+			server.Restart(t, true)
+		}
+		writer.Eventually("more posts", func() bool { return len(c.posts()) > from+20 })
+		reader.hub.Close()
+		if _, last := c.events("posts"); last != "" {
+			since = last
+		}
+		got = append(got, c.posts()...)
+	}
+	close(stop)
+	posted := <-done
+	// What the restarts have interrupted is finished later, by any process.
+	writer.Clock.Advance(5 * time.Minute)
+	writer.Eventually("the interrupted posts", func() bool { return writer.ResumeFanOuts(writer.Ctx) == nil })
+	c := writer.mustOpen(live.Subscription{Viewer: bob, Page: live.Home, Since: since})
+	writer.Eventually("all posts", func() bool {
+		all := distinct(append(slices.Clone(got), c.posts()...))
+		missing := slices.DeleteFunc(slices.Clone(posted), func(id int64) bool {
+			_, ok := slices.BinarySearch(all, id)
+			return ok
+		})
+		return len(missing) == 0
+	})
+	t.Logf("%d posts", len(posted))
+}
+
+func TestSlowReadersAreCut(t *testing.T) {
+	t.Parallel()
+	p := start(t, redistest.Own(t).URL(), live.Options{SlowReader: 50 * time.Millisecond})
+	ada := p.NewUser("ada")
+	slow, quick := p.mustOpen(live.Subscription{Page: live.Everyone}), p.mustOpen(live.Subscription{Page: live.Everyone})
+	slow.set(func() { slow.stuck = true })
+	post := p.Publish(ada, "text")
+	p.Eventually("the quick one", func() bool { return slices.Equal(quick.posts(), []int64{post}) })
+	p.Eventually("the slow one to be cut", slow.isClosed)
+	p.Eventually("one connection", func() bool { return p.hub.Connections() == 1 })
+
+	// One that has only stopped for a moment gets everything, in order.
+	other := start(t, redistest.Own(t).URL(), live.Options{SlowReader: time.Minute})
+	bob := other.NewUser("bob")
+	late := other.mustOpen(live.Subscription{Page: live.Everyone})
+	late.set(func() { late.stuck = true })
+	quick = other.mustOpen(live.Subscription{Page: live.Everyone})
+	other.Publish(bob, "first")
+	other.Eventually("the quick one", func() bool { return len(quick.posts()) == 1 })
+	if late.isClosed() || len(late.posts()) != 0 {
+		t.Errorf("the late one is notified of %d", late.posts())
+	}
+	other.hub.Close()
+	if !late.isClosed() {
+		t.Error("the late one is open after Close")
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	p := start(t, redistest.Own(t).URL(), live.Options{MaxConnections: 6, MaxPerUser: 2, MaxPerAddress: 1})
+	ada := p.NewUser("ada")
+	public := netip.MustParseAddr("198.51.100.7")
+	six := netip.MustParseAddr("2001:db8::1")
+	var detach []func()
+	for i, one := range []struct {
+		sub  live.Subscription
+		full bool
+	}{
+		{sub: live.Subscription{Viewer: ada, Address: public}},
+		{sub: live.Subscription{Viewer: ada, Address: public}},
+		{sub: live.Subscription{Viewer: ada, Address: public}, full: true}, // of the user
+		{sub: live.Subscription{Address: public}},
+		{sub: live.Subscription{Address: public}, full: true}, // of the address
+		{sub: live.Subscription{Address: six}},
+		{sub: live.Subscription{Address: six.Next()}, full: true}, // of the same network
+		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}},
+		{sub: live.Subscription{Address: netip.MustParseAddr("127.0.0.1")}}, // a proxy
+		{sub: live.Subscription{}, full: true},
+	} {
+		_, d, err := p.open(one.sub)
+		if full := errors.Is(err, live.ErrFull); full != one.full || err != nil && !full {
+			t.Errorf("connection %d: %v", i, err)
+		}
+		if err == nil {
+			detach = append(detach, d)
+		}
+	}
+	for _, d := range detach {
+		d()
+		d()
+	}
+	if n := p.hub.Connections(); n != 0 {
+		t.Errorf("%d connections", n)
+	}
+	for range 2 {
+		p.mustOpen(live.Subscription{Viewer: ada, Address: public})
+	}
+}
+
+func TestSignsOfLife(t *testing.T) {
+	t.Parallel()
+	p := start(t, redistest.Own(t).URL(), live.Options{Heartbeat: time.Second})
+	ada := p.NewUser("ada")
+	c := p.mustOpen(live.Subscription{})
+	gone := p.mustOpen(live.Subscription{Page: live.Everyone})
+	gone.set(func() { gone.dead = true })
+	p.Publish(ada, "text")
+	p.Eventually("a sign of life with the place in the stream", func() bool {
+		_, last := c.events("")
+		return last != "" && last == newest(p)
+	})
+	p.Eventually("the one that is gone to be removed", func() bool { return p.hub.Connections() == 1 })
+	p.hub.Close()
+	p.hub.Close()
+	if !c.isClosed() || !strings.Contains(c.text.String()[10:], "retry: ") {
+		t.Errorf("the goodbye is %q", c.text.String())
+	}
+	if _, _, err := p.open(live.Subscription{}); !errors.Is(err, live.ErrClosed) {
+		t.Errorf("a closed hub takes a connection: %v", err)
+	}
+}
+
+// newest returns the id of the last entry of the stream.
+func newest(p *process) string {
+	entries, err := p.DB.Do(p.Ctx, p.DB.B().Xrevrange().Key("live").End("+").Start("-").Count(1).Build()).AsXRange()
+	if err != nil || len(entries) != 1 {
+		p.T.Fatalf("the stream: %v", err)
+	}
+	return entries[0].ID
+}
