@@ -233,9 +233,12 @@ func (h *Hub) followOnce(ctx context.Context) error {
 	// What changed while nobody listened.
 	h.personChanged("")
 	for {
-		// A read that takes longer than it was asked to is lost.
-		reading, cancel := context.WithTimeout(ctx, wait+5*time.Second)
+		// A read that takes longer than it was asked to is lost. A client that sends a
+		// command with a deadline at once does not notice before it that ctx ends.
+		reading, cancel := context.WithCancel(ctx)
+		lost := time.AfterFunc(wait+5*time.Second, cancel)
 		entries, end, err := stream.Next(reading, client, last, wait)
+		lost.Stop()
 		cancel()
 		if err != nil {
 			return err

@@ -1,0 +1,87 @@
+package web_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social/live"
+	"retwis/internal/web"
+)
+
+// Neither the timeouts of the server nor the deadline of the handler end a stream,
+// over a connection that is taken over and over one that cannot be.
+func TestLiveOutlastsTimeouts(t *testing.T) {
+	t.Parallel()
+	for name, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := with(t, redistest.DB(t).Client(t), web.Options{
+				Timeout: 200 * time.Millisecond, Live: live.Options{Heartbeat: 900 * time.Millisecond},
+			})
+			ada := s.signedUp("ada")
+			server := httptest.NewUnstartedServer(nil)
+			server.Config = web.HTTPServer(s.server.Handler(), nil)
+			server.Config.ReadTimeout, server.Config.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+			server.EnableHTTP2 = secure
+			if secure {
+				server.StartTLS()
+			} else {
+				server.Start()
+			}
+			t.Cleanup(server.Close)
+			t.Cleanup(s.server.CloseEvents)
+			client := server.Client()
+			v := &visitor{site: &site{t: t, http: server}, http: client}
+			e := v.follow("on=timeline", "")
+			for range 2 { // signs of life
+				if got := e.next(""); got.id == "" {
+					t.Errorf("a sign of life without a place: %v", got)
+				}
+			}
+			ada.send("/post", "status", "text").want(303)
+			if got := e.next("posts"); got.data != "1" {
+				t.Errorf("%q is new", got.data)
+			}
+			// A stop that is announced ends the stream.
+			s.server.CloseEvents()
+			for range e.got { // nothing more comes
+			}
+			v.get("/live?on=timeline").want(503)
+		})
+	}
+}
+
+func TestLiveLimit(t *testing.T) {
+	t.Parallel()
+	s := with(t, redistest.DB(t).Client(t), web.Options{Live: live.Options{MaxConnections: 1}})
+	v := s.visitor()
+	e := v.follow("on=timeline", "")
+	a := v.get("/live?on=timeline").want(503)
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	connections := func(want string) bool {
+		metrics := httptest.NewRecorder()
+		s.server.AdminHandler().ServeHTTP(metrics, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+		return strings.Contains(metrics.Body.String(), "\nretwis_live_connections "+want+"\n")
+	}
+	if !connections("1") {
+		t.Error("the metrics do not have the open connection")
+	}
+	// A client that has gone makes room.
+	e.stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(time.Minute)
+	for !connections("0") {
+		select {
+		case <-late:
+			t.Fatal("the connection of a client that has gone stays open")
+		case <-tick.C:
+		}
+	}
+}
