@@ -22,6 +22,7 @@ func (s *Server) home(req *request) error {
 }
 
 func (s *Server) showHome(req *request, status int, before int64, form statusForm) error {
+	f := req.live(req.page("Home"), liveHome, before != 0) // before the posts are read
 	v, err := req.person()
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func (s *Server) showHome(req *request, status int, before int64, form statusFor
 	if err != nil {
 		return err
 	}
-	return req.render(status, homePage(req.live(req.page("Home"), liveHome, before != 0), form, counts, feed{
+	return req.render(status, homePage(f, form, counts, feed{
 		Posts: posts, Next: page.Next, Path: "/home", Later: before != 0,
 		Empty: "No posts yet. Write your first post, or",
 		Step:  "find people to follow", To: "/timeline",

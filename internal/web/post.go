@@ -37,6 +37,7 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 	if err != nil {
 		return err
 	}
+	since := s.live.Position() // before the conversation is read
 	thread, err := s.social.Thread(req.ctx, v, id, after, repliesOnPage)
 	if errors.Is(err, social.ErrNotFound) {
 		return errNoPost
@@ -64,7 +65,9 @@ func (s *Server) showPost(req *request, status int, form statusForm) error {
 	form.Action, form.ID = path+"/reply", "reply"
 	f := req.page(p.Author.Name + ": " + opening(p.Body, 60))
 	f.Description = opening(p.Body, 200)
-	f = req.live(f, liveThread(cmp.Or(p.Root, p.ID)), after != 0)
+	if f = req.live(f, liveThread(cmp.Or(p.Root, p.ID)), after != 0); f.Live != "" {
+		f.Since = since
+	}
 	f.Head = postHead(req.origin()+path, f.Title, f.Description, p)
 	return req.render(status, postView(f, path, p, view, form))
 }

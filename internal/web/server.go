@@ -3,6 +3,7 @@ package web
 import (
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"retwis/internal/social"
@@ -23,5 +24,6 @@ type Server struct {
 	site     http.Handler
 	mux      *http.ServeMux
 	visitors sharedPage // the public timeline
+	public   atomic.Pointer[publicPage]
 	members  *memberLists
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -64,6 +65,50 @@ func membersKey(latest []personView) any {
 	return key
 }
 
+// publicPage is the first page of the public timeline, as a stranger sees it.
+type publicPage struct {
+	at    time.Time
+	since string // the last event before it was read
+	page  social.Listing
+}
+
+// publicPosts returns a page of the public timeline. Its first page is read a few
+// times a second at most, and for those who have just changed something; others get
+// the same posts with their own marks, unless one is hidden from them.
+func (req *request) publicPosts(v *social.Viewer, before int64, since string) (social.Listing, string, error) {
+	service := req.server.social
+	if before != 0 || req.isFresh || !req.signed {
+		page, err := service.PublicPosts(req.ctx, v, before, timelinePosts)
+		return page, since, err
+	}
+	public, now := req.server.public.Load(), time.Now()
+	if public == nil || now.Sub(public.at) >= sharedFor {
+		page, err := service.PublicPosts(req.ctx, &social.Viewer{}, 0, timelinePosts)
+		if err != nil {
+			return social.Listing{}, since, err
+		}
+		public = &publicPage{at: now, since: since, page: page}
+		req.server.public.Store(public)
+	}
+	posts := make([]*social.Post, len(public.page.Items))
+	for i, item := range public.page.Items {
+		if social.Visible(v, item.Entry.Post) < social.Shown || social.Visible(v, item.Post.Post) < social.Shown {
+			page, err := service.PublicPosts(req.ctx, v, 0, timelinePosts)
+			return page, since, err
+		}
+		posts[i] = &item.Post.Post
+	}
+	marks, err := service.Marks(req.ctx, v, posts)
+	if err != nil {
+		return social.Listing{}, since, err
+	}
+	page := social.Listing{Items: slices.Clone(public.page.Items), Next: public.page.Next}
+	for i := range page.Items {
+		page.Items[i].Marks = marks[i]
+	}
+	return page, public.since, nil
+}
+
 func (s *Server) timeline(req *request) error {
 	began := time.Now()
 	before, err := req.before()
@@ -74,10 +119,13 @@ func (s *Server) timeline(req *request) error {
 	if err != nil {
 		return err
 	}
-	page, err := s.social.PublicPosts(req.ctx, v, before, timelinePosts)
+	// Before the posts are read, so that no event is missed in between.
+	f := req.live(req.page("Explore"), liveTimeline, before != 0)
+	page, since, err := req.publicPosts(v, before, f.Since)
 	if err != nil {
 		return err
 	}
+	f.Since = since
 	posts, err := req.show(v, page.Items)
 	if err != nil {
 		return err
@@ -93,7 +141,7 @@ func (s *Server) timeline(req *request) error {
 	if req.signed {
 		list.Step, list.To = "Write the first one", "/home"
 	}
-	return req.renderTo(timelinePage(req.live(req.page("Explore"), liveTimeline, before != 0), latest, list), func(body []byte) {
+	return req.renderTo(timelinePage(f, latest, list), func(body []byte) {
 		if isShared(req.r) {
 			s.visitors.keep(began, body)
 		}
