@@ -160,7 +160,7 @@ func (w *writer) makeStub(ctx context.Context, post int64) error {
 		for _, edit := range edits {
 			tags = append(tags, text.Tags(earlierText(edit))...)
 		}
-		state, err := deletePostScript.Run(ctx, w.client, []string{layout.PostKey(post), layout.EditsKey(post)},
+		state, err := deletePostScript.RunFenced(ctx, w.client, []string{layout.PostKey(post), layout.EditsKey(post)},
 			[]string{layout.Seconds(w.now()), body, strconv.Itoa(len(edits)), joinTags(tags)}).AsInt64()
 		if err != nil || state != 2 {
 			return err
@@ -226,7 +226,7 @@ func (w *writer) removeOwn(ctx context.Context, s stub) error {
 // drop removes users with these scores from a sorted set of a post, and counts those
 // that are left.
 func (w *writer) drop(ctx context.Context, post int64, set, counter string, members ...string) error {
-	return dropMembersScript.Run(ctx, w.client, []string{layout.PostKey(post), set}, append([]string{counter}, members...)).Error()
+	return dropMembersScript.RunFenced(ctx, w.client, []string{layout.PostKey(post), set}, append([]string{counter}, members...)).Error()
 }
 
 // leave takes a deleted reply out of its conversation. As long as it has replies
@@ -294,7 +294,7 @@ func (w *writer) removeReply(ctx context.Context, s stub, isStub bool) (bool, er
 	if isStub {
 		stays = "1"
 	}
-	return removeReplyScript.Run(ctx, w.client,
+	return removeReplyScript.RunFenced(ctx, w.client,
 		[]string{layout.PostKey(s.parent), layout.RepliesKey(s.parent), layout.StubsKey(s.parent)},
 		[]string{layout.Itoa(s.id), stays}).AsBool()
 }

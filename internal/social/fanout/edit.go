@@ -46,7 +46,7 @@ func (e *Engine) Edit(ctx context.Context, post int64, before, body string) erro
 			return err
 		}
 	}
-	state, err := editPostScript.Run(ctx, e.writer.client, []string{layout.PostKey(post), layout.EditsKey(post)},
+	state, err := editPostScript.RunFenced(ctx, e.writer.client, []string{layout.PostKey(post), layout.EditsKey(post)},
 		[]string{body, layout.Seconds(e.writer.now()), strconv.Itoa(MaxEdits)}).AsInt64()
 	if hasTags {
 		e.tasks.Run(ctx, member)

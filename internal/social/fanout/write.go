@@ -98,7 +98,7 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 		if isNew {
 			must = "1"
 		}
-		state, err := addReplyScript.Run(ctx, w.client, []string{layout.PostKey(job.Parent), layout.RepliesKey(job.Parent)},
+		state, err := addReplyScript.RunFenced(ctx, w.client, []string{layout.PostKey(job.Parent), layout.RepliesKey(job.Parent)},
 			[]string{layout.Itoa(job.post), must}).AsInt64()
 		switch {
 		case err != nil:
@@ -109,7 +109,7 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 			return w.hold(ctx, job.Parent)
 		}
 	case job.RepostOf != 0:
-		has, err := addRepostScript.Run(ctx, w.client, []string{layout.PostKey(job.RepostOf), layout.RepostersKey(job.RepostOf)},
+		has, err := addRepostScript.RunFenced(ctx, w.client, []string{layout.PostKey(job.RepostOf), layout.RepostersKey(job.RepostOf)},
 			[]string{layout.Itoa(job.Author), layout.Itoa(job.post), layout.Itoa(job.Replaces)}).AsInt64()
 		if err != nil {
 			return fmt.Errorf("social: repost: %w", err)

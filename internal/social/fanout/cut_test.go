@@ -1,0 +1,247 @@
+package fanout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+// dying is the client of a process that is killed after some commands: no other
+// command reaches the server.
+type dying struct {
+	rueidis.Client
+	left atomic.Int64
+}
+
+var errKilled = errors.New("killed")
+
+func (d *dying) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	return d.DoMulti(ctx, cmd)[0]
+}
+
+func (d *dying) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	n := max(0, d.left.Add(-int64(len(cmds)))+int64(len(cmds)))
+	var results []rueidis.RedisResult
+	if alive := cmds[:min(int(n), len(cmds))]; len(alive) > 0 {
+		results = d.Client.DoMulti(ctx, alive...)
+	}
+	for len(results) < len(cmds) {
+		results = append(results, rueidis.NewErrorResult(errKilled))
+	}
+	return results
+}
+
+func (d *dying) DoCache(ctx context.Context, cmd rueidis.Cacheable, _ time.Duration) rueidis.RedisResult {
+	return d.Do(ctx, rueidis.Completed(cmd))
+}
+
+func (d *dying) DoMultiCache(ctx context.Context, cmds ...rueidis.CacheableTTL) []rueidis.RedisResult {
+	plain := make(rueidis.Commands, len(cmds))
+	for i, cmd := range cmds {
+		plain[i] = rueidis.Completed(cmd.Cmd)
+	}
+	return d.DoMulti(ctx, plain...)
+}
+
+// scene is where an action takes place: dan follows ada and bob, eve follows ada and
+// the tag #gophers, and cid nobody.
+type scene struct {
+	ada, bob, cid, dan, eve social.User
+	post, other             int64 // by ada, with a tag; and by cid
+	reply                   int64 // by bob to post
+	repost                  int64 // by bob of post
+	tag, tag2               string
+}
+
+func newScene(b *bundle, n int) scene {
+	b.T.Helper()
+	user := func(name string) social.User { return b.NewUser(fmt.Sprint(name, n)) }
+	s := scene{ada: user("ada"), bob: user("bob"), cid: user("cid"), dan: user("dan"), eve: user("eve")}
+	for _, follow := range [][2]social.User{{s.dan, s.ada}, {s.dan, s.bob}, {s.eve, s.ada}} {
+		b.Connect(follow[0], follow[1])
+	}
+	s.tag, s.tag2 = fmt.Sprint("gophers", n), fmt.Sprint("others", n)
+	if err := b.FollowTag(b.Ctx, s.eve, s.tag); err != nil {
+		b.T.Fatal(err)
+	}
+	s.post = b.Publish(s.ada, "about #"+s.tag)
+	s.other = b.Publish(s.cid, "something else")
+	reply, err := b.Reply(b.Ctx, s.bob, s.post, "an answer")
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	repost, err := b.Repost(b.Ctx, s.bob, s.post)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	if err := b.Like(b.Ctx, s.cid, s.post); err != nil {
+		b.T.Fatal(err)
+	}
+	s.reply, s.repost = reply.ID, repost.ID
+	return s
+}
+
+// state describes all that an action of a scene can change, in the same way for each
+// scene.
+func (b *bundle) state(s scene) string {
+	b.T.Helper()
+	people := []social.User{s.ada, s.bob, s.cid, s.dan, s.eve}
+	posts := map[string]string{}
+	for i, id := range []int64{s.post, s.other, s.reply, s.repost} {
+		posts[fmt.Sprint(id)] = []string{"post", "other", "reply", "repost"}[i]
+	}
+	users := map[string]string{}
+	for _, u := range people {
+		users[fmt.Sprint(u.ID)] = u.Name[:3]
+	}
+	var text strings.Builder
+	show := func(names map[string]string, args ...string) {
+		var shown []string
+		for _, id := range strings.Fields(b.Redis(args...)) {
+			if names[id] == "" {
+				names[id] = "new"
+			}
+			shown = append(shown, names[id])
+		}
+		if args[0] == "SMEMBERS" {
+			slices.Sort(shown)
+		}
+		key := args[1]
+		for id, name := range users {
+			key = strings.TrimSuffix(key, ":"+id) + map[bool]string{true: " of " + name}[strings.HasSuffix(key, ":"+id)]
+		}
+		fmt.Fprintf(&text, "%s: %s\n", key, strings.Join(shown, " "))
+	}
+	for _, u := range people {
+		for _, prefix := range []string{"profile", "profile_replies", "liked", "reposted"} {
+			show(posts, "ZRANGE", fmt.Sprintf("%s:%d", prefix, u.ID), "0", "-1")
+		}
+		show(posts, "LRANGE", fmt.Sprintf("posts:%d", u.ID), "0", "-1")
+		show(users, "ZRANGE", fmt.Sprintf("following:%d", u.ID), "0", "-1")
+		show(users, "ZRANGE", fmt.Sprintf("followers:%d", u.ID), "0", "-1")
+	}
+	for _, id := range []int64{s.post, s.other, s.reply, s.repost} {
+		text.WriteString(posts[fmt.Sprint(id)] + "\n")
+		key := fmt.Sprintf("post:%d", id)
+		for _, field := range []string{"body", "replies", "reposts", "likes"} {
+			fmt.Fprintln(&text, b.Redis("HGET", key, field))
+		}
+		fmt.Fprintln(&text, b.Redis("HEXISTS", key, "deleted"), b.Redis("LLEN", "edits:{"+key+"}"))
+		for _, prefix := range []string{"replies", "stubs"} {
+			fmt.Fprintln(&text, prefix, b.Redis("SCARD", prefix+":{"+key+"}"))
+		}
+		for _, prefix := range []string{"likers", "reposters"} {
+			fmt.Fprintln(&text, prefix, b.Redis("ZCARD", prefix+":{"+key+"}"))
+		}
+		fmt.Fprintln(&text, "thread", b.Redis("ZCARD", fmt.Sprintf("thread:%d", id)))
+	}
+	all := strings.ReplaceAll(text.String(), s.tag, "gophers")
+	all = strings.ReplaceAll(all, s.tag2, "others")
+	return all + "tags " + b.Redis("ZCARD", "tag:"+s.tag) + b.Redis("ZCARD", "tag:"+s.tag2)
+}
+
+// actions are what the process does that is killed. Repeating one changes nothing.
+var actions = map[string]func(b *bundle, s scene) error{
+	"repost":   func(b *bundle, s scene) error { _, err := b.Repost(b.Ctx, s.ada, s.post); return err },
+	"unrepost": func(b *bundle, s scene) error { return b.Unrepost(b.Ctx, s.bob, s.post) },
+	"delete":   func(b *bundle, s scene) error { return b.Delete(b.Ctx, s.ada, s.post) },
+	"delete reply": func(b *bundle, s scene) error {
+		return b.Delete(b.Ctx, s.bob, s.reply)
+	},
+	"edit": func(b *bundle, s scene) error {
+		_, err := b.Edit(b.Ctx, s.ada, s.post, "about #"+s.tag2)
+		return err
+	},
+	"follow":   func(b *bundle, s scene) error { return b.Follow(b.Ctx, s.cid, s.ada) },
+	"unfollow": func(b *bundle, s scene) error { return b.Unfollow(b.Ctx, s.dan, s.ada) },
+}
+
+
+// A process is killed after each command of an action. Another process resumes what
+// it has begun: then the action has happened in all places, or in none. Repeating it
+// leads to the state in which it was never interrupted.
+func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for server, client := range map[string]rueidis.Client{
+		"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t),
+	} {
+		t.Run(server, func(t *testing.T) {
+			t.Parallel()
+			b := on(t, client)
+			n := 0
+			for _, name := range slices.Sorted(maps.Keys(actions)) {
+				do := actions[name]
+				n++
+				s := newScene(b, n)
+				before := b.state(s)
+				if err := do(b, s); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				after := b.state(s)
+				if before == after {
+					t.Fatalf("%s changes nothing", name)
+				}
+				partly := 0
+				for cut, ended := int64(0), false; !ended; cut++ {
+					n++
+					s := newScene(b, n)
+					ended = b.killed(client, cut, s, do)
+					if b.state(s) != before && b.state(s) != after {
+						partly++
+					}
+					b.Clock.Advance(time.Minute)
+					if err := b.ResumeFanOuts(b.Ctx); err != nil {
+						t.Fatal(err)
+					}
+					if got := b.state(s); got != before && got != after {
+						t.Fatalf("%s, killed after %d commands:\n%s\nbefore it was\n%s\nafter it\n%s", name, cut, got, before, after)
+					}
+					if err := do(b, s); err != nil && !errors.Is(err, social.ErrNotFound) {
+						t.Fatalf("%s, again: %v", name, err)
+					}
+					if got := b.state(s); got != after {
+						t.Fatalf("%s, killed after %d commands and repeated:\n%s\nshould be\n%s", name, cut, got, after)
+					}
+					for _, key := range []string{"fanouts", "tasks"} {
+						if left := b.Redis("ZRANGE", key, "0", "-1"); left != "" {
+							t.Fatalf("%s, killed after %d commands: %s has %q", name, cut, key, left)
+						}
+					}
+					if ended && partly == 0 {
+						t.Errorf("%s was never cut short: the test shows nothing", name)
+					}
+				}
+			}
+			b.WantHealthy()
+		})
+	}
+}
+
+// killed performs an action in a process that is killed after some commands. It reports
+// whether the action was complete.
+func (b *bundle) killed(client rueidis.Client, commands int64, s scene, do func(b *bundle, s scene) error) bool {
+	b.T.Helper()
+	process := &dying{Client: client}
+	process.left.Store(commands)
+	service, err := social.New(process, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	defer service.Close()
+	other := *b.Bundle
+	other.Service = service
+	err = do(&bundle{&other}, s)
+	return err == nil && process.left.Load() > 0
+}
