@@ -115,7 +115,7 @@ func (b *bundle) state(s scene) string {
 			}
 			shown = append(shown, names[id])
 		}
-		if args[0] == "SMEMBERS" {
+		if strings.HasPrefix(args[1], "follow") {
 			slices.Sort(shown)
 		}
 		key := args[1]
@@ -152,7 +152,8 @@ func (b *bundle) state(s scene) string {
 	return all + "tags " + b.Redis("ZCARD", "tag:"+s.tag) + b.Redis("ZCARD", "tag:"+s.tag2)
 }
 
-// actions are what the process does that is killed. Repeating one changes nothing.
+// actions are what the process does that is killed. Repeating one changes nothing,
+// except for a post and a reply.
 var actions = map[string]func(b *bundle, s scene) error{
 	"repost":   func(b *bundle, s scene) error { _, err := b.Repost(b.Ctx, s.ada, s.post); return err },
 	"unrepost": func(b *bundle, s scene) error { return b.Unrepost(b.Ctx, s.bob, s.post) },
@@ -164,10 +165,14 @@ var actions = map[string]func(b *bundle, s scene) error{
 		_, err := b.Edit(b.Ctx, s.ada, s.post, "about #"+s.tag2)
 		return err
 	},
+	"post": func(b *bundle, s scene) error { _, err := b.Post(b.Ctx, s.ada, "more about #"+s.tag); return err },
+	"reply": func(b *bundle, s scene) error {
+		_, err := b.Reply(b.Ctx, s.ada, s.reply, "more about #"+s.tag2)
+		return err
+	},
 	"follow":   func(b *bundle, s scene) error { return b.Follow(b.Ctx, s.cid, s.ada) },
 	"unfollow": func(b *bundle, s scene) error { return b.Unfollow(b.Ctx, s.dan, s.ada) },
 }
-
 
 // A process is killed after each command of an action. Another process resumes what
 // it has begun: then the action has happened in all places, or in none. Repeating it
@@ -208,11 +213,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 					if got := b.state(s); got != before && got != after {
 						t.Fatalf("%s, killed after %d commands:\n%s\nbefore it was\n%s\nafter it\n%s", name, cut, got, before, after)
 					}
-					if err := do(b, s); err != nil && !errors.Is(err, social.ErrNotFound) {
-						t.Fatalf("%s, again: %v", name, err)
-					}
-					if got := b.state(s); got != after {
-						t.Fatalf("%s, killed after %d commands and repeated:\n%s\nshould be\n%s", name, cut, got, after)
+					if name != "post" && name != "reply" {
+						if err := do(b, s); err != nil && !errors.Is(err, social.ErrNotFound) {
+							t.Fatalf("%s, again: %v", name, err)
+						}
+						if got := b.state(s); got != after {
+							t.Fatalf("%s, killed after %d commands and repeated:\n%s\nshould be\n%s", name, cut, got, after)
+						}
 					}
 					for _, key := range []string{"fanouts", "tasks"} {
 						if left := b.Redis("ZRANGE", key, "0", "-1"); left != "" {

@@ -86,6 +86,9 @@ func (e *Engine) deleteFirst(ctx context.Context, s stub) (few bool, err error) 
 	if err := e.writer.removeOwn(ctx, s); err != nil {
 		return false, err
 	}
+	if err := e.writer.detach(ctx, s); err != nil {
+		return false, err
+	}
 	n, err := e.writer.entries(ctx, s)
 	return n <= pageOfFollowers, err
 }
@@ -185,8 +188,8 @@ func (w *writer) readStub(ctx context.Context, post int64) (stub, error) {
 	return s, nil
 }
 
-// removeOwn removes a deleted post from the lists of its author, of its tags and of
-// its conversation, and from the post that it repeats.
+// removeOwn removes a deleted post from the lists of its author and of its tags, and
+// from the public timeline.
 func (w *writer) removeOwn(ctx context.Context, s stub) error {
 	id := layout.Itoa(s.id)
 	b := w.client.B()
@@ -207,14 +210,17 @@ func (w *writer) removeOwn(ctx context.Context, s stub) error {
 			return err
 		}
 	}
-	if err := w.changedTags(ctx, s.tags); err != nil {
-		return err
-	}
+	return w.changedTags(ctx, s.tags)
+}
+
+// detach removes a deleted post from its conversation, or from the post that it
+// repeats.
+func (w *writer) detach(ctx context.Context, s stub) error {
 	switch {
 	case s.parent != 0:
 		return w.leave(ctx, s)
 	case s.repostOf != 0:
-		err := w.drop(ctx, s.repostOf, layout.RepostersKey(s.repostOf), "reposts", layout.Itoa(s.author), id)
+		err := w.drop(ctx, s.repostOf, layout.RepostersKey(s.repostOf), "reposts", layout.Itoa(s.author), layout.Itoa(s.id))
 		if err != nil {
 			return err
 		}
@@ -333,7 +339,8 @@ func (w *writer) mirrorRepost(ctx context.Context, user, post int64) error {
 // pageOfMarks is how many likes or reposts are removed at a time.
 const pageOfMarks = 100
 
-// deleteReposts deletes the reposts of a post.
+// deleteReposts deletes the reposts of a deleted post. It counts each until nothing is
+// left of it, so that repeating finds those that a crash has cut short.
 func (e *Engine) deleteReposts(ctx context.Context, post int64) error {
 	return e.writer.eachPage(ctx, layout.RepostersKey(post), func(page []string) error {
 		for i := 0; i+1 < len(page); i += 2 {
@@ -343,36 +350,52 @@ func (e *Engine) deleteReposts(ctx context.Context, post int64) error {
 			}
 			repost, err := e.writer.readStub(ctx, id)
 			if err == nil && repost.repostOf == post {
-				err = e.deleteNow(ctx, repost)
+				err = e.writer.deleteRepost(ctx, repost)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		// Those whose entries are lost or damaged are left.
-		return e.writer.drop(ctx, post, layout.RepostersKey(post), "reposts", page...)
+		return e.writer.dropMarks(ctx, post, layout.RepostersKey(post), "reposts", layout.RepostedPrefix, page)
 	})
 }
 
-// removeLikes removes a post from the likes of everybody. On a Cluster a like that is
-// being written can come between the first two steps; the third removes it.
+// deleteRepost deletes a repost of a deleted post, which still counts it.
+func (w *writer) deleteRepost(ctx context.Context, s stub) error {
+	if err := w.makeStub(ctx, s.id); err != nil {
+		return err
+	}
+	if err := w.removeOwn(ctx, s); err != nil {
+		return err
+	}
+	return w.removeFromHomes(ctx, s)
+}
+
+// removeLikes removes a post from the likes of everybody.
 func (w *writer) removeLikes(ctx context.Context, post int64) error {
 	return w.eachPage(ctx, layout.LikersKey(post), func(page []string) error {
-		if err := w.removeLiked(ctx, post, page); err != nil {
-			return err
-		}
-		if err := w.drop(ctx, post, layout.LikersKey(post), "likes", page...); err != nil {
-			return err
-		}
-		return w.removeLiked(ctx, post, page)
+		return w.dropMarks(ctx, post, layout.LikersKey(post), "likes", layout.LikedPrefix, page)
 	})
 }
 
-// removeLiked removes a post from the likes of a page of users.
-func (w *writer) removeLiked(ctx context.Context, post int64, page []string) error {
+// dropMarks removes a deleted post from the sets of these users (user, score, user,
+// score ...), and the users from its own set: the former also afterwards, because one
+// who has just been added to the latter may not have been added to the former yet.
+func (w *writer) dropMarks(ctx context.Context, post int64, set, counter, prefix string, page []string) error {
+	if err := w.removeMarks(ctx, post, prefix, page); err != nil {
+		return err
+	}
+	if err := w.drop(ctx, post, set, counter, page...); err != nil {
+		return err
+	}
+	return w.removeMarks(ctx, post, prefix, page)
+}
+
+// removeMarks removes a post from the sets of a page of users.
+func (w *writer) removeMarks(ctx context.Context, post int64, prefix string, page []string) error {
 	var cmds rueidis.Commands
 	for i := 0; i < len(page); i += 2 {
-		cmds = append(cmds, w.client.B().Zrem().Key(layout.LikedPrefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
+		cmds = append(cmds, w.client.B().Zrem().Key(prefix+page[i]).Member(layout.Itoa(post)).Build().ToRetryable())
 	}
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !reply.IsWrongType(err) {

@@ -50,10 +50,8 @@ func (e *Engine) homeTask(ctx context.Context, argument string) error {
 		return nil
 	}
 	w := &e.writer
-	if w.cluster { // a process that died can have written one direction only
-		if _, err := w.follows.Mirror(ctx, from, to); err != nil {
-			return err
-		}
+	if err := w.follows.Finish(ctx, from, to, w.now()); err != nil {
+		return err
 	}
 	follows, err := w.follow(ctx, from, to)
 	for err == nil {
@@ -114,7 +112,8 @@ func (w *writer) fillHome(ctx context.Context, from, to int64) error {
 }
 
 // clearHome removes the posts of a user from the home timeline of one who does not
-// follow them any more.
+// follow them any more, and posts that were deleted: a deletion that has just removed a
+// post from the profile of its author has not found this follower.
 func (w *writer) clearHome(ctx context.Context, from, to int64) error {
 	b := w.client.B()
 	res := w.client.DoMulti(ctx,
@@ -125,7 +124,11 @@ func (w *writer) clearHome(ctx context.Context, from, to int64) error {
 		return err
 	}
 	theirs, err := w.onAny(ctx, ids, layout.ProfileKey(to), layout.ProfileRepliesKey(to))
-	if err != nil || len(theirs) == 0 {
+	if err != nil {
+		return err
+	}
+	deleted, err := w.deleted(ctx, ids, theirs)
+	if err != nil {
 		return err
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return !theirs[id] })
@@ -141,7 +144,34 @@ func (w *writer) clearHome(ctx context.Context, from, to int64) error {
 	if err != nil {
 		return err
 	}
-	return w.removeFrom(ctx, from, slices.DeleteFunc(ids, func(id string) bool { return tagged[id] }))
+	ids = slices.DeleteFunc(ids, func(id string) bool { return tagged[id] })
+	return w.removeFrom(ctx, from, append(ids, deleted...))
+}
+
+// deleted returns the deleted posts among the ids, except for those that are known to
+// be there.
+func (w *writer) deleted(ctx context.Context, ids []string, known map[string]bool) ([]string, error) {
+	var cmds rueidis.Commands
+	var asked, found []string
+	for _, id := range ids {
+		if !known[id] {
+			cmds = append(cmds, w.client.B().Hexists().Key(layout.PostPrefix+id).Field("deleted").Build())
+			asked = append(asked, id)
+		}
+	}
+	if len(cmds) == 0 {
+		return nil, nil
+	}
+	for i, res := range w.client.DoMulti(ctx, cmds...) {
+		isDeleted, err := res.AsBool()
+		if err != nil && !reply.IsWrongType(err) {
+			return nil, err
+		}
+		if isDeleted {
+			found = append(found, asked[i])
+		}
+	}
+	return found, nil
 }
 
 func (w *writer) removeFrom(ctx context.Context, user int64, ids []string) error {

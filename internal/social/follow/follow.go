@@ -134,6 +134,26 @@ func wrap(err error) error {
 	return nil
 }
 
+// Finish completes a Put or a Remove that was cut short between the two directions, as
+// it can be on a Cluster.
+func (s Store) Finish(ctx context.Context, from, to int64, at time.Time) error {
+	if !s.cluster {
+		return nil
+	}
+	following, _ := entries(from, to)
+	follows, err := mirror.Score(ctx, s.client, following)
+	if err == nil && follows != "" {
+		err = s.yield(ctx, from, to, at)
+	}
+	if err == nil {
+		_, err = s.Mirror(ctx, from, to)
+	}
+	if errors.Is(err, ErrBlocked) {
+		return nil
+	}
+	return wrap(err)
+}
+
 // Mirror makes the followers of a user agree with the authoritative direction
 // and reports whether they did not.
 func (s Store) Mirror(ctx context.Context, from, to int64) (bool, error) {
