@@ -84,8 +84,8 @@ func (w *writer) follow(ctx context.Context, from, to int64) (bool, error) {
 	return since != "", err
 }
 
-// fillHome puts the latest posts of a user on the home timeline of a follower. Those
-// that are deleted meanwhile are removed again.
+// fillHome puts the latest posts of a user on the home timeline of a follower, and
+// removes what is deleted: meanwhile, or while the user was not a follower for a moment.
 func (w *writer) fillHome(ctx context.Context, from, to int64) error {
 	profile := layout.ProfileKey(to)
 	ids, err := w.client.Do(ctx, w.client.B().Zrevrange().Key(profile).Start(0).Stop(filledPosts-1).Build()).AsStrSlice()
@@ -98,17 +98,18 @@ func (w *writer) fillHome(ctx context.Context, from, to int64) error {
 			posts = append(posts, post)
 		}
 	}
-	if len(posts) == 0 {
-		return nil
-	}
 	if err := w.lists.PutMany(ctx, layout.HomeKey(from), posts...); err != nil {
 		return err
 	}
-	still, err := w.onAny(ctx, ids, profile)
+	home, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.HomeKey(from)).Start(0).Stop(-1).Build()).AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	deleted, err := w.deleted(ctx, home, nil)
 	if err != nil {
 		return err
 	}
-	return w.removeFrom(ctx, from, slices.DeleteFunc(ids, func(id string) bool { return still[id] }))
+	return w.removeFrom(ctx, from, deleted)
 }
 
 // clearHome removes the posts of a user from the home timeline of one who does not
