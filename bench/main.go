@@ -68,6 +68,7 @@ func run(ctx context.Context, args []string) error {
 		{"site", measureSite},
 		{"viewers", measureViewers},
 		{"conversations", measureConversations},
+		{"conversations", measureConversations},
 		{"locks", measureLocks},
 		{"bulk", measureBulk},
 		{"snapshots", measureSnapshots},
