@@ -174,7 +174,7 @@ func (b *talkBench) report(opt options) string {
 	fmt.Fprintf(&text, `## Conversations
 
 What an action costs the server: its CPU, all commands included. The author has %d
-followers, of whom half follow the other person too. Medians of %d rounds of %s
+followers; half of them follow the other person too. Medians of %d rounds of %s
 actions by %d callers.
 
 | | µs of the server |

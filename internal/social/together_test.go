@@ -98,8 +98,8 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 }
 
 // wantHome fails if the home timeline of a user has what does not belong there: a
-// deleted post, or one by somebody whom the user does not follow. The latest posts and
-// reposts of those whom the user follows must be there.
+// deleted post, or one by a person that the user does not follow. The latest posts and
+// reposts of the people that the user follows must be there.
 func (b *bundle) wantHome(u social.User) {
 	b.T.Helper()
 	home := strings.Fields(b.home(u))
