@@ -1,0 +1,161 @@
+package adopt_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/check"
+)
+
+// previous writes a database as the version before conversations did: two users who
+// follow each other, with a session each, and two posts.
+func previous(b *bundle) {
+	b.T.Helper()
+	const hash = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$dGhpcyBpcyBub3QgYSByZWFsIGhhc2ghISE"
+	for i, name := range []string{"Ada", "ben"} {
+		uid, other := fmt.Sprint(i+1), fmt.Sprint(2-i)
+		token := strings.Repeat(uid, 64)
+		for _, command := range [][]string{
+			{"HSET", "users", strings.ToLower(name), uid},
+			{"HSET", "user:" + uid, "username", name, "password", hash, "auth", token, "joined", "1700000000"},
+			{"HSET", "auths", token, uid},
+			{"ZADD", "users_by_time", "1700000000", name},
+			{"ZADD", "following:" + uid, "1700000010", other},
+			{"ZADD", "followers:" + uid, "1700000010", other},
+			{"HSET", "post:" + uid, "user_id", uid, "time", "1700000020", "body", "post " + uid + " about #tea"},
+			{"ZADD", "profile:" + uid, uid, uid},
+			{"LPUSH", "posts:1", uid},
+			{"LPUSH", "posts:2", uid},
+			{"LPUSH", "timeline", uid},
+		} {
+			b.Redis(command...)
+		}
+	}
+	for _, command := range [][]string{
+		{"SET", "next_user_id", "2"}, {"SET", "next_post_id", "2"},
+		{"SET", "layout_version", "2"}, {"SET", "layout_owner", "retwis"},
+	} {
+		b.Redis(command...)
+	}
+}
+
+// A database of the tutorial of 2009 or 2014, or of the version before conversations,
+// opens unchanged, and people can do everything with its posts.
+func TestConversationsOnOldDatabases(t *testing.T) {
+	t.Parallel()
+	for name, old := range map[string]struct {
+		write          func(b *bundle)
+		author, reader string
+		post, other    int64 // by the author and by the reader
+	}{
+		"2009":     {article, "antirez", "pippo", 10343, 10344},
+		"2014":     {php, "antirez", "Pippo", 30, 29},
+		"previous": {previous, "ada", "ben", 1, 2},
+	} {
+		for server, open := range map[string]func(t *testing.T) *bundle{
+			"single":  func(t *testing.T) *bundle { return setup(t) },
+			"cluster": func(t *testing.T) *bundle { return on(t, redistest.Cluster(t, 3).Client(t)) },
+		} {
+			t.Run(name+" "+server, func(t *testing.T) {
+				t.Parallel()
+				b := open(t)
+				b.Clock.Unix.Store(1_800_000_000)
+				old.write(b)
+				if err := b.Adoption().Adopt(b.Ctx, nil); err != nil {
+					t.Fatal(err)
+				}
+				// Their tags had no pages: a repair makes them.
+				result, err := check.Repair(b.Ctx, b.Service, check.Options{Report: func(p check.Problem) {
+					if !strings.Contains(p.Detail, "not on the page of #tea") {
+						t.Error(p)
+					}
+				}})
+				if err != nil || result.Problems > 0 {
+					t.Errorf("repair = %+v, %v", result, err)
+				}
+				b.WantHealthy()
+				b.converse(old.author, old.reader, old.post, old.other)
+				b.Eventually("the tasks to end", func() bool {
+					return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0"
+				})
+				b.WantHealthy()
+			})
+		}
+	}
+}
+
+// converse uses the new features on two old posts.
+func (b *bundle) converse(authorName, readerName string, id, other int64) {
+	b.T.Helper()
+	author, err := b.UserByName(b.Ctx, authorName)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	reader, err := b.UserByName(b.Ctx, readerName)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	reply, err := b.Reply(b.Ctx, reader, id, "after all these years @"+author.Name)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	if _, err = b.Repost(b.Ctx, reader, id); err != nil {
+		b.T.Fatal(err)
+	}
+	if _, err = b.Edit(b.Ctx, author, id, "edited #tea"); err != nil {
+		b.T.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"like":     b.Like(b.Ctx, reader, id),
+		"bookmark": b.Bookmark(b.Ctx, reader, id),
+		"pin":      b.Pin(b.Ctx, author, id),
+		"follow":   b.Follow(b.Ctx, reader, author),
+		"tag":      b.FollowTag(b.Ctx, reader, "tea"),
+		"delete":   b.Delete(b.Ctx, reader, other),
+	} {
+		if err != nil {
+			b.T.Errorf("%s: %v", what, err)
+		}
+	}
+	v, err := b.Viewer(b.Ctx, reader)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	item, err := b.PostPage(b.Ctx, v, id)
+	want := social.PostCounts{Replies: 1, Reposts: 1, Likes: 1}
+	if err != nil || item.Post.Counts != want || item.Post.Body != "edited #tea" || item.Marks != social.MarkLiked|social.MarkReposted|social.MarkSaved {
+		b.T.Errorf("the old post is %+v, %v", item, err)
+	}
+	thread, err := b.Thread(b.Ctx, v, id, 0, 10)
+	if err != nil || len(thread.Replies) != 1 || thread.Replies[0].ID != reply.ID {
+		b.T.Errorf("thread = %+v, %v", thread, err)
+	}
+	if _, err := b.PostPage(b.Ctx, v, other); !errors.Is(err, social.ErrNotFound) {
+		b.T.Errorf("the deleted post: %v", err)
+	}
+	home, err := b.HomePosts(b.Ctx, v, 0, 50)
+	if err != nil || len(home.Items) == 0 || home.Items[0].Post.ID == other {
+		b.T.Errorf("home = %+v, %v", home, err)
+	}
+	page, err := b.Notifications(b.Ctx, v, "", 10)
+	if err != nil || len(page.Groups) != 0 {
+		b.T.Errorf("the reader is notified of %+v, %v", page, err)
+	}
+	if v, err = b.Viewer(b.Ctx, author); err != nil {
+		b.T.Fatal(err)
+	}
+	if page, err = b.Notifications(b.Ctx, v, "", 10); err != nil || len(page.Groups) < 3 {
+		b.T.Errorf("the author is notified of %+v, %v", page, err)
+	}
+	if err := b.Block(b.Ctx, author, reader, time.Time{}); err != nil {
+		b.T.Error(err)
+	}
+	if _, err := b.Reply(b.Ctx, reader, id, "and now?"); !errors.Is(err, social.ErrNotFound) {
+		b.T.Errorf("a reply by a blocked person: %v", err)
+	}
+}
