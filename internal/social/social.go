@@ -1,6 +1,6 @@
 // Package social is Retwis: the Twitter clone that keeps everything in Redis.
-// It knows accounts, sessions, follows, posts and timelines, and no HTTP and no
-// pages.
+// It knows accounts, sessions, follows, posts, conversations, timelines and
+// notifications, and no HTTP and no pages.
 //
 // # What it does
 //
@@ -13,6 +13,17 @@
 //     profile and the home timeline of its author, on the public timeline, and
 //     on the home timelines of the author's followers: Post, Posts.
 //   - A [Page] is a part of a timeline, newest first: Home, Profile, Everybody.
+//   - People answer, repeat and change posts: Reply, Repost, Unrepost, Edit, Edits,
+//     Delete, Thread. They mark them: Like, Unlike, Bookmark, Unbookmark, Likers,
+//     Reposters, LikedPosts, BookmarkedPosts; and pin one of their own to their
+//     profile: Pin, UserProfile, EditProfile.
+//   - Tags in posts can be read and followed: TagPosts, FollowTag, FollowedTags.
+//   - People keep others away: Mute, Block, RemoveFollower, Relation.
+//   - What others do with one's posts is notified: Notifications, Unread, MarkRead,
+//     SetNotifyOff.
+//   - A [Viewer] is a person who looks. [Visible] alone decides how they see a post;
+//     a [Listing] is a page of posts as they see it: HomePosts, PublicPosts,
+//     ProfilePosts, ProfileReplies, PostPage.
 //
 // All of these are methods of [Service].
 //
@@ -37,8 +48,10 @@
 //
 // # Packages
 //
-// layout names the keys; reply, hash and scan are small helpers; password hashes
-// passwords; follow stores the follows; fanout puts posts on timelines. On
+// layout names the keys; reply, hash and mirror are small helpers; password hashes
+// passwords; follow, reaction, relation and notify store follows, likes, mutes and
+// blocks, and notifications; text finds links, mentions and tags; fanout puts posts on
+// timelines, takes them off, and finishes what was interrupted, with package task. On
 // top of this package, check verifies and repairs a database, adopt opens
 // databases of the original programs, and load writes many users and posts at
 // once.
