@@ -37,8 +37,10 @@ func previous(b *bundle) {
 		}
 	}
 	for _, command := range [][]string{
-		{"SET", "next_user_id", "2"}, {"SET", "next_post_id", "2"},
-		{"SET", "layout_version", "2"}, {"SET", "layout_owner", "retwis"},
+		{"SET", "next_user_id", "2"},
+		{"SET", "next_post_id", "2"},
+		{"SET", "layout_version", "2"},
+		{"SET", "layout_owner", "retwis"},
 	} {
 		b.Redis(command...)
 	}
