@@ -31,5 +31,37 @@ func Demo(ctx context.Context, svc *social.Service) (Login, error) {
 		Users: 80, Follows: 1200, Posts: 900, Seed: 1,
 		FirstName: demoLogin.Name, Password: demoLogin.Password,
 	})
-	return demoLogin, err
+	if err != nil {
+		return Login{}, err
+	}
+	return demoLogin, greet(ctx, svc)
+}
+
+// greet lets some people react to the user of the demo, who is notified of it.
+func greet(ctx context.Context, svc *social.Service) error {
+	me, err := svc.UserByName(ctx, demoLogin.Name)
+	if err != nil {
+		return err
+	}
+	post, err := svc.Post(ctx, me, "Hello from the #redis corner. What shall we talk about?")
+	if err != nil {
+		return err
+	}
+	all := []error{svc.EditProfile(ctx, me, social.UserProfile{})}
+	people, err := svc.Followers(ctx, &social.Viewer{}, me.ID, "", 12)
+	for i, friend := range people.Users {
+		all = append(all, svc.Like(ctx, friend, post.ID))
+		switch i {
+		case 1:
+			_, err := svc.Repost(ctx, friend, post.ID)
+			all = append(all, err)
+		case 2, 4:
+			_, err := svc.Reply(ctx, friend, post.ID, "Bread, as always. And sorted sets.")
+			all = append(all, err)
+		case 3:
+			_, err := svc.Post(ctx, friend, "Good to have you here, @"+me.Name+"!")
+			all = append(all, err)
+		}
+	}
+	return errors.Join(append(all, err)...)
 }

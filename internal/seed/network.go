@@ -24,6 +24,7 @@ const (
 	streamStanding = iota + 1
 	streamFollows
 	streamPosts
+	streamTalk
 )
 
 // popularity falls with the rank by this power, so that the numbers of

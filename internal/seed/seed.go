@@ -1,13 +1,15 @@
 // Package seed fills Retwis with a realistic sample network: a few users with very many
-// followers and many with few, registrations, follows and posts spread over a month, and
-// readable texts. The same seed gives the same network on the same day.
+// followers and many with few, registrations, follows, posts, replies and likes spread
+// over a month, and readable texts. The same seed gives the same network on the same day.
 package seed
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
+	secret "crypto/rand"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -25,7 +27,7 @@ func Run(ctx context.Context, svc *social.Service, opt Options) (Result, error) 
 		return Result{}, err
 	}
 	if opt.Password == "" {
-		opt.Password = rand.Text()[:16]
+		opt.Password = secret.Text()[:16]
 	}
 	if opt.Until.IsZero() {
 		opt.Until = time.Now().UTC().Truncate(24 * time.Hour)
@@ -124,18 +126,66 @@ func (r *run) follows(ctx context.Context) error {
 	return r.load.AddFollows(ctx, some)
 }
 
+// recent is a post that can be answered.
+type recent struct{ id, root, author int64 }
+
+// maxRecent bounds how many posts can be answered.
+const maxRecent = 2000
+
+// posts writes the posts, some of them as replies to earlier ones, and their likes.
 func (r *run) posts(ctx context.Context) error {
-	some := make([]load.NewPost, 0, step/10)
+	rng := r.net.stream(streamTalk)
+	batch := min(step/10, max(10, r.opt.Posts/20))
+	some := make([]load.NewPost, 0, batch)
+	var latest []recent
+	write := func() error {
+		if len(some) == 0 {
+			return nil
+		}
+		first, err := r.load.AddPosts(ctx, some)
+		if err != nil {
+			return err
+		}
+		var likes []load.NewLike
+		for i, p := range some {
+			id := first + int64(i)
+			latest = append(latest, recent{id: id, root: cmp.Or(p.Root, id), author: p.Author})
+			likes = append(likes, r.likes(rng, id, p.Time)...)
+		}
+		latest = latest[max(0, len(latest)-maxRecent):]
+		r.progress(len(some))
+		some = some[:0]
+		return r.load.AddLikes(ctx, likes)
+	}
 	for p := range r.net.posts() {
-		some = append(some, load.NewPost{Author: r.ids[p.author], Time: p.at, Body: p.body})
-		if len(some) == cap(some) {
-			if err := r.load.AddPosts(ctx, some); err != nil {
+		post := load.NewPost{Author: r.ids[p.author], Time: p.at, Body: p.body}
+		if n := len(latest); n > 0 && rng.Float64() < 0.3 {
+			to := latest[n-1-min(n-1, int(rng.ExpFloat64()*float64(n)/8))]
+			post.Parent, post.ParentAuthor, post.Root = to.id, to.author, to.root
+			post.Body = answer(rng)
+		}
+		post.Body += tag(rng)
+		if some = append(some, post); len(some) == batch {
+			if err := write(); err != nil {
 				return err
 			}
-			r.progress(len(some))
-			some = some[:0]
 		}
 	}
-	r.progress(len(some))
-	return r.load.AddPosts(ctx, some)
+	return write()
+}
+
+// likes generates the likes of a post: few have many.
+func (r *run) likes(rng *rand.Rand, id int64, at time.Time) []load.NewLike {
+	var likes []load.NewLike
+	seen := map[int]bool{}
+	for range min(int(rng.ExpFloat64()*1.5), r.opt.Users) {
+		user := rng.IntN(r.opt.Users)
+		since := at.Add(time.Duration(rng.ExpFloat64() * float64(6*time.Hour)))
+		if seen[user] || r.net.joined(user).After(since) || since.After(r.opt.Until) {
+			continue
+		}
+		seen[user] = true
+		likes = append(likes, load.NewLike{Post: id, User: r.ids[user], Time: since})
+	}
+	return likes
 }

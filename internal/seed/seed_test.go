@@ -193,6 +193,24 @@ func TestDemo(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	me, err := svc.UserByName(t.Context(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := svc.Viewer(t.Context(), me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unread, err := svc.Unread(t.Context(), v); err != nil || unread < 5 {
+		t.Errorf("%d notifications, %v", unread, err)
+	}
+	result, err := check.Verify(t.Context(), svc, check.Options{Report: func(p check.Problem) { t.Error(p) }})
+	if err != nil || result.Problems+result.Leftovers > 0 {
+		t.Errorf("check = %+v, %v", result, err)
+	}
+	if replies, err := svc.ProfileReplies(t.Context(), v, me.ID, 0, 10); err != nil || len(replies.Items) == 0 {
+		t.Errorf("the replies of the user of the demo: %+v, %v", replies, err)
+	}
 	foreign, _ := service(t)
 	if _, err := foreign.Register(t.Context(), "somebody", "some password"); err != nil {
 		t.Fatal(err)

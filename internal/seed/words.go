@@ -106,6 +106,31 @@ func sentence(rng *rand.Rand) string {
 	return capital(strings.TrimSpace(text))
 }
 
+var answers = []string{
+	"Same here.", "How did it go?", "I did not know that.", "Not in my experience.", "Tell us more!",
+	"Where was that?", "This made my day.", "I would try it again on a Tuesday.", "Agreed, with one exception.",
+	"Thank you for this.", "Count me in.", "My neighbour says the opposite.", "Took me years to find out.",
+}
+
+var tags = []string{"bread", "rain", "redis", "garden", "books", "trains", "coffee", "music"}
+
+// answer generates the text of a reply.
+func answer(rng *rand.Rand) string {
+	text := answers[rng.IntN(len(answers))]
+	if rng.IntN(3) == 0 {
+		text += " " + sentence(rng)
+	}
+	return text
+}
+
+// tag generates the tag at the end of some posts.
+func tag(rng *rand.Rand) string {
+	if rng.IntN(4) != 0 {
+		return ""
+	}
+	return " #" + tags[rng.IntN(len(tags))]
+}
+
 // capital starts each sentence with a capital letter.
 func capital(text string) string {
 	b := []byte(text)

@@ -392,7 +392,7 @@ func TestTimelinesAreCapped(t *testing.T) {
 	for i := range 1300 {
 		posts = append(posts, load.NewPost{Author: author.ID, Time: b.Clock.Now(), Body: fmt.Sprint(i)})
 	}
-	if err := load.New(b.Service).AddPosts(b.Ctx, posts); err != nil {
+	if _, err := load.New(b.Service).AddPosts(b.Ctx, posts); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"timeline", "posts:1"} {

@@ -24,6 +24,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/text"
 )
 
 // Loader writes many users, follows and posts at once, with given times, and
@@ -185,26 +186,31 @@ type NewPost struct {
 	Author int64
 	Time   time.Time
 	Body   string
+
+	// Of a reply: the post that it answers, which exists, its author, and the first
+	// post of the conversation.
+	Parent, ParentAuthor, Root int64
 }
 
 // AddPosts loads posts, which should be in the order of their times, and puts them
-// on all timelines where they belong.
-func (l Loader) AddPosts(ctx context.Context, posts []NewPost) error {
+// on all timelines where they belong, without notifications. It returns the id of the
+// first; the others follow.
+func (l Loader) AddPosts(ctx context.Context, posts []NewPost) (first int64, err error) {
 	if err := completion.Outdate(ctx, l.client); err != nil {
-		return err
+		return 0, err
 	}
 	last, err := l.reserve(ctx, layout.NextPostID, len(posts))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	first := last - int64(len(posts)) + 1
+	first = last - int64(len(posts)) + 1
 	for from := 0; from < len(posts); from += pipeline / 4 {
 		some := posts[from:min(from+pipeline/4, len(posts))]
 		if err := l.addPosts(ctx, first+int64(from), some); err != nil {
-			return fmt.Errorf("social: load posts: %w", err)
+			return 0, fmt.Errorf("social: load posts: %w", err)
 		}
 	}
-	return completion.Outdate(ctx, l.client)
+	return first, completion.Outdate(ctx, l.client)
 }
 
 func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) error {
@@ -213,14 +219,32 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	if err != nil {
 		return err
 	}
-	err = l.chunks(ctx, len(posts), 3, func(i int) rueidis.Commands {
-		post, id := posts[i], first+int64(i)
-		return rueidis.Commands{
-			b.Hset().Key(layout.PostKey(id)).FieldValue().FieldValue("user_id", layout.Itoa(post.Author)).
-				FieldValue("time", layout.Seconds(post.Time)).FieldValue("body", post.Body).Build(),
-			b.Zadd().Key(layout.FanOuts).ScoreMember().ScoreMember(float64(l.now().Unix()), layout.Itoa(id)).Build(),
-			b.Zadd().Key(layout.ProfileKey(post.Author)).ScoreMember().ScoreMember(float64(id), layout.Itoa(id)).Build(),
+	err = l.chunks(ctx, len(posts), 6+text.MaxTags, func(i int) rueidis.Commands {
+		post, id := posts[i], layout.Itoa(first+int64(i))
+		on := func(set string) rueidis.Completed {
+			return b.Zadd().Key(set).ScoreMember().ScoreMember(float64(first+int64(i)), id).Build()
 		}
+		hash := b.Hset().Key(layout.PostKey(first+int64(i))).FieldValue().FieldValue("user_id", layout.Itoa(post.Author)).
+			FieldValue("time", layout.Seconds(post.Time)).FieldValue("body", post.Body)
+		profile := layout.ProfileKey(post.Author)
+		if post.Parent != 0 {
+			hash = hash.FieldValue("parent", layout.Itoa(post.Parent)).FieldValue("root", layout.Itoa(post.Root))
+			profile = layout.ProfileRepliesKey(post.Author)
+		}
+		cmds := rueidis.Commands{
+			hash.Build(),
+			b.Zadd().Key(layout.FanOuts).ScoreMember().ScoreMember(float64(l.now().Unix()), id).Build(),
+			on(profile),
+		}
+		if post.Parent != 0 {
+			replies := layout.RepliesKey(post.Parent)
+			cmds = append(cmds, on(layout.ThreadKey(post.Root)),
+				b.Sadd().Key(replies).Member(id).Build(), l.count(post.Parent, replies, "SCARD", "replies"))
+		}
+		for _, tag := range text.Tags(post.Body) {
+			cmds = append(cmds, on(layout.TagKey(tag)))
+		}
+		return cmds
 	})
 	if err != nil {
 		return err
@@ -232,8 +256,11 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	var pushes rueidis.Commands
 	for i, post := range posts {
 		id := first + int64(i)
-		pushes = append(pushes, l.lists.PutCommand(id, layout.HomeKey(post.Author)), l.lists.PutCommand(id, layout.Timeline))
-		lists := homes[post.Author]
+		pushes = append(pushes, l.lists.PutCommand(id, layout.HomeKey(post.Author)))
+		if post.Parent == 0 {
+			pushes = append(pushes, l.lists.PutCommand(id, layout.Timeline))
+		}
+		lists := homes.of(post)
 		for len(lists) > 0 {
 			n := min(listsAtOnce, len(lists))
 			if l.cluster {
@@ -262,16 +289,62 @@ func (l Loader) finalize(ctx context.Context, first int64, posts []NewPost, mast
 	return l.fanOut.Confirm(ctx, first, authors, masters, confirmTimeout)
 }
 
-// followers returns the home timelines of the followers of each author.
-func (l Loader) followers(ctx context.Context, posts []NewPost) (map[int64][]string, error) {
+// homes are the home timelines of the followers of authors and of tags.
+type homes struct {
+	authors map[int64][]string
+	tags    map[string][]string
+	sets    map[int64]map[string]bool // of authors that were replied to
+}
+
+// of returns the home timelines, without that of its author, on which a post belongs.
+func (h *homes) of(post NewPost) []string {
+	lists := h.authors[post.Author]
+	if post.Parent != 0 && post.ParentAuthor != post.Author {
+		both := h.sets[post.ParentAuthor]
+		if both == nil {
+			both = map[string]bool{layout.HomeKey(post.ParentAuthor): true}
+			for _, home := range h.authors[post.ParentAuthor] {
+				both[home] = true
+			}
+			h.sets[post.ParentAuthor] = both
+		}
+		all := lists
+		lists = nil
+		for _, home := range all {
+			if both[home] {
+				lists = append(lists, home)
+			}
+		}
+	}
+	for _, tag := range text.Tags(post.Body) {
+		lists = slices.Concat(lists, h.tags[tag])
+	}
+	return lists
+}
+
+// followers returns the home timelines of the followers of these posts.
+func (l Loader) followers(ctx context.Context, posts []NewPost) (*homes, error) {
 	var cmds rueidis.Commands
-	var authors []int64
-	homes := make(map[int64][]string)
+	var add []func(lists []string)
+	h := &homes{authors: map[int64][]string{}, tags: map[string][]string{}, sets: map[int64]map[string]bool{}}
+	read := func(set string, then func(lists []string)) {
+		cmds = append(cmds, l.client.B().Zrange().Key(set).Min("0").Max("-1").Build())
+		add = append(add, then)
+	}
+	author := func(uid int64) {
+		if _, ok := h.authors[uid]; !ok && uid != 0 {
+			h.authors[uid] = nil
+			read(layout.FollowersKey(uid), func(lists []string) { h.authors[uid] = lists })
+		}
+	}
 	for _, post := range posts {
-		if _, ok := homes[post.Author]; !ok {
-			homes[post.Author] = nil
-			authors = append(authors, post.Author)
-			cmds = append(cmds, l.client.B().Zrange().Key(layout.FollowersKey(post.Author)).Min("0").Max("-1").Build())
+		author(post.Author)
+		author(post.ParentAuthor)
+		for _, tag := range text.Tags(post.Body) {
+			if _, ok := h.tags[tag]; !ok {
+				h.tags[tag] = nil
+				read(layout.TagFollowersKey(tag), func(lists []string) { h.tags[tag] = lists })
+			}
 		}
 	}
 	for i, res := range l.client.DoMulti(ctx, cmds...) {
@@ -282,9 +355,9 @@ func (l Loader) followers(ctx context.Context, posts []NewPost) (map[int64][]str
 		for j, id := range ids {
 			ids[j] = layout.HomePrefix + id
 		}
-		homes[authors[i]] = ids
+		add[i](ids)
 	}
-	return homes, nil
+	return h, nil
 }
 
 // reserve assigns n ids and returns the last.

@@ -1,0 +1,48 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+
+	_ "embed"
+)
+
+//go:embed count.lua
+var countSource string
+
+// countScript can be repeated, as every command of a load must be.
+var countScript = script.New(countSource).Retryable()
+
+// count writes the size of a set of a post, zcard or scard, to a field of it.
+func (l Loader) count(post int64, set, size, field string) rueidis.Completed {
+	return countScript.Command(l.client, []string{layout.PostKey(post), set}, []string{size, field})
+}
+
+// NewLike is a like to be loaded.
+type NewLike struct {
+	Post, User int64
+	Time       time.Time
+}
+
+// AddLikes loads likes of posts that exist, without notifications. Those of one post
+// should follow each other: the post counts them once.
+func (l Loader) AddLikes(ctx context.Context, likes []NewLike) error {
+	b := l.client.B()
+	return l.chunks(ctx, len(likes), 3, func(i int) rueidis.Commands {
+		like := likes[i]
+		at := float64(like.Time.Unix())
+		cmds := rueidis.Commands{
+			b.Zadd().Key(layout.LikersKey(like.Post)).ScoreMember().ScoreMember(at, layout.Itoa(like.User)).Build(),
+			b.Zadd().Key(layout.LikedKey(like.User)).ScoreMember().ScoreMember(at, layout.Itoa(like.Post)).Build(),
+		}
+		if i+1 == len(likes) || likes[i+1].Post != like.Post {
+			cmds = append(cmds, l.count(like.Post, layout.LikersKey(like.Post), "ZCARD", "likes"))
+		}
+		return cmds
+	})
+}
