@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 		{"site", measureSite},
 		{"viewers", measureViewers},
 		{"conversations", measureConversations},
-		{"conversations", measureConversations},
+		{"threads", measureThreads},
 		{"locks", measureLocks},
 		{"bulk", measureBulk},
 		{"snapshots", measureSnapshots},

@@ -17,7 +17,7 @@ func bodyText(body string) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
 		var b strings.Builder
 		for _, part := range text.Parse(body) {
-			shown := templ.EscapeString(part.Text)
+			shown := templ.EscapeString(part.Shown())
 			switch part.Kind {
 			case text.Link:
 				target := templ.EscapeString(string(templ.URL(part.Target)))
