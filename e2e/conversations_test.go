@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -40,6 +41,7 @@ func TestConversations(t *testing.T) {
 				c.judge(string(axe))
 				c.completion(t)
 				c.keys(t)
+				c.live(t)
 			}
 			c.edit(t)
 			c.profile(t)
@@ -211,7 +213,7 @@ func (c conversation) completion(t *testing.T) {
 		if got := b.attribute("#status", "aria-controls"); got == "none" {
 			t.Error("the box does not name the list")
 		}
-		b.run(chromedp.SendKeys(box, kb.ArrowDown), chromedp.SendKeys(box, kb.ArrowUp), chromedp.SendKeys(box, kb.Enter))
+		b.run(chromedp.SendKeys(box, kb.ArrowDown), chromedp.SendKeys(box, kb.ArrowUp), enter())
 		if got := get(b, chromedp.Value(box)); got != want {
 			t.Errorf("%q was completed to %q, want %q", typed, got, want)
 		}
@@ -236,6 +238,14 @@ func (c conversation) completion(t *testing.T) {
 	// Ctrl+Enter publishes.
 	b.run(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	b.until("the post is published", func() bool { return slices.Contains(b.texts(".post .body"), "@ben @a") })
+}
+
+// enter presses Enter as one event, so that a page that handles it gets no line break:
+// SendKeys sends the character by itself.
+func enter() action {
+	return command(input.DispatchKeyEvent, input.DispatchKeyEventParams{
+		Type: kb.KeyDown, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, Text: "\r",
+	})
 }
 
 // keys moves, likes and writes with single keys.
@@ -283,6 +293,26 @@ func (c conversation) keys(t *testing.T) {
 	if got := get(b, chromedp.Value(chromedp.CSS("#status"))); got != "jkl?" {
 		t.Errorf("after another page the box shows %q", got)
 	}
+}
+
+// live shows new posts, counts and notifications on pages that are open.
+func (c conversation) live(t *testing.T) {
+	c.ada.open("/timeline")
+	c.ben.say("something new")
+	c.ada.until("the page offers the new post", func() bool { return c.ada.has("#new-posts a") })
+	c.ada.wantTexts("#new-posts", "1 new post")
+	c.ada.run(chromedp.Click(chromedp.CSS("#new-posts a")))
+	c.ada.until("the new post is shown", func() bool { return slices.Contains(c.ada.texts(".post .body"), "something new") })
+	c.ada.until("a screen reader hears of it", func() bool { return slices.Contains(c.ada.texts("#live-region"), "New posts loaded") })
+
+	unread := c.ada.attribute("[data-unread]", "data-unread")
+	c.ben.open("/u/ada")
+	c.press(c.ben, ".post .act.like")
+	c.ada.until("the number of notifications changes", func() bool { return c.ada.attribute("[data-unread]", "data-unread") != unread })
+	c.ada.until("the number of likes changes", func() bool {
+		return c.ada.has(`.post[data-likes="1"] .act.like[aria-label*="1 like"]`)
+	})
+	c.ada.wantPath("/timeline")
 }
 
 // edit changes a post, and pins it.

@@ -1,6 +1,12 @@
 package web
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+
+	"retwis/internal/social"
+	"retwis/internal/social/text"
+)
 
 func (s *Server) bookmarks(req *request) error {
 	if !req.signed {
@@ -24,4 +30,67 @@ func (s *Server) bookmarks(req *request) error {
 		return err
 	}
 	return req.render(http.StatusOK, bookmarksPage(req.page("Bookmarks"), list))
+}
+
+// tagName returns the tag in the address in its usual form.
+func (req *request) tagName() (tag string, ok bool) {
+	return text.FoldTag(req.r.PathValue("name"))
+}
+
+var errNoTag = &pageError{status: http.StatusNotFound, detail: "This isn't a tag. A tag is a word with at least one letter."}
+
+func (s *Server) tag(req *request) error {
+	tag, ok := req.tagName()
+	if !ok {
+		return errNoTag
+	}
+	if tag != req.r.PathValue("name") {
+		return req.redirectToName(tagPath(tag))
+	}
+	before, err := req.before()
+	if err != nil {
+		return err
+	}
+	v, err := req.person()
+	if err != nil {
+		return err
+	}
+	page, err := s.social.TagPosts(req.ctx, v, tag, before, homePosts)
+	if err != nil {
+		return err
+	}
+	following := false
+	if req.signed {
+		if following, err = s.social.IsFollowingTag(req.ctx, req.viewer.ID, tag); err != nil {
+			return err
+		}
+	}
+	list := feed{
+		Path: tagPath(tag), Later: before != 0, Next: page.Next,
+		Empty: "No posts with this tag yet.", Step: "Write the first one", To: "/home#status",
+	}
+	if list.Posts, err = req.show(v, page.Items); err != nil {
+		return err
+	}
+	f := req.page("#" + tag)
+	f.Description = "Posts with the tag #" + tag + " on Retwis."
+	return req.render(http.StatusOK, tagPage(f, tag, following, list))
+}
+
+func (s *Server) followTag(req *request) error { return s.changeTag(req, s.social.FollowTag) }
+
+func (s *Server) unfollowTag(req *request) error { return s.changeTag(req, s.social.UnfollowTag) }
+
+func (s *Server) changeTag(req *request, change func(ctx context.Context, user social.User, tag string) error) error {
+	tag, ok := req.tagName()
+	if !ok {
+		return errNoTag
+	}
+	if !req.signed {
+		return req.toLogin()
+	}
+	if err := change(req.ctx, req.viewer, tag); err != nil {
+		return err
+	}
+	return req.changed(req.back(tagPath(tag)))
 }

@@ -221,3 +221,50 @@ func TestBookmarksPage(t *testing.T) {
 	}
 	s.signedUp("ben").get("/bookmarks").want(200, "No bookmarks yet.")
 }
+
+// A tag has one address, and a button to follow it.
+func TestTagPage(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	ada.get("/tag/gardens").want(200, "No posts with this tag yet.", `action="/tag/gardens/follow"`)
+	s.say("ben", "about #Gardens <b>")
+	ada.get("/tag/Gardens").want(302, "/tag/gardens")
+	s.visitor().get("/tag/gardens").want(200, "about <a href=\"/tag/gardens\"", "&lt;b&gt;", `action="/tag/gardens/follow"`)
+	s.visitor().send("/tag/gardens/follow").want(303, "/login?next=%2Ftag%2Fgardens")
+	ada.get("/tag/gardens/follow").want(303, "/tag/gardens")
+	ada.send("/tag/gardens/follow").want(303, "/tag/gardens")
+	ada.get("/tag/gardens").want(200, `action="/tag/gardens/unfollow"`)
+	ada.send("/tag/gardens/unfollow", "back", "/home").want(303, "/home")
+	ada.get("/tag/gardens").want(200, `action="/tag/gardens/follow"`)
+	ben.send("/u/ada/block").want(303)
+	ada.get("/tag/gardens").want(200).wantNot("about <a")
+	for _, tag := range []string{"12", "a%20b", "%3Cb%3E", strings.Repeat("x", 200)} {
+		ada.get("/tag/"+tag).want(404, "This isn&#39;t a tag.")
+		ada.send("/tag/" + tag + "/follow").want(404)
+	}
+}
+
+// A reply that is sent after the session has ended, or to a post that is gone, is not
+// lost.
+func TestReplyOutlivesTheSession(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	s.signedUp("ada")
+	post := s.say("ada", "a question")
+	path := fmt.Sprintf("/u/ada/%d/reply", post)
+	v := s.visitor()
+	const text, shown = "an <answer>", ">an &lt;answer&gt;</textarea>"
+	v.send(path, "status", text).want(403, shown, `name="action" value="`+path+`"`, "Your reply")
+	v.send("/login", "username", "ada", "password", "wrong horse", "status", text, "action", path).want(422, shown, `value="`+path+`"`)
+	v.send("/login", "username", "ada", "password", password, "status", text, "action", path).want(200, shown, `action="`+path+`"`, "re logged in again")
+	// Nothing but the addresses of texts can be put there.
+	other := s.visitor()
+	other.send("/login", "username", "ada", "password", password, "status", text, "action", "/u/ada/block").
+		want(200, shown, `action="/post"`).wantNot(`action="/u/ada/block"`)
+
+	if err := s.social.Delete(t.Context(), s.user("ada"), post); err != nil {
+		t.Fatal(err)
+	}
+	v.send(path, "status", text).want(404, shown, `action="/post"`, "publish what you wrote as a new post")
+}

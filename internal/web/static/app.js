@@ -14,6 +14,7 @@ function announce(text) {
 // Times in the reader's own zone, recent ones as what has passed since.
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const units = [["minute", 60], ["hour", 3600], ["day", 86400]];
 
 function showTimes(root) {
@@ -21,7 +22,7 @@ function showTimes(root) {
     const then = new Date(time.dateTime);
     const ago = (Date.now() - then) / 1000;
     time.title = absolute.format(then);
-    let text = time.title;
+    let text = day.format(then);
     if (ago < 45) {
       text = "just now";
     } else if (ago < 7 * 86400) {
