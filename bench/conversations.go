@@ -2,192 +2,163 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/alexedwards/argon2id"
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
+	socialload "retwis/internal/social/load"
+	"retwis/internal/store"
 )
 
 const (
-	talkWriters   = 16   // concurrent callers
-	talkPosts     = 2000 // a round
-	talkFollowers = 20   // of the author; half of them follow the other author too
-	talkHome      = 1000 // posts on the home timeline that a follow fills
+	talkers     = 200
+	talkPosts   = 4000 // and as many of each action, a round
+	talkCallers = 16
 )
 
-// measureConversations measures what replies, reposts and follows cost the server.
+// talkAction is something that people do with posts.
+type talkAction struct {
+	name string
+	do   func(ctx context.Context, i int) error
+	cost []float64 // µs of the server for one, by round
+}
+
+// measureConversations measures what the server computes for what people do with posts,
+// through one process with all of its caches.
 func measureConversations(ctx context.Context, dir string, opt options) (text string, err error) {
 	err = onServer(ctx, dir, "conversations", func(client rueidis.Client) error {
-		b := &talkBench{client: client, costs: map[string][]float64{}}
-		if err := b.prepare(ctx); err != nil {
+		log := slog.New(slog.NewTextHandler(io.Discard, nil))
+		db, err := store.Open(ctx, "unix://"+filepath.Join(dir, "conversations", "redis.sock"), store.Options{Logger: log})
+		if err != nil {
 			return err
 		}
-		defer b.service.Close()
+		defer db.Close()
+		service, err := social.New(db.Client(), social.Options{Logger: log, Invalidations: db.Invalidations()})
+		if err != nil {
+			return err
+		}
+		defer service.Close()
+		actions, err := talkActions(ctx, service)
+		if err != nil {
+			return err
+		}
 		for range opt.rounds {
-			if err := b.round(ctx); err != nil {
-				return err
+			for _, action := range actions {
+				if err := action.round(ctx, client); err != nil {
+					return fmt.Errorf("%s: %w", action.name, err)
+				}
 			}
 		}
-		text = b.report(opt)
+		text = talkReport(opt, actions)
+		fmt.Print(text)
 		return nil
 	})
 	return text, err
 }
 
-// talkBench is a small network of people who talk.
-type talkBench struct {
-	client        rueidis.Client
-	service       *social.Service
-	ada, bob, fan social.User
-	costs         map[string][]float64 // µs of the server for each action, by round
-	posts         []int64              // of the last round, by ada
+// talkActions returns what is measured, in an order in which each has something to do:
+// post i is by user i modulo talkers.
+func talkActions(ctx context.Context, s *social.Service) ([]*talkAction, error) {
+	var people []socialload.NewUser
+	for i := range talkers {
+		people = append(people, socialload.NewUser{Name: fmt.Sprintf("talker%d", i), PasswordHash: "none", Joined: time.Now()})
+	}
+	users, err := socialload.New(s).AddUsers(ctx, people)
+	if err != nil {
+		return nil, err
+	}
+	var ids [talkPosts]int64
+	for i := range ids {
+		post, err := s.Post(ctx, users[i%talkers], "Hello from here.")
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = post.ID
+	}
+	author := func(i int) social.User { return users[i%talkers] }
+	other := func(i int) social.User { return users[(i+1+i/talkers)%talkers] }
+	type act = func(ctx context.Context, user social.User, id int64) error
+	on := func(user func(int) social.User, do act) func(context.Context, int) error {
+		return func(ctx context.Context, i int) error { return do(ctx, user(i), ids[i]) }
+	}
+	relate := func(do func(ctx context.Context, from, to social.User) error) func(context.Context, int) error {
+		return func(ctx context.Context, i int) error { return do(ctx, other(i), author(i)) }
+	}
+	return []*talkAction{
+		{name: "like an own post", do: on(author, s.Like)},
+		{name: "unlike it", do: on(author, s.Unlike)},
+		{name: "like, and notify the author", do: on(other, s.Like)},
+		{name: "like what one likes already", do: on(other, s.Like)},
+		{name: "unlike, and remove the notification", do: on(other, s.Unlike)},
+		{name: "bookmark", do: on(other, s.Bookmark)},
+		{name: "remove a bookmark", do: on(other, s.Unbookmark)},
+		{name: "mute", do: relate(func(ctx context.Context, from, to social.User) error { return s.Mute(ctx, from, to, time.Time{}) })},
+		{name: "unmute", do: relate(s.Unmute)},
+		{name: "post", do: func(ctx context.Context, i int) error {
+			_, err := s.Post(ctx, author(i), "Hello from here.")
+			return err
+		}},
+		{name: "reply to an own post", do: func(ctx context.Context, i int) error {
+			_, err := s.Reply(ctx, author(i), ids[i], "Hello from here.")
+			return err
+		}},
+	}, nil
 }
 
-func (b *talkBench) prepare(ctx context.Context) (err error) {
-	b.service, err = social.New(b.client, social.Options{
-		Logger:     slog.New(slog.NewTextHandler(io.Discard, nil)),
-		HashParams: &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 8, KeyLength: 16},
-	})
+// round does an action with every post, from several callers at once.
+func (a *talkAction) round(ctx context.Context, client rueidis.Client) error {
+	before, err := serverSeconds(ctx, client)
 	if err != nil {
 		return err
 	}
-	register := func(name string) (user social.User) {
-		var session social.Session
-		if err == nil {
-			session, err = b.service.Register(ctx, name, password)
-		}
-		return session.User
-	}
-	b.ada, b.bob, b.fan = register("ada"), register("bob"), register("fan")
-	for i := range talkFollowers {
-		follower := register(fmt.Sprint("follower", i))
-		if err != nil {
-			return err
-		}
-		if err := b.service.Follow(ctx, follower, b.bob); err != nil {
-			return err
-		}
-		if i%2 == 0 {
-			if err := b.service.Follow(ctx, follower, b.ada); err != nil {
-				return err
+	var next atomic.Int64
+	var callers sync.WaitGroup
+	failed := make(chan error, talkCallers)
+	for range talkCallers {
+		callers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < talkPosts; i = int(next.Add(1)) - 1 {
+				if err := a.do(ctx, i); err != nil {
+					failed <- err
+					return
+				}
 			}
-		}
-	}
-	for range talkHome {
-		if _, err := b.service.Post(ctx, b.fan, "on the home timeline already"); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-func (b *talkBench) round(ctx context.Context) error {
-	posts := make([]int64, talkPosts)
-	err := b.measure(ctx, "post", talkPosts, func(i int) error {
-		post, err := b.service.Post(ctx, b.ada, "What do you think?")
-		posts[i] = post.ID
-		return err
-	})
-	if err == nil {
-		err = b.measure(ctx, "post of the other", talkPosts, func(int) error {
-			_, err := b.service.Post(ctx, b.bob, "I think so too.")
-			return err
 		})
 	}
-	if err == nil {
-		err = b.measure(ctx, "reply", talkPosts, func(i int) error {
-			_, err := b.service.Reply(ctx, b.bob, posts[i], "I think so too.")
-			return err
-		})
+	callers.Wait()
+	close(failed)
+	for e := range failed {
+		err = errors.Join(err, e)
 	}
-	if err == nil {
-		err = b.measure(ctx, "repost", talkPosts, func(i int) error {
-			_, err := b.service.Repost(ctx, b.bob, posts[i])
-			return err
-		})
-	}
-	const follows = 50
-	for range follows {
-		if err == nil {
-			err = b.measure(ctx, "follow", 1, func(int) error { return b.service.Follow(ctx, b.fan, b.ada) })
-		}
-		if err == nil {
-			err = b.measure(ctx, "unfollow", 1, func(int) error { return b.service.Unfollow(ctx, b.fan, b.ada) })
-		}
-	}
-	return err
-}
-
-// measure adds the server's time for each of n actions.
-func (b *talkBench) measure(ctx context.Context, name string, n int, do func(i int) error) error {
-	before, err := serverSeconds(ctx, b.client)
 	if err != nil {
 		return err
 	}
-	errs := make([]error, talkWriters)
-	var wg sync.WaitGroup
-	for w := range talkWriters {
-		wg.Go(func() {
-			for i := w; i < n && errs[w] == nil; i += talkWriters {
-				errs[w] = do(i)
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	for { // until the fan-outs are finished too
-		left, err := b.client.Do(ctx, b.client.B().Exists().Key("fanouts", "tasks").Build()).AsInt64()
-		if err != nil {
-			return err
-		}
-		if left == 0 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	after, err := serverSeconds(ctx, b.client)
-	b.costs[name] = append(b.costs[name], (after-before)/float64(n)*1e6)
+	after, err := serverSeconds(ctx, client)
+	a.cost = append(a.cost, (after-before)/talkPosts*1e6)
 	return err
 }
 
-func (b *talkBench) report(opt options) string {
-	cost := func(name string) float64 { return medianValue(b.costs[name]) }
-	mean := func(name string) float64 { // of single actions, shorter than what the server's clock shows
-		sum := 0.0
-		for _, c := range b.costs[name] {
-			sum += c
-		}
-		return sum / float64(len(b.costs[name]))
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, `## Conversations
+func talkReport(opt options, actions []*talkAction) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `## Conversations
 
-What an action costs the server: its CPU, all commands included. The author has %d
-followers; half of them follow the other person too. Medians of %d rounds of %s
-actions by %d callers.
+What the server computes for what people do with posts, its sockets included
+(`+"`used_cpu`"+`): %s of each action by %d users, from %d callers at once, through one
+process with all of its caches. Medians of %d rounds, in turn.
 
-| | µs of the server |
+| | time of the server each |
 | --- | ---: |
-| post | %.1f |
-| reply | %.1f |
-| repost | %.1f |
-| follow that fills a home timeline of %s posts with %d others | %.0f |
-| unfollow that clears it | %.0f |
-
-A reply costs **%.1f µs** more than a post by the same author.
-`, talkFollowers, opt.rounds, thousands(talkPosts), talkWriters,
-		cost("post of the other"), cost("reply"), cost("repost"), thousands(talkHome), 100, mean("follow"), mean("unfollow"),
-		cost("reply")-cost("post of the other"))
-	return text.String()
+`, thousands(talkPosts), talkers, talkCallers, opt.rounds)
+	for _, action := range actions {
+		fmt.Fprintf(&b, "| %s | %.1f µs |\n", action.name, medianNumber(action.cost))
+	}
+	return b.String()
 }
