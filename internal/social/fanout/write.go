@@ -51,7 +51,7 @@ type writer struct {
 // create writes a post unless its id is in use, and adds it to `fanouts`, so
 // that an interrupted fan-out is finished by another process: in the same
 // script, or on a Cluster before it; an entry without a post does no harm.
-// errDeleted reports that the post was written before, and deleted since.
+// errDeleted reports that the post was written before, and has been deleted since.
 func (w *writer) create(ctx context.Context, id int64, fields []string) (bool, error) {
 	keys := []string{layout.PostKey(id), layout.FanOuts}
 	if w.cluster {
