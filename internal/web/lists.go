@@ -72,7 +72,7 @@ func (s *Server) tag(req *request) error {
 	if list.Posts, err = req.show(v, page.Items); err != nil {
 		return err
 	}
-	f := req.page("#" + tag)
+	f := req.live(req.page("#"+tag), liveTag(tag), before != 0)
 	f.Description = "Posts with the tag #" + tag + " on Retwis."
 	return req.render(http.StatusOK, tagPage(f, tag, following, list))
 }
