@@ -2,6 +2,7 @@ package social_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -87,9 +88,7 @@ func TestListingHidesAndMarks(t *testing.T) {
 	}
 	zadd := func(key string, score float64, member int64) {
 		t.Helper()
-		if err := b.DB.Do(b.Ctx, b.DB.B().Zadd().Key(key).ScoreMember().ScoreMember(score, layout.Itoa(member)).Build()).Error(); err != nil {
-			t.Fatal(err)
-		}
+		b.Redis("ZADD", key, strconv.FormatFloat(score, 'f', 0, 64), layout.Itoa(member))
 	}
 	if got, want := see(ada), []int64{ids[5], ids[4], ids[3], ids[2], ids[1], ids[0]}; !slices.Equal(got, want) {
 		t.Fatalf("before: %v, want %v", got, want)

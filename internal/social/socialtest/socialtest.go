@@ -117,7 +117,11 @@ func (b *Bundle) Connect(from, to social.User) {
 // Redis runs a command and returns its reply as text.
 func (b *Bundle) Redis(args ...string) string {
 	b.T.Helper()
-	res := b.DB.Do(b.Ctx, b.DB.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build())
+	// The second command waits for the invalidation messages of the first, so that a
+	// read through the same client sees what was written.
+	res := b.DB.DoMulti(b.Ctx,
+		b.DB.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build(),
+		b.DB.B().Exists().Key(args[1]).Build())[0]
 	if rueidis.IsRedisNil(res.Error()) {
 		return ""
 	}
