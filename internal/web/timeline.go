@@ -25,9 +25,7 @@ func (req *request) newMembers(v *social.Viewer) ([]personView, error) {
 		return nil, err
 	}
 	key := membersOf{viewer: v.User.ID, page: req.r.URL.RequestURI()}
-	for i, user := range newest {
-		key.users[i] = user
-	}
+	copy(key.users[:], newest)
 	if list, ok := req.server.members.GetIfPresent(key); ok && !req.isFresh && time.Since(list.at) < time.Second {
 		return list.people, nil
 	}
