@@ -165,20 +165,31 @@ func (t *threads) replies(ctx context.Context, v *Viewer, tree *tree, thread *Th
 	return t.mark(ctx, v, thread.Replies)
 }
 
-// resume returns the place after the cursor of a page.
+// maxLost bounds how many posts above a lost cursor are read.
+const maxLost = 100
+
+// resume returns the place after the cursor of a page, -1 for one that is not of this
+// conversation. A post that was deleted leaves the tree with the last reply to it, and
+// so can those above it.
 func (t *threads) resume(ctx context.Context, tree *tree, after int64) (int, error) {
-	parent := int64(0)
-	if _, ok := tree.parent(after); !ok {
-		views, err := t.lists.Views(ctx, after)
+	id := after
+	for range maxLost {
+		if _, ok := tree.parent(id); ok || id == tree.root {
+			return tree.after(id, after), nil
+		}
+		views, err := t.lists.Views(ctx, id)
 		if err != nil {
 			return 0, err
 		}
-		if views[0] == nil || views[0].Root != tree.root {
-			return -1, nil
+		if views[0] == nil || views[0].Root != tree.root || views[0].Parent >= id {
+			break
 		}
-		parent = views[0].Parent
+		after, id = id, views[0].Parent
 	}
-	return tree.after(after, parent), nil
+	if id == after {
+		return -1, nil
+	}
+	return tree.after(tree.root, after), nil
 }
 
 // mark adds what the viewer has done with the posts that are shown.

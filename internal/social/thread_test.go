@@ -2,7 +2,9 @@ package social_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +99,8 @@ func TestThread(t *testing.T) {
 // nothing and leave out nothing that was there all the time.
 func TestThreadPages(t *testing.T) {
 	t.Parallel()
-	b := &bundle{socialtest.Watched(t, redistest.DB(t).URL())}
+	url := redistest.DB(t).URL()
+	b, other := &bundle{socialtest.Watched(t, url)}, &bundle{socialtest.Watched(t, url)}
 	ada := b.NewUser("ada")
 	root := b.Publish(ada, "root")
 	ids := []int64{root}
@@ -129,8 +132,20 @@ func TestThreadPages(t *testing.T) {
 			break
 		}
 		for range 3 {
-			add(b)
+			add(other)
 		}
+		// The cursor itself and another one are deleted.
+		for _, id := range []int64{after, ids[1+rand.IntN(len(ids)-1)]} {
+			b.do(other.Delete(b.Ctx, ada, id))
+			delete(there, id)
+			ids = slices.DeleteFunc(ids, func(one int64) bool { return one == id })
+		}
+		want := layout.ThreadKey(root)
+		n := other.Redis("ZCARD", want)
+		b.Eventually("the other process' changes to arrive", func() bool {
+			got, err := b.DB.DoCache(b.Ctx, b.DB.B().Zcard().Key(want).Cache(), time.Minute).AsInt64()
+			return err == nil && fmt.Sprint(got) == n
+		})
 	}
 	for id := range there {
 		if !seen[id] {

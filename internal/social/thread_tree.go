@@ -97,14 +97,15 @@ func (t *tree) parent(id int64) (parent int64, ok bool) {
 	return t.links[i].parent, true
 }
 
-// after returns the place of what follows a post in the order of display. parent is
-// the parent of a post that has left the tree.
-func (t *tree) after(id, parent int64) int {
-	if i, ok := t.find(id); ok {
-		return int(t.places[i]) + 1
+// after returns the place of what follows a post in the order of display. If the post
+// is not id, it has left the tree, and so has what is between it and id, the post
+// above it: then that is the place where its branch was.
+func (t *tree) after(id, post int64) int {
+	at, end, _ := t.below(id)
+	if id == post {
+		return at
 	}
-	at, end, _ := t.below(parent)
-	for at < end && t.nodes[at].id < id {
+	for at < end && t.nodes[at].id < post {
 		at = int(t.nodes[at].end)
 	}
 	return at

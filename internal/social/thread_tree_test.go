@@ -43,8 +43,8 @@ func TestTreeOrder(t *testing.T) {
 			t.Fatalf("%v\ngot  %v\nwant %v", links, tree.nodes, want)
 		}
 		for at, n := range want {
-			if tree.after(n.id, 0) != at+1 {
-				t.Fatalf("after %d: %d, want %d", n.id, tree.after(n.id, 0), at+1)
+			if tree.after(n.id, n.id) != at+1 {
+				t.Fatalf("after %d: %d, want %d", n.id, tree.after(n.id, n.id), at+1)
 			}
 			from, to, depth := tree.below(n.id)
 			if from != at+1 || to != int(n.end) || depth != n.depth {
@@ -57,12 +57,12 @@ func TestTreeOrder(t *testing.T) {
 			return
 		}
 		leaf := rapid.SampledFrom(want).Draw(t, "leaf")
-		at := tree.after(leaf.id, 0)
+		at := tree.after(leaf.id, leaf.id)
 		if int(leaf.end) != at {
 			return
 		}
 		rest := newTree(root, slices.DeleteFunc(slices.Clone(links), func(l link) bool { return l.id == leaf.id }))
-		if got := rest.after(leaf.id, effective[leaf.id]); got != at-1 {
+		if got := rest.after(effective[leaf.id], leaf.id); got != at-1 {
 			t.Fatalf("%v without %d: resumes at %d, want %d", links, leaf.id, got, at-1)
 		}
 	})
