@@ -20,6 +20,9 @@ type User struct {
 	Joined time.Time // to the second; zero where it is not known
 
 	DisplayName string // what is shown in place of the name; empty for none
+
+	Role     Role
+	Standing Standing
 }
 
 // MaxName is the length of a new username, in characters.
@@ -108,7 +111,7 @@ type record struct {
 }
 
 // recordFields are the fields of a user that are read; see parseRecord.
-var recordFields = []string{"username", "auth", "joined", "display_name"}
+var recordFields = []string{"username", "auth", "joined", "display_name", "role", "standing"}
 
 func (u *users) recordCommand(uid int64) rueidis.Cacheable {
 	return u.client.B().Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Cache()
@@ -137,6 +140,14 @@ func parseRecord(uid int64, res rueidis.RedisResult) (record, error) {
 	}
 	if !fields[3].IsNil() {
 		rec.DisplayName, _ = fields[3].ToString()
+	}
+	if !fields[4].IsNil() {
+		name, _ := fields[4].ToString()
+		rec.Role, _ = ParseRole(name)
+	}
+	if !fields[5].IsNil() {
+		name, _ := fields[5].ToString()
+		rec.Standing = parseStanding(name)
 	}
 	return rec, nil
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,12 +22,14 @@ func (s *Server) login(req *request) error {
 	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
 	session, err := s.social.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
+		req.security("login failed", social.User{}, slog.String("name", shorten(form.Username)))
 		form.Field, form.Problem = "password", "Wrong username or password."
 		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
 	}
 	if err != nil {
 		return err
 	}
+	req.security("login", session.User)
 	req.setCookie(authCookie, session.Secret, oneYear)
 	if req.draft != "" {
 		req.setCookie(freshCookie, formatFresh(nil), freshFor)
@@ -41,6 +44,7 @@ func (s *Server) logout(req *request) error {
 		if err := s.social.Logout(req.ctx, req.viewer.ID); err != nil {
 			return err
 		}
+		req.security("logout", req.viewer)
 	}
 	req.setCookie(authCookie, "", clearAtNow)
 	return req.changed("/")

@@ -42,6 +42,7 @@ func (s *Server) register(req *request) error {
 	case err != nil:
 		return err
 	default:
+		req.security("sign-up", session.User)
 		req.setCookie(authCookie, session.Secret, oneYear)
 		return req.changed("/home")
 	}

@@ -35,3 +35,23 @@ func (s *sampler) allow(now time.Time) (ok bool, omitted int) {
 	omitted, s.omitted = s.omitted, 0
 	return true, omitted
 }
+
+// samplers has a sampler for each kind of line; there are few kinds.
+type samplers struct {
+	mu    sync.Mutex
+	kinds map[string]*sampler
+}
+
+func (s *samplers) allow(kind string, now time.Time) (ok bool, omitted int) {
+	s.mu.Lock()
+	one := s.kinds[kind]
+	if one == nil {
+		if s.kinds == nil {
+			s.kinds = map[string]*sampler{}
+		}
+		one = new(sampler)
+		s.kinds[kind] = one
+	}
+	s.mu.Unlock()
+	return one.allow(now)
+}

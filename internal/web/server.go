@@ -3,6 +3,7 @@ package web
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -12,18 +13,20 @@ import (
 
 // Server is the site. It is safe for concurrent use.
 type Server struct {
-	social   *social.Service
-	log      *slog.Logger
-	secure   bool
-	timeout  time.Duration
-	database *database
-	refusals sampler
-	metrics  *metrics
-	live     *live.Hub
-	static   *static
-	site     http.Handler
-	mux      *http.ServeMux
-	visitors sharedPage // the public timeline
-	public   atomic.Pointer[publicPage]
-	members  *memberLists
+	social      *social.Service
+	log         *slog.Logger
+	secure      bool
+	proxies     []netip.Prefix
+	securityLog securityLog
+	timeout     time.Duration
+	database    *database
+	refusals    sampler
+	metrics     *metrics
+	live        *live.Hub
+	static      *static
+	site        http.Handler
+	mux         *http.ServeMux
+	visitors    sharedPage // the public timeline
+	public      atomic.Pointer[publicPage]
+	members     *memberLists
 }

@@ -13,6 +13,14 @@ import (
 	"retwis/internal/social/notify"
 )
 
+// settingsTabs are the pages of the settings.
+var settingsTabs = []struct{ path, label string }{
+	{"/settings/profile", "Profile"},
+	{"/settings/notifications", "Notifications"},
+	{"/settings/muted", "Muted"},
+	{"/settings/blocked", "Blocked"},
+}
+
 // profileForm is the form for a profile, filled in with rejected input.
 type profileForm struct {
 	Profile social.UserProfile

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,6 +33,13 @@ type Options struct {
 	// Logger receives a line for each request: failures as errors, others as debug.
 	// Default: slog.Default().
 	Logger *slog.Logger
+	// Security receives a line for each event of interest to those who watch over the
+	// site: log-ins, sign-ups, changes of passwords, decisions of moderators. It
+	// contains addresses and user names, and no secrets. Default: Logger.
+	Security *slog.Logger
+	// TrustedProxies are the networks whose X-Forwarded-For is believed. Default:
+	// none; the address of a client is that of its connection.
+	TrustedProxies []netip.Prefix
 	// SecureCookies marks cookies Secure for plain requests too: a proxy in front
 	// of this server terminates TLS. Default: Secure for requests over TLS.
 	SecureCookies bool
@@ -55,6 +63,9 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.Default()
 	}
+	if opt.Security == nil {
+		opt.Security = opt.Logger
+	}
 	if opt.Live.Logger == nil {
 		opt.Live.Logger = opt.Logger
 	}
@@ -70,7 +81,8 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.Timeout < 0 {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
-	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, timeout: opt.Timeout, database: newDatabase(service.Ping)}
+	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, database: newDatabase(service.Ping)}
+	s.securityLog.Logger = opt.Security
 	var err error
 	if s.metrics, err = newMetrics(opt.Registry); err != nil {
 		return nil, err

@@ -1,0 +1,61 @@
+package social
+
+// Role is what a user may do beyond their own account. A greater role may do all that
+// a lesser one may.
+type Role uint8
+
+// The roles, the least first.
+const (
+	Member    Role = iota
+	Moderator      // decides about reports
+	Admin          // gives and takes the role of a moderator, and issues invitations
+	Owner          // gives and takes every role
+)
+
+var roleNames = [...]string{"member", "moderator", "admin", "owner"}
+
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return roleNames[Member]
+}
+
+// ParseRole returns the role of a name; ok is false for another text.
+func ParseRole(name string) (role Role, ok bool) {
+	for i, known := range roleNames {
+		if name == known {
+			return Role(i), true
+		}
+	}
+	return Member, false
+}
+
+// Standing is what moderators have decided about a user.
+type Standing uint8
+
+// The standings.
+const (
+	Good      Standing = iota
+	Limited            // absent from public lists
+	Suspended          // cannot log in, and is hidden from everybody
+)
+
+var standingNames = [...]string{"good", "limited", "suspended"}
+
+func (s Standing) String() string {
+	if int(s) < len(standingNames) {
+		return standingNames[s]
+	}
+	return standingNames[Good]
+}
+
+// parseStanding returns the standing of a name, Good for an unknown one.
+func parseStanding(name string) Standing {
+	for i, known := range standingNames {
+		if name == known {
+			return Standing(i)
+		}
+	}
+	return Good
+}

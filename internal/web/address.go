@@ -1,0 +1,55 @@
+package web
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// address is where a request comes from: the other end of the connection, or, where
+// that is a trusted proxy, what it and the trusted proxies before it have written to
+// X-Forwarded-For. It is not valid for a connection without an address, such as one of
+// a unix socket, whose proxy does not write the header.
+func (req *request) address() netip.Addr { return clientAddress(req.r, req.server.proxies) }
+
+func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
+	var addr netip.Addr
+	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		addr = peer.Addr().Unmap()
+		if !trusted(addr, proxies) {
+			return addr
+		}
+	} else if len(proxies) == 0 {
+		return addr
+	}
+	// A client can write what it likes at the beginning, so it is read from the end.
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, err := parseHop(strings.TrimSpace(hops[i]))
+		if err != nil {
+			return addr
+		}
+		if addr = hop; !trusted(addr, proxies) {
+			break
+		}
+	}
+	return addr
+}
+
+// parseHop reads an address, with or without a port.
+func parseHop(text string) (netip.Addr, error) {
+	if hop, err := netip.ParseAddrPort(text); err == nil {
+		return hop.Addr().Unmap().WithZone(""), nil
+	}
+	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	return addr.Unmap().WithZone(""), err
+}
+
+func trusted(addr netip.Addr, proxies []netip.Prefix) bool {
+	for _, p := range proxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
