@@ -95,6 +95,7 @@ func Retwis() Architecture {
 		Siblings: [][2]string{
 			{"internal/cli", "internal/cli/..."},           // the root command lists the commands of each noun
 			{"internal/cli/...", "internal/cli/shell"},     // flags, tables and input that all commands share
+			{"internal/cli/...", "internal/cli/site"},      // opens the database of the site
 			{"internal/social", "internal/social/..."},     // the parts of the application
 			{"internal/social/...", "internal/social/..."}, // each with its own subject; see the package comment
 			{"internal/social/...", "internal/social"},     // what stands on the application, and tests

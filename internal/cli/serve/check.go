@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
 	"retwis/internal/social/check"
 	"retwis/maintain"
 )
@@ -62,7 +63,7 @@ left or the check failed.`,
 		if err := flags.check(); err != nil {
 			return shell.Usage(err)
 		}
-		return withDatabase(ctx, c, func(db *database) error {
+		return site.With(ctx, c, func(db *site.Database) error {
 			if flags.removeLegacy {
 				return removeLegacy(ctx, c, db, flags.yes)
 			}
@@ -86,7 +87,7 @@ func (flags *checkFlags) check() error {
 
 // run checks the database, and prints what it finds. The command fails if a problem is
 // left.
-func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *database) error {
+func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Database) error {
 	if err := refuseNotConverted(ctx, c, db, flags.repair); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *database
 	if flags.repair {
 		run = check.Repair
 	}
-	result, err := run(ctx, db.social, opt)
+	result, err := run(ctx, db.Social, opt)
 	wipe()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
 	"retwis/internal/social/adopt"
 )
 
@@ -25,7 +26,7 @@ type legacySummary struct {
 }
 
 // removeLegacy lists the old keys of a converted database, and removes them with yes.
-func removeLegacy(ctx context.Context, c *shell.Command, db *database, yes bool) error {
+func removeLegacy(ctx context.Context, c *shell.Command, db *site.Database, yes bool) error {
 	kinds, err := adopt.New(db.Client(), c.Log()).RemoveLegacy(ctx, yes)
 	if err != nil {
 		return hintConvert(err)
@@ -72,7 +73,7 @@ func (s legacySummary) String() string {
 
 // refuseNotConverted refuses to check a database of 2009 that has not been converted,
 // and to repair one that another site shares: its posts would look like damage.
-func refuseNotConverted(ctx context.Context, c *shell.Command, db *database, repair bool) error {
+func refuseNotConverted(ctx context.Context, c *shell.Command, db *site.Database, repair bool) error {
 	beside, err := adopt.New(db.Client(), c.Log()).NotConverted(ctx)
 	if errors.Is(err, adopt.ErrNotConverted) && beside && !repair {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
 	"retwis/internal/seed"
 	"retwis/internal/social"
 )
@@ -39,11 +40,11 @@ database for tests.`,
 	f.StringVar(&opt.Password, "password", "", "the password of all users; random if empty")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
-	addShare(c, &share)
+	site.AddShare(c, &share)
 	c.FromEnv()
 	return c.Build(func(ctx context.Context, _ []string) error {
-		return withDatabase(ctx, c, func(db *database) error {
-			if err := db.adopt(ctx, share, c.Log()); err != nil {
+		return site.With(ctx, c, func(db *site.Database) error {
+			if err := db.Adopt(ctx, share, c.Log()); err != nil {
 				return err
 			}
 			return runSeed(ctx, c, db, opt)
@@ -51,11 +52,11 @@ database for tests.`,
 	})
 }
 
-func runSeed(ctx context.Context, c *shell.Command, db *database, opt seed.Options) error {
+func runSeed(ctx context.Context, c *shell.Command, db *site.Database, opt seed.Options) error {
 	var wipe func()
 	opt.Progress, wipe = shell.Bar(c.Stderr, "seeding")
 	start := time.Now()
-	result, err := seed.Run(ctx, db.social, opt)
+	result, err := seed.Run(ctx, db.Social, opt)
 	wipe()
 	if err != nil {
 		return invalidInput(err)

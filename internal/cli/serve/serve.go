@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
 	"retwis/internal/seed"
 	"retwis/internal/store"
 	"retwis/internal/web"
@@ -57,7 +58,7 @@ longer if the database is loading its data.`,
 	flags.fsync = c.AddChoice("fsync", "when our own server forces writes to the disk", "everysec", "always")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
-	addShare(c, &flags.share)
+	site.AddShare(c, &flags.share)
 	flags.log.add(c)
 	c.FromEnv()
 	return c.Build(func(ctx context.Context, _ []string) error {
@@ -76,37 +77,37 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, log *slog.Lo
 		return err
 	}
 	defer closeAll(listeners)
-	db, err := openWaiting(ctx, c, store.Options{Logger: log, Fsync: flags.fsync.Value})
+	db, err := site.OpenWaiting(ctx, c, store.Options{Logger: log, Fsync: flags.fsync.Value})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	warn(ctx, db.Store, log)
-	if err := db.adopt(ctx, flags.share, log); err != nil {
+	site.Warn(ctx, db.Store, log)
+	if err := db.Adopt(ctx, flags.share, log); err != nil {
 		return err
 	}
 	login, err := demo(ctx, db, flags.demo)
 	if err != nil {
 		return err
 	}
-	site, err := web.New(db.social, web.Options{Logger: log, SecureCookies: flags.secure})
+	pages, err := web.New(db.Social, web.Options{Logger: log, SecureCookies: flags.secure})
 	if err != nil {
 		return err
 	}
-	defer site.Close()
+	defer pages.Close()
 	fmt.Fprintf(c.Stdout, "retwis: listening on http://%s, data in %s\n", listeners[0].Addr(), db)
 	if login.Name != "" {
 		fmt.Fprintf(c.Stdout, "retwis: log in as %q with the password %q\n", login.Name, login.Password)
 	}
-	servers := []serving{{listeners[0], web.HTTPServer(site.Handler(), log)}}
+	servers := []serving{{listeners[0], web.HTTPServer(pages.Handler(), log)}}
 	// Open pages come back to another process, or to this one once it serves again;
 	// Close waits for the goodbye.
-	servers[0].server.RegisterOnShutdown(site.CloseEvents)
+	servers[0].server.RegisterOnShutdown(pages.CloseEvents)
 	if len(listeners) > 1 {
 		log.Info("serving the pages for operators", "url", "http://"+listeners[1].Addr().String())
-		servers = append(servers, serving{listeners[1], web.HTTPServer(site.AdminHandler(), log)})
+		servers = append(servers, serving{listeners[1], web.HTTPServer(pages.AdminHandler(), log)})
 	}
-	return serveUntilDone(ctx, log, db.social, servers)
+	return serveUntilDone(ctx, log, db.Social, servers)
 }
 
 // place is an address to listen on, and its flag.
@@ -156,11 +157,11 @@ func closeAll(listeners []net.Listener) {
 
 // demo fills an empty database. It refuses one with users, and so does not serve it:
 // that could be taken for the demo.
-func demo(ctx context.Context, db *database, wanted bool) (seed.Login, error) {
+func demo(ctx context.Context, db *site.Database, wanted bool) (seed.Login, error) {
 	if !wanted {
 		return seed.Login{}, nil
 	}
-	login, err := seed.Demo(ctx, db.social)
+	login, err := seed.Demo(ctx, db.Social)
 	if errors.Is(err, seed.ErrNotEmpty) {
 		return login, shell.Hint(
 			fmt.Errorf("%s has users already: the demo needs an empty database", db),

@@ -1,4 +1,6 @@
-package serve
+// Package site opens the database of the site for the commands that serve, maintain and
+// operate it.
+package site
 
 import (
 	"context"
@@ -14,14 +16,14 @@ import (
 	"retwis/internal/store"
 )
 
-// database is an open database, and Retwis on it.
-type database struct {
+// Database is an open database, and Retwis on it.
+type Database struct {
 	*store.Store
-	social *social.Service
+	Social *social.Service
 }
 
-// open opens the database of a command.
-func open(ctx context.Context, c *shell.Command, opt store.Options) (*database, error) {
+// Open opens the database of a command.
+func Open(ctx context.Context, c *shell.Command, opt store.Options) (*Database, error) {
 	// A command that was stopped reports that, not what a database answers in the
 	// same moment.
 	if err := ctx.Err(); err != nil {
@@ -37,17 +39,29 @@ func open(ctx context.Context, c *shell.Command, opt store.Options) (*database, 
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &database{Store: db, social: service}, nil
+	return &Database{Store: db, Social: service}, nil
 }
 
-// withDatabase opens the database for as long as do runs. It logs warnings only.
-func withDatabase(ctx context.Context, c *shell.Command, do func(db *database) error) (err error) {
-	db, err := open(ctx, c, store.Options{Logger: c.Log()})
+// With opens the database for as long as do runs. It logs warnings only.
+func With(ctx context.Context, c *shell.Command, do func(db *Database) error) (err error) {
+	db, err := Open(ctx, c, store.Options{Logger: c.Log()})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return do(db)
+}
+
+// Operate opens the database of a site that may be in use, for as long as do runs. It
+// converts one that another version wrote, as serving it would, and refuses one that
+// holds keys of other programs only.
+func Operate(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
+	return With(ctx, c, func(db *Database) error {
+		if err := db.Adopt(ctx, false, c.Log()); err != nil {
+			return err
+		}
+		return do(db)
+	})
 }
 
 const (
@@ -57,16 +71,16 @@ const (
 	startPause = 500 * time.Millisecond
 )
 
-// openWaiting opens the database of a site that may start together with it. It does not
+// OpenWaiting opens the database of a site that may start together with it. It does not
 // wait for a server that it starts itself: a directory or program that is missing then
 // stays missing.
-func openWaiting(ctx context.Context, c *shell.Command, opt store.Options) (*database, error) {
+func OpenWaiting(ctx context.Context, c *shell.Command, opt store.Options) (*Database, error) {
 	if config, err := store.Parse(c.Redis); err == nil && config.Kind == store.Embedded {
-		return open(ctx, c, opt)
+		return Open(ctx, c, opt)
 	}
 	start, reported := time.Now(), false
 	for {
-		db, err := open(ctx, c, opt)
+		db, err := Open(ctx, c, opt)
 		late := time.Since(start) > startTimeout && !store.IsLoading(err)
 		if err == nil || rediserr.Of(err) != rediserr.Unavailable || late {
 			return db, err
@@ -83,8 +97,8 @@ func openWaiting(ctx context.Context, c *shell.Command, opt store.Options) (*dat
 	}
 }
 
-// warn logs what makes a database unsuitable for a site, although it can be reached.
-func warn(ctx context.Context, db *store.Store, log *slog.Logger) {
+// Warn logs what makes a database unsuitable for a site, although it can be reached.
+func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 	if err := store.ProbeWrite(ctx, db.Client()); err != nil {
 		log.Warn("the database takes no writes; pages can be read only", "error", shell.OneLine(err))
 	} else if err := store.ProbeScript(ctx, db.Client()); err != nil {
@@ -95,9 +109,9 @@ func warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 	}
 }
 
-// adopt converts a database that another version of Retwis wrote, which may take some
+// Adopt converts a database that another version of Retwis wrote, which may take some
 // time, and refuses one that holds keys of other programs.
-func (d *database) adopt(ctx context.Context, share bool, log *slog.Logger) error {
+func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) error {
 	site := adopt.New(d.Client(), log)
 	if share {
 		if err := site.Share(ctx); err != nil {
@@ -121,11 +135,12 @@ func (d *database) adopt(ctx context.Context, share bool, log *slog.Logger) erro
 	return err
 }
 
-func addShare(c *shell.Command, share *bool) {
+// AddShare adds the flag that lets Adopt share a database with other programs.
+func AddShare(c *shell.Command, share *bool) {
 	c.Flags().BoolVar(share, "share-database", false, "use a database in which other programs keep keys")
 }
 
 // Close ends the work in the background, then closes the database.
-func (d *database) Close() error {
-	return errors.Join(d.social.Close(), d.Store.Close())
+func (d *Database) Close() error {
+	return errors.Join(d.Social.Close(), d.Store.Close())
 }
