@@ -86,13 +86,17 @@ func (e *Engine) blockTask(ctx context.Context, argument string) error {
 		return err
 	}
 	score, err := mirror.Score(ctx, w.client, block)
-	if until, _ := strconv.ParseFloat(score, 64); err != nil || until <= float64(w.now().Unix()) {
+	if err != nil || score == "" {
 		return err
 	}
+	until, _ := strconv.ParseFloat(score, 64)
 	for _, f := range [][2]int64{{from, to}, {to, from}} {
-		if err := w.follows.Remove(ctx, f[0], f[1]); err != nil {
-			return err
+		if until > float64(w.now().Unix()) {
+			if err := w.follows.Remove(ctx, f[0], f[1]); err != nil {
+				return err
+			}
 		}
+		// Also where the block has ended since another process began this.
 		if err := e.homeTask(ctx, fmt.Sprintf("%d:%d", f[0], f[1])); err != nil {
 			return err
 		}

@@ -289,6 +289,12 @@ func (m *model) follow(from, to int, sure bool) {
 func (m *model) unfollow(from, to int) {
 	delete(m.people[from].following, to)
 	delete(m.people[to].followers, from)
+	m.clear(from, to)
+}
+
+// clear takes the posts of a person off the home timeline of one who does not follow
+// them. A follow that is refused does so, too.
+func (m *model) clear(from, to int) {
 	for id := range m.people[from].home {
 		if p := m.posts[id]; p.author == to && !m.isTagged(from, p) {
 			delete(m.people[from].home, id)
@@ -327,7 +333,7 @@ func (m *model) notify(to int, n notice, sure bool) {
 	}
 	all := m.people[to].notified
 	switch {
-	case !sure, m.strict[[2]int{to, n.actor}]:
+	case !sure, m.strict[[2]int{to, n.actor}], all[n] == maybe: // perhaps there are two
 		all[n] = max(all[n], maybe)
 	default:
 		all[n] = surely
@@ -336,7 +342,7 @@ func (m *model) notify(to int, n notice, sure bool) {
 
 func (m *model) unnotify(to int, n notice, sure bool) {
 	all := m.people[to].notified
-	if sure {
+	if sure && all[n] != maybe {
 		delete(all, n)
 	} else if all[n] != 0 {
 		all[n] = maybe
