@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,22 +96,25 @@ type Hub struct {
 	social *social.Service
 	opt    Options
 
-	mu       sync.Mutex
-	closed   bool
-	ready    chan struct{} // closed once the stream is followed
-	client   rueidis.Client
-	history  history
-	clients  []*client
-	people   map[int64]*member
-	authors  map[int64][]*member  // who follows an author
-	tags     map[string][]*member // who follows a tag
-	topics   map[topic][]*client  // who shows a page that is not a home timeline
-	watched  map[int64]*watched   // the posts that are shown
-	changed  changes
-	reports  reports
-	writer   rawWriter
-	perUser  map[int64]int
-	perPlace map[string]int
+	mu      sync.Mutex
+	closed  bool
+	ready   chan struct{} // closed once the stream is followed
+	client  rueidis.Client
+	history history
+	// delivered is the last entry that every connection has got, if it was for it.
+	delivered stream.ID
+	targets   []*client // see deliver
+	clients   []*client
+	people    map[int64]*member
+	authors   map[int64][]*member  // who follows an author
+	tags      map[string][]*member // who follows a tag
+	topics    map[topic][]*client  // who shows a page that is not a home timeline
+	watched   map[int64]*watched   // the posts that are shown
+	changed   changes
+	reports   reports
+	writer    rawWriter
+	perUser   map[int64]int
+	perPlace  map[string]int
 
 	wake        chan struct{}
 	stop        context.CancelFunc
@@ -276,26 +280,33 @@ func (h *Hub) begin(ctx context.Context, client rueidis.Client) (stream.ID, erro
 	if err != nil {
 		return last, err
 	}
+	h.deliver(h.restart(entries, end, again))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.delivered = end
+	if !again {
+		close(h.ready)
+	}
+	return end, nil
+}
+
+// restart begins the history with these entries, and returns those that are new.
+func (h *Hub) restart(entries []stream.Entry, end stream.ID, again bool) []stream.Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	known := make(map[int64]bool, len(h.history.entries))
 	for _, e := range h.history.entries {
 		known[e.Post] = true
 	}
-	h.history = history{}
+	h.history, h.delivered = history{}, stream.ID{}
 	h.history.start(entries, end)
 	for _, c := range h.clients {
 		c.last = stream.ID{}
 	}
-	for i := range entries {
-		if again && !known[entries[i].Post] {
-			h.deliver(&entries[i])
-		}
-	}
 	if !again {
-		close(h.ready)
+		return nil
 	}
-	return end, nil
+	return slices.DeleteFunc(entries, func(e stream.Entry) bool { return known[e.Post] })
 }
 
 // prefixes are the keys of people whose changes the server reports to the hub, by

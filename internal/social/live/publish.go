@@ -12,41 +12,60 @@ import (
 // them. end is the end of the stream.
 func (h *Hub) publish(entries []stream.Entry, end stream.ID) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	now := time.Now()
 	for i := range entries {
-		e := &entries[i]
-		h.history.add(*e, now)
-		h.history.last = e.ID
-		h.deliver(e)
+		h.history.add(entries[i], now)
 	}
 	h.history.last = end
+	h.mu.Unlock()
+	h.deliver(entries)
+	h.mu.Lock()
+	h.delivered = end
+	h.mu.Unlock()
 }
 
-// deliver sends an entry.
-func (h *Hub) deliver(e *stream.Entry) {
-	message := appendPosts(make([]byte, 0, 96), e.ID, e.Post)
-	for _, t := range topicsOf(e) {
-		// A connection that breaks is removed, and another takes its place.
-		for i := 0; i < len(h.topics[t]); {
-			c := h.topics[t][i]
-			h.deliverTo(c, e, message)
-			if !c.gone {
-				i++
+// sendPause is the pause after each sendsAtOnce connections: who reads a page does not
+// wait until a post has reached ten thousand others.
+const sendPause = 500 * time.Microsecond
+
+// deliver sends entries, in steps. Only the goroutine that follows the stream calls
+// it.
+func (h *Hub) deliver(entries []stream.Entry) {
+	for i := range entries {
+		e := &entries[i]
+		message := appendPosts(make([]byte, 0, 96), e.ID, e.Post)
+		h.mu.Lock()
+		h.targets = h.show(h.targets[:0], e)
+		for n, c := range h.targets {
+			if n > 0 && n%sendsAtOnce == 0 {
+				h.mu.Unlock()
+				time.Sleep(sendPause)
+				h.mu.Lock()
 			}
+			h.deliverTo(c, e, message)
 		}
+		clear(h.targets)
+		h.mu.Unlock()
+	}
+}
+
+// show appends the connections on whose pages an entry is new; one can be there twice.
+func (h *Hub) show(all []*client, e *stream.Entry) []*client {
+	for _, t := range topicsOf(e) {
+		all = append(all, h.topics[t]...)
 	}
 	for _, m := range h.authors[e.Author] {
-		h.deliverHome(m, e, message)
+		all = m.homes(all)
 	}
 	if m := h.people[e.Author]; m != nil {
-		h.deliverHome(m, e, message)
+		all = m.homes(all)
 	}
 	for _, tag := range e.Tags {
 		for _, m := range h.tags[tag] {
-			h.deliverHome(m, e, message)
+			all = m.homes(all)
 		}
 	}
+	return all
 }
 
 // topicsOf returns the pages on which a post is new, home timelines aside.
@@ -66,24 +85,22 @@ func topicsOf(e *stream.Entry) []topic {
 	return topics
 }
 
-func (h *Hub) deliverHome(m *member, e *stream.Entry, message []byte) {
+// homes appends the connections that show the home timeline of a person.
+func (m *member) homes(all []*client) []*client {
 	if m.seen == 0 {
-		return
+		return all
 	}
-	for i := 0; i < len(m.clients); {
-		c := m.clients[i]
+	for _, c := range m.clients {
 		if c.topic.kind == Home {
-			h.deliverTo(c, e, message)
-		}
-		if !c.gone {
-			i++
+			all = append(all, c)
 		}
 	}
+	return all
 }
 
 // deliverTo sends an entry to a connection that shows such posts.
 func (h *Hub) deliverTo(c *client, e *stream.Entry, message []byte) {
-	if !c.last.Less(e.ID) || !c.mayShow(e) {
+	if c.gone || !c.last.Less(e.ID) || !c.mayShow(e) {
 		return
 	}
 	c.last = e.ID

@@ -47,7 +47,7 @@ const (
 	changedFor = 2500 * time.Millisecond
 	// sendsAtOnce is how many connections are written to before others may use the
 	// hub.
-	sendsAtOnce = 200
+	sendsAtOnce = 100
 )
 
 // postChanged notes that a key that this process has read has changed.
@@ -286,6 +286,7 @@ func (h *Hub) push(views []*social.View) {
 	for c := range clients {
 		if n++; n%sendsAtOnce == 0 {
 			h.mu.Unlock()
+			time.Sleep(sendPause)
 			h.mu.Lock()
 		}
 		if message := c.counts(news); message != nil {
@@ -355,7 +356,9 @@ func (h *Hub) tend(c *client, now time.Time, round int) {
 	case (c.at+round)%aliveEvery == 0 && !c.conn.Alive():
 		h.remove(c)
 	case now.After(c.beat) && c.pending == nil:
-		c.last = h.history.last
-		h.send(c, appendBeat(nil, h.history.last))
+		if c.last.Less(h.delivered) {
+			c.last = h.delivered
+		}
+		h.send(c, appendBeat(nil, c.last))
 	}
 }

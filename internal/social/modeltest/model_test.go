@@ -33,6 +33,8 @@ type person struct {
 	home                 map[int64]bool
 	saved                map[int64]int64 // since when
 	notified             map[notice]certainty
+	notices              int            // how many have been written
+	number               map[notice]int // of each, the last one is notices
 }
 
 // notice is a notification.
@@ -64,7 +66,7 @@ func newModel(people int) *model {
 	for range people {
 		m.people = append(m.people, &person{
 			following: map[int]bool{}, followers: map[int]bool{}, muted: map[int]int64{}, blocked: map[int]int64{},
-			tags: map[string]bool{}, home: map[int64]bool{}, saved: map[int64]int64{}, notified: map[notice]certainty{},
+			tags: map[string]bool{}, home: map[int64]bool{}, saved: map[int64]int64{}, notified: map[notice]certainty{}, number: map[notice]int{},
 		})
 	}
 	return m
@@ -331,9 +333,12 @@ func (m *model) notify(to int, n notice, sure bool) {
 	if to == n.actor {
 		return
 	}
-	all := m.people[to].notified
+	person := m.people[to]
+	person.notices++
+	person.number[n] = person.notices
+	all := person.notified
 	switch {
-	case !sure, m.strict[[2]int{to, n.actor}], all[n] == maybe: // perhaps there are two
+	case !sure, m.strict[[2]int{to, n.actor}], all[n] == maybe, n.kind == "mention" && all[n] != 0: // perhaps there are two
 		all[n] = max(all[n], maybe)
 	default:
 		all[n] = surely
@@ -342,7 +347,8 @@ func (m *model) notify(to int, n notice, sure bool) {
 
 func (m *model) unnotify(to int, n notice, sure bool) {
 	all := m.people[to].notified
-	if sure && all[n] != maybe {
+	// The time of the model is not that of the server, so only new ones are found.
+	if isNew := m.people[to].notices-m.people[to].number[n] < 50; sure && isNew && all[n] != maybe {
 		delete(all, n)
 	} else if all[n] != 0 {
 		all[n] = maybe
