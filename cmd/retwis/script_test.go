@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 //	exits N COMMAND...   runs a command that must end with this exit code
 //	serve FLAGS...       starts "retwis serve" at a free port
 //	end [TERM|INT|KILL]  ends it; serve.out and serve.err hold what it wrote
+//	rotate FILE          moves a log away as logrotate does, and waits for the new one
 //	get [STATUS] PATH    prints a page of it (200)
 //	post PATH FORM       sends a form, and prints the page that it leads to
 //	posts PATH           prints the posts on a page, without their times
@@ -86,6 +88,7 @@ func TestScripts(t *testing.T) {
 			"post":     postCmd,
 			"posts":    postsCmd,
 			"redis":    redisCmd,
+			"rotate":   rotateCmd,
 			"takeport": takePort,
 		},
 	})
@@ -169,6 +172,27 @@ func endCmd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("serve.out"), []byte(s.out.String()), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("serve.err"), []byte(s.err.String()), 0o600))
 	ts.Check(err)
+}
+
+func rotateCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: rotate FILE")
+	}
+	s, path := theSite(ts), ts.MkAbs(args[0])
+	ts.Check(os.Rename(path, path+".1"))
+	ts.Check(s.cmd.Process.Signal(syscall.SIGHUP))
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-s.ended:
+			ts.Fatalf("retwis serve ended: %v", s.status)
+		}
+	}
 }
 
 func getCmd(ts *testscript.TestScript, neg bool, args []string) {

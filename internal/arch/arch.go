@@ -80,6 +80,7 @@ func Retwis() Architecture {
 			// Shared machinery.
 			"maintain":             0,
 			"internal/keys":        0,
+			"internal/logfile":     0,
 			"internal/maintain":    0,
 			"internal/ordered":     0,
 			"internal/scan":        0,

@@ -53,3 +53,11 @@ func trusted(addr netip.Addr, proxies []netip.Prefix) bool {
 	}
 	return false
 }
+
+// addressText is an address for a log.
+func addressText(addr netip.Addr) string {
+	if !addr.IsValid() {
+		return ""
+	}
+	return addr.String()
+}

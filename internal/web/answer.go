@@ -22,22 +22,20 @@ var (
 	headerCache    = []string{"private, no-cache"}
 	headerVary     = []string{"Cookie"}
 	headerHSTS     = []string{"max-age=31536000"}
+
+	headerHSTSSubdomains = []string{"max-age=31536000; includeSubDomains"}
 )
 
-// headers sets the headers of every page.
+// headers sets the headers of every page; see also everywhere.
 func (req *request) headers() {
 	h := req.w.Header()
 	h["Content-Security-Policy"] = headerCSP
-	h["X-Content-Type-Options"] = headerNosniff
 	h["Referrer-Policy"] = headerReferrer
 	h["Cross-Origin-Opener-Policy"] = headerOpener
 	h["Permissions-Policy"] = headerPolicy
 	h["Cache-Control"] = headerCache
 	h["Vary"] = headerVary
 	h["X-Request-Id"] = []string{req.id}
-	if req.overTLS() {
-		h["Strict-Transport-Security"] = headerHSTS
-	}
 }
 
 func (req *request) overTLS() bool { return req.server.secure || req.r.TLS != nil }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"retwis/internal/rediserr"
@@ -86,7 +87,7 @@ func (req *request) describe(err error) *pageError {
 }
 
 // log writes one line for each failure, and for other requests at level debug.
-// Refusals, which come by the thousand while the database is down, are sampled.
+// Failures, which come by the thousand while the database is down, are sampled.
 func (req *request) log(err error, took time.Duration) {
 	level := slog.LevelDebug
 	if req.status >= http.StatusInternalServerError {
@@ -96,11 +97,11 @@ func (req *request) log(err error, took time.Duration) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", req.r.Method), slog.String("path", req.r.URL.Path), slog.Int("status", req.status),
+		slog.String("method", req.r.Method), slog.String("path", req.server.access.path(req.r.URL.Path)), slog.Int("status", req.status),
 		slog.Duration("took", took), slog.String("request", req.id),
 	}
-	if req.status == http.StatusServiceUnavailable {
-		ok, omitted := req.server.refusals.allow(time.Now())
+	if level == slog.LevelError {
+		ok, omitted := req.server.failures.allow(strconv.Itoa(req.status), time.Now())
 		if !ok {
 			return
 		}

@@ -40,6 +40,7 @@ func (s *Server) handler(pattern string, page func(*request) error) http.Handler
 		took := time.Since(began)
 		route.observe(req.status, took)
 		req.log(err, took)
+		req.logged()
 		if req.stream != nil {
 			stop()
 			cancel()

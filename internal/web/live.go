@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -42,12 +41,9 @@ var errLive = &pageError{status: http.StatusBadRequest, detail: "This address is
 // last event that it got.
 func (req *request) subscription() (live.Subscription, error) {
 	query := req.r.URL.Query()
-	sub := live.Subscription{Viewer: req.viewer, Since: query.Get("since")}
+	sub := live.Subscription{Viewer: req.viewer, Since: query.Get("since"), Address: req.address()}
 	if last := req.r.Header.Get("Last-Event-ID"); last != "" {
 		sub.Since = last
-	}
-	if from, err := netip.ParseAddrPort(req.r.RemoteAddr); err == nil {
-		sub.Address = from.Addr().Unmap()
 	}
 	var err error
 	on, of, _ := strings.Cut(query.Get("on"), ":")

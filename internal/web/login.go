@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,7 +21,7 @@ func (s *Server) login(req *request) error {
 	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
 	session, err := s.social.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
-		req.security("login failed", social.User{}, slog.String("name", shorten(form.Username)))
+		req.security("login failed", social.User{}, req.triedName(form.Username)...)
 		form.Field, form.Problem = "password", "Wrong username or password."
 		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
 	}

@@ -78,6 +78,7 @@ func (s *Server) routes() *http.ServeMux {
 			page = orFeed(feed, page)
 		}
 		mux.Handle(pattern, s.handler(pattern, page))
+		s.access.secret = append(s.access.secret, secretPrefix(pattern)...)
 	}
 	for name, do := range map[string]func(ctx context.Context, user social.User, post int64) error{
 		"like": s.social.Like, "unlike": s.social.Unlike,

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
@@ -13,6 +14,7 @@ const (
 
 // sampler limits how many similar lines go to the log.
 type sampler struct {
+	most    int // lines in each sampleTime; 0 for sampled, negative for no limit
 	mu      sync.Mutex
 	began   time.Time
 	logged  int
@@ -27,7 +29,7 @@ func (s *sampler) allow(now time.Time) (ok bool, omitted int) {
 	if now.Sub(s.began) >= sampleTime {
 		s.began, s.logged = now, 0
 	}
-	if s.logged == sampled {
+	if most := cmp.Or(s.most, sampled); most > 0 && s.logged >= most {
 		s.omitted++
 		return false, 0
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"log/slog"
-	"strings"
 	"time"
 
 	"retwis/internal/social"
@@ -17,7 +16,7 @@ func (req *request) security(event string, user social.User, attrs ...slog.Attr)
 	if !ok {
 		return
 	}
-	line := []slog.Attr{slog.String("address", req.address().String()), slog.String("request", req.id)}
+	line := []slog.Attr{slog.String("address", addressText(req.address())), slog.String("request", req.id)}
 	if user.ID != 0 {
 		line = append(line, slog.String("user", user.Name), slog.Int64("user_id", user.ID))
 	}
@@ -32,11 +31,13 @@ type securityLog struct {
 	limits samplers
 }
 
-// shorten bounds what a client has typed, for the log.
-func shorten(text string) string {
-	const longest = 40
-	if len(text) > longest {
-		return strings.ToValidUTF8(text[:longest], "") + "…"
+// triedName is the account of a log-in that failed, for the security log: the name as
+// it was typed may be a password in the wrong field, so only names of accounts are
+// logged.
+func (req *request) triedName(typed string) []slog.Attr {
+	user, err := req.server.social.UserByName(req.ctx, typed)
+	if err != nil {
+		return nil
 	}
-	return text
+	return []slog.Attr{slog.String("name", user.Name)}
 }

@@ -18,9 +18,11 @@ type Server struct {
 	secure      bool
 	proxies     []netip.Prefix
 	securityLog securityLog
+	access      accessLog
+	hsts        []string // the header
 	timeout     time.Duration
 	database    *database
-	refusals    sampler
+	failures    samplers // of the log, by status
 	metrics     *metrics
 	live        *live.Hub
 	static      *static

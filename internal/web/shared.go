@@ -72,6 +72,7 @@ func (p *sharedPage) current(now time.Time) *madePage {
 func (s *Server) sendShared(w http.ResponseWriter, r *http.Request, page *madePage) {
 	req := request{server: s, w: w, r: r, id: newID()}
 	req.headers()
+	req.logged()
 	h := w.Header()
 	h["Content-Type"], h["Content-Length"] = headerHTML, page.length
 	w.WriteHeader(http.StatusOK)

@@ -85,7 +85,6 @@ func (s *static) or(missing http.Handler) http.Handler {
 		h.Set("Content-Type", file.kind)
 		h.Set("Content-Length", strconv.Itoa(len(file.body)))
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		h.Set("X-Content-Type-Options", "nosniff")
 		_, _ = w.Write(file.body)
 	})
 }

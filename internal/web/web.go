@@ -15,6 +15,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,12 +38,20 @@ type Options struct {
 	// site: log-ins, sign-ups, changes of passwords, decisions of moderators. It
 	// contains addresses and user names, and no secrets. Default: Logger.
 	Security *slog.Logger
+	// Access receives a line for each request. Default: none, no such log.
+	Access *slog.Logger
+	// AccessRate bounds the lines of it, per second. Others are left out and
+	// counted. Default: 1,000; negative for no bound.
+	AccessRate int
 	// TrustedProxies are the networks whose X-Forwarded-For is believed. Default:
 	// none; the address of a client is that of its connection.
 	TrustedProxies []netip.Prefix
 	// SecureCookies marks cookies Secure for plain requests too: a proxy in front
 	// of this server terminates TLS. Default: Secure for requests over TLS.
 	SecureCookies bool
+	// HSTSSubdomains extends the order to use TLS only, which browsers get over TLS, to
+	// all domains below that of the site.
+	HSTSSubdomains bool
 	// Registry receives the metrics; AdminHandler exports all it contains.
 	// Default: a new one with the metrics of Go and of the process.
 	Registry *prometheus.Registry
@@ -83,6 +92,12 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	}
 	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, database: newDatabase(service.Ping)}
 	s.securityLog.Logger = opt.Security
+	s.access.log = opt.Access
+	s.access.limit = sampler{most: cmp.Or(opt.AccessRate, 1000) * int(sampleTime/time.Second)}
+	s.hsts = headerHSTS
+	if opt.HSTSSubdomains {
+		s.hsts = headerHSTSSubdomains
+	}
 	var err error
 	if s.metrics, err = newMetrics(opt.Registry); err != nil {
 		return nil, err
@@ -107,12 +122,24 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	s.mux = s.routes()
 	s.members = newMemberLists()
 	s.visitors = sharedPage{path: "/timeline", route: s.metrics.route("GET /timeline")}
-	s.site = s.visitors.or(s, s.protect(s.mux))
+	s.site = s.access.or(s, s.everywhere(s.visitors.or(s, s.protect(s.mux))))
 	return s, nil
 }
 
 // Handler is the site.
 func (s *Server) Handler() http.Handler { return s.site }
+
+// everywhere sets the headers of every response: of pages, files, redirects and errors.
+func (s *Server) everywhere(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["X-Content-Type-Options"] = headerNosniff
+		if s.secure || r.TLS != nil {
+			h["Strict-Transport-Security"] = s.hsts
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // protect rejects cross-origin requests that change state (CSRF).
 func (s *Server) protect(next http.Handler) http.Handler {

@@ -2,10 +2,9 @@ package serve
 
 import (
 	"fmt"
-	"log/slog"
 	"net"
-
-	"retwis/internal/cli/shell"
+	"net/netip"
+	"strings"
 )
 
 // address is the value of a flag that takes an address to listen on.
@@ -38,22 +37,35 @@ func (a *optionalAddress) Set(value string) error {
 	return a.address.Set(value)
 }
 
-// logFlags are the flags for logging.
-type logFlags struct{ format, level *shell.Choice }
+// networks is the value of a flag that takes networks.
+type networks []netip.Prefix
 
-func (l *logFlags) add(c *shell.Command) {
-	l.format = c.AddChoice("log-format", "the format of the log", "text", "json")
-	l.level = c.AddChoice("log-level", "the lowest level that is logged", "info", "debug", "warn", "error")
+func (n *networks) String() string {
+	var all []string
+	for _, p := range *n {
+		all = append(all, p.String())
+	}
+	return strings.Join(all, ",")
 }
 
-func (l *logFlags) logger(c *shell.Command) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(l.level.Value)); err != nil {
-		return nil, err
+// Type implements pflag.Value.
+func (n *networks) Type() string { return "CIDR,..." }
+
+// Set implements pflag.Value.
+func (n *networks) Set(value string) error {
+	*n = nil
+	for text := range strings.SplitSeq(value, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(text)
+		if addr, one := netip.ParseAddr(text); one == nil {
+			network, err = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), nil
+		}
+		if err != nil {
+			return fmt.Errorf("%q is not a network: write addresses such as 10.0.0.0/8 or ::1", text)
+		}
+		*n = append(*n, network.Masked())
 	}
-	opt := &slog.HandlerOptions{Level: level}
-	if l.format.Value == "json" {
-		return slog.New(slog.NewJSONHandler(c.Stderr, opt)), nil
-	}
-	return slog.New(slog.NewTextHandler(c.Stderr, opt)), nil
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"syscall"
 
@@ -28,6 +27,7 @@ type serveFlags struct {
 	adminAddr    optionalAddress
 	fsync        *shell.Choice
 	demo, secure bool
+	proxies      networks
 	share        bool
 	log          logFlags
 }
@@ -58,20 +58,23 @@ longer if the database is loading its data.`,
 	flags.fsync = c.AddChoice("fsync", "when our own server forces writes to the disk", "everysec", "always")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
+	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
 	site.AddShare(c, &flags.share)
 	flags.log.add(c)
 	c.FromEnv()
 	return c.Build(func(ctx context.Context, _ []string) error {
-		log, err := flags.log.logger(c)
+		logs, err := flags.log.open(c)
 		if err != nil {
 			return err
 		}
-		return serve(ctx, c, flags, log)
+		defer logs.reopenOnHangup(ctx, c.Getenv)()
+		return errors.Join(serve(ctx, c, flags, logs), logs.Close())
 	})
 }
 
 // serve listens first, so that a port in use is reported before a server is started.
-func serve(ctx context.Context, c *shell.Command, flags serveFlags, log *slog.Logger) (err error) {
+func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) (err error) {
+	log := logs.main
 	listeners, err := listen(ctx, place{"--addr", flags.addr}, place{"--admin-addr", flags.adminAddr.address})
 	if err != nil {
 		return err
@@ -90,7 +93,10 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	pages, err := web.New(db.Social, web.Options{Logger: log, SecureCookies: flags.secure})
+	pages, err := web.New(db.Social, web.Options{
+		Logger: log, Access: logs.access, AccessRate: logs.rate, Security: logs.security,
+		SecureCookies: flags.secure, TrustedProxies: flags.proxies,
+	})
 	if err != nil {
 		return err
 	}

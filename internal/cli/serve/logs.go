@@ -1,0 +1,170 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/logfile"
+)
+
+// logFlags are the flags for logging.
+type logFlags struct {
+	format, level *shell.Choice
+	access        *shell.Choice
+	accessFile    string
+	accessRate    int
+	security      string
+}
+
+func (l *logFlags) add(c *shell.Command) {
+	l.format = c.AddChoice("log-format", "the format of the log", "text", "json")
+	l.level = c.AddChoice("log-level", "the lowest level that is logged", "info", "debug", "warn", "error")
+	l.access = c.AddChoice("access-log", "log each request", "off", "text", "json")
+	f := c.Flags()
+	f.StringVar(&l.accessFile, "access-log-file", "-", "the `FILE` of the access log; - for standard output")
+	f.IntVar(&l.accessRate, "access-log-rate", 1000, "log at most this `NUMBER` of requests a second, and count the others; 0 for no limit")
+	f.StringVar(&l.security, "security-log", "", "the `FILE` of log-ins, sign-ups, changes of passwords and decisions of moderators; - for standard output (default: the log)")
+}
+
+// logs are the logs of a site. Nobody waits for them to be written.
+type logs struct {
+	main     *slog.Logger
+	access   *slog.Logger // nil for none
+	security *slog.Logger
+	rate     int // of access
+
+	writers map[string]*logfile.Writer // by file; - and "" are standard output and error
+}
+
+// open opens the logs.
+func (l *logFlags) open(c *shell.Command) (_ *logs, err error) {
+	if l.accessRate < 0 {
+		return nil, shell.Usage(fmt.Errorf("--access-log-rate: %d is negative", l.accessRate))
+	}
+	all := &logs{rate: l.accessRate, writers: map[string]*logfile.Writer{}}
+	if l.accessRate == 0 {
+		all.rate = -1
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, all.Close())
+		}
+	}()
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.level.Value)); err != nil {
+		return nil, err
+	}
+	json := l.format.Value == "json"
+	if all.main, err = all.logger(c, "", json, level); err != nil {
+		return nil, err
+	}
+	// A security log is complete, whatever the level of the log.
+	if all.security, err = all.logger(c, l.security, json, slog.LevelInfo); err != nil {
+		return nil, fmt.Errorf("--security-log: %w", err)
+	}
+	if l.access.Value == "off" {
+		return all, nil
+	}
+	if all.access, err = all.logger(c, l.accessFile, l.access.Value == "json", slog.LevelInfo); err != nil {
+		return nil, fmt.Errorf("--access-log-file: %w", err)
+	}
+	return all, nil
+}
+
+// logger returns a logger that writes to a file, or to a stream of the command.
+func (l *logs) logger(c *shell.Command, path string, json bool, level slog.Level) (*slog.Logger, error) {
+	w := l.writers[path]
+	if w == nil {
+		var err error
+		switch path {
+		case "":
+			w = logfile.New(c.Stderr)
+		case "-":
+			w = logfile.New(c.Stdout)
+		default:
+			w, err = logfile.Open(path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.writers[path] = w
+	}
+	return w.Logger(json, level), nil
+}
+
+// reopenOnHangup opens the files again on each SIGHUP, until ctx ends: logrotate has
+// moved them away. Without files, SIGHUP ends retwis, as it ends other programs whose
+// terminal is closed; but not a service of systemd, which has no terminal.
+func (l *logs) reopenOnHangup(ctx context.Context, getenv func(string) string) (stop func()) {
+	if !l.hasFiles() && getenv("INVOCATION_ID") == "" {
+		return func() {}
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-hangups:
+				l.reopen()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		cancel()
+		<-done
+	}
+}
+
+func (l *logs) hasFiles() bool {
+	for path := range l.writers {
+		if path != "" && path != "-" {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *logs) reopen() {
+	for path, w := range l.writers {
+		if err := w.Reopen(); err != nil {
+			l.main.Error("cannot open a log again; it continues in its old file", "file", path, "error", err)
+		}
+	}
+}
+
+// dropped is how many lines of a log were dropped.
+func (l *logs) dropped() map[string]uint64 {
+	all := map[string]uint64{}
+	for path, w := range l.writers {
+		name := path
+		switch path {
+		case "":
+			name = "stderr"
+		case "-":
+			name = "stdout"
+		}
+		all[name] = w.Dropped()
+	}
+	return all
+}
+
+// Close writes the last lines.
+func (l *logs) Close() error {
+	var all []error
+	for _, w := range l.writers {
+		all = append(all, w.Close())
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,144 @@
+package web
+
+import (
+	"bufio"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"retwis/internal/social"
+)
+
+// accessLog writes a line for each request that was answered.
+type accessLog struct {
+	log    *slog.Logger
+	limit  sampler
+	secret []string // what paths begin with before a secret: /reset/
+}
+
+const (
+	// maxLoggedPath and maxLoggedAgent bound what a client can put into a line, in bytes.
+	maxLoggedPath  = 200
+	maxLoggedAgent = 200
+)
+
+// tracked is the response to a request that will be logged.
+type tracked struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+	id     string // of the request
+	user   social.User
+	signed bool
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (t *tracked) WriteHeader(status int) {
+	// The server sends statuses of 1xx before the one that counts.
+	if t.status < http.StatusOK {
+		t.status = status
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (t *tracked) Write(p []byte) (int, error) {
+	if t.status == 0 {
+		t.status = http.StatusOK
+	}
+	n, err := t.ResponseWriter.Write(p)
+	t.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController find what the server can do.
+func (t *tracked) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// Hijack implements [http.Hijacker]. The server refuses where it cannot.
+func (t *tracked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if t.status == 0 {
+		t.status = http.StatusOK
+	}
+	return http.NewResponseController(t.ResponseWriter).Hijack()
+}
+
+// logged notes who sent the request, for the access log.
+func (req *request) logged() {
+	if t, ok := req.w.(*tracked); ok {
+		t.id, t.user, t.signed = req.id, req.viewer, req.signed
+	}
+}
+
+// or writes a line for each request that next answers, unless there is no log.
+func (a *accessLog) or(s *Server, next http.Handler) http.Handler {
+	if a.log == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		t := &tracked{ResponseWriter: w}
+		defer func() { a.write(s, t, r, began) }()
+		next.ServeHTTP(t, r)
+	})
+}
+
+func (a *accessLog) write(s *Server, t *tracked, r *http.Request, began time.Time) {
+	now := time.Now()
+	ok, omitted := a.limit.allow(now)
+	if !ok {
+		return
+	}
+	if t.status == 0 {
+		t.status = http.StatusOK // what the server sends when a handler wrote nothing
+	}
+	attrs := make([]slog.Attr, 0, 12)
+	attrs = append(attrs,
+		slog.String("method", bounded(r.Method, 20)),
+		slog.String("path", a.path(r.URL.Path)),
+		slog.Int("status", t.status),
+		slog.Int64("bytes", t.bytes),
+		slog.Float64("seconds", now.Sub(began).Seconds()),
+		slog.String("address", addressText(clientAddress(r, s.proxies))),
+		slog.String("agent", bounded(r.UserAgent(), maxLoggedAgent)),
+	)
+	if t.id != "" {
+		attrs = append(attrs, slog.String("request", t.id))
+	}
+	if t.signed {
+		attrs = append(attrs, slog.Int64("user_id", t.user.ID))
+	}
+	if omitted > 0 {
+		attrs = append(attrs, slog.Int("omitted", omitted))
+	}
+	a.log.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
+}
+
+// path is a path without the secret that may be in it.
+func (a *accessLog) path(path string) string {
+	for _, prefix := range a.secret {
+		if at := strings.Index(path, prefix); at >= 0 {
+			path = path[:at+len(prefix)] + "…"
+		}
+	}
+	return bounded(path, maxLoggedPath)
+}
+
+// secretPrefix returns what stands before the secret in the path of a route, if there is
+// one. A wildcard {token} is a secret.
+func secretPrefix(pattern string) []string {
+	_, path, _ := strings.Cut(pattern, " ")
+	if prefix, _, ok := strings.Cut(path, "{token}"); ok {
+		return []string{prefix}
+	}
+	return nil
+}
+
+// bounded returns at most a number of bytes of a text that a client sent.
+func bounded(text string, most int) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

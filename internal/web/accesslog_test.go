@@ -1,0 +1,202 @@
+package web_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/internal/web"
+)
+
+// access is a line of the access log.
+type access struct {
+	Method, Path, Address, Agent, Request string
+	Status, Omitted                       int
+	Bytes                                 int64
+	Seconds                               float64
+	UserID                                int64 `json:"user_id"`
+}
+
+func (l *lines) access(t *testing.T) (all []access) {
+	t.Helper()
+	for line := range strings.Lines(l.String()) {
+		var one access
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Each kind of response has a line, with what the client received.
+func TestAccessLog(t *testing.T) {
+	t.Parallel()
+	var out lines
+	s := with(t, redistest.DB(t).Client(t), web.Options{
+		Access:         slog.New(slog.NewJSONHandler(&out, nil)),
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	})
+	ada, visitor := s.signedUp("ada"), s.visitor()
+	page := ada.get("/home").want(200)
+	shared := visitor.get("/timeline").want(200)
+	again := visitor.get("/timeline").want(200) // from memory
+	css := visitor.get(linkTo(t, page.body, ".css")).want(200)
+	visitor.get("//timeline") // the mux redirects
+	visitor.get("/healthz").want(200)
+	visitor.get("/" + strings.Repeat("x", 500)).want(404)
+	request, err := http.NewRequest(http.MethodGet, s.http.URL+"/login", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Forwarded-For", "6.6.6.6, 2001:db8::1")
+	request.Header.Set("User-Agent", strings.Repeat("a", 1000))
+	visitor.do(request, nil).want(200)
+
+	got := out.access(t)
+	for i, want := range []access{
+		{Method: "POST", Path: "/register", Status: 303},
+		{Method: "GET", Path: "/home", Status: 200, Bytes: int64(len(page.body)), UserID: 1, Request: page.header.Get("X-Request-Id")},
+		{Method: "GET", Path: "/timeline", Status: 200, Bytes: int64(len(shared.body)), Request: shared.header.Get("X-Request-Id")},
+		{Method: "GET", Path: "/timeline", Status: 200, Bytes: int64(len(again.body)), Request: again.header.Get("X-Request-Id")},
+		{Method: "GET", Path: linkTo(t, page.body, ".css"), Status: 200, Bytes: int64(len(css.body))},
+		{Method: "GET", Path: "//timeline", Status: -1},
+		{Method: "GET", Path: "/healthz", Status: 200, Bytes: 3},
+		{Method: "GET", Path: "/" + strings.Repeat("x", 199) + "…", Status: 404},
+		{Method: "GET", Path: "/login", Status: 200, Address: "2001:db8::1", Agent: strings.Repeat("a", 200) + "…"},
+	} {
+		if i >= len(got) {
+			t.Fatalf("%d lines: %s", len(got), out.String())
+		}
+		line := got[i]
+		if line.Seconds <= 0 || line.Seconds > 60 {
+			t.Errorf("%v took %v seconds", line, line.Seconds)
+		}
+		if want.Status == -1 && line.Status >= 300 && line.Status < 400 {
+			want.Status = line.Status
+		}
+		if line.Method != want.Method || line.Path != want.Path || line.Status != want.Status || line.UserID != want.UserID ||
+			want.Bytes != 0 && line.Bytes != want.Bytes || want.Request != "" && line.Request != want.Request ||
+			want.Agent != "" && line.Agent != want.Agent || line.Address != max(want.Address, "127.0.0.1") {
+			t.Errorf("%+v, want %+v", line, want)
+		}
+	}
+}
+
+// linkTo is the address of a static file of a page.
+func linkTo(t *testing.T, page, ending string) string {
+	t.Helper()
+	end := strings.Index(page, ending+`"`)
+	if end < 0 {
+		t.Fatalf("no %s in the page", ending)
+	}
+	start := strings.LastIndexByte(page[:end], '"')
+	return page[start+1:end] + ending
+}
+
+// A flood leaves lines out, and says how many.
+func TestAccessLogFlood(t *testing.T) {
+	t.Parallel()
+	var out lines
+	s := with(t, redistest.DB(t).Client(t), web.Options{Access: slog.New(slog.NewJSONHandler(&out, nil)), AccessRate: 1})
+	v := s.visitor()
+	for range 30 {
+		v.get("/healthz").want(200)
+	}
+	if n := len(out.access(t)); n < 10 || n >= 30 {
+		t.Errorf("%d lines of 30 requests, with 1 a second", n)
+	}
+}
+
+// No log has what people type into forms, nor secrets of cookies, queries and paths.
+func TestNoSecretsInLogs(t *testing.T) {
+	t.Parallel()
+	var out lines
+	logger := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := with(t, redistest.DB(t).Client(t), web.Options{Access: logger, Security: logger})
+	const mark = "S3CRET"
+	ada := s.signedUp("ada")
+	routes, err := os.ReadFile("routes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := []string{
+		"username", "password", "password2", "current", "current_password", "new", "new_password", "code", "token", "secret",
+		"recovery", "invite", "status", "bio", "display_name", "note", "reason", "next", "draft", "action", "confirm",
+	}
+	var form []string
+	for _, name := range fields {
+		form = append(form, name, mark+"-"+name+"-pa55word")
+	}
+	send := func(v *visitor, path string) {
+		query := "?token=" + mark + "&invite=" + mark + "&next=" + url.QueryEscape("/reset/"+mark)
+		v.send(path+query, form...)
+		v.get(path + query)
+	}
+	patterns := slices.Collect(maps.Keys(walks))
+	for _, found := range quotedRoute.FindAllStringSubmatch(string(routes), -1) {
+		patterns = append(patterns, found[1])
+	}
+	slices.Sort(patterns)
+	paths := []string{}
+	for _, pattern := range slices.Compact(patterns) {
+		_, path, ok := strings.Cut(pattern, " ")
+		if !ok || strings.HasPrefix(path, "/live") || path == "/logout" {
+			continue
+		}
+		path = strings.NewReplacer("{$}", "", "{name}", "ada", "{id}", "1", "{token}", mark, "{file}", "x.css").Replace(path)
+		paths = append(paths, path)
+		if strings.Contains(path, mark) { // as it may be mistyped
+			paths = append(paths, "/"+path, path+"/", path+"/x")
+		}
+	}
+	for _, path := range slices.Compact(paths) {
+		send(s.visitor(), path)
+		send(ada, path)
+	}
+	// A log-in whose name is a password.
+	s.visitor().send("/login", "username", mark+"x", "password", mark)
+	// A cookie that is no session.
+	request, err := http.NewRequest(http.MethodGet, s.http.URL+"/home", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Cookie", "auth="+mark+"; __Host-auth="+mark)
+	request.Header.Set("Referer", s.http.URL+"/reset/"+mark)
+	s.visitor().do(request, nil)
+	// A failed log-in names an account that exists, as it is written.
+	s.visitor().send("/login", "username", "ADA", "password", mark)
+
+	all := out.String() + s.log.String()
+	for line := range strings.Lines(all) {
+		if strings.Contains(line, mark) {
+			t.Errorf("a secret in %s", line)
+		}
+	}
+	if !strings.Contains(all, `"login failed"`) || !strings.Contains(all, `"name":"ada"`) {
+		t.Error("the failed log-in is not there")
+	}
+	if n := strings.Count(all, `"path"`); n < 2*len(paths) {
+		t.Errorf("%d lines for %d paths", n, len(paths))
+	}
+}
+
+// A path with a secret is logged without it.
+func TestSecretPaths(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/reset/abc": "/reset/…", "//reset/abc": "//reset/…", "/reset/a/b": "/reset/…", "/invite/abc": "/invite/…", "/home": "/home",
+	} {
+		if got := web.LoggedPath(path, "GET /reset/{token}", "POST /reset/{token}", "GET /invite/{token}", "GET /{$}"); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
