@@ -136,7 +136,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("SessionUser = %+v, %v", user, err)
 		}
 	}
-	if err := b.Logout(b.Ctx, first.User.ID); err != nil {
+	if err := b.LogoutEverywhere(b.Ctx, first.User.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, session := range []social.Session{first, second} {
@@ -161,7 +161,7 @@ func TestLogoutElsewhere(t *testing.T) {
 	if _, err := other.SessionUser(db.Ctx, session.Secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Logout(db.Ctx, session.User.ID); err != nil {
+	if err := db.Logout(db.Ctx, session.User.ID, session.Secret); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := other.SessionUser(db.Ctx, session.Secret); !errors.Is(err, social.ErrNoSession) {

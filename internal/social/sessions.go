@@ -2,20 +2,16 @@ package social
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
-	"retwis/internal/script"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/session"
 )
 
 // Session is an open session: its user, and the secret that opens it. Only the
@@ -25,142 +21,285 @@ type Session struct {
 	Secret string
 }
 
-var (
-	//go:embed session_add.lua
-	sessionAddSource string
-	sessionAddScript = script.New(sessionAddSource).Retryable()
-
-	//go:embed session_clear.lua
-	sessionClearSource string
-	sessionClearScript = script.New(sessionClearSource).Retryable()
-)
-
 // MaxSessions is how many sessions a user may have open; a further one ends the
 // oldest.
-const MaxSessions = 10
+const MaxSessions = session.MaxSessions
 
-// secretLength is the length of a secret: 32 random bytes in base64.
-const secretLength = 43
+const (
+	// defaultSessionIdle and defaultSessionMax are the defaults of the options.
+	defaultSessionIdle = 30 * 24 * time.Hour
+	defaultSessionMax  = 365 * 24 * time.Hour
+	// retryUse is after which time a use is noted again that could not be written.
+	retryUse = time.Minute
+)
 
-func newSecret() string {
-	var b [32]byte
-	rand.Read(b[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
-}
+type deviceKey struct{}
 
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
+// WithDevice returns a context for a log-in or a registration from a device, such as
+// "Firefox on Linux", by which users recognize their sessions.
+func WithDevice(ctx context.Context, device string) context.Context {
+	return context.WithValue(ctx, deviceKey{}, device)
 }
 
 // sessions are the sessions of all users.
 type sessions struct {
 	*users
-	// tokens maps the hash of a session secret to its user id. A pair never
-	// changes while it exists; the user is read and compared each time.
-	tokens *otter.Cache[string, int64]
+	store *session.Store
+	now   func() time.Time
+	// tokens maps the token of a session to its user. A pair never changes while it
+	// exists; the user is read and compared each time.
+	tokens *otter.Cache[string, knownSession]
+}
+
+// knownSession is what a process remembers of a session. Its last use can be later in
+// the database, where other processes have noted it.
+type knownSession struct {
+	uid           int64
+	created, used time.Time // zero where they are not known
+}
+
+func newTokens() (*otter.Cache[string, knownSession], error) {
+	tokens, err := otter.New(&otter.Options[string, knownSession]{MaximumSize: cachedPairs})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return tokens, nil
+}
+
+// newEntry returns a new session of the device of a context.
+func (s *sessions) newEntry(ctx context.Context) (secret string, e session.Entry) {
+	secret = session.NewSecret()
+	token, _ := session.Token(secret)
+	device, _ := ctx.Value(deviceKey{}).(string)
+	now := s.now()
+	return secret, session.Entry{Token: token, Created: now, Used: now, Device: device}
 }
 
 // openSession begins a session. It is written to `auths` first and to the
 // user's hash last, and is open when both have it, so that a crash in between
 // leaves an entry that opens nothing.
 func (s *sessions) openSession(ctx context.Context, user User) (Session, error) {
-	session := Session{User: user, Secret: newSecret()}
-	token := digest(session.Secret)
-	b := s.client.B()
-	cmds := rueidis.Commands{b.Hset().Key(layout.Auths).FieldValue().FieldValue(token, layout.Itoa(user.ID)).Build().ToRetryable()}
-	if !user.Joined.IsZero() { // a registration may have been cut short
-		cmds = append(cmds, b.Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
-			ScoreMember(float64(user.Joined.Unix()), user.Name).Build().ToRetryable())
+	secret, entry := s.newEntry(ctx)
+	if err := s.store.Reserve(ctx, user.ID, entry.Token); err != nil {
+		return Session{}, err
 	}
-	for _, res := range s.client.DoMulti(ctx, cmds...) {
-		if err := res.Error(); err != nil {
+	if !user.Joined.IsZero() { // a registration may have been cut short
+		err := s.client.Do(ctx, s.client.B().Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
+			ScoreMember(float64(user.Joined.Unix()), user.Name).Build().ToRetryable()).Error()
+		if err != nil {
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
 		}
 	}
-	dropped, err := sessionAddScript.Run(ctx, s.client, []string{layout.UserKey(user.ID)}, []string{token, layout.Itoa(MaxSessions)}).AsStrSlice()
-	if err != nil {
-		return Session{}, fmt.Errorf("social: open a session: %w", err)
+	dropped, err := s.store.Open(ctx, user.ID, entry)
+	if errors.Is(err, session.ErrChanged) {
+		// The account is gone.
+		return Session{}, errors.Join(ErrBadLogin, s.forget(ctx, []string{entry.Token}))
 	}
-	return session, s.removeTokens(ctx, dropped)
+	if err != nil {
+		return Session{}, err
+	}
+	return Session{User: user, Secret: secret}, s.forget(ctx, dropped)
 }
 
 // SessionUser returns the user of the session that a secret opens, or
 // ErrNoSession. It is answered from memory for a session seen lately, as long
 // as the user's own list of sessions, which the server watches for this
-// process, has it too.
+// process, has it too. Once an hour it notes that the session is in use.
 func (s *sessions) SessionUser(ctx context.Context, secret string) (User, error) {
-	if len(secret) != secretLength {
+	token, ok := session.Token(secret)
+	if !ok {
 		return User{}, ErrNoSession
 	}
-	token := digest(secret)
-	uid, known := s.tokens.GetIfPresent(token)
-	if !known {
-		id, err := s.client.Do(ctx, s.client.B().Hget().Key(layout.Auths).Field(token).Build()).AsInt64()
-		if rueidis.IsRedisNil(err) {
-			return User{}, ErrNoSession
-		}
-		if err != nil {
-			return User{}, fmt.Errorf("social: look up a session: %w", err)
-		}
-		uid = id
-		s.tokens.Set(token, uid)
-	}
-	user, err := s.sessionUser(ctx, uid, token)
-	if errors.Is(err, ErrNoSession) && !isFresh(ctx) {
+	user, known, err := s.sessionUser(ctx, token)
+	if errors.Is(err, ErrNoSession) && known.uid != 0 && !isFresh(ctx) {
 		// Another process may have opened it a moment ago.
-		user, err = s.sessionUser(WithFresh(ctx), uid, token)
+		user, known, err = s.sessionUser(WithFresh(ctx), token)
+	}
+	if err == nil {
+		err = s.inUse(ctx, token, known)
 	}
 	if errors.Is(err, ErrNoSession) {
 		s.tokens.Invalidate(token)
 	}
-	return user, err
+	if err != nil {
+		return User{}, err
+	}
+	return user, nil
 }
 
-// sessionUser returns a user whose own list of sessions has the token, or
-// ErrNoSession.
-func (s *sessions) sessionUser(ctx context.Context, uid int64, token string) (User, error) {
-	rec, err := s.record(ctx, uid)
-	if errors.Is(err, ErrNotFound) || err == nil && !HasToken(rec.auth, token) {
-		return User{}, ErrNoSession
+// sessionUser returns the user of a token whose own list of sessions has it, or
+// ErrNoSession. No round trip for a session and a user seen lately, else two.
+func (s *sessions) sessionUser(ctx context.Context, token string) (User, knownSession, error) {
+	known, ok := s.tokens.GetIfPresent(token)
+	var rec record
+	var err error
+	if ok {
+		rec, err = s.record(ctx, known.uid)
+	} else {
+		known.uid, err = s.client.Do(ctx, s.client.B().Hget().Key(layout.Auths).Field(token).Build()).AsInt64()
+		if rueidis.IsRedisNil(err) {
+			return User{}, known, ErrNoSession
+		}
+		if err != nil {
+			return User{}, known, fmt.Errorf("social: look up a session: %w", err)
+		}
+		res := s.readMany(ctx, s.recordCommand(known.uid), s.client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Cache())
+		rec, err = parseRecord(known.uid, res[0])
+		if err == nil {
+			var entry string
+			entry, err = reply.TextOrEmpty(res[1])
+			e := session.Parse(token, entry)
+			known.created, known.used = e.Created, e.Used
+		}
+		if err == nil {
+			s.tokens.Set(token, known)
+		}
 	}
-	return rec.User, err
+	if errors.Is(err, ErrNotFound) || err == nil && !session.Has(rec.auth, token) {
+		return User{}, known, ErrNoSession
+	}
+	return rec.User, known, err
+}
+
+// inUse returns ErrNoSession for a session that has expired. It notes the use of others,
+// and ends expired ones, where none was noted for an hour: one round trip. A session
+// stays open while the database takes no writes.
+func (s *sessions) inUse(ctx context.Context, token string, known knownSession) error {
+	now := s.now()
+	if now.Sub(known.used) < session.UseEvery && now.Sub(known.created) <= s.store.Max {
+		return nil
+	}
+	e, ended, err := s.store.Touch(ctx, known.uid, token, now)
+	switch {
+	case errors.Is(err, session.ErrNone):
+		return errors.Join(ErrNoSession, s.forget(ctx, ended))
+	case err != nil:
+		text, readErr := reply.TextOrEmpty(s.client.Do(ctx, s.client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Build()))
+		if readErr != nil {
+			return readErr
+		}
+		if e = session.Parse(token, text); s.store.Expired(e, now) {
+			return ErrNoSession
+		}
+		e.Used = now.Add(retryUse - session.UseEvery)
+		if e.Created.IsZero() {
+			e.Created = now
+		}
+	default:
+		// What is left in `auths` opens nothing.
+		_ = s.forget(ctx, ended)
+	}
+	known.created, known.used = e.Created, e.Used
+	s.tokens.Set(token, known)
+	return nil
+}
+
+// SessionOpen reports whether the list of a user's sessions, read through this client,
+// has the session of a secret. One round trip.
+func (s *sessions) SessionOpen(ctx context.Context, client rueidis.Client, uid int64, secrets ...string) ([]bool, error) {
+	auth, err := reply.TextOrEmpty(client.Do(ctx, client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
+	if err != nil {
+		return nil, fmt.Errorf("social: look up a session: %w", err)
+	}
+	open := make([]bool, len(secrets))
+	for i, secret := range secrets {
+		token, ok := session.Token(secret)
+		open[i] = ok && session.Has(auth, token)
+	}
+	return open, nil
 }
 
 // HasToken reports whether the field `auth` of a user contains a token.
-func HasToken(auth, token string) bool {
-	for auth != "" {
-		var one string
-		one, auth, _ = strings.Cut(auth, ",")
-		if one == token {
-			return true
-		}
-	}
-	return false
-}
+func HasToken(auth, token string) bool { return session.Has(auth, token) }
 
-// Logout ends every session of a user. The user's own list is cleared first,
-// which alone ends them; repeating it clears what a crash left in `auths`. Two
-// round trips.
-func (s *sessions) Logout(ctx context.Context, uid int64) error {
-	closed, err := sessionClearScript.Run(ctx, s.client, []string{layout.UserKey(uid)}, nil).AsStrSlice()
-	if err != nil {
-		return fmt.Errorf("social: log out: %w", err)
-	}
-	return s.removeTokens(ctx, closed)
-}
-
-// removeTokens removes ended sessions from `auths`.
-func (s *sessions) removeTokens(ctx context.Context, tokens []string) error {
-	if len(tokens) == 0 {
+// Logout ends the session of a secret. The user's own list is changed first, which
+// alone ends it. Two round trips.
+func (s *sessions) Logout(ctx context.Context, uid int64, secret string) error {
+	token, ok := session.Token(secret)
+	if !ok {
 		return nil
 	}
-	err := s.client.Do(ctx, s.client.B().Hdel().Key(layout.Auths).Field(tokens...).Build().ToRetryable()).Error()
-	if err != nil {
-		return fmt.Errorf("social: end a session: %w", err)
+	return s.end(ctx, uid, session.One, token)
+}
+
+// LogoutEverywhere ends every session of a user. Repeating it clears what a crash left
+// in `auths`. Two round trips.
+func (s *sessions) LogoutEverywhere(ctx context.Context, uid int64) error {
+	return s.end(ctx, uid, session.All, "")
+}
+
+// LogoutOthers ends every session of a user but that of a secret.
+func (s *sessions) LogoutOthers(ctx context.Context, uid int64, secret string) error {
+	token, ok := session.Token(secret)
+	if !ok {
+		return ErrNoSession
 	}
+	return s.end(ctx, uid, session.Others, token)
+}
+
+func (s *sessions) end(ctx context.Context, uid int64, which session.Which, token string) error {
+	ended, err := s.store.End(ctx, uid, which, token)
+	if err != nil {
+		return err
+	}
+	return s.forget(ctx, ended)
+}
+
+// forget removes ended sessions from `auths`, and from memory.
+func (s *sessions) forget(ctx context.Context, tokens []string) error {
 	for _, token := range tokens {
 		s.tokens.Invalidate(token)
 	}
-	return nil
+	return s.store.Forget(ctx, tokens)
+}
+
+// OpenSession is a session in the list that its user sees.
+type OpenSession struct {
+	ID            string // for EndSession; it opens nothing
+	Device        string // "Firefox on Linux"; empty where it is not known
+	Created, Used time.Time
+	Here          bool // it is the session that asks
+}
+
+// sessionID is how many characters of a token name a session among those of a user.
+const sessionID = 16
+
+// OpenSessions returns the sessions of a user, the last used first; secret is that of
+// the session that asks, or empty. The times are zero where the session began before
+// they were kept. One round trip.
+func (s *sessions) OpenSessions(ctx context.Context, uid int64, secret string) ([]OpenSession, error) {
+	entries, err := s.store.List(ctx, uid, s.now())
+	if err != nil {
+		return nil, err
+	}
+	here, _ := session.Token(secret)
+	open := make([]OpenSession, len(entries))
+	for i, e := range entries {
+		open[i] = OpenSession{ID: e.Token[:sessionID], Device: e.Device, Created: e.Created, Used: e.Used, Here: e.Token == here}
+	}
+	return open, nil
+}
+
+// EndSession ends one session of a user, if it is open. Two round trips.
+func (s *sessions) EndSession(ctx context.Context, uid int64, id string) error {
+	if len(id) != sessionID {
+		return ErrNoSession
+	}
+	return s.end(ctx, uid, session.One, id)
+}
+
+// ExpiredSessions counts the sessions of a user that have expired and are still listed.
+// One round trip.
+func (s *sessions) ExpiredSessions(ctx context.Context, uid int64) (int, error) {
+	return s.store.CountExpired(ctx, uid, s.now())
+}
+
+// EndExpiredSessions removes the expired sessions of a user, and reports whether there
+// were any. Two round trips.
+func (s *sessions) EndExpiredSessions(ctx context.Context, uid int64) (bool, error) {
+	_, ended, err := s.store.Touch(ctx, uid, "", s.now())
+	if err != nil && !errors.Is(err, session.ErrNone) {
+		return false, err
+	}
+	return len(ended) > 0, s.forget(ctx, ended)
 }

@@ -6,7 +6,7 @@
 //
 //   - A [User] registers under a name, logs in and out, and has up to
 //     [MaxSessions] open sessions: Register, Login, Authenticate, SessionUser,
-//     Logout, UserByName, LatestUsers.
+//     OpenSessions, Logout, LogoutEverywhere, UserByName, LatestUsers.
 //   - Users follow each other: Follow, Unfollow, IsFollowing, Followers,
 //     Following, Counts, CommonFollowers.
 //   - A [Post] is a text of at most [MaxBody] characters. It appears on the
@@ -78,6 +78,7 @@ import (
 	"retwis/internal/social/password"
 	"retwis/internal/social/reaction"
 	"retwis/internal/social/relation"
+	"retwis/internal/social/session"
 	"retwis/internal/store"
 )
 
@@ -105,6 +106,12 @@ type Options struct {
 	// Invalidations reports which keys have changed; it belongs to the client.
 	// Default: nothing decoded is kept in memory.
 	Invalidations *store.Invalidations
+
+	// SessionIdle is after which time without use a session ends. Default: 30 days.
+	SessionIdle time.Duration
+
+	// SessionMax is after which time a session ends in any case. Default: a year.
+	SessionMax time.Duration
 
 	// ViewBytes bounds the posts that are kept in memory. Default: 64 MiB.
 	ViewBytes int64
@@ -155,6 +162,18 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if opt.ViewBytes < 0 {
 		return nil, fmt.Errorf("social: Options.ViewBytes: %d is negative", opt.ViewBytes)
 	}
+	for _, d := range []struct {
+		name     string
+		value    *time.Duration
+		fallback time.Duration
+	}{{"SessionIdle", &opt.SessionIdle, defaultSessionIdle}, {"SessionMax", &opt.SessionMax, defaultSessionMax}} {
+		if *d.value == 0 {
+			*d.value = d.fallback
+		}
+		if *d.value < 2*session.UseEvery {
+			return nil, fmt.Errorf("social: Options.%s: %v is less than %v", d.name, *d.value, 2*session.UseEvery)
+		}
+	}
 	hasher, err := password.NewHasher(opt.HashParams, opt.Hashers)
 	if err != nil {
 		return nil, err
@@ -163,7 +182,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := newPairs()
+	tokens, err := newTokens()
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +193,8 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	}
 	users := &users{database: db, ids: ids}
 	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, lists, opt.Logger, opt.Now)}
-	s.accounts = &accounts{sessions: &sessions{users: users, tokens: tokens}, hasher: hasher, now: opt.Now}
+	stored := &session.Store{Client: client, Idle: opt.SessionIdle, Max: opt.SessionMax}
+	s.accounts = &accounts{sessions: &sessions{users: users, store: stored, now: opt.Now, tokens: tokens}, hasher: hasher, now: opt.Now}
 	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}
 	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now}
 	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}

@@ -46,7 +46,7 @@ func (req *request) identify() error {
 		req.setCookie(authCookie, "", clearAtNow)
 		return nil
 	}
-	req.viewer, req.signed, req.known = user, err == nil, err == nil
+	req.viewer, req.signed, req.known, req.secret = user, err == nil, err == nil, secret
 	return err
 }
 

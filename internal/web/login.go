@@ -40,7 +40,7 @@ func (s *Server) login(req *request) error {
 
 func (s *Server) logout(req *request) error {
 	if req.signed {
-		if err := s.social.Logout(req.ctx, req.viewer.ID); err != nil {
+		if err := s.social.Logout(req.ctx, req.viewer.ID, req.secret); err != nil {
 			return err
 		}
 		req.security("logout", req.viewer)

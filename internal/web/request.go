@@ -16,6 +16,7 @@ type request struct {
 	viewer social.User     // the session user, if signed
 	as     *social.Viewer  // the session user as a viewer of posts; see person
 	signed bool
+	secret string // that of the session, if signed
 	known  bool   // signed is known
 	id     string // identifies the request in the log and on error pages
 	status int

@@ -49,7 +49,7 @@ func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Resu
 	tags := &tagCheck{checker: c, mirrors: mirrors, posts: posts}
 	samples := &sampleCheck{checker: c}
 	for _, step := range []func(context.Context) error{
-		c.begin, c.singletons, users.names, users.all, users.byTime, sessions.all,
+		c.begin, c.singletons, users.names, users.all, users.byTime, sessions.all, sessions.entries,
 		posts.all, reactions.all, relations.all, tags.all, lists.public, lists.all,
 		samples.all, c.counters, c.unfinished, sessions.suspected,
 	} {

@@ -80,7 +80,7 @@ func (b *bundle) live(rng *rand.Rand, me, other social.User) error {
 	case 4:
 		_, err = b.Login(b.Ctx, me.Name, socialtest.Password)
 	case 5:
-		err = b.Logout(b.Ctx, me.ID)
+		err = b.LogoutEverywhere(b.Ctx, me.ID)
 	}
 	return err
 }

@@ -65,7 +65,7 @@ const (
 	// good.
 	scanTimeout = 15 * time.Second
 	// passes is how often all keys are scanned.
-	passes = 8
+	passes = 9
 )
 
 // begin counts the keys.

@@ -87,7 +87,7 @@ func (c *userCheck) name(ctx context.Context, name, id string, user []string) er
 func (c *userCheck) all(ctx context.Context) error {
 	all := slices.Concat(
 		[]string{layout.UserPrefix, layout.PostPrefix, layout.HomePrefix, layout.ProfilePrefix, layout.FollowingPrefix, layout.FollowersPrefix},
-		reactionPrefixes, relationPrefixes, tagPrefixes,
+		reactionPrefixes, relationPrefixes, tagPrefixes, sessionPrefixes,
 	)
 	return c.pass(ctx, "*", all, func(ctx context.Context, keys []string) error {
 		keys, err := c.ofTheirType(ctx, keys)

@@ -64,6 +64,13 @@ const (
 	EditsPrefix     = "edits:"
 )
 
+// Prefixes of the keys that end in the key of a user in braces: on a Cluster they are in
+// the slot of the user, so that one script changes both.
+const (
+	SessionsPrefix = "sessions:"
+	LoginsPrefix   = "logins:"
+)
+
 // Prefixes of the keys that end in a tag.
 const (
 	TagPrefix          = "tag:"
@@ -142,6 +149,15 @@ func StubsKey(pid int64) string { return ofPost(StubsPrefix, pid) }
 // at which the text was replaced, a space, the text.
 func EditsKey(pid int64) string { return ofPost(EditsPrefix, pid) }
 
+// SessionsKey is the hash of a user's open sessions: for each token when it began, when
+// it was last used, and on which device.
+func SessionsKey(uid int64) string { return ofUser(SessionsPrefix, uid) }
+
+// LoginsKey is the hash of a user's log-ins that wait for a code. It expires.
+func LoginsKey(uid int64) string { return ofUser(LoginsPrefix, uid) }
+
+func ofUser(prefix string, uid int64) string { return prefix + "{" + UserKey(uid) + "}" }
+
 func ofPost(prefix string, pid int64) string { return prefix + "{" + PostKey(pid) + "}" }
 
 // TagKey is the sorted set of the ids of the posts with a tag, scored by
@@ -170,6 +186,7 @@ var types = map[string]string{
 	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
+	SessionsPrefix: "hash", LoginsPrefix: "hash",
 }
 
 // Type returns the Redis type of a key, given by its whole name or by its
@@ -199,14 +216,22 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 	case TagPrefix, TagFollowersPrefix:
 		return "", 0, false
 	case LikersPrefix, RepostersPrefix, RepliesPrefix, StubsPrefix, EditsPrefix:
-		inner, isBraced := strings.CutPrefix(rest, "{"+PostPrefix)
-		if inner, ok = strings.CutSuffix(inner, "}"); !ok || !isBraced {
-			return "", 0, false
-		}
-		rest = inner
+		rest = inBraces(rest, PostPrefix)
+	case SessionsPrefix, LoginsPrefix:
+		rest = inBraces(rest, UserPrefix)
 	}
 	id, ok = ParseID(rest)
 	return prefix, id, ok
+}
+
+// inBraces returns the id in `{<prefix><id>}`, empty for another text.
+func inBraces(text, prefix string) string {
+	inner, isBraced := strings.CutPrefix(text, "{"+prefix)
+	inner, isClosed := strings.CutSuffix(inner, "}")
+	if !isBraced || !isClosed {
+		return ""
+	}
+	return inner
 }
 
 // ParseTagKey splits a key that ends in a tag into its prefix and the tag.

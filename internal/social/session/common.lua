@@ -1,0 +1,39 @@
+-- Functions that the scripts on sessions share. KEYS[1] is the hash of a user, KEYS[2]
+-- that of the user's sessions: for each an entry `<created> <used> <device>`. A
+-- session without an entry is older than entries are.
+
+-- list returns the sessions of the user, newest first.
+local function list()
+  local tokens = {}
+  for token in string.gmatch(redis.call('HGET', KEYS[1], 'auth') or '', '[^,]+') do
+    tokens[#tokens + 1] = token
+  end
+  return tokens
+end
+
+-- expired reports whether a session was not used for longer than idle, or began longer
+-- ago than most.
+local function expired(token, now, idle, most)
+  local created, used = string.match(redis.call('HGET', KEYS[2], token) or '', '^(%d+) (%d+)')
+  return created ~= nil and (now - tonumber(used) > idle or now - tonumber(created) > most)
+end
+
+-- store writes the sessions that are left, and removes all other entries.
+local function store(tokens)
+  if #tokens == 0 then
+    redis.call('HDEL', KEYS[1], 'auth')
+    redis.call('DEL', KEYS[2])
+    return
+  end
+  redis.call('HSET', KEYS[1], 'auth', table.concat(tokens, ','))
+  local left = {}
+  for _, token in ipairs(tokens) do
+    left[token] = true
+  end
+  for _, token in ipairs(redis.call('HKEYS', KEYS[2])) do
+    if not left[token] then
+      redis.call('HDEL', KEYS[2], token)
+    end
+  end
+end
+

@@ -1,0 +1,17 @@
+-- Ends sessions of a user.
+-- KEYS[1]   the hash of the user
+-- KEYS[2]   the hash of the user's sessions
+-- ARGV[1]   which: `one`, `others` or `all`
+-- ARGV[2]   the beginning of the one, or the one to keep
+-- Reply     the sessions that were open, to be removed from `auths`
+local kept, ended = {}, {}
+for _, token in ipairs(list()) do
+  local same = string.sub(token, 1, #ARGV[2]) == ARGV[2]
+  if ARGV[1] == 'all' or (ARGV[1] == 'one') == same then
+    ended[#ended + 1] = token
+  else
+    kept[#kept + 1] = token
+  end
+end
+store(kept)
+return ended

@@ -1,0 +1,29 @@
+-- Adds a session to a user's own list of them, newest first.
+-- KEYS[1]   the hash of the user
+-- KEYS[2]   the hash of the user's sessions
+-- ARGV[1]   the SHA-256 of the session's secret, in hex
+-- ARGV[2]   its entry
+-- ARGV[3]   how many sessions to keep
+-- ARGV[4]   the time, in unix seconds
+-- ARGV[5]   after how many seconds without use a session ends
+-- ARGV[6]   after how many seconds it ends in any case
+-- Reply     the sessions that were dropped: expired ones, those over the limit, and a
+--           secret in clear as the original program stored it; nil where there is no
+--           such user
+if redis.call('HEXISTS', KEYS[1], 'username') == 0 then
+  return false
+end
+local now, idle, most = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local kept, dropped = {ARGV[1]}, {}
+for _, token in ipairs(list()) do
+  if #token == 64 and #kept < tonumber(ARGV[3]) and not expired(token, now, idle, most) then
+    if token ~= ARGV[1] then
+      kept[#kept + 1] = token
+    end
+  elseif token ~= ARGV[1] then
+    dropped[#dropped + 1] = token
+  end
+end
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+store(kept)
+return dropped

@@ -1,0 +1,279 @@
+// Package session stores the sessions of users.
+//
+// A session is a random secret that a browser keeps. Only its SHA-256, the token, is
+// stored: in the hash `auths`, which leads from a token to its user, and in the field
+// `auth` of the user, which lists the user's open sessions. A session is open while
+// both have it. The hash `sessions:{user:<uid>}` says of each when it began, when it was
+// last used, and on which device. It is in the slot of the user's hash, so one script
+// changes both; `auths` is written before it, and cleaned after it.
+package session
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+var (
+	//go:embed common.lua
+	common string
+
+	//go:embed open.lua
+	openSource string
+	openScript = script.New(common, openSource).Retryable()
+
+	//go:embed touch.lua
+	touchSource string
+	touchScript = script.New(common, touchSource).Retryable()
+
+	//go:embed end.lua
+	endSource string
+	endScript = script.New(common, endSource).Retryable()
+
+	//go:embed replace.lua
+	replaceSource string
+	replaceScript = script.New(common, replaceSource)
+)
+
+// MaxSessions is how many sessions a user may have open.
+const MaxSessions = 10
+
+// UseEvery is how far apart the uses of a session are noted.
+const UseEvery = time.Hour
+
+// Errors of a Store.
+var (
+	// ErrNone: the session is not open.
+	ErrNone = errors.New("social: no such session")
+	// ErrChanged: there is no such user, or what a change was based on has changed.
+	ErrChanged = errors.New("social: the user has changed meanwhile")
+)
+
+// Store is the sessions of all users.
+type Store struct {
+	Client rueidis.Client
+	Idle   time.Duration // after which time without use a session ends
+	Max    time.Duration // after which time it ends in any case
+}
+
+// Entry is what is known of a session. The times are zero where the session began
+// before they were kept.
+type Entry struct {
+	Token         string
+	Created, Used time.Time
+	Device        string // "Firefox on Linux", or empty
+}
+
+// maxDevice bounds the label of a device, in bytes.
+const maxDevice = 60
+
+// String is the entry as it is stored.
+func (e Entry) String() string {
+	device := strings.Join(strings.Fields(e.Device), " ")
+	if len(device) > maxDevice {
+		device = strings.ToValidUTF8(device[:maxDevice], "")
+	}
+	return layout.Seconds(e.Created) + " " + layout.Seconds(e.Used) + " " + device
+}
+
+// Parse reads a stored entry.
+func Parse(token, text string) Entry {
+	created, rest, _ := strings.Cut(text, " ")
+	used, device, _ := strings.Cut(rest, " ")
+	return Entry{Token: token, Created: layout.ParseTime(created), Used: layout.ParseTime(used), Device: device}
+}
+
+// Expired reports whether a session has ended by its age, or because it was not used.
+func (s *Store) Expired(e Entry, now time.Time) bool {
+	return !e.Created.IsZero() && (now.Sub(e.Used) > s.Idle || now.Sub(e.Created) > s.Max)
+}
+
+// secretLength is the length of a secret: 32 random bytes in base64.
+const secretLength = 43
+
+// NewSecret returns the secret of a new session.
+func NewSecret() string {
+	var b [32]byte
+	rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Token returns the token of a secret; ok is false for what cannot be one.
+func Token(secret string) (token string, ok bool) {
+	if len(secret) != secretLength {
+		return "", false
+	}
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:]), true
+}
+
+// Has reports whether the field `auth` of a user contains a token.
+func Has(auth, token string) bool {
+	for auth != "" {
+		var one string
+		one, auth, _ = strings.Cut(auth, ",")
+		if one == token {
+			return true
+		}
+	}
+	return false
+}
+
+func keys(uid int64) []string { return []string{layout.UserKey(uid), layout.SessionsKey(uid)} }
+
+func seconds(d time.Duration) string { return layout.Itoa(int64(d / time.Second)) }
+
+// Reserve writes that a token belongs to a user, before the session opens. A crash in
+// between leaves an entry that opens nothing.
+func (s *Store) Reserve(ctx context.Context, uid int64, token string) error {
+	err := s.Client.Do(ctx, s.Client.B().Hset().Key(layout.Auths).FieldValue().FieldValue(token, layout.Itoa(uid)).Build().ToRetryable()).Error()
+	if err != nil {
+		return fmt.Errorf("social: open a session: %w", err)
+	}
+	return nil
+}
+
+// Open opens a reserved session and returns the tokens of those that had to make
+// room, which Forget removes. It returns ErrChanged where there is no such user.
+func (s *Store) Open(ctx context.Context, uid int64, e Entry) (dropped []string, err error) {
+	dropped, err = openScript.RunFenced(ctx, s.Client, keys(uid), []string{
+		e.Token, e.String(), layout.Itoa(MaxSessions), layout.Seconds(e.Used), seconds(s.Idle), seconds(s.Max),
+	}).AsStrSlice()
+	if rueidis.IsRedisNil(err) {
+		return nil, ErrChanged
+	}
+	if err != nil {
+		return nil, fmt.Errorf("social: open a session: %w", err)
+	}
+	return dropped, nil
+}
+
+// Touch notes the use of a session, at most once in UseEvery, and ends those of its user
+// that have expired. It returns the session, or ErrNone, and the tokens of those that
+// have ended. One round trip.
+func (s *Store) Touch(ctx context.Context, uid int64, token string, now time.Time) (e Entry, ended []string, err error) {
+	got, err := touchScript.Run(ctx, s.Client, keys(uid), []string{
+		token, layout.Seconds(now), seconds(s.Idle), seconds(s.Max), seconds(UseEvery),
+	}).AsStrSlice()
+	if err != nil {
+		return Entry{}, nil, fmt.Errorf("social: note the use of a session: %w", err)
+	}
+	if got[0] == "" {
+		return Entry{}, got[1:], ErrNone
+	}
+	return Parse(token, got[0]), got[1:], nil
+}
+
+// Which selects sessions of a user.
+type Which string
+
+// The selections.
+const (
+	One    Which = "one"    // the one whose token begins like this
+	Others Which = "others" // all but this one
+	All    Which = "all"
+)
+
+// End ends sessions and returns their tokens, for Forget. One round trip.
+func (s *Store) End(ctx context.Context, uid int64, which Which, token string) ([]string, error) {
+	ended, err := endScript.RunFenced(ctx, s.Client, keys(uid), []string{string(which), token}).AsStrSlice()
+	if err != nil {
+		return nil, fmt.Errorf("social: end a session: %w", err)
+	}
+	return ended, nil
+}
+
+// Forget removes ended sessions from `auths`.
+func (s *Store) Forget(ctx context.Context, tokens []string) error {
+	if len(tokens) == 0 {
+		return nil
+	}
+	err := s.Client.Do(ctx, s.Client.B().Hdel().Key(layout.Auths).Field(tokens...).Build().ToRetryable()).Error()
+	if err != nil {
+		return fmt.Errorf("social: end a session: %w", err)
+	}
+	return nil
+}
+
+// Password is a new password of a user.
+type Password struct {
+	Field, Value string // what it is based on: `password` or `reset`, and the value it had
+	Hash         string
+	Session      *Entry // the session that is left, already reserved; nil for none
+}
+
+// Replace sets a password, and ends all sessions but the given one. It returns
+// ErrChanged where what the change is based on has changed: of two that are based on the
+// same, one succeeds. The tokens of the ended sessions are for Forget. One round trip.
+func (s *Store) Replace(ctx context.Context, uid int64, p Password) ([]string, error) {
+	token, entry := "", ""
+	if p.Session != nil {
+		token, entry = p.Session.Token, p.Session.String()
+	}
+	ended, err := replaceScript.RunFenced(ctx, s.Client, append(keys(uid), layout.LoginsKey(uid)), []string{
+		p.Field, p.Value, p.Hash, token, entry,
+	}).AsStrSlice()
+	if rueidis.IsRedisNil(err) {
+		return nil, ErrChanged
+	}
+	if err != nil {
+		return nil, fmt.Errorf("social: set a password: %w", err)
+	}
+	return ended, nil
+}
+
+// List returns the open sessions of a user, the last used first. One round trip.
+func (s *Store) List(ctx context.Context, uid int64, now time.Time) ([]Entry, error) {
+	open, _, err := s.list(ctx, uid, now)
+	slices.SortStableFunc(open, func(a, b Entry) int {
+		return cmp.Or(b.Used.Compare(a.Used), b.Created.Compare(a.Created))
+	})
+	return open, err
+}
+
+// CountExpired counts the sessions of a user that have expired and are still listed.
+func (s *Store) CountExpired(ctx context.Context, uid int64, now time.Time) (int, error) {
+	_, expired, err := s.list(ctx, uid, now)
+	return expired, err
+}
+
+func (s *Store) list(ctx context.Context, uid int64, now time.Time) (open []Entry, expired int, err error) {
+	res := s.Client.DoMulti(ctx,
+		s.Client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build(),
+		s.Client.B().Hgetall().Key(layout.SessionsKey(uid)).Build(),
+	)
+	auth, err := reply.TextOrEmpty(res[0])
+	if err != nil {
+		return nil, 0, fmt.Errorf("social: list sessions: %w", err)
+	}
+	entries, err := res[1].AsStrMap()
+	if err != nil {
+		return nil, 0, fmt.Errorf("social: list sessions: %w", err)
+	}
+	for token := range strings.SplitSeq(auth, ",") {
+		e := Parse(token, entries[token])
+		switch {
+		case len(token) != 2*sha256.Size: // a secret of the original program
+		case s.Expired(e, now):
+			expired++
+		default:
+			open = append(open, e)
+		}
+	}
+	return open, expired, nil
+}

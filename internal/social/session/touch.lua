@@ -1,0 +1,35 @@
+-- Notes that a session is in use, and removes the expired sessions of its user.
+-- KEYS[1]   the hash of the user
+-- KEYS[2]   the hash of the user's sessions
+-- ARGV[1]   the SHA-256 of the session's secret, in hex
+-- ARGV[2]   the time, in unix seconds
+-- ARGV[3]   after how many seconds without use a session ends
+-- ARGV[4]   after how many seconds it ends in any case
+-- ARGV[5]   how many seconds apart uses are noted
+-- Reply     the session's entry, empty where it is not open; then the sessions that were
+--           removed
+local now, idle, most = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local kept, reply = {}, {''}
+for _, token in ipairs(list()) do
+  if expired(token, now, idle, most) then
+    reply[#reply + 1] = token
+  else
+    kept[#kept + 1] = token
+    if token == ARGV[1] then
+      local entry = redis.call('HGET', KEYS[2], token) or ''
+      local created, used, device = string.match(entry, '^(%d+) (%d+) ?(.*)$')
+      if not created then
+        created, used, device = ARGV[2], '0', ''
+      end
+      if now - tonumber(used) >= tonumber(ARGV[5]) then
+        entry = created .. ' ' .. ARGV[2] .. ' ' .. device
+        redis.call('HSET', KEYS[2], token, entry)
+      end
+      reply[1] = entry
+    end
+  end
+end
+if #reply > 1 then
+  store(kept)
+end
+return reply
