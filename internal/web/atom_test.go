@@ -75,6 +75,13 @@ func TestFeeds(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.visitor().get("/u/ben.atom").want(302, "\x00/u/Ben.atom")
+	if got := s.feed("/tag/go.atom"); len(got.Entries) != 1 || got.Title != "#go" || got.Links[1].Href != s.http.URL+"/tag/go" {
+		t.Errorf("%+v", got)
+	}
+	s.visitor().get("/tag/Go.atom").want(302, "\x00/tag/go.atom")
+	for _, path := range []string{"/timeline", "/u/Ben", "/tag/go"} { // where readers of feeds find them
+		s.visitor().get(path).want(200, `<link rel="alternate" type="application/atom+xml" href="`+path+`.atom"`)
+	}
 	entry := s.feed("/u/ada.atom").Entries[0]
 	want := "one &lt;b&gt;&amp; two<br>\nsee <a href=\"https://example.com/?a=b&amp;c\" rel=\"nofollow noopener ugc\">example.com/?a=b&amp;c</a>  " +
 		"<a href=\"" + s.http.URL + "/u/Ben\" rel=\"nofollow noopener ugc\">@Ben</a> <a href=\"" + s.http.URL + "/tag/go\" rel=\"nofollow noopener ugc\">#Go</a>"

@@ -73,6 +73,7 @@ func (s *Server) tag(req *request) error {
 		return err
 	}
 	f := req.live(req.page("#"+tag), liveTag(tag), before != 0)
+	f.Feed = tagPath(tag) + atomSuffix
 	f.Description = "Posts with the tag #" + tag + " on Retwis."
 	return req.render(http.StatusOK, tagPage(f, tag, following, list))
 }

@@ -23,6 +23,7 @@ type frame struct {
 
 	Unread      int             // notifications that the viewer has not seen
 	Description string          // for search engines; empty for that of the site
+	Feed        string          // the address of the page as an Atom feed; empty for none
 	Head        templ.Component // more elements of the head; nil for none
 
 	Live  string // which events the page follows; empty for none

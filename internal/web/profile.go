@@ -103,6 +103,7 @@ func (s *Server) profileTab(req *request, tab string) error {
 	f.Description = view.Profile.Bio
 	if tab == "posts" {
 		f = req.live(f, liveProfile(user.ID), list.Later)
+		f.Feed = f.Here + atomSuffix
 	}
 	return req.render(http.StatusOK, profilePage(f, view, list))
 }

@@ -124,6 +124,7 @@ func (s *Server) timeline(req *request) error {
 		return err
 	}
 	f.Since = since
+	f.Feed = "/timeline" + atomSuffix
 	posts, err := req.show(v, page.Items)
 	if err != nil {
 		return err
