@@ -207,6 +207,11 @@ func (p *posts) Delete(ctx context.Context, author User, id int64) error {
 			p.allViews.touch(other)
 		}
 	}
+	if err == nil && post.RepostOf != 0 {
+		if original, err := p.stored(ctx, post.RepostOf); err == nil {
+			p.noticeUnrepost(ctx, author, original, post.Time)
+		}
+	}
 	return err
 }
 

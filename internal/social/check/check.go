@@ -51,7 +51,7 @@ func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Resu
 	for _, step := range []func(context.Context) error{
 		c.begin, c.singletons, users.names, users.all, users.byTime, sessions.all, sessions.entries,
 		posts.all, reactions.all, relations.all, tags.all, lists.public, lists.all,
-		samples.all, c.counters, c.unfinished, sessions.suspected,
+		samples.all, c.counters, c.completions, c.unfinished, sessions.suspected,
 	} {
 		if err := step(ctx); err != nil {
 			return c.finish(), fmt.Errorf("social: check: %w", err)

@@ -96,6 +96,15 @@ func Outdate(ctx context.Context, client rueidis.Client) error {
 	return nil
 }
 
+// Restore adds a name or a tag that Missing has yielded, with the rank of one that is
+// new: a name gets its own with the next follow.
+func (x *Index) Restore(ctx context.Context, term string) error {
+	if tag, ok := strings.CutPrefix(term, "#"); ok {
+		return x.putTag(ctx, tag)
+	}
+	return put(ctx, x.names, strings.TrimPrefix(term, "@"), 1)
+}
+
 // Missing yields the names and tags, with their sign, that have no term: what a check
 // reports and Rebuild repairs. It yields nothing for a database without indexes, which
 // the next Build fills.

@@ -190,6 +190,9 @@ func (n *network) recover(a action) bool {
 			n.kept(p, a, a.Other, a.User, followed[1], homes[1])
 		}
 	}
+	if a.Kind == "edit" && !ok {
+		n.tagged(p, about(n.model, a))
+	}
 	if a.Kind == "follow" || a.Kind == "unfollow" || a.Kind == "block" || a.Kind == "unblock" {
 		n.cleared(p, a.User, a.Other)
 		n.cleared(p, a.Other, a.User)
@@ -213,6 +216,25 @@ func (n *network) kept(p *own, a action, from, to int, followed bool, home map[i
 	for id := range home {
 		if !n.model.posts[id].deleted && (followed || now[id]) {
 			reader.home[id] = true
+		}
+	}
+}
+
+// about returns the post that an action is about: of a repost, the original.
+func about(m *model, a action) *entry {
+	p := m.posts[a.Post]
+	if p != nil && p.of != 0 && a.Kind != "delete" {
+		p = m.posts[p.of]
+	}
+	return p
+}
+
+// tagged puts a post on the home timelines of the model that have it for one of its
+// tags: an edit that did not begin brings it to those who follow the tag by now.
+func (n *network) tagged(p *own, post *entry) {
+	for reader := range n.model.people {
+		if n.model.isTagged(reader, post) && n.home(p, reader)[post.id] {
+			n.model.people[reader].home[post.id] = true
 		}
 	}
 }
@@ -247,8 +269,8 @@ func (n *network) happened(p *own, a action) (int64, bool) {
 	n.t.Helper()
 	me, other := p.people[a.User].ID, p.people[a.Other].ID
 	user, target, post := layout.Itoa(me), layout.Itoa(other), a.Post
-	if original := n.model.posts[a.Post]; original != nil && original.of != 0 && a.Kind != "delete" {
-		post = original.of
+	if original := about(n.model, a); original != nil {
+		post = original.id
 	}
 	switch a.Kind {
 	case "post", "reply", "repost":

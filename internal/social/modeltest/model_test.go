@@ -176,6 +176,9 @@ func (m *model) apply(a action, id int64, sure bool) {
 			m.toFollowersOf(tag, original.id)
 		}
 	case "delete":
+		if original.of != 0 && !original.deleted {
+			m.unnotify(m.posts[original.of].author, notice{"repost", a.User, original.of}, sure)
+		}
 		m.remove(original)
 	case "like":
 		if _, ok := original.likers[a.User]; !ok {

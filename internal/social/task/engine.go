@@ -196,11 +196,15 @@ func (e *Engine) resume(ctx context.Context, member string) error {
 }
 
 // Take claims a task that was last renewed at stale (unix seconds) or earlier, and
-// finishes it. It reports whether this process got the claim.
+// finishes it. It reports whether this process got the claim and could do that: a task
+// of a kind that only a newer version knows is left to it.
 func (e *Engine) Take(ctx context.Context, member string, stale int64) (bool, error) {
 	claimed, err := e.ledger.Take(ctx, member, stale)
 	if err != nil || !claimed {
 		return false, err
 	}
-	return true, e.resume(ctx, member)
+	if err := e.resume(ctx, member); !errors.Is(err, errUnknown) {
+		return true, err
+	}
+	return false, nil
 }
