@@ -3,10 +3,12 @@ package web_test
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"retwis/internal/redistest"
+	"retwis/internal/social"
 )
 
 // What somebody does shows at once to them, on whichever process the next page is, and
@@ -63,6 +65,84 @@ func TestReadersDoNotKeepOldCounts(t *testing.T) {
 		here.signedUp(name).send(path + "/like").want(303)
 		want := "0 0 " + strconv.Itoa(i+1)
 		until(t, "the count "+want, func() bool { return reader.get(path).want(200).counts(id) == want })
+	}
+}
+
+// Under load on three processes, others' counts are about a second old at most, and
+// one's own like is there at once.
+func TestCountsUnderLoad(t *testing.T) {
+	t.Parallel()
+	const people, length = 40, 2 * time.Second
+	db := redistest.DB(t)
+	var sites [3]*site
+	for i := range sites {
+		sites[i] = serving(t, reach(t, db.URL()))
+	}
+	ada := sites[0].signedUp("ada")
+	path, id := ada.published("ada", "hello")
+	var fans []social.User
+	for i := range people {
+		name := "fan" + strconv.Itoa(i)
+		sites[0].signedUp(name)
+		fans = append(fans, sites[0].user(name))
+	}
+	// Since when the post has had at least so many likes: nobody takes one back.
+	var mu sync.Mutex
+	var since []time.Time
+	var all sync.WaitGroup
+	end := time.Now().Add(length)
+	all.Go(func() {
+		for i, fan := range fans {
+			if err := sites[i%3].social.Like(t.Context(), fan, 1); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			since = append(since, time.Now())
+			mu.Unlock()
+			time.Sleep(length / people)
+		}
+	})
+	// Others change other posts all the time.
+	for i := range 2 {
+		all.Go(func() {
+			author := fans[i]
+			for n := 0; time.Now().Before(end); n++ {
+				post, err := sites[1+i].social.Post(t.Context(), author, "noise "+strconv.Itoa(n))
+				if err == nil {
+					err = sites[2-i].social.Like(t.Context(), fans[n%people], post.ID)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	var oldest time.Duration
+	for _, s := range sites {
+		reader := s.visitor()
+		all.Go(func() {
+			for time.Now().Before(end) {
+				asked := time.Now()
+				got, _ := strconv.Atoi(strings.Fields(reader.get(path).want(200).counts(id))[2])
+				mu.Lock()
+				if got < len(since) && asked.After(since[got]) {
+					oldest = max(oldest, asked.Sub(since[got]))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("the oldest count was %v old", oldest)
+	if oldest > 2*time.Second { // one second, on a machine that keeps up
+		t.Errorf("a count was %v old", oldest)
+	}
+	for i, s := range sites {
+		fan := s.signedUp("late" + strconv.Itoa(i))
+		fan.send(path + "/like").want(303)
+		if got := fan.get(path).want(200); !strings.Contains(got.article(id), path+"/unlike") || got.counts(id) != "0 0 "+strconv.Itoa(people+1+i) {
+			t.Errorf("one's own like does not show: %s", got.counts(id))
+		}
 	}
 }
 
