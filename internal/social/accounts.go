@@ -16,6 +16,7 @@ import (
 	"retwis/internal/social/layout"
 	"retwis/internal/social/password"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/secondfactor"
 )
 
 //go:embed password_replace.lua
@@ -23,30 +24,13 @@ var passwordReplaceSource string
 
 var passwordReplaceScript = script.New(passwordReplaceSource).Retryable()
 
-// Bounds on a new password, in characters.
-const (
-	MinPassword = 8
-	MaxPassword = 128
-)
-
-// MaxTypedPassword bounds, in bytes, the password of a log-in: accounts from
-// before the bounds above can still log in.
-const MaxTypedPassword = 1024
-
-func checkPassword(password string) error {
-	n := utf8.RuneCountInString(password)
-	if !utf8.ValidString(password) || n < MinPassword || n > MaxPassword {
-		return &InvalidError{"password", fmt.Sprintf("Use %d to %d characters.", MinPassword, MaxPassword)}
-	}
-	return nil
-}
-
 // accounts registers users and logs them in.
 type accounts struct {
 	*sessions
-	hasher *password.Hasher
-	names  *completion.Index
-	now    func() time.Time
+	hasher  *password.Hasher
+	factors *secondfactor.Store
+	names   *completion.Index
+	now     func() time.Time
 }
 
 // Register creates an account and opens its first session. It returns ErrTaken
@@ -62,7 +46,7 @@ func (a *accounts) Register(ctx context.Context, name, password string) (Session
 	if err := CheckName(name); err != nil {
 		return Session{}, err
 	}
-	if err := checkPassword(password); err != nil {
+	if err := checkPassword(password, name); err != nil {
 		return Session{}, err
 	}
 	// Before the hash is computed, which costs far more than a round trip.
@@ -150,16 +134,6 @@ func (a *accounts) MarkLayout(ctx context.Context, firstID int64) error {
 	return nil
 }
 
-// Login opens a session for the user of this name and password, or returns
-// ErrBadLogin. Five round trips and one password hash.
-func (a *accounts) Login(ctx context.Context, name, password string) (Session, error) {
-	user, err := a.Authenticate(ctx, name, password)
-	if err != nil {
-		return Session{}, err
-	}
-	return a.openSession(ctx, user)
-}
-
 // Authenticate returns the user of this name and password, or ErrBadLogin. A
 // password that the original program stored in clear, or one hashed at another
 // cost, is replaced by its hash at today's.
@@ -222,13 +196,4 @@ func (a *accounts) replacePassword(ctx context.Context, uid int64, stored, passw
 		return fmt.Errorf("social: replace a password: %w", err)
 	}
 	return nil
-}
-
-// HashPassword returns the PHC string of a password, for accounts that are
-// loaded with it.
-func (a *accounts) HashPassword(ctx context.Context, password string) (string, error) {
-	if err := checkPassword(password); err != nil {
-		return "", err
-	}
-	return a.hasher.Hash(ctx, password)
 }

@@ -6,7 +6,9 @@
 //
 //   - A [User] registers under a name, logs in and out, and has up to
 //     [MaxSessions] open sessions: Register, Login, Authenticate, SessionUser,
-//     OpenSessions, Logout, LogoutEverywhere, UserByName, LatestUsers.
+//     OpenSessions, Logout, LogoutEverywhere, UserByName, LatestUsers. A password is
+//     changed by ChangePassword, or with a link of IssueReset; SetUpSecondFactor asks
+//     for codes of an app at log-ins, which FinishLogin takes.
 //   - Users follow each other: Follow, Unfollow, IsFollowing, Followers,
 //     Following, Counts, CommonFollowers.
 //   - A [Post] is a text of at most [MaxBody] characters. It appears on the
@@ -78,6 +80,7 @@ import (
 	"retwis/internal/social/password"
 	"retwis/internal/social/reaction"
 	"retwis/internal/social/relation"
+	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/session"
 	"retwis/internal/store"
 )
@@ -112,6 +115,10 @@ type Options struct {
 
 	// SessionMax is after which time a session ends in any case. Default: a year.
 	SessionMax time.Duration
+
+	// SecretKey encrypts the keys of authenticator apps in the database. Default: they
+	// are stored as they are.
+	SecretKey []byte
 
 	// ViewBytes bounds the posts that are kept in memory. Default: 64 MiB.
 	ViewBytes int64
@@ -174,6 +181,10 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 			return nil, fmt.Errorf("social: Options.%s: %v is less than %v", d.name, *d.value, 2*session.UseEvery)
 		}
 	}
+	box, err := secondfactor.NewBox(opt.SecretKey)
+	if err != nil {
+		return nil, err
+	}
 	hasher, err := password.NewHasher(opt.HashParams, opt.Hashers)
 	if err != nil {
 		return nil, err
@@ -194,7 +205,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	users := &users{database: db, ids: ids}
 	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, lists, opt.Logger, opt.Now)}
 	stored := &session.Store{Client: client, Idle: opt.SessionIdle, Max: opt.SessionMax}
-	s.accounts = &accounts{sessions: &sessions{users: users, store: stored, now: opt.Now, tokens: tokens}, hasher: hasher, now: opt.Now}
+	s.accounts = &accounts{sessions: &sessions{users: users, store: stored, now: opt.Now, tokens: tokens}, hasher: hasher, factors: &secondfactor.Store{Client: client, Box: box}, now: opt.Now}
 	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}
 	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now}
 	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}

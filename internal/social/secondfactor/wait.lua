@@ -1,0 +1,27 @@
+-- Lets a log-in wait for a code. It removes those that have waited too long, and the
+-- oldest where there are too many.
+-- KEYS[1]   the hash of the user's log-ins that wait for a code
+-- ARGV[1]   the SHA-256 of the log-in's secret, in hex
+-- ARGV[2]   the time, in unix seconds
+-- ARGV[3]   for how many seconds it waits
+-- ARGV[4]   how many can wait
+-- Reply     1
+local now, count, first, least = tonumber(ARGV[2]), 0, nil, nil
+local all = redis.call('HGETALL', KEYS[1])
+for i = 1, #all, 2 do
+  local ends = tonumber(string.match(all[i + 1], '^%d+') or '0')
+  if ends < now then
+    redis.call('HDEL', KEYS[1], all[i])
+  else
+    count = count + 1
+    if not least or ends < least then
+      first, least = all[i], ends
+    end
+  end
+end
+if count >= tonumber(ARGV[4]) then
+  redis.call('HDEL', KEYS[1], first)
+end
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%d 0', now + tonumber(ARGV[3])))
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return 1
