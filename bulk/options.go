@@ -44,6 +44,11 @@ type Options struct {
 	// SkipIfMissing skips records in which one of these fields is missing or empty.
 	SkipIfMissing []string
 
+	// Database, if set, is the only database of a snapshot to load: its keys go into the
+	// database that the server's options select, and the rest is left out. Default: each
+	// key goes into the database of its number.
+	Database *int
+
 	// Connections to a single server. Default: 1. Commands that share a key stay in
 	// order. A Cluster always has one for each master.
 	Connections int
@@ -146,7 +151,7 @@ func checkFormat(f Format) error {
 // input returns the options of the input.
 func (o *Options) input() input.Options {
 	in := input.Options{
-		Format: o.Format, Columns: o.Columns, SkipIfMissing: o.SkipIfMissing, Digest: o.Checkpoint != "",
+		Format: o.Format, Columns: o.Columns, SkipIfMissing: o.SkipIfMissing, Digest: o.Checkpoint != "", Database: o.Database,
 	}
 	for _, t := range o.Do {
 		in.Do = append(in.Do, t.parsed)

@@ -114,6 +114,7 @@ func Retwis() Architecture {
 			{"model/internal/maintain", "model/internal/backoff"},
 			{"bulk", "bulk/internal/..."}, // the parts of the loader
 			{"bulk", "bulk/resp"},
+			{"bulk/snapshot", "bulk/internal/..."}, // reads what the loader loads
 			{"bulk/internal/...", "bulk/resp"},
 			{"bulk/internal/...", "bulk/internal/..."},
 			{"index/...", "index"},             // types that all indexes share

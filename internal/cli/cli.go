@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"retwis/internal/cli/backup"
 	"retwis/internal/cli/collection"
 	"retwis/internal/cli/graph"
 	"retwis/internal/cli/index"
@@ -78,6 +79,7 @@ names), or one that you run (--redis).`,
 		}
 	}
 	add("site", serve.Commands(env)...)
+	add("site", backup.Commands(env, buildInfo(env).Version)...)
 	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env))
 	add("toolkit", collection.Commands(env)...)
 	add("toolkit", model.New(env), ratelimit.New(env))

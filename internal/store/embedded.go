@@ -26,6 +26,7 @@ type embedded struct {
 	log    *slog.Logger
 
 	changes Invalidations
+	joined  bool // another process ran the server when this one opened it
 
 	stop    context.CancelFunc // of watcher
 	watcher sync.WaitGroup
@@ -82,6 +83,7 @@ func (e *embedded) connect(ctx context.Context) (*redisserver.Server, *os.File, 
 		client, err := e.dial(ctx)
 		if err == nil {
 			if server == nil {
+				e.joined = true
 				e.log.Info("another process runs the server of the data directory; joined it", "dir", e.dir)
 			}
 			return server, lock, client, nil
@@ -220,6 +222,10 @@ func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Serve
 			"aof-use-rdb-preamble yes",
 			"aof-load-truncated yes",
 			`save ""`,
+			// A backup asks for a snapshot as a replica does: it goes straight to the
+			// socket, and there is no other replica to wait for.
+			"repl-diskless-sync yes",
+			"repl-diskless-sync-delay 0",
 		},
 		ExtraFiles: []*os.File{lock},
 	})

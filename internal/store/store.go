@@ -103,6 +103,10 @@ func (s *Store) Invalidations() *Invalidations { return s.changes }
 // String returns where the data is, without secrets.
 func (s *Store) String() string { return s.where }
 
+// Joined reports whether another process ran the embedded server when this one opened it:
+// a site, or another command.
+func (s *Store) Joined() bool { return s.embedded != nil && s.embedded.joined }
+
 // Close closes the client. It stops an embedded server after its data is saved.
 func (s *Store) Close() error {
 	s.client.Close()

@@ -243,7 +243,7 @@ func (in *Input) read(r io.Reader, start Position) error {
 		in.source = &respSource{resp.NewScannerAt(r, start.Offset)}
 	case RDB:
 		redis6 := opt.Redis6 != nil && opt.Redis6()
-		in.source = newSnapshot(r, rdb.Options{Now: time.Now(), Redis6: redis6}, in.first)
+		in.source = newSnapshot(r, rdb.Options{Now: time.Now(), Redis6: redis6, Database: opt.Database}, in.first)
 	case Commands:
 		in.source = newLines(r, start, in.files[in.Number].Format == Auto && opt.Format == Auto)
 	case NDJSON:

@@ -81,6 +81,8 @@ type Options struct {
 	SkipBad func(*BadRecord) error
 	// Redis6, if set, reports whether the commands are for a server before Redis 7.0.
 	Redis6 func() bool
+	// Database, if set, is the only database of a snapshot that is read.
+	Database *int
 }
 
 // Start is where a checkpoint says that a load has to resume.

@@ -29,6 +29,9 @@ func moduleName(id uint64) string {
 func (r *Reader) moduleValue() {
 	name := moduleName(r.number())
 	r.skipParts()
+	if r.elsewhere() {
+		return
+	}
 	r.fault(fmt.Sprintf("it is a value of the module %s: load this snapshot into a server that has the module, or skip such keys", name))
 }
 
@@ -38,7 +41,7 @@ func (r *Reader) moduleData() {
 	r.number()
 	r.number()
 	r.skipParts()
-	if r.in.err == nil {
+	if r.in.err == nil && r.only == nil {
 		r.refuse(&KeyError{DB: r.db, Offset: r.at, Reason: fmt.Sprintf("the snapshot has data of the module %s beside its keys: "+
 			"load it into a server that has the module, or skip such data", name)})
 	}

@@ -26,6 +26,9 @@ type Options struct {
 	Now time.Time
 	// Redis6 creates streams without what servers before 7.0 do not know.
 	Redis6 bool
+	// Database, if set, is the only database whose keys are read, without the SELECT
+	// of a database and without what belongs to none: functions and data of modules.
+	Database *int
 }
 
 // Reader reads a snapshot.
@@ -33,6 +36,7 @@ type Reader struct {
 	in      buffer
 	now     int64 // ms
 	redis6  bool
+	only    *int // the database to read; nil: all
 	version uint64
 
 	queue []resp.Frame // commands to return
@@ -92,7 +96,7 @@ func (e *KeyError) Error() string {
 func NewReader(r io.Reader, opt Options) *Reader {
 	return &Reader{
 		in:  buffer{r: r, buf: make([]byte, bufferSize), base: opt.Offset},
-		now: opt.Now.UnixMilli(), redis6: opt.Redis6, at: opt.Offset,
+		now: opt.Now.UnixMilli(), redis6: opt.Redis6, only: opt.Database, at: opt.Offset,
 	}
 }
 
@@ -315,7 +319,9 @@ func (r *Reader) opcode() {
 			r.aux()
 			return
 		case opFunction:
-			r.blob, r.again = r.appendText(reuse(r.blob)), true
+			if r.blob, r.again = r.appendText(reuse(r.blob)), true; r.only != nil {
+				return
+			}
 			f := r.command("FUNCTION", 3)
 			f.Add([]byte("LOAD"))
 			f.Add([]byte("REPLACE"))
@@ -342,15 +348,20 @@ func (r *Reader) selectDB(n uint64) {
 		r.damaged("there is no database %d", n)
 		return
 	}
-	r.db = int(n)
+	if r.db = int(n); r.only != nil {
+		return
+	}
 	addInt(r.command("SELECT", 1), int64(n))
 }
+
+// elsewhere reports whether the current key is in a database that is left out.
+func (r *Reader) elsewhere() bool { return r.only != nil && r.db != *r.only }
 
 // aux reads a note about the snapshot. Some servers before 7.0 keep their scripts there.
 func (r *Reader) aux() {
 	r.key = r.appendText(reuse(r.key)) // its name
 	r.blob = r.appendText(reuse(r.blob))
-	if string(r.key) == "lua" && r.in.err == nil {
+	if string(r.key) == "lua" && r.only == nil && r.in.err == nil {
 		f := r.command("SCRIPT", 2)
 		f.Add([]byte("LOAD"))
 		f.Add(r.blob)
@@ -381,11 +392,16 @@ func (r *Reader) value(kind byte) {
 	if r.in.err != nil {
 		return
 	}
-	r.keys++
 	r.keyed = true
-	if r.expires > 0 && r.expires <= r.now {
+	switch {
+	case r.elsewhere():
+		r.drop = true
+	case r.expires > 0 && r.expires <= r.now:
+		r.keys++
 		r.lapsed++
 		r.drop = true
+	default:
+		r.keys++
 	}
 	switch kind {
 	case typeString:

@@ -43,6 +43,11 @@ func newReplies(r io.Reader) *Replies { return &Replies{r: r, buf: make([]byte, 
 // reply is read.
 func (p *Replies) Text() []byte { return p.text }
 
+// Rest returns a reader of what follows the replies that were read.
+func (p *Replies) Rest() io.Reader {
+	return io.MultiReader(bytes.NewReader(p.buf[p.pos:p.end]), p.r)
+}
+
 // SkipOK skips at most n replies that are buffered and plain successes (+OK, or an
 // integer of one digit), and returns their number.
 func (p *Replies) SkipOK(n int) (skipped int) {

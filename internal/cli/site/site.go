@@ -13,6 +13,8 @@ import (
 	"retwis/internal/rediserr"
 	"retwis/internal/social"
 	"retwis/internal/social/adopt"
+	"retwis/internal/social/backup"
+	"retwis/internal/social/layout"
 	"retwis/internal/store"
 )
 
@@ -112,6 +114,13 @@ func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 // Adopt converts a database that another version of Retwis wrote, which may take some
 // time, and refuses one that holds keys of other programs.
 func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) error {
+	n, err := d.Client().Do(ctx, d.Client().B().Exists().Key(layout.Restoring).Build()).AsInt64()
+	if err == nil && n > 0 {
+		err = shell.Hint(fmt.Errorf("%s: %w", d, backup.ErrRestoring), "Repeat it with the same file, or put another one in its place with: retwis restore FILE --replace")
+	}
+	if err != nil {
+		return err
+	}
 	site := adopt.New(d.Client(), log)
 	if share {
 		if err := site.Share(ctx); err != nil {
@@ -119,7 +128,7 @@ func (d *Database) Adopt(ctx context.Context, share bool, log *slog.Logger) erro
 		}
 	}
 	var reported time.Time
-	err := site.Adopt(ctx, func(done, total int64) {
+	err = site.Adopt(ctx, func(done, total int64) {
 		if now := time.Now(); now.Sub(reported) > time.Second {
 			reported = now
 			// It counts each key once for every scan, so a number of keys would mislead.

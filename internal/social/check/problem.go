@@ -59,6 +59,9 @@ type Options struct {
 	// SessionGrace is how long a session may take to begin: until then a repair
 	// leaves one alone that its user does not have yet. Default: 10 s.
 	SessionGrace time.Duration
+	// Exclusive says that no process uses the database: a repair finishes work that
+	// one has begun a moment ago, as it is found in a backup.
+	Exclusive bool
 }
 
 const (

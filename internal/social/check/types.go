@@ -129,7 +129,11 @@ func (c *checker) ledger(ctx context.Context, key, format string, take func(ctx 
 			p := Problem{Kind: maintain.Missing, Key: key, Leftover: true, Detail: fmt.Sprintf(format, member)}
 			at, _ := strconv.ParseFloat(since[i], 64)
 			var repair fix
-			if stale := c.now().Add(-task.StaleAfter).Unix(); at <= float64(stale) {
+			stale := c.now().Add(-task.StaleAfter).Unix()
+			if c.opt.Exclusive {
+				stale = c.now().Unix()
+			}
+			if at <= float64(stale) {
 				p.Repair = "finish it"
 				repair = func(ctx context.Context) (bool, error) { return take(ctx, member, stale) }
 			}

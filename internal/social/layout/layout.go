@@ -26,6 +26,7 @@ const (
 	FanOutsLock   = "fanouts_lock"
 	LayoutVersion = "layout_version"
 	LayoutOwner   = "layout_owner"
+	Restoring     = "restoring"
 	AdoptedPosts  = "layout_adopted_posts"
 	LegacyState   = "legacy:state"
 	Tasks         = "tasks"
@@ -176,7 +177,7 @@ func Key(prefix string, id int64) string {
 // types is the Redis type of each key, by its prefix where an id follows.
 var types = map[string]string{
 	Users: "hash", Auths: "hash", UsersByTime: "zset", Timeline: "list", FanOuts: "zset",
-	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string",
+	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
 	Tasks: "zset", Live: "stream", Completions: "string",

@@ -1,0 +1,177 @@
+package snapshot
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bulk/internal/rdb"
+)
+
+// The opcodes of a snapshot that a scan writes.
+const (
+	opExpiryMillis = 252
+	opSelect       = 254
+	opEnd          = 255
+)
+
+const (
+	// scanCount is how many keys one step asks for, and dumped how many of them are
+	// held in memory at once.
+	scanCount = 256
+	dumped    = 32
+	// footer is the end of a DUMP: two bytes of version, eight of checksum.
+	footer = 10
+	// oldest is the version of an empty snapshot: that of Redis 6.2.
+	oldest = 9
+)
+
+// Scan writes a snapshot of the keys of one server, with SCAN and DUMP: those of the
+// database that its client has selected, as database db. client sends the commands for
+// keys, node those for the server: they differ on a Cluster only. progress, if set, is
+// called with the number of keys so far. A key that moves within its server's table
+// during the scan can be in the snapshot twice. Memory: that of 32 keys.
+func Scan(ctx context.Context, client, node rueidis.Client, db int, w io.Writer, progress func(keys int64)) error {
+	s := &scanner{client: client, db: db, w: bufio.NewWriterSize(w, 1<<16)}
+	for cursor := uint64(0); ; {
+		page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Count(scanCount).Build()).AsScanEntry()
+		if err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+		for keys := page.Elements; len(keys) > 0; {
+			some := keys[:min(len(keys), dumped)]
+			if err := s.dump(ctx, some); err != nil {
+				return fmt.Errorf("snapshot: %w", err)
+			}
+			keys = keys[len(some):]
+		}
+		if progress != nil {
+			progress(s.keys)
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			break
+		}
+	}
+	if err := s.end(); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	return nil
+}
+
+type scanner struct {
+	client  rueidis.Client
+	db      int
+	w       *bufio.Writer
+	version uint16 // 0: nothing was written yet
+	keys    int64
+}
+
+// dump writes some keys. Those that are gone by now are left out.
+func (s *scanner) dump(ctx context.Context, keys []string) error {
+	b := s.client.B()
+	cmds := make(rueidis.Commands, 0, 2*len(keys))
+	for _, key := range keys {
+		cmds = append(cmds, b.Dump().Key(key).Build(), b.Pttl().Key(key).Build())
+	}
+	now := time.Now()
+	results := s.client.DoMulti(ctx, cmds...)
+	for i, key := range keys {
+		value, err := results[2*i].ToString()
+		if rueidis.IsRedisNil(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("key %.100q: %w", key, err)
+		}
+		left, err := results[2*i+1].AsInt64()
+		if err != nil {
+			return fmt.Errorf("key %.100q: %w", key, err)
+		}
+		if left == -2 { // it ended between the two commands
+			continue
+		}
+		if err := s.write(key, value, now, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a key with the value that DUMP returned.
+func (s *scanner) write(key, value string, now time.Time, left int64) error {
+	if len(value) <= footer {
+		return fmt.Errorf("key %.100q: the server returns a malformed DUMP", key)
+	}
+	body := value[:len(value)-footer]
+	version := binary.LittleEndian.Uint16([]byte(value[len(body) : len(body)+2]))
+	if err := s.begin(version); err != nil {
+		return err
+	}
+	if left >= 0 {
+		s.byte(opExpiryMillis)
+		s.bytes(binary.LittleEndian.AppendUint64(nil, uint64(now.UnixMilli()+left)))
+	}
+	s.byte(body[0])
+	s.length(uint64(len(key)))
+	s.text(key)
+	s.text(body[1:])
+	s.keys++
+	return nil
+}
+
+// begin writes the header before the first key.
+func (s *scanner) begin(version uint16) error {
+	switch {
+	case s.version == version:
+		return nil
+	case version > rdb.Version:
+		return fmt.Errorf("the server writes values of version %d, and only versions up to %d can be read back", version, rdb.Version)
+	case s.version > version:
+		return nil // another server of the Cluster, which is being upgraded, has sent this key
+	case s.version != 0:
+		return errors.New("the server was upgraded during the scan: repeat it")
+	}
+	s.version = version
+	s.text(fmt.Sprintf("REDIS%04d", version))
+	s.byte(opSelect)
+	s.length(uint64(s.db))
+	return nil
+}
+
+// end writes the end of the snapshot, without a checksum.
+func (s *scanner) end() error {
+	if s.version == 0 {
+		if err := s.begin(oldest); err != nil {
+			return err
+		}
+	}
+	s.byte(opEnd)
+	s.bytes(make([]byte, 8))
+	return s.w.Flush()
+}
+
+// A bufio.Writer keeps its first error, which Flush returns.
+
+func (s *scanner) byte(b byte)    { _ = s.w.WriteByte(b) }
+func (s *scanner) bytes(b []byte) { _, _ = s.w.Write(b) }
+func (s *scanner) text(t string)  { _, _ = s.w.WriteString(t) }
+
+// length writes a length as a snapshot has it.
+func (s *scanner) length(n uint64) {
+	switch {
+	case n < 1<<6:
+		s.byte(byte(n))
+	case n < 1<<14:
+		s.bytes([]byte{0x40 | byte(n>>8), byte(n)})
+	case n < 1<<32:
+		s.bytes(binary.BigEndian.AppendUint32([]byte{0x80}, uint32(n)))
+	default:
+		s.bytes(binary.BigEndian.AppendUint64([]byte{0x81}, n))
+	}
+}

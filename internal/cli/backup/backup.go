@@ -1,0 +1,180 @@
+// Package backup has the commands that back up the database of the site and restore it.
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/social/backup"
+)
+
+// Commands returns the commands.
+func Commands(env shell.Env, version string) []*cobra.Command {
+	return []*cobra.Command{newBackup(env, version), newRestore(env)}
+}
+
+func newBackup(env shell.Env, version string) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "backup [flags] FILE",
+		Short: "Write the whole site to a file while it is in use",
+		Long: `Writes the database of the site to one compressed file, - for standard output, while the
+site is in use. It writes a file of that name only when the backup is complete, and never
+over another one; only you can read it, as it holds password hashes and sessions.
+
+The database sends a snapshot of itself, as it does to a replica: its state at one
+moment. That needs the rights REPLCONF and SYNC. Where a server refuses them, or holds
+other databases too, the keys are read one after another instead, with the rights that
+the site has. This, and the masters of a Cluster, which are read one after another, give
+a backup whose keys are not all of the same moment: "retwis restore" makes them agree.
+In each case, everything that was acknowledged before the backup began is in it.`,
+		Example: `  retwis backup /var/backups/retwis-$(date +%F).backup
+  retwis backup site.backup --redis redis+cluster://n1,n2,n3 --json
+  retwis backup - | ssh backup.example.com 'cat > retwis.backup'`,
+		Args: shell.Arguments(1, 1, ""),
+	})
+	method := c.AddChoice("method", "how the keys are read", string(backup.Auto), string(backup.Snapshot), string(backup.Scan))
+	c.AddJSON("print what was written as JSON")
+	c.AddRedis()
+	c.FromEnv("method")
+	return c.Build(func(ctx context.Context, args []string) error {
+		if args[0] == "-" && c.JSON {
+			return shell.Usage(errors.New("--json and the backup cannot both go to standard output"))
+		}
+		out, err := create(c, args[0])
+		if err != nil {
+			return err
+		}
+		defer out.discard()
+		return site.With(ctx, c, func(db *site.Database) error {
+			return write(ctx, c, db, out, backup.Options{Method: backup.Method(method.Value), Version: version})
+		})
+	})
+}
+
+func write(ctx context.Context, c *shell.Command, db *site.Database, out *output, opt backup.Options) error {
+	draw, wipe := bar(c.Stderr, "backing up", -1)
+	if draw != nil {
+		opt.Progress = func(bytes, _, _ int64) { draw(bytes) }
+	}
+	start := time.Now()
+	result, err := backup.Write(ctx, source(db), out.w, opt)
+	if err == nil {
+		err = out.commit()
+	}
+	wipe()
+	switch {
+	case errors.Is(err, backup.ErrRestoring):
+		return shell.Hint(&located{db.String(), err}, "Repeat the restore first.")
+	case err != nil:
+		return err
+	}
+	took := time.Since(start).Seconds()
+	if c.JSON {
+		return json.NewEncoder(c.Stdout).Encode(struct {
+			backup.Result
+			File    string  `json:"file"`
+			Seconds float64 `json:"seconds"`
+		}{result, out.name, took})
+	}
+	to := c.Stdout
+	if out.name == "-" {
+		to = c.Stderr
+	}
+	if result.Reason != "" {
+		fmt.Fprintf(c.Stderr, "retwis: read the keys one after another: %s\n", shell.ForTerminal(result.Reason))
+	}
+	_, err = fmt.Fprintf(to, "backed up %s to %s: %s bytes in %.1f s, %s\n", db, shell.ForTerminal(out.name), shell.Thousands(result.Written), took, moment(result.Manifest))
+	return err
+}
+
+// moment says of when the keys are.
+func moment(m backup.Manifest) string {
+	switch {
+	case m.AtOneMoment():
+		return "the state at one moment"
+	case m.Method == backup.Snapshot:
+		return fmt.Sprintf("%d servers, each at one moment", m.Parts)
+	}
+	return "each key at some moment meanwhile"
+}
+
+func source(db *site.Database) backup.Source {
+	return backup.Source{Client: db.Client(), Options: db.ClientOption()}
+}
+
+// output is the file of a backup. It has its name only when it is complete.
+type output struct {
+	name string
+	w    io.Writer
+	file *os.File // nil for standard output
+}
+
+// create opens a file next to the one to write.
+func create(c *shell.Command, name string) (*output, error) {
+	if name == "-" {
+		if shell.IsTerminal(c.Stdout) {
+			return nil, shell.Usage(errors.New("standard output is a terminal: name a file, or write to a pipe"))
+		}
+		return &output{name: name, w: c.Stdout}, nil
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return nil, exists(name)
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".part-*") // with mode 0600
+	if err != nil {
+		return nil, fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	return &output{name, file, file}, nil
+}
+
+func exists(name string) error {
+	return shell.Hint(fmt.Errorf("%s exists already", name), "A backup never replaces a file: choose another name, or remove it first.")
+}
+
+// commit forces the file to the disk and names it.
+func (o *output) commit() error {
+	if o.file == nil {
+		return nil
+	}
+	if err := errors.Join(o.file.Sync(), o.file.Close()); err != nil {
+		return err
+	}
+	// A link, unlike a rename, does not replace a file that has appeared meanwhile. Not
+	// all file systems have links.
+	err := os.Link(o.file.Name(), o.name)
+	switch {
+	case errors.Is(err, os.ErrExist):
+		return exists(o.name)
+	case err != nil:
+		if _, statErr := os.Lstat(o.name); statErr == nil {
+			return exists(o.name)
+		}
+		if err := os.Rename(o.file.Name(), o.name); err != nil {
+			return err
+		}
+	}
+	dir, err := os.Open(filepath.Dir(o.name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
+
+// discard removes what has no name yet.
+func (o *output) discard() {
+	if o.file != nil {
+		o.file.Close()
+		os.Remove(o.file.Name())
+	}
+}

@@ -1,0 +1,206 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/rediserr"
+	"retwis/internal/social/backup"
+	"retwis/internal/social/check"
+	"retwis/internal/store"
+	"retwis/maintain"
+)
+
+func newRestore(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "restore [flags] FILE",
+		Short: "Load a backup into an empty database",
+		Long: `Loads a file that "retwis backup" has written, - for standard input, into a database,
+which must be empty. The server may be another one: any version from 6.2, newer or older,
+a single server or a Cluster. Then it finishes what was interrupted and repairs what does
+not agree, as "retwis check --repair" does.
+
+The file is read to its end and verified first, unless it comes from standard input. A
+damaged file changes nothing.
+
+A restore that was interrupted can be repeated with the same file; until then no site is
+served on the database. Sessions are those of the backup: who was logged in then is
+logged in again.`,
+		Example: `  retwis restore site.backup
+  retwis restore site.backup --redis redis+cluster://n1,n2,n3
+  retwis restore site.backup --replace
+  retwis restore site.backup --verify`,
+		Args: shell.Arguments(1, 1, ""),
+	})
+	var replace, verify bool
+	f := c.Flags()
+	f.BoolVar(&replace, "replace", false, "delete every key of the database first")
+	f.BoolVar(&verify, "verify", false, "verify the file and change nothing")
+	c.AddJSON("print the result as JSON")
+	c.AddRedis()
+	c.FromEnv("replace", "verify")
+	return c.Build(func(ctx context.Context, args []string) error {
+		if replace && verify {
+			return shell.Usage(errors.New("--replace and --verify cannot be combined"))
+		}
+		in, size, err := shell.OpenFile(c.Stdin, args[0])
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		file, again := in.(io.Seeker)
+		again = again && size >= 0
+		if again || verify {
+			done, err := verified(ctx, c, args[0], in, size, verify)
+			if err != nil || done {
+				return err
+			}
+			if _, err := file.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+		}
+		return site.With(ctx, c, func(db *site.Database) error { return restore(ctx, c, db, in, size, replace) })
+	})
+}
+
+// verified reads the whole file, and reports whether that is all that was wanted.
+func verified(ctx context.Context, c *shell.Command, name string, in io.Reader, size int64, all bool) (bool, error) {
+	counted, wipe := watched(c, "verifying", in, size)
+	m, keys, err := backup.Verify(ctx, counted)
+	wipe()
+	if err != nil {
+		return false, &located{name, err}
+	}
+	if !all {
+		return false, nil
+	}
+	if c.JSON {
+		return true, json.NewEncoder(c.Stdout).Encode(struct {
+			backup.Manifest
+			Keys int64 `json:"keys"`
+		}{m, keys})
+	}
+	_, err = fmt.Fprintf(c.Stdout, "%s is whole: %s of %s, by retwis %s from %s, %s\n", shell.ForTerminal(name), shell.Plural(keys, "key", "keys"),
+		m.Created.Format(time.RFC3339), shell.ForTerminal(m.Retwis), shell.ForTerminal(m.Server), moment(m))
+	return true, err
+}
+
+func restore(ctx context.Context, c *shell.Command, db *site.Database, in io.Reader, size int64, replace bool) error {
+	if replace && db.Joined() {
+		return explain(db, backup.ErrInUse)
+	}
+	counted, wipe := watched(c, "restoring", in, size)
+	result, err := backup.Restore(ctx, source(db), counted, backup.RestoreOptions{Replace: replace})
+	wipe()
+	if err != nil {
+		return explain(db, err)
+	}
+	checked, err := repair(ctx, c, db)
+	if err != nil {
+		return shell.Hint(err, "The backup is restored. What is left is to repair what does not agree: retwis check --repair")
+	}
+	if c.JSON {
+		return json.NewEncoder(c.Stdout).Encode(struct {
+			backup.Restored
+			Repaired  int64 `json:"repaired"`
+			Remaining int64 `json:"remaining"`
+		}{result, checked.Repaired, checked.Remaining})
+	}
+	_, err = fmt.Fprintf(c.Stdout, "restored %s of %s into %s in %.1f s: %s, %s; %d repaired, %s left\n",
+		shell.Plural(result.Keys, "key", "keys"), result.Created.Format(time.RFC3339), db, result.Seconds,
+		shell.Plural(checked.Users, "user", "users"), shell.Plural(checked.Posts, "post", "posts"),
+		checked.Repaired, shell.Plural(checked.Remaining, "problem", "problems"))
+	if err == nil && checked.Remaining > 0 {
+		return shell.Hint(errors.New("some problems need a decision"), "List them with: retwis check")
+	}
+	return err
+}
+
+// repair finishes what was interrupted by the backup, and makes the keys agree. No site
+// uses the database yet.
+func repair(ctx context.Context, c *shell.Command, db *site.Database) (check.Result, error) {
+	if err := db.Adopt(ctx, false, c.Log()); err != nil {
+		return check.Result{}, err
+	}
+	opt := check.Options{Exclusive: true, SessionGrace: time.Nanosecond}
+	draw, wipe := shell.Bar(c.Stderr, "checking")
+	if draw != nil {
+		opt.Progress = func(p maintain.Progress) { draw(int(min(p.Checked, p.Total)), int(p.Total)) }
+	}
+	result, err := check.Repair(ctx, db.Social, opt)
+	wipe()
+	return result, err
+}
+
+// located is an error with the name of the database.
+type located struct {
+	db  string
+	err error
+}
+
+func (l *located) Error() string { return l.db + ": " + shell.OneLine(l.err) }
+func (l *located) Unwrap() error { return l.err }
+
+// explain adds what to do to the error of a restore.
+func explain(db *site.Database, err error) error {
+	wrapped := &located{db.String(), err}
+	switch {
+	case errors.Is(err, backup.ErrNotEmpty):
+		return shell.Hint(wrapped, "Restore into an empty database, such as --redis embedded:DIR, or delete what is there with --replace.")
+	case errors.Is(err, backup.ErrOther):
+		return shell.Hint(wrapped, "Repeat it with the same file, or delete what is there with --replace.")
+	case errors.Is(err, backup.ErrInUse):
+		return shell.Hint(wrapped, "Stop it first. If it has just been killed, wait half a minute.")
+	case errors.Is(err, backup.ErrDamaged):
+		return shell.Hint(wrapped, "The database now holds a part of the backup, and no site is served on it: restore another file with --replace.")
+	case rediserr.Of(err) == rediserr.Denied:
+		return shell.Hint(wrapped, "A restore needs the rights of the site, and +flushdb for --replace.")
+	case store.IsLoading(err), rediserr.Of(err) == rediserr.Unavailable:
+		return shell.Hint(wrapped, "Repeat the restore with the same file.")
+	}
+	return wrapped
+}
+
+// watched draws a bar of how much of a file was read.
+func watched(c *shell.Command, what string, in io.Reader, size int64) (counted io.Reader, wipe func()) {
+	draw, wipe := bar(c.Stderr, what, size)
+	if draw == nil {
+		return in, wipe
+	}
+	return &counter{in, new(atomic.Int64), draw}, wipe
+}
+
+type counter struct {
+	r    io.Reader
+	n    *atomic.Int64
+	draw func(int64)
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.draw(c.n.Add(int64(n)))
+	return n, err
+}
+
+// bar draws how many bytes are done on a terminal; elsewhere draw is nil. size is -1 if it
+// is not known.
+func bar(to io.Writer, what string, size int64) (draw func(bytes int64), wipe func()) {
+	if !shell.IsTerminal(to) {
+		return nil, func() {}
+	}
+	b := progressbar.NewOptions64(size,
+		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(what), progressbar.OptionShowBytes(true),
+		progressbar.OptionSetWidth(20), progressbar.OptionClearOnFinish(), progressbar.OptionSpinnerType(14),
+		progressbar.OptionThrottle(50*time.Millisecond))
+	return func(bytes int64) { _ = b.Set64(bytes) }, func() { _ = b.Clear() }
+}

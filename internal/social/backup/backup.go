@@ -1,0 +1,390 @@
+// Package backup writes the database of a site to one file while the site is in use, and
+// restores it anywhere: on another version of the server, on a single server or a Cluster.
+//
+// A backup is a tar archive, compressed with zstd:
+//
+//	manifest.json        what it is a backup of, and when it was made; see Manifest
+//	part-1/000001.rdb    the snapshot (RDB) of the first server, in pieces of 4 MiB
+//	part-1/000002.rdb
+//	part-2/000001.rdb    that of the second master of a Cluster
+//	SHA256SUMS           the checksums of all of these, as sha256sum -c reads them
+//
+// The last entry shows that nothing was cut off. The pieces of a part, one after another,
+// are an RDB file that a server loads.
+//
+// A snapshot of one server is its state at one moment. The parts of a Cluster are taken
+// one after another, and a scan takes its keys one after another (see Method): then two
+// keys may not agree, and Restore must be followed by a repair (package check).
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/redis/rueidis"
+
+	"retwis/bulk/snapshot"
+	"retwis/internal/nodes"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// Method is how the keys are read.
+type Method string
+
+// The methods.
+const (
+	// Auto takes a snapshot, or scans where the server refuses one, or where it holds
+	// other databases, which a snapshot would contain.
+	Auto Method = "auto"
+	// Snapshot asks each server for a snapshot, as a replica does: its state at one moment.
+	Snapshot Method = "snapshot"
+	// Scan reads one key after another with the rights of the site.
+	Scan Method = "scan"
+)
+
+// Format is the version of the format that this package reads and writes.
+const Format = 1
+
+// Manifest describes a backup.
+type Manifest struct {
+	Format   int       `json:"format"`
+	ID       string    `json:"id"` // random
+	Created  time.Time `json:"created"`
+	Retwis   string    `json:"retwis"` // the version of the program
+	Server   string    `json:"server"` // as in "redis 7.0.15"
+	Layout   string    `json:"layout"` // of the keys; see docs/keys.md
+	Database int       `json:"database"`
+	Method   Method    `json:"method"`
+	Parts    int       `json:"parts"` // the servers
+}
+
+// AtOneMoment reports whether the backup is the state at one moment.
+func (m Manifest) AtOneMoment() bool { return m.Method == Snapshot && m.Parts == 1 }
+
+// Source is the database to back up.
+type Source struct {
+	Client  rueidis.Client
+	Options rueidis.ClientOption // of the same database
+}
+
+// Options are the settings of Write.
+type Options struct {
+	Method  Method // default: Auto
+	Version string // of the program
+	// Progress, if set, is called with the bytes so far and, by a scan, with the keys
+	// so far and in total.
+	Progress func(bytes, keys, total int64)
+}
+
+// Result describes what Write has written.
+type Result struct {
+	Manifest
+	Bytes   int64 `json:"bytes"`   // of the snapshots
+	Written int64 `json:"written"` // compressed
+	// Why a scan was made though Method is Auto.
+	Reason string `json:"reason,omitempty"`
+}
+
+// ErrRestoring: a restore into the database was interrupted, so that it holds a part of a
+// backup.
+var ErrRestoring = errors.New("a restore into this database was interrupted, so it is incomplete")
+
+// Write writes a backup of a database to w. What was written when it fails is no backup.
+// Its memory does not grow with the database, but for one key that is scanned.
+func Write(ctx context.Context, from Source, w io.Writer, opt Options) (Result, error) {
+	b := &writer{from: from, opt: opt}
+	if err := b.prepare(ctx); err != nil {
+		return Result{}, fmt.Errorf("backup: %w", err)
+	}
+	if err := b.write(ctx, w); err != nil {
+		return Result{}, fmt.Errorf("backup: %w", err)
+	}
+	return b.result, nil
+}
+
+// pieceSize is the size of the pieces of a snapshot.
+const pieceSize = 4 << 20
+
+// writer writes a backup.
+type writer struct {
+	from    Source
+	opt     Options
+	masters []nodes.Master
+	result  Result
+	total   int64 // keys
+
+	tar    *tar.Writer
+	sums   bytes.Buffer
+	part   int
+	pieces int
+	piece  []byte
+	done   int64 // keys of the parts before
+}
+
+// prepare finds out what to back up, and how.
+func (b *writer) prepare(ctx context.Context) (err error) {
+	client := b.from.Client
+	if b.masters, err = nodes.Masters(ctx, client); err != nil {
+		return err
+	}
+	if err := refuseRestoring(ctx, client); err != nil {
+		return err
+	}
+	layoutVersion, err := reply.TextOrEmpty(client.Do(ctx, client.B().Get().Key(layout.LayoutVersion).Build()))
+	if err != nil {
+		return err
+	}
+	foreign := 0 // databases of others
+	for _, m := range b.masters {
+		size, err := m.Client.Do(ctx, m.Client.B().Dbsize().Build()).AsInt64()
+		if err != nil {
+			return err
+		}
+		b.total += size
+		foreign += others(ctx, m.Client, b.from.Options.SelectDB)
+	}
+	b.result.Manifest = Manifest{
+		Format: Format, ID: rand.Text(), Created: time.Now().UTC().Truncate(time.Second), Retwis: b.opt.Version,
+		Server: version(ctx, client), Layout: layoutVersion, Database: b.from.Options.SelectDB, Method: b.opt.Method, Parts: len(b.masters),
+	}
+	if b.result.Method == "" || b.result.Method == Auto {
+		b.result.Method = Snapshot
+		if foreign > 0 {
+			b.result.Method = Scan
+			b.result.Reason = "the server holds other databases, which a snapshot would contain"
+		}
+	}
+	return nil
+}
+
+// others returns how many other databases of a server have keys, 0 if it does not say.
+func others(ctx context.Context, node rueidis.Client, own int) (n int) {
+	info, _ := node.Do(ctx, node.B().Info().Section("keyspace").Build()).ToString()
+	for line := range strings.Lines(info) {
+		name, _, ok := strings.Cut(line, ":")
+		if number, isDB := strings.CutPrefix(name, "db"); ok && isDB && number != fmt.Sprint(own) {
+			n++
+		}
+	}
+	return n
+}
+
+// version returns the name and the version of the server, as in "redis 7.0.15".
+func version(ctx context.Context, client rueidis.Client) string {
+	hello, err := nodes.First(ctx, client, helloTimeout, func(ctx context.Context, node rueidis.Client) (map[string]rueidis.RedisMessage, error) {
+		return node.Do(ctx, node.B().Arbitrary("HELLO").Build()).AsMap()
+	})
+	if err != nil {
+		return ""
+	}
+	name, number := hello["server"], hello["version"]
+	first, _ := name.ToString()
+	second, _ := number.ToString()
+	return first + " " + second
+}
+
+const helloTimeout = 5 * time.Second
+
+func (b *writer) write(ctx context.Context, w io.Writer) error {
+	// A server that gives no snapshot refuses it before the first byte: only then is it
+	// known which method the manifest has to name.
+	first := &head{}
+	if b.result.Method == Snapshot {
+		reading, stop := context.WithCancel(ctx)
+		defer stop()
+		var err error
+		if first, err = b.take(reading, b.masters[0]); err != nil {
+			if !errors.Is(err, snapshot.ErrRefused) || b.opt.Method == Snapshot {
+				return err
+			}
+			b.result.Method, b.result.Reason = Scan, strings.TrimPrefix(err.Error(), "snapshot: ")
+		} else {
+			defer first.r.Close()
+		}
+	}
+	counted := &counter{w: w}
+	z, err := zstd.NewWriter(counted, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(4<<20))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	b.tar = tar.NewWriter(z)
+	manifest, err := json.MarshalIndent(b.result.Manifest, "", "  ")
+	if err != nil {
+		return err
+	}
+	// The manifest can be read even if the file is cut off after it.
+	if err := errors.Join(b.entry(manifestName, append(manifest, '\n')), b.tar.Flush(), z.Flush()); err != nil {
+		return err
+	}
+	for i, master := range b.masters {
+		b.part, b.pieces = i+1, 0
+		if err := b.one(ctx, master, first); err != nil {
+			return err
+		}
+		first = nil
+	}
+	if err := b.entry(sumsName, b.sums.Bytes()); err != nil {
+		return err
+	}
+	if err := errors.Join(b.tar.Close(), z.Close()); err != nil {
+		return err
+	}
+	b.result.Written = counted.n
+	return nil
+}
+
+const (
+	manifestName = "manifest.json"
+	sumsName     = "SHA256SUMS"
+)
+
+// head is a snapshot that a server has begun to send.
+type head struct {
+	r    *io.PipeReader
+	byte []byte
+	done chan error
+}
+
+// take begins a snapshot. It returns when its first byte is there.
+func (b *writer) take(ctx context.Context, m nodes.Master) (*head, error) {
+	addr := m.Address
+	if addr == "-" {
+		addr = ""
+	}
+	r, w := io.Pipe()
+	h := &head{r: r, byte: make([]byte, 1), done: make(chan error, 1)}
+	go func() {
+		err := snapshot.Take(ctx, b.from.Options, addr, w)
+		w.CloseWithError(err)
+		h.done <- err
+	}()
+	if _, err := io.ReadFull(r, h.byte); err != nil {
+		return nil, <-h.done
+	}
+	return h, nil
+}
+
+// one writes the part of one server.
+func (b *writer) one(ctx context.Context, m nodes.Master, begun *head) error {
+	if b.result.Method == Scan {
+		err := snapshot.Scan(ctx, b.from.Client, m.Client, b.result.Database, b, func(keys int64) { b.progress(b.done + keys) })
+		if err != nil {
+			return err
+		}
+		if m.Address != "-" {
+			n, err := m.Client.Do(ctx, m.Client.B().Dbsize().Build()).AsInt64()
+			if err != nil {
+				return err
+			}
+			b.done += n
+		}
+		return b.endPart()
+	}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	if begun == nil {
+		var err error
+		if begun, err = b.take(reading, m); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(b, io.MultiReader(bytes.NewReader(begun.byte), begun.r))
+	begun.r.CloseWithError(err) // ends a Take that still writes
+	if taken := <-begun.done; taken != nil && err == nil {
+		err = taken
+	}
+	if err != nil {
+		return err
+	}
+	return b.endPart()
+}
+
+func (b *writer) progress(keys int64) {
+	if b.opt.Progress != nil {
+		b.opt.Progress(b.result.Bytes, keys, b.total)
+	}
+}
+
+// Write appends to the current part.
+func (b *writer) Write(p []byte) (int, error) {
+	written := len(p)
+	if b.piece == nil {
+		b.piece = make([]byte, 0, pieceSize)
+	}
+	for len(p) > 0 {
+		n := min(len(p), pieceSize-len(b.piece))
+		b.piece = append(b.piece, p[:n]...)
+		b.result.Bytes += int64(n)
+		if p = p[n:]; len(b.piece) == pieceSize {
+			if err := b.endPiece(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return written, nil
+}
+
+func (b *writer) endPiece() error {
+	b.pieces++
+	err := b.entry(pieceName(b.part, b.pieces), b.piece)
+	b.piece = b.piece[:0]
+	if b.result.Method == Snapshot {
+		b.progress(0)
+	}
+	return err
+}
+
+func (b *writer) endPart() error {
+	if len(b.piece) == 0 {
+		return nil
+	}
+	return b.endPiece()
+}
+
+func pieceName(part, piece int) string { return fmt.Sprintf("part-%d/%06d.rdb", part, piece) }
+
+// entry writes a file of the archive, and its checksum.
+func (b *writer) entry(name string, data []byte) error {
+	sum := sha256.Sum256(data)
+	fmt.Fprintf(&b.sums, "%s  %s\n", hex.EncodeToString(sum[:]), name)
+	header := &tar.Header{Name: name, Mode: 0o600, Size: int64(len(data)), ModTime: b.result.Created, Format: tar.FormatPAX}
+	if err := b.tar.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := b.tar.Write(data)
+	return err
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// refuseRestoring returns ErrRestoring for a database that holds a part of a backup.
+func refuseRestoring(ctx context.Context, client rueidis.Client) error {
+	n, err := client.Do(ctx, client.B().Exists().Key(layout.Restoring).Build()).AsInt64()
+	if err == nil && n > 0 {
+		err = ErrRestoring
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bulk"
+	"retwis/internal/nodes"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+var (
+	// ErrNotEmpty: the database to restore into has keys.
+	ErrNotEmpty = errors.New("the database is not empty")
+	// ErrOther: a restore of another backup was interrupted.
+	ErrOther = errors.New("a restore of another backup into this database was interrupted")
+	// ErrInUse: a site serves the database.
+	ErrInUse = errors.New("a site is using the database")
+)
+
+// RestoreOptions are the settings of Restore.
+type RestoreOptions struct {
+	// Replace deletes every key of the database first.
+	Replace bool
+	// Progress, if set, is called with the number of keys so far.
+	Progress func(keys int64)
+}
+
+// Restored counts what Restore has loaded.
+type Restored struct {
+	Manifest
+	Keys    int64   `json:"keys"`    // all of the database
+	Expired int64   `json:"expired"` // of these, not loaded because their time was over
+	Seconds float64 `json:"seconds"`
+}
+
+// Restore loads a backup into a database, which must be empty: otherwise it returns
+// ErrNotEmpty. While it runs, the key `restoring` holds the id of the backup, and no site
+// is served on the database. A restore that was interrupted is repeated from its start by
+// another call, with the same backup.
+//
+// Keys keep the time at which they end. After a restore that is not AtOneMoment, two keys
+// may not agree.
+func Restore(ctx context.Context, to Source, r io.Reader, opt RestoreOptions) (Restored, error) {
+	b, err := Open(fileReader{r})
+	if err != nil {
+		return Restored{}, err
+	}
+	defer b.Close()
+	result := Restored{Manifest: b.Manifest}
+	if err := claim(ctx, to.Client, b.Manifest.ID, opt.Replace); err != nil {
+		return result, fmt.Errorf("backup: %w", err)
+	}
+	load := bulk.Options{Database: &b.Manifest.Database, FailFast: true}
+	if opt.Progress != nil {
+		load.OnProgress = func(r bulk.Report) { opt.Progress(r.Records) }
+	}
+	report, err := bulk.LoadFiles(ctx, to.Options, b.Files(), load)
+	result.Keys, result.Expired, result.Seconds = report.Records, report.Skipped, report.Seconds
+	if report.Errors > 0 && len(report.Failures) > 0 {
+		return result, fmt.Errorf("backup: the server refuses a key: %w", &refusedError{report.Failures[0]})
+	}
+	if err = b.explain(err); err != nil {
+		return result, err
+	}
+	if err := b.Finish(); err != nil {
+		return result, err
+	}
+	if err := to.Client.Do(ctx, to.Client.B().Del().Key(layout.Restoring).Build()).Error(); err != nil {
+		return result, fmt.Errorf("backup: %w", err)
+	}
+	return result, nil
+}
+
+// refusedError is a command that the server has answered with an error.
+type refusedError struct{ failure bulk.Failure }
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("%s: %.100s", e.failure.Error, e.failure.Text)
+}
+
+// claim makes sure that nothing but this backup is in the database, and marks it.
+func claim(ctx context.Context, client rueidis.Client, id string, replace bool) error {
+	b := client.B()
+	owner, err := reply.TextOrEmpty(client.Do(ctx, b.Get().Key(layout.Restoring).Build()))
+	if err != nil {
+		return err
+	}
+	if owner == id && !replace {
+		return nil // interrupted; each key of the backup replaces the key of its name
+	}
+	masters, err := nodes.Masters(ctx, client)
+	if err != nil {
+		return err
+	}
+	keys := int64(0)
+	for _, m := range masters {
+		n, err := m.Client.Do(ctx, m.Client.B().Dbsize().Build()).AsInt64()
+		if err != nil {
+			return err
+		}
+		keys += n
+	}
+	if keys > 0 {
+		if err := empty(ctx, client, masters, keys, owner, replace); err != nil {
+			return err
+		}
+	}
+	return client.Do(ctx, b.Set().Key(layout.Restoring).Value(id).Build()).Error()
+}
+
+// empty deletes every key, if that is wanted and no site uses them.
+func empty(ctx context.Context, client rueidis.Client, masters []nodes.Master, keys int64, owner string, replace bool) error {
+	switch {
+	case !replace && owner != "":
+		return ErrOther
+	case !replace:
+		return fmt.Errorf("%w: it has %d keys", ErrNotEmpty, keys)
+	}
+	if owner == "" {
+		served, err := client.Do(ctx, client.B().Exists().Key(layout.FanOutsLock).Build()).AsInt64()
+		if err != nil {
+			return err
+		}
+		if served > 0 {
+			return ErrInUse
+		}
+	}
+	for _, m := range masters {
+		if err := m.Client.Do(ctx, m.Client.B().Flushdb().Build()).Error(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
