@@ -20,7 +20,7 @@ const patience = 30 * time.Second
 
 // site is a running "retwis serve".
 type site struct {
-	url    string // http://127.0.0.1:PORT
+	url    string // http://127.0.0.1:PORT, https://…, or unix:PATH
 	cmd    *exec.Cmd
 	out    output
 	err    output
@@ -35,6 +35,11 @@ func startSite(dir string, env []string, args ...string) (*site, error) {
 	cmd := exec.Command("retwis", append([]string{"serve"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(env, "RETWIS_ADDR=127.0.0.1:0")
+	return startCommand(cmd)
+}
+
+// startCommand is startSite with a command.
+func startCommand(cmd *exec.Cmd) (*site, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return nil, err
@@ -52,7 +57,7 @@ func startSite(dir string, env []string, args ...string) (*site, error) {
 	return s, s.waitUntilItListens()
 }
 
-var listening = regexp.MustCompile(`(?m)^retwis: listening on (http://\S+), data in .+\n`)
+var listening = regexp.MustCompile(`(?m)^retwis: listening on ((?:https?://|unix:)\S+), data in .+\n`)
 
 func (s *site) waitUntilItListens() error {
 	return s.waitFor(func() bool {

@@ -56,8 +56,9 @@ func Retwis() Architecture {
 			"internal/cli/...": 5,
 
 			// HTTP, and other users of the application.
-			"internal/web":  4,
-			"internal/seed": 4,
+			"internal/web":          4,
+			"internal/seed":         4,
+			"internal/certificates": 4,
 
 			// The application. It knows no HTTP.
 			"internal/social":     3,

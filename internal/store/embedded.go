@@ -114,8 +114,8 @@ func (e *embedded) option() (rueidis.ClientOption, error) {
 	return opt, err
 }
 
-// defaultDir returns the data directory without a configured one.
-func defaultDir(getenv func(string) string) (string, error) {
+// DefaultDir returns the data directory without a configured one.
+func DefaultDir(getenv func(string) string) (string, error) {
 	base := getenv("XDG_DATA_HOME")
 	if base == "" {
 		home := getenv("HOME")
@@ -132,7 +132,7 @@ func defaultDir(getenv func(string) string) (string, error) {
 func (e *embedded) locate() error {
 	var err error
 	if e.dir == "" {
-		if e.dir, err = defaultDir(e.opt.Getenv); err != nil {
+		if e.dir, err = DefaultDir(e.opt.Getenv); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ func DataDir(rawURL string, getenv func(string) string) (string, error) {
 	if config.Dir != "" {
 		return filepath.Abs(config.Dir)
 	}
-	return defaultDir(getenv)
+	return DefaultDir(getenv)
 }
 
 // Exclusive prevents other retwis processes from running a server on a data directory

@@ -23,6 +23,7 @@ var (
 	headerVary     = []string{"Cookie"}
 	headerHSTS     = []string{"max-age=31536000"}
 
+	headerClose          = []string{"close"}
 	headerHSTSSubdomains = []string{"max-age=31536000; includeSubDomains"}
 )
 

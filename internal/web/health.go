@@ -20,6 +20,10 @@ func healthz(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTime)
 	defer cancel()
+	if s.stopping.Load() {
+		plain(w, http.StatusServiceUnavailable, "this process is stopping")
+		return
+	}
 	if err := s.social.Ping(ctx); err != nil {
 		s.log.WarnContext(ctx, "not ready", "error", err)
 		plain(w, http.StatusServiceUnavailable, "the database does not answer")
@@ -35,6 +39,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))

@@ -20,6 +20,7 @@ type Server struct {
 	securityLog securityLog
 	access      accessLog
 	hsts        []string // the header
+	stopping    atomic.Bool
 	timeout     time.Duration
 	database    *database
 	failures    samplers // of the log, by status

@@ -137,6 +137,9 @@ func (s *Server) everywhere(next http.Handler) http.Handler {
 		if s.secure || r.TLS != nil {
 			h["Strict-Transport-Security"] = s.hsts
 		}
+		if s.stopping.Load() {
+			h["Connection"] = headerClose // the next request goes to another process
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -148,6 +151,18 @@ func (s *Server) protect(next http.Handler) http.Handler {
 		return &pageError{status: http.StatusForbidden, detail: "This request came from another site. Please open Retwis and try again."}
 	}))
 	return protection.Handler(next)
+}
+
+// Drain makes the site report that it stops: /readyz has status 503, and each connection
+// is closed after the response. It goes on serving.
+func (s *Server) Drain() { s.stopping.Store(true) }
+
+// AdminServer is HTTPServer for the pages of operators: a profile takes as long as it is
+// asked to.
+func AdminServer(handler http.Handler, logger *slog.Logger) *http.Server {
+	server := HTTPServer(handler, logger)
+	server.WriteTimeout = 0
+	return server
 }
 
 // HTTPServer returns an http.Server with all timeouts set. Without a logger it

@@ -2,40 +2,9 @@ package serve
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 )
-
-// address is the value of a flag that takes an address to listen on.
-type address string
-
-func (a *address) String() string { return string(*a) }
-
-// Type implements pflag.Value.
-func (a *address) Type() string { return "host:port" }
-
-// Set implements pflag.Value.
-func (a *address) Set(value string) error {
-	if _, _, err := net.SplitHostPort(value); err != nil {
-		return fmt.Errorf("use host:port, or :port for every interface")
-	}
-	*a = address(value)
-	return nil
-}
-
-// optionalAddress may also be empty, so that a flag can override its variable with
-// nothing.
-type optionalAddress struct{ address }
-
-// Set implements pflag.Value.
-func (a *optionalAddress) Set(value string) error {
-	if value == "" {
-		a.address = ""
-		return nil
-	}
-	return a.address.Set(value)
-}
 
 // networks is the value of a flag that takes networks.
 type networks []netip.Prefix

@@ -5,8 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,12 +23,26 @@ func Commands(env shell.Env) []*cobra.Command {
 
 type serveFlags struct {
 	addr         address
+	socketMode   fileMode
 	adminAddr    optionalAddress
+	tls          tlsFlags
 	fsync        *shell.Choice
+	wait, drain  time.Duration
 	demo, secure bool
 	proxies      networks
 	share        bool
 	log          logFlags
+}
+
+// check refuses flags that contradict each other.
+func (f *serveFlags) check() error {
+	switch {
+	case f.wait < 0:
+		return fmt.Errorf("--wait: %v is negative", f.wait)
+	case f.drain < 0:
+		return fmt.Errorf("--drain: %v is negative", f.drain)
+	}
+	return f.tls.check()
 }
 
 func newServe(env shell.Env) *cobra.Command {
@@ -43,19 +56,27 @@ Without --redis, retwis runs its own server, with the data in $XDG_DATA_HOME/ret
 ~/.local/share/retwis. The first line of the output shows the address of the site and
 where the data is.
 
-If the database cannot be reached at the start, retwis tries for ten seconds, and
-longer if the database is loading its data.`,
+If the database cannot be reached at the start, retwis tries for as long as --wait, and
+longer if the database is loading its data.
+
+With --acme or --tls-cert it serves HTTPS, with HTTP/2. As a service of systemd of the
+type notify it reports when it is ready, when it stops, and that it is alive.`,
 		Example: `  retwis serve --demo
-  retwis serve --addr :80 --redis redis://:secret@db.example.com --admin-addr 127.0.0.1:9090
+  retwis serve --acme retwis.example.com --admin-addr 127.0.0.1:9090
+  retwis serve --addr :8080 --redis redis://:secret@db.example.com
   RETWIS_ADDR=:8080 RETWIS_LOG_FORMAT=json retwis serve`,
 		Args: shell.NoArguments,
 	})
-	flags := serveFlags{addr: "127.0.0.1:8080"}
+	flags := serveFlags{addr: "127.0.0.1:8080", socketMode: 0o660}
 	f := c.Flags()
-	f.Var(&flags.addr, "addr", "the address to listen on")
-	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz and /readyz for operators; empty for none")
+	f.Var(&flags.addr, "addr", "the address to listen on: a port, unix:PATH, or systemd:NAME for a socket of systemd")
+	f.Var(&flags.socketMode, "socket-mode", "the permissions of a unix socket")
+	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz, /readyz and /debug/pprof/ for operators; empty for none")
+	flags.tls.add(c)
 	c.AddRedis()
 	flags.fsync = c.AddChoice("fsync", "when our own server forces writes to the disk", "everysec", "always")
+	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
+	f.DurationVar(&flags.drain, "drain", 0, "how long to go on serving when it is stopped, while /readyz has status 503 already")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
 	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
@@ -63,6 +84,12 @@ longer if the database is loading its data.`,
 	flags.log.add(c)
 	c.FromEnv()
 	return c.Build(func(ctx context.Context, _ []string) error {
+		if err := flags.check(); err != nil {
+			return shell.Usage(err)
+		}
+		if len(flags.tls.domains) > 0 {
+			flags.useACMEPorts(c)
+		}
 		logs, err := flags.log.open(c)
 		if err != nil {
 			return err
@@ -72,15 +99,35 @@ longer if the database is loading its data.`,
 	})
 }
 
+// useACMEPorts sets the ports that browsers and the authority use, unless others are
+// given.
+func (f *serveFlags) useACMEPorts(c *shell.Command) {
+	given := func(flag string) bool { return c.Flags().Changed(flag) || c.Getenv(shell.Variable(flag)) != "" }
+	if !given("addr") {
+		f.addr = ":443"
+	}
+	if !given("redirect-addr") {
+		f.tls.redirect.address = ":80"
+	}
+}
+
 // serve listens first, so that a port in use is reported before a server is started.
 func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) (err error) {
 	log := logs.main
-	listeners, err := listen(ctx, place{"--addr", flags.addr}, place{"--admin-addr", flags.adminAddr.address})
+	source, err := flags.tls.source(c, log)
+	if err != nil {
+		return err
+	}
+	listeners, err := listen(ctx,
+		place{"--addr", flags.addr, flags.socketMode},
+		place{"--admin-addr", flags.adminAddr.address, flags.socketMode},
+		place{"--redirect-addr", flags.tls.redirect.address, flags.socketMode})
 	if err != nil {
 		return err
 	}
 	defer closeAll(listeners)
-	db, err := site.OpenWaiting(ctx, c, store.Options{Logger: log, Fsync: flags.fsync.Value})
+	main, admin, redirect := listeners[0], listeners[1], listeners[2]
+	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Fsync: flags.fsync.Value})
 	if err != nil {
 		return err
 	}
@@ -95,70 +142,31 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	pages, err := web.New(db.Social, web.Options{
 		Logger: log, Access: logs.access, AccessRate: logs.rate, Security: logs.security,
-		SecureCookies: flags.secure, TrustedProxies: flags.proxies,
+		SecureCookies: flags.secure, HSTSSubdomains: flags.tls.subdomains, TrustedProxies: flags.proxies,
 	})
 	if err != nil {
 		return err
 	}
 	defer pages.Close()
-	fmt.Fprintf(c.Stdout, "retwis: listening on http://%s, data in %s\n", listeners[0].Addr(), db)
+	fmt.Fprintf(c.Stdout, "retwis: listening on %s, data in %s\n", url(main, source != nil), db)
 	if login.Name != "" {
 		fmt.Fprintf(c.Stdout, "retwis: log in as %q with the password %q\n", login.Name, login.Password)
 	}
-	servers := []serving{{listeners[0], web.HTTPServer(pages.Handler(), log)}}
+	run := running{log: log, service: db.Social, drain: flags.drain, draining: pages.Drain}
+	run.add(main, web.HTTPServer(pages.Handler(), log), source)
 	// Open pages come back to another process, or to this one once it serves again;
 	// Close waits for the goodbye.
-	servers[0].server.RegisterOnShutdown(pages.CloseEvents)
-	if len(listeners) > 1 {
-		log.Info("serving the pages for operators", "url", "http://"+listeners[1].Addr().String())
-		servers = append(servers, serving{listeners[1], web.HTTPServer(pages.AdminHandler(), log)})
+	run.servers[0].server.RegisterOnShutdown(pages.CloseEvents)
+	if admin != nil {
+		log.Info("serving the pages for operators", "url", url(admin, false))
+		run.add(admin, web.AdminServer(pages.AdminHandler(), log), nil)
 	}
-	return serveUntilDone(ctx, log, db.Social, servers)
-}
-
-// place is an address to listen on, and its flag.
-type place struct {
-	flag string
-	addr address
-}
-
-// listen listens on each address that is not empty.
-func listen(ctx context.Context, places ...place) ([]net.Listener, error) {
-	var all []net.Listener
-	for _, p := range places {
-		if p.addr == "" {
-			continue
-		}
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(p.addr))
-		if err != nil {
-			closeAll(all)
-			return nil, p.cannotListen(err)
-		}
-		all = append(all, listener)
+	if redirect != nil {
+		log.Info("leading plain HTTP to HTTPS", "url", url(redirect, false))
+		run.add(redirect, web.HTTPServer(source.Redirect(port(main.Addr())), log), nil)
 	}
-	return all, nil
-}
-
-// cannotListen returns the error of the system with a hint.
-func (p place) cannotListen(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	switch wrapped := fmt.Errorf("listen on %s: %w", p.addr, err); {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return shell.Hint(wrapped, "Another program uses this port, perhaps another retwis: choose a port with "+p.flag+", or 0 for any free port.")
-	case errors.Is(err, syscall.EACCES):
-		return shell.Hint(wrapped, "Ports below 1024 need special rights: choose a higher one with "+p.flag+".")
-	default:
-		return wrapped
-	}
-}
-
-func closeAll(listeners []net.Listener) {
-	for _, listener := range listeners {
-		listener.Close()
-	}
+	run.background = func(ctx context.Context) { warm(ctx, main.Addr(), flags.tls.domains) }
+	return run.untilDone(ctx)
 }
 
 // demo fills an empty database. It refuses one with users, and so does not serve it:

@@ -38,11 +38,11 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad.Close()
-	err = serveUntilDone(t.Context(), log, service, []serving{
+	err = (&running{log: log, service: service, servers: []serving{
 		{good, &http.Server{ReadHeaderTimeout: grace}}, {bad, &http.Server{ReadHeaderTimeout: grace}},
-	})
+	}}).untilDone(t.Context())
 	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "serve on "+bad.Addr().String()) {
-		t.Errorf("serveUntilDone: %v", err)
+		t.Errorf("untilDone: %v", err)
 	}
 	// Not by dialling: a server that another test is starting has the socket, too,
 	// between fork and exec.

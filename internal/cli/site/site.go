@@ -66,30 +66,26 @@ func Operate(ctx context.Context, c *shell.Command, do func(db *Database) error)
 	})
 }
 
-const (
-	// startTimeout is how long a site waits for its database when it starts.
-	startTimeout = 10 * time.Second
-	// startPause is the pause between two attempts.
-	startPause = 500 * time.Millisecond
-)
+// startPause is the pause between two attempts to open a database.
+const startPause = 500 * time.Millisecond
 
-// OpenWaiting opens the database of a site that may start together with it. It does not
-// wait for a server that it starts itself: a directory or program that is missing then
+// OpenWaiting opens the database of a site that may start together with it, and waits for
+// it, and longer if it loads its data. It does not wait for a server that it starts itself: a directory or program that is missing then
 // stays missing.
-func OpenWaiting(ctx context.Context, c *shell.Command, opt store.Options) (*Database, error) {
+func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt store.Options) (*Database, error) {
 	if config, err := store.Parse(c.Redis); err == nil && config.Kind == store.Embedded {
 		return Open(ctx, c, opt)
 	}
 	start, reported := time.Now(), false
 	for {
 		db, err := Open(ctx, c, opt)
-		late := time.Since(start) > startTimeout && !store.IsLoading(err)
+		late := time.Since(start) > wait && !store.IsLoading(err)
 		if err == nil || rediserr.Of(err) != rediserr.Unavailable || late {
 			return db, err
 		}
 		if !reported {
 			reported = true
-			opt.Logger.Warn("cannot reach the database; trying again", "error", shell.OneLine(err), "for", startTimeout.String())
+			opt.Logger.Warn("cannot reach the database; trying again", "error", shell.OneLine(err), "for", wait.String())
 		}
 		select {
 		case <-time.After(startPause):

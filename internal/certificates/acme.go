@@ -1,0 +1,124 @@
+package certificates
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+)
+
+// ACMEOptions are the settings of NewACME.
+type ACMEOptions struct {
+	// Domains are the names of the site. At least one.
+	Domains []string
+	// Email is where the authority writes to; may be empty.
+	Email string
+	// Directory is the URL of the authority. Default: Let's Encrypt.
+	Directory string
+	// Cache is a directory for the certificates and the key of the account. It is
+	// created for this user only.
+	Cache  string
+	Logger *slog.Logger
+}
+
+// ACME gets certificates when the first client asks for a domain, and renews each 30 days
+// before it ends.
+type ACME struct {
+	manager *autocert.Manager
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	expires map[string]time.Time
+	failed  map[string]time.Time // when a failure was logged, by name
+}
+
+// NewACME returns a source that asks an authority. It asks for nothing yet.
+func NewACME(opt ACMEOptions) (*ACME, error) {
+	if len(opt.Domains) == 0 {
+		return nil, errNoDomain
+	}
+	for _, domain := range opt.Domains {
+		if !validHost(domain) || !strings.Contains(domain, ".") || strings.ContainsAny(domain, ":_") {
+			return nil, fmt.Errorf("%q is not the name of a site, such as retwis.example.com", domain)
+		}
+	}
+	if err := os.MkdirAll(opt.Cache, 0o700); err != nil {
+		return nil, fmt.Errorf("the directory for certificates: %w", err)
+	}
+	manager := &autocert.Manager{
+		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(opt.Cache),
+		HostPolicy: autocert.HostWhitelist(opt.Domains...), Email: opt.Email,
+	}
+	if opt.Directory != "" {
+		manager.Client = &acme.Client{DirectoryURL: opt.Directory}
+	}
+	return &ACME{manager: manager, log: opt.Logger, expires: map[string]time.Time{}, failed: map[string]time.Time{}}, nil
+}
+
+// Config implements [Source].
+func (a *ACME) Config() *tls.Config {
+	c := config(a.certificate)
+	c.NextProtos = append(c.NextProtos, acme.ALPNProto)
+	return c
+}
+
+func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	cert, err := a.manager.GetCertificate(hello)
+	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
+	if err != nil {
+		// Anybody can ask for any name; only those of the site are worth a line.
+		if a.manager.HostPolicy(context.Background(), name) == nil && a.mayReport(name) {
+			a.log.Error("cannot get a certificate", "domain", name, "error", err)
+		}
+		return nil, err
+	}
+	if leaf := cert.Leaf; leaf != nil && (len(hello.SupportedProtos) != 1 || hello.SupportedProtos[0] != acme.ALPNProto) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !a.expires[name].Equal(leaf.NotAfter) {
+			a.expires[name] = leaf.NotAfter
+			a.log.Info("a new certificate is used", "domain", name, "expires", leaf.NotAfter.UTC())
+		}
+	}
+	return cert, nil
+}
+
+// mayReport bounds the lines of failures: one a minute for each name.
+func (a *ACME) mayReport(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Since(a.failed[name]) < time.Minute {
+		return false
+	}
+	a.failed[name] = time.Now()
+	return true
+}
+
+// Redirect implements [Source]. The challenges http-01 of the authority come over plain
+// HTTP.
+func (a *ACME) Redirect(port string) http.Handler {
+	challenges := a.manager.HTTPHandler(Redirect(port))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		challenges.ServeHTTP(w, r)
+	})
+}
+
+// Expires implements [Source].
+func (a *ACME) Expires() map[string]time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := make(map[string]time.Time, len(a.expires))
+	for name, at := range a.expires {
+		all[name] = at
+	}
+	return all
+}

@@ -1,0 +1,164 @@
+package certificates_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"retwis/internal/certificates"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pair returns a certificate for a name, signed by itself.
+func pair(t *testing.T, name string, until time.Time) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: until.Add(-90 * 24 * time.Hour), NotAfter: until,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// New files are used within a second; those that do not fit, or are missing, are reported
+// once, and the certificate from before is used.
+func TestFilesChange(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	certPath, keyPath := filepath.Join(dir, "site.crt"), filepath.Join(dir, "site.key")
+	synctest.Test(t, func(t *testing.T) {
+		until := time.Now().Add(time.Hour).Truncate(time.Second)
+		cert1, key1 := pair(t, "one.example.com", until)
+		cert2, key2 := pair(t, "two.example.com", until)
+		write(t, certPath, cert1)
+		write(t, keyPath, key1)
+		var out bytes.Buffer
+		files, err := certificates.NewFiles(certPath, keyPath, slog.New(slog.NewTextHandler(&out, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := func(name string) {
+			t.Helper()
+			got, err := files.Config().GetCertificate(&tls.ClientHelloInfo{})
+			if err != nil || got.Leaf.DNSNames[0] != name {
+				t.Errorf("%v, %v, want %s", got.Leaf.DNSNames, err, name)
+			}
+			if at := files.Expires()[name]; !at.Equal(until.UTC()) {
+				t.Errorf("%s expires at %v, want %v", name, at, until)
+			}
+		}
+		logged := func(n int) {
+			t.Helper()
+			if got := strings.Count(out.String(), "\n"); got != n {
+				t.Errorf("%d lines, want %d: %s", got, n, out.String())
+			}
+		}
+		want("one.example.com")
+		write(t, certPath, cert2) // the key is missing still
+		want("one.example.com")
+		logged(0)
+		time.Sleep(time.Second)
+		want("one.example.com")
+		time.Sleep(time.Second)
+		want("one.example.com")
+		logged(1)
+		write(t, keyPath, key2)
+		time.Sleep(time.Second)
+		want("two.example.com")
+		logged(2)
+		os.Remove(certPath)
+		for range 3 {
+			time.Sleep(time.Second)
+			want("two.example.com")
+		}
+		logged(3)
+		write(t, certPath, []byte("nothing"))
+		time.Sleep(time.Second)
+		want("two.example.com")
+		logged(4)
+		write(t, certPath, cert1)
+		write(t, keyPath, key1)
+		time.Sleep(time.Second)
+		want("one.example.com")
+	})
+	if _, err := certificates.NewFiles(filepath.Join(dir, "none"), keyPath, slog.Default()); err == nil {
+		t.Error("a file that does not exist")
+	}
+}
+
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ method, target, host, port, location string }{
+		{"GET", "/u/ada?before=3", "retwis.example.com", "443", "https://retwis.example.com/u/ada?before=3"},
+		{"GET", "/", "retwis.example.com:80", "443", "https://retwis.example.com/"},
+		{"HEAD", "/", "retwis.example.com:8080", "8443", "https://retwis.example.com:8443/"},
+		{"GET", "/", "[::1]:80", "443", "https://[::1]/"},
+		{"GET", "/", "[::1]", "8443", "https://[::1]:8443/"},
+		{"GET", "//evil.example.com/x", "retwis.example.com", "443", "https://retwis.example.com//evil.example.com/x"},
+		{"GET", "http://evil.example.com/x", "retwis.example.com", "443", "https://retwis.example.com/x"},
+		{"POST", "/login", "retwis.example.com", "443", ""},
+		{"GET", "/", "evil.example.com/@x", "443", ""},
+		{"GET", "/", "", "443", ""},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(test.method, test.target, http.NoBody)
+		r.Host = test.host
+		certificates.Redirect(test.port).ServeHTTP(w, r)
+		want := http.StatusMovedPermanently
+		if test.location == "" {
+			want = http.StatusBadRequest
+		}
+		if got := w.Header().Get("Location"); got != test.location || w.Code != want || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%+v: %d %q", test, w.Code, got)
+		}
+	}
+}
+
+func TestACMEDomains(t *testing.T) {
+	t.Parallel()
+	for _, domain := range []string{"", "localhost", "*.example.com", "https://example.com", "example.com:443", "a_b.example.com"} {
+		_, err := certificates.NewACME(certificates.ACMEOptions{Domains: []string{domain}, Cache: t.TempDir(), Logger: slog.Default()})
+		if err == nil {
+			t.Errorf("%q is accepted", domain)
+		}
+	}
+	if _, err := certificates.NewACME(certificates.ACMEOptions{Cache: t.TempDir()}); err == nil {
+		t.Error("no domain is accepted")
+	}
+}

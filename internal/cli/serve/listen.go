@@ -1,0 +1,214 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
+
+	"retwis/internal/cli/shell"
+)
+
+const (
+	unixPrefix    = "unix:"
+	systemdPrefix = "systemd:"
+)
+
+// address is the value of a flag that takes an address to listen on.
+type address string
+
+func (a *address) String() string { return string(*a) }
+
+// Type implements pflag.Value.
+func (a *address) Type() string { return "address" }
+
+// Set implements pflag.Value.
+func (a *address) Set(value string) error {
+	path, unix := strings.CutPrefix(value, unixPrefix)
+	_, _, err := net.SplitHostPort(value)
+	switch {
+	case unix && path == "":
+		return errors.New("use unix:PATH for a unix socket")
+	case unix, strings.HasPrefix(value, systemdPrefix):
+	case err != nil:
+		return errors.New("use host:port, :port for every interface, unix:PATH, or systemd:NAME for a socket of systemd")
+	}
+	*a = address(value)
+	return nil
+}
+
+// optionalAddress may also be empty, so that a flag can override its variable with
+// nothing.
+type optionalAddress struct{ address }
+
+// Set implements pflag.Value.
+func (a *optionalAddress) Set(value string) error {
+	if value == "" {
+		a.address = ""
+		return nil
+	}
+	return a.address.Set(value)
+}
+
+// fileMode is the value of a flag that takes permissions.
+type fileMode fs.FileMode
+
+func (m *fileMode) String() string { return fmt.Sprintf("%04o", uint32(*m)) }
+
+// Type implements pflag.Value.
+func (m *fileMode) Type() string { return "mode" }
+
+// Set implements pflag.Value.
+func (m *fileMode) Set(value string) error {
+	var mode uint32
+	if n, err := fmt.Sscanf(value+" ", "%o ", &mode); err != nil || n != 1 || mode > 0o777 || len(value) > 4 {
+		return errors.New("use permissions such as 0660")
+	}
+	*m = fileMode(mode)
+	return nil
+}
+
+// place is an address to listen on, and its flag.
+type place struct {
+	flag string
+	addr address
+	mode fileMode // of a unix socket
+}
+
+// listen listens on each address, nil for one that is empty.
+func listen(ctx context.Context, places ...place) ([]net.Listener, error) {
+	all := make([]net.Listener, len(places))
+	var inherited map[string][]net.Listener
+	for i, p := range places {
+		var err error
+		name, systemd := strings.CutPrefix(string(p.addr), systemdPrefix)
+		path, unix := strings.CutPrefix(string(p.addr), unixPrefix)
+		switch {
+		case p.addr == "":
+		case systemd:
+			if inherited == nil {
+				inherited, err = activation.ListenersWithNames()
+			}
+			if err == nil {
+				all[i], err = takeInherited(inherited, p, name)
+			}
+		case unix:
+			all[i], err = p.listenUnix(ctx, path)
+		default:
+			all[i], err = new(net.ListenConfig).Listen(ctx, "tcp", string(p.addr))
+		}
+		if err != nil {
+			all[i] = nil
+			closeAll(all)
+			return nil, p.cannotListen(err)
+		}
+	}
+	return all, nil
+}
+
+// takeInherited takes a socket that systemd has opened, by the name that the socket unit
+// gives it. Without a name it must be the only one.
+func takeInherited(inherited map[string][]net.Listener, p place, name string) (net.Listener, error) {
+	var names []string
+	for other, list := range inherited {
+		if len(list) > 0 {
+			names = append(names, other)
+		}
+	}
+	slices.Sort(names)
+	if name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	list := inherited[name]
+	if len(list) == 0 {
+		if len(names) == 0 {
+			return nil, shell.Hint(fmt.Errorf("systemd passes no socket to this process"), "Start it by a socket unit, or give "+p.flag+" an address.")
+		}
+		return nil, fmt.Errorf("systemd passes no socket of the name %q, but %s", name, strings.Join(names, ", "))
+	}
+	inherited[name] = list[1:]
+	return list[0], nil
+}
+
+// staleTime bounds the question whether another process answers on a socket.
+const staleTime = time.Second
+
+// listenUnix listens on a unix socket. One that a process has left behind is replaced.
+func (p place) listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		info, statErr := os.Lstat(path)
+		if statErr == nil && info.Mode().Type() != fs.ModeSocket {
+			return nil, errors.New("the file exists and is not a socket")
+		}
+		dialer := net.Dialer{Timeout: staleTime}
+		conn, dialErr := dialer.DialContext(ctx, "unix", path)
+		switch {
+		case dialErr == nil:
+			conn.Close()
+			return nil, err
+		case !errors.Is(dialErr, syscall.ECONNREFUSED):
+			return nil, errors.Join(err, dialErr)
+		}
+		if removed := os.Remove(path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			return nil, removed
+		}
+		listener, err = new(net.ListenConfig).Listen(ctx, "unix", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, fs.FileMode(p.mode)); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return listener, nil
+}
+
+// cannotListen returns the error of the system with a hint.
+func (p place) cannotListen(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	wrapped := fmt.Errorf("listen on %s: %w", p.addr, err)
+	unix := strings.HasPrefix(string(p.addr), unixPrefix)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && unix:
+		return shell.Hint(wrapped, "Another process serves this socket, perhaps another retwis: choose another path with "+p.flag+".")
+	case errors.Is(err, syscall.EADDRINUSE):
+		return shell.Hint(wrapped, "Another program uses this port, perhaps another retwis: choose a port with "+p.flag+", or 0 for any free port.")
+	case errors.Is(err, syscall.EACCES) && !unix:
+		return shell.Hint(wrapped, "Ports below 1024 need special rights: choose a higher one with "+p.flag+".")
+	default:
+		return wrapped
+	}
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, listener := range listeners {
+		if listener != nil {
+			listener.Close()
+		}
+	}
+}
+
+// url is the address of a listener as a browser takes it, or as a proxy does.
+func url(listener net.Listener, secure bool) string {
+	switch addr := listener.Addr(); {
+	case addr.Network() == "unix":
+		return unixPrefix + addr.String()
+	case secure:
+		return "https://" + addr.String()
+	default:
+		return "http://" + addr.String()
+	}
+}

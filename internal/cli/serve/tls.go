@@ -1,0 +1,125 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"retwis/internal/certificates"
+	"retwis/internal/cli/shell"
+	"retwis/internal/store"
+)
+
+// tlsFlags are the flags for HTTPS.
+type tlsFlags struct {
+	domains                 []string
+	email, directory, cache string
+	cert, key               string
+	redirect                optionalAddress
+	subdomains              bool
+}
+
+func (t *tlsFlags) add(c *shell.Command) {
+	f := c.Flags()
+	f.StringSliceVar(&t.domains, "acme", nil, "serve HTTPS for this `DOMAIN`, with a certificate that Let's Encrypt issues; repeatable. --addr is then :443 and --redirect-addr :80, if not given")
+	f.StringVar(&t.email, "acme-email", "", "the address that Let's Encrypt writes to")
+	f.StringVar(&t.directory, "acme-directory", "", "the `URL` of another authority that speaks ACME")
+	f.StringVar(&t.cache, "acme-cache", "", "the directory for its certificates (default: certificates, in the data directory)")
+	f.StringVar(&t.cert, "tls-cert", "", "serve HTTPS with the certificate in this `FILE`, which is read again when it changes")
+	f.StringVar(&t.key, "tls-key", "", "the `FILE` with its key")
+	f.Var(&t.redirect, "redirect-addr", "an address for plain HTTP that leads to HTTPS; empty for none")
+	f.BoolVar(&t.subdomains, "hsts-subdomains", false, "tell browsers to use HTTPS for all domains below this one, too")
+}
+
+// check refuses flags that contradict each other.
+func (t *tlsFlags) check() error {
+	acme, files := len(t.domains) > 0, t.cert != "" || t.key != ""
+	switch {
+	case acme && files:
+		return errors.New("--acme and --tls-cert cannot be combined: use one of them")
+	case files && (t.cert == "" || t.key == ""):
+		return errors.New("--tls-cert and --tls-key go together")
+	case !acme && (t.email != "" || t.directory != "" || t.cache != ""):
+		return errors.New("--acme-email, --acme-directory and --acme-cache go with --acme")
+	case !acme && !files && t.redirect.address != "":
+		return errors.New("--redirect-addr goes with --acme or --tls-cert")
+	}
+	return nil
+}
+
+// source returns where the certificates come from, or nil for a site without TLS.
+func (t *tlsFlags) source(c *shell.Command, log *slog.Logger) (certificates.Source, error) {
+	switch {
+	case len(t.domains) > 0:
+		cache, err := t.cacheDir(c)
+		if err != nil {
+			return nil, err
+		}
+		source, err := certificates.NewACME(certificates.ACMEOptions{
+			Domains: t.domains, Email: t.email, Directory: t.directory, Cache: cache, Logger: log,
+		})
+		if err != nil {
+			return nil, shell.Usage(errors.New("--acme: " + shell.OneLine(err)))
+		}
+		return source, nil
+	case t.cert != "":
+		return certificates.NewFiles(t.cert, t.key, log)
+	}
+	return nil, nil
+}
+
+// cacheDir is where the certificates of an authority are kept: with the data of an
+// embedded server, else where that would be.
+func (t *tlsFlags) cacheDir(c *shell.Command) (string, error) {
+	if t.cache != "" {
+		return t.cache, nil
+	}
+	config, err := store.Parse(c.Redis)
+	if err != nil {
+		return "", err
+	}
+	dir := config.Dir
+	if config.Kind != store.Embedded {
+		dir, _, _ = strings.Cut(c.Getenv("STATE_DIRECTORY"), ":") // of a service of systemd
+	}
+	if dir == "" {
+		if dir, err = store.DefaultDir(c.Getenv); err != nil {
+			return "", shell.Hint(err, "Name a directory for certificates with --acme-cache.")
+		}
+	}
+	return filepath.Join(dir, "certificates"), nil
+}
+
+// port is the port of an address, for a redirect to it.
+func port(addr net.Addr) string {
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return "443"
+	}
+	return port
+}
+
+// warmTime bounds the wait for the first certificate of a domain.
+const warmTime = 2 * time.Minute
+
+// warm asks the site itself for each domain, so that its certificate is there before the
+// first client, and a failure is logged at the start.
+func warm(ctx context.Context, addr net.Addr, domains []string) {
+	for _, domain := range domains {
+		ctx, cancel := context.WithTimeout(ctx, warmTime)
+		dialer := tls.Dialer{Config: &tls.Config{
+			ServerName: domain, MinVersion: tls.VersionTLS12,
+			InsecureSkipVerify: true, // nothing is sent, and nothing read
+		}}
+		conn, err := dialer.DialContext(ctx, addr.Network(), addr.String())
+		cancel()
+		if err == nil {
+			conn.Close()
+		}
+	}
+}
