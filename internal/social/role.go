@@ -39,9 +39,10 @@ const (
 	Good      Standing = iota
 	Limited            // absent from public lists
 	Suspended          // cannot log in, and is hidden from everybody
+	Closed             // is being deleted: as suspended, and nothing restores it
 )
 
-var standingNames = [...]string{"good", "limited", "suspended"}
+var standingNames = [...]string{"good", "limited", "suspended", "closed"}
 
 func (s Standing) String() string {
 	if int(s) < len(standingNames) {
@@ -49,6 +50,10 @@ func (s Standing) String() string {
 	}
 	return standingNames[Good]
 }
+
+// Hidden reports whether nobody sees a user of this standing, nor what they have
+// written.
+func (s Standing) Hidden() bool { return s >= Suspended }
 
 // parseStanding returns the standing of a name, Good for an unknown one.
 func parseStanding(name string) Standing {
