@@ -50,10 +50,7 @@ func (a *accounts) Register(ctx context.Context, name, password string) (Session
 		return Session{}, err
 	}
 	// Before the hash is computed, which costs far more than a round trip.
-	switch _, err := a.lookUp(ctx, name); {
-	case err == nil:
-		return Session{}, ErrTaken
-	case !errors.Is(err, ErrNotFound):
+	if err := a.isFree(ctx, name); err != nil {
 		return Session{}, err
 	}
 	phc, err := a.hasher.Hash(ctx, password)
@@ -75,6 +72,21 @@ func (a *accounts) Register(ctx context.Context, name, password string) (Session
 		return Session{}, err
 	}
 	return a.openSession(ctx, user)
+}
+
+// isFree returns ErrTaken for a name that is in use, or was before its account was
+// deleted.
+func (a *accounts) isFree(ctx context.Context, name string) error {
+	ids, err := a.client.Do(ctx, a.client.B().Hmget().Key(layout.Users).Field(name, layout.Fold(name)).Build()).ToArray()
+	if err != nil {
+		return fmt.Errorf("social: look up a username: %w", err)
+	}
+	for _, id := range ids {
+		if !id.IsNil() {
+			return ErrTaken
+		}
+	}
+	return nil
 }
 
 // createUser writes the hash of a user under the next id. Should the id be in

@@ -1,5 +1,7 @@
 package social
 
+import "retwis/internal/social/layout"
+
 // Role is what a user may do beyond their own account. A greater role may do all that
 // a lesser one may.
 type Role uint8
@@ -42,7 +44,7 @@ const (
 	Closed             // is being deleted: as suspended, and nothing restores it
 )
 
-var standingNames = [...]string{"good", "limited", "suspended", "closed"}
+var standingNames = [...]string{"good", "limited", "suspended", layout.Closed}
 
 func (s Standing) String() string {
 	if int(s) < len(standingNames) {

@@ -53,7 +53,8 @@
 // layout names the keys; reply, hash and mirror are small helpers; password hashes
 // passwords; follow, reaction, relation and notify store follows, likes, mutes and
 // blocks, and notifications; text finds links, mentions and tags; fanout puts posts on
-// timelines, takes them off, and finishes what was interrupted, with package task. On
+// timelines, takes them off, and finishes what was interrupted, with package task;
+// export writes archives of what users have written, and removal deletes accounts. On
 // top of this package, check verifies and repairs a database, adopt opens
 // databases of the original programs, and load writes many users and posts at
 // once.
@@ -80,6 +81,7 @@ import (
 	"retwis/internal/social/password"
 	"retwis/internal/social/reaction"
 	"retwis/internal/social/relation"
+	"retwis/internal/social/removal"
 	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/session"
 	"retwis/internal/store"
@@ -140,6 +142,7 @@ type Service struct {
 	*reactions
 	*relations
 	*profiles
+	*leaving
 
 	client rueidis.Client
 	fanOut *fanout.Engine
@@ -238,6 +241,9 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.reactions = &reactions{lists: s.listings, follows: s.follows, inboxes: s.notifications, store: reaction.New(client), now: opt.Now}
 	s.relations = &relations{follows: s.follows, store: relation.New(client)}
 	s.profiles = &profiles{users: users, names: s.completions, lists: s.listings}
+	s.leaving = &leaving{users: users, removal: removal.New(removal.Options{
+		Client: client, FanOut: s.fanOut, Names: names, Log: opt.Logger, Now: opt.Now,
+	})}
 	s.posts.notices, s.follows.notices = s.notifications, s.notifications
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
 	return s, nil

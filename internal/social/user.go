@@ -41,6 +41,10 @@ func CheckName(name string) error {
 	return nil
 }
 
+// reserved is the id to which the name of an account leads that was deleted: the name
+// is never free again.
+const reserved = 0
+
 // users reads accounts.
 type users struct {
 	database
@@ -97,6 +101,9 @@ func (u *users) lookUp(ctx context.Context, name string) (int64, error) {
 		uid, err := id.AsInt64()
 		if err != nil {
 			return 0, fmt.Errorf("social: key %s: field %q: not a user id: %w", layout.Users, name, err)
+		}
+		if uid == reserved {
+			continue
 		}
 		u.ids.Set(name, uid)
 		return uid, nil

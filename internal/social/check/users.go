@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/removal"
 	"retwis/internal/social/reply"
 	"retwis/maintain"
 )
@@ -56,6 +58,9 @@ func (c *userCheck) names(ctx context.Context) error {
 // name checks one username. A user is written before the name leads there, and no
 // id is assigned twice: the user of a name without one was lost for good.
 func (c *userCheck) name(ctx context.Context, name, id string, user []string) error {
+	if id == layout.Nobody {
+		return nil // the account was deleted
+	}
 	p := Problem{Kind: maintain.Dangling, Key: layout.Users}
 	switch called := user[0]; {
 	case called == "" && user[1] != "":
@@ -100,7 +105,7 @@ func (c *userCheck) all(ctx context.Context) error {
 		}
 		cmds := make(rueidis.Commands, len(keys))
 		for i, key := range keys {
-			cmds[i] = c.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password", "pinned").Build()
+			cmds[i] = c.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password", "pinned", "standing").Build()
 		}
 		for i, res := range c.client.DoMulti(ctx, cmds...) {
 			fields, err := reply.Fields(res)
@@ -110,6 +115,12 @@ func (c *userCheck) all(ctx context.Context) error {
 			_, uid, _ := layout.ParseKey(keys[i])
 			c.result.Users++
 			c.lastUser = max(c.lastUser, uid)
+			if fields[0] != "" && fields[5] == layout.Closed {
+				if err := c.closed(ctx, uid, fields[0], fields[2]); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := c.user(ctx, uid, fields); err != nil {
 				return err
 			}
@@ -118,6 +129,26 @@ func (c *userCheck) all(ctx context.Context) error {
 			}
 		}
 		return nil
+	})
+}
+
+// closed checks that an account that was closed is being deleted.
+func (c *userCheck) closed(ctx context.Context, uid int64, name, joined string) error {
+	c.knownUsers.add(uid, true)
+	member := removal.Member(uid, name, joined)
+	since, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Zscore().Key(layout.Tasks).Member(member).Build()))
+	if err != nil || since != "" {
+		return err
+	}
+	p := Problem{Kind: maintain.Missing, Key: layout.UserKey(uid), Detail: "is closed, but its deletion is not in " + layout.Tasks, Repair: "delete the account"}
+	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
+		switch err := c.service.DeleteAccount(ctx, uid); {
+		case errors.Is(err, social.ErrNotFound):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		return true, c.service.FinishRemoval(ctx, uid)
 	})
 }
 

@@ -184,13 +184,13 @@ func (x *Index) allNames(ctx context.Context) iter.Seq2[suggest.Suggestion, erro
 	}
 }
 
-// termsOf returns the terms of users.
+// termsOf returns the terms of users, without those whose account is being deleted.
 func (x *Index) termsOf(ctx context.Context, ids []int64) ([]suggest.Suggestion, error) {
 	b := x.client.B()
 	cmds := make(rueidis.Commands, 0, 2*len(ids))
 	for _, id := range ids {
 		cmds = append(cmds,
-			b.Hmget().Key(layout.UserKey(id)).Field("username", "display_name").Build(),
+			b.Hmget().Key(layout.UserKey(id)).Field("username", "display_name", "standing").Build(),
 			b.Zcard().Key(layout.FollowersKey(id)).Build())
 	}
 	res := x.client.DoMulti(ctx, cmds...)
@@ -207,7 +207,7 @@ func (x *Index) termsOf(ctx context.Context, ids []int64) ([]suggest.Suggestion,
 		if err != nil && !reply.IsWrongType(err) {
 			return terms, fmt.Errorf("social: read a user: %w", err)
 		}
-		if fields[0] == "" {
+		if fields[0] == "" || fields[2] == layout.Closed {
 			continue
 		}
 		names := []Name{{Username: fields[0]}}

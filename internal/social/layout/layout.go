@@ -34,6 +34,12 @@ const (
 	Completions   = "completions"
 )
 
+// Closed is the field `standing` of a user whose account is being deleted.
+const Closed = "closed"
+
+// Nobody is the id in `users` of a name that belonged to an account that was deleted.
+const Nobody = "0"
+
 // Prefixes of the keys that end in the id of a user or a post.
 const (
 	UserPrefix      = "user:"

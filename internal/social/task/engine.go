@@ -61,7 +61,7 @@ func NewEngine(ledger *Ledger, log *slog.Logger) *Engine {
 	return e
 }
 
-// Handle sets the function of a kind of task. Call it before Start.
+// Handle sets the function of a kind of task. Call it before the first task of the kind.
 func (e *Engine) Handle(kind string, run func(ctx context.Context, argument string) error) {
 	e.kinds[kind] = run
 }
@@ -95,6 +95,21 @@ func (e *Engine) Run(ctx context.Context, member string) {
 			e.log.WarnContext(ctx, "a task was interrupted, to be finished later", "task", member, "error", err)
 		}
 		e.Queue(member)
+	}
+}
+
+// Finish runs a task that was noted to its end, as often as it has to be repeated.
+func (e *Engine) Finish(ctx context.Context, member string) error {
+	e.ledger.Hold(member)
+	defer e.ledger.Release(member)
+	for {
+		err := e.run(ctx, member)
+		if !errors.Is(err, ErrAgain) {
+			return err
+		}
+		if !pause.For(ctx, retryAfter) {
+			return fmt.Errorf("social: task %.40q: %w", member, ctx.Err())
+		}
 	}
 }
 

@@ -1,0 +1,163 @@
+// Package export writes all that a user has written and done into an archive: a zip file
+// with a README, and each list twice, as JSON and as CSV.
+//
+// It reads the database in pages by cursor, and writes as it reads: the memory that it
+// takes does not depend on how much a user has written. Each list is read twice, once
+// for each format. The archive is not a snapshot: what happens meanwhile is in it or not.
+package export
+
+import (
+	"archive/zip"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+//go:embed README.txt
+var readme string
+
+// ErrNoUser: there is no such user.
+var ErrNoUser = errors.New("social: no such user")
+
+// table is one list of the archive.
+type table struct {
+	name    string
+	columns []string
+	// rows calls yield with each row: a value for each column, an int64, a string, a
+	// time.Time (the zero time is shown as none) or a []string.
+	rows func(ctx context.Context, yield func(row ...any) error) error
+}
+
+// exporter writes the archive of one user.
+type exporter struct {
+	client  rueidis.Client
+	follows follow.Store
+	uid     int64
+	user    map[string]string
+}
+
+// Write writes the archive of a user. It returns ErrNoUser before it has written
+// anything; another error leaves w with a part of an archive, which no program opens.
+func Write(ctx context.Context, client rueidis.Client, uid int64, w io.Writer) error {
+	user, err := client.Do(ctx, client.B().Hgetall().Key(layout.UserKey(uid)).Build()).AsStrMap()
+	if err != nil {
+		return fmt.Errorf("social: export user %d: %w", uid, err)
+	}
+	if user["username"] == "" || user["standing"] == layout.Closed {
+		return ErrNoUser
+	}
+	e := &exporter{client: client, follows: follow.New(client), uid: uid, user: user}
+	if err := e.write(ctx, zip.NewWriter(w)); err != nil {
+		return fmt.Errorf("social: export user %d: %w", uid, err)
+	}
+	return nil
+}
+
+func (e *exporter) write(ctx context.Context, archive *zip.Writer) error {
+	now := time.Now().UTC()
+	create := func(name string) (io.Writer, error) {
+		return archive.CreateHeader(&zip.FileHeader{Name: "retwis/" + name, Method: zip.Deflate, Modified: now})
+	}
+	file, err := create("README.txt")
+	if err != nil {
+		return err
+	}
+	text := strings.NewReplacer("NAME", e.user["username"], "TIME", now.Format("2 January 2006, 15:04 UTC")).Replace(readme)
+	if _, err := io.WriteString(file, text); err != nil {
+		return err
+	}
+	for _, t := range e.tables() {
+		if file, err = create(t.name + ".json"); err == nil {
+			err = writeJSON(ctx, file, t)
+		}
+		if err != nil {
+			return fmt.Errorf("%s.json: %w", t.name, err)
+		}
+		if file, err = create(t.name + ".csv"); err == nil {
+			err = writeCSV(ctx, file, t)
+		}
+		if err != nil {
+			return fmt.Errorf("%s.csv: %w", t.name, err)
+		}
+	}
+	return archive.Close()
+}
+
+// tables are the lists of the archive; README.txt describes them.
+func (e *exporter) tables() []table {
+	counts := []string{"replies", "reposts", "likes"}
+	return []table{
+		{"profile", []string{"id", "username", "display_name", "joined", "bio", "links", "pinned_post", "role", "notifications_off"}, e.profile},
+		{"posts", append([]string{"id", "time", "text", "edited"}, counts...), e.posts},
+		{"replies", append([]string{"id", "time", "text", "edited", "in_reply_to", "conversation"}, counts...), e.replies},
+		{"reposts", []string{"id", "time", "post", "author"}, e.reposts},
+		{"earlier_texts", []string{"post", "replaced", "text"}, e.edits},
+		{"likes", []string{"post", "author", "time"}, e.marked(layout.LikedPrefix)},
+		{"bookmarks", []string{"post", "author", "time"}, e.marked(layout.BookmarksPrefix)},
+		{"following", []string{"username", "since"}, e.people(layout.FollowingPrefix)},
+		{"followers", []string{"username", "since"}, e.people(layout.FollowersPrefix)},
+		{"muted", []string{"username", "until"}, e.people(layout.MutedPrefix)},
+		{"blocked", []string{"username", "until"}, e.people(layout.BlockedPrefix)},
+		{"followed_tags", []string{"tag", "since"}, e.tags},
+		{"sessions", []string{"number"}, e.sessions},
+	}
+}
+
+func (e *exporter) profile(_ context.Context, yield func(row ...any) error) error {
+	role := e.user["role"]
+	if role == "" {
+		role = "member"
+	}
+	var pinned any
+	if id, ok := layout.ParseID(e.user["pinned"]); ok {
+		pinned = id
+	}
+	return yield(e.uid, e.user["username"], e.user["display_name"], layout.ParseTime(e.user["joined"]), e.user["bio"],
+		strings.Fields(e.user["links"]), pinned, role, split(e.user["notify_off"]))
+}
+
+// sessions are numbered only: their secrets are not stored.
+func (e *exporter) sessions(_ context.Context, yield func(row ...any) error) error {
+	for i := range split(e.user["auth"]) {
+		if err := yield(int64(i + 1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// names returns the usernames of users, empty where one is not known.
+func (e *exporter) names(ctx context.Context, ids []string) ([]string, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	cmds := make(rueidis.Commands, len(ids))
+	for i, id := range ids {
+		cmds[i] = e.client.B().Hget().Key(layout.UserPrefix + id).Field("username").Build()
+	}
+	names := make([]string, len(ids))
+	for i, res := range e.client.DoMulti(ctx, cmds...) {
+		var err error
+		if names[i], err = reply.TextOrEmpty(res); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}

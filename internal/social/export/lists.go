@@ -1,0 +1,272 @@
+package export
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// pageSize is how many entries of a list are read at a time.
+const pageSize = 200
+
+// post is a post as its hash has it.
+type post struct {
+	id   int64
+	hash []string // in the order of postFields
+}
+
+var postFields = []string{"user_id", "deleted", "repost_of", "time", "body", "edited", "replies", "reposts", "likes", "parent", "root"}
+
+func (p post) time() time.Time   { return layout.ParseTime(p.hash[3]) }
+func (p post) text() string      { return p.hash[4] }
+func (p post) edited() time.Time { return layout.ParseTime(p.hash[5]) }
+
+// number returns a field that is a number; nil where there is none.
+func (p post) number(field int) any {
+	if n, err := strconv.ParseInt(p.hash[field], 10, 64); err == nil {
+		return n
+	}
+	return nil
+}
+
+// count returns a field that counts.
+func (p post) count(field int) int64 {
+	n, _ := strconv.ParseInt(p.hash[field], 10, 64)
+	return max(n, 0)
+}
+
+func (e *exporter) posts(ctx context.Context, yield func(row ...any) error) error {
+	return e.eachPost(ctx, layout.ProfilePrefix, func(p post) error {
+		if p.hash[2] != "" {
+			return nil
+		}
+		return yield(p.id, p.time(), p.text(), p.edited(), p.count(6), p.count(7), p.count(8))
+	})
+}
+
+func (e *exporter) replies(ctx context.Context, yield func(row ...any) error) error {
+	return e.eachPost(ctx, layout.ProfileRepliesPrefix, func(p post) error {
+		return yield(p.id, p.time(), p.text(), p.edited(), p.number(9), p.number(10), p.count(6), p.count(7), p.count(8))
+	})
+}
+
+func (e *exporter) reposts(ctx context.Context, yield func(row ...any) error) error {
+	return e.eachPage(ctx, layout.ProfilePrefix, func(page []post) error {
+		var originals []string
+		for _, p := range page {
+			originals = append(originals, p.hash[2])
+		}
+		authors, err := e.authors(ctx, originals)
+		if err != nil {
+			return err
+		}
+		for i, p := range page {
+			if p.hash[2] == "" {
+				continue
+			}
+			if err := yield(p.id, p.time(), p.number(2), authors[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// edits are the earlier texts of posts and replies, at most 50 each, the latest first.
+func (e *exporter) edits(ctx context.Context, yield func(row ...any) error) error {
+	for _, prefix := range []string{layout.ProfilePrefix, layout.ProfileRepliesPrefix} {
+		err := e.eachPost(ctx, prefix, func(p post) error {
+			if p.hash[5] == "" {
+				return nil
+			}
+			edits, err := e.client.Do(ctx, e.client.B().Lrange().Key(layout.EditsKey(p.id)).Start(0).Stop(-1).Build()).AsStrSlice()
+			if err != nil && !reply.IsWrongType(err) {
+				return err
+			}
+			for _, edit := range edits {
+				at, text, _ := strings.Cut(edit, " ")
+				if err := yield(p.id, layout.ParseTime(at), text); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *exporter) eachPost(ctx context.Context, prefix string, visit func(p post) error) error {
+	return e.eachPage(ctx, prefix, func(page []post) error {
+		for _, p := range page {
+			if err := visit(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachPage calls visit with pages of the user's own posts, the oldest first. The cursor
+// is the last id, so posts that come or go meanwhile disturb no others.
+func (e *exporter) eachPage(ctx context.Context, prefix string, visit func(page []post) error) error {
+	b := e.client.B()
+	for last := int64(0); ; {
+		ids, err := e.client.Do(ctx, b.Zrangebyscore().Key(layout.Key(prefix, e.uid)).
+			Min("("+layout.Itoa(last)).Max("+inf").Limit(0, pageSize).Build()).AsStrSlice()
+		if reply.IsWrongType(err) {
+			return nil
+		}
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		cmds := make(rueidis.Commands, len(ids))
+		for i, id := range ids {
+			cmds[i] = b.Hmget().Key(layout.PostPrefix + id).Field(postFields...).Build()
+		}
+		page := make([]post, 0, len(ids))
+		before := last
+		for i, res := range e.client.DoMulti(ctx, cmds...) {
+			fields, err := reply.Fields(res)
+			if err != nil {
+				return err
+			}
+			id, ok := layout.ParseID(ids[i])
+			last = max(last, id)
+			if ok && fields[0] == layout.Itoa(e.uid) && fields[1] == "" {
+				page = append(page, post{id: id, hash: fields})
+			}
+		}
+		if err := visit(page); err != nil {
+			return err
+		}
+		if last == before {
+			return nil // damage: the scores are not the ids
+		}
+	}
+}
+
+// authors returns the names of the authors of posts, empty where one is not known.
+func (e *exporter) authors(ctx context.Context, posts []string) ([]string, error) {
+	if len(posts) == 0 {
+		return nil, nil
+	}
+	cmds := make(rueidis.Commands, len(posts))
+	for i, id := range posts {
+		cmds[i] = e.client.B().Hget().Key(layout.PostPrefix + id).Field("user_id").Build()
+	}
+	ids := make([]string, len(posts))
+	for i, res := range e.client.DoMulti(ctx, cmds...) {
+		var err error
+		if ids[i], err = reply.TextOrEmpty(res); err != nil {
+			return nil, err
+		}
+	}
+	return e.names(ctx, ids)
+}
+
+// marked are the posts that the user has liked, or saved.
+func (e *exporter) marked(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
+	return func(ctx context.Context, yield func(row ...any) error) error {
+		return e.eachEntry(ctx, prefix, func(ids []string, scores []float64) error {
+			authors, err := e.authors(ctx, ids)
+			if err != nil {
+				return err
+			}
+			for i, text := range ids {
+				if id, ok := layout.ParseID(text); ok {
+					if err := yield(id, author(authors[i]), seconds(scores[i])); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// author returns the name of an author; nil for a post that is gone.
+func author(name string) any {
+	if name == "" {
+		return nil
+	}
+	return name
+}
+
+// people are users in a set, scored by a time; inf is none.
+func (e *exporter) people(prefix string) func(ctx context.Context, yield func(row ...any) error) error {
+	return func(ctx context.Context, yield func(row ...any) error) error {
+		return e.eachEntry(ctx, prefix, func(ids []string, scores []float64) error {
+			names, err := e.names(ctx, ids)
+			if err != nil {
+				return err
+			}
+			for i, name := range names {
+				if name != "" {
+					if err := yield(name, seconds(scores[i])); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func (e *exporter) tags(ctx context.Context, yield func(row ...any) error) error {
+	return e.eachEntry(ctx, layout.FollowingTagsPrefix, func(tags []string, scores []float64) error {
+		for i, tag := range tags {
+			if err := yield("#"+tag, seconds(scores[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachEntry calls visit with pages of a sorted set of the user, the latest first.
+func (e *exporter) eachEntry(ctx context.Context, prefix string, visit func(members []string, scores []float64) error) error {
+	for after := follow.First; ; {
+		entries, err := e.follows.Page(ctx, layout.Key(prefix, e.uid), after, pageSize)
+		if reply.IsWrongType(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var members []string
+		var scores []float64
+		for i := 0; i+1 < len(entries); i += 2 {
+			after = follow.Cursor{Since: entries[i+1], ID: entries[i]}
+			score, err := strconv.ParseFloat(entries[i+1], 64)
+			if err != nil {
+				continue
+			}
+			members, scores = append(members, entries[i]), append(scores, score)
+		}
+		if err := visit(members, scores); err != nil {
+			return err
+		}
+		if len(entries) < 2*pageSize {
+			return nil
+		}
+	}
+}
+
+// seconds returns the time of a score, the zero time for none.
+func seconds(score float64) time.Time {
+	if math.IsInf(score, 0) || score <= 0 || score > layout.MaxSeconds {
+		return time.Time{}
+	}
+	return time.Unix(int64(score), 0).UTC()
+}

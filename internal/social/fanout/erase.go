@@ -1,0 +1,48 @@
+package fanout
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+)
+
+var (
+	//go:embed erase_post.lua
+	erasePostSource string
+	erasePostScript = script.New(erasePostSource).Retryable()
+)
+
+// Erase deletes a post to its end, as Delete does, and then its stub: what stays where
+// replies need it has no author. It can be repeated. A post of another author, or one
+// that does not exist, is no error.
+//
+// A post in `fanouts` keeps its stub, and done is false: the process that puts it on
+// timelines must see that it is deleted. Call it again when the fan-out is finished.
+func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err error) {
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil || !s.exists || s.author != author {
+		return err == nil, err
+	}
+	// Before the deletion: a fan-out that is finished by then is followed by it.
+	claim := e.writer.client.Do(ctx, e.writer.client.B().Zscore().Key(layout.FanOuts).Member(layout.Itoa(post)).Build()).Error()
+	if claim != nil && !rueidis.IsRedisNil(claim) {
+		return false, fmt.Errorf("social: erase post %d: %w", post, claim)
+	}
+	if err := e.deleteNow(ctx, s); err != nil {
+		return false, err
+	}
+	if claim == nil {
+		return false, nil
+	}
+	err = erasePostScript.RunFenced(ctx, e.writer.client,
+		[]string{layout.PostKey(post), layout.RepliesKey(post), layout.StubsKey(post)}, []string{layout.Itoa(author)}).Error()
+	if err != nil {
+		return false, fmt.Errorf("social: erase post %d: %w", post, err)
+	}
+	return true, nil
+}

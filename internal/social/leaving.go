@@ -1,0 +1,51 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"retwis/internal/social/export"
+	"retwis/internal/social/removal"
+)
+
+// leaving are the methods of a Service for people who take their data with them, or
+// leave.
+type leaving struct {
+	users   *users
+	removal *removal.Engine
+}
+
+// DeleteAccount closes an account: from now on nobody sees the user or what they have
+// written, their sessions are over, and nobody can log in. Everything else is deleted in
+// the background, and finished whatever interrupts it; see package removal. The name is
+// never free again. It returns ErrNotFound where there is no such user. Four round
+// trips.
+func (l *leaving) DeleteAccount(ctx context.Context, uid int64) error {
+	err := l.removal.Delete(ctx, uid)
+	l.users.latest.Store(nil)
+	if errors.Is(err, removal.ErrNoUser) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// FinishRemoval deletes the rest of an account that DeleteAccount has closed, and
+// returns when nothing is left of it: after ten seconds or more.
+func (l *leaving) FinishRemoval(ctx context.Context, uid int64) error {
+	return l.removal.Finish(ctx, uid)
+}
+
+// Removal deletes accounts: for other packages that store something about users.
+func (l *leaving) Removal() *removal.Engine { return l.removal }
+
+// Export writes an archive (zip) of all that a user has written and done, or returns
+// ErrNotFound before it has written anything. It reads in pages and keeps only one of
+// them in memory.
+func (l *leaving) Export(ctx context.Context, uid int64, w io.Writer) error {
+	err := export.Write(ctx, l.users.client, uid, w)
+	if errors.Is(err, export.ErrNoUser) {
+		return ErrNotFound
+	}
+	return err
+}

@@ -1,0 +1,167 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/completion"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/pause"
+	"retwis/internal/social/reply"
+)
+
+const (
+	// pageSize is how many entries of a list are removed at a time.
+	pageSize = 100
+	// gap is the pause after each page, for other requests.
+	gap = 100 * time.Microsecond
+)
+
+// removeFromLists removes all that the lists of a user lead to. It is cheap where they
+// are empty, and leaves them empty.
+func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) error {
+	if err := e.removeNames(ctx, a, was); err != nil {
+		return err
+	}
+	for _, list := range []struct {
+		prefix string
+		remove func(ctx context.Context, a account, members []string) error
+	}{
+		{layout.ProfilePrefix, e.removePosts},
+		{layout.ProfileRepliesPrefix, e.removePosts},
+		{layout.LikedPrefix, e.removeLikes},
+		{layout.FollowingPrefix, e.removeFollowing},
+		{layout.FollowersPrefix, e.removeFollowers},
+		{layout.FollowingTagsPrefix, e.removeTags},
+		{layout.BlockedPrefix, e.removeBlocked},
+		{layout.BlockersPrefix, e.removeBlockers},
+	} {
+		if err := e.drain(ctx, a, list.prefix, list.remove); err != nil {
+			return err
+		}
+	}
+	for _, step := range e.steps {
+		if err := step.run(ctx, a.id, a.name); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return e.unlink(ctx, a.id, ownKeys)
+}
+
+// removeNames removes a user from the latest users and from the completions.
+func (e *Engine) removeNames(ctx context.Context, a account, was closed) error {
+	if err := e.Client.Do(ctx, e.Client.B().Zrem().Key(layout.UsersByTime).Member(a.name).Build().ToRetryable()).Error(); err != nil {
+		return err
+	}
+	if err := e.Names.RemoveName(ctx, completion.Name{Username: a.name}); err != nil {
+		return err
+	}
+	if was.display == "" {
+		return nil
+	}
+	return e.Names.RemoveName(ctx, completion.Name{Username: a.name, Display: was.display})
+}
+
+// drain calls remove with pages of a sorted set of a user, and removes them from it,
+// until it is empty. Another kind of key is left to a check.
+func (e *Engine) drain(ctx context.Context, a account, prefix string, remove func(ctx context.Context, a account, members []string) error) error {
+	key := layout.Key(prefix, a.id)
+	for {
+		members, err := e.Client.Do(ctx, e.Client.B().Zrange().Key(key).Min("0").Max(strconv.Itoa(pageSize-1)).Build()).AsStrSlice()
+		if reply.IsWrongType(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("key %s: %w", key, err)
+		}
+		if len(members) == 0 {
+			return nil
+		}
+		if err := remove(ctx, a, members); err != nil {
+			return fmt.Errorf("key %s: %w", key, err)
+		}
+		if err := e.Client.Do(ctx, e.Client.B().Zrem().Key(key).Member(members...).Build().ToRetryable()).Error(); err != nil {
+			return fmt.Errorf("key %s: %w", key, err)
+		}
+		if !pause.For(ctx, gap) {
+			return ctx.Err()
+		}
+	}
+}
+
+// ids calls do with the ids among members. Others are damage.
+func ids(members []string, do func(id int64) error) error {
+	for _, member := range members {
+		id, ok := layout.ParseID(member)
+		if !ok {
+			continue
+		}
+		if err := do(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removePosts deletes posts, replies and reposts. The stub of one that is still on its
+// way to timelines stays until the sweep.
+func (e *Engine) removePosts(ctx context.Context, a account, members []string) error {
+	return ids(members, func(post int64) error {
+		if _, err := e.FanOut.Erase(ctx, post, a.id); err != nil {
+			return err
+		}
+		if !pause.For(ctx, gap) {
+			return ctx.Err()
+		}
+		return nil
+	})
+}
+
+func (e *Engine) removeLikes(ctx context.Context, a account, members []string) error {
+	return ids(members, func(post int64) error {
+		_, err := e.likes.Unlike(ctx, post, a.id)
+		return err
+	})
+}
+
+func (e *Engine) removeFollowing(ctx context.Context, a account, members []string) error {
+	return ids(members, func(other int64) error {
+		defer e.Names.Rank(other)
+		return e.follows.Remove(ctx, a.id, other)
+	})
+}
+
+func (e *Engine) removeFollowers(ctx context.Context, a account, members []string) error {
+	return ids(members, func(other int64) error { return e.follows.Remove(ctx, other, a.id) })
+}
+
+func (e *Engine) removeTags(ctx context.Context, a account, tags []string) error {
+	cmds := make(rueidis.Commands, len(tags))
+	for i, tag := range tags {
+		cmds[i] = e.Client.B().Zrem().Key(layout.TagFollowersKey(tag)).Member(layout.Itoa(a.id)).Build().ToRetryable()
+	}
+	for _, res := range e.Client.DoMulti(ctx, cmds...) {
+		if err := res.Error(); err != nil && !reply.IsWrongType(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) removeBlocked(ctx context.Context, a account, members []string) error {
+	return ids(members, func(other int64) error {
+		_, err := e.relations.Unblock(ctx, a.id, other, e.Now())
+		return err
+	})
+}
+
+func (e *Engine) removeBlockers(ctx context.Context, a account, members []string) error {
+	return ids(members, func(other int64) error {
+		_, err := e.relations.Unblock(ctx, other, a.id, e.Now())
+		return err
+	})
+}

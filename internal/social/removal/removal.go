@@ -1,0 +1,269 @@
+// Package removal deletes accounts, and every trace of them.
+//
+// Closing an account is one write: the field `standing` of the user becomes "closed",
+// the password and the sessions are gone, and nobody sees the user any more. All else is
+// a task (see package task) that can be repeated from its beginning and is finished by
+// another process if this one dies:
+//
+//  1. The name leaves `users_by_time` and the completions; posts, replies, reposts,
+//     likes, follows, blocks and followed tags go one by one, and take what others have
+//     of them along: entries of timelines, counters, the other direction.
+//  2. Requests of the user that were running when the account was closed may have
+//     written since. So the first part is repeated until it is [Grace] ago.
+//  3. What no list leads to is found by a scan of all keys: stubs of posts that were
+//     deleted earlier, mutes by others, notifications that the user caused.
+//  4. The name leads to nobody from now on (`users` maps it to 0), and the hash of the
+//     user is deleted.
+//
+// Work is done in steps of about a millisecond of the server's time, with pauses. A
+// post costs about fifteen commands, any other entry two to six; the scan reads all keys
+// once. Texts of others that mention the name stay.
+package removal
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/scan"
+	"retwis/internal/script"
+	"retwis/internal/social/completion"
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reaction"
+	"retwis/internal/social/relation"
+	"retwis/internal/social/reply"
+	"retwis/internal/social/task"
+)
+
+// Each script may be sent again when its reply was lost: repeating it changes nothing.
+var (
+	//go:embed close.lua
+	closeSource string
+	closeScript = script.New(closeSource).Retryable()
+
+	//go:embed forget_user.lua
+	forgetUserSource string
+	forgetUserScript = script.New(forgetUserSource).Retryable()
+
+	//go:embed reserve_name.lua
+	reserveNameSource string
+	reserveNameScript = script.New(reserveNameSource).Retryable()
+
+	//go:embed drop_notifications.lua
+	dropNotificationsSource string
+	dropNotificationsScript = script.New(dropNotificationsSource).Retryable()
+)
+
+// Grace is how long after an account was closed a request of its user may still be
+// running.
+const Grace = 10 * time.Second
+
+// Kind is the kind of the tasks: "remove:<uid>:<joined>:<name>". An account that a
+// server lost in a failover, and whose id was assigned again, is not taken for the new
+// one.
+const Kind = "remove"
+
+// ErrNoUser: there is no such user.
+var ErrNoUser = errors.New("social: no such user")
+
+// Step is a part of the deletion of an account that another package does. It can be
+// repeated from its beginning, and returns when nothing is left.
+type Step func(ctx context.Context, uid int64, name string) error
+
+// Options are what an Engine needs; all are required.
+type Options struct {
+	Client rueidis.Client
+	FanOut *fanout.Engine
+	Names  *completion.Index
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Engine deletes accounts. It is safe for concurrent use.
+type Engine struct {
+	Options
+	follows   follow.Store
+	likes     reaction.Store
+	relations relation.Store
+	steps     []namedStep
+}
+
+type namedStep struct {
+	name string
+	run  Step
+}
+
+// New returns an engine whose tasks are those of opt.FanOut.
+func New(opt Options) *Engine {
+	e := &Engine{
+		Options: opt, follows: follow.New(opt.Client), likes: reaction.New(opt.Client), relations: relation.New(opt.Client),
+	}
+	opt.FanOut.Tasks().Handle(Kind, e.task)
+	return e
+}
+
+// Also adds a step to the deletion of each account. Call it before the first one.
+func (e *Engine) Also(name string, run Step) { e.steps = append(e.steps, namedStep{name, run}) }
+
+// account is an account that is being deleted.
+type account struct {
+	id     int64
+	joined string // as it is stored
+	name   string
+}
+
+func (a account) member() string { return Member(a.id, a.name, a.joined) }
+
+// Member is the member of `tasks` that deletes an account.
+func Member(uid int64, name, joined string) string {
+	return fmt.Sprintf("%s:%d:%s:%s", Kind, uid, joined, name)
+}
+
+// parse reads the argument of a task.
+func parse(argument string) (account, bool) {
+	id, rest, _ := strings.Cut(argument, ":")
+	joined, name, _ := strings.Cut(rest, ":")
+	uid, ok := layout.ParseID(id)
+	return account{id: uid, joined: joined, name: name}, ok && name != ""
+}
+
+// Delete closes an account, and leaves the rest to the background. It returns ErrNoUser
+// where there is none. Repeating it changes nothing. Four round trips.
+func (e *Engine) Delete(ctx context.Context, uid int64) error {
+	fields, err := reply.Fields(e.Client.Do(ctx, e.Client.B().Hmget().Key(layout.UserKey(uid)).Field("username", "joined").Build()))
+	if err != nil {
+		return fmt.Errorf("social: delete an account: %w", err)
+	}
+	if fields[0] == "" {
+		return ErrNoUser
+	}
+	a := account{id: uid, joined: fields[1], name: fields[0]}
+	if err := e.FanOut.Tasks().Note(ctx, a.member()); err != nil {
+		return err
+	}
+	defer e.FanOut.Tasks().Queue(a.member())
+	_, err = e.close(ctx, a)
+	return err
+}
+
+// Finish deletes the rest of an account that Delete has closed, and returns when nothing
+// is left of it.
+func (e *Engine) Finish(ctx context.Context, uid int64) error {
+	prefix := fmt.Sprintf("%s:%d:", Kind, uid)
+	for page, err := range scan.SortedSet(ctx, e.Client, layout.Tasks, 1000) {
+		if err != nil {
+			return fmt.Errorf("social: delete an account: %w", err)
+		}
+		for i := 0; i < len(page); i += 2 {
+			if !strings.HasPrefix(page[i], prefix) {
+				continue
+			}
+			if err := e.FanOut.Tasks().Finish(ctx, page[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// closed is what an account was when it was closed.
+type closed struct {
+	at      time.Time
+	display string
+	gone    bool // the hash is deleted already
+}
+
+// close hides an account and ends its sessions.
+func (e *Engine) close(ctx context.Context, a account) (closed, error) {
+	args := append([]string{a.name, a.joined, layout.Seconds(e.Now())}, secretFields...)
+	was, err := closeScript.RunFenced(ctx, e.Client, []string{layout.UserKey(a.id)}, args).AsStrSlice()
+	if rueidis.IsRedisNil(err) {
+		return closed{gone: true}, nil
+	}
+	if err != nil {
+		return closed{}, fmt.Errorf("social: close an account: %w", err)
+	}
+	var tokens []string
+	for token := range strings.SplitSeq(was[0], ",") {
+		if token != "" {
+			tokens = append(tokens, token)
+		}
+	}
+	if len(tokens) > 0 {
+		if err := e.Client.Do(ctx, e.Client.B().Hdel().Key(layout.Auths).Field(tokens...).Build().ToRetryable()).Error(); err != nil {
+			return closed{}, fmt.Errorf("social: close an account: %w", err)
+		}
+	}
+	return closed{at: layout.ParseTime(was[1]), display: was[2]}, nil
+}
+
+// task is a task of Kind.
+func (e *Engine) task(ctx context.Context, argument string) error {
+	a, ok := parse(argument)
+	if !ok {
+		return nil
+	}
+	if err := e.remove(ctx, a); err != nil {
+		if errors.Is(err, task.ErrAgain) {
+			return err
+		}
+		return fmt.Errorf("social: delete user %d: %w", a.id, err)
+	}
+	return nil
+}
+
+// remove deletes an account to its end.
+func (e *Engine) remove(ctx context.Context, a account) error {
+	was, err := e.close(ctx, a)
+	if err != nil {
+		return err
+	}
+	if was.gone {
+		other, err := e.isAnother(ctx, a)
+		if err != nil || other {
+			return err
+		}
+	}
+	if err := e.removeFromLists(ctx, a, was); err != nil {
+		return err
+	}
+	if !was.gone && e.Now().Before(was.at.Add(Grace)) {
+		return task.ErrAgain
+	}
+	if err := e.sweep(ctx, a); err != nil {
+		return err
+	}
+	if err := e.unlink(ctx, a.id, ownKeys, mirroredKeys); err != nil {
+		return err
+	}
+	if err := reserveNameScript.RunFenced(ctx, e.Client, []string{layout.Users},
+		[]string{layout.Itoa(a.id), layout.Fold(a.name), a.name}).Error(); err != nil {
+		return err
+	}
+	return forgetUserScript.RunFenced(ctx, e.Client, []string{layout.UserKey(a.id)}, []string{a.name, a.joined}).Error()
+}
+
+// isAnother reports whether the id belongs to another account by now.
+func (e *Engine) isAnother(ctx context.Context, a account) (bool, error) {
+	name, err := reply.TextOrEmpty(e.Client.Do(ctx, e.Client.B().Hget().Key(layout.UserKey(a.id)).Field("username").Build()))
+	return name != "", err
+}
+
+// unlink deletes keys that end in the id of a user.
+func (e *Engine) unlink(ctx context.Context, uid int64, tables ...[]string) error {
+	var cmds rueidis.Commands
+	for _, prefixes := range tables {
+		for _, prefix := range prefixes {
+			cmds = append(cmds, e.Client.B().Unlink().Key(layout.Key(prefix, uid)).Build().ToRetryable())
+		}
+	}
+	return reply.FirstError(e.Client.DoMulti(ctx, cmds...))
+}
