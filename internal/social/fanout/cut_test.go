@@ -1,13 +1,11 @@
 package fanout_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,43 +15,6 @@ import (
 	"retwis/internal/social"
 	"retwis/internal/social/socialtest"
 )
-
-// dying is the client of a process that is killed after some commands: no other
-// command reaches the server.
-type dying struct {
-	rueidis.Client
-	left atomic.Int64
-}
-
-var errKilled = errors.New("killed")
-
-func (d *dying) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
-	return d.DoMulti(ctx, cmd)[0]
-}
-
-func (d *dying) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
-	n := max(0, d.left.Add(-int64(len(cmds)))+int64(len(cmds)))
-	var results []rueidis.RedisResult
-	if alive := cmds[:min(int(n), len(cmds))]; len(alive) > 0 {
-		results = d.Client.DoMulti(ctx, alive...)
-	}
-	for len(results) < len(cmds) {
-		results = append(results, rueidis.NewErrorResult(errKilled))
-	}
-	return results
-}
-
-func (d *dying) DoCache(ctx context.Context, cmd rueidis.Cacheable, _ time.Duration) rueidis.RedisResult {
-	return d.Do(ctx, rueidis.Completed(cmd))
-}
-
-func (d *dying) DoMultiCache(ctx context.Context, cmds ...rueidis.CacheableTTL) []rueidis.RedisResult {
-	plain := make(rueidis.Commands, len(cmds))
-	for i, cmd := range cmds {
-		plain[i] = rueidis.Completed(cmd.Cmd)
-	}
-	return d.DoMulti(ctx, plain...)
-}
 
 // scene is where an action takes place: dan follows ada and bob, eve follows ada and
 // the tag #gophers, and cid nobody.
@@ -240,8 +201,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 // whether the action was complete.
 func (b *bundle) killed(client rueidis.Client, commands int64, s scene, do func(b *bundle, s scene) error) bool {
 	b.T.Helper()
-	process := &dying{Client: client}
-	process.left.Store(commands)
+	process := socialtest.Dying(client, commands)
 	service, err := social.New(process, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
 	if err != nil {
 		b.T.Fatal(err)
@@ -250,5 +210,5 @@ func (b *bundle) killed(client rueidis.Client, commands int64, s scene, do func(
 	other := *b.Bundle
 	other.Service = service
 	err = do(&bundle{&other}, s)
-	return err == nil && process.left.Load() > 0
+	return err == nil && process.Left() > 0
 }

@@ -1,0 +1,19 @@
+package removal_test
+
+import (
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+type bundle struct{ *socialtest.Bundle }
+
+func on(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *bundle {
+	return &bundle{socialtest.On(t, client, change...)}
+}

@@ -1,0 +1,61 @@
+package socialtest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// DyingClient is the client of a process that is killed after some commands: no other
+// command reaches the server.
+type DyingClient struct {
+	rueidis.Client
+	left atomic.Int64
+}
+
+// Dying returns the client of a process that is killed after so many commands.
+func Dying(client rueidis.Client, commands int64) *DyingClient {
+	d := &DyingClient{Client: client}
+	d.left.Store(commands)
+	return d
+}
+
+// Left returns how many commands are left to the process.
+func (d *DyingClient) Left() int64 { return d.left.Load() }
+
+var errKilled = errors.New("killed")
+
+// Do sends what the process still can.
+func (d *DyingClient) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	return d.DoMulti(ctx, cmd)[0]
+}
+
+// DoMulti sends what the process still can.
+func (d *DyingClient) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	n := max(0, d.left.Add(-int64(len(cmds)))+int64(len(cmds)))
+	var results []rueidis.RedisResult
+	if alive := cmds[:min(int(n), len(cmds))]; len(alive) > 0 {
+		results = d.Client.DoMulti(ctx, alive...)
+	}
+	for len(results) < len(cmds) {
+		results = append(results, rueidis.NewErrorResult(errKilled))
+	}
+	return results
+}
+
+// DoCache sends what the process still can.
+func (d *DyingClient) DoCache(ctx context.Context, cmd rueidis.Cacheable, _ time.Duration) rueidis.RedisResult {
+	return d.Do(ctx, rueidis.Completed(cmd))
+}
+
+// DoMultiCache sends what the process still can.
+func (d *DyingClient) DoMultiCache(ctx context.Context, cmds ...rueidis.CacheableTTL) []rueidis.RedisResult {
+	plain := make(rueidis.Commands, len(cmds))
+	for i, cmd := range cmds {
+		plain[i] = rueidis.Completed(cmd.Cmd)
+	}
+	return d.DoMulti(ctx, plain...)
+}
