@@ -21,6 +21,7 @@ import (
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/session"
 )
 
 //go:embed README.txt
@@ -109,7 +110,7 @@ func (e *exporter) tables() []table {
 		{"muted", []string{"username", "until"}, e.people(layout.MutedPrefix)},
 		{"blocked", []string{"username", "until"}, e.people(layout.BlockedPrefix)},
 		{"followed_tags", []string{"tag", "since"}, e.tags},
-		{"sessions", []string{"number"}, e.sessions},
+		{"sessions", []string{"number", "began", "last_used", "device"}, e.sessions},
 	}
 }
 
@@ -126,10 +127,15 @@ func (e *exporter) profile(_ context.Context, yield func(row ...any) error) erro
 		strings.Fields(e.user["links"]), pinned, role, split(e.user["notify_off"]))
 }
 
-// sessions are numbered only: their secrets are not stored.
-func (e *exporter) sessions(_ context.Context, yield func(row ...any) error) error {
-	for i := range split(e.user["auth"]) {
-		if err := yield(int64(i + 1)); err != nil {
+// sessions are the open sessions, without what opens them.
+func (e *exporter) sessions(ctx context.Context, yield func(row ...any) error) error {
+	known, err := e.client.Do(ctx, e.client.B().Hgetall().Key(layout.SessionsKey(e.uid)).Build()).AsStrMap()
+	if err != nil && !reply.IsWrongType(err) {
+		return err
+	}
+	for i, token := range split(e.user["auth"]) {
+		entry := session.Parse(token, known[token])
+		if err := yield(int64(i+1), entry.Created, entry.Used, entry.Device); err != nil {
 			return err
 		}
 	}

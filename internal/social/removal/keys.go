@@ -2,19 +2,20 @@ package removal
 
 import "retwis/internal/social/layout"
 
-// ownKeys are the keys that end in the id of a user and hold nothing that is also
+// ownKeys are the keys of a user that hold nothing that is also
 // stored elsewhere: they are deleted as they are. Add a new key of that kind here.
 //
 // Those that come after ownKeys mirror other keys. They are emptied entry by entry, so
 // that both sides go; what is left of them is deleted at the end.
 var (
-	ownKeys = []string{
-		layout.HomePrefix, layout.BookmarksPrefix, layout.MutedPrefix, layout.NotificationsPrefix,
+	ownKeys = []func(uid int64) string{
+		layout.HomeKey, layout.BookmarksKey, layout.MutedKey, layout.NotificationsKey,
+		layout.SessionsKey, layout.LoginsKey,
 	}
-	mirroredKeys = []string{
-		layout.ProfilePrefix, layout.ProfileRepliesPrefix, layout.RepostedPrefix, layout.LikedPrefix,
-		layout.FollowingPrefix, layout.FollowersPrefix, layout.FollowingTagsPrefix,
-		layout.BlockedPrefix, layout.BlockersPrefix,
+	mirroredKeys = []func(uid int64) string{
+		layout.ProfileKey, layout.ProfileRepliesKey, layout.RepostedKey, layout.LikedKey,
+		layout.FollowingKey, layout.FollowersKey, layout.FollowingTagsKey,
+		layout.BlockedKey, layout.BlockersKey,
 	}
 )
 

@@ -197,6 +197,9 @@ func (e *Engine) close(ctx context.Context, a account) (closed, error) {
 			tokens = append(tokens, token)
 		}
 	}
+	if err := e.Client.Do(ctx, e.Client.B().Unlink().Key(layout.SessionsKey(a.id)).Build().ToRetryable()).Error(); err != nil {
+		return closed{}, fmt.Errorf("social: close an account: %w", err)
+	}
 	if len(tokens) > 0 {
 		if err := e.Client.Do(ctx, e.Client.B().Hdel().Key(layout.Auths).Field(tokens...).Build().ToRetryable()).Error(); err != nil {
 			return closed{}, fmt.Errorf("social: close an account: %w", err)
@@ -257,12 +260,12 @@ func (e *Engine) isAnother(ctx context.Context, a account) (bool, error) {
 	return name != "", err
 }
 
-// unlink deletes keys that end in the id of a user.
-func (e *Engine) unlink(ctx context.Context, uid int64, tables ...[]string) error {
+// unlink deletes keys of a user.
+func (e *Engine) unlink(ctx context.Context, uid int64, tables ...[]func(uid int64) string) error {
 	var cmds rueidis.Commands
-	for _, prefixes := range tables {
-		for _, prefix := range prefixes {
-			cmds = append(cmds, e.Client.B().Unlink().Key(layout.Key(prefix, uid)).Build().ToRetryable())
+	for _, keys := range tables {
+		for _, key := range keys {
+			cmds = append(cmds, e.Client.B().Unlink().Key(key(uid)).Build().ToRetryable())
 		}
 	}
 	return reply.FirstError(e.Client.DoMulti(ctx, cmds...))
