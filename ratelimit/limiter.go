@@ -109,7 +109,7 @@ func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) 
 			result = strictest(result, i == 0, checks, group, ahead, allowed)
 		}
 		if err != nil || !allowed {
-			l.give(ctx, checks, taken)
+			_ = l.give(ctx, checks, taken)
 		}
 		if err != nil {
 			return l.failed(ctx, checks, err)
@@ -120,6 +120,23 @@ func (l *Limiter) TakeAll(ctx context.Context, checks ...Check) (Result, error) 
 		taken = append(taken, group...)
 	}
 	return result, nil
+}
+
+// Give returns what an allowed event has taken, for one that did not happen after all. The
+// checks are those of Take or TakeAll. It is an attempt: what cannot be given back is free
+// again after a while by itself. One round trip.
+func (l *Limiter) Give(ctx context.Context, checks ...Check) error {
+	if err := validate(checks); err != nil {
+		return err
+	}
+	all := make([]int, len(checks))
+	for i := range all {
+		all[i] = i
+	}
+	if err := l.give(ctx, checks, all); err != nil {
+		return fmt.Errorf("ratelimit: %s: %w", checks[0].Key, err)
+	}
+	return nil
 }
 
 // Peek returns what the limit would allow now, and counts nothing. Allowed reports whether
@@ -219,9 +236,9 @@ const giveTimeout = time.Second
 
 // give returns what was taken. It is an attempt: what it cannot give back is free again
 // after a while by itself.
-func (l *Limiter) give(ctx context.Context, checks []Check, taken []int) {
+func (l *Limiter) give(ctx context.Context, checks []Check, taken []int) error {
 	if len(taken) == 0 {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveTimeout)
 	defer cancel()
@@ -229,7 +246,11 @@ func (l *Limiter) give(ctx context.Context, checks []Check, taken []int) {
 	for _, at := range taken {
 		calls = append(calls, script.Call{Keys: []string{l.opt.Prefix + checks[at].Key}, Args: []string{micros(checks[at].cost())}})
 	}
-	giveScript.RunMany(ctx, l.client, calls)
+	var failed []error
+	for _, res := range giveScript.RunMany(ctx, l.client, calls) {
+		failed = append(failed, res.Error())
+	}
+	return errors.Join(failed...)
 }
 
 // failed is the decision where the server made none.
