@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/text/unicode/norm"
@@ -21,11 +20,12 @@ var ErrBusy = errors.New("social: too many passwords are being checked")
 const phcPrefix = "$argon2id$"
 
 // Hasher computes password hashes, a bounded number at a time: each takes
-// megabytes, so a flood of log-ins must wait rather than exhaust the memory.
+// megabytes, so a flood of log-ins must wait rather than exhaust the memory. Those who
+// wait take turns by their place, see WithPlace, so that one client with many
+// connections does not close log-in for others.
 type Hasher struct {
-	params  argon2id.Params
-	slots   chan struct{}
-	waiting atomic.Int64
+	params argon2id.Params
+	queue  queue
 
 	// decoy is compared against when there is no such user, so that the
 	// duration of a log-in does not reveal which users exist.
@@ -35,6 +35,9 @@ type Hasher struct {
 // waitersPerSlot bounds the queue: a core makes some 40 hashes a second, so
 // past it the answer would come too late to be of use.
 const waitersPerSlot = 256
+
+// waitersPerPlace bounds the part of one place, in hashes: an office may log in at once.
+const waitersPerPlace = 16
 
 // NewHasher returns a hasher. nil params mean 19 MiB, 2 passes, 1 lane, the
 // first of the settings that OWASP recommends; slots 0 means one for each core.
@@ -48,26 +51,23 @@ func NewHasher(params *argon2id.Params, slots int) (*Hasher, error) {
 	if slots == 0 {
 		slots = runtime.NumCPU()
 	}
-	h := &Hasher{params: *params, slots: make(chan struct{}, slots)}
+	h := &Hasher{params: *params, queue: queue{slots: slots, max: slots * waitersPerSlot, maxPlace: slots * waitersPerPlace}}
 	h.decoy = sync.OnceValues(func() (string, error) { return argon2id.CreateHash("decoy", &h.params) })
 	return h, nil
 }
 
+// Waiting returns how many passwords wait to be checked or hashed.
+func (h *Hasher) Waiting() int { return h.queue.length() }
+
 func (h *Hasher) acquire(ctx context.Context) error {
-	if h.waiting.Add(1) > int64(cap(h.slots)*waitersPerSlot) {
-		h.waiting.Add(-1)
-		return ErrBusy
+	err := h.queue.acquire(ctx)
+	if err != nil && !errors.Is(err, ErrBusy) {
+		err = fmt.Errorf("%w: %w", ErrBusy, err)
 	}
-	defer h.waiting.Add(-1)
-	select {
-	case h.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
-	}
+	return err
 }
 
-func (h *Hasher) release() { <-h.slots }
+func (h *Hasher) release() { h.queue.release() }
 
 // Hash returns the PHC string of a password.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
