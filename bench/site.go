@@ -81,7 +81,9 @@ func (s *site) begin(ctx context.Context, binary string, opt options) error {
 	}
 	fmt.Printf("seeded %d users, %d follows and %d posts in %.1f s\n", opt.users, 20*opt.users, 10*opt.users, seeded.Seconds)
 
-	s.program, s.addr, err = startServing(binary, "serve", "--addr", "127.0.0.1:0", "--redis", s.server.URL())
+	s.program, s.addr, err = startServing(binary, "serve", "--addr", "127.0.0.1:0", "--redis", s.server.URL(),
+		// Decisions are made, and all allowed.
+		"--limit", "post=1000000/10m post-address=1000000/10m")
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func complain(err error) int {
 // expects a clean exit.
 func serve(t *testing.T, flags ...string) string {
 	t.Helper()
-	args := append([]string{"serve", "--addr", "127.0.0.1:0", "--redis", "embedded:" + t.TempDir()}, flags...)
+	args := append([]string{"serve", "--addr", "127.0.0.1:0", "--redis", "embedded:" + t.TempDir(), "--limit", "off"}, flags...)
 	cmd := exec.Command(retwis, args...)
 	var log strings.Builder
 	cmd.Stderr = &log

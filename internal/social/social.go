@@ -21,6 +21,7 @@
 //     profile: Pin, UserProfile, EditProfile.
 //   - Tags in posts can be read and followed: TagPosts, FollowTag, FollowedTags.
 //   - People keep others away: Mute, Block, RemoveFollower, Relation.
+//   - What people do is limited: Allow, AllowLogin; see package limits.
 //   - What others do with one's posts is notified: Notifications, Unread, MarkRead,
 //     SetNotifyOff.
 //   - A [Viewer] is a person who looks. [Visible] alone decides how they see a post;
@@ -50,7 +51,7 @@
 //
 // # Packages
 //
-// layout names the keys; reply, hash and mirror are small helpers; password hashes
+// limits bounds how often people do things; layout names the keys; reply, hash and mirror are small helpers; password hashes
 // passwords; follow, reaction, relation and notify store follows, likes, mutes and
 // blocks, and notifications; text finds links, mentions and tags; fanout puts posts on
 // timelines, takes them off, and finishes what was interrupted, with package task;
@@ -78,6 +79,7 @@ import (
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
 	"retwis/internal/social/password"
 	"retwis/internal/social/reaction"
 	"retwis/internal/social/relation"
@@ -103,6 +105,10 @@ type Options struct {
 	// Hashers bounds how many password hashes are computed at once, and with
 	// that the memory they take. Default: the number of cores.
 	Hashers int
+
+	// Limits changes how often people may do things; see package limits. Default: the
+	// limits there.
+	Limits limits.Config
 
 	// Server describes the database to package load, which then writes by mass
 	// insertion, on its own connections. Default: it writes through the client.
@@ -143,6 +149,7 @@ type Service struct {
 	*relations
 	*profiles
 	*leaving
+	*limited
 
 	client rueidis.Client
 	fanOut *fanout.Engine
@@ -205,8 +212,13 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
+	bounds, err := limits.New(client, opt.Limits, opt.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("social: Options.Limits: %w", err)
+	}
 	users := &users{database: db, ids: ids}
 	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, lists, opt.Logger, opt.Now)}
+	s.limited = &limited{users: users, limits: bounds, now: opt.Now}
 	stored := &session.Store{Client: client, Idle: opt.SessionIdle, Max: opt.SessionMax}
 	s.accounts = &accounts{sessions: &sessions{users: users, store: stored, now: opt.Now, tokens: tokens}, hasher: hasher, factors: &secondfactor.Store{Client: client, Box: box}, now: opt.Now}
 	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}

@@ -22,6 +22,7 @@ func (req *request) fail(err error) {
 		req.w.WriteHeader(req.status)
 		return
 	}
+	req.retryAfter(err)
 	page := req.describe(err)
 	switch page.status {
 	case http.StatusServiceUnavailable:
@@ -30,7 +31,8 @@ func (req *request) fail(err error) {
 		req.w.Header().Set("Connection", "close")
 	}
 	draft := ""
-	if page.status >= http.StatusInternalServerError || page.status == http.StatusNotFound {
+	switch {
+	case page.status >= http.StatusInternalServerError, page.status == http.StatusNotFound, page.status == http.StatusTooManyRequests:
 		draft = req.draft
 	}
 	if err := req.render(page.status, errorPage(req.page(http.StatusText(page.status)), page, req.id, req.draftForm(page, draft))); err != nil {
@@ -48,6 +50,7 @@ func (req *request) describe(err error) *pageError {
 	var (
 		page    *pageError
 		invalid *social.InvalidError
+		limit   *social.LimitError
 	)
 	class := rediserr.Of(err)
 	if errors.Is(err, errSilent) {
@@ -56,6 +59,8 @@ func (req *request) describe(err error) *pageError {
 	switch {
 	case errors.As(err, &page):
 		return page
+	case errors.As(err, &limit):
+		return tooMany(limit)
 	case errors.Is(err, social.ErrNotFound):
 		return errNotFound
 	case errors.Is(err, social.ErrBlocked):

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"retwis/internal/social"
 )
 
 // maxForm bounds a form.
@@ -77,6 +79,7 @@ func (req *request) run(page func(*request) error) (err error) {
 // readForm reads the form of a request that has one.
 func (req *request) readForm() error {
 	if req.r.Method != http.MethodGet && req.r.Method != http.MethodHead {
+		req.ctx = social.WithAddress(req.ctx, req.place())
 		req.r.Body = http.MaxBytesReader(req.w, req.r.Body, maxForm)
 		if err := req.r.ParseForm(); err != nil {
 			return formError(err)

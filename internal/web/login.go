@@ -19,6 +19,14 @@ func (s *Server) loginForm(req *request) error {
 
 func (s *Server) login(req *request) error {
 	form := accountForm{Username: req.r.PostFormValue("username"), Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action")}
+	if err := s.social.AllowLogin(req.ctx, form.Username, req.place()); err != nil {
+		limit, ok := req.retryAfter(err)
+		if !ok {
+			return err
+		}
+		form.Field, form.Problem = "password", tooOften(limit)
+		return req.render(http.StatusTooManyRequests, loginPage(req.page("Log in"), form))
+	}
 	session, err := s.social.Login(req.ctx, form.Username, req.r.PostFormValue("password"))
 	if errors.Is(err, social.ErrBadLogin) {
 		req.security("login failed", social.User{}, req.triedName(form.Username)...)
@@ -26,6 +34,9 @@ func (s *Server) login(req *request) error {
 		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.social.LoggedIn(req.ctx, session.User, form.Username, req.place()); err != nil {
 		return err
 	}
 	req.security("login", session.User)

@@ -18,6 +18,7 @@ import (
 
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/limits"
 	"retwis/internal/store"
 	"retwis/internal/web"
 )
@@ -82,6 +83,9 @@ func start(t testing.TB, client rueidis.Client, opt web.Options, of social.Optio
 	s := &site{t: t, client: client, log: &lines{}}
 	opt.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	var err error
+	if of.Limits == nil {
+		of.Limits = limits.Off()
+	}
 	of.HashParams, of.Logger = cheap, slog.New(slog.NewTextHandler(io.Discard, nil))
 	s.social, err = social.New(client, of)
 	if err != nil {

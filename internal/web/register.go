@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"retwis/internal/social"
+	"retwis/internal/social/limits"
 )
 
 // accountForm is a form with a username and a password, filled in with rejected
@@ -32,6 +33,14 @@ func (s *Server) register(req *request) error {
 		form.Field, form.Problem = "password2", "The passwords don't match."
 		return req.render(http.StatusUnprocessableEntity, registerPage(req.page("Sign up"), form))
 	}
+	if err := req.allow(limits.SignUp); err != nil {
+		limit, ok := req.retryAfter(err)
+		if !ok {
+			return err
+		}
+		form.Field, form.Problem = "username", tooOften(limit)
+		return req.render(http.StatusTooManyRequests, registerPage(req.page("Sign up"), form))
+	}
 	session, err := s.social.Register(req.ctx, form.Username, password)
 	var invalid *social.InvalidError
 	switch {
@@ -46,5 +55,6 @@ func (s *Server) register(req *request) error {
 		req.setCookie(authCookie, session.Secret, oneYear)
 		return req.changed("/home")
 	}
+	req.giveBack(limits.SignUp)
 	return req.render(http.StatusUnprocessableEntity, registerPage(req.page("Sign up"), form))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"retwis/internal/social"
+	"retwis/internal/social/limits"
 )
 
 // routes lists every page of the site.
@@ -24,7 +25,7 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /logout":                 s.logout,
 		"GET /home":                    s.home,
 		"GET /post":                    s.toForm,
-		"POST /post":                   s.post,
+		"POST /post":                   s.limited(limits.Post, s.post),
 		"GET /timeline":                s.timeline,
 		"GET /timeline.atom":           s.timelineAtom,
 		"GET /suggest":                 s.suggest,
@@ -32,45 +33,45 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /u/{name}/followers":      s.followers,
 		"GET /u/{name}/following":      s.following,
 		"GET /u/{name}/follow":         s.toForm,
-		"POST /u/{name}/follow":        s.follow,
+		"POST /u/{name}/follow":        s.limited(limits.Follow, s.follow),
 		"GET /u/{name}/unfollow":       s.toForm,
-		"POST /u/{name}/unfollow":      s.unfollow,
+		"POST /u/{name}/unfollow":      s.limited(limits.Follow, s.unfollow),
 		"GET /u/{name}/replies":        s.profileReplies,
 		"GET /u/{name}/likes":          s.profileLikes,
 		"GET /u/{name}/mute":           s.toForm,
-		"POST /u/{name}/mute":          s.mute,
+		"POST /u/{name}/mute":          s.limited(limits.Follow, s.mute),
 		"GET /u/{name}/unmute":         s.toForm,
-		"POST /u/{name}/unmute":        s.unmute,
+		"POST /u/{name}/unmute":        s.limited(limits.Follow, s.unmute),
 		"GET /u/{name}/block":          s.toForm,
-		"POST /u/{name}/block":         s.block,
+		"POST /u/{name}/block":         s.limited(limits.Follow, s.block),
 		"GET /u/{name}/unblock":        s.toForm,
-		"POST /u/{name}/unblock":       s.unblock,
+		"POST /u/{name}/unblock":       s.limited(limits.Follow, s.unblock),
 		"GET /u/{name}/remove":         s.toForm,
-		"POST /u/{name}/remove":        s.removeFollower,
-		"POST /u/{name}/{id}/pin":      s.pin,
-		"POST /u/{name}/{id}/unpin":    s.unpin,
+		"POST /u/{name}/remove":        s.limited(limits.Follow, s.removeFollower),
+		"POST /u/{name}/{id}/pin":      s.limited(limits.Like, s.pin),
+		"POST /u/{name}/{id}/unpin":    s.limited(limits.Like, s.unpin),
 		"GET /settings":                s.toSettings,
 		"GET /settings/profile":        s.profileSettings,
-		"POST /settings/profile":       s.editProfile,
+		"POST /settings/profile":       s.limited(limits.Profile, s.editProfile),
 		"GET /settings/notifications":  s.notificationSettings,
-		"POST /settings/notifications": s.changeNotifications,
+		"POST /settings/notifications": s.limited(limits.Profile, s.changeNotifications),
 		"GET /settings/muted":          s.muted,
 		"GET /settings/blocked":        s.blocked,
 		"GET /notifications":           s.notifications,
 		"GET /tag/{name}":              s.tag,
 		"GET /tag/{name}/follow":       s.toForm,
-		"POST /tag/{name}/follow":      s.followTag,
+		"POST /tag/{name}/follow":      s.limited(limits.Follow, s.followTag),
 		"GET /tag/{name}/unfollow":     s.toForm,
-		"POST /tag/{name}/unfollow":    s.unfollowTag,
+		"POST /tag/{name}/unfollow":    s.limited(limits.Follow, s.unfollowTag),
 		"GET /bookmarks":               s.bookmarks,
 		"GET /u/{name}/{id}":           s.postPage,
 		"GET /u/{name}/{id}/likes":     s.likers,
 		"GET /u/{name}/{id}/reposts":   s.reposters,
 		"GET /u/{name}/{id}/history":   s.history,
 		"GET /u/{name}/{id}/reply":     s.toForm,
-		"POST /u/{name}/{id}/reply":    s.reply,
+		"POST /u/{name}/{id}/reply":    s.limited(limits.Reply, s.reply),
 		"GET /u/{name}/{id}/edit":      s.editForm,
-		"POST /u/{name}/{id}/edit":     s.edit,
+		"POST /u/{name}/{id}/edit":     s.limited(limits.Edit, s.edit),
 		"GET /u/{name}/{id}/delete":    s.deleteForm,
 		"POST /u/{name}/{id}/delete":   s.delete,
 		"/":                            s.notFound,
@@ -81,14 +82,17 @@ func (s *Server) routes() *http.ServeMux {
 		mux.Handle(pattern, s.handler(pattern, page))
 		s.access.secret = append(s.access.secret, secretPrefix(pattern)...)
 	}
-	for name, do := range map[string]func(ctx context.Context, user social.User, post int64) error{
-		"like": s.social.Like, "unlike": s.social.Unlike,
-		"repost": s.repost, "unrepost": s.social.Unrepost,
-		"bookmark": s.social.Bookmark, "unbookmark": s.social.Unbookmark,
+	for name, act := range map[string]struct {
+		event limits.Event
+		do    func(ctx context.Context, user social.User, post int64) error
+	}{
+		"like": {limits.Like, s.social.Like}, "unlike": {limits.Like, s.social.Unlike},
+		"repost": {limits.Repost, s.repost}, "unrepost": {limits.Repost, s.social.Unrepost},
+		"bookmark": {limits.Like, s.social.Bookmark}, "unbookmark": {limits.Like, s.social.Unbookmark},
 	} {
 		path := " /u/{name}/{id}/" + name
 		mux.Handle("GET"+path, s.handler("GET"+path, s.toForm))
-		mux.Handle("POST"+path, s.handler("POST"+path, s.act(do)))
+		mux.Handle("POST"+path, s.handler("POST"+path, s.limited(act.event, s.act(act.do))))
 	}
 	mux.Handle("GET /static/{file}", s.static.or(s.handler("GET /static/{file}", missing)))
 	mux.Handle("GET /live", s.handler("GET /live", s.events))

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ type Server struct {
 	hsts        []string // the header
 	stopping    atomic.Bool
 	timeout     time.Duration
+	proxyWarned sync.Once
 	database    *database
 	failures    samplers // of the log, by status
 	metrics     *metrics

@@ -105,6 +105,9 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if err = register(opt.Registry, viewMetrics(service)...); err != nil {
 		return nil, err
 	}
+	if err = register(opt.Registry, limitMetrics(service)...); err != nil {
+		return nil, err
+	}
 	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite)); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/seed"
+	"retwis/internal/social"
 	"retwis/internal/store"
 	"retwis/internal/web"
 )
@@ -32,6 +33,7 @@ type serveFlags struct {
 	proxies      networks
 	share        bool
 	log          logFlags
+	limits       limitsFlag
 }
 
 // check refuses flags that contradict each other.
@@ -60,7 +62,9 @@ If the database cannot be reached at the start, retwis tries for as long as --wa
 longer if the database is loading its data.
 
 With --acme or --tls-cert it serves HTTPS, with HTTP/2. As a service of systemd of the
-type notify it reports when it is ready, when it stops, and that it is alive.`,
+type notify it reports when it is ready, when it stops, and that it is alive.
+
+` + limitsHelp(),
 		Example: `  retwis serve --demo
   retwis serve --acme retwis.example.com --admin-addr 127.0.0.1:9090
   retwis serve --addr :8080 --redis redis://:secret@db.example.com
@@ -81,6 +85,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.`,
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
 	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
 	site.AddShare(c, &flags.share)
+	flags.limits.add(c)
 	flags.log.add(c)
 	c.FromEnv()
 	return c.Build(func(ctx context.Context, _ []string) error {
@@ -127,7 +132,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	defer closeAll(listeners)
 	main, admin, redirect := listeners[0], listeners[1], listeners[2]
-	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Fsync: flags.fsync.Value})
+	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Fsync: flags.fsync.Value}, social.Options{Limits: flags.limits.config})
 	if err != nil {
 		return err
 	}

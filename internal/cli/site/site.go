@@ -24,8 +24,8 @@ type Database struct {
 	Social *social.Service
 }
 
-// Open opens the database of a command.
-func Open(ctx context.Context, c *shell.Command, opt store.Options) (*Database, error) {
+// Open opens the database of a command, and Retwis on it with the settings of.
+func Open(ctx context.Context, c *shell.Command, opt store.Options, of social.Options) (*Database, error) {
 	// A command that was stopped reports that, not what a database answers in the
 	// same moment.
 	if err := ctx.Err(); err != nil {
@@ -37,7 +37,8 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options) (*Database, 
 		return nil, err
 	}
 	server := db.ClientOption()
-	service, err := social.New(db.Client(), social.Options{Logger: opt.Logger, Server: &server, Invalidations: db.Invalidations()})
+	of.Logger, of.Server, of.Invalidations = opt.Logger, &server, db.Invalidations()
+	service, err := social.New(db.Client(), of)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -46,7 +47,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options) (*Database, 
 
 // With opens the database for as long as do runs. It logs warnings only.
 func With(ctx context.Context, c *shell.Command, do func(db *Database) error) (err error) {
-	db, err := Open(ctx, c, store.Options{Logger: c.Log()})
+	db, err := Open(ctx, c, store.Options{Logger: c.Log()}, social.Options{})
 	if err != nil {
 		return err
 	}
@@ -72,13 +73,13 @@ const startPause = 500 * time.Millisecond
 // OpenWaiting opens the database of a site that may start together with it, and waits for
 // it, and longer if it loads its data. It does not wait for a server that it starts itself: a directory or program that is missing then
 // stays missing.
-func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt store.Options) (*Database, error) {
+func OpenWaiting(ctx context.Context, c *shell.Command, wait time.Duration, opt store.Options, of social.Options) (*Database, error) {
 	if config, err := store.Parse(c.Redis); err == nil && config.Kind == store.Embedded {
-		return Open(ctx, c, opt)
+		return Open(ctx, c, opt, of)
 	}
 	start, reported := time.Now(), false
 	for {
-		db, err := Open(ctx, c, opt)
+		db, err := Open(ctx, c, opt, of)
 		late := time.Since(start) > wait && !store.IsLoading(err)
 		if err == nil || rediserr.Of(err) != rediserr.Unavailable || late {
 			return db, err

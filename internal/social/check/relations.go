@@ -25,7 +25,7 @@ var relationPrefixes = []string{
 	layout.LikedPrefix, layout.RepostedPrefix, layout.BookmarksPrefix,
 	layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix,
 	layout.FollowingTagsPrefix, layout.NotificationsPrefix,
-	layout.ProfileRepliesPrefix, layout.ThreadPrefix,
+	layout.ProfileRepliesPrefix, layout.ThreadPrefix, layout.LoginPlacesPrefix,
 }
 
 // all checks them, and the conversations.

@@ -59,6 +59,7 @@ const (
 	BlockersPrefix       = "blockers:"
 	NotificationsPrefix  = "notifications:"
 	FollowingTagsPrefix  = "following_tags:"
+	LoginPlacesPrefix    = "login_places:"
 )
 
 // Prefixes of the keys that end in the key of a post in braces: on a Cluster they
@@ -138,6 +139,10 @@ func NotificationsKey(uid int64) string { return Key(NotificationsPrefix, uid) }
 // FollowingTagsKey is the sorted set of the tags that a user follows, by time.
 func FollowingTagsKey(uid int64) string { return Key(FollowingTagsPrefix, uid) }
 
+// LoginPlacesKey is the sorted set of the addresses from which a user has logged in, by
+// the time of the last log-in. It expires.
+func LoginPlacesKey(uid int64) string { return Key(LoginPlacesPrefix, uid) }
+
 // LikersKey is the sorted set of the users who like a post, by time.
 func LikersKey(pid int64) string { return ofPost(LikersPrefix, pid) }
 
@@ -190,7 +195,7 @@ var types = map[string]string{
 	ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",
-	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset",
+	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
 	SessionsPrefix: "hash", LoginsPrefix: "hash",

@@ -71,6 +71,11 @@ async function act(event) {
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const same = `.post[data-id="${CSS.escape(post.dataset.id)}"]`;
     const now = page.querySelector(same);
+    if (response.status === 429) {
+      announce(page.querySelector(".error .code ~ p")?.textContent ?? "Please try again later.");
+      delete event.target.dataset.sent;
+      return;
+    }
     if (!response.ok || !now) {
       location.href = response.url; // the log-in, or what went wrong
       return;

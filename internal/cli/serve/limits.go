@@ -1,0 +1,57 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/social/limits"
+)
+
+// limitsFlag is the value of --limit: changes of the limits, one for each time it is
+// given, or several separated by spaces, as in a variable.
+type limitsFlag struct{ config limits.Config }
+
+// String implements pflag.Value.
+func (*limitsFlag) String() string { return "" }
+
+// Type implements pflag.Value.
+func (*limitsFlag) Type() string { return "NAME=LIMIT" }
+
+// Set implements pflag.Value.
+func (f *limitsFlag) Set(value string) error {
+	changes := strings.Fields(value)
+	if len(changes) == 0 {
+		return fmt.Errorf("no limit: write it like post=30/10m, post=30/10m,300/1d or post=off")
+	}
+	if f.config == nil {
+		f.config = limits.Config{}
+	}
+	for _, change := range changes {
+		if err := f.config.Set(change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *limitsFlag) add(c *shell.Command) {
+	c.Flags().Var(f, "limit", "change how often people may do something; can be repeated")
+}
+
+// limitsHelp lists the limits by default.
+func limitsHelp() string {
+	var text strings.Builder
+	text.WriteString(`How often people may do things is limited. --limit post=60/10m,500/1d allows an account 60
+posts in ten minutes, and 500 in a day; --limit post=60/10m:5 at most five at once;
+--limit post=off any number; --limit off takes all limits away. By default:
+
+`)
+	for _, r := range limits.Config(nil).Rules() {
+		fmt.Fprintf(&text, "  %-16s %-20s by %s\n", r.Name, r.Limits, r.By)
+	}
+	text.WriteString(`
+An IPv6 address counts as its /64 network. What a limit refuses is answered with status
+429; a database that does not decide allows it.`)
+	return text.String()
+}

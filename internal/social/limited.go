@@ -1,0 +1,94 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/limits"
+	"retwis/internal/social/password"
+	"retwis/internal/social/reply"
+)
+
+// LimitError reports that somebody does something too often; see package limits.
+type LimitError = limits.Error
+
+// limited are the methods of a Service that bound how often people do things. The other
+// methods decide nothing themselves: what an operator's command does is not limited.
+type limited struct {
+	users  *users
+	limits *limits.Limits
+	now    func() time.Time
+}
+
+// Allow decides about something that somebody is about to do, and counts it. It returns
+// *LimitError where it is too much. One round trip, two on a Cluster.
+func (l *limited) Allow(ctx context.Context, event limits.Event, by limits.By) error {
+	return l.limits.Take(ctx, event, by)
+}
+
+// GiveBack undoes Allow for what did not happen after all. One round trip.
+func (l *limited) GiveBack(ctx context.Context, event limits.Event, by limits.By) {
+	l.limits.Return(ctx, event, by)
+}
+
+// HashQueue returns how many passwords wait to be checked or hashed.
+func (a *accounts) HashQueue() int { return a.hasher.Waiting() }
+
+// Limits are the limits of the service, for their numbers.
+func (l *limited) Limits() *limits.Limits { return l.limits }
+
+// AllowLogin decides about one try of a password; see limits.Limits.AllowLogin. Call it
+// before Authenticate, with the name as it was typed, and LoggedIn once somebody has
+// proved everything, a second factor included. One round trip.
+func (l *limited) AllowLogin(ctx context.Context, name string, from netip.Addr) error {
+	return l.limits.AllowLogin(ctx, layout.Fold(name), from, func() (bool, error) {
+		uid, err := l.users.lookUp(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		err = l.users.client.Do(ctx, l.users.client.B().Zscore().Key(layout.LoginPlacesKey(uid)).Member(limits.Place(from)).Build()).Error()
+		if rueidis.IsRedisNil(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+const (
+	// loginPlaces is how many addresses are remembered for each account.
+	loginPlaces = 20
+	// loginPlacesFor is for how long, since the last log-in.
+	loginPlacesFor = 90 * 24 * time.Hour
+)
+
+// LoggedIn notes a log-in from an address: it does not count as a try, and strangers
+// cannot lock this address out of the account. name is the one that AllowLogin got. Three
+// round trips.
+func (l *limited) LoggedIn(ctx context.Context, user User, name string, from netip.Addr) error {
+	l.limits.LoggedIn(ctx, layout.Fold(name), from)
+	if !from.IsValid() {
+		return nil
+	}
+	b, key := l.users.client.B(), layout.LoginPlacesKey(user.ID)
+	res := l.users.client.DoMulti(ctx,
+		b.Zadd().Key(key).ScoreMember().ScoreMember(float64(l.now().Unix()), limits.Place(from)).Build().ToRetryable(),
+		b.Zremrangebyrank().Key(key).Start(0).Stop(-loginPlaces-1).Build().ToRetryable(),
+		b.Expire().Key(key).Seconds(int64(loginPlacesFor/time.Second)).Build().ToRetryable(),
+	)
+	if err := reply.FirstError(res); err != nil {
+		return fmt.Errorf("social: note a log-in: %w", errors.Join(err, ctx.Err()))
+	}
+	return nil
+}
+
+// WithAddress notes in a context where a request comes from, so that no address gets
+// more of the time for checking passwords than others that wait for it.
+func WithAddress(ctx context.Context, from netip.Addr) context.Context {
+	return password.WithPlace(ctx, limits.Place(from))
+}

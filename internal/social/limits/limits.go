@@ -1,0 +1,349 @@
+// Package limits bounds how often people do things on a site: log in, sign up, post,
+// follow, like. Without that one account wipes every timeline within seconds, and one
+// machine tries passwords as fast as the processor checks them.
+//
+// Each [Event] has rules: by account, by address, or by both together; see [Config.Rules]
+// for all of them, and package ratelimit for how they count. [Limits.Take] decides about
+// an event by all its rules in one round trip; on a Cluster one for the account and one
+// for the address. What only reads takes no decision.
+//
+// A database that does not decide in time allows the event ("fail open"): limits must
+// not be what closes a site.
+package limits
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/ratelimit"
+)
+
+// Error reports that an event would exceed a limit.
+type Error struct {
+	Event      Event
+	RetryAfter time.Duration // more than zero
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("social: too many events (%s); again in %v", e.Event, e.RetryAfter.Round(time.Millisecond))
+}
+
+// By is who does something.
+type By struct {
+	// Account is the id of a user; 0 for none: the rules that count by account do not
+	// apply.
+	Account int64
+	// Address is the client's. One that is not valid is unknown, as behind a proxy that
+	// is not configured: all such clients share the limits of an address, which are 20
+	// times as large then.
+	Address netip.Addr
+}
+
+// unknownFactor is how many addresses an unknown one counts for.
+const unknownFactor = 20
+
+// Limits decides about events. It is safe for concurrent use.
+type Limits struct {
+	limiter   *ratelimit.Limiter
+	rules     map[Event][]applied
+	log       *slog.Logger
+	refused   map[Event]*atomic.Uint64
+	unchecked atomic.Uint64
+	warned    atomic.Int64 // when a decision that failed was logged last
+}
+
+// applied is a rule with its limits.
+type applied struct {
+	name    string
+	by      subject
+	windows []ratelimit.Limit
+	shared  []ratelimit.Limit // of an address that is unknown
+}
+
+// timeout bounds a decision. A server that takes longer has other worries.
+const timeout = 500 * time.Millisecond
+
+// New returns the limits of a database. It asks no server.
+func New(client rueidis.Client, config Config, log *slog.Logger) (*Limits, error) {
+	limiter, err := ratelimit.New(client, ratelimit.Options{FailOpen: true, Timeout: timeout})
+	if err != nil {
+		return nil, err
+	}
+	l := &Limits{limiter: limiter, rules: map[Event][]applied{}, log: log, refused: map[Event]*atomic.Uint64{}}
+	left := len(config)
+	for _, r := range rules {
+		l.refused[r.event] = new(atomic.Uint64)
+		windows, changed := config[r.name]
+		if changed {
+			left--
+		} else if windows, err = parseWindows(r.limits); err != nil {
+			return nil, fmt.Errorf("limits: %s: %w", r.name, err)
+		}
+		if len(windows) > maxWindows {
+			return nil, fmt.Errorf("limits: %s: %d limits: at most %d are allowed", r.name, len(windows), maxWindows)
+		}
+		if len(windows) > 0 {
+			l.rules[r.event] = append(l.rules[r.event], applied{r.name, r.by, windows, multiplied(windows, unknownFactor)})
+		}
+	}
+	if left != 0 {
+		return nil, fmt.Errorf("limits: the configuration has an unknown name; there are %s", names())
+	}
+	return l, nil
+}
+
+// multiplied returns limits that are so many times as large, as far as that is possible.
+func multiplied(windows []ratelimit.Limit, factor int) []ratelimit.Limit {
+	all := make([]ratelimit.Limit, len(windows))
+	for i, w := range windows {
+		all[i] = ratelimit.Limit{Rate: w.Rate * factor, Per: w.Per, Burst: w.Burst * factor}
+		if _, err := ratelimit.ParseLimit(all[i].String()); err != nil {
+			all[i] = w
+		}
+	}
+	return all
+}
+
+// Take decides about an event and counts it if it is allowed. It returns *Error where it
+// is not, or the error of ctx. One round trip; two on a Cluster.
+func (l *Limits) Take(ctx context.Context, event Event, by By) error {
+	_, err := l.take(ctx, event, l.checks(event, "", by))
+	return err
+}
+
+// Return gives back an event that was counted and did not happen, such as a sign-up with
+// a name that is taken. One round trip.
+func (l *Limits) Return(ctx context.Context, event Event, by By) {
+	l.give(ctx, l.checks(event, "", by))
+}
+
+// AllowLogin decides about one try of a password for an account, which need not exist,
+// and counts it. isKnown reports whether somebody has logged in to the account from the
+// address before; it is asked only where the account has seen too many tries from
+// everywhere. One round trip; up to three on a Cluster.
+func (l *Limits) AllowLogin(ctx context.Context, name string, from netip.Addr, isKnown func() (bool, error)) error {
+	checks := l.checks(Login, name, By{Address: from})
+	strict, err := l.try(ctx, checks)
+	if err != nil || strict.Allowed {
+		return err
+	}
+	if rest := exceptAccount(checks); len(rest) < len(checks) && len(rest) > 0 && from.IsValid() {
+		// The others may allow it. An error of the database means that it is not known.
+		if known, err := isKnown(); err == nil && known {
+			checks = rest
+			if strict, err = l.try(ctx, checks); err != nil || strict.Allowed {
+				return err
+			}
+		}
+	}
+	return l.refuse(Login, strict)
+}
+
+// LoggedIn takes back what AllowLogin counted, because the password was right: only wrong
+// ones count. What counts by account and address together is forgotten. Two round trips.
+func (l *Limits) LoggedIn(ctx context.Context, name string, from netip.Addr) {
+	var both, others []check
+	for _, c := range l.checks(Login, name, By{Address: from}) {
+		if c.by == byBoth {
+			both = append(both, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	l.give(ctx, others)
+	for _, c := range both {
+		if err := l.limiter.Reset(ctx, c.Key); err != nil {
+			l.warn(ctx, err)
+		}
+	}
+}
+
+// check is a limit of an event of somebody.
+type check struct {
+	ratelimit.Check
+	by subject
+}
+
+// checks returns what decides about an event. name is the account of a log-in, where
+// there is no session that says who it is.
+func (l *Limits) checks(event Event, name string, by By) []check {
+	account := ""
+	switch {
+	case name != "":
+		account = Subject(name)
+	case by.Account != 0:
+		account = strconv.FormatInt(by.Account, 10)
+	}
+	var checks []check
+	for _, r := range l.rules[event] {
+		of, windows := account, r.windows
+		if r.by != byAccount {
+			of = Place(by.Address)
+		}
+		if r.by == byBoth {
+			of = account + "@" + of
+		} else if r.by == byAddress && !by.Address.IsValid() {
+			windows = r.shared
+		}
+		if r.by != byAddress && account == "" {
+			continue
+		}
+		for _, w := range windows {
+			checks = append(checks, check{ratelimit.Check{Key: r.name + ":{" + of + "}:" + perText(w.Per), Limit: w}, r.by})
+		}
+	}
+	return checks
+}
+
+// exceptAccount leaves out what counts by account alone.
+func exceptAccount(checks []check) []check {
+	var rest []check
+	for _, c := range checks {
+		if c.by != byAccount {
+			rest = append(rest, c)
+		}
+	}
+	return rest
+}
+
+// take decides, and returns *Error for an event that is not allowed.
+func (l *Limits) take(ctx context.Context, event Event, checks []check) (ratelimit.Result, error) {
+	result, err := l.try(ctx, checks)
+	if err == nil && !result.Allowed {
+		err = l.refuse(event, result)
+	}
+	return result, err
+}
+
+func (l *Limits) try(ctx context.Context, checks []check) (ratelimit.Result, error) {
+	if len(checks) == 0 {
+		return ratelimit.Result{Allowed: true}, nil
+	}
+	result, err := l.limiter.TakeAll(ctx, plain(checks)...)
+	if err != nil {
+		return result, fmt.Errorf("social: limits: %w", err)
+	}
+	if result.Unchecked != nil {
+		l.unchecked.Add(1)
+		l.warn(ctx, result.Unchecked)
+	}
+	return result, nil
+}
+
+func plain(checks []check) []ratelimit.Check {
+	all := make([]ratelimit.Check, len(checks))
+	for i, c := range checks {
+		all[i] = c.Check
+	}
+	return all
+}
+
+func (l *Limits) refuse(event Event, result ratelimit.Result) error {
+	l.refused[event].Add(1)
+	return &Error{Event: event, RetryAfter: max(result.RetryAfter, time.Millisecond)}
+}
+
+func (l *Limits) give(ctx context.Context, checks []check) {
+	if len(checks) == 0 {
+		return
+	}
+	if err := l.limiter.Give(ctx, plain(checks)...); err != nil {
+		l.warn(ctx, err)
+	}
+}
+
+// warnEvery is the pause between two lines about decisions that failed.
+const warnEvery = 10 * time.Second
+
+func (l *Limits) warn(ctx context.Context, err error) {
+	now, last := time.Now().UnixNano(), l.warned.Load()
+	if errors.Is(err, context.Canceled) || now-last < int64(warnEvery) || !l.warned.CompareAndSwap(last, now) {
+		return
+	}
+	l.log.WarnContext(ctx, "limits cannot be checked; events are allowed", "error", err)
+}
+
+// Refused returns how often an event was not allowed, since the start of the process.
+func (l *Limits) Refused(event Event) uint64 {
+	if n := l.refused[event]; n != nil {
+		return n.Load()
+	}
+	return 0
+}
+
+// Unchecked returns how many events were allowed because the database did not decide.
+func (l *Limits) Unchecked() uint64 { return l.unchecked.Load() }
+
+// Events returns all events.
+func Events() []Event {
+	var all []Event
+	for _, r := range rules {
+		if len(all) == 0 || all[len(all)-1] != r.event {
+			all = append(all, r.event)
+		}
+	}
+	return all
+}
+
+// Place is what an address counts as: an IPv4 address, or the /64 network of an IPv6
+// address, which is what one customer has at least.
+func Place(addr netip.Addr) string {
+	addr = addr.Unmap().WithZone("")
+	if !addr.IsValid() {
+		return "unknown"
+	}
+	if addr.Is6() {
+		if network, err := addr.Prefix(64); err == nil {
+			return network.Masked().String()
+		}
+	}
+	return addr.String()
+}
+
+// Subject is a username in the key of a limit: the name, or the digest of one that is
+// not made of letters, digits and underscores only.
+func Subject(name string) string {
+	isPlain := len(name) <= 20
+	for i := 0; isPlain && i < len(name); i++ {
+		c := name[i]
+		isPlain = c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z'
+	}
+	if isPlain {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "#" + hex.EncodeToString(sum[:12])
+}
+
+// perText writes a time as people do: 10m, 1h, 1d.
+func perText(per time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case per%day == 0:
+		return strconv.Itoa(int(per/day)) + "d"
+	case per%time.Hour == 0:
+		return strconv.Itoa(int(per/time.Hour)) + "h"
+	case per%time.Minute == 0:
+		return strconv.Itoa(int(per/time.Minute)) + "m"
+	}
+	return per.String()
+}
+
+func windowText(w ratelimit.Limit) string {
+	text := strconv.Itoa(w.Rate) + "/" + perText(w.Per)
+	if burst := cmp.Or(w.Burst, w.Rate); burst != w.Rate {
+		text += ":" + strconv.Itoa(burst)
+	}
+	return text
+}

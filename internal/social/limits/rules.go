@@ -1,0 +1,182 @@
+package limits
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"retwis/ratelimit"
+)
+
+// Event is something that people do, and that is limited.
+type Event string
+
+// What is limited.
+const (
+	Login        Event = "login"         // a password is tried; see AllowLogin
+	SecondFactor Event = "second-factor" // a code is tried, after the right password
+	SignUp       Event = "sign-up"
+	Post         Event = "post"
+	Reply        Event = "reply"
+	Repost       Event = "repost"
+	Edit         Event = "edit"
+	Follow       Event = "follow"  // of a person or a tag; also a mute and a block, and the end of each
+	Like         Event = "like"    // also a bookmark and a pin, and the end of each
+	Profile      Event = "profile" // a change of the profile or of settings
+	Report       Event = "report"
+	Export       Event = "export"
+	Password     Event = "password" // a change of the password, or of what else guards the account
+	Reset        Event = "reset"    // a link for a forgotten password, or an invitation, is tried
+	Invite       Event = "invite"   // an invitation is made
+)
+
+// subject is what a rule counts by.
+type subject int
+
+const (
+	byAccount subject = iota
+	byAddress
+	byBoth // by account and address together
+)
+
+func (s subject) String() string {
+	return [...]string{"account", "address", "account and address together"}[s]
+}
+
+// rule is a limit of an event. An event is allowed if all limits of all its rules allow
+// it.
+type rule struct {
+	name   string
+	event  Event
+	by     subject
+	limits string // the default
+}
+
+// rules are the limits by default. Most are a short one, which stops a flood, and a daily
+// one, which bounds what an account can store. Those of an address are ten times as
+// large, because a household, a school or a mobile network shares it.
+//
+// For log-ins they are a series that grows slower and slower: five at once, twenty in an
+// hour, fifty in a day. They count by account and address together, so that a stranger
+// cannot lock the owner out; a stranger with many addresses meets login-account, which
+// does not count for an address from which the owner has logged in before.
+var rules = []rule{
+	{"login", Login, byBoth, "5/1m,20/1h,50/1d"},
+	{"login-address", Login, byAddress, "30/10m,300/1d"},
+	{"login-account", Login, byAccount, "100/1h"},
+	{"second-factor", SecondFactor, byBoth, "5/1m,20/1h,50/1d"},
+	{"sign-up", SignUp, byAddress, "5/1h,20/1d"},
+	{"post", Post, byAccount, "30/10m,300/1d"},
+	{"post-address", Post, byAddress, "300/10m,3000/1d"},
+	{"reply", Reply, byAccount, "60/10m,600/1d"},
+	{"reply-address", Reply, byAddress, "600/10m,6000/1d"},
+	{"repost", Repost, byAccount, "30/10m,300/1d"},
+	{"repost-address", Repost, byAddress, "300/10m,3000/1d"},
+	{"edit", Edit, byAccount, "30/10m,300/1d"},
+	{"edit-address", Edit, byAddress, "300/10m,3000/1d"},
+	{"follow", Follow, byAccount, "60/10m,600/1d"},
+	{"follow-address", Follow, byAddress, "600/10m,6000/1d"},
+	{"like", Like, byAccount, "120/10m,2000/1d"},
+	{"like-address", Like, byAddress, "1200/10m,20000/1d"},
+	{"profile", Profile, byAccount, "30/10m,200/1d"},
+	{"report", Report, byAccount, "10/1h,30/1d"},
+	{"report-address", Report, byAddress, "30/1h,100/1d"},
+	{"export", Export, byAccount, "3/1h,10/1d"},
+	{"password", Password, byAccount, "5/1m,20/1h,50/1d"},
+	{"reset", Reset, byAddress, "10/10m,100/1d"},
+	{"invite", Invite, byAccount, "20/1h,50/1d"},
+}
+
+// Rule is a limit as people see it.
+type Rule struct {
+	Name   string // such as "post-address"
+	By     string // "account", "address" or "account and address together"
+	Limits string // as Config takes them, or "off"
+}
+
+// Config changes the limits by default: by the name of a rule, what replaces its limits.
+// A rule without limits is off. The zero value changes nothing; see Off.
+type Config map[string][]ratelimit.Limit
+
+// Off is a Config without any limit.
+func Off() Config {
+	c := make(Config, len(rules))
+	for _, r := range rules {
+		c[r.name] = nil
+	}
+	return c
+}
+
+// maxWindows is how many limits a rule may have. A decision takes at most 16 in all.
+const maxWindows = 5
+
+// Set reads a change as people write it, such as "post=30/10m,300/1d",
+// "follow=60/10m:20" (at most 20 at once), "sign-up=off", or "off" for all rules.
+func (c Config) Set(text string) error {
+	if text == "off" {
+		for name := range Off() {
+			c[name] = nil
+		}
+		return nil
+	}
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return fmt.Errorf("limits: %q is no change of a limit: write it like post=30/10m, post=30/10m,300/1d or post=off", text)
+	}
+	if !slices.ContainsFunc(rules, func(r rule) bool { return r.name == name }) {
+		return fmt.Errorf("limits: there is no limit %q: there are %s", name, names())
+	}
+	windows, err := parseWindows(value)
+	if err != nil {
+		return fmt.Errorf("limits: %s: %w", name, err)
+	}
+	c[name] = windows
+	return nil
+}
+
+func parseWindows(value string) ([]ratelimit.Limit, error) {
+	if value == "off" {
+		return nil, nil
+	}
+	var windows []ratelimit.Limit
+	for one := range strings.SplitSeq(value, ",") {
+		limit, err := ratelimit.ParseLimit(one)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(windows, func(other ratelimit.Limit) bool { return other.Per == limit.Per }) {
+			return nil, fmt.Errorf("two limits for the same time, %v", limit.Per)
+		}
+		windows = append(windows, limit)
+	}
+	if len(windows) > maxWindows {
+		return nil, fmt.Errorf("%d limits: at most %d are allowed", len(windows), maxWindows)
+	}
+	return windows, nil
+}
+
+func names() string {
+	var all []string
+	for _, r := range rules {
+		all = append(all, r.name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// Rules returns the limits that are in force with this configuration.
+func (c Config) Rules() []Rule {
+	shown := make([]Rule, len(rules))
+	for i, r := range rules {
+		shown[i] = Rule{Name: r.name, By: r.by.String(), Limits: r.limits}
+		if windows, changed := c[r.name]; changed {
+			var texts []string
+			for _, w := range windows {
+				texts = append(texts, windowText(w))
+			}
+			if shown[i].Limits = strings.Join(texts, ","); len(windows) == 0 {
+				shown[i].Limits = "off"
+			}
+		}
+	}
+	return shown
+}

@@ -1,0 +1,138 @@
+package web
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"retwis/internal/social"
+	"retwis/internal/social/limits"
+)
+
+// limited makes a handler of something that session users may do only so often. What
+// was rejected does not count: a text that is too long, a post that is gone.
+func (s *Server) limited(event limits.Event, page func(*request) error) func(*request) error {
+	return func(req *request) error {
+		if !req.signed {
+			return page(req) // it leads to the log-in
+		}
+		if err := req.allow(event); err != nil {
+			return err
+		}
+		err := page(req)
+		if status := req.statusOf(err); status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+			req.giveBack(event)
+		}
+		return err
+	}
+}
+
+// statusOf is the status of the answer, once its page has run.
+func (req *request) statusOf(err error) int {
+	if err != nil {
+		return req.describe(err).status
+	}
+	return req.status
+}
+
+// allow decides about something that the client is about to do, and counts it:
+// *social.LimitError where it is too much.
+func (req *request) allow(event limits.Event) error {
+	return req.server.social.Allow(req.ctx, event, req.by())
+}
+
+// giveBack undoes allow for what did not happen after all.
+func (req *request) giveBack(event limits.Event) {
+	req.server.social.GiveBack(req.ctx, event, req.by())
+}
+
+func (req *request) by() limits.By {
+	return limits.By{Account: req.viewer.ID, Address: req.place()}
+}
+
+// place is the address that limits count by. It is unknown (not valid) for requests of a
+// proxy that nobody has configured: as one address, all its clients would be locked out
+// together.
+func (req *request) place() netip.Addr {
+	addr := req.address()
+	if len(req.server.proxies) > 0 || !addr.IsLoopback() && !addr.IsPrivate() || req.r.Header.Get("X-Forwarded-For") == "" {
+		return addr
+	}
+	req.server.proxyWarned.Do(func() {
+		req.server.log.Warn("requests come through a proxy that is not trusted: name it with --trusted-proxies, so that limits count each client", "proxy", addr.String())
+	})
+	return netip.Addr{}
+}
+
+// tooMany is the page for something that was done too often.
+func tooMany(e *social.LimitError) *pageError {
+	return &pageError{status: http.StatusTooManyRequests, detail: tooOften(e), draft: "Your post hasn't been published.", cause: e}
+}
+
+var tooOftenTexts = map[limits.Event]string{
+	limits.Login:        "There were too many attempts to log in.",
+	limits.SecondFactor: "There were too many wrong codes.",
+	limits.SignUp:       "Too many accounts were created from your network.",
+	limits.Post:         "You're posting too fast.",
+	limits.Reply:        "You're replying too fast.",
+	limits.Repost:       "You're reposting too fast.",
+	limits.Edit:         "You're editing too fast.",
+	limits.Follow:       "You're following or unfollowing too fast.",
+	limits.Like:         "You're liking or bookmarking too fast.",
+	limits.Report:       "You've sent many reports. Thank you.",
+	limits.Export:       "You've exported your data several times.",
+}
+
+// tooOften says what was done too often, and when it is allowed again.
+func tooOften(e *social.LimitError) string {
+	text := tooOftenTexts[e.Event]
+	if text == "" {
+		text = "You're doing this too often."
+	}
+	return text + " Please try again in " + waitText(e.RetryAfter) + "."
+}
+
+// waitText rounds a wait up.
+func waitText(wait time.Duration) string {
+	for _, unit := range []struct {
+		of          time.Duration
+		upTo        int64
+		one, others string
+	}{{time.Second, 90, "second", "seconds"}, {time.Minute, 90, "minute", "minutes"}, {time.Hour, 1 << 62, "hour", "hours"}} {
+		if n := int64((wait + unit.of - 1) / unit.of); n <= unit.upTo {
+			return strconv.FormatInt(n, 10) + " " + plural(n, unit.one, unit.others)
+		}
+	}
+	return "a while"
+}
+
+// retryAfter reports whether an error is about a limit, and sets the header with the
+// wait. Such a refusal is a line of the security log.
+func (req *request) retryAfter(err error) (e *social.LimitError, ok bool) {
+	if !errors.As(err, &e) {
+		return nil, false
+	}
+	seconds := int64((e.RetryAfter + time.Second - 1) / time.Second)
+	req.w.Header().Set("Retry-After", strconv.FormatInt(max(seconds, 1), 10))
+	req.security("limit reached", req.viewer, slog.String("event", string(e.Event)))
+	return e, true
+}
+
+// limitMetrics count what limits have refused.
+func limitMetrics(service *social.Service) []prometheus.Collector {
+	var all []prometheus.Collector
+	for _, event := range limits.Events() {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_limits_hit_total", Help: "Events that a limit refused.",
+			ConstLabels: prometheus.Labels{"event": string(event)},
+		}, func() float64 { return float64(service.Limits().Refused(event)) }))
+	}
+	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "retwis_limits_unchecked_total", Help: "Events that were allowed because the database did not decide.",
+	}, func() float64 { return float64(service.Limits().Unchecked()) }))
+}

@@ -1,0 +1,204 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/limits"
+	"retwis/internal/web"
+)
+
+// limitedSite is a site with the limits of its changes, and no others. The header
+// X-Forwarded-For says where a request comes from.
+func limitedSite(t *testing.T, changes ...string) *site {
+	t.Helper()
+	config := limits.Off()
+	for _, change := range changes {
+		if err := config.Set(change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	return start(t, redistest.DB(t).Client(t), web.Options{TrustedProxies: proxies}, social.Options{Limits: config})
+}
+
+// at makes the visitor come from an address.
+func (v *visitor) at(address string) *visitor {
+	v.http.Transport = forwarded{v.http.Transport, address}
+	return v
+}
+
+type forwarded struct {
+	http.RoundTripper
+	address string
+}
+
+func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("X-Forwarded-For", f.address)
+	return f.RoundTripper.RoundTrip(r)
+}
+
+func (a *answer) retryAfter(t *testing.T, most int) {
+	t.Helper()
+	if n, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || n < 1 || n > most {
+		t.Errorf("Retry-After is %q, want 1 to %d", a.header.Get("Retry-After"), most)
+	}
+}
+
+// Past the limit a post is refused with its text kept, and others can post.
+func TestPostLimit(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "post=2/1h", "reply=1/1h", "edit=1/1h")
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	ada.send("/post", "status", " ").want(422) // does not count
+	ada.send("/post", "status", "one").want(303)
+	ada.send("/post", "status", "two").want(303)
+	a := ada.send("/post", "status", "three <3").want(429, "posting too fast", "again in 30 minutes", "three &lt;3</textarea>", `action="/post"`, "hasn&#39;t been published")
+	a.retryAfter(t, 1800)
+	ben.send("/post", "status", "hello").want(303)
+	ada.get("/home").want(200, "two").wantNot("three")
+	for path, text := range map[string]string{"/u/ada/1/reply": "replying", "/u/ada/1/edit": "editing"} {
+		ada.send(path, "status", "first").want(303)
+		ada.send(path, "status", "my words").want(429, text+" too fast", "my words</textarea>", `action="`+path+`"`)
+	}
+	metrics := s.metrics()
+	for _, want := range []string{`retwis_limits_hit_total{event="post"} 1`, `retwis_limits_hit_total{event="reply"} 1`, "retwis_limits_unchecked_total 0"} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("the metrics lack %q", want)
+		}
+	}
+	if log := s.log.String(); !strings.Contains(log, `msg="limit reached"`) || !strings.Contains(log, "event=post") {
+		t.Errorf("the security log lacks the refusals: %s", log)
+	}
+}
+
+func (s *site) metrics() string {
+	s.t.Helper()
+	recorder := httptest.NewRecorder()
+	s.server.AdminHandler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return recorder.Body.String()
+}
+
+// Everything that people do in a click is limited, each by its own limit.
+func TestActLimits(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "like=2/1h", "repost=1/1h", "follow=2/1h", "profile=1/1h")
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	ben.send("/post", "status", "hello").want(303)
+	ada.send("/u/ben/1/like").want(303)
+	ada.send("/u/ben/1/unlike").want(303)
+	ada.send("/u/ben/999/like").want(429, "liking or bookmarking too fast")
+	ada.send("/u/ben/1/bookmark").want(429)
+	ada.send("/u/ben/1/repost").want(303)
+	ada.send("/u/ben/1/unrepost").want(429, "reposting")
+	ada.send("/u/ben/follow").want(303)
+	ada.send("/u/nobody/follow").want(404) // does not count
+	ada.send("/tag/x/follow").want(303)
+	ada.send("/u/ben/mute").want(429, "following or unfollowing")
+	ada.send("/settings/profile", "bio", "me").want(303)
+	ada.send("/settings/profile", "bio", "you").want(429)
+	ada.get("/home").want(200)
+	ada.get("/u/ben").want(200)
+}
+
+// Wrong passwords are limited for an account and an address together: a stranger is
+// stopped, and the owner is not.
+func TestLoginLimit(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "login=3/1h", "login-account=8/1h", "login-address=20/1h")
+	s.signedUp("ada")
+	owner := s.visitor().at("203.0.113.1")
+	stranger := s.visitor().at("198.51.100.1")
+	guess := func(v *visitor, name string) *answer {
+		return v.send("/login", "username", name, "password", "wrong horse", "status", "my text")
+	}
+	owner.send("/login", "username", "ada", "password", password).want(303)
+	owner.send("/logout").want(303)
+	for range 3 {
+		guess(stranger, "ada").want(422, "Wrong username or password.")
+	}
+	a := guess(stranger, "aDA").want(429, "too many attempts", "again in 20 minutes", "my text</textarea>", `value="aDA"`)
+	a.retryAfter(t, 1200)
+	stranger.send("/login", "username", "ada", "password", password).want(429)
+	for range 3 { // it does not reveal whether there is such an account
+		guess(stranger, "nobody").want(422)
+	}
+	guess(stranger, "nobody").want(429)
+	owner.send("/login", "username", "ada", "password", password).want(303)
+	// Strangers at many addresses meet the limit of the account, and the owner does not.
+	for i := range 5 {
+		guess(s.visitor().at(fmt.Sprintf("2001:db8:%d::1", i)), "ada").want(422)
+	}
+	guess(s.visitor().at("2001:db8:77::1"), "ada").want(429)
+	for range 12 { // a right password never counts
+		owner.send("/login", "username", "ada", "password", password).want(303)
+	}
+	guess(owner, "ada").want(422)
+	// An IPv6 network counts as one address.
+	mixed := limitedSite(t, "login=2/1h")
+	guess(mixed.visitor().at("2001:db8::1"), "ada").want(422)
+	guess(mixed.visitor().at("2001:db8::ffff"), "ada").want(422)
+	guess(mixed.visitor().at("2001:db8::2:3:4"), "ada").want(429)
+	guess(mixed.visitor().at("2001:db8:0:1::1"), "ada").want(422)
+}
+
+// One address can create a few accounts; what was rejected does not count.
+func TestSignUpLimit(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "sign-up=2/1h")
+	join := func(v *visitor, name string) *answer {
+		return v.send("/register", "username", name, "password", password, "password2", password)
+	}
+	for range 4 {
+		join(s.visitor().at("203.0.113.1"), "a b").want(422)
+	}
+	join(s.visitor().at("203.0.113.1"), "ada").want(303)
+	join(s.visitor().at("203.0.113.1"), "ada").want(422)
+	join(s.visitor().at("203.0.113.1"), "ben").want(303)
+	join(s.visitor().at("203.0.113.1"), "eve").want(429, "from your network", `value="eve"`).retryAfter(t, 1800)
+	join(s.visitor().at("203.0.113.2"), "eve").want(303)
+}
+
+// Behind a proxy that nobody has configured, all clients are not locked out together.
+func TestUnknownProxy(t *testing.T) {
+	t.Parallel()
+	config := limits.Off()
+	if err := config.Set("sign-up=1/1h"); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, redistest.DB(t).Client(t), web.Options{}, social.Options{Limits: config})
+	for i := range 5 {
+		s.visitor().at("203.0.113.1").send("/register", "username", fmt.Sprint("user", i), "password", password, "password2", password).want(303)
+	}
+	s.signedUp("direct")
+	s.visitor().send("/register", "username", "again", "password", password, "password2", password).want(429)
+	if n := strings.Count(s.log.String(), "--trusted-proxies"); n != 1 {
+		t.Errorf("%d warnings: %s", n, s.log)
+	}
+}
+
+// A database that does not decide does not close the site.
+func TestLimitsFailOpen(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "post=1/1h")
+	ada := s.signedUp("ada")
+	ada.send("/post", "status", "one").want(303)
+	ada.send("/post", "status", "two").want(429)
+	if err := s.client.Do(t.Context(), s.client.B().Arbitrary("DEL").Keys("ratelimit:post:{1}:1h").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.Do(t.Context(), s.client.B().Arbitrary("SADD").Keys("ratelimit:post:{1}:1h").Args("damaged").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	ada.send("/post", "status", "three").want(303)
+	if metrics := s.metrics(); !strings.Contains(metrics, "retwis_limits_unchecked_total 1") {
+		t.Errorf("the metrics do not count it")
+	}
+}
