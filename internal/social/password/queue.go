@@ -7,8 +7,9 @@ import (
 
 type placeKey struct{}
 
-// WithPlace notes in a context where a request comes from, such as an address. Requests
-// without a place count as one place.
+// WithPlace notes in a context where a request comes from, such as an address. Those
+// without a place, of an operator's command, take one turn together, and as much of the
+// queue as there is.
 func WithPlace(ctx context.Context, place string) context.Context {
 	return context.WithValue(ctx, placeKey{}, place)
 }
@@ -77,7 +78,7 @@ func (q *queue) join(place string) (*waiter, error) {
 	if l != nil {
 		length = len(l.waiters)
 	}
-	if length >= q.maxPlace || q.waiting >= q.max && !q.makeRoom(length) {
+	if place != "" && length >= q.maxPlace || q.waiting >= q.max && !q.makeRoom(length) {
 		return nil, ErrBusy
 	}
 	if l == nil {
