@@ -6,6 +6,7 @@ GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MISSPELL    := go run github.com/golangci/misspell/cmd/misspell@v0.8.0
 TEMPL       := go run github.com/a-h/templ/cmd/templ@v0.3.977
+NFPM        := go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 
 # The root module, e2e and bench.
 MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod e2e/go.mod bench/go.mod))
@@ -23,7 +24,7 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
 
-.PHONY: help run test test-long test-servers e2e screenshots lint bench generate build dist rename-module clean
+.PHONY: help run test test-long test-servers test-deb e2e screenshots lint bench generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -74,7 +75,7 @@ e2e/node_modules/.package-lock.json: e2e/package-lock.json
 	@touch $@
 
 lint: ## check with gofumpt, misspell, go vet and staticcheck; check that go.mod and generated code are up to date
-	@for script in scripts/*; do sh -n "$$script" || exit 1; done; bash -n .ci/run
+	@for script in scripts/* deploy/deb/p*; do sh -n "$$script" || exit 1; done; bash -n .ci/run
 	@unformatted=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$unformatted" ] || \
 		{ printf 'make: not formatted; run gofumpt on:\n%s\n' "$$unformatted" >&2; exit 1; }
 	@scripts/texts | xargs $(MISSPELL) -error
@@ -98,8 +99,11 @@ generate: ## compile the pages: *.templ to *_templ.go
 build: ## build bin/retwis
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/retwis ./cmd/retwis
 
-dist: ## build the archives of a release in dist/, for Linux and macOS
-	VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' scripts/dist
+dist: ## build a release in dist/: archives, Debian packages, SBOM, checksums
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM='$(NFPM)' scripts/dist
+
+test-deb: ## install the package of dist/ on this machine (Debian, root), serve pages, and remove it
+	@scripts/test-deb
 
 rename-module: ## give the module another path: MODULE=github.com/you/retwis
 	@scripts/rename-module '$(MODULE)'

@@ -40,6 +40,9 @@ func Run(ctx context.Context, args []string, env Env) int {
 	return shell.PrintError(ctx, env.Stderr, cmd.CommandPath(), err)
 }
 
+// Command returns the command line without running it, for manual pages.
+func Command(env Env) *cobra.Command { return newRoot(env) }
+
 // Env is the environment of a command.
 type Env = shell.Env
 

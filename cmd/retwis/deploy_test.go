@@ -1,0 +1,66 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var variable = regexp.MustCompile(`\bRETWIS_[A-Z_]+\b`)
+
+// TestDeployNamesKnownVariables checks that the variables in the unit, its settings, and
+// the files for containers and proxies are those of "retwis serve".
+func TestDeployNamesKnownVariables(t *testing.T) {
+	t.Parallel()
+	help, err := exec.CommandContext(t.Context(), "retwis", "serve", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"RETWIS_REDIS_SERVER": true}
+	for _, name := range variable.FindAllString(string(help), -1) {
+		known[name] = true
+	}
+	found := 0
+	err = filepath.WalkDir("../../deploy", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range variable.FindAllString(string(text), -1) {
+			found++
+			if !known[name] {
+				t.Errorf("%s sets %s, which retwis serve --help does not list", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil || found < 10 {
+		t.Fatalf("%d variables found in deploy: %v", found, err)
+	}
+}
+
+// TestUnitSavesWhereSettingsSay checks what the unit and the scripts of the package must
+// agree on.
+func TestUnitSavesWhereSettingsSay(t *testing.T) {
+	t.Parallel()
+	for path, wants := range map[string][]string{
+		"../../deploy/systemd/retwis.service": {"RETWIS_REDIS=embedded:/var/lib/retwis\n", "StateDirectory=retwis\n", "EnvironmentFile=-/etc/retwis/retwis.env\n", "\nUser=retwis\n", "KillMode=mixed\n"},
+		"../../deploy/deb/postinst":           {"-o retwis -g retwis /var/lib/retwis"},
+		"../../deploy/deb/postrm":             {`if [ "$1" = purge ]`, "rm -rf /var/lib/retwis\n"},
+		"../../deploy/deb/nfpm.yaml":          {"dst: /etc/retwis/retwis.env", "type: config|noreplace"},
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s lacks %q", path, want)
+			}
+		}
+	}
+}
