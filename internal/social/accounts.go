@@ -146,7 +146,8 @@ func (a *accounts) MarkLayout(ctx context.Context, firstID int64) error {
 	return nil
 }
 
-// Authenticate returns the user of this name and password, or ErrBadLogin. A
+// Authenticate returns the user of this name and password, ErrBadLogin, or
+// *SuspendedError for the right password of a user who is suspended. A
 // password that the original program stored in clear, or one hashed at another
 // cost, is replaced by its hash at today's.
 func (a *accounts) Authenticate(ctx context.Context, name, password string) (User, error) {
@@ -174,6 +175,15 @@ func (a *accounts) Authenticate(ctx context.Context, name, password string) (Use
 	if outdated {
 		if err := a.replacePassword(ctx, uid, stored, password); err != nil {
 			return User{}, err
+		}
+	}
+	if rec.Standing == Suspended {
+		info, err := a.standing(WithFresh(ctx), uid)
+		if err != nil {
+			return User{}, err
+		}
+		if info.Standing == Suspended {
+			return User{}, &SuspendedError{info}
 		}
 	}
 	return rec.User, nil

@@ -88,7 +88,7 @@ func (f *follows) countCommon(ctx context.Context, v *Viewer, small, large strin
 
 // countSeen counts the users who are not hidden from a viewer.
 func countSeen(v *Viewer, ids []string) int64 {
-	if len(v.blocked) == 0 && len(v.blockers) == 0 {
+	if !v.hidesPeople() {
 		return int64(len(ids))
 	}
 	var n int64

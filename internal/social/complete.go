@@ -55,7 +55,7 @@ func (c *completions) CompleteNames(ctx context.Context, v *Viewer, prefix strin
 	taken := make(map[int64]bool)
 	for _, name := range names {
 		user, ok := byName[name.Username]
-		if !ok || taken[user.ID] || name.Display != "" && name.Display != user.DisplayName || v.Sees(user.ID) == Hidden {
+		if !ok || taken[user.ID] || name.Display != "" && name.Display != user.DisplayName || !v.Lists(user.ID) {
 			continue
 		}
 		taken[user.ID] = true

@@ -25,6 +25,10 @@ var (
 	ErrNotAuthor = errors.New("social: not the author of the post")
 	// ErrBlocked: one of two users has blocked the other.
 	ErrBlocked = follow.ErrBlocked
+	// ErrForbidden: the actor has no right to do that.
+	ErrForbidden = errors.New("social: not allowed")
+	// ErrSuspended: the account is suspended.
+	ErrSuspended = errors.New("social: the account is suspended")
 	// ErrBusy: too many passwords wait to be checked; try again in a moment.
 	ErrBusy = password.ErrBusy
 )

@@ -204,7 +204,7 @@ func (r *reactions) marked(ctx context.Context, v *Viewer, set, cursor string, l
 		for i, m := range page {
 			ids[i] = m.id
 		}
-		found, err := r.lists.items(ctx, v, ids, Shown)
+		found, err := r.lists.items(ctx, v, ids, Unlisted)
 		for _, item := range found {
 			items[item.Entry.ID] = item
 		}

@@ -33,27 +33,27 @@ type listings struct {
 // repost of what is on the timeline already, within the 40 older entries, is left
 // out.
 func (l *listings) HomePosts(ctx context.Context, v *Viewer, before int64, limit int) (Listing, error) {
-	return l.listing(ctx, v, before, limit, repostWindow, func(ctx context.Context, before int64, limit int) (Page, error) {
+	return l.listing(ctx, v, before, limit, repostWindow, Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
 		return l.timelines.Home(ctx, v.User.ID, before, limit)
 	})
 }
 
 // PublicPosts returns a page of the public timeline; see HomePosts.
 func (l *listings) PublicPosts(ctx context.Context, v *Viewer, before int64, limit int) (Listing, error) {
-	return l.listing(ctx, v, before, limit, 0, l.timelines.Everybody)
+	return l.listing(ctx, v, before, limit, 0, Shown, l.timelines.Everybody)
 }
 
 // ProfilePosts returns a page of a user's posts and reposts, however old. The viewer
 // has asked for this user, so a mute does not hide them. See HomePosts.
 func (l *listings) ProfilePosts(ctx context.Context, v *Viewer, uid, before int64, limit int) (Listing, error) {
-	return l.listing(ctx, v.asking(uid), before, limit, 0, func(ctx context.Context, before int64, limit int) (Page, error) {
+	return l.listing(ctx, v.asking(uid), before, limit, 0, Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
 		return l.timelines.Profile(ctx, uid, before, limit)
 	})
 }
 
 // ProfileReplies returns a page of a user's replies, however old; see ProfilePosts.
 func (l *listings) ProfileReplies(ctx context.Context, v *Viewer, uid, before int64, limit int) (Listing, error) {
-	return l.listing(ctx, v.asking(uid), before, limit, 0, func(ctx context.Context, before int64, limit int) (Page, error) {
+	return l.listing(ctx, v.asking(uid), before, limit, 0, Unlisted, func(ctx context.Context, before int64, limit int) (Page, error) {
 		return l.timelines.Replies(ctx, uid, before, limit)
 	})
 }
@@ -75,7 +75,7 @@ func (l *listings) PostPage(ctx context.Context, v *Viewer, id int64) (Item, err
 // Items returns what a viewer sees of these entries of a list, in their order: for
 // lists that have cursors of their own.
 func (l *listings) Items(ctx context.Context, v *Viewer, ids ...int64) ([]Item, error) {
-	items, err := l.items(ctx, v, ids, Shown)
+	items, err := l.items(ctx, v, ids, Unlisted)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +93,9 @@ const (
 // pages reads a part of a list of ids; see timelines.
 type pages func(ctx context.Context, before int64, limit int) (Page, error)
 
-// listing returns a page of a list as a viewer sees it. A repost is left out if its
-// post is among the window entries after it.
-func (l *listings) listing(ctx context.Context, v *Viewer, before int64, limit, window int, read pages) (Listing, error) {
+// listing returns a page of a list as a viewer sees it, with what they see at least so
+// well. A repost is left out if its post is among the window entries after it.
+func (l *listings) listing(ctx context.Context, v *Viewer, before int64, limit, window int, least Visibility, read pages) (Listing, error) {
 	limit = clamp(limit)
 	list := Listing{Next: before}
 	for range maxLooks {
@@ -103,12 +103,12 @@ func (l *listings) listing(ctx context.Context, v *Viewer, before int64, limit, 
 		if err != nil {
 			return Listing{}, err
 		}
-		items, err := l.items(ctx, v, page.IDs, Shown)
+		items, err := l.items(ctx, v, page.IDs, least)
 		if err != nil {
 			return Listing{}, err
 		}
 		if window > 0 && slices.ContainsFunc(items, isRepost) {
-			if items, err = l.withoutRepeats(ctx, v, page, items, window, read); err != nil {
+			if items, err = l.withoutRepeats(ctx, v, page, items, window, least, read); err != nil {
 				return Listing{}, err
 			}
 		}
@@ -166,14 +166,14 @@ func (l *listings) items(ctx context.Context, v *Viewer, ids []int64, least Visi
 
 // withoutRepeats leaves out the reposts whose post the viewer sees among the next
 // entries of the list, itself or in an earlier repost.
-func (l *listings) withoutRepeats(ctx context.Context, v *Viewer, page Page, items []Item, window int, read pages) ([]Item, error) {
+func (l *listings) withoutRepeats(ctx context.Context, v *Viewer, page Page, items []Item, window int, least Visibility, read pages) ([]Item, error) {
 	ids, older := page.IDs, []Item(nil)
 	if page.Next != 0 {
 		next, err := read(ctx, page.Next, window)
 		if err != nil {
 			return nil, err
 		}
-		if older, err = l.items(ctx, v, next.IDs, Shown); err != nil {
+		if older, err = l.items(ctx, v, next.IDs, least); err != nil {
 			return nil, err
 		}
 		ids = slices.Concat(ids, next.IDs)

@@ -98,7 +98,7 @@ func (g *grouping) add(entries []notify.Entry) (full bool) {
 		if g.newest == (notify.ID{}) {
 			g.newest = e.ID
 		}
-		if g.viewer.Sees(e.Actor) != Shown {
+		if g.viewer.Sees(e.Actor) < Unlisted {
 			g.last = e.ID
 			continue
 		}

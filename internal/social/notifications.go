@@ -142,7 +142,7 @@ func (n *notifications) wants(ctx context.Context, uid int64, kind NotificationK
 		return false, err
 	}
 	v, err := n.list.actor(ctx, rec.User)
-	if err != nil || v.Sees(actor.ID) != Shown {
+	if err != nil || v.Sees(actor.ID) < Unlisted {
 		return false, err
 	}
 	off, err := n.NotifyOff(ctx, uid)
@@ -213,7 +213,7 @@ func (n *notifications) Unread(ctx context.Context, v *Viewer) (int, error) {
 func countUnread(v *Viewer, entries []notify.Entry) int {
 	unread := 0
 	for _, e := range entries {
-		if v.Sees(e.Actor) == Shown {
+		if v.Sees(e.Actor) >= Unlisted {
 			unread++
 		}
 	}

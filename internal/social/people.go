@@ -136,8 +136,8 @@ func (u *users) LatestUsers(ctx context.Context, v *Viewer, n int) ([]User, erro
 	n = clamp(n)
 	// The viewer sees enough of this many, unless most of the newest are hidden.
 	all := n
-	if hidden := len(v.blocked) + len(v.blockers); hidden > 0 {
-		all = min(n+hidden, maxLooks*n)
+	if v.hidesPeople() {
+		all = min(n+len(v.blocked)+len(v.blockers)+v.standings.count(), maxLooks*n)
 	}
 	cmd := u.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(all - 1)).Cache()
 	names, err := u.read(ctx, cmd).AsStrSlice()
@@ -159,7 +159,7 @@ func (u *users) LatestUsers(ctx context.Context, v *Viewer, n int) ([]User, erro
 	}
 	shown := make([]User, 0, n)
 	for _, user := range found.users {
-		if len(shown) < n && v.Sees(user.ID) != Hidden {
+		if len(shown) < n && v.Lists(user.ID) {
 			shown = append(shown, user)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,11 @@ type Post struct {
 	RepostOf int64     // the post that this one repeats; 0 for no repost
 	Edited   time.Time // the last edit, zero for none
 	Deleted  bool      // only a stub is left, which holds the conversation together
+
+	// A moderator has hidden the post from everybody but its author, at a time and
+	// with a message for the author. The zero time: no one has.
+	Hidden        time.Time
+	HiddenMessage string
 
 	Counts PostCounts
 }
@@ -176,7 +182,7 @@ func (p *posts) Posts(ctx context.Context, ids ...int64) ([]Post, error) {
 
 // postFields are the fields of a post that are read.
 var postFields = []string{
-	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes",
+	"user_id", "time", "body", "parent", "root", "repost_of", "edited", "deleted", "replies", "reposts", "likes", "hidden",
 }
 
 // postCommand reads a post; parsePost reads its reply.
@@ -246,8 +252,9 @@ func parsePost(id int64, res rueidis.RedisResult) (post Post, ok bool, err error
 		n, _ := strconv.ParseInt(texts[field], 10, 64) // a damaged number counts as none
 		return max(n, 0)
 	}
+	hidden, message, _ := strings.Cut(texts[11], " ")
 	return Post{
-		ID: id, Author: User{ID: author}, Time: layout.ParseTime(texts[1]), Body: texts[2],
+		ID: id, Author: User{ID: author}, Hidden: layout.ParseTime(hidden), HiddenMessage: message, Time: layout.ParseTime(texts[1]), Body: texts[2],
 		Parent: number(3), Root: number(4), RepostOf: number(5),
 		Edited: layout.ParseTime(texts[6]), Deleted: texts[7] != "",
 		Counts: PostCounts{Replies: number(8), Reposts: number(9), Likes: number(10)},

@@ -155,7 +155,7 @@ func (s *sessions) sessionUser(ctx context.Context, token string) (User, knownSe
 			s.tokens.Set(token, known)
 		}
 	}
-	if errors.Is(err, ErrNotFound) || err == nil && !session.Has(rec.auth, token) {
+	if errors.Is(err, ErrNotFound) || err == nil && (!session.Has(rec.auth, token) || rec.Standing.Hidden()) {
 		return User{}, known, ErrNoSession
 	}
 	return rec.User, known, err

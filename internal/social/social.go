@@ -24,6 +24,8 @@
 //   - What people do is limited: Allow, AllowLogin; see package limits.
 //   - What others do with one's posts is notified: Notifications, Unread, MarkRead,
 //     SetNotifyOff.
+//   - Moderators decide about posts and people: SetRole, SetStanding, HidePost,
+//     UnhidePost, RemovePost. Audit and AuditLog are the log of these decisions.
 //   - A [Viewer] is a person who looks. [Visible] alone decides how they see a post;
 //     a [Listing] is a page of posts as they see it: HomePosts, PublicPosts,
 //     ProfilePosts, ProfileReplies, PostPage.
@@ -66,6 +68,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +78,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/social/audit"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
@@ -150,6 +154,7 @@ type Service struct {
 	*profiles
 	*leaving
 	*limited
+	*moderation
 
 	client rueidis.Client
 	fanOut *fanout.Engine
@@ -229,7 +234,8 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	viewers, err := newViewers(db, opt.Now, &epoch, opt.Invalidations != nil)
+	standings := newStandings(db, opt.Invalidations != nil)
+	viewers, err := newViewers(db, standings, opt.Now, &epoch, opt.Invalidations != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -257,6 +263,13 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		Client: client, FanOut: s.fanOut, Names: names, Log: opt.Logger, Now: opt.Now,
 	})}
 	s.posts.notices, s.follows.notices = s.notifications, s.notifications
+	s.moderation = &moderation{
+		auditLog: &auditLog{audit.New(client)}, client: client, users: users, logins: s.accounts, follows: s.follows,
+		lists: s.listings, fanOut: s.fanOut, tasks: s.fanOut.Tasks(), standings: standings, log: opt.Logger, now: opt.Now,
+	}
+	s.leaving.removal.Also("moderation", s.forget)
+	s.tasks.Handle(strings.TrimSuffix(roleTask, ":"), s.copyRole)
+	s.tasks.Handle(strings.TrimSuffix(standingTask, ":"), s.followStanding)
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
 	return s, nil
 }
@@ -264,8 +277,13 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 // invalidated notes that a key has changed; any key may have if it is empty. It must
 // not wait: the connection of the client calls it.
 func (s *Service) invalidated(key string, epoch *atomic.Uint64) {
-	if key == "" {
+	switch key {
+	case "":
 		epoch.Add(1)
+		s.standings.changed(true)
+		return
+	case layout.Standings:
+		s.standings.changed(false)
 		return
 	}
 	prefix, id, ok := layout.ParseKey(key)
@@ -296,6 +314,7 @@ func newPairs() (*otter.Cache[string, int64], error) {
 // stays open.
 func (s *Service) Close() error {
 	s.unsubscribe()
+	s.standings.close()
 	s.fanOut.Close()
 	s.completions.index.Close()
 	return nil
@@ -341,6 +360,7 @@ func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { s.completions.index.Maintain(ctx, every) })
+	others.Go(func() { s.liftAll(ctx, liftEvery) })
 	return s.fanOut.Recover(ctx, every)
 }
 

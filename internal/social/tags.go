@@ -40,7 +40,7 @@ func (t *tags) TagPosts(ctx context.Context, v *Viewer, tag string, before int64
 	if !ok {
 		return Listing{}, ErrNotFound
 	}
-	return t.lists.listing(ctx, v, before, limit, 0, func(ctx context.Context, before int64, limit int) (Page, error) {
+	return t.lists.listing(ctx, v, before, limit, 0, Shown, func(ctx context.Context, before int64, limit int) (Page, error) {
 		return t.lists.timelines.byID(ctx, layout.TagKey(tag), before, limit)
 	})
 }

@@ -254,7 +254,7 @@ func (l *lookAhead) anyShown(ctx context.Context, v *Viewer, from, to int) (bool
 		if err != nil || !ok {
 			return !ok, err
 		}
-		if view != nil && Visible(v, view.Post) == Shown {
+		if view != nil && Visible(v, view.Post) >= Unlisted {
 			return true, nil
 		}
 	}

@@ -16,10 +16,13 @@ import (
 )
 
 // Viewer is a person who looks at posts, with what decides how they see them. It
-// never changes: get another one for another request. The zero value is a
+// never changes: get another one for another request. That of the zero User is a
 // stranger.
 type Viewer struct {
 	User User // ID 0: a stranger
+
+	standings *standings // who is limited or suspended
+	asked     int64      // the viewer has asked for what this user writes
 
 	muted, blocked, blockers people
 	liked, reposted, saved   marks
@@ -32,11 +35,8 @@ type Viewer struct {
 // asking returns the viewer as one who has asked for what a user writes, so that a
 // mute of that user hides nothing.
 func (v *Viewer) asking(uid int64) *Viewer {
-	if !v.muted.has(uid) {
-		return v
-	}
 	other := *v
-	other.muted = slices.DeleteFunc(slices.Clone(v.muted), func(id int64) bool { return id == uid })
+	other.asked = uid
 	return &other
 }
 
@@ -97,10 +97,11 @@ const maxDecoded = int64(time.Minute)
 // viewers keeps the viewers who were here lately.
 type viewers struct {
 	database
-	clock   func() time.Time
-	cells   *otter.Cache[int64, *viewerCell]
-	epoch   *atomic.Uint64
-	watched bool
+	standings *standings
+	clock     func() time.Time
+	cells     *otter.Cache[int64, *viewerCell]
+	epoch     *atomic.Uint64
+	watched   bool
 }
 
 type viewerCell struct {
@@ -112,12 +113,12 @@ type viewerCell struct {
 // cachedViewers bounds the viewers kept in memory, about 15 KB each at most.
 const cachedViewers = 10_000
 
-func newViewers(db database, clock func() time.Time, epoch *atomic.Uint64, watched bool) (*viewers, error) {
+func newViewers(db database, standings *standings, clock func() time.Time, epoch *atomic.Uint64, watched bool) (*viewers, error) {
 	cells, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: cachedViewers})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &viewers{database: db, clock: clock, cells: cells, epoch: epoch, watched: watched}, nil
+	return &viewers{database: db, standings: standings, clock: clock, cells: cells, epoch: epoch, watched: watched}, nil
 }
 
 // actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
@@ -144,8 +145,16 @@ var viewerPrefixes = [...]string{
 // Viewer returns a user as a viewer. It is answered from memory for one who was
 // here lately; else it takes one round trip.
 func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
+	if err := s.standings.load(ctx); err != nil {
+		return nil, err
+	}
+	if isFresh(ctx) && user.Role >= Moderator { // who may have decided in another process
+		if err := s.standings.reload(ctx, true); err != nil {
+			return nil, err
+		}
+	}
 	if user.ID == 0 {
-		return &Viewer{}, nil
+		return &Viewer{standings: s.standings}, nil
 	}
 	cell, ok := s.cells.GetIfPresent(user.ID)
 	if !ok {
@@ -158,7 +167,7 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 		v.changed == cell.changed.Load() && v.epoch == s.epoch.Load() && now-v.at < maxDecoded && today < v.ends {
 		return v, nil
 	}
-	v := &Viewer{User: user, ends: math.MaxInt64, peopleChanged: cell.people.Load(), change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
+	v := &Viewer{User: user, standings: s.standings, ends: math.MaxInt64, peopleChanged: cell.people.Load(), change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
 	if fresh {
 		v.changed, v.peopleChanged = never, never
 	}
@@ -197,7 +206,10 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 // one who is notified of each change. It is true until a time, in unix seconds. more is
 // read in the same round trip.
 func (s *viewers) ViewerNow(ctx context.Context, client rueidis.Client, user User, more ...rueidis.Completed) (v *Viewer, until int64, res []rueidis.RedisResult, err error) {
-	v = &Viewer{User: user, ends: math.MaxInt64}
+	if err := s.standings.load(ctx); err != nil {
+		return nil, 0, nil, err
+	}
+	v = &Viewer{User: user, standings: s.standings, ends: math.MaxInt64}
 	sets := []*people{&v.muted, &v.blocked, &v.blockers}
 	cmds := make(rueidis.Commands, 0, len(sets)+len(more))
 	for i, bound := range []int64{maxRelations, maxRelations, maxBlockers} {

@@ -32,6 +32,10 @@ const (
 	Tasks         = "tasks"
 	Live          = "live"
 	Completions   = "completions"
+	Audit         = "audit"
+	Staff         = "staff"
+	Standings     = "standings"
+	StandingEnds  = "standing_ends"
 )
 
 // Closed is the field `standing` of a user whose account is being deleted.
@@ -60,6 +64,7 @@ const (
 	NotificationsPrefix  = "notifications:"
 	FollowingTagsPrefix  = "following_tags:"
 	LoginPlacesPrefix    = "login_places:"
+	DecisionsPrefix      = "decisions:"
 )
 
 // Prefixes of the keys that end in the key of a post in braces: on a Cluster they
@@ -143,6 +148,9 @@ func FollowingTagsKey(uid int64) string { return Key(FollowingTagsPrefix, uid) }
 // the time of the last log-in. It expires.
 func LoginPlacesKey(uid int64) string { return Key(LoginPlacesPrefix, uid) }
 
+// DecisionsKey is the stream of the moderators' decisions about a user.
+func DecisionsKey(uid int64) string { return Key(DecisionsPrefix, uid) }
+
 // LikersKey is the sorted set of the users who like a post, by time.
 func LikersKey(pid int64) string { return ofPost(LikersPrefix, pid) }
 
@@ -196,6 +204,7 @@ var types = map[string]string{
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",
 	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",
+	Audit: "stream", Staff: "hash", Standings: "zset", StandingEnds: "zset", DecisionsPrefix: "stream",
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
 	SessionsPrefix: "hash", LoginsPrefix: "hash",

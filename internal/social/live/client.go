@@ -66,7 +66,8 @@ type Conn interface {
 // client is an open connection.
 type client struct {
 	conn    Conn
-	member  *member // nil for a visitor without a session
+	member  *member        // nil for a visitor without a session
+	visitor *social.Viewer // a visitor without a session
 	topic   topic
 	topicAt int // its place in Hub.topics
 	at      int // its place in Hub.clients
@@ -91,6 +92,7 @@ type watched struct {
 	author  int64
 	counts  social.PostCounts
 	deleted bool
+	hidden  bool // by a moderator
 	clients []*client
 }
 
@@ -120,7 +122,7 @@ func (h *Hub) Attach(ctx context.Context, sub Subscription, open func() (Conn, e
 	}
 	h.insert(c, posts)
 	message := h.missed([]byte("retry: 2000\n\n"), c, sub.Since)
-	message = appendCounts(message, c.shown(posts))
+	message = appendCounts(message, c.viewer(), c.shown(posts))
 	if c.member != nil {
 		c.member.unread = unread
 		message = appendUnread(message, unread)
@@ -147,6 +149,9 @@ func (h *Hub) prepare(ctx context.Context, c *client, sub Subscription) (posts [
 		if unread, err = h.countUnread(ctx, c.member); err != nil {
 			return nil, 0, err
 		}
+	}
+	if c.visitor, err = h.social.Viewer(ctx, social.User{}); err != nil {
+		return nil, 0, err
 	}
 	ids := slices.Clone(sub.Posts[:min(len(sub.Posts), MaxPosts)])
 	slices.Sort(ids)
@@ -232,7 +237,7 @@ func (h *Hub) insert(c *client, posts []*social.View) {
 		}
 		w := h.watched[view.ID]
 		if w == nil {
-			w = &watched{id: view.ID, author: view.Author.ID, counts: view.Counts, deleted: view.Deleted}
+			w = &watched{id: view.ID, author: view.Author.ID, counts: view.Counts, deleted: view.Deleted, hidden: !view.Hidden.IsZero()}
 			h.watched[view.ID] = w
 			// A change since the View was read went unnoticed.
 			h.changed.posts[view.ID] = now
@@ -292,7 +297,20 @@ func (h *Hub) remove(c *client) {
 // sees reports whether the viewer of a connection sees what a user writes, at least
 // so well.
 func (c *client) sees(uid int64, least social.Visibility) bool {
-	return c.member == nil || c.member.viewer.Sees(uid) >= least
+	v := c.viewer()
+	return !v.Suspended() && v.Sees(uid) >= least
+}
+
+func (c *client) viewer() *social.Viewer {
+	if c.member == nil {
+		return c.visitor
+	}
+	return c.member.viewer
+}
+
+// hides reports whether the viewer must not see a post.
+func (c *client) hides(w *watched) bool {
+	return w.deleted || w.hidden && c.viewer().User.ID != w.author && c.viewer().User.Role < social.Moderator
 }
 
 // shown returns those of these posts whose counts a connection gets.

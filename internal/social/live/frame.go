@@ -49,7 +49,7 @@ func appendUnread(b []byte, unread int) []byte {
 	return append(b, "\n\n"...)
 }
 
-func appendCounts(b []byte, posts []*social.View) []byte {
+func appendCounts(b []byte, v *social.Viewer, posts []*social.View) []byte {
 	if len(posts) == 0 {
 		return b
 	}
@@ -58,7 +58,7 @@ func appendCounts(b []byte, posts []*social.View) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendCount(b, post.ID, post.Counts, post.Deleted)
+		b = appendCount(b, post.ID, post.Counts, social.Visible(v, post.Post) == social.Hidden)
 	}
 	return append(b, "\n\n"...)
 }

@@ -110,10 +110,13 @@ func (h *Hub) deliverTo(c *client, e *stream.Entry, message []byte) {
 // mayShow reports whether the viewer sees a post on the page of the connection.
 func (c *client) mayShow(e *stream.Entry) bool {
 	least := social.Shown
-	if c.topic.kind == Profile {
+	switch c.topic.kind {
+	case Profile:
 		least = social.Muted // the viewer has asked for this user
+	case Home, Thread:
+		least = social.Unlisted
 	}
-	return c.sees(e.Author, least) && (e.Of == 0 || c.sees(e.To, social.Shown)) &&
+	return c.sees(e.Author, least) && (e.Of == 0 || c.sees(e.To, social.Unlisted)) &&
 		(c.topic.kind != Home || c.member.hasAtHome(e))
 }
 

@@ -273,10 +273,10 @@ func (h *Hub) push(views []*social.View) {
 			continue
 		}
 		w := h.watched[view.ID]
-		if w == nil || w.counts == view.Counts && w.deleted == view.Deleted {
+		if w == nil || w.counts == view.Counts && w.deleted == view.Deleted && w.hidden == !view.Hidden.IsZero() {
 			continue
 		}
-		w.counts, w.deleted = view.Counts, view.Deleted
+		w.counts, w.deleted, w.hidden = view.Counts, view.Deleted, !view.Hidden.IsZero()
 		news[w] = true
 		for _, c := range w.clients {
 			clients[c] = struct{}{}
@@ -307,7 +307,7 @@ func (c *client) counts(news map[*watched]bool) []byte {
 		} else {
 			b = append(b, ',')
 		}
-		b = appendCount(b, s.post.id, s.post.counts, s.post.deleted)
+		b = appendCount(b, s.post.id, s.post.counts, c.hides(s.post))
 	}
 	if b == nil {
 		return nil
@@ -348,6 +348,8 @@ const aliveEvery = 5
 // tend does what is due for a connection.
 func (h *Hub) tend(c *client, now time.Time, round int) {
 	switch {
+	case c.viewer().Suspended():
+		h.remove(c)
 	case now.After(c.ends):
 		if c.pending == nil {
 			_, _ = h.write(c, farewell(c.at))

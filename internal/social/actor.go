@@ -1,0 +1,112 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"retwis/internal/social/layout"
+)
+
+// Actor is who decides about other people: the id of a user, or one of the constants
+// below. The zero value is nobody, who may do nothing.
+type Actor int64
+
+const (
+	// Operator is the person at the command line, who may do everything.
+	Operator Actor = -1
+	// Automatic is Retwis itself: a suspension or a limit that has come to its end.
+	Automatic Actor = -2
+)
+
+// Actor returns a user as one who decides.
+func (u User) Actor() Actor { return Actor(u.ID) }
+
+// String returns what the audit log has: "operator", "automatic", or the id of a user.
+func (a Actor) String() string {
+	switch a {
+	case Operator:
+		return "operator"
+	case Automatic:
+		return "automatic"
+	}
+	return strconv.FormatInt(int64(a), 10)
+}
+
+// parseActor reads what the audit log has; the zero Actor for another text.
+func parseActor(text string) Actor {
+	switch text {
+	case "operator":
+		return Operator
+	case "automatic":
+		return Automatic
+	}
+	id, _ := layout.ParseID(text)
+	return Actor(id)
+}
+
+// ForbiddenError is an action that the actor has no right to. errors.Is reports it as
+// ErrForbidden.
+type ForbiddenError struct{ Reason string } // a sentence for the actor
+
+func (e *ForbiddenError) Error() string { return "social: not allowed: " + e.Reason }
+
+// Is reports whether target is ErrForbidden.
+func (e *ForbiddenError) Is(target error) bool { return target == ErrForbidden }
+
+// roles returns the roles of users, read past every memory from `staff`, which alone
+// decides: the field of a user is a copy. One round trip.
+func (m *moderation) roles(ctx context.Context, ids ...int64) ([]Role, error) {
+	fields := make([]string, len(ids))
+	for i, id := range ids {
+		fields[i] = layout.Itoa(id)
+	}
+	values, err := m.client.Do(ctx, m.client.B().Hmget().Key(layout.Staff).Field(fields...).Build()).ToArray()
+	if err != nil {
+		return nil, fmt.Errorf("social: read roles: %w", err)
+	}
+	roles := make([]Role, len(ids))
+	for i, value := range values {
+		if !value.IsNil() {
+			name, _ := value.ToString()
+			roles[i], _ = ParseRole(name)
+		}
+	}
+	return roles, nil
+}
+
+// authorize returns ErrForbidden unless an actor may decide about a user: moderators
+// and above may, about people with a lesser role. uid 0 asks about nobody in
+// particular. One round trip; none for an operator.
+func (m *moderation) authorize(ctx context.Context, actor Actor, uid int64) error {
+	if actor == Operator || actor == Automatic {
+		return nil
+	}
+	if actor <= 0 {
+		return &ForbiddenError{"Log in as a moderator."}
+	}
+	roles, err := m.roles(ctx, int64(actor), uid)
+	if err != nil {
+		return err
+	}
+	return mayModerate(int64(actor), uid, roles[0], roles[1])
+}
+
+// mayModerate is the rule of authorize.
+func mayModerate(actor, uid int64, has, other Role) error {
+	switch {
+	case has < Moderator:
+		return &ForbiddenError{"Only moderators may do that."}
+	case actor == uid:
+		return &ForbiddenError{"You can't decide about yourself."}
+	case other >= has:
+		return &ForbiddenError{"You can't decide about a person whose role is " + other.String() + "."}
+	}
+	return nil
+}
+
+// MayModerate reports whether a user, as this process knows them, may decide about
+// another one: for the pages. The actions ask the database.
+func (u User) MayModerate(other User) bool {
+	return mayModerate(u.ID, other.ID, u.Role, other.Role) == nil
+}

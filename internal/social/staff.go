@@ -1,0 +1,189 @@
+package social
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+)
+
+var (
+	//go:embed staff_set.lua
+	staffSetSource string
+	staffSetScript = script.New(staffSetSource).Retryable()
+)
+
+// SetRole gives a user a role, or takes it with the role Member. An owner gives and
+// takes every role, an admin that of a moderator; neither acts on people whose role is
+// equal to their own or greater, except that everybody may give up their own. The last
+// owner cannot do that. Operator may do everything. The first user who registers gets
+// no role by that: an operator names the first owner, with `retwis user role`.
+//
+// It returns ErrForbidden for what the actor may not do, *InvalidError for a user who
+// is suspended, and ErrNotFound. The role is decided in `staff`, in one script, and then
+// copied to the user; another process finishes that if this one dies. About six round
+// trips.
+func (m *moderation) SetRole(ctx context.Context, actor Actor, uid int64, role Role, note string) error {
+	if int(role) >= len(roleNames) {
+		return &InvalidError{"role", "Use member, moderator, admin or owner."}
+	}
+	rec, err := m.users.record(WithFresh(ctx), uid)
+	if err != nil {
+		return err
+	}
+	if role > Member && rec.Standing.Hidden() {
+		return &InvalidError{"role", rec.Name + " is suspended."}
+	}
+	entry := AuditEntry{Actor: actor, Action: "role", Target: UserTarget(uid), Note: roleNote(role, note)}
+	if _, err := cleanNote(entry.Note); err != nil {
+		return err
+	}
+	member := layout.Key(roleTask, uid)
+	for range maxRoleTries {
+		roles, err := m.roles(ctx, uid, int64(max(actor, 0)))
+		if err != nil {
+			return err
+		}
+		from, has := roles[0], roles[1]
+		if err := mayGive(actor, uid, has, from, role); err != nil {
+			return err
+		}
+		if from == role && rec.Role == role {
+			return nil
+		}
+		if err := m.Audit(ctx, entry); err != nil {
+			return err
+		}
+		if err := m.tasks.Note(ctx, member); err != nil {
+			return err
+		}
+		changed, err := m.writeRole(ctx, actor, has, uid, from, role)
+		m.tasks.Run(ctx, member)
+		if err != nil || changed {
+			m.users.latest.Store(nil)
+			return err
+		}
+	}
+	return errors.New("social: the role was changed by others at the same time")
+}
+
+const (
+	// maxRoleTries is how often a role is set again that somebody else has changed.
+	maxRoleTries = 10
+	// roleTask begins the name of the task that copies a role to its user.
+	roleTask = "role:"
+)
+
+func roleNote(role Role, note string) string {
+	if note == "" {
+		return role.String()
+	}
+	return role.String() + ": " + note
+}
+
+// mayGive is the rule of SetRole.
+func mayGive(actor Actor, uid int64, has, from, to Role) error {
+	switch {
+	case actor == Operator:
+		return nil
+	case actor <= 0 || has < Moderator:
+		return &ForbiddenError{"Only owners and admins may do that."}
+	case int64(actor) == uid && to <= from:
+		return nil // giving up one's own
+	case int64(actor) == uid:
+		return &ForbiddenError{"You can't give yourself a greater role."}
+	case has < Admin:
+		return &ForbiddenError{"Only owners and admins may do that."}
+	case from >= has:
+		return &ForbiddenError{"You can't take the role of " + from.String() + " from another person."}
+	case has == Admin && to >= Admin:
+		return &ForbiddenError{"Only an owner gives the role of " + to.String() + "."}
+	}
+	return nil
+}
+
+// writeRole changes `staff` if it is still as it was read. It reports whether it was.
+func (m *moderation) writeRole(ctx context.Context, actor Actor, has Role, uid int64, from, to Role) (bool, error) {
+	var who, hasName string
+	if actor > 0 {
+		who, hasName = actor.String(), stored(has)
+	}
+	n, err := staffSetScript.Run(ctx, m.client, []string{layout.Staff},
+		[]string{layout.Itoa(uid), stored(from), stored(to), who, hasName}).AsInt64()
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("social: set a role: %w", err)
+	case n < 0:
+		return false, errLastOwner
+	}
+	return n == 1, nil
+}
+
+var errLastOwner = &ForbiddenError{"Nobody else is an owner. Give another person that role first."}
+
+// stored is a role as the database has it: nothing for a member.
+func stored(role Role) string {
+	if role == Member {
+		return ""
+	}
+	return role.String()
+}
+
+// copyRole makes the role of a user agree with `staff`.
+func (m *moderation) copyRole(ctx context.Context, argument string) error {
+	uid, ok := layout.ParseID(argument)
+	if !ok {
+		return nil
+	}
+	// Somebody else may change the role between the read and the write.
+	for before := Role(len(roleNames)); ; {
+		roles, err := m.roles(ctx, uid)
+		if err != nil || roles[0] == before {
+			return err
+		}
+		before = roles[0]
+		err = profileEditScript.RunFenced(ctx, m.client, []string{layout.UserKey(uid)}, []string{"role", stored(before)}).Error()
+		if err != nil {
+			return fmt.Errorf("social: set a role: %w", err)
+		}
+	}
+}
+
+// MayLeave returns ErrForbidden for the last owner, who cannot delete their account.
+func (m *moderation) MayLeave(ctx context.Context, uid int64) error {
+	staff, err := m.client.Do(ctx, m.client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
+	if err != nil {
+		return fmt.Errorf("social: read roles: %w", err)
+	}
+	if staff[layout.Itoa(uid)] != Owner.String() {
+		return nil
+	}
+	for id, role := range staff {
+		if role == Owner.String() && id != layout.Itoa(uid) {
+			return nil
+		}
+	}
+	return errLastOwner
+}
+
+// Staff returns the users who have a role, the greatest role first. Two round trips.
+func (m *moderation) Staff(ctx context.Context) ([]User, error) {
+	staff, err := m.client.Do(ctx, m.client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()
+	if err != nil {
+		return nil, fmt.Errorf("social: read roles: %w", err)
+	}
+	var ids []int64
+	for text := range staff {
+		if id, ok := layout.ParseID(text); ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	users, err := m.users.inOrder(WithFresh(ctx), ids)
+	slices.SortStableFunc(users, func(a, b User) int { return int(b.Role) - int(a.Role) })
+	return users, err
+}

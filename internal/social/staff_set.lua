@@ -1,0 +1,32 @@
+-- Changes the role of a user, if nobody else has changed it meanwhile.
+-- KEYS[1]   hash: staff, user id -> role
+-- ARGV[1]   the user
+-- ARGV[2]   the role that the user has, empty for none
+-- ARGV[3]   the new one, empty for none
+-- ARGV[4]   who gives it, empty for an operator
+-- ARGV[5]   the role that they have
+-- Reply     1 when it is changed; 0 when a role was another one by now; -1 for the
+--           last owner, who stays
+local function role(uid)
+  return redis.call('HGET', KEYS[1], uid) or ''
+end
+if role(ARGV[1]) ~= ARGV[2] or ARGV[4] ~= '' and role(ARGV[4]) ~= ARGV[5] then
+  return 0
+end
+if ARGV[2] == 'owner' and ARGV[3] ~= 'owner' and ARGV[4] ~= '' then
+  local owners = 0
+  for _, one in ipairs(redis.call('HVALS', KEYS[1])) do
+    if one == 'owner' then
+      owners = owners + 1
+    end
+  end
+  if owners < 2 then
+    return -1
+  end
+end
+if ARGV[3] == '' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+else
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+end
+return 1

@@ -1,0 +1,284 @@
+package social
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/removal"
+	"retwis/internal/social/reply"
+)
+
+var (
+	//go:embed standing_set.lua
+	standingSetSource string
+	standingSetScript = script.New(standingSetSource).Retryable()
+
+	//go:embed standing_note.lua
+	standingNoteSource string
+	standingNoteScript = script.New(standingNoteSource).Retryable()
+)
+
+// StandingChange is a decision about a user.
+type StandingChange struct {
+	Standing Standing
+	Until    time.Time // when it ends by itself; zero for no end, and for Good
+	Message  string    // for the user, at most MaxNote characters
+	Note     string    // for other moderators, at most MaxNote characters
+}
+
+// StandingInfo is what has been decided about a user.
+type StandingInfo struct {
+	Standing Standing
+	Since    time.Time // zero for Good
+	Until    time.Time // zero for no end
+	Message  string    // for the user
+}
+
+// SuspendedError is returned by a log-in with the right password of a user who is
+// suspended. errors.Is reports it as ErrSuspended.
+type SuspendedError struct{ StandingInfo }
+
+func (e *SuspendedError) Error() string {
+	text := "social: the account is suspended"
+	if !e.Until.IsZero() {
+		text += " until " + e.Until.Format(time.DateOnly)
+	}
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
+
+// Is reports whether target is ErrSuspended.
+func (e *SuspendedError) Is(target error) bool { return target == ErrSuspended }
+
+// standingTask begins the name of the task that makes what follows from a standing
+// agree with it.
+const standingTask = "standing:"
+
+// standingActions are the actions of the audit log.
+var standingActions = [...]string{Good: "restore", Limited: "limit", Suspended: "suspend"}
+
+// SetStanding limits a user (absent from public lists), suspends them (their sessions
+// end, they cannot log in, and nobody but moderators sees what they write), or restores
+// them. It returns ErrForbidden for what the actor may not do, *InvalidError for a text
+// that is too long or an end that has passed, and ErrNotFound.
+//
+// `user:<uid>` decides, written by one script; what follows is a task that another
+// process finishes if this one dies. About seven round trips.
+func (m *moderation) SetStanding(ctx context.Context, actor Actor, uid int64, change StandingChange) error {
+	if change.Standing > Suspended {
+		return &InvalidError{"standing", "Use good, limited or suspended."}
+	}
+	if !change.Until.IsZero() && change.Until.Unix() <= m.now().Unix() {
+		return &InvalidError{"until", "Choose an end in the future."}
+	}
+	message, err := cleanNote(change.Message)
+	if err != nil {
+		return &InvalidError{"message", "Use at most 1,000 characters."}
+	}
+	if change.Standing == Good {
+		message, change.Until = "", time.Time{}
+	}
+	if _, err := m.users.record(WithFresh(ctx), uid); err != nil {
+		return err
+	}
+	if err := m.authorize(ctx, actor, uid); err != nil {
+		return err
+	}
+	err = m.Audit(ctx, AuditEntry{Actor: actor, Action: standingActions[change.Standing], Target: UserTarget(uid), Note: change.Note})
+	if err != nil {
+		return err
+	}
+	return m.setStanding(ctx, uid, change.Standing, change.Until, message, "")
+}
+
+// setStanding writes a standing, and what follows from it. Where expected is set, the
+// end of the former standing must still be that.
+func (m *moderation) setStanding(ctx context.Context, uid int64, standing Standing, until time.Time, message, expected string) error {
+	member := layout.Key(standingTask, uid)
+	if err := m.tasks.Note(ctx, member); err != nil {
+		return err
+	}
+	var name, ends string
+	if standing != Good {
+		name = standing.String()
+	}
+	if !until.IsZero() {
+		ends = layout.Seconds(until)
+	}
+	found, err := standingSetScript.RunFenced(ctx, m.client, []string{layout.UserKey(uid)},
+		[]string{name, layout.Seconds(m.now()), ends, message, expected}).AsBool()
+	m.tasks.Run(ctx, member)
+	switch {
+	case err != nil:
+		return fmt.Errorf("social: set a standing: %w", err)
+	case !found && expected == "":
+		return ErrNotFound
+	}
+	m.users.latest.Store(nil)
+	return m.standings.reload(ctx, true)
+}
+
+// followStanding makes `standings`, `standing_ends` and the sessions of a user agree
+// with their standing.
+func (m *moderation) followStanding(ctx context.Context, argument string) error {
+	uid, ok := layout.ParseID(argument)
+	if !ok {
+		return nil
+	}
+	// Somebody else may change it between the read and the writes.
+	for before := (StandingInfo{Standing: Standing(len(standingNames))}); ; {
+		info, err := m.users.standing(WithFresh(ctx), uid)
+		if errors.Is(err, ErrNotFound) {
+			info, err = StandingInfo{}, nil
+		}
+		if err != nil || info == before {
+			return err
+		}
+		before = info
+		member, b := layout.Itoa(uid), m.client.B()
+		ends := b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable()
+		if !info.Until.IsZero() {
+			ends = b.Zadd().Key(layout.StandingEnds).ScoreMember().ScoreMember(float64(info.Until.Unix()), member).Build().ToRetryable()
+		}
+		if err := m.client.Do(ctx, ends).Error(); err != nil {
+			return fmt.Errorf("social: set a standing: %w", err)
+		}
+		err = standingNoteScript.RunFenced(ctx, m.client, []string{layout.Standings},
+			[]string{member, layout.Itoa(int64(info.Standing)), layout.Itoa(m.now().UnixMilli())}).Error()
+		if err != nil {
+			return fmt.Errorf("social: set a standing: %w", err)
+		}
+		if info.Standing.Hidden() {
+			if err := m.logins.LogoutEverywhere(ctx, uid); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// forget removes what is noted about a user whose account is being deleted; see package
+// removal. Until running requests are over, all processes hide the user.
+func (m *moderation) forget(ctx context.Context, uid int64, _ string) error {
+	closed, err := reply.TextOrEmpty(m.client.Do(ctx, m.client.B().Hget().Key(layout.UserKey(uid)).Field("closed").Build()))
+	if err != nil {
+		return fmt.Errorf("social: forget a user: %w", err)
+	}
+	if at := layout.ParseTime(closed); !at.IsZero() && m.now().Before(at.Add(removal.Grace)) {
+		return m.followStanding(ctx, layout.Itoa(uid))
+	}
+	member, b := layout.Itoa(uid), m.client.B()
+	return reply.FirstError(m.client.DoMulti(ctx,
+		b.Hdel().Key(layout.Staff).Field(member).Build().ToRetryable(),
+		b.Zrem().Key(layout.Standings).Member(member).Build().ToRetryable(),
+		b.Zrem().Key(layout.StandingEnds).Member(member).Build().ToRetryable(),
+		b.Unlink().Key(layout.DecisionsKey(uid)).Build().ToRetryable(),
+	))
+}
+
+// standingFields are the fields of a user that hold a standing.
+var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message"}
+
+// StandingOf returns what has been decided about a user, or ErrNotFound. No round trip
+// for one who was asked for lately, else one.
+func (m *moderation) StandingOf(ctx context.Context, uid int64) (StandingInfo, error) {
+	return m.users.standing(ctx, uid)
+}
+
+func (u *users) standing(ctx context.Context, uid int64) (StandingInfo, error) {
+	fields, err := reply.Fields(u.read(ctx, u.client.B().Hmget().Key(layout.UserKey(uid)).Field(standingFields...).Cache()))
+	if err != nil {
+		return StandingInfo{}, fmt.Errorf("social: read a standing: %w", err)
+	}
+	if fields[0] == "" {
+		return StandingInfo{}, ErrNotFound
+	}
+	info := StandingInfo{Standing: parseStanding(fields[1])}
+	if info.Standing != Good {
+		info.Since, info.Until, info.Message = layout.ParseTime(fields[2]), layout.ParseTime(fields[3]), fields[4]
+	}
+	return info, nil
+}
+
+// StandingPeople returns a page of the users who are limited or suspended, the latest
+// decision first, with the cursor of the next page. One or two round trips, more where
+// many were restored.
+func (m *moderation) StandingPeople(ctx context.Context, cursor string, limit int) (People, error) {
+	all := func(page []member) ([]member, error) {
+		kept := page[:0]
+		for _, entry := range page {
+			if score, err := layout.ParseScore(entry.score); err == nil && score%scoreStandings != 0 {
+				kept = append(kept, entry)
+			}
+		}
+		return kept, nil
+	}
+	return m.follows.people(ctx, layout.Standings, cursor, limit, all)
+}
+
+const (
+	// maxLifts is how many ends one round looks at.
+	maxLifts = 100
+	// liftEvery is how often a process looks at them.
+	liftEvery = 5 * time.Second
+)
+
+// LiftEnded restores the users whose limit or suspension has come to its end. All
+// processes call it every now and then; each user is restored by one of them. One round
+// trip while there is nothing to do.
+func (m *moderation) LiftEnded(ctx context.Context) error {
+	now := layout.Seconds(m.now())
+	ended, err := m.client.Do(ctx, m.client.B().Zrangebyscore().Key(layout.StandingEnds).
+		Min("-inf").Max(now).Withscores().Limit(0, maxLifts).Build()).AsZScores()
+	if err != nil {
+		return fmt.Errorf("social: restore users: %w", err)
+	}
+	for _, entry := range ended {
+		uid, ok := layout.ParseID(entry.Member)
+		if !ok {
+			continue
+		}
+		err = errors.Join(err, m.lift(ctx, uid, layout.Itoa(int64(entry.Score))))
+	}
+	return err
+}
+
+// lift restores a user whose standing ends at a time, unless somebody has changed it
+// since.
+func (m *moderation) lift(ctx context.Context, uid int64, ends string) error {
+	info, err := m.users.standing(WithFresh(ctx), uid)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if err == nil && !info.Until.IsZero() && layout.Seconds(info.Until) == ends {
+		err := m.Audit(ctx, AuditEntry{Actor: Automatic, Action: standingActions[Good], Target: UserTarget(uid), Note: "the time was over"})
+		if err != nil {
+			return err
+		}
+	}
+	return m.setStanding(ctx, uid, Good, time.Time{}, "", ends)
+}
+
+// liftAll calls LiftEnded every so often until ctx ends.
+func (m *moderation) liftAll(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := m.LiftEnded(ctx); err != nil && ctx.Err() == nil && !rueidis.IsRedisNil(err) {
+				m.log.WarnContext(ctx, "cannot restore users whose suspension is over, trying again", "error", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+)
+
+// standings keeps in memory who is limited or suspended, so that deciding how a viewer
+// sees a post asks no server. `standings` scores users by the order in which they were
+// changed; what was read once is brought up to date with the latest of them.
+//
+// The server reports each change to this process, which reads it at once in the
+// background: other processes follow within a round trip.
+type standings struct {
+	database
+	watched bool
+
+	known atomic.Pointer[knownStandings]
+	stale atomic.Bool // something has changed since
+	lost  atomic.Bool // reports may be lost: read everything
+	busy  chan struct{}
+
+	wake   chan struct{}
+	stop   context.CancelFunc
+	worker sync.WaitGroup
+}
+
+// knownStandings never changes.
+type knownStandings struct {
+	of   map[int64]Standing // without those in good standing
+	last float64            // the greatest score
+}
+
+// scoreStandings is how many standings a score tells apart: it is a number that grows
+// with each change, times this, plus the standing.
+const scoreStandings = 4
+
+func newStandings(db database, watched bool) *standings {
+	s := &standings{database: db, watched: watched, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.stale.Store(true)
+	if watched {
+		s.worker.Go(func() { s.follow(ctx) })
+	}
+	return s
+}
+
+func (s *standings) close() {
+	s.stop()
+	s.worker.Wait()
+}
+
+// of returns the standing of a user, as this process knows it.
+func (s *standings) of(uid int64) Standing {
+	if s == nil {
+		return Good
+	}
+	if known := s.known.Load(); known != nil && len(known.of) > 0 {
+		return known.of[uid]
+	}
+	return Good
+}
+
+// count returns how many users are limited or suspended.
+func (s *standings) count() int {
+	if s == nil {
+		return 0
+	}
+	if known := s.known.Load(); known != nil {
+		return len(known.of)
+	}
+	return 0
+}
+
+// changed notes that `standings` has changed; everything may have for lost. It does not
+// wait.
+func (s *standings) changed(lost bool) {
+	if lost {
+		s.lost.Store(true)
+	}
+	s.stale.Store(true)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// follow reads changes as they are reported, and everything once a minute: a report can
+// get lost with a cut cable.
+func (s *standings) follow(ctx context.Context) {
+	tick := time.NewTicker(time.Duration(maxDecoded))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if s.known.Load() == nil {
+				continue // nobody has asked yet
+			}
+			s.lost.Store(true)
+			s.stale.Store(true)
+		case <-s.wake:
+		}
+		// A failed read leaves it to the next viewer.
+		bounded, cancel := context.WithTimeout(ctx, readStandingsTimeout)
+		_ = s.load(bounded)
+		cancel()
+	}
+}
+
+const readStandingsTimeout = 5 * time.Second
+
+// load brings what is known up to date. No round trip while nothing has changed.
+func (s *standings) load(ctx context.Context) error {
+	if s.watched && s.known.Load() != nil && !s.stale.Load() {
+		return nil
+	}
+	return s.reload(ctx, false)
+}
+
+// reload reads what has changed; past every memory for fresh. One round trip.
+func (s *standings) reload(ctx context.Context, fresh bool) error {
+	select {
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	known := s.known.Load()
+	if s.watched && known != nil && !fresh && !s.stale.Load() {
+		return nil // another request has read it meanwhile
+	}
+	if fresh {
+		// The server does not watch the key for this read, so it stays stale.
+		return s.apply(known, s.client.Do(ctx, rueidis.Completed(s.command(known))))
+	}
+	// Before the read, so that no change is missed.
+	lost := s.lost.Swap(false)
+	s.stale.Store(false)
+	if lost {
+		known = nil
+	}
+	err := s.apply(known, s.client.DoCache(ctx, s.command(known).ToStaticTTL(), cacheTTL))
+	if err != nil {
+		if lost {
+			s.lost.Store(true)
+		}
+		s.stale.Store(true)
+	}
+	return err
+}
+
+// command reads the changes after those that are known, or everything for nil.
+func (s *standings) command(known *knownStandings) rueidis.Cacheable {
+	from := "-inf"
+	if known != nil {
+		from = fmt.Sprintf("(%.0f", known.last)
+	}
+	return s.client.B().Zrangebyscore().Key(layout.Standings).Min(from).Max("+inf").Withscores().Cache()
+}
+
+// apply adds changes to what is known.
+func (s *standings) apply(known *knownStandings, res rueidis.RedisResult) error {
+	changes, err := res.AsZScores()
+	if err != nil {
+		return fmt.Errorf("social: read who is limited or suspended: %w", err)
+	}
+	next := &knownStandings{of: map[int64]Standing{}}
+	if known != nil {
+		if len(changes) == 0 {
+			return nil
+		}
+		next.of, next.last = maps.Clone(known.of), known.last
+	}
+	for _, change := range changes {
+		uid, ok := layout.ParseID(change.Member)
+		if !ok {
+			continue
+		}
+		next.last = max(next.last, change.Score)
+		if standing := Standing(math.Mod(change.Score, scoreStandings)); standing == Good {
+			delete(next.of, uid)
+		} else {
+			next.of[uid] = standing
+		}
+	}
+	s.known.Store(next)
+	return nil
+}
