@@ -6,6 +6,7 @@ GOFUMPT     := go run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MISSPELL    := go run github.com/golangci/misspell/cmd/misspell@v0.8.0
 TEMPL       := go run github.com/a-h/templ/cmd/templ@v0.3.977
+VULNCHECK   := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 NFPM        := go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 
 # The root module, e2e and bench.
@@ -74,7 +75,7 @@ e2e/node_modules/.package-lock.json: e2e/package-lock.json
 	cd e2e && npm ci --no-audit --no-fund
 	@touch $@
 
-lint: ## check with gofumpt, misspell, go vet and staticcheck; check that go.mod and generated code are up to date
+lint: ## check with gofumpt, misspell, go vet, staticcheck and govulncheck; check that go.mod and generated code are up to date
 	@for script in scripts/* deploy/deb/p*; do sh -n "$$script" || exit 1; done; bash -n .ci/run
 	@unformatted=$$($(GOFUMPT) -l .) || exit 1; [ -z "$$unformatted" ] || \
 		{ printf 'make: not formatted; run gofumpt on:\n%s\n' "$$unformatted" >&2; exit 1; }
@@ -86,6 +87,7 @@ lint: ## check with gofumpt, misspell, go vet and staticcheck; check that go.mod
 		(cd "$$module" && go mod tidy -diff) || \
 			{ echo "make: run go mod tidy in $$module" >&2; exit 1; }; \
 	done
+	@scripts/vulnerabilities $(VULNCHECK)
 	@before=$$(scripts/generated); $(MAKE) -s generate && [ "$$before" = "$$(scripts/generated)" ] || \
 		{ echo 'make: generated code was older than its source; it is up to date now: commit it' >&2; exit 1; }
 
