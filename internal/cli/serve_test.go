@@ -102,13 +102,14 @@ func TestServeWarns(t *testing.T) {
 		"replica":    {begin: "REPLICAOF 127.0.0.1 1", want: "takes no writes"},
 		"no rights":  {begin: "ACL SETUSER ada on nopass ~* &* +@all -@write", url: "ada:x@", want: "takes no writes"},
 		"no scripts": {begin: "ACL SETUSER ada on nopass ~* &* +@all -@scripting", url: "ada:x@", want: "runs no scripts"},
+		"in memory":  {begin: "CONFIG SET appendonly no", want: "keeps no append-only file"},
 		"fine":       {begin: "PING"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.TCP(t)
 			c := server.Client(t)
-			for _, command := range []string{"SET layout_version 2", test.begin} { // it has been served before
+			for _, command := range []string{"SET layout_version 2", "CONFIG SET appendonly yes", test.begin} { // it has been served before
 				if err := c.Do(t.Context(), c.B().Arbitrary(strings.Fields(command)...).Build()).Error(); err != nil {
 					t.Fatal(err)
 				}

@@ -216,9 +216,9 @@ func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Serve
 		Socket: e.socket,
 		Binary: binary,
 		Logger: e.log,
-		Config: []string{
+		Config: append(e.opt.maxMemoryConfig(),
 			"appendonly yes",
-			"appendfsync " + e.opt.Fsync,
+			"appendfsync "+e.opt.Fsync,
 			"aof-use-rdb-preamble yes",
 			"aof-load-truncated yes",
 			`save ""`,
@@ -226,7 +226,10 @@ func (e *embedded) start(ctx context.Context, lock *os.File) (*redisserver.Serve
 			// socket, and there is no other replica to wait for.
 			"repl-diskless-sync yes",
 			"repl-diskless-sync-delay 0",
-		},
+			// A follow takes 15 bytes in a small set and more than 100 in a large one.
+			// The name of servers before 7.0, which the others know too.
+			"zset-max-ziplist-entries 512",
+		),
 		ExtraFiles: []*os.File{lock},
 	})
 }

@@ -40,6 +40,9 @@ type Options struct {
 	// "everysec" (the default: a power cut or a crash loses a second at most)
 	// or "always" (nothing that was acknowledged).
 	Fsync string
+	// MaxMemory is how many bytes of memory an embedded server may use before it
+	// refuses writes. Default: DefaultMaxMemory. NoMemoryLimit: no limit.
+	MaxMemory int64
 }
 
 func (o *Options) prepare() error {
@@ -48,6 +51,9 @@ func (o *Options) prepare() error {
 	}
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
+	}
+	if o.MaxMemory < NoMemoryLimit {
+		return fmt.Errorf("store: Options.MaxMemory: %d is negative", o.MaxMemory)
 	}
 	switch o.Fsync {
 	case "":

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ type serveFlags struct {
 	demo, secure bool
 	proxies      networks
 	share        bool
+	memory       site.MaxMemory
 	log          logFlags
 	limits       limitsFlag
 }
@@ -81,6 +83,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	flags.fsync = c.AddChoice("fsync", "when our own server forces writes to the disk", "everysec", "always")
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
 	f.DurationVar(&flags.drain, "drain", 0, "how long to go on serving when it is stopped, while /readyz has status 503 already")
+	site.AddMaxMemory(c, &flags.memory)
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
 	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
@@ -132,7 +135,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	defer closeAll(listeners)
 	main, admin, redirect := listeners[0], listeners[1], listeners[2]
-	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Fsync: flags.fsync.Value}, social.Options{Limits: flags.limits.config})
+	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes()}, social.Options{Limits: flags.limits.config})
 	if err != nil {
 		return err
 	}
@@ -170,7 +173,12 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		log.Info("leading plain HTTP to HTTPS", "url", url(redirect, false))
 		run.add(redirect, web.HTTPServer(source.Redirect(port(main.Addr())), log), nil)
 	}
-	run.background = func(ctx context.Context) { warm(ctx, main.Addr(), flags.tls.domains) }
+	run.background = func(ctx context.Context) {
+		var watch sync.WaitGroup
+		watch.Go(func() { site.WatchMemory(ctx, db.Store, log) })
+		warm(ctx, main.Addr(), flags.tls.domains)
+		watch.Wait()
+	}
 	return run.untilDone(ctx)
 }
 

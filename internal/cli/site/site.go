@@ -106,6 +106,9 @@ func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 	if policy := store.Evicts(ctx, db.Client()); policy != "" {
 		log.Warn("the database deletes keys when it is full; set maxmemory-policy to noeviction", "maxmemory-policy", policy)
 	}
+	if address := store.NotAppending(ctx, db.Client()); address != "" {
+		log.Warn("the database keeps no append-only file: a crash loses what was written after its last snapshot, if it makes any; set appendonly to yes", "server", address)
+	}
 }
 
 // Adopt converts a database that another version of Retwis wrote, which may take some

@@ -83,7 +83,9 @@ func (e *Engine) Close() {
 
 // Note adds a task to the ledger, before its first write: from now on it will be
 // finished, whatever interrupts it. One round trip.
-func (e *Engine) Note(ctx context.Context, member string) error { return e.ledger.Note(ctx, member) }
+func (e *Engine) Note(ctx context.Context, member string) error {
+	return e.ledger.NoteFull(ctx, member)
+}
 
 // Run runs a task that was noted, to its end. A task that fails goes on in the
 // background, and its error is logged only.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/rediserr"
 	"retwis/internal/script"
 	"retwis/internal/social/layout"
 )
@@ -26,6 +27,11 @@ import (
 var claimSource string
 
 var claimScript = script.New(claimSource).Retryable()
+
+//go:embed note.lua
+var noteSource string
+
+var noteScript = script.New(noteSource).Retryable()
 
 // maxSubmitted bounds what was submitted and not yet looked at.
 const maxSubmitted = 1024
@@ -77,6 +83,20 @@ func (l *Ledger) Note(ctx context.Context, members ...string) error {
 		add = add.ScoreMember(now, member)
 	}
 	if err := l.client.Do(ctx, add.Build().ToRetryable()).Error(); err != nil {
+		return fmt.Errorf("social: key %s: %w", l.key, err)
+	}
+	return nil
+}
+
+// NoteFull is Note for one member, and works where the memory of the server is full: the
+// work may free some. One round trip, two where it is full.
+func (l *Ledger) NoteFull(ctx context.Context, member string) error {
+	err := l.Note(ctx, member)
+	if rediserr.Of(err) != rediserr.WritesRefused {
+		return err
+	}
+	err = noteScript.Run(ctx, l.client, []string{l.key}, []string{member, layout.Seconds(l.now())}).Error()
+	if err != nil {
 		return fmt.Errorf("social: key %s: %w", l.key, err)
 	}
 	return nil

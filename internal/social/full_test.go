@@ -1,0 +1,77 @@
+package social_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"retwis/internal/rediserr"
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+// When the memory of the database is full, everything can be read, what frees memory can
+// be done, and the rest is refused as a whole with an error that says so.
+func TestFullMemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Own(t)
+	b := socialtest.On(t, server.Client(t))
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	b.Connect(ada, bob)
+	liked, gone := b.Publish(bob, "liked"), b.Publish(ada, "to be deleted")
+	if err := b.Like(b.Ctx, ada, liked); err != nil {
+		t.Fatal(err)
+	}
+	session, err := b.Login(b.Ctx, "ada", socialtest.Password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	config := func(name, value string) {
+		t.Helper()
+		if err := b.DB.Do(b.Ctx, b.DB.B().ConfigSet().ParameterValue().ParameterValue(name, value).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config("maxmemory", "1mb") // less than the server needs
+	for _, c := range []struct {
+		what string
+		do   func() error
+		can  bool
+	}{
+		{"read a profile", func() error { _, err := b.UserByName(social.WithFresh(b.Ctx), "bob"); return err }, true},
+		{"read posts", func() error { _, err := b.Views(social.WithFresh(b.Ctx), liked); return err }, true},
+		{"read a session", func() error { _, err := b.SessionUser(social.WithFresh(b.Ctx), session.Secret); return err }, true},
+		{"post", func() error { _, err := b.Post(b.Ctx, ada, "no room"); return err }, false},
+		{"register", func() error { _, err := b.Register(b.Ctx, "charles", socialtest.Password); return err }, false},
+		{"follow", func() error { return b.Follow(b.Ctx, bob, ada) }, false},
+		{"like", func() error { return b.Like(b.Ctx, bob, gone) }, false},
+		{"log in", func() error { _, err := b.Login(b.Ctx, "ada", socialtest.Password); return err }, false},
+		{"unlike", func() error { return b.Unlike(b.Ctx, ada, liked) }, true},
+		{"unfollow", func() error { return b.Unfollow(b.Ctx, ada, bob) }, true},
+		{"delete a post", func() error { return b.Delete(b.Ctx, ada, gone) }, true},
+		{"log out", func() error { return b.Logout(b.Ctx, ada.ID, session.Secret) }, true},
+	} {
+		err := c.do()
+		t.Logf("%s: %v", c.what, err)
+		if c.can && err != nil {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		if !c.can && rediserr.Of(err) != rediserr.WritesRefused {
+			t.Errorf("%s: %v, want a refused write", c.what, err)
+		}
+	}
+	config("maxmemory", "0")
+	b.Eventually("what was refused in the background to end", func() bool {
+		_ = b.ResumeFanOuts(b.Ctx)
+		return b.Redis("EXISTS", "tasks") == "0"
+	})
+	if result := b.WantHealthy(); result.Users != 2 {
+		t.Errorf("%+v", result)
+	}
+	b.Eventually("the deletion to end", func() bool {
+		return !slices.Contains(strings.Fields(b.Redis("LRANGE", "timeline", "0", "-1")), strconv.FormatInt(gone, 10))
+	})
+}
