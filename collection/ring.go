@@ -2,7 +2,6 @@ package collection
 
 import (
 	"context"
-	"crypto/rand"
 	_ "embed"
 	"fmt"
 	"iter"
@@ -23,6 +22,8 @@ var (
 	ringRemoveLua string
 	//go:embed ring_take.lua
 	ringTakeLua string
+	//go:embed ring_take_item.lua
+	ringTakeItemLua string
 	//go:embed ring_end.lua
 	ringEndLua string
 )
@@ -36,8 +37,8 @@ var (
 // The ring is a list at key. key.content is a hash of all items, and key.leased a
 // sorted set of the leased ones.
 type Ring struct {
-	set                    *partition.Set
-	put, remove, take, end script.Script
+	set                                  *partition.Set
+	put, remove, take, takeItem, endings script.Script
 }
 
 // NewRing returns the ring at a key. It sends nothing to the server.
@@ -48,7 +49,8 @@ func NewRing(client rueidis.Client, key string) (*Ring, error) {
 	}
 	return &Ring{
 		set: set, put: partition.NewScript(ringPutLua), remove: partition.NewScript(ringRemoveLua),
-		take: partition.NewScript(ringTakeLua), end: partition.NewScript(ringEndLua),
+		take: partition.NewScript(ringTakeLua), takeItem: partition.NewScript(ringTakeItemLua),
+		endings: partition.NewScript(ringEndLua),
 	}, nil
 }
 
@@ -118,8 +120,8 @@ func (r *Ring) Next(ctx context.Context) (string, error) {
 // Lease is an item that one worker has.
 type Lease struct {
 	Item string
-	// ID identifies the lease; it is random. With it, Ring.Lease returns the lease in
-	// another process.
+	// ID identifies the lease; it is random, after the name of its holder, if it has
+	// one. With it, Ring.Lease returns the lease in another process.
 	ID   string
 	ring *Ring
 }
@@ -148,13 +150,22 @@ func (e *EmptyError) Is(target error) bool { return target == ErrNotFound }
 // Take leases the first item of the ring: one script. If all are leased it returns an
 // *EmptyError, which says when to try again.
 func (r *Ring) Take(ctx context.Context, lease time.Duration) (*Lease, error) {
+	return r.TakeFor(ctx, "", lease)
+}
+
+// ready returns an error for a lease that is too short, or a key of something else.
+func (r *Ring) ready(ctx context.Context, lease time.Duration) error {
 	if lease < time.Millisecond {
-		return nil, r.wrap(ctx, fmt.Errorf("%w: a lease of %v: it must be at least a millisecond", ErrValue, lease))
+		return fmt.Errorf("%w: a lease of %v: it must be at least a millisecond", ErrValue, lease)
 	}
-	if err := r.set.Check(ctx); err != nil {
+	return r.set.Check(ctx)
+}
+
+func (r *Ring) takeAs(ctx context.Context, id string, lease time.Duration) (*Lease, error) {
+	if err := r.ready(ctx, lease); err != nil {
 		return nil, r.wrap(ctx, err)
 	}
-	l := &Lease{ring: r, ID: rand.Text()}
+	l := &Lease{ring: r, ID: id}
 	reply, err := r.take.Run(ctx, r.set.Client, r.keys(), []string{l.ID, milliseconds(lease)}).ToArray()
 	if err != nil {
 		return nil, r.wrap(ctx, err)
@@ -181,7 +192,7 @@ func milliseconds(lease time.Duration) string {
 
 // Return ends the lease and puts the item at the end of the ring. It returns
 // ErrLeaseOver if the lease has expired.
-func (l *Lease) Return(ctx context.Context) error { return l.until(ctx, 0) }
+func (l *Lease) Return(ctx context.Context) error { return l.end(ctx, "return") }
 
 // Extend makes the lease last for so long from now. It returns ErrLeaseOver if the
 // lease has expired: stop working on the item.
@@ -189,12 +200,12 @@ func (l *Lease) Extend(ctx context.Context, lease time.Duration) error {
 	if lease < time.Millisecond {
 		return l.ring.wrap(ctx, fmt.Errorf("%w: a lease of %v: it must be at least a millisecond", ErrValue, lease))
 	}
-	return l.until(ctx, lease)
+	return l.end(ctx, milliseconds(lease))
 }
 
-func (l *Lease) until(ctx context.Context, lease time.Duration) error {
-	args := []string{l.Item, l.ID, milliseconds(lease)}
-	n, err := l.ring.end.Run(ctx, l.ring.set.Client, l.ring.keys(), args).AsInt64()
+// end ends the lease, or extends it; see ring_end.lua.
+func (l *Lease) end(ctx context.Context, how string) error {
+	n, err := l.ring.endings.Run(ctx, l.ring.set.Client, l.ring.keys(), []string{l.Item, l.ID, how}).AsInt64()
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: %s", ErrLeaseOver, shorten(l.Item))
 	}

@@ -6,20 +6,24 @@
 --          milliseconds
 -- ARGV[1]  the item
 -- ARGV[2]  the name of the lease
--- ARGV[3]  extend it to so many milliseconds from now; '0': end it and put the
---          item at the end of the ring
+-- ARGV[3]  'return': end it and put the item at the end of the ring; 'remove': end it
+--          and take the item out of the ring; else extend it to so many milliseconds
+--          from now
 --
 -- Reply  1, or 0 if the lease is over
 if ARGV[2] == '' or redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then
 	return 0
 end
-if ARGV[3] ~= '0' then
+if ARGV[3] == 'return' then
+	redis.call('ZREM', KEYS[3], ARGV[1])
+	redis.call('HSET', KEYS[2], ARGV[1], '')
+	redis.call('RPUSH', KEYS[1], ARGV[1])
+elseif ARGV[3] == 'remove' then
+	redis.call('ZREM', KEYS[3], ARGV[1])
+	redis.call('HDEL', KEYS[2], ARGV[1])
+else
 	local time = redis.call('TIME')
 	-- One more: the current millisecond may be nearly over.
 	redis.call('ZADD', KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + 1 + ARGV[3], ARGV[1])
-	return 1
 end
-redis.call('ZREM', KEYS[3], ARGV[1])
-redis.call('HSET', KEYS[2], ARGV[1], '')
-redis.call('RPUSH', KEYS[1], ARGV[1])
 return 1

@@ -1,0 +1,108 @@
+package collection
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ErrLeased is returned by TakeItem for an item that another worker has.
+var ErrLeased = errors.New("the item is leased")
+
+// MaxHolder bounds the name of a holder, in bytes.
+const MaxHolder = 256
+
+// TakeFor is Take for a worker with a name: All and Leased report it with the item, and
+// a worker who comes back, perhaps in another process, finds with it what it has.
+func (r *Ring) TakeFor(ctx context.Context, holder string, lease time.Duration) (*Lease, error) {
+	id, err := leaseID(holder)
+	if err != nil {
+		return nil, r.wrap(ctx, err)
+	}
+	return r.takeAs(ctx, id, lease)
+}
+
+// TakeItem leases one item for a worker with a name, which may be empty, wherever the
+// item is in the ring: O(n) of the ring. It returns ErrLeased if another worker has it,
+// and ErrNotFound if the ring does not.
+func (r *Ring) TakeItem(ctx context.Context, item, holder string, lease time.Duration) (*Lease, error) {
+	id, err := leaseID(holder)
+	if err != nil {
+		return nil, r.wrap(ctx, err)
+	}
+	if err := r.ready(ctx, lease); err != nil {
+		return nil, r.wrap(ctx, err)
+	}
+	ms, err := r.takeItem.Run(ctx, r.set.Client, r.keys(), []string{id, milliseconds(lease), item}).AsInt64()
+	switch {
+	case err != nil:
+	case ms < 0:
+		err = fmt.Errorf("%w: the ring does not have %s", ErrNotFound, shorten(item))
+	case ms > 0:
+		err = fmt.Errorf("%w: %s, for %v more", ErrLeased, shorten(item), time.Duration(ms)*time.Millisecond)
+	default:
+		return r.Lease(item, id), nil
+	}
+	return nil, r.wrap(ctx, err)
+}
+
+// Leased returns the items that are leased to a worker, or to all workers for an empty
+// name, without those whose lease is over. It costs O(n) of the leased items: two round
+// trips.
+func (r *Ring) Leased(ctx context.Context, holder string) ([]RingItem, error) {
+	if err := r.set.Check(ctx); err != nil {
+		return nil, r.wrap(ctx, err)
+	}
+	leased, err := r.set.Client.Do(ctx, r.set.Client.B().Zrange().Key(leasedKey(r.set.Key)).Min("0").Max("-1").Withscores().Build()).AsZScores()
+	if err != nil || len(leased) == 0 {
+		return nil, r.wrap(ctx, err)
+	}
+	names := make([]string, len(leased))
+	for i, one := range leased {
+		names[i] = one.Member
+	}
+	ids, err := r.set.Client.Do(ctx, r.set.Client.B().Hmget().Key(r.set.Keys[0].Content).Field(names...).Build()).ToArray()
+	if err != nil {
+		return nil, r.wrap(ctx, err)
+	}
+	var items []RingItem
+	now := time.Now()
+	for i, one := range leased {
+		id, _ := ids[i].ToString()
+		item := RingItem{Item: one.Member, LeaseID: id, LeasedUntil: time.UnixMilli(int64(one.Score))}
+		if id != "" && item.LeasedUntil.After(now) && (holder == "" || item.Holder() == holder) {
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// Remove ends the lease and takes the item out of the ring: the work on it is done. It
+// returns ErrLeaseOver if the lease has expired; then the item stays.
+func (l *Lease) Remove(ctx context.Context) error { return l.end(ctx, "remove") }
+
+// Holder returns the name under which the item was taken, or nothing.
+func (i RingItem) Holder() string { return holderOf(i.LeaseID) }
+
+// leaseID returns a new id of a lease, with the name of its holder.
+func leaseID(holder string) (string, error) {
+	if len(holder) > MaxHolder {
+		return "", fmt.Errorf("%w: the name of a holder has %d bytes: it may have %d", ErrValue, len(holder), MaxHolder)
+	}
+	if holder == "" {
+		return rand.Text(), nil
+	}
+	return holder + ":" + rand.Text(), nil
+}
+
+func holderOf(id string) string {
+	at := strings.LastIndexByte(id, ':')
+	if at < 0 {
+		return ""
+	}
+	return id[:at]
+}
