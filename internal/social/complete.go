@@ -34,8 +34,21 @@ func (c *completions) CompleteNames(ctx context.Context, v *Viewer, prefix strin
 		return nil, nil
 	}
 	n = max(1, min(n, maxCompletions))
-	k := 2*n + spareNames + min(len(v.blocked)+len(v.blockers), 10*n)
-	names, err := c.index.Names(ctx, prefix, k)
+	return c.named(ctx, prefix, n, len(v.blocked)+len(v.blockers)+v.standings.count(), v.Lists)
+}
+
+// FindPeople is CompleteNames for moderators, who find everybody.
+func (c *completions) FindPeople(ctx context.Context, prefix string, n int) ([]User, error) {
+	prefix = strings.TrimLeft(prefix, "@＠")
+	if prefix == "" || len(prefix) > maxPrefix {
+		return nil, nil
+	}
+	return c.named(ctx, prefix, max(1, min(n, maxCompletions)), 0, func(int64) bool { return true })
+}
+
+// named returns up to n users with such a name that are listed; about so many are not.
+func (c *completions) named(ctx context.Context, prefix string, n, hidden int, listed func(uid int64) bool) ([]User, error) {
+	names, err := c.index.Names(ctx, prefix, 2*n+spareNames+min(hidden, 10*n))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +68,7 @@ func (c *completions) CompleteNames(ctx context.Context, v *Viewer, prefix strin
 	taken := make(map[int64]bool)
 	for _, name := range names {
 		user, ok := byName[name.Username]
-		if !ok || taken[user.ID] || name.Display != "" && name.Display != user.DisplayName || !v.Lists(user.ID) {
+		if !ok || taken[user.ID] || name.Display != "" && name.Display != user.DisplayName || !listed(user.ID) {
 			continue
 		}
 		taken[user.ID] = true

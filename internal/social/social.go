@@ -25,7 +25,8 @@
 //   - What others do with one's posts is notified: Notifications, Unread, MarkRead,
 //     SetNotifyOff.
 //   - Moderators decide about posts and people: SetRole, SetStanding, HidePost,
-//     UnhidePost, RemovePost. Audit and AuditLog are the log of these decisions.
+//     UnhidePost, RemovePost; and about what others have reported: ReportPost,
+//     ReportUser, TakeReport, DecideReport, ReturnReport, OpenReports. Audit and AuditLog are the log of these decisions.
 //   - A [Viewer] is a person who looks. [Visible] alone decides how they see a post;
 //     a [Listing] is a page of posts as they see it: HomePosts, PublicPosts,
 //     ProfilePosts, ProfileReplies, PostPage.
@@ -88,6 +89,7 @@ import (
 	"retwis/internal/social/reaction"
 	"retwis/internal/social/relation"
 	"retwis/internal/social/removal"
+	"retwis/internal/social/report"
 	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/session"
 	"retwis/internal/store"
@@ -155,6 +157,7 @@ type Service struct {
 	*leaving
 	*limited
 	*moderation
+	*reports
 
 	client rueidis.Client
 	fanOut *fanout.Engine
@@ -268,6 +271,12 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		lists: s.listings, fanOut: s.fanOut, tasks: s.fanOut.Tasks(), standings: standings, log: opt.Logger, now: opt.Now,
 	}
 	s.leaving.removal.Also("moderation", s.forget)
+	s.leaving.removal.Also("reports", func(ctx context.Context, uid int64, _ string) error { return s.ForgetReports(ctx, uid) })
+	store, err := report.New(client)
+	if err != nil {
+		return nil, err
+	}
+	s.reports = &reports{store: store, m: s.moderation}
 	s.tasks.Handle(strings.TrimSuffix(roleTask, ":"), s.copyRole)
 	s.tasks.Handle(strings.TrimSuffix(standingTask, ":"), s.followStanding)
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })

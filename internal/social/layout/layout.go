@@ -44,6 +44,16 @@ const Closed = "closed"
 // Nobody is the id in `users` of a name that belonged to an account that was deleted.
 const Nobody = "0"
 
+// Keys of reports. They have the hash tag {reports}: on a Cluster they are in one slot.
+const (
+	Reports      = "{reports}"       // ring: the targets that wait for a moderator
+	StaffReports = "{reports}:staff" // ring: those about people with a role
+	OpenReports  = "{reports}:open"  // sorted set: all targets, by the first report
+)
+
+// ReportKey is the hash of the reports about a target, the key of a user or a post.
+func ReportKey(target string) string { return "{reports}:" + target }
+
 // Prefixes of the keys that end in the id of a user or a post.
 const (
 	UserPrefix      = "user:"

@@ -1,0 +1,257 @@
+package report_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/report"
+)
+
+func TestMain(m *testing.M) {
+	if url := os.Getenv("REPORT_TAKER"); url != "" {
+		take(url, os.Getenv("REPORT_HOLDER"))
+		return
+	}
+	redistest.Main(m)
+}
+
+func store(t testing.TB, client rueidis.Client) *report.Store {
+	t.Helper()
+	s, err := report.New(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func everything(string) (bool, error) { return true, nil }
+
+func add(t testing.TB, s *report.Store, target string, by int64) {
+	t.Helper()
+	if _, err := s.Add(t.Context(), target, false, report.Report{By: by, Time: time.Now(), Kind: "spam", Text: "look  here"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A person has one open report about a target, and those of several people are one case.
+func TestOneReportEach(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]rueidis.Client{"single": redistest.DB(t).Client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, ctx := store(t, client), t.Context()
+			for _, by := range []int64{3, 4, 3, 3} {
+				add(t, s, "user:7", by)
+			}
+			c, err := s.Take(ctx, "1", false, everything)
+			if err != nil || c.Target != "user:7" || len(c.Reports) != 2 || c.Reports[0].Text != "look  here" || c.Reports[0].Kind != "spam" {
+				t.Fatalf("taken: %+v, %v", c, err)
+			}
+			if _, err := s.Take(ctx, "2", false, everything); !errors.Is(err, report.ErrNone) {
+				t.Errorf("another moderator: %v", err)
+			}
+			if _, err := s.TakeTarget(ctx, "user:7", "2"); !errors.Is(err, report.ErrHeld) {
+				t.Errorf("another moderator: %v", err)
+			}
+			if err := s.Close(ctx, "user:7", "2"); !errors.Is(err, report.ErrNotHeld) {
+				t.Errorf("another moderator decides: %v", err)
+			}
+			if err := s.Close(ctx, "user:7", "1"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Case(ctx, "user:7"); !errors.Is(err, report.ErrNone) {
+				t.Errorf("after the decision: %v", err)
+			}
+			add(t, s, "user:7", 3)
+			if c, err = s.Take(ctx, "2", false, everything); err != nil || len(c.Reports) != 1 {
+				t.Errorf("reported again: %+v, %v", c, err)
+			}
+		})
+	}
+}
+
+// What a crash left out of the ring is handed out all the same, and what it left in the
+// ring without a case is not.
+func TestCrashes(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s, ctx := store(t, client), t.Context()
+	add(t, s, "user:7", 3)
+	add(t, s, "user:8", 3)
+	for _, key := range []string{layout.Reports, layout.Reports + ".content"} {
+		if err := client.Do(ctx, client.B().Del().Key(key).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		c, err := s.Take(ctx, "1", false, everything)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Do(ctx, client.B().Del().Key(layout.ReportKey(c.Target)).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, err := s.Held(ctx, "1"); !errors.Is(err, report.ErrNone) {
+		t.Errorf("held after the cases are gone: %+v, %v", c, err)
+	}
+}
+
+// A report about somebody that the moderator must not decide about waits for another.
+func TestRefusedStays(t *testing.T) {
+	t.Parallel()
+	s, ctx := store(t, redistest.DB(t).Client(t)), t.Context()
+	add(t, s, "user:7", 3)
+	if _, err := s.Take(ctx, "7", false, func(string) (bool, error) { return false, nil }); !errors.Is(err, report.ErrNone) {
+		t.Fatal(err)
+	}
+	if c, err := s.Take(ctx, "8", false, everything); err != nil || c.Target != "user:7" {
+		t.Errorf("the next moderator: %+v, %v", c, err)
+	}
+}
+
+// Sixteen moderators in this process and three more processes, which are killed now and
+// then, take reports at once: each is held by one at a time, and every one is decided.
+func TestNoneLostNoneTwice(t *testing.T) {
+	t.Parallel()
+	db := redistest.DB(t)
+	client := db.Client(t)
+	s, ctx := store(t, client), t.Context()
+	const cases = 200
+	for i := range cases {
+		add(t, s, fmt.Sprintf("post:%d", i+1), 3)
+	}
+	var killers, takers sync.WaitGroup
+	for i := range 3 {
+		killers.Go(func() { kill(t, db.URL(), fmt.Sprintf("process%d", i)) })
+	}
+	var mu sync.Mutex
+	holders, decided := map[string]string{}, map[string]int{}
+	for i := range 16 {
+		takers.Go(func() {
+			holder := fmt.Sprintf("moderator%d", i)
+			for {
+				c, err := s.Take(ctx, holder, true, everything)
+				if errors.Is(err, report.ErrNone) {
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if other, ok := holders[c.Target]; ok {
+					t.Errorf("%s and %s hold %s", holder, other, c.Target)
+				}
+				holders[c.Target] = holder
+				mu.Unlock()
+				leave := c.Reports[0].By == 3 && len(c.Target)%3 == 0 && decidedOnce(&mu, decided, "left "+c.Target)
+				mu.Lock()
+				delete(holders, c.Target)
+				mu.Unlock()
+				if leave {
+					err = s.Return(ctx, c.Target, holder)
+				} else if err = s.Close(ctx, c.Target, holder); err == nil {
+					mu.Lock()
+					decided[c.Target]++
+					mu.Unlock()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	takers.Wait()
+	killers.Wait()
+	// What the dead processes hold comes back when their leases end.
+	held := 0
+	for i := range 3 {
+		for {
+			c, err := s.Held(ctx, fmt.Sprintf("process%d", i))
+			if errors.Is(err, report.ErrNone) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			held++
+			decided[c.Target]++
+			if err := s.Close(ctx, c.Target, fmt.Sprintf("process%d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range cases {
+		if target := fmt.Sprintf("post:%d", i+1); decided[target] != 1 {
+			t.Errorf("%s was decided %d times", target, decided[target])
+		}
+	}
+	if n, err := s.Count(ctx); err != nil || n != 0 {
+		t.Errorf("%d cases are left: %v", n, err)
+	}
+	t.Logf("%d were held by processes that were killed", held)
+}
+
+// decidedOnce reports whether this is the first time that a name is noted.
+func decidedOnce(mu *sync.Mutex, noted map[string]int, name string) bool {
+	mu.Lock()
+	defer mu.Unlock()
+	noted[name]++
+	return noted[name] == 1
+}
+
+// kill runs a process that takes reports, and kills it when it has taken a few.
+func kill(t *testing.T, url, holder string) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "REPORT_TAKER="+url, "REPORT_HOLDER="+holder)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	lines := bufio.NewScanner(out)
+	for n := 0; n < 5 && lines.Scan(); n++ {
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // it was killed
+}
+
+// take takes reports until it is killed, or none is left.
+func take(url, holder string) {
+	opt, err := rueidis.ParseURL(url)
+	if err != nil {
+		panic(err)
+	}
+	client, err := rueidis.NewClient(opt)
+	if err != nil {
+		panic(err)
+	}
+	s, err := report.New(client)
+	if err != nil {
+		panic(err)
+	}
+	for {
+		c, err := s.Take(context.Background(), holder, true, everything)
+		if err != nil {
+			return
+		}
+		fmt.Println(c.Target)
+	}
+}
