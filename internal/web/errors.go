@@ -51,6 +51,9 @@ func (req *request) describe(err error) *pageError {
 		page    *pageError
 		invalid *social.InvalidError
 		limit   *social.LimitError
+
+		suspended *social.SuspendedError
+		forbidden *social.ForbiddenError
 	)
 	class := rediserr.Of(err)
 	if errors.Is(err, errSilent) {
@@ -61,7 +64,15 @@ func (req *request) describe(err error) *pageError {
 		return page
 	case errors.As(err, &limit):
 		return tooMany(limit)
-	case errors.Is(err, social.ErrNotFound):
+	case errors.As(err, &suspended):
+		return &pageError{status: http.StatusForbidden, detail: suspensionText(suspended.StandingInfo)}
+	case errors.As(err, &forbidden):
+		return &pageError{status: http.StatusForbidden, detail: forbidden.Reason}
+	case errors.Is(err, social.ErrReportHeld):
+		return &pageError{status: http.StatusConflict, detail: "Another moderator has this report."}
+	case errors.Is(err, social.ErrReportNotHeld):
+		return &pageError{status: http.StatusConflict, detail: "You don't have this report any more. Take it again from the queue."}
+	case errors.Is(err, social.ErrNotFound), errors.Is(err, social.ErrNoReport):
 		return errNotFound
 	case errors.Is(err, social.ErrBlocked):
 		return &pageError{status: http.StatusForbidden, detail: "You can't follow this person.", cause: err}

@@ -22,6 +22,7 @@ type frame struct {
 	Here   string // the path, to mark the current entry of the menu
 
 	Unread      int             // notifications that the viewer has not seen
+	Open        int64           // open reports, for moderators
 	Description string          // for search engines; empty for that of the site
 	Feed        string          // the address of the page as an Atom feed; empty for none
 	Head        templ.Component // more elements of the head; nil for none
@@ -52,6 +53,9 @@ func (req *request) page(title string) frame {
 	// A page without the number is better than none, and error pages have it too.
 	if v, err := req.person(); err == nil {
 		f.Unread, _ = req.server.social.Unread(req.ctx, v)
+	}
+	if req.viewer.Role >= social.Moderator {
+		f.Open, _ = req.server.social.OpenReportCount(req.ctx)
 	}
 	return f
 }

@@ -18,8 +18,9 @@ type profileView struct {
 	Own      bool
 	Relation social.Relation
 	Common   social.Common
-	Tab      string // "posts", "replies" or "likes"
-	Pinned   posts  // none, or one
+	Standing social.StandingInfo // of one's own account
+	Tab      string              // "posts", "replies" or "likes"
+	Pinned   posts               // none, or one
 }
 
 // currentTab marks the tab that is shown.
@@ -49,6 +50,9 @@ func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 	v, err := req.person()
 	if err != nil {
 		return social.User{}, nil, err
+	}
+	if user.Standing == social.Suspended && v.User.Role < social.Moderator {
+		return social.User{}, nil, &pageError{status: http.StatusNotFound, detail: "This account is suspended."}
 	}
 	if v.Sees(user.ID) == social.Hidden {
 		relation, err := req.server.social.Relation(req.ctx, v, user.ID)
@@ -173,8 +177,11 @@ func (s *Server) view(req *request, v *social.Viewer, user social.User) (profile
 	if view.Counts, err = s.social.Counts(req.ctx, user.ID); err != nil {
 		return view, err
 	}
+	if view.Own && user.Standing == social.Limited {
+		view.Standing, err = s.social.StandingOf(req.ctx, user.ID)
+	}
 	if !req.signed || view.Own {
-		return view, nil
+		return view, err
 	}
 	if view.Relation, err = s.social.Relation(req.ctx, v, user.ID); err != nil {
 		return view, err

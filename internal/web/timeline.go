@@ -81,7 +81,11 @@ func (req *request) publicPosts(v *social.Viewer, before int64, since string) (s
 	}
 	public, now := req.server.public.Load(), time.Now()
 	if public == nil || now.Sub(public.at) >= sharedFor {
-		page, err := service.PublicPosts(req.ctx, &social.Viewer{}, 0, timelinePosts)
+		stranger, err := service.Viewer(req.ctx, social.User{})
+		if err != nil {
+			return social.Listing{}, since, err
+		}
+		page, err := service.PublicPosts(req.ctx, stranger, 0, timelinePosts)
 		if err != nil {
 			return social.Listing{}, since, err
 		}

@@ -1,0 +1,520 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"retwis/internal/social"
+)
+
+// moderationTabs are the pages for moderators.
+var moderationTabs = []struct{ path, label string }{
+	{"/moderation", "Reports"},
+	{"/moderation/people", "People"},
+	{"/moderation/audit", "Decisions"},
+}
+
+// casePath is the page of a moderator about a post or a person.
+func casePath(target string) string { return "/moderation/case?of=" + url.QueryEscape(target) }
+
+// moderator returns an error unless a moderator is logged in. For everybody else the
+// pages do not exist.
+func (req *request) moderator() (social.Actor, error) {
+	if !req.signed || req.viewer.Role < social.Moderator {
+		return 0, errNotFound
+	}
+	return req.viewer.Actor(), nil
+}
+
+func (s *Server) toModeration(req *request) error {
+	if _, err := req.moderator(); err != nil {
+		return err
+	}
+	return req.redirect("/moderation")
+}
+
+// queueView is the queue of reports.
+type queueView struct {
+	Held    string // the target of the report that the viewer has, empty for none
+	Empty   bool   // nothing waits that the viewer may decide
+	Reports []waitingView
+	Next    string
+}
+
+// waitingView is an open report in the queue.
+type waitingView struct {
+	social.WaitingReport
+	Holder string // empty for nobody
+	Own    bool   // the viewer has it
+}
+
+// queuePage is how many reports a page of the queue has.
+const queuePage = 50
+
+func (s *Server) moderation(req *request) error {
+	actor, err := req.moderator()
+	if err != nil {
+		return err
+	}
+	from, _ := strconv.Atoi(req.r.URL.Query().Get("from"))
+	open, more, err := s.social.OpenReports(req.ctx, actor, from, queuePage)
+	if err != nil {
+		return err
+	}
+	view := queueView{Empty: req.r.URL.Query().Has("empty")}
+	if more {
+		view.Next = "/moderation?from=" + strconv.Itoa(from+queuePage)
+	}
+	var ids []int64
+	for _, one := range open {
+		ids = append(ids, int64(one.Holder))
+	}
+	names, err := s.social.UsersOf(req.ctx, positive(ids)...)
+	if err != nil {
+		return err
+	}
+	for _, one := range open {
+		w := waitingView{WaitingReport: one, Own: one.Holder == actor}
+		if one.Holder != 0 {
+			w.Holder = actorName(one.Holder, names)
+		}
+		if w.Own {
+			view.Held = one.Target
+		}
+		view.Reports = append(view.Reports, w)
+	}
+	return req.render(http.StatusOK, queueOfReports(req.page("Moderation"), view))
+}
+
+// positive returns the ids of users among those of actors.
+func positive(ids []int64) []int64 {
+	var users []int64
+	for _, id := range ids {
+		if id > 0 {
+			users = append(users, id)
+		}
+	}
+	return users
+}
+
+// actorName is how a page names who has decided.
+func actorName(actor social.Actor, names map[int64]social.User) string {
+	switch actor {
+	case social.Operator:
+		return "An operator"
+	case social.Automatic:
+		return "Retwis"
+	}
+	return personName(int64(actor), names)
+}
+
+func personName(uid int64, names map[int64]social.User) string {
+	if user, ok := names[uid]; ok {
+		return user.Name
+	}
+	return "a deleted account"
+}
+
+func (s *Server) takeReport(req *request) error {
+	actor, err := req.moderator()
+	if err != nil {
+		return err
+	}
+	var c social.ReportCase
+	if target := req.r.PostFormValue("of"); target != "" {
+		c, err = s.social.TakeReportOf(req.ctx, actor, target)
+	} else {
+		c, err = s.social.TakeReport(req.ctx, actor)
+		if errors.Is(err, social.ErrNoReport) {
+			return req.redirect("/moderation?empty")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return req.redirect(casePath(c.Target))
+}
+
+// caseView is everything about a post or a person.
+type caseView struct {
+	Target  string
+	Person  social.User
+	May     bool // the viewer may decide about the person
+	Info    social.StandingInfo
+	Post    *social.View // nil for a person
+	Shown   posts        // the post
+	Reports []social.UserReport
+	Open    bool // there is an open report
+	Held    bool // the viewer has it
+	History []decisionView
+	Done    bool
+	Problem string
+}
+
+// decisionView is an entry of the audit log.
+type decisionView struct {
+	social.AuditEntry
+	By     string
+	About  string // the person; empty for nobody
+	Target string // an address, empty for none
+}
+
+func (s *Server) moderationCase(req *request) error { return s.showCase(req, http.StatusOK, "") }
+
+func (s *Server) showCase(req *request, status int, problem string) error {
+	actor, err := req.moderator()
+	if err != nil {
+		return err
+	}
+	view := caseView{Target: req.r.FormValue("of"), Done: req.r.URL.Query().Has("done"), Problem: problem}
+	held, err := s.social.HeldReport(req.ctx, actor)
+	view.Held = err == nil && held.Target == view.Target
+	if err != nil && !errors.Is(err, social.ErrNoReport) {
+		return err
+	}
+	if !view.Held {
+		held, err = s.social.ReportOf(req.ctx, actor, view.Target)
+		if err != nil && !errors.Is(err, social.ErrNoReport) {
+			return err
+		}
+	}
+	view.Open, view.Reports = err == nil, held.Reports
+	view.Person, view.Post, err = s.social.TargetOf(req.ctx, actor, view.Target)
+	if errors.Is(err, social.ErrNotFound) && view.Held {
+		err = nil // gone meanwhile: it can only be dismissed
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.fillCase(req, &view); err != nil {
+		return err
+	}
+	title := "Report"
+	if view.Person.Name != "" {
+		title = view.Person.Name
+		if view.Post != nil {
+			title = "Post by " + view.Person.Name
+		}
+	}
+	return req.render(status, casePage(req.page(title), view))
+}
+
+// fillCase reads what is known about the person.
+func (s *Server) fillCase(req *request, view *caseView) error {
+	v, err := req.person()
+	if err != nil {
+		return err
+	}
+	if view.Post != nil {
+		if view.Shown, err = req.show(v, []social.Item{{Entry: view.Post, Post: view.Post}}); err != nil {
+			return err
+		}
+	}
+	if view.Person.ID == 0 {
+		view.May = true
+		return nil
+	}
+	view.May = req.viewer.MayModerate(view.Person)
+	if view.Info, err = s.social.StandingOf(req.ctx, view.Person.ID); err != nil {
+		return err
+	}
+	page, err := s.social.AuditLog(req.ctx, social.AuditFilter{Person: view.Person.ID}, "", 20)
+	if err != nil {
+		return err
+	}
+	view.History, err = s.decisions(req, page.Entries)
+	return err
+}
+
+// decisions names the people of entries of the audit log.
+func (s *Server) decisions(req *request, entries []social.AuditEntry) ([]decisionView, error) {
+	var ids []int64
+	for _, e := range entries {
+		ids = append(ids, int64(e.Actor), e.Person)
+	}
+	names, err := s.social.UsersOf(req.ctx, positive(ids)...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]decisionView, len(entries))
+	for i, e := range entries {
+		all[i] = decisionView{AuditEntry: e, By: actorName(e.Actor, names)}
+		if e.Person != 0 {
+			all[i].About = personName(e.Person, names)
+		}
+		if uid, pid := social.ParseTarget(e.Target); uid != 0 || pid != 0 {
+			all[i].Target = casePath(e.Target)
+		}
+	}
+	return all, nil
+}
+
+// deeds are what the pages call the actions of the audit log.
+var deeds = map[string]string{
+	"dismiss": "dismissed a report", "hide": "hid a post", "unhide": "showed a post again", "delete": "deleted a post",
+	"limit": "limited the account", "suspend": "suspended the account", "restore": "restored the account", "role": "changed the role",
+}
+
+// deed is what the pages call an action.
+func deed(action string) string {
+	if text, ok := deeds[action]; ok {
+		return text
+	}
+	return action
+}
+
+func (s *Server) decide(req *request) error {
+	actor, err := req.moderator()
+	if err != nil {
+		return err
+	}
+	target := req.r.PostFormValue("of")
+	d := social.ReportDecision{
+		Action: req.r.PostFormValue("action"), Message: req.r.PostFormValue("message"), Note: req.r.PostFormValue("note"),
+	}
+	if d.Action == "limit" || d.Action == "suspend" {
+		if d.Until, err = untilIn(req.r.PostFormValue("days"), time.Now()); err != nil {
+			return err
+		}
+	}
+	person, _, err := s.social.TargetOf(req.ctx, actor, target)
+	if err != nil && !errors.Is(err, social.ErrNotFound) {
+		return err
+	}
+	held := req.r.PostFormValue("report") != ""
+	if held {
+		err = s.social.DecideReport(req.ctx, actor, target, d)
+	} else {
+		err = s.social.Decide(req.ctx, actor, target, d)
+	}
+	var invalid *social.InvalidError
+	if errors.As(err, &invalid) {
+		return s.showCase(req, http.StatusUnprocessableEntity, invalid.Reason)
+	}
+	if err != nil {
+		return err
+	}
+	req.security("moderation", person)
+	_, pid := social.ParseTarget(target)
+	if held || d.Action == "delete" {
+		return req.changedPosts("/moderation", pid)
+	}
+	return req.changedPosts(casePath(target)+"&done", pid)
+}
+
+// untilIn returns the end of a limit or a suspension: the zero time for none.
+func untilIn(days string, now time.Time) (time.Time, error) {
+	if days == "" {
+		return time.Time{}, nil
+	}
+	n, err := strconv.Atoi(days)
+	if err != nil || n < 1 || n > 3650 {
+		return time.Time{}, &pageError{status: http.StatusBadRequest, detail: "The form couldn't be read. Please try again."}
+	}
+	return now.AddDate(0, 0, n), nil
+}
+
+func (s *Server) returnReport(req *request) error {
+	actor, err := req.moderator()
+	if err != nil {
+		return err
+	}
+	err = s.social.ReturnReport(req.ctx, actor, req.r.PostFormValue("of"))
+	if err != nil && !errors.Is(err, social.ErrReportNotHeld) {
+		return err
+	}
+	return req.redirect("/moderation")
+}
+
+// standingPeople are people on a page for moderators.
+type standingPeople struct {
+	People []social.User
+	Query  string
+	Asked  bool // the page shows the result of a search
+	Next   string
+}
+
+func (s *Server) moderationPeople(req *request) error {
+	if _, err := req.moderator(); err != nil {
+		return err
+	}
+	query := req.r.URL.Query()
+	view := standingPeople{Query: strings.TrimPrefix(strings.TrimSpace(query.Get("q")), "@")}
+	if view.Query != "" {
+		view.Asked = true
+		user, err := s.social.UserByName(req.ctx, view.Query)
+		if err == nil {
+			view.People = []social.User{user}
+		} else if !errors.Is(err, social.ErrNotFound) {
+			return err
+		}
+		similar, err := s.social.FindPeople(req.ctx, view.Query, 20)
+		if err != nil {
+			return err
+		}
+		for _, other := range similar {
+			if other.ID != user.ID {
+				view.People = append(view.People, other)
+			}
+		}
+		return req.render(http.StatusOK, peopleForModerators(req.page("Moderation"), view))
+	}
+	people, err := s.social.StandingPeople(req.ctx, query.Get("before"), queuePage)
+	if err != nil {
+		return err
+	}
+	view.People, view.Next = people.Users, moreOf("/moderation/people", people.Next)
+	return req.render(http.StatusOK, peopleForModerators(req.page("Moderation"), view))
+}
+
+// auditView is a page of the audit log.
+type auditView struct {
+	Entries    []decisionView
+	By, About  string // names that filter it
+	Next       string
+	Unknown    string // a name that nobody has
+	IsFiltered bool
+}
+
+func (s *Server) moderationAudit(req *request) error {
+	if _, err := req.moderator(); err != nil {
+		return err
+	}
+	query := req.r.URL.Query()
+	view := auditView{By: strings.TrimSpace(query.Get("by")), About: strings.TrimSpace(query.Get("about"))}
+	var filter social.AuditFilter
+	for _, one := range []struct {
+		name string
+		set  func(uid int64)
+	}{
+		{view.By, func(uid int64) { filter.Actor = social.Actor(uid) }},
+		{view.About, func(uid int64) { filter.Person = uid }},
+	} {
+		if one.name == "" {
+			continue
+		}
+		view.IsFiltered = true
+		if one.name == social.Operator.String() {
+			one.set(int64(social.Operator))
+			continue
+		}
+		user, err := s.social.UserByName(req.ctx, strings.TrimPrefix(one.name, "@"))
+		if errors.Is(err, social.ErrNotFound) {
+			view.Unknown = one.name
+			return req.render(http.StatusOK, auditPage(req.page("Moderation"), view))
+		}
+		if err != nil {
+			return err
+		}
+		one.set(user.ID)
+	}
+	page, err := s.social.AuditLog(req.ctx, filter, query.Get("before"), queuePage)
+	if err != nil {
+		return err
+	}
+	if page.Next != "" {
+		next := url.Values{"before": {page.Next}}
+		for name, value := range map[string]string{"by": view.By, "about": view.About} {
+			if value != "" {
+				next.Set(name, value)
+			}
+		}
+		view.Next = "/moderation/audit?" + next.Encode()
+	}
+	if view.Entries, err = s.decisions(req, page.Entries); err != nil {
+		return err
+	}
+	return req.render(http.StatusOK, auditPage(req.page("Moderation"), view))
+}
+
+// suspensionText is what a suspended person reads at the log-in.
+func suspensionText(info social.StandingInfo) string {
+	text := "Your account is suspended"
+	if !info.Until.IsZero() {
+		text += " until " + humanTime(info.Until)
+	}
+	text += "."
+	if info.Message != "" {
+		text += " " + info.Message
+	}
+	return text
+}
+
+// limitText is what a limited person reads on their profile.
+func limitText(info social.StandingInfo) string {
+	text := "Your account is limited"
+	if !info.Until.IsZero() {
+		text += " until " + humanTime(info.Until)
+	}
+	text += ": public lists don't show your posts. Your followers see them."
+	if info.Message != "" {
+		text += " " + info.Message
+	}
+	return text
+}
+
+// hiddenText is what the author of a hidden post, and moderators, read above it.
+func hiddenText(p social.Post, own bool) string {
+	if !own {
+		return "This post is hidden from everybody but its author and moderators."
+	}
+	text := "A moderator has hidden this post. Only you see it."
+	if p.HiddenMessage != "" {
+		text += " " + p.HiddenMessage
+	}
+	return text
+}
+
+// choice is something that a moderator can decide.
+type choice struct{ name, label string }
+
+// choicesOf are the choices of a decision.
+func choicesOf(view caseView) []choice {
+	var all []choice
+	if view.Held {
+		all = append(all, choice{"dismiss", "Dismiss: nothing is wrong"})
+	}
+	if view.Person.ID == 0 {
+		return all
+	}
+	if view.Post != nil {
+		if view.Post.Hidden.IsZero() {
+			all = append(all, choice{"hide", "Hide the post: only its author sees it"})
+		} else if !view.Held {
+			all = append(all, choice{"unhide", "Show the post again"})
+		}
+		all = append(all, choice{"delete", "Delete the post"})
+	}
+	all = append(all, choice{"limit", "Limit the account: absent from public lists"}, choice{"suspend", "Suspend the account: no log-in, all posts hidden"})
+	if view.Info.Standing != social.Good && !view.Held {
+		all = append(all, choice{"restore", "Restore the account"})
+	}
+	return all
+}
+
+// caseTitle is how the queue names a report.
+func caseTitle(w social.WaitingReport) string {
+	switch {
+	case w.Person.ID == 0:
+		return "Something that is gone"
+	case w.Post != nil:
+		return w.Person.Name + ": " + opening(w.Post.Body, 80)
+	}
+	return w.Person.Name
+}
+
+// standingText is a standing with its dates.
+func standingText(info social.StandingInfo) string {
+	text := info.Standing.String() + " standing"
+	if info.Standing != social.Good {
+		text = info.Standing.String() + " since " + humanTime(info.Since)
+	}
+	if !info.Until.IsZero() {
+		text += " until " + humanTime(info.Until)
+	}
+	return text
+}

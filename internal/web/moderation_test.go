@@ -1,0 +1,144 @@
+package web_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"retwis/internal/social"
+)
+
+// role gives a user a role.
+func (s *site) role(name string, role social.Role) {
+	s.t.Helper()
+	if err := s.social.SetRole(s.t.Context(), social.Operator, s.user(name).ID, role, ""); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// A person reports a post, a moderator takes the report and suspends the author, who
+// cannot log in any more; another one finds nothing to take; then the account is restored.
+func TestModeration(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	author, reader, first, second := s.signedUp("author"), s.signedUp("reader"), s.signedUp("first"), s.signedUp("second")
+	s.role("first", social.Moderator)
+	s.role("second", social.Moderator)
+	path, id := author.published("author", "the text")
+	reader.get(path).want(200, path+"/report")
+	reader.get(path+"/report").want(200, "Why do you report it?", "the text")
+	reader.send(path+"/report", "text", "look").want(422, "Choose a reason.", "look")
+	reader.send(path+"/report", "kind", "spam", "text", strings.Repeat("a", 501)).want(422, "at most 500")
+	reader.send(path+"/report", "kind", "spam", "text", "look <b>here</b>").want(200, "Thank you")
+	reader.send(path+"/report", "kind", "abuse", "text", "again").want(200)
+	author.send(path+"/report", "kind", "spam").want(400)
+
+	target := "post:" + id
+	address := "/moderation/case?of=" + url.QueryEscape(target)
+	first.get("/home").want(200, `href="/moderation"`, "1<span class=\"unseen\"> open reports</span>")
+	first.get("/moderation").want(200, "1 report", "the text")
+	first.send("/moderation/take").want(303, address)
+	first.get(address).want(200, "look &lt;b&gt;here&lt;/b&gt;", "Spam or advertising", "Leave it to others", "@reader")
+	second.send("/moderation/take").want(303, "/moderation?empty")
+	second.get("/moderation").want(200, "first has it")
+	second.send("/moderation/decide", "of", target, "report", "1", "action", "delete").want(409)
+	second.send("/moderation/take", "of", target).want(409)
+	first.send("/moderation/return", "of", target).want(303, "/moderation")
+	second.send("/moderation/take").want(303, address)
+	second.send("/moderation/decide", "of", target, "report", "1", "action", "fly").want(422, "Choose what to do.")
+	second.send("/moderation/decide", "of", target, "report", "1", "action", "suspend", "days", "7",
+		"message", "Advertising.", "note", "the second time").want(303, "/moderation")
+
+	author.get("/home").want(303)
+	author.send("/login", "username", "author", "password", password).want(403, "suspended until", "Advertising.")
+	reader.get(path).want(404)
+	s.visitor().get("/u/author").want(404, "This account is suspended.")
+	if body := s.visitor().get("/timeline").want(200).body; strings.Contains(body, "the text") {
+		t.Error("the public timeline has a post of a suspended person")
+	}
+	first.get("/u/author").want(200, "the text", "This account is suspended")
+	first.get("/moderation").want(200, "No open reports.")
+	first.get("/moderation/people").want(200, "@author", "suspended")
+	first.get("/moderation/people?q=aut").want(200, "@author")
+	first.get("/moderation/people?q=nobody").want(200, "Nobody has a name like that.")
+	first.get("/moderation/audit").want(200, "second", "suspended the account", "the second time")
+	first.get("/moderation/audit?by=first").want(200, "No decisions.")
+	first.get("/moderation/audit?about=author").want(200, "the second time")
+	first.get("/moderation/audit?by=nobody").want(200, "Nobody is called nobody.")
+	first.get("/moderation/audit?before=x").want(400)
+
+	person := "user:" + url.QueryEscape(strings.TrimPrefix(social.UserTarget(s.user("author").ID), "user:"))
+	first.send("/moderation/decide", "of", person, "action", "restore").want(303)
+	author.send("/login", "username", "author", "password", password).want(303)
+	reader.get(path).want(200, "the text")
+
+	// A hidden post is there for its author, who reads why.
+	first.send("/moderation/decide", "of", target, "action", "hide", "message", "Not here.").want(303)
+	author.get(path).want(200, "the text", "A moderator has hidden this post.", "Not here.")
+	first.get(path).want(200, "the text", "This post is hidden")
+	reader.get(path).want(404)
+	first.send("/moderation/decide", "of", target, "action", "unhide").want(303)
+	reader.get(path).want(200)
+
+	// A limited person reads why on their profile.
+	first.send("/moderation/decide", "of", person, "action", "limit", "message", "Too much.").want(303)
+	author.get("/u/author").want(200, "Your account is limited", "Too much.")
+	reader.get(path).want(200)
+	if body := reader.get("/timeline").want(200).body; strings.Contains(body, "the text") {
+		t.Error("the public timeline has a post of a limited person")
+	}
+
+	// Rights.
+	first.send("/moderation/decide", "of", social.UserTarget(s.user("second").ID), "action", "suspend").want(403)
+	first.send("/moderation/decide", "of", social.UserTarget(s.user("first").ID), "action", "restore").want(403)
+	first.get("/moderation/case?of=user:99999").want(404)
+	first.get("/moderation/case?of=nonsense").want(404)
+	first.get("/moderation/case").want(404)
+}
+
+// No page shows what is hidden, to anybody but moderators and its author.
+func TestWalkHidden(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"suspended", "hidden"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			author, follower, moderator := s.signedUp("author"), s.signedUp("follower"), s.signedUp("moderator")
+			s.role("moderator", social.Moderator)
+			follower.send("/u/author/follow").want(303)
+			author.send("/u/follower/follow").want(303)
+			_, id := author.published("author", "the text of #walk @follower")
+			follower.send("/u/author/" + id + "/repost").want(303)
+			follower.send("/u/author/" + id + "/like").want(303)
+			follower.send("/u/author/" + id + "/bookmark").want(303)
+			action, target := "hide", "post:"+id
+			if what == "suspended" {
+				action, target = "suspend", social.UserTarget(s.user("author").ID)
+			}
+			moderator.send("/moderation/decide", "of", target, "action", action).want(303)
+			for route, w := range walks {
+				path, ok := strings.CutPrefix(route, "GET ")
+				if !ok || w.path == "" || strings.HasPrefix(path, "/moderation") {
+					continue
+				}
+				path = strings.ReplaceAll(w.path, "{id}", id)
+				others := []string{path, strings.ReplaceAll(path, "author", "follower")}
+				for name, v := range map[string]*visitor{"stranger": s.visitor(), "follower": follower} {
+					for _, path := range others {
+						a := v.get(path)
+						if strings.Contains(a.body, "the text of") {
+							t.Errorf("a %s reads the text at %s", name, path)
+						}
+						if a.status >= 500 {
+							t.Errorf("a %s at %s: status %d", name, path, a.status)
+						}
+						if what == "suspended" && strings.Contains(a.body, "@author") {
+							t.Errorf("a %s finds the name at %s", name, path)
+						}
+					}
+				}
+			}
+			moderator.get("/u/author/"+id).want(200, "the text of")
+		})
+	}
+}
