@@ -69,14 +69,15 @@ func Retwis() Architecture {
 			"model/...": 2,
 
 			// The patterns.
-			"redlock":     1,
-			"redlock/...": 1,
-			"collection":  1,
-			"ratelimit":   1,
-			"bulk":        1,
-			"bulk/...":    1,
-			"index":       1,
-			"index/...":   1,
+			"redlock":               1,
+			"redlock/...":           1,
+			"collection":            1,
+			"internal/redismetrics": 1,
+			"ratelimit":             1,
+			"bulk":                  1,
+			"bulk/...":              1,
+			"index":                 1,
+			"index/...":             1,
 
 			// Shared machinery.
 			"maintain":             0,

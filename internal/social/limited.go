@@ -40,6 +40,9 @@ func (l *limited) GiveBack(ctx context.Context, event limits.Event, by limits.By
 // HashQueue returns how many passwords wait to be checked or hashed.
 func (a *accounts) HashQueue() int { return a.hasher.Waiting() }
 
+// HashStats returns what the queue for passwords has done since the start.
+func (a *accounts) HashStats() password.Stats { return a.hasher.Stats() }
+
 // Limits are the limits of the service, for their numbers.
 func (l *limited) Limits() *limits.Limits { return l.limits }
 

@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -22,12 +24,12 @@ const reachTimeout = 4800 * time.Millisecond
 
 // dial connects to a database and checks that it is usable. It returns the options
 // for further connections, whose changes are not reported.
-func dial(ctx context.Context, c redisurl.Config, changes *Invalidations) (rueidis.Client, rueidis.ClientOption, error) {
+func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, connected func()) (rueidis.Client, rueidis.ClientOption, error) {
 	opt, err := c.ClientOption()
 	if err != nil {
 		return nil, opt, fmt.Errorf("store: %w", err)
 	}
-	client, err := reach(ctx, c.Kind, changes.watch(opt))
+	client, err := reach(ctx, c.Kind, counted(changes.watch(opt), connected))
 	if err != nil && c.Kind == redisurl.Sentinel {
 		err = attribute(ctx, opt, err)
 	}
@@ -35,6 +37,30 @@ func dial(ctx context.Context, c redisurl.Config, changes *Invalidations) (rueid
 		return nil, opt, explain(c, err)
 	}
 	return client, opt, nil
+}
+
+// counted returns the options of a client that reports each connection that it opens.
+func counted(opt rueidis.ClientOption, connected func()) rueidis.ClientOption {
+	if connected == nil {
+		return opt
+	}
+	next := opt.DialCtxFn
+	if next == nil {
+		next = func(ctx context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
+			if config == nil {
+				return dialer.DialContext(ctx, "tcp", addr)
+			}
+			return (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, "tcp", addr)
+		}
+	}
+	opt.DialCtxFn = func(ctx context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
+		conn, err := next(ctx, addr, dialer, config)
+		if err == nil {
+			connected()
+		}
+		return conn, err
+	}
+	return opt
 }
 
 // reach makes a client and tests it, within reachTimeout.

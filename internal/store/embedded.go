@@ -69,7 +69,7 @@ func openEmbedded(ctx context.Context, config redisurl.Config, opt Options) (*St
 	watch, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.watcher.Go(func() { e.watch(watch, server, lock) })
-	return &Store{client: client, option: option, where: e.dir, embedded: e, changes: &e.changes}, nil
+	return &Store{client: opt.wrap(client), option: option, where: e.dir, embedded: e, changes: &e.changes}, nil
 }
 
 // connect enters the directory and connects to its server. A joined server may be
@@ -101,7 +101,7 @@ func (e *embedded) dial(ctx context.Context) (rueidis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := reach(ctx, Embedded, e.changes.watch(opt))
+	client, err := reach(ctx, Embedded, counted(e.changes.watch(opt), e.opt.Connected))
 	if err != nil {
 		return nil, explain(redisurl.Config{Kind: Embedded, Dir: e.dir}, err)
 	}

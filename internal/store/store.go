@@ -43,6 +43,18 @@ type Options struct {
 	// MaxMemory is how many bytes of memory an embedded server may use before it
 	// refuses writes. Default: DefaultMaxMemory. NoMemoryLimit: no limit.
 	MaxMemory int64
+	// Wrap returns the client to use in place of a new one, to measure it for example.
+	Wrap func(rueidis.Client) rueidis.Client
+	// Connected is called after each connection of the client was opened.
+	Connected func()
+}
+
+// wrap returns the client of a Store.
+func (o *Options) wrap(client rueidis.Client) rueidis.Client {
+	if o.Wrap == nil {
+		return client
+	}
+	return o.Wrap(client)
 }
 
 func (o *Options) prepare() error {
@@ -88,11 +100,11 @@ func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 		return openEmbedded(ctx, config, opt)
 	}
 	changes := new(Invalidations)
-	client, option, err := dial(ctx, config, changes)
+	client, option, err := dial(ctx, config, changes, opt.Connected)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client, option: option, where: config.String(), changes: changes}, nil
+	return &Store{client: opt.wrap(client), option: option, where: config.String(), changes: changes}, nil
 }
 
 // Client returns the client of the database. It keeps one connection to each server,

@@ -18,10 +18,11 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	events   *prometheus.CounterVec
 }
 
-// newRegistry returns a registry with the metrics of Go and of the process.
-func newRegistry() (*prometheus.Registry, error) {
+// NewRegistry returns a registry with the metrics of Go and of the process.
+func NewRegistry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	return registry, register(registry,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -49,8 +50,15 @@ func newMetrics(registry *prometheus.Registry) (*metrics, error) {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "retwis_http_requests_in_flight", Help: "Requests being answered now.",
 		}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "retwis_security_events_total", Help: "Events of the security log, by event, those that a flood left out included.",
+		}, []string{"event"}),
 	}
-	return m, register(registry, m.requests, m.seconds, m.inFlight)
+	// An increase from nothing is seen only where there was a zero.
+	for _, event := range []string{"login", "login failed", "sign-up"} {
+		m.events.WithLabelValues(event)
+	}
+	return m, register(registry, m.requests, m.seconds, m.inFlight, m.events)
 }
 
 // viewMetrics count the posts of pages.

@@ -11,6 +11,7 @@ import (
 // a word such as "login"; the message of the line. The zero user is left out. A flood
 // of the same event is sampled. Secrets are never among attrs.
 func (req *request) security(event string, user social.User, attrs ...slog.Attr) {
+	req.server.metrics.events.WithLabelValues(event).Inc()
 	log := &req.server.securityLog
 	ok, omitted := log.limits.allow(event, time.Now())
 	if !ok {

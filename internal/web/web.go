@@ -80,7 +80,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	}
 	if opt.Registry == nil {
 		var err error
-		if opt.Registry, err = newRegistry(); err != nil {
+		if opt.Registry, err = NewRegistry(); err != nil {
 			return nil, err
 		}
 	}
@@ -106,6 +106,9 @@ func New(service *social.Service, opt Options) (*Server, error) {
 		return nil, err
 	}
 	if err = register(opt.Registry, limitMetrics(service)...); err != nil {
+		return nil, err
+	}
+	if err = register(opt.Registry, newBacklogMetrics(service), newHashMetrics(service)); err != nil {
 		return nil, err
 	}
 	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite)); err != nil {

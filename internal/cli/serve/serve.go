@@ -135,7 +135,13 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	defer closeAll(listeners)
 	main, admin, redirect := listeners[0], listeners[1], listeners[2]
-	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes()}, social.Options{Limits: flags.limits.config})
+	registry, redis, err := newMetrics(c, logs, source)
+	if err != nil {
+		return err
+	}
+	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{
+		Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes(), Wrap: redis.Wrap, Connected: redis.Connected,
+	}, social.Options{Limits: flags.limits.config})
 	if err != nil {
 		return err
 	}
@@ -149,7 +155,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		return err
 	}
 	pages, err := web.New(db.Social, web.Options{
-		Logger: log, Access: logs.access, AccessRate: logs.rate, Security: logs.security,
+		Logger: log, Registry: registry, Access: logs.access, AccessRate: logs.rate, Security: logs.security,
 		SecureCookies: flags.secure, HSTSSubdomains: flags.tls.subdomains, TrustedProxies: flags.proxies,
 	})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/text/unicode/norm"
@@ -26,6 +28,9 @@ const phcPrefix = "$argon2id$"
 type Hasher struct {
 	params argon2id.Params
 	queue  queue
+
+	served, refused atomic.Uint64
+	waited          atomic.Int64 // in nanoseconds
 
 	// decoy is compared against when there is no such user, so that the
 	// duration of a log-in does not reveal which users exist.
@@ -59,8 +64,27 @@ func NewHasher(params *argon2id.Params, slots int) (*Hasher, error) {
 // Waiting returns how many passwords wait to be checked or hashed.
 func (h *Hasher) Waiting() int { return h.queue.length() }
 
+// Stats are what the queue has done since the start.
+type Stats struct {
+	Served  uint64        // passwords that were checked or hashed
+	Waited  time.Duration // how long these waited in all
+	Refused uint64        // those that were not: too many waited, or the caller gave up
+}
+
+// Stats returns what the queue has done.
+func (h *Hasher) Stats() Stats {
+	return Stats{Served: h.served.Load(), Waited: time.Duration(h.waited.Load()), Refused: h.refused.Load()}
+}
+
 func (h *Hasher) acquire(ctx context.Context) error {
+	began := time.Now()
 	err := h.queue.acquire(ctx)
+	if err == nil {
+		h.served.Add(1)
+		h.waited.Add(int64(time.Since(began)))
+	} else {
+		h.refused.Add(1)
+	}
 	if err != nil && !errors.Is(err, ErrBusy) {
 		err = fmt.Errorf("%w: %w", ErrBusy, err)
 	}

@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"retwis/internal/certificates"
+	"retwis/internal/cli/shell"
+	"retwis/internal/redismetrics"
+	"retwis/internal/web"
+)
+
+// newMetrics returns the metrics of a process that serves the site, and of its Redis.
+func newMetrics(c *shell.Command, logs *logs, source certificates.Source) (*prometheus.Registry, *redismetrics.Metrics, error) {
+	registry, err := web.NewRegistry()
+	if err != nil {
+		return nil, nil, err
+	}
+	redis := redismetrics.New()
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "retwis_build_info", Help: "The version that runs; the value is always 1.",
+	}, []string{"version", "commit", "go"})
+	build.WithLabelValues(c.Root().Version, c.Commit, runtime.Version()).Set(1)
+	all := []prometheus.Collector{redis, build, droppedLines{logs, prometheus.NewDesc(
+		"retwis_log_lines_dropped_total", "Lines of a log that were dropped, because it is written too slowly.", []string{"log"}, nil)}}
+	if source != nil {
+		all = append(all, expiries{source, prometheus.NewDesc(
+			"retwis_tls_certificate_expires_seconds", "When the certificate of a domain ends, in seconds since 1970.", []string{"domain"}, nil)})
+	}
+	for _, one := range all {
+		if err := registry.Register(one); err != nil {
+			return nil, nil, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return registry, redis, nil
+}
+
+// droppedLines report what the logs lack.
+type droppedLines struct {
+	logs *logs
+	desc *prometheus.Desc
+}
+
+// Describe implements [prometheus.Collector].
+func (d droppedLines) Describe(to chan<- *prometheus.Desc) { to <- d.desc }
+
+// Collect implements [prometheus.Collector].
+func (d droppedLines) Collect(to chan<- prometheus.Metric) {
+	for name, n := range d.logs.dropped() {
+		to <- prometheus.MustNewConstMetric(d.desc, prometheus.CounterValue, float64(n), name)
+	}
+}
+
+// expiries report when certificates end.
+type expiries struct {
+	source certificates.Source
+	desc   *prometheus.Desc
+}
+
+// Describe implements [prometheus.Collector].
+func (e expiries) Describe(to chan<- *prometheus.Desc) { to <- e.desc }
+
+// Collect implements [prometheus.Collector].
+func (e expiries) Collect(to chan<- prometheus.Metric) {
+	for domain, at := range e.source.Expires() {
+		to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(at.Unix()), domain)
+	}
+}
