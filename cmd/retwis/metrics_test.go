@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+)
+
+var (
+	exported     = regexp.MustCompile(`(?m)^# TYPE (retwis_\w+) (\w+)$`)
+	metricRow    = regexp.MustCompile("(?m)^\\| `(retwis_\\w+)` \\|")
+	metricName   = regexp.MustCompile(`retwis_\w+`)
+	adminAddress = regexp.MustCompile(`pages for operators" url=(http://\S+)`)
+)
+
+// The documents list every metric that is exported, and no others; dashboard and rules
+// use only these.
+func TestMetricsAreListed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "site.crt"), filepath.Join(dir, "site.key")
+	writePair(t, cert, key, 1)
+	s := serveOn(t, redistest.DB(t).URL(), "--admin-addr", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+	s.waitForLog(t, "pages for operators")
+	admin := adminAddress.FindStringSubmatch(s.err.String())[1]
+	status, text, err := read(http.Get(admin + "/metrics"))
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("%d, %v", status, err)
+	}
+	known := map[string]bool{} // and the series of a histogram
+	var names []string
+	for _, found := range exported.FindAllStringSubmatch(text, -1) {
+		names = append(names, found[1])
+		known[found[1]] = true
+		if found[2] == "histogram" || found[2] == "summary" {
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				known[found[1]+suffix] = true
+			}
+		}
+	}
+	// Of a replica only.
+	names = append(names, "retwis_redis_replica_connected")
+	slices.Sort(names)
+	docs, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := []string{}
+	for _, found := range metricRow.FindAllStringSubmatch(string(docs), -1) {
+		listed = append(listed, found[1])
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, names) {
+		t.Errorf("docs/operations.md lists\n%q\nand /metrics exports\n%q", listed, names)
+	}
+	for _, file := range []string{"../../deploy/prometheus/alerts.yml", "../../deploy/grafana/retwis.json"} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := map[string]bool{}
+		for _, name := range metricName.FindAllString(string(content), -1) {
+			used[name] = true
+		}
+		if len(used) < 10 {
+			t.Errorf("%s uses %d metrics", file, len(used))
+		}
+		for _, name := range slices.Sorted(maps.Keys(used)) {
+			if !known[name] {
+				t.Errorf("%s uses %s, which does not exist", file, name)
+			}
+		}
+	}
+
+	// Profiles are on this port only, and without the command line.
+	for path, want := range map[string]int{"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/cmdline": 404} {
+		if status, _, err := read(http.Get(admin + path)); err != nil || status != want {
+			t.Errorf("%s: %d, %v", path, status, err)
+		}
+	}
+}
+
+// The rules have what Prometheus expects. promtool checks them where it is installed.
+func TestAlertRules(t *testing.T) {
+	t.Parallel()
+	const path = "../../deploy/prometheus/alerts.yml"
+	rules, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(rules)
+	alerts := strings.Count(text, "- alert: Retwis")
+	for _, field := range []string{"        expr: \"", "        for: ", "          severity: ", "          summary: \"", "          description: \""} {
+		if n := strings.Count(text, "\n"+field); n != alerts || n == 0 {
+			t.Errorf("%d alerts, but %d times %q", alerts, n, field)
+		}
+	}
+	if strings.Contains(text, "\t") {
+		t.Error("a tab, which is no YAML")
+	}
+	if promtool, err := exec.LookPath("promtool"); err == nil {
+		if out, err := exec.Command(promtool, "check", "rules", path).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+
+	var dashboard struct {
+		Panels []struct {
+			ID      int
+			Title   string
+			Type    string
+			Targets []struct{ Expr, RefID string }
+		}
+	}
+	content, err := os.ReadFile("../../deploy/grafana/retwis.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[int]bool{}
+	for _, panel := range dashboard.Panels {
+		if ids[panel.ID] || panel.Title == "" || panel.Type != "row" && len(panel.Targets) == 0 {
+			t.Errorf("panel %d %q", panel.ID, panel.Title)
+		}
+		ids[panel.ID] = true
+	}
+}
