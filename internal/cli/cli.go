@@ -15,11 +15,13 @@ import (
 	"retwis/internal/cli/load"
 	"retwis/internal/cli/lock"
 	"retwis/internal/cli/model"
+	"retwis/internal/cli/post"
 	"retwis/internal/cli/ratelimit"
 	"retwis/internal/cli/serve"
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/space"
 	"retwis/internal/cli/suggest"
+	"retwis/internal/cli/user"
 )
 
 // Run runs a command and returns its exit code: 0 for success, 1 for a failure, 2 for
@@ -82,6 +84,7 @@ names), or one that you run (--redis).`,
 		}
 	}
 	add("site", serve.Commands(env)...)
+	add("site", user.New(env), post.New(env))
 	add("site", backup.Commands(env, buildInfo(env).Version)...)
 	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env))
 	add("toolkit", collection.Commands(env)...)

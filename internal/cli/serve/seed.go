@@ -3,19 +3,14 @@ package serve
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/site"
 	"retwis/internal/seed"
-	"retwis/internal/social"
 )
 
 func newSeed(env shell.Env) *cobra.Command {
@@ -59,7 +54,7 @@ func runSeed(ctx context.Context, c *shell.Command, db *site.Database, opt seed.
 	result, err := seed.Run(ctx, db.Social, opt)
 	wipe()
 	if err != nil {
-		return invalidInput(err)
+		return site.InvalidInput(err)
 	}
 	took := time.Since(start)
 	if c.JSON {
@@ -72,16 +67,4 @@ func runSeed(ctx context.Context, c *shell.Command, db *site.Database, opt seed.
 		shell.Plural(result.Users, "user", "users"), shell.Plural(result.Follows, "follow", "follows"),
 		shell.Plural(result.Posts, "post", "posts"), took.Seconds(), result.Name, result.Password)
 	return err
-}
-
-// invalidInput formats the error of invalid input for the command line: the site shows
-// its reason as a sentence beside the field.
-func invalidInput(err error) error {
-	var invalid *social.InvalidError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	first, size := utf8.DecodeRuneInString(invalid.Reason)
-	reason := string(unicode.ToLower(first)) + strings.TrimSuffix(invalid.Reason[size:], ".")
-	return fmt.Errorf("%s: %s", invalid.Field, reason)
 }

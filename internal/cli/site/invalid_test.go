@@ -1,4 +1,4 @@
-package serve
+package site
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 func TestInvalidInput(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("seed: %w", &social.InvalidError{Field: "password", Reason: "Use more. Or none."})
-	if got := invalidInput(err).Error(); got != "password: use more. Or none" {
+	if got := InvalidInput(err).Error(); got != "password: use more. Or none" {
 		t.Errorf("%q", got)
 	}
-	if got := invalidInput(context.Canceled); !errors.Is(got, context.Canceled) {
+	if got := InvalidInput(context.Canceled); !errors.Is(got, context.Canceled) {
 		t.Errorf("%v", got)
 	}
 }

@@ -1,0 +1,126 @@
+// Package post is the command retwis post: single posts.
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/social"
+)
+
+// New returns retwis post.
+func New(env shell.Env) *cobra.Command {
+	return shell.Group(&cobra.Command{
+		Use:   "post",
+		Short: "Show and delete posts",
+		Long:  `Shows and deletes posts, also while the site is served. A post is named by its number, which is the end of its address.`,
+		Example: `  retwis post show 17
+  retwis post delete 17 --yes`,
+	}, newShow(env), newDelete(env))
+}
+
+// entry is a post as --json prints it.
+type entry struct {
+	ID      int64  `json:"id"`
+	Author  string `json:"author"`
+	Time    string `json:"time"`
+	Text    string `json:"text"`
+	Parent  int64  `json:"parent,omitempty"`
+	Deleted bool   `json:"deleted,omitempty"`
+	Likes   int64  `json:"likes"`
+	Replies int64  `json:"replies"`
+}
+
+// find returns a post by its number.
+func find(ctx context.Context, db *site.Database, text string) (social.Post, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 {
+		return social.Post{}, shell.Usage(fmt.Errorf("%q is not the number of a post", text))
+	}
+	views, err := db.Social.Views(ctx, id)
+	if err != nil {
+		return social.Post{}, err
+	}
+	if views[0] == nil {
+		return social.Post{}, fmt.Errorf("there is no post %d", id)
+	}
+	return views[0].Post, nil
+}
+
+func newShow(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "show [flags] NUMBER",
+		Short: "Show a post",
+		Args:  shell.Arguments(1, 1, ""),
+	})
+	c.AddJSON("print the post as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			p, err := find(ctx, db, args[0])
+			if err != nil {
+				return err
+			}
+			e := entry{
+				ID: p.ID, Author: p.Author.Name, Time: p.Time.UTC().Format(time.RFC3339), Text: p.Body,
+				Parent: p.Parent, Deleted: p.Deleted, Likes: p.Counts.Likes, Replies: p.Counts.Replies,
+			}
+			if c.JSON {
+				return shell.NewEncoder(c.Stdout).Encode(e)
+			}
+			body := shell.ForTerminal(e.Text)
+			if e.Deleted {
+				body = "(deleted)"
+			}
+			_, err = fmt.Fprintf(c.Stdout, "%s\n%s, %s: %s, %s\n", body, e.Author, e.Time,
+				shell.Plural(e.Likes, "like", "likes"), shell.Plural(e.Replies, "reply", "replies"))
+			return err
+		})
+	})
+}
+
+func newDelete(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "delete [flags] NUMBER",
+		Short: "Delete a post, as its author can",
+		Long: `Deletes a post: its text and its earlier texts are gone for good, from all timelines.
+Replies to it stay. It needs --yes.`,
+		Args: shell.Arguments(1, 1, ""),
+	})
+	var yes bool
+	c.Flags().BoolVar(&yes, "yes", false, "delete it: this cannot be undone")
+	c.AddJSON("print the result as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			p, err := find(ctx, db, args[0])
+			switch {
+			case err != nil:
+				return err
+			case p.Deleted:
+				return fmt.Errorf("post %d is deleted already", p.ID)
+			case !yes:
+				return shell.Usage(fmt.Errorf("this deletes post %d of %s for good; add --yes if you mean it", p.ID, p.Author.Name))
+			}
+			err = db.Social.Delete(ctx, p.Author, p.ID)
+			if errors.Is(err, social.ErrNotFound) {
+				return fmt.Errorf("post %d has just been deleted", p.ID)
+			}
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return shell.NewEncoder(c.Stdout).Encode(shell.Object{{Name: "deleted", Value: p.ID}})
+			}
+			_, err = fmt.Fprintf(c.Stdout, "deleted post %d of %s\n", p.ID, p.Author.Name)
+			return err
+		})
+	})
+}
