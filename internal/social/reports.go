@@ -407,6 +407,9 @@ func (r *reports) OpenReportCount(ctx context.Context) (int64, error) { return r
 // there: what a process that died has left out. TakeReport does it too.
 func (r *reports) RefillReports(ctx context.Context) (int, error) { return r.store.Refill(ctx) }
 
+// MissingReports returns how many open reports the queue lacks; see RefillReports.
+func (r *reports) MissingReports(ctx context.Context) (int64, error) { return r.store.Missing(ctx) }
+
 // ForgetReports removes the reports by a person, and about them and their posts: for the
 // deletion of an account. It can be repeated.
 func (r *reports) ForgetReports(ctx context.Context, uid int64) error {

@@ -153,6 +153,11 @@ func (m *moderation) copyRole(ctx context.Context, argument string) error {
 	}
 }
 
+// CopyRole makes the role of a user agree with `staff`: for repairs.
+func (m *moderation) CopyRole(ctx context.Context, uid int64) error {
+	return m.copyRole(ctx, layout.Itoa(uid))
+}
+
 // MayLeave returns ErrForbidden for the last owner, who cannot delete their account.
 func (m *moderation) MayLeave(ctx context.Context, uid int64) error {
 	staff, err := m.client.Do(ctx, m.client.B().Hgetall().Key(layout.Staff).Build()).AsStrMap()

@@ -184,6 +184,11 @@ func (m *moderation) forget(ctx context.Context, uid int64, _ string) error {
 	))
 }
 
+// CopyStanding makes what follows from the standing of a user agree with it: for repairs.
+func (m *moderation) CopyStanding(ctx context.Context, uid int64) error {
+	return m.followStanding(ctx, layout.Itoa(uid))
+}
+
 // standingFields are the fields of a user that hold a standing.
 var standingFields = []string{"username", "standing", "standing_since", "standing_until", "standing_message"}
 

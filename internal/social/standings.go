@@ -82,6 +82,11 @@ func (s *standings) count() int {
 	return 0
 }
 
+// StandingOfScore returns the standing that a score in `standings` stands for.
+func StandingOfScore(score float64) Standing {
+	return Standing(math.Mod(max(score, 0), scoreStandings))
+}
+
 // changed notes that `standings` has changed; everything may have for lost. It does not
 // wait.
 func (s *standings) changed(lost bool) {
@@ -189,7 +194,7 @@ func (s *standings) apply(known *knownStandings, res rueidis.RedisResult) error 
 			continue
 		}
 		next.last = max(next.last, change.Score)
-		if standing := Standing(math.Mod(change.Score, scoreStandings)); standing == Good {
+		if standing := StandingOfScore(change.Score); standing == Good {
 			delete(next.of, uid)
 		} else {
 			next.of[uid] = standing

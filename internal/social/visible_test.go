@@ -65,9 +65,13 @@ func TestVisible(t *testing.T) {
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
 		ada, carl := b.NewUser("ada"), b.NewUser("carl")
 		viewers := map[string]social.User{"stranger": {}, "author": ada}
-		for _, name := range []string{"blocked", "blocker", "muter", "follower", "other"} {
+		for _, name := range []string{"blocked", "blocker", "muter", "follower", "other", "staff"} {
 			viewers[name] = b.NewUser(name)
 		}
+		staff := viewers["staff"]
+		b.do(b.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
+		staff.Role = social.Moderator
+		viewers["staff"] = staff
 		b.Connect(ada, carl)
 		b.Connect(carl, ada)
 		b.Connect(viewers["follower"], ada)
@@ -203,22 +207,48 @@ func TestVisible(t *testing.T) {
 				}
 			}
 		}
+		public := []string{"PublicPosts", "TagPosts", "CompleteNames", "LatestUsers"}
+		for _, standing := range []social.Standing{social.Good, social.Limited, social.Suspended, social.Good} {
+			b.do(b.SetStanding(b.Ctx, social.Operator, ada.ID, social.StandingChange{Standing: standing}))
+			for name, user := range viewers {
+				v := b.viewer(user)
+				for list, one := range lists {
+					want := !slices.Contains(one.never, name)
+					switch name {
+					case "blocked", "blocker":
+						want = false
+					case "muter":
+						want = want && one.rule != listed
+					case "staff":
+						want = want && (standing != social.Suspended || one.rule != listed)
+					default:
+						want = want && (standing != social.Suspended || name == "author")
+					}
+					if standing == social.Suspended && name == "muter" || standing != social.Good && name != "author" && slices.Contains(public, list) {
+						want = false
+					}
+					ids, err := one.read(v)
+					if err != nil {
+						t.Errorf("%s as the %s of one in %v standing: %v", list, name, standing, err)
+					}
+					if got := slices.Contains(ids, ada.ID); got != want {
+						t.Errorf("%s as the %s of one in %v standing: ada is there: %v, want %v", list, name, standing, got, want)
+					}
+				}
+			}
+		}
+		b.do(b.HidePost(b.Ctx, social.Operator, post, "", ""))
 		for name, user := range viewers {
-			v := b.viewer(user)
 			for list, one := range lists {
-				want := !slices.Contains(one.never, name)
-				switch name {
-				case "blocked", "blocker":
-					want = false
-				case "muter":
-					want = want && one.rule != listed
+				switch list {
+				case "PublicPosts", "TagPosts", "PostPage", "PostPage of a repost", "Thread of ada", "HomePosts", "ProfilePosts of carl":
+				default:
+					continue // others of ada's posts are there
 				}
-				ids, err := one.read(v)
-				if err != nil {
-					t.Errorf("%s as the %s: %v", list, name, err)
-				}
-				if got := slices.Contains(ids, ada.ID); got != want {
-					t.Errorf("%s as the %s: ada is there: %v, want %v", list, name, got, want)
+				ids, err := one.read(b.viewer(user))
+				want := name == "author" && !slices.Contains(one.never, name) || name == "staff" && one.rule == asked
+				if got := slices.Contains(ids, ada.ID); err != nil || got && !want || want && one.rule == asked && !got {
+					t.Errorf("%s as the %s: the hidden post is there: %v, want %v, %v", list, name, got, want, err)
 				}
 			}
 		}

@@ -48,9 +48,11 @@ func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Resu
 	relations := &relationCheck{checker: c, mirrors: mirrors, follows: follows, posts: posts}
 	tags := &tagCheck{checker: c, mirrors: mirrors, posts: posts}
 	samples := &sampleCheck{checker: c}
+	moderation := &moderationCheck{checker: c}
+	users.moderation = moderation
 	for _, step := range []func(context.Context) error{
 		c.begin, c.singletons, users.names, users.all, users.byTime, sessions.all, sessions.entries,
-		posts.all, reactions.all, relations.all, tags.all, lists.public, lists.all,
+		moderation.all, posts.all, reactions.all, relations.all, tags.all, lists.public, lists.all,
 		samples.all, c.counters, c.completions, c.unfinished, sessions.suspected,
 	} {
 		if err := step(ctx); err != nil {

@@ -30,7 +30,10 @@ var sessionDropSource string
 var sessionDropScript = script.New(sessionDropSource).Retryable()
 
 // userCheck checks users and their names.
-type userCheck struct{ *checker }
+type userCheck struct {
+	*checker
+	moderation *moderationCheck
+}
 
 // names checks that each username leads to a user with that name.
 func (c *userCheck) names(ctx context.Context) error {
@@ -92,7 +95,7 @@ func (c *userCheck) name(ctx context.Context, name, id string, user []string) er
 func (c *userCheck) all(ctx context.Context) error {
 	all := slices.Concat(
 		[]string{layout.UserPrefix, layout.PostPrefix, layout.HomePrefix, layout.ProfilePrefix, layout.FollowingPrefix, layout.FollowersPrefix},
-		reactionPrefixes, relationPrefixes, tagPrefixes, sessionPrefixes,
+		reactionPrefixes, relationPrefixes, tagPrefixes, sessionPrefixes, []string{layout.DecisionsPrefix},
 	)
 	return c.pass(ctx, "*", all, func(ctx context.Context, keys []string) error {
 		keys, err := c.ofTheirType(ctx, keys)
@@ -105,7 +108,7 @@ func (c *userCheck) all(ctx context.Context) error {
 		}
 		cmds := make(rueidis.Commands, len(keys))
 		for i, key := range keys {
-			cmds[i] = c.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password", "pinned", "standing").Build()
+			cmds[i] = c.client.B().Hmget().Key(key).Field("username", "auth", "joined", "password", "pinned", "standing", "role").Build()
 		}
 		for i, res := range c.client.DoMulti(ctx, cmds...) {
 			fields, err := reply.Fields(res)
@@ -125,6 +128,9 @@ func (c *userCheck) all(ctx context.Context) error {
 				return err
 			}
 			if err := c.pinned(ctx, uid, fields[4]); err != nil {
+				return err
+			}
+			if err := c.moderation.user(ctx, uid, fields[6], fields[5]); err != nil {
 				return err
 			}
 		}

@@ -393,23 +393,27 @@ func (s *Store) List(ctx context.Context, from, limit int) (page []Waiting, more
 // refill puts open cases into the rings that a crash has left out. One round trip while
 // there are none.
 func (s *Store) refill(ctx context.Context) error {
-	open, err := s.client.Do(ctx, s.client.B().Zcard().Key(layout.OpenReports).Build()).AsInt64()
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
+	missing, err := s.Missing(ctx)
+	if err == nil && missing > 0 {
+		_, err = s.Refill(ctx)
 	}
-	waiting := int64(0)
+	return err
+}
+
+// Missing returns by how many the open cases are more than the entries of the rings.
+func (s *Store) Missing(ctx context.Context) (int64, error) {
+	missing, err := s.client.Do(ctx, s.client.B().Zcard().Key(layout.OpenReports).Build()).AsInt64()
+	if err != nil {
+		return 0, fmt.Errorf("report: %w", err)
+	}
 	for _, ring := range s.rings {
 		n, err := ring.Len(ctx)
 		if err != nil {
-			return fmt.Errorf("report: %w", err)
+			return 0, fmt.Errorf("report: %w", err)
 		}
-		waiting += n
+		missing -= n
 	}
-	if waiting >= open {
-		return nil
-	}
-	_, err = s.Refill(ctx)
-	return err
+	return max(missing, 0), nil
 }
 
 // refillBatch is how many cases one step of Refill looks at.
