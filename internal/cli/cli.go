@@ -17,6 +17,7 @@ import (
 	"retwis/internal/cli/model"
 	"retwis/internal/cli/post"
 	"retwis/internal/cli/ratelimit"
+	"retwis/internal/cli/report"
 	"retwis/internal/cli/serve"
 	"retwis/internal/cli/shell"
 	"retwis/internal/cli/space"
@@ -86,6 +87,7 @@ names), or one that you run (--redis).`,
 	add("site", serve.Commands(env)...)
 	add("site", user.New(env), post.New(env))
 	add("site", backup.Commands(env, buildInfo(env).Version)...)
+	add("site", report.Commands(env)...)
 	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env))
 	add("toolkit", collection.Commands(env)...)
 	add("toolkit", model.New(env), ratelimit.New(env))

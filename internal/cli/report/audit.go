@@ -1,0 +1,117 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/social"
+)
+
+func newAudit(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use: "audit [flags]", Short: "Print what operators and moderators have decided", Args: shell.NoArguments,
+		Long: `Prints the decisions of operators and moderators, the latest first: the time, who decided,
+the action, its target, the person that it concerns, and the note. The log keeps the
+latest 100,000 or so.`,
+		Example: `  retwis audit --limit 20
+  retwis audit --by ada
+  retwis audit --about bob --json`,
+	})
+	by := c.Flags().String("by", "", "of one `NAME`: a username, operator or automatic")
+	about := c.Flags().String("about", "", "about one `NAME`, and the posts of that person")
+	target := c.Flags().String("target", "", "about one `TARGET`, such as post:12")
+	limit := c.Flags().Int("limit", 100, "how many to print; 0: all")
+	c.AddJSON("print one JSON object a line")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, _ []string) error {
+		if *limit < 0 {
+			return shell.Usage(errors.New("--limit: a negative number"))
+		}
+		return site.Operate(ctx, c, func(db *site.Database) (err error) {
+			filter, err := filterOf(ctx, db, *by, *about, *target)
+			if err != nil {
+				return err
+			}
+			p := c.NewPrinter()
+			defer func() { err = errors.Join(err, p.End()) }()
+			for cursor, n := "", 0; ; {
+				page, err := db.Social.AuditLog(ctx, filter, cursor, social.MaxPage)
+				if err != nil {
+					return err
+				}
+				for _, e := range page.Entries {
+					if *limit > 0 && n == *limit {
+						return nil
+					}
+					if err := printEntry(ctx, db, p, e); err != nil {
+						return err
+					}
+					n++
+				}
+				if cursor = page.Next; cursor == "" {
+					return nil
+				}
+			}
+		})
+	})
+}
+
+func filterOf(ctx context.Context, db *site.Database, by, about, target string) (social.AuditFilter, error) {
+	f := social.AuditFilter{Target: target}
+	switch by {
+	case "":
+	case social.Operator.String():
+		f.Actor = social.Operator
+	case social.Automatic.String():
+		f.Actor = social.Automatic
+	default:
+		user, err := named(ctx, db, by)
+		if err != nil {
+			return f, err
+		}
+		f.Actor = user.Actor()
+	}
+	if about == "" {
+		return f, nil
+	}
+	user, err := named(ctx, db, about)
+	f.Person = user.ID
+	return f, err
+}
+
+func named(ctx context.Context, db *site.Database, name string) (social.User, error) {
+	user, err := db.Social.UserByName(ctx, strings.TrimPrefix(name, "@"))
+	if errors.Is(err, social.ErrNotFound) {
+		return social.User{}, fmt.Errorf("no user is called %q", name)
+	}
+	return user, err
+}
+
+func printEntry(ctx context.Context, db *site.Database, p *shell.Printer, e social.AuditEntry) error {
+	by, err := actorName(ctx, db, e.Actor)
+	if err != nil {
+		return err
+	}
+	person := ""
+	if e.Person != 0 {
+		if person, err = userName(ctx, db, e.Person); err != nil {
+			return err
+		}
+	}
+	object := shell.Object{
+		{Name: "time", Value: stamp(e.Time)}, {Name: "actor", Value: by}, {Name: "action", Value: e.Action}, {Name: "target", Value: e.Target},
+	}
+	if person != "" {
+		object = append(object, shell.Field{Name: "person", Value: person})
+	}
+	if e.Note != "" {
+		object = append(object, shell.Field{Name: "note", Value: e.Note})
+	}
+	return p.Print(object, stamp(e.Time), by, e.Action, e.Target, person, strings.Join(strings.Fields(e.Note), " "))
+}
