@@ -109,7 +109,7 @@ Replies to it stay. It needs --yes.`,
 			case !yes:
 				return shell.Usage(fmt.Errorf("this deletes post %d of %s for good; add --yes if you mean it", p.ID, p.Author.Name))
 			}
-			err = db.Social.Delete(ctx, p.Author, p.ID)
+			err = db.Social.RemovePost(ctx, social.Operator, p.ID, "")
 			if errors.Is(err, social.ErrNotFound) {
 				return fmt.Errorf("post %d has just been deleted", p.ID)
 			}

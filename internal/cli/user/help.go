@@ -40,6 +40,9 @@ the owner of the account: the link alone opens it.`,
 			if err != nil {
 				return err
 			}
+			if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "reset-password", Target: social.UserTarget(u.ID)}); err != nil {
+				return err
+			}
 			token, expires, err := db.Social.IssueReset(ctx, u.ID, "operator")
 			if err != nil {
 				return err
@@ -85,6 +88,9 @@ func newSessions(env shell.Env) *cobra.Command {
 				return err
 			}
 			if end {
+				if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "end-sessions", Target: social.UserTarget(u.ID)}); err != nil {
+					return err
+				}
 				if err := db.Social.LogoutEverywhere(ctx, u.ID); err != nil {
 					return err
 				}
@@ -174,6 +180,9 @@ interrupted. The name stays reserved. It needs --yes.`,
 			}
 			if !yes {
 				return shell.Usage(fmt.Errorf("this deletes %s (user %d) for good; add --yes if you mean it", u.Name, u.ID))
+			}
+			if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "delete-account", Target: social.UserTarget(u.ID)}); err != nil {
+				return err
 			}
 			if err := db.Social.DeleteAccount(ctx, u.ID); err != nil {
 				return err

@@ -18,7 +18,7 @@ import (
 
 // New returns retwis user.
 func New(env shell.Env) *cobra.Command {
-	return shell.Group(&cobra.Command{
+	group := shell.Group(&cobra.Command{
 		Use:   "user",
 		Short: "List, create and help users",
 		Long: `Lists, creates and helps the users of the site, also while it is served. A user is named
@@ -28,7 +28,9 @@ by username, in any case.`,
   retwis user create ada
   retwis user reset-password ada --base-url https://retwis.example.com
   retwis user sessions ada --end`,
-	}, newList(env), newShow(env), newCreate(env), newResetPassword(env), newSessions(env), newExport(env), newDelete(env))
+	}, newList(env), newShow(env), newCreate(env), newResetPassword(env), newSessions(env), newExport(env), newDelete(env), newRole(env))
+	group.AddCommand(standings(env)...)
+	return group
 }
 
 // entry is a user as --json prints it.

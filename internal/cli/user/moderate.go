@@ -1,0 +1,106 @@
+package user
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/social"
+)
+
+func newRole(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "role [flags] NAME member|moderator|admin|owner",
+		Short: "Give a user a role",
+		Long: `Gives a user a role, or takes it with "member". A moderator decides about reports, an
+admin also names moderators and issues invitations, an owner gives and takes every role.
+The audit log keeps it.`,
+		Example: `  retwis user role ada owner
+  retwis user role grace member --note 'left the team'`,
+		Args: shell.Arguments(2, 2, ""),
+	})
+	var note string
+	c.Flags().StringVar(&note, "note", "", "why, for the audit log")
+	c.AddJSON("print the user as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		role, ok := social.ParseRole(args[1])
+		if !ok {
+			return shell.Usage(fmt.Errorf("there is no role %q: use member, moderator, admin or owner", args[1]))
+		}
+		return change(ctx, c, args[0], func(db *site.Database, u social.User) error {
+			return db.Social.SetRole(ctx, social.Operator, u.ID, role, note)
+		})
+	})
+}
+
+// standings are the commands that change the standing of a user.
+func standings(env shell.Env) []*cobra.Command {
+	return []*cobra.Command{
+		newStanding(env, social.Suspended, "suspend", "Suspend a user",
+			"Ends the sessions of a user, refuses log-ins, and hides what the user has written from\neverybody, until \"retwis user restore\" or --for is over. Nothing is deleted."),
+		newStanding(env, social.Limited, "limit", "Keep a user out of public lists",
+			"Leaves a user out of the public timeline and of other public lists, until \"retwis user\nrestore\" or --for is over. Followers still see the posts."),
+		newStanding(env, social.Good, "restore", "End the suspension or the limit of a user", "Ends the suspension or the limit of a user."),
+	}
+}
+
+func newStanding(env shell.Env, standing social.Standing, name, short, long string) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   name + " [flags] NAME",
+		Short: short,
+		Long:  long + "\nThe audit log keeps it.",
+		Args:  shell.Arguments(1, 1, ""),
+	})
+	var decision social.StandingChange
+	var lasts time.Duration
+	f := c.Flags()
+	f.StringVar(&decision.Note, "note", "", "why, for the audit log")
+	if standing != social.Good {
+		f.StringVar(&decision.Message, "message", "", "what the user is told")
+		f.DurationVar(&lasts, "for", 0, "how long, as in 72h; 0 for no end")
+	}
+	c.AddJSON("print the user as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, args []string) error {
+		if lasts < 0 {
+			return shell.Usage(errors.New("--for cannot be negative"))
+		}
+		return change(ctx, c, args[0], func(db *site.Database, u social.User) error {
+			decision.Standing = standing
+			if lasts > 0 {
+				decision.Until = time.Now().Add(lasts)
+			}
+			return db.Social.SetStanding(ctx, social.Operator, u.ID, decision)
+		})
+	})
+}
+
+// change changes a user, and prints the user as it is then.
+func change(ctx context.Context, c *shell.Command, name string, do func(*site.Database, social.User) error) error {
+	return site.Operate(ctx, c, func(db *site.Database) error {
+		u, err := find(ctx, db, name)
+		if err != nil {
+			return err
+		}
+		forbidden := (*social.ForbiddenError)(nil)
+		if err := do(db, u); errors.As(err, &forbidden) {
+			return errors.New(forbidden.Reason)
+		} else if err != nil {
+			return site.InvalidInput(err)
+		}
+		if u, err = db.Social.UserByName(social.WithFresh(ctx), u.Name); err != nil {
+			return err
+		}
+		if c.JSON {
+			return shell.NewEncoder(c.Stdout).Encode(newEntry(u))
+		}
+		_, err = fmt.Fprintf(c.Stdout, "%s: role %s, standing %s\n", u.Name, u.Role, u.Standing)
+		return err
+	})
+}
