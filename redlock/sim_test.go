@@ -79,6 +79,9 @@ func newWorld(t *testing.T, s schedule) *world {
 		server.forgetful, server.byClock = s.forgetful, s.byClock
 		w.servers = append(w.servers, server)
 	}
+	if s.outages { // these need time to show what they do
+		w.pace += 700 * time.Millisecond
+	}
 	w.net.calm = true
 	opt := Options{TTL: simTTL, Drift: s.drift, Fencing: s.fencing, MaxHold: s.maxHold}
 	if s.unlimited {
