@@ -46,6 +46,18 @@ func (a *accounts) Register(ctx context.Context, name, password string) (Session
 	if err := CheckName(name); err != nil {
 		return Session{}, err
 	}
+	if err := a.checkReserved(ctx, name); err != nil {
+		return Session{}, err
+	}
+	return a.RegisterReserved(ctx, name, password)
+}
+
+// RegisterReserved is Register for an operator, who may also use a name that is reserved
+// for the site.
+func (a *accounts) RegisterReserved(ctx context.Context, name, password string) (Session, error) {
+	if err := CheckName(name); err != nil {
+		return Session{}, err
+	}
 	if err := checkPassword(password, name); err != nil {
 		return Session{}, err
 	}

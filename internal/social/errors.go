@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"retwis/internal/social/follow"
+	"retwis/internal/social/invite"
 	"retwis/internal/social/password"
 )
 
@@ -29,6 +30,12 @@ var (
 	ErrForbidden = errors.New("social: not allowed")
 	// ErrSuspended: the account is suspended.
 	ErrSuspended = errors.New("social: the account is suspended")
+	// ErrSignUpClosed: nobody can sign up at the moment.
+	ErrSignUpClosed = errors.New("social: sign-up is closed")
+	// ErrNoInvite, ErrInviteUsedUp and ErrInviteExpired: an invitation cannot be used.
+	ErrNoInvite      = invite.ErrNone
+	ErrInviteUsedUp  = invite.ErrUsedUp
+	ErrInviteExpired = invite.ErrExpired
 	// ErrBusy: too many passwords wait to be checked; try again in a moment.
 	ErrBusy = password.ErrBusy
 )

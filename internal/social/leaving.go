@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"retwis/internal/social/export"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
 )
 
@@ -14,12 +15,14 @@ import (
 type leaving struct {
 	users   *users
 	removal *removal.Engine
+	// hide makes all processes hide a user who has just been closed.
+	hide func(ctx context.Context, uid string) error
 }
 
 // DeleteAccount closes an account: from now on nobody sees the user or what they have
 // written, their sessions are over, and nobody can log in. Everything else is deleted in
 // the background, and finished whatever interrupts it; see package removal. The name is
-// never free again. It returns ErrNotFound where there is no such user. Four round
+// never free again. It returns ErrNotFound where there is no such user. About ten round
 // trips.
 func (l *leaving) DeleteAccount(ctx context.Context, uid int64) error {
 	err := l.removal.Delete(ctx, uid)
@@ -27,7 +30,10 @@ func (l *leaving) DeleteAccount(ctx context.Context, uid int64) error {
 	if errors.Is(err, removal.ErrNoUser) {
 		return ErrNotFound
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return l.hide(ctx, layout.Itoa(uid))
 }
 
 // FinishRemoval deletes the rest of an account that DeleteAccount has closed, and

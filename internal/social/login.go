@@ -68,7 +68,7 @@ func (a *accounts) FinishLogin(ctx context.Context, secret, code string) (Finish
 	}
 	uid, _ := secondfactor.UserOf(secret)
 	rec, err := a.record(WithFresh(ctx), uid)
-	if errors.Is(err, ErrNotFound) || err == nil && rec.Standing == Suspended {
+	if errors.Is(err, ErrNotFound) || err == nil && rec.Standing.Hidden() {
 		return Finished{}, ErrNoLogin
 	}
 	if err != nil {

@@ -58,7 +58,7 @@
 // passwords; follow, reaction, relation and notify store follows, likes, mutes and
 // blocks, and notifications; text finds links, mentions and tags; fanout puts posts on
 // timelines, takes them off, and finishes what was interrupted, with package task;
-// export writes archives of what users have written, and removal deletes accounts. On
+// invite stores invitations, export writes archives of what users have written, and removal deletes accounts. On
 // top of this package, check verifies and repairs a database, adopt opens
 // databases of the original programs, and load writes many users and posts at
 // once.
@@ -83,6 +83,7 @@ import (
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
+	"retwis/internal/social/invite"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/password"
@@ -155,6 +156,7 @@ type Service struct {
 	*relations
 	*profiles
 	*leaving
+	*signUps
 	*limited
 	*moderation
 	*reports
@@ -262,9 +264,13 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.reactions = &reactions{lists: s.listings, follows: s.follows, inboxes: s.notifications, store: reaction.New(client), now: opt.Now}
 	s.relations = &relations{follows: s.follows, store: relation.New(client)}
 	s.profiles = &profiles{users: users, names: s.completions, lists: s.listings}
+	s.signUps = &signUps{accounts: s.accounts, invites: invite.New(client)}
 	s.leaving = &leaving{users: users, removal: removal.New(removal.Options{
 		Client: client, FanOut: s.fanOut, Names: names, Log: opt.Logger, Now: opt.Now,
 	})}
+	s.leaving.removal.Also("invitations", func(ctx context.Context, uid int64, _ string) error {
+		return s.signUps.invites.RemoveAll(ctx, uid)
+	})
 	s.posts.notices, s.follows.notices = s.notifications, s.notifications
 	s.moderation = &moderation{
 		auditLog: &auditLog{audit.New(client)}, client: client, users: users, logins: s.accounts, follows: s.follows,
@@ -277,6 +283,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		return nil, err
 	}
 	s.reports = &reports{store: store, m: s.moderation}
+	s.leaving.hide, s.accounts.staff = s.followStanding, s.Staff
 	s.tasks.Handle(strings.TrimSuffix(roleTask, ":"), s.copyRole)
 	s.tasks.Handle(strings.TrimSuffix(standingTask, ":"), s.followStanding)
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })

@@ -22,5 +22,9 @@ func (s *Server) landing(req *request) error {
 	if err != nil {
 		return err
 	}
-	return req.render(http.StatusOK, landingPage(req.page("Retwis"), posts))
+	mode, err := s.social.SignUpMode(req.ctx)
+	if err != nil {
+		return err
+	}
+	return req.render(http.StatusOK, landingPage(req.page("Retwis"), accountForm{Mode: mode}, posts))
 }

@@ -80,6 +80,10 @@ func (req *request) formPage() string {
 	}
 	name, path := req.r.PathValue("name"), req.r.URL.Path
 	switch {
+	case path == "/settings/export":
+		return "/settings/data"
+	case path == "/settings/invites/end":
+		return "/settings/invites"
 	case strings.HasPrefix(path, "/settings/"):
 		return path
 	case path == "/logout":

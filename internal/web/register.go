@@ -15,23 +15,39 @@ type accountForm struct {
 	Next     string
 	Draft    string // a text that was sent without a session
 	Action   string // the path that it was sent to
+	Invite   string // the token of an invitation
+	Mode     social.SignUpMode
 	Field    string
 	Problem  string
+}
+
+// mayJoin reports whether the form to sign up is shown.
+func (f accountForm) mayJoin() bool {
+	return f.Mode != social.SignUpClosed && (f.Mode != social.SignUpInvite || f.Invite != "")
 }
 
 func (s *Server) registerForm(req *request) error {
 	if req.signed {
 		return req.redirect("/home")
 	}
-	return req.render(http.StatusOK, registerPage(req.page("Sign up"), accountForm{}))
+	return s.showRegister(req, http.StatusOK, accountForm{})
+}
+
+// showRegister shows the form to sign up, or why there is none.
+func (s *Server) showRegister(req *request, status int, form accountForm) error {
+	var err error
+	if form.Mode, err = s.social.SignUpMode(req.ctx); err != nil {
+		return err
+	}
+	return req.render(status, registerPage(req.page("Sign up"), form))
 }
 
 func (s *Server) register(req *request) error {
-	form := accountForm{Username: req.r.PostFormValue("username")}
+	form := accountForm{Username: req.r.PostFormValue("username"), Invite: req.r.PostFormValue("invite")}
 	password := req.r.PostFormValue("password")
 	if password != req.r.PostFormValue("password2") {
 		form.Field, form.Problem = "password2", "The passwords don't match."
-		return req.render(http.StatusUnprocessableEntity, registerPage(req.page("Sign up"), form))
+		return s.showRegister(req, http.StatusUnprocessableEntity, form)
 	}
 	if err := req.allow(limits.SignUp); err != nil {
 		limit, ok := req.retryAfter(err)
@@ -39,13 +55,18 @@ func (s *Server) register(req *request) error {
 			return err
 		}
 		form.Field, form.Problem = "username", tooOften(limit)
-		return req.render(http.StatusTooManyRequests, registerPage(req.page("Sign up"), form))
+		return s.showRegister(req, http.StatusTooManyRequests, form)
 	}
-	session, err := s.social.Register(req.ctx, form.Username, password)
+	session, err := s.social.SignUp(req.ctx, social.SignUp{Name: form.Username, Password: password, Invite: form.Invite})
 	var invalid *social.InvalidError
 	switch {
 	case errors.Is(err, social.ErrTaken):
 		form.Field, form.Problem = "username", "That username is taken."
+	case isNotInvited(err):
+		if form.Invite == "" {
+			return s.showRegister(req, http.StatusForbidden, form)
+		}
+		return s.refused(req, err)
 	case errors.As(err, &invalid):
 		form.Field, form.Problem = invalid.Field, invalid.Reason
 	case err != nil:
@@ -56,5 +77,5 @@ func (s *Server) register(req *request) error {
 		return req.changed("/home")
 	}
 	req.giveBack(limits.SignUp)
-	return req.render(http.StatusUnprocessableEntity, registerPage(req.page("Sign up"), form))
+	return s.showRegister(req, http.StatusUnprocessableEntity, form)
 }

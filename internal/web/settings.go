@@ -19,6 +19,7 @@ var settingsTabs = []struct{ path, label string }{
 	{"/settings/notifications", "Notifications"},
 	{"/settings/muted", "Muted"},
 	{"/settings/blocked", "Blocked"},
+	{"/settings/data", "Your data"},
 }
 
 // profileForm is the form for a profile, filled in with rejected input.

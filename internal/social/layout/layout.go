@@ -36,6 +36,8 @@ const (
 	Staff         = "staff"
 	Standings     = "standings"
 	StandingEnds  = "standing_ends"
+	Site          = "site"
+	Invites       = "invites"
 )
 
 // Closed is the field `standing` of a user whose account is being deleted.
@@ -209,7 +211,7 @@ var types = map[string]string{
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
-	Tasks: "zset", Live: "stream", Completions: "string",
+	Tasks: "zset", Live: "stream", Completions: "string", Site: "hash", Invites: "hash",
 	ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",

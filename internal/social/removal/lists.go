@@ -27,6 +27,11 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 	if err := e.removeNames(ctx, a, was); err != nil {
 		return err
 	}
+	for _, step := range e.steps { // first: one of them hides the user
+		if err := step.run(ctx, a.id, a.name); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
 	for _, list := range []struct {
 		prefix string
 		remove func(ctx context.Context, a account, members []string) error
@@ -42,11 +47,6 @@ func (e *Engine) removeFromLists(ctx context.Context, a account, was closed) err
 	} {
 		if err := e.drain(ctx, a, list.prefix, list.remove); err != nil {
 			return err
-		}
-	}
-	for _, step := range e.steps {
-		if err := step.run(ctx, a.id, a.name); err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
 	return e.unlink(ctx, a.id, ownKeys)

@@ -1,0 +1,212 @@
+// Package invite has the command "retwis invite": who can sign up, and invitations.
+package invite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/social"
+)
+
+// New returns the command.
+func New(env shell.Env) *cobra.Command {
+	return shell.Group(&cobra.Command{
+		Use:   "invite",
+		Short: "Decide who can sign up, and invite people",
+		Long: `Decide who can sign up, and invite people.
+
+The site is open, open to people with an invitation, or closed: "retwis invite mode". The
+mode is stored in the database, and a change counts at once. An invitation is a link with
+which so many people can sign up until a time. Only a hash of the link is stored, so it
+is printed once, when it is created.
+
+An operator can create accounts in every mode: retwis user create.`,
+	}, newCreate(env), newList(env), newRevoke(env), newMode(env))
+}
+
+// inviteLine is an invitation as --json prints it.
+type inviteLine struct {
+	ID      string    `json:"id"`
+	Path    string    `json:"path,omitempty"`
+	URL     string    `json:"url,omitempty"`
+	Uses    int64     `json:"uses"`
+	Left    int64     `json:"left"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+	By      int64     `json:"by"`
+	Note    string    `json:"note"`
+}
+
+func line(i social.Invite) inviteLine {
+	return inviteLine{ID: i.ID, Uses: i.Uses, Left: i.Left, Created: i.Created, Expires: i.Expires, By: i.By, Note: i.Note}
+}
+
+func newCreate(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "create",
+		Short: "Create an invitation and print its link",
+		Example: `  retwis invite create --base-url https://social.example.com
+  retwis invite create --uses 30 --expires 72h --note "the workshop"`,
+		Args: shell.NoArguments,
+	})
+	var uses int64
+	var expires time.Duration
+	var note, base string
+	c.Flags().Int64Var(&uses, "uses", 1, "how many people can sign up with it")
+	c.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long it can be used")
+	c.Flags().StringVar(&note, "note", "", "a `TEXT` for the list of invitations")
+	c.Flags().StringVar(&base, "base-url", "", "the `URL` of the site, to print a full link")
+	c.AddRedis()
+	c.AddJSON("print the invitation as JSON")
+	return c.Build(func(ctx context.Context, _ []string) error {
+		if base != "" {
+			if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				return shell.Usage(fmt.Errorf("--base-url: %q is not an address such as https://social.example.com", base))
+			}
+		}
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "invite", Note: note}); err != nil {
+				return err
+			}
+			token, created, err := db.Social.CreateInvite(ctx, social.NewInvite{Uses: uses, For: expires, Note: note})
+			if err != nil {
+				return usage(err)
+			}
+			path := "/invite/" + token
+			full := ""
+			if base != "" {
+				full = strings.TrimRight(base, "/") + path
+			}
+			if c.JSON {
+				l := line(created)
+				l.Path, l.URL = path, full
+				return shell.NewEncoder(c.Stdout).Encode(l)
+			}
+			if full == "" {
+				full = path
+			}
+			_, err = fmt.Fprintln(c.Stdout, full)
+			return err
+		})
+	})
+}
+
+// usage makes wrong usage of input that was refused.
+func usage(err error) error {
+	var invalid *social.InvalidError
+	if errors.As(err, &invalid) {
+		return shell.Usage(fmt.Errorf("--%s: %s", invalid.Field, invalid.Reason))
+	}
+	return err
+}
+
+func newList(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "list",
+		Short: "List the invitations",
+		Args:  shell.NoArguments,
+	})
+	c.AddRedis()
+	c.AddJSON("print each invitation as a line of JSON")
+	return c.Build(func(ctx context.Context, _ []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			all, err := db.Social.Invites(ctx)
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				e := shell.NewEncoder(c.Stdout)
+				for _, i := range all {
+					if err := e.Encode(line(i)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			if len(all) == 0 {
+				_, err := fmt.Fprintln(c.Stdout, "there are no invitations")
+				return err
+			}
+			out := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(out, "ID\tLEFT\tEXPIRES\tNOTE") // an error comes back from Flush
+			for _, i := range all {
+				fmt.Fprintf(out, "%s\t%d of %d\t%s\t%s\n", i.ID, i.Left, i.Uses, i.Expires.Format(time.RFC3339), shell.ForTerminal(i.Note))
+			}
+			return out.Flush()
+		})
+	})
+}
+
+func newRevoke(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Revoke an invitation",
+		Args:  shell.Arguments(1, 1, "give the id of one invitation; retwis invite list shows them"),
+	})
+	c.AddRedis()
+	c.AddJSON("print the invitation as JSON")
+	return c.Build(func(ctx context.Context, args []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "revoke-invitation", Target: "invite:" + args[0]}); err != nil {
+				return err
+			}
+			revoked, err := db.Social.RevokeInvite(ctx, args[0])
+			if errors.Is(err, social.ErrNotFound) {
+				return shell.Hint(fmt.Errorf("there is no invitation %q", args[0]), "List them with: retwis invite list")
+			}
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return shell.NewEncoder(c.Stdout).Encode(line(revoked))
+			}
+			_, err = fmt.Fprintf(c.Stdout, "revoked %s, with %s left\n", revoked.ID, shell.Plural(revoked.Left, "use", "uses"))
+			return err
+		})
+	})
+}
+
+func newMode(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "mode [open|invite|closed]",
+		Short: "Show or change who can sign up",
+		Args:  shell.Arguments(0, 1, "give open, invite or closed"),
+	})
+	c.AddRedis()
+	c.AddJSON("print the mode as JSON")
+	return c.Build(func(ctx context.Context, args []string) error {
+		if len(args) == 1 {
+			if _, ok := social.ParseSignUpMode(args[0]); !ok {
+				return shell.Usage(fmt.Errorf("%q is not a mode: use open, invite or closed", args[0]))
+			}
+		}
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			if len(args) == 1 {
+				if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "sign-up-mode", Note: args[0]}); err != nil {
+					return err
+				}
+				if err := db.Social.SetSignUpMode(ctx, social.SignUpMode(args[0])); err != nil {
+					return err
+				}
+			}
+			mode, err := db.Social.SignUpMode(ctx)
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return shell.NewEncoder(c.Stdout).Encode(map[string]string{"mode": string(mode)})
+			}
+			_, err = fmt.Fprintln(c.Stdout, mode)
+			return err
+		})
+	})
+}

@@ -1,0 +1,147 @@
+package export_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/social/socialtest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// archive is an archive that was read.
+type archive struct {
+	t     *testing.T
+	files map[string][]byte
+}
+
+func read(t *testing.T, data []byte) archive {
+	t.Helper()
+	files := map[string][]byte{}
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[f.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return archive{t, files}
+}
+
+// rows returns a list as JSON and as CSV, without the headings.
+func (a archive) rows(name string) ([]map[string]any, [][]string) {
+	a.t.Helper()
+	var rows []map[string]any
+	if err := json.Unmarshal(a.files["retwis/"+name+".json"], &rows); err != nil {
+		a.t.Fatalf("%s.json: %v", name, err)
+	}
+	cells, err := csv.NewReader(bytes.NewReader(a.files["retwis/"+name+".csv"])).ReadAll()
+	if err != nil {
+		a.t.Fatalf("%s.csv: %v", name, err)
+	}
+	if len(cells) != len(rows)+1 {
+		a.t.Errorf("%s: %d rows as JSON, %d as CSV", name, len(rows), len(cells)-1)
+	}
+	return rows, cells[1:]
+}
+
+// An archive has everything that a user has done, exactly in JSON, and as texts, never
+// formulas, in CSV.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	b := socialtest.New(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ada, ben := b.NewUser("ada"), b.NewUser("ben")
+	must(b.EditProfile(b.Ctx, ada, social.UserProfile{DisplayName: "Ada", Bio: "one\ntwo, \"three\"", Links: []string{"https://example.com"}}))
+	formula := "=HYPERLINK(\"http://evil.example\", \"a, b\")\nand more"
+	first := b.Publish(ada, formula)
+	_, err := b.Edit(b.Ctx, ada, b.Publish(ada, "before"), "after")
+	must(err)
+	must(b.Delete(b.Ctx, ada, b.Publish(ada, "regretted")))
+	bens := b.Publish(ben, "by ben")
+	_, err = b.Reply(b.Ctx, ada, bens, "an answer")
+	must(err)
+	_, err = b.Repost(b.Ctx, ada, bens)
+	must(err)
+	must(b.Like(b.Ctx, ada, bens))
+	must(b.Bookmark(b.Ctx, ada, bens))
+	b.Connect(ada, ben)
+	b.Connect(ben, ada)
+	must(b.FollowTag(b.Ctx, ada, "lakes"))
+	must(b.Mute(b.Ctx, ada, ben, time.Time{}))
+
+	var data bytes.Buffer
+	must(b.Export(b.Ctx, ada.ID, &data))
+	a := read(t, data.Bytes())
+	posts, cells := a.rows("posts")
+	if len(posts) != 2 || posts[0]["text"] != formula || posts[0]["id"] != float64(first) || posts[1]["text"] != "after" {
+		t.Errorf("posts: %v", posts)
+	}
+	if cells[0][2] != "'"+formula {
+		t.Errorf("a formula is %q in the CSV", cells[0][2])
+	}
+	for name, want := range map[string]int{
+		"profile": 1, "replies": 1, "reposts": 1, "earlier_texts": 1, "likes": 1, "bookmarks": 1, "following": 1,
+		"followers": 1, "muted": 1, "blocked": 0, "followed_tags": 1, "sessions": 1,
+	} {
+		if rows, _ := a.rows(name); len(rows) != want {
+			t.Errorf("%s: %v", name, rows)
+		}
+	}
+	if likes, _ := a.rows("likes"); likes[0]["author"] != "ben" {
+		t.Errorf("likes: %v", likes)
+	}
+	for name, content := range a.files {
+		for _, secret := range []string{"$argon2id$", b.Redis("HGET", "user:1", "auth")} {
+			if bytes.Contains(content, []byte(secret)) {
+				t.Errorf("%s has a secret", name)
+			}
+		}
+	}
+	if err := b.Export(b.Ctx, 12345, io.Discard); !errors.Is(err, social.ErrNotFound) {
+		t.Errorf("nobody's export: %v", err)
+	}
+}
+
+// The lists of a user with more than a page of entries are complete and in order.
+func TestExportOfPages(t *testing.T) {
+	t.Parallel()
+	b := socialtest.New(t)
+	ada := b.NewUser("ada")
+	const n = 450
+	for i := range n {
+		id := string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10))
+		b.Redis("HSET", "post:9"+id, "user_id", "1", "time", "1700000000", "body", "number "+id)
+		b.Redis("ZADD", "profile:1", "9"+id, "9"+id)
+		b.Redis("ZADD", "liked:1", "5", "9"+id) // all at the same time
+	}
+	var data bytes.Buffer
+	if err := b.Export(b.Ctx, ada.ID, &data); err != nil {
+		t.Fatal(err)
+	}
+	a := read(t, data.Bytes())
+	posts, _ := a.rows("posts")
+	likes, _ := a.rows("likes")
+	if len(posts) != n || len(likes) != n || posts[n-1]["text"] != "number 449" {
+		t.Errorf("%d posts, %d likes", len(posts), len(likes))
+	}
+}

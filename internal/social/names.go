@@ -1,0 +1,46 @@
+package social
+
+import (
+	"context"
+	"strings"
+)
+
+// reservedNames are names that would look like an office, or like a part of the site.
+var reservedNames = []string{
+	"admin", "administrator", "root", "owner", "operator", "moderator", "mod", "staff", "team", "official", "system",
+	"support", "help", "security", "abuse", "postmaster", "webmaster", "hostmaster", "noreply", "nobody", "null",
+	"undefined", "deleted", "anonymous", "everyone", "all", "retwis", "redis",
+	"login", "logout", "register", "signup", "settings", "home", "timeline", "notifications", "bookmarks", "invite",
+	"reset", "static", "api", "about", "terms", "privacy",
+}
+
+// skeleton returns what a name looks like: names with one skeleton are easily taken for
+// each other. Names are ASCII, so a few rules cover what the Unicode standard calls
+// confusable (UTS 39): case, underscores, and letters and digits of similar shape.
+var skeletonRules = strings.NewReplacer(
+	"_", "", "rn", "m", "vv", "w",
+	"0", "o", "1", "l", "i", "l", "3", "e", "4", "a", "5", "s", "7", "t", "8", "b",
+)
+
+func skeleton(name string) string { return skeletonRules.Replace(strings.ToLower(name)) }
+
+// checkReserved returns *InvalidError for a name that is reserved, or that looks like one
+// that is, or like the name of somebody who has a role. Two round trips.
+func (a *accounts) checkReserved(ctx context.Context, name string) error {
+	looks := skeleton(name)
+	for _, reserved := range reservedNames {
+		if looks == skeleton(reserved) {
+			return &InvalidError{"username", "That username is reserved. Please choose another one."}
+		}
+	}
+	staff, err := a.staff(ctx)
+	if err != nil {
+		return err
+	}
+	for _, user := range staff {
+		if looks == skeleton(user.Name) && !strings.EqualFold(name, user.Name) { // that one is taken
+			return &InvalidError{"username", "That username looks too much like another one. Please choose another one."}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/invite"
+	"retwis/internal/social/layout"
+)
+
+// SignUpMode is who can sign up.
+type SignUpMode string
+
+// The modes.
+const (
+	SignUpOpen   SignUpMode = "open"   // everybody
+	SignUpInvite SignUpMode = "invite" // people with an invitation
+	SignUpClosed SignUpMode = "closed" // nobody; an operator can still create accounts
+)
+
+// ParseSignUpMode reads the name of a mode.
+func ParseSignUpMode(name string) (SignUpMode, bool) {
+	mode := SignUpMode(name)
+	return mode, mode == SignUpOpen || mode == SignUpInvite || mode == SignUpClosed
+}
+
+// signUpField is the field of the hash `site` with the mode.
+const signUpField = "signup"
+
+// signUps are the methods of a Service for who can sign up.
+type signUps struct {
+	accounts *accounts
+	invites  invite.Store
+}
+
+// SignUpMode returns who can sign up. It is answered from memory while nobody changes it.
+func (s *signUps) SignUpMode(ctx context.Context) (SignUpMode, error) {
+	name, err := s.accounts.read(ctx, s.accounts.client.B().Hget().Key(layout.Site).Field(signUpField).Cache()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return SignUpOpen, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("social: read who can sign up: %w", err)
+	}
+	mode, ok := ParseSignUpMode(name)
+	if !ok {
+		return SignUpClosed, nil // damage must not open the site
+	}
+	return mode, nil
+}
+
+// SetSignUpMode changes who can sign up, in all processes at once. One round trip.
+func (s *signUps) SetSignUpMode(ctx context.Context, mode SignUpMode) error {
+	if _, ok := ParseSignUpMode(string(mode)); !ok {
+		return &InvalidError{"mode", "Use open, invite or closed."}
+	}
+	b := s.accounts.client.B()
+	// The second command waits for the invalidation message of the first.
+	res := s.accounts.client.DoMulti(ctx,
+		b.Hset().Key(layout.Site).FieldValue().FieldValue(signUpField, string(mode)).Build().ToRetryable(),
+		b.Exists().Key(layout.Site).Build())
+	if err := res[0].Error(); err != nil {
+		return fmt.Errorf("social: change who can sign up: %w", err)
+	}
+	return nil
+}
+
+// SignUp is a person who signs up.
+type SignUp struct {
+	Name, Password string
+	Invite         string // the token of an invitation; empty for none
+}
+
+// SignUp registers a person if the mode allows it; see Register. It returns
+// ErrSignUpClosed, ErrNoInvite, ErrInviteUsedUp or ErrInviteExpired. An invitation is used
+// only where it is needed, and not where the registration fails.
+func (s *signUps) SignUp(ctx context.Context, p SignUp) (Session, error) {
+	mode, err := s.SignUpMode(ctx)
+	if err != nil {
+		return Session{}, err
+	}
+	switch mode {
+	case SignUpClosed:
+		return Session{}, ErrSignUpClosed
+	case SignUpOpen:
+		return s.accounts.Register(ctx, p.Name, p.Password)
+	}
+	if err := s.invites.Take(ctx, p.Invite, s.accounts.now()); err != nil {
+		return Session{}, err
+	}
+	session, err := s.accounts.Register(ctx, p.Name, p.Password)
+	if err == nil {
+		return session, nil
+	}
+	// Whether the browser still waits makes no difference.
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	return Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
+}
+
+// giveBackTimeout bounds the wait of a failed registration for its invitation.
+const giveBackTimeout = 2 * time.Second
+
+// Invite is an invitation.
+type Invite = invite.Invite
+
+// NewInvite is an invitation that is created.
+type NewInvite struct {
+	By   int64 // the user who creates it; 0 for an operator
+	Uses int64 // how many people can sign up with it: 1 to 10,000
+	For  time.Duration
+	Note string // for those who manage invitations, at most 200 bytes
+}
+
+// maxInviteFor bounds how long an invitation can be used.
+const maxInviteFor = 366 * 24 * time.Hour
+
+// CreateInvite creates an invitation and returns its token, which cannot be read again.
+// It returns *InvalidError for what is not allowed.
+func (s *signUps) CreateInvite(ctx context.Context, n NewInvite) (token string, created Invite, err error) {
+	note := strings.Join(strings.Fields(cleanRunes(n.Note)), " ")
+	switch {
+	case n.Uses < 1 || n.Uses > invite.MaxUses:
+		return "", Invite{}, &InvalidError{"uses", fmt.Sprintf("Use a number from 1 to %d.", invite.MaxUses)}
+	case n.For < time.Minute || n.For > maxInviteFor:
+		return "", Invite{}, &InvalidError{"expires", "Use a time from a minute to a year."}
+	case len(note) > invite.MaxNote:
+		return "", Invite{}, &InvalidError{"note", fmt.Sprintf("This is too long. Use at most %d bytes.", invite.MaxNote)}
+	}
+	now := s.accounts.now()
+	token, created, err = s.invites.Create(ctx, Invite{Uses: n.Uses, Expires: now.Add(n.For).UTC().Truncate(time.Second), By: n.By, Note: note}, now)
+	if errors.Is(err, invite.ErrFull) {
+		err = &InvalidError{"uses", fmt.Sprintf("There are %d invitations already. Revoke one first.", invite.Max)}
+	}
+	return token, created, err
+}
+
+// Invites returns all invitations, the latest first. One round trip.
+func (s *signUps) Invites(ctx context.Context) ([]Invite, error) { return s.invites.All(ctx) }
+
+// FindInvite returns the invitation of a token, or the error of SignUp.
+func (s *signUps) FindInvite(ctx context.Context, token string) (Invite, error) {
+	mode, err := s.SignUpMode(ctx)
+	if err != nil {
+		return Invite{}, err
+	}
+	if mode == SignUpClosed {
+		return Invite{}, ErrSignUpClosed
+	}
+	return s.invites.Find(ctx, token, s.accounts.now())
+}
+
+// RevokeInvite removes the invitation with an id, or returns ErrNotFound.
+func (s *signUps) RevokeInvite(ctx context.Context, id string) (Invite, error) {
+	revoked, err := s.invites.Revoke(ctx, id)
+	if errors.Is(err, invite.ErrNone) {
+		err = ErrNotFound
+	}
+	return revoked, err
+}

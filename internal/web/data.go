@@ -1,0 +1,131 @@
+package web
+
+import (
+	"bufio"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"retwis/internal/social"
+)
+
+// leaveForm is the form that deletes an account, with what was wrong.
+type leaveForm struct {
+	SecondFactor bool // a code is needed too
+	Field        string
+	Problem      string
+}
+
+func (s *Server) dataSettings(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	return req.render(http.StatusOK, dataPage(req.page("Settings")))
+}
+
+// exportWrite is how long one piece of an archive may take: a client that reads nothing
+// is cut off, one that reads slowly is not.
+const exportWrite = 30 * time.Second
+
+// export sends the archive of the viewer's data while it is read from the database.
+func (s *Server) export(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	h := req.w.Header()
+	h["Content-Type"] = []string{"application/zip"}
+	h["Cache-Control"] = []string{"no-store"}
+	h["Content-Disposition"] = []string{`attachment; filename="retwis-` + fileName(req.viewer.Name) + `.zip"`}
+	req.security("export", req.viewer)
+	req.stream = func() {
+		out := bufio.NewWriterSize(&slowWriter{req.w, http.NewResponseController(req.w)}, 32<<10)
+		err := s.social.Export(req.r.Context(), req.viewer.ID, out)
+		if err == nil {
+			err = out.Flush()
+		}
+		if err != nil {
+			if req.r.Context().Err() == nil {
+				s.log.Error("an export was cut short", "request", req.id, "error", err)
+			}
+			panic(http.ErrAbortHandler) // the browser reports a broken download
+		}
+	}
+	return nil
+}
+
+// fileName is a username as a part of the name of a file. The original program allowed
+// any text.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, name)
+}
+
+// slowWriter gives each write its own deadline.
+type slowWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(exportWrite)) // a recorder of a test has none
+	return w.ResponseWriter.Write(p)
+}
+
+func (s *Server) leaveForm(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	return s.showLeave(req, http.StatusOK, leaveForm{})
+}
+
+func (s *Server) showLeave(req *request, status int, form leaveForm) error {
+	state, err := s.social.SecondFactor(req.ctx, req.viewer.ID)
+	if err != nil {
+		return err
+	}
+	form.SecondFactor = state.On
+	return req.render(status, leavePage(req.page("Delete your account"), form))
+}
+
+// leave deletes the account of the viewer, who proves with the password, and a code where
+// there is a second factor, that it is theirs.
+func (s *Server) leave(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	user := req.viewer
+	switch err := s.social.MayLeave(req.ctx, user.ID); {
+	case errors.Is(err, social.ErrForbidden):
+		return s.showLeave(req, http.StatusForbidden, leaveForm{Field: "password", Problem: "You are the only owner of this site. Make somebody else an owner first."})
+	case err != nil:
+		return err
+	}
+	_, err := s.social.Login(req.ctx, user.Name, req.r.PostFormValue("password"))
+	var waits *social.SecondFactorError
+	if errors.As(err, &waits) {
+		_, err = s.social.FinishLogin(req.ctx, waits.Secret, strings.TrimSpace(req.r.PostFormValue("code")))
+	}
+	switch {
+	case errors.Is(err, social.ErrBadLogin):
+		return s.showLeave(req, http.StatusUnprocessableEntity, leaveForm{Field: "password", Problem: "That password is wrong."})
+	case errors.Is(err, social.ErrBadCode), errors.Is(err, social.ErrNoLogin):
+		return s.showLeave(req, http.StatusUnprocessableEntity, leaveForm{Field: "code", Problem: "That code is wrong, or was used before."})
+	case errors.Is(err, social.ErrTooManyCodes):
+		return s.showLeave(req, http.StatusTooManyRequests, leaveForm{Field: "code", Problem: "Too many codes were wrong. Use a recovery code, or try again later."})
+	case err != nil:
+		return err
+	}
+	if err := s.social.DeleteAccount(req.ctx, user.ID); err != nil {
+		return err
+	}
+	req.security("account deleted", user)
+	req.setCookie(authCookie, "", clearAtNow)
+	req.w.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
+	req.viewer, req.signed, req.as, req.known = social.User{}, false, nil, true
+	return req.render(http.StatusOK, leftPage(req.page("Your account is deleted"), user.Name))
+}
