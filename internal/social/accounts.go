@@ -30,6 +30,7 @@ type accounts struct {
 	hasher  *password.Hasher
 	factors *secondfactor.Store
 	names   *completion.Index
+	staff   func(ctx context.Context) ([]User, error) // who has a role
 	now     func() time.Time
 }
 
