@@ -20,7 +20,7 @@ var (
 	headerOpener   = []string{"same-origin"}
 	headerPolicy   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 	headerCache    = []string{"private, no-cache"}
-	headerVary     = []string{"Cookie"}
+	headerVary     = []string{"Cookie, Accept-Encoding"}
 	headerHSTS     = []string{"max-age=31536000"}
 
 	headerClose          = []string{"close"}
@@ -75,6 +75,14 @@ func (req *request) renderTo(page templ.Component, send func([]byte)) error {
 func (req *request) send(status int, body []byte) {
 	h := req.w.Header()
 	h["Content-Type"] = headerHTML
+	if len(body) >= compressFrom && acceptsGzip(req.r) && maySqueeze(req.r) {
+		buf := buffers.Get().(*bytes.Buffer)
+		defer buffers.Put(buf)
+		buf.Reset()
+		squeeze(buf, body)
+		body = buf.Bytes()
+		h["Content-Encoding"] = headerGzip
+	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	req.status = status
 	req.w.WriteHeader(status)

@@ -112,7 +112,7 @@ func (s *site) visitor() *visitor {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	transport := &http.Transport{}
+	transport := &http.Transport{DisableCompression: true} // what is logged is what is sent
 	s.t.Cleanup(transport.CloseIdleConnections)
 	return &visitor{site: s, http: &http.Client{
 		Jar: jar, Transport: transport,

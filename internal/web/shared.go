@@ -1,9 +1,11 @@
 package web
 
 import (
+	"bytes"
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -29,6 +31,19 @@ type madePage struct {
 	at     time.Time
 	body   []byte
 	length []string
+
+	once  sync.Once // makes small
+	small []byte    // the compressed body
+}
+
+// squeezed is the compressed body, made for the first client that takes it.
+func (p *madePage) squeezed() []byte {
+	p.once.Do(func() {
+		var to bytes.Buffer
+		squeeze(&to, p.body)
+		p.small = to.Bytes()
+	})
+	return p.small
 }
 
 // isShared reports whether a request gets a shared page: nobody is logged in, and
@@ -74,9 +89,15 @@ func (s *Server) sendShared(w http.ResponseWriter, r *http.Request, page *madePa
 	req.headers()
 	req.logged()
 	h := w.Header()
-	h["Content-Type"], h["Content-Length"] = headerHTML, page.length
+	body, length := page.body, page.length
+	if acceptsGzip(r) {
+		body = page.squeezed()
+		length = []string{strconv.Itoa(len(body))}
+		h["Content-Encoding"] = headerGzip
+	}
+	h["Content-Type"], h["Content-Length"] = headerHTML, length
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(page.body) // the client may have disconnected
+	_, _ = w.Write(body) // the client may have disconnected
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {
 		s.log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", http.StatusOK,
 			"request", req.id, "shared", true)

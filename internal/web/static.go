@@ -23,8 +23,9 @@ type static struct {
 }
 
 type staticFile struct {
-	kind string
-	body []byte
+	kind  string
+	body  []byte
+	small []byte // compressed; nil where that is not smaller
 }
 
 // address is the address of each embedded file.
@@ -68,7 +69,7 @@ func newStatic() (*static, error) {
 		if !ok {
 			return nil, fmt.Errorf("web: static/%s: no content type is known for it; add one to kinds", name)
 		}
-		s.byAddress[path.Base(address)] = staticFile{kind: kind, body: body}
+		s.byAddress[path.Base(address)] = staticFile{kind: kind, body: body, small: squeezed(body)}
 	}
 	return s, nil
 }
@@ -83,9 +84,15 @@ func (s *static) or(missing http.Handler) http.Handler {
 		}
 		h := w.Header()
 		h.Set("Content-Type", file.kind)
-		h.Set("Content-Length", strconv.Itoa(len(file.body)))
+		h.Set("Vary", "Accept-Encoding")
+		body := file.body
+		if file.small != nil && acceptsGzip(r) {
+			body = file.small
+			h["Content-Encoding"] = headerGzip
+		}
+		h.Set("Content-Length", strconv.Itoa(len(body)))
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		_, _ = w.Write(file.body)
+		_, _ = w.Write(body)
 	})
 }
 

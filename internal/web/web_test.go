@@ -264,7 +264,7 @@ func TestHeaders(t *testing.T) {
 		"X-Content-Type-Options":  "nosniff",
 		"Referrer-Policy":         "same-origin",
 		"Cache-Control":           "private, no-cache",
-		"Vary":                    "Cookie",
+		"Vary":                    "Cookie, Accept-Encoding",
 		"Content-Type":            "text/html; charset=utf-8",
 	} {
 		if got := page.header.Get(name); !strings.HasPrefix(got, want) {

@@ -1,0 +1,73 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// compressFrom is the size from which a response is compressed. A smaller one fits into a
+// packet anyway.
+const compressFrom = 1024
+
+var (
+	headerGzip = []string{"gzip"}
+	writers    = sync.Pool{New: func() any {
+		w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for an unknown level only
+		return w
+	}}
+)
+
+// acceptsGzip reports whether the client takes compressed responses.
+func acceptsGzip(r *http.Request) bool {
+	for _, line := range r.Header["Accept-Encoding"] {
+		for part := range strings.SplitSeq(line, ",") {
+			coding, params, _ := strings.Cut(part, ";")
+			if name := strings.TrimSpace(coding); !strings.EqualFold(name, "gzip") && name != "*" {
+				continue
+			}
+			_, quality, ok := strings.Cut(params, "q=")
+			q, err := strconv.ParseFloat(strings.TrimSpace(quality), 64)
+			if !ok || err == nil && q > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maySqueeze reports whether a page may be compressed. The length of a compressed page
+// can reveal what is on it to another site that makes the browser ask for it again and
+// again with guesses in the address (BREACH). So what another site has caused is sent as
+// it is. Pages hold no CSRF token, and the secret of a session is in a cookie only.
+func maySqueeze(r *http.Request) bool {
+	from := r.Header["Sec-Fetch-Site"]
+	return len(from) == 0 || from[0] == "same-origin" || from[0] == "none"
+}
+
+// squeeze compresses a body into a buffer.
+func squeeze(to *bytes.Buffer, body []byte) {
+	w := writers.Get().(*gzip.Writer)
+	defer writers.Put(w)
+	w.Reset(to)
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+}
+
+// squeezed returns a compressed copy, as small as it gets, or nil where it is not smaller.
+func squeezed(body []byte) []byte {
+	var to bytes.Buffer
+	w, err := gzip.NewWriterLevel(&to, gzip.BestCompression)
+	if err != nil {
+		return nil
+	}
+	_, _ = w.Write(body)
+	if w.Close() != nil || to.Len() >= len(body) {
+		return nil
+	}
+	return to.Bytes()
+}
