@@ -25,7 +25,7 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
 
-.PHONY: help run test test-long test-servers test-deb e2e screenshots lint bench generate build dist rename-module clean
+.PHONY: help run test test-long test-servers test-deb e2e upgrade-test screenshots lint bench generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -64,6 +64,9 @@ test-servers: ## run the tests on every server below SERVERS=DIRECTORY; ONLY='NA
 e2e: e2e/node_modules/.package-lock.json ## run the browser tests; installs Chromium if there is none
 	@scripts/deps server chromium
 	cd e2e && REDISTEST_REQUIRE=1 go test -count=1 $(race) -timeout 10m $(TESTFLAGS) ./...
+
+upgrade-test: ## replace a served site of an earlier version under traffic: FROM=REVISION
+	scripts/upgrade-test $(FROM)
 
 screenshots: e2e/node_modules/.package-lock.json ## take the screenshots in docs/ again
 	@scripts/deps server chromium
