@@ -33,7 +33,7 @@ var looks = map[string]string{
 // fits are the pages that have to fit their screen too.
 var fits = []string{
 	"/timeline", "/bookmarks", "/u/demo", "/u/demo/replies", "/u/demo/likes", "/u/demo/followers",
-	"/settings/profile", "/settings/notifications", "/settings/muted", "/settings/blocked", "/tag/redis",
+	"/settings/profile", "/settings/security", "/settings/notifications", "/settings/muted", "/settings/blocked", "/tag/redis",
 }
 
 // Each page fits its screen, in light and dark mode. SCREENSHOTS names the

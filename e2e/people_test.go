@@ -102,8 +102,7 @@ func post(t *testing.T, b *browser, text string) {
 	}
 }
 
-// leave logs in with a second browser and logs out there, which also logs the
-// first one out.
+// leave logs in with a second browser, which logs the first one out, and then itself.
 func leave(t *testing.T, first *browser, actions []action) {
 	t.Helper()
 	second := newBrowser(t, first.site, actions...)
@@ -119,11 +118,14 @@ func leave(t *testing.T, first *browser, actions []action) {
 
 	first.open("/home")
 	first.wantPath("/home") // both are logged in
+	second.open("/settings/security")
+	second.submit(`form[action$="/others"]`)
+	first.open("/home")
+	first.wantPath("/login")
+	second.open("/home")
 	second.run(chromedp.Click(chromedp.CSS(`.account summary`)))
 	second.submit(`form[action="/logout"]`)
 	second.wantPath("/")
-	first.open("/home")
-	first.wantPath("/login")
 
 	request, err := http.NewRequestWithContext(first.ctx, http.MethodGet, first.site+"/home", http.NoBody)
 	if err != nil {

@@ -165,7 +165,7 @@ func (b *browser) submit(form string, fields ...string) {
 		actions = append(actions, chromedp.SendKeys(chromedp.CSS(field), fields[i+1]))
 	}
 	b.run(actions...)
-	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(form+" button")))
+	response, err := chromedp.RunResponse(b.ctx, chromedp.Click(chromedp.CSS(form+" button:not([type=button])")))
 	if err != nil {
 		b.t.Fatalf("send %s: %v", form, err)
 	}

@@ -158,7 +158,7 @@ func (a *accounts) findReset(ctx context.Context, token string) (User, string, e
 		return User{}, "", ErrNoReset
 	}
 	rec, err := a.record(WithFresh(ctx), uid)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) || err == nil && rec.Standing == Closed {
 		err = ErrNoReset
 	}
 	return rec.User, stored, err

@@ -197,14 +197,14 @@ func (s *sessions) inUse(ctx context.Context, token string, known knownSession) 
 // SessionOpen reports whether the list of a user's sessions, read through this client,
 // has the session of a secret. One round trip.
 func (s *sessions) SessionOpen(ctx context.Context, client rueidis.Client, uid int64, secrets ...string) ([]bool, error) {
-	auth, err := reply.TextOrEmpty(client.Do(ctx, client.B().Hget().Key(layout.UserKey(uid)).Field("auth").Build()))
+	user, err := reply.Fields(client.Do(ctx, client.B().Hmget().Key(layout.UserKey(uid)).Field("auth", "standing").Build()))
 	if err != nil {
 		return nil, fmt.Errorf("social: look up a session: %w", err)
 	}
-	open := make([]bool, len(secrets))
+	open, hidden := make([]bool, len(secrets)), parseStanding(user[1]).Hidden()
 	for i, secret := range secrets {
 		token, ok := session.Token(secret)
-		open[i] = ok && session.Has(auth, token)
+		open[i] = ok && !hidden && session.Has(user[0], token)
 	}
 	return open, nil
 }

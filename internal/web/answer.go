@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/a-h/templ"
@@ -20,6 +21,8 @@ var (
 	headerOpener   = []string{"same-origin"}
 	headerPolicy   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 	headerCache    = []string{"private, no-cache"}
+	headerNoStore  = []string{"no-store"}
+	headerSecret   = []string{"no-referrer"}
 	headerVary     = []string{"Cookie, Accept-Encoding"}
 	headerHSTS     = []string{"max-age=31536000"}
 
@@ -37,6 +40,19 @@ func (req *request) headers() {
 	h["Cache-Control"] = headerCache
 	h["Vary"] = headerVary
 	h["X-Request-Id"] = []string{req.id}
+}
+
+// isPrivate reports whether the pages of a route are about the account itself. Timelines
+// and notifications are not among them: the back button needs them at once.
+func isPrivate(pattern string) bool {
+	_, path, _ := strings.Cut(pattern, " ")
+	return strings.HasPrefix(path, "/settings") || strings.HasPrefix(path, "/login") || strings.HasSuffix(path, "/{token}")
+}
+
+// private keeps a page out of every cache, and its address from other pages.
+func (req *request) private() {
+	h := req.w.Header()
+	h["Cache-Control"], h["Referrer-Policy"] = headerNoStore, headerSecret
 }
 
 func (req *request) overTLS() bool { return req.server.secure || req.r.TLS != nil }

@@ -7,34 +7,46 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"retwis/internal/social"
 )
 
 const (
-	// authCookie holds the secret of a session.
-	authCookie = "auth"
+	// authCookie holds the secret of a session; over TLS secureCookie does, which no
+	// page of another host and no plain connection can set.
+	authCookie   = "auth"
+	secureCookie = "__Host-auth"
+	// loginCookie holds the secret of a log-in that waits for a code.
+	loginCookie       = "login"
+	secureLoginCookie = "__Host-login"
 	// freshCookie is set for a few seconds after a change, so that the next
 	// request, to whichever process, reads from the server and not from memory
 	// (read-your-writes). Its value are the posts that were changed.
 	freshCookie = "fresh"
 
-	oneYear    = 365 * 24 * 60 * 60
 	freshFor   = 10 // seconds; invalidation takes milliseconds
 	clearAtNow = -1
 )
 
 // identify reads the session of the request.
 func (req *request) identify() error {
-	var secret string
+	var secret, plain string
 	for name, value := range req.cookies() {
 		switch name {
 		case authCookie:
+			plain = value
+		case secureCookie:
 			secret = value
 		case freshCookie:
 			req.fresh, req.isFresh = parseFresh(value), true
 			req.ctx = social.WithFresh(req.ctx, req.fresh...)
 		}
+	}
+	// Over TLS the old name is accepted too, until the browser has the new one.
+	old := plain != "" && req.overTLS()
+	if secret == "" || !req.overTLS() {
+		secret = plain
 	}
 	if secret == "" {
 		req.known = true
@@ -43,8 +55,11 @@ func (req *request) identify() error {
 	user, err := req.server.social.SessionUser(req.ctx, secret)
 	if errors.Is(err, social.ErrNoSession) {
 		req.known = true
-		req.setCookie(authCookie, "", clearAtNow)
+		req.dropSession()
 		return nil
+	}
+	if old && err == nil {
+		req.keepSession(secret)
 	}
 	req.viewer, req.signed, req.known, req.secret = user, err == nil, err == nil, secret
 	return err
@@ -65,6 +80,54 @@ func (req *request) cookies() iter.Seq2[string, string] {
 			}
 		}
 	}
+}
+
+// keepSession gives the browser the secret of a session, in place of the one it has.
+func (req *request) keepSession(secret string) {
+	name := authCookie
+	if req.overTLS() {
+		name = secureCookie
+		req.dropOld()
+	}
+	req.setCookie(name, secret, int(req.server.social.Options().SessionMax/time.Second))
+}
+
+// dropSession removes the secret of a session from the browser.
+func (req *request) dropSession() {
+	if req.overTLS() {
+		req.setCookie(secureCookie, "", clearAtNow)
+		req.dropOld()
+		return
+	}
+	req.setCookie(authCookie, "", clearAtNow)
+}
+
+// dropOld removes the cookie from before there was one for TLS, if the browser has it.
+func (req *request) dropOld() {
+	for name := range req.cookies() {
+		if name == authCookie {
+			req.setCookie(authCookie, "", clearAtNow)
+			return
+		}
+	}
+}
+
+// loginCookie is the name of the cookie of a log-in that waits for a code.
+func (req *request) loginCookie() string {
+	if req.overTLS() {
+		return secureLoginCookie
+	}
+	return loginCookie
+}
+
+// waiting returns the secret of a log-in that waits for a code, empty for none.
+func (req *request) waiting() string {
+	for name, value := range req.cookies() {
+		if name == req.loginCookie() {
+			return value
+		}
+	}
+	return ""
 }
 
 func (req *request) setCookie(name, value string, maxAge int) {

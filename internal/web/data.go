@@ -124,7 +124,7 @@ func (s *Server) leave(req *request) error {
 		return err
 	}
 	req.security("account deleted", user)
-	req.setCookie(authCookie, "", clearAtNow)
+	req.dropSession()
 	req.w.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
 	req.viewer, req.signed, req.as, req.known = social.User{}, false, nil, true
 	return req.render(http.StatusOK, leftPage(req.page("Your account is deleted"), user.Name))

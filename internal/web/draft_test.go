@@ -21,7 +21,7 @@ func TestTextOutlivesTheSession(t *testing.T) {
 	s.visitor().get("/")
 	other := s.visitor()
 	other.send("/login", "username", "ada", "password", password).want(303)
-	other.send("/logout").want(303)
+	other.send("/settings/security/others").want(303)
 
 	const text = `what I <wrote> & "thought"`
 	const shown = `>what I &lt;wrote&gt; &amp; &#34;thought&#34;</textarea>`

@@ -19,7 +19,7 @@ const maxForm = 64 << 10
 
 // handler makes an http.Handler of a function that may fail.
 func (s *Server) handler(pattern string, page func(*request) error) http.Handler {
-	route := s.metrics.route(pattern)
+	route, secret := s.metrics.route(pattern), isPrivate(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		s.metrics.inFlight.Inc()
@@ -30,6 +30,9 @@ func (s *Server) handler(pattern string, page func(*request) error) http.Handler
 		defer stop()
 		req := &request{server: s, w: w, r: r, ctx: ctx, id: newID(), status: http.StatusOK}
 		req.headers()
+		if secret {
+			req.private()
+		}
 		err := req.run(page)
 		if err != nil {
 			if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && cause != nil && r.Context().Err() == nil {
@@ -63,6 +66,9 @@ func (req *request) run(page func(*request) error) (err error) {
 		}
 	}()
 	form := req.readForm()
+	if req.r.Method == http.MethodPost {
+		req.ctx = social.WithDevice(req.ctx, req.device())
+	}
 	if err := req.server.database.admit(); err != nil {
 		return err
 	}

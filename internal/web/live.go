@@ -41,7 +41,7 @@ var errLive = &pageError{status: http.StatusBadRequest, detail: "This address is
 // last event that it got.
 func (req *request) subscription() (live.Subscription, error) {
 	query := req.r.URL.Query()
-	sub := live.Subscription{Viewer: req.viewer, Since: query.Get("since"), Address: req.address()}
+	sub := live.Subscription{Viewer: req.viewer, Session: req.secret, Since: query.Get("since"), Address: req.address()}
 	if last := req.r.Header.Get("Last-Event-ID"); last != "" {
 		sub.Since = last
 	}

@@ -1,12 +1,16 @@
 package web
 
 import (
+	"cmp"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"retwis/internal/social"
+	"retwis/internal/social/limits"
 )
 
 func (s *Server) loginForm(req *request) error {
@@ -14,7 +18,11 @@ func (s *Server) loginForm(req *request) error {
 	if req.signed {
 		return req.redirect(next)
 	}
-	return req.render(http.StatusOK, loginPage(req.page("Log in"), accountForm{Next: next}))
+	form := accountForm{Next: next}
+	if req.r.URL.Query().Has("reset") {
+		form.Notice = "Your new password is set. Log in with it."
+	}
+	return req.render(http.StatusOK, loginPage(req.page("Log in"), form))
 }
 
 func (s *Server) login(req *request) error {
@@ -33,20 +41,89 @@ func (s *Server) login(req *request) error {
 		form.Field, form.Problem = "password", "Wrong username or password."
 		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
 	}
+	var waits *social.SecondFactorError
+	if errors.As(err, &waits) {
+		return req.askForCode(waits.Secret, form)
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.social.LoggedIn(req.ctx, session.User, form.Username, req.place()); err != nil {
+	req.security("login", session.User)
+	return req.enter(session, form)
+}
+
+// enter ends a log-in that has succeeded.
+func (req *request) enter(session social.Session, form accountForm) error {
+	name := cmp.Or(form.Username, session.User.Name)
+	if err := req.server.social.LoggedIn(req.ctx, session.User, name, req.place()); err != nil {
 		return err
 	}
-	req.security("login", session.User)
-	req.setCookie(authCookie, session.Secret, oneYear)
+	req.keepSession(session.Secret)
 	if req.draft != "" {
 		req.setCookie(freshCookie, formatFresh(nil), freshFor)
 		req.viewer, req.signed, req.known = session.User, true, true
 		return req.resumeText(form.Action)
 	}
 	return req.changed(form.Next)
+}
+
+// askForCode ends the first step of a log-in. A text that came with it goes on to the
+// second one.
+func (req *request) askForCode(secret string, form accountForm) error {
+	req.setCookie(req.loginCookie(), secret, int(social.LoginWaitsFor/time.Second))
+	if form.Draft == "" {
+		return req.redirect("/login/code?next=" + url.QueryEscape(form.Next))
+	}
+	return req.render(http.StatusOK, codePage(req.page("Log in"), form))
+}
+
+func (s *Server) codeForm(req *request) error {
+	next := localPath(req.r.URL.Query().Get("next"))
+	switch {
+	case req.signed:
+		return req.redirect(next)
+	case req.waiting() == "":
+		return req.redirect(loginPath(next))
+	}
+	return req.render(http.StatusOK, codePage(req.page("Log in"), accountForm{Next: next}))
+}
+
+// loginCode is the second step of a log-in.
+func (s *Server) loginCode(req *request) error {
+	form := accountForm{Next: localPath(req.r.PostFormValue("next")), Draft: req.draft, Action: req.r.PostFormValue("action"), Field: "code"}
+	secret := req.waiting()
+	who, _ := s.social.LoginUser(req.ctx, secret) // for limits and the log
+	by := limits.By{Account: who.ID, Address: req.place()}
+	if err := s.social.Allow(req.ctx, limits.SecondFactor, by); err != nil {
+		limit, ok := req.retryAfter(err)
+		if !ok {
+			return err
+		}
+		form.Problem = tooOften(limit)
+		return req.render(http.StatusTooManyRequests, codePage(req.page("Log in"), form))
+	}
+	done, err := s.social.FinishLogin(req.ctx, secret, req.r.PostFormValue("code"))
+	switch {
+	case errors.Is(err, social.ErrBadCode):
+		req.security("code failed", who)
+		form.Problem = "That code is not right, or was used before."
+		return req.render(http.StatusUnprocessableEntity, codePage(req.page("Log in"), form))
+	case errors.Is(err, social.ErrTooManyCodes):
+		req.security("too many codes", who)
+		req.w.Header().Set("Retry-After", "3600")
+		form.Problem = "Too many wrong codes. Use a recovery code, or try again in an hour."
+		return req.render(http.StatusTooManyRequests, codePage(req.page("Log in"), form))
+	case errors.Is(err, social.ErrNoLogin):
+		req.setCookie(req.loginCookie(), "", clearAtNow)
+		form.Field, form.Problem = "username", "That took too long, or too many codes were wrong. Log in again."
+		return req.render(http.StatusUnprocessableEntity, loginPage(req.page("Log in"), form))
+	case err != nil:
+		return err
+	}
+	s.social.GiveBack(req.ctx, limits.SecondFactor, by)
+	req.setCookie(req.loginCookie(), "", clearAtNow)
+	req.security("login", done.User, slog.Bool("second_factor", true), slog.Bool("recovery_code", done.Recovered))
+	return req.enter(done.Session, form)
 }
 
 func (s *Server) logout(req *request) error {
@@ -56,7 +133,9 @@ func (s *Server) logout(req *request) error {
 		}
 		req.security("logout", req.viewer)
 	}
-	req.setCookie(authCookie, "", clearAtNow)
+	req.dropSession()
+	// The back button shows no page of this session, and no text that was begun is left.
+	req.w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 	return req.changed("/")
 }
 
@@ -84,6 +163,8 @@ func (req *request) formPage() string {
 		return "/settings/data"
 	case path == "/settings/invites/end":
 		return "/settings/invites"
+	case strings.HasPrefix(path, securityPath):
+		return securityPath
 	case strings.HasPrefix(path, "/settings/"):
 		return path
 	case path == "/logout":

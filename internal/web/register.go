@@ -14,7 +14,8 @@ type accountForm struct {
 	Username string
 	Next     string
 	Draft    string // a text that was sent without a session
-	Action   string // the path that it was sent to
+	Action   string // the path that it was sent to, or which form of a page it is
+	Notice   string // what has just succeeded
 	Invite   string // the token of an invitation
 	Mode     social.SignUpMode
 	Field    string
@@ -73,7 +74,7 @@ func (s *Server) register(req *request) error {
 		return err
 	default:
 		req.security("sign-up", session.User)
-		req.setCookie(authCookie, session.Secret, oneYear)
+		req.keepSession(session.Secret)
 		return req.changed("/home")
 	}
 	req.giveBack(limits.SignUp)

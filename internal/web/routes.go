@@ -106,6 +106,10 @@ func (s *Server) routes() *http.ServeMux {
 		mux.Handle(pattern, s.handler(pattern, page))
 		s.access.secret = append(s.access.secret, secretPrefix(pattern)...)
 	}
+	for pattern, page := range s.accountRoutes() {
+		s.access.secret = append(s.access.secret, secretPrefix(pattern)...)
+		mux.Handle(pattern, s.handler(pattern, page))
+	}
 	for name, act := range map[string]struct {
 		event limits.Event
 		do    func(ctx context.Context, user social.User, post int64) error
@@ -124,6 +128,26 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return mux
+}
+
+// accountRoutes lists the pages that guard an account.
+func (s *Server) accountRoutes() map[string]func(*request) error {
+	return map[string]func(*request) error{
+		"GET /login/code":                  s.codeForm,
+		"POST /login/code":                 s.loginCode,
+		"GET /reset/{token}":               s.resetForm,
+		"POST /reset/{token}":              s.reset,
+		"GET /settings/security":           s.securitySettings,
+		"POST /settings/security/password": s.changePassword,
+		"POST /settings/security/end":      s.endSession,
+		"POST /settings/security/others":   s.endOthers,
+		"GET /settings/security/app":       s.appPage,
+		"POST /settings/security/app":      s.setUpApp,
+		"POST /settings/security/confirm":  s.confirmApp,
+		"POST /settings/security/codes":    s.renewCodes,
+		"POST /settings/security/off":      s.turnOffApp,
+		"GET /settings/security/{form}":    s.toSecurity,
+	}
 }
 
 // AdminHandler serves metrics, health checks and profiles, for operators only. The command

@@ -16,6 +16,7 @@ import (
 // settingsTabs are the pages of the settings.
 var settingsTabs = []struct{ path, label string }{
 	{"/settings/profile", "Profile"},
+	{securityPath, "Security"},
 	{"/settings/notifications", "Notifications"},
 	{"/settings/muted", "Muted"},
 	{"/settings/blocked", "Blocked"},

@@ -46,7 +46,7 @@ func addresses() map[string]string {
 // links are the links to static files in the head of every page.
 var links = templ.Raw(`<link rel="icon" href="` + address["favicon.svg"] + `" type="image/svg+xml"/>` +
 	`<link rel="stylesheet" href="` + address["app.css"] + `"/>` +
-	script("app.js") + script("composer.js") + script("keys.js") + script("live.js"))
+	script("app.js") + script("composer.js") + script("keys.js") + script("live.js") + script("password.js"))
 
 func script(name string) string { return `<script type="module" src="` + address[name] + `"></script>` }
 

@@ -59,9 +59,16 @@ func TestAccounts(t *testing.T) {
 	other.send("/login", "username", "ada", "password", password, "next", "/u/Ada").want(303, "/u/Ada")
 	other.get("/home").want(200)
 
-	v.send("/logout").want(303, "/")
+	out := v.send("/logout").want(303, "/")
+	if got := out.header.Get("Clear-Site-Data"); got != `"cache", "storage"` {
+		t.Errorf("Clear-Site-Data at a log-out: %q", got)
+	}
 	v.get("/home").want(303, "/login")
-	// The other browser's session has ended too, and its cookie is cleared.
+	// The other browser's session goes on. When it ends, its cookie is cleared.
+	other.get("/home").want(200)
+	if err := s.social.LogoutEverywhere(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
 	if a := other.get("/home").want(303, "/login"); !strings.Contains(fmt.Sprint(a.header["Set-Cookie"]), "auth=; Path=/; Max-Age=0") {
 		t.Errorf("the dead cookie is not taken back: %v", a.header["Set-Cookie"])
 	}
@@ -100,7 +107,7 @@ func TestCookies(t *testing.T) {
 	defer secure.Close()
 	s.http.Config.Handler = secure.Handler()
 	a = s.visitor().send("/login", "username", "ada", "password", password)
-	if got := strings.Join(a.header["Set-Cookie"], "\n"); strings.Count(got, "Secure") != 2 {
+	if got := strings.Join(a.header["Set-Cookie"], "\n"); strings.Count(got, "Secure") != 2 || !strings.Contains(got, "__Host-auth=") || strings.Contains(got, "Domain") {
 		t.Errorf("behind a proxy with TLS: %s", got)
 	}
 	if a.header.Get("Strict-Transport-Security") == "" {

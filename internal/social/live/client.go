@@ -35,6 +35,7 @@ type topic struct {
 // Subscription is what a connection wants to be notified of.
 type Subscription struct {
 	Viewer  social.User // ID 0: a visitor without a session
+	Session string      // the secret of the viewer's session; the connection ends with it
 	Address netip.Addr  // of the client
 	Page    PageKind
 	ID      int64  // the first post of the conversation, or the user of the profile
@@ -66,6 +67,7 @@ type Conn interface {
 // client is an open connection.
 type client struct {
 	conn    Conn
+	session string         // the secret of the session; empty for a visitor without one
 	member  *member        // nil for a visitor without a session
 	visitor *social.Viewer // a visitor without a session
 	topic   topic
@@ -102,7 +104,7 @@ type watched struct {
 //
 // ErrFull and ErrClosed report that the client should come back later.
 func (h *Hub) Attach(ctx context.Context, sub Subscription, open func() (Conn, error)) (detach func(), err error) {
-	c := &client{topic: topic{sub.Page, sub.ID, sub.Tag}}
+	c := &client{topic: topic{sub.Page, sub.ID, sub.Tag}, session: sub.Session}
 	if err := h.reserve(c, sub); err != nil {
 		return nil, err
 	}
@@ -224,6 +226,10 @@ func (h *Hub) insert(c *client, posts []*social.View) {
 	switch {
 	case c.member != nil:
 		c.member.clients = append(c.member.clients, c)
+		if c.session != "" { // it may have ended meanwhile
+			h.changed.sessions[c.member] = struct{}{}
+			h.signal()
+		}
 	case c.topic.kind == Home:
 		c.topic.kind = None
 	}

@@ -172,6 +172,7 @@ func (h *Hub) forget(now time.Time) {
 			delete(h.people, id)
 			delete(h.changed.members, m)
 			delete(h.changed.unread, m)
+			delete(h.changed.sessions, m)
 		}
 	}
 }

@@ -18,22 +18,24 @@ type reports struct {
 	posts  map[int64]struct{}
 	people map[int64]struct{} // whose follows, mutes or blocks have changed
 	inbox  map[int64]struct{} // whose notifications have changed
+	users  map[int64]struct{} // whose sessions may have ended
 }
 
 func newReports() reports {
-	return reports{posts: map[int64]struct{}{}, people: map[int64]struct{}{}, inbox: map[int64]struct{}{}}
+	return reports{posts: map[int64]struct{}{}, people: map[int64]struct{}{}, inbox: map[int64]struct{}{}, users: map[int64]struct{}{}}
 }
 
 // changes are what has to be read again, and what changed when.
 type changes struct {
-	members map[*member]struct{}
-	unread  map[*member]struct{}
-	posts   map[int64]time.Time
-	postsAt time.Time // when posts were last read
+	members  map[*member]struct{}
+	unread   map[*member]struct{}
+	sessions map[*member]struct{}
+	posts    map[int64]time.Time
+	postsAt  time.Time // when posts were last read
 }
 
 func newChanges() changes {
-	return changes{members: map[*member]struct{}{}, unread: map[*member]struct{}{}, posts: map[int64]time.Time{}}
+	return changes{members: map[*member]struct{}{}, unread: map[*member]struct{}{}, sessions: map[*member]struct{}{}, posts: map[int64]time.Time{}}
 }
 
 const (
@@ -72,6 +74,9 @@ func (h *Hub) personChanged(key string) {
 	case !ok:
 	case prefix == layout.NotificationsPrefix, prefix == layout.UserPrefix:
 		h.reports.inbox[id] = struct{}{}
+		if prefix == layout.UserPrefix {
+			h.reports.users[id] = struct{}{}
+		}
 	default:
 		h.reports.people[id] = struct{}{}
 	}
@@ -95,7 +100,12 @@ func (h *Hub) take() {
 	if r.all {
 		for _, m := range h.people {
 			m.changed++
-			c.members[m], c.unread[m] = struct{}{}, struct{}{}
+			c.members[m], c.unread[m], c.sessions[m] = struct{}{}, struct{}{}, struct{}{}
+		}
+	}
+	for id := range r.users {
+		if m := h.people[id]; m != nil {
+			c.sessions[m] = struct{}{}
 		}
 	}
 	for id := range r.people {
@@ -123,6 +133,7 @@ func (h *Hub) take() {
 	r.all = false
 	clear(r.people)
 	clear(r.inbox)
+	clear(r.users)
 	clear(r.posts)
 }
 
@@ -135,13 +146,14 @@ func (h *Hub) refresh(ctx context.Context) {
 		case <-h.wake:
 		}
 		h.catchUp(ctx)
+		h.endSessions(ctx)
 		h.sendUnread(ctx)
 		h.sendCounts(ctx)
 		if !pause.For(ctx, refreshPause) {
 			return
 		}
 		h.mu.Lock()
-		if len(h.changed.members)+len(h.changed.unread)+len(h.changed.posts) > 0 {
+		if len(h.changed.members)+len(h.changed.sessions)+len(h.changed.unread)+len(h.changed.posts) > 0 {
 			h.signal()
 		}
 		h.mu.Unlock()

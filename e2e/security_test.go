@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"crypto/hmac"
+	"crypto/sha1" // as authenticator apps do
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// appCode is the code that an authenticator app shows at a time (RFC 6238).
+func appCode(t *testing.T, key string, at time.Time) string {
+	t.Helper()
+	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(key, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mac := hmac.New(sha1.New, secret)
+	_ = binary.Write(mac, binary.BigEndian, at.Unix()/30)
+	sum := mac.Sum(nil)
+	from := sum[len(sum)-1] & 15
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[from:])&0x7fffffff%1_000_000)
+}
+
+// People turn two-step login on, log in with it and with a recovery code, end sessions of
+// other browsers, and change their password, with scripts and without. axe-core finds
+// nothing on the pages.
+func TestSecurity(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatalf("%v; run npm ci in e2e, as make e2e does", err)
+	}
+	site := serve(t)
+	for name, actions := range map[string][]action{"with scripts": nil, "without scripts": {withoutScripts()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := security{t: t, site: site, actions: actions, user: strings.ReplaceAll(name, " ", "_")}
+			s.main = newBrowser(t, site, actions...)
+			if actions == nil {
+				s.axe = string(axe)
+			}
+			s.run()
+		})
+	}
+}
+
+type security struct {
+	t          *testing.T
+	site, user string
+	actions    []action
+	main       *browser
+	axe        string // empty: scripts cannot run
+}
+
+// judge looks at a page in light and dark mode.
+func (s security) judge(b *browser, what string) {
+	s.t.Helper()
+	if s.axe == "" {
+		return
+	}
+	for _, light := range []string{"light", "dark"} {
+		b.run(atOnce(light))
+		b.judge(s.axe, what+" in "+light)
+	}
+}
+
+// atOnce is a colour scheme, without the transition to it.
+func atOnce(light string) action {
+	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: light}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}})
+}
+
+// other is another browser, after the first step of a log-in.
+func (s security) other(password string) *browser {
+	s.t.Helper()
+	b := newBrowser(s.t, s.site, s.actions...)
+	b.open("/login")
+	b.submit("main form", "username", s.user, "password", password)
+	return b
+}
+
+func (s security) run() {
+	const page, next = "/settings/security", "another horse battery"
+	b := s.main
+	b.signUp(s.user)
+	b.open(page)
+	if s.axe != "" {
+		s.typing()
+	}
+	b.submit(`form[action$="/app"]`, "current", password)
+	b.wantPath(page + "/app")
+	s.judge(b, "the page with the key")
+	key := b.texts("code.secret")[0]
+	if !b.has("svg.qr") {
+		s.t.Error("no QR code")
+	}
+	began := time.Now()
+	b.submit(`form[action$="/confirm"]`, "code", appCode(s.t, key, began))
+	s.judge(b, "the recovery codes")
+	codes := b.texts(".codes code")
+	if len(codes) != 10 {
+		s.t.Fatalf("%d recovery codes", len(codes))
+	}
+
+	second := s.other(password)
+	second.wantPath("/login/code")
+	second.submit("main form", "code", "123")
+	s.judge(second, "a wrong code")
+	second.submit("main form", "code", appCode(s.t, key, began.Add(30*time.Second)))
+	second.wantPath("/home")
+	third := s.other(password)
+	third.submit("main form", "code", codes[0])
+	third.wantPath("/home")
+
+	b.open(page)
+	if n := len(b.texts(".sessions > li")); n != 3 {
+		s.t.Errorf("%d sessions are listed, want 3", n)
+	}
+	s.judge(b, "the sessions")
+	b.submit(`form[action$="/end"]`)
+	b.wantPath(page)
+	ended := 0
+	for _, other := range []*browser{second, third} {
+		other.open("/home")
+		if other.path() == "/login" {
+			ended++
+		}
+	}
+	if ended != 1 {
+		s.t.Errorf("%d of the other browsers are logged out, want 1", ended)
+	}
+
+	b.submit(`form[action$="/password"]`, "current", password, "password", "password123", "password2", "password123")
+	b.submit(`form[action$="/password"]`, "current", password, "password", next, "password2", next)
+	b.wantPath(page)
+	if got := b.texts(".notice"); len(got) != 1 || !strings.Contains(got[0], "is changed") {
+		s.t.Errorf("after the change of the password: %q", got)
+	}
+	for _, other := range []*browser{second, third} {
+		other.open("/home")
+		other.wantPath("/login")
+	}
+	fourth := s.other(next)
+	fourth.wantPath("/login/code")
+
+	// The back button does not show a page of the session that has ended.
+	b.open("/home")
+	b.run(chromedp.Click(chromedp.CSS(".account summary")))
+	b.submit(`form[action="/logout"]`)
+	b.wantPath("/")
+	b.run(chromedp.NavigateBack())
+	if b.has(".side") {
+		s.t.Error("the back button shows a page of a session that has ended")
+	}
+}
+
+// typing looks at what scripts add to a password that is typed.
+func (s security) typing() {
+	s.t.Helper()
+	b := s.main
+	b.run(chromedp.SendKeys(chromedp.CSS("#new-password"), "password1"), chromedp.WaitVisible(chromedp.CSS(".strength")))
+	text := func() string { return strings.Join(b.texts(".strength"), "") }
+	b.until("a weak password is called so", func() bool { return strings.HasPrefix(text(), "Weak") })
+	b.run(chromedp.Click(chromedp.CSS(".reveal:has(#new-password) button")))
+	if kind := get(b, chromedp.Evaluate[string](`document.querySelector("#new-password").type`)); kind != "text" {
+		s.t.Errorf("the password that is shown is in a field for a %s", kind)
+	}
+	b.run(chromedp.SendKeys(chromedp.CSS("#new-password"), " four quick vixens"))
+	b.until("a strong password is called so", func() bool { return strings.HasPrefix(text(), "Strong") })
+}

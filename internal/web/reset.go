@@ -1,0 +1,63 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"retwis/internal/social"
+	"retwis/internal/social/limits"
+)
+
+// resetForm is where a link leads that an operator or a moderator has made for someone
+// who has forgotten their password. The link is used up when the form is sent.
+func (s *Server) resetForm(req *request) error {
+	user, err := req.resetUser()
+	if err != nil {
+		return req.noReset(err)
+	}
+	return req.render(http.StatusOK, resetPage(req.page("Set a new password"), user.Name, req.r.URL.EscapedPath(), accountForm{}))
+}
+
+func (s *Server) reset(req *request) error {
+	token, typed := req.r.PathValue("token"), req.r.PostFormValue("password")
+	user, err := req.resetUser()
+	if err != nil {
+		return req.noReset(err)
+	}
+	form := accountForm{}
+	var invalid *social.InvalidError
+	if typed != req.r.PostFormValue("password2") {
+		form.Field, form.Problem = "password2", "The passwords don't match."
+	} else if _, err = s.social.ResetPassword(req.ctx, token, typed); errors.As(err, &invalid) {
+		form.Field, form.Problem = invalid.Field, invalid.Reason
+	}
+	if form.Field != "" {
+		return req.render(http.StatusUnprocessableEntity, resetPage(req.page("Set a new password"), user.Name, req.r.URL.EscapedPath(), form))
+	}
+	if err != nil {
+		return req.noReset(err)
+	}
+	req.security("password reset", user)
+	req.dropSession()
+	return req.redirect("/login?reset")
+}
+
+// resetUser returns the user of the link that the address has. Wrong ones are limited.
+func (req *request) resetUser() (social.User, error) {
+	if err := req.allow(limits.Reset); err != nil {
+		return social.User{}, err
+	}
+	user, err := req.server.social.ResetUser(req.ctx, req.r.PathValue("token"))
+	if err == nil {
+		req.giveBack(limits.Reset)
+	}
+	return user, err
+}
+
+func (req *request) noReset(err error) error {
+	if !errors.Is(err, social.ErrNoReset) {
+		return err
+	}
+	req.security("reset link refused", social.User{})
+	return req.render(http.StatusNotFound, noResetPage(req.page("This link doesn't work")))
+}

@@ -1,0 +1,248 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"retwis/internal/social"
+	"retwis/internal/social/limits"
+)
+
+// toSecurity leads from the address of a form to the page that has it.
+func (*Server) toSecurity(req *request) error { return req.redirect(securityPath) }
+
+const securityPath = "/settings/security"
+
+// securityView is the page of an account's security. form is one that was rejected; its
+// Action says which.
+type securityView struct {
+	On       bool // the second factor
+	Codes    int  // recovery codes that are left
+	Sessions []sessionView
+	Done     string // what has just succeeded, as the address says it
+	form     accountForm
+}
+
+// in returns the form that was rejected, if it is this one.
+func (v securityView) in(action string) accountForm {
+	if v.form.Action == action {
+		return v.form
+	}
+	return accountForm{}
+}
+
+// done are the sentences for what the address of the page says.
+var done = map[string]string{
+	"password": "Your password is changed. All other devices are logged out.",
+	"ended":    "That device is logged out.",
+	"others":   "All other devices are logged out.",
+	"off":      "Two-step login is off.",
+}
+
+type sessionView struct{ social.OpenSession }
+
+func (v sessionView) device() string {
+	if v.Device == "" {
+		return "Unknown device"
+	}
+	return v.Device
+}
+
+func (s *Server) securitySettings(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	view := securityView{}
+	for name, text := range done {
+		if req.r.URL.Query().Has(name) {
+			view.Done = text
+		}
+	}
+	return req.securityPage(http.StatusOK, view)
+}
+
+// securityPage shows the page, with what is known of the account.
+func (req *request) securityPage(status int, view securityView) error {
+	state, err := req.server.social.SecondFactor(req.ctx, req.viewer.ID)
+	if err != nil {
+		return err
+	}
+	view.On, view.Codes = state.On, state.Codes
+	open, err := req.server.social.OpenSessions(req.ctx, req.viewer.ID, req.secret)
+	if err != nil {
+		return err
+	}
+	for _, one := range open {
+		view.Sessions = append(view.Sessions, sessionView{one})
+	}
+	return req.render(status, securityPage(req.page("Settings"), view))
+}
+
+// rejected shows the page again, with what is wrong with one form of it.
+func (req *request) rejected(action, field, problem string) error {
+	return req.securityPage(http.StatusUnprocessableEntity, securityView{form: accountForm{Action: action, Field: field, Problem: problem}})
+}
+
+// mistake answers an error of a form with a password, or returns it.
+func (req *request) mistake(action string, err error) error {
+	var invalid *social.InvalidError
+	switch {
+	case errors.Is(err, social.ErrBadLogin):
+		req.security("password not confirmed", req.viewer)
+		return req.rejected(action, "current", "That is not your password.")
+	case errors.As(err, &invalid):
+		return req.rejected(action, invalid.Field, invalid.Reason)
+	case errors.Is(err, social.ErrSecondFactorState):
+		return req.redirect(securityPath)
+	}
+	return err
+}
+
+func (s *Server) changePassword(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	if err := req.allow(limits.Password); err != nil {
+		return err
+	}
+	typed := req.r.PostFormValue("password")
+	if typed != req.r.PostFormValue("password2") {
+		return req.rejected("password", "password2", "The passwords don't match.")
+	}
+	session, err := s.social.ChangePassword(req.ctx, req.viewer, req.r.PostFormValue("current"), typed)
+	if err != nil {
+		return req.mistake("password", err)
+	}
+	req.giveBack(limits.Password)
+	req.security("password changed", req.viewer)
+	req.keepSession(session.Secret)
+	return req.changed(securityPath + "?password")
+}
+
+func (s *Server) endSession(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	err := s.social.EndSession(req.ctx, req.viewer.ID, req.r.PostFormValue("id"))
+	if err != nil && !errors.Is(err, social.ErrNoSession) {
+		return err
+	}
+	req.security("session ended", req.viewer)
+	return req.changed(securityPath + "?ended")
+}
+
+func (s *Server) endOthers(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	if err := s.social.LogoutOthers(req.ctx, req.viewer.ID, req.secret); err != nil {
+		return err
+	}
+	req.security("sessions ended", req.viewer)
+	return req.changed(securityPath + "?others")
+}
+
+// setUpApp makes a key for an authenticator app; appPage shows it.
+func (s *Server) setUpApp(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	if err := req.allow(limits.Password); err != nil {
+		return err
+	}
+	if _, err := s.social.SetUpSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
+		return req.mistake("app", err)
+	}
+	req.giveBack(limits.Password)
+	return req.redirect(securityPath + "/app")
+}
+
+func (s *Server) appPage(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	return req.showApp(http.StatusOK, accountForm{})
+}
+
+func (req *request) showApp(status int, form accountForm) error {
+	key, err := req.server.social.SecondFactorKey(req.ctx, req.viewer.ID)
+	if errors.Is(err, social.ErrSecondFactorState) {
+		return req.redirect(securityPath)
+	}
+	if err != nil {
+		return err
+	}
+	picture, err := qrCode(social.KeyURL(key, req.viewer))
+	if err != nil {
+		return err
+	}
+	return req.render(status, appPage(req.page("Settings"), picture, inGroups(key), form))
+}
+
+// inGroups writes a key as people can copy it.
+func inGroups(key string) string {
+	var groups []string
+	for ; len(key) > 4; key = key[4:] {
+		groups = append(groups, key[:4])
+	}
+	return strings.Join(append(groups, key), " ")
+}
+
+func (s *Server) confirmApp(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	codes, err := s.social.ConfirmSecondFactor(req.ctx, req.viewer.ID, req.r.PostFormValue("code"))
+	if errors.Is(err, social.ErrBadCode) {
+		return req.showApp(http.StatusUnprocessableEntity, accountForm{Field: "code", Problem: "That code is not right. Check that the clock of your phone is."})
+	}
+	if err != nil {
+		return req.mistake("app", err)
+	}
+	req.security("second factor on", req.viewer)
+	return req.render(http.StatusOK, codesPage(req.page("Settings"), "Two-step login is on", codes))
+}
+
+func (s *Server) renewCodes(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	if err := req.allow(limits.Password); err != nil {
+		return err
+	}
+	codes, err := s.social.RenewRecoveryCodes(req.ctx, req.viewer, req.r.PostFormValue("current"))
+	if err != nil {
+		return req.mistake("codes", err)
+	}
+	req.giveBack(limits.Password)
+	req.security("recovery codes renewed", req.viewer)
+	return req.render(http.StatusOK, codesPage(req.page("Settings"), "New recovery codes", codes))
+}
+
+func (s *Server) turnOffApp(req *request) error {
+	if !req.signed {
+		return req.toLogin()
+	}
+	if err := req.allow(limits.Password); err != nil {
+		return err
+	}
+	if err := s.social.TurnOffSecondFactor(req.ctx, req.viewer, req.r.PostFormValue("current")); err != nil {
+		return req.mistake("off", err)
+	}
+	req.giveBack(limits.Password)
+	req.security("second factor off", req.viewer)
+	return req.changed(securityPath + "?off")
+}
+
+// codesLeft says how many recovery codes are left.
+func codesLeft(n int) string {
+	switch n {
+	case 0:
+		return "You have no recovery codes left: get new ones."
+	case 1:
+		return "You have one recovery code left: get new ones."
+	}
+	return "You have " + strconv.Itoa(n) + " recovery codes left."
+}

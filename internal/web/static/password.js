@@ -1,0 +1,68 @@
+// Passwords can be shown while they are typed, and new ones say how hard they are to
+// guess. The server decides; this only saves a try.
+
+for (const input of document.querySelectorAll('input[type="password"]')) {
+  const box = document.createElement("div");
+  box.className = "reveal";
+  input.replaceWith(box);
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "quiet";
+  button.textContent = "Show";
+  button.setAttribute("aria-pressed", "false");
+  button.setAttribute("aria-label", `Show ${document.querySelector(`label[for="${CSS.escape(input.id)}"]`)?.textContent.toLowerCase() ?? "password"}`);
+  box.append(input, button);
+  const show = (shown) => {
+    input.type = shown ? "text" : "password";
+    button.setAttribute("aria-pressed", String(shown));
+    button.textContent = shown ? "Hide" : "Show";
+  };
+  button.addEventListener("click", () => show(input.type === "password"));
+  // What is sent is a password, for the browser's manager too.
+  input.form?.addEventListener("submit", () => show(false));
+  if (input.name === "password" && input.autocomplete === "new-password") rate(input, box);
+}
+document.querySelector("[autofocus]")?.focus();
+
+// rate shows how strong a new password is, below it.
+function rate(input, box) {
+  const line = document.createElement("p");
+  line.className = "hint strength";
+  line.setAttribute("role", "status");
+  box.after(line);
+  let timer;
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const name = input.form?.elements.username?.value ?? "";
+      line.textContent = input.value ? strength(input.value, name) : "";
+    }, 150);
+  });
+}
+
+const sequences = "abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiopasdfghjklzxcvbnm";
+const words = ["password", "retwis", "letmein", "welcome", "iloveyou", "monkey", "dragon", "football", "sunshine", "princess"];
+
+// strength estimates a password: its characters, without repeated ones, sequences and
+// words that everybody tries, which count as one each.
+function strength(typed, name) {
+  const length = [...typed].length;
+  if (length < 8) return `Too short: ${8 - length} more.`;
+  let text = typed.toLowerCase();
+  for (const word of [name.toLowerCase(), ...words]) {
+    if (word.length > 2) text = text.replaceAll(word, "\u0000");
+  }
+  let worth = 0;
+  const seen = new Set();
+  for (let i = 0; i < text.length; i++) {
+    const pair = text.slice(i - 1, i + 1);
+    const follows = i > 0 && (sequences.includes(pair) || sequences.includes([...pair].reverse().join("")));
+    worth += follows || seen.has(text[i]) ? 0.4 : 1;
+    seen.add(text[i]);
+  }
+  const kinds = [/[a-z]/, /[A-Z]/, /[0-9]/, /[^a-zA-Z0-9]/].filter((kind) => kind.test(typed)).length;
+  worth += kinds - 1;
+  if (worth < 7) return "Weak: easy to guess. Add a word or two.";
+  if (worth < 10) return "Fair. One more word makes it strong.";
+  return "Strong.";
+}
