@@ -38,6 +38,9 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of social.Op
 	}
 	server := db.ClientOption()
 	of.Logger, of.Server, of.Invalidations = opt.Logger, &server, db.Invalidations()
+	if key := c.Getenv("RETWIS_SECRET_KEY"); key != "" {
+		of.SecretKey = []byte(key)
+	}
 	service, err := social.New(db.Client(), of)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
