@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
@@ -111,7 +112,7 @@ func TestKilledWhilePosting(t *testing.T) {
 	}
 	_ = program.Wait() // it was killed
 
-	b := on(t, server.Client(t))
+	b := on(t, server.Client(t), func(opt *social.Options) { opt.SessionIdle, opt.SessionMax = math.MaxInt64, math.MaxInt64 })
 	for id, body := range acknowledged {
 		posts, err := b.Posts(b.Ctx, id)
 		if err != nil || len(posts) != 1 || posts[0].Body != body {
