@@ -33,8 +33,8 @@ func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err 
 	if claim != nil && !rueidis.IsRedisNil(claim) {
 		return false, fmt.Errorf("social: erase post %d: %w", post, claim)
 	}
-	if err := e.deleteNow(ctx, s); err != nil {
-		return false, err
+	if err := e.eraseFrom(ctx, s); err != nil {
+		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
 	if claim == nil {
 		return false, nil
@@ -45,4 +45,30 @@ func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err 
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
 	return true, nil
+}
+
+// eraseFrom removes the text of a post, and its place on every list. It leaves those of
+// its author last: as long as they have the post, a deletion that was cut short is
+// repeated while the author still has the followers whose timelines have the post.
+func (e *Engine) eraseFrom(ctx context.Context, s stub) error {
+	err := e.writer.makeStub(ctx, s.id)
+	if err == nil {
+		s, err = e.writer.readStub(ctx, s.id) // with its tags
+	}
+	if err == nil {
+		err = e.deleteReposts(ctx, s.id)
+	}
+	if err == nil {
+		err = e.writer.removeLikes(ctx, s.id)
+	}
+	if err == nil {
+		err = e.writer.removeFromHomes(ctx, s)
+	}
+	if err == nil {
+		err = e.writer.detach(ctx, s)
+	}
+	if err == nil {
+		err = e.writer.removeOwn(ctx, s)
+	}
+	return err
 }

@@ -131,6 +131,9 @@ func (e *Engine) removeLikes(ctx context.Context, a account, members []string) e
 func (e *Engine) removeFollowing(ctx context.Context, a account, members []string) error {
 	return ids(members, func(other int64) error {
 		defer e.Names.Rank(other)
+		if err := e.dropMirror(ctx, a, layout.FollowersKey(other)); err != nil {
+			return err
+		}
 		return e.follows.Remove(ctx, a.id, other)
 	})
 }
@@ -154,6 +157,9 @@ func (e *Engine) removeTags(ctx context.Context, a account, tags []string) error
 
 func (e *Engine) removeBlocked(ctx context.Context, a account, members []string) error {
 	return ids(members, func(other int64) error {
+		if err := e.dropMirror(ctx, a, layout.BlockersKey(other)); err != nil {
+			return err
+		}
 		_, err := e.relations.Unblock(ctx, a.id, other, e.Now())
 		return err
 	})
@@ -164,4 +170,15 @@ func (e *Engine) removeBlockers(ctx context.Context, a account, members []string
 		_, err := e.relations.Unblock(ctx, other, a.id, e.Now())
 		return err
 	})
+}
+
+// dropMirror removes a user from the mirror of one of their lists, before the list itself
+// loses the entry: on a Cluster a process can die between the two, and only the list leads
+// to the mirror.
+func (e *Engine) dropMirror(ctx context.Context, a account, mirror string) error {
+	err := e.Client.Do(ctx, e.Client.B().Zrem().Key(mirror).Member(layout.Itoa(a.id)).Build().ToRetryable()).Error()
+	if reply.IsWrongType(err) { // a check reports the damaged key
+		return nil
+	}
+	return err
 }

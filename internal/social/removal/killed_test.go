@@ -1,0 +1,80 @@
+package removal_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social"
+	"retwis/internal/social/check"
+	"retwis/internal/social/removal"
+	"retwis/internal/social/socialtest"
+)
+
+// A process is killed after some of the commands of a deletion. Another process finishes
+// it: then the account is gone, or it was never closed. Meanwhile a check finds no problem.
+func TestKilledWhileRemoving(t *testing.T) {
+	t.Parallel()
+	servers(t, func(t *testing.T, client rueidis.Client) {
+		b := on(t, client)
+		stride := 41
+		if os.Getenv("TEST_LONG") != "" {
+			stride = 1
+		}
+		finished := 0
+		for cut, n, ended := 0, 1, false; !ended; cut, n = cut+stride, n+1 {
+			s := newScene(b, n)
+			ended = b.killed(client, int64(cut), s)
+			result, err := b.Check(check.Options{Report: func(p check.Problem) {
+				if !p.Leftover {
+					t.Errorf("killed after %d commands: %v", cut, p)
+				}
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Problems > 0 {
+				t.Fatalf("killed after %d commands: a check finds %d problems", cut, result.Problems)
+			}
+			b.Clock.Advance(time.Minute)
+			if err := b.ResumeFanOuts(b.Ctx); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.UserByName(social.WithFresh(b.Ctx), s.zoe.Name); err == nil {
+				if cut > 0 && ended {
+					t.Fatalf("killed after %d commands: not deleted", cut)
+				}
+				continue // it was killed before the account was closed
+			}
+			finished++
+			b.wantGone(s)
+			if t.Failed() {
+				t.Fatalf("killed after %d commands", cut)
+			}
+		}
+		if finished < 3 {
+			t.Errorf("only %d deletions were finished by another process", finished)
+		}
+		b.WantHealthy()
+	})
+}
+
+// killed deletes an account in a process that is killed after some commands, and reports
+// whether it was deleted to the end.
+func (b *bundle) killed(client rueidis.Client, commands int64, s scene) bool {
+	b.T.Helper()
+	process := socialtest.Dying(client, commands)
+	service, err := social.New(process, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	defer service.Close()
+	if err := service.DeleteAccount(b.Ctx, s.zoe.ID); err != nil {
+		return false
+	}
+	b.Clock.Advance(removal.Grace)
+	err = service.FinishRemoval(b.Ctx, s.zoe.ID)
+	return err == nil && process.Left() > 0
+}
