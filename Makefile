@@ -25,7 +25,7 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
 
-.PHONY: help run test test-long test-servers test-deb e2e upgrade-test screenshots lint bench generate build dist rename-module clean
+.PHONY: help run test test-long test-servers test-deb e2e upgrade-test screenshots lint bench attack generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -97,6 +97,10 @@ lint: ## check with gofumpt, misspell, go vet, staticcheck and govulncheck; chec
 bench: ## run the benchmarks and write docs/benchmarks.md; ARGS='--only locks' for a part
 	@scripts/deps
 	cd bench && go run . $(ARGS)
+
+attack: build ## attack a separate site, and write docs/attacks.md; fails if an attack succeeds
+	@scripts/deps server
+	cd bench && go run ./attack --retwis ../bin/retwis --out ../docs/attacks.md
 
 generate: ## compile the pages: *.templ to *_templ.go
 	$(TEMPL) generate -log-level error
