@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha1" // as authenticator apps do
 	"encoding/base32"
@@ -11,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -79,6 +82,19 @@ func atOnce(light string) action {
 	}})
 }
 
+// navigateBack is the back button, without waiting.
+func navigateBack() action {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		history, err := cdp.Call(ctx, t, page.GetNavigationHistory, cdp.Empty{})
+		if err != nil {
+			return err
+		}
+		before := history.Entries[history.CurrentIndex-1].ID
+		_, err = cdp.Call(ctx, t, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: before})
+		return err
+	})
+}
+
 // other is another browser, after the first step of a log-in.
 func (s security) other(password string) *browser {
 	s.t.Helper()
@@ -89,15 +105,15 @@ func (s security) other(password string) *browser {
 }
 
 func (s security) run() {
-	const page, next = "/settings/security", "another horse battery"
+	const settings, next = "/settings/security", "another horse battery"
 	b := s.main
 	b.signUp(s.user)
-	b.open(page)
+	b.open(settings)
 	if s.axe != "" {
 		s.typing()
 	}
 	b.submit(`form[action$="/app"]`, "current", password)
-	b.wantPath(page + "/app")
+	b.wantPath(settings + "/app")
 	s.judge(b, "the page with the key")
 	key := b.texts("code.secret")[0]
 	if !b.has("svg.qr") {
@@ -121,13 +137,13 @@ func (s security) run() {
 	third.submit("main form", "code", codes[0])
 	third.wantPath("/home")
 
-	b.open(page)
+	b.open(settings)
 	if n := len(b.texts(".sessions > li")); n != 3 {
 		s.t.Errorf("%d sessions are listed, want 3", n)
 	}
 	s.judge(b, "the sessions")
 	b.submit(`form[action$="/end"]`)
-	b.wantPath(page)
+	b.wantPath(settings)
 	ended := 0
 	for _, other := range []*browser{second, third} {
 		other.open("/home")
@@ -141,7 +157,7 @@ func (s security) run() {
 
 	b.submit(`form[action$="/password"]`, "current", password, "password", "password123", "password2", "password123")
 	b.submit(`form[action$="/password"]`, "current", password, "password", next, "password2", next)
-	b.wantPath(page)
+	b.wantPath(settings)
 	if got := b.texts(".notice"); len(got) != 1 || !strings.Contains(got[0], "is changed") {
 		s.t.Errorf("after the change of the password: %q", got)
 	}
@@ -157,10 +173,11 @@ func (s security) run() {
 	b.run(chromedp.Click(chromedp.CSS(".account summary")))
 	b.submit(`form[action="/logout"]`)
 	b.wantPath("/")
-	b.run(chromedp.NavigateBack())
-	if b.has(".side") {
-		s.t.Error("the back button shows a page of a session that has ended")
+	if s.axe == "" {
+		return // without scripts, a browser may show the page that it has kept whole
 	}
+	b.run(navigateBack())
+	b.until("the page before, without the session", func() bool { return b.path() == "/login" && !b.has(".side") })
 }
 
 // typing looks at what scripts add to a password that is typed.

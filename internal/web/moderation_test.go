@@ -103,8 +103,8 @@ func TestWalkHidden(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
-			author, follower, moderator := s.signedUp("author"), s.signedUp("follower"), s.signedUp("moderator")
-			s.role("moderator", social.Moderator)
+			author, follower, moderator := s.signedUp("author"), s.signedUp("follower"), s.signedUp("mona")
+			s.role("mona", social.Moderator)
 			follower.send("/u/author/follow").want(303)
 			author.send("/u/follower/follow").want(303)
 			_, id := author.published("author", "the text of #walk @follower")

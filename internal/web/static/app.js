@@ -47,7 +47,9 @@ document.addEventListener("submit", (event) => {
   setTimeout(() => delete form.dataset.sent, 5000);
   if (form.matches(".acts")) act(event);
 });
-addEventListener("pageshow", () => {
+addEventListener("pageshow", (event) => {
+  // A page that the back button brings back whole may be of a session that has ended.
+  if (event.persisted && document.body.classList.contains("in")) location.reload();
   for (const form of document.forms) delete form.dataset.sent;
 });
 
