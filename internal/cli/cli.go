@@ -10,6 +10,7 @@ import (
 
 	"retwis/internal/cli/backup"
 	"retwis/internal/cli/collection"
+	"retwis/internal/cli/doctor"
 	"retwis/internal/cli/graph"
 	"retwis/internal/cli/index"
 	"retwis/internal/cli/invite"
@@ -86,7 +87,7 @@ names), or one that you run (--redis).`,
 		}
 	}
 	add("site", serve.Commands(env)...)
-	add("site", user.New(env), post.New(env), invite.New(env))
+	add("site", user.New(env), post.New(env), doctor.New(env), invite.New(env))
 	add("site", backup.Commands(env, buildInfo(env).Version)...)
 	add("site", report.Commands(env)...)
 	add("toolkit", lock.New(env), load.New(env), index.New(env), suggest.New(env), graph.New(env), space.New(env))

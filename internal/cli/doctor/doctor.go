@@ -1,0 +1,137 @@
+// Package doctor is the command retwis doctor: what about a database is unsuitable for a
+// site, and what to change.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/nodes"
+)
+
+// Status is what is said of one thing.
+type Status string
+
+// The statuses.
+const (
+	OK      Status = "ok"
+	Advice  Status = "advice"  // better otherwise
+	Problem Status = "problem" // data or service can be lost
+	Hidden  Status = "hidden"  // this user may not see it
+)
+
+// finding is one thing that was looked at.
+type finding struct {
+	Status Status `json:"status"`
+	Server string `json:"server,omitempty"` // on a Cluster
+	What   string `json:"what"`
+	Found  string `json:"found"`
+	Why    string `json:"why,omitempty"`
+	Do     string `json:"do,omitempty"` // the command that changes it
+}
+
+// New returns retwis doctor.
+func New(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "doctor",
+		Short: "Examine the database: version, rights, memory, persistence, replication",
+		Long: `Examines the database of the site and reports what should be changed, why, and how. It
+changes nothing, and needs no more rights than the site: what it may not see, it says. The
+exit code is 1 if there is a problem; advice is no problem.`,
+		Example: `  retwis doctor
+  retwis doctor --redis redis://db.example.com --json`,
+		Args: shell.NoArguments,
+	})
+	c.AddJSON("print each finding as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, _ []string) error {
+		return site.With(ctx, c, func(db *site.Database) error { return examine(ctx, c, db) })
+	})
+}
+
+func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
+	found := aboutSite(ctx, db.Client())
+	masters, err := nodes.Masters(ctx, db.Client())
+	if err != nil {
+		return err
+	}
+	for _, m := range masters {
+		name := m.Address
+		if name == "-" {
+			name = ""
+		}
+		some, err := aboutServer(ctx, m.Client)
+		if err != nil {
+			return fmt.Errorf("%s: %w", db, err)
+		}
+		for _, f := range some {
+			f.Server = name
+			found = append(found, f)
+		}
+	}
+	return report(c, found)
+}
+
+// report prints the findings. The command fails if there is a problem.
+func report(c *shell.Command, found []finding) error {
+	problems, advice := 0, 0
+	p := c.NewPrinter()
+	for _, f := range found {
+		switch f.Status {
+		case Problem:
+			problems++
+		case Advice:
+			advice++
+		}
+		what := f.What
+		if f.Server != "" {
+			what = f.Server + ": " + what
+		}
+		if err := p.Print(f, string(f.Status), what, f.Found); err != nil {
+			return err
+		}
+	}
+	if err := p.End(); err != nil {
+		return err
+	}
+	if !c.JSON {
+		for _, f := range found {
+			if f.Status != Problem && f.Status != Advice {
+				continue
+			}
+			fmt.Fprintf(c.Stdout, "\n%s: %s: %s\n", f.Status, f.What, f.Why)
+			if f.Do != "" {
+				fmt.Fprintf(c.Stdout, "    %s\n", f.Do)
+			}
+		}
+		fmt.Fprintf(c.Stdout, "\n%s, %s\n", shell.Plural(problems, "problem", "problems"), shell.Plural(advice, "piece of advice", "pieces of advice"))
+	}
+	if problems > 0 {
+		return shell.ErrReported
+	}
+	return nil
+}
+
+// latencyProbes is how many round trips are timed, and slow is a median that makes pages
+// slow.
+const (
+	latencyProbes = 15
+	slow          = 5 * time.Millisecond
+)
+
+// config returns a setting of a server, and whether this user may see it.
+func config(ctx context.Context, node rueidis.Client, name string) (value string, seen bool, err error) {
+	settings, err := node.Do(ctx, node.B().ConfigGet().Parameter(name).Build()).AsStrMap()
+	var refused *rueidis.RedisError
+	if errors.As(err, &refused) {
+		return "", false, nil
+	}
+	return settings[name], err == nil, err
+}

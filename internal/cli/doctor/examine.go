@@ -1,0 +1,200 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/social/layout"
+	"retwis/internal/store"
+)
+
+// aboutSite looks at what belongs to the database as a whole.
+func aboutSite(ctx context.Context, client rueidis.Client) []finding {
+	found := []finding{{Status: OK, What: "reads and writes", Found: "allowed"}}
+	if err := store.ProbeRead(ctx, client); err != nil {
+		found[0] = finding{Problem, "", "reads", shell.OneLine(err), "no page can be shown", ""}
+	} else if err := store.ProbeWrite(ctx, client); err != nil {
+		found[0] = finding{Problem, "", "writes", shell.OneLine(err), "pages can only be read", ""}
+	}
+	scripts := finding{Status: OK, What: "scripts", Found: "allowed"}
+	if err := store.ProbeScript(ctx, client); err != nil {
+		scripts = finding{Problem, "", "scripts", shell.OneLine(err), "nothing can be posted without EVAL", "ACL SETUSER retwis +@scripting"}
+	}
+	found = append(found, scripts)
+	version, err := client.Do(ctx, client.B().Get().Key(layout.LayoutVersion).Build()).ToString()
+	f := finding{Status: OK, What: "layout of the keys", Found: version}
+	switch {
+	case rueidis.IsRedisNil(err):
+		f.Found = "no site yet"
+	case err != nil:
+		f.Status, f.Found = Hidden, shell.OneLine(err)
+	case version != layout.Version:
+		f.Status, f.Why = Problem, "this retwis reads layout "+layout.Version+" only: install the newer one"
+	}
+	if n, err := client.Do(ctx, client.B().Exists().Key(layout.Restoring).Build()).AsInt64(); err == nil && n > 0 {
+		f = finding{Problem, "", "restore", "interrupted", "the database holds a part of a backup", "retwis restore FILE"}
+	}
+	return append(found, f)
+}
+
+// aboutServer looks at one server.
+func aboutServer(ctx context.Context, node rueidis.Client) ([]finding, error) {
+	info, err := node.Do(ctx, node.B().Info().Build()).ToString()
+	var refused *rueidis.RedisError
+	if err != nil && !errors.As(err, &refused) {
+		return nil, err
+	}
+	var found []finding
+	if err != nil {
+		found = append(found, finding{Hidden, "", "INFO", shell.OneLine(err), "", "ACL SETUSER retwis +info"})
+	} else {
+		found = append(found, memory(info)...)
+		found = append(found, persistence(info)...)
+		found = append(found, replication(info), server(info))
+	}
+	sets, err := settings(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, sets...)
+	times, err := clockAndLatency(ctx, node)
+	return append(found, times...), err
+}
+
+func server(info string) finding {
+	name, version := "redis", store.InfoField(info, "redis_version")
+	if v := store.InfoField(info, "valkey_version"); v != "" {
+		name, version = "valkey", v
+	}
+	f := finding{Status: OK, What: "version", Found: name + " " + version}
+	if strings.HasPrefix(version, "6.") {
+		f.Status, f.Why = Advice, "version 6.2 gets no corrections any more: install a newer one; \"retwis backup\" and \"restore\" move the data"
+	}
+	return f
+}
+
+func memory(info string) []finding {
+	used, limit := store.InfoNumber(info, "used_memory"), store.InfoNumber(info, "maxmemory")
+	use := finding{Status: OK, What: "memory", Found: fmt.Sprintf("%d MB of %d MB", used>>20, limit>>20)}
+	share := store.MemoryUse{Used: used, Max: limit}.Share()
+	switch {
+	case limit == 0:
+		use = finding{Advice, "", "memory", fmt.Sprintf("%d MB, without a limit", used>>20), "without a limit the system kills the server when memory runs out; with one it refuses writes", "CONFIG SET maxmemory 2gb"}
+	case share >= 0.9:
+		use.Status, use.Why, use.Do = Problem, "when it is full, the server refuses writes", "CONFIG SET maxmemory SIZE"
+	case share >= 0.8:
+		use.Status, use.Why, use.Do = Advice, "when it is full, the server refuses writes", "CONFIG SET maxmemory SIZE"
+	}
+	found := []finding{use}
+	policy := store.InfoField(info, "maxmemory_policy")
+	f := finding{Status: OK, What: "maxmemory-policy", Found: policy}
+	if policy != "noeviction" {
+		f.Status, f.Why, f.Do = Problem, "the server deletes keys when its memory is full: posts, or the limits of attackers", "CONFIG SET maxmemory-policy noeviction"
+	}
+	found = append(found, f)
+	ratio, _ := strconv.ParseFloat(store.InfoField(info, "mem_fragmentation_ratio"), 64)
+	if f = (finding{Status: OK, What: "fragmentation", Found: fmt.Sprintf("%.2f", ratio)}); ratio > 1.5 && used > 100<<20 {
+		f.Status, f.Why, f.Do = Advice, "a third of the memory or more is lost between values", "CONFIG SET activedefrag yes"
+	}
+	return append(found, f)
+}
+
+func persistence(info string) []finding {
+	f := finding{Status: OK, What: "append-only file", Found: "on"}
+	if store.InfoField(info, "aof_enabled") != "1" {
+		f = finding{Problem, "", "append-only file", "off", "a crash loses what was written after the last snapshot, if the server makes any", "CONFIG SET appendonly yes"}
+	}
+	found := []finding{f}
+	for _, one := range [][2]string{{"aof_last_write_status", "CONFIG SET appendonly yes"}, {"aof_last_bgrewrite_status", "BGREWRITEAOF"}, {"rdb_last_bgsave_status", "BGSAVE"}} {
+		if status := store.InfoField(info, one[0]); status != "" && status != "ok" {
+			found = append(found, finding{Problem, "", one[0], status, "the server cannot write its files: its log has the reason, often a full disk", one[1]})
+		}
+	}
+	return found
+}
+
+func replication(info string) finding {
+	replicas := store.InfoNumber(info, "connected_slaves")
+	f := finding{Status: OK, What: "replication", Found: store.InfoField(info, "role") + ", " + shell.Plural(replicas, "replica", "replicas")}
+	if store.InfoField(info, "role") != "master" {
+		f.Status, f.Why = Problem, "a replica takes no writes: use the URL of its master, or of the sentinels"
+	}
+	return f
+}
+
+// settings looks at what only CONFIG GET reports.
+func settings(ctx context.Context, node rueidis.Client) ([]finding, error) {
+	var found []finding
+	value, seen, err := config(ctx, node, "zset-max-ziplist-entries")
+	f := finding{Status: OK, What: "zset-max-listpack-entries", Found: value}
+	n, _ := strconv.Atoi(value)
+	switch {
+	case err != nil:
+		return nil, err
+	case !seen:
+		f.Status, f.Found = Hidden, "this user may not use CONFIG GET"
+	case n < 512:
+		f.Status, f.Why, f.Do = Advice, "a follow takes 15 bytes in a small set and more than 100 in a large one; 512 halves the memory of most follows", "CONFIG SET zset-max-ziplist-entries 512"
+	}
+	found = append(found, f)
+	if value, seen, err = config(ctx, node, "appendfsync"); err != nil || !seen {
+		return found, err
+	}
+	f = finding{Status: OK, What: "appendfsync", Found: value}
+	if value == "no" {
+		f.Status, f.Why, f.Do = Problem, "a power failure loses up to half a minute of what was acknowledged", "CONFIG SET appendfsync everysec"
+	}
+	return append(found, f), nil
+}
+
+// farOff is a difference of the clocks that makes times on pages wrong.
+const farOff = 2 * time.Second
+
+// clockAndLatency compares the clocks and times round trips.
+func clockAndLatency(ctx context.Context, node rueidis.Client) ([]finding, error) {
+	var took []time.Duration
+	for range latencyProbes {
+		start := time.Now()
+		if err := node.Do(ctx, node.B().Exists().Key("retwis:probe:0").Build()).Error(); err != nil {
+			// On a Cluster the key is of one server; the answer takes the same time.
+			var refused *rueidis.RedisError
+			if !errors.As(err, &refused) {
+				return nil, err
+			}
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	median := took[len(took)/2]
+	latency := finding{Status: OK, What: "latency", Found: median.Round(time.Microsecond).String()}
+	if median > slow {
+		latency.Status, latency.Why = Advice, "a page needs several round trips: run retwis nearer to its database"
+	}
+	found := []finding{latency}
+	parts, err := node.Do(ctx, node.B().Time().Build()).AsStrSlice()
+	var refused *rueidis.RedisError
+	switch {
+	case errors.As(err, &refused):
+		return append(found, finding{Hidden, "", "clock", "this user may not use TIME", "", "ACL SETUSER retwis +time"}), nil
+	case err != nil || len(parts) != 2:
+		return found, err
+	}
+	seconds, _ := strconv.ParseFloat(parts[0]+"."+fmt.Sprintf("%06s", parts[1]), 64)
+	off := time.Duration(math.Abs(float64(time.Now().UnixMicro())/1e6-seconds) * float64(time.Second))
+	clock := finding{Status: OK, What: "clock", Found: "differs by " + off.Round(time.Millisecond).String()}
+	if off > farOff {
+		host, _ := os.Hostname()
+		clock.Status, clock.Why = Problem, "limits and ends of sessions are computed with both clocks: synchronize that of "+host+" and of the server"
+	}
+	return append(found, clock), nil
+}
