@@ -37,7 +37,7 @@ line could be seen by others.`,
 			return err
 		}
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			session, err := db.Social.Register(ctx, args[0], password)
+			session, err := db.Social.RegisterReserved(ctx, args[0], password)
 			switch {
 			case errors.Is(err, social.ErrTaken):
 				return fmt.Errorf("the username %q is taken", args[0])
