@@ -30,6 +30,10 @@ which so many people can sign up until a time. Only a hash of the link is stored
 is printed once, when it is created.
 
 An operator can create accounts in every mode: retwis user create.`,
+		Example: `  retwis invite mode invite
+  retwis invite create --uses 5 --base-url https://social.example.com
+  retwis invite list
+  retwis invite revoke 6f1c2a90`,
 	}, newCreate(env), newList(env), newRevoke(env), newMode(env))
 }
 
@@ -54,6 +58,8 @@ func newCreate(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "create",
 		Short: "Create an invitation and print its link",
+		Long: `Creates an invitation and prints its link, which is shown only now: the database has a
+hash of it. Whoever has the link can sign up with it, in the mode "invite" too.`,
 		Example: `  retwis invite create --base-url https://social.example.com
   retwis invite create --uses 30 --expires 72h --note "the workshop"`,
 		Args: shell.NoArguments,
@@ -63,7 +69,7 @@ func newCreate(env shell.Env) *cobra.Command {
 	var note, base string
 	c.Flags().Int64Var(&uses, "uses", 1, "how many people can sign up with it")
 	c.Flags().DurationVar(&expires, "expires", 7*24*time.Hour, "how long it can be used")
-	c.Flags().StringVar(&note, "note", "", "a `TEXT` for the list of invitations")
+	c.Flags().StringVar(&note, "note", "", "why, for the audit log")
 	c.Flags().StringVar(&base, "base-url", "", "the `URL` of the site, to print a full link")
 	c.AddRedis()
 	c.AddJSON("print the invitation as JSON")
@@ -113,7 +119,11 @@ func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "list",
 		Short: "List the invitations",
-		Args:  shell.NoArguments,
+		Long: `Lists the invitations that can still be used, with their ids, how often and until when.
+Their links cannot be shown again.`,
+		Example: `  retwis invite list
+  retwis invite list --json`,
+		Args: shell.NoArguments,
 	})
 	c.AddRedis()
 	c.AddJSON("print each invitation as a line of JSON")
@@ -150,7 +160,10 @@ func newRevoke(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Revoke an invitation",
-		Args:  shell.Arguments(1, 1, "give the id of one invitation; retwis invite list shows them"),
+		Long: `Revokes an invitation: nobody can sign up with its link from now on. Accounts that were
+created with it stay.`,
+		Example: `  retwis invite revoke 6f1c2a90`,
+		Args:    shell.Arguments(1, 1, "give the id of one invitation; retwis invite list shows them"),
 	})
 	c.AddRedis()
 	c.AddJSON("print the invitation as JSON")
@@ -179,7 +192,11 @@ func newMode(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "mode [open|invite|closed]",
 		Short: "Show or change who can sign up",
-		Args:  shell.Arguments(0, 1, "give open, invite or closed"),
+		Long: `Shows who can sign up, or changes it, for all processes of the site at once: everybody
+(open), people with an invitation (invite), or nobody (closed).`,
+		Example: `  retwis invite mode
+  retwis invite mode invite`,
+		Args: shell.Arguments(0, 1, "give open, invite or closed"),
 	})
 	c.AddRedis()
 	c.AddJSON("print the mode as JSON")

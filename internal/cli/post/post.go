@@ -20,7 +20,8 @@ func New(env shell.Env) *cobra.Command {
 	return shell.Group(&cobra.Command{
 		Use:   "post",
 		Short: "Show and delete posts",
-		Long:  `Shows and deletes posts, also while the site is served. A post is named by its number, which is the end of its address.`,
+		Long: `Shows and deletes posts, also while the site is served. A post is named by its number,
+which is the end of its address.`,
 		Example: `  retwis post show 17
   retwis post delete 17 --yes`,
 	}, newShow(env), newDelete(env))
@@ -58,7 +59,11 @@ func newShow(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "show [flags] NUMBER",
 		Short: "Show a post",
-		Args:  shell.Arguments(1, 1, ""),
+		Long: `Shows the text of a post, its author, when it was written, and how many people like it
+and have replied, also where moderators have hidden it.`,
+		Example: `  retwis post show 17
+  retwis post show 17 --json`,
+		Args: shell.Arguments(1, 1, ""),
 	})
 	c.AddJSON("print the post as JSON")
 	c.AddRedis()
@@ -92,10 +97,11 @@ func newDelete(env shell.Env) *cobra.Command {
 		Short: "Delete a post, as its author can",
 		Long: `Deletes a post: its text and its earlier texts are gone for good, from all timelines.
 Replies to it stay. It needs --yes.`,
-		Args: shell.Arguments(1, 1, ""),
+		Example: `  retwis post delete 17 --yes`,
+		Args:    shell.Arguments(1, 1, ""),
 	})
 	var yes bool
-	c.Flags().BoolVar(&yes, "yes", false, "delete it: this cannot be undone")
+	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {

@@ -38,7 +38,13 @@ decide" takes it by itself, unless a moderator has it.`,
 }
 
 func newList(env shell.Env) *cobra.Command {
-	c := shell.New(env, &cobra.Command{Use: "list [flags]", Short: "List open reports, the earliest first", Args: shell.NoArguments})
+	c := shell.New(env, &cobra.Command{
+		Use: "list [flags]", Short: "List open reports, the earliest first", Args: shell.NoArguments,
+		Long: `Lists the open reports, the earliest first: the target, whom it concerns, how many people
+have reported it, since when, and who decides about it now.`,
+		Example: `  retwis report list
+  retwis report list --json`,
+	})
 	c.AddJSON("print one JSON object a line")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, _ []string) error {
@@ -118,7 +124,13 @@ func shorten(text string) string {
 }
 
 func newShow(env shell.Env) *cobra.Command {
-	c := shell.New(env, &cobra.Command{Use: "show [flags] TARGET", Short: "Show the reports about a post or a person", Args: shell.Arguments(1, 1, "")})
+	c := shell.New(env, &cobra.Command{
+		Use: "show [flags] TARGET", Short: "Show the reports about a post or a person", Args: shell.Arguments(1, 1, ""),
+		Long: `Shows what people have reported about a post or a person, with their reasons. TARGET is
+post:ID or user:ID, as "retwis report list" prints it.`,
+		Example: `  retwis report show post:12
+  retwis report show user:7 --json`,
+	})
 	c.AddJSON("print one JSON object")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
@@ -172,7 +184,10 @@ func newTake(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use: "take [flags] [TARGET]", Short: "Take the next report, or that about a target, for 15 minutes", Args: shell.Arguments(0, 1, ""),
 		Long: `Takes the next report, or that about a target, for 15 minutes: no moderator gets it
-meanwhile. Where operators have one already, it is that one. The exit code is 1 if none waits.`,
+meanwhile. Where operators have one already, it is that one. The exit code is 1 if none
+waits.`,
+		Example: `  retwis report take
+  retwis report take post:12`,
 	})
 	c.AddJSON("print one JSON object")
 	c.AddRedis()
@@ -192,7 +207,12 @@ meanwhile. Where operators have one already, it is that one. The exit code is 1 
 }
 
 func newReturn(env shell.Env) *cobra.Command {
-	c := shell.New(env, &cobra.Command{Use: "return [flags] TARGET", Short: "Leave a report that was taken to others", Args: shell.Arguments(1, 1, "")})
+	c := shell.New(env, &cobra.Command{
+		Use: "return [flags] TARGET", Short: "Leave a report that was taken to others", Args: shell.Arguments(1, 1, ""),
+		Long: `Leaves a report that "retwis report take" has taken to others, at once instead of after 15
+minutes. Nothing is decided.`,
+		Example: `  retwis report return post:12`,
+	})
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
@@ -213,12 +233,14 @@ func newDecide(env shell.Env) *cobra.Command {
   suspend   the person cannot log in, and nobody but moderators sees what they wrote
 
 The last two are about the author if a post was reported.`,
+		Example: `  retwis report decide post:12 hide --message 'No advertising, please.'
+  retwis report decide user:7 suspend --for 168h --note 'the third time'`,
 		ValidArgs: social.ReportActions,
 	})
 	d := social.ReportDecision{}
-	c.Flags().StringVar(&d.Message, "message", "", "a `text` for the person: why")
-	c.Flags().StringVar(&d.Note, "note", "", "a `text` for the audit log")
-	lasts := c.Flags().Duration("for", 0, "how long a limit or a suspension lasts; 0: without end")
+	c.Flags().StringVar(&d.Message, "message", "", "what the user is told")
+	c.Flags().StringVar(&d.Note, "note", "", "why, for the audit log")
+	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {
 		d.Action = args[1]

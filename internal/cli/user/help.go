@@ -30,7 +30,7 @@ the owner of the account: the link alone opens it.`,
 	var base string
 	var factor bool
 	f := c.Flags()
-	f.StringVar(&base, "base-url", "", "the `URL` of the site, for a whole link")
+	f.StringVar(&base, "base-url", "", "the `URL` of the site, to print a full link")
 	f.BoolVar(&factor, "no-second-factor", false, "turn the second factor off, too: the user has lost the device")
 	c.AddJSON("print the link as JSON")
 	c.AddRedis()
@@ -69,6 +69,8 @@ func newSessions(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "sessions [flags] NAME",
 		Short: "List the open sessions of a user, or end them",
+		Long: `Lists the open sessions of a user, with the device, when each began and when it was last
+used. --end ends all of them, in every process: the user has to log in again.`,
 		Example: `  retwis user sessions ada
   retwis user sessions ada --end`,
 		Args: shell.Arguments(1, 1, ""),
@@ -125,6 +127,8 @@ func newExport(env shell.Env) *cobra.Command {
 		Short: "Write what a user has written and done to an archive",
 		Long: `Writes the archive that the user can download too, with posts, follows and likes as JSON
 and CSV, to a new file, - for standard output.`,
+		Example: `  retwis user export ada ada.zip
+  retwis user export ada - > ada.zip`,
 		Args: shell.Arguments(2, 2, ""),
 	})
 	c.AddRedis()
@@ -166,10 +170,11 @@ func newDelete(env shell.Env) *cobra.Command {
 		Long: `Deletes an account for good: it is closed at once, and everything that it has written and
 done is removed. That takes ten seconds or more, and goes on in the background if it is
 interrupted. The name stays reserved. It needs --yes.`,
-		Args: shell.Arguments(1, 1, ""),
+		Example: `  retwis user delete ada --yes`,
+		Args:    shell.Arguments(1, 1, ""),
 	})
 	var yes bool
-	c.Flags().BoolVar(&yes, "yes", false, "delete it: this cannot be undone")
+	c.Flags().BoolVar(&yes, "yes", false, "delete all of it")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, args []string) error {

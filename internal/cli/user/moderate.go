@@ -52,10 +52,11 @@ func standings(env shell.Env) []*cobra.Command {
 
 func newStanding(env shell.Env, standing social.Standing, name, short, long string) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use:   name + " [flags] NAME",
-		Short: short,
-		Long:  long + "\nThe audit log keeps it.",
-		Args:  shell.Arguments(1, 1, ""),
+		Use:     name + " [flags] NAME",
+		Short:   short,
+		Long:    long + "\nThe audit log keeps it.",
+		Example: "  retwis user " + name + " ada\n  retwis user " + name + " ada --note 'reported by several people'",
+		Args:    shell.Arguments(1, 1, ""),
 	})
 	var decision social.StandingChange
 	var lasts time.Duration

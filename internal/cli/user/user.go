@@ -136,7 +136,11 @@ func newShow(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "show [flags] NAME",
 		Short: "Show a user",
-		Args:  shell.Arguments(1, 1, ""),
+		Long: `Shows a user: id, names, role and standing, followers, open sessions, and whether logging
+in takes a second factor.`,
+		Example: `  retwis user show ada
+  retwis user show ada --json`,
+		Args: shell.Arguments(1, 1, ""),
 	})
 	c.AddJSON("print the user as JSON")
 	c.AddRedis()
