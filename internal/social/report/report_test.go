@@ -169,6 +169,7 @@ func TestNoneLostNoneTwice(t *testing.T) {
 				}
 				if err != nil {
 					t.Error(err)
+					return
 				}
 			}
 		})

@@ -1,0 +1,113 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// A person reports a post, a moderator takes the report and suspends the author, whose
+// posts are gone and who cannot log in until the account is restored: with scripts and
+// without. axe-core finds nothing on the pages.
+func TestModeration(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatalf("%v; run npm ci in e2e, as make e2e does", err)
+	}
+	for name, scripts := range map[string]bool{"with scripts": true, "without scripts": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := "embedded:" + t.TempDir()
+			site := serve(t, "--redis", dir)
+			var actions []action
+			if !scripts {
+				actions = append(actions, withoutScripts())
+			}
+			ada, ben, mod := newBrowser(t, site, actions...), newBrowser(t, site, actions...), newBrowser(t, site, actions...)
+			for name, b := range map[string]*browser{"ada": ada, "ben": ben, "moira": mod} {
+				b.signUp(name)
+			}
+			retwisRuns(t, "user", "role", "moira", "moderator", "--redis", dir)
+			ben.say("Buy my things")
+			ada.open("/u/ben/1")
+			ada.click(`a[href="/u/ben/1/report"]`)
+			ada.choose("kind", "spam")
+			ada.submit("form.report", "text", "He writes this every day")
+			ada.wantTexts(".notice", "Thank you. A moderator will look at it.")
+
+			mod.open("/moderation")
+			if scripts {
+				mod.audit(string(axe), "/moderation", "/u/ben/1/report", "/moderation/people", "/moderation/audit")
+				mod.open("/moderation")
+			}
+			mod.click(`form[action="/moderation/take"] button`)
+			mod.wantPath("/moderation/case")
+			if scripts {
+				mod.judge(string(axe), "a report")
+			}
+			mod.choose("action", "suspend")
+			mod.submit(`form[action="/moderation/decide"]`, "message", "No advertising.", "note", "seen often")
+			mod.wantPath("/moderation")
+
+			ben.open("/home")
+			ben.wantPath("/login")
+			ben.submit("main form", "username", "ben", "password", password)
+			if text := strings.Join(ben.texts("main"), ""); !strings.Contains(text, "suspended") || !strings.Contains(text, "No advertising.") {
+				t.Errorf("at the log-in the suspended person reads %q", text)
+			}
+			ada.open("/timeline")
+			if ada.has(".post") {
+				t.Error("the public timeline has a post of a suspended person")
+			}
+			ada.open("/u/ben")
+			if text := strings.Join(ada.texts("main"), ""); !strings.Contains(text, "This account is suspended.") {
+				t.Errorf("the profile of a suspended person says %q", text)
+			}
+
+			mod.open("/moderation/people")
+			mod.click(".people li a")
+			mod.choose("action", "restore")
+			mod.submit(`form[action="/moderation/decide"]`, "note", "he has apologized")
+			mod.wantTexts(".notice", "Done.")
+			ben.open("/login")
+			ben.submit("main form", "username", "ben", "password", password)
+			ben.wantPath("/home")
+			ada.open("/timeline")
+			ada.wantTexts(".post .body", "Buy my things")
+			mod.open("/moderation/audit")
+			mod.wantTexts(".decisions .body", "he has apologized", "seen often", "moderator")
+			if scripts {
+				mod.audit(string(axe), "/moderation/audit", "/u/ben")
+			}
+		})
+	}
+}
+
+// audit lets axe-core look at pages in light and dark mode.
+func (b *browser) audit(axe string, paths ...string) {
+	b.t.Helper()
+	for _, light := range []string{"light", "dark"} {
+		b.run(scheme(light))
+		for _, path := range paths {
+			b.inspect(axe, path, light)
+		}
+	}
+}
+
+// choose marks a radio button.
+func (b *browser) choose(name, value string) {
+	b.t.Helper()
+	b.run(chromedp.Click(chromedp.CSS(`input[name="` + name + `"][value="` + value + `"]`)))
+}
+
+// retwisRuns runs a command of the program.
+func retwisRuns(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(retwis, args...).CombinedOutput(); err != nil {
+		t.Fatalf("retwis %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
