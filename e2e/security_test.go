@@ -177,7 +177,11 @@ func (s security) run() {
 		return // without scripts, a browser may show the page that it has kept whole
 	}
 	b.run(navigateBack())
-	b.until("the page before, without the session", func() bool { return b.path() == "/login" && !b.has(".side") })
+	b.until("the page before, without the session", func() bool {
+		// The page can go away while it is looked at.
+		at, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.pathname + " " + !!document.querySelector(".side")`))
+		return err == nil && at == "/login false"
+	})
 }
 
 // typing looks at what scripts add to a password that is typed.

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// People sign up by invitation only, download what they have written, and delete their
+// account, with scripts and without. axe-core finds nothing on the pages.
+func TestInvitationToDeletion(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatalf("%v; run npm ci in e2e, as make e2e does", err)
+	}
+	for name, scripts := range map[string]bool{"with scripts": true, "without scripts": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := "embedded:" + t.TempDir()
+			site := serve(t, "--redis", dir)
+			var actions []action
+			if !scripts {
+				actions = append(actions, withoutScripts())
+			}
+			look := func(b *browser, paths ...string) {
+				if scripts {
+					b.audit(string(axe), paths...)
+				}
+			}
+			mod := newBrowser(t, site, actions...)
+			mod.signUp("moira")
+			retwisRuns(t, "user", "role", "moira", "moderator", "--redis", dir)
+			retwisRuns(t, "invite", "mode", "invite", "--redis", dir)
+
+			ada := newBrowser(t, site, actions...)
+			ada.open("/register")
+			if ada.has(`input[name="username"]`) {
+				t.Error("one can sign up without an invitation")
+			}
+			look(ada, "/register", "/")
+			look(mod, "/settings/invites")
+			mod.open("/settings/invites")
+			mod.submit(`form[action="/settings/invites"]`, "uses", "1", "note", "for Ada")
+			link := mod.value("#link")
+			invited, err := url.Parse(link)
+			if err != nil || !strings.HasPrefix(invited.Path, "/invite/") {
+				t.Fatalf("the link of the invitation is %q (%v)", link, err)
+			}
+			look(ada, invited.Path)
+			ada.open(invited.Path)
+			ada.submit("main form", "username", "ada", "password", password, "password2", password)
+			ada.wantPath("/home")
+			late := newBrowser(t, site, actions...)
+			late.open(invited.Path)
+			if late.has(`input[name="username"]`) {
+				t.Error("an invitation for one person can be used twice")
+			}
+
+			ada.say("Notes on the engine")
+			look(ada, "/settings/data", "/settings/delete")
+			files := download(t, site, ada)
+			if text := files["posts.csv"]; !strings.Contains(text, "Notes on the engine") {
+				t.Errorf("posts.csv of the archive is %q", text)
+			}
+			if text := files["posts.json"]; !strings.Contains(text, `"Notes on the engine"`) {
+				t.Errorf("posts.json of the archive is %q", text)
+			}
+
+			ada.open("/settings/delete")
+			ada.submit("main form", "password", "not my password")
+			ada.wantTexts("#password-note", "That password is wrong.")
+			ada.submit("main form", "password", password)
+			if text := strings.Join(ada.texts("h1"), ""); text != "Your account is deleted" {
+				t.Errorf("the page says %q", text)
+			}
+			ada.open("/home")
+			ada.wantPath("/login")
+			mod.open("/timeline")
+			if mod.has(".post") {
+				t.Error("the public timeline has a post of a deleted account")
+			}
+			out, err := exec.Command(retwis, "user", "create", "ada", "--redis", dir).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "taken") {
+				t.Errorf("the name of a deleted account is free: %v, %s", err, out)
+			}
+		})
+	}
+}
+
+// value is what a field holds.
+func (b *browser) value(selector string) string {
+	b.t.Helper()
+	return get(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value`, selector)))
+}
+
+// download returns the files of the archive of a user by their names.
+func download(t *testing.T, site string, b *browser) map[string]string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, site+"/settings/export", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.AddCookie(b.cookie())
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %v", response.Status, err)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(body), int64(len(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range archive.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		files[path.Base(f.Name)] = string(text)
+	}
+	if files["README.txt"] == "" {
+		t.Error("the archive has no README.txt")
+	}
+	return files
+}
