@@ -59,7 +59,7 @@ func newCreate(env shell.Env) *cobra.Command {
 		Use:   "create",
 		Short: "Create an invitation and print its link",
 		Long: `Creates an invitation and prints its link, which is shown only now: the database has a
-hash of it. Whoever has the link can sign up with it, in the mode "invite" too.`,
+hash of it. People with the link can sign up, in the mode "invite" too.`,
 		Example: `  retwis invite create --base-url https://social.example.com
   retwis invite create --uses 30 --expires 72h --note "the workshop"`,
 		Args: shell.NoArguments,

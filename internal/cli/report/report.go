@@ -40,7 +40,7 @@ decide" takes it by itself, unless a moderator has it.`,
 func newList(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use: "list [flags]", Short: "List open reports, the earliest first", Args: shell.NoArguments,
-		Long: `Lists the open reports, the earliest first: the target, whom it concerns, how many people
+		Long: `Lists the open reports, the earliest first: the target, the person, how many people
 have reported it, since when, and who decides about it now.`,
 		Example: `  retwis report list
   retwis report list --json`,
