@@ -66,7 +66,7 @@ func TestVisible(t *testing.T) {
 		ada, carl := b.NewUser("ada"), b.NewUser("carl")
 		viewers := map[string]social.User{"stranger": {}, "author": ada}
 		for _, name := range []string{"blocked", "blocker", "muter", "follower", "other", "staff"} {
-			viewers[name] = b.NewUser(name)
+			viewers[name] = b.NewUser("the_" + name) // "staff" is reserved
 		}
 		staff := viewers["staff"]
 		b.do(b.SetRole(b.Ctx, social.Operator, staff.ID, social.Moderator, ""))
