@@ -46,8 +46,8 @@ slowest := ./redlock ./cmd/retwis ./model ./bulk
 test: ## run all tests on real servers; RACE=1 adds the race detector
 	@scripts/deps server curl sqlite3
 	@go list $(race) -test -export -deps ./... >/dev/null
-	REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) $(slowest) ./...
-	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 5m $(TESTFLAGS) ./interop
+	REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) $(slowest) ./...
+	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./interop
 
 test-long: ## run them with ten times the random cases, and every fuzz test
 	@scripts/deps server curl sqlite3

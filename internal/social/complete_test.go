@@ -88,7 +88,7 @@ func TestCompleteBeyondHidden(t *testing.T) {
 	b := setup(t)
 	viewer := b.NewUser("viewer")
 	for i := range 40 {
-		user := b.NewUser(fmt.Sprintf("a%02d", i))
+		user := b.NewUser(fmt.Sprintf("ax%02d", i))
 		b.do(b.EditProfile(b.Ctx, user, social.UserProfile{DisplayName: "a " + user.Name}))
 		if i < 25 {
 			b.do(b.Block(b.Ctx, viewer, user, time.Time{}))
