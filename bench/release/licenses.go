@@ -11,7 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
+	"strings"
 )
 
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
@@ -23,7 +23,11 @@ func licenses(out io.Writer, program string) error {
 	if err != nil {
 		return err
 	}
-	dirs := map[string]string{"Go " + info.GoVersion: runtime.GOROOT()}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOROOT: %w", err)
+	}
+	dirs := map[string]string{"Go " + info.GoVersion: strings.TrimSpace(string(root))}
 	names := []string{"Go " + info.GoVersion}
 	for _, module := range info.Deps {
 		if module.Replace != nil {

@@ -16,7 +16,7 @@ const usage = `usage: release manual DIR            manual pages and completions
        release sbom BINARY [VERSION]  the parts of a program, as CycloneDX
        release licenses BINARY        the licences of these parts
        release archive FILE.tar.gz DIR [NAME]
-SOURCE_DATE_EPOCH is the time of all files.`
+SOURCE_DATE_EPOCH is the time of all files`
 
 var errUsage = errors.New(usage)
 
