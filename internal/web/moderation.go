@@ -431,44 +431,6 @@ func (s *Server) moderationAudit(req *request) error {
 	return req.render(http.StatusOK, auditPage(req.page("Moderation"), view))
 }
 
-// suspensionText is what a suspended person reads at the log-in.
-func suspensionText(info social.StandingInfo) string {
-	text := "Your account is suspended"
-	if !info.Until.IsZero() {
-		text += " until " + humanTime(info.Until)
-	}
-	text += "."
-	if info.Message != "" {
-		text += " " + info.Message
-	}
-	return text
-}
-
-// limitText is what a limited person reads on their profile.
-func limitText(info social.StandingInfo) string {
-	text := "Your account is limited"
-	if !info.Until.IsZero() {
-		text += " until " + humanTime(info.Until)
-	}
-	text += ": public lists don't show your posts. Your followers see them."
-	if info.Message != "" {
-		text += " " + info.Message
-	}
-	return text
-}
-
-// hiddenText is what the author of a hidden post, and moderators, read above it.
-func hiddenText(p social.Post, own bool) string {
-	if !own {
-		return "This post is hidden from everybody but its author and moderators."
-	}
-	text := "A moderator has hidden this post. Only you see it."
-	if p.HiddenMessage != "" {
-		text += " " + p.HiddenMessage
-	}
-	return text
-}
-
 // choice is something that a moderator can decide.
 type choice struct{ name, label string }
 
@@ -505,16 +467,4 @@ func caseTitle(w social.WaitingReport) string {
 		return w.Person.Name + ": " + opening(w.Post.Body, 80)
 	}
 	return w.Person.Name
-}
-
-// standingText is a standing with its dates.
-func standingText(info social.StandingInfo) string {
-	text := info.Standing.String() + " standing"
-	if info.Standing != social.Good {
-		text = info.Standing.String() + " since " + humanTime(info.Since)
-	}
-	if !info.Until.IsZero() {
-		text += " until " + humanTime(info.Until)
-	}
-	return text
 }

@@ -238,7 +238,7 @@ The last two are about the author if a post was reported.`,
 		ValidArgs: social.ReportActions,
 	})
 	d := social.ReportDecision{}
-	c.Flags().StringVar(&d.Message, "message", "", "what the user is told")
+	c.Flags().StringVar(&d.Message, "message", "", "the reason that the user sees")
 	c.Flags().StringVar(&d.Note, "note", "", "why, for the audit log")
 	lasts := c.Flags().Duration("for", 0, "how long, as in 72h; 0 for no end")
 	c.AddRedis()

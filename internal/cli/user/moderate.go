@@ -63,7 +63,7 @@ func newStanding(env shell.Env, standing social.Standing, name, short, long stri
 	f := c.Flags()
 	f.StringVar(&decision.Note, "note", "", "why, for the audit log")
 	if standing != social.Good {
-		f.StringVar(&decision.Message, "message", "", "what the user is told")
+		f.StringVar(&decision.Message, "message", "", "the reason that the user sees")
 		f.DurationVar(&lasts, "for", 0, "how long, as in 72h; 0 for no end")
 	}
 	c.AddJSON("print the user as JSON")

@@ -1,0 +1,46 @@
+package web
+
+import "retwis/internal/social"
+
+// suspensionText is what a suspended person reads at the log-in.
+func suspensionText(info social.StandingInfo) string {
+	return withMessage("Your account is suspended"+until(info)+".", info.Message)
+}
+
+// limitText is what a limited person reads on their profile.
+func limitText(info social.StandingInfo) string {
+	return withMessage("Your account is limited"+until(info)+": public lists don't show your posts. Your followers see them.", info.Message)
+}
+
+// hiddenText is what the author of a hidden post, and moderators, read above it.
+func hiddenText(p social.Post, own bool) string {
+	if !own {
+		return "This post is hidden from everybody but its author and moderators."
+	}
+	return withMessage("A moderator has hidden this post. Only you see it.", p.HiddenMessage)
+}
+
+// standingText is a standing with its dates.
+func standingText(info social.StandingInfo) string {
+	text := info.Standing.String() + " standing"
+	if info.Standing != social.Good {
+		text = info.Standing.String() + " since " + humanTime(info.Since)
+	}
+	return text + until(info)
+}
+
+// until is when a standing ends; empty for one without end.
+func until(info social.StandingInfo) string {
+	if info.Until.IsZero() {
+		return ""
+	}
+	return " until " + humanTime(info.Until)
+}
+
+// withMessage adds what a moderator has written to the person.
+func withMessage(text, message string) string {
+	if message == "" {
+		return text
+	}
+	return text + " " + message
+}
