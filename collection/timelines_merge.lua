@@ -3,7 +3,8 @@
 -- KEYS[1]   the list
 -- ARGV[1]   how many ids the list keeps
 -- ARGV[2]   by how many it may be longer before it is trimmed
--- ARGV[3..] the ids, largest first, each once
+-- ARGV[3]   1: a list that does not exist stays so
+-- ARGV[4..] the ids, largest first, each once
 -- Reply     how many ids were added; -1 for a key of another type
 -- Work      O(n) in the length of the list and the number of ids, both bounded
 local max, slack = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -11,10 +12,13 @@ local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind ~= 'list' and kind ~= 'none' then
   return -1
 end
+if kind == 'none' and ARGV[3] == '1' then
+  return 0
+end
 local old = redis.call('LRANGE', KEYS[1], 0, -1)
 local all, added, i = {}, 0, 1
 local last = #old
-for k = 3, #ARGV do
+for k = 4, #ARGV do
   local id = tonumber(ARGV[k])
   while i <= last and (tonumber(old[i]) or 0) > id do
     all[#all + 1] = old[i]

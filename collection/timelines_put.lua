@@ -5,6 +5,7 @@
 -- ARGV[1]   the id
 -- ARGV[2]   how many ids a list keeps
 -- ARGV[3]   by how many it may be longer before it is trimmed
+-- ARGV[4]   1: a list that does not exist stays so
 -- Reply     how many lists did not have the id; a key of another type is left as
 --           it is
 -- Work      O(1) a list for a new id; O(its length) for a late one
@@ -45,6 +46,8 @@ for _, key in ipairs(KEYS) do
     if not string.find(head['err'], 'WRONGTYPE', 1, true) then
       return head
     end
+    length = 0
+  elseif not head and ARGV[4] == '1' then
     length = 0
   elseif not head or (tonumber(head) or 0) < id then
     length = redis.call('LPUSH', key, ARGV[1])

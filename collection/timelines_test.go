@@ -1,11 +1,13 @@
 package collection
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
@@ -150,6 +152,99 @@ func TestTimelinesRefuses(t *testing.T) {
 	for _, id := range []int64{0, -1, 1<<53 + 1} {
 		if err := lists.Put(t.Context(), id, "list"); !errors.Is(err, ErrValue) {
 			t.Errorf("the id %s: %v", strconv.FormatInt(id, 10), err)
+		}
+	}
+}
+
+// Very many lists are written as Put writes each, once, and an interruption is repaired
+// by repeating it; where lists must exist, no other is made.
+func TestTimelinesSpread(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]rueidis.Client{"single": client(t), "cluster": redistest.Cluster(t, 3).Client(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lists, err := NewTimelines(c, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := t.Context()
+			var all []string
+			for i := range 5000 {
+				all = append(all, fmt.Sprint("spread:", i))
+			}
+			want := func(n int, ids ...int64) {
+				t.Helper()
+				for i, key := range all {
+					expected := ids
+					if i >= n {
+						expected = nil
+					}
+					if got, err := lists.Select(ctx, key, 0, 9); err != nil || !slices.Equal(got, expected) {
+						t.Fatalf("%s has %v, %v; expected %v", key, got, err, expected)
+					}
+				}
+			}
+			if err := lists.Existing().Spread(ctx, 1, all...); err != nil {
+				t.Fatal(err)
+			}
+			want(0)
+			if err := lists.Spread(ctx, 2, all[:4000]...); err != nil {
+				t.Fatal(err)
+			}
+			cut, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+			defer cancel()
+			if err := lists.Spread(cut, 5, all[:4000]...); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			for _, id := range []int64{4, 5, 3, 4} {
+				if err := lists.Existing().Spread(ctx, id, all...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := lists.Withdraw(ctx, 3, all...); err != nil {
+				t.Fatal(err)
+			}
+			want(4000, 5, 4, 2)
+			for _, key := range []string{all[0], all[4999]} {
+				if err := lists.Existing().PutMany(ctx, key, 7, 9); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Do(ctx, lists.Existing().PutCommand(8, key)).Error(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := lists.Select(ctx, all[0], 0, 9); err != nil || !slices.Equal(got, []int64{9, 8, 7, 5, 4, 2}) {
+				t.Error(got, err)
+			}
+			if got, err := lists.Select(ctx, all[4999], 0, 9); err != nil || len(got) != 0 {
+				t.Error(got, err)
+			}
+		})
+	}
+}
+
+// The masters own ranges of slots: any few neighbors in the order of writing are spread
+// over all of them.
+func TestSlotOrder(t *testing.T) {
+	t.Parallel()
+	const slots, masters, window = 16384, 3, 60
+	at := make([]int, slots)
+	seen := make([]bool, slots)
+	for slot := range slots {
+		order := slotOrder(slot)
+		if seen[order] {
+			t.Fatalf("two slots have the place %d", order)
+		}
+		seen[order] = true
+		at[order] = slot * masters / slots
+	}
+	for from := 0; from+window <= slots; from++ {
+		var n [masters]int
+		for _, m := range at[from : from+window] {
+			n[m]++
+		}
+		if slices.Max(n[:]) > window/masters+3 {
+			t.Fatalf("from %d, the masters have %v of %d", from, n, window)
 		}
 	}
 }
