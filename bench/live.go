@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"retwis/internal/social"
 	socialload "retwis/internal/social/load"
 )
@@ -34,7 +32,7 @@ const (
 
 // measureLive measures what open pages cost, and how soon they show a post.
 func measureLive(ctx context.Context, dir string, opt options) (string, error) {
-	opt.users = max(opt.users, liveFollowers+1)
+	opt.users = max(opt.users, liveFollowers+1+2*connections)
 	s, err := startSite(ctx, filepath.Join(dir, "retwis"), dir, opt)
 	if err != nil {
 		return "", err
@@ -45,13 +43,13 @@ func measureLive(ctx context.Context, dir string, opt options) (string, error) {
 		return "", err
 	}
 	defer service.Close()
-	author, cookies, err := s.followers(ctx, service)
+	author, cookies, others, err := s.followers(ctx, service)
 	if err != nil {
 		return "", err
 	}
 	var readers []request
-	for i := range connections {
-		readers = append(readers, get("/home", cookies[i]))
+	for _, cookie := range others {
+		readers = append(readers, get("/home", cookie))
 	}
 	if _, err := load(ctx, s.addr, readers, 200, opt.length, pace); err != nil {
 		return "", err
@@ -111,7 +109,8 @@ func measureLive(ctx context.Context, dir string, opt options) (string, error) {
 another user; the others are pages of a tag. The memory is the resident set of the
 process that serves them, on top of what it took before they were opened. A post's delay runs
 from the call that publishes it, fan-out included, until a follower's page has the
-event. Medians of %d rounds.
+event. The requests meanwhile are for home timelines of people who do not follow that
+author, 200 a second. Medians of %d rounds.
 
 | | |
 | --- | --- |
@@ -124,39 +123,60 @@ event. Medians of %d rounds.
 		liveFollowers, p50, p99, ratio), nil
 }
 
-// followers makes users follow an author, and returns a session of each.
-func (s *site) followers(ctx context.Context, service *social.Service) (social.User, []string, error) {
-	names, err := s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").Min("0").Max(strconv.Itoa(liveFollowers)).Build()).AsStrSlice()
+// followers makes users follow an author, and returns a session of each, and sessions of
+// others who do not.
+func (s *site) followers(ctx context.Context, service *social.Service) (author social.User, followers, others []string, err error) {
+	names, err := s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").Min("0").Max("-1").Build()).AsStrSlice()
 	if err != nil {
-		return social.User{}, nil, err
+		return author, nil, nil, err
 	}
-	author, err := service.UserByName(ctx, names[0])
-	if err != nil {
-		return social.User{}, nil, err
+	if author, err = service.UserByName(ctx, names[0]); err != nil {
+		return author, nil, nil, err
 	}
-	var cookies []string
 	var follows []socialload.NewFollow
-	var cmds rueidis.Commands
 	for _, name := range names[1:] {
 		user, err := service.UserByName(ctx, name)
 		if err != nil {
-			return social.User{}, nil, err
+			return author, nil, nil, err
 		}
-		follows = append(follows, socialload.NewFollow{From: user.ID, To: author.ID, Time: time.Now()})
-		secret := fmt.Sprintf("%043d", user.ID) // as long as a real one
-		sum := sha256.Sum256([]byte(secret))
-		hash, uid := hex.EncodeToString(sum[:]), strconv.FormatInt(user.ID, 10)
-		cmds = append(cmds,
-			s.client.B().Hset().Key("auths").FieldValue().FieldValue(hash, uid).Build(),
-			s.client.B().Hset().Key("user:"+uid).FieldValue().FieldValue("auth", hash).Build())
-		cookies = append(cookies, secret)
+		isFollower := len(follows) < liveFollowers
+		if isFollower {
+			follows = append(follows, socialload.NewFollow{From: user.ID, To: author.ID, Time: time.Now()})
+		} else if follows, err := service.IsFollowing(ctx, user.ID, author.ID); err != nil {
+			return author, nil, nil, err
+		} else if follows {
+			continue
+		}
+		secret, err := s.openSession(ctx, user.ID)
+		if err != nil {
+			return author, nil, nil, err
+		}
+		if isFollower {
+			followers = append(followers, secret)
+		} else if others = append(others, secret); len(others) == connections {
+			break
+		}
 	}
-	for _, res := range s.client.DoMulti(ctx, cmds...) {
+	if len(others) < connections {
+		return author, nil, nil, fmt.Errorf("only %d people do not follow %s", len(others), author.Name)
+	}
+	return author, followers, others, socialload.New(service).AddFollows(ctx, follows)
+}
+
+// openSession writes a session of a user.
+func (s *site) openSession(ctx context.Context, uid int64) (secret string, err error) {
+	secret = fmt.Sprintf("%043d", uid) // as long as a real one
+	sum := sha256.Sum256([]byte(secret))
+	hash, id := hex.EncodeToString(sum[:]), strconv.FormatInt(uid, 10)
+	for _, res := range s.client.DoMulti(ctx,
+		s.client.B().Hset().Key("auths").FieldValue().FieldValue(hash, id).Build(),
+		s.client.B().Hset().Key("user:"+id).FieldValue().FieldValue("auth", hash).Build(),
+	) {
 		if err := res.Error(); err != nil {
-			return social.User{}, nil, err
+			return "", err
 		}
 	}
-	return author, cookies, socialload.New(service).AddFollows(ctx, follows)
+	return secret, nil
 }
 
 // residentOf returns the resident set of a process, in bytes.
