@@ -25,7 +25,7 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
 
-.PHONY: help run test test-long test-servers test-deb e2e upgrade-test screenshots lint bench attack generate build dist rename-module clean
+.PHONY: help run test test-long test-servers test-deb e2e upgrade-test screenshots lint bench attack cluster-lab generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -47,11 +47,12 @@ test: ## run all tests on real servers; RACE=1 adds the race detector
 	@scripts/deps server curl sqlite3
 	@go list $(race) -test -export -deps ./... >/dev/null
 	REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) $(slowest) ./...
-	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./interop
+	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./interop ./lab/...
 
 test-long: ## run them with ten times the random cases, and every fuzz test
 	@scripts/deps server curl sqlite3
 	REDISTEST_REQUIRE=1 TEST_LONG=1 RAPID_CHECKS=$(or $(CHECKS),1000) go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./...
+	cd bench && REDISTEST_REQUIRE=1 TEST_LONG=1 go test $(race) -count=1 -timeout 60m $(TESTFLAGS) ./lab/...
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 
 # A directory that has a directory for each server to test on.
@@ -101,6 +102,10 @@ bench: ## run the benchmarks and write docs/benchmarks.md; ARGS='--only locks' f
 attack: build ## attack a separate site, and write docs/attacks.md; fails if an attack succeeds
 	@scripts/deps server
 	cd bench && go run ./attack --retwis ../bin/retwis --out ../docs/attacks.md
+
+cluster-lab: build ## break a Cluster and its web processes under load, and check what people see; ARGS='--for 30m --seed 7'
+	@scripts/deps server
+	cd bench && go run ./lab --retwis ../bin/retwis $(ARGS)
 
 generate: ## compile the pages: *.templ to *_templ.go
 	$(TEMPL) generate -log-level error

@@ -1,0 +1,298 @@
+// Package check decides from a history whether a site has kept its promises.
+//
+// A write whose outcome is not known, or which Redis was allowed to lose by the settings of
+// the run, may or may not be there: then a read may show either. Everything else follows from
+// when writes were acknowledged: their author must see them at once, others after a bound,
+// everybody in the end.
+package check
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"retwis/bench/lab/history"
+)
+
+// Bounds are the promises about time.
+type Bounds struct {
+	// Quiet is how old what others see may be while there are no faults.
+	Quiet time.Duration `json:"quiet"`
+	// Settle is how long a fault counts after it ended.
+	Settle time.Duration `json:"settle"`
+	// Fault is added to Quiet while there are faults.
+	Fault time.Duration `json:"fault"`
+	// Recovery is how long it takes until another process has finished the work of one that
+	// was killed.
+	Recovery time.Duration `json:"recovery"`
+}
+
+// Default are the bounds that docs/scaling.md names.
+var Default = Bounds{Quiet: 3 * time.Second, Settle: 5 * time.Second, Fault: 75 * time.Second, Recovery: 130 * time.Second}
+
+// The rules that a history can break.
+const (
+	Lost        = "lost"             // an acknowledged write is not there in the end
+	Twice       = "twice"            // a post is on a list twice, or was written twice
+	Order       = "order"            // a list is not in the order of its ids
+	OwnWrites   = "read your writes" // a person does not see their own change
+	Stale       = "stale"            // others do not see a change in time
+	Deleted     = "deleted"          // a deleted post is shown
+	Blocked     = "blocked"          // a post is shown across a block
+	Unfollowed  = "unfollowed"       // a home timeline has posts of a person who is not followed
+	SessionOpen = "session open"     // a session is open after its end
+	SessionLost = "session lost"     // a session is closed before its end
+	Likes       = "likes"            // a number of likes that cannot be
+	Foreign     = "foreign"          // a post that nobody wrote
+)
+
+// Violation is a broken rule.
+type Violation struct {
+	Rule string     `json:"rule"`
+	Text string     `json:"text"`
+	Op   history.Op `json:"-"`
+}
+
+// Verdict is the result of a check.
+type Verdict struct {
+	Violations []Violation `json:"violations"`
+	Judged     int         `json:"judged"` // how often a page had to show, or not to show, something
+	// AtRisk counts the acknowledged writes that Redis may have lost, and Gone the posts among
+	// them that it has lost.
+	AtRisk int       `json:"at_risk"`
+	Gone   int       `json:"gone"`
+	Quiet  Staleness `json:"staleness_quiet"`
+	Faulty Staleness `json:"staleness_in_faults"`
+}
+
+// Staleness is how late others saw changes.
+type Staleness struct {
+	Stale int           `json:"stale_reads"` // reads without something that had been acknowledged
+	P99   time.Duration `json:"p99"`         // of these
+	Worst time.Duration `json:"worst"`
+	all   []time.Duration
+}
+
+// post is all that is known about a post.
+type post struct {
+	text, author string
+	parent       string
+	id           int64
+	exists       register
+	likes        map[string]register
+}
+
+type pair struct{ from, to string }
+
+type session struct {
+	person string
+	n      int
+}
+
+type checker struct {
+	h        history.History
+	b        Bounds
+	windows  []window
+	posts    map[string]*post
+	byID     []*post // in the order of their ids; 0 is unknown
+	byAuthor map[string][]*post
+	follows  map[pair]register
+	blocks   map[pair]register
+	sessions map[session]register
+	verdict  Verdict
+	limits   map[string]int // violations of each rule, to bound what is kept
+}
+
+// window is the time of a fault, with what it takes to settle.
+type window struct {
+	start, end time.Duration
+	fault      history.Fault
+}
+
+// Check checks a history.
+func Check(h history.History, b Bounds) Verdict {
+	c := &checker{
+		h: h, b: b, posts: map[string]*post{}, byAuthor: map[string][]*post{}, follows: map[pair]register{},
+		blocks: map[pair]register{}, sessions: map[session]register{}, limits: map[string]int{},
+	}
+	for _, f := range h.Faults {
+		c.windows = append(c.windows, window{f.Start, f.End + b.Settle, f})
+	}
+	slices.SortFunc(c.windows, func(a, b window) int { return int(a.start - b.start) })
+	slices.SortStableFunc(c.h.Ops, func(a, b history.Op) int { return int(a.Start - b.Start) })
+	c.collect()
+	c.identify()
+	for _, op := range c.h.Ops {
+		if op.Outcome == history.OK {
+			c.read(op)
+		}
+	}
+	c.neverSeen()
+	c.verdict.Quiet.sum()
+	c.verdict.Faulty.sum()
+	return c.verdict
+}
+
+func (s *Staleness) sum() {
+	sort.Slice(s.all, func(i, j int) bool { return s.all[i] < s.all[j] })
+	if s.Stale = len(s.all); s.Stale > 0 {
+		s.P99, s.Worst = s.all[s.Stale*99/100], s.all[s.Stale-1]
+	}
+}
+
+// maxOfRule bounds the violations of each rule that are kept.
+const maxOfRule = 20
+
+func (c *checker) violate(op history.Op, rule, format string, args ...any) {
+	if c.limits[rule]++; c.limits[rule] > maxOfRule {
+		return
+	}
+	where := fmt.Sprintf("%s by %s at process %d, %.3f to %.3f s", op.Kind, op.Person, op.Process, op.Start.Seconds(), op.End.Seconds())
+	if op.Other != "" {
+		where = strings.Replace(where, " by ", " of "+op.Other+" by ", 1)
+	}
+	if op.Final {
+		where += ", in the end"
+	}
+	c.verdict.Violations = append(c.verdict.Violations, Violation{rule, fmt.Sprintf(format, args...) + " (" + where + ")", op})
+}
+
+// collect fills the registers.
+func (c *checker) collect() {
+	for _, op := range c.h.Ops {
+		if op.Outcome == history.Refused {
+			continue
+		}
+		w := c.write(op)
+		switch op.Kind {
+		case history.Post, history.Reply:
+			w.value = true
+			p := &post{text: op.Text, author: op.Person, parent: op.Parent, exists: register{w}, likes: map[string]register{}}
+			c.posts[op.Text] = p
+			c.byAuthor[op.Person] = append(c.byAuthor[op.Person], p)
+		case history.Delete:
+			if p := c.posts[op.Text]; p != nil {
+				p.exists = append(p.exists, w)
+			}
+		case history.Like, history.Unlike:
+			w.value = op.Kind == history.Like
+			w.promised = false
+			if p := c.posts[op.Text]; p != nil {
+				p.likes[op.Person] = append(p.likes[op.Person], w)
+			}
+		case history.Follow, history.Unfollow:
+			w.value, w.promised = op.Kind == history.Follow, false
+			key := pair{op.Person, op.Other}
+			c.follows[key] = append(c.follows[key], w)
+		case history.Block, history.Unblock:
+			w.value, w.promised = op.Kind == history.Block, false
+			key := pair{op.Person, op.Other}
+			c.blocks[key] = append(c.blocks[key], w)
+			if w.value { // a block ends both follows
+				w.value = false
+				for _, key := range []pair{{op.Person, op.Other}, {op.Other, op.Person}} {
+					c.follows[key] = append(c.follows[key], w)
+				}
+			}
+		case history.LogIn, history.LogOut:
+			w.value, w.promised = op.Kind == history.LogIn, false
+			key := session{op.Person, op.Session}
+			c.sessions[key] = append(c.sessions[key], w)
+		}
+	}
+}
+
+// killGrace is how long after its answer a write may still have work to do that dies with
+// a process.
+const killGrace = 10 * time.Second
+
+func (c *checker) write(op history.Op) write {
+	w := write{from: op.Start, to: op.End, sure: op.Outcome == history.OK, person: op.Person, process: op.Process}
+	w.due = op.End + c.b.Quiet
+	lived := true
+	for _, f := range c.windows {
+		if f.start <= w.due && f.end >= op.Start {
+			w.due = max(w.due, f.end+c.b.Quiet)
+		}
+		if f.fault.Killed != 0 && f.fault.Start >= op.Start && f.fault.Start <= op.End+killGrace {
+			w.due = max(w.due, f.fault.Start+c.b.Recovery)
+		}
+		if f.fault.Killed == op.Process+1 && f.fault.Start >= op.Start && f.fault.Start <= op.End+c.b.Recovery {
+			lived = false
+		}
+	}
+	for _, f := range c.windows {
+		if w.sure && f.fault.RiskTo > 0 && op.Start <= f.fault.RiskTo && op.End >= f.fault.RiskFrom {
+			c.verdict.AtRisk++
+			w.sure, w.promised = false, lived
+			w.to = f.fault.End
+		}
+	}
+	if !w.sure {
+		w.to = max(w.to, op.End) + c.b.Recovery // until then it can still take effect
+		w.due = max(w.due, w.to)
+	}
+	w.hard = w.due + c.b.Fault
+	return w
+}
+
+// identify finds the ids of posts, and which of the uncertain ones exist.
+func (c *checker) identify() {
+	for _, op := range c.h.Ops {
+		if op.Outcome != history.OK {
+			continue
+		}
+		for _, seen := range op.Seen {
+			p := c.posts[seen.Text]
+			if p == nil || p.author != seen.Author {
+				c.violate(op, Foreign, "post %d, %q of %s: nobody wrote that", seen.ID, seen.Text, seen.Author)
+				continue
+			}
+			if p.id != 0 && p.id != seen.ID {
+				c.violate(op, Twice, "%q has two ids, %d and %d", p.text, p.id, seen.ID)
+			}
+			p.id = seen.ID
+			if w := &p.exists[0]; !w.sure && !w.promised && !c.risky(*w) && op.End < w.to {
+				w.sure, w.late, w.to = true, true, max(w.from, op.End)
+				w.due = max(w.due, w.to+c.b.Recovery)
+				w.hard = w.due + c.b.Fault
+			}
+		}
+	}
+	for _, p := range c.posts {
+		c.byID = append(c.byID, p)
+	}
+	slices.SortFunc(c.byID, func(a, b *post) int { return int(a.id - b.id) })
+}
+
+// risky reports whether Redis may have lost a write.
+func (c *checker) risky(w write) bool {
+	for _, f := range c.windows {
+		if f.fault.RiskTo > 0 && w.from <= f.fault.RiskTo && w.to >= f.fault.RiskFrom {
+			return true
+		}
+	}
+	return false
+}
+
+// neverSeen finds posts that no page has ever shown, and counts those that Redis has lost.
+func (c *checker) neverSeen() {
+	complete := slices.ContainsFunc(c.h.Ops, func(op history.Op) bool { return op.Final && op.Outcome == history.OK })
+	if !complete {
+		return
+	}
+	for _, p := range c.posts {
+		if p.id != 0 || len(p.exists) > 1 {
+			continue
+		}
+		w := p.exists[0]
+		op := history.Op{Kind: history.Post, Person: p.author, Process: w.process, Start: w.from, End: w.to}
+		if w.sure || w.promised {
+			c.violate(op, Lost, "%q was acknowledged, and no page has ever shown it", p.text)
+		} else if c.risky(w) {
+			c.verdict.Gone++
+		}
+	}
+}

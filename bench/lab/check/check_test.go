@@ -1,0 +1,156 @@
+package check
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"retwis/bench/lab/history"
+)
+
+// story is a history made by hand. Each operation takes a tenth of a second and begins at
+// a second.
+type story struct {
+	h history.History
+}
+
+func (s *story) op(at float64, person string, kind history.Kind, change func(op *history.Op)) *story {
+	op := history.Op{Person: person, Kind: kind, Outcome: history.OK, Signed: true}
+	op.Start = time.Duration(at * float64(time.Second))
+	op.End = op.Start + 100*time.Millisecond
+	if change != nil {
+		change(&op)
+	}
+	s.h.Ops = append(s.h.Ops, op)
+	return s
+}
+
+func text(text string) func(*history.Op) { return func(op *history.Op) { op.Text = text } }
+
+func other(name string) func(*history.Op) { return func(op *history.Op) { op.Other = name } }
+
+func number(n int) func(*history.Op) { return func(op *history.Op) { op.Session = n } }
+
+// both applies two changes.
+func both(a, b func(*history.Op)) func(*history.Op) {
+	return func(op *history.Op) { a(op); b(op) }
+}
+
+// shows is a page that is complete. Posts are named by their texts, which are their ids.
+func shows(ids ...int64) func(*history.Op) {
+	return func(op *history.Op) {
+		op.Complete = true
+		for _, id := range ids {
+			op.Seen = append(op.Seen, history.Seen{ID: id, Text: string(rune('a' - 1 + id)), Author: "ada"})
+		}
+	}
+}
+
+func final(op *history.Op) { op.Final = true }
+
+func process(n int) func(*history.Op) { return func(op *history.Op) { op.Process = n } }
+
+func outcome(o history.Outcome) func(*history.Op) { return func(op *history.Op) { op.Outcome = o } }
+
+func fresh(op *history.Op) { op.Fresh = true }
+
+var bounds = Bounds{Quiet: 2 * time.Second, Settle: 3 * time.Second, Fault: 20 * time.Second, Recovery: 30 * time.Second}
+
+func fault(kind string, start, end int, change func(f *history.Fault)) history.Fault {
+	f := history.Fault{Kind: kind, Start: time.Duration(start) * time.Second, End: time.Duration(end) * time.Second}
+	if change != nil {
+		change(&f)
+	}
+	return f
+}
+
+// ben follows ada, who writes "a" at 1.
+func followed() *story {
+	return (&story{}).op(0, "ben", history.Follow, other("ada")).op(1, "ada", history.Post, text("a"))
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	risk := func(f *history.Fault) { f.Data, f.RiskFrom, f.RiskTo = true, time.Second, 2*time.Second }
+	killed := func(f *history.Fault) { f.Killed = 1 }
+	liked := func(op *history.Op) { op.Seen[0].Liked, op.Seen[0].Likes = true, 1 }
+	for name, test := range map[string]struct {
+		story  *story
+		faults []history.Fault
+		want   []string
+	}{
+		"all is well": {followed().op(2, "ada", history.Home, shows(1)).op(5, "ben", history.Home, shows(1)).
+			op(90, "ben", history.Home, both(shows(1), final)), nil, nil},
+		"a post of one's own is missing":              {followed().op(2, "ada", history.Home, shows()), nil, []string{OwnWrites}},
+		"on its author's profile too":                 {followed().op(2, "ada", history.Profile, both(shows(), other("ada"))).op(9, "ben", history.Home, shows(1)), nil, []string{OwnWrites}},
+		"at another process with the cookie":          {followed().op(2, "ada", history.Home, both(shows(), both(process(1), fresh))).op(9, "ben", history.Home, shows(1)), nil, []string{OwnWrites}},
+		"at another process without it, for a moment": {followed().op(2, "ada", history.Home, both(shows(), process(1))).op(9, "ben", history.Home, shows(1)), nil, nil},
+		"for a follower, for a moment":                {followed().op(3, "ben", history.Home, shows()).op(9, "ben", history.Home, shows(1)), nil, nil},
+		"for a follower, for long":                    {followed().op(4, "ben", history.Home, shows()).op(9, "ben", history.Home, shows(1)), nil, []string{Stale}},
+		"for long, in a fault":                        {followed().op(4, "ben", history.Home, shows()).op(30, "ben", history.Home, shows(1)), []history.Fault{fault("stop web", 2, 5, nil)}, nil},
+		"for long, after a fault":                     {followed().op(11, "ben", history.Home, shows()).op(30, "ben", history.Home, shows(1)), []history.Fault{fault("stop web", 2, 5, nil)}, []string{Stale}},
+		"for too long, in a fault":                    {followed().op(40, "ben", history.Home, shows()).op(45, "ben", history.Home, shows(1)), []history.Fault{fault("stop web", 35, 50, nil)}, []string{Stale}},
+		"because its process was killed":              {followed().op(20, "ben", history.Home, shows()).op(40, "ben", history.Home, shows(1)), []history.Fault{fault("kill web", 2, 3, killed)}, nil},
+		"although its process was killed long ago":    {followed().op(36, "ben", history.Home, shows()).op(40, "ben", history.Home, shows(1)), []history.Fault{fault("kill web", 2, 3, killed)}, []string{Stale}},
+		"in the end": {followed().op(5, "ben", history.Home, shows(1)).op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
+		"everywhere": {followed().op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
+		"everywhere, and its master died; its process lives":   {followed().op(90, "ben", history.Home, both(shows(), final)), []history.Fault{fault("kill master", 2, 8, risk)}, []string{Lost}},
+		"everywhere, and its master and its process died":      {followed().op(90, "ben", history.Home, both(shows(), final)), []history.Fault{fault("kill master", 2, 8, risk), fault("kill web", 2, 3, killed)}, nil},
+		"everywhere, and nobody knows whether it was written":  {(&story{}).op(1, "ada", history.Post, both(text("a"), outcome(history.Unknown))).op(90, "ada", history.Home, both(shows(), final)), nil, nil},
+		"after it was seen, and its outcome is not known":      {(&story{}).op(1, "ada", history.Post, both(text("a"), outcome(history.Unknown))).op(2, "ben", history.Profile, both(shows(1), other("ada"))).op(3, "ada", history.Home, shows()).op(90, "ada", history.Home, both(shows(1), final)), nil, nil},
+		"in the end, after it was seen":                        {(&story{}).op(1, "ada", history.Post, both(text("a"), outcome(history.Unknown))).op(2, "ben", history.Profile, both(shows(1), other("ada"))).op(90, "ada", history.Home, both(shows(), final)), nil, []string{Lost}},
+		"a refused post":                                       {(&story{}).op(1, "ada", history.Post, both(text("a"), outcome(history.Refused))).op(90, "ada", history.Home, both(shows(), final)), nil, nil},
+		"a refused post is there":                              {(&story{}).op(1, "ada", history.Post, both(text("a"), outcome(history.Refused))).op(90, "ada", history.Home, both(shows(1), final)), nil, []string{Foreign}},
+		"twice on a page":                                      {followed().op(5, "ben", history.Home, shows(1, 1)), nil, []string{Twice}},
+		"the wrong order":                                      {followed().op(2, "ada", history.Post, text("b")).op(6, "ben", history.Home, shows(1, 2)), nil, []string{Order}},
+		"a page that is not the last shows nothing older":      {followed().op(2, "ada", history.Post, text("b")).op(6, "ben", history.Home, both(shows(2), func(op *history.Op) { op.Complete = false })).op(7, "ben", history.Home, shows(2, 1)), nil, nil},
+		"a deleted post":                                       {followed().op(2, "ada", history.Delete, text("a")).op(6, "ben", history.Home, shows(1)), nil, []string{Deleted}},
+		"a deleted post, a moment later":                       {followed().op(2, "ada", history.Delete, text("a")).op(3, "ben", history.Home, shows(1)), nil, nil},
+		"a deleted post, for its author":                       {followed().op(2, "ada", history.Delete, text("a")).op(3, "ada", history.Home, shows(1)), nil, []string{Deleted}},
+		"a deleted post comes back":                            {followed().op(2, "ada", history.Delete, text("a")).op(90, "ben", history.Home, both(shows(1), final)), nil, []string{Deleted}},
+		"a block, seen at once":                                {followed().op(2, "ben", history.Block, other("ada")).op(2.5, "ben", history.Home, shows(1)), nil, []string{Blocked}},
+		"a block by the other":                                 {followed().op(2, "ada", history.Block, other("ben")).op(6, "ben", history.Timeline, shows(1)), nil, []string{Blocked}},
+		"the end of a block":                                   {followed().op(2, "ada", history.Block, other("ben")).op(6, "ada", history.Unblock, other("ben")).op(9, "ben", history.Timeline, shows(1)), nil, nil},
+		"the end of a block is not seen":                       {followed().op(2, "ada", history.Block, other("ben")).op(6, "ada", history.Unblock, other("ben")).op(9, "ben", history.Timeline, shows()).op(10, "ada", history.Home, shows(1)), nil, []string{Stale}},
+		"an unfollowed person":                                 {followed().op(2, "ben", history.Unfollow, other("ada")).op(6, "ben", history.Home, shows(1)), nil, []string{Unfollowed}},
+		"an unfollowed person on the public timeline":          {followed().op(2, "ben", history.Unfollow, other("ada")).op(6, "ben", history.Timeline, shows(1)), nil, nil},
+		"a later follow brings posts":                          {(&story{}).op(1, "ada", history.Post, text("a")).op(2, "ben", history.Follow, other("ada")).op(6, "ben", history.Home, shows()).op(7, "ada", history.Home, shows(1)), nil, []string{Stale}},
+		"follow and unfollow at once: either":                  {followed().op(2, "ben", history.Unfollow, both(other("ada"), outcome(history.Unknown))).op(6, "ben", history.Home, shows()).op(7, "ben", history.Home, shows(1)), nil, nil},
+		"the button does not follow":                           {followed().op(2, "ben", history.Profile, both(shows(1), other("ada"))), nil, []string{OwnWrites}},
+		"a log-out":                                            {(&story{}).op(1, "ada", history.LogIn, number(1)).op(2, "ada", history.LogOut, number(1)).op(2.5, "ada", history.Session, number(1)), nil, []string{SessionOpen}},
+		"a log-out, elsewhere, a moment later":                 {(&story{}).op(1, "ada", history.LogIn, number(1)).op(2, "ada", history.LogOut, number(1)).op(2.5, "ada", history.Session, both(number(1), process(1))), nil, nil},
+		"a log-out, elsewhere":                                 {(&story{}).op(1, "ada", history.LogIn, number(1)).op(2, "ada", history.LogOut, number(1)).op(6, "ada", history.Session, both(number(1), process(1))), nil, []string{SessionOpen}},
+		"a log-in is gone":                                     {(&story{}).op(1, "ada", history.LogIn, number(1)).op(6, "ada", history.Session, both(number(1), func(op *history.Op) { op.Signed = false })), nil, []string{SessionLost}},
+		"a like":                                               {followed().op(2, "ben", history.Like, text("a")).op(3, "ben", history.Thread, both(text("a"), both(shows(1), liked))), nil, nil},
+		"a like is not marked":                                 {followed().op(2, "ben", history.Like, text("a")).op(3, "ben", history.Thread, both(text("a"), shows(1))), nil, []string{OwnWrites}},
+		"a number of likes":                                    {followed().op(2, "ben", history.Like, text("a")).op(90, "ada", history.Home, both(shows(1), final)), nil, []string{Likes}},
+		"two ids":                                              {followed().op(2, "ben", history.Home, shows(1)).op(3, "ben", history.Home, func(op *history.Op) { op.Seen = []history.Seen{{ID: 2, Text: "a", Author: "ada"}} }), nil, []string{Twice}},
+		"an unknown post":                                      {followed().op(2, "ben", history.Home, shows(7, 1)), nil, []string{Foreign}},
+		"a follow that Redis may have lost":                    {followed().op(30, "ben", history.Home, shows()).op(40, "ada", history.Home, shows(1)), []history.Fault{fault("kill master", 0, 1, func(f *history.Fault) { f.Data, f.RiskTo = true, 500*time.Millisecond })}, nil},
+		"a follow while there were no faults is not forgotten": {followed().op(30, "ben", history.Home, shows()).op(40, "ada", history.Home, shows(1)), []history.Fault{fault("kill master", 10, 11, func(f *history.Fault) { f.Data, f.RiskFrom, f.RiskTo = true, 9*time.Second, 10*time.Second })}, []string{Stale}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.story.h.Faults = test.faults
+			// A history is judged the same after it was kept in a file.
+			path := filepath.Join(t.TempDir(), "history")
+			if err := test.story.h.Write(path); err != nil {
+				t.Fatal(err)
+			}
+			h, err := history.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, v := range Check(h, bounds).Violations {
+				got = append(got, v.Rule)
+				t.Log(v.Rule, v.Text)
+			}
+			slices.Sort(got)
+			if got = slices.Compact(got); !slices.Equal(got, test.want) {
+				t.Errorf("the rules that are broken are %q, not %q", got, test.want)
+			}
+		})
+	}
+}

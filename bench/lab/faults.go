@@ -1,0 +1,413 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"retwis/bench/lab/history"
+	"retwis/bench/lab/network"
+)
+
+// faults breaks the site, one fault after the other, and repairs it.
+type faults struct {
+	cluster     *cluster
+	rec         *history.Recorder
+	webs        []*process
+	workers     []*process
+	rng         *rand.Rand
+	minReplicas int
+	rest        time.Duration // between two faults, at least
+	report      func(format string, args ...any)
+	epoch       string
+	only        map[string]bool
+}
+
+// replicationLag is more than the time that a replica in step is behind its master.
+const replicationLag = time.Second
+
+// kinds are the faults. Each returns when the cause is gone.
+func (f *faults) kinds() map[string]func(ctx context.Context, fault *history.Fault) error {
+	kinds := map[string]func(ctx context.Context, fault *history.Fault) error{
+		"kill web":       func(ctx context.Context, fault *history.Fault) error { return f.kill(ctx, fault, f.webs, 0) },
+		"stop web":       f.stopWeb,
+		"kill master":    f.killMaster,
+		"lagging master": f.killLagging,
+		"fail-over":      f.failOver,
+		"move slots":     f.moveSlots,
+		"slow links":     f.slowLinks,
+		"cut master":     f.cutMaster,
+		"cut replica":    f.cutReplica,
+		"cut web":        f.cutWeb,
+		"stop master":    f.stopMaster,
+	}
+	if len(f.workers) > 0 {
+		kinds["kill worker"] = func(ctx context.Context, fault *history.Fault) error {
+			return f.kill(ctx, fault, f.workers, len(f.webs))
+		}
+	}
+	for name := range kinds {
+		if len(f.only) > 0 && !f.only[name] {
+			delete(kinds, name)
+		}
+	}
+	return kinds
+}
+
+// run makes faults until ctx ends, and leaves a whole site.
+func (f *faults) run(ctx context.Context) error {
+	all := context.WithoutCancel(ctx)
+	kinds := f.kinds()
+	var order []string
+	f.epoch = f.cluster.epoch(all)
+	for {
+		began := f.rec.Now()
+		if !f.sleep(ctx, f.rest+time.Duration(f.rng.Int64N(int64(f.rest)))) {
+			f.unplanned(all, began)
+			return f.cluster.whole(all)
+		}
+		f.unplanned(all, began)
+		if len(order) == 0 { // each kind once before any again
+			order = shuffled(f.rng, kinds)
+		}
+		kind := order[0]
+		order = order[1:]
+		if err := f.one(all, kind, kinds[kind]); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+}
+
+// shuffled returns the names of the faults in an order that depends on the seed alone.
+func shuffled[V any](rng *rand.Rand, kinds map[string]V) []string {
+	names := sortedKeys(kinds)
+	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return names
+}
+
+// one makes a fault, and now and then kills a web process in its middle.
+func (f *faults) one(ctx context.Context, kind string, do func(context.Context, *history.Fault) error) error {
+	fault := history.Fault{Kind: kind, Start: f.rec.Now()}
+	also := make(chan error, 1)
+	if len(f.only) == 0 && kind != "kill web" && kind != "stop web" && kind != "cut web" && f.rng.Float64() < 0.2 {
+		second, wait := history.Fault{Kind: "kill web", Start: fault.Start}, time.Duration(f.rng.Int64N(int64(3*time.Second)))
+		target := f.rng.IntN(len(f.webs))
+		go func() {
+			time.Sleep(wait)
+			second.Start = f.rec.Now()
+			err := f.killOne(ctx, &second, f.webs[target], target+1, time.Second)
+			second.End = f.rec.Now()
+			f.rec.Fault(second)
+			also <- err
+		}()
+	} else {
+		also <- nil
+	}
+	err := do(ctx, &fault)
+	if e := <-also; err == nil {
+		err = e
+	}
+	if err == nil {
+		err = f.cluster.whole(ctx)
+	}
+	for _, web := range f.webs {
+		if err == nil {
+			err = web.ready(ctx)
+		}
+	}
+	fault.End = f.rec.Now()
+	f.rec.Fault(fault)
+	f.epoch = f.cluster.epoch(ctx)
+	f.report("%s %s: %.1f s", fault.Kind, fault.Target, (fault.End - fault.Start).Seconds())
+	return err
+}
+
+// unplanned records a fail-over that the load of the machine has caused.
+func (f *faults) unplanned(ctx context.Context, since time.Duration) {
+	epoch := f.cluster.epoch(ctx)
+	if epoch == f.epoch {
+		return
+	}
+	now := f.rec.Now()
+	f.rec.Fault(history.Fault{Kind: "unplanned fail-over", Start: since - 10*time.Second, End: now, Data: true, RiskFrom: since - 10*time.Second, RiskTo: now})
+	f.epoch = epoch
+	f.report("an unplanned fail-over: the machine is too busy")
+}
+
+func (f *faults) sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// some returns a time between two.
+func (f *faults) some(least, most time.Duration) time.Duration {
+	return least + time.Duration(f.rng.Int64N(int64(most-least)))
+}
+
+func (f *faults) kill(ctx context.Context, fault *history.Fault, from []*process, offset int) error {
+	i := f.rng.IntN(len(from))
+	return f.killOne(ctx, fault, from[i], offset+i+1, f.some(500*time.Millisecond, 3*time.Second))
+}
+
+func (f *faults) killOne(ctx context.Context, fault *history.Fault, p *process, number int, down time.Duration) error {
+	fault.Target, fault.Killed = p.name, number
+	p.kill()
+	f.sleep(ctx, down)
+	return p.start(ctx)
+}
+
+func (f *faults) stopWeb(ctx context.Context, fault *history.Fault) error {
+	p := f.webs[f.rng.IntN(len(f.webs))]
+	fault.Target = p.name
+	p.signal(syscall.SIGSTOP)
+	f.sleep(ctx, f.some(500*time.Millisecond, 6*time.Second))
+	p.signal(syscall.SIGCONT)
+	return nil
+}
+
+func (f *faults) pick(ctx context.Context, fault *history.Fault) (master, replica *node, err error) {
+	master, replica, err = f.cluster.shard(ctx, f.rng.IntN(masters))
+	if err == nil {
+		fault.Target, fault.Data = master.name, true
+	}
+	return master, replica, err
+}
+
+// risk notes from when to when Redis may lose what it acknowledges.
+func (f *faults) risk(fault *history.Fault, from time.Duration) {
+	fault.RiskFrom, fault.RiskTo = from, f.rec.Now()
+}
+
+func (f *faults) killMaster(ctx context.Context, fault *history.Fault) error {
+	master, replica, err := f.pick(ctx, fault)
+	if err != nil {
+		return err
+	}
+	return f.promote(ctx, fault, master, replica, f.rec.Now()-replicationLag)
+}
+
+// promote kills a master, waits for its replica, and starts it again.
+func (f *faults) promote(ctx context.Context, fault *history.Fault, master, replica *node, risk time.Duration) error {
+	if err := master.server.Kill(); err != nil {
+		return err
+	}
+	<-master.server.Done()
+	f.risk(fault, risk)
+	if err := f.cluster.isMaster(ctx, replica); err != nil {
+		return err
+	}
+	f.sleep(ctx, f.some(0, 2*time.Second))
+	return f.cluster.start(ctx, master)
+}
+
+// killLagging kills a master whose replica has had nothing for a while.
+func (f *faults) killLagging(ctx context.Context, fault *history.Fault) error {
+	master, replica, err := f.pick(ctx, fault)
+	if err != nil {
+		return err
+	}
+	began := f.rec.Now() - replicationLag
+	f.cluster.net.Set(master.name, replica.name, network.Rule{Cut: true})
+	f.sleep(ctx, f.some(500*time.Millisecond, 2500*time.Millisecond)) // less than nodeTimeout
+	err = master.server.Kill()
+	if err == nil {
+		<-master.server.Done()
+	}
+	f.risk(fault, began)
+	f.cluster.net.Set(master.name, replica.name, network.Rule{})
+	if err == nil {
+		err = f.cluster.isMaster(ctx, replica)
+	}
+	if err != nil {
+		return err
+	}
+	return f.cluster.start(ctx, master)
+}
+
+// stopMaster suspends a master until its replica has taken over.
+func (f *faults) stopMaster(ctx context.Context, fault *history.Fault) error {
+	master, replica, err := f.pick(ctx, fault)
+	if err != nil {
+		return err
+	}
+	fault.RiskFrom = f.rec.Now() - replicationLag
+	if err := master.server.Freeze(); err != nil {
+		return err
+	}
+	err = f.cluster.isMaster(ctx, replica)
+	if e := master.server.Thaw(); err == nil {
+		err = e
+	}
+	// A moment passes before it knows that it was replaced.
+	f.sleep(ctx, time.Second)
+	f.risk(fault, fault.RiskFrom)
+	return err
+}
+
+func (f *faults) failOver(ctx context.Context, fault *history.Fault) error {
+	_, replica, err := f.pick(ctx, fault)
+	if err != nil {
+		return err
+	}
+	if err := replica.do(ctx, "CLUSTER", "FAILOVER").Error(); err != nil {
+		return err
+	}
+	return f.cluster.isMaster(ctx, replica)
+}
+
+// moveSlots moves slots that have keys to another master and back, while both serve.
+func (f *faults) moveSlots(ctx context.Context, fault *history.Fault) error {
+	from, _, err := f.cluster.shard(ctx, f.rng.IntN(masters))
+	if err != nil {
+		return err
+	}
+	to := from
+	for to == from {
+		if to, _, err = f.cluster.shard(ctx, f.rng.IntN(masters)); err != nil {
+			return err
+		}
+	}
+	fault.Data = true
+	moved := map[int]bool{}
+	keys := 0
+	for range 30 {
+		slot, err := someSlot(ctx, from)
+		if err != nil {
+			return err
+		}
+		if moved[slot] {
+			continue
+		}
+		moved[slot] = true
+		n, err := f.cluster.migrate(ctx, slot, from, to)
+		if err != nil {
+			return err
+		}
+		keys += n
+	}
+	f.sleep(ctx, f.some(0, 2*time.Second))
+	for slot := range moved {
+		n, err := f.cluster.migrate(ctx, slot, to, from)
+		if err != nil {
+			return err
+		}
+		keys += n
+	}
+	fault.Target = fmt.Sprintf("%s, %s: %d slots and back, %d keys", from.name, to.name, len(moved), keys)
+	return nil
+}
+
+// someSlot returns the slot of a key of a master.
+func someSlot(ctx context.Context, n *node) (int, error) {
+	key, err := n.do(ctx, "RANDOMKEY").ToString()
+	if err != nil {
+		return 0, err
+	}
+	slot, err := n.do(ctx, "CLUSTER", "KEYSLOT", key).AsInt64()
+	return int(slot), err
+}
+
+func (f *faults) slowLinks(ctx context.Context, fault *history.Fault) error {
+	rule := network.Rule{Delay: f.some(2*time.Millisecond, 40*time.Millisecond), Loss: f.rng.Float64() * 0.03}
+	n := f.cluster.nodes[f.rng.IntN(nodeCount)]
+	from := network.Any
+	if f.rng.IntN(2) == 0 {
+		from = f.webs[f.rng.IntN(len(f.webs))].name
+	}
+	fault.Target = fmt.Sprintf("%s to %s: %d ms, %.1f %% lost", strings.ReplaceAll("all "+from, "all web", "web"), n.name, rule.Delay.Milliseconds(), 100*rule.Loss)
+	f.cluster.net.Set(from, n.name, rule)
+	f.sleep(ctx, f.some(3*time.Second, 8*time.Second))
+	f.cluster.net.Set(from, n.name, network.Rule{})
+	return nil
+}
+
+// cutMaster separates a master from all other nodes, and half of the time from the web
+// processes, until its replica has taken over and for a moment more.
+func (f *faults) cutMaster(ctx context.Context, fault *history.Fault) error {
+	master, replica, err := f.pick(ctx, fault)
+	if err != nil {
+		return err
+	}
+	fault.RiskFrom = f.rec.Now() - replicationLag
+	var others []string
+	for _, n := range f.cluster.nodes {
+		if n != master {
+			others = append(others, n.name)
+		}
+	}
+	if f.rng.IntN(2) == 0 {
+		fault.Target += " from everybody"
+		others = append(others, network.Any)
+	}
+	for _, other := range others {
+		f.cluster.net.Set(other, master.name, network.Rule{Cut: true})
+	}
+	err = f.cluster.isMaster(ctx, replica)
+	f.sleep(ctx, f.some(0, 3*time.Second))
+	for _, other := range others {
+		f.cluster.net.Set(other, master.name, network.Rule{})
+	}
+	f.sleep(ctx, time.Second)
+	f.risk(fault, fault.RiskFrom)
+	if f.minReplicas > 0 { // it refuses writes after maxLag, which it looks at once a second
+		fault.RiskTo = min(fault.RiskTo, fault.RiskFrom+replicationLag+maxLag+2*time.Second)
+	}
+	return err
+}
+
+func (f *faults) cutReplica(ctx context.Context, fault *history.Fault) error {
+	master, replica, err := f.cluster.shard(ctx, f.rng.IntN(masters))
+	if err != nil {
+		return err
+	}
+	fault.Target = replica.name
+	f.cluster.net.Set(master.name, replica.name, network.Rule{Cut: true})
+	f.sleep(ctx, f.some(2*time.Second, 7*time.Second))
+	f.cluster.net.Set(master.name, replica.name, network.Rule{})
+	return nil
+}
+
+func (f *faults) cutWeb(ctx context.Context, fault *history.Fault) error {
+	web := f.webs[f.rng.IntN(len(f.webs))]
+	master, _, err := f.cluster.shard(ctx, f.rng.IntN(masters))
+	if err != nil {
+		return err
+	}
+	fault.Target = web.name + " from " + master.name
+	f.cluster.net.Set(web.name, master.name, network.Rule{Cut: true})
+	f.sleep(ctx, f.some(2*time.Second, 6*time.Second))
+	f.cluster.net.Set(web.name, master.name, network.Rule{})
+	return nil
+}
+
+// watchStalls records when the machine did not run the lab itself: what is late then says
+// nothing about Retwis.
+func watchStalls(ctx context.Context, rec *history.Recorder) {
+	const every = 50 * time.Millisecond
+	const stall = 700 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	last := rec.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := rec.Now()
+		if now-last > stall {
+			rec.Fault(history.Fault{Kind: "stall of the machine", Target: strconv.FormatInt((now-last).Milliseconds(), 10) + " ms", Start: last, End: now, Data: true})
+		}
+		last = now
+	}
+}

@@ -1,0 +1,196 @@
+// Package history records what simulated people did on a site, what they saw, and which
+// faults the site had meanwhile. The file is a line of JSON for each record.
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Kind is what a person did.
+type Kind string
+
+// The kinds of operations. The first group changes something.
+const (
+	Post     Kind = "post"
+	Reply    Kind = "reply"
+	Delete   Kind = "delete"
+	Follow   Kind = "follow"
+	Unfollow Kind = "unfollow"
+	Block    Kind = "block"
+	Unblock  Kind = "unblock"
+	Like     Kind = "like"
+	Unlike   Kind = "unlike"
+	LogIn    Kind = "log-in"
+	LogOut   Kind = "log-out"
+
+	Home     Kind = "home"
+	Profile  Kind = "profile"
+	Timeline Kind = "timeline"
+	Thread   Kind = "thread"
+	Session  Kind = "session" // whether a session is open
+)
+
+// Outcome is what the answer to an operation says.
+type Outcome string
+
+const (
+	// OK is an acknowledged write, or a page.
+	OK Outcome = "ok"
+	// Refused is an answer that says that nothing was done.
+	Refused Outcome = "refused"
+	// Unknown is an error or no answer: a write may be done, now or later.
+	Unknown Outcome = "unknown"
+)
+
+// Seen is a post on a page.
+type Seen struct {
+	ID     int64  `json:"id"`
+	Text   string `json:"text"`
+	Author string `json:"author"`
+	Liked  bool   `json:"liked,omitempty"` // by the person who looks
+	Likes  int    `json:"likes,omitempty"`
+	Reply  bool   `json:"reply,omitempty"`
+}
+
+// Op is one operation of one person. A person does one after the other. Times count from
+// the beginning of the run.
+type Op struct {
+	Person  string        `json:"person"`
+	Kind    Kind          `json:"kind"`
+	Process int           `json:"process"`
+	Start   time.Duration `json:"start"`
+	End     time.Duration `json:"end"`
+	Outcome Outcome       `json:"outcome"`
+	Detail  string        `json:"detail,omitempty"` // of an outcome that is not ok
+	Fresh   bool          `json:"fresh,omitempty"`  // the request had the cookie for fresh reads
+
+	Other   string `json:"other,omitempty"`   // the person that it is about
+	Text    string `json:"text,omitempty"`    // the post that it is about: each has a different text
+	Parent  string `json:"parent,omitempty"`  // of a reply: the text that it replies to
+	Session int    `json:"session,omitempty"` // of log-ins, log-outs and Session: which one
+
+	Seen      []Seen `json:"seen,omitempty"`
+	Complete  bool   `json:"complete,omitempty"`  // the list has no further page
+	Signed    bool   `json:"signed,omitempty"`    // the page was for a session
+	Following bool   `json:"following,omitempty"` // of Profile: it has a button to unfollow
+	Final     bool   `json:"final,omitempty"`     // read in the end, when the site had long been quiet
+}
+
+// Fault is something that was done to the site.
+type Fault struct {
+	Kind   string        `json:"kind"`
+	Target string        `json:"target,omitempty"`
+	Start  time.Duration `json:"start"`
+	End    time.Duration `json:"end"` // when the site was whole again
+	// Data says that Redis itself was disturbed: reads may come from a master that was
+	// replaced.
+	Data bool `json:"data,omitempty"`
+	// RiskFrom and RiskTo bound the writes that Redis may have lost although it
+	// acknowledged them; both 0: none.
+	RiskFrom time.Duration `json:"risk_from,omitempty"`
+	RiskTo   time.Duration `json:"risk_to,omitempty"`
+	// Killed is the web process that was killed, counted from 1; 0: none.
+	Killed int `json:"killed,omitempty"`
+}
+
+// History is a whole run.
+type History struct {
+	Ops    []Op
+	Faults []Fault
+}
+
+// record is a line of the file.
+type record struct {
+	Op    *Op    `json:"op,omitempty"`
+	Fault *Fault `json:"fault,omitempty"`
+}
+
+// Recorder collects a history while it happens.
+type Recorder struct {
+	began time.Time
+	mu    sync.Mutex
+	h     History
+}
+
+// NewRecorder begins a history.
+func NewRecorder() *Recorder { return &Recorder{began: time.Now()} }
+
+// Now is the time since the beginning.
+func (r *Recorder) Now() time.Duration { return time.Since(r.began) }
+
+// Op adds an operation that ended.
+func (r *Recorder) Op(op Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Ops = append(r.h.Ops, op)
+}
+
+// Fault adds a fault that ended.
+func (r *Recorder) Fault(f Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.h.Faults = append(r.h.Faults, f)
+}
+
+// History returns what is recorded until now.
+func (r *Recorder) History() History {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return History{Ops: append([]Op(nil), r.h.Ops...), Faults: append([]Fault(nil), r.h.Faults...)}
+}
+
+// Write writes a history to a file.
+func (h History) Write(path string) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the history: %w", err)
+	}
+	defer func() {
+		if e := file.Close(); err == nil {
+			err = e
+		}
+	}()
+	buf := bufio.NewWriter(file)
+	lines := json.NewEncoder(buf)
+	for i := range h.Faults {
+		if err := lines.Encode(record{Fault: &h.Faults[i]}); err != nil {
+			return fmt.Errorf("write the history: %w", err)
+		}
+	}
+	for i := range h.Ops {
+		if err := lines.Encode(record{Op: &h.Ops[i]}); err != nil {
+			return fmt.Errorf("write the history: %w", err)
+		}
+	}
+	return buf.Flush()
+}
+
+// Read reads a file that Write has written.
+func Read(path string) (History, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return History{}, fmt.Errorf("read the history: %w", err)
+	}
+	defer file.Close()
+	var h History
+	lines := json.NewDecoder(bufio.NewReader(file))
+	for n := 1; ; n++ {
+		var line record
+		switch err := lines.Decode(&line); {
+		case err == io.EOF:
+			return h, nil
+		case err != nil:
+			return h, fmt.Errorf("read the history: record %d of %s: %w", n, path, err)
+		case line.Op != nil:
+			h.Ops = append(h.Ops, *line.Op)
+		case line.Fault != nil:
+			h.Faults = append(h.Faults, *line.Fault)
+		}
+	}
+}

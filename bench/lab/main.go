@@ -1,0 +1,320 @@
+// Lab serves a site from three processes and a Cluster of three masters and three replicas,
+// lets simulated people use it, breaks processes, nodes and links meanwhile, and decides
+// from what the people have seen whether the site has kept its promises.
+//
+//	make cluster-lab ARGS='--for 30m --seed 7'
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"retwis/bench/lab/check"
+	"retwis/bench/lab/history"
+)
+
+// options are the settings of a run.
+type options struct {
+	program     string
+	length      time.Duration
+	seed        uint64
+	webs        int
+	workers     int
+	people      int
+	rate        float64
+	rest        time.Duration
+	minReplicas int
+	noFaults    bool
+	only        []string
+	plants      []string
+	serve       []string
+	work        []string
+	bounds      check.Bounds
+	history     string
+	json        bool
+	log         io.Writer
+}
+
+// list is a flag that can be repeated.
+type list struct{ to *[]string }
+
+func (l list) String() string { return "" }
+
+func (l list) Set(value string) error {
+	*l.to = append(*l.to, value)
+	return nil
+}
+
+func main() {
+	opt := options{log: os.Stderr, bounds: check.Default}
+	flag.StringVar(&opt.program, "retwis", "retwis", "the `program` to run")
+	flag.DurationVar(&opt.length, "for", 90*time.Second, "how long people use the site")
+	flag.Uint64Var(&opt.seed, "seed", 0, "what the faults and the people's acts depend on; 0: random")
+	flag.IntVar(&opt.webs, "webs", 3, "processes that serve")
+	flag.IntVar(&opt.workers, "workers", 0, "processes that only work (retwis work)")
+	flag.IntVar(&opt.people, "people", 12, "simulated people")
+	flag.Float64Var(&opt.rate, "rate", 25, "what they do in a second, in all")
+	flag.DurationVar(&opt.rest, "rest", 9*time.Second, "least time between two faults")
+	flag.IntVar(&opt.minReplicas, "min-replicas", 1, "min-replicas-to-write of the masters; with 0 a master that is cut off goes on to acknowledge what is lost")
+	flag.BoolVar(&opt.noFaults, "no-faults", false, "break nothing")
+	flag.Var(list{&opt.only}, "only", "make only faults of this `kind`, such as 'kill master'; can be repeated")
+	flag.Var(list{&opt.plants}, "plant", "break a promise on purpose; can be repeated: "+strings.Join(sortedKeys(plants), ", "))
+	flag.Var(list{&opt.serve}, "serve", "a further `flag` of retwis serve; can be repeated")
+	flag.Var(list{&opt.work}, "work", "a further `flag` of retwis work; can be repeated")
+	flag.DurationVar(&opt.bounds.Quiet, "quiet-bound", opt.bounds.Quiet, "how old what others see may be without faults")
+	flag.DurationVar(&opt.bounds.Recovery, "recovery-bound", opt.bounds.Recovery, "how long until the work of a killed process is finished")
+	flag.StringVar(&opt.history, "history", "", "keep the history in this `file`; without it, it is kept if the run fails")
+	flag.BoolVar(&opt.json, "json", false, "print the result as JSON")
+	judge := flag.String("judge", "", "judge the history in this `file` again, and run nothing")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := errors.New("no arguments are expected: " + strings.Join(flag.Args(), " "))
+	if flag.NArg() == 0 {
+		err = lab(ctx, opt, *judge, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(1)
+	}
+}
+
+// lab runs, or judges an earlier run, and prints the result.
+func lab(ctx context.Context, opt options, judge string, out io.Writer) error {
+	var r report
+	if judge != "" {
+		h, err := history.Read(judge)
+		if err != nil {
+			return err
+		}
+		r = newReport(h, opt.bounds)
+		r.judge()
+	} else {
+		var err error
+		if r, err = run(ctx, opt); err != nil {
+			return err
+		}
+	}
+	if opt.json {
+		if err := json.NewEncoder(out).Encode(r); err != nil {
+			return err
+		}
+	} else {
+		r.print(out)
+	}
+	if !r.Passed {
+		return errors.New("the site has broken a promise")
+	}
+	return nil
+}
+
+// run starts everything, lets people live, and judges.
+func run(ctx context.Context, opt options) (report, error) {
+	if opt.webs < 1 || opt.people < 2 || opt.rate <= 0 || opt.length <= 0 || opt.rest <= 0 || opt.workers < 0 {
+		return report{}, errors.New("--webs, --people, --rate, --rest and --for must be positive, with two people at least")
+	}
+	planted, err := newPlant(opt.plants)
+	if err != nil {
+		return report{}, err
+	}
+	for opt.seed == 0 {
+		opt.seed = rand.Uint64N(1_000_000)
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(opt.log, "lab: "+format+"\n", args...) }
+	say("seed %d", opt.seed)
+	dir, err := os.MkdirTemp("", "retwis-lab")
+	if err != nil {
+		return report{}, err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			os.RemoveAll(dir)
+		}
+	}()
+	c, err := startCluster(ctx, dir, opt.minReplicas)
+	defer c.close()
+	if err != nil {
+		return report{}, err
+	}
+	rec := history.NewRecorder()
+	var webs, workers []*process
+	defer func() {
+		for _, p := range append(webs, workers...) {
+			p.kill()
+		}
+	}()
+	for i := range opt.webs {
+		web, err := newWeb(i, opt.program, dir, c.url(), c.net, opt.serve)
+		if err != nil {
+			return report{}, err
+		}
+		webs = append(webs, web)
+		if err := web.start(ctx); err != nil {
+			keep = true
+			return report{}, err
+		}
+	}
+	for i := range opt.workers {
+		worker := newWorker(i, opt.program, dir, c.url(), c.net, opt.work)
+		workers = append(workers, worker)
+		if err := worker.start(ctx); err != nil {
+			keep = true
+			return report{}, err
+		}
+	}
+	people := newCrowd(rec, webs, opt.people, opt.seed, planted)
+	if err := people.begin(ctx); err != nil {
+		return report{}, err
+	}
+	say("%d processes, %d workers and %d people for %s", len(webs), len(workers), opt.people, opt.length)
+
+	began := time.Now()
+	life, end := context.WithTimeout(ctx, opt.length)
+	defer end()
+	go watchStalls(life, rec)
+	broken := make(chan error, 1)
+	if opt.noFaults {
+		broken <- nil
+	} else {
+		f := &faults{
+			cluster: c, rec: rec, webs: webs, workers: workers, rng: rand.New(rand.NewPCG(opt.seed, 0)),
+			minReplicas: opt.minReplicas, rest: opt.rest, report: say, only: map[string]bool{},
+		}
+		for _, kind := range opt.only {
+			f.only[kind] = true
+		}
+		if len(f.kinds()) == 0 {
+			return report{}, fmt.Errorf("--only: there is no such fault; there are %s", strings.Join(sortedKeys((&faults{}).kinds()), ", "))
+		}
+		go func() {
+			err := f.run(life)
+			if err != nil {
+				end()
+			}
+			broken <- err
+		}()
+	}
+	people.live(life, opt.rate)
+	err = <-broken
+	if err == nil {
+		err = ctx.Err()
+	}
+	var r report
+	if err == nil {
+		say("waiting for quiet")
+		quiet := time.Now()
+		if err = c.idle(ctx, opt.bounds); err == nil {
+			say("quiet after %.1f s; reading everything", time.Since(quiet).Seconds())
+			people.final(ctx)
+		}
+	}
+	h := rec.History()
+	r = newReport(h, opt.bounds)
+	r.Seed, r.Seconds, r.Planted = opt.seed, time.Since(began).Seconds(), planted.done
+	if err != nil {
+		r.Failures = append(r.Failures, err.Error())
+	} else if r.Database, err = checkDatabase(ctx, opt.program, c.url()); err != nil {
+		r.Failures = append(r.Failures, err.Error())
+	}
+	r.judge()
+	r.History = opt.history
+	if !r.Passed && r.History == "" {
+		keep = true
+		r.History = filepath.Join(dir, "history.jsonl")
+	}
+	if r.History != "" {
+		if err := h.Write(r.History); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// idle waits until no background work is left.
+func (c *cluster) idle(ctx context.Context, b check.Bounds) error {
+	ctx, cancel := context.WithTimeout(ctx, b.Recovery+patience)
+	defer cancel()
+	for {
+		left := ""
+		for _, n := range c.nodes {
+			if role, err := n.field(ctx, "replication", "role"); err != nil || role != "master" {
+				continue
+			}
+			for _, key := range []string{"fanouts", "tasks"} {
+				if has, err := n.do(ctx, "EXISTS", key).AsInt64(); err == nil && has > 0 {
+					left += key + " "
+				}
+			}
+		}
+		if left == "" {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("background work does not end: %sis left", left)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	select { // what is cached in the processes settles
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(b.Quiet):
+		return nil
+	}
+}
+
+// checkDatabase runs retwis check, and a repair if it finds problems.
+func checkDatabase(ctx context.Context, program, url string) (databaseReport, error) {
+	var r databaseReport
+	lines, problems, err := checkOnce(ctx, program, url)
+	if err != nil || problems == 0 {
+		return r, err
+	}
+	r.Problems, r.First = problems, lines[:min(len(lines), 20)]
+	if _, _, err := checkOnce(ctx, program, url, "--repair"); err != nil {
+		return r, err
+	}
+	_, r.Left, err = checkOnce(ctx, program, url)
+	return r, err
+}
+
+// checkOnce runs retwis check, and returns its problems.
+func checkOnce(ctx context.Context, program, url string, flags ...string) (lines []string, problems int, err error) {
+	cmd := exec.CommandContext(ctx, program, append([]string{"check", "--json", "--redis", url}, flags...)...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, 0, err
+	}
+	summary := struct {
+		Problems *int `json:"problems"`
+	}{}
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimSpace(line)
+		if err := json.Unmarshal([]byte(line), &summary); err != nil {
+			return nil, 0, fmt.Errorf("retwis check: %q: %w", line, err)
+		}
+		if summary.Problems == nil {
+			lines = append(lines, line)
+		}
+	}
+	if summary.Problems == nil {
+		return lines, 0, fmt.Errorf("retwis check: %s", strings.TrimSpace(complaint.String()))
+	}
+	return lines, *summary.Problems, nil
+}

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/bench/lab/network"
+	"retwis/internal/redisserver"
+)
+
+const (
+	masters   = 3
+	nodeCount = 2 * masters
+	slots     = 16384
+	// nodeTimeout is after how long a node counts as dead. It is short, so that a run has
+	// many fail-overs, and long enough for a busy machine.
+	nodeTimeout = 4 * time.Second
+	// maxLag is min-replicas-max-lag: a master that has had no acknowledgement of its replica
+	// for longer refuses writes.
+	maxLag = 3 * time.Second
+	// patience bounds each wait for the Cluster.
+	patience = 90 * time.Second
+)
+
+// node is a server of the Cluster. Everybody but the lab itself reaches it by a proxy.
+type node struct {
+	name       string
+	dir        string
+	port       int
+	front, bus int // the ports of its proxies, which it announces
+	id         string
+	server     *redisserver.Server
+	client     rueidis.Client // over the socket, without a proxy
+	config     []string
+}
+
+// cluster is three masters with a replica each.
+type cluster struct {
+	net   *network.Network
+	nodes []*node
+}
+
+// nodeConfig are the settings of each node. Those about what can be lost are explained in
+// docs/operations.md.
+func nodeConfig(minReplicas int) []string {
+	return []string{
+		"cluster-enabled yes",
+		fmt.Sprintf("cluster-node-timeout %d", nodeTimeout.Milliseconds()),
+		"cluster-require-full-coverage no",
+		"cluster-migration-barrier 10",
+		"appendonly yes",
+		"appendfsync everysec",
+		"save \"\"",
+		"repl-diskless-sync yes",
+		"repl-diskless-sync-delay 0",
+		"repl-ping-replica-period 1",
+		"repl-backlog-size 16mb",
+		fmt.Sprintf("min-replicas-to-write %d", minReplicas),
+		fmt.Sprintf("min-replicas-max-lag %d", int(maxLag.Seconds())),
+	}
+}
+
+// startCluster starts the nodes and joins them.
+func startCluster(ctx context.Context, dir string, minReplicas int) (*cluster, error) {
+	c := &cluster{net: network.New()}
+	for i := range nodeCount {
+		n := &node{name: fmt.Sprintf("redis%d", i), dir: filepath.Join(dir, fmt.Sprintf("n%d", i)), config: nodeConfig(minReplicas)}
+		var err error
+		if n.port, err = freePort(10_000); err != nil {
+			return c, err
+		}
+		if n.front, err = freePort(0); err != nil {
+			return c, err
+		}
+		if n.bus, err = freePort(0); err != nil {
+			return c, err
+		}
+		n.config = append(n.config, "cluster-announce-ip 127.0.0.1",
+			fmt.Sprintf("cluster-announce-port %d", n.front), fmt.Sprintf("cluster-announce-bus-port %d", n.bus))
+		c.nodes = append(c.nodes, n)
+		for front, to := range map[int]int{n.front: n.port, n.bus: n.port + 10_000} {
+			if _, err := c.net.Listen(n.name, front, fmt.Sprintf("127.0.0.1:%d", to)); err != nil {
+				return c, err
+			}
+		}
+	}
+	errs := make([]error, len(c.nodes))
+	var wg sync.WaitGroup
+	for i, n := range c.nodes {
+		wg.Go(func() { errs[i] = c.start(ctx, n) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return c, err
+	}
+	return c, c.join(ctx)
+}
+
+var given sync.Map // the ports that freePort has returned
+
+// freePort returns a port that nobody listens on, and nobody on the one above it by offset.
+func freePort(offset int) (int, error) {
+	for range 1000 {
+		port := 10_000 + rand.IntN(12_000)
+		if _, taken := given.LoadOrStore(port, true); taken || !free(port) || !free(port+offset) {
+			continue
+		}
+		return port, nil
+	}
+	return 0, errors.New("no TCP port is free")
+}
+
+func free(port int) bool {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	listener.Close()
+	return true
+}
+
+// start starts a node, for the first time or again.
+func (c *cluster) start(ctx context.Context, n *node) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	n.server, err = redisserver.Start(ctx, redisserver.Options{
+		Dir: n.dir, Port: n.port, Config: n.config, DeathSignal: syscall.SIGKILL,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.name, err)
+	}
+	if n.client == nil {
+		opt, err := rueidis.ParseURL(n.server.URL())
+		if err != nil {
+			return err
+		}
+		opt.ForceSingleClient, opt.PipelineMultiplex, opt.DisableCache = true, -1, true
+		opt.ConnWriteTimeout = 20 * time.Second
+		if n.client, err = rueidis.NewClient(opt); err != nil {
+			return fmt.Errorf("%s: %w", n.name, err)
+		}
+	}
+	c.net.Process(n.name, n.server.Pid())
+	return nil
+}
+
+func (n *node) do(ctx context.Context, words ...string) rueidis.RedisResult {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return n.client.Do(ctx, n.client.B().Arbitrary(words[0]).Args(words[1:]...).Build())
+}
+
+// field returns a field of INFO.
+func (n *node) field(ctx context.Context, section, field string) (string, error) {
+	words := []string{"INFO", section}
+	if section == "cluster" {
+		words = []string{"CLUSTER", "INFO"}
+	}
+	text, err := n.do(ctx, words...).ToString()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", n.name, err)
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimPrefix(line, "txt:"), field+":"); ok {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", nil
+}
+
+// wait polls until something is so.
+func wait(ctx context.Context, what string, is func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// join gives the slots to the masters, introduces the nodes, and appoints the replicas.
+func (c *cluster) join(ctx context.Context) error {
+	for i, n := range c.nodes {
+		var err error
+		if n.id, err = n.do(ctx, "CLUSTER", "MYID").ToString(); err != nil {
+			return err
+		}
+		if err := n.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", fmt.Sprint(i+1)).Error(); err != nil {
+			return err
+		}
+		if i < masters {
+			words := []string{"CLUSTER", "ADDSLOTS"}
+			for slot := i * slots / masters; slot < (i+1)*slots/masters; slot++ {
+				words = append(words, strconv.Itoa(slot))
+			}
+			if err := n.do(ctx, words...).Error(); err != nil {
+				return err
+			}
+		}
+		if i > 0 {
+			first := c.nodes[0]
+			if err := n.do(ctx, "CLUSTER", "MEET", "127.0.0.1", fmt.Sprint(first.front), fmt.Sprint(first.bus)).Error(); err != nil {
+				return err
+			}
+		}
+	}
+	for i, n := range c.nodes[masters:] {
+		err := wait(ctx, n.name+" to become a replica", func() bool {
+			return n.do(ctx, "CLUSTER", "REPLICATE", c.nodes[i].id).Error() == nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.whole(ctx)
+}
+
+// whole waits until every node serves, and each master has a replica that is in step.
+func (c *cluster) whole(ctx context.Context) error {
+	var why string
+	err := wait(ctx, "a whole Cluster", func() bool { why = c.lacks(ctx); return why == "" })
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, why)
+	}
+	return nil
+}
+
+// lacks says what a Cluster lacks to be whole.
+func (c *cluster) lacks(ctx context.Context) string {
+	found := 0
+	for _, n := range c.nodes {
+		state, err := n.field(ctx, "cluster", "cluster_state")
+		if err != nil || state != "ok" {
+			return fmt.Sprintf("%s: state %q, %v", n.name, state, err)
+		}
+		if known, _ := n.do(ctx, "CLUSTER", "NODES").ToString(); strings.Contains(known, "fail") || strings.Count(known, "connected") < nodeCount {
+			return fmt.Sprintf("%s knows: %s", n.name, known)
+		}
+		role, err := n.field(ctx, "replication", "role")
+		switch {
+		case err != nil:
+			return err.Error()
+		case role == "master":
+			if replicas, _ := n.field(ctx, "replication", "connected_slaves"); replicas == "0" {
+				return n.name + " has no replica"
+			}
+			good, _ := n.field(ctx, "replication", "min_slaves_good_slaves")
+			if good == "0" {
+				return n.name + " has no replica in step"
+			}
+			found++
+		default:
+			if link, _ := n.field(ctx, "replication", "master_link_status"); link != "up" {
+				return n.name + " is not in step"
+			}
+		}
+	}
+	if found != masters {
+		return fmt.Sprintf("%d masters", found)
+	}
+	return ""
+}
+
+// epoch grows with every fail-over.
+func (c *cluster) epoch(ctx context.Context) string {
+	for _, n := range c.nodes {
+		if epoch, err := n.field(ctx, "cluster", "cluster_current_epoch"); err == nil && epoch != "" {
+			return epoch
+		}
+	}
+	return ""
+}
+
+// shard returns the master number i and its replica.
+func (c *cluster) shard(ctx context.Context, i int) (master, replica *node, err error) {
+	for _, n := range c.nodes {
+		known, err := n.do(ctx, "CLUSTER", "NODES").ToString()
+		if err != nil {
+			continue
+		}
+		byID := map[string]*node{}
+		for _, n := range c.nodes {
+			byID[n.id] = n
+		}
+		for line := range strings.Lines(known) {
+			fields := strings.Fields(line)
+			if len(fields) < 8 || !strings.Contains(fields[2], "slave") {
+				continue
+			}
+			if replica, master := byID[fields[0]], byID[fields[3]]; replica != nil && master != nil {
+				if i == 0 {
+					return master, replica, nil
+				}
+				i--
+			}
+		}
+	}
+	return nil, nil, errors.New("the Cluster has too few replicas")
+}
+
+// isMaster waits for a node to be promoted.
+func (c *cluster) isMaster(ctx context.Context, n *node) error {
+	return wait(ctx, n.name+" to be promoted", func() bool {
+		role, _ := n.field(ctx, "replication", "role")
+		return role == "master"
+	})
+}
+
+// url is the address of the Cluster for retwis.
+func (c *cluster) url() string {
+	var at []string
+	for _, n := range c.nodes {
+		at = append(at, fmt.Sprintf("127.0.0.1:%d", n.front))
+	}
+	return "redis+cluster://" + strings.Join(at, ",")
+}
+
+// migrate moves a slot with its keys to another master while both serve it.
+func (c *cluster) migrate(ctx context.Context, slot int, from, to *node) (keys int, err error) {
+	text := strconv.Itoa(slot)
+	steps := []error{
+		to.do(ctx, "CLUSTER", "SETSLOT", text, "IMPORTING", from.id).Error(),
+		from.do(ctx, "CLUSTER", "SETSLOT", text, "MIGRATING", to.id).Error(),
+	}
+	if err := errors.Join(steps...); err != nil {
+		return 0, err
+	}
+	for {
+		some, err := from.do(ctx, "CLUSTER", "GETKEYSINSLOT", text, "5").AsStrSlice()
+		if err != nil {
+			return keys, err
+		}
+		if len(some) == 0 {
+			break
+		}
+		words := append([]string{"MIGRATE", "127.0.0.1", strconv.Itoa(to.port), "", "0", "5000", "KEYS"}, some...)
+		if err := from.do(ctx, words...).Error(); err != nil {
+			return keys, err
+		}
+		keys += len(some)
+	}
+	for _, n := range []*node{to, from} {
+		if err := n.do(ctx, "CLUSTER", "SETSLOT", text, "NODE", to.id).Error(); err != nil {
+			return keys, err
+		}
+	}
+	return keys, nil
+}
+
+// close ends everything.
+func (c *cluster) close() {
+	for _, n := range c.nodes {
+		if n.server != nil {
+			_ = n.server.Kill()
+			<-n.server.Done()
+		}
+		if n.client != nil {
+			n.client.Close()
+		}
+	}
+	c.net.Close()
+	for _, n := range c.nodes {
+		os.RemoveAll(n.dir)
+	}
+}

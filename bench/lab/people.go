@@ -1,0 +1,477 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"retwis/bench/lab/history"
+)
+
+const password = "engine-and-loom-1843"
+
+// crowd are the simulated people.
+type crowd struct {
+	rec     *history.Recorder
+	webs    []*process
+	all     []*person
+	latest  sync.Map     // text → where a post is: what people have seen, to reply to and to like
+	recent  atomic.Value // []place
+	recentM sync.Mutex
+}
+
+// place is where a post is.
+type place struct {
+	author, text string
+	id           int64
+	reply        bool
+}
+
+func (p place) path() string { return fmt.Sprintf("/u/%s/%d", p.author, p.id) }
+
+// person does one thing after the other.
+type person struct {
+	*browser
+	crowd     *crowd
+	rng       *rand.Rand
+	home      int // the process that serves this person most of the time
+	n         int // posts written
+	session   int
+	following map[string]bool
+	blocked   map[string]bool
+	own       []place
+	sessions  []*http.Cookie // of all sessions, the closed ones too
+}
+
+func newCrowd(rec *history.Recorder, webs []*process, n int, seed uint64, p *plant) *crowd {
+	c := &crowd{rec: rec, webs: webs}
+	c.recent.Store([]place(nil))
+	transport := &http.Transport{MaxIdleConnsPerHost: n, DisableCompression: true}
+	for i := range n {
+		name := fmt.Sprintf("p%02d", i)
+		c.all = append(c.all, &person{
+			browser: newBrowser(name, transport, p), crowd: c, home: i % len(webs),
+			rng: rand.New(rand.NewPCG(seed, uint64(i))), following: map[string]bool{}, blocked: map[string]bool{},
+		})
+	}
+	return c
+}
+
+// note keeps where the latest posts are.
+func (c *crowd) note(seen []history.Seen) {
+	const keep = 200
+	for _, s := range seen {
+		at := place{s.Author, s.Text, s.ID, s.Reply}
+		if _, known := c.latest.LoadOrStore(s.Text, at); known {
+			continue
+		}
+		c.recentM.Lock()
+		recent := append([]place{at}, c.recent.Load().([]place)...)
+		c.recent.Store(recent[:min(len(recent), keep)])
+		c.recentM.Unlock()
+	}
+}
+
+// process picks the one to ask: mostly the same.
+func (p *person) process() int {
+	if p.rng.Float64() < 0.6 {
+		return p.home
+	}
+	return p.rng.IntN(len(p.crowd.webs))
+}
+
+// request sends a request and records it. fill adds to the record what the page shows.
+func (p *person) request(ctx context.Context, op history.Op, method, path string, form url.Values, cookie *http.Cookie) (history.Op, answer) {
+	op.Person, op.Start = p.name, p.crowd.rec.Now()
+	a := p.do(ctx, p.crowd.webs[op.Process].url, method, path, form, cookie)
+	op.End, op.Fresh = p.crowd.rec.Now(), a.fresh
+	op.Outcome, op.Detail = a.outcome()
+	return op, a
+}
+
+// change sends a form and records it.
+func (p *person) change(ctx context.Context, op history.Op, path string, form url.Values) history.Op {
+	op.Process = p.process()
+	op, a := p.request(ctx, op, http.MethodPost, path, form, nil)
+	p.crowd.rec.Op(op)
+	if a.signedOut() {
+		p.lostSession(ctx, op)
+	}
+	return op
+}
+
+// look reads a page and records it.
+func (p *person) look(ctx context.Context, op history.Op, path string) (history.Op, answer) {
+	op.Process = p.process()
+	return p.lookAt(ctx, op, path)
+}
+
+func (p *person) lookAt(ctx context.Context, op history.Op, path string) (history.Op, answer) {
+	op, a := p.request(ctx, op, http.MethodGet, path, nil, nil)
+	if a.signedOut() {
+		p.lostSession(ctx, op)
+		return op, a
+	}
+	if op.Outcome == history.OK {
+		if a.status != http.StatusOK {
+			op.Outcome, op.Detail = history.Refused, "leads to "+a.location
+		}
+		op.Seen, op.Complete = a.posts(), a.next() == ""
+		op.Signed = strings.Contains(a.body, `data-viewer="`+p.name+`"`)
+		if op.Other != "" {
+			op.Following = strings.Contains(a.body, `action="/u/`+op.Other+`/unfollow"`)
+		}
+	}
+	if !op.Final || a.next() == "" {
+		p.crowd.rec.Op(op)
+	}
+	p.crowd.note(op.Seen)
+	return op, a
+}
+
+// lostSession records that a session was not open, and logs in again.
+func (p *person) lostSession(ctx context.Context, op history.Op) {
+	p.crowd.rec.Op(history.Op{
+		Person: p.name, Kind: history.Session, Process: op.Process, Start: op.Start, End: op.End,
+		Outcome: history.OK, Fresh: op.Fresh, Session: p.session, Final: op.Final,
+	})
+	if !op.Final {
+		p.logIn(ctx)
+	}
+}
+
+func (p *person) register(ctx context.Context) error {
+	form := url.Values{"username": {p.name}, "password": {password}, "password2": {password}}
+	p.session = 1
+	op, a := p.request(ctx, history.Op{Kind: history.LogIn, Process: p.home, Session: 1}, http.MethodPost, "/register", form, nil)
+	if op.Outcome != history.OK {
+		return fmt.Errorf("register %s: %s %d", p.name, op.Detail, a.status)
+	}
+	p.crowd.rec.Op(op)
+	p.sessions = append(p.sessions, p.browser.session(p.crowd.webs[0].url))
+	return nil
+}
+
+func (p *person) logIn(ctx context.Context) {
+	for ctx.Err() == nil {
+		p.session++
+		op := history.Op{Kind: history.LogIn, Process: p.process(), Session: p.session}
+		op, _ = p.request(ctx, op, http.MethodPost, "/login", url.Values{"username": {p.name}, "password": {password}}, nil)
+		p.crowd.rec.Op(op)
+		p.sessions = append(p.sessions, nil)
+		if op.Outcome == history.OK {
+			p.sessions[p.session-1] = p.browser.session(p.crowd.webs[0].url)
+			return
+		}
+		p.pause(ctx, time.Second)
+	}
+}
+
+// logOut ends the session, asks for it at every process, and logs in again.
+func (p *person) logOut(ctx context.Context) {
+	old, n := p.browser.session(p.crowd.webs[0].url), p.session
+	op := history.Op{Kind: history.LogOut, Process: p.process(), Session: n}
+	op, _ = p.request(ctx, op, http.MethodPost, "/logout", url.Values{}, nil)
+	p.crowd.rec.Op(op)
+	if op.Outcome == history.OK && old != nil {
+		for range 2 {
+			for i := range p.crowd.webs {
+				p.probe(ctx, i, n, old, false)
+			}
+			p.pause(ctx, time.Second)
+		}
+	}
+	p.logIn(ctx)
+}
+
+// probe asks a process whether a session is open.
+func (p *person) probe(ctx context.Context, process, n int, cookie *http.Cookie, final bool) {
+	op := history.Op{Kind: history.Session, Process: process, Session: n, Final: final}
+	op, a := p.request(ctx, op, http.MethodGet, "/home", nil, cookie)
+	if a.signedOut() {
+		op.Outcome, op.Detail = history.OK, ""
+	}
+	op.Signed = a.status == http.StatusOK
+	if op.Outcome == history.OK {
+		p.crowd.rec.Op(op)
+	}
+}
+
+func (p *person) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// act is one thing that people do, and how often.
+type act struct {
+	weight float64
+	do     func(context.Context)
+}
+
+func (p *person) acts() []act {
+	return []act{
+		{28, p.readHome},
+		{14, func(ctx context.Context) { p.readProfile(ctx, p.other()) }},
+		{5, func(ctx context.Context) { p.readProfile(ctx, p.name) }},
+		{7, func(ctx context.Context) { p.look(ctx, history.Op{Kind: history.Timeline}, "/timeline") }},
+		{8, p.readThread},
+		{13, p.post},
+		{6, p.reply},
+		{6, p.like},
+		{2, p.unlike},
+		{4, p.follow},
+		{2, p.unfollow},
+		{3, p.deletePost},
+		{0.6, p.block},
+		{1.2, p.unblock},
+		{0.6, p.logOut},
+	}
+}
+
+// act does one thing at random.
+func (p *person) act(ctx context.Context) {
+	acts, sum := p.acts(), 0.0
+	for _, a := range acts {
+		sum += a.weight
+	}
+	at := p.rng.Float64() * sum
+	for _, a := range acts {
+		if at -= a.weight; at < 0 {
+			a.do(ctx)
+			return
+		}
+	}
+}
+
+func (p *person) other() string {
+	for {
+		if name := p.crowd.all[p.rng.IntN(len(p.crowd.all))].name; name != p.name {
+			return name
+		}
+	}
+}
+
+// known picks a recent post that somebody has seen.
+func (p *person) known(fits func(place) bool) (place, bool) {
+	recent := p.crowd.recent.Load().([]place)
+	for range 10 {
+		if len(recent) == 0 {
+			break
+		}
+		at := recent[p.rng.IntN(len(recent))]
+		if fits(at) {
+			return at, true
+		}
+	}
+	return place{}, false
+}
+
+func (p *person) readHome(ctx context.Context) { p.look(ctx, history.Op{Kind: history.Home}, "/home") }
+
+func (p *person) readProfile(ctx context.Context, name string) {
+	p.look(ctx, history.Op{Kind: history.Profile, Other: name}, "/u/"+name)
+}
+
+func isRoot(at place) bool { return !at.reply }
+
+func (p *person) readThread(ctx context.Context) {
+	if at, ok := p.known(isRoot); ok {
+		p.look(ctx, history.Op{Kind: history.Thread, Text: at.text}, at.path())
+	}
+}
+
+// afterwards looks at what was changed, half of the time.
+func (p *person) afterwards(ctx context.Context, op history.Op, look func(context.Context)) {
+	if op.Outcome == history.OK && p.rng.Float64() < 0.5 {
+		look(ctx)
+	}
+}
+
+func (p *person) text() string {
+	p.n++
+	return p.name + " writes " + strconv.Itoa(p.n)
+}
+
+func (p *person) post(ctx context.Context) {
+	text := p.text()
+	op := p.change(ctx, history.Op{Kind: history.Post, Text: text}, "/post", url.Values{"status": {text}})
+	p.afterwards(ctx, op, func(ctx context.Context) {
+		if p.rng.IntN(2) == 0 {
+			p.readHome(ctx)
+		} else {
+			p.readProfile(ctx, p.name)
+		}
+	})
+}
+
+func (p *person) reply(ctx context.Context) {
+	at, ok := p.known(isRoot)
+	if !ok {
+		return
+	}
+	text := p.text()
+	op := p.change(ctx, history.Op{Kind: history.Reply, Text: text, Parent: at.text}, at.path()+"/reply", url.Values{"status": {text}})
+	p.afterwards(ctx, op, func(ctx context.Context) {
+		p.look(ctx, history.Op{Kind: history.Thread, Text: at.text}, at.path())
+	})
+}
+
+func (p *person) like(ctx context.Context)   { p.mark(ctx, history.Like, "/like") }
+func (p *person) unlike(ctx context.Context) { p.mark(ctx, history.Unlike, "/unlike") }
+
+func (p *person) mark(ctx context.Context, kind history.Kind, act string) {
+	at, ok := p.known(isRoot)
+	if !ok {
+		return
+	}
+	op := p.change(ctx, history.Op{Kind: kind, Text: at.text}, at.path()+act, url.Values{"back": {at.path()}})
+	p.afterwards(ctx, op, func(ctx context.Context) {
+		p.look(ctx, history.Op{Kind: history.Thread, Text: at.text}, at.path())
+	})
+}
+
+func (p *person) follow(ctx context.Context)   { p.relate(ctx, history.Follow, p.other()) }
+func (p *person) unfollow(ctx context.Context) { p.relate(ctx, history.Unfollow, p.other()) }
+func (p *person) block(ctx context.Context) {
+	other := p.other()
+	p.blocked[other] = true
+	p.relate(ctx, history.Block, other)
+}
+
+func (p *person) unblock(ctx context.Context) {
+	for other := range p.blocked {
+		delete(p.blocked, other)
+		p.relate(ctx, history.Unblock, other)
+		return
+	}
+}
+
+func (p *person) relate(ctx context.Context, kind history.Kind, other string) {
+	op := p.change(ctx, history.Op{Kind: kind, Other: other}, "/u/"+other+"/"+string(kind), url.Values{})
+	p.afterwards(ctx, op, func(ctx context.Context) {
+		if p.rng.IntN(2) == 0 {
+			p.readHome(ctx)
+		} else {
+			p.readProfile(ctx, other)
+		}
+	})
+}
+
+func (p *person) deletePost(ctx context.Context) {
+	at, ok := p.known(func(at place) bool { return at.author == p.name })
+	if !ok {
+		return
+	}
+	op := p.change(ctx, history.Op{Kind: history.Delete, Text: at.text}, at.path()+"/delete", url.Values{"back": {"/home"}})
+	p.afterwards(ctx, op, p.readHome)
+}
+
+// begin signs everybody up. All follow the first, and some of the others; then each thing
+// that people can do is done once at least.
+func (c *crowd) begin(ctx context.Context) error {
+	for _, p := range c.all {
+		if err := p.register(ctx); err != nil {
+			return err
+		}
+	}
+	for i, p := range c.all {
+		for j, other := range c.all {
+			if i != j && (j == 0 || p.rng.Float64() < 0.3) {
+				p.change(ctx, history.Op{Kind: history.Follow, Other: other.name}, "/u/"+other.name+"/follow", url.Values{})
+			}
+		}
+	}
+	for _, p := range c.all {
+		p.post(ctx)
+		p.readProfile(ctx, p.name)
+	}
+	for i := range c.all[0].acts() {
+		c.all[i%len(c.all)].acts()[i].do(ctx)
+	}
+	return ctx.Err()
+}
+
+// live lets everybody act until ctx ends, so many times a second in all.
+func (c *crowd) live(ctx context.Context, rate float64) {
+	var wg sync.WaitGroup
+	mean := time.Duration(float64(len(c.all)) / rate * float64(time.Second))
+	for _, p := range c.all {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				p.pause(ctx, time.Duration(p.rng.ExpFloat64()*float64(mean)))
+				// What has begun ends: its outcome counts.
+				if ctx.Err() == nil {
+					p.act(context.WithoutCancel(ctx))
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// final reads everything, when the site has been quiet.
+func (c *crowd) final(ctx context.Context) {
+	for i, p := range c.all {
+		process := i % len(c.webs)
+		p.whole(ctx, history.Op{Kind: history.Home, Process: process}, "/home")
+		for _, other := range c.all {
+			if other == p || (i+int(other.name[len(other.name)-1]))%3 == 0 {
+				p.whole(ctx, history.Op{Kind: history.Profile, Other: other.name, Process: process}, "/u/"+other.name)
+			}
+		}
+		for n, cookie := range p.sessions {
+			if cookie != nil {
+				p.probe(ctx, (process+n)%len(c.webs), n+1, cookie, true)
+			}
+		}
+	}
+	for i, at := range c.recent.Load().([]place) {
+		if isRoot(at) {
+			p := c.all[i%len(c.all)]
+			p.lookAt(ctx, history.Op{Kind: history.Thread, Text: at.text, Process: i % len(c.webs), Final: true}, at.path())
+		}
+	}
+	c.all[0].whole(ctx, history.Op{Kind: history.Timeline}, "/timeline")
+}
+
+// whole reads all pages of a list, and records them as one.
+func (p *person) whole(ctx context.Context, op history.Op, path string) {
+	op.Final = true
+	total := op
+	for first := true; path != ""; first = false {
+		start := p.crowd.rec.Now()
+		a := p.do(ctx, p.crowd.webs[op.Process].url, http.MethodGet, path, nil, nil)
+		if first {
+			total.Start, total.Person = start, p.name
+			total.Signed = strings.Contains(a.body, `data-viewer="`+p.name+`"`)
+			total.Following = strings.Contains(a.body, `action="/u/`+op.Other+`/unfollow"`)
+		}
+		total.Outcome, total.Detail = a.outcome()
+		if total.Outcome == history.OK && a.status != http.StatusOK {
+			total.Outcome, total.Detail = history.Refused, strconv.Itoa(a.status)+" "+a.location
+		}
+		if total.Outcome != history.OK {
+			break
+		}
+		total.Seen = append(total.Seen, a.posts()...)
+		path = a.next()
+	}
+	// A list that has reached its bound is not complete.
+	total.End, total.Complete = p.crowd.rec.Now(), total.Outcome == history.OK && len(total.Seen) < capped
+	p.crowd.rec.Op(total)
+	p.crowd.note(total.Seen)
+}
+
+// capped is how many posts a home timeline has at least when it was cut off.
+const capped = 950
