@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -26,6 +27,10 @@ var (
 	//go:embed add_reply.lua
 	addReplySource string
 	addReplyScript = script.New(addReplySource).Retryable()
+
+	//go:embed add_own.lua
+	addOwnSource string
+	addOwnScript = script.New(addOwnSource).Retryable()
 
 	//go:embed add_repost.lua
 	addRepostSource string
@@ -129,20 +134,25 @@ func (w *writer) pushOwn(ctx context.Context, job Job) (followers rueidis.RedisR
 		return w.client.B().Zadd().Key(set).ScoreMember().ScoreMember(float64(job.post), layout.Itoa(job.post)).Build().ToRetryable()
 	}
 	cmds := rueidis.Commands{w.lists.PutCommand(job.post, layout.HomeKey(job.Author))}
+	own := 1 // the reply with what may leave the public timeline
+	addOwn := addOwnScript.Command(w.client, []string{layout.ProfileKey(job.Author)},
+		[]string{layout.Itoa(job.post), layout.Itoa(layout.TimelineShare)})
 	switch {
 	case job.Parent != 0:
+		own = -1
 		cmds = append(cmds, add(layout.ProfileRepliesKey(job.Author)), add(layout.ThreadKey(job.Root)))
 	case job.RepostOf != 0:
-		cmds = append(cmds, add(layout.ProfileKey(job.Author)))
+		cmds = append(cmds, addOwn)
 	default:
-		cmds = append(cmds, add(layout.ProfileKey(job.Author)), w.lists.PutCommand(job.post, layout.Timeline))
+		cmds = append(cmds, addOwn, w.lists.PutCommand(job.post, layout.Timeline))
 	}
 	for _, tag := range job.Tags {
 		cmds = append(cmds, add(layout.TagKey(tag)))
 	}
-	res := w.client.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], follow.First))...)
+	end := w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build()
+	res := w.client.DoMulti(ctx, append(cmds, end, w.followers(job.audience()[0], follow.First))...)
 	last := len(res) - 1
-	for _, r := range res[:last] {
+	for _, r := range res[:last-1] {
 		if err := r.Error(); reply.IsWrongType(err) {
 			// A damaged key must not prevent posting; a check reports it.
 			w.log.WarnContext(ctx, "a post could not be put on a list of its author", "post", job.post, "author", job.Author, "error", err)
@@ -150,7 +160,34 @@ func (w *writer) pushOwn(ctx context.Context, job Job) (followers rueidis.RedisR
 			return res[last], fmt.Errorf("social: post: %w", err)
 		}
 	}
+	if own > 0 {
+		if err := w.makeRoom(ctx, res[own], res[last-1]); err != nil {
+			return res[last], err
+		}
+	}
 	return res[last], w.changedTags(ctx, job.Tags)
+}
+
+// makeRoom takes posts off the public timeline that are no longer among the newest of
+// their author; oldest is its last entry. A process that dies before it leaves the
+// fan-out unfinished, and what repeats that does this too.
+func (w *writer) makeRoom(ctx context.Context, older, oldest rueidis.RedisResult) error {
+	ids, err := older.AsIntSlice()
+	if reply.IsWrongType(err) {
+		return nil
+	}
+	last, err2 := reply.TextOrEmpty(oldest)
+	end, _ := layout.ParseID(last)
+	err = errors.Join(err, err2)
+	for _, id := range ids {
+		if err == nil && id >= end {
+			err = w.lists.Remove(ctx, id, layout.Timeline)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("social: post: the public timeline: %w", err)
+	}
+	return nil
 }
 
 // changedTags reports that the sets of tags have changed.

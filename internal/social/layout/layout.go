@@ -313,6 +313,10 @@ func ParseTime(text string) time.Time {
 // TimelineCap is how many posts a timeline keeps.
 const TimelineCap = 1000
 
+// TimelineShare is how many of the latest entries on a user's profile can be on the
+// public timeline: one who posts a lot leaves room for others.
+const TimelineShare = 25
+
 // MaxLookup bounds, in bytes, a username that is looked up; the original
 // program set no limit.
 const MaxLookup = 256
