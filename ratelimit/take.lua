@@ -15,7 +15,9 @@ local reply = { 1 }
 local ahead = {}
 for i, key in ipairs(KEYS) do
   local most, cost = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
-  local tat = tonumber(redis.call('GET', key) or now) or now
+  -- GETEX counts as a write, and after a write a server lets a script go on when its
+  -- memory is full: limits must hold then, too.
+  local tat = tonumber(redis.call('GETEX', key) or now) or now
   if tat ~= tat then
     tat = now -- "nan" is a number
   end

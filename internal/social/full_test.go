@@ -1,10 +1,12 @@
 package social_test
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"retwis/internal/rediserr"
 	"retwis/internal/redistest"
@@ -17,8 +19,9 @@ import (
 func TestFullMemory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Own(t)
-	b := socialtest.On(t, server.Client(t))
+	b := on(t, server.Client(t))
 	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	_, key, _ := b.protected("eve")
 	b.Connect(ada, bob)
 	liked, gone := b.Publish(bob, "liked"), b.Publish(ada, "to be deleted")
 	if err := b.Like(b.Ctx, ada, liked); err != nil {
@@ -28,6 +31,7 @@ func TestFullMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Clock.Advance(time.Minute) // to another code
 	b.Eventually("the fan-outs to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
 	config := func(name, value string) {
 		t.Helper()
@@ -48,7 +52,9 @@ func TestFullMemory(t *testing.T) {
 		{"register", func() error { _, err := b.Register(b.Ctx, "charles", socialtest.Password); return err }, false},
 		{"follow", func() error { return b.Follow(b.Ctx, bob, ada) }, false},
 		{"like", func() error { return b.Like(b.Ctx, bob, gone) }, false},
-		{"log in", func() error { _, err := b.Login(b.Ctx, "ada", socialtest.Password); return err }, false},
+		{"log in", func() error { _, err := b.Login(b.Ctx, "ada", socialtest.Password); return err }, true},
+		{"log in with a code", func() error { _, err := b.FinishLogin(b.Ctx, b.begin("eve"), b.code(key)); return err }, true},
+		{"note a log-in", func() error { return b.LoggedIn(b.Ctx, ada, "ada", netip.MustParseAddr("203.0.113.9")) }, true},
 		{"unlike", func() error { return b.Unlike(b.Ctx, ada, liked) }, true},
 		{"unfollow", func() error { return b.Unfollow(b.Ctx, ada, bob) }, true},
 		{"delete a post", func() error { return b.Delete(b.Ctx, ada, gone) }, true},
@@ -63,12 +69,22 @@ func TestFullMemory(t *testing.T) {
 			t.Errorf("%s: %v, want a refused write", c.what, err)
 		}
 	}
+	// Limits hold, or one could guess passwords without end.
+	guesses := 0
+	for range 20 {
+		if b.AllowLogin(b.Ctx, "bob", netip.MustParseAddr("203.0.113.9")) == nil {
+			guesses++
+		}
+	}
+	if guesses != 5 {
+		t.Errorf("%d guesses were allowed while the memory is full, want 5", guesses)
+	}
 	config("maxmemory", "0")
 	b.Eventually("what was refused in the background to end", func() bool {
 		_ = b.ResumeFanOuts(b.Ctx)
 		return b.Redis("EXISTS", "tasks") == "0"
 	})
-	if result := b.WantHealthy(); result.Users != 2 {
+	if result := b.WantHealthy(); result.Users != 3 {
 		t.Errorf("%+v", result)
 	}
 	b.Eventually("the deletion to end", func() bool {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/rediserr"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
 	"retwis/internal/social/password"
@@ -71,8 +72,8 @@ const (
 )
 
 // LoggedIn notes a log-in from an address: it does not count as a try, and strangers
-// cannot lock this address out of the account. name is the one that AllowLogin got. Three
-// round trips.
+// cannot lock this address out of the account, unless the memory of the server is full and
+// the address is new. name is the one that AllowLogin got. Three round trips.
 func (l *limited) LoggedIn(ctx context.Context, user User, name string, from netip.Addr) error {
 	l.limits.LoggedIn(ctx, layout.Fold(name), from)
 	if !from.IsValid() {
@@ -84,7 +85,7 @@ func (l *limited) LoggedIn(ctx context.Context, user User, name string, from net
 		b.Zremrangebyrank().Key(key).Start(0).Stop(-loginPlaces-1).Build().ToRetryable(),
 		b.Expire().Key(key).Seconds(int64(loginPlacesFor/time.Second)).Build().ToRetryable(),
 	)
-	if err := reply.FirstError(res); err != nil {
+	if err := reply.FirstError(res); err != nil && rediserr.Of(err) != rediserr.WritesRefused {
 		return fmt.Errorf("social: note a log-in: %w", errors.Join(err, ctx.Err()))
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/rediserr"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 	"retwis/internal/social/session"
@@ -86,7 +87,7 @@ func (s *sessions) openSession(ctx context.Context, user User) (Session, error) 
 	if !user.Joined.IsZero() { // a registration may have been cut short
 		err := s.client.Do(ctx, s.client.B().Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
 			ScoreMember(float64(user.Joined.Unix()), user.Name).Build().ToRetryable()).Error()
-		if err != nil {
+		if err != nil && rediserr.Of(err) != rediserr.WritesRefused { // the memory may be full
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
 		}
 	}

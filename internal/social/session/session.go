@@ -33,6 +33,10 @@ var (
 	//go:embed common.lua
 	common string
 
+	//go:embed reserve.lua
+	reserveSource string
+	reserveScript = script.New(reserveSource).Retryable()
+
 	//go:embed open.lua
 	openSource string
 	openScript = script.New(common, openSource).Retryable()
@@ -141,7 +145,7 @@ func seconds(d time.Duration) string { return layout.Itoa(int64(d / time.Second)
 // Reserve writes that a token belongs to a user, before the session opens. A crash in
 // between leaves an entry that opens nothing.
 func (s *Store) Reserve(ctx context.Context, uid int64, token string) error {
-	err := s.Client.Do(ctx, s.Client.B().Hset().Key(layout.Auths).FieldValue().FieldValue(token, layout.Itoa(uid)).Build().ToRetryable()).Error()
+	err := reserveScript.Run(ctx, s.Client, []string{layout.Auths}, []string{token, layout.Itoa(uid)}).Error()
 	if err != nil {
 		return fmt.Errorf("social: open a session: %w", err)
 	}
