@@ -238,7 +238,7 @@ func TestUsedOnce(t *testing.T) {
 			_, err := b.FinishLogin(b.Ctx, secrets[i], codes[round])
 			return err
 		})
-		token, _, err := b.IssueReset(b.Ctx, ada.ID, "operator")
+		token, _, err := b.IssueReset(b.Ctx, social.Operator, ada.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestUsedOnce(t *testing.T) {
 			_, err := b.ChangePassword(b.Ctx, ada, socialtest.Password, fmt.Sprint("another horse ", i))
 			return err
 		})
-		token, _, err = b.IssueReset(b.Ctx, ada.ID, "operator")
+		token, _, err = b.IssueReset(b.Ctx, social.Operator, ada.ID)
 		if err == nil {
 			_, err = b.ResetPassword(b.Ctx, token, socialtest.Password)
 		}
@@ -316,7 +316,7 @@ func TestReset(t *testing.T) {
 	}()
 	issue := func() string {
 		t.Helper()
-		token, expires, err := b.IssueReset(b.Ctx, ada.ID, "operator")
+		token, expires, err := b.IssueReset(b.Ctx, social.Operator, ada.ID)
 		if err != nil || !expires.Equal(b.Clock.Now().Add(24*time.Hour)) {
 			t.Fatal(expires, err)
 		}
@@ -353,7 +353,7 @@ func TestReset(t *testing.T) {
 	if _, err := b.ResetPassword(b.Ctx, token, "a newer horse"); !errors.Is(err, social.ErrNoReset) {
 		t.Errorf("a link of yesterday: %v", err)
 	}
-	if _, _, err := b.IssueReset(b.Ctx, 99, "operator"); !errors.Is(err, social.ErrNotFound) {
+	if _, _, err := b.IssueReset(b.Ctx, social.Operator, 99); !errors.Is(err, social.ErrNotFound) {
 		t.Errorf("a link for nobody: %v", err)
 	}
 	b.WantHealthy()
@@ -370,7 +370,7 @@ func TestNoSecretIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reset, _, err := b.IssueReset(b.Ctx, ada.ID, "operator")
+	reset, _, err := b.IssueReset(b.Ctx, social.Operator, ada.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,10 +121,17 @@ var ErrNoReset = errors.New("social: no such reset link")
 
 // IssueReset returns the secret of a link by which a user sets a new password, once,
 // within a day. It replaces the one before. Only its SHA-256 is stored. It returns
-// ErrNotFound where there is no such user. One round trip.
-func (s *Service) IssueReset(ctx context.Context, uid int64, by string) (token string, expires time.Time, err error) {
+// ErrNotFound where there is no such user. It is in the audit log. Three round trips.
+func (s *Service) IssueReset(ctx context.Context, by Actor, uid int64) (token string, expires time.Time, err error) {
 	expires = s.opt.Now().Add(ResetFor)
 	token = layout.Itoa(uid) + "." + session.NewSecret()
+	if _, err := s.profiles.users.record(ctx, uid); err != nil {
+		return "", time.Time{}, err
+	}
+	// First, so that there is no link that the log does not know.
+	if err := s.Audit(ctx, AuditEntry{Actor: by, Action: "reset-password", Target: UserTarget(uid)}); err != nil {
+		return "", time.Time{}, err
+	}
 	err = s.profiles.edit(ctx, uid, "reset", resetHash(token)+" "+layout.Seconds(expires))
 	if err != nil {
 		return "", time.Time{}, err

@@ -40,10 +40,7 @@ the owner of the account: the link alone opens it.`,
 			if err != nil {
 				return err
 			}
-			if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "reset-password", Target: social.UserTarget(u.ID)}); err != nil {
-				return err
-			}
-			token, expires, err := db.Social.IssueReset(ctx, u.ID, "operator")
+			token, expires, err := db.Social.IssueReset(ctx, social.Operator, u.ID)
 			if err != nil {
 				return err
 			}
