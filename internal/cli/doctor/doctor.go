@@ -41,10 +41,10 @@ type finding struct {
 func New(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:   "doctor",
-		Short: "Examine the database: version, rights, memory, persistence, replication",
+		Short: "Examine the database: version, rights, memory, persistence, replication, Cluster",
 		Long: `Examines the database of the site and reports what should be changed, why, and how. It
-changes nothing, and needs no more rights than the site: what it may not see, it says. The
-exit code is 1 if there is a problem; advice is no problem.`,
+changes nothing, and needs no more rights than the site: what it may not see, it says. Where
+the server runs on the same machine, it looks at settings of the system too. The exit code is 1 if there is a problem; advice is no problem.`,
 		Example: `  retwis doctor
   retwis doctor --redis redis://db.example.com --json`,
 		Args: shell.NoArguments,
@@ -58,6 +58,11 @@ exit code is 1 if there is a problem; advice is no problem.`,
 
 func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 	found := aboutSite(ctx, db.Client())
+	shards, err := aboutCluster(ctx, db.Client())
+	if err != nil {
+		return fmt.Errorf("%s: %w", db, err)
+	}
+	found = append(found, shards...)
 	masters, err := nodes.Masters(ctx, db.Client())
 	if err != nil {
 		return err

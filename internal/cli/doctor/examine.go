@@ -62,7 +62,7 @@ func aboutServer(ctx context.Context, node rueidis.Client) ([]finding, error) {
 		found = append(found, persistence(info)...)
 		found = append(found, replication(info), server(info))
 	}
-	sets, err := settings(ctx, node)
+	sets, err := settings(ctx, node, info)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func replication(info string) finding {
 }
 
 // settings looks at what only CONFIG GET reports.
-func settings(ctx context.Context, node rueidis.Client) ([]finding, error) {
+func settings(ctx context.Context, node rueidis.Client, info string) ([]finding, error) {
 	var found []finding
 	value, seen, err := config(ctx, node, "zset-max-ziplist-entries")
 	f := finding{Status: OK, What: "zset-max-listpack-entries", Found: value}
@@ -154,7 +154,15 @@ func settings(ctx context.Context, node rueidis.Client) ([]finding, error) {
 	if value == "no" {
 		f.Status, f.Why, f.Do = Problem, "a power failure loses up to half a minute of what was acknowledged", "CONFIG SET appendfsync everysec"
 	}
-	return append(found, f), nil
+	found = append(found, f)
+	for _, about := range []func(context.Context, rueidis.Client, string) ([]finding, error){replicasToWrite, tracking, outputBuffers, aboutMachine} {
+		more, err := about(ctx, node, info)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	return found, nil
 }
 
 // farOff is a difference of the clocks that makes times on pages wrong.

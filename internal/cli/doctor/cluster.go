@@ -1,0 +1,110 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/nodes"
+)
+
+const (
+	slots = 16384 // of every Cluster
+	// clusterLimit bounds the wait for a node that knows the Cluster.
+	clusterLimit = 10 * time.Second
+)
+
+// shard is a range of slots, its master, and how many replicas that has.
+type shard struct {
+	from, to int64
+	master   string
+	replicas int
+}
+
+// aboutCluster looks at the Cluster as a whole: whether each slot has an owner, each
+// owner has a replica, and what happens where neither is there.
+func aboutCluster(ctx context.Context, client rueidis.Client) ([]finding, error) {
+	if client.Mode() != rueidis.ClientModeCluster {
+		return nil, nil
+	}
+	shards, err := nodes.First(ctx, client, clusterLimit, readShards)
+	var refused *rueidis.RedisError
+	if errors.As(err, &refused) {
+		return []finding{{Hidden, "", "Cluster", shell.OneLine(err), "", "ACL SETUSER retwis +cluster|slots"}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := coverage(shards)
+	value, seen, err := config(ctx, client, "cluster-require-full-coverage")
+	if err != nil || !seen {
+		return found, err
+	}
+	f := finding{Status: OK, What: "cluster-require-full-coverage", Found: value}
+	if value == "yes" {
+		f.Status, f.Why = Advice, "when a master and its replicas are gone, all others refuse everything; with no, what they hold is served on. Change it on every node"
+		f.Do = "CONFIG SET cluster-require-full-coverage no"
+	}
+	return append(found, f), nil
+}
+
+// coverage reports slots without an owner and masters without a replica.
+func coverage(shards []shard) []finding {
+	covered, alone := int64(0), []string(nil)
+	replicated := map[string]bool{}
+	for _, s := range shards {
+		covered += s.to - s.from + 1
+		replicated[s.master] = replicated[s.master] || s.replicas > 0
+	}
+	for master, has := range replicated {
+		if !has {
+			alone = append(alone, master)
+		}
+	}
+	slices.Sort(alone)
+	all := finding{Status: OK, What: "slots with an owner", Found: fmt.Sprintf("%d of %d", covered, slots)}
+	if covered < slots {
+		all.Status, all.Why = Problem, "users and posts in the other slots cannot be reached"
+		all.Do = "redis-cli --cluster fix HOST:PORT"
+	}
+	replicas := finding{Status: OK, What: "replicas", Found: fmt.Sprintf("each of %s has one", shell.Plural(int64(len(replicated)), "master", "masters"))}
+	if len(alone) > 0 {
+		replicas.Status, replicas.Found = Advice, "none of "+strings.Join(alone, ", ")
+		replicas.Why = "when a master without a replica dies, what it holds cannot be reached until it is back, and is lost with its disk"
+		replicas.Do = "redis-cli --cluster add-node NEW:PORT " + alone[0] + " --cluster-slave"
+	}
+	return []finding{all, replicas}
+}
+
+// readShards asks a node for the owners of the slots.
+func readShards(ctx context.Context, node rueidis.Client) ([]shard, error) {
+	ranges, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	var shards []shard
+	for _, r := range ranges {
+		fields, err := r.ToArray()
+		if err != nil || len(fields) < 3 {
+			return nil, fmt.Errorf("CLUSTER SLOTS: a range without an owner: %w", err)
+		}
+		from, err1 := fields[0].AsInt64()
+		to, err2 := fields[1].AsInt64()
+		owner, err3 := fields[2].ToArray()
+		if err := errors.Join(err1, err2, err3); err != nil || len(owner) < 2 {
+			return nil, fmt.Errorf("CLUSTER SLOTS: %w", err)
+		}
+		host, _ := owner[0].ToString() // nil where the node does not know its own
+		port, _ := owner[1].AsInt64()
+		shards = append(shards, shard{from, to, net.JoinHostPort(host, strconv.FormatInt(port, 10)), len(fields) - 3})
+	}
+	return shards, nil
+}
