@@ -44,18 +44,27 @@ type accounts struct {
 // the user missing from the latest users; the first log-in repairs that. Five
 // round trips and one password hash.
 func (a *accounts) Register(ctx context.Context, name, password string) (Session, error) {
+	return a.registerOther(ctx, name, password)
+}
+
+// registerOther is Register with more fields of the user.
+func (a *accounts) registerOther(ctx context.Context, name, password string, fields ...string) (Session, error) {
 	if err := CheckName(name); err != nil {
 		return Session{}, err
 	}
 	if err := a.checkReserved(ctx, name); err != nil {
 		return Session{}, err
 	}
-	return a.RegisterReserved(ctx, name, password)
+	return a.register(ctx, name, password, fields...)
 }
 
 // RegisterReserved is Register for an operator, who may also use a name that is reserved
 // for the site.
 func (a *accounts) RegisterReserved(ctx context.Context, name, password string) (Session, error) {
+	return a.register(ctx, name, password)
+}
+
+func (a *accounts) register(ctx context.Context, name, password string, fields ...string) (Session, error) {
 	if err := CheckName(name); err != nil {
 		return Session{}, err
 	}
@@ -71,7 +80,7 @@ func (a *accounts) RegisterReserved(ctx context.Context, name, password string) 
 		return Session{}, err
 	}
 	user := User{Name: name, Joined: a.now().UTC()}
-	user.ID, err = a.createUser(ctx, "username", name, "password", phc, "joined", layout.Seconds(user.Joined))
+	user.ID, err = a.createUser(ctx, append([]string{"username", name, "password", phc, "joined", layout.Seconds(user.Joined)}, fields...)...)
 	if err != nil {
 		return Session{}, fmt.Errorf("social: register: %w", err)
 	}

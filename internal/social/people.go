@@ -130,15 +130,12 @@ type latest struct {
 }
 
 // LatestUsers returns the n users who registered last, newest first, without those who
-// are hidden from the viewer. It is answered from memory while nobody registers, up to
+// are hidden from the viewer or not listed: they can be fewer than n then. It is answered from memory while nobody registers, up to
 // a minute; else it takes three round trips at most.
 func (u *users) LatestUsers(ctx context.Context, v *Viewer, n int) ([]User, error) {
 	n = clamp(n)
 	// The viewer sees enough of this many, unless most of the newest are hidden.
-	all := n
-	if v.hidesPeople() {
-		all = min(n+len(v.blocked)+len(v.blockers)+v.standings.count(), maxLooks*n)
-	}
+	all := maxLooks * n
 	cmd := u.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(all - 1)).Cache()
 	names, err := u.read(ctx, cmd).AsStrSlice()
 	if err != nil {
@@ -150,12 +147,11 @@ func (u *users) LatestUsers(ctx context.Context, v *Viewer, n int) ([]User, erro
 		if found.users, err = u.byNames(ctx, names); err != nil {
 			return nil, err
 		}
-		if all == n {
-			u.latest.Store(found)
-		}
+		found.users = slices.DeleteFunc(found.users, func(user User) bool { return user.Unlisted })
+		u.latest.Store(found)
 	}
-	if all == n {
-		return found.users, nil
+	if !v.hidesPeople() {
+		return found.users[:min(n, len(found.users))], nil
 	}
 	shown := make([]User, 0, n)
 	for _, user := range found.users {

@@ -74,6 +74,7 @@ func (s *signUps) SetSignUpMode(ctx context.Context, mode SignUpMode) error {
 type SignUp struct {
 	Name, Password string
 	Invite         string // the token of an invitation; empty for none
+	Unlisted       bool   // LatestUsers leaves the person out, whose network has signed up others lately
 }
 
 // SignUp registers a person if the mode allows it; see Register. It returns
@@ -88,12 +89,12 @@ func (s *signUps) SignUp(ctx context.Context, p SignUp) (Session, error) {
 	case SignUpClosed:
 		return Session{}, ErrSignUpClosed
 	case SignUpOpen:
-		return s.accounts.Register(ctx, p.Name, p.Password)
+		return s.register(ctx, p)
 	}
 	if err := s.invites.Take(ctx, p.Invite, s.accounts.now()); err != nil {
 		return Session{}, err
 	}
-	session, err := s.accounts.Register(ctx, p.Name, p.Password)
+	session, err := s.register(ctx, p)
 	if err == nil {
 		return session, nil
 	}
@@ -101,6 +102,13 @@ func (s *signUps) SignUp(ctx context.Context, p SignUp) (Session, error) {
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
 	return Session{}, errors.Join(err, s.invites.GiveBack(back, p.Invite))
+}
+
+func (s *signUps) register(ctx context.Context, p SignUp) (Session, error) {
+	if p.Unlisted {
+		return s.accounts.registerOther(ctx, p.Name, p.Password, "unlisted", "1")
+	}
+	return s.accounts.Register(ctx, p.Name, p.Password)
 }
 
 // giveBackTimeout bounds the wait of a failed registration for its invitation.

@@ -122,3 +122,33 @@ func TestReservedNames(t *testing.T) {
 		t.Errorf("an operator: %v", err)
 	}
 }
+
+// A person whose network has signed up others lately is not listed among the latest
+// users, and is a user like others otherwise.
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	join := func(name string, unlisted bool) {
+		t.Helper()
+		if _, err := b.SignUp(b.Ctx, social.SignUp{Name: name, Password: "correct horse battery", Unlisted: unlisted}); err != nil {
+			t.Fatal(err)
+		}
+		b.Clock.Advance(time.Second)
+	}
+	join("ada", false)
+	join("ben", false)
+	for i := range 6 {
+		join(fmt.Sprint("robot", i), true)
+	}
+	latest, err := b.LatestUsers(b.Ctx, &social.Viewer{}, 2)
+	if err != nil || len(latest) != 2 || latest[0].Name != "ben" || latest[1].Name != "ada" {
+		t.Errorf("latest users: %v, %v", latest, err)
+	}
+	if user, err := b.UserByName(b.Ctx, "robot5"); err != nil || !user.Unlisted {
+		t.Errorf("%+v, %v", user, err)
+	}
+	if _, err := b.Login(b.Ctx, "robot5", "correct horse battery"); err != nil {
+		t.Error(err)
+	}
+	b.WantHealthy()
+}

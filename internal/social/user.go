@@ -23,6 +23,8 @@ type User struct {
 
 	Role     Role
 	Standing Standing
+
+	Unlisted bool // not among those who joined lately; see SignUp
 }
 
 // MaxName is the length of a new username, in characters.
@@ -118,7 +120,7 @@ type record struct {
 }
 
 // recordFields are the fields of a user that are read; see parseRecord.
-var recordFields = []string{"username", "auth", "joined", "display_name", "role", "standing"}
+var recordFields = []string{"username", "auth", "joined", "display_name", "role", "standing", "unlisted"}
 
 func (u *users) recordCommand(uid int64) rueidis.Cacheable {
 	return u.client.B().Hmget().Key(layout.UserKey(uid)).Field(recordFields...).Cache()
@@ -156,6 +158,7 @@ func parseRecord(uid int64, res rueidis.RedisResult) (record, error) {
 		name, _ := fields[5].ToString()
 		rec.Standing = parseStanding(name)
 	}
+	rec.Unlisted = !fields[6].IsNil()
 	return rec, nil
 }
 

@@ -166,6 +166,25 @@ func TestSignUpLimit(t *testing.T) {
 	join(s.visitor().at("203.0.113.2"), "eve").want(303)
 }
 
+// One address fills "Just joined" with a few accounts only. A network of IPv6 counts as
+// one address.
+func TestNewcomers(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "newcomer=2/1d")
+	join := func(from, name string) {
+		t.Helper()
+		s.visitor().at(from).send("/register", "username", name, "password", password, "password2", password).want(303)
+	}
+	join("198.51.100.1", "ada")
+	s.visitor().at("2001:db8::1").send("/register", "username", "ada", "password", password, "password2", password).want(422)
+	for i := range 5 {
+		join(fmt.Sprintf("2001:db8::%d", i+1), fmt.Sprint("robot", i))
+	}
+	join("198.51.100.1", "ben")
+	s.visitor().get("/timeline").want(200, "Just joined", "/u/ada", "/u/ben", "/u/robot0", "/u/robot1").wantNot("/u/robot2", "/u/robot3", "/u/robot4")
+	s.visitor().get("/u/robot4").want(200)
+}
+
 // Behind a proxy that nobody has configured, all clients are not locked out together.
 func TestUnknownProxy(t *testing.T) {
 	t.Parallel()

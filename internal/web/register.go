@@ -58,7 +58,10 @@ func (s *Server) register(req *request) error {
 		form.Field, form.Problem = "username", tooOften(limit)
 		return s.showRegister(req, http.StatusTooManyRequests, form)
 	}
-	session, err := s.social.SignUp(req.ctx, social.SignUp{Name: form.Username, Password: password, Invite: form.Invite})
+	isListed := req.allow(limits.Newcomer) == nil
+	session, err := s.social.SignUp(req.ctx, social.SignUp{
+		Name: form.Username, Password: password, Invite: form.Invite, Unlisted: !isListed,
+	})
 	var invalid *social.InvalidError
 	switch {
 	case errors.Is(err, social.ErrTaken):
@@ -78,5 +81,8 @@ func (s *Server) register(req *request) error {
 		return req.changed("/home")
 	}
 	req.giveBack(limits.SignUp)
+	if isListed {
+		req.giveBack(limits.Newcomer)
+	}
 	return s.showRegister(req, http.StatusUnprocessableEntity, form)
 }

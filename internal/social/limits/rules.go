@@ -16,6 +16,7 @@ const (
 	Login        Event = "login"         // a password is tried; see AllowLogin
 	SecondFactor Event = "second-factor" // a code is tried, after the right password
 	SignUp       Event = "sign-up"
+	Newcomer     Event = "newcomer" // a sign-up that is listed under "Just joined"
 	Post         Event = "post"
 	Reply        Event = "reply"
 	Repost       Event = "repost"
@@ -66,6 +67,7 @@ var rules = []rule{
 	{"login-account", Login, byAccount, "100/1h"},
 	{"second-factor", SecondFactor, byBoth, "5/1m,20/1h,50/1d"},
 	{"sign-up", SignUp, byAddress, "5/1h,20/1d"},
+	{"newcomer", Newcomer, byAddress, "3/1d"},
 	{"post", Post, byAccount, "30/10m,300/1d"},
 	{"post-address", Post, byAddress, "300/10m,3000/1d"},
 	{"reply", Reply, byAccount, "60/10m,600/1d"},
