@@ -166,7 +166,7 @@ func TestSignUpLimit(t *testing.T) {
 	join(s.visitor().at("203.0.113.2"), "eve").want(303)
 }
 
-// One address fills "Just joined" with a few accounts only. A network of IPv6 counts as
+// One address fills "New members" with a few accounts only. A network of IPv6 counts as
 // one address.
 func TestNewcomers(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestNewcomers(t *testing.T) {
 		join(fmt.Sprintf("2001:db8::%d", i+1), fmt.Sprint("robot", i))
 	}
 	join("198.51.100.1", "ben")
-	s.visitor().get("/timeline").want(200, "Just joined", "/u/ada", "/u/ben", "/u/robot0", "/u/robot1").wantNot("/u/robot2", "/u/robot3", "/u/robot4")
+	s.visitor().get("/timeline").want(200, "New members", "/u/ada", "/u/ben", "/u/robot0", "/u/robot1").wantNot("/u/robot2", "/u/robot3", "/u/robot4")
 	s.visitor().get("/u/robot4").want(200)
 }
 

@@ -16,7 +16,7 @@ const (
 	Login        Event = "login"         // a password is tried; see AllowLogin
 	SecondFactor Event = "second-factor" // a code is tried, after the right password
 	SignUp       Event = "sign-up"
-	Newcomer     Event = "newcomer" // a sign-up that is listed under "Just joined"
+	Newcomer     Event = "newcomer" // a sign-up that is listed under "New members"
 	Post         Event = "post"
 	Reply        Event = "reply"
 	Repost       Event = "repost"
