@@ -20,6 +20,7 @@ type Server struct {
 	proxies     []netip.Prefix
 	securityLog securityLog
 	access      accessLog
+	conns       *connections
 	hsts        []string // the header
 	stopping    atomic.Bool
 	timeout     time.Duration

@@ -91,6 +91,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
 	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, database: newDatabase(service.Ping)}
+	s.conns = newConnections(opt.Logger, opt.TrustedProxies)
 	s.securityLog.Logger = opt.Security
 	s.access.log = opt.Access
 	s.access.limit = sampler{most: cmp.Or(opt.AccessRate, 1000) * int(sampleTime/time.Second)}
@@ -106,6 +107,9 @@ func New(service *social.Service, opt Options) (*Server, error) {
 		return nil, err
 	}
 	if err = register(opt.Registry, limitMetrics(service)...); err != nil {
+		return nil, err
+	}
+	if err = register(opt.Registry, s.conns.metrics()...); err != nil {
 		return nil, err
 	}
 	if err = register(opt.Registry, newBacklogMetrics(service), newHashMetrics(service)); err != nil {

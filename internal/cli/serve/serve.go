@@ -33,6 +33,7 @@ type serveFlags struct {
 	demo, secure bool
 	proxies      networks
 	share        bool
+	conns        int
 	memory       site.MaxMemory
 	log          logFlags
 	limits       limitsFlag
@@ -45,6 +46,8 @@ func (f *serveFlags) check() error {
 		return fmt.Errorf("--wait: %v is negative", f.wait)
 	case f.drain < 0:
 		return fmt.Errorf("--drain: %v is negative", f.drain)
+	case f.conns < 0:
+		return fmt.Errorf("--connections: %d is negative", f.conns)
 	}
 	return f.tls.check()
 }
@@ -87,6 +90,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
 	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
+	f.IntVar(&flags.conns, "connections", 500, "how many connections an address may have open, 0 for any number; trusted proxies may have any")
 	site.AddShare(c, &flags.share)
 	flags.limits.add(c)
 	flags.log.add(c)
@@ -168,6 +172,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	run := running{log: log, service: db.Social, drain: flags.drain, draining: pages.Drain}
 	run.add(main, web.HTTPServer(pages.Handler(), log), source)
+	pages.BoundConnections(run.servers[0].server, flags.conns)
 	// Open pages come back to another process, or to this one once it serves again;
 	// Close waits for the goodbye.
 	run.servers[0].server.RegisterOnShutdown(pages.CloseEvents)
@@ -177,7 +182,9 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	if redirect != nil {
 		log.Info("leading plain HTTP to HTTPS", "url", url(redirect, false))
-		run.add(redirect, web.HTTPServer(source.Redirect(port(main.Addr())), log), nil)
+		leading := web.HTTPServer(source.Redirect(port(main.Addr())), log)
+		pages.BoundConnections(leading, flags.conns)
+		run.add(redirect, leading, nil)
 	}
 	run.background = func(ctx context.Context) {
 		var watch sync.WaitGroup

@@ -1,0 +1,103 @@
+package web
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"retwis/internal/social/limits"
+)
+
+// connections bounds how many connections an address has open. Slow ones are closed when
+// they time out; until then each takes memory and a file descriptor.
+type connections struct {
+	log     *slog.Logger
+	proxies []netip.Prefix
+	refused atomic.Uint64
+	warned  sync.Once
+
+	mu   sync.Mutex
+	open map[net.Conn]string // by address
+	by   map[string]int
+}
+
+func newConnections(log *slog.Logger, proxies []netip.Prefix) *connections {
+	return &connections{log: log, proxies: proxies, open: map[net.Conn]string{}, by: map[string]int{}}
+}
+
+// BoundConnections makes a server close new connections of an address that has so many
+// open, in all servers together. Trusted proxies and unix sockets have no bound. A network
+// of IPv6 counts as one address. Call it before the server serves; 0 is no bound.
+func (s *Server) BoundConnections(server *http.Server, most int) {
+	if most > 0 {
+		server.ConnState = func(conn net.Conn, state http.ConnState) { s.conns.note(conn, state, most) }
+	}
+}
+
+// note follows a connection. One that a handler has taken over, such as that of an open
+// page, has another bound.
+func (c *connections) note(conn net.Conn, state http.ConnState, most int) {
+	switch state {
+	case http.StateNew:
+		peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+		if err != nil || trusted(peer.Addr().Unmap(), c.proxies) {
+			return
+		}
+		if c.add(conn, limits.Place(peer.Addr()), most) {
+			return
+		}
+		c.refused.Add(1)
+		c.warned.Do(func() {
+			c.log.Warn("an address has too many connections; more are closed. If it is a proxy, name it with --trusted-proxies", "address", peer.Addr().String(), "connections", most)
+		})
+		conn.Close()
+	case http.StateClosed, http.StateHijacked:
+		c.remove(conn)
+	}
+}
+
+func (c *connections) add(conn net.Conn, place string, most int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by[place] >= most {
+		return false
+	}
+	c.by[place]++
+	c.open[conn] = place
+	return true
+}
+
+func (c *connections) remove(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	place, ok := c.open[conn]
+	if !ok {
+		return
+	}
+	delete(c.open, conn)
+	if c.by[place]--; c.by[place] == 0 {
+		delete(c.by, place)
+	}
+}
+
+func (c *connections) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open)
+}
+
+func (c *connections) metrics() []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "retwis_connections", Help: "Open connections of clients, without those of trusted proxies and of open pages.",
+		}, func() float64 { return float64(c.count()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_connections_refused_total", Help: "Connections that were closed at once because their address had too many.",
+		}, func() float64 { return float64(c.refused.Load()) }),
+	}
+}
