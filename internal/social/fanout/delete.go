@@ -95,8 +95,12 @@ func (e *Engine) deleteFirst(ctx context.Context, s stub) (few bool, err error) 
 
 // entries counts the entries of a deleted post on lists of other users, at the most.
 func (w *writer) entries(ctx context.Context, s stub) (sum int64, err error) {
+	sets, err := w.deletedAudience(ctx, s)
+	if err != nil {
+		return 0, err
+	}
 	var cmds rueidis.Commands
-	for _, set := range append(audience(s.author, s.tags), layout.LikersKey(s.id), layout.RepostersKey(s.id)) {
+	for _, set := range append(sets, layout.LikersKey(s.id), layout.RepostersKey(s.id)) {
 		cmds = append(cmds, w.client.B().Zcard().Key(set).Build())
 	}
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
@@ -428,7 +432,11 @@ func (w *writer) eachPage(ctx context.Context, set string, f func(page []string)
 
 // removeFromHomes removes a post from the home timelines of its audience.
 func (w *writer) removeFromHomes(ctx context.Context, s stub) error {
-	for _, set := range audience(s.author, s.tags) {
+	sets, err := w.deletedAudience(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, set := range sets {
 		for after := follow.First; ; {
 			ids, n, last, err := parseFollowers(w.client.Do(ctx, w.followers(set, after)), 0)
 			if err == nil {

@@ -61,7 +61,7 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 		log: log, masters: masters, ledger: ledger,
 		writer: writer{
 			client: client, cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
-			follows: follow.New(client), lists: lists, ledger: ledger,
+			follows: follow.New(client), lists: lists, homes: lists, ledger: ledger,
 		},
 		tasks: task.NewEngine(task.NewLedger(client, layout.Tasks, masters, log, now), log),
 		jobs:  make(chan Job, maxJobs),
@@ -131,7 +131,7 @@ func (e *Engine) Publish(ctx context.Context, job Job) error {
 	if err != nil {
 		return err
 	}
-	first, err := e.writer.pushOwn(ctx, job)
+	first, err := e.writer.pushOwn(ctx, &job)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (e *Engine) advance(ctx context.Context, job *Job) error {
 		return err
 	}
 	job.begin()
-	first, err := e.writer.pushOwn(ctx, *job)
+	first, err := e.writer.pushOwn(ctx, job)
 	if err == nil {
 		err = e.writer.pushPage(ctx, job, first)
 	}

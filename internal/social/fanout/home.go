@@ -84,9 +84,14 @@ func (w *writer) follow(ctx context.Context, from, to int64) (bool, error) {
 	return since != "", err
 }
 
-// fillHome puts the latest posts of a user on the home timeline of a follower, and
-// removes what is deleted: meanwhile, or while the user was not a follower for a moment.
+// fillHome puts the latest posts of a user on the home timeline of a follower, without
+// those that are merged with it anyway, and removes what is deleted: meanwhile, or while
+// the user was not a follower for a moment.
 func (w *writer) fillHome(ctx context.Context, from, to int64) error {
+	first, err := w.celebrities.First(ctx, to)
+	if err != nil {
+		return err
+	}
 	profile := layout.ProfileKey(to)
 	ids, err := w.client.Do(ctx, w.client.B().Zrevrange().Key(profile).Start(0).Stop(filledPosts-1).Build()).AsStrSlice()
 	if err != nil && !reply.IsWrongType(err) {
@@ -94,11 +99,11 @@ func (w *writer) fillHome(ctx context.Context, from, to int64) error {
 	}
 	posts := make([]int64, 0, len(ids))
 	for _, id := range ids {
-		if post, ok := layout.ParseID(id); ok {
+		if post, ok := layout.ParseID(id); ok && (first == 0 || post < first) {
 			posts = append(posts, post)
 		}
 	}
-	if err := w.lists.PutMany(ctx, layout.HomeKey(from), posts...); err != nil {
+	if err := w.homes.PutMany(ctx, layout.HomeKey(from), posts...); err != nil {
 		return err
 	}
 	home, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.HomeKey(from)).Start(0).Stop(-1).Build()).AsStrSlice()
@@ -124,11 +129,17 @@ func (w *writer) clearHome(ctx context.Context, from, to int64) error {
 	if err != nil && !reply.IsWrongType(err) {
 		return err
 	}
+	merged, err := w.merged(ctx, to)
+	if err != nil {
+		return err
+	}
+	listed := len(ids)
+	ids = append(ids, merged...)
 	theirs, err := w.onAny(ctx, ids, layout.ProfileKey(to), layout.ProfileRepliesKey(to))
 	if err != nil {
 		return err
 	}
-	deleted, err := w.deleted(ctx, ids, theirs)
+	deleted, err := w.deleted(ctx, ids[:listed], theirs)
 	if err != nil {
 		return err
 	}
@@ -146,7 +157,36 @@ func (w *writer) clearHome(ctx context.Context, from, to int64) error {
 		return err
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return tagged[id] })
-	return w.removeFrom(ctx, from, append(ids, deleted...))
+	if err := w.removeFrom(ctx, from, append(ids, deleted...)); err != nil {
+		return err
+	}
+	return w.keep(ctx, from, merged, tagged)
+}
+
+// merged returns the latest posts of a user that home timelines are merged with.
+func (w *writer) merged(ctx context.Context, author int64) ([]string, error) {
+	first, err := w.celebrities.First(ctx, author)
+	if err != nil || first == 0 {
+		return nil, err
+	}
+	ids, err := w.client.Do(ctx, w.client.B().Zrevrangebyscore().Key(layout.ProfileKey(author)).
+		Max("+inf").Min(layout.Itoa(first)).Limit(0, filledPosts).Build()).AsStrSlice()
+	if reply.IsWrongType(err) {
+		return nil, nil
+	}
+	return ids, err
+}
+
+// keep puts those of the merged posts on a home timeline that have a tag which the user
+// follows: they stay when the user no longer follows the author.
+func (w *writer) keep(ctx context.Context, user int64, merged []string, tagged map[string]bool) error {
+	var posts []int64
+	for _, id := range merged {
+		if post, ok := layout.ParseID(id); ok && tagged[id] {
+			posts = append(posts, post)
+		}
+	}
+	return w.homes.PutMany(ctx, layout.HomeKey(user), posts...)
 }
 
 // deleted returns the deleted posts among the ids, except for those that are known to

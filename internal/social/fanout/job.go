@@ -45,6 +45,8 @@ type Job struct {
 	followedBy float64
 	source     int           // which part of the audience is next
 	after      follow.Cursor // the last follower of that part who has it
+	toAuthor   bool          // the home timeline of the author is next, too
+	ofOther    bool          // the first part are the followers of To; see decide
 	// masters is the identity of the servers before the first write. A fan-out
 	// that ends under another identity may have lost a part.
 	masters string
@@ -64,7 +66,13 @@ func audience(author int64, tags []string) []string {
 	return sets
 }
 
-func (j *Job) audience() []string { return audience(j.Author, j.Tags) }
+func (j *Job) audience() []string {
+	sets := audience(j.Author, j.Tags)
+	if j.ofOther {
+		sets[0] = layout.FollowersKey(j.To)
+	}
+	return sets
+}
 
 // done reports whether the whole audience has the post.
 func (j *Job) done() bool { return j.source > len(j.Tags) }

@@ -13,6 +13,7 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/script"
+	"retwis/internal/social/celebrity"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
@@ -49,8 +50,11 @@ type writer struct {
 	now     func() time.Time
 	follows follow.Store
 	lists   *collection.Timelines
+	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
 	ledger  *task.Ledger
 	tagged  func(ctx context.Context, tags []string) error // see Engine.OnTags; may be nil
+
+	celebrities *celebrity.Set // nil on a single server
 }
 
 // create writes a post unless its id is in use, and adds it to `fanouts`, so
@@ -128,18 +132,24 @@ func (w *writer) attach(ctx context.Context, job *Job, isNew bool) error {
 }
 
 // pushOwn puts a post on the lists of its author, of its conversation and of its
-// tags, and on the public timeline, and reads the first page of followers.
-func (w *writer) pushOwn(ctx context.Context, job Job) (followers rueidis.RedisResult, err error) {
+// tags, and on the public timeline, and reads the first page of the audience. On a
+// Cluster pushPage adds it to the home timeline of its author: a home timeline that is
+// made at this moment must find the post on the other lists, if it was not there yet
+// when the post was put on it.
+func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.RedisResult, err error) {
 	add := func(set string) rueidis.Completed {
 		return w.client.B().Zadd().Key(set).ScoreMember().ScoreMember(float64(job.post), layout.Itoa(job.post)).Build().ToRetryable()
 	}
-	cmds := rueidis.Commands{w.lists.PutCommand(job.post, layout.HomeKey(job.Author))}
-	own := 1 // the reply with what may leave the public timeline
+	var cmds rueidis.Commands
+	if job.toAuthor = w.cluster; !w.cluster {
+		cmds = append(cmds, w.lists.PutCommand(job.post, layout.HomeKey(job.Author)))
+	}
+	older := len(cmds) // the reply with what may leave the public timeline
 	addOwn := addOwnScript.Command(w.client, []string{layout.ProfileKey(job.Author)},
 		[]string{layout.Itoa(job.post), layout.Itoa(layout.TimelineShare)})
 	switch {
 	case job.Parent != 0:
-		own = -1
+		older = -1
 		cmds = append(cmds, add(layout.ProfileRepliesKey(job.Author)), add(layout.ThreadKey(job.Root)))
 	case job.RepostOf != 0:
 		cmds = append(cmds, addOwn)
@@ -149,10 +159,12 @@ func (w *writer) pushOwn(ctx context.Context, job Job) (followers rueidis.RedisR
 	for _, tag := range job.Tags {
 		cmds = append(cmds, add(layout.TagKey(tag)))
 	}
-	end := w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build()
-	res := w.client.DoMulti(ctx, append(cmds, end, w.followers(job.audience()[0], follow.First))...)
+	own := len(cmds)
+	cmds = append(cmds, w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build())
+	cmds = append(cmds, w.decideCommands(job)...)
+	res := w.client.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], follow.First))...)
 	last := len(res) - 1
-	for _, r := range res[:last-1] {
+	for _, r := range res[:own] {
 		if err := r.Error(); reply.IsWrongType(err) {
 			// A damaged key must not prevent posting; a check reports it.
 			w.log.WarnContext(ctx, "a post could not be put on a list of its author", "post", job.post, "author", job.Author, "error", err)
@@ -160,12 +172,19 @@ func (w *writer) pushOwn(ctx context.Context, job Job) (followers rueidis.RedisR
 			return res[last], fmt.Errorf("social: post: %w", err)
 		}
 	}
-	if own > 0 {
-		if err := w.makeRoom(ctx, res[own], res[last-1]); err != nil {
+	if older >= 0 {
+		if err := w.makeRoom(ctx, res[older], res[own]); err != nil {
 			return res[last], err
 		}
 	}
-	return res[last], w.changedTags(ctx, job.Tags)
+	if err := w.changedTags(ctx, job.Tags); err != nil {
+		return res[last], err
+	}
+	again, err := w.decide(ctx, job, res[own+1:last])
+	if err != nil || !again || job.done() {
+		return res[last], err
+	}
+	return w.client.Do(ctx, w.followers(job.audience()[job.source], follow.First)), nil
 }
 
 // makeRoom takes posts off the public timeline that are no longer among the newest of
@@ -212,17 +231,28 @@ func (w *writer) pushNext(ctx context.Context, job *Job) error {
 // pushPage puts the post on the timelines of one page of the audience, and moves
 // the job on to the next page.
 func (w *writer) pushPage(ctx context.Context, job *Job, page rueidis.RedisResult) error {
-	ids, n, last, err := parseFollowers(page, job.followedBy)
+	var ids []string
+	n, last, err := 0, follow.First, error(nil)
+	if !job.done() {
+		ids, n, last, err = parseFollowers(page, job.followedBy)
+	}
 	if err == nil && job.source == 0 && job.isNarrow() {
 		ids, err = w.whoFollowBoth(ctx, job, ids)
 	}
+	keys := homes(ids)
+	if job.toAuthor {
+		keys = append(keys, layout.HomeKey(job.Author))
+	}
 	if err == nil {
-		err = w.lists.Put(ctx, job.post, homes(ids)...)
+		err = w.homes.Put(ctx, job.post, keys...)
 	}
 	if err != nil {
 		return fmt.Errorf("social: fan out post %d: %w", job.post, err)
 	}
-	job.next(n, last)
+	job.toAuthor = false
+	if !job.done() {
+		job.next(n, last)
+	}
 	return nil
 }
 
@@ -254,19 +284,27 @@ func homes(ids []string) []string {
 }
 
 // whoFollowBoth returns those of the followers of the author of a reply who follow
-// the author of the other post too, or are that author.
+// the author of the other post too, or are that author; or the other way round, where
+// the job goes through the followers of the other author.
 func (w *writer) whoFollowBoth(ctx context.Context, job *Job, ids []string) ([]string, error) {
+	to, other := layout.Itoa(job.To), job.To
+	if job.ofOther {
+		other = job.Author
+		if job.after == follow.First {
+			// They do not follow themselves, but may follow the author.
+			ids = append(ids, to)
+		}
+	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	scores, err := w.client.Do(ctx, w.client.B().Zmscore().Key(layout.FollowersKey(job.To)).Member(ids...).Build()).ToArray()
+	scores, err := w.client.Do(ctx, w.client.B().Zmscore().Key(layout.FollowersKey(other)).Member(ids...).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
-	to := layout.Itoa(job.To)
 	both := ids[:0]
 	for i, id := range ids {
-		isBoth := id == to
+		isBoth := id == to && !job.ofOther
 		if !isBoth && !scores[i].IsNil() {
 			since, _ := scores[i].AsFloat64()
 			isBoth = job.followedBy == 0 || since <= job.followedBy

@@ -38,6 +38,7 @@ const (
 	StandingEnds  = "standing_ends"
 	Site          = "site"
 	Invites       = "invites"
+	Celebrities   = "celebrities"
 )
 
 // Closed is the field `standing` of a user whose account is being deleted.
@@ -212,7 +213,7 @@ var types = map[string]string{
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
 	Tasks: "zset", Live: "stream", Completions: "string", Site: "hash", Invites: "hash",
-	ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
+	Celebrities: "zset", ProfileRepliesPrefix: "zset", ThreadPrefix: "zset",
 	LikedPrefix: "zset", RepostedPrefix: "zset", BookmarksPrefix: "zset",
 	MutedPrefix: "zset", BlockedPrefix: "zset", BlockersPrefix: "zset",
 	NotificationsPrefix: "stream", FollowingTagsPrefix: "zset", LoginPlacesPrefix: "zset",

@@ -1,0 +1,205 @@
+// Package celebrity knows the authors whose posts are not put on the home timelines of
+// their followers, because there are very many of them. Their posts are merged into a
+// home timeline when it is read: see package home.
+//
+// The sorted set `celebrities` has each such author with the id of the first post that
+// is merged (Twitter and Bluesky do the same for their largest accounts). An author is
+// added with the first post or repost after they have gained more followers than a
+// limit, and stays there.
+//
+// Putting a post on the home timelines all the same is always right: the reader drops
+// the second one. So a process that does not know yet that an author was added does no
+// harm. Leaving a post out is right only for a post whose id is not below the one in
+// `celebrities`, and [Set.Decide] reads it there.
+//
+// All of this happens on a Cluster only; the Set of a single server is nil, and knows
+// nobody.
+package celebrity
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// Known are the authors whose posts are merged, each with the id of the first post that
+// is. It never changes: after a change there is another one.
+type Known struct{ First map[int64]int64 }
+
+// Set keeps `celebrities` in memory. A nil *Set is that of a single server. It is safe
+// for concurrent use.
+type Set struct {
+	client  rueidis.Client
+	above   int64
+	watched bool
+
+	known   atomic.Pointer[Known]
+	changed atomic.Uint64 // the number of changes that were reported
+	seen    atomic.Uint64 // the number of those that known has
+	readAt  atomic.Int64  // when it was read, in nanoseconds
+	reading sync.Mutex
+}
+
+// New returns the set of a database; nil on a single server. An author with more than
+// above followers is added. With watched, the server reports changes to Changed;
+// otherwise the set is read each time.
+func New(client rueidis.Client, above int64, watched bool) *Set {
+	if client.Mode() != rueidis.ClientModeCluster {
+		return nil
+	}
+	return &Set{client: client, above: above, watched: watched}
+}
+
+const (
+	// maxAge is after which time the set is read again although no change was
+	// reported: a report can get lost with a cut cable.
+	maxAge = time.Minute
+	// cacheTTL bounds how long the client answers a read from its own memory.
+	cacheTTL = time.Minute
+)
+
+// Changed notes that `celebrities` has changed, or may have. It does not wait.
+func (s *Set) Changed() {
+	if s != nil {
+		s.changed.Add(1)
+	}
+}
+
+// Load returns who is known. It reads the set if it has changed, or always where fresh.
+// No round trip while nothing has changed.
+func (s *Set) Load(ctx context.Context, fresh bool) (*Known, error) {
+	if s == nil {
+		return &Known{}, nil
+	}
+	if known := s.current(); known != nil && !fresh {
+		return known, nil
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if known := s.current(); known != nil && !fresh {
+		return known, nil // another request has read it meanwhile
+	}
+	changed := s.changed.Load() // before the read, so that no change is missed
+	cmd := s.client.B().Zrange().Key(layout.Celebrities).Min("0").Max("-1").Withscores().Cache()
+	var res rueidis.RedisResult
+	if fresh || !s.watched {
+		res = s.client.Do(ctx, rueidis.Completed(cmd))
+	} else {
+		res = s.client.DoCache(ctx, cmd.ToStaticTTL(), cacheTTL)
+	}
+	scores, err := res.AsZScores()
+	if err != nil && !reply.IsWrongType(err) { // a check reports it
+		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
+	}
+	known := &Known{First: make(map[int64]int64, len(scores))}
+	for _, score := range scores {
+		if uid, ok := layout.ParseID(score.Member); ok && score.Score >= 1 && score.Score <= layout.MaxID {
+			known.First[uid] = int64(score.Score)
+		}
+	}
+	if fresh && s.watched {
+		// The server reports no change of what was read past the client-side cache.
+		return known, nil
+	}
+	s.known.Store(known)
+	s.readAt.Store(time.Now().UnixNano())
+	s.seen.Store(changed)
+	return known, nil
+}
+
+// current returns what is known if it is up to date.
+func (s *Set) current() *Known {
+	known := s.known.Load()
+	if known == nil || !s.watched || s.seen.Load() != s.changed.Load() || time.Now().UnixNano()-s.readAt.Load() > int64(maxAge) {
+		return nil
+	}
+	return known
+}
+
+// Commands reads what [Set.Decide] needs, for a pipeline of the caller.
+func (s *Set) Commands(author int64) rueidis.Commands {
+	b := s.client.B()
+	return rueidis.Commands{
+		b.Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build(),
+		b.Zcard().Key(layout.FollowersKey(author)).Build(),
+	}
+}
+
+// Decide reports whether a post or repost is merged when home timelines are read, and
+// is not put on those of the author's followers. res are the replies to Commands. Where
+// isNew, an author with too many followers is added with this post: one more round trip.
+//
+// The id of the post is assigned before. So whatever other processes do at the same time,
+// no post is missing: it is merged if its id is not below the one in `celebrities`, and
+// put on the timelines otherwise. What this process has in memory does not matter: it
+// can be wrong after a failover.
+func (s *Set) Decide(ctx context.Context, author, post int64, isNew bool, res []rueidis.RedisResult) (bool, error) {
+	from, err := first(res[0])
+	if err != nil {
+		return false, err
+	}
+	if from != 0 {
+		return post >= from, nil
+	}
+	followers, err := res[1].AsInt64()
+	if err != nil && !reply.IsWrongType(err) {
+		return false, fmt.Errorf("social: count followers: %w", err)
+	}
+	if !isNew || followers <= s.above {
+		return false, nil
+	}
+	b := s.client.B()
+	member := layout.Itoa(author)
+	res = s.client.DoMulti(ctx,
+		b.Zadd().Key(layout.Celebrities).Nx().ScoreMember().ScoreMember(float64(post), member).Build().ToRetryable(),
+		b.Zscore().Key(layout.Celebrities).Member(member).Build())
+	if err := res[0].Error(); err != nil && !reply.IsWrongType(err) {
+		return false, fmt.Errorf("social: merge the posts of user %d: %w", author, err)
+	}
+	from, err = first(res[1]) // another process can have added the author before
+	return err == nil && from != 0 && post >= from, err
+}
+
+// first reads the first post of an author that is merged; 0 for none.
+func first(res rueidis.RedisResult) (int64, error) {
+	text, err := reply.TextOrEmpty(res)
+	if err != nil {
+		return 0, fmt.Errorf("social: read whose posts are merged: %w", err)
+	}
+	if text == "" {
+		return 0, nil
+	}
+	id, err := layout.ParseScore(text)
+	if err != nil {
+		return 0, nil // damaged: a check reports it
+	}
+	return id, nil
+}
+
+// First returns the first post of an author that is merged, read past every memory; 0
+// for none. One round trip.
+func (s *Set) First(ctx context.Context, author int64) (int64, error) {
+	if s == nil {
+		return 0, nil
+	}
+	return first(s.client.Do(ctx, s.client.B().Zscore().Key(layout.Celebrities).Member(layout.Itoa(author)).Build()))
+}
+
+// Remove removes an account that is deleted. Repeating it changes nothing.
+func (s *Set) Remove(ctx context.Context, uid int64) error {
+	if s == nil {
+		return nil
+	}
+	err := s.client.Do(ctx, s.client.B().Zrem().Key(layout.Celebrities).Member(layout.Itoa(uid)).Build().ToRetryable()).Error()
+	if err != nil && !reply.IsWrongType(err) {
+		return fmt.Errorf("social: remove user %d: %w", uid, err)
+	}
+	return nil
+}

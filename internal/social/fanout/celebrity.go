@@ -1,0 +1,79 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/celebrity"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// OnCelebrities sets the authors whose posts are not put on the home timelines of their
+// followers; nil on a single server. Call it before the first use.
+func (e *Engine) OnCelebrities(set *celebrity.Set) { e.writer.celebrities = set }
+
+// decideCommands reads what decide needs, for a pipeline.
+func (w *writer) decideCommands(job *Job) rueidis.Commands {
+	switch {
+	case w.celebrities == nil:
+	case job.isNarrow():
+		b := w.client.B()
+		return rueidis.Commands{
+			b.Zcard().Key(layout.FollowersKey(job.Author)).Build(),
+			b.Zcard().Key(layout.FollowersKey(job.To)).Build(),
+		}
+	case job.Parent == 0:
+		return w.celebrities.Commands(job.Author)
+	}
+	return nil
+}
+
+// decide leaves the followers of the author out where home timelines are merged with the
+// author's posts. The audience of a reply is those who follow both authors, so it takes
+// the smaller of both sets of followers. It reports whether the job begins elsewhere
+// than with the followers of its author. A job that is repeated decides again.
+func (w *writer) decide(ctx context.Context, job *Job, res []rueidis.RedisResult) (elsewhere bool, err error) {
+	switch {
+	case len(res) == 0:
+		return false, nil
+	case job.isNarrow():
+		var n [2]int64
+		for i := range n {
+			if n[i], err = res[i].AsInt64(); err != nil && !reply.IsWrongType(err) {
+				return false, fmt.Errorf("social: count followers: %w", err)
+			}
+		}
+		was := job.ofOther // the first page is of these followers
+		job.ofOther = n[1] < n[0]
+		return job.ofOther != was, nil
+	}
+	merged, err := w.celebrities.Decide(ctx, job.Author, job.post, job.Fields != nil, res)
+	if merged {
+		job.source = 1
+	}
+	return merged, err
+}
+
+// isMerged reports whether a post is not on the home timelines of the author's
+// followers, except for those of its tags.
+func (w *writer) isMerged(ctx context.Context, s stub) (bool, error) {
+	if s.parent != 0 {
+		return false, nil
+	}
+	first, err := w.celebrities.First(ctx, s.author)
+	return first != 0 && s.id >= first, err
+}
+
+// deletedAudience returns the sets of people whose home timelines can have a deleted
+// post.
+func (w *writer) deletedAudience(ctx context.Context, s stub) ([]string, error) {
+	merged, err := w.isMerged(ctx, s)
+	sets := audience(s.author, s.tags)
+	if merged {
+		sets = sets[1:]
+	}
+	return sets, err
+}
