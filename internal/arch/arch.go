@@ -73,6 +73,7 @@ func Retwis() Architecture {
 			"redlock/...":           1,
 			"collection":            1,
 			"internal/redismetrics": 1,
+			"internal/jobs":         1,
 			"ratelimit":             1,
 			"bulk":                  1,
 			"bulk/...":              1,
