@@ -287,7 +287,7 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// A job that kills each process that takes it is given up; so is an entry that is none.
+// A job that kills each process that takes it is given up; so is an entry without a job.
 // A key of another type does not stop the other streams.
 func TestDamage(t *testing.T) {
 	t.Parallel()
@@ -367,7 +367,7 @@ func TestRandomKills(t *testing.T) {
 					return ctx.Err()
 				}
 				if chance == 0 {
-					return errors.New("by chance")
+					return errors.New("broken for once")
 				}
 				if !p.client.dead.Load() {
 					mu.Lock()

@@ -17,14 +17,16 @@ const leaseBatch = 100
 // finish removes a job that has ended, as soon as done is closed.
 func (w *worker) finish(h *held, done <-chan struct{}) {
 	if done != nil {
+		w.counts.parked.Add(1)
+		select {
+		case <-done:
+		case <-h.ctx.Done():
+		}
+		w.counts.parked.Add(-1)
 		select {
 		case <-done:
 		default:
-			select {
-			case <-done:
-			case <-h.ctx.Done():
-				return
-			}
+			return
 		}
 	}
 	if w.remove(h) {
@@ -108,13 +110,9 @@ func (w *worker) failed(h *held, err error) {
 		h.tries++
 		w.noteTries(h)
 	}
-	w.lock.Lock()
-	w.parked++
-	w.lock.Unlock()
+	w.counts.parked.Add(1)
 	waited := w.wait(h, pause)
-	w.lock.Lock()
-	w.parked--
-	w.lock.Unlock()
+	w.counts.parked.Add(-1)
 	if !waited {
 		return
 	}

@@ -19,8 +19,8 @@ const (
 	// maxHeld bounds the jobs that a process holds: those that run, those that wait
 	// for another try, and those that wait for replicas.
 	maxHeld = 10_000
-	// maxParked bounds those of them that wait for another try.
-	maxParked = 1000
+	// maxParked bounds those of them that wait for another try, or for replicas.
+	maxParked = 5000
 	// maxPause is the longest pause before another try.
 	maxPause = 5 * time.Minute
 	// maxOutage is the longest pause while a server is not available.
@@ -43,7 +43,8 @@ type Do func(ctx context.Context, job string) (done <-chan struct{}, err error)
 // counters count what a process has done.
 type counters struct {
 	done, failed, dead, lost, reclaimed atomic.Int64
-	running, held                       atomic.Int64
+	running, held, parked               atomic.Int64
+	workers                             atomic.Int64
 }
 
 // Stats is what a process has done since its start.
@@ -64,6 +65,33 @@ func (q *Queue) Stats() Stats {
 		Done: c.done.Load(), Failed: c.failed.Load(), Dead: c.dead.Load(), Lost: c.lost.Load(), Reclaimed: c.reclaimed.Load(),
 		Running: c.running.Load(), Held: c.held.Load(),
 	}
+}
+
+// Drain waits until all jobs that this process can begin and end now are done: those that
+// wait for another try, or for replicas, are left. It returns at once in a process that
+// does not work.
+func (q *Queue) Drain(ctx context.Context) error {
+	for q.counts.workers.Load() > 0 {
+		for i := range q.keys {
+			select {
+			case q.added <- i:
+			default:
+			}
+		}
+		n, err := q.LenNow(ctx)
+		if err != nil {
+			return err
+		}
+		if c := &q.counts; n <= c.parked.Load() && c.running.Load() == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // held is a job that this process holds.
@@ -97,9 +125,8 @@ type worker struct {
 	from    int    // the stream to begin with
 	reclaim []scanState
 
-	lock   sync.Mutex
-	mine   map[entryKey]*held
-	parked int
+	lock sync.Mutex
+	mine map[entryKey]*held
 }
 
 // scanState is the state of the search for expired leases on one stream.
@@ -115,6 +142,8 @@ func (q *Queue) Work(ctx context.Context, workers int, do Do) {
 		Queue: q, ctx: ctx, do: do, slots: make(chan struct{}, workers), freed: make(chan struct{}, 1),
 		filled: make([]bool, len(q.keys)), reclaim: make([]scanState, len(q.keys)), mine: map[entryKey]*held{},
 	}
+	q.counts.workers.Add(1)
+	defer q.counts.workers.Add(-1)
 	var renewal sync.WaitGroup
 	stop := make(chan struct{})
 	renewal.Go(func() { w.renewUntil(stop) })
@@ -166,7 +195,7 @@ func (w *worker) look(ctx context.Context) {
 func (w *worker) free() int {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if w.parked >= maxParked || len(w.mine) >= maxHeld {
+	if w.counts.parked.Load() >= maxParked || len(w.mine) >= maxHeld {
 		return 0
 	}
 	return cap(w.slots) - len(w.slots)

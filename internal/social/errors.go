@@ -38,6 +38,8 @@ var (
 	ErrInviteExpired = invite.ErrExpired
 	// ErrBusy: too many passwords wait to be checked; try again in a moment.
 	ErrBusy = password.ErrBusy
+	// ErrOverloaded: too many posts are on their way to followers; try again later.
+	ErrOverloaded = errors.New("social: too much waits in the background")
 )
 
 // InvalidError is input that was rejected.

@@ -50,6 +50,7 @@ type posts struct {
 	notices    *notifications
 	log        *slog.Logger
 	now        func() time.Time
+	maxBacklog int64 // see Options.MaxBacklog
 
 	last    atomic.Int64 // the largest id of a post that was seen
 	counter atomic.Int64 // next_post_id as it was last read
@@ -94,6 +95,9 @@ func fieldsOf(post Post) []string {
 
 // publish writes a post under a new id and begins its fan-out.
 func (p *posts) publish(ctx context.Context, post *Post, entry fanout.Entry) error {
+	if err := p.admit(ctx, entry.Author); err != nil {
+		return err
+	}
 	job := p.fanOut.Begin(ctx, entry)
 	id, err := p.create(ctx, &job)
 	if err != nil {
@@ -101,6 +105,23 @@ func (p *posts) publish(ctx context.Context, post *Post, entry fanout.Entry) err
 	}
 	post.ID = id
 	return p.fanOut.Publish(ctx, job)
+}
+
+// admit refuses a post to many followers, with ErrOverloaded, while too much waits in
+// the background: it would reach them late, and delay all others.
+func (p *posts) admit(ctx context.Context, author int64) error {
+	if p.maxBacklog < 0 {
+		return nil
+	}
+	n, err := p.fanOut.Backlog(ctx)
+	if err != nil || n <= p.maxBacklog { // what cannot be counted is no reason to refuse a post
+		return nil
+	}
+	followers, err := p.client.Do(ctx, p.client.B().Zcard().Key(layout.FollowersKey(author)).Build()).AsInt64()
+	if err != nil || followers <= fanout.AtOnce || p.fanOut.IsMerged(ctx, author) {
+		return nil
+	}
+	return ErrOverloaded
 }
 
 // create writes a post under the next id. Should the id be in use, as after a

@@ -375,7 +375,7 @@ func TestFanOutInTheBackground(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := b.Publish(author, "to all of you")
-	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+	b.Eventually("the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0" })
 	for _, fan := range fans {
 		if got := b.Redis("LRANGE", fmt.Sprintf("posts:%d", fan.ID), "0", "-1"); got != fmt.Sprint(pid) {
 			t.Fatalf("%s has %q", fan.Name, got)

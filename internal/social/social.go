@@ -65,6 +65,7 @@
 package social
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +138,18 @@ type Options struct {
 
 	// ViewBytes bounds the posts that are kept in memory. Default: 64 MiB.
 	ViewBytes int64
+
+	// NoJobs leaves the work in the background to other processes.
+	NoJobs bool
+
+	// MaxBacklog is how many jobs may wait before posts to many followers are refused.
+	// Default: 1,000; -1: any number.
+	MaxBacklog int64
 }
+
+// defaultBacklog is the default of Options.MaxBacklog: about ten minutes of work for a
+// process, if each job is a post to 20,000 followers.
+const defaultBacklog = 1000
 
 // Service is Retwis on one database; see the package comment for its methods.
 // It is safe for concurrent use.
@@ -232,7 +244,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	stored := &session.Store{Client: client, Idle: opt.SessionIdle, Max: opt.SessionMax}
 	s.accounts = &accounts{sessions: &sessions{users: users, store: stored, now: opt.Now, tokens: tokens}, hasher: hasher, factors: &secondfactor.Store{Client: client, Box: box}, now: opt.Now}
 	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}
-	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now}
+	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now, maxBacklog: cmp.Or(opt.MaxBacklog, defaultBacklog)}
 	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}
 	var epoch atomic.Uint64
 	views, err := newViews(users, opt.ViewBytes, &epoch, opt.Invalidations != nil)
@@ -286,6 +298,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.leaving.hide, s.accounts.staff = s.followStanding, s.Staff
 	s.tasks.Handle(strings.TrimSuffix(roleTask, ":"), s.copyRole)
 	s.tasks.Handle(strings.TrimSuffix(standingTask, ":"), s.followStanding)
+	s.fanOut.Start(!opt.NoJobs)
 	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
 	return s, nil
 }
@@ -326,7 +339,7 @@ func newPairs() (*otter.Cache[string, int64], error) {
 }
 
 // Close stops the fan-outs that run in the background and waits for them. The
-// database knows which are unfinished; ResumeFanOuts finishes them. The client
+// database knows which are unfinished; other processes finish them. The client
 // stays open.
 func (s *Service) Close() error {
 	s.unsubscribe()
@@ -366,18 +379,22 @@ func (s *Service) Resume(ctx context.Context, post int64) error {
 }
 
 // ResumeFanOuts finishes the posts whose fan-out was interrupted when a process
-// died. A post that cannot be finished is logged and tried again by a later call;
-// the error reports how many there are.
+// died, in this process. A post that cannot be finished is logged and tried again by a
+// later call; the error reports how many there are.
 func (s *Service) ResumeFanOuts(ctx context.Context) error { return s.fanOut.ResumeAll(ctx) }
 
-// RecoverFanOuts calls ResumeFanOuts every so often until ctx ends. All processes
-// of a site call it; a lock lets one of them do the work.
+// sweepEvery is how often to look for work in the background that was lost.
+const sweepEvery = 3 * time.Second
+
+// RecoverFanOuts looks for interrupted work and queues it again, every three seconds or
+// more often, until ctx ends. All processes of a site call it; a lock lets one of them do
+// that. Other maintenance is done every so often.
 func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error {
 	var others sync.WaitGroup
 	defer others.Wait()
 	others.Go(func() { s.completions.index.Maintain(ctx, every) })
 	others.Go(func() { s.liftAll(ctx, liftEvery) })
-	return s.fanOut.Recover(ctx, every)
+	return s.fanOut.Recover(ctx, min(every, sweepEvery))
 }
 
 // Client is the client of the database.

@@ -77,3 +77,10 @@ func (w *writer) deletedAudience(ctx context.Context, s stub) ([]string, error) 
 	}
 	return sets, err
 }
+
+// IsMerged reports whether the posts of an author are not put on the home timelines of
+// followers.
+func (e *Engine) IsMerged(ctx context.Context, author int64) bool {
+	first, err := e.writer.celebrities.First(ctx, author)
+	return err == nil && first != 0
+}

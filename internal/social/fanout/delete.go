@@ -140,7 +140,7 @@ func (e *Engine) deleteNow(ctx context.Context, s stub) error {
 		err = e.writer.removeLikes(ctx, s.id)
 	}
 	if err == nil {
-		err = e.writer.removeFromHomes(ctx, s)
+		err = e.removeFromMany(ctx, s)
 	}
 	if err != nil {
 		return fmt.Errorf("social: delete post %d: %w", s.id, err)
@@ -430,6 +430,35 @@ func (w *writer) eachPage(ctx context.Context, set string, f func(page []string)
 	}
 }
 
+// removeFromMany removes a post from the home timelines of its audience. Where it is
+// large, slices of it are left to other tasks.
+func (e *Engine) removeFromMany(ctx context.Context, s stub) error {
+	n, err := e.writer.entries(ctx, s)
+	if err != nil {
+		return err
+	}
+	if n <= fewFollowers {
+		return e.writer.removeFromHomes(ctx, s)
+	}
+	merged, err := e.writer.isMerged(ctx, s)
+	if err != nil {
+		return err
+	}
+	parts := s.tags
+	if !merged {
+		parts = append([]string{""}, s.tags...)
+	}
+	whole := slice{post: s.id, author: s.author, time: s.time, from: follow.First}
+	members, err := e.slicesOf(ctx, whole, parts, unpushKind, unpushLongKind)
+	if err != nil {
+		return err
+	}
+	for _, member := range members {
+		e.tasks.Queue(member)
+	}
+	return nil
+}
+
 // removeFromHomes removes a post from the home timelines of its audience.
 func (w *writer) removeFromHomes(ctx context.Context, s stub) error {
 	sets, err := w.deletedAudience(ctx, s)
@@ -438,20 +467,18 @@ func (w *writer) removeFromHomes(ctx context.Context, s stub) error {
 	}
 	for _, set := range sets {
 		for after := follow.First; ; {
-			ids, n, last, err := parseFollowers(w.client.Do(ctx, w.followers(set, after)), 0)
-			if err == nil {
-				err = w.lists.Remove(ctx, s.id, homes(ids)...)
+			page, err := w.follows.Page(ctx, set, after, pageOfSlice)
+			ids, last := parsePage(page, 0)
+			if err == nil && len(ids) > 0 {
+				err = w.homes.Withdraw(ctx, s.id, homes(ids)...)
 			}
 			if err != nil && !reply.IsWrongType(err) {
 				return err
 			}
-			if n < pageOfFollowers {
+			if len(page)/2 < pageOfSlice {
 				break
 			}
 			after = last
-			if !pause.For(ctx, pageGap) {
-				return ctx.Err()
-			}
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ var (
 // replies need it has no author. It can be repeated. A post of another author, or one
 // that does not exist, is no error.
 //
-// A post in `fanouts` keeps its stub, and done is false: the process that puts it on
+// A post in `fanouts`, or with slices that are not written yet, keeps its stub, and done is false: the process that puts it on
 // timelines must see that it is deleted. Call it again when the fan-out is finished.
 func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err error) {
 	s, err := e.writer.readStub(ctx, post)
@@ -33,10 +33,14 @@ func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err 
 	if claim != nil && !rueidis.IsRedisNil(claim) {
 		return false, fmt.Errorf("social: erase post %d: %w", post, claim)
 	}
-	if err := e.eraseFrom(ctx, s); err != nil {
+	pushing, err := e.writer.pushing(ctx, func(id, _ int64) bool { return id == post })
+	if err == nil {
+		err = e.eraseFrom(ctx, s)
+	}
+	if err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
-	if claim == nil {
+	if claim == nil || pushing {
 		return false, nil
 	}
 	err = erasePostScript.RunFenced(ctx, e.writer.client,

@@ -87,7 +87,7 @@ func TestFailoverDuringFanOut(t *testing.T) {
 	// Everything can be lost, `fanouts` included: the fan-out is finished when no
 	// fan lacks the post.
 	if lag < time.Hour { // the entry of `fanouts` is not lost
-		socialtest.Wait(t, "the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
+		socialtest.Wait(t, "the fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" && b.Redis("EXISTS", "tasks") == "0" })
 		if lack := b.lacking(followers, post); lack > 0 {
 			t.Fatalf("%d of %d followers lack the post, and nobody knows of it", lack, followers)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/jobs"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
@@ -25,18 +26,24 @@ import (
 
 const (
 	// pagesAtOnce is how many pages of followers have the post when Publish
-	// returns. The rest follows in the background, with a pause after each page
-	// for other requests.
+	// returns. The rest follows in the background, in slices.
 	pagesAtOnce = 5
-	pageGap     = 100 * time.Microsecond // about a millisecond, with the resolution of timers
-	// maxJobs bounds the fan-outs that wait in memory. Past it they wait in the
-	// database.
-	maxJobs = 1024
-	// retryAfter is the pause after a page that failed, and maxFailures how
-	// often in a row one may fail before the fan-out is left to ResumeAll.
+	// pageGap is the pause after a page of other work in the background, for other
+	// requests.
+	pageGap = 100 * time.Microsecond // about a millisecond, with the resolution of timers
+	// maxRepeats bounds the fan-outs of this process that wait to be repeated after a
+	// failover. Past it they wait for Sweep.
+	maxRepeats = 1024
+	// retryAfter is the pause after one that failed, and maxFailures how often in a
+	// row one may fail before it is left to Sweep.
 	retryAfter  = time.Second
 	maxFailures = 60
+	// queueTimeout bounds the attempt to queue a fan-out. What fails is found by Sweep.
+	queueTimeout = 3 * time.Second
 )
+
+// AtOnce is how many followers have a post when Publish returns.
+const AtOnce = pagesAtOnce * pageOfFollowers
 
 // Engine fans posts out. It is safe for concurrent use.
 type Engine struct {
@@ -46,14 +53,17 @@ type Engine struct {
 	ledger  *task.Ledger // `fanouts`
 	tasks   *task.Engine // `tasks`
 
-	jobs   chan Job
-	ctx    context.Context // ends the worker, never used for a caller
-	stop   context.CancelFunc
-	worker sync.WaitGroup
+	short, long *jobs.Queue
+	letters     jobs.Letters
+
+	repeats chan Job
+	ctx     context.Context // ends the worker, never used for a caller
+	stop    context.CancelFunc
+	worker  sync.WaitGroup
 }
 
 // New returns an engine on the database behind client, which stays the
-// caller's, and its timelines. Close ends it. now is the clock.
+// caller's, and its timelines. Start starts it, and Close ends it. now is the clock.
 func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, now func() time.Time) *Engine {
 	masters := task.NewObserver(client)
 	ledger := task.NewLedger(client, layout.FanOuts, masters, log, now)
@@ -63,9 +73,11 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 			client: client, cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
 			follows: follow.New(client), lists: lists, homes: lists, ledger: ledger,
 		},
-		tasks: task.NewEngine(task.NewLedger(client, layout.Tasks, masters, log, now), log),
-		jobs:  make(chan Job, maxJobs),
+		repeats: make(chan Job, maxRepeats),
 	}
+	e.short, e.long = e.newQueue(client, layout.JobsPrefix, now), e.newQueue(client, layout.LongJobsPrefix, now)
+	e.letters = jobs.NewLetters(client, layout.DeadJobs)
+	e.tasks = task.NewEngine(task.NewLedger(client, layout.Tasks, masters, log, now), e.short, e.long, log)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.tasks.Handle(deleteKind, e.deleteTask)
 	e.tasks.Handle(tagsKind, e.tagsTask)
@@ -73,10 +85,32 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 	e.tasks.Handle(blockKind, e.blockTask)
 	e.tasks.Handle(likeKind, e.likeTask)
 	e.tasks.Handle(tagFollowKind, e.tagFollowTask)
-	e.tasks.Start()
+	e.tasks.Handle(pushKind, e.pushTask)
+	e.tasks.HandleLong(pushLongKind, e.pushTask)
+	e.tasks.Handle(unpushKind, e.unpushTask)
+	e.tasks.HandleLong(unpushLongKind, e.unpushTask)
+	e.tasks.HandleOthers(e.postJob)
+	return e
+}
+
+// streams is how many streams a queue has on a Cluster: its masters share them.
+const streams = 16
+
+// newQueue returns a queue of jobs.
+func (e *Engine) newQueue(client rueidis.Client, prefix string, now func() time.Time) *jobs.Queue {
+	opt := jobs.Options{Prefix: prefix, Dead: layout.DeadJobs, OnDead: e.forget, Log: e.log, Now: now}
+	if e.writer.cluster {
+		opt.Streams = streams
+	}
+	return jobs.New(client, opt)
+}
+
+// Start starts the engine; with works, it also runs jobs of the queues, those of other
+// processes too.
+func (e *Engine) Start(works bool) {
+	e.tasks.Start(works)
 	e.worker.Go(e.work)
 	e.worker.Go(func() { e.ledger.Run(e.ctx) })
-	return e
 }
 
 // Tasks are the background tasks other than fan-outs.
@@ -133,129 +167,125 @@ func (e *Engine) Publish(ctx context.Context, job Job) error {
 	}
 	first, err := e.writer.pushOwn(ctx, &job)
 	if err != nil {
+		e.queue(job)
 		return err
 	}
-	err = e.writer.pushPage(ctx, &job, first)
-	for page := 1; err == nil && !job.done() && page < pagesAtOnce; page++ {
-		err = e.writer.pushNext(ctx, &job)
-	}
-	if err == nil {
-		err = e.writer.report(ctx, &job)
-	}
-	switch {
-	case err != nil:
+	slices, err := e.pushFirst(ctx, &job, first)
+	if err != nil {
 		e.log.WarnContext(ctx, "fan-out interrupted, to be finished later", "post", job.post, "error", err)
-		return nil
-	case job.done():
-		if err := e.finish(ctx, job); err != nil {
-			e.log.WarnContext(ctx, "fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
-		}
+		e.queue(job)
 		return nil
 	}
-	e.queue(job)
+	for _, member := range slices {
+		e.tasks.Queue(member)
+	}
+	if err := e.finish(ctx, job); err != nil {
+		e.log.WarnContext(ctx, "fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
+	}
 	return nil
 }
 
-// queue leaves the rest of a fan-out to the worker.
+// queue leaves a fan-out to the background, from its beginning.
 func (e *Engine) queue(job Job) {
+	ctx, cancel := context.WithTimeout(e.ctx, queueTimeout)
+	defer cancel()
+	if err := e.tasks.QueueOther(ctx, job.member()); err != nil && e.ctx.Err() == nil {
+		e.log.Warn("a fan-out could not be queued, to be finished later", "post", job.post, "error", err)
+	}
+}
+
+// restart repeats a fan-out in this process, which has the text of the post: a failover
+// can have lost it.
+func (e *Engine) restart(job Job) {
 	e.ledger.Hold(job.member())
 	select {
-	case e.jobs <- job:
+	case e.repeats <- job:
 	default:
 		e.ledger.Release(job.member())
 		e.log.Warn("too many fan-outs at once, one to be finished later", "post", job.post)
 	}
 }
 
-// restart leaves a fan-out to the worker, from its beginning.
-func (e *Engine) restart(job Job) {
-	job.masters = ""
-	job.begin()
-	e.queue(job)
-}
-
-// work advances the fan-outs that Publish left, one page of each in turn, so
-// that a post to millions of followers does not delay one to thousands.
+// work repeats the fan-outs of this process after a failover.
 func (e *Engine) work() {
 	for {
 		select {
 		case <-e.ctx.Done():
 			return
-		case job := <-e.jobs:
+		case job := <-e.repeats:
 			e.workOn(job)
 		}
 	}
 }
 
 func (e *Engine) workOn(job Job) {
-	for {
-		err := e.advance(e.ctx, &job)
-		switch {
-		case e.ctx.Err() != nil:
-			return
-		case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
-			if err := e.giveUp(e.ctx, job, err); !errors.Is(err, ErrNoPost) {
-				e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
-			}
-			e.ledger.Release(job.member())
-			return
-		case err != nil && (reply.IsWrongType(err) || job.failed >= maxFailures):
-			e.ledger.Release(job.member())
+	defer e.ledger.Release(job.member())
+	slices, err := e.repeat(e.ctx, &job)
+	switch {
+	case e.ctx.Err() != nil:
+	case err == nil:
+		for _, member := range slices {
+			e.tasks.Queue(member)
+		}
+		if err := e.finish(e.ctx, job); err != nil {
+			e.log.Warn("fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
+		}
+	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
+		if err := e.giveUp(e.ctx, job, err); !errors.Is(err, ErrNoPost) {
 			e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
-			return
-		case err != nil:
-			job.failed++
-			e.log.Warn("fan-out interrupted, trying again", "post", job.post, "error", err, "in", retryAfter.String())
-			pause.For(e.ctx, retryAfter)
-		case job.done():
-			if err := e.finish(e.ctx, job); err != nil {
-				e.log.Warn("fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
-			}
-			e.ledger.Release(job.member())
-			return
-		default:
-			time.Sleep(pageGap)
 		}
-		select {
-		case e.jobs <- job:
-			return
-		default: // the queue is full: continue with this one
-		}
+	case reply.IsWrongType(err) || job.failed >= maxFailures:
+		e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
+	default:
+		job.failed++
+		e.log.Warn("fan-out interrupted, trying again", "post", job.post, "error", err, "in", retryAfter.String())
+		pause.For(e.ctx, retryAfter)
+		e.restart(job)
 	}
 }
 
-// advance does one page of a fan-out. A job without an identity of the masters
-// starts from its beginning.
-func (e *Engine) advance(ctx context.Context, job *Job) error {
-	if job.masters != "" {
-		err := e.writer.pushNext(ctx, job)
-		if err == nil {
-			job.failed = 0
+// forget removes a job that was given up from its ledger; it is a dead letter now.
+func (e *Engine) forget(ctx context.Context, job string) error {
+	if _, isPost := layout.ParseID(job); isPost {
+		return e.ledger.Forget(ctx, job)
+	}
+	return e.tasks.Forget(ctx, job)
+}
+
+// RetryDead notes and queues each dead letter again. It returns how many.
+func (e *Engine) RetryDead(ctx context.Context) (int, error) {
+	all, err := e.letters.All(ctx)
+	for i, letter := range all {
+		if _, isPost := layout.ParseID(letter.Job); isPost {
+			if err = e.ledger.Note(ctx, letter.Job); err == nil {
+				err = e.tasks.QueueOther(ctx, letter.Job)
+			}
+		} else if err = e.tasks.Note(ctx, letter.Job); err == nil {
+			e.tasks.Queue(letter.Job)
 		}
-		return err
+		if err == nil {
+			err = e.letters.Remove(ctx, letter.ID)
+		}
+		if err != nil {
+			return i, err
+		}
 	}
-	masters, err := e.masters.Identity(ctx)
+	return len(all), err
+}
+
+// Dead are the jobs that were given up.
+func (e *Engine) Dead() jobs.Letters { return e.letters }
+
+// Queues are the queues of short and of long jobs.
+func (e *Engine) Queues() (short, long *jobs.Queue) { return e.short, e.long }
+
+// Backlog returns how many jobs wait, as of at most two seconds ago. Without a round trip
+// where this process works, else with one a second.
+func (e *Engine) Backlog(ctx context.Context) (int64, error) {
+	short, err := e.short.Len(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := e.writer.restore(ctx, job); err != nil {
-		return err
-	}
-	if err := e.writer.attach(ctx, job, false); err != nil {
-		return err
-	}
-	job.begin()
-	first, err := e.writer.pushOwn(ctx, job)
-	if err == nil {
-		err = e.writer.pushPage(ctx, job, first)
-	}
-	if err == nil {
-		err = e.writer.report(ctx, job)
-	}
-	if err == nil {
-		job.masters = masters
-	} else {
-		job.begin()
-	}
-	return err
+	long, err := e.long.Len(ctx)
+	return short + long, err
 }

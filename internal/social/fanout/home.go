@@ -259,5 +259,8 @@ func (w *writer) isPending(ctx context.Context, author int64) (bool, error) {
 		return false, err
 	}
 	theirs, err := w.onAny(ctx, posts, layout.ProfileKey(author), layout.ProfileRepliesKey(author))
-	return len(theirs) > 0, err
+	if err != nil || len(theirs) > 0 {
+		return len(theirs) > 0, err
+	}
+	return w.pushing(ctx, func(_, by int64) bool { return by == author })
 }

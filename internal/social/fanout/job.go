@@ -39,7 +39,8 @@ type Job struct {
 	// Entry.Fields is kept until a replica has the post: it is written again should
 	// a failover lose it. Nil for a post of another process.
 
-	edits int64 // how often the post was edited before its tags were read
+	time  string // of the post, where Fields does not have it
+	edits int64  // how often the post was edited before its tags were read
 	// followedBy, where it is not zero, excludes followers who came later (unix
 	// seconds): they follow since after the post was written.
 	followedBy float64
@@ -50,7 +51,17 @@ type Job struct {
 	// masters is the identity of the servers before the first write. A fan-out
 	// that ends under another identity may have lost a part.
 	masters string
-	failed  int // how many times in a row the next page failed
+	failed  int // how many times in a row it failed
+}
+
+// postTime is the time of the post, as it is stored.
+func (j *Job) postTime() string {
+	for i := 0; i+1 < len(j.Fields); i += 2 {
+		if j.Fields[i] == "time" {
+			return j.Fields[i+1]
+		}
+	}
+	return j.time
 }
 
 // member is the member of `fanouts` for a job.

@@ -15,21 +15,23 @@ const (
 	// lockTimeout bounds a request for the lock; a slow server is no reason to
 	// give it up.
 	lockTimeout = 2 * time.Second
+	// lockTTL is how long the lock outlives its holder.
+	lockTTL = 5 * time.Second
 	// lockPause is the longest pause between two attempts to get the lock, where
 	// the message of its release was lost.
-	lockPause = 5 * time.Second
+	lockPause = 2 * time.Second
 )
 
-// Recover calls ResumeAll every so often, until ctx ends, in one process at a
-// time: the holder of the lock layout.FanOutsLock. The other processes wait for
-// it and take over within ten seconds after the holder died.
+// Recover calls Sweep every so often, until ctx ends, in one process at a time: the
+// holder of the lock layout.FanOutsLock. The other processes wait for it and take over
+// within seven seconds after the holder died.
 //
 // The lock saves work. Each fan-out is claimed by one process anyway, so a
 // process that cannot use the lock at all (without the rights to it, say) goes on
 // without it.
 func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 	locks, err := redlock.New([]rueidis.Client{e.writer.client}, redlock.Options{
-		NodeTimeout: lockTimeout, RetryMax: lockPause, Owner: "recovery of fan-outs",
+		TTL: lockTTL, NodeTimeout: lockTimeout, RetryMax: lockPause, Owner: "recovery of fan-outs",
 	})
 	if err != nil {
 		return err
@@ -38,8 +40,7 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 	for ctx.Err() == nil {
 		err := locks.Do(ctx, layout.FanOutsLock, func(ctx context.Context, _ *redlock.Lock) error {
 			for {
-				e.resumeAll(ctx)
-				if !pause.For(ctx, every) {
+				if !pause.For(ctx, max(every, sweepShare*e.sweep(ctx))) {
 					return ctx.Err()
 				}
 			}
@@ -48,15 +49,19 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 			break
 		}
 		e.log.DebugContext(ctx, "the recovery of fan-outs has no lock", "error", err)
-		e.resumeAll(ctx)
-		pause.For(ctx, every)
+		pause.For(ctx, max(every, sweepShare*e.sweep(ctx)))
 	}
 	return nil
 }
 
-// resumeAll is ResumeAll with its error logged.
-func (e *Engine) resumeAll(ctx context.Context) {
-	if err := e.ResumeAll(ctx); err != nil && ctx.Err() == nil {
-		e.log.WarnContext(ctx, "cannot finish interrupted posts; trying again later", "error", err)
+// sweepShare bounds the share of the time that sweeps take, where very much waits.
+const sweepShare = 20
+
+// sweep is Sweep with its error logged. It returns how long it took.
+func (e *Engine) sweep(ctx context.Context) time.Duration {
+	began := time.Now()
+	if err := e.Sweep(ctx); err != nil && ctx.Err() == nil {
+		e.log.WarnContext(ctx, "cannot go on with interrupted work; trying again later", "error", err)
 	}
+	return time.Since(began)
 }

@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
 	"retwis/internal/social/reply"
 	"retwis/internal/social/task"
 	"retwis/internal/social/text"
@@ -22,23 +23,86 @@ const skew = time.Minute
 // that have the post are not changed, and users who followed after it was
 // written do not get it. It returns ErrNoPost where there is no such post.
 func (e *Engine) Resume(ctx context.Context, post int64) error {
-	job, err := e.writer.stored(ctx, post)
+	job := Job{post: post, after: follow.First}
+	e.ledger.Hold(job.member())
+	defer e.ledger.Release(job.member())
+	slices, err := e.repeat(ctx, &job)
+	for _, member := range slices {
+		if err == nil {
+			err = e.tasks.Finish(ctx, member)
+		}
+	}
 	if err != nil {
 		return e.giveUp(ctx, job, err)
 	}
-	e.ledger.Hold(job.member())
-	defer e.ledger.Release(job.member())
-	for {
-		if err := e.advance(ctx, &job); err != nil {
-			return e.giveUp(ctx, job, err)
-		}
-		if job.done() {
-			return e.finish(ctx, job)
-		}
-		if !pause.For(ctx, pageGap) {
-			return fmt.Errorf("social: fan out post %d: %w", post, ctx.Err())
-		}
+	return e.finish(ctx, job)
+}
+
+// repeat does a fan-out from its beginning, up to the part that is left to slices, which
+// are noted.
+func (e *Engine) repeat(ctx context.Context, job *Job) (slices []string, err error) {
+	masters, err := e.masters.Identity(ctx)
+	if err != nil {
+		return nil, err
 	}
+	if err := e.writer.restore(ctx, job); err != nil {
+		return nil, err
+	}
+	if err := e.writer.attach(ctx, job, false); err != nil {
+		return nil, err
+	}
+	job.begin()
+	first, err := e.writer.pushOwn(ctx, job)
+	if err == nil {
+		slices, err = e.pushFirst(ctx, job, first)
+	}
+	if err != nil {
+		return nil, err
+	}
+	job.masters = masters
+	return slices, nil
+}
+
+// pushFirst puts a post on the timelines of the first thousand followers, whose first
+// page was read, and notes slices of the others.
+func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisResult) (slices []string, err error) {
+	err = e.writer.pushPage(ctx, job, first)
+	for page := 1; err == nil && !job.done() && page < pagesAtOnce; page++ {
+		err = e.writer.pushNext(ctx, job)
+	}
+	if err == nil {
+		err = e.writer.report(ctx, job)
+	}
+	if err == nil && !job.done() {
+		slices, err = e.pushRest(ctx, job)
+	}
+	return slices, err
+}
+
+// postJob runs a job of the queue: the id of a post whose fan-out is repeated.
+func (e *Engine) postJob(ctx context.Context, member string) (<-chan struct{}, error) {
+	post, ok := layout.ParseID(member)
+	if !ok {
+		e.log.WarnContext(ctx, "removed a job that is neither a task nor a post", "job", member)
+		return nil, nil
+	}
+	job := Job{post: post, after: follow.First}
+	e.ledger.Hold(member)
+	defer e.ledger.Release(member)
+	slices, err := e.repeat(ctx, &job)
+	if err == nil {
+		for _, slice := range slices {
+			e.tasks.Queue(slice)
+		}
+		err = e.seal(ctx, job)
+	}
+	if err == nil {
+		return e.ledger.Submit(ctx, e.written(job))
+	}
+	if err := e.giveUp(ctx, job, err); !errors.Is(err, ErrNoPost) {
+		return nil, err
+	}
+	return nil, nil
 }
 
 // giveUp ends a fan-out whose post is gone, and returns ErrNoPost; another error is
@@ -59,9 +123,17 @@ func (e *Engine) giveUp(ctx context.Context, job Job, err error) error {
 	return ErrNoPost
 }
 
-// finish looks at a post whose fan-out is written: if it was deleted meanwhile, it
-// is removed again from the lists. Then it waits until nothing can be lost.
+// finish seals a fan-out that is written. Then it waits until nothing can be lost.
 func (e *Engine) finish(ctx context.Context, job Job) error {
+	if err := e.seal(ctx, job); err != nil {
+		return err
+	}
+	return e.ledger.Finish(ctx, e.written(job))
+}
+
+// seal looks at a post whose fan-out is written: if it was deleted meanwhile, it is
+// removed again from the lists; if it was edited, its tags are corrected.
+func (e *Engine) seal(ctx context.Context, job Job) error {
 	b := e.writer.client.B()
 	res := e.writer.client.DoMulti(ctx,
 		b.Hexists().Key(layout.PostKey(job.post)).Field("deleted").Build(),
@@ -84,7 +156,7 @@ func (e *Engine) finish(ctx context.Context, job Job) error {
 			return err
 		}
 	}
-	return e.ledger.Finish(ctx, e.written(job))
+	return nil
 }
 
 // written is a fan-out that is written and not confirmed.
@@ -137,6 +209,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 		return job, fmt.Errorf("social: read a post: %w", err)
 	}
 	job.To, _ = layout.ParseID(other) // 0 for a new conversation
+	job.time = fields[1]
 	if at := layout.ParseTime(fields[1]); !at.IsZero() {
 		job.followedBy = float64(at.Add(skew).Unix())
 	}
@@ -193,7 +266,36 @@ func (e *Engine) Repeat(ctx context.Context, post int64) error {
 	return err
 }
 
-// Renew renews the claims of this process, as it does every ten seconds.
+// Sweep queues the fan-outs and the tasks again that no process and no queue has: their
+// process has died, or a failover has lost a queue. Where the queues cannot be written,
+// it finishes them itself.
+func (e *Engine) Sweep(ctx context.Context) error {
+	var queued *task.Queued
+	waiting := func(ctx context.Context) (task.Queued, error) {
+		if queued == nil {
+			all, err := e.tasks.Waiting(ctx)
+			if err != nil {
+				return all, err
+			}
+			queued = &all
+		}
+		return *queued, nil
+	}
+	err := e.ledger.Sweep(ctx, waiting, func(ctx context.Context, member string) error {
+		if _, ok := layout.ParseID(member); !ok {
+			return e.resumeMember(ctx, member)
+		}
+		if err := e.tasks.QueueOther(ctx, member); err != nil {
+			e.log.WarnContext(ctx, "a fan-out could not be queued", "post", member, "error", err)
+			return e.resumeMember(ctx, member)
+		}
+		e.log.InfoContext(ctx, "an interrupted fan-out goes on", "post", member)
+		return nil
+	})
+	return errors.Join(err, e.tasks.Sweep(ctx, waiting))
+}
+
+// Renew renews the claims of this process, as it does every two seconds.
 func (e *Engine) Renew() { e.ledger.Renew(e.ctx) }
 
 // Claims returns how many fan-outs this process works on.

@@ -264,7 +264,13 @@ func parseFollowers(page rueidis.RedisResult, followedBy float64) (ids []string,
 	if err != nil {
 		return nil, 0, follow.First, err
 	}
-	ids = make([]string, 0, len(entries)/2)
+	ids, last = parsePage(entries, followedBy)
+	return ids, len(entries) / 2, last, nil
+}
+
+// parsePage is parseFollowers for a page that was read.
+func parsePage(entries []string, followedBy float64) (ids []string, last follow.Cursor) {
+	ids, last = make([]string, 0, len(entries)/2), follow.First
 	for i := 0; i+1 < len(entries); i += 2 {
 		last = follow.Cursor{Since: entries[i+1], ID: entries[i]}
 		since, _ := strconv.ParseFloat(entries[i+1], 64)
@@ -272,7 +278,7 @@ func parseFollowers(page rueidis.RedisResult, followedBy float64) (ids []string,
 			ids = append(ids, entries[i])
 		}
 	}
-	return ids, len(entries) / 2, last, nil
+	return ids, last
 }
 
 func homes(ids []string) []string {

@@ -39,6 +39,7 @@ const (
 	Site          = "site"
 	Invites       = "invites"
 	Celebrities   = "celebrities"
+	DeadJobs      = "jobs:dead"
 )
 
 // Closed is the field `standing` of a user whose account is being deleted.
@@ -46,6 +47,12 @@ const Closed = "closed"
 
 // Nobody is the id in `users` of a name that belonged to an account that was deleted.
 const Nobody = "0"
+
+// Prefixes of the streams of jobs: of short ones and of long ones. A number follows.
+const (
+	JobsPrefix     = "jobs:"
+	LongJobsPrefix = "jobs:long:"
+)
 
 // Keys of reports. They have the hash tag {reports}: on a Cluster they are in one slot.
 const (

@@ -66,7 +66,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 func (b *bundle) killed(client rueidis.Client, commands int64, s scene) bool {
 	b.T.Helper()
 	process := socialtest.Dying(client, commands)
-	service, err := social.New(process, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash})
+	service, err := social.New(process, social.Options{Logger: socialtest.Quiet(), Now: b.Clock.Now, HashParams: socialtest.CheapHash, NoJobs: true})
 	if err != nil {
 		b.T.Fatal(err)
 	}

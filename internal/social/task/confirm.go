@@ -30,10 +30,11 @@ const (
 	// them; they acknowledge once a second.
 	confirmEvery = 100 * time.Millisecond
 	// renewEvery is how often the time of each member of this process is renewed.
-	renewEvery = 10 * time.Second
+	renewEvery = 2 * time.Second
 	// StaleAfter is how long work stays claimed after its last renewal. Then its
-	// process counts as dead.
-	StaleAfter = 30 * time.Second
+	// process counts as dead. A process whose clock is late by more than that is
+	// taken for dead too, and its work is done once more.
+	StaleAfter = 8 * time.Second
 	// replicaTimeout bounds the wait for a replica that
 	// acknowledges nothing, and how long a replica that disconnected still
 	// counts.

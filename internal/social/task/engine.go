@@ -5,86 +5,104 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
+	"retwis/internal/jobs"
 	"retwis/internal/social/pause"
 )
 
 const (
-	// maxTasks bounds the tasks that wait in memory. Past it they wait in the
-	// database.
-	maxTasks = 1024
-	// workers is how many tasks run in the background at once.
-	workers = 4
-	// retryAfter is the pause after a task that failed, and maxFailures how often in
-	// a row one may fail before it is left to ResumeAll.
-	retryAfter  = time.Second
-	maxFailures = 60
+	// shortWorkers and longWorkers are how many jobs of each kind run in a process
+	// at once. Long jobs write with pauses for other requests: two at once would
+	// fill each other's pauses.
+	shortWorkers = 4
+	longWorkers  = 1
+	// retryAfter is the pause after a try that failed, and after one that has done
+	// all it could.
+	retryAfter = time.Second
+	// queueTimeout bounds the attempt to queue a task. What fails is found by Sweep.
+	queueTimeout = 3 * time.Second
+	// drainTimeout bounds the wait for the queues to be empty. Jobs of a process that
+	// has just died are in them for longer.
+	drainTimeout = 3 * time.Second
 )
 
 // ErrAgain: a task has done all it can for now, and will be repeated in a second.
-var ErrAgain = errors.New("social: to be repeated")
+var ErrAgain = jobs.ErrAgain
 
 // errUnknown: the kind of a task is not known to this process.
 var errUnknown = errors.New("social: unknown kind of task")
+
+// Func runs a task, by the argument of its member.
+type Func func(ctx context.Context, argument string) error
+
+type kind struct {
+	run  Func
+	long bool
+}
 
 // Engine runs tasks. Each is named by a text, "<kind>:<argument>", which is a member
 // of the ledger until the task is finished, and can be run again from its beginning at
 // any time. The function of its kind is set by Handle. An Engine is safe for
 // concurrent use.
+//
+// Tasks wait in two queues, so that short ones do not wait for long ones.
 type Engine struct {
-	ledger *Ledger
-	log    *slog.Logger
-	kinds  map[string]func(ctx context.Context, argument string) error
+	ledger      *Ledger
+	log         *slog.Logger
+	short, long *jobs.Queue
+	kinds       map[string]kind
+	others      jobs.Do // jobs that are no task
 
-	queue  chan queued
 	ctx    context.Context
 	stop   context.CancelFunc
 	worker sync.WaitGroup
 }
 
-type queued struct {
-	member string
-	failed int
-}
-
-// NewEngine returns an engine on a ledger, which it runs. Start starts it, and Close
-// ends it.
-func NewEngine(ledger *Ledger, log *slog.Logger) *Engine {
-	e := &Engine{
-		ledger: ledger, log: log, queue: make(chan queued, maxTasks),
-		kinds: map[string]func(ctx context.Context, argument string) error{},
-	}
+// NewEngine returns an engine on a ledger, which it runs, and queues of short and long
+// tasks. Start starts it, and Close ends it.
+func NewEngine(ledger *Ledger, short, long *jobs.Queue, log *slog.Logger) *Engine {
+	e := &Engine{ledger: ledger, log: log, short: short, long: long, kinds: map[string]kind{}}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e
 }
 
-// Handle sets the function of a kind of task. Call it before the first task of the kind.
-func (e *Engine) Handle(kind string, run func(ctx context.Context, argument string) error) {
-	e.kinds[kind] = run
-}
+// Handle sets the function of a kind of task. Call it before Start.
+func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run: run} }
 
-// Start starts the background.
-func (e *Engine) Start() {
+// HandleLong is Handle for tasks that take more than a moment.
+func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run: run, long: true} }
+
+// HandleOthers sets what runs the jobs of the queues that are not tasks: those without
+// a colon. Call it before Start.
+func (e *Engine) HandleOthers(run jobs.Do) { e.others = run }
+
+// Start starts the ledger, and with works the jobs in the queues.
+func (e *Engine) Start(works bool) {
 	e.worker.Go(func() { e.ledger.Run(e.ctx) })
-	for range workers {
-		e.worker.Go(e.work)
+	if works {
+		e.worker.Go(func() { e.short.Work(e.ctx, shortWorkers, e.do) })
+		e.worker.Go(func() { e.long.Work(e.ctx, longWorkers, e.do) })
 	}
 }
 
-// Close stops the tasks in the background and waits for them. Unfinished ones stay in
-// the ledger, for ResumeAll.
+// Close stops the tasks in the background and waits for them. Other processes go on with
+// them.
 func (e *Engine) Close() {
 	e.stop()
 	e.worker.Wait()
 }
 
-// Note adds a task to the ledger, before its first write: from now on it will be
-// finished, whatever interrupts it. One round trip.
-func (e *Engine) Note(ctx context.Context, member string) error {
-	return e.ledger.NoteFull(ctx, member)
+// Note adds tasks to the ledger, before their first write: from now on they will be
+// finished, whatever interrupts them. One round trip for a thousand.
+func (e *Engine) Note(ctx context.Context, members ...string) error {
+	if len(members) == 1 {
+		return e.ledger.NoteFull(ctx, members[0])
+	}
+	return e.ledger.Note(ctx, members...)
 }
 
 // Run runs a task that was noted, to its end. A task that fails goes on in the
@@ -115,34 +133,84 @@ func (e *Engine) Finish(ctx context.Context, member string) error {
 	}
 }
 
-// Queue leaves a task that was noted to the background.
-func (e *Engine) Queue(member string) { e.enqueue(queued{member: member}) }
-
-func (e *Engine) enqueue(q queued) {
-	e.ledger.Hold(q.member)
-	select {
-	case e.queue <- q:
-	default:
-		e.ledger.Release(q.member)
-		e.log.Warn("too many tasks at once, one to be finished later", "task", q.member)
+// Queue leaves a task that was noted to the background. One round trip. Where it cannot
+// be queued, Sweep finds it later.
+func (e *Engine) Queue(member string) {
+	if err := e.add(e.ctx, member); err != nil && e.ctx.Err() == nil {
+		e.log.Warn("a task could not be queued, to be finished later", "task", member, "error", err)
 	}
 }
 
-// run runs a task once.
-func (e *Engine) run(ctx context.Context, member string) error {
-	kind, argument, _ := strings.Cut(member, ":")
-	do, ok := e.kinds[kind]
+// add adds a job to the queue of its kind.
+func (e *Engine) add(ctx context.Context, member string) error {
+	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
+	defer cancel()
+	name, _, _ := strings.Cut(member, ":")
+	if e.kinds[name].long {
+		return e.long.Add(ctx, member)
+	}
+	return e.short.Add(ctx, member)
+}
+
+// QueueOther adds a job that is no task to the queue of short ones. One round trip.
+func (e *Engine) QueueOther(ctx context.Context, job string) error { return e.short.Add(ctx, job) }
+
+// function returns the function of a task, bound to its argument.
+func (e *Engine) function(member string) (func(ctx context.Context) error, error) {
+	name, argument, _ := strings.Cut(member, ":")
+	k, ok := e.kinds[name]
 	if !ok {
-		return fmt.Errorf("%w: %.40q", errUnknown, member)
+		return nil, fmt.Errorf("%w: %.40q", errUnknown, member)
+	}
+	return func(ctx context.Context) error { return k.run(ctx, argument) }, nil
+}
+
+// once runs a task once, and returns what is left to confirm.
+func (e *Engine) once(ctx context.Context, member string) (Work, error) {
+	run, err := e.function(member)
+	if err != nil {
+		return Work{}, err
 	}
 	masters, err := e.ledger.observer.Identity(ctx)
 	if err != nil {
+		return Work{}, err
+	}
+	if err := run(ctx); err != nil {
+		return Work{}, err
+	}
+	return Work{Member: member, Masters: masters, Repeat: func() { e.repeat(member) }}, nil
+}
+
+// run runs a task once, and finishes it.
+func (e *Engine) run(ctx context.Context, member string) error {
+	work, err := e.once(ctx, member)
+	if err != nil {
 		return err
 	}
-	if err := do(ctx, argument); err != nil {
-		return err
+	return e.ledger.Finish(ctx, work)
+}
+
+// do runs a job. It is done when the ledger has confirmed it.
+func (e *Engine) do(ctx context.Context, member string) (<-chan struct{}, error) {
+	if e.others != nil && !strings.Contains(member, ":") {
+		return e.others(ctx, member)
 	}
-	return e.ledger.Finish(ctx, Work{Member: member, Masters: masters, Repeat: func() { e.repeat(member) }})
+	e.ledger.Hold(member)
+	defer e.ledger.Release(member)
+	work, err := e.once(ctx, member)
+	if errors.Is(err, errUnknown) {
+		e.log.Warn("left a task to another process", "task", member)
+		return nil, nil // it stays in the ledger
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.ledger.Submit(ctx, work)
+}
+
+// Forget removes a task from the ledger that was given up.
+func (e *Engine) Forget(ctx context.Context, member string) error {
+	return e.ledger.Forget(ctx, member)
 }
 
 // repeat runs a task again after a failover, which can have lost its member too.
@@ -159,43 +227,51 @@ func (e *Engine) repeat(member string) {
 	})
 }
 
-func (e *Engine) work() {
-	for {
-		select {
-		case <-e.ctx.Done():
-			return
-		case q := <-e.queue:
-			e.workOn(q)
-		}
+// Waiting returns the jobs that wait in the queues, or that a process holds.
+func (e *Engine) Waiting(ctx context.Context) (Queued, error) {
+	short, until, err := e.short.Waiting(ctx, maxWaiting)
+	if err != nil {
+		return Queued{}, err
 	}
+	long, untilLong, err := e.long.Waiting(ctx, maxWaiting)
+	if err != nil {
+		return Queued{}, err
+	}
+	if !untilLong.IsZero() && (until.IsZero() || untilLong.Before(until)) {
+		until = untilLong
+	}
+	maps.Copy(short, long)
+	return Queued{Jobs: short, Until: until}, nil
 }
 
-func (e *Engine) workOn(q queued) {
-	defer e.ledger.Release(q.member)
-	err := e.run(e.ctx, q.member)
-	switch {
-	case err == nil, e.ctx.Err() != nil:
-		return
-	case errors.Is(err, errUnknown):
-		e.log.Warn("left a task to another process", "task", q.member)
-		return
-	case q.failed >= maxFailures:
-		e.log.Warn("a task was interrupted, to be finished later", "task", q.member, "error", err)
-		return
-	case !errors.Is(err, ErrAgain):
-		e.log.Warn("a task was interrupted, trying again", "task", q.member, "error", err, "in", retryAfter.String())
-	}
-	e.ledger.Hold(q.member)
-	time.AfterFunc(retryAfter, func() {
-		defer e.ledger.Release(q.member)
-		e.enqueue(queued{member: q.member, failed: q.failed + 1})
+// Sweep queues the tasks again that no process and no queue has; see Ledger.Sweep. Where
+// the queues cannot be written, it runs them itself.
+func (e *Engine) Sweep(ctx context.Context, queued func(ctx context.Context) (Queued, error)) error {
+	return e.ledger.Sweep(ctx, queued, func(ctx context.Context, member string) error {
+		if _, err := e.function(member); err != nil {
+			return nil // left to a process that knows it
+		}
+		if err := e.add(ctx, member); err != nil {
+			e.log.WarnContext(ctx, "a task could not be queued", "task", member, "error", err)
+			return e.resume(ctx, member)
+		}
+		e.log.InfoContext(ctx, "an interrupted task goes on", "task", member)
+		return nil
 	})
 }
 
-// ResumeAll finishes the tasks that dead processes left unfinished; see
-// Ledger.Resume.
+// ResumeAll finishes the tasks that dead processes left unfinished, in this process; see
+// Ledger.Resume. Then it empties the queues, as far as that is possible at once.
 func (e *Engine) ResumeAll(ctx context.Context) error {
-	return e.ledger.Resume(ctx, e.resume)
+	err := e.ledger.Resume(ctx, e.resume)
+	drain, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	for _, queue := range []*jobs.Queue{e.short, e.long} {
+		if err := queue.Drain(drain); err != nil && drain.Err() == nil {
+			e.log.WarnContext(ctx, "the queues of jobs cannot be emptied", "error", err)
+		}
+	}
+	return err
 }
 
 func (e *Engine) resume(ctx context.Context, member string) error {

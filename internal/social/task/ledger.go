@@ -3,9 +3,14 @@
 // A Ledger is a sorted set of unfinished work: each member describes work that can be
 // repeated from its beginning, scored by the time at which its process last renewed
 // its claim. A member is there from before the first write until all is written and
-// the replicas have confirmed that. A process that dies in between leaves it there,
-// and another process finishes the work. The fan-outs of posts have one ledger; the
-// tasks of an Engine, such as the deletion of a post, have another.
+// the replicas have confirmed that. The fan-outs of posts have one ledger; the tasks of
+// an Engine, such as the deletion of a post, have another.
+//
+// A ledger says what must be done; the queues of package jobs say who does it. Work that
+// waits in a queue, or that a process does as a job, is begun again by another process a
+// few seconds after its own has died. What a process does without a queue, and what a
+// queue has lost in a failover, is found by Engine.Sweep: a member that was not renewed
+// for a while, and that no queue has, is queued again.
 package task
 
 import (
@@ -38,6 +43,9 @@ const maxSubmitted = 1024
 
 // staleAtOnce is how much stale work is read at a time.
 const staleAtOnce = 50
+
+// maxNoted bounds the members that one command adds.
+const maxNoted = 1000
 
 // Work is what a member of a ledger describes.
 type Work struct {
@@ -75,15 +83,17 @@ func NewLedger(client rueidis.Client, key string, observer *Observer, log *slog.
 	}
 }
 
-// Note adds members, or renews them. One round trip.
+// Note adds members, or renews them. One round trip for each 1,000.
 func (l *Ledger) Note(ctx context.Context, members ...string) error {
 	now := float64(l.now().Unix())
-	add := l.client.B().Zadd().Key(l.key).ScoreMember()
-	for _, member := range members {
-		add = add.ScoreMember(now, member)
-	}
-	if err := l.client.Do(ctx, add.Build().ToRetryable()).Error(); err != nil {
-		return fmt.Errorf("social: key %s: %w", l.key, err)
+	for some := range slices.Chunk(members, maxNoted) {
+		add := l.client.B().Zadd().Key(l.key).ScoreMember()
+		for _, member := range some {
+			add = add.ScoreMember(now, member)
+		}
+		if err := l.client.Do(ctx, add.Build().ToRetryable()).Error(); err != nil {
+			return fmt.Errorf("social: key %s: %w", l.key, err)
+		}
 	}
 	return nil
 }
@@ -198,17 +208,24 @@ func (l *Ledger) Run(ctx context.Context) {
 
 // Renew tells other processes that the work of this one is not abandoned.
 func (l *Ledger) Renew(ctx context.Context) {
+	if err := l.renew(ctx, l.claims.all()); err != nil && ctx.Err() == nil {
+		l.log.Warn("cannot renew the claim on unfinished work", "error", err)
+	}
+}
+
+// renew renews members that are still there.
+func (l *Ledger) renew(ctx context.Context, all []string) error {
 	now := float64(l.now().Unix())
-	for members := range slices.Chunk(l.claims.all(), maxBatch) {
-		add := l.client.B().Zadd().Key(l.key).Xx().ScoreMember().ScoreMember(now, members[0])
-		for _, member := range members[1:] {
+	for members := range slices.Chunk(all, maxBatch) {
+		add := l.client.B().Zadd().Key(l.key).Xx().Gt().ScoreMember()
+		for _, member := range members {
 			add = add.ScoreMember(now, member)
 		}
-		if err := l.client.Do(ctx, add.Build().ToRetryable()).Error(); err != nil && ctx.Err() == nil {
-			l.log.Warn("cannot renew the claim on unfinished work", "key", l.key, "error", err)
-			return
+		if err := l.client.Do(ctx, add.Build().ToRetryable()).Error(); err != nil {
+			return fmt.Errorf("social: key %s: %w", l.key, err)
 		}
 	}
+	return nil
 }
 
 // Stale is the latest time of renewal (unix seconds) of work whose process counts as

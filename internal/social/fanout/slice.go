@@ -1,0 +1,321 @@
+package fanout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// Kinds of tasks that put a post on the timelines of a part of its audience, or remove a
+// deleted post from them:
+// "<kind>:<post>:<author>:<time>:<from>:<to>:<part>"; see slice. Parts of more than
+// fewFollowers have kinds of their own: they are long tasks.
+const (
+	pushKind       = "push"
+	pushLongKind   = "push_long"
+	unpushKind     = "unpush"
+	unpushLongKind = "unpush_long"
+)
+
+const (
+	// sliceLen is how many followers a slice has at the most. On a Cluster the
+	// timelines of fewer followers are spread over so many slots that one script
+	// writes only one.
+	sliceLen = 100_000
+	// fewFollowers is how many followers are written in a moment.
+	fewFollowers = 10_000
+	// pageOfSlice is how many followers of a slice are read at a time.
+	pageOfSlice = 2000
+)
+
+// slice is a part of the audience of a post: the followers of its author, or of a tag,
+// after one of them and up to another. Both are times and ids: a slice stays the same
+// while people begin and cease to follow.
+type slice struct {
+	post, author int64
+	time         string // of the post: with the author it tells a post from another that got its id after a failover
+	from         follow.Cursor
+	to           follow.Cursor // the last one; First: all that follow
+	part         string        // a tag, or "@" and an id for the followers of that user; empty for those of the author
+	long         bool
+}
+
+// identity is how a stub writes what identifies a post.
+func (s slice) identity() string { return fmt.Sprintf("%d:%d:%s", s.post, s.author, s.time) }
+
+// member is the member of `tasks` for a slice, of the kind for short or long ones.
+func (s slice) member(short, long string) string {
+	kind := short
+	if s.long {
+		kind = long
+	}
+	return fmt.Sprintf("%s:%s:%s:%s:%s", kind, s.identity(), cursorText(s.from), cursorText(s.to), s.part)
+}
+
+// cursorText writes a cursor; First is empty.
+func cursorText(c follow.Cursor) string {
+	if c == follow.First {
+		return ""
+	}
+	return c.String()
+}
+
+// parseSlice reads the argument of a task.
+func parseSlice(argument string) (s slice, ok bool) {
+	parts := strings.SplitN(argument, ":", 6)
+	if len(parts) != 6 {
+		return s, false
+	}
+	var isPost, isAuthor, isFrom, isTo bool
+	s.post, isPost = layout.ParseID(parts[0])
+	s.author, isAuthor = layout.ParseID(parts[1])
+	s.time = parts[2]
+	s.from, isFrom = follow.ParseCursor(parts[3])
+	s.to, isTo = follow.ParseCursor(parts[4])
+	s.part = parts[5]
+	return s, isPost && isAuthor && isFrom && isTo
+}
+
+// set is the set of followers that a slice is a part of.
+func (s slice) set() string {
+	if user, isUser := strings.CutPrefix(s.part, "@"); isUser {
+		return layout.FollowersPrefix + user
+	}
+	if s.part != "" {
+		return layout.TagFollowersKey(s.part)
+	}
+	return layout.FollowersKey(s.author)
+}
+
+// isPast reports whether a follower comes after the last one of the slice: the order is
+// that of ZREVRANGE.
+func (s slice) isPast(since, id string) bool {
+	if s.to == follow.First {
+		return false
+	}
+	a, _ := strconv.ParseFloat(since, 64)
+	b, _ := strconv.ParseFloat(s.to.Since, 64)
+	return cmp.Or(cmp.Compare(b, a), cmp.Compare(s.to.ID, id)) > 0
+}
+
+// slices divides the rest of an audience: the followers after a cursor in the set of the
+// first part, and all of those of the others. Two round trips, one where no set is large.
+func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]slice, error) {
+	sizes := make(rueidis.Commands, len(parts))
+	sets := make([]string, len(parts))
+	for i, part := range parts {
+		sets[i] = slice{author: whole.author, part: part}.set()
+		sizes[i] = w.client.B().Zcard().Key(sets[i]).Build()
+	}
+	var cuts rueidis.Commands
+	counts := make([]int64, len(parts))
+	for i, res := range w.client.DoMulti(ctx, sizes...) {
+		var err error
+		if counts[i], err = res.AsInt64(); err != nil && !reply.IsWrongType(err) {
+			return nil, err
+		}
+		for rank := int64(sliceLen); rank < counts[i]; rank += sliceLen {
+			cuts = append(cuts, w.client.B().Zrevrange().Key(sets[i]).Start(rank).Stop(rank).Withscores().Build())
+		}
+	}
+	var ends []rueidis.RedisResult
+	if len(cuts) > 0 {
+		ends = w.client.DoMulti(ctx, cuts...)
+	}
+	var all []slice
+	for i, part := range parts {
+		next := whole
+		next.part, next.long = part, counts[i] > fewFollowers
+		if i > 0 {
+			next.from = follow.First
+		}
+		for rank := int64(sliceLen); rank < counts[i]; rank += sliceLen {
+			end, err := ends[0].AsStrSlice()
+			ends = ends[1:]
+			if err != nil {
+				return nil, err
+			}
+			if len(end) < 2 || !follow.IsDigits(end[0]) {
+				continue // the set has shrunk, or is damaged: the next slice is larger
+			}
+			next.to = follow.Cursor{Since: end[1], ID: end[0]}
+			all = append(all, next)
+			next.from = next.to
+		}
+		next.to = follow.First
+		all = append(all, next)
+	}
+	return all, nil
+}
+
+// pushRest leaves the rest of the audience of a job to the background, in slices.
+func (e *Engine) pushRest(ctx context.Context, job *Job) ([]string, error) {
+	whole := slice{post: job.post, author: job.Author, time: job.postTime(), from: job.after}
+	parts := append([]string{""}, job.Tags...)
+	if job.ofOther {
+		parts[0] = "@" + layout.Itoa(job.To)
+	}
+	members, err := e.slicesOf(ctx, whole, parts[job.source:], pushKind, pushLongKind)
+	if err != nil {
+		return nil, fmt.Errorf("social: fan out post %d: %w", job.post, err)
+	}
+	job.source = len(job.Tags) + 1
+	return members, nil
+}
+
+// slicesOf notes the slices of an audience as tasks.
+func (e *Engine) slicesOf(ctx context.Context, whole slice, parts []string, short, long string) ([]string, error) {
+	all, err := e.writer.slices(ctx, whole, parts)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]string, len(all))
+	for i, s := range all {
+		members[i] = s.member(short, long)
+	}
+	return members, e.tasks.Note(ctx, members...)
+}
+
+// pushTask is a task that puts a post on the timelines of a slice. One that is deleted
+// meanwhile is removed again: the deletion can have come to a timeline before.
+func (e *Engine) pushTask(ctx context.Context, argument string) error {
+	s, ok := parseSlice(argument)
+	if !ok {
+		return nil
+	}
+	w := &e.writer
+	gone, isOther, err := w.isGone(ctx, s)
+	if err != nil || isOther {
+		return err
+	}
+	var keys []string
+	if !gone {
+		job, err := w.stored(ctx, s.post)
+		switch {
+		case errors.Is(err, errDeleted), errors.Is(err, ErrNoPost):
+			gone = true
+		case err != nil:
+			return err
+		default:
+			if keys, err = w.homesOf(ctx, s, &job); err == nil {
+				err = w.homes.Spread(ctx, s.post, keys...)
+			}
+			if err == nil {
+				gone, isOther, err = w.isGone(ctx, s)
+			}
+			if err != nil || isOther || !gone {
+				return wrapSlice(s, err)
+			}
+		}
+	}
+	return e.withdraw(ctx, s)
+}
+
+// unpushTask is a task that removes a deleted post from the timelines of a slice.
+func (e *Engine) unpushTask(ctx context.Context, argument string) error {
+	s, ok := parseSlice(argument)
+	if !ok {
+		return nil
+	}
+	gone, _, err := e.writer.isGone(ctx, s)
+	if err != nil || !gone {
+		return err
+	}
+	return e.withdraw(ctx, s)
+}
+
+func (e *Engine) withdraw(ctx context.Context, s slice) error {
+	keys, err := e.writer.homesOf(ctx, s, nil)
+	if err == nil {
+		err = e.writer.homes.Withdraw(ctx, s.post, keys...)
+	}
+	return wrapSlice(s, err)
+}
+
+func wrapSlice(s slice, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("social: fan out post %d: %w", s.post, err)
+}
+
+// isGone reports whether the post of a slice is deleted, or whether its id belongs to
+// another post by now.
+func (w *writer) isGone(ctx context.Context, s slice) (gone, isOther bool, err error) {
+	stub, err := w.readStub(ctx, s.post)
+	switch {
+	case err != nil:
+		return false, false, err
+	case !stub.exists:
+		return true, false, nil
+	case stub.argument() != s.identity():
+		return false, true, nil
+	}
+	return stub.isDeleted, false, nil
+}
+
+// homesOf reads the home timelines of a slice: with a job, of those followers who get its
+// post.
+func (w *writer) homesOf(ctx context.Context, s slice, job *Job) ([]string, error) {
+	var all []string
+	followedBy := float64(0)
+	if job != nil {
+		followedBy = job.followedBy
+	}
+	for after := s.from; ; {
+		page, err := w.follows.Page(ctx, s.set(), after, pageOfSlice)
+		if reply.IsWrongType(err) && job == nil {
+			return all, nil // a check reports it
+		}
+		if err != nil {
+			return nil, err
+		}
+		n := len(page) / 2
+		for n > 0 && s.isPast(page[2*n-1], page[2*n-2]) {
+			n--
+		}
+		ids, last := parsePage(page[:2*n], followedBy)
+		if job != nil && job.isNarrow() && (s.part == "" || s.part[0] == '@') {
+			job.ofOther, job.after = s.part != "", after
+			if ids, err = w.whoFollowBoth(ctx, job, ids); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, homes(ids)...)
+		if n < pageOfSlice {
+			return all, nil
+		}
+		after = last
+	}
+}
+
+// pushing reports whether a slice of the posts that match is not written yet. Where there
+// are very many tasks, it may be.
+func (w *writer) pushing(ctx context.Context, matches func(post, author int64) bool) (bool, error) {
+	members, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.Tasks).Min("0").Max(layout.Itoa(maxPending)).Build()).AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return false, err
+	}
+	if len(members) > maxPending {
+		return true, nil
+	}
+	for _, member := range members {
+		kind, argument, _ := strings.Cut(member, ":")
+		if kind != pushKind && kind != pushLongKind {
+			continue
+		}
+		if s, ok := parseSlice(argument); ok && matches(s.post, s.author) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
