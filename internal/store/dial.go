@@ -24,12 +24,17 @@ const reachTimeout = 4800 * time.Millisecond
 
 // dial connects to a database and checks that it is usable. It returns the options
 // for further connections, whose changes are not reported.
-func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, connected func()) (rueidis.Client, rueidis.ClientOption, error) {
+func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, o Options) (rueidis.Client, rueidis.ClientOption, error) {
 	opt, err := c.ClientOption()
 	if err != nil {
 		return nil, opt, fmt.Errorf("store: %w", err)
 	}
-	client, err := reach(ctx, c.Kind, counted(changes.watch(opt), connected))
+	watched := counted(changes.watch(opt), o.Connected)
+	watched.CacheSizeEachConn = int(o.CacheBytes)
+	client, err := reach(ctx, c.Kind, watched)
+	if err == nil && c.Kind == redisurl.Cluster {
+		client, err = divide(ctx, client, watched)
+	}
 	if err != nil && c.Kind == redisurl.Sentinel {
 		err = attribute(ctx, opt, err)
 	}
@@ -37,6 +42,22 @@ func dial(ctx context.Context, c redisurl.Config, changes *Invalidations, connec
 		return nil, opt, explain(c, err)
 	}
 	return client, opt, nil
+}
+
+// divide returns a client of a Cluster whose connections share what one of them has as
+// its cache. How many there are is known only to a client that is connected; so this is
+// another one. Masters that join later get as much as the others.
+func divide(ctx context.Context, client rueidis.Client, opt rueidis.ClientOption) (rueidis.Client, error) {
+	n := len(client.Nodes())
+	if masters, err := nodes.Masters(ctx, client); err == nil { // without replicas
+		n = len(masters)
+	}
+	if n < 2 {
+		return client, nil
+	}
+	client.Close()
+	opt.CacheSizeEachConn = max(opt.CacheSizeEachConn/n, leastCache)
+	return reach(ctx, redisurl.Cluster, opt)
 }
 
 // counted returns the options of a client that reports each connection that it opens.

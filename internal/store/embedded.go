@@ -101,7 +101,9 @@ func (e *embedded) dial(ctx context.Context) (rueidis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := reach(ctx, Embedded, counted(e.changes.watch(opt), e.opt.Connected))
+	watched := counted(e.changes.watch(opt), e.opt.Connected)
+	watched.CacheSizeEachConn = int(e.opt.CacheBytes)
+	client, err := reach(ctx, Embedded, watched)
 	if err != nil {
 		return nil, explain(redisurl.Config{Kind: Embedded, Dir: e.dir}, err)
 	}

@@ -43,6 +43,10 @@ type Options struct {
 	// MaxMemory is how many bytes of memory an embedded server may use before it
 	// refuses writes. Default: DefaultMaxMemory. NoMemoryLimit: no limit.
 	MaxMemory int64
+	// CacheBytes is how much memory the client-side cache may take, for all servers
+	// together: on a Cluster each connection to a master gets its part. Default:
+	// DefaultCacheBytes.
+	CacheBytes int64
 	// Wrap returns the client to use in place of a new one, to measure it for example.
 	Wrap func(rueidis.Client) rueidis.Client
 	// Connected is called after each connection of the client was opened.
@@ -57,6 +61,13 @@ func (o *Options) wrap(client rueidis.Client) rueidis.Client {
 	return o.Wrap(client)
 }
 
+// DefaultCacheBytes is the default of Options.CacheBytes.
+const DefaultCacheBytes = 128 << 20
+
+// leastCache is the smallest part of the cache that a connection gets: with less it
+// would forget a page before the next one is shown.
+const leastCache = 1 << 20
+
 func (o *Options) prepare() error {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -66,6 +77,12 @@ func (o *Options) prepare() error {
 	}
 	if o.MaxMemory < NoMemoryLimit {
 		return fmt.Errorf("store: Options.MaxMemory: %d is negative", o.MaxMemory)
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.CacheBytes < leastCache {
+		return fmt.Errorf("store: Options.CacheBytes: %d is less than %d", o.CacheBytes, leastCache)
 	}
 	switch o.Fsync {
 	case "":
@@ -100,7 +117,7 @@ func Open(ctx context.Context, rawURL string, opt Options) (*Store, error) {
 		return openEmbedded(ctx, config, opt)
 	}
 	changes := new(Invalidations)
-	client, option, err := dial(ctx, config, changes, opt.Connected)
+	client, option, err := dial(ctx, config, changes, opt)
 	if err != nil {
 		return nil, err
 	}

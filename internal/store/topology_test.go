@@ -104,3 +104,35 @@ func TestSentinelFrozenMaster(t *testing.T) {
 		t.Logf("the client needed %s longer than the sentinel", took)
 	}
 }
+
+// The cache is a budget for the process: on a Cluster each master gets its part of it.
+func TestCacheIsDivided(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3)
+	for budget, want := range map[int64]bool{6 << 20: false, 60 << 20: true} {
+		opt := quiet
+		opt.CacheBytes = budget
+		db, err := store.Open(t.Context(), cluster.URL(), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		c := db.Client()
+		for n := range 16 { // 4 MB on one master
+			key := fmt.Sprintf("{a}%d", n)
+			set(t, c, key, strings.Repeat("x", 256<<10))
+			if err := c.DoCache(t.Context(), c.B().Get().Key(key).Cache(), time.Minute).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res := c.DoCache(t.Context(), c.B().Get().Key("{a}0").Cache(), time.Minute)
+		if res.IsCacheHit() != want {
+			t.Errorf("with a cache of %d bytes: hit = %t, want %t", budget, res.IsCacheHit(), want)
+		}
+	}
+	opt := quiet
+	opt.CacheBytes = 1000
+	if _, err := store.Open(t.Context(), cluster.URL(), opt); err == nil || !strings.Contains(err.Error(), "CacheBytes") {
+		t.Errorf("a cache that is too small: %v", err)
+	}
+}

@@ -35,9 +35,13 @@ type serveFlags struct {
 	share        bool
 	conns        int
 	memory       site.MaxMemory
+	cache        shell.ByteSize
 	log          logFlags
 	limits       limitsFlag
 }
+
+// leastCache is the least that --client-cache may be.
+const leastCache = 1 << 20
 
 // check refuses flags that contradict each other.
 func (f *serveFlags) check() error {
@@ -48,6 +52,8 @@ func (f *serveFlags) check() error {
 		return fmt.Errorf("--drain: %v is negative", f.drain)
 	case f.conns < 0:
 		return fmt.Errorf("--connections: %d is negative", f.conns)
+	case f.cache < leastCache:
+		return fmt.Errorf("--client-cache: %s is too little: use at least 1MB", f.cache.String())
 	}
 	return f.tls.check()
 }
@@ -76,7 +82,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
   RETWIS_ADDR=:8080 RETWIS_LOG_FORMAT=json retwis serve`,
 		Args: shell.NoArguments,
 	})
-	flags := serveFlags{addr: "127.0.0.1:8080", socketMode: 0o660}
+	flags := serveFlags{addr: "127.0.0.1:8080", socketMode: 0o660, cache: store.DefaultCacheBytes}
 	f := c.Flags()
 	f.Var(&flags.addr, "addr", "the address to listen on: a port, unix:PATH, or systemd:NAME for a socket of systemd")
 	f.Var(&flags.socketMode, "socket-mode", "the permissions of a unix socket")
@@ -87,6 +93,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
 	f.DurationVar(&flags.drain, "drain", 0, "how long to go on serving when it is stopped, while /readyz has status 503 already")
 	site.AddMaxMemory(c, &flags.memory)
+	f.Var(&flags.cache, "client-cache", "how much memory what was read from the database may take, all masters of a Cluster together")
 	f.BoolVar(&flags.demo, "demo", false, "fill an empty database with sample users and posts, and print a login")
 	f.BoolVar(&flags.secure, "secure-cookies", false, "mark cookies Secure, for a site behind a proxy that speaks TLS")
 	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
@@ -144,7 +151,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 		return err
 	}
 	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{
-		Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes(), Wrap: redis.Wrap, Connected: redis.Connected,
+		Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes(), CacheBytes: int64(flags.cache), Wrap: redis.Wrap, Connected: redis.Connected,
 	}, social.Options{Limits: flags.limits.config})
 	if err != nil {
 		return err
