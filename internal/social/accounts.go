@@ -93,7 +93,11 @@ func (a *accounts) register(ctx context.Context, name, password string, fields .
 	if err := a.MarkLayout(ctx, user.ID); err != nil {
 		return Session{}, err
 	}
-	return a.openSession(ctx, user)
+	session, err := a.openSession(ctx, user)
+	if err == nil {
+		a.registered(user)
+	}
+	return session, err
 }
 
 // isFree returns ErrTaken for a name that is in use, or was before its account was

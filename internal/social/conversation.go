@@ -201,6 +201,7 @@ func (p *posts) Delete(ctx context.Context, author User, id int64) error {
 		return nil
 	}
 	err = p.fanOut.Delete(ctx, id)
+	p.removed(id)
 	p.allViews.touch(id)
 	for _, other := range []int64{post.Parent, post.RepostOf} {
 		if other != 0 {

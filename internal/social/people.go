@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"retwis/internal/rediserr"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 )
@@ -130,28 +133,20 @@ type latest struct {
 }
 
 // LatestUsers returns the n users who registered last, newest first, without those who
-// are hidden from the viewer or not listed: they can be fewer than n then. It is answered from memory while nobody registers, up to
-// a minute; else it takes three round trips at most.
+// are hidden from the viewer or not listed: they can be fewer than n then. It is answered
+// from memory where a Service keeps what it has decoded (Options.Invalidations): those who
+// registered within a second can be missing, unless they did through this process. Else it
+// takes three round trips at most.
 func (u *users) LatestUsers(ctx context.Context, v *Viewer, n int) ([]User, error) {
 	n = clamp(n)
-	// The viewer sees enough of this many, unless most of the newest are hidden.
-	all := maxLooks * n
-	cmd := u.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(all - 1)).Cache()
-	names, err := u.read(ctx, cmd).AsStrSlice()
+	// Each viewer sees enough of this many, unless most of the newest are hidden.
+	names, err := u.newestNames(ctx, maxLooks*n)
 	if err != nil {
 		return nil, fmt.Errorf("social: latest users: %w", err)
 	}
-	found := u.latest.Load()
-	if found == nil || isFresh(ctx) || !slices.Equal(found.names, names) || time.Since(found.at) > time.Duration(maxDecoded) {
-		found = &latest{names: names, at: time.Now()}
-		if found.users, err = u.byNames(ctx, names); err != nil {
-			return nil, err
-		}
-		found.users = slices.DeleteFunc(found.users, func(user User) bool { return user.Unlisted })
-		u.latest.Store(found)
-	}
-	if !v.hidesPeople() {
-		return found.users[:min(n, len(found.users))], nil
+	found, err := u.latestOf(ctx, names)
+	if err != nil {
+		return nil, err
 	}
 	shown := make([]User, 0, n)
 	for _, user := range found.users {
@@ -160,6 +155,66 @@ func (u *users) LatestUsers(ctx context.Context, v *Viewer, n int) ([]User, erro
 		}
 	}
 	return shown, nil
+}
+
+// newestNames returns the names of the n users who registered last.
+func (u *users) newestNames(ctx context.Context, n int) ([]string, error) {
+	if u.newest == nil || isFresh(ctx) || n > newestUsers {
+		return u.read(ctx, u.newestCommand(n)).AsStrSlice()
+	}
+	names, err := u.newest.get(ctx)
+	return names[:min(len(names), n)], err
+}
+
+// newestUsers is how many names of the latest users are in memory.
+const newestUsers = MaxPage
+
+func (u *users) readNewest(ctx context.Context) ([]string, error) {
+	return u.client.Do(ctx, rueidis.Completed(u.newestCommand(newestUsers))).AsStrSlice()
+}
+
+func (u *users) newestCommand(n int) rueidis.Cacheable {
+	return u.client.B().Zrevrange().Key(layout.UsersByTime).Start(0).Stop(int64(n - 1)).Cache()
+}
+
+// registered notes that a user is among the latest.
+func (u *users) registered(user User) {
+	u.newest.change(func(names []string) []string {
+		if slices.Contains(names, user.Name) {
+			return names
+		}
+		names = append([]string{user.Name}, names...)
+		return names[:min(len(names), newestUsers)]
+	})
+}
+
+// latestOf returns the latest users with these names, from memory for up to a minute, and
+// for up to two while their servers do not answer.
+func (u *users) latestOf(ctx context.Context, names []string) (*latest, error) {
+	same, now := u.latest.Load(), time.Now()
+	if same != nil && (isFresh(ctx) || !slices.Equal(same.names, names)) {
+		same = nil
+	}
+	bounded := ctx
+	if same != nil {
+		if now.Sub(same.at) <= time.Duration(maxDecoded) {
+			return same, nil
+		}
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, recentPatience)
+		defer cancel()
+	}
+	users, err := u.byNames(bounded, names)
+	if err != nil {
+		if same == nil || ctx.Err() != nil || rediserr.Of(err) != rediserr.Unavailable || now.Sub(same.at) > 2*time.Duration(maxDecoded) {
+			return nil, err
+		}
+		return same, nil
+	}
+	users = slices.DeleteFunc(users, func(user User) bool { return user.Unlisted })
+	found := &latest{names: names, users: users, at: now}
+	u.latest.Store(found)
+	return found, nil
 }
 
 // byNames returns the users with these names, as they were typed, without missing

@@ -52,6 +52,8 @@ type posts struct {
 	now        func() time.Time
 	maxBacklog int64 // see Options.MaxBacklog
 
+	published, removed func(post int64) // are called after a change of the public timeline
+
 	last    atomic.Int64 // the largest id of a post that was seen
 	counter atomic.Int64 // next_post_id as it was last read
 }
@@ -74,6 +76,7 @@ func (p *posts) Post(ctx context.Context, author User, body string) (Post, error
 	if err := p.publish(ctx, &post, fanout.Entry{Author: author.ID, Fields: fieldsOf(post), Tags: text.Tags(body)}); err != nil {
 		return Post{}, err
 	}
+	p.published(post.ID)
 	p.noticePost(ctx, post)
 	return post, nil
 }

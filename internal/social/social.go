@@ -246,6 +246,14 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}
 	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now, maxBacklog: cmp.Or(opt.MaxBacklog, defaultBacklog)}
 	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}
+	s.posts.published, s.posts.removed = s.timelines.Published, s.timelines.removed
+	if opt.Invalidations != nil {
+		s.timelines.public = newRecent(s.timelines.readPublic)
+		users.newest = newRecent(users.readNewest)
+		if s.follows.common, err = newCommons(); err != nil {
+			return nil, err
+		}
+	}
 	var epoch atomic.Uint64
 	views, err := newViews(users, opt.ViewBytes, &epoch, opt.Invalidations != nil)
 	if err != nil {

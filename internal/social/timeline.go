@@ -28,6 +28,8 @@ type timelines struct {
 	database
 	lists *collection.Timelines
 	saw   func(post int64) // is called with the newest post of each page
+
+	public *recent[int64] // the newest of the public timeline; nil: not in memory
 }
 
 // Home returns a page of a user's home timeline: their own posts and those of
@@ -38,9 +40,33 @@ func (t *timelines) Home(ctx context.Context, uid, before int64, limit int) (Pag
 }
 
 // Everybody returns a page of the public timeline: the posts of all users; see
-// Home.
+// Home. Where a Service keeps what it has decoded (Options.Invalidations), the first
+// page is that of a second ago at most, with what was posted through this process; while
+// its server does not answer, that of a minute ago at most.
 func (t *timelines) Everybody(ctx context.Context, before int64, limit int) (Page, error) {
-	return t.timeline(ctx, layout.Timeline, before, limit)
+	if before > 0 || t.public == nil || isFresh(ctx) {
+		return t.timeline(ctx, layout.Timeline, before, limit)
+	}
+	ids, err := t.public.get(ctx)
+	limit = clamp(limit)
+	return t.page(ids[:min(len(ids), limit+1)], err, limit)
+}
+
+// newestPublic is how many posts of the public timeline are in memory.
+const newestPublic = MaxPage + 1
+
+func (t *timelines) readPublic(ctx context.Context) ([]int64, error) {
+	return t.client.Do(ctx, rueidis.Completed(t.lists.NewestCommand(layout.Timeline, newestPublic))).AsIntSlice()
+}
+
+// Published notes that the public timeline has a post: it is on the first page at once.
+func (t *timelines) Published(post int64) {
+	t.public.change(func(ids []int64) []int64 { return withID(ids, post, newestPublic) })
+}
+
+// removed notes that a post is on no timeline any more.
+func (t *timelines) removed(post int64) {
+	t.public.change(func(ids []int64) []int64 { return without(ids, post) })
 }
 
 // Profile returns a page of all posts and reposts of a user, however old, without

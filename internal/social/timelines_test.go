@@ -1,13 +1,18 @@
 package social_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/redis/rueidis"
 	"pgregory.net/rapid"
 
 	"retwis/internal/social"
+	"retwis/internal/store"
 )
 
 // Whatever is posted while a user reads page after page, each post that existed at
@@ -124,5 +129,88 @@ func TestWithFresh(t *testing.T) {
 		if err != nil || page.IDs[0] != pid {
 			t.Fatalf("home begins with %v, want %d (%v)", page.IDs, pid, err)
 		}
+	}
+}
+
+// tallying counts the commands that begin with some words.
+type tallying struct {
+	rueidis.Client
+	words []string
+	n     atomic.Int64
+}
+
+func (c *tallying) count(words []string) {
+	if len(words) >= len(c.words) && slices.Equal(words[:len(c.words)], c.words) {
+		c.n.Add(1)
+	}
+}
+
+func (c *tallying) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	c.count(cmd.Commands())
+	return c.Client.Do(ctx, cmd)
+}
+
+func (c *tallying) DoCache(ctx context.Context, cmd rueidis.Cacheable, ttl time.Duration) rueidis.RedisResult {
+	c.count(cmd.Commands())
+	return c.Client.DoCache(ctx, cmd, ttl)
+}
+
+// Each process reads the public timeline and the latest users once a second at most. What
+// was written through it is there at once.
+func TestReadOnceASecond(t *testing.T) {
+	t.Parallel()
+	for _, read := range []struct {
+		command []string
+		write   func(b *bundle, n int) any
+		first   func(b *bundle, ctx context.Context) (any, error)
+	}{
+		{
+			[]string{"LRANGE", "timeline"},
+			func(b *bundle, n int) any { return b.Publish(social.User{ID: 1}, fmt.Sprint("post ", n)) },
+			func(b *bundle, ctx context.Context) (any, error) {
+				page, err := b.Everybody(ctx, 0, 10)
+				return page.IDs[0], err
+			},
+		},
+		{
+			[]string{"ZREVRANGE", "users_by_time"},
+			func(b *bundle, n int) any { return b.NewUser(fmt.Sprint("user", n)).Name },
+			func(b *bundle, ctx context.Context) (any, error) {
+				users, err := b.LatestUsers(ctx, &social.Viewer{}, 8)
+				return users[0].Name, err
+			},
+		},
+	} {
+		t.Run(read.command[1], func(t *testing.T) {
+			t.Parallel()
+			client := setup(t).DB
+			var processes [3]*bundle
+			var counts [3]*tallying
+			for i := range processes {
+				counts[i] = &tallying{Client: client, words: read.command}
+				processes[i] = on(t, counts[i], func(opt *social.Options) { opt.Invalidations = new(store.Invalidations) })
+			}
+			processes[0].NewUser("first")
+			began := time.Now()
+			for n := range 60 {
+				b := processes[n%3]
+				b.Clock.Unix.Store(1_700_000_100 + int64(n))
+				want := read.write(b, n)
+				if got, err := read.first(b, b.Ctx); err != nil || got != want {
+					t.Fatalf("%v comes first after %v was written (%v)", got, want, err)
+				}
+			}
+			for i, c := range counts {
+				if n, most := c.n.Load(), 1+int64(time.Since(began)/time.Second); n == 0 || n > most {
+					t.Errorf("process %d has read %d times in %v", i, n, time.Since(began))
+				}
+			}
+			processes[0].Clock.Advance(time.Hour)
+			last := read.write(processes[0], 100)
+			fresh, err := read.first(processes[1], social.WithFresh(processes[1].Ctx))
+			if err != nil || fresh != last {
+				t.Errorf("past the memory %v comes first, want %v (%v)", fresh, last, err)
+			}
+		})
 	}
 }

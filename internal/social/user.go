@@ -54,6 +54,7 @@ type users struct {
 	// changes while it exists; the user is read and compared each time.
 	ids    *otter.Cache[string, int64]
 	latest atomic.Pointer[latest]
+	newest *recent[string] // the names of the latest users; nil: not in memory
 }
 
 // UserByName returns the user of that name, in any case, or ErrNotFound. No

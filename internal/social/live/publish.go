@@ -15,6 +15,9 @@ func (h *Hub) publish(entries []stream.Entry, end stream.ID) {
 	now := time.Now()
 	for i := range entries {
 		h.history.add(entries[i], now)
+		if e := &entries[i]; e.Root == 0 && e.Of == 0 {
+			h.social.Published(e.Post)
+		}
 	}
 	h.history.last = end
 	h.mu.Unlock()
