@@ -3,35 +3,97 @@ package social
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
 
 	"retwis/internal/social/layout"
 )
 
 // Common is how many followers two users have in common. Counting stops at a
-// bound, for two users with millions of followers: then there are N or more.
+// bound, for users with many followers: then there are N or more.
 type Common struct {
 	N       int64
 	AtLeast bool
 }
 
+// examine is how many followers of the one are looked up among those of the other at
+// the most: the server does that in well under a millisecond.
+const examine = 1000
+
 const (
-	// intersectAtOnce is the size of the smaller set up to which the server
-	// intersects by itself, well under a millisecond.
-	intersectAtOnce = 1000
-	// examine is how many followers of the one are looked up among those of
-	// the other at the most.
-	examine = 10_000
+	// commonFor is how long the followers in common are remembered.
+	commonFor = time.Minute
+	// commonPairs bounds the pairs that are remembered, about 150 bytes each.
+	commonPairs = 50_000
 )
 
+// commons remembers followers in common: two users with 100,000 followers each are
+// compared in a millisecond of two servers, and a profile is looked at again and again.
+type commons struct {
+	pairs   *otter.Cache[commonPair, knownCommon]
+	changes [1024]atomic.Uint64 // of the follows of users, by their ids
+}
+
+type commonPair struct{ viewer, user int64 }
+
+type knownCommon struct {
+	common  Common
+	at      time.Time
+	changes uint64
+}
+
+func newCommons() (*commons, error) {
+	pairs, err := otter.New(&otter.Options[commonPair, knownCommon]{MaximumSize: commonPairs})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	return &commons{pairs: pairs}, nil
+}
+
+// changed notes that this process has changed a follow or a block between two users.
+func (c *commons) changed(one, other int64) {
+	if c != nil {
+		c.of(one).Add(1)
+		c.of(other).Add(1)
+	}
+}
+
+func (c *commons) of(uid int64) *atomic.Uint64 { return &c.changes[uint64(uid)%uint64(len(c.changes))] }
+
+func (c *commons) count(pair commonPair) uint64 {
+	return c.of(pair.viewer).Load() + c.of(pair.user).Load()
+}
+
 // CommonFollowers counts those who follow both the viewer and a user, up to a bound,
-// without those who are hidden from the viewer. Two round trips where one of the two
-// has up to a thousand followers (ZINTER); else, and on a Cluster, where no command
-// spans the two, the followers of the one are looked up among those of the other,
-// 1,000 a round trip.
+// without those who are hidden from the viewer. Where a Service keeps what it has decoded
+// (Options.Invalidations), the number is that of a minute ago at most; what this process
+// has changed shows at once. Else it takes two round trips: where one of the two has up
+// to a thousand followers, the server intersects (ZINTER); for others, and on a Cluster,
+// where no command spans the two, the latest thousand followers of the one with fewer are
+// looked up among those of the other, one round trip more.
 func (f *follows) CommonFollowers(ctx context.Context, v *Viewer, uid int64) (Common, error) {
 	if v.User.ID == 0 || v.Sees(uid) == Hidden {
 		return Common{}, nil
 	}
+	if f.common == nil {
+		return f.countCommon(ctx, v, uid)
+	}
+	pair, now := commonPair{v.User.ID, uid}, time.Now()
+	changes := f.common.count(pair) // before the read, so that no change is missed
+	known, ok := f.common.pairs.GetIfPresent(pair)
+	if ok && !isFresh(ctx) && known.changes == changes && now.Sub(known.at) < commonFor {
+		return known.common, nil
+	}
+	common, err := f.countCommon(ctx, v, uid)
+	if err == nil {
+		f.common.pairs.Set(pair, knownCommon{common, now, changes})
+	}
+	return common, err
+}
+
+func (f *follows) countCommon(ctx context.Context, v *Viewer, uid int64) (Common, error) {
 	small, large := layout.FollowersKey(v.User.ID), layout.FollowersKey(uid)
 	sizes := f.readMany(ctx, f.client.B().Zcard().Key(small).Cache(), f.client.B().Zcard().Key(large).Cache())
 	var n [2]int64
@@ -47,43 +109,36 @@ func (f *follows) CommonFollowers(ctx context.Context, v *Viewer, uid int64) (Co
 	if n[0] == 0 {
 		return Common{}, nil
 	}
-	if !f.cluster && n[0] <= intersectAtOnce {
-		both, err := f.client.Do(ctx, f.client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()
-		if err != nil {
-			return Common{}, fmt.Errorf("social: common followers: %w", err)
+	read := f.latestIn
+	if !f.cluster && n[0] <= examine {
+		read = func(ctx context.Context, small, large string) ([]string, error) {
+			return f.client.Do(ctx, f.client.B().Zinter().Numkeys(2).Key(small, large).Build()).AsStrSlice()
 		}
-		return Common{N: countSeen(v, both)}, nil
 	}
-	return f.countCommon(ctx, v, small, large)
+	both, err := read(ctx, small, large)
+	if err != nil {
+		return Common{}, fmt.Errorf("social: common followers: %w", err)
+	}
+	return Common{N: countSeen(v, both), AtLeast: n[0] > examine}, nil
 }
 
-func (f *follows) countCommon(ctx context.Context, v *Viewer, small, large string) (Common, error) {
-	var common Common
-	for from := int64(0); ; from += intersectAtOnce {
-		ids, err := f.client.Do(ctx, f.client.B().Zrevrange().Key(small).
-			Start(from).Stop(from+intersectAtOnce-1).Build()).AsStrSlice()
-		if err != nil {
-			return Common{}, fmt.Errorf("social: common followers: %w", err)
-		}
-		if len(ids) == 0 {
-			return common, nil
-		}
-		if from >= examine {
-			common.AtLeast = true
-			return common, nil
-		}
-		scores, err := f.client.Do(ctx, f.client.B().Zmscore().Key(large).Member(ids...).Build()).ToArray()
-		if err != nil {
-			return Common{}, fmt.Errorf("social: common followers: %w", err)
-		}
-		both := ids[:0]
-		for i, score := range scores {
-			if !score.IsNil() {
-				both = append(both, ids[i])
-			}
-		}
-		common.N += countSeen(v, both)
+// latestIn returns those of the latest members of one set that are in another one too.
+func (f *follows) latestIn(ctx context.Context, small, large string) ([]string, error) {
+	ids, err := f.client.Do(ctx, f.client.B().Zrevrange().Key(small).Start(0).Stop(examine-1).Build()).AsStrSlice()
+	if err != nil || len(ids) == 0 {
+		return nil, err
 	}
+	scores, err := f.client.Do(ctx, f.client.B().Zmscore().Key(large).Member(ids...).Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	both := ids[:0]
+	for i, score := range scores {
+		if !score.IsNil() {
+			both = append(both, ids[i])
+		}
+	}
+	return both, nil
 }
 
 // countSeen counts the users who are not hidden from a viewer.

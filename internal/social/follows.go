@@ -21,6 +21,7 @@ type follows struct {
 	notices *notifications
 	names   *completion.Index
 	now     func() time.Time
+	common  *commons // nil: not remembered
 }
 
 // Follow makes one user follow another: the latest 100 posts and reposts of the other,
@@ -36,6 +37,7 @@ func (f *follows) Follow(ctx context.Context, from, to User) error {
 	if _, err := f.record(ctx, to.ID); err != nil {
 		return err
 	}
+	defer f.common.changed(from.ID, to.ID)
 	isNew := false
 	err := f.fanOut.Follow(ctx, from.ID, to.ID, func() (err error) {
 		isNew, err = f.store.Put(ctx, from.ID, to.ID, f.now())
@@ -56,6 +58,7 @@ func (f *follows) Unfollow(ctx context.Context, from, to User) error {
 		return nil
 	}
 	defer f.names.Rank(to.ID)
+	defer f.common.changed(from.ID, to.ID)
 	return f.fanOut.Follow(ctx, from.ID, to.ID, func() error { return f.store.Remove(ctx, from.ID, to.ID) })
 }
 

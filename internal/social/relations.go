@@ -44,6 +44,7 @@ func (r *relations) Block(ctx context.Context, from, to User, until time.Time) e
 	if err := r.check(ctx, "block", from, to, until); err != nil {
 		return err
 	}
+	defer r.follows.common.changed(from.ID, to.ID)
 	return r.follows.fanOut.Block(ctx, from.ID, to.ID, func() error {
 		return full("block", r.store.Block(ctx, from.ID, to.ID, until, r.follows.now()))
 	})
@@ -52,6 +53,7 @@ func (r *relations) Block(ctx context.Context, from, to User, until time.Time) e
 // Unblock ends a block; the follows that the block ended do not come back. Repeating it
 // changes nothing. One round trip, more on a Cluster.
 func (r *relations) Unblock(ctx context.Context, from, to User) error {
+	defer r.follows.common.changed(from.ID, to.ID)
 	return r.follows.fanOut.Block(ctx, from.ID, to.ID, func() error {
 		_, err := r.store.Unblock(ctx, from.ID, to.ID, r.follows.now())
 		return err
