@@ -209,7 +209,7 @@ func (c *checker) collect() {
 const killGrace = 10 * time.Second
 
 func (c *checker) write(op history.Op) write {
-	w := write{from: op.Start, to: op.End, sure: op.Outcome == history.OK, person: op.Person, process: op.Process}
+	w := write{from: op.Start, end: op.End, to: op.End, acked: op.Outcome == history.OK, sure: op.Outcome == history.OK, person: op.Person, process: op.Process}
 	w.due = op.End + c.b.Quiet
 	lived := true
 	for _, f := range c.windows {
@@ -270,7 +270,7 @@ func (c *checker) identify() {
 // risky reports whether Redis may have lost a write.
 func (c *checker) risky(w write) bool {
 	for _, f := range c.windows {
-		if f.fault.RiskTo > 0 && w.from <= f.fault.RiskTo && w.to >= f.fault.RiskFrom {
+		if f.fault.RiskTo > 0 && w.from <= f.fault.RiskTo && w.end >= f.fault.RiskFrom {
 			return true
 		}
 	}
@@ -291,7 +291,7 @@ func (c *checker) neverSeen() {
 		op := history.Op{Kind: history.Post, Person: p.author, Process: w.process, Start: w.from, End: w.to}
 		if w.sure || w.promised {
 			c.violate(op, Lost, "%q was acknowledged, and no page has ever shown it", p.text)
-		} else if c.risky(w) {
+		} else if w.acked {
 			c.verdict.Gone++
 		}
 	}

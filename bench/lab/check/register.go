@@ -5,13 +5,15 @@ import "time"
 // write is an operation that set a register: whether a post exists, whether one person
 // follows another, whether a session is open.
 type write struct {
-	from, to time.Duration // from the request to the answer
-	value    bool
-	sure     bool // it was acknowledged, and Redis has not been allowed to lose it
-	promised bool // it must be there in the end, although Redis may have lost it for a while
-	late     bool // it was not acknowledged, and a page has shown it: it can take until due
-	person   string
-	process  int
+	from, end time.Duration // from the request to the answer
+	to        time.Duration // when it is done at last: after end if it was not acknowledged
+	value     bool
+	acked     bool
+	sure      bool // it was acknowledged, and Redis has not been allowed to lose it
+	promised  bool // it must be there in the end, although Redis may have lost it for a while
+	late      bool // it was not acknowledged, and a page has shown it: it can take until due
+	person    string
+	process   int
 	// due is when all others must see it, and hard when they must even during faults.
 	due, hard time.Duration
 }
