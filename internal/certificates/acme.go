@@ -1,10 +1,12 @@
 package certificates
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -55,12 +57,24 @@ func NewACME(opt ACMEOptions) (*ACME, error) {
 	}
 	manager := &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(opt.Cache),
-		HostPolicy: autocert.HostWhitelist(opt.Domains...), Email: opt.Email,
-	}
-	if opt.Directory != "" {
-		manager.Client = &acme.Client{DirectoryURL: opt.Directory}
+		HostPolicy: withoutPort(autocert.HostWhitelist(opt.Domains...)), Email: opt.Email,
+		Client: &acme.Client{
+			DirectoryURL: cmp.Or(opt.Directory, autocert.DefaultACMEDirectory),
+			HTTPClient:   &http.Client{Transport: &orderLinks{next: http.DefaultTransport, orders: map[string]string{}}},
+		},
 	}
 	return &ACME{manager: manager, log: opt.Logger, expires: map[string]time.Time{}, failed: map[string]time.Time{}}, nil
+}
+
+// withoutPort is a policy for names that may have a port, as in the header Host of a
+// challenge to another port than 80.
+func withoutPort(policy autocert.HostPolicy) autocert.HostPolicy {
+	return func(ctx context.Context, host string) error {
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		return policy(ctx, host)
+	}
 }
 
 // Config implements [Source].

@@ -1,0 +1,200 @@
+// Package acme tests that the site gets certificates from Pebble, the server of Let's
+// Encrypt for tests. It is part of the module bench, so that Pebble is not a requirement of
+// retwis.
+package acme
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/letsencrypt/pebble/v2/ca"
+	"github.com/letsencrypt/pebble/v2/db"
+	"github.com/letsencrypt/pebble/v2/va"
+	"github.com/letsencrypt/pebble/v2/wfe"
+	"github.com/miekg/dns"
+)
+
+const domain = "retwis.example.test"
+
+// authority is Pebble, the server of Let's Encrypt for tests, on this machine.
+type authority struct {
+	server *httptest.Server
+	roots  *x509.CertPool
+	trust  string // a file with the certificate of its own address
+}
+
+// newAuthority returns an authority that looks for challenges on these ports, and for
+// which every name leads to this machine.
+func newAuthority(t *testing.T, httpPort, tlsPort int) *authority {
+	t.Helper()
+	logger := log.New(io.Discard, "", 0)
+	store := db.NewMemoryStore()
+	issuer := ca.New(logger, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "default"}})
+	checker := va.New(logger, httpPort, tlsPort, true, nameServer(t), store)
+	front := wfe.New(logger, store, checker, issuer, []string{"pebble.letsencrypt.org"}, true, false, 0, 0)
+	a := &authority{server: httptest.NewTLSServer(front.Handler()), roots: x509.NewCertPool(), trust: filepath.Join(t.TempDir(), "authority.pem")}
+	t.Cleanup(a.server.Close)
+	a.roots.AddCert(issuer.GetRootCert(0).Cert)
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw})
+	if err := os.WriteFile(a.trust, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// nameServer answers that every name has the address 127.0.0.1.
+func nameServer(t *testing.T) (address string) {
+	t.Helper()
+	overTCP, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overUDP, err := net.ListenPacket("udp", overTCP.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := dns.HandlerFunc(func(w dns.ResponseWriter, asked *dns.Msg) {
+		answer := new(dns.Msg).SetReply(asked)
+		for _, q := range asked.Question {
+			if q.Qtype == dns.TypeA {
+				answer.Answer = append(answer.Answer, &dns.A{
+					Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.IPv4(127, 0, 0, 1),
+				})
+			}
+		}
+		_ = w.WriteMsg(answer)
+	})
+	for _, server := range []*dns.Server{{Listener: overTCP, Handler: answer}, {PacketConn: overUDP, Handler: answer}} {
+		started := make(chan struct{})
+		server.NotifyStartedFunc = func() { close(started) }
+		go func() { _ = server.ActivateAndServe() }()
+		<-started
+		t.Cleanup(func() { _ = server.Shutdown() })
+	}
+	return overTCP.Addr().String()
+}
+
+// freePort returns a port that nobody uses at the moment.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// serve runs "retwis serve --acme" until the test or the returned function ends it.
+func serve(t *testing.T, program, cache string, a *authority, args ...string) (stop func()) {
+	t.Helper()
+	cmd := exec.Command(program, append([]string{
+		"serve", "--redis", "embedded:" + t.TempDir(), "--acme", domain, "--acme-email", "operator@example.test",
+		"--acme-directory", a.server.URL + "/dir", "--acme-cache", cache,
+	}, args...)...)
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+a.trust)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := false
+	stop = func() {
+		if ended {
+			return
+		}
+		ended = true
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_, _ = io.Copy(io.Discard, out)
+		if err := cmd.Wait(); err != nil || t.Failed() {
+			t.Errorf("retwis serve: %v\n%s", err, problems.String())
+		}
+	}
+	t.Cleanup(stop)
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "listening on https://") {
+		t.Fatalf("retwis serve: %q, %v", line, err)
+	}
+	return stop
+}
+
+// The site gets its certificate from a real authority, by each challenge that it offers,
+// and uses it again after a restart, without the authority.
+func TestACME(t *testing.T) {
+	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
+	program := filepath.Join(t.TempDir(), "retwis")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/retwis")
+	build.Dir = filepath.Join("..", "..")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for challenge, ofRedirect := range map[string]bool{"tls-alpn-01": false, "http-01": true} {
+		t.Run(challenge, func(t *testing.T) {
+			site, plain := freePort(t), freePort(t)
+			// The authority finds the site on one of the two ports only.
+			seen := [2]int{freePort(t), site}
+			args := []string{"--addr", "127.0.0.1:" + strconv.Itoa(site), "--redirect-addr", ""}
+			if ofRedirect {
+				seen = [2]int{plain, freePort(t)}
+				args[3] = "127.0.0.1:" + strconv.Itoa(plain)
+			}
+			a, cache := newAuthority(t, seen[0], seen[1]), t.TempDir()
+			stop := serve(t, program, cache, a, args...)
+			get := func() {
+				t.Helper()
+				transport := &http.Transport{
+					ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: a.roots},
+					DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+						return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+strconv.Itoa(site))
+					},
+				}
+				defer transport.CloseIdleConnections()
+				client := http.Client{Transport: transport, Timeout: time.Minute}
+				response, err := client.Get("https://" + domain + "/login")
+				if err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+				leaf := response.TLS.PeerCertificates[0]
+				if response.StatusCode != http.StatusOK || response.ProtoMajor != 2 || !strings.Contains(leaf.Issuer.CommonName, "Pebble") {
+					t.Errorf("%s %d, certificate of %q", response.Proto, response.StatusCode, leaf.Issuer.CommonName)
+				}
+			}
+			get()
+			if ofRedirect {
+				client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+				response, err := client.Get("http://127.0.0.1:" + strconv.Itoa(plain) + "/timeline")
+				if err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+				if response.StatusCode != http.StatusMovedPermanently {
+					t.Errorf("plain HTTP: %d", response.StatusCode)
+				}
+			}
+			stop()
+			a.server.Close()
+			serve(t, program, cache, a, args...)
+			get()
+		})
+	}
+}
