@@ -1,9 +1,16 @@
 package ratelimit_test
 
 import (
+	"os"
 	"testing"
 
 	"retwis/internal/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(writerOf); url != "" {
+		write(url)
+		return
+	}
+	redistest.Main(m)
+}
