@@ -1,0 +1,109 @@
+package web_test
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+)
+
+// An admin makes an invitation, with which so many people sign up where nobody else can.
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	s := on(t, redistest.DB(t).Client(t))
+	ada := s.signedUp("ada")
+	if err := s.social.SetRole(t.Context(), social.Operator, 1, social.Admin, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.social.SetSignUpMode(t.Context(), social.SignUpInvite); err != nil {
+		t.Fatal(err)
+	}
+	page := ada.send("/settings/invites", "uses", "1", "hours", "168", "note", "for Ben").want(200)
+	link := regexp.MustCompile(`/invite/([A-Za-z0-9_-]{20,})`).FindStringSubmatch(page.body)
+	if link == nil {
+		t.Fatalf("no link: %s", shorten(page.body))
+	}
+	ada.get("/settings/invites").want(200, "for Ben").wantNot(link[1]) // it is shown once
+	join := func(v *visitor, name, token string) *answer {
+		return v.send("/register", "username", name, "password", password, "password2", password, "invite", token)
+	}
+	join(s.visitor(), "eve", "").want(403)
+	join(s.visitor(), "eve", strings.Repeat("x", len(link[1]))).want(403)
+	ben := s.visitor()
+	form := ben.get(link[0]).want(200, `name="invite"`, link[1])
+	if got := form.header.Get("Referrer-Policy"); got != "no-referrer" {
+		t.Errorf("a page with the secret of an invitation has the policy %q", got)
+	}
+	join(ben, "ada", link[1]).want(422, "taken", link[1]) // the form keeps it
+	join(ben, "ben", link[1]).want(303, "/home")
+	ben.get("/home").want(200, "@ben")
+	s.visitor().get(link[0]).want(410)
+	join(s.visitor(), "eve", link[1]).want(410)
+}
+
+// A person downloads what they wrote, and nobody else does.
+func TestExportDownload(t *testing.T) {
+	t.Parallel()
+	s := on(t, redistest.DB(t).Client(t))
+	ada := s.signedUp("ada")
+	ada.send("/post", "status", "in the archive").want(303)
+	s.signedUp("ben").send("/post", "status", "of somebody else").want(303)
+	s.visitor().send("/settings/export").want(303, "/login")
+	got := ada.send("/settings/export").want(200)
+	for name, want := range map[string]string{
+		"Content-Type": "application/zip", "Content-Disposition": `attachment; filename="retwis-ada.zip"`, "Cache-Control": "no-store",
+	} {
+		if have := got.header.Get(name); have != want {
+			t.Errorf("%s: %q, want %q", name, have, want)
+		}
+	}
+	archive, err := zip.NewReader(strings.NewReader(got.body), int64(len(got.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, file := range archive.File {
+		in, err := file.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[file.Name] = string(text)
+		if strings.Contains(string(text), "of somebody else") || strings.Contains(string(text), "argon2") {
+			t.Errorf("%s has what does not belong there: %s", file.Name, text)
+		}
+	}
+	if posts := texts["retwis/posts.json"]; !strings.Contains(posts, "in the archive") || !json.Valid([]byte(posts)) {
+		t.Errorf("posts.json: %q", posts)
+	}
+}
+
+// Deleting an account takes the password. Afterwards its session and its pages are gone,
+// and its name is not free.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	s := on(t, redistest.DB(t).Client(t))
+	ada := s.signedUp("ada")
+	ada.send("/post", "status", "to be deleted").want(303)
+	ada.get("/settings/delete").want(200, `action="/settings/delete"`, `name="password"`)
+	s.visitor().send("/settings/delete", "password", password).want(303, "/login")
+	ada.send("/settings/delete", "password", "wrong horse").want(422, "That password is wrong.")
+	ada.get("/u/ada").want(200, "to be deleted")
+	left := ada.send("/settings/delete", "password", password).want(200, "ada")
+	if !strings.Contains(left.header.Get("Clear-Site-Data"), `"cookies"`) {
+		t.Errorf("Clear-Site-Data: %q", left.header.Get("Clear-Site-Data"))
+	}
+	ada.get("/home").want(303, "/login")
+	s.visitor().get("/u/ada").want(404)
+	s.visitor().get("/timeline").want(200).wantNot("to be deleted")
+	s.visitor().send("/login", "username", "ada", "password", password).want(422)
+	s.visitor().send("/register", "username", "Ada", "password", password, "password2", password).want(422, "taken")
+}
