@@ -36,14 +36,14 @@ func TestInvitation(t *testing.T) {
 	join(s.visitor(), "eve", strings.Repeat("x", len(link[1]))).want(403)
 	ben := s.visitor()
 	form := ben.get(link[0]).want(200, `name="invite"`, link[1])
-	if got := form.header.Get("Referrer-Policy"); got != "no-referrer" {
+	if got := form.header.Get("Referrer-Policy"); got != "strict-origin" {
 		t.Errorf("a page with the secret of an invitation has the policy %q", got)
 	}
 	join(ben, "ada", link[1]).want(422, "taken", link[1]) // the form keeps it
 	join(ben, "ben", link[1]).want(303, "/home")
-	ben.get("/home").want(200, "@ben")
-	s.visitor().get(link[0]).want(410)
-	join(s.visitor(), "eve", link[1]).want(410)
+	ben.get("/home").want(200, `href="/u/ben"`)
+	s.visitor().get(link[0]).want(403)
+	join(s.visitor(), "eve", link[1]).want(403)
 }
 
 // A person downloads what they wrote, and nobody else does.
