@@ -36,7 +36,7 @@ const domain = "retwis.example.test"
 type authority struct {
 	server *httptest.Server
 	roots  *x509.CertPool
-	trust  string // a file with the certificate of its own address
+	trust  string // a file with the certificate of its HTTPS address
 }
 
 // newAuthority returns an authority that looks for challenges on these ports, and for

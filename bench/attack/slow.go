@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	slowConnections = 2000
+	slowFor         = 20 * time.Second // longer than the server waits for a request
+	slowPause       = time.Second
+	// pipelined is how many pages a slow reader asks for: more than the buffers hold.
+	pipelined = 50
+	// bot and others are two addresses of this machine.
+	bot, others = "127.0.0.1", "127.0.0.2"
+)
+
+// slowHeaders sends a request that does not end (Slowloris).
+func slowHeaders(ctx context.Context, conn net.Conn) {
+	trickle(ctx, conn, "GET /timeline HTTP/1.1\r\nHost: localhost\r\n", "X-More: 1\r\n")
+}
+
+// slowForm sends a form that does not end.
+func slowForm(ctx context.Context, conn net.Conn) {
+	trickle(ctx, conn, "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\nusername=", "a")
+}
+
+// slowReader asks for more pages than the buffers of the connection take, and reads none.
+func slowReader(ctx context.Context, conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(4096)
+	}
+	trickle(ctx, conn, strings.Repeat("GET /timeline HTTP/1.1\r\nHost: localhost\r\n\r\n", pipelined), "GET /timeline HTTP/1.1\r\nHost: localhost\r\n\r\n")
+}
+
+// trickle sends the beginning of something, and then a little more each second until the
+// server closes the connection.
+func trickle(ctx context.Context, conn net.Conn, begin, more string) {
+	if _, err := conn.Write([]byte(begin)); err != nil {
+		return
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+			if _, err := conn.Write([]byte(more)); err != nil && !isTimeout(err) {
+				return
+			}
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := err.(net.Error)
+	return ok && timeout.Timeout()
+}
+
+// dialFrom connects from an address of this machine.
+func dialFrom(from string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
+	return dialer.DialContext
+}
+
+// slowly is an attack with many slow connections of one address, each of which is opened
+// again as soon as the server closes it. Meanwhile people at another address use the site.
+func slowly(use func(context.Context, net.Conn)) func(context.Context, *site) (result, error) {
+	return func(ctx context.Context, s *site) (result, error) {
+		visitor := s.client(others)
+		visitor.http.Transport = &http.Transport{DialContext: dialFrom(others), DisableKeepAlives: true}
+		if status, err := visitor.signUp(ctx, "ada"); err != nil || status != http.StatusSeeOther {
+			return result{}, fmt.Errorf("sign up: status %d, %w", status, err)
+		}
+		attack, cancel := context.WithTimeout(ctx, slowFor)
+		defer cancel()
+		var opened atomic.Int64
+		var wg sync.WaitGroup
+		dial := dialFrom(bot)
+		for range slowConnections {
+			wg.Go(func() {
+				for attack.Err() == nil {
+					if conn, err := dial(attack, "tcp", strings.TrimPrefix(s.url, "http://")); err == nil {
+						opened.Add(1)
+						end := context.AfterFunc(attack, func() { conn.Close() })
+						use(attack, conn)
+						end()
+						conn.Close()
+					}
+					select {
+					case <-attack.Done():
+					case <-time.After(slowPause):
+					}
+				}
+			})
+		}
+		good, asked, most := 0, 0, 0.0
+		var worst time.Duration
+		for tick := time.NewTicker(time.Second); attack.Err() == nil; <-tick.C {
+			for _, visit := range []func() (int, error){
+				func() (int, error) {
+					status, _, err := visitor.do(ctx, http.MethodGet, "/timeline", nil)
+					return status, err
+				},
+				func() (int, error) { return visitor.logIn(ctx, "ada", secret) },
+			} {
+				asked++
+				began := time.Now()
+				if status, err := visit(); err == nil && status < http.StatusBadRequest {
+					good++
+				}
+				worst = max(worst, time.Since(began))
+			}
+			held, err := s.metric("retwis_connections")
+			if err != nil {
+				return result{}, err
+			}
+			most = max(most, held)
+		}
+		cancel()
+		wg.Wait()
+		resident, err := s.metric("process_resident_memory_bytes")
+		return result{
+			fmt.Sprintf("at most %.0f of them open; %d of %d pages and log-ins of others succeed, the slowest in %d ms; the site takes %.0f MB", most, good, asked, worst.Milliseconds(), resident/1e6),
+			good == asked && asked >= 10 && worst <= 2*time.Second && most <= 520 && resident < 500e6,
+		}, err
+	}
+}
