@@ -103,16 +103,11 @@ func (a *accounts) register(ctx context.Context, name, password string, fields .
 // isFree returns ErrTaken for a name that is in use, or was before its account was
 // deleted.
 func (a *accounts) isFree(ctx context.Context, name string) error {
-	ids, err := a.client.Do(ctx, a.client.B().Hmget().Key(layout.Users).Field(name, layout.Fold(name)).Build()).ToArray()
-	if err != nil {
-		return fmt.Errorf("social: look up a username: %w", err)
+	owners, err := a.directory.Owners(ctx, name)
+	if err == nil && owners[0].First() != "" {
+		err = ErrTaken
 	}
-	for _, id := range ids {
-		if !id.IsNil() {
-			return ErrTaken
-		}
-	}
-	return nil
+	return err
 }
 
 // createUser writes the hash of a user under the next id. Should the id be in
@@ -133,7 +128,7 @@ func (a *accounts) createUser(ctx context.Context, fields ...string) (int64, err
 
 // Claim gives a user their name, or removes the user and returns ErrTaken.
 func (a *accounts) Claim(ctx context.Context, user User) error {
-	owner, err := a.claimName(ctx, user)
+	owner, err := a.directory.Claim(ctx, user.Name, user.ID)
 	if err != nil {
 		return fmt.Errorf("social: register: %w", err)
 	}
@@ -146,21 +141,8 @@ func (a *accounts) Claim(ctx context.Context, user User) error {
 	return ErrTaken
 }
 
-// claimName returns the id of the user that has the name now.
-func (a *accounts) claimName(ctx context.Context, user User) (int64, error) {
-	b, name := a.client.B(), layout.Fold(user.Name)
-	res := a.client.DoMulti(ctx,
-		b.Hsetnx().Key(layout.Users).Field(name).Value(layout.Itoa(user.ID)).Build().ToRetryable(),
-		b.Hget().Key(layout.Users).Field(name).Build(),
-	)
-	if err := res[0].Error(); err != nil {
-		return 0, err
-	}
-	return res[1].AsInt64()
-}
-
 // MarkLayout writes the layout version of a database whose first user has just
-// been created: there is nothing to adopt.
+// been created: there is nothing to adopt. An empty Cluster got its layout before.
 func (a *accounts) MarkLayout(ctx context.Context, firstID int64) error {
 	if firstID != 1 {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"retwis/internal/scan"
 	"retwis/internal/social/layout"
 )
 
@@ -14,7 +15,57 @@ const allUsersPage = 200
 
 // AllUsers yields all users in pages, the newest first, for operators: hidden people are
 // among them. Who registers meanwhile may be left out. Two round trips a page.
+//
+// On a Cluster only the latest directory.Latest or so are in this order; the others come
+// after them in none, and somebody may be seen twice.
 func (u *users) AllUsers(ctx context.Context) iter.Seq2[[]User, error] {
+	return func(yield func([]User, error) bool) {
+		spread, err := u.directory.Spread(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		seen := map[int64]bool{}
+		for page, err := range u.byTime(ctx) {
+			if !yield(page, err) || err != nil {
+				return
+			}
+			if spread {
+				for _, user := range page {
+					seen[user.ID] = true
+				}
+			}
+		}
+		if spread {
+			u.others(ctx, seen, yield)
+		}
+	}
+}
+
+// others yields the users that were not seen yet, from all masters.
+func (u *users) others(ctx context.Context, seen map[int64]bool, yield func([]User, error) bool) {
+	for page, err := range scan.Keys(ctx, u.client, scan.Pattern{Match: layout.UserPrefix + "*", Count: 1000}) {
+		if err != nil {
+			yield(nil, fmt.Errorf("social: list the users: %w", err))
+			return
+		}
+		var ids []int64
+		for _, key := range page.Keys {
+			if prefix, id, ok := layout.ParseKey(key); ok && prefix == layout.UserPrefix && !seen[id] {
+				ids = append(ids, id)
+			}
+		}
+		for some := range slices.Chunk(ids, allUsersPage) {
+			users, err := u.inOrder(WithFresh(ctx), some) // not for the memory of the client
+			if !yield(users, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// byTime yields the users of `users_by_time`, the newest first.
+func (u *users) byTime(ctx context.Context) iter.Seq2[[]User, error] {
 	return func(yield func([]User, error) bool) {
 		var before []string // the page before: registrations move its end into this one
 		for from := int64(0); ; from += allUsersPage {

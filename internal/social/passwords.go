@@ -99,7 +99,8 @@ func (a *accounts) ChangePassword(ctx context.Context, user User, current, typed
 		return Session{}, err
 	}
 	secret, entry := a.newEntry(ctx)
-	if err := a.store.Reserve(ctx, user.ID, entry.Token); err != nil {
+	secret, err = a.store.Reserve(ctx, user.ID, secret, entry.Token)
+	if err != nil {
 		return Session{}, err
 	}
 	ended, err := a.store.Replace(ctx, user.ID, session.Password{Field: "password", Value: stored, Hash: phc, Session: &entry})

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/rediserr"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 )
@@ -223,27 +224,18 @@ func (u *users) byNames(ctx context.Context, names []string) ([]User, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	folded := make([]string, 0, 2*len(names))
-	for _, name := range names {
-		folded = append(folded, name, layout.Fold(name))
-	}
-	// As it was typed first: see lookUp.
-	found, err := u.client.Do(ctx, u.client.B().Hmget().Key(layout.Users).Field(folded...).Build()).ToArray()
+	owners, err := u.directory.Owners(ctx, names...)
 	if err != nil {
-		return nil, fmt.Errorf("social: look up usernames: %w", err)
+		return nil, err
 	}
 	var ids []int64
-	for i := 0; i+1 < len(found); i += 2 {
-		id := found[i]
-		if id.IsNil() {
-			id = found[i+1]
-		}
-		if id.IsNil() {
+	for i, owner := range owners {
+		if owner.First() == "" {
 			continue
 		}
-		uid, err := id.AsInt64()
+		uid, err := directory.ParseOwner(names[i], owner.First())
 		if err != nil {
-			return nil, fmt.Errorf("social: key %s: field %q: not a user id: %w", layout.Users, names[i/2], err)
+			return nil, err
 		}
 		ids = append(ids, uid)
 	}

@@ -81,12 +81,15 @@ func (s *sessions) newEntry(ctx context.Context) (secret string, e session.Entry
 // leaves an entry that opens nothing.
 func (s *sessions) openSession(ctx context.Context, user User) (Session, error) {
 	secret, entry := s.newEntry(ctx)
-	if err := s.store.Reserve(ctx, user.ID, entry.Token); err != nil {
+	secret, err := s.store.Reserve(ctx, user.ID, secret, entry.Token)
+	if err != nil {
 		return Session{}, err
 	}
 	if !user.Joined.IsZero() { // a registration may have been cut short
-		err := s.client.Do(ctx, s.client.B().Zadd().Key(layout.UsersByTime).Nx().ScoreMember().
-			ScoreMember(float64(user.Joined.Unix()), user.Name).Build().ToRetryable()).Error()
+		cmds, err := s.directory.AddLatest(ctx, user.Name, float64(user.Joined.Unix()))
+		if err == nil {
+			err = reply.FirstError(s.client.DoMulti(ctx, cmds...))
+		}
 		if err != nil && rediserr.Of(err) != rediserr.WritesRefused { // the memory may be full
 			return Session{}, fmt.Errorf("social: open a session: %w", err)
 		}
@@ -107,14 +110,14 @@ func (s *sessions) openSession(ctx context.Context, user User) (Session, error) 
 // as the user's own list of sessions, which the server watches for this
 // process, has it too. Once an hour it notes that the session is in use.
 func (s *sessions) SessionUser(ctx context.Context, secret string) (User, error) {
-	token, ok := session.Token(secret)
+	uid, token, ok := session.Split(secret)
 	if !ok {
 		return User{}, ErrNoSession
 	}
-	user, known, err := s.sessionUser(ctx, token)
+	user, known, err := s.sessionUser(ctx, uid, token)
 	if errors.Is(err, ErrNoSession) && known.uid != 0 && !isFresh(ctx) {
 		// Another process may have opened it a moment ago.
-		user, known, err = s.sessionUser(WithFresh(ctx), token)
+		user, known, err = s.sessionUser(WithFresh(ctx), uid, token)
 	}
 	if err == nil {
 		err = s.inUse(ctx, token, known)
@@ -128,15 +131,33 @@ func (s *sessions) SessionUser(ctx context.Context, secret string) (User, error)
 	return user, nil
 }
 
+// RenewedSecret returns the secret that the browser should have of an open session: on a
+// Cluster it names the user. It is answered from memory.
+func (s *sessions) RenewedSecret(ctx context.Context, uid int64, secret string) (string, error) {
+	spread, err := s.directory.Spread(ctx)
+	if spread {
+		secret = session.WithUser(uid, secret)
+	}
+	return secret, err
+}
+
 // sessionUser returns the user of a token whose own list of sessions has it, or
-// ErrNoSession. No round trip for a session and a user seen lately, else two.
-func (s *sessions) sessionUser(ctx context.Context, token string) (User, knownSession, error) {
+// ErrNoSession; uid is the user that the secret names, 0 for none. No round trip for a
+// session and a user seen lately, else one, and another one where the secret names no
+// user.
+func (s *sessions) sessionUser(ctx context.Context, uid int64, token string) (User, knownSession, error) {
 	known, ok := s.tokens.GetIfPresent(token)
 	var rec record
 	var err error
-	if ok {
+	switch {
+	case ok && uid != 0 && uid != known.uid:
+		return User{}, known, ErrNoSession
+	case ok:
 		rec, err = s.record(ctx, known.uid)
-	} else {
+	case uid != 0:
+		known.uid = uid
+		rec, err = s.readSession(ctx, &known, token)
+	default:
 		known.uid, err = s.client.Do(ctx, s.client.B().Hget().Key(layout.Auths).Field(token).Build()).AsInt64()
 		if rueidis.IsRedisNil(err) {
 			return User{}, known, ErrNoSession
@@ -144,22 +165,31 @@ func (s *sessions) sessionUser(ctx context.Context, token string) (User, knownSe
 		if err != nil {
 			return User{}, known, fmt.Errorf("social: look up a session: %w", err)
 		}
-		res := s.readMany(ctx, s.recordCommand(known.uid), s.client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Cache())
-		rec, err = parseRecord(known.uid, res[0])
-		if err == nil {
-			var entry string
-			entry, err = reply.TextOrEmpty(res[1])
-			e := session.Parse(token, entry)
-			known.created, known.used = e.Created, e.Used
-		}
-		if err == nil {
-			s.tokens.Set(token, known)
-		}
+		rec, err = s.readSession(ctx, &known, token)
 	}
 	if errors.Is(err, ErrNotFound) || err == nil && (!session.Has(rec.auth, token) || rec.Standing.Hidden()) {
 		return User{}, known, ErrNoSession
 	}
 	return rec.User, known, err
+}
+
+// readSession reads the user of a session, and when it was last used, and remembers it.
+func (s *sessions) readSession(ctx context.Context, known *knownSession, token string) (record, error) {
+	res := s.readMany(ctx, s.recordCommand(known.uid), s.client.B().Hget().Key(layout.SessionsKey(known.uid)).Field(token).Cache())
+	rec, err := parseRecord(known.uid, res[0])
+	if err != nil {
+		return rec, err
+	}
+	entry, err := reply.TextOrEmpty(res[1])
+	if err != nil {
+		return rec, err
+	}
+	e := session.Parse(token, entry)
+	known.created, known.used = e.Created, e.Used
+	if session.Has(rec.auth, token) {
+		s.tokens.Set(token, *known)
+	}
+	return rec, nil
 }
 
 // inUse returns ErrNoSession for a session that has expired. It notes the use of others,

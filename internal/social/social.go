@@ -82,6 +82,7 @@ import (
 	"retwis/collection"
 	"retwis/internal/social/audit"
 	"retwis/internal/social/completion"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/invite"
@@ -238,10 +239,10 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("social: Options.Limits: %w", err)
 	}
-	users := &users{database: db, ids: ids}
+	users := &users{database: db, ids: ids, directory: directory.New(client)}
 	s := &Service{users: users, client: client, opt: opt, fanOut: fanout.New(client, lists, opt.Logger, opt.Now)}
 	s.limited = &limited{users: users, limits: bounds, now: opt.Now}
-	stored := &session.Store{Client: client, Idle: opt.SessionIdle, Max: opt.SessionMax}
+	stored := &session.Store{Client: client, Directory: users.directory, Idle: opt.SessionIdle, Max: opt.SessionMax}
 	s.accounts = &accounts{sessions: &sessions{users: users, store: stored, now: opt.Now, tokens: tokens}, hasher: hasher, factors: &secondfactor.Store{Client: client, Box: box}, now: opt.Now}
 	s.follows = &follows{users: users, store: follow.New(client), fanOut: s.fanOut, now: opt.Now}
 	s.posts = &posts{users: users, fanOut: s.fanOut, log: opt.Logger, now: opt.Now, maxBacklog: cmp.Or(opt.MaxBacklog, defaultBacklog)}
@@ -286,7 +287,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.profiles = &profiles{users: users, names: s.completions, lists: s.listings}
 	s.signUps = &signUps{accounts: s.accounts, invites: invite.New(client)}
 	s.leaving = &leaving{users: users, removal: removal.New(removal.Options{
-		Client: client, FanOut: s.fanOut, Names: names, Log: opt.Logger, Now: opt.Now,
+		Client: client, Directory: users.directory, FanOut: s.fanOut, Names: names, Log: opt.Logger, Now: opt.Now,
 	})}
 	s.leaving.removal.Also("invitations", func(ctx context.Context, uid int64, _ string) error {
 		return s.signUps.invites.RemoveAll(ctx, uid)
@@ -407,6 +408,9 @@ func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error
 
 // Client is the client of the database.
 func (s *Service) Client() rueidis.Client { return s.client }
+
+// Directory finds users by their names.
+func (s *Service) Directory() *directory.Directory { return s.users.directory }
 
 // Lists are the timelines that are lists.
 func (s *Service) Lists() *collection.Timelines { return s.timelines.lists }

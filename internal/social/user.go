@@ -10,6 +10,7 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
+	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 )
 
@@ -55,6 +56,8 @@ type users struct {
 	ids    *otter.Cache[string, int64]
 	latest atomic.Pointer[latest]
 	newest *recent[string] // the names of the latest users; nil: not in memory
+
+	directory *directory.Directory
 }
 
 // UserByName returns the user of that name, in any case, or ErrNotFound. No
@@ -93,17 +96,17 @@ func (u *users) lookUp(ctx context.Context, name string) (int64, error) {
 	}
 	// As it was typed first: to the original program, names that differ in case
 	// only were different users.
-	ids, err := u.client.Do(ctx, u.client.B().Hmget().Key(layout.Users).Field(name, layout.Fold(name)).Build()).ToArray()
+	owners, err := u.directory.Owners(ctx, name)
 	if err != nil {
-		return 0, fmt.Errorf("social: look up a username: %w", err)
+		return 0, err
 	}
-	for _, id := range ids {
-		if id.IsNil() {
+	for _, id := range []string{owners[0].Typed, owners[0].Folded} {
+		if id == "" {
 			continue
 		}
-		uid, err := id.AsInt64()
+		uid, err := directory.ParseOwner(name, id)
 		if err != nil {
-			return 0, fmt.Errorf("social: key %s: field %q: not a user id: %w", layout.Users, name, err)
+			return 0, err
 		}
 		if uid == reserved {
 			continue
@@ -206,11 +209,8 @@ func (u *users) inOrder(ctx context.Context, ids []int64) ([]User, error) {
 	return found, nil
 }
 
-// Empty reports whether no user has registered yet. One round trip.
+// Empty reports whether no user has registered yet; on a Cluster, whether nobody has
+// tried to. One round trip.
 func (u *users) Empty(ctx context.Context) (bool, error) {
-	n, err := u.client.Do(ctx, u.client.B().Hlen().Key(layout.Users).Build()).AsInt64()
-	if err != nil {
-		return false, fmt.Errorf("social: count users: %w", err)
-	}
-	return n == 0, nil
+	return u.directory.Empty(ctx)
 }

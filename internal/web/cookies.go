@@ -58,8 +58,12 @@ func (req *request) identify() error {
 		req.dropSession()
 		return nil
 	}
-	if old && err == nil {
-		req.keepSession(secret)
+	if err == nil {
+		// One that the browser has is as good: an error must not end the request.
+		renewed, unknown := req.server.social.RenewedSecret(req.ctx, user.ID, secret)
+		if unknown == nil && renewed != secret || old {
+			req.keepSession(renewed)
+		}
 	}
 	req.viewer, req.signed, req.known, req.secret = user, err == nil, err == nil, secret
 	return err

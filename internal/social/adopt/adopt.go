@@ -16,6 +16,7 @@ import (
 	"retwis/internal/nodes"
 	"retwis/internal/scan"
 	"retwis/internal/script"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )
@@ -34,7 +35,8 @@ import (
 // A database of the case study of 2009 has another layout and is converted first;
 // its old keys are kept until RemoveLegacy. Unreadable entries of both are logged
 // and skipped. It returns ErrTwoSites or ErrForeign for a database that it
-// refuses.
+// refuses. On a single server that has loaded the keys of a Cluster, it gives them the
+// layout of the tutorial; a Cluster with that layout keeps it until directory.Move.
 //
 // It takes one round trip on a database that it has adopted before. Otherwise it
 // scans all keys a few times in short steps and calls progress (which may be nil)
@@ -46,11 +48,13 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 		progress = func(int64, int64) {}
 	}
 	version, err := d.layout(ctx)
-	if err != nil || version == layout.Version {
+	switch {
+	case err != nil || version == layout.Version || version == layout.ClusterVersion && d.cluster:
 		return err
-	}
-	if version != "" {
-		return fmt.Errorf("social: the database is of layout %q, which only a newer retwis reads (this one reads %s)", version, layout.Version)
+	case version == layout.ClusterVersion:
+		return directory.New(d.client).Gather(ctx, progress)
+	case version != "":
+		return fmt.Errorf("social: the database is of layout %q, which only a newer retwis reads (this one reads %s and %s)", version, layout.Version, layout.ClusterVersion)
 	}
 	a := &adoption{d: d, progress: progress}
 	switch err := a.run(ctx); {

@@ -135,7 +135,7 @@ func TestAdoptWithoutCounters(t *testing.T) {
 func TestAdoptRefusesTheFuture(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Redis("SET", "layout_version", "3")
+	b.Redis("SET", "layout_version", "4")
 	if err := b.Adoption().Adopt(b.Ctx, nil); err == nil || !strings.Contains(err.Error(), "newer retwis") {
 		t.Errorf("a layout of the future: %v", err)
 	}

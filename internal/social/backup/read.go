@@ -75,7 +75,7 @@ func (b *Reader) open() error {
 	switch {
 	case m.Format > Format || newer(m.Layout):
 		return fmt.Errorf("retwis %s made this backup, which only a newer retwis can restore (format %d, layout %q; this one reads format %d, layout %s)",
-			m.Retwis, m.Format, m.Layout, Format, layout.Version)
+			m.Retwis, m.Format, m.Layout, Format, layout.ClusterVersion)
 	case m.Format < 1 || m.Parts < 1 || m.Parts > 1000 || m.Database < 0:
 		return fmt.Errorf("%w: its manifest makes no sense", ErrDamaged)
 	}
@@ -85,7 +85,7 @@ func (b *Reader) open() error {
 // newer reports whether this program does not know a layout of the keys yet.
 func newer(version string) bool {
 	theirs, err := strconv.Atoi(version)
-	ours, _ := strconv.Atoi(layout.Version)
+	ours, _ := strconv.Atoi(layout.ClusterVersion)
 	return version != "" && (err != nil || theirs > ours)
 }
 

@@ -51,7 +51,7 @@ func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Resu
 	moderation := &moderationCheck{checker: c}
 	users.moderation = moderation
 	for _, step := range []func(context.Context) error{
-		c.begin, c.singletons, users.names, users.all, users.byTime, sessions.all, sessions.entries,
+		c.begin, c.singletons, c.layoutOf, users.usernames, users.all, users.byTime, sessions.all, sessions.entries,
 		moderation.all, posts.all, reactions.all, relations.all, tags.all, lists.public, lists.all,
 		samples.all, c.counters, c.completions, c.unfinished, sessions.suspected,
 	} {

@@ -14,6 +14,7 @@ import (
 	"retwis/internal/nodes"
 	"retwis/internal/scan"
 	"retwis/internal/social"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
@@ -28,6 +29,7 @@ type checker struct {
 	fanOut  *fanout.Engine
 	lists   *collection.Timelines
 	follows follow.Store
+	names   *directory.Directory
 	now     func() time.Time
 	opt     Options
 	repair  bool
@@ -35,6 +37,9 @@ type checker struct {
 	run     *engine.Run
 	result  Result
 	foreign map[string]bool // keys without an id that have another type
+
+	spread      bool      // the database has the layout of a Cluster
+	sinceLatest time.Time // since when `users_by_time` has users then
 
 	lastUser   int64 // the largest ids in use
 	lastPost   int64
@@ -45,7 +50,7 @@ type checker struct {
 
 func newChecker(s *social.Service, opt Options, repair bool) *checker {
 	return &checker{
-		client: s.Client(), service: s, fanOut: s.FanOut(), lists: s.Lists(), follows: follow.New(s.Client()),
+		client: s.Client(), service: s, fanOut: s.FanOut(), lists: s.Lists(), follows: follow.New(s.Client()), names: s.Directory(),
 		now: s.Options().Now, opt: opt, repair: repair, run: engine.Start(opt.Options),
 	}
 }
@@ -185,20 +190,25 @@ func (c *checker) pairs(ctx context.Context, pages iter.Seq2[[]string, error], v
 		if err != nil {
 			return err
 		}
-		var names, values []string
-		for i := 0; i+1 < len(page); i += 2 {
-			names = append(names, page[i])
-			values = append(values, page[i+1])
-		}
-		if len(names) == 0 {
-			continue
-		}
-		if err := visit(names, values); err != nil {
-			return err
-		}
-		if err := c.run.Pace(ctx, len(names)); err != nil {
+		if err := c.pair(ctx, page, visit); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// pair splits one page.
+func (c *checker) pair(ctx context.Context, page []string, visit func(names, values []string) error) error {
+	var names, values []string
+	for i := 0; i+1 < len(page); i += 2 {
+		names = append(names, page[i])
+		values = append(values, page[i+1])
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := visit(names, values); err != nil {
+		return err
+	}
+	return c.run.Pace(ctx, len(names))
 }

@@ -46,7 +46,9 @@ func (c *sessionCheck) all(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			c.result.Sessions++
+			if !c.spread {
+				c.result.Sessions++
+			}
 			if social.HasToken(auth, tokens[i]) {
 				continue
 			}

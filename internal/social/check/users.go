@@ -12,6 +12,7 @@ import (
 
 	"retwis/internal/script"
 	"retwis/internal/social"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/hash"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
@@ -35,12 +36,12 @@ type userCheck struct {
 	moderation *moderationCheck
 }
 
-// names checks that each username leads to a user with that name.
-func (c *userCheck) names(ctx context.Context) error {
+// usernames checks that each username leads to a user with that name.
+func (c *userCheck) usernames(ctx context.Context) error {
 	if c.foreign[layout.Users] {
 		return nil
 	}
-	return c.hash(ctx, layout.Users, func(names, ids []string) error {
+	return c.allNames(ctx, func(key string, names, ids []string) error {
 		cmds := make(rueidis.Commands, len(ids))
 		for i, id := range ids {
 			cmds[i] = c.client.B().Hmget().Key(layout.UserPrefix+id).Field("username", "password").Build()
@@ -50,7 +51,7 @@ func (c *userCheck) names(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := c.name(ctx, names[i], ids[i], user); err != nil {
+			if err := c.name(ctx, key, names[i], ids[i], user); err != nil {
 				return err
 			}
 		}
@@ -60,11 +61,18 @@ func (c *userCheck) names(ctx context.Context) error {
 
 // name checks one username. A user is written before the name leads there, and no
 // id is assigned twice: the user of a name without one was lost for good.
-func (c *userCheck) name(ctx context.Context, name, id string, user []string) error {
+func (c *userCheck) name(ctx context.Context, key, name, id string, user []string) error {
+	if _, bucket, ok := layout.ParseKey(key); ok && int(bucket) != directory.Bucket(name) {
+		p := Problem{
+			Kind: maintain.Stale, Key: key, Leftover: true, Repair: "remove it there",
+			Detail: fmt.Sprintf("%q belongs into %s", name, layout.BucketKey(directory.Bucket(name))),
+		}
+		return c.found(ctx, p, func(ctx context.Context) (bool, error) { return c.names.Free(ctx, key, name, id) })
+	}
 	if id == layout.Nobody {
 		return nil // the account was deleted
 	}
-	p := Problem{Kind: maintain.Dangling, Key: layout.Users}
+	p := Problem{Kind: maintain.Dangling, Key: key}
 	switch called := user[0]; {
 	case called == "" && user[1] != "":
 		p.Kind, p.Detail = maintain.Missing, fmt.Sprintf("%q belongs to user %s, who has no username", name, id)
@@ -86,7 +94,7 @@ func (c *userCheck) name(ctx context.Context, name, id string, user []string) er
 			return false, err
 		}
 		c.service.ForgetName(name)
-		return hash.DeleteIf(ctx, c.client, layout.Users, name, id)
+		return c.names.Free(ctx, key, name, id)
 	})
 }
 
@@ -95,7 +103,7 @@ func (c *userCheck) name(ctx context.Context, name, id string, user []string) er
 func (c *userCheck) all(ctx context.Context) error {
 	all := slices.Concat(
 		[]string{layout.UserPrefix, layout.PostPrefix, layout.HomePrefix, layout.ProfilePrefix, layout.FollowingPrefix, layout.FollowersPrefix},
-		reactionPrefixes, relationPrefixes, tagPrefixes, sessionPrefixes, []string{layout.DecisionsPrefix},
+		reactionPrefixes, relationPrefixes, tagPrefixes, sessionPrefixes, []string{layout.DecisionsPrefix, layout.BucketPrefix},
 	)
 	return c.pass(ctx, "*", all, func(ctx context.Context, keys []string) error {
 		keys, err := c.ofTheirType(ctx, keys)
@@ -172,46 +180,54 @@ func (c *userCheck) user(ctx context.Context, uid int64, fields []string) error 
 		return c.found(ctx, p, repair)
 	}
 	c.knownUsers.add(uid, true)
-	cmds := rueidis.Commands{
-		c.client.B().Hmget().Key(layout.Users).Field(layout.Fold(name), name).Build(),
-		c.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build(),
+	found, err := c.names.Owners(ctx, name)
+	if err != nil && !reply.IsWrongType(err) {
+		return err
 	}
+	owners := []string{found[0].Folded, found[0].Typed}
+	cmds := rueidis.Commands{c.client.B().Zscore().Key(layout.UsersByTime).Member(name).Build()}
 	var tokens []string
 	for _, token := range strings.Split(auth, ",") {
 		if token != "" && len(tokens) < 10*social.MaxSessions {
 			tokens = append(tokens, token)
-			cmds = append(cmds, c.client.B().Hget().Key(layout.Auths).Field(token).Build())
+			if !c.spread {
+				cmds = append(cmds, c.client.B().Hget().Key(layout.Auths).Field(token).Build())
+			}
 		}
 	}
-	res := c.client.DoMulti(ctx, cmds...)
-	owners, err := reply.Fields(res[0])
-	if err != nil {
-		return err
+	if c.spread { // no other key has them
+		c.result.Sessions += int64(len(tokens))
+		tokens = nil
 	}
+	res := c.client.DoMulti(ctx, cmds...)
 	if !slices.Contains(owners, layout.Itoa(uid)) && !c.foreign[layout.Users] {
 		if err := c.unreachable(ctx, uid, name, auth, owners[0]); err != nil || owners[0] != "" {
 			return err
 		}
 	}
-	since, err := reply.TextOrEmpty(res[1])
+	since, err := reply.TextOrEmpty(res[0])
 	if err != nil {
 		return err
 	}
-	if since == "" && !c.foreign[layout.UsersByTime] {
+	if since == "" && !c.foreign[layout.UsersByTime] && c.isLatest(joined) {
 		p := Problem{Kind: maintain.Missing, Key: key, Detail: "not among the users by time", Leftover: true, Repair: "add the user there"}
 		at := float64(0)
 		if t := layout.ParseTime(joined); !t.IsZero() {
 			at = float64(t.Unix())
 		}
 		err := c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return c.client.Do(ctx, c.client.B().Zadd().Key(layout.UsersByTime).Nx().ScoreMember().ScoreMember(at, name).Build()).AsBool()
+			cmds, err := c.names.AddLatest(ctx, name, at)
+			if err != nil {
+				return false, err
+			}
+			return c.client.DoMulti(ctx, cmds...)[0].AsBool()
 		})
 		if err != nil {
 			return err
 		}
 	}
 	for i, token := range tokens {
-		owner, err := reply.TextOrEmpty(res[2+i])
+		owner, err := reply.TextOrEmpty(res[1+i])
 		if err != nil {
 			return err
 		}
@@ -249,7 +265,8 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, auth, owne
 	if owner == "" {
 		p.Repair = fmt.Sprintf("give %q to the user", layout.Fold(name))
 		return c.found(ctx, p, func(ctx context.Context) (bool, error) {
-			return c.client.Do(ctx, c.client.B().Hsetnx().Key(layout.Users).Field(layout.Fold(name)).Value(layout.Itoa(uid)).Build()).AsBool()
+			has, err := c.names.Claim(ctx, name, uid)
+			return has == uid, err
 		})
 	}
 	// Another user has the name. A user without sessions and data lost the race
@@ -276,6 +293,15 @@ func (c *userCheck) unreachable(ctx context.Context, uid int64, name, auth, owne
 	return c.found(ctx, p, func(ctx context.Context) (bool, error) {
 		return dropUserScript.Run(ctx, c.client, []string{layout.UserKey(uid)}, []string{name}).AsBool()
 	})
+}
+
+// isLatest reports whether somebody who registered at a time belongs among the users by
+// time: on a Cluster it has the latest only.
+func (c *userCheck) isLatest(joined string) bool {
+	if !c.spread || c.sinceLatest.IsZero() {
+		return true
+	}
+	return layout.ParseTime(joined).After(c.sinceLatest)
 }
 
 // byTime checks that each entry of the users by time is a user.
@@ -321,18 +347,14 @@ func (c *userCheck) removeByTime(ctx context.Context, name, score string) (bool,
 
 // named reports which of these names belong to users, as they typed them.
 func (c *userCheck) named(ctx context.Context, names []string) ([]bool, error) {
-	cmds := make(rueidis.Commands, len(names))
-	for i, name := range names {
-		cmds[i] = c.client.B().Hmget().Key(layout.Users).Field(name, layout.Fold(name)).Build()
+	owners, err := c.names.Owners(ctx, names...)
+	if err != nil {
+		return nil, err
 	}
 	var reads rueidis.Commands
 	var of []int
-	for i, res := range c.client.DoMulti(ctx, cmds...) {
-		ids, err := reply.Fields(res)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
+	for i, owner := range owners {
+		for _, id := range []string{owner.Typed, owner.Folded} {
 			if id != "" {
 				of = append(of, i)
 				reads = append(reads, c.client.B().Hget().Key(layout.UserPrefix+id).Field("username").Build())

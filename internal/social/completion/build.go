@@ -12,6 +12,7 @@ import (
 
 	"retwis/index/suggest"
 	"retwis/internal/scan"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 	"retwis/internal/social/text"
@@ -166,13 +167,13 @@ func (x *Index) allNames(ctx context.Context) iter.Seq2[suggest.Suggestion, erro
 			}
 			return err == nil || yield(suggest.Suggestion{}, err)
 		}
-		for page, err := range scan.Hash(ctx, x.client, layout.Users, step) {
+		for page, err := range directory.New(x.client).All(ctx, step) {
 			if err != nil {
 				yield(suggest.Suggestion{}, fmt.Errorf("social: list users: %w", err))
 				return
 			}
-			for i := 1; i < len(page); i += 2 {
-				if id, ok := layout.ParseID(page[i]); ok {
+			for i := 1; i < len(page.Names); i += 2 {
+				if id, ok := layout.ParseID(page.Names[i]); ok {
 					ids = append(ids, id)
 				}
 			}

@@ -11,8 +11,15 @@ import (
 )
 
 // Version is the value of the key LayoutVersion in a database that was adopted.
-// The original programs wrote no such key.
-const Version = "2"
+// The original programs wrote no such key. A Cluster has ClusterVersion, if it is not
+// that of an earlier version of Retwis; see package directory.
+const (
+	Version        = "2"
+	ClusterVersion = "3"
+)
+
+// Buckets is how many hashes the names of users are spread over on a Cluster.
+const Buckets = 4096
 
 // Keys without an id.
 const (
@@ -40,7 +47,15 @@ const (
 	Invites       = "invites"
 	Celebrities   = "celebrities"
 	DeadJobs      = "jobs:dead"
+
+	// MovedUsers has the names of Users while a Cluster gets its layout. It is in the
+	// same slot.
+	MovedUsers = "{" + Users + "}:moved"
 )
+
+// UsersMoved is the string in the place of the hash Users on a Cluster: a process of an
+// earlier version cannot write there.
+const UsersMoved = "moved to " + BucketPrefix + "0 … 4095"
 
 // Closed is the field `standing` of a user whose account is being deleted.
 const Closed = "closed"
@@ -67,6 +82,7 @@ func ReportKey(target string) string { return "{reports}:" + target }
 // Prefixes of the keys that end in the id of a user or a post.
 const (
 	UserPrefix      = "user:"
+	BucketPrefix    = "users:"
 	PostPrefix      = "post:"
 	HomePrefix      = "posts:"
 	ProfilePrefix   = "profile:"
@@ -112,6 +128,10 @@ const (
 
 // UserKey is the hash of one user: username, password, auth, joined.
 func UserKey(uid int64) string { return Key(UserPrefix, uid) }
+
+// BucketKey is the hash of the usernames in a bucket, with the ids of their users: on a
+// Cluster, in place of Users. See directory.Bucket.
+func BucketKey(bucket int) string { return Key(BucketPrefix, int64(bucket)) }
 
 // PostKey is the hash of one post: user_id, time, body; parent and root of a
 // reply; repost_of of a repost; edited, deleted; likes, reposts, replies.
@@ -215,7 +235,7 @@ func Key(prefix string, id int64) string {
 
 // types is the Redis type of each key, by its prefix where an id follows.
 var types = map[string]string{
-	Users: "hash", Auths: "hash", UsersByTime: "zset", Timeline: "list", FanOuts: "zset",
+	Users: "hash", MovedUsers: "hash", BucketPrefix: "hash", Auths: "hash", UsersByTime: "zset", Timeline: "list", FanOuts: "zset",
 	NextUserID: "string", NextPostID: "string", LayoutVersion: "string", AdoptedPosts: "string", Restoring: "string",
 	UserPrefix: "hash", PostPrefix: "hash", HomePrefix: "list", ProfilePrefix: "zset",
 	FollowingPrefix: "zset", FollowersPrefix: "zset",
@@ -246,7 +266,7 @@ func Singletons() []string {
 }
 
 // ParseKey splits a key of the layout into its prefix and its id: that of a user
-// or of a post.
+// or of a post, or the number of a bucket of usernames.
 func ParseKey(key string) (prefix string, id int64, ok bool) {
 	at := strings.IndexByte(key, ':') + 1
 	if prefix = key[:at]; types[prefix] == "" {
@@ -260,6 +280,9 @@ func ParseKey(key string) (prefix string, id int64, ok bool) {
 		rest = inBraces(rest, PostPrefix)
 	case SessionsPrefix, LoginsPrefix:
 		rest = inBraces(rest, UserPrefix)
+	case BucketPrefix:
+		bucket, err := strconv.Atoi(rest)
+		return prefix, int64(bucket), err == nil && bucket >= 0 && bucket < Buckets && strconv.Itoa(bucket) == rest
 	}
 	id, ok = ParseID(rest)
 	return prefix, id, ok

@@ -116,6 +116,13 @@ func (l Loader) AddUsers(ctx context.Context, users []NewUser) ([]social.User, e
 	if err != nil {
 		return added, err
 	}
+	spread, err := l.s.Directory().Spread(ctx)
+	if err == nil && spread {
+		err = l.s.Directory().Trim(ctx)
+	}
+	if err != nil {
+		return added, err
+	}
 	return added, completion.Outdate(ctx, l.client)
 }
 
@@ -151,13 +158,13 @@ func (l Loader) Taken(ctx context.Context, names []string) ([]bool, error) {
 	for i, name := range names {
 		folded[i] = layout.Fold(name)
 	}
-	owners, err := l.client.Do(ctx, l.client.B().Hmget().Key(layout.Users).Field(folded...).Build()).ToArray()
+	owners, err := l.s.Directory().Owners(ctx, folded...)
 	if err != nil {
 		return nil, fmt.Errorf("social: load: %w", err)
 	}
 	taken := make([]bool, len(names))
 	for i, owner := range owners {
-		taken[i] = !owner.IsNil()
+		taken[i] = owner.First() != ""
 	}
 	return taken, nil
 }

@@ -34,6 +34,7 @@ import (
 	"retwis/internal/scan"
 	"retwis/internal/script"
 	"retwis/internal/social/completion"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
@@ -52,10 +53,6 @@ var (
 	//go:embed forget_user.lua
 	forgetUserSource string
 	forgetUserScript = script.New(forgetUserSource).Retryable()
-
-	//go:embed reserve_name.lua
-	reserveNameSource string
-	reserveNameScript = script.New(reserveNameSource).Retryable()
 
 	//go:embed drop_notifications.lua
 	dropNotificationsSource string
@@ -80,11 +77,12 @@ type Step func(ctx context.Context, uid int64, name string) error
 
 // Options are what an Engine needs; all are required.
 type Options struct {
-	Client rueidis.Client
-	FanOut *fanout.Engine
-	Names  *completion.Index
-	Log    *slog.Logger
-	Now    func() time.Time
+	Client    rueidis.Client
+	Directory *directory.Directory
+	FanOut    *fanout.Engine
+	Names     *completion.Index
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // Engine deletes accounts. It is safe for concurrent use.
@@ -247,8 +245,7 @@ func (e *Engine) remove(ctx context.Context, a account) error {
 	if err := e.unlink(ctx, a.id, ownKeys, mirroredKeys); err != nil {
 		return err
 	}
-	if err := reserveNameScript.RunFenced(ctx, e.Client, []string{layout.Users},
-		[]string{layout.Itoa(a.id), layout.Fold(a.name), a.name}).Error(); err != nil {
+	if err := e.Directory.Reserve(ctx, a.name, a.id); err != nil {
 		return err
 	}
 	return forgetUserScript.RunFenced(ctx, e.Client, []string{layout.UserKey(a.id)}, []string{a.name, a.joined}).Error()

@@ -12,6 +12,8 @@ import (
 	"retwis/internal/redistest"
 	"retwis/internal/scan"
 	"retwis/internal/social"
+	"retwis/internal/social/directory"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/removal"
 )
 
@@ -122,16 +124,24 @@ func (b *bundle) content(key string) string {
 	return ""
 }
 
+// names is the key that has the name of a user.
+func (b *bundle) names(u social.User) string {
+	if b.DB.Mode() == rueidis.ClientModeCluster {
+		return layout.BucketKey(directory.Bucket(u.Name))
+	}
+	return layout.Users
+}
+
 // wantGone fails if anything of a user is left except for the name, which is taken.
 func (b *bundle) wantGone(s scene) {
 	b.T.Helper()
 	for _, trace := range b.traces(s.zoe) {
 		key, content, _ := strings.Cut(trace, " ")
-		if key != "users" || strings.Contains(content, fmt.Sprint(s.zoe.ID)) {
+		if key != b.names(s.zoe) || strings.Contains(content, fmt.Sprint(s.zoe.ID)) {
 			b.T.Errorf("left: %.300s", trace)
 		}
 	}
-	if got := b.Redis("HGET", "users", strings.ToLower(s.zoe.Name)); got != "0" {
+	if got := b.Redis("HGET", b.names(s.zoe), strings.ToLower(s.zoe.Name)); got != "0" {
 		b.T.Errorf("the name leads to %q", got)
 	}
 	for _, name := range []string{s.zoe.Name, strings.ToUpper(s.zoe.Name)} {

@@ -3,7 +3,9 @@
 // A session is a random secret that a browser keeps. Only its SHA-256, the token, is
 // stored: in the hash `auths`, which leads from a token to its user, and in the field
 // `auth` of the user, which lists the user's open sessions. A session is open while
-// both have it. The hash `sessions:{user:<uid>}` says of each when it began, when it was
+// both have it. On a Cluster the secret names its user, and `auth` alone decides;
+// `auths` has only sessions from before the Cluster got its layout (package directory).
+// The hash `sessions:{user:<uid>}` says of each when it began, when it was
 // last used, and on which device. It is in the slot of the user's hash, so one script
 // changes both; `auths` is written before it, and cleaned after it.
 package session
@@ -25,6 +27,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/script"
+	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )
@@ -70,9 +73,10 @@ var (
 
 // Store is the sessions of all users.
 type Store struct {
-	Client rueidis.Client
-	Idle   time.Duration // after which time without use a session ends
-	Max    time.Duration // after which time it ends in any case
+	Client    rueidis.Client
+	Directory *directory.Directory
+	Idle      time.Duration // after which time without use a session ends
+	Max       time.Duration // after which time it ends in any case
 }
 
 // Entry is what is known of a session. The times are zero where the session began
@@ -117,13 +121,35 @@ func NewSecret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Token returns the token of a secret; ok is false for what cannot be one.
+// Token returns the token of a secret; ok is false for what cannot be one. A secret can
+// begin with the id of its user: `<uid>.<secret>`; see WithUser.
 func Token(secret string) (token string, ok bool) {
+	_, token, ok = Split(secret)
+	return token, ok
+}
+
+// Split returns the user that a secret names, 0 for none, and its token.
+func Split(secret string) (uid int64, token string, ok bool) {
+	if id, rest, hasUser := strings.Cut(secret, "."); hasUser { // no secret has a dot
+		if uid, ok = layout.ParseID(id); !ok {
+			return 0, "", false
+		}
+		secret = rest
+	}
 	if len(secret) != secretLength {
-		return "", false
+		return 0, "", false
 	}
 	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:]), true
+	return uid, hex.EncodeToString(sum[:]), true
+}
+
+// WithUser returns a secret that names its user: on a Cluster the session is found in
+// the hash of the user, without `auths`. It opens the same session.
+func WithUser(uid int64, secret string) string {
+	if strings.Contains(secret, ".") {
+		return secret
+	}
+	return layout.Itoa(uid) + "." + secret
 }
 
 // Has reports whether the field `auth` of a user contains a token.
@@ -142,14 +168,22 @@ func keys(uid int64) []string { return []string{layout.UserKey(uid), layout.Sess
 
 func seconds(d time.Duration) string { return layout.Itoa(int64(d / time.Second)) }
 
-// Reserve writes that a token belongs to a user, before the session opens. A crash in
-// between leaves an entry that opens nothing.
-func (s *Store) Reserve(ctx context.Context, uid int64, token string) error {
-	err := reserveScript.Run(ctx, s.Client, []string{layout.Auths}, []string{token, layout.Itoa(uid)}).Error()
+// Reserve writes that a token belongs to a user, before the session opens, and returns
+// the secret for the browser. A crash in between leaves an entry that opens nothing. On a
+// Cluster it writes nothing: the secret names the user.
+func (s *Store) Reserve(ctx context.Context, uid int64, secret, token string) (string, error) {
+	spread, err := s.Directory.Spread(ctx)
 	if err != nil {
-		return fmt.Errorf("social: open a session: %w", err)
+		return "", err
 	}
-	return nil
+	if spread {
+		return WithUser(uid, secret), nil
+	}
+	err = reserveScript.Run(ctx, s.Client, []string{layout.Auths}, []string{token, layout.Itoa(uid)}).Error()
+	if err != nil {
+		return "", fmt.Errorf("social: open a session: %w", err)
+	}
+	return secret, nil
 }
 
 // Open opens a reserved session and returns the tokens of those that had to make
