@@ -17,6 +17,7 @@ import (
 	"retwis/internal/rediserr"
 	"retwis/internal/social/backup"
 	"retwis/internal/social/check"
+	"retwis/internal/social/directory"
 	"retwis/internal/store"
 	"retwis/maintain"
 )
@@ -130,6 +131,11 @@ func restore(ctx context.Context, c *shell.Command, db *site.Database, in io.Rea
 // uses the database yet.
 func repair(ctx context.Context, c *shell.Command, db *site.Database) (check.Result, error) {
 	if err := db.Adopt(ctx, false, c.Log()); err != nil {
+		return check.Result{}, err
+	}
+	// Nobody uses a Cluster yet, so this is the moment for its layout.
+	err := db.Social.Directory().Move(ctx, nil)
+	if err != nil && !errors.Is(err, directory.ErrNotHere) && !errors.Is(err, directory.ErrNoSite) {
 		return check.Result{}, err
 	}
 	opt := check.Options{Exclusive: true, SessionGrace: time.Nanosecond}

@@ -38,8 +38,11 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 		f.Found = "no site yet"
 	case err != nil:
 		f.Status, f.Found = Hidden, shell.OneLine(err)
+	case version == layout.Version && client.Mode() == rueidis.ClientModeCluster:
+		f.Status, f.Why, f.Do = Advice, "the keys of all names and sessions are on one server each", "retwis upgrade"
+	case version == layout.ClusterVersion && client.Mode() == rueidis.ClientModeCluster:
 	case version != layout.Version:
-		f.Status, f.Why = Problem, "this retwis reads layout "+layout.Version+" only: install the newer one"
+		f.Status, f.Why = Problem, "this retwis reads layout "+layout.Version+" only, and "+layout.ClusterVersion+" on a Cluster: install the newer one"
 	}
 	if n, err := client.Do(ctx, client.B().Exists().Key(layout.Restoring).Build()).AsInt64(); err == nil && n > 0 {
 		f = finding{Problem, "", "restore", "interrupted", "the database holds a part of a backup", "retwis restore FILE"}

@@ -20,7 +20,7 @@ import (
 
 // Commands returns the commands of the site.
 func Commands(env shell.Env) []*cobra.Command {
-	return []*cobra.Command{newServe(env), newSeed(env), newCheck(env), newRepairData(env)}
+	return []*cobra.Command{newServe(env), newSeed(env), newCheck(env), newUpgrade(env), newRepairData(env)}
 }
 
 type serveFlags struct {
