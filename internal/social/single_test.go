@@ -106,8 +106,6 @@ func (b *bundle) useEverything() {
 	b.do(b.LogoutOthers(b.Ctx, guest.User.ID, session.Secret))
 	_, err = b.ChangePassword(b.Ctx, guest.User, socialtest.Password, "another horse")
 	b.do(err)
-	_, _, err = b.IssueReset(b.Ctx, guest.User.ID, "operator")
-	b.do(err)
 	b.secondFactor(bob)
 	if _, err = b.Login(b.Ctx, "bob", socialtest.Password); err == nil {
 		b.T.Fatal("no code was asked for")
