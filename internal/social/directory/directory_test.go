@@ -122,7 +122,7 @@ func TestEmptyCluster(t *testing.T) {
 		b.Redis("HGET", layout.BucketKey(directory.Bucket("ada")), "ada"):          "1",
 		b.Redis("TYPE", "users"):                                                   "string",
 		b.Redis("EXISTS", "auths") + b.Redis("ZRANGE", "users_by_time", "0", "-1"): "0Ada",
-		session.Secret[:2]:                                                         "1.",
+		session.Secret[:2]: "1.",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
