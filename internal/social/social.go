@@ -81,10 +81,12 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/social/audit"
+	"retwis/internal/social/celebrity"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/follow"
+	"retwis/internal/social/home"
 	"retwis/internal/social/invite"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/limits"
@@ -137,6 +139,15 @@ type Options struct {
 	// are stored as they are.
 	SecretKey []byte
 
+	// CelebrityFollowers is, on a Cluster, from how many followers on the posts of an
+	// author are merged with home timelines when those are read, in place of being put
+	// on each; see package celebrity. Default: 20,000.
+	CelebrityFollowers int64
+
+	// HomeIdle is, on a Cluster, after which time without a view a home timeline
+	// expires. The next view makes it again; see package home. Default: 30 days.
+	HomeIdle time.Duration
+
 	// ViewBytes bounds the posts that are kept in memory. Default: 64 MiB.
 	ViewBytes int64
 
@@ -174,12 +185,19 @@ type Service struct {
 	*moderation
 	*reports
 
-	client rueidis.Client
-	fanOut *fanout.Engine
-	opt    Options
+	client      rueidis.Client
+	fanOut      *fanout.Engine
+	celebrities *celebrity.Set // nil on a single server
+	opt         Options
 
 	unsubscribe func()
 }
+
+const (
+	defaultCelebrityFollowers = 20_000
+	defaultHomeIdle           = 30 * 24 * time.Hour
+	minHomeIdle               = time.Hour
+)
 
 // cachedPairs bounds the immutable pairs kept in memory, about 150 bytes each.
 const cachedPairs = 200_000
@@ -213,6 +231,18 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		if *d.value < 2*session.UseEvery {
 			return nil, fmt.Errorf("social: Options.%s: %v is less than %v", d.name, *d.value, 2*session.UseEvery)
 		}
+	}
+	if opt.CelebrityFollowers == 0 {
+		opt.CelebrityFollowers = defaultCelebrityFollowers
+	}
+	if opt.CelebrityFollowers < 0 {
+		return nil, fmt.Errorf("social: Options.CelebrityFollowers: %d is negative", opt.CelebrityFollowers)
+	}
+	if opt.HomeIdle == 0 {
+		opt.HomeIdle = defaultHomeIdle
+	}
+	if opt.HomeIdle < minHomeIdle {
+		return nil, fmt.Errorf("social: Options.HomeIdle: %v is less than %v", opt.HomeIdle, minHomeIdle)
 	}
 	box, err := secondfactor.NewBox(opt.SecretKey)
 	if err != nil {
@@ -254,6 +284,16 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		if s.follows.common, err = newCommons(); err != nil {
 			return nil, err
 		}
+	}
+	if db.cluster {
+		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil)
+		s.timelines.homes, err = home.New(home.Options{
+			Client: client, Lists: lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.fanOut.OnCelebrities(s.celebrities)
 	}
 	var epoch atomic.Uint64
 	views, err := newViews(users, opt.ViewBytes, &epoch, opt.Invalidations != nil)
@@ -298,6 +338,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		lists: s.listings, fanOut: s.fanOut, tasks: s.fanOut.Tasks(), standings: standings, log: opt.Logger, now: opt.Now,
 	}
 	s.leaving.removal.Also("moderation", s.forget)
+	s.leaving.removal.Also("home timelines", func(ctx context.Context, uid int64, _ string) error { return s.celebrities.Remove(ctx, uid) })
 	s.leaving.removal.Also("reports", func(ctx context.Context, uid int64, _ string) error { return s.ForgetReports(ctx, uid) })
 	store, err := report.New(client)
 	if err != nil {
@@ -319,6 +360,11 @@ func (s *Service) invalidated(key string, epoch *atomic.Uint64) {
 	case "":
 		epoch.Add(1)
 		s.standings.changed(true)
+		s.celebrities.Changed()
+		s.timelines.homes.Changed("", 0)
+		return
+	case layout.Celebrities:
+		s.celebrities.Changed()
 		return
 	case layout.Standings:
 		s.standings.changed(false)
@@ -336,6 +382,8 @@ func (s *Service) invalidated(key string, epoch *atomic.Uint64) {
 		s.viewers.invalidate(id, prefix)
 	case layout.NotificationsPrefix, layout.UserPrefix:
 		s.notifications.invalidate(id)
+	case layout.FollowingPrefix, layout.ProfilePrefix:
+		s.timelines.homes.Changed(prefix, id)
 	}
 }
 
@@ -405,6 +453,10 @@ func (s *Service) RecoverFanOuts(ctx context.Context, every time.Duration) error
 	others.Go(func() { s.liftAll(ctx, liftEvery) })
 	return s.fanOut.Recover(ctx, min(every, sweepEvery))
 }
+
+// Celebrities are the authors whose posts are merged with home timelines when those are
+// read; nil on a single server.
+func (s *Service) Celebrities() *celebrity.Set { return s.celebrities }
 
 // Client is the client of the database.
 func (s *Service) Client() rueidis.Client { return s.client }

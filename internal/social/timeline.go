@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/collection"
+	"retwis/internal/social/home"
 	"retwis/internal/social/layout"
 )
 
@@ -27,6 +28,7 @@ const MaxPage = 200
 type timelines struct {
 	database
 	lists *collection.Timelines
+	homes *home.Timelines  // on a Cluster; nil on a single server
 	saw   func(post int64) // is called with the newest post of each page
 
 	public *recent[int64] // the newest of the public timeline; nil: not in memory
@@ -34,8 +36,14 @@ type timelines struct {
 
 // Home returns a page of a user's home timeline: their own posts and those of
 // the people they follow. before is the cursor of the page, 0 for the first,
-// which comes from memory where it can. One round trip at most.
+// which comes from memory where it can. One round trip at most; on a Cluster see
+// home.Timelines.
 func (t *timelines) Home(ctx context.Context, uid, before int64, limit int) (Page, error) {
+	if t.homes != nil {
+		limit = clamp(limit)
+		ids, err := t.homes.Newest(ctx, uid, before, limit+1, isFresh(ctx))
+		return t.page(ids, err, limit)
+	}
 	return t.timeline(ctx, layout.HomeKey(uid), before, limit)
 }
 

@@ -30,6 +30,8 @@ type serveFlags struct {
 	tls          tlsFlags
 	fsync        *shell.Choice
 	wait, drain  time.Duration
+	celebrity    int64
+	homeIdle     time.Duration
 	demo, secure bool
 	proxies      networks
 	share        bool
@@ -54,6 +56,10 @@ func (f *serveFlags) check() error {
 		return fmt.Errorf("--connections: %d is negative", f.conns)
 	case f.cache < leastCache:
 		return fmt.Errorf("--client-cache: %s is too little: use at least 1MB", f.cache.String())
+	case f.celebrity < 1:
+		return fmt.Errorf("--celebrity-followers: %d is not at least 1", f.celebrity)
+	case f.homeIdle < time.Hour:
+		return fmt.Errorf("--home-idle: %v is less than an hour", f.homeIdle)
 	}
 	return f.tls.check()
 }
@@ -99,6 +105,8 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
 	f.IntVar(&flags.conns, "connections", 500, "how many connections an address may have open, 0 for any number; trusted proxies may have any")
 	site.AddShare(c, &flags.share)
+	f.Int64Var(&flags.celebrity, "celebrity-followers", 20_000, "on a Cluster: posts of an author with more followers are merged with their home timelines when those are read")
+	f.DurationVar(&flags.homeIdle, "home-idle", 30*24*time.Hour, "on a Cluster: after how long without a view a home timeline expires; the next view makes it again")
 	flags.limits.add(c)
 	flags.log.add(c)
 	c.FromEnv()
@@ -152,7 +160,7 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{
 		Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes(), CacheBytes: int64(flags.cache), Wrap: redis.Wrap, Connected: redis.Connected,
-	}, social.Options{Limits: flags.limits.config})
+	}, social.Options{Limits: flags.limits.config, CelebrityFollowers: flags.celebrity, HomeIdle: flags.homeIdle})
 	if err != nil {
 		return err
 	}

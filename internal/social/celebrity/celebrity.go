@@ -45,6 +45,8 @@ type Set struct {
 	seen    atomic.Uint64 // the number of those that known has
 	readAt  atomic.Int64  // when it was read, in nanoseconds
 	reading sync.Mutex
+
+	wrote func(author int64) // may be nil
 }
 
 // New returns the set of a database; nil on a single server. An author with more than
@@ -69,6 +71,21 @@ const (
 func (s *Set) Changed() {
 	if s != nil {
 		s.changed.Add(1)
+	}
+}
+
+// OnWrite sets what is called with the author of a post that this process has written,
+// or deleted. Call it before the first use.
+func (s *Set) OnWrite(wrote func(author int64)) {
+	if s != nil {
+		s.wrote = wrote
+	}
+}
+
+// Wrote notes that this process has written a post of an author, or deleted one.
+func (s *Set) Wrote(author int64) {
+	if s != nil && s.wrote != nil {
+		s.wrote(author)
 	}
 }
 
@@ -176,11 +193,10 @@ func first(res rueidis.RedisResult) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	id, err := layout.ParseScore(text)
-	if err != nil {
-		return 0, nil // damaged: a check reports it
+	if id, err := layout.ParseScore(text); err == nil {
+		return id, nil
 	}
-	return id, nil
+	return 0, nil // damaged: a check reports it
 }
 
 // First returns the first post of an author that is merged, read past every memory; 0

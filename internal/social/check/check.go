@@ -52,7 +52,7 @@ func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Resu
 	users.moderation = moderation
 	for _, step := range []func(context.Context) error{
 		c.begin, c.singletons, c.layoutOf, users.usernames, users.all, users.byTime, sessions.all, sessions.entries,
-		moderation.all, posts.all, reactions.all, relations.all, tags.all, lists.public, lists.all,
+		moderation.all, posts.all, reactions.all, relations.all, tags.all, c.celebrities, lists.public, lists.all,
 		samples.all, c.counters, c.completions, c.unfinished, sessions.suspected,
 	} {
 		if err := step(ctx); err != nil {

@@ -33,6 +33,7 @@ type checker struct {
 	now     func() time.Time
 	opt     Options
 	repair  bool
+	cluster bool
 
 	run     *engine.Run
 	result  Result
@@ -51,7 +52,7 @@ type checker struct {
 func newChecker(s *social.Service, opt Options, repair bool) *checker {
 	return &checker{
 		client: s.Client(), service: s, fanOut: s.FanOut(), lists: s.Lists(), follows: follow.New(s.Client()), names: s.Directory(),
-		now: s.Options().Now, opt: opt, repair: repair, run: engine.Start(opt.Options),
+		now: s.Options().Now, opt: opt, repair: repair, cluster: s.Client().Mode() == rueidis.ClientModeCluster, run: engine.Start(opt.Options),
 	}
 }
 

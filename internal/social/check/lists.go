@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/redis/rueidis"
 
@@ -130,9 +131,11 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 		add(maintain.Stale, "cut it off", "%d posts, more than %d", length, c.checker.lists.MaxLen())
 	}
 	last, first := int64(0), true
-	for _, text := range ids {
+	for i, text := range ids {
 		id, ok := layout.ParseID(text)
 		switch {
+		case !ok && i == len(ids)-1 && c.isEnd(key, text):
+			continue
 		case !ok:
 			add(maintain.Invalid, "remove it", "%.40q is not the id of a post", text)
 			lost = append(lost, text)
@@ -153,6 +156,16 @@ func (c *listCheck) timeline(ctx context.Context, key string, length int64, ids 
 		return nil
 	}
 	return c.foundAll(ctx, problems, func(ctx context.Context) (bool, error) { return c.repairList(ctx, key, lost) })
+}
+
+// isEnd reports whether an entry is the end of a home timeline on a Cluster: 0, or a
+// negative number while it is being made.
+func (c *listCheck) isEnd(key, text string) bool {
+	if !c.cluster || key == layout.Timeline {
+		return false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && n <= 0 && layout.Itoa(n) == text
 }
 
 // offList says why a post does not belong on a timeline; empty if it does. What a
@@ -200,13 +213,23 @@ func (c *listCheck) repairList(ctx context.Context, key string, lost []string) (
 	for _, id := range off {
 		belongs, err := c.onList(ctx, key, id)
 		if err == nil && belongs {
-			err = c.checker.lists.Put(ctx, id, key)
+			err = c.putBack(ctx, id, key)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
 	return changed, nil
+}
+
+// putBack puts a post on a timeline again. On a Cluster a home timeline that expires
+// meanwhile stays away.
+func (c *listCheck) putBack(ctx context.Context, id int64, key string) error {
+	lists := c.checker.lists
+	if c.cluster && key != layout.Timeline {
+		lists = lists.Existing()
+	}
+	return lists.Put(ctx, id, key)
 }
 
 // onList reads whether a post belongs on a timeline, without the cache.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -51,6 +52,10 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 	if err != nil && !reply.IsWrongType(err) {
 		return err
 	}
+	merged, err := c.service.Celebrities().First(ctx, author)
+	if err != nil {
+		return err
+	}
 	var cmds rueidis.Commands
 	for _, post := range posts {
 		cmds = append(cmds,
@@ -72,14 +77,19 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 		}
 		at := layout.ParseTime(fields[1])
 		// Posts of an older program may never have been on every timeline.
-		if id, ok := layout.ParseID(post); !ok || id <= c.adopted || fields[0] != layout.Itoa(author) || fields[3] != "" || unfinished != "" || at.IsZero() {
+		id, ok := layout.ParseID(post)
+		if !ok || id <= c.adopted || fields[0] != layout.Itoa(author) || fields[3] != "" || unfinished != "" || at.IsZero() {
 			continue
 		}
 		lists := []string{layout.HomeKey(author)}
 		if fields[2] == "" { // no repost
 			lists = append(lists, layout.Timeline)
 		}
-		for _, f := range followers {
+		readers := followers
+		if merged != 0 && id >= merged {
+			readers = nil // it is not put on their timelines
+		}
+		for _, f := range readers {
 			// Without the time of the follow, later posts are not known.
 			if _, ok := layout.ParseID(f.Member); ok && f.Score > 0 && f.Score < float64(at.Unix()) {
 				lists = append(lists, layout.HomePrefix+f.Member)
@@ -123,6 +133,9 @@ func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) 
 		}
 		if oldest, _ := layout.ParseID(last); length >= layout.TimelineCap && oldest > id {
 			continue // dropped already
+		}
+		if c.cluster && list != layout.Timeline && (length == 0 || strings.HasPrefix(last, "-")) {
+			continue // it has expired, or is being made again
 		}
 		problems = append(problems, Problem{Kind: maintain.Missing, Key: list, Detail: "lacks post " + post, Repair: "fan the post out again"})
 	}

@@ -209,6 +209,7 @@ func (w *writer) removeOwn(ctx context.Context, s stub) error {
 	for i := range cmds {
 		cmds[i] = cmds[i].ToRetryable()
 	}
+	defer w.celebrities.Wrote(s.author)
 	for _, res := range w.client.DoMulti(ctx, cmds...) {
 		if err := res.Error(); err != nil && !reply.IsWrongType(err) { // a check reports the damaged key
 			return err

@@ -78,6 +78,9 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 	e.short, e.long = e.newQueue(client, layout.JobsPrefix, now), e.newQueue(client, layout.LongJobsPrefix, now)
 	e.letters = jobs.NewLetters(client, layout.DeadJobs)
 	e.tasks = task.NewEngine(task.NewLedger(client, layout.Tasks, masters, log, now), e.short, e.long, log)
+	if e.writer.cluster {
+		e.writer.homes = lists.Existing()
+	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.tasks.Handle(deleteKind, e.deleteTask)
 	e.tasks.Handle(tagsKind, e.tagsTask)

@@ -163,6 +163,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	cmds = append(cmds, w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build())
 	cmds = append(cmds, w.decideCommands(job)...)
 	res := w.client.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], follow.First))...)
+	w.celebrities.Wrote(job.Author)
 	last := len(res) - 1
 	for _, r := range res[:own] {
 		if err := r.Error(); reply.IsWrongType(err) {

@@ -40,13 +40,17 @@ type Loader struct {
 	server  *rueidis.ClientOption
 	cluster bool
 	lists   *collection.Timelines
+	homes   *collection.Timelines // the home timelines; on a Cluster only those that exist
 }
 
 // New returns a loader.
 func New(s *social.Service) Loader {
-	opt := s.Options()
+	opt, homes := s.Options(), s.Lists()
+	if s.Client().Mode() == rueidis.ClientModeCluster {
+		homes = homes.Existing()
+	}
 	return Loader{
-		s: s, client: s.Client(), fanOut: s.FanOut(), lists: s.Lists(), log: opt.Logger, now: opt.Now, server: opt.Server,
+		homes: homes, s: s, client: s.Client(), fanOut: s.FanOut(), lists: s.Lists(), log: opt.Logger, now: opt.Now, server: opt.Server,
 		cluster: s.Client().Mode() == rueidis.ClientModeCluster,
 	}
 }
@@ -263,7 +267,7 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 	var pushes rueidis.Commands
 	for i, post := range posts {
 		id := first + int64(i)
-		pushes = append(pushes, l.lists.PutCommand(id, layout.HomeKey(post.Author)))
+		pushes = append(pushes, l.homes.PutCommand(id, layout.HomeKey(post.Author)))
 		if post.Parent == 0 {
 			pushes = append(pushes, l.lists.PutCommand(id, layout.Timeline))
 		}
@@ -273,7 +277,7 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 			if l.cluster {
 				n = 1 // each timeline can be on a different server
 			}
-			pushes = append(pushes, l.lists.PutCommand(id, lists[:n]...))
+			pushes = append(pushes, l.homes.PutCommand(id, lists[:n]...))
 			lists = lists[n:]
 		}
 		if len(pushes) >= pipeline || i == len(posts)-1 {

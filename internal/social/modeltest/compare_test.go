@@ -76,6 +76,9 @@ const window = 40
 
 // home writes a home timeline.
 func (m *model) home(viewer int) []string {
+	if m.people[viewer].expired {
+		m.remake(viewer)
+	}
 	ids := m.ids(func(p *entry) bool { return m.people[viewer].home[p.id] })
 	last := map[int64]int{}
 	var kept []int64

@@ -31,6 +31,7 @@ type person struct {
 	muted, blocked       map[int]int64 // until when
 	tags                 map[string]bool
 	home                 map[int64]bool
+	expired              bool            // on a Cluster: their home timeline does not exist
 	saved                map[int64]int64 // since when
 	notified             map[notice]certainty
 	notices              int            // how many have been written
@@ -229,6 +230,25 @@ func end(a action) int64 {
 		return forever
 	}
 	return a.Until
+}
+
+// remake makes a home timeline that has expired: from what there is now.
+func (m *model) remake(viewer int) {
+	me := m.people[viewer]
+	me.home, me.expired = map[int64]bool{}, false
+	for id, p := range m.posts {
+		isHeard := p.author == viewer
+		if me.following[p.author] {
+			isHeard = p.parent == 0
+			if !isHeard {
+				to := m.posts[p.parent].author
+				isHeard = to == p.author || to == viewer || me.following[to]
+			}
+		}
+		if !p.deleted && (isHeard || m.isTagged(viewer, p)) {
+			me.home[id] = true
+		}
+	}
 }
 
 // publish puts a new post where it belongs.

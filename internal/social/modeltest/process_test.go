@@ -117,6 +117,7 @@ func actWithoutEnd(url string) {
 	var clock socialtest.Clock
 	service, err := social.New(db.Client(), social.Options{
 		Logger: socialtest.Quiet(), Now: clock.Now, HashParams: socialtest.CheapHash, Invalidations: db.Invalidations(),
+		CelebrityFollowers: celebrity,
 	})
 	if err != nil {
 		panic(err)

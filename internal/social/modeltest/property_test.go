@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/redistest"
+	"retwis/internal/social"
 	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
@@ -25,8 +28,13 @@ type network struct {
 	rng     *rand.Rand
 	model   *model
 	own     []*own
+	cluster bool
 	history []string
 }
+
+// celebrity is from how many followers on the posts of a person are merged with home
+// timelines, on a Cluster.
+const celebrity = 2
 
 func newNetwork(t *testing.T, url string, seed uint64, processes int) *network {
 	t.Helper()
@@ -35,13 +43,17 @@ func newNetwork(t *testing.T, url string, seed uint64, processes int) *network {
 		n.own = append(n.own, n.open())
 	}
 	n.model.now = n.own[0].Clock.Unix.Load()
+	n.cluster = n.own[0].DB.Mode() == rueidis.ClientModeCluster
+	for _, person := range n.model.people {
+		person.expired = n.cluster
+	}
 	return n
 }
 
 // open starts another process, so to speak.
 func (n *network) open() *own {
 	n.t.Helper()
-	p := &own{Bundle: socialtest.Watched(n.t, n.url)}
+	p := &own{Bundle: socialtest.Watched(n.t, n.url, func(opt *social.Options) { opt.CelebrityFollowers = celebrity })}
 	for _, name := range names(crowd) {
 		user, err := p.UserByName(p.Ctx, name)
 		if err != nil {
@@ -114,6 +126,9 @@ func (n *network) post(ok func(p *entry) bool) int64 {
 // act performs an action in a process and in the model.
 func (n *network) act(p process, a action) {
 	n.t.Helper()
+	if n.cluster && n.rng.IntN(6) == 0 {
+		n.expire(n.rng.IntN(crowd))
+	}
 	n.history = append(n.history, a.String())
 	got, err := p.do(a)
 	if err != nil {
@@ -129,6 +144,14 @@ func (n *network) act(p process, a action) {
 		n.model.apply(a, got.ID, true)
 		n.history[len(n.history)-1] += fmt.Sprintf(" id=%d", got.ID)
 	}
+}
+
+// expire removes a home timeline, as if its time were over.
+func (n *network) expire(user int) {
+	n.t.Helper()
+	n.history = append(n.history, fmt.Sprintf("the home timeline of person %d expires", user))
+	n.own[0].Redis("DEL", layout.HomeKey(n.own[0].people[user].ID))
+	n.model.people[user].expired = true
 }
 
 func (n *network) fatalf(format string, args ...any) {

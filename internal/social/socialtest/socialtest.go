@@ -57,14 +57,14 @@ func New(t testing.TB) *Bundle {
 
 // Watched returns Retwis on a database of the test's own, with all of its caches, as
 // a process that serves it. Several can be on the same database: see redistest.DB.
-func Watched(t testing.TB, url string) *Bundle {
+func Watched(t testing.TB, url string, change ...func(*social.Options)) *Bundle {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{Logger: Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return On(t, db.Client(), func(opt *social.Options) { opt.Invalidations = db.Invalidations() })
+	return On(t, db.Client(), append(change, func(opt *social.Options) { opt.Invalidations = db.Invalidations() })...)
 }
 
 // On returns Retwis on a database.

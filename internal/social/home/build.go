@@ -1,0 +1,246 @@
+package home
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+var (
+	//go:embed begin.lua
+	beginSource string
+	beginScript = script.New(beginSource).Retryable()
+
+	//go:embed finish.lua
+	finishSource string
+	finishScript = script.New(finishSource).Retryable()
+)
+
+const (
+	// headsRead is how many posts of followed people are read in all to make a home
+	// timeline, unless they are so many that minHead of each are more.
+	headsRead, minHead, maxHead = 2000, 10, 400
+	// repliesRead, in the same way, are replies; maxReplies of them are looked at.
+	repliesRead, minReplyHead, maxReplyHead, maxReplies = 600, 3, 100, 300
+	// tagsRead, in the same way, are the posts of tags.
+	tagsRead, minTagHead, maxTagHead = 1000, 10, 200
+	// ownRead is how many of their own posts, and replies, a reader finds.
+	ownRead = 200
+	// maxFollowing and maxTags bound whose posts are read: those who were followed
+	// last.
+	maxFollowing, maxTags = 10_000, 200
+	// pipeline is how many commands go out together.
+	pipeline = 1000
+	// buildSeconds is after how long an unfinished list expires.
+	buildSeconds = 60
+)
+
+// errAgain: the list that was being made has expired, or the reader has stopped following
+// somebody meanwhile.
+var errAgain = errors.New("social: a home timeline was changed while it was made")
+
+// build makes a home timeline that does not exist. It can be repeated, and several
+// processes can do it at once.
+//
+// First the list is begun. A post that arrives from then on is put on it. A post whose
+// fan-out came too early for that was on the lists of its author before, which are read
+// afterwards. So none is missed.
+func (t *Timelines) build(ctx context.Context, uid int64) error {
+	select {
+	case t.builds <- struct{}{}:
+		defer func() { <-t.builds }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for range attempts {
+		err := t.buildOnce(ctx, uid)
+		if err == nil {
+			t.built.Add(1)
+		}
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+	return nil // unfinished: the next view tries again
+}
+
+func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
+	key := []string{layout.HomeKey(uid)}
+	mark, err := beginScript.Run(ctx, t.Client, key,
+		[]string{layout.Itoa(-1 - rand.Int64N(layout.MaxID-1)), layout.Itoa(buildSeconds)}).ToString()
+	if err != nil || mark == "0" {
+		return err // another process has made it
+	}
+	following, posts, err := t.gather(ctx, uid)
+	if err != nil {
+		return err
+	}
+	if err := t.Lists.Existing().PutMany(ctx, key[0], posts...); err != nil {
+		return err
+	}
+	// The end of a follow removes posts from the list. Where it came before the posts,
+	// they are here wrongly.
+	again, err := t.followedBy(ctx, uid)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(again, following) {
+		if err := t.Client.Do(ctx, t.Client.B().Del().Key(key[0]).Build()).Error(); err != nil {
+			return err
+		}
+		return errAgain
+	}
+	ok, err := finishScript.RunFenced(ctx, t.Client, key,
+		[]string{mark, layout.Itoa(t.seconds()), layout.Itoa(layout.TimelineCap)}).AsBool()
+	if err == nil && !ok {
+		return errAgain
+	}
+	return err
+}
+
+// followedBy reads the people that a user follows, the latest first.
+func (t *Timelines) followedBy(ctx context.Context, uid int64) ([]int64, error) {
+	members, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(maxFollowing-1)).Rev().Build()).AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return nil, err
+	}
+	return parseIDs(members), nil
+}
+
+// gather reads what belongs on a home timeline.
+func (t *Timelines) gather(ctx context.Context, uid int64) (following, posts []int64, err error) {
+	known, err := t.Celebrities.Load(ctx, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if following, err = t.followedBy(ctx, uid); err != nil {
+		return nil, nil, err
+	}
+	b := t.Client.B()
+	tags, err := t.Client.Do(ctx, b.Zrange().Key(layout.FollowingTagsKey(uid)).Min("0").Max(layout.Itoa(maxTags-1)).Rev().Build()).AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return nil, nil, err
+	}
+	latest := func(key string, n int) rueidis.Completed {
+		return b.Zrevrange().Key(key).Start(0).Stop(int64(n - 1)).Build()
+	}
+	cmds := rueidis.Commands{latest(layout.ProfileKey(uid), ownRead), latest(layout.ProfileRepliesKey(uid), ownRead)}
+	for _, tag := range tags {
+		cmds = append(cmds, latest(layout.TagKey(tag), share(tagsRead, len(tags), minTagHead, maxTagHead)))
+	}
+	perHead := share(headsRead, len(following), minHead, maxHead)
+	for _, id := range following {
+		if first, ok := known.First[id]; ok {
+			cmds = append(cmds, b.Zrevrangebyscore().Key(layout.ProfileKey(id)).Max("("+layout.Itoa(first)).Min("-inf").Limit(0, int64(perHead)).Build())
+		} else {
+			cmds = append(cmds, latest(layout.ProfileKey(id), perHead))
+		}
+	}
+	own := len(cmds)
+	for _, id := range following {
+		cmds = append(cmds, latest(layout.ProfileRepliesKey(id), share(repliesRead, len(following), minReplyHead, maxReplyHead)))
+	}
+	var replies []int64
+	for i, all := range [2]*[]int64{&posts, &replies} {
+		some := cmds[:own]
+		if i == 1 {
+			some = cmds[own:]
+		}
+		if *all, err = t.readAll(ctx, some); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(posts) == layout.TimelineCap {
+		replies = slices.DeleteFunc(replies, func(id int64) bool { return id < posts[len(posts)-1] })
+	}
+	replies, err = t.audible(ctx, uid, following, replies[:min(len(replies), maxReplies)])
+	return following, largest(append(posts, replies...)), err
+}
+
+// share returns how many entries of each of n lists are read.
+func share(all, n, least, most int) int { return min(max(all/max(n, 1), least), most) }
+
+// readAll returns the largest ids that these commands reply.
+func (t *Timelines) readAll(ctx context.Context, cmds rueidis.Commands) ([]int64, error) {
+	var ids []int64
+	for some := range slices.Chunk(cmds, pipeline) {
+		for _, res := range t.Client.DoMulti(ctx, some...) {
+			members, err := res.AsStrSlice()
+			if err != nil && !reply.IsWrongType(err) { // a check reports it
+				return nil, fmt.Errorf("social: make a home timeline: %w", err)
+			}
+			ids = append(ids, parseIDs(members)...)
+		}
+		ids = largest(ids)
+	}
+	return ids, nil
+}
+
+// largest returns the largest ids, as many as a home timeline has, in order.
+func largest(ids []int64) []int64 {
+	slices.SortFunc(ids, func(a, b int64) int { return cmp.Compare(b, a) })
+	ids = slices.Compact(ids)
+	return ids[:min(len(ids), layout.TimelineCap)]
+}
+
+// audible returns those of the replies whose other author the reader follows too, or is,
+// and those to a post of the same author.
+func (t *Timelines) audible(ctx context.Context, uid int64, following, replies []int64) ([]int64, error) {
+	if len(replies) == 0 {
+		return nil, nil
+	}
+	b := t.Client.B()
+	cmds := make(rueidis.Commands, len(replies))
+	for i, id := range replies {
+		cmds[i] = b.Hmget().Key(layout.PostKey(id)).Field("user_id", "parent").Build()
+	}
+	authors, parents := make([]int64, len(replies)), make([]int64, len(replies))
+	ofParent := map[int64]int64{}
+	for i, res := range t.Client.DoMulti(ctx, cmds...) {
+		fields, err := reply.Fields(res)
+		if err != nil {
+			return nil, fmt.Errorf("social: read a post: %w", err)
+		}
+		authors[i], _ = layout.ParseID(fields[0])
+		parents[i], _ = layout.ParseID(fields[1])
+		ofParent[parents[i]] = 0
+	}
+	delete(ofParent, 0)
+	ids := slices.Collect(maps.Keys(ofParent))
+	cmds = cmds[:0]
+	for _, id := range ids {
+		cmds = append(cmds, b.Hget().Key(layout.PostKey(id)).Field("user_id").Build())
+	}
+	if len(cmds) == 0 {
+		return nil, nil
+	}
+	for i, res := range t.Client.DoMulti(ctx, cmds...) {
+		author, err := reply.TextOrEmpty(res)
+		if err != nil {
+			return nil, err
+		}
+		ofParent[ids[i]], _ = layout.ParseID(author)
+	}
+	follows := make(map[int64]bool, len(following))
+	for _, id := range following {
+		follows[id] = true
+	}
+	var heard []int64
+	for i, id := range replies {
+		if to := ofParent[parents[i]]; to != 0 && (to == uid || to == authors[i] || follows[to]) {
+			heard = append(heard, id)
+		}
+	}
+	return heard, nil
+}

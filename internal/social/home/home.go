@@ -1,0 +1,328 @@
+// Package home reads home timelines on a Cluster, where they differ from those of a
+// single server in two ways:
+//
+//   - Authors with very many followers (package celebrity) do not put their posts on the
+//     home timelines of those. A page is the list of the reader merged with the latest
+//     posts of such authors that the reader follows. Both are in memory, decoded, as long
+//     as the server reports no change: an author's posts are read again at most once a
+//     second.
+//   - A home timeline that nobody views expires. A post is put only on home timelines
+//     that exist; the next view of one that does not makes it again, within the request,
+//     from the posts of the people that the reader follows.
+//
+// A list `posts:<uid>` ends with 0 once it is complete, as long as there is room: it then
+// exists although nothing is on it. While it is being made, it ends with a negative
+// number.
+package home
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/redis/rueidis"
+
+	"retwis/collection"
+	"retwis/internal/social/celebrity"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// Options are the settings of Timelines. All are required, except for Watched.
+type Options struct {
+	Client      rueidis.Client // of a Cluster
+	Lists       *collection.Timelines
+	Celebrities *celebrity.Set
+	// Idle is after which time without a view a home timeline expires.
+	Idle time.Duration
+	// Watched: the server reports changes to Changed. Otherwise nothing is kept in
+	// memory.
+	Watched bool
+}
+
+// Timelines reads home timelines. It is safe for concurrent use.
+type Timelines struct {
+	Options
+	renewAfter time.Duration
+
+	epoch   atomic.Uint64 // grows when any key may have changed
+	readers *otter.Cache[int64, *reader]
+	authors sync.Map      // id → *author; as many as there are merged authors at most
+	builds  chan struct{} // bounds how many home timelines are made at once
+	built   atomic.Int64
+}
+
+const (
+	// renewEvery is how often a view postpones the end of a home timeline.
+	renewEvery = 24 * time.Hour
+	// maxAge is how long something is used although no change was reported: a report
+	// can get lost with a cut cable.
+	maxAge = int64(time.Minute)
+	// cacheTTL bounds how long the client answers a read from its own memory.
+	cacheTTL = time.Minute
+	// maxReaders bounds whose follows are kept in memory: about 2 KB for a reader who
+	// follows 200 merged authors. An author takes 1 KB.
+	maxReaders = 50_000
+	// buildsAtOnce bounds the memory of home timelines that are being made.
+	buildsAtOnce = 16
+	// attempts bounds how often a page is read again because its list has expired.
+	attempts = 3
+)
+
+// New returns the home timelines of a Cluster.
+func New(opt Options) (*Timelines, error) {
+	readers, err := otter.New(&otter.Options[int64, *reader]{MaximumSize: maxReaders})
+	if err != nil {
+		return nil, fmt.Errorf("social: %w", err)
+	}
+	t := &Timelines{
+		Options: opt, renewAfter: min(renewEvery, opt.Idle/4),
+		readers: readers, builds: make(chan struct{}, buildsAtOnce),
+	}
+	opt.Celebrities.OnWrite(t.wrote)
+	return t, nil
+}
+
+// Built returns how many home timelines this process has made.
+func (t *Timelines) Built() int64 { return t.built.Load() }
+
+// Changed notes that a key has changed: of a prefix and a user, or any for the empty
+// prefix. It does not wait. A nil *Timelines ignores it.
+func (t *Timelines) Changed(prefix string, uid int64) {
+	if t == nil {
+		return
+	}
+	switch prefix {
+	case "":
+		t.epoch.Add(1)
+	case layout.FollowingPrefix:
+		if r, ok := t.readers.GetEntryQuietly(uid); ok {
+			r.Value.changed.Add(1)
+		}
+	case layout.ProfilePrefix:
+		if a, ok := t.authors.Load(uid); ok {
+			a.(*author).changed.Add(1)
+		}
+	}
+}
+
+// wrote makes the next reader in this process see the latest posts of an author: this
+// process has just written one, or deleted it.
+func (t *Timelines) wrote(uid int64) {
+	if a, ok := t.authors.Load(uid); ok {
+		a.(*author).forced.Store(true)
+	}
+}
+
+// Newest returns the newest n posts of a home timeline, those below before where it is
+// not zero. fresh reads past every memory. Without fresh it takes no round trip for a
+// first page as long as nothing has changed, except for one a day; one for a later page,
+// and one more where authors who are merged have older posts than those in memory. A
+// home timeline that does not exist takes about six.
+func (t *Timelines) Newest(ctx context.Context, uid, before int64, n int, fresh bool) ([]int64, error) {
+	r := t.reader(uid)
+	if err := t.renew(ctx, r, uid); err != nil {
+		return nil, err
+	}
+	part, err := t.list(ctx, uid, before, n, fresh)
+	for i := 0; err == nil && !part.complete && i < attempts; i++ {
+		if err = t.build(ctx, uid); err == nil {
+			part, err = t.list(ctx, uid, before, n, true)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	known, err := t.Celebrities.Load(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	if len(known.First) == 0 {
+		return part.ids, nil
+	}
+	authors, err := t.followed(ctx, r, uid, known, fresh)
+	if err != nil || len(authors) == 0 {
+		return part.ids, err
+	}
+	return t.merge(ctx, part, authors, known.First, before, n, fresh)
+}
+
+// part is a part of the list of a home timeline.
+type part struct {
+	ids      []int64
+	complete bool  // false: it does not exist, or is being made
+	floor    int64 // older posts of other authors do not belong here
+}
+
+// list reads a part of a list.
+func (t *Timelines) list(ctx context.Context, uid, before int64, n int, fresh bool) (part, error) {
+	key := layout.HomeKey(uid)
+	var ids []int64
+	var err error
+	switch {
+	case before > 0:
+		ids, err = t.Lists.Select(ctx, key, before, n)
+	case fresh || !t.Watched:
+		ids, err = t.Client.Do(ctx, rueidis.Completed(t.Lists.NewestCommand(key, n))).AsIntSlice()
+	default:
+		ids, err = t.Client.DoCache(ctx, t.Lists.NewestCommand(key, n).ToStaticTTL(), cacheTTL).AsIntSlice()
+	}
+	if err != nil {
+		return part{}, err
+	}
+	full := len(ids) == n
+	if last := len(ids) - 1; last >= 0 && ids[last] < 1 {
+		sign := ids[last]
+		return part{ids: ids[:last:last], complete: sign == 0}, nil
+	}
+	if full {
+		return part{ids: ids, complete: true, floor: ids[n-1]}, nil
+	}
+	if before == 0 {
+		return part{ids: ids, complete: len(ids) > 0}, nil
+	}
+	// The end of a list that was full once, or of one of an earlier version, or there
+	// is no list.
+	b := t.Client.B()
+	res := t.Client.DoMulti(ctx, b.Llen().Key(key).Build(), b.Lindex().Key(key).Index(-1).Build())
+	length, err := res[0].AsInt64()
+	if err != nil {
+		return part{}, err
+	}
+	p := part{ids: ids, complete: length > 0}
+	if length >= layout.TimelineCap {
+		oldest, err := reply.Text(res[1])
+		if err != nil {
+			return part{}, err
+		}
+		p.floor, _ = layout.ParseID(oldest)
+	}
+	return p, nil
+}
+
+// renew postpones the end of a home timeline, once a day.
+func (t *Timelines) renew(ctx context.Context, r *reader, uid int64) error {
+	now := time.Now().UnixNano()
+	last := r.renewed.Load()
+	if last != 0 && now-last < int64(t.renewAfter) || !r.renewed.CompareAndSwap(last, now) {
+		return nil
+	}
+	err := t.Client.Do(ctx, t.Client.B().Expire().Key(layout.HomeKey(uid)).Seconds(t.seconds()).Build()).Error()
+	if err != nil {
+		r.renewed.Store(0)
+	}
+	return err
+}
+
+func (t *Timelines) seconds() int64 { return max(1, int64(t.Idle/time.Second)) }
+
+// reader is what is known of a user who reads.
+type reader struct {
+	changed  atomic.Uint64 // the number of changes of the people that they follow
+	renewed  atomic.Int64  // when this process last postponed the end of their list
+	followed atomic.Pointer[followed]
+}
+
+// followed are the merged authors that a reader follows.
+type followed struct {
+	authors        []*author
+	known          *celebrity.Known
+	changed, epoch uint64
+	at             int64
+}
+
+func (t *Timelines) reader(uid int64) *reader {
+	r, ok := t.readers.GetIfPresent(uid)
+	if !ok {
+		// It is there before anything is read, so that no change is missed meanwhile.
+		r, _ = t.readers.ComputeIfAbsent(uid, func() (*reader, bool) { return new(reader), false })
+	}
+	return r
+}
+
+// followed returns the merged authors that a reader follows.
+func (t *Timelines) followed(ctx context.Context, r *reader, uid int64, known *celebrity.Known, fresh bool) ([]*author, error) {
+	now := time.Now().UnixNano()
+	f := r.followed.Load()
+	if t.Watched && !fresh && f != nil && f.known == known && f.changed == r.changed.Load() && f.epoch == t.epoch.Load() && now-f.at < maxAge {
+		return f.authors, nil
+	}
+	f = &followed{known: known, changed: r.changed.Load(), epoch: t.epoch.Load(), at: now}
+	ids, err := t.following(ctx, uid, known, fresh)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if _, ok := known.First[id]; ok && id != uid {
+			f.authors = append(f.authors, t.author(id))
+		}
+	}
+	if t.Watched && !fresh {
+		r.followed.Store(f)
+	}
+	return f.authors, nil
+}
+
+// following reads the people that a reader follows: at least all merged authors.
+func (t *Timelines) following(ctx context.Context, uid int64, known *celebrity.Known, fresh bool) ([]int64, error) {
+	key := layout.FollowingKey(uid)
+	b := t.Client.B()
+	var count int64
+	var err error
+	// The server reports changes of a key that was read through the client's memory.
+	// The members are read past it: there can be very many.
+	if fresh || !t.Watched {
+		count, err = t.Client.Do(ctx, b.Zcard().Key(key).Build()).AsInt64()
+	} else {
+		count, err = t.Client.DoCache(ctx, b.Zcard().Key(key).Cache().ToStaticTTL(), cacheTTL).AsInt64()
+	}
+	if reply.IsWrongType(err) || err == nil && count == 0 {
+		return nil, nil // a check reports another type
+	}
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(known.First)) < count {
+		return t.among(ctx, key, known)
+	}
+	members, err := t.Client.Do(ctx, b.Zrange().Key(key).Min("0").Max("-1").Build()).AsStrSlice()
+	if err != nil {
+		return nil, err
+	}
+	return parseIDs(members), nil
+}
+
+// among asks for each merged author whether the reader follows them.
+func (t *Timelines) among(ctx context.Context, key string, known *celebrity.Known) ([]int64, error) {
+	ids := make([]int64, 0, len(known.First))
+	members := make([]string, 0, len(known.First))
+	for id := range known.First {
+		ids, members = append(ids, id), append(members, layout.Itoa(id))
+	}
+	scores, err := t.Client.Do(ctx, t.Client.B().Zmscore().Key(key).Member(members...).Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	all := ids[:0]
+	for i, score := range scores {
+		if !score.IsNil() {
+			all = append(all, ids[i])
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+func parseIDs(members []string) []int64 {
+	ids := make([]int64, 0, len(members))
+	for _, member := range members {
+		if id, ok := layout.ParseID(member); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
