@@ -25,7 +25,7 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
 
-.PHONY: help run test test-long test-servers test-deb e2e upgrade-test screenshots lint bench attack cluster-lab generate build dist rename-module clean
+.PHONY: capacity help run test test-long test-servers test-deb e2e upgrade-test screenshots lint bench attack cluster-lab generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -47,7 +47,7 @@ test: ## run all tests on real servers; RACE=1 adds the race detector
 	@scripts/deps server curl sqlite3
 	@go list $(race) -test -export -deps ./... >/dev/null
 	REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) $(slowest) ./...
-	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./interop ./acme ./lab/...
+	cd bench && REDISTEST_REQUIRE=1 go test $(race) -timeout 10m $(TESTFLAGS) ./interop ./acme ./lab/... ./capacity
 
 test-long: ## run them with ten times the random cases, and every fuzz test
 	@scripts/deps server curl sqlite3
@@ -94,6 +94,9 @@ lint: ## check with gofumpt, misspell, go vet, staticcheck and govulncheck; chec
 	@scripts/vulnerabilities $(VULNCHECK)
 	@before=$$(scripts/generated); $(MAKE) -s generate && [ "$$before" = "$$(scripts/generated)" ] || \
 		{ echo 'make: generated code was older than its source; it is up to date now: commit it' >&2; exit 1; }
+
+capacity: ## compute what sites of 1, 10 and 100 million users need; writes docs/scaling.md
+	cd bench && go run ./capacity --write ../docs/scaling.md
 
 bench: ## run the benchmarks and write docs/benchmarks.md; ARGS='--only locks' for a part
 	@scripts/deps

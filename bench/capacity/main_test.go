@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The table of the page is what the program prints.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/scaling.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := run(nil, &out); err != nil {
+		t.Fatal(err)
+	}
+	want, err := replaced(string(page), out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(page) != want {
+		t.Errorf("docs/scaling.md has another table than\n%s\nwrite it again with make capacity", out.String())
+	}
+}
+
+// What limits changes with the site.
+func TestFirst(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(s *Site){
+		"for posts":     func(*Site) {},
+		"for follows":   func(s *Site) { s.Years = 0 },
+		"CPU":           func(s *Site) { s.Pushes, s.Years = 30_000, 0 },
+		"`timeline`":    func(s *Site) { s.Posts = 40 },
+		"of one author": func(s *Site) { s.Users *= 10; s.Posts, s.Star = 0.1, 0.9 },
+	} {
+		s := defaults(100e6)
+		change(&s)
+		if n := need(s); !strings.Contains(n.First, want) {
+			t.Errorf("limited first by %q, want %q", n.First, want)
+		}
+	}
+}
+
+func TestNeed(t *testing.T) {
+	t.Parallel()
+	small, large := need(defaults(1e6)), need(defaults(10e6))
+	if small.Web != 2 || small.Workers != 0 || small.Masters < 3 {
+		t.Errorf("a small site: %+v", small)
+	}
+	if ratio := large.RAM / small.RAM; ratio < 9.9 || ratio > 10.1 {
+		t.Errorf("ten times the users take %.1f times the memory", ratio)
+	}
+}
+
+func TestBadFlags(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--users", "many"}, {"--users", "0"}, {"--active", "2"}, {"--peak", "NaN"}, {"more"}, {"--write", "missing.md"}} {
+		if err := run(args, new(strings.Builder)); err == nil {
+			t.Errorf("%q is accepted", args)
+		}
+	}
+}

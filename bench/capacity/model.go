@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// Site is how a site is used. The defaults are guesses, but for what was measured of
+// each cost: see docs/scaling.md.
+type Site struct {
+	Users     float64
+	Follows   float64 // of each user
+	Active    float64 // the share of users who come on a day
+	Posts     float64 // of an active user on a day
+	Pages     float64 // of an active user on a day
+	Pushes    float64 // timelines on which a post is written
+	Peak      float64 // the busiest hour, to the average
+	Crowded   float64 // the share of follows that lead to people with more than 512 followers
+	Timelines float64 // the share of users whose home timeline is in memory
+	Years     float64 // for how long posts have been written
+	Star      float64 // the share of users who follow the one with the most followers
+}
+
+// defaults are the assumptions of the table in docs/scaling.md.
+func defaults(users float64) Site {
+	return Site{
+		Users: users, Follows: 200, Active: 0.3, Posts: 2, Pages: 20, Pushes: 300, Peak: 3,
+		Crowded: 0.6, Timelines: 0.5, Years: 1, Star: 0.2,
+	}
+}
+
+// What was measured: µs of CPU, and bytes of a server's memory.
+const (
+	postMasters = 250.0 // a post, without its followers
+	pushMasters = 5.0   // a post on one more timeline
+	pageMasters = 11.0  // a page, with caches that are not yet warm
+	postWeb     = 600.0
+	pushWeb     = 0.9
+	pageWeb     = 100.0
+
+	onTimeline = 19.0 // what a post costs the master that has `timeline`
+	onCounter  = 1.9  // and the one that has `next_post_id`
+	onFanOuts  = 7.4  // and the one that has `fanouts`
+
+	userBytes     = 860.0 // with 1.5 sessions, the name and the entry among the latest
+	postBytes     = 330.0 // with its entry on the profile
+	smallFollow   = 13.0  // an entry of a set of up to 512
+	largeFollow   = 115.0 // of a larger one
+	timelineBytes = 6300.0
+)
+
+// What a server and a process are loaded with.
+const (
+	masterBytes = 24e9
+	masterCores = 0.5 // of the one that executes commands
+	webCores    = 1.0 // half of two
+)
+
+// Need is what a site needs at its peak.
+type Need struct {
+	Site
+
+	PostsASecond, PagesASecond, PushesASecond float64
+
+	MastersCPU, WebCPU, WorkersCPU                        float64 // cores
+	UserBytes, FollowBytes, TimelineBytes, PostBytes, RAM float64
+	Masters, Web, Workers                                 int
+
+	Timeline, Counter, FanOuts float64 // the share of a core that a key takes
+	StarBytes                  float64 // the largest set of followers
+	First                      string  // what limits first
+}
+
+// need computes what a site needs.
+func need(s Site) Need {
+	const day = 86400
+	n := Need{Site: s}
+	n.PostsASecond = s.Users * s.Active * s.Posts / day * s.Peak
+	n.PagesASecond = s.Users * s.Active * s.Pages / day * s.Peak
+	n.PushesASecond = n.PostsASecond * s.Pushes
+
+	n.MastersCPU = (n.PostsASecond*postMasters + n.PushesASecond*pushMasters + n.PagesASecond*pageMasters) / 1e6
+	n.WebCPU = (n.PostsASecond*postWeb + n.PagesASecond*pageWeb) / 1e6
+	n.WorkersCPU = n.PushesASecond * pushWeb / 1e6
+
+	n.UserBytes = s.Users * userBytes
+	n.FollowBytes = s.Users * s.Follows * (smallFollow + s.Crowded*largeFollow + (1-s.Crowded)*smallFollow)
+	n.TimelineBytes = s.Users * s.Timelines * timelineBytes
+	n.PostBytes = s.Users * s.Active * s.Posts * 365 * s.Years * postBytes
+	n.RAM = n.UserBytes + n.FollowBytes + n.TimelineBytes + n.PostBytes
+
+	byMemory, byCPU := n.RAM/masterBytes, n.MastersCPU/masterCores
+	n.Masters = int(math.Ceil(max(byMemory, byCPU)))
+	if n.Masters == 2 { // a majority needs three
+		n.Masters = 3
+	}
+	n.Web = max(2, int(math.Ceil(n.WebCPU/webCores))) // one can fail
+	n.Workers = int(math.Ceil(n.WorkersCPU / webCores))
+	if n.WorkersCPU < webCores/2 { // the web processes do it
+		n.Workers = 0
+	}
+	n.Timeline = n.PostsASecond*onTimeline/1e6 + float64(n.Web)*5.2/1e6
+	n.Counter = n.PostsASecond * onCounter / 1e6
+	n.FanOuts = n.PostsASecond * onFanOuts / 1e6
+	n.StarBytes = s.Users * s.Star * largeFollow
+	n.First = n.first(byMemory, byCPU)
+	return n
+}
+
+// first names what limits the site first: a key that cannot be divided, or what decides
+// how many masters there are.
+func (n *Need) first(byMemory, byCPU float64) string {
+	for _, key := range []struct {
+		name  string
+		share float64
+	}{{"timeline", n.Timeline}, {"fanouts", n.FanOuts}, {"next_post_id", n.Counter}} {
+		if key.share > masterCores {
+			return fmt.Sprintf("the key `%s`: more than half a core of one master", key.name)
+		}
+	}
+	if n.StarBytes > masterBytes/2 {
+		return "the followers of one author: more than half of one master"
+	}
+	if byCPU > byMemory {
+		return "CPU of the masters"
+	}
+	most, name := n.PostBytes, "posts"
+	for _, part := range []struct {
+		name  string
+		bytes float64
+	}{{"follows", n.FollowBytes}, {"timelines", n.TimelineBytes}, {"users", n.UserBytes}} {
+		if part.bytes > most {
+			most, name = part.bytes, part.name
+		}
+	}
+	return fmt.Sprintf("memory: %.0f %% of it for %s", 100*most/n.RAM, name)
+}

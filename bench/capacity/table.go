@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+// table prints what sites need, one below the other in Markdown.
+func table(needs []Need) string {
+	var b strings.Builder
+	row := func(name string, cell func(n Need) string) {
+		fmt.Fprintf(&b, "| %s |", name)
+		for _, n := range needs {
+			fmt.Fprintf(&b, " %s |", cell(n))
+		}
+		b.WriteByte('\n')
+	}
+	row("users", func(n Need) string { return fmt.Sprintf("%g million", n.Users/1e6) })
+	b.WriteString("| --- |" + strings.Repeat(" ---: |", len(needs)) + "\n")
+	row("posts a second, at the peak", func(n Need) string { return number(n.PostsASecond) })
+	row("pages a second", func(n Need) string { return number(n.PagesASecond) })
+	row("timelines written a second", func(n Need) string { return number(n.PushesASecond) })
+	row("CPU of all masters, cores", func(n Need) string { return number(n.MastersCPU) })
+	row("CPU of all web processes, cores", func(n Need) string { return number(n.WebCPU) })
+	row("CPU of the fan-out in workers, cores", func(n Need) string { return number(n.WorkersCPU) })
+	row("memory for users, GB", func(n Need) string { return number(n.UserBytes / 1e9) })
+	row("… for follows", func(n Need) string { return number(n.FollowBytes / 1e9) })
+	row("… for home timelines", func(n Need) string { return number(n.TimelineBytes / 1e9) })
+	row(fmt.Sprintf("… for the posts of %s", years(needs[0].Years)), func(n Need) string { return number(n.PostBytes / 1e9) })
+	row("**masters**, each with as many replicas", func(n Need) string { return fmt.Sprintf("**%d**", n.Masters) })
+	row("**web processes**", func(n Need) string { return fmt.Sprintf("**%d**", n.Web) })
+	row("**workers**", func(n Need) string {
+		if n.Workers == 0 {
+			return "none: web processes"
+		}
+		return fmt.Sprintf("**%d**", n.Workers)
+	})
+	row("**memory, GB**", func(n Need) string { return "**" + number(n.RAM/1e9) + "**" })
+	row("`timeline`, share of a core", func(n Need) string { return percent(n.Timeline) })
+	row("`fanouts`, share of a core", func(n Need) string { return percent(n.FanOuts) })
+	row("largest set of followers, GB", func(n Need) string { return number(n.StarBytes / 1e9) })
+	row("limited first by", func(n Need) string { return n.First })
+	return b.String()
+}
+
+func percent(share float64) string { return number(100*share) + " %" }
+
+// number prints two digits at least.
+func number(n float64) string {
+	if n < 10 {
+		return fmt.Sprintf("%.2g", n)
+	}
+	text := fmt.Sprintf("%.0f", n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+const begin, end = "<!-- capacity: written by bench/capacity -->\n", "<!-- end of capacity -->\n"
+
+// replaced returns a page with another table.
+func replaced(page, table string) (string, error) {
+	before, rest, ok := strings.Cut(page, begin)
+	_, after, found := strings.Cut(rest, end)
+	if !ok || !found {
+		return "", fmt.Errorf("the page has no place for the table: %q", begin)
+	}
+	return before + begin + table + end + after, nil
+}
+
+func write(path string, needs []Need) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	page, err := replaced(string(text), table(needs))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
+		return err
+	}
+	return draw(filepath.Join(filepath.Dir(path), "scaling.svg"), needs)
+}
+
+// draw plots what fills the memory.
+func draw(path string, needs []Need) error {
+	p := plot.New()
+	p.Title.Text = "What fills the memory, % of it"
+	p.Y.Min, p.Y.Max = 0, 125
+	width := vg.Points(52)
+	var below *plotter.BarChart
+	for _, part := range []struct {
+		name  string
+		bytes func(n Need) float64
+		color color.Color
+	}{
+		{"users", func(n Need) float64 { return n.UserBytes }, color.RGBA{120, 128, 126, 255}},
+		{"home timelines", func(n Need) float64 { return n.TimelineBytes }, color.RGBA{230, 178, 90, 255}},
+		{"follows", func(n Need) float64 { return n.FollowBytes }, color.RGBA{15, 107, 92, 255}},
+		{"posts", func(n Need) float64 { return n.PostBytes }, color.RGBA{160, 205, 196, 255}},
+	} {
+		var values plotter.Values
+		for _, years := range []float64{0.1, 0.5, 1, 2, 3} {
+			site := needs[0].Site
+			site.Years = years
+			n := need(site)
+			values = append(values, 100*part.bytes(n)/n.RAM)
+		}
+		bars, err := plotter.NewBarChart(values, width)
+		if err != nil {
+			return err
+		}
+		bars.Color, bars.LineStyle.Width = part.color, 0
+		if below != nil {
+			bars.StackOn(below)
+		}
+		below = bars
+		p.Add(bars)
+		p.Legend.Add(part.name, bars)
+	}
+	p.Legend.Top = true
+	p.NominalX("5 weeks", "6 months", "1 year", "2 years", "3 years")
+	return p.Save(6*vg.Inch, 3.5*vg.Inch, path)
+}
+
+func years(n float64) string {
+	if n == 1 {
+		return "a year"
+	}
+	return fmt.Sprintf("%g years", n)
+}
