@@ -240,9 +240,17 @@ func (n *notifications) inbox(ctx context.Context, uid int64) (*inbox, error) {
 	}
 	now := time.Now().UnixNano()
 	fresh := isFresh(ctx)
-	if box := cell.inbox.Load(); box != nil && !fresh && n.current(cell, box, now) {
-		return box, nil
+	old := cell.inbox.Load()
+	if old != nil && !fresh && n.current(cell, old, now) {
+		return old, nil
 	}
+	has := old != nil && n.watched && !fresh && now-old.at < maxDecoded
+	if has && n.isAway() {
+		return old, nil
+	}
+	within := ctx
+	ctx, cancel := n.patient(within, has)
+	defer cancel()
 	cell.forced.Store(false)
 	box := &inbox{change: change{changed: cell.changed.Load(), epoch: n.epoch.Load(), at: now}}
 	if fresh {
@@ -255,6 +263,9 @@ func (n *notifications) inbox(ctx context.Context, uid int64) (*inbox, error) {
 	}
 	if err != nil {
 		cell.forced.Store(true)
+		if n.failed(within, err) && has {
+			return old, nil
+		}
 		return nil, err
 	}
 	cell.inbox.Store(box)

@@ -260,7 +260,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := database{client: client, cluster: client.Mode() == rueidis.ClientModeCluster}
+	db := database{client: client, cluster: client.Mode() == rueidis.ClientModeCluster, away: new(atomic.Int64)}
 	lists, err := collection.NewTimelines(client, layout.TimelineCap)
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)

@@ -28,6 +28,7 @@ type standings struct {
 	stale atomic.Bool // something has changed since
 	lost  atomic.Bool // reports may be lost: read everything
 	busy  chan struct{}
+	at    atomic.Int64 // when it was last read, in unix nanoseconds
 
 	wake   chan struct{}
 	stop   context.CancelFunc
@@ -131,7 +132,17 @@ func (s *standings) load(ctx context.Context) error {
 	if s.watched && s.known.Load() != nil && !s.stale.Load() {
 		return nil
 	}
-	return s.reload(ctx, false)
+	has := s.watched && s.known.Load() != nil && time.Now().UnixNano()-s.at.Load() < 2*maxDecoded
+	if has && s.isAway() {
+		return nil
+	}
+	bounded, cancel := s.patient(ctx, has)
+	defer cancel()
+	err := s.reload(bounded, false)
+	if s.failed(ctx, err) && has {
+		return nil
+	}
+	return err
 }
 
 // reload reads what has changed; past every memory for fresh. One round trip.
@@ -162,8 +173,10 @@ func (s *standings) reload(ctx context.Context, fresh bool) error {
 			s.lost.Store(true)
 		}
 		s.stale.Store(true)
+		return err
 	}
-	return err
+	s.at.Store(time.Now().UnixNano())
+	return nil
 }
 
 // command reads the changes after those that are known, or everything for nil.

@@ -167,6 +167,27 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 		v.changed == cell.changed.Load() && v.epoch == s.epoch.Load() && now-v.at < maxDecoded && today < v.ends {
 		return v, nil
 	}
+	old := cell.viewer.Load()
+	has := s.watched && !fresh && old != nil && old.User == user && now-old.at < maxDecoded && today < old.ends
+	if has && s.isAway() {
+		return old, nil
+	}
+	bounded, cancel := s.patient(ctx, has)
+	defer cancel()
+	v, err := s.readViewer(bounded, user, cell, now, today)
+	switch {
+	case s.failed(ctx, err) && has:
+		return old, nil
+	case err != nil:
+		return nil, err
+	}
+	cell.viewer.Store(v)
+	return v, nil
+}
+
+// readViewer reads a user as a viewer.
+func (s *viewers) readViewer(ctx context.Context, user User, cell *viewerCell, now, today int64) (*Viewer, error) {
+	fresh := isFresh(ctx)
 	v := &Viewer{User: user, standings: s.standings, ends: math.MaxInt64, peopleChanged: cell.people.Load(), change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
 	if fresh {
 		v.changed, v.peopleChanged = never, never
@@ -198,7 +219,6 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 			return nil, err
 		}
 	}
-	cell.viewer.Store(v)
 	return v, nil
 }
 

@@ -103,7 +103,7 @@ func (s *views) Views(ctx context.Context, ids ...int64) ([]*View, error) {
 	}
 	s.reused.Add(int64(len(ids) - len(need)))
 	if len(need) > 0 {
-		if err := s.refresh(ctx, ids, all, cells, need, now); err != nil {
+		if err := s.refreshOr(ctx, ids, all, cells, need, now); err != nil {
 			return nil, err
 		}
 	}
@@ -136,6 +136,25 @@ func (s *views) current(cell *viewCell, view *View, now int64) bool {
 		return age < maxDecoded
 	}
 	return age < refreshEvery || cell.busy.Load()
+}
+
+// refreshOr reads posts again, and leaves those in memory where a part of the database
+// is away: all of them, for a minute.
+func (s *views) refreshOr(ctx context.Context, ids []int64, all []*View, cells []*viewCell, need []int, now int64) error {
+	has := s.watched
+	for _, i := range need {
+		has = has && all[i] != nil && now-all[i].at < maxDecoded && !isFreshPost(ctx, ids[i])
+	}
+	if has && s.isAway() {
+		return nil
+	}
+	bounded, cancel := s.patient(ctx, has)
+	defer cancel()
+	err := s.refresh(bounded, ids, all, cells, need, now)
+	if s.failed(ctx, err) && has {
+		return nil
+	}
+	return err
 }
 
 // refresh reads posts again.

@@ -79,8 +79,8 @@ func probe(ctx context.Context, client rueidis.Client, command func(rueidis.Buil
 	}
 	var failed error
 	answered := false
-	for _, res := range client.DoMulti(ctx, spread(client.B(), command)...) {
-		if err := res.Error(); err == nil {
+	for _, err := range each(ctx, client, command) {
+		if err == nil {
 			answered = true
 		} else if failed == nil {
 			failed = err
@@ -93,6 +93,29 @@ func probe(ctx context.Context, client rueidis.Client, command func(rueidis.Buil
 		return fmt.Errorf("store: %w: %w", ErrPartly, failed)
 	}
 	return fmt.Errorf("store: %w", failed)
+}
+
+// each sends a command for each probe, and returns their errors when all have an answer or
+// ctx has ended. Each is sent for itself: the client answers several commands together
+// when the last of them has an answer, and refuses all of them if one is for a slot that
+// no server has, as after the death of a master.
+func each(ctx context.Context, client rueidis.Client, command func(rueidis.Builder, string) rueidis.Completed) []error {
+	cmds := spread(client.B(), command)
+	answers := make(chan error, len(cmds))
+	for _, cmd := range cmds {
+		go func() { answers <- client.Do(ctx, cmd).Error() }()
+	}
+	errs := make([]error, 0, len(cmds))
+	for range cmds {
+		select {
+		case err := <-answers:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			// The client can take longer to notice.
+			return append(errs, ctx.Err())
+		}
+	}
+	return errs
 }
 
 // spread returns a command for each probe, with keys spread over the slots.
