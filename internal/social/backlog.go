@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"retwis/internal/jobs"
 	"retwis/internal/social/layout"
 )
 
@@ -12,9 +13,8 @@ import (
 type Backlog struct {
 	Queue   string // "fanouts" or "tasks"
 	Waiting int64
-	// Stalled is how long ago a process last worked on the work that waits longest.
-	// A process that is alive does so every ten seconds; after thirty, another one
-	// takes over.
+	// Stalled is how long ago a process last worked on the work that waits longest, or
+	// made sure that a queue has it. Processes that are alive do so every few seconds.
 	Stalled time.Duration
 }
 
@@ -45,3 +45,34 @@ func (s *Service) Backlog(ctx context.Context) ([]Backlog, error) {
 	}
 	return all, nil
 }
+
+// JobQueue is the state of a queue of jobs.
+type JobQueue struct {
+	Queue   string        // "short" or "long"
+	Waiting int64         // jobs that are not finished
+	Oldest  time.Duration // how long ago the oldest of them was added
+	Stats   jobs.Stats    // what this process has done
+}
+
+// Jobs returns the state of the queues of jobs. Four round trips.
+func (s *Service) Jobs(ctx context.Context) ([]JobQueue, error) {
+	short, long := s.fanOut.Queues()
+	all := []JobQueue{{Queue: "short", Stats: short.Stats()}, {Queue: "long", Stats: long.Stats()}}
+	for i, queue := range []*jobs.Queue{short, long} {
+		var err error
+		if all[i].Waiting, err = queue.LenNow(ctx); err != nil {
+			return nil, fmt.Errorf("social: %w", err)
+		}
+		oldest, err := queue.Oldest(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("social: %w", err)
+		}
+		if !oldest.IsZero() {
+			all[i].Oldest = max(0, time.Since(oldest))
+		}
+	}
+	return all, nil
+}
+
+// DeadJobs returns how many jobs were given up. One round trip.
+func (s *Service) DeadJobs(ctx context.Context) (int64, error) { return s.fanOut.Dead().Len(ctx) }

@@ -44,6 +44,68 @@ func (m *backlogMetrics) Collect(all chan<- prometheus.Metric) {
 	}
 }
 
+// jobMetrics report on the queues of jobs, and what this process has done of them.
+type jobMetrics struct {
+	service                             *social.Service
+	waiting, oldest, dead               *prometheus.Desc
+	done, failed, given, lost, reclaims *prometheus.Desc
+	running                             *prometheus.Desc
+}
+
+func newJobMetrics(service *social.Service) *jobMetrics {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("retwis_jobs_"+name, help, labels, nil)
+	}
+	return &jobMetrics{
+		service:  service,
+		waiting:  desc("waiting", "Jobs in a queue that are not finished.", "queue"),
+		oldest:   desc("oldest_seconds", "How long ago the oldest unfinished job of a queue was added.", "queue"),
+		dead:     desc("dead", "Jobs that were given up, and wait for retwis jobs retry."),
+		running:  desc("running", "Jobs that this process runs.", "queue"),
+		done:     desc("done_total", "Jobs that this process has finished.", "queue"),
+		failed:   desc("failed_total", "Jobs that failed in this process, and were or will be tried again.", "queue"),
+		given:    desc("given_up_total", "Jobs that this process has given up.", "queue"),
+		lost:     desc("lost_total", "Jobs that another process has taken from this one, which was too slow to renew its lease.", "queue"),
+		reclaims: desc("reclaimed_total", "Jobs that this process has taken from processes that died.", "queue"),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *jobMetrics) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{m.waiting, m.oldest, m.dead, m.running, m.done, m.failed, m.given, m.lost, m.reclaims} {
+		descs <- desc
+	}
+}
+
+// Collect implements [prometheus.Collector]. Without a database there is nothing to report.
+func (m *jobMetrics) Collect(all chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), healthTime)
+	defer cancel()
+	queues, err := m.service.Jobs(ctx)
+	if err != nil {
+		return
+	}
+	for _, q := range queues {
+		gauge := func(desc *prometheus.Desc, value float64) {
+			all <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, q.Queue)
+		}
+		count := func(desc *prometheus.Desc, value int64) {
+			all <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), q.Queue)
+		}
+		gauge(m.waiting, float64(q.Waiting))
+		gauge(m.oldest, q.Oldest.Seconds())
+		gauge(m.running, float64(q.Stats.Running))
+		count(m.done, q.Stats.Done)
+		count(m.failed, q.Stats.Failed)
+		count(m.given, q.Stats.Dead)
+		count(m.lost, q.Stats.Lost)
+		count(m.reclaims, q.Stats.Reclaimed)
+	}
+	if dead, err := m.service.DeadJobs(ctx); err == nil {
+		all <- prometheus.MustNewConstMetric(m.dead, prometheus.GaugeValue, float64(dead))
+	}
+}
+
 // hashMetrics report the queue for passwords.
 type hashMetrics struct {
 	service          *social.Service

@@ -26,7 +26,11 @@ func (req *request) fail(err error) {
 	page := req.describe(err)
 	switch page.status {
 	case http.StatusServiceUnavailable:
-		req.w.Header().Set("Retry-After", "5")
+		wait := "5"
+		if errors.Is(err, social.ErrOverloaded) {
+			wait = "60"
+		}
+		req.w.Header().Set("Retry-After", wait)
 	case http.StatusRequestTimeout:
 		req.w.Header().Set("Connection", "close")
 	}
@@ -84,6 +88,12 @@ func (req *request) describe(err error) *pageError {
 		return &pageError{
 			status: http.StatusServiceUnavailable, detail: "Retwis is busy right now. Please try again in a moment.",
 			draft: "Your post hasn't been published.", cause: err,
+		}
+	case errors.Is(err, social.ErrOverloaded):
+		return &pageError{
+			status: http.StatusServiceUnavailable,
+			detail: "Very many posts are on their way to followers right now. Please try again in a minute.",
+			draft:  "Your post hasn't been published.", cause: err,
 		}
 	case class == rediserr.WritesRefused:
 		return &pageError{

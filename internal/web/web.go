@@ -112,7 +112,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if err = register(opt.Registry, s.conns.metrics()...); err != nil {
 		return nil, err
 	}
-	if err = register(opt.Registry, newBacklogMetrics(service), newHashMetrics(service)); err != nil {
+	if err = register(opt.Registry, newBacklogMetrics(service), newJobMetrics(service), newHashMetrics(service)); err != nil {
 		return nil, err
 	}
 	if err = register(opt.Registry, newDatabaseMetrics(service.Ping, service.PingWrite)); err != nil {

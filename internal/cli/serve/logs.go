@@ -22,9 +22,15 @@ type logFlags struct {
 	security      string
 }
 
-func (l *logFlags) add(c *shell.Command) {
+// addMain adds the flags of a process that serves no pages.
+func (l *logFlags) addMain(c *shell.Command) {
 	l.format = c.AddChoice("log-format", "the format of the log", "text", "json")
 	l.level = c.AddChoice("log-level", "the lowest level that is logged", "info", "debug", "warn", "error")
+	l.access = &shell.Choice{Value: "off"}
+}
+
+func (l *logFlags) add(c *shell.Command) {
+	l.addMain(c)
 	l.access = c.AddChoice("access-log", "log each request", "off", "text", "json")
 	f := c.Flags()
 	f.StringVar(&l.accessFile, "access-log-file", "-", "the `FILE` of the access log; - for standard output")

@@ -20,7 +20,7 @@ import (
 
 // Commands returns the commands of the site.
 func Commands(env shell.Env) []*cobra.Command {
-	return []*cobra.Command{newServe(env), newSeed(env), newCheck(env), newUpgrade(env), newRepairData(env)}
+	return []*cobra.Command{newServe(env), newWork(env), newJobs(env), newSeed(env), newCheck(env), newUpgrade(env), newRepairData(env)}
 }
 
 type serveFlags struct {
@@ -35,6 +35,8 @@ type serveFlags struct {
 	demo, secure bool
 	proxies      networks
 	share        bool
+	work         bool
+	maxBacklog   int64
 	conns        int
 	memory       site.MaxMemory
 	cache        shell.ByteSize
@@ -52,6 +54,8 @@ func (f *serveFlags) check() error {
 		return fmt.Errorf("--wait: %v is negative", f.wait)
 	case f.drain < 0:
 		return fmt.Errorf("--drain: %v is negative", f.drain)
+	case f.maxBacklog < 0:
+		return fmt.Errorf("--max-backlog: %d is negative", f.maxBacklog)
 	case f.conns < 0:
 		return fmt.Errorf("--connections: %d is negative", f.conns)
 	case f.cache < leastCache:
@@ -105,8 +109,10 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	f.Var(&flags.proxies, "trusted-proxies", "the networks of proxies whose X-Forwarded-For is believed")
 	f.IntVar(&flags.conns, "connections", 500, "how many connections an address may have open, 0 for any number; trusted proxies may have any")
 	site.AddShare(c, &flags.share)
-	f.Int64Var(&flags.celebrity, "celebrity-followers", 20_000, "on a Cluster: posts of an author with more followers are merged with their home timelines when those are read")
+	addCelebrity(c, &flags.celebrity)
 	f.DurationVar(&flags.homeIdle, "home-idle", 30*24*time.Hour, "on a Cluster: after how long without a view a home timeline expires; the next view makes it again")
+	f.BoolVar(&flags.work, "work", true, "do background work too; without it, run retwis work elsewhere")
+	f.Int64Var(&flags.maxBacklog, "max-backlog", 1000, "refuse posts to more than 1,000 followers while more than this `NUMBER` of jobs wait; 0 for no limit")
 	flags.limits.add(c)
 	flags.log.add(c)
 	c.FromEnv()
@@ -124,6 +130,19 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 		defer logs.reopenOnHangup(ctx, c.Getenv)()
 		return errors.Join(serve(ctx, c, flags, logs), logs.Close())
 	})
+}
+
+// addCelebrity adds a flag that all processes of a site must agree on.
+func addCelebrity(c *shell.Command, to *int64) {
+	c.Flags().Int64Var(to, "celebrity-followers", 20_000, "on a Cluster: posts of an author with more followers are merged with their home timelines when those are read")
+}
+
+// backlog is the limit as social takes it.
+func (f *serveFlags) backlog() int64 {
+	if f.maxBacklog == 0 {
+		return -1
+	}
+	return f.maxBacklog
 }
 
 // useACMEPorts sets the ports that browsers and the authority use, unless others are
@@ -160,7 +179,10 @@ func serve(ctx context.Context, c *shell.Command, flags serveFlags, logs *logs) 
 	}
 	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{
 		Logger: log, Fsync: flags.fsync.Value, MaxMemory: flags.memory.Bytes(), CacheBytes: int64(flags.cache), Wrap: redis.Wrap, Connected: redis.Connected,
-	}, social.Options{Limits: flags.limits.config, CelebrityFollowers: flags.celebrity, HomeIdle: flags.homeIdle})
+	}, social.Options{
+		Limits: flags.limits.config, CelebrityFollowers: flags.celebrity, HomeIdle: flags.homeIdle,
+		NoJobs: !flags.work, MaxBacklog: flags.backlog(),
+	})
 	if err != nil {
 		return err
 	}

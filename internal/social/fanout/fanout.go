@@ -96,14 +96,11 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 	return e
 }
 
-// streams is how many streams a queue has on a Cluster: its masters share them.
-const streams = 16
-
 // newQueue returns a queue of jobs.
 func (e *Engine) newQueue(client rueidis.Client, prefix string, now func() time.Time) *jobs.Queue {
 	opt := jobs.Options{Prefix: prefix, Dead: layout.DeadJobs, OnDead: e.forget, Log: e.log, Now: now}
 	if e.writer.cluster {
-		opt.Streams = streams
+		opt.Streams = layout.JobStreams // its masters share them
 	}
 	return jobs.New(client, opt)
 }

@@ -63,6 +63,10 @@ const Closed = "closed"
 // Nobody is the id in `users` of a name that belonged to an account that was deleted.
 const Nobody = "0"
 
+// JobStreams is how many streams each queue of jobs has on a Cluster. A single server has
+// the first one only.
+const JobStreams = 16
+
 // Prefixes of the streams of jobs: of short ones and of long ones. A number follows.
 const (
 	JobsPrefix     = "jobs:"
@@ -248,6 +252,7 @@ var types = map[string]string{
 	LikersPrefix: "zset", RepostersPrefix: "zset", RepliesPrefix: "set", StubsPrefix: "set", EditsPrefix: "list",
 	TagPrefix: "zset", TagFollowersPrefix: "zset",
 	SessionsPrefix: "hash", LoginsPrefix: "hash",
+	JobsPrefix: "stream",
 }
 
 // Type returns the Redis type of a key, given by its whole name or by its
@@ -262,7 +267,10 @@ func Singletons() []string {
 			keys = append(keys, key)
 		}
 	}
-	return keys
+	for n := range int64(JobStreams) {
+		keys = append(keys, Key(JobsPrefix, n), Key(LongJobsPrefix, n))
+	}
+	return append(keys, DeadJobs)
 }
 
 // ParseKey splits a key of the layout into its prefix and its id: that of a user

@@ -1,0 +1,123 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+)
+
+func newJobs(env shell.Env) *cobra.Command {
+	return shell.Group(&cobra.Command{
+		Use:   "jobs",
+		Short: "Show the background work of a site, and try again what was given up",
+		Long: `Shows what waits in the queues for background work, and what was given up after it had
+failed for half an hour, also while the site is served. "retwis work" does the work.`,
+		Example: `  retwis jobs show
+  retwis jobs retry`,
+	}, newJobsShow(env), newJobsRetry(env))
+}
+
+// queueLine is a queue as --json prints it.
+type queueLine struct {
+	Queue   string  `json:"queue"`
+	Waiting int64   `json:"waiting"`
+	Age     float64 `json:"oldest_seconds"`
+}
+
+// deadLine is a job that was given up as --json prints it.
+type deadLine struct {
+	Job   string `json:"job"`
+	Time  string `json:"time"`
+	Tries int64  `json:"tries"`
+	Error string `json:"error"`
+}
+
+func newJobsShow(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "show",
+		Short: "Show what waits, and what was given up",
+		Long: `Shows how many jobs wait in each queue or are being worked on, and for how long the oldest
+has waited; then each job that was given up, with its last error.`,
+		Example: `  retwis jobs show
+  retwis jobs show --json`,
+		Args: shell.NoArguments,
+	})
+	c.AddJSON("print each queue, and each job that was given up, as a line of JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, _ []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			queues, err := db.Social.Jobs(ctx)
+			if err != nil {
+				return err
+			}
+			dead, err := db.Social.FanOut().Dead().All(ctx)
+			if err != nil {
+				return err
+			}
+			e := shell.NewEncoder(c.Stdout)
+			for _, q := range queues {
+				if c.JSON {
+					err = e.Encode(queueLine{q.Queue, q.Waiting, q.Oldest.Seconds()})
+				} else {
+					_, err = fmt.Fprintln(c.Stdout, queueText(q.Queue, q.Waiting, q.Oldest))
+				}
+				if err != nil {
+					return err
+				}
+			}
+			for _, d := range dead {
+				at := d.At.UTC().Format(time.RFC3339)
+				if c.JSON {
+					err = e.Encode(deadLine{d.Job, at, d.Tries, d.Error})
+				} else {
+					_, err = fmt.Fprintf(c.Stdout, "given up: %s, at %s, after %s: %s\n",
+						shell.ForTerminal(d.Job), at, shell.Plural(d.Tries, "try", "tries"), shell.ForTerminal(d.Error))
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func queueText(name string, waiting int64, oldest time.Duration) string {
+	text := fmt.Sprintf("%s: %s", name, shell.Plural(waiting, "job", "jobs"))
+	if waiting > 0 {
+		text += fmt.Sprintf(", the oldest added %v ago", oldest.Round(time.Second))
+	}
+	return text
+}
+
+func newJobsRetry(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:     "retry",
+		Short:   "Try again what was given up",
+		Long:    `Queues each job again that was given up. Remove the reason first: "retwis jobs show" has the errors, and "retwis check --repair" repairs damaged keys.`,
+		Example: `  retwis jobs retry`,
+		Args:    shell.NoArguments,
+	})
+	c.AddJSON("print the number of jobs as JSON")
+	c.AddRedis()
+	return c.Build(func(ctx context.Context, _ []string) error {
+		return site.Operate(ctx, c, func(db *site.Database) error {
+			n, err := db.Social.FanOut().RetryDead(ctx)
+			if err != nil {
+				return err
+			}
+			if c.JSON {
+				return shell.NewEncoder(c.Stdout).Encode(struct {
+					Retried int `json:"retried"`
+				}{n})
+			}
+			_, err = fmt.Fprintln(c.Stdout, shell.Plural(int64(n), "job", "jobs")+" queued again")
+			return err
+		})
+	})
+}

@@ -1,0 +1,98 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"retwis/internal/cli/shell"
+	"retwis/internal/cli/site"
+	"retwis/internal/social"
+	"retwis/internal/store"
+	"retwis/internal/web"
+)
+
+// workFlags are the flags of retwis work.
+type workFlags struct {
+	adminAddr  optionalAddress
+	socketMode fileMode
+	wait       time.Duration
+	celebrity  int64
+	log        logFlags
+}
+
+func newWork(env shell.Env) *cobra.Command {
+	c := shell.New(env, &cobra.Command{
+		Use:   "work",
+		Short: "Do the background work of a site, without serving it",
+		Long: `Takes background work from the queues of a site until it is stopped with Ctrl-C or
+SIGTERM: posts that go to very many followers, deletions, repairs. Each process of "retwis
+serve" does this too, unless it runs with --work=false; run "retwis work" on other machines
+when posts reach followers too late. Any number of these processes can be started and
+stopped, or killed, at any time: what one leaves is begun again by another after a few
+seconds.
+
+As a service of systemd of the type notify it reports when it is ready, when it stops, and
+that it is alive.`,
+		Example: `  retwis work --redis redis://:secret@db.example.com
+  retwis work --redis redis://db.example.com --admin-addr 127.0.0.1:9091`,
+		Args: shell.NoArguments,
+	})
+	flags := workFlags{socketMode: 0o660}
+	f := c.Flags()
+	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz, /readyz and /debug/pprof/ for operators; empty for none")
+	f.Var(&flags.socketMode, "socket-mode", "the permissions of a unix socket")
+	c.AddRedis()
+	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
+	addCelebrity(c, &flags.celebrity)
+	flags.log.addMain(c)
+	c.FromEnv()
+	return c.Build(func(ctx context.Context, _ []string) error {
+		if flags.wait < 0 {
+			return shell.Usage(fmt.Errorf("--wait: %v is negative", flags.wait))
+		}
+		if flags.celebrity < 1 {
+			return shell.Usage(fmt.Errorf("--celebrity-followers: %d is not at least 1", flags.celebrity))
+		}
+		logs, err := flags.log.open(c)
+		if err != nil {
+			return err
+		}
+		return errors.Join(work(ctx, c, flags, logs), logs.Close())
+	})
+}
+
+// work does background work until ctx ends.
+func work(ctx context.Context, c *shell.Command, flags workFlags, logs *logs) (err error) {
+	log := logs.main
+	listeners, err := listen(ctx, place{"--admin-addr", flags.adminAddr.address, flags.socketMode})
+	if err != nil {
+		return err
+	}
+	defer closeAll(listeners)
+	registry, redis, err := newMetrics(c, logs, nil)
+	if err != nil {
+		return err
+	}
+	db, err := site.OpenWaiting(ctx, c, flags.wait, store.Options{Logger: log, Wrap: redis.Wrap, Connected: redis.Connected}, social.Options{CelebrityFollowers: flags.celebrity})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	site.Warn(ctx, db.Store, log)
+	pages, err := web.New(db.Social, web.Options{Logger: log, Registry: registry, Access: logs.access, AccessRate: logs.rate})
+	if err != nil {
+		return err
+	}
+	defer pages.Close()
+	fmt.Fprintf(c.Stdout, "retwis: working, data in %s\n", db)
+	run := running{log: log, service: db.Social, draining: pages.Drain}
+	if admin := listeners[0]; admin != nil {
+		log.Info("serving the pages for operators", "url", url(admin, false))
+		run.add(admin, web.AdminServer(pages.AdminHandler(), log), nil)
+	}
+	return run.untilDone(ctx)
+}
