@@ -268,6 +268,14 @@ func TestHomeExpires(t *testing.T) {
 	b.Redis("DEL", key)
 	b.Redis("RPUSH", key, layout.Itoa(own.ID), "-77")
 	wantHome(t, b, ada, own.ID, reply.ID, two, one)
+	// A list of a single server, or one that an earlier version has begun.
+	b.Redis("DEL", key)
+	b.Redis("RPUSH", key, layout.Itoa(own.ID))
+	wantHome(t, b, ada, own.ID, reply.ID, two, one)
+	b.Redis("LREM", key, "0", "0")
+	if page, err := b.Home(b.Ctx, ada.ID, two, 5); err != nil || !slices.Equal(page.IDs, []int64{one}) || b.Redis("LINDEX", key, "-1") != "0" {
+		t.Errorf("a later page is %+v, %v", page, err)
+	}
 	// Without anything to show it is not made with each view.
 	newcomer := b.NewUser("new")
 	wantHome(t, b, newcomer)

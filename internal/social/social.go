@@ -286,7 +286,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		}
 	}
 	if db.cluster {
-		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil)
+		s.celebrities = celebrity.New(client, opt.CelebrityFollowers, opt.Invalidations != nil, users.directory.Spread)
 		s.timelines.homes, err = home.New(home.Options{
 			Client: client, Lists: lists, Celebrities: s.celebrities, Idle: opt.HomeIdle, Watched: opt.Invalidations != nil,
 		})

@@ -39,6 +39,7 @@ type Set struct {
 	client  rueidis.Client
 	above   int64
 	watched bool
+	layout  func(ctx context.Context) (bool, error)
 
 	known   atomic.Pointer[Known]
 	changed atomic.Uint64 // the number of changes that were reported
@@ -50,13 +51,14 @@ type Set struct {
 }
 
 // New returns the set of a database; nil on a single server. An author with more than
-// above followers is added. With watched, the server reports changes to Changed;
+// above followers is added, once the database has the layout of a Cluster: processes of
+// an earlier version do not merge. With watched, the server reports changes to Changed;
 // otherwise the set is read each time.
-func New(client rueidis.Client, above int64, watched bool) *Set {
+func New(client rueidis.Client, above int64, watched bool, layout func(ctx context.Context) (bool, error)) *Set {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return nil
 	}
-	return &Set{client: client, above: above, watched: watched}
+	return &Set{client: client, above: above, watched: watched, layout: layout}
 }
 
 const (
@@ -171,6 +173,9 @@ func (s *Set) Decide(ctx context.Context, author, post int64, isNew bool, res []
 	}
 	if !isNew || followers <= s.above {
 		return false, nil
+	}
+	if ok, err := s.layout(ctx); err != nil || !ok {
+		return false, err
 	}
 	b := s.client.B()
 	member := layout.Itoa(author)

@@ -50,8 +50,8 @@ const (
 // somebody meanwhile.
 var errAgain = errors.New("social: a home timeline was changed while it was made")
 
-// build makes a home timeline that does not exist. It can be repeated, and several
-// processes can do it at once.
+// build makes a home timeline that does not exist, or completes one. It can be repeated,
+// and several processes can do it at once.
 //
 // First the list is begun. A post that arrives from then on is put on it. A post whose
 // fan-out came too early for that was on the lists of its author before, which are read
@@ -78,7 +78,7 @@ func (t *Timelines) build(ctx context.Context, uid int64) error {
 func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
 	key := []string{layout.HomeKey(uid)}
 	mark, err := beginScript.Run(ctx, t.Client, key,
-		[]string{layout.Itoa(-1 - rand.Int64N(layout.MaxID-1)), layout.Itoa(buildSeconds)}).ToString()
+		[]string{layout.Itoa(-1 - rand.Int64N(layout.MaxID-1)), layout.Itoa(buildSeconds), layout.Itoa(layout.TimelineCap)}).ToString()
 	if err != nil || mark == "0" {
 		return err // another process has made it
 	}

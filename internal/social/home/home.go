@@ -12,7 +12,8 @@
 //
 // A list `posts:<uid>` ends with 0 once it is complete, as long as there is room: it then
 // exists although nothing is on it. While it is being made, it ends with a negative
-// number.
+// number. One without an end is completed when it is read: it comes from a single server,
+// or an earlier version has begun it with a new post.
 package home
 
 import (
@@ -154,7 +155,7 @@ func (t *Timelines) Newest(ctx context.Context, uid, before int64, n int, fresh 
 // part is a part of the list of a home timeline.
 type part struct {
 	ids      []int64
-	complete bool  // false: it does not exist, or is being made
+	complete bool  // false: it does not exist, is being made, or has no end
 	floor    int64 // older posts of other authors do not belong here
 }
 
@@ -183,18 +184,17 @@ func (t *Timelines) list(ctx context.Context, uid, before int64, n int, fresh bo
 		return part{ids: ids, complete: true, floor: ids[n-1]}, nil
 	}
 	if before == 0 {
-		return part{ids: ids, complete: len(ids) > 0}, nil
+		return part{ids: ids}, nil
 	}
-	// The end of a list that was full once, or of one of an earlier version, or there
-	// is no list.
+	// The end of a list that was full once, or there is no list.
 	b := t.Client.B()
 	res := t.Client.DoMulti(ctx, b.Llen().Key(key).Build(), b.Lindex().Key(key).Index(-1).Build())
 	length, err := res[0].AsInt64()
 	if err != nil {
 		return part{}, err
 	}
-	p := part{ids: ids, complete: length > 0}
-	if length >= layout.TimelineCap {
+	p := part{ids: ids, complete: length >= layout.TimelineCap}
+	if p.complete {
 		oldest, err := reply.Text(res[1])
 		if err != nil {
 			return part{}, err
