@@ -129,6 +129,12 @@ func run(ctx context.Context, opt options) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
+	known := (&faults{workers: make([]*process, opt.workers)}).kinds()
+	for _, kind := range opt.only {
+		if known[kind] == nil {
+			return report{}, fmt.Errorf("--only %q: there are %s", kind, strings.Join(sortedKeys(known), ", "))
+		}
+	}
 	for opt.seed == 0 {
 		opt.seed = rand.Uint64N(1_000_000)
 	}
@@ -195,9 +201,6 @@ func run(ctx context.Context, opt options) (report, error) {
 		}
 		for _, kind := range opt.only {
 			f.only[kind] = true
-		}
-		if len(f.kinds()) == 0 {
-			return report{}, fmt.Errorf("--only: there is no such fault; there are %s", strings.Join(sortedKeys((&faults{}).kinds()), ", "))
 		}
 		go func() {
 			err := f.run(life)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,6 +104,8 @@ func TestOptions(t *testing.T) {
 		{func(o *options) { o.webs = 0 }, "must be positive"},
 		{func(o *options) { o.people = 1 }, "two people"},
 		{func(o *options) { o.plants = []string{"weeds"} }, `--plant "weeds": there are double-post,`},
+		{func(o *options) { o.only = []string{"rain"} }, `--only "rain": there are cut master,`},
+		{func(o *options) { o.only = []string{"kill worker"} }, `--only "kill worker": there are`}, // without workers
 	} {
 		opt := good
 		test.change(&opt)
@@ -112,6 +115,16 @@ func TestOptions(t *testing.T) {
 	}
 	if err := lab(t.Context(), good, "nowhere", &bytes.Buffer{}); err == nil {
 		t.Error("a history that does not exist is judged")
+	}
+}
+
+// A seed decides the order of the faults.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	kinds := (&faults{}).kinds()
+	order := func(seed uint64) []string { return shuffled(rand.New(rand.NewPCG(seed, 0)), kinds) }
+	if !slices.Equal(order(1), order(1)) || slices.Equal(order(1), order(2)) {
+		t.Error("the order of faults does not depend on the seed alone")
 	}
 }
 
