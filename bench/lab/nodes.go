@@ -62,6 +62,7 @@ func nodeConfig(minReplicas int) []string {
 		fmt.Sprintf("cluster-node-timeout %d", nodeTimeout.Milliseconds()),
 		"cluster-require-full-coverage no",
 		"cluster-migration-barrier 10",
+		"cluster-replica-validity-factor 0", // on a busy machine an election can take several attempts
 		"appendonly yes",
 		"appendfsync everysec",
 		"save \"\"",
@@ -317,12 +318,18 @@ func (c *cluster) shard(ctx context.Context, i int) (master, replica *node, err 
 	return nil, nil, errors.New("the Cluster has too few replicas")
 }
 
-// isMaster waits for a node to be promoted.
-func (c *cluster) isMaster(ctx context.Context, n *node) error {
+// promotion bounds the wait for a replica to take over.
+const promotion = 40 * time.Second
+
+// promoted waits until a replica has taken over, and reports whether it did: it needs the
+// votes of the other masters, which a busy machine can delay.
+func (c *cluster) promoted(ctx context.Context, n *node) bool {
+	ctx, cancel := context.WithTimeout(ctx, promotion)
+	defer cancel()
 	return wait(ctx, n.name+" to be promoted", func() bool {
 		role, _ := n.field(ctx, "replication", "role")
 		return role == "master"
-	})
+	}) == nil
 }
 
 // url is the address of the Cluster for retwis.
