@@ -12,6 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(workerEnv) != "" {
+		workWithoutEnd()
+	}
 	if os.Getenv(posterEnv) != "" {
 		postWithoutEnd()
 	}

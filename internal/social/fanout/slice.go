@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -139,15 +140,15 @@ func (w *writer) slices(ctx context.Context, whole slice, parts []string) ([]sli
 			next.from = follow.First
 		}
 		for rank := int64(sliceLen); rank < counts[i]; rank += sliceLen {
-			end, err := ends[0].AsStrSlice()
+			end, err := ends[0].AsZScores()
 			ends = ends[1:]
 			if err != nil {
 				return nil, err
 			}
-			if len(end) < 2 || !follow.IsDigits(end[0]) {
+			if len(end) == 0 || !follow.IsDigits(end[0].Member) || math.IsInf(end[0].Score, 0) {
 				continue // the set has shrunk, or is damaged: the next slice is larger
 			}
-			next.to = follow.Cursor{Since: end[1], ID: end[0]}
+			next.to = follow.Cursor{Since: strconv.FormatFloat(end[0].Score, 'f', -1, 64), ID: end[0].Member}
 			all = append(all, next)
 			next.from = next.to
 		}
