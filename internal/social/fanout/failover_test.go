@@ -18,7 +18,8 @@ import (
 // for a long run: 1000000, say.
 const failoverEnv = "SOCIAL_FAILOVER_FOLLOWERS"
 
-// fans gives an author n followers, from id 1001 on, without accounts.
+// fans gives an author n followers, from id 1001 on, without accounts. On a Cluster they
+// have home timelines: none is made by a post.
 func (b *bundle) fans(author social.User, n int) {
 	b.T.Helper()
 	for from := 0; from < n; from += 1000 {
@@ -27,6 +28,18 @@ func (b *bundle) fans(author social.User, n int) {
 			words = append(words, fmt.Sprint(1_600_000_000+i), fmt.Sprint(1001+i))
 		}
 		b.Redis(words...)
+	}
+	if b.DB.Mode() != rueidis.ClientModeCluster {
+		return
+	}
+	var lists rueidis.Commands
+	for i := range n {
+		lists = append(lists, b.DB.B().Rpush().Key(fmt.Sprintf("posts:%d", 1001+i)).Element("0").Build())
+	}
+	for _, res := range b.DB.DoMulti(b.Ctx, lists...) {
+		if err := res.Error(); err != nil {
+			b.T.Fatal(err)
+		}
 	}
 }
 

@@ -25,10 +25,12 @@ func TestRecover(t *testing.T) {
 			author := first.NewUser("author")
 			post := first.Publish(author, "half way")
 			abandon := func() {
-				first.Redis("DEL", "posts:1")
+				first.Redis("DEL", "profile:1")
 				first.Redis("ZADD", "fanouts", "1", "1")
 			}
-			finished := func() bool { return first.Redis("EXISTS", "fanouts") == "0" && first.Redis("EXISTS", "posts:1") == "1" }
+			finished := func() bool {
+				return first.Redis("EXISTS", "fanouts") == "0" && first.Redis("EXISTS", "profile:1") == "1"
+			}
 			if post != 1 {
 				t.Fatalf("the first post is %d", post)
 			}
