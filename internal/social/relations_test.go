@@ -85,6 +85,7 @@ func TestBlock(t *testing.T) {
 		b.Connect(ada, bob)
 		b.Connect(bob, ada)
 		b.Connect(eve, ada)
+		b.home(ada) // on a Cluster it exists from now on
 		ofAda, ofBob := b.Publish(ada, "hello"), b.Publish(bob, "hello")
 		for range 2 {
 			b.do(b.Block(b.Ctx, ada, bob, b.Clock.Now().Add(time.Hour)))
@@ -96,7 +97,7 @@ func TestBlock(t *testing.T) {
 			}
 		}
 		for home, want := range map[int64]int64{ada.ID: ofAda, bob.ID: ofBob} {
-			if got := b.Redis("LRANGE", layout.HomeKey(home), "0", "-1"); got != layout.Itoa(want) {
+			if got := b.home(social.User{ID: home}); got != layout.Itoa(want) {
 				t.Errorf("the home timeline of %d has %q, want only %d", home, got, want)
 			}
 		}

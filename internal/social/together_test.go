@@ -47,6 +47,7 @@ func actTogether(t *testing.T, clients []rueidis.Client) {
 	var users []social.User
 	for i := range 4 {
 		users = append(users, b.NewUser(fmt.Sprint("user", i)))
+		b.home(users[i]) // on a Cluster it exists from now on
 	}
 	var posts []int64
 	for i := range 6 {

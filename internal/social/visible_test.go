@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"retwis/internal/social"
 	"retwis/internal/social/layout"
 )
@@ -106,6 +108,9 @@ func TestVisible(t *testing.T) {
 			// What was there before the block and is not cleared yet.
 			b.Redis("DEL", layout.HomeKey(user.ID))
 			b.Redis("RPUSH", layout.HomeKey(user.ID), layout.Itoa(repost), layout.Itoa(post))
+			if b.DB.Mode() == rueidis.ClientModeCluster {
+				b.Redis("RPUSH", layout.HomeKey(user.ID), "0")
+			}
 			if user.ID != ada.ID {
 				b.Redis("ZADD", layout.FollowersKey(user.ID), "5", layout.Itoa(ada.ID))
 			}
