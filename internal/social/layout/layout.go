@@ -257,7 +257,12 @@ var types = map[string]string{
 
 // Type returns the Redis type of a key, given by its whole name or by its
 // prefix; empty for a key that is not part of the layout.
-func Type(name string) string { return types[name] }
+func Type(name string) string {
+	if strings.HasPrefix(name, JobsPrefix) {
+		name = JobsPrefix
+	}
+	return types[name]
+}
 
 // Singletons returns the keys without an id.
 func Singletons() []string {

@@ -42,6 +42,11 @@ func TestKilledWhileRemoving(t *testing.T) {
 			if err := b.ResumeFanOuts(b.Ctx); err != nil {
 				t.Fatal(err)
 			}
+			// A process that has begun the deletion too early begins it again after a pause.
+			b.Eventually("the queues to be empty", func() bool {
+				queues, err := b.Jobs(b.Ctx)
+				return err == nil && queues[0].Waiting+queues[1].Waiting == 0
+			})
 			if _, err := b.UserByName(social.WithFresh(b.Ctx), s.zoe.Name); err == nil {
 				if cut > 0 && ended {
 					t.Fatalf("killed after %d commands: not deleted", cut)
