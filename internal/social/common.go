@@ -42,6 +42,21 @@ type knownCommon struct {
 	common  Common
 	at      time.Time
 	changes uint64
+	seen    whoIsSeen
+}
+
+// whoIsSeen changes when other people are hidden from a viewer.
+type whoIsSeen struct {
+	people    uint64
+	standings *knownStandings
+}
+
+func (v *Viewer) whoIsSeen() whoIsSeen {
+	seen := whoIsSeen{people: v.peopleChanged}
+	if v.standings != nil {
+		seen.standings = v.standings.known.Load()
+	}
+	return seen
 }
 
 func newCommons() (*commons, error) {
@@ -81,14 +96,14 @@ func (f *follows) CommonFollowers(ctx context.Context, v *Viewer, uid int64) (Co
 		return f.countCommon(ctx, v, uid)
 	}
 	pair, now := commonPair{v.User.ID, uid}, time.Now()
-	changes := f.common.count(pair) // before the read, so that no change is missed
+	changes, seen := f.common.count(pair), v.whoIsSeen() // before the read, so that no change is missed
 	known, ok := f.common.pairs.GetIfPresent(pair)
-	if ok && !isFresh(ctx) && known.changes == changes && now.Sub(known.at) < commonFor {
+	if ok && !isFresh(ctx) && known.changes == changes && known.seen == seen && now.Sub(known.at) < commonFor {
 		return known.common, nil
 	}
 	common, err := f.countCommon(ctx, v, uid)
 	if err == nil {
-		f.common.pairs.Set(pair, knownCommon{common, now, changes})
+		f.common.pairs.Set(pair, knownCommon{common, now, changes, seen})
 	}
 	return common, err
 }

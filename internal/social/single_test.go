@@ -27,7 +27,7 @@ func TestKeysOfASingleServer(t *testing.T) {
 	b := setup(t)
 	b.useEverything()
 	b.Eventually("the end of the work in the background", func() bool {
-		if b.Redis("EXISTS", "fanouts")+b.Redis("EXISTS", "tasks") == "00" {
+		if b.Redis("EXISTS", "fanouts", "tasks", "jobs:0", "jobs:long:0") == "0" {
 			return true
 		}
 		b.Clock.Advance(time.Minute)
