@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"encoding/json"
 	"io"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestExportDownload(t *testing.T) {
 			t.Errorf("%s has what does not belong there: %s", file.Name, text)
 		}
 	}
-	if posts := texts["retwis/posts.json"]; !strings.Contains(posts, "in the archive") || !json.Valid([]byte(posts)) {
+	if posts := texts[path.Join("retwis", "posts.json")]; !strings.Contains(posts, "in the archive") || !json.Valid([]byte(posts)) {
 		t.Errorf("posts.json: %q", posts)
 	}
 }

@@ -187,6 +187,12 @@ func TestPaging(t *testing.T) {
 	for i := range 60 {
 		v.send("/post", "status", fmt.Sprint("post ", i)).want(303)
 	}
+	for _, name := range []string{"ben", "eve"} { // one author has a small part of /timeline
+		other := s.signedUp(name)
+		for i := range 20 {
+			other.send("/post", "status", fmt.Sprint("post ", i)).want(303)
+		}
+	}
 	for _, start := range []string{"/home", "/timeline", "/u/ada"} {
 		var seen []string
 		for path := start; path != ""; {

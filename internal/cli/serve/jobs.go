@@ -99,7 +99,8 @@ func newJobsRetry(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
 		Use:     "retry",
 		Short:   "Try again what was given up",
-		Long:    `Queues each job again that was given up. Remove the reason first: "retwis jobs show" has the errors, and "retwis check --repair" repairs damaged keys.`,
+		Long:    `Queues each job again that was given up. Remove the reason first: "retwis jobs show"
+has the errors, and "retwis check --repair" repairs damaged keys.`,
 		Example: `  retwis jobs retry`,
 		Args:    shell.NoArguments,
 	})
