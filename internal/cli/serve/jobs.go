@@ -97,9 +97,9 @@ func queueText(name string, waiting int64, oldest time.Duration) string {
 
 func newJobsRetry(env shell.Env) *cobra.Command {
 	c := shell.New(env, &cobra.Command{
-		Use:     "retry",
-		Short:   "Try again what was given up",
-		Long:    `Queues each job again that was given up. Remove the reason first: "retwis jobs show"
+		Use:   "retry",
+		Short: "Try again what was given up",
+		Long: `Queues each job again that was given up. Remove the reason first: "retwis jobs show"
 has the errors, and "retwis check --repair" repairs damaged keys.`,
 		Example: `  retwis jobs retry`,
 		Args:    shell.NoArguments,
