@@ -180,9 +180,12 @@ func (w *Writer) Reopen() error {
 		return err
 	}
 	w.out.Lock()
+	defer w.out.Unlock()
+	if w.file == nil { // closed meanwhile
+		return file.Close()
+	}
 	old := w.file
 	w.stream, w.file = file, file
-	w.out.Unlock()
 	return old.Close()
 }
 
@@ -207,8 +210,12 @@ func (w *Writer) Close() error {
 	case <-timer.C:
 		return fmt.Errorf("close a log: its last lines could not be written within %v", closeTimeout)
 	}
-	if w.file != nil {
-		return w.file.Close()
+	w.out.Lock()
+	defer w.out.Unlock()
+	if w.file == nil {
+		return nil
 	}
-	return nil
+	file := w.file
+	w.file = nil
+	return file.Close()
 }

@@ -127,8 +127,10 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 		if err != nil {
 			return err
 		}
-		defer logs.reopenOnHangup(ctx, c.Getenv)()
-		return errors.Join(serve(ctx, c, flags, logs), logs.Close())
+		stop := logs.reopenOnHangup(ctx, c.Getenv)
+		err = serve(ctx, c, flags, logs)
+		stop()
+		return errors.Join(err, logs.Close())
 	})
 }
 
