@@ -46,7 +46,6 @@ type person struct {
 	session   int
 	following map[string]bool
 	blocked   map[string]bool
-	own       []place
 	sessions  []*http.Cookie // of all sessions, the closed ones too
 }
 
