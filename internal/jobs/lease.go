@@ -96,7 +96,7 @@ func (w *worker) failed(h *held, err error) {
 	case errors.Is(err, ErrAgain):
 		h.waits++
 		pause = min(w.pause(0)*time.Duration(h.waits), maxOutage)
-	case rediserr.Of(err) == rediserr.Unavailable: // not the fault of the job
+	case isOutage(err): // not the fault of the job
 		h.waits++
 		pause = min(w.pause(h.waits-1), maxOutage)
 	default:
@@ -117,6 +117,12 @@ func (w *worker) failed(h *held, err error) {
 		return
 	}
 	w.runNext(h)
+}
+
+// isOutage reports whether a job failed because a server is away, or takes no writes.
+func isOutage(err error) bool {
+	class := rediserr.Of(err)
+	return class == rediserr.Unavailable || class == rediserr.WritesRefused
 }
 
 // toDead makes a job a dead letter.

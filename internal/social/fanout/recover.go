@@ -40,7 +40,7 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 	for ctx.Err() == nil {
 		err := locks.Do(ctx, layout.FanOutsLock, func(ctx context.Context, _ *redlock.Lock) error {
 			for {
-				if !pause.For(ctx, max(every, sweepShare*e.sweep(ctx))) {
+				if !pause.For(ctx, max(every, e.sweep(ctx))) {
 					return ctx.Err()
 				}
 			}
@@ -49,19 +49,27 @@ func (e *Engine) Recover(ctx context.Context, every time.Duration) error {
 			break
 		}
 		e.log.DebugContext(ctx, "the recovery of fan-outs has no lock", "error", err)
-		pause.For(ctx, max(every, sweepShare*e.sweep(ctx)))
+		pause.For(ctx, max(every, e.sweep(ctx)))
 	}
 	return nil
 }
 
-// sweepShare bounds the share of the time that sweeps take, where very much waits.
-const sweepShare = 20
+const (
+	// sweepShare bounds the share of the time that sweeps take, where very much waits.
+	sweepShare = 20
+	// maxSweepPause bounds the pause after a sweep that took long.
+	maxSweepPause = 30 * time.Second
+)
 
-// sweep is Sweep with its error logged. It returns how long it took.
+// sweep is Sweep with its error logged. It returns the pause before the next one. One that
+// failed has waited for a server: the next one follows soon.
 func (e *Engine) sweep(ctx context.Context) time.Duration {
 	began := time.Now()
-	if err := e.Sweep(ctx); err != nil && ctx.Err() == nil {
-		e.log.WarnContext(ctx, "cannot go on with interrupted work; trying again later", "error", err)
+	if err := e.Sweep(ctx); err != nil {
+		if ctx.Err() == nil {
+			e.log.WarnContext(ctx, "cannot go on with interrupted work; trying again later", "error", err)
+		}
+		return 0
 	}
-	return time.Since(began)
+	return min(sweepShare*time.Since(began), maxSweepPause)
 }
