@@ -61,7 +61,10 @@ that it is alive.`,
 		if err != nil {
 			return err
 		}
-		return errors.Join(work(ctx, c, flags, logs), logs.Close())
+		stop := logs.reopenOnHangup(ctx, c.Getenv)
+		err = work(ctx, c, flags, logs)
+		stop()
+		return errors.Join(err, logs.Close())
 	})
 }
 
