@@ -151,6 +151,9 @@ func (b *bundle) dump() string {
 	for page, err := range scan.Keys(b.Ctx, b.DB, scan.Pattern{Count: 1000}) {
 		b.do(err)
 		for _, key := range page.Keys {
+			if strings.HasPrefix(key, "ratelimit:") { // gone as soon as a limit is whole again
+				continue
+			}
 			line := key + " " + b.Redis("TYPE", key)
 			if b.Redis("PTTL", key) != "-1" {
 				line += " expires"
