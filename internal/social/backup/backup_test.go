@@ -64,6 +64,11 @@ func (db *database) busy() (kept []int64, stop func()) {
 		users = append(users, db.NewUser(fmt.Sprintf("user%d", i)))
 	}
 	for i, u := range users {
+		// On a Cluster a view makes the home timeline, and only those that exist are
+		// in a backup.
+		if _, err := db.Home(db.Ctx, u.ID, 0, 10); err != nil {
+			db.T.Fatal(err)
+		}
 		for j := range i {
 			db.Connect(u, users[j])
 		}
