@@ -3,27 +3,18 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 
-	"retwis/bulk"
-	"retwis/bulk/resp"
 	"retwis/collection"
-	"retwis/internal/nodes"
 	"retwis/internal/social"
 	"retwis/internal/social/completion"
 	"retwis/internal/social/fanout"
 	"retwis/internal/social/layout"
-	"retwis/internal/social/pause"
-	"retwis/internal/social/reply"
 	"retwis/internal/social/text"
 )
 
@@ -378,127 +369,4 @@ func (l Loader) reserve(ctx context.Context, counter string, n int) (int64, erro
 		return 0, fmt.Errorf("social: load: %w", err)
 	}
 	return last, nil
-}
-
-// chunks sends the commands for n items, each of them up to each commands, in
-// pipelines.
-func (l Loader) chunks(ctx context.Context, n, each int, commands func(i int) rueidis.Commands) error {
-	cmds := make(rueidis.Commands, 0, pipeline)
-	for i := range n {
-		cmds = append(cmds, commands(i)...)
-		if len(cmds)+each > pipeline || i == n-1 {
-			if err := l.send(ctx, cmds); err != nil {
-				return fmt.Errorf("social: load: %w", err)
-			}
-			cmds = cmds[:0]
-		}
-	}
-	return nil
-}
-
-const (
-	// loadTimeout is how long a server may be unavailable during a load, as in a
-	// failover, and loadPause the pause between two attempts.
-	loadTimeout = time.Minute
-	loadPause   = 500 * time.Millisecond
-)
-
-// send sends commands and waits for their replies. Every command of a load can be
-// repeated, so all of them are, if the server becomes unavailable.
-func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
-	for began := time.Now(); ; {
-		err := l.sendOnce(ctx, cmds)
-		if err == nil || isPermanent(err) || time.Since(began) > loadTimeout {
-			return err
-		}
-		l.log.WarnContext(ctx, "repeating a part of a load", "error", err)
-		if !pause.For(ctx, loadPause) {
-			return errors.Join(err, ctx.Err())
-		}
-	}
-}
-
-// refusedError is the error reply to a command of a load.
-type refusedError struct{ command, text string }
-
-func (e *refusedError) Error() string { return e.command + ": " + e.text }
-
-// isPermanent reports whether an error would recur if the command were repeated,
-// unlike errors of a connection, or of a server that starts or changes its role.
-func isPermanent(err error) bool {
-	var text string
-	var refused *refusedError
-	var answer *rueidis.RedisError
-	switch {
-	case errors.As(err, &refused):
-		text = refused.text
-	case errors.As(err, &answer):
-		text = answer.Error()
-	default:
-		return errors.Is(err, context.Canceled)
-	}
-	for _, passing := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"} {
-		if strings.Contains(text, passing) {
-			return false
-		}
-	}
-	return true
-}
-
-func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
-	if l.server == nil {
-		for part := range slices.Chunk(cmds, pipelinePart) {
-			for i := range part {
-				part[i] = part[i].Pin() // it may be sent again
-			}
-			if err := reply.FirstError(l.client.DoMulti(ctx, part...)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	protocol, write := io.Pipe()
-	var encoding sync.WaitGroup
-	encoding.Go(func() { write.CloseWithError(encode(write, cmds)) })
-	report, err := bulk.LoadInto(ctx, *l.server, protocol, bulk.Options{Format: bulk.RESP, ShowErrors: 1})
-	protocol.Close()
-	encoding.Wait()
-	if err != nil {
-		return err
-	}
-	if report.Errors > 0 {
-		return &refusedError{report.Failures[0].Text, report.Failures[0].Error}
-	}
-	return l.invalidated(ctx)
-}
-
-// encode writes commands in Redis' protocol.
-func encode(w io.Writer, cmds rueidis.Commands) error {
-	e := resp.NewEncoder(w)
-	var args []any
-	for _, cmd := range cmds {
-		args = args[:0]
-		for _, word := range cmd.Commands() {
-			args = append(args, word)
-		}
-		if err := e.Encode(args...); err != nil {
-			return err
-		}
-	}
-	return e.Flush()
-}
-
-// invalidated waits until the client has dropped from its cache what other connections
-// have changed: invalidation messages arrive before the replies to later commands.
-func (l Loader) invalidated(ctx context.Context) error {
-	masters, err := nodes.Masters(ctx, l.client)
-	if err != nil {
-		return err
-	}
-	for _, master := range masters {
-		if err := master.Client.Do(ctx, master.Client.B().Ping().Build().ToRetryable()).Error(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
