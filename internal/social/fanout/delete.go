@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -467,19 +468,19 @@ func (w *writer) removeFromHomes(ctx context.Context, s stub) error {
 		return err
 	}
 	for _, set := range sets {
-		for after := follow.First; ; {
-			page, err := w.follows.Page(ctx, set, after, pageOfSlice)
-			ids, last := parsePage(page, 0)
-			if err == nil && len(ids) > 0 {
+		for part := (follow.Part{After: follow.First, Last: follow.First}); ; {
+			ids, last, err := w.follows.IDs(ctx, set, part, pageOfSlice)
+			isEnd := len(ids) < pageOfSlice
+			if ids = slices.DeleteFunc(ids, isNoID); err == nil && len(ids) > 0 {
 				err = w.homes.Withdraw(ctx, s.id, homes(ids)...)
 			}
 			if err != nil && !reply.IsWrongType(err) {
 				return err
 			}
-			if len(page)/2 < pageOfSlice {
+			if isEnd {
 				break
 			}
-			after = last
+			part.After = last
 		}
 	}
 	return nil

@@ -1,11 +1,11 @@
 package fanout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,17 +95,6 @@ func (s slice) set() string {
 		return layout.TagFollowersKey(s.part)
 	}
 	return layout.FollowersKey(s.author)
-}
-
-// isPast reports whether a follower comes after the last one of the slice: the order is
-// that of ZREVRANGE.
-func (s slice) isPast(since, id string) bool {
-	if s.to == follow.First {
-		return false
-	}
-	a, _ := strconv.ParseFloat(since, 64)
-	b, _ := strconv.ParseFloat(s.to.Since, 64)
-	return cmp.Or(cmp.Compare(b, a), cmp.Compare(s.to.ID, id)) > 0
 }
 
 // slices divides the rest of an audience: the followers after a cursor in the set of the
@@ -268,36 +257,36 @@ func (w *writer) isGone(ctx context.Context, s slice) (gone, isOther bool, err e
 // post.
 func (w *writer) homesOf(ctx context.Context, s slice, job *Job) ([]string, error) {
 	var all []string
-	followedBy := float64(0)
+	part := follow.Part{After: s.from, Last: s.to}
 	if job != nil {
-		followedBy = job.followedBy
+		part.Until = job.followedBy
 	}
-	for after := s.from; ; {
-		page, err := w.follows.Page(ctx, s.set(), after, pageOfSlice)
+	for {
+		ids, last, err := w.follows.IDs(ctx, s.set(), part, pageOfSlice)
 		if reply.IsWrongType(err) && job == nil {
 			return all, nil // a check reports it
 		}
 		if err != nil {
 			return nil, err
 		}
-		n := len(page) / 2
-		for n > 0 && s.isPast(page[2*n-1], page[2*n-2]) {
-			n--
-		}
-		ids, last := parsePage(page[:2*n], followedBy)
+		isEnd := len(ids) < pageOfSlice
+		ids = slices.DeleteFunc(ids, isNoID)
 		if job != nil && job.isNarrow() && (s.part == "" || s.part[0] == '@') {
-			job.ofOther, job.after = s.part != "", after
+			job.ofOther, job.after = s.part != "", part.After
 			if ids, err = w.whoFollowBoth(ctx, job, ids); err != nil {
 				return nil, err
 			}
 		}
 		all = append(all, homes(ids)...)
-		if n < pageOfSlice {
+		if isEnd {
 			return all, nil
 		}
-		after = last
+		part.After = last
 	}
 }
+
+// isNoID reports whether an entry of a set of follows is damaged.
+func isNoID(entry string) bool { return !follow.IsDigits(entry) }
 
 // pushing reports whether a slice of the posts that match is not written yet. Where there
 // are very many tasks, it may be.

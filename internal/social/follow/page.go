@@ -3,6 +3,7 @@ package follow
 import (
 	"context"
 	_ "embed"
+	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -12,9 +13,15 @@ import (
 )
 
 var (
+	//go:embed place.lua
+	placeSource string
 	//go:embed page.lua
 	pageSource string
-	pageScript = script.New(pageSource).Retryable()
+	//go:embed ids.lua
+	idsSource string
+
+	pageScript = script.New(placeSource, pageSource).Retryable()
+	idsScript  = script.New(placeSource, idsSource).Retryable()
 )
 
 // Cursor is the last entry of a page: the time of its follow, as the server
@@ -48,13 +55,38 @@ func ParseCursor(text string) (Cursor, bool) {
 // time ... It carries the script in full, as a pipeline cannot fall back to it
 // where the server does not know it.
 func (s Store) PageCommand(set string, after Cursor, n int) rueidis.Completed {
-	return s.client.B().Eval().Script(pageSource).Numkeys(1).Key(set).
-		Arg(after.Since, after.ID, layout.Itoa(int64(n))).Build().ToRetryable()
+	return pageScript.Command(s.client, []string{set}, []string{after.Since, after.ID, layout.Itoa(int64(n))})
 }
 
 // Page reads a page of a set of follows; see PageCommand.
 func (s Store) Page(ctx context.Context, set string, after Cursor, n int) ([]string, error) {
 	return pageScript.Run(ctx, s.client, []string{set}, []string{after.Since, after.ID, layout.Itoa(int64(n))}).AsStrSlice()
+}
+
+// Part is a part of a set of follows: the entries after a cursor. The zero value of After
+// is not valid; First is before the whole set.
+type Part struct {
+	After Cursor
+	Last  Cursor  // the last entry; First: the part ends with the set
+	Until float64 // leaves out later entries; 0: none
+}
+
+// IDs reads up to n ids of a part, the latest first, and the cursor of the last one. At the
+// end of the part there are fewer than n. One round trip, O(log(size of the set) + n).
+func (s Store) IDs(ctx context.Context, set string, part Part, n int) (ids []string, last Cursor, err error) {
+	args := []string{part.After.Since, part.After.ID, "", "", "", layout.Itoa(int64(n))}
+	if part.Last != First {
+		args[2], args[3] = part.Last.Since, part.Last.ID
+	}
+	if part.Until != 0 {
+		args[4] = strconv.FormatFloat(part.Until, 'f', -1, 64)
+	}
+	ids, err = idsScript.Run(ctx, s.client, []string{set}, args).AsStrSlice()
+	if err != nil || len(ids) == 0 {
+		return nil, First, err
+	}
+	n = len(ids) - 1
+	return ids[:n], Cursor{Since: ids[n], ID: ids[n-1]}, nil
 }
 
 // isDecimal reports whether text is a plain decimal number: digits, and at most
