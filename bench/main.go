@@ -82,6 +82,7 @@ func run(ctx context.Context, args []string) error {
 		{"mapping", measureMapping},
 		{"live", measureLive},
 		{"ratelimit", measureRateLimit},
+		{"scale", measureScale},
 	} {
 		if opt.only != "" && opt.only != part.name {
 			continue

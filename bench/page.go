@@ -15,7 +15,7 @@ import (
 
 // parts are the parts of docs/benchmarks.md, in order. Each can be measured and
 // written without the others.
-var parts = []string{"site", "viewers", "conversations", "threads", "live", "locks", "bulk", "snapshots", "index", "hashes", "suggest", "graph", "space", "radius", "model", "mapping", "ratelimit"}
+var parts = []string{"site", "viewers", "conversations", "threads", "live", "locks", "bulk", "snapshots", "index", "hashes", "suggest", "graph", "space", "radius", "model", "mapping", "ratelimit", "scale"}
 
 // mark begins a part of the page.
 func mark(part string) string { return "<!-- " + part + " -->\n" }
