@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ type checkFlags struct {
 	repair, removeLegacy, yes bool
 	sample                    int
 	rate                      uint32
+	part                      percent
 }
 
 // checkActions are the flags that change the database, or make a different command of
@@ -41,6 +43,10 @@ can stay in use: what is written during the check may be reported, but is never
 repaired. Problems with more than one solution are left for you. A key that cannot be
 read is renamed to damaged:{KEY}.
 
+On a large database, --part 1% checks the users and posts of which a hundredth was chosen
+by their ids, and their lists; what all share, such as the names, is checked whole, except
+for the completion of names.
+
 The exit code is 0 if no problem is left, apart from leftovers, and 1 if a problem is
 left or the check failed.`,
 		Example: `  retwis check
@@ -54,6 +60,8 @@ left or the check failed.`,
 	f.BoolVar(&flags.repair, "repair", false, "repair what can be repaired")
 	f.IntVar(&flags.sample, "sample", 100, "check this `NUMBER` of followers of each author; 0 for none")
 	f.Uint32Var(&flags.rate, "rate", 0, "check at most this `NUMBER` of keys a second; 0 for no limit")
+	flags.part = 100
+	f.Var(&flags.part, "part", "check this `PERCENT` of the users and posts, the same ones each time, such as 1%")
 	f.BoolVar(&flags.removeLegacy, "remove-legacy", false, "list the old keys of a converted database of 2009, and remove them with --yes")
 	f.BoolVar(&flags.yes, "yes", false, "with --remove-legacy: remove the keys")
 	c.AddJSON("print each problem and the summary as a line of JSON")
@@ -70,6 +78,24 @@ left or the check failed.`,
 			return flags.run(ctx, c, db)
 		})
 	})
+}
+
+// percent is the value of --part.
+type percent float64
+
+// Type implements pflag.Value.
+func (p *percent) Type() string { return "PERCENT" }
+
+func (p *percent) String() string { return strconv.FormatFloat(float64(*p), 'f', -1, 64) + "%" }
+
+// Set implements pflag.Value.
+func (p *percent) Set(text string) error {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(n > 0 && n <= 100) {
+		return errors.New("use a number above 0 and at most 100, such as 1%")
+	}
+	*p = percent(n)
+	return nil
 }
 
 // check refuses flags that contradict each other.
@@ -91,7 +117,7 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Dat
 	if err := refuseNotConverted(ctx, c, db, flags.repair); err != nil {
 		return err
 	}
-	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample}
+	opt := check.Options{Options: maintain.Options{Rate: int(flags.rate), Examples: -1}, Followers: flags.sample, Part: float64(flags.part) / 100}
 	if flags.sample == 0 {
 		opt.Followers = -1
 	}
@@ -118,9 +144,15 @@ func (flags *checkFlags) run(ctx context.Context, c *shell.Command, db *site.Dat
 		return err
 	}
 	if c.JSON {
-		err = out.Encode(summaryOf(result))
+		summary := summaryOf(result)
+		summary.Part = opt.Part
+		err = out.Encode(summary)
 	} else {
-		_, err = fmt.Fprintln(c.Stdout, checkText(result, flags.repair))
+		text := checkText(result, flags.repair)
+		if flags.part < 100 {
+			text += "; " + flags.part.String() + " of the users and posts were checked"
+		}
+		_, err = fmt.Fprintln(c.Stdout, text)
 	}
 	if err == nil && result.Remaining > 0 {
 		return shell.ErrReported
@@ -168,4 +200,6 @@ type checkSummary struct {
 	Leftovers int64 `json:"leftovers"`
 	Repaired  int64 `json:"repaired"`
 	Remaining int64 `json:"remaining"`
+
+	Part float64 `json:"part"` // of the users and posts
 }

@@ -37,7 +37,15 @@ func run(ctx context.Context, s *social.Service, opt Options, repair bool) (Resu
 	if opt.SessionGrace == 0 {
 		opt.SessionGrace = sessionGrace
 	}
+	if opt.Part == 0 {
+		opt.Part = 1
+	}
+	if !(opt.Part > 0 && opt.Part <= 1) {
+		return Result{}, fmt.Errorf("social: check: Options.Part: %v is not above 0 and at most 1", opt.Part)
+	}
 	c := newChecker(s, opt, repair)
+	c.running.Lock()
+	defer c.running.Unlock()
 	users := &userCheck{checker: c}
 	sessions := &sessionCheck{checker: c}
 	posts := &postCheck{checker: c}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -35,6 +36,8 @@ type checker struct {
 	repair  bool
 	cluster bool
 
+	running *sync.Mutex // held by the goroutine that runs; see waiting
+
 	run     *engine.Run
 	result  Result
 	foreign map[string]bool // keys without an id that have another type
@@ -50,8 +53,11 @@ type checker struct {
 }
 
 func newChecker(s *social.Service, opt Options, repair bool) *checker {
+	running := new(sync.Mutex)
+	client := waiting{s.Client(), running}
 	return &checker{
-		client: s.Client(), service: s, fanOut: s.FanOut(), lists: s.Lists(), follows: follow.New(s.Client()), names: s.Directory(),
+		running: running,
+		client:  client, service: s, fanOut: s.FanOut(), lists: s.Lists(), follows: follow.New(client), names: s.Directory(),
 		now: s.Options().Now, opt: opt, repair: repair, cluster: s.Client().Mode() == rueidis.ClientModeCluster, run: engine.Start(opt.Options),
 	}
 }
@@ -144,12 +150,12 @@ func (c *checker) pass(ctx context.Context, match string, prefixes []string, vis
 		}
 		ours := page.Keys[:0]
 		for _, key := range page.Keys {
-			if slices.Contains(prefixes, prefixOf(key)) {
+			if slices.Contains(prefixes, prefixOf(key)) && c.inPart(key) {
 				ours = append(ours, key)
 			}
 		}
 		if len(ours) > 0 {
-			if err := visit(ctx, ours); err != nil {
+			if err := c.visitAll(ctx, ours, visit); err != nil {
 				return err
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // completions checks that every name and every tag can be completed.
 func (c *checker) completions(ctx context.Context) error {
-	if c.foreign[layout.Completions] {
+	if c.foreign[layout.Completions] || c.opt.Part < 1 {
 		return nil
 	}
 	index := c.service.Completion()

@@ -56,6 +56,10 @@ type Options struct {
 	// whose timelines are searched for the author's latest posts. Default: 100.
 	// Negative: none.
 	Followers int
+	// Part is the share of the users and posts that are checked, above 0, chosen by
+	// their ids: the same ones each time. Keys with the names, the sessions and the
+	// latest posts of all are checked whole. Default: 1, all.
+	Part float64
 	// SessionGrace is how long a session may take to begin: until then a repair
 	// leaves one alone that its user does not have yet. Default: 10 s.
 	SessionGrace time.Duration
