@@ -167,9 +167,9 @@ func mergedHomes(ctx context.Context, c *cluster, _ string, opt options) (string
 	}
 	return fmt.Sprintf(`## Home timelines on a Cluster
 
-Time of the program for the first page of /home, for a reader who follows %d authors whose
-posts are merged with the timeline, and for one who follows none of them; and how long the
-page takes whose timeline has expired, of one who follows %d others.
+What the first page of /home costs the program: for a reader who follows %d authors whose
+posts are merged with the timeline, and for one who follows none of them. Then how long
+the page takes when the timeline of a reader of %d others has expired.
 
 | | |
 | --- | ---: |
@@ -188,7 +188,7 @@ func morePrograms(ctx context.Context, c *cluster, binary string, opt options) (
 	var b strings.Builder
 	fmt.Fprint(&b, `## More programs
 
-The first page of /home of all readers, each of whom stays with one of the programs: what a
+The readers open the first page of /home, and each stays with one of the programs: what a
 page costs. Pages a second grow with the programs as long as a page costs the same.
 
 | programs | programs, each page | masters, each page |

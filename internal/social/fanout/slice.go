@@ -270,6 +270,9 @@ func (w *writer) homesOf(ctx context.Context, s slice, job *Job) ([]string, erro
 			return nil, err
 		}
 		isEnd := len(ids) < pageOfSlice
+		if !isEnd && all == nil {
+			all = make([]string, 0, sliceLen+1)
+		}
 		ids = slices.DeleteFunc(ids, isNoID)
 		if job != nil && job.isNarrow() && (s.part == "" || s.part[0] == '@') {
 			job.ofOther, job.after = s.part != "", part.After

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -282,10 +283,22 @@ func parsePage(entries []string, followedBy float64) (ids []string, last follow.
 	return ids, last
 }
 
+// homes returns the keys of home timelines. They share one string: there can be 100,000.
 func homes(ids []string) []string {
-	keys := make([]string, len(ids))
+	size := 0
+	for _, id := range ids {
+		size += len(layout.HomePrefix) + len(id)
+	}
+	var text strings.Builder
+	text.Grow(size)
+	for _, id := range ids {
+		text.WriteString(layout.HomePrefix)
+		text.WriteString(id)
+	}
+	keys, rest := make([]string, len(ids)), text.String()
 	for i, id := range ids {
-		keys[i] = layout.HomePrefix + id
+		n := len(layout.HomePrefix) + len(id)
+		keys[i], rest = rest[:n], rest[n:]
 	}
 	return keys
 }

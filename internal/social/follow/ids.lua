@@ -1,5 +1,5 @@
--- Reads the ids of a part of a set of follows, newest first: half the reply of a page with
--- scores, and much less work for who reads it.
+-- Reads the ids of a part of a set of follows, newest first, as one string: much less work
+-- for the program than an array with the scores.
 -- KEYS[1]   the sorted set, scored by time
 -- ARGV[1]   the score of the entry before the first
 -- ARGV[2]   its id
@@ -7,7 +7,8 @@
 -- ARGV[4]   its id
 -- ARGV[5]   leave out later entries; empty: none
 -- ARGV[6]   how many to return
--- Reply     the ids, then the score of the last one; nothing if there are none
+-- Reply     the ids with commas between them, the last id, its score; nothing if there
+--           are none
 local from = place(KEYS[1], ARGV[1], ARGV[2])
 if ARGV[5] ~= '' then
   from = math.max(from, redis.call('ZCOUNT', KEYS[1], '(' .. ARGV[5], '+inf'))
@@ -20,7 +21,8 @@ if from >= to then
   return {}
 end
 local ids = redis.call('ZREVRANGE', KEYS[1], from, to - 1)
-if #ids > 0 then
-  ids[#ids + 1] = redis.call('ZSCORE', KEYS[1], ids[#ids])
+if #ids == 0 then
+  return {}
 end
-return ids
+local last = ids[#ids]
+return {table.concat(ids, ','), last, redis.call('ZSCORE', KEYS[1], last)}

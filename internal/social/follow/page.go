@@ -81,12 +81,11 @@ func (s Store) IDs(ctx context.Context, set string, part Part, n int) (ids []str
 	if part.Until != 0 {
 		args[4] = strconv.FormatFloat(part.Until, 'f', -1, 64)
 	}
-	ids, err = idsScript.Run(ctx, s.client, []string{set}, args).AsStrSlice()
-	if err != nil || len(ids) == 0 {
+	page, err := idsScript.Run(ctx, s.client, []string{set}, args).AsStrSlice()
+	if err != nil || len(page) < 3 {
 		return nil, First, err
 	}
-	n = len(ids) - 1
-	return ids[:n], Cursor{Since: ids[n], ID: ids[n-1]}, nil
+	return strings.Split(page[0], ","), Cursor{Since: page[2], ID: page[1]}, nil
 }
 
 // isDecimal reports whether text is a plain decimal number: digits, and at most
