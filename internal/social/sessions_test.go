@@ -218,15 +218,24 @@ func TestSessionUseIsCheap(t *testing.T) {
 			t.Error("the session has ended")
 		}
 	}
+	// Now and then the background sends a command too.
+	fewest := func() (n int) {
+		for range 5 {
+			if n = commands(ask); n == 0 {
+				break
+			}
+		}
+		return n
+	}
 	b.Clock.Advance(59 * time.Minute)
-	if n := commands(ask); n != 0 {
+	if n := fewest(); n != 0 {
 		t.Errorf("%d commands for a session in memory", n)
 	}
 	b.Clock.Advance(time.Minute)
 	if n := commands(ask); n == 0 {
 		t.Error("its use was not noted after an hour")
 	}
-	if n := commands(ask); n != 0 {
+	if n := fewest(); n != 0 {
 		t.Errorf("%d commands for a session whose use was noted", n)
 	}
 }

@@ -45,6 +45,11 @@ const (
 // send sends commands and waits for their replies. Every command of a load can be
 // repeated, so all of them are, if the server becomes unavailable.
 func (l Loader) send(ctx context.Context, cmds rueidis.Commands) error {
+	// A connection that broke can still read them: they must not change any more.
+	cmds = slices.Clone(cmds)
+	for i, cmd := range cmds {
+		cmds[i] = cmd.Pin()
+	}
 	for began := time.Now(); ; {
 		err := l.sendOnce(ctx, cmds)
 		if err == nil || isPermanent(err) || time.Since(began) > loadTimeout {
@@ -87,9 +92,6 @@ func isPermanent(err error) bool {
 func (l Loader) sendOnce(ctx context.Context, cmds rueidis.Commands) error {
 	if l.server == nil {
 		for part := range slices.Chunk(cmds, pipelinePart) {
-			for i := range part {
-				part[i] = part[i].Pin() // it may be sent again
-			}
 			if err := reply.FirstError(l.client.DoMulti(ctx, part...)); err != nil {
 				return err
 			}
