@@ -57,6 +57,21 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
+func TestJobsGivenUp(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	if got := statuses(aboutSite(t.Context(), client)); strings.Contains(got, "given up") {
+		t.Error(got)
+	}
+	add := client.B().Xadd().Key("jobs:dead").Id("*").FieldValue().FieldValue("job", "push:1").Build()
+	if err := client.Do(t.Context(), add).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if got := statuses(aboutSite(t.Context(), client)); !strings.Contains(got, "problem jobs given up 1") {
+		t.Error(got)
+	}
+}
+
 func TestSystem(t *testing.T) {
 	t.Parallel()
 	write := func(root string, files map[string]string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/cli/shell"
+	"retwis/internal/jobs"
 	"retwis/internal/social/layout"
 	"retwis/internal/store"
 )
@@ -47,7 +48,12 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 	if n, err := client.Do(ctx, client.B().Exists().Key(layout.Restoring).Build()).AsInt64(); err == nil && n > 0 {
 		f = finding{Problem, "", "restore", "interrupted", "the database holds a part of a backup", "retwis restore FILE"}
 	}
-	return append(found, f)
+	found = append(found, f)
+	if n, err := jobs.NewLetters(client, layout.DeadJobs).Len(ctx); err == nil && n > 0 {
+		found = append(found, finding{Problem, "", "jobs given up", strconv.FormatInt(n, 10),
+			"posts or deletions have not reached everybody; retwis jobs show reports why", "retwis jobs retry"})
+	}
+	return found
 }
 
 // aboutServer looks at one server.
