@@ -17,6 +17,7 @@ import (
 
 	"retwis/collection"
 	"retwis/internal/jobs"
+	"retwis/internal/script"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/pause"
@@ -70,7 +71,7 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 	e := &Engine{
 		log: log, masters: masters, ledger: ledger,
 		writer: writer{
-			client: client, cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
+			client: client, scripts: script.NewSender(client), cluster: client.Mode() == rueidis.ClientModeCluster, log: log, now: now,
 			follows: follow.New(client), lists: lists, homes: lists, ledger: ledger,
 		},
 		repeats: make(chan Job, maxRepeats),

@@ -46,6 +46,7 @@ const pageOfFollowers = 200
 // repeated.
 type writer struct {
 	client  rueidis.Client
+	scripts *script.Sender
 	cluster bool
 	log     *slog.Logger
 	now     func() time.Time
@@ -163,7 +164,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	own := len(cmds)
 	cmds = append(cmds, w.client.B().Lindex().Key(layout.Timeline).Index(-1).Build())
 	cmds = append(cmds, w.decideCommands(job)...)
-	res := w.client.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], follow.First))...)
+	res := w.scripts.DoMulti(ctx, append(cmds, w.followers(job.audience()[0], follow.First))...)
 	w.celebrities.Wrote(job.Author)
 	last := len(res) - 1
 	for _, r := range res[:own] {
@@ -186,7 +187,7 @@ func (w *writer) pushOwn(ctx context.Context, job *Job) (followers rueidis.Redis
 	if err != nil || !again || job.done() {
 		return res[last], err
 	}
-	return w.client.Do(ctx, w.followers(job.audience()[job.source], follow.First)), nil
+	return w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], follow.First))[0], nil
 }
 
 // makeRoom takes posts off the public timeline that are no longer among the newest of
@@ -227,7 +228,7 @@ func (w *writer) followers(set string, after follow.Cursor) rueidis.Completed {
 // pushNext reads the next page of the audience and pushes the post to it; see
 // pushPage.
 func (w *writer) pushNext(ctx context.Context, job *Job) error {
-	return w.pushPage(ctx, job, w.client.Do(ctx, w.followers(job.audience()[job.source], job.after)))
+	return w.pushPage(ctx, job, w.scripts.DoMulti(ctx, w.followers(job.audience()[job.source], job.after))[0])
 }
 
 // pushPage puts the post on the timelines of one page of the audience, and moves

@@ -1,0 +1,61 @@
+package script
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"github.com/redis/rueidis"
+)
+
+// Sender sends pipelines with scripts. It is safe for concurrent use.
+type Sender struct {
+	client  rueidis.Client
+	digests sync.Map // of the sources sent so far
+}
+
+// NewSender returns a sender.
+func NewSender(client rueidis.Client) *Sender { return &Sender{client: client} }
+
+// DoMulti sends commands in one pipeline, and the scripts among them, which Command has
+// made, by their digests. If a server does not know one of them, all commands are sent
+// again, in their order and with the scripts in full. So each must be repeatable.
+func (s *Sender) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
+	full, short := make(rueidis.Commands, len(commands)), make(rueidis.Commands, len(commands))
+	for i, command := range commands {
+		full[i] = command.Pin() // it may be sent again
+		short[i] = s.byDigest(full[i])
+	}
+	results := s.client.DoMulti(ctx, short...)
+	for _, r := range results {
+		if unknown(r) {
+			return s.client.DoMulti(ctx, full...)
+		}
+	}
+	return results
+}
+
+// byDigest returns the command that runs a script by its digest, and other commands as
+// they are.
+func (s *Sender) byDigest(command rueidis.Completed) rueidis.Completed {
+	words := command.Commands() // EVAL, source, number of keys, keys and arguments
+	if len(words) < 3 || words[0] != "EVAL" {
+		return command
+	}
+	n, _ := strconv.Atoi(words[2])
+	short := s.client.B().Arbitrary("EVALSHA", s.digest(words[1]), words[2]).Keys(words[3 : 3+n]...).Args(words[3+n:]...).Build()
+	if command.IsRetryable() {
+		short = short.ToRetryable()
+	}
+	return short
+}
+
+// digest returns the name of a script, which is computed once.
+func (s *Sender) digest(source string) string {
+	if sha, ok := s.digests.Load(source); ok {
+		return sha.(string)
+	}
+	sha := New(source).sha
+	s.digests.Store(source, sha)
+	return sha
+}
