@@ -2,82 +2,122 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 )
 
-// clusterPosts measures posts, each to about twenty followers, on one master and on three.
+// clusterPosts compares posts, each to about twenty followers, on a Cluster of three masters
+// and three programs with those on three sites of one master and one program. As many
+// processes share the machine on both sides, so a command takes as long.
 func clusterPosts(ctx context.Context, binary, dir string, opt options) (string, error) {
-	sizes := []int{1, scaleMasters}
-	clusters := make([]*cluster, len(sizes))
-	for i, masters := range sizes {
-		var err error
-		if clusters[i], err = startCluster(ctx, filepath.Join(dir, fmt.Sprint("posts", masters)), masters); err != nil {
-			return "", err
+	start := func(name string, masters int) (*cluster, error) {
+		c, err := startCluster(ctx, filepath.Join(dir, name), masters)
+		if err != nil {
+			return nil, err
 		}
-		defer clusters[i].stop()
-		if err := clusters[i].serve(ctx, binary, 1, opt); err != nil {
-			return "", err
-		}
+		return c, c.serve(ctx, binary, masters, opt)
 	}
-	all, busiest, web := make([][]float64, len(sizes)), make([][]float64, len(sizes)), make([][]float64, len(sizes))
+	var sites []*cluster
+	for i := range scaleMasters {
+		c, err := start(fmt.Sprint("site", i), 1)
+		if c != nil {
+			defer c.stop()
+		}
+		if err != nil {
+			return "", err
+		}
+		sites = append(sites, c)
+	}
+	whole, err := start("whole", scaleMasters)
+	if whole != nil {
+		defer whole.stop()
+	}
+	if err != nil {
+		return "", err
+	}
+	var one, three postCosts
 	for round := range opt.rounds + 1 {
-		for i, c := range clusters {
-			requests := make([]request, len(c.cookies))
-			for n, cookie := range c.cookies {
-				requests[n] = post("/post", cookie, "status=To+those+who+follow+me.")
-			}
-			before, err := c.spent(ctx)
-			if err != nil {
+		for _, side := range []struct {
+			clusters []*cluster
+			costs    *postCosts
+		}{{sites, &one}, {[]*cluster{whole}, &three}} {
+			if err := side.costs.measure(ctx, side.clusters, opt.length, round > 0); err != nil {
 				return "", err
 			}
-			began := time.Now()
-			done, err := load(ctx, c.addr, requests, 303, opt.length, 0)
-			if err != nil {
-				return "", err
-			}
-			posts := done.perSecond * time.Since(began).Seconds()
-			if err := c.idle(ctx); err != nil {
-				return "", err
-			}
-			after, err := c.spent(ctx)
-			if err != nil {
-				return "", err
-			}
-			if round == 0 {
-				continue // warms up
-			}
-			spent := after.since(before)
-			top := 0.0
-			for _, master := range spent.masters {
-				top = max(top, master)
-			}
-			all[i] = append(all[i], spent.all()/posts)
-			busiest[i] = append(busiest[i], top/posts)
-			web[i] = append(web[i], spent.web/posts)
 		}
 		fmt.Printf("posts: round %d of %d\n", round, opt.rounds)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `## Posts a second
 
-%d people post at once, each to about twenty followers; what a post costs, with its
-fan-out. A Cluster takes as many posts a second as its busiest master.
+%d people post at once, each to about twenty followers: on %d sites of one master and one
+program, and on one site of %[2]d masters and %[2]d programs. What a post costs, with its
+fan-out. A site takes as many posts a second as its busiest master.
 
-| masters | all masters, each post | the busiest, each post | program, each post | posts a second of one core for each master |
+| masters of a site | all its masters, each post | the busiest, each post | programs, each post | posts a second with a core for each master |
 | --- | ---: | ---: | ---: | ---: |
-`, connections)
-	for i, masters := range sizes {
-		fmt.Fprintf(&b, "| %d | %.0f µs | %.0f µs | %.0f µs | %s |\n", masters, medianValue(all[i]), medianValue(busiest[i]), medianValue(web[i]),
-			thousands(int(1e6/medianValue(busiest[i]))))
+`, connections, scaleMasters)
+	for i, costs := range []postCosts{one, three} {
+		fmt.Fprintf(&b, "| %d | %.0f µs | %.0f µs | %.0f µs | %s |\n", []int{1, scaleMasters}[i], medianValue(costs.all), medianValue(costs.busiest), medianValue(costs.web),
+			thousands(int(1e6/medianValue(costs.busiest))))
 	}
-	fmt.Fprintf(&b, "| ratio | | | | **%.2f** |\n\n", ratioOfRounds(busiest[0], busiest[1]))
+	fmt.Fprintf(&b, "| ratio | | | | **%.2f** |\n\n", ratioOfRounds(one.busiest, three.busiest))
 	return b.String(), nil
+}
+
+// postCosts is the time that a post takes, in µs, a value for each round.
+type postCosts struct{ all, busiest, web []float64 }
+
+// measure posts to all programs of clusters at once.
+func (p *postCosts) measure(ctx context.Context, clusters []*cluster, length time.Duration, counts bool) error {
+	before := make([]spent, len(clusters))
+	for i, c := range clusters {
+		var err error
+		if before[i], err = c.spent(ctx); err != nil {
+			return err
+		}
+	}
+	posts := make([]float64, len(clusters))
+	errs := make([]error, len(clusters))
+	var wg sync.WaitGroup
+	for i, c := range clusters {
+		wg.Go(func() {
+			posts[i], errs[i] = c.loadAll(ctx, connections/len(clusters), 303, length, func(cookie string) request {
+				return post("/post", cookie, "status=To+those+who+follow+me.")
+			})
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var all, busiest, web, written float64
+	for i, c := range clusters {
+		if err := c.idle(ctx); err != nil {
+			return err
+		}
+		after, err := c.spent(ctx)
+		if err != nil {
+			return err
+		}
+		spent := after.since(before[i])
+		top := 0.0
+		for _, master := range spent.masters {
+			top = max(top, master)
+		}
+		all, busiest, web, written = all+spent.all(), busiest+top, web+spent.web, written+posts[i]
+	}
+	if counts {
+		p.all, p.busiest, p.web = append(p.all, all/written), append(p.busiest, busiest/written), append(p.web, web/written)
+	}
+	return nil
 }
 
 // clusterPages measures home timelines: with more and more programs, with followed
@@ -206,7 +246,7 @@ page costs. Pages a second grow with the programs as long as a page costs the sa
 			if err != nil {
 				return "", err
 			}
-			pages, err := c.readFrom(ctx, opt.length)
+			pages, err := c.loadAll(ctx, len(c.cookies), 200, opt.length, func(cookie string) request { return get("/home", cookie) })
 			if err != nil {
 				return "", err
 			}
@@ -225,31 +265,26 @@ page costs. Pages a second grow with the programs as long as a page costs the sa
 	return b.String() + "\n", nil
 }
 
-// readFrom reads home timelines from all programs at once, and returns how many.
-func (c *cluster) readFrom(ctx context.Context, length time.Duration) (pages float64, err error) {
-	n := len(c.addrs)
-	requests := make([][]request, n)
-	for i, cookie := range c.cookies {
-		requests[i%n] = append(requests[i%n], get("/home", cookie))
+// loadAll loads all programs at once, by n connections, each of which stays with one of them
+// and is another user. It returns how many answers there were.
+func (c *cluster) loadAll(ctx context.Context, n, status int, length time.Duration, make func(cookie string) request) (answers float64, err error) {
+	requests := map[string][]request{}
+	for i, cookie := range c.cookies[:n] {
+		addr := c.addrs[i%len(c.addrs)]
+		requests[addr] = append(requests[addr], make(cookie))
 	}
-	counts, errs := make([]float64, n), make([]error, n)
-	done := make(chan bool)
-	for i, addr := range c.addrs {
-		go func() {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for addr, some := range requests {
+		wg.Go(func() {
 			began := time.Now()
-			r, err := load(ctx, addr, requests[i], 200, length, 0)
-			counts[i], errs[i] = r.perSecond*time.Since(began).Seconds(), err
-			done <- true
-		}()
+			r, failed := load(ctx, addr, some, status, length, 0)
+			mu.Lock()
+			defer mu.Unlock()
+			answers += r.perSecond * time.Since(began).Seconds()
+			err = errors.Join(err, failed)
+		})
 	}
-	for range n {
-		<-done
-	}
-	for i := range n {
-		pages += counts[i]
-		if errs[i] != nil {
-			err = errs[i]
-		}
-	}
-	return pages, err
+	wg.Wait()
+	return answers, err
 }
