@@ -39,6 +39,35 @@ func isClosed(t rapid.TB, client rueidis.Client, k keys) bool {
 	return true
 }
 
+// As many lists are made as were lost: the cache must not count as complete then.
+func TestLostAndMade(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	x := small(open(t, client, "made", Options{}), 12)
+	add := func(wantClosed bool, terms ...string) {
+		t.Helper()
+		for _, text := range terms {
+			if _, err := x.Add(t.Context(), text, 1); err != nil {
+				t.Fatal(err)
+			}
+			if got := isClosed(t, client, x.keys[0]); got != wantClosed {
+				t.Fatalf("after %q, complete: %t", text, got)
+			}
+		}
+	}
+	add(true, "aaa", "aab", "aac", "aad", "aae", "aaf", "aag")
+	if lost, err := client.Do(t.Context(), client.B().Hdel().Key(x.keys[0].cache).Field("a").Build()).AsInt64(); err != nil || lost != 1 {
+		t.Fatal(lost, err)
+	}
+	add(false, "b", "ba", "bb", "bc", "bd", "be", "bf", "bfa", "bfb", "bfc", "bfd", "bfe", "bff", "bfg")
+	if _, err := x.Repair(t.Context(), maintain.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !isClosed(t, client, x.keys[0]) {
+		t.Error("Repair did not find that all lists are there")
+	}
+}
+
 // The cache of an older version, and one that has lost lists, is exact, and Repair makes
 // it closed.
 func TestLostLists(t *testing.T) {

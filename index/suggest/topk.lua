@@ -493,8 +493,11 @@ local function store(index, content, cache, changes)
 		end
 	end
 	local lists = each('HSET', cache, set, 2) + each('HDEL', cache, delete)
-	if whole and lists > 0 then
+	if lists > 0 and whole then
 		close(cache)
+	elseif lists > 0 then
+		-- As many new lists as were lost must not look like all of them.
+		redis.call('HDEL', cache, '\n')
 	end
 end
 
