@@ -50,8 +50,10 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 	}
 	found = append(found, f)
 	if n, err := jobs.NewLetters(client, layout.DeadJobs).Len(ctx); err == nil && n > 0 {
-		found = append(found, finding{Problem, "", "jobs given up", strconv.FormatInt(n, 10),
-			"posts or deletions have not reached everybody; retwis jobs show reports why", "retwis jobs retry"})
+		found = append(found, finding{
+			Problem, "", "jobs given up", strconv.FormatInt(n, 10),
+			"posts or deletions have not reached everybody; retwis jobs show reports why", "retwis jobs retry",
+		})
 	}
 	return found
 }
