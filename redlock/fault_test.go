@@ -222,9 +222,11 @@ func TestNothingLeaks(t *testing.T) {
 	if after := memory(); after > before+8<<20 {
 		t.Errorf("the heap grew from %d to %d", before, after)
 	}
-	if after := runtime.NumGoroutine(); after > goroutines+2 {
-		t.Errorf("%d goroutines became %d", goroutines, after)
-	}
+	// The client of the frozen server replaces its connection again and again. A connection
+	// has four goroutines, and the old one may still be ending. A goroutine that leaked stays.
+	wait(t, fmt.Sprint("the goroutines of two connections beside the ", goroutines, " before"), func() bool {
+		return runtime.NumGoroutine() <= goroutines+8
+	})
 	servers[4].Thaw(t)
 	wait(t, "empty servers", func() bool {
 		for _, client := range clients {
