@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -163,6 +164,28 @@ func TestFormsKeepWhatWasTyped(t *testing.T) {
 	b.submit("form.status", "status", long)
 	if kept := get(b, chromedp.Value(chromedp.CSS(`[name="status"]`))); kept != long {
 		t.Errorf("the box shows %.30q…, want what was typed", kept)
+	}
+}
+
+// What a script says about a password does not move the button below it, which somebody
+// may be about to press.
+func TestFormStaysInPlace(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t, serve(t))
+	for _, width := range []int64{1280, 390} {
+		b.run(chromedp.EmulateViewport(width, 900))
+		for _, typed := range []string{"a", "abcdefgh", password} {
+			b.open("/register")
+			top := func() float64 {
+				return get(b, chromedp.Evaluate[float64](`document.querySelector("button.wide").getBoundingClientRect().top`))
+			}
+			before := top()
+			b.run(chromedp.SendKeys(chromedp.CSS(`[name="password"]`), typed))
+			get(b, chromedp.Poll[string](`document.querySelector(".strength").textContent`))
+			if after := top(); math.Abs(after-before) > 1 {
+				t.Errorf("at a width of %d, the button moves from %v to %v after %q", width, before, after, typed)
+			}
+		}
 	}
 }
 
