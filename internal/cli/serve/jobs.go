@@ -100,24 +100,30 @@ func newJobsRetry(env shell.Env) *cobra.Command {
 		Use:   "retry",
 		Short: "Try again what was given up",
 		Long: `Queues each job again that was given up. Remove the reason first: "retwis jobs show"
-has the errors, and "retwis check --repair" repairs damaged keys.`,
+has the errors, and "retwis check --repair" repairs damaged keys. What is left of a damaged
+entry, and names no job, is removed.`,
 		Example: `  retwis jobs retry`,
 		Args:    shell.NoArguments,
 	})
-	c.AddJSON("print the number of jobs as JSON")
+	c.AddJSON("print the numbers of jobs as JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, _ []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			n, err := db.Social.FanOut().RetryDead(ctx)
+			queued, removed, err := db.Social.FanOut().RetryDead(ctx)
 			if err != nil {
 				return err
 			}
 			if c.JSON {
 				return shell.NewEncoder(c.Stdout).Encode(struct {
 					Retried int `json:"retried"`
-				}{n})
+					Removed int `json:"removed"`
+				}{queued, removed})
 			}
-			_, err = fmt.Fprintln(c.Stdout, shell.Plural(int64(n), "job", "jobs")+" queued again")
+			text := shell.Plural(int64(queued), "job", "jobs") + " queued again"
+			if removed > 0 {
+				text += fmt.Sprintf(", %d removed that named no job", removed)
+			}
+			_, err = fmt.Fprintln(c.Stdout, text)
 			return err
 		})
 	})

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -253,25 +254,35 @@ func (e *Engine) forget(ctx context.Context, job string) error {
 	return e.tasks.Forget(ctx, job)
 }
 
-// RetryDead notes and queues each dead letter again. It returns how many.
-func (e *Engine) RetryDead(ctx context.Context) (int, error) {
+// RetryDead notes and queues each dead letter again, and removes those that name no job:
+// the rest of a damaged entry. It returns how many of each.
+func (e *Engine) RetryDead(ctx context.Context) (queued, removed int, err error) {
 	all, err := e.letters.All(ctx)
-	for i, letter := range all {
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, letter := range all {
+		counter := &queued
 		if _, isPost := layout.ParseID(letter.Job); isPost {
 			if err = e.ledger.Note(ctx, letter.Job); err == nil {
 				err = e.tasks.QueueOther(ctx, letter.Job)
 			}
-		} else if err = e.tasks.Note(ctx, letter.Job); err == nil {
-			e.tasks.Queue(letter.Job)
+		} else if strings.Contains(letter.Job, ":") {
+			if err = e.tasks.Note(ctx, letter.Job); err == nil {
+				e.tasks.Queue(letter.Job)
+			}
+		} else {
+			counter = &removed
 		}
 		if err == nil {
 			err = e.letters.Remove(ctx, letter.ID)
 		}
 		if err != nil {
-			return i, err
+			return queued, removed, err
 		}
+		*counter++
 	}
-	return len(all), err
+	return queued, removed, nil
 }
 
 // Dead are the jobs that were given up.

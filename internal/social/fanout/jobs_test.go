@@ -1,17 +1,23 @@
 package fanout_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/jobs"
 	"retwis/internal/redistest"
 	"retwis/internal/social"
+	"retwis/internal/social/fanout"
 	"retwis/internal/social/socialtest"
+	"retwis/internal/social/task"
 )
 
 // workerEnv makes this test binary do background work on the server at its URL: a process
@@ -139,5 +145,127 @@ func TestWaitingJobsAreNotQueuedAgain(t *testing.T) {
 	}
 	if waiting := b.Redis("XLEN", "jobs:0"); waiting != fmt.Sprint(n) {
 		t.Errorf("after one of %d was lost, %s wait", n, waiting)
+	}
+}
+
+// While too much waits in the background, posts to many followers are refused, and those
+// to few are not.
+func TestBackPressure(t *testing.T) {
+	t.Parallel()
+	server := redistest.DB(t)
+	b := on(t, server.Client(t), noJobs, func(opt *social.Options) { opt.MaxBacklog = 2 })
+	star, quiet := b.NewUser("star"), b.NewUser("quiet")
+	b.fans(star, fanout.AtOnce+1)
+	published := 0
+	b.Eventually("a post to many to be refused", func() bool {
+		_, err := b.Post(b.Ctx, star, "to all of you")
+		if err == nil {
+			published++
+		} else if !errors.Is(err, social.ErrOverloaded) {
+			t.Fatal(err)
+		}
+		return err != nil
+	})
+	if published <= 2 {
+		t.Errorf("it was refused after %d", published)
+	}
+	if _, err := b.Post(b.Ctx, quiet, "to few of you"); err != nil {
+		t.Errorf("a post to few: %v", err)
+	}
+	if n := b.Redis("ZCARD", fmt.Sprintf("profile:%d", star.ID)); n != fmt.Sprint(published) {
+		t.Errorf("the profile has %s posts, want %d", n, published)
+	}
+	on(t, server.Client(t)) // a process that works
+	b.Eventually("posts to many to be accepted again", func() bool {
+		_, err := b.Post(b.Ctx, star, "to all of you again")
+		return err == nil
+	})
+}
+
+// Short and long jobs take turns: neither waits for the other kind, however many there are.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	log := socialtest.Quiet()
+	ledger := task.NewLedger(client, "tasks", task.NewObserver(client), log, time.Now)
+	queue := func(prefix string) *jobs.Queue {
+		return jobs.New(client, jobs.Options{Prefix: prefix, Dead: "jobs:dead", Log: log, Poll: 20 * time.Millisecond})
+	}
+	e := task.NewEngine(ledger, queue("jobs:"), queue("jobs:long:"), log)
+	var first atomic.Pointer[string] // the kind that blocks
+	goOn, ran := make(chan struct{}), make(chan string, 1000)
+	handle := func(kind string) task.Func {
+		return func(ctx context.Context, _ string) error {
+			if *first.Load() == kind {
+				select {
+				case <-goOn:
+				case <-ctx.Done():
+				}
+			}
+			ran <- kind
+			return ctx.Err()
+		}
+	}
+	e.Handle("short", handle("short"))
+	e.HandleLong("long", handle("long"))
+	e.Start(true)
+	t.Cleanup(e.Close)
+	const n = 30
+	for _, kinds := range [][2]string{{"short", "long"}, {"long", "short"}} {
+		first.Store(&kinds[0])
+		for _, kind := range kinds {
+			for i := range n {
+				member := fmt.Sprintf("%s:%d", kind, i)
+				if err := e.Note(t.Context(), member); err != nil {
+					t.Fatal(err)
+				}
+				e.Queue(member)
+			}
+		}
+		for i := range 2 * n {
+			if i == n {
+				for range n {
+					goOn <- struct{}{}
+				}
+			}
+			select {
+			case kind := <-ran:
+				if i < n && kind != kinds[1] {
+					t.Fatalf("a %s job has ended", kind)
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatalf("%d of %d jobs have ended while %s ones block", i, 2*n, kinds[0])
+			}
+		}
+	}
+}
+
+// What was given up is tried again, and what names no job is removed.
+func TestRetryDead(t *testing.T) {
+	t.Parallel()
+	b := on(t, redistest.DB(t).Client(t), noJobs)
+	author := b.NewUser("author")
+	post := b.Publish(author, "hello")
+	b.Redis("DEL", fmt.Sprintf("posts:%d", author.ID))
+	for _, job := range []string{fmt.Sprint(post), "tagfollow:1:tag", "", "damaged"} {
+		b.Redis("XADD", "jobs:dead", "*", "job", job, "error", "broken", "time", "1700000000", "tries", "12")
+	}
+	queued, removed, err := b.FanOut().RetryDead(b.Ctx)
+	if err != nil || queued != 2 || removed != 2 {
+		t.Fatalf("%d queued, %d removed, %v", queued, removed, err)
+	}
+	if n := b.Redis("EXISTS", "jobs:dead"); n != "0" {
+		t.Error("the letters are still there")
+	}
+	if waiting, noted := b.Redis("XLEN", "jobs:0"), b.Redis("ZCARD", "tasks"); waiting != "2" || noted != "1" {
+		t.Errorf("%s jobs wait, %s tasks are noted", waiting, noted)
+	}
+	worker := on(t, b.DB)
+	b.Eventually("the jobs to be done", func() bool { return b.Redis("EXISTS", "jobs:0", "tasks", "fanouts") == "0" })
+	if n := b.Redis("LLEN", fmt.Sprintf("posts:%d", author.ID)); n != "1" {
+		t.Errorf("the timeline has %s posts", n)
+	}
+	if n, err := worker.DeadJobs(b.Ctx); n != 0 || err != nil {
+		t.Errorf("%d are given up, %v", n, err)
 	}
 }
