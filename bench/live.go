@@ -2,19 +2,18 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"retwis/internal/social"
@@ -58,11 +57,11 @@ func measureLive(ctx context.Context, dir string, opt options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	open, err := s.openPages(ctx, cookies)
+	open, err := startPages(ctx, s.addr, cookies)
+	defer open.close()
 	if err != nil {
 		return "", err
 	}
-	defer open.close()
 	time.Sleep(3 * time.Second)
 	after, err := residentOf(s.program.Process.Pid)
 	if err != nil {
@@ -110,7 +109,8 @@ another user; the others are pages of a tag. The memory is the resident set of t
 process that serves them, on top of what it took before they were opened. A post's delay runs
 from the call that publishes it, fan-out included, until a follower's page has the
 event. The requests meanwhile are for home timelines of people who do not follow that
-author, 200 a second. Medians of %d rounds.
+author, 200 a second. The pages are open in another process, which has one processor at
+most: it stands for the machines of the readers. Medians of %d rounds.
 
 | | |
 | --- | --- |
@@ -190,97 +190,83 @@ func residentOf(pid int) (int64, error) {
 	return kb << 10, err
 }
 
-// openPages are the connections of pages that follow events.
+// openPages is a process that has pages open which follow events.
 type openPages struct {
-	conns []net.Conn
-	at    sync.Map // when each was published
-	delay chan time.Duration
-	lost  atomic.Int64
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Scanner
 }
 
-// openPages opens the pages.
-func (s *site) openPages(ctx context.Context, cookies []string) (*openPages, error) {
-	p := &openPages{delay: make(chan time.Duration, liveFollowers*livePosts)}
-	ids := make([]string, 10)
-	for i := range ids {
-		ids[i] = strconv.Itoa(i + 1)
+// startPages opens the pages: of the home timeline with each of these sessions, and of a
+// tag.
+func startPages(ctx context.Context, addr string, cookies []string) (*openPages, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
 	}
-	for i := range liveConnections {
-		path, cookie := "/live?on=tag:quiet&ids="+strings.Join(ids, ","), ""
-		if i < len(cookies) {
-			path, cookie = "/live?on=home&ids="+strings.Join(ids, ","), cookies[i]
-		}
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
-		if err != nil {
-			return p, fmt.Errorf("connection %d: %w", i, err)
-		}
-		p.conns = append(p.conns, conn)
-		if _, err := conn.Write(get(path, cookie)); err != nil {
-			return p, err
-		}
-		in := bufio.NewReaderSize(conn, 512)
-		line, err := in.ReadString('\n')
-		if err != nil || !strings.Contains(line, " 200 ") {
-			return p, fmt.Errorf("connection %d: %q (%w)", i, line, err)
-		}
-		if cookie != "" {
-			go p.read(in)
-		}
+	cmd := exec.CommandContext(ctx, self, openPagesMode, addr)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &openPages{process: cmd, in: in, out: bufio.NewScanner(out)}
+	if _, err := fmt.Fprintln(in, strings.Join(cookies, ",")); err != nil {
+		return p, err
+	}
+	_, err = p.line()
+	return p, err
 }
 
-// read notes the delay of each post.
-func (p *openPages) read(in *bufio.Reader) {
-	isPost := false
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			p.lost.Add(1)
-			return
-		}
-		now := time.Now()
-		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && isPost {
-			id, _ := strconv.ParseInt(string(bytes.TrimSpace(data)), 10, 64)
-			for {
-				if at, ok := p.at.Load(id); ok {
-					p.delay <- now.Sub(at.(time.Time))
-					break
-				}
-				time.Sleep(100 * time.Microsecond) // Post has not returned yet
-			}
-		}
-		isPost = bytes.HasPrefix(line, []byte("event: posts"))
+func (p *openPages) line() (string, error) {
+	if !p.out.Scan() {
+		return "", fmt.Errorf("the process of the open pages ended: %w", cmp.Or(p.out.Err(), io.ErrUnexpectedEOF))
 	}
+	return p.out.Text(), nil
 }
 
 // publish publishes posts during a time, and returns the delay of each to each
 // follower.
 func (p *openPages) publish(ctx context.Context, service *social.Service, author social.User, length time.Duration) ([]time.Duration, error) {
+	published := map[int64]time.Time{}
 	for range livePosts {
 		began := time.Now()
 		post, err := service.Post(ctx, author, "To all of you who are here.")
 		if err != nil {
 			return nil, err
 		}
-		p.at.Store(post.ID, began)
+		published[post.ID] = began
 		time.Sleep(max(0, length/livePosts-time.Since(began)))
 	}
+	if _, err := fmt.Fprintln(p.in, livePosts*liveFollowers); err != nil {
+		return nil, err
+	}
 	all := make([]time.Duration, 0, livePosts*liveFollowers)
-	end := time.After(time.Minute)
-	for len(all) < livePosts*liveFollowers {
-		select {
-		case d := <-p.delay:
-			all = append(all, d)
-		case <-end:
-			return nil, fmt.Errorf("%d of %d events have arrived; %d connections are lost", len(all), livePosts*liveFollowers, p.lost.Load())
+	for range cap(all) {
+		line, err := p.line()
+		if err != nil {
+			return nil, err
 		}
+		var id, at int64
+		if _, err := fmt.Sscan(line, &id, &at); err != nil {
+			return nil, fmt.Errorf("%q: %w", line, err)
+		}
+		all = append(all, time.Unix(0, at).Sub(published[id]))
 	}
 	return all, nil
 }
 
 func (p *openPages) close() {
-	for _, conn := range p.conns {
-		conn.Close()
+	if p != nil {
+		_ = p.in.Close()
+		_ = p.process.Wait()
 	}
 }

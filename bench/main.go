@@ -41,6 +41,9 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == memoryMode {
 		return serveMemory(ctx, args[1])
 	}
+	if len(args) == 2 && args[0] == openPagesMode {
+		return servePages(ctx, args[1], os.Stdin, os.Stdout)
+	}
 	var opt options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&opt.out, "out", "../docs", "where to write benchmarks.md and its plot")

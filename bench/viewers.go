@@ -48,6 +48,7 @@ const (
 // measureViewers compares pages with the same bytes from memory: in each round all
 // sides in turn.
 func measureViewers(ctx context.Context, dir string, opt options) (string, error) {
+	opt.users = max(opt.users, 2*connections)
 	site, err := startSite(ctx, filepath.Join(dir, "retwis"), filepath.Join(dir, "viewers"), opt)
 	if err != nil {
 		return "", err
@@ -239,7 +240,13 @@ func startLikes(ctx context.Context, s *site) (*likes, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range s.names {
+	// Those who like are others than those who read.
+	names, err := s.client.Do(ctx, s.client.B().Zrange().Key("users_by_time").
+		Min(strconv.Itoa(connections)).Max(strconv.Itoa(5*connections-1)).Build()).AsStrSlice()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
 		user, err := l.social.UserByName(ctx, name)
 		if err != nil {
 			return nil, err
