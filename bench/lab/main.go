@@ -283,8 +283,12 @@ func (c *cluster) idle(ctx context.Context, b check.Bounds) error {
 func checkDatabase(ctx context.Context, program, url string) (databaseReport, error) {
 	var r databaseReport
 	lines, problems, err := checkOnce(ctx, program, url)
-	if err != nil || problems == 0 {
+	if err != nil {
 		return r, err
+	}
+	r.Ran = true
+	if problems == 0 {
+		return r, nil
 	}
 	r.Problems, r.First = problems, lines[:min(len(lines), 20)]
 	if _, _, err := checkOnce(ctx, program, url, "--repair"); err != nil {

@@ -33,6 +33,7 @@ type report struct {
 
 // databaseReport is what retwis check has found in the end.
 type databaseReport struct {
+	Ran      bool     `json:"ran"`
 	Problems int      `json:"problems"` // before a repair
 	Left     int      `json:"left"`     // after it
 	First    []string `json:"first,omitempty"`
@@ -141,7 +142,11 @@ func (r report) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%d judgements of pages. Others saw changes late in %d reads (p99 %s ms, worst %s ms),\nand in %d reads around faults (p99 %s ms, worst %s ms).\n",
 		v.Judged, v.Quiet.Stale, ms(v.Quiet.P99), ms(v.Quiet.Worst), v.Faulty.Stale, ms(v.Faulty.P99), ms(v.Faulty.Worst))
 	fmt.Fprintf(w, "%d acknowledged writes came when Redis may lose some; it has lost %d posts of processes that died too.\n", v.AtRisk, v.Gone)
-	fmt.Fprintf(w, "retwis check: %d problems, %d left after a repair.\n", r.Database.Problems, r.Database.Left)
+	if r.Database.Ran {
+		fmt.Fprintf(w, "retwis check: %d problems, %d left after a repair.\n", r.Database.Problems, r.Database.Left)
+	} else {
+		fmt.Fprintln(w, "retwis check was not run.")
+	}
 	for _, line := range r.Database.First {
 		fmt.Fprintln(w, "   ", line)
 	}
