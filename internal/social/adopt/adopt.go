@@ -16,7 +16,6 @@ import (
 	"retwis/internal/nodes"
 	"retwis/internal/scan"
 	"retwis/internal/script"
-	"retwis/internal/social/directory"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )
@@ -36,7 +35,8 @@ import (
 // its old keys are kept until RemoveLegacy. Unreadable entries of both are logged
 // and skipped. It returns ErrTwoSites or ErrForeign for a database that it
 // refuses. On a single server that has loaded the keys of a Cluster, it gives them the
-// layout of the tutorial; a Cluster with that layout keeps it until directory.Move.
+// layout of the tutorial, and home timelines that are complete and do not expire; a
+// Cluster with that layout keeps it until directory.Move.
 //
 // It takes one round trip on a database that it has adopted before. Otherwise it
 // scans all keys a few times in short steps and calls progress (which may be nil)
@@ -52,7 +52,7 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 	case err != nil || version == layout.Version || version == layout.ClusterVersion && d.cluster:
 		return err
 	case version == layout.ClusterVersion:
-		return directory.New(d.client).Gather(ctx, progress)
+		return d.leaveCluster(ctx, progress)
 	case version != "":
 		return fmt.Errorf("social: the database is of layout %q, which only a newer retwis reads (this one reads %s and %s)", version, layout.Version, layout.ClusterVersion)
 	}

@@ -1,0 +1,59 @@
+package adopt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"retwis/collection"
+	"retwis/internal/social/directory"
+	"retwis/internal/social/home"
+	"retwis/internal/social/layout"
+)
+
+// settledAtOnce is how many home timelines one call of Settler.Settle looks at.
+const settledAtOnce = 50
+
+// leaveCluster gives a single server that has loaded the keys of a Cluster the layout of
+// the tutorial. It can be interrupted at any moment and repeated.
+func (d Database) leaveCluster(ctx context.Context, progress func(done, total int64)) error {
+	total, err := d.client.Do(ctx, d.client.B().Dbsize().Build()).AsInt64()
+	if err != nil {
+		return err
+	}
+	lists, err := collection.NewTimelines(d.client, layout.TimelineCap)
+	if err != nil {
+		return err
+	}
+	settler, err := home.NewSettler(ctx, d.client, lists)
+	if err != nil {
+		return err
+	}
+	var done int64
+	err = d.keys(ctx, layout.UserPrefix+"*", func(keys []string, seen int64) error {
+		version, err := d.layout(ctx)
+		if err != nil || version == layout.Version {
+			return err // another process was faster
+		}
+		var uids []int64
+		for _, key := range keys {
+			if prefix, uid, ok := layout.ParseKey(key); ok && prefix == layout.UserPrefix {
+				uids = append(uids, uid)
+			}
+		}
+		parts := slices.Collect(slices.Chunk(uids, settledAtOnce))
+		if err := atOnce(len(parts), func(i int) error { return settler.Settle(ctx, parts[i]...) }); err != nil {
+			return err
+		}
+		done += seen
+		progress(min(done, total), 2*total)
+		return nil
+	})
+	if err == nil {
+		err = settler.End(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("social: change the layout: %w", err)
+	}
+	return directory.New(d.client).Gather(ctx, func(done, all int64) { progress(all+done, 2*all) })
+}

@@ -1,0 +1,135 @@
+package home
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"github.com/redis/rueidis"
+
+	"retwis/collection"
+	"retwis/internal/script"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+var (
+	//go:embed settle.lua
+	settleSource string
+	settleScript = script.New(settleSource).Retryable()
+)
+
+// maxMerged is how many merged authors are looked for among those that a user follows.
+// With more of them every home timeline is made again.
+const maxMerged = 500
+
+// Settler gives a single server that has loaded the keys of a Cluster the home timelines
+// of the tutorial: those that have expired are made again, the posts of merged authors
+// are put on all of them, and none expires any more.
+//
+// It can be interrupted at any moment and repeated.
+type Settler struct {
+	timelines *Timelines
+	merged    []string // the authors whose posts may be missing
+}
+
+// NewSettler returns a Settler. One round trip.
+func NewSettler(ctx context.Context, client rueidis.Client, lists *collection.Timelines) (*Settler, error) {
+	merged, err := client.Do(ctx, client.B().Zrange().Key(layout.Celebrities).Min("0").Max(layout.Itoa(maxMerged)).Build()).AsStrSlice()
+	if err != nil && !reply.IsWrongType(err) {
+		return nil, fmt.Errorf("social: read whose posts are merged: %w", err)
+	}
+	// Without a set of celebrities the posts of all authors are gathered.
+	return &Settler{&Timelines{Options: Options{Client: client, Lists: lists}}, merged}, nil
+}
+
+// Settle makes the home timelines of users complete and lasting. Two round trips, and
+// about six more for each that has to be made again.
+func (s *Settler) Settle(ctx context.Context, uids ...int64) error {
+	incomplete, err := s.incomplete(ctx, uids)
+	if err != nil {
+		return fmt.Errorf("social: read home timelines: %w", err)
+	}
+	for _, uid := range incomplete {
+		if err := s.complete(ctx, uid); err != nil {
+			return fmt.Errorf("social: home timeline of user %d: %w", uid, err)
+		}
+	}
+	calls := make([]script.Call, len(uids))
+	for i, uid := range uids {
+		calls[i].Keys = []string{layout.HomeKey(uid)}
+	}
+	return reply.FirstError(settleScript.RunMany(ctx, s.timelines.Client, calls))
+}
+
+// incomplete returns those of the users whose home timelines lack posts, or may.
+func (s *Settler) incomplete(ctx context.Context, uids []int64) ([]int64, error) {
+	b := s.timelines.Client.B()
+	var cmds rueidis.Commands
+	for _, uid := range uids {
+		key := layout.HomeKey(uid)
+		cmds = append(cmds, b.Llen().Key(key).Build(), b.Lindex().Key(key).Index(-1).Build())
+		if len(s.merged) > 0 && len(s.merged) <= maxMerged {
+			cmds = append(cmds, b.Zmscore().Key(layout.FollowingKey(uid)).Member(s.merged...).Build())
+		}
+	}
+	results := s.timelines.Client.DoMulti(ctx, cmds...)
+	each := len(cmds) / len(uids)
+	var found []int64
+	for i, uid := range uids {
+		res := results[i*each : (i+1)*each]
+		length, err := res[0].AsInt64()
+		if reply.IsWrongType(err) {
+			continue // a check reports it
+		}
+		if err != nil {
+			return nil, err
+		}
+		last, err := reply.TextOrEmpty(res[1])
+		if err != nil {
+			return nil, err
+		}
+		lacks := len(s.merged) > maxMerged || last != "0" && length < layout.TimelineCap
+		if each > 2 {
+			scores, err := res[2].ToArray()
+			if err != nil && !reply.IsWrongType(err) {
+				return nil, err
+			}
+			lacks = lacks || slices.ContainsFunc(scores, func(score rueidis.RedisMessage) bool { return !score.IsNil() })
+		}
+		if lacks {
+			found = append(found, uid)
+		}
+	}
+	return found, nil
+}
+
+// complete puts on a home timeline what belongs there.
+func (s *Settler) complete(ctx context.Context, uid int64) error {
+	t := s.timelines
+	for range attempts {
+		following, posts, err := t.gather(ctx, uid)
+		if err != nil {
+			return err
+		}
+		if err := t.Lists.PutMany(ctx, layout.HomeKey(uid), posts...); err != nil {
+			return err
+		}
+		// Another process may have finished before, and serve the site: the end of a
+		// follow that came before the posts is made up for.
+		again, err := t.followedBy(ctx, uid)
+		if err != nil || slices.Equal(again, following) {
+			return err
+		}
+		if err := t.Client.Do(ctx, t.Client.B().Del().Key(layout.HomeKey(uid)).Build()).Error(); err != nil {
+			return err
+		}
+	}
+	return errAgain
+}
+
+// End ends what Settle has begun, once it was called for all users. One round trip.
+func (s *Settler) End(ctx context.Context) error {
+	return s.timelines.Client.Do(ctx, s.timelines.Client.B().Del().Key(layout.Celebrities).Build()).Error()
+}

@@ -1,0 +1,10 @@
+-- Makes a home timeline that of a single server: it has no end mark and does not expire.
+-- KEYS[1]  the list
+-- Reply    1 if it would have expired
+if redis.call('TYPE', KEYS[1])['ok'] ~= 'list' then
+  return 0
+end
+while (tonumber(redis.call('LINDEX', KEYS[1], -1) or 1) or 1) < 1 do
+  redis.call('RPOP', KEYS[1])
+end
+return redis.call('PERSIST', KEYS[1])
