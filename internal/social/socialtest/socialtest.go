@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -81,7 +82,11 @@ func On(t testing.TB, client rueidis.Client, change ...func(*social.Options)) *B
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { svc.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	limit := 3 * time.Minute
+	if os.Getenv("TEST_LONG") != "" {
+		limit = time.Hour
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	return &Bundle{Service: svc, T: t, Ctx: ctx, DB: client, Clock: clock}
 }

@@ -24,12 +24,12 @@ for (const input of document.querySelectorAll('input[type="password"]')) {
 }
 document.querySelector("[autofocus]")?.focus();
 
-// rate shows how strong a new password is, below it.
+// rate shows how strong a new password is, below the field and its hint.
 function rate(input, box) {
   const line = document.createElement("p");
   line.className = "hint strength";
   line.setAttribute("role", "status");
-  box.after(line);
+  (input.closest(".field") ?? box).append(line);
   let timer;
   input.addEventListener("input", () => {
     clearTimeout(timer);
