@@ -14,17 +14,16 @@ local whole = closed(KEYS[3])
 -- put stores the list of the prefix.
 local function put(list)
 	local new = redis.call('HSET', KEYS[3], prefix, list.text) == 1
-	if new and whole and (prefix == '' or redis.call('HEXISTS', KEYS[3], sub(prefix, 1, -2)) == 1) then
-		close(KEYS[3])
-	elseif new then
-		redis.call('HDEL', KEYS[3], '\n')
+	if new then
+		local follows = prefix == '' or redis.call('HEXISTS', KEYS[3], sub(prefix, 1, -2)) == 1
+		countLists(KEYS[1], KEYS[2], KEYS[3], whole and follows)
 	end
 end
 
 local n = redis.call('ZLEXCOUNT', KEYS[1], from(prefix), to(prefix))
 if n <= UNCACHE_AT then
-	if redis.call('HDEL', KEYS[3], prefix) == 1 and whole then
-		close(KEYS[3])
+	if redis.call('HDEL', KEYS[3], prefix) == 1 then
+		countLists(KEYS[1], KEYS[2], KEYS[3], whole)
 	end
 	return ''
 elseif n <= SCAN_LIMIT then

@@ -283,6 +283,18 @@ local function close(cache)
 	end
 end
 
+-- countLists is called after lists were made or deleted; whole: no list was lost before.
+-- Otherwise as many new lists as were lost would look like all of them. While entries are
+-- lost, the terms of a prefix are more than the index says, so a list that others need may
+-- just have been deleted.
+local function countLists(index, content, cache, whole)
+	if whole and redis.call('ZCARD', index) == redis.call('HLEN', content) then
+		close(cache)
+	else
+		redis.call('HDEL', cache, '\n')
+	end
+end
+
 -- listsOf returns the list of every prefix of the terms of some changes, false for a
 -- prefix without one. A broken list counts as none and is marked in dirty. It sets in
 -- each change uncached, the shortest prefix without one, and least, the list with the
@@ -492,12 +504,8 @@ local function store(index, content, cache, changes)
 			delete[#delete + 1] = prefix
 		end
 	end
-	local lists = each('HSET', cache, set, 2) + each('HDEL', cache, delete)
-	if lists > 0 and whole then
-		close(cache)
-	elseif lists > 0 then
-		-- As many new lists as were lost must not look like all of them.
-		redis.call('HDEL', cache, '\n')
+	if each('HSET', cache, set, 2) + each('HDEL', cache, delete) > 0 then
+		countLists(index, content, cache, whole)
 	end
 end
 

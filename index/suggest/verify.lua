@@ -154,15 +154,19 @@ local function checkShorter(prefix)
 	end
 end
 
+-- A list of few terms is left of entries that were lost, or were there twice: the removal
+-- of a term deletes it. While entries are lost, the number says nothing.
+local whole = redis.call('ZCARD', index) == redis.call('HLEN', content)
+
 local function checkList(prefix, found)
 	if prefix == '\n' then
 		return
 	end
-	local parsed = parse(found)
+	local parsed, n = parse(found), redis.call('ZLEXCOUNT', index, from(prefix), to(prefix))
 	if parsed.broken or hasDuplicates(parsed) then
 		problem('stale', prefix, found, list(prefix))
 		fix(nil, 'HDEL', cache, prefix)
-	elseif redis.call('ZLEXCOUNT', index, from(prefix), to(prefix)) == 0 then
+	elseif n == 0 or n <= UNCACHE_AT and whole then
 		problem('dangling', prefix, list(prefix), '')
 		fix(nil, 'HDEL', cache, prefix)
 	else
