@@ -424,6 +424,7 @@ func (c *crowd) final(ctx context.Context) {
 	for i, p := range c.all {
 		process := i % len(c.webs)
 		p.whole(ctx, history.Op{Kind: history.Home, Process: process}, "/home")
+		p.whole(ctx, history.Op{Kind: history.Replies, Other: p.name, Process: process}, "/u/"+p.name+"/replies")
 		for _, other := range c.all {
 			if other == p || (i+int(other.name[len(other.name)-1]))%3 == 0 {
 				p.whole(ctx, history.Op{Kind: history.Profile, Other: other.name, Process: process}, "/u/"+other.name)
@@ -466,11 +467,7 @@ func (p *person) whole(ctx context.Context, op history.Op, path string) {
 		total.Seen = append(total.Seen, a.posts()...)
 		path = a.next()
 	}
-	// A list that has reached its bound is not complete.
-	total.End, total.Complete = p.crowd.rec.Now(), total.Outcome == history.OK && len(total.Seen) < capped
+	total.End, total.Complete = p.crowd.rec.Now(), total.Outcome == history.OK
 	p.crowd.rec.Op(total)
 	p.crowd.note(total.Seen)
 }
-
-// capped is how many posts a home timeline has at least when it was cut off.
-const capped = 950

@@ -65,6 +65,24 @@ func fault(kind string, start, end int, change func(f *history.Fault)) history.F
 	return f
 }
 
+// wrote is a story of posts of ada: the first, which nobody sees later, and so many more.
+func wrote(more int) *story {
+	s := followed().op(5, "ben", history.Home, shows(1))
+	for i := range more {
+		s.op(6, "ada", history.Post, text(string(rune('b'+i))))
+		s.op(7, "ben", history.Profile, both(other("ada"), both(shows(int64(i+2)), func(op *history.Op) { op.Complete, op.Following = false, true })))
+	}
+	return s
+}
+
+// newest are the ids of the posts of wrote but the first, the newest first.
+func newest(n int) (ids []int64) {
+	for i := range n {
+		ids = append(ids, int64(n+1-i))
+	}
+	return ids
+}
+
 // ben follows ada, who writes "a" at 1.
 func followed() *story {
 	return (&story{}).op(0, "ben", history.Follow, other("ada")).op(1, "ada", history.Post, text("a"))
@@ -93,8 +111,14 @@ func TestCheck(t *testing.T) {
 		"for too long, in a fault":                    {followed().op(40, "ben", history.Home, shows()).op(45, "ben", history.Home, shows(1)), []history.Fault{fault("stop web", 35, 50, nil)}, []string{Stale}},
 		"because its process was killed":              {followed().op(20, "ben", history.Home, shows()).op(40, "ben", history.Home, shows(1)), []history.Fault{fault("kill web", 2, 3, killed)}, nil},
 		"although its process was killed long ago":    {followed().op(36, "ben", history.Home, shows()).op(40, "ben", history.Home, shows(1)), []history.Fault{fault("kill web", 2, 3, killed)}, []string{Stale}},
-		"in the end": {followed().op(5, "ben", history.Home, shows(1)).op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
-		"everywhere": {followed().op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
+		"a reply": {followed().op(2, "ada", history.Reply, func(op *history.Op) { op.Text, op.Parent = "b", "a" }).
+			op(5, "ben", history.Home, shows(1)).op(90, "ada", history.Replies, both(both(other("ada"), shows(2)), final)), nil, nil},
+		"a reply in the end": {followed().op(2, "ada", history.Reply, func(op *history.Op) { op.Text, op.Parent = "b", "a" }).op(3, "ada", history.Thread, both(text("a"), shows(1, 2))).
+			op(90, "ada", history.Replies, both(both(other("ada"), shows()), final)), nil, []string{Lost}},
+		"of an author who has written many more": {wrote(share).op(90, "ben", history.Timeline, both(shows(newest(share)...), final)), nil, nil},
+		"of one who has not":                     {wrote(share-1).op(90, "ben", history.Timeline, both(shows(newest(share-1)...), final)), nil, []string{Lost}},
+		"in the end":                             {followed().op(5, "ben", history.Home, shows(1)).op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
+		"everywhere":                             {followed().op(90, "ben", history.Home, both(shows(), final)), nil, []string{Lost}},
 		"everywhere, and its master died; its process lives":   {followed().op(90, "ben", history.Home, both(shows(), final)), []history.Fault{fault("kill master", 2, 8, risk)}, []string{Lost}},
 		"everywhere, and its master and its process died":      {followed().op(90, "ben", history.Home, both(shows(), final)), []history.Fault{fault("kill master", 2, 8, risk), fault("kill web", 2, 3, killed)}, nil},
 		"everywhere, and nobody knows whether it was written":  {(&story{}).op(1, "ada", history.Post, both(text("a"), outcome(history.Unknown))).op(90, "ada", history.Home, both(shows(), final)), nil, nil},

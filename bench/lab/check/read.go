@@ -37,6 +37,9 @@ func (c *checker) read(op history.Op) {
 		r.order()
 		r.list(c.byAuthor[op.Other])
 		r.button()
+	case history.Replies:
+		r.order()
+		r.list(c.byAuthor[op.Other])
 	case history.Thread:
 		r.list(c.replies(op.Text))
 		if p := c.posts[op.Text]; p != nil && r.shown[op.Text].ID != 0 {
@@ -146,10 +149,10 @@ func (r *reader) judge(p *post) {
 		r.mayShow(p)
 		return
 	}
-	if p.parent != "" && r.op.Kind != history.Thread {
-		return // a reply is on few lists
+	if (p.parent != "") != (r.op.Kind == history.Thread || r.op.Kind == history.Replies) {
+		return // replies have lists of their own
 	}
-	if must, _ := r.must(p, r.own); must {
+	if must, _ := r.must(p, r.own); must && !r.mayHaveLeft(p) {
 		r.verdict.Judged++
 		rule := Stale
 		switch {
@@ -161,7 +164,7 @@ func (r *reader) judge(p *post) {
 		r.violate(r.op, rule, "%q of %s, post %d, is missing; acknowledged at %.3f s", p.text, p.author, p.id, p.exists[0].to.Seconds())
 		return
 	}
-	if must, since := r.must(p, acknowledged); must && !r.op.Final {
+	if must, since := r.must(p, acknowledged); must && !r.op.Final && !r.mayHaveLeft(p) {
 		r.stale(since)
 	}
 }
@@ -174,6 +177,38 @@ func (r *reader) stale(since time.Duration) {
 	} else {
 		r.verdict.Quiet.all = append(r.verdict.Quiet.all, age)
 	}
+}
+
+const (
+	// listed is how many posts a home timeline has at least before it loses the oldest.
+	listed = 1000
+	// share is how many posts of one author the public timeline has.
+	share = 25
+)
+
+// mayHaveLeft reports whether there are so many newer posts that this one may have left
+// the list of a page.
+func (r *reader) mayHaveLeft(p *post) bool {
+	newer := func(other *post) bool { return other.id > p.id && other.exists[0].from < r.op.End }
+	n := 0
+	switch r.op.Kind {
+	case history.Timeline:
+		for _, other := range r.byAuthor[p.author] {
+			if newer(other) && other.parent == "" {
+				n++
+			}
+		}
+		return n >= share
+	case history.Home:
+		for _, other := range r.byID {
+			of := pair{r.op.Person, other.author}
+			if newer(other) && (other.author == r.op.Person || len(r.follows[of]) > 0) {
+				n++
+			}
+		}
+		return n >= listed
+	}
+	return false
 }
 
 // filled is how many posts of a person a new follow certainly brings to the home timeline.

@@ -33,6 +33,7 @@ const (
 	Profile  Kind = "profile"
 	Timeline Kind = "timeline"
 	Thread   Kind = "thread"
+	Replies  Kind = "replies" // all replies of a person
 	Session  Kind = "session" // whether a session is open
 )
 
