@@ -19,8 +19,8 @@
 -- A prefix with a list has a list for each of its shorter prefixes, too. So a writer that
 -- finds no list for a prefix need not look for those of longer ones. The proof is the
 -- field \n of the cache, the number of its fields: if lists were lost, or made by an older
--- version of this package, the number differs, and writers look for the lists of all
--- prefixes until Repair has corrected it.
+-- version of this package, the number differs or is absent (see countLists), and writers
+-- look for the lists of all prefixes until Repair has corrected it.
 --
 -- Terms have one colon, and no control characters but \31 for an escaped colon, so that
 -- \n ends them.
