@@ -44,7 +44,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	bounds := check.Default
 	bounds.Quiet = time.Second
 	r, err := run(t.Context(), options{
-		program: program(t), length: 3 * time.Second, seed: 2, webs: 2, people: 8, rate: 50, rest: time.Second, minReplicas: 1,
+		program: program(t), length: time.Second, seed: 2, webs: 2, people: 8, rate: 50, rest: time.Second, minReplicas: 1,
 		noFaults: true, plants: sortedKeys(plants), bounds: bounds, log: logOf{t}, history: filepath.Join(t.TempDir(), "history"),
 	})
 	if err != nil {

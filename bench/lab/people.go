@@ -232,8 +232,8 @@ func (p *person) acts() []act {
 		{4, p.follow},
 		{2, p.unfollow},
 		{3, p.deletePost},
-		{0.6, p.block},
 		{1.2, p.unblock},
+		{0.6, p.block},
 		{0.6, p.logOut},
 	}
 }
@@ -264,13 +264,9 @@ func (p *person) other() string {
 // known picks a recent post that somebody has seen.
 func (p *person) known(fits func(place) bool) (place, bool) {
 	recent := p.crowd.recent.Load().([]place)
-	for range 10 {
-		if len(recent) == 0 {
-			break
-		}
-		at := recent[p.rng.IntN(len(recent))]
-		if fits(at) {
-			return at, true
+	for _, i := range p.rng.Perm(len(recent)) {
+		if fits(recent[i]) {
+			return recent[i], true
 		}
 	}
 	return place{}, false
@@ -377,7 +373,7 @@ func (p *person) deletePost(ctx context.Context) {
 }
 
 // begin signs everybody up. All follow the first, and some of the others; then each thing
-// that people can do is done once at least.
+// that people can do is done once at least, unless nobody has anything to do it to.
 func (c *crowd) begin(ctx context.Context) error {
 	for _, p := range c.all {
 		if err := p.register(ctx); err != nil {
@@ -396,7 +392,13 @@ func (c *crowd) begin(ctx context.Context) error {
 		p.readProfile(ctx, p.name)
 	}
 	for i := range c.all[0].acts() {
-		c.all[i%len(c.all)].acts()[i].do(ctx)
+		for j := range c.all { // some have nothing to delete, say
+			before := c.rec.Len()
+			c.all[(i+j)%len(c.all)].acts()[i].do(ctx)
+			if c.rec.Len() > before {
+				break
+			}
+		}
 	}
 	return ctx.Err()
 }

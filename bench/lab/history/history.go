@@ -132,6 +132,13 @@ func (r *Recorder) Op(op Op) {
 	r.h.Ops = append(r.h.Ops, op)
 }
 
+// Len is the number of operations until now.
+func (r *Recorder) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.h.Ops)
+}
+
 // Fault adds a fault that ended.
 func (r *Recorder) Fault(f Fault) {
 	r.mu.Lock()
