@@ -18,6 +18,15 @@ var moderationTabs = []struct{ path, label string }{
 	{"/moderation/audit", "Decisions"},
 }
 
+// moderationTab is the aria-current attribute of a tab. The page of one case belongs to
+// the reports.
+func moderationTab(f frame, path string) string {
+	if f.Here == "/moderation/case" && path == "/moderation" {
+		return "true"
+	}
+	return f.current(path)
+}
+
 // casePath is the page of a moderator about a post or a person.
 func casePath(target string) string { return "/moderation/case?of=" + url.QueryEscape(target) }
 

@@ -38,7 +38,7 @@ func TestModeration(t *testing.T) {
 	first.get("/home").want(200, `href="/moderation"`, "1<span class=\"unseen\"> open reports</span>")
 	first.get("/moderation").want(200, "1 report", "the text")
 	first.send("/moderation/take").want(303, address)
-	first.get(address).want(200, "look &lt;b&gt;here&lt;/b&gt;", "Spam or advertising", "Leave it to others", "@reader")
+	first.get(address).want(200, "look &lt;b&gt;here&lt;/b&gt;", "Spam or advertising", "Leave it to others", "@reader", `href="/moderation" aria-current="true"`)
 	second.send("/moderation/take").want(303, "/moderation?empty")
 	second.get("/moderation").want(200, "first has it")
 	second.send("/moderation/decide", "of", target, "report", "1", "action", "delete").want(409)
