@@ -199,18 +199,23 @@ the number of unread notifications. Client: %s.
 Medians of %d rounds of %v for each side. Under load, another process writes
 %d likes each second for the posts of the page.
 
-| | bytes | requests/s | ratio to memory | under likes, to quiet | to the version before | CPU a request | from memory | under likes | before |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-`, client, opt.rounds, opt.length, likesPerSecond)
+| | bytes | requests/s | ratio to memory | under likes, to quiet | CPU a request | from memory | under likes |`, client, opt.rounds, opt.length, likesPerSecond)
+	if opt.before != "" {
+		b.WriteString(" before | to the version before |")
+	}
+	b.WriteString("\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+	if opt.before != "" {
+		b.WriteString(" ---: | ---: |")
+	}
+	b.WriteByte('\n')
 	for _, p := range pages {
-		earlier, earlierCPU := "", ""
-		if len(p.sides[before]) > 0 {
-			earlier = fmt.Sprintf("%.2f", p.ratio(quiet, before))
-			earlierCPU = fmt.Sprintf("%.0f µs", medianValue(p.cpu[before]))
+		fmt.Fprintf(&b, "| %s | %s | %s | **%.2f** | %.2f | %.0f µs | %.0f µs | %.0f µs |", p.name, thousands(p.bytes),
+			thousands(int(medianValue(p.sides[quiet]))), p.ratio(quiet, memory), p.ratio(storm, quiet),
+			medianValue(p.cpu[quiet]), medianValue(p.cpu[memory]), medianValue(p.cpu[storm]))
+		if opt.before != "" {
+			fmt.Fprintf(&b, " %.0f µs | %.2f |", medianValue(p.cpu[before]), p.ratio(quiet, before))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | **%.2f** | %.2f | %s | %.0f µs | %.0f µs | %.0f µs | %s |\n", p.name, thousands(p.bytes),
-			thousands(int(medianValue(p.sides[quiet]))), p.ratio(quiet, memory), p.ratio(storm, quiet), earlier,
-			medianValue(p.cpu[quiet]), medianValue(p.cpu[memory]), medianValue(p.cpu[storm]), earlierCPU)
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
