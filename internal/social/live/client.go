@@ -178,11 +178,12 @@ func (h *Hub) reserve(c *client, sub Subscription) error {
 	switch {
 	case h.closed:
 		return ErrClosed
-	case len(h.clients) >= h.opt.MaxConnections,
+	case h.open >= h.opt.MaxConnections,
 		sub.Viewer.ID != 0 && h.perUser[sub.Viewer.ID] >= h.opt.MaxPerUser,
 		place != "" && h.perPlace[place] >= h.opt.MaxPerAddress:
 		return ErrFull
 	}
+	h.open++
 	if sub.Viewer.ID != 0 {
 		h.perUser[sub.Viewer.ID]++
 		c.member = h.member(sub.Viewer)
@@ -200,6 +201,7 @@ func (h *Hub) release(c *client) {
 		return
 	}
 	c.gone = true
+	h.open--
 	if c.place != "" {
 		if h.perPlace[c.place]--; h.perPlace[c.place] <= 0 {
 			delete(h.perPlace, c.place)

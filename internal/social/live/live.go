@@ -105,6 +105,7 @@ type Hub struct {
 	delivered stream.ID
 	targets   []*client // see deliver
 	clients   []*client
+	open      int // clients, and those that are about to be
 	people    map[int64]*member
 	authors   map[int64][]*member  // who follows an author
 	tags      map[string][]*member // who follows a tag
@@ -162,11 +163,11 @@ func (h *Hub) Close() {
 	h.slow.Wait()
 }
 
-// Connections returns how many connections are open.
+// Connections returns how many connections are open, or about to be.
 func (h *Hub) Connections() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.clients)
+	return h.open
 }
 
 // settled is how long ago an entry must have arrived to count as on a page that is

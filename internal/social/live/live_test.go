@@ -402,6 +402,26 @@ func TestSlowReadersAreCut(t *testing.T) {
 	}
 }
 
+// A connection counts before it is open: many that come at once are not too many.
+func TestLimitAtOnce(t *testing.T) {
+	t.Parallel()
+	p := start(t, redistest.Own(t).URL(), live.Options{MaxConnections: 1})
+	detach, err := p.hub.Attach(p.Ctx, live.Subscription{}, func() (live.Conn, error) {
+		if _, _, err := p.open(live.Subscription{}); !errors.Is(err, live.ErrFull) {
+			t.Errorf("while the first opens: %v, want ErrFull", err)
+		}
+		return &conn{closed: make(chan struct{})}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	detach()
+	if _, err := p.hub.Attach(p.Ctx, live.Subscription{}, func() (live.Conn, error) { return nil, os.ErrClosed }); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a connection that fails: %v", err)
+	}
+	p.mustOpen(live.Subscription{})
+}
+
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	p := start(t, redistest.Own(t).URL(), live.Options{MaxConnections: 6, MaxPerUser: 2, MaxPerAddress: 1})
