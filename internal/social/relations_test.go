@@ -343,6 +343,68 @@ func TestBlockCutShort(t *testing.T) {
 	}
 }
 
+// A block that is ended at once has ended the follows all the same, also while a post of
+// one of the two is on its way, and the timelines are cleared once it has arrived.
+func TestUnblockAtOnce(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, other *bundle) {
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		b.Connect(ada, bob)
+		b.Connect(bob, ada)
+		byAda, byBob := b.Publish(ada, "from ada"), b.Publish(bob, "from bob")
+		both := layout.Itoa(byBob) + " " + layout.Itoa(byAda)
+		if one, two := b.home(ada), b.home(bob); one != both || two != both {
+			t.Fatalf("before: %q and %q", one, two)
+		}
+		for _, id := range []int64{byAda, byBob} { // as if another process had it in hand
+			b.Redis("ZADD", layout.FanOuts, layout.Seconds(b.Clock.Now()), layout.Itoa(id))
+		}
+		b.do(b.Block(b.Ctx, ada, bob, time.Time{}))
+		if got := b.relation(bob, ada); got != "blocked by" {
+			t.Errorf("blocked: %q", got)
+		}
+		b.do(other.Unblock(b.Ctx, ada, bob))
+		if one, two := b.relation(ada, bob), b.relation(bob, ada); one+two != "" {
+			t.Errorf("after the block: %q and %q", one, two)
+		}
+		b.Redis("ZREM", layout.FanOuts, layout.Itoa(byAda), layout.Itoa(byBob))
+		b.Eventually("the home timelines to be cleared", func() bool {
+			return b.home(ada) == layout.Itoa(byAda) && b.home(bob) == layout.Itoa(byBob)
+		})
+	})
+}
+
+// Ending a block ends the follows first: a process that died in the middle of the block may
+// have left them.
+func TestUnblockAfterBlockCutShort(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		b.Connect(ada, bob)
+		b.Connect(bob, ada)
+		b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
+		b.do(b.Unblock(b.Ctx, ada, bob))
+		if one, two := b.relation(ada, bob), b.relation(bob, ada); one+two != "" {
+			t.Errorf("after the block: %q and %q", one, two)
+		}
+	})
+}
+
+// Where there is no block, or one that has ended, ending it ends no follow.
+func TestUnblockWithoutBlock(t *testing.T) {
+	t.Parallel()
+	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
+		ada, bob := b.NewUser("ada"), b.NewUser("bob")
+		b.Connect(ada, bob)
+		b.do(b.Unblock(b.Ctx, ada, bob))
+		b.Redis("ZADD", layout.BlockedKey(ada.ID), layout.Seconds(b.Clock.Now()), layout.Itoa(bob.ID))
+		b.do(b.Unblock(b.Ctx, ada, bob))
+		if got := b.relation(ada, bob); got != "following" {
+			t.Errorf("ada and bob: %q", got)
+		}
+	})
+}
+
 // Lists of people and numbers of common followers leave out who is hidden.
 func TestPeopleWithoutHidden(t *testing.T) {
 	t.Parallel()

@@ -2,12 +2,14 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"retwis/internal/social/layout"
 	"retwis/internal/social/mirror"
+	"retwis/internal/social/task"
 )
 
 // What a task can copy from the key that is authoritative to the one that mirrors it:
@@ -23,6 +25,18 @@ const (
 // crash cuts short is finished by another process.
 func (e *Engine) Block(ctx context.Context, from, to int64, change func() error) error {
 	return e.mirrored(ctx, blockKind, from, layout.Itoa(to), change)
+}
+
+// Unblock ends a block by calling change; see Block. The follows that the block ends are
+// ended before: a process may have died, or may have failed, while it did that, and
+// without the block nobody knows that it is left to do.
+func (e *Engine) Unblock(ctx context.Context, from, to int64, change func() error) error {
+	return e.Block(ctx, from, to, func() error {
+		if err := e.endFollows(ctx, from, to); err != nil {
+			return err
+		}
+		return change()
+	})
 }
 
 // Like changes a like on a Cluster, and the user's own list of likes; see Block.
@@ -80,26 +94,42 @@ func (e *Engine) blockTask(ctx context.Context, argument string) error {
 	if !ok || from == to {
 		return nil
 	}
+	block := blockOf(from, to)
+	if err := mirror.Copy(ctx, e.writer.client, block, mirror.Entry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
+		return err
+	}
+	if err := e.endFollows(ctx, from, to); err != nil {
+		return err
+	}
+	// Also where the block has ended since another process began this. A timeline that
+	// has to wait for a post does not keep the other one waiting.
+	one := e.homeTask(ctx, fmt.Sprintf("%d:%d", from, to))
+	if one != nil && !errors.Is(one, task.ErrAgain) {
+		return one
+	}
+	if err := e.homeTask(ctx, fmt.Sprintf("%d:%d", to, from)); err != nil {
+		return err
+	}
+	return one
+}
+
+// blockOf is the authoritative entry of a block.
+func blockOf(from, to int64) mirror.Entry {
+	return mirror.Entry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)}
+}
+
+// endFollows ends the follows between two users if one blocks the other.
+func (e *Engine) endFollows(ctx context.Context, from, to int64) error {
 	w := &e.writer
-	block := mirror.Entry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)}
-	if err := mirror.Copy(ctx, w.client, block, mirror.Entry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
+	score, err := mirror.Score(ctx, w.client, blockOf(from, to))
+	if err != nil {
 		return err
 	}
-	score, err := mirror.Score(ctx, w.client, block)
-	if err != nil || score == "" {
+	if until, err := strconv.ParseFloat(score, 64); err != nil || until <= float64(w.now().Unix()) {
+		return nil // no block, or one that has ended
+	}
+	if err := w.follows.Remove(ctx, from, to); err != nil {
 		return err
 	}
-	until, _ := strconv.ParseFloat(score, 64)
-	for _, f := range [][2]int64{{from, to}, {to, from}} {
-		if until > float64(w.now().Unix()) {
-			if err := w.follows.Remove(ctx, f[0], f[1]); err != nil {
-				return err
-			}
-		}
-		// Also where the block has ended since another process began this.
-		if err := e.homeTask(ctx, fmt.Sprintf("%d:%d", f[0], f[1])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.follows.Remove(ctx, to, from)
 }
