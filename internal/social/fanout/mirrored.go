@@ -2,14 +2,12 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"retwis/internal/social/layout"
 	"retwis/internal/social/mirror"
-	"retwis/internal/social/task"
 )
 
 // What a task can copy from the key that is authoritative to the one that mirrors it:
@@ -20,19 +18,19 @@ const (
 	tagFollowKind = "tagfollow" // "tagfollow:<user>:<tag>"
 )
 
-// Block changes a block, and makes what follows from it agree: the other direction,
-// and while the block lasts neither follows the other. It can be repeated; what a
-// crash cuts short is finished by another process.
+// Block makes one user block another by calling change, and makes what follows from it
+// agree: the other direction, and while the block lasts neither follows the other. It can
+// be repeated; what a crash cuts short is finished by another process.
 func (e *Engine) Block(ctx context.Context, from, to int64, change func() error) error {
 	return e.mirrored(ctx, blockKind, from, layout.Itoa(to), change)
 }
 
-// Unblock ends a block by calling change; see Block. The follows that the block ends are
-// ended before: a process may have died, or may have failed, while it did that, and
-// without the block nobody knows that it is left to do.
+// Unblock ends a block by calling change; see Block. If the block has not ended the follows
+// yet, because a process failed or died, they end before: without the block nobody knows
+// that it is left to do.
 func (e *Engine) Unblock(ctx context.Context, from, to int64, change func() error) error {
-	return e.Block(ctx, from, to, func() error {
-		if err := e.endFollows(ctx, from, to); err != nil {
+	return e.mirrored(ctx, blockKind, from, layout.Itoa(to), func() error {
+		if err := e.finishBlock(ctx, from, to); err != nil {
 			return err
 		}
 		return change()
@@ -98,19 +96,29 @@ func (e *Engine) blockTask(ctx context.Context, argument string) error {
 	if err := mirror.Copy(ctx, e.writer.client, block, mirror.Entry{Key: layout.BlockersKey(to), Member: layout.Itoa(from)}); err != nil {
 		return err
 	}
-	if err := e.endFollows(ctx, from, to); err != nil {
+	until, err := e.blockedUntil(ctx, from, to)
+	if err != nil || until == 0 {
 		return err
 	}
-	// Also where the block has ended since another process began this. A timeline that
-	// has to wait for a post does not keep the other one waiting.
-	one := e.homeTask(ctx, fmt.Sprintf("%d:%d", from, to))
-	if one != nil && !errors.Is(one, task.ErrAgain) {
-		return one
-	}
-	if err := e.homeTask(ctx, fmt.Sprintf("%d:%d", to, from)); err != nil {
+	// Also where the block has ended since another process began this.
+	return e.endFollows(ctx, from, to, until > float64(e.writer.now().Unix()))
+}
+
+// finishBlock does what the task of a block has left, if the block lasts.
+func (e *Engine) finishBlock(ctx context.Context, from, to int64) error {
+	until, err := e.blockedUntil(ctx, from, to)
+	if err != nil || until <= float64(e.writer.now().Unix()) {
 		return err
 	}
-	return one
+	one, err := e.writer.follow(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	two, err := e.writer.follow(ctx, to, from)
+	if err != nil || !one && !two {
+		return err
+	}
+	return e.endFollows(ctx, from, to, true)
 }
 
 // blockOf is the authoritative entry of a block.
@@ -118,18 +126,35 @@ func blockOf(from, to int64) mirror.Entry {
 	return mirror.Entry{Key: layout.BlockedKey(from), Member: layout.Itoa(to)}
 }
 
-// endFollows ends the follows between two users if one blocks the other.
-func (e *Engine) endFollows(ctx context.Context, from, to int64) error {
-	w := &e.writer
-	score, err := mirror.Score(ctx, w.client, blockOf(from, to))
-	if err != nil {
-		return err
+// blockedUntil returns when a block ends, which can be in the past; 0 for none.
+func (e *Engine) blockedUntil(ctx context.Context, from, to int64) (float64, error) {
+	score, err := mirror.Score(ctx, e.writer.client, blockOf(from, to))
+	if err != nil || score == "" {
+		return 0, err
 	}
-	if until, err := strconv.ParseFloat(score, 64); err != nil || until <= float64(w.now().Unix()) {
-		return nil // no block, or one that has ended
+	return strconv.ParseFloat(score, 64)
+}
+
+// endFollows ends the follows between two users while a block lasts, and makes their home
+// timelines agree with what they follow. The timelines have tasks of their own, noted
+// before: they wait for a post that is on its way, longer than a block may last.
+func (e *Engine) endFollows(ctx context.Context, from, to int64, lasts bool) error {
+	members := []string{fmt.Sprintf("%s:%d:%d", homeKind, from, to), fmt.Sprintf("%s:%d:%d", homeKind, to, from)}
+	for _, member := range members {
+		if err := e.tasks.Note(ctx, member); err != nil {
+			return err
+		}
 	}
-	if err := w.follows.Remove(ctx, from, to); err != nil {
-		return err
+	if lasts {
+		if err := e.writer.follows.Remove(ctx, from, to); err != nil {
+			return err
+		}
+		if err := e.writer.follows.Remove(ctx, to, from); err != nil {
+			return err
+		}
 	}
-	return w.follows.Remove(ctx, to, from)
+	for _, member := range members {
+		e.tasks.Run(ctx, member)
+	}
+	return nil
 }
