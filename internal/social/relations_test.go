@@ -30,6 +30,23 @@ func (b *bundle) relation(from, to social.User) string {
 	return strings.Join(words, ", ")
 }
 
+// friends are two users who follow each other.
+func (b *bundle) friends() (ada, bob social.User) {
+	b.T.Helper()
+	ada, bob = b.NewUser("ada"), b.NewUser("bob")
+	b.Connect(ada, bob)
+	b.Connect(bob, ada)
+	return ada, bob
+}
+
+// wantNoRelation fails if two users follow, mute or block each other.
+func (b *bundle) wantNoRelation(one, other social.User) {
+	b.T.Helper()
+	if there, back := b.relation(one, other), b.relation(other, one); there+back != "" {
+		b.T.Errorf("%s and %s: %q and %q", one.Name, other.Name, there, back)
+	}
+}
+
 func TestMute(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
@@ -348,9 +365,7 @@ func TestBlockCutShort(t *testing.T) {
 func TestUnblockAtOnce(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, other *bundle) {
-		ada, bob := b.NewUser("ada"), b.NewUser("bob")
-		b.Connect(ada, bob)
-		b.Connect(bob, ada)
+		ada, bob := b.friends()
 		byAda, byBob := b.Publish(ada, "from ada"), b.Publish(bob, "from bob")
 		both := layout.Itoa(byBob) + " " + layout.Itoa(byAda)
 		if one, two := b.home(ada), b.home(bob); one != both || two != both {
@@ -364,9 +379,7 @@ func TestUnblockAtOnce(t *testing.T) {
 			t.Errorf("blocked: %q", got)
 		}
 		b.do(other.Unblock(b.Ctx, ada, bob))
-		if one, two := b.relation(ada, bob), b.relation(bob, ada); one+two != "" {
-			t.Errorf("after the block: %q and %q", one, two)
-		}
+		b.wantNoRelation(ada, bob)
 		b.Redis("ZREM", layout.FanOuts, layout.Itoa(byAda), layout.Itoa(byBob))
 		b.Eventually("the home timelines to be cleared", func() bool {
 			return b.home(ada) == layout.Itoa(byAda) && b.home(bob) == layout.Itoa(byBob)
@@ -379,14 +392,10 @@ func TestUnblockAtOnce(t *testing.T) {
 func TestUnblockAfterBlockCutShort(t *testing.T) {
 	t.Parallel()
 	twoProcesses(t, func(t *testing.T, b, _ *bundle) {
-		ada, bob := b.NewUser("ada"), b.NewUser("bob")
-		b.Connect(ada, bob)
-		b.Connect(bob, ada)
+		ada, bob := b.friends()
 		b.Redis("ZADD", layout.BlockedKey(ada.ID), "+inf", layout.Itoa(bob.ID))
 		b.do(b.Unblock(b.Ctx, ada, bob))
-		if one, two := b.relation(ada, bob), b.relation(bob, ada); one+two != "" {
-			t.Errorf("after the block: %q and %q", one, two)
-		}
+		b.wantNoRelation(ada, bob)
 	})
 }
 
