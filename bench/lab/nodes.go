@@ -20,6 +20,7 @@ import (
 
 	"retwis/bench/lab/network"
 	"retwis/internal/redisserver"
+	"retwis/internal/redisurl"
 )
 
 const (
@@ -152,6 +153,7 @@ func (c *cluster) start(ctx context.Context, n *node) (err error) {
 		}
 		opt.ForceSingleClient, opt.PipelineMultiplex, opt.DisableCache = true, -1, true
 		opt.ConnWriteTimeout = 20 * time.Second
+		opt.RetryDelay = redisurl.RetryDelay
 		if n.client, err = rueidis.NewClient(opt); err != nil {
 			return fmt.Errorf("%s: %w", n.name, err)
 		}

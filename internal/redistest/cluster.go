@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/redisurl"
 )
 
 // ClusterServers are the masters of a Redis Cluster.
@@ -97,7 +99,7 @@ func (c *ClusterServers) addresses() []string {
 // Client returns a client of the Cluster, closed when the test ends.
 func (c *ClusterServers) Client(t testing.TB) rueidis.Client {
 	t.Helper()
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.addresses(), PipelineMultiplex: -1})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: c.addresses(), PipelineMultiplex: -1, RetryDelay: redisurl.RetryDelay})
 	if err != nil {
 		t.Fatalf("redistest: connect to the Cluster: %v", err)
 	}

@@ -35,6 +35,7 @@ import (
 	"go.uber.org/goleak"
 
 	"retwis/internal/redisserver"
+	"retwis/internal/redisurl"
 )
 
 // patience bounds the time to start or stop a server.
@@ -342,6 +343,6 @@ func dial(url string) (rueidis.Client, error) {
 	if strings.HasPrefix(url, "unix://") {
 		opt.ForceSingleClient = true
 	}
-	opt.PipelineMultiplex = -1
+	opt.PipelineMultiplex, opt.RetryDelay = -1, redisurl.RetryDelay
 	return rueidis.NewClient(opt)
 }

@@ -40,6 +40,7 @@ func (c Config) ClientOption() (rueidis.ClientOption, error) {
 		// A pipelined command ends with its context; one that is sent directly
 		// waits for the server.
 		AlwaysPipelining: true,
+		RetryDelay:       RetryDelay,
 		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second},
 		ConnWriteTimeout: silence,
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
+	"retwis/internal/redisurl"
 )
 
 // Pair is a master, its replica behind a slow link, and a client of the current
@@ -44,7 +45,7 @@ func NewPair(t testing.TB) *Pair {
 func (p *Pair) Dial(socket func() string) rueidis.Client {
 	p.t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{"pair"}, ForceSingleClient: true, PipelineMultiplex: -1,
+		InitAddress: []string{"pair"}, ForceSingleClient: true, PipelineMultiplex: -1, RetryDelay: redisurl.RetryDelay,
 		DialCtxFn: func(ctx context.Context, _ string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", socket())
 		},
