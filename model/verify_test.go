@@ -367,6 +367,21 @@ func TestVerifyClaims(t *testing.T) {
 	}
 }
 
+// A writer gives back the values that its record has left after it has written the record.
+// One on a busy machine takes a while.
+func TestVerifyWaitsForSlowWriters(t *testing.T) {
+	t.Parallel()
+	client := redistest.DB(t).Client(t)
+	s := residents(t, client, model.Options{Name: "resident", Partitions: 2}, 2)
+	d := damaging{t, client, model.Options{Name: "resident", Partitions: 2}}
+	claim := d.unique("email", "e1")
+	d.do("HSET", claim, "e1", "9\x00token")
+	time.AfterFunc(time.Second, func() { d.do("HDEL", claim, "e1") })
+	if r, err := s.Verify(t.Context(), maintain.Options{}); err != nil || r.Dangling != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // What has expired is no problem, and is swept by a repair.
 func TestRepairSweeps(t *testing.T) {
 	t.Parallel()

@@ -291,21 +291,24 @@ func inProgress(deadline string) bool {
 
 // checkSuspects removes values whose records do not have them. A writer gives back the
 // values that its record has left shortly after it has written the record: a dry run
-// waits that long before it reports one. Giving a value back early does no harm.
+// waits that long before it reports one, and longer while it has patience. Giving a value
+// back early does no harm.
 func (o *orphanClaims) checkSuspects(ctx context.Context, suspects []orphanClaim) error {
 	begin := time.Now()
+	wait := max(unique.Grace, o.patience)
 	for delay := time.Millisecond; len(suspects) > 0; delay *= 2 {
 		var err error
 		if suspects, err = o.unchanged(ctx, suspects); err != nil {
 			return err
 		}
-		if o.mode != DryRun || time.Since(begin) >= unique.Grace {
+		if o.mode != DryRun || time.Since(begin) >= wait {
 			break
 		}
-		if err := backoff.Sleep(ctx, min(delay, unique.Grace-time.Since(begin))); err != nil {
+		if err := backoff.Sleep(ctx, min(delay, wait-time.Since(begin))); err != nil {
 			return err
 		}
 	}
+	o.patience -= time.Since(begin)
 	for _, s := range suspects {
 		if err := o.drop(ctx, s); err != nil {
 			return err
