@@ -40,15 +40,22 @@ type authority struct {
 }
 
 // newAuthority returns an authority that looks for challenges on these ports, and for
-// which every name leads to this machine.
-func newAuthority(t *testing.T, httpPort, tlsPort int) *authority {
+// which every name leads to this machine. An order takes at least as long as it is slow.
+func newAuthority(t *testing.T, httpPort, tlsPort int, slow time.Duration) *authority {
 	t.Helper()
 	logger := log.New(io.Discard, "", 0)
 	store := db.NewMemoryStore()
 	issuer := ca.New(logger, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "default"}})
 	checker := va.New(logger, httpPort, tlsPort, true, nameServer(t), store)
 	front := wfe.New(logger, store, checker, issuer, []string{"pebble.letsencrypt.org"}, true, false, 0, 0)
-	a := &authority{server: httptest.NewTLSServer(front.Handler()), roots: x509.NewCertPool(), trust: filepath.Join(t.TempDir(), "authority.pem")}
+	handler := front.Handler()
+	delayed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/finalize-order/") {
+			time.Sleep(slow)
+		}
+		handler.ServeHTTP(w, r)
+	})
+	a := &authority{server: httptest.NewTLSServer(delayed), roots: x509.NewCertPool(), trust: filepath.Join(t.TempDir(), "authority.pem")}
 	t.Cleanup(a.server.Close)
 	a.roots.AddCert(issuer.GetRootCert(0).Cert)
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw})
@@ -138,7 +145,8 @@ func serve(t *testing.T, program, cache string, a *authority, args ...string) (s
 }
 
 // The site gets its certificate from a real authority, by each challenge that it offers,
-// and uses it again after a restart, without the authority.
+// and uses it again after a restart, without the authority. The first visitor waits for an
+// authority that is slow.
 func TestACME(t *testing.T) {
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	program := filepath.Join(t.TempDir(), "retwis")
@@ -151,13 +159,13 @@ func TestACME(t *testing.T) {
 		t.Run(challenge, func(t *testing.T) {
 			site, plain := freePort(t), freePort(t)
 			// The authority finds the site on one of the two ports only.
-			seen := [2]int{freePort(t), site}
+			seen, slow := [2]int{freePort(t), site}, 6*time.Second // a handshake may take 5 s
 			args := []string{"--addr", "127.0.0.1:" + strconv.Itoa(site), "--redirect-addr", ""}
 			if ofRedirect {
-				seen = [2]int{plain, freePort(t)}
+				seen, slow = [2]int{plain, freePort(t)}, 0
 				args[3] = "127.0.0.1:" + strconv.Itoa(plain)
 			}
-			a, cache := newAuthority(t, seen[0], seen[1]), t.TempDir()
+			a, cache := newAuthority(t, seen[0], seen[1], slow), t.TempDir()
 			stop := serve(t, program, cache, a, args...)
 			get := func() {
 				t.Helper()

@@ -17,6 +17,12 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
+// An order takes longer than a server gives a client for the handshake.
+const (
+	orderTime     = time.Minute
+	handshakeTime = 5 * time.Second // for the rest of the handshake
+)
+
 // ACMEOptions are the settings of NewACME.
 type ACMEOptions struct {
 	// Domains are the names of the site. At least one.
@@ -85,8 +91,13 @@ func (a *ACME) Config() *tls.Config {
 }
 
 func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	cert, err := a.manager.GetCertificate(hello)
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
+	if a.isFirst(name) {
+		// A server that bounds handshakes sets the deadline again after this one.
+		_ = hello.Conn.SetDeadline(time.Now().Add(orderTime))
+		defer func() { _ = hello.Conn.SetDeadline(time.Now().Add(handshakeTime)) }()
+	}
+	cert, err := a.manager.GetCertificate(hello)
 	if err != nil {
 		// Anybody can ask for any name; only those of the site are worth a line.
 		if a.manager.HostPolicy(context.Background(), name) == nil && a.mayReport(name) {
@@ -103,6 +114,14 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 		}
 	}
 	return cert, nil
+}
+
+// isFirst reports whether a name is one of the site that has had no certificate yet: then
+// clients wait for the authority.
+func (a *ACME) isFirst(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.expires[name].IsZero() && a.manager.HostPolicy(context.Background(), name) == nil
 }
 
 // mayReport bounds the lines of failures: one a minute for each name.
