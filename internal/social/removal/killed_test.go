@@ -71,9 +71,15 @@ func (b *bundle) resume(client rueidis.Client) {
 	if err := service.ResumeFanOuts(b.Ctx); err != nil {
 		b.T.Fatal(err)
 	}
-	// A process that has begun the deletion too early begins it again after a pause.
+	b.finishJobs()
+}
+
+// finishJobs waits until the queues are empty: a process that has begun the deletion too
+// early begins it again after a pause, and a job leaves its queue after its task is done.
+func (b *bundle) finishJobs() {
+	b.T.Helper()
 	b.Eventually("the queues to be empty", func() bool {
-		queues, err := service.Jobs(b.Ctx)
+		queues, err := b.Jobs(b.Ctx)
 		return err == nil && queues[0].Waiting+queues[1].Waiting == 0
 	})
 }

@@ -196,6 +196,7 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Eventually("the end of all tasks", func() bool { return b.Redis("ZCARD", "tasks") == "0" })
+		b.finishJobs()
 		b.wantGone(s)
 		b.WantHealthy()
 		if err := b.DeleteAccount(b.Ctx, s.zoe.ID); !errors.Is(err, social.ErrNotFound) {
