@@ -168,9 +168,13 @@ func folded(a, b string) int {
 	return strings.Compare(fold(a), fold(b))
 }
 
-func drawLeaf(t *rapid.T) test {
-	switch some(t, "field", "name", "long", "age", "score", "city", "tags", "nums", "mail", "nicks", "boss", "born", "seen", "took",
-		"live", "big", "data", "room", "price", "seat", "initial", "words", "prefix") {
+func drawField(t *rapid.T) string {
+	return some(t, "field", "name", "long", "age", "score", "city", "tags", "nums", "mail", "nicks", "boss", "born", "seen", "took",
+		"live", "big", "data", "room", "price", "seat", "initial", "words", "prefix")
+}
+
+func drawLeaf(t *rapid.T, field string) test {
+	switch field {
 	case "name":
 		return on(t, "name", true, folded, one(func(x *thing) string { return x.Name }), "ADA", "strasse", "Straße", "nobody", "")
 	case "long":
@@ -245,20 +249,28 @@ func drawLeaf(t *rapid.T) test {
 // drawTest makes a tree of conditions.
 func drawTest(t *rapid.T, depth int) test {
 	if depth == 0 {
-		return drawLeaf(t)
+		return drawLeaf(t, drawField(t))
 	}
-	op := some(t, "op", "leaf", "and", "and", "or", "not")
+	op := some(t, "op", "leaf", "and", "and", "or", "not", "same")
 	if op == "leaf" {
-		return drawLeaf(t)
+		return drawLeaf(t, drawField(t))
 	}
 	if op == "not" {
 		kid := drawTest(t, depth-1)
 		return test{model.Not(kid.cond), func(x *thing) bool { return !kid.fits(x) }}
 	}
+	field := ""
+	if op == "same" { // conditions on one field, which can overlap
+		op, field = some(t, "same", "and", "or"), drawField(t)
+	}
 	kids := make([]test, rapid.IntRange(0, 3).Draw(t, "kids"))
 	conds := make([]model.Cond, len(kids))
 	for i := range kids {
-		kids[i] = drawTest(t, depth-1)
+		if field != "" {
+			kids[i] = drawLeaf(t, field)
+		} else {
+			kids[i] = drawTest(t, depth-1)
+		}
 		conds[i] = kids[i].cond
 	}
 	if op == "and" {

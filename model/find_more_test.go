@@ -18,6 +18,28 @@ import (
 	"retwis/model"
 )
 
+// Branches of an OR can have values in common: each record counts once.
+func TestCountOverlappingBranches(t *testing.T) {
+	t.Parallel()
+	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 10, func(i int) pupil {
+		return pupil{Name: "n" + strconv.Itoa(i%5)}
+	})
+	n1 := model.Eq("name", "n1")
+	for want, cond := range map[int64]model.Cond{
+		2: model.Or(n1, n1),
+		4: model.Or(n1, model.In("name", "n1", "n2")),
+		6: model.Or(model.In("name", "n1", "n2"), model.Or(n1, model.Eq("name", "n3"), n1)),
+		8: model.Not(model.Or(n1, n1)),
+	} {
+		if n, err := s.Count(t.Context(), cond); n != want || err != nil {
+			t.Errorf("%v: counted %d, %v; want %d", cond, n, err, want)
+		}
+		if counts, err := s.Find(cond).CountBy(t.Context(), "name", 0); err != nil || int64(len(counts)) != want/2 || counts[0].Count != 2 {
+			t.Errorf("%v: %v, %v", cond, counts, err)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	s := pupils(t, redistest.DB(t).Client(t), model.Options{Name: "pupil"}, 100, func(i int) pupil {

@@ -1,11 +1,13 @@
 package query
 
 import (
+	"slices"
+
 	"retwis/model/internal/schema"
 )
 
-// group is a condition on sets of values: a record is in one of them, or in none. The
-// server can check it, or intersect several, without the contents of records.
+// group is a condition on different sets of values: a record is in one of them, or in
+// none. The server can check it, or intersect several, without the contents of records.
 type group struct {
 	cond *expr
 	sets []schema.Entry
@@ -41,10 +43,21 @@ func groupOf(e *expr) *group {
 			}
 			g.sets = append(g.sets, of.sets...)
 		}
+		g.sets = distinct(g.sets)
 	default:
 		return nil
 	}
 	return g
+}
+
+// distinct returns each of some sets once: conditions can have values in common.
+func distinct(sets []schema.Entry) []schema.Entry {
+	seen := make(map[schema.Entry]bool, len(sets))
+	return slices.DeleteFunc(sets, func(e schema.Entry) bool {
+		again := seen[e]
+		seen[e] = true
+		return again
+	})
 }
 
 // split separates the terms that are narrow groups from a filter.
