@@ -71,15 +71,13 @@ func Evicts(ctx context.Context, client rueidis.Client) string {
 }
 
 func probe(ctx context.Context, client rueidis.Client, command func(rueidis.Builder, string) rueidis.Completed) error {
-	if client.Mode() != rueidis.ClientModeCluster {
-		if err := client.Do(ctx, command(client.B(), probeKey(0))).Error(); err != nil {
-			return fmt.Errorf("store: %w", err)
-		}
-		return nil
+	cmds := rueidis.Commands{command(client.B(), probeKey(0))}
+	if client.Mode() == rueidis.ClientModeCluster {
+		cmds = spread(client.B(), command)
 	}
 	var failed error
 	answered := false
-	for _, err := range each(ctx, client, command) {
+	for _, err := range each(ctx, client, cmds) {
 		if err == nil {
 			answered = true
 		} else if failed == nil {
@@ -95,12 +93,12 @@ func probe(ctx context.Context, client rueidis.Client, command func(rueidis.Buil
 	return fmt.Errorf("store: %w", failed)
 }
 
-// each sends a command for each probe, and returns their errors when all have an answer or
-// ctx has ended. Each is sent for itself: the client answers several commands together
-// when the last of them has an answer, and refuses all of them if one is for a slot that
-// no server has, as after the death of a master.
-func each(ctx context.Context, client rueidis.Client, command func(rueidis.Builder, string) rueidis.Completed) []error {
-	cmds := spread(client.B(), command)
+// each sends each command for itself, and returns their errors when all have an answer or
+// ctx has ended: the client can take longer to notice that. Answers that have come by then
+// count. The client answers several commands together when the last of them has an answer,
+// and refuses all of them if one is for a slot that no server has, as after the death of a
+// master.
+func each(ctx context.Context, client rueidis.Client, cmds rueidis.Commands) []error {
 	answers := make(chan error, len(cmds))
 	for _, cmd := range cmds {
 		go func() { answers <- client.Do(ctx, cmd).Error() }()
@@ -110,8 +108,13 @@ func each(ctx context.Context, client rueidis.Client, command func(rueidis.Build
 		select {
 		case err := <-answers:
 			errs = append(errs, err)
+			continue
+		default:
+		}
+		select {
+		case err := <-answers:
+			errs = append(errs, err)
 		case <-ctx.Done():
-			// The client can take longer to notice.
 			return append(errs, ctx.Err())
 		}
 	}

@@ -27,7 +27,7 @@ var errSilent = errors.New("web: the database does not answer")
 // background: a request that takes longer than grace probes, and after a failure
 // each request probes first. Concurrent requests share one probe.
 type database struct {
-	ping func(context.Context) error
+	ping func(context.Context) error // it returns as soon as its context ends
 
 	down     atomic.Bool  // the last probe got no answer from any part of the database
 	answered atomic.Int64 // when a request last succeeded, in nanoseconds
@@ -36,9 +36,8 @@ type database struct {
 }
 
 type probe struct {
-	began time.Time
-	done  chan struct{} // closed when err is set
-	err   error
+	done chan struct{} // closed when err is set
+	err  error
 }
 
 func newDatabase(ping func(context.Context) error) *database { return &database{ping: ping} }
@@ -90,33 +89,28 @@ func (d *database) check() error {
 	d.mu.Lock()
 	p := d.running
 	if p == nil {
-		p = &probe{began: time.Now(), done: make(chan struct{})}
+		p = &probe{done: make(chan struct{})}
 		d.running = p
 		go d.run(p)
 	}
 	d.mu.Unlock()
-	timer := time.NewTimer(time.Until(p.began.Add(probeLimit)))
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return p.err
-	case <-timer.C:
-	}
-	if d.answered.Load() > p.began.UnixNano() {
-		return nil // slow: another request has succeeded meanwhile
-	}
-	d.down.Store(true)
-	return errSilent
+	<-p.done
+	return p.err
 }
 
-// run probes the database. It ends when ping does, soon after probeLimit.
+// run probes the database. It alone decides: a second timer beside that of the probe would
+// now and then end first, and a Cluster of which a part is down would be down as a whole.
 func (d *database) run(p *probe) {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), probeLimit)
 	defer cancel()
-	if err := d.ping(ctx); err != nil {
+	err := d.ping(ctx)
+	alive := d.answered.Load() > began.UnixNano() // another request has succeeded meanwhile
+	partly := errors.Is(err, store.ErrPartly)
+	if err != nil && (partly || !alive || ctx.Err() == nil) { // otherwise the database is slow
 		p.err = fmt.Errorf("%w: %w", errSilent, err)
 	}
-	d.down.Store(p.err != nil && !errors.Is(p.err, store.ErrPartly) && d.answered.Load() <= p.began.UnixNano())
+	d.down.Store(err != nil && !partly && !alive)
 	d.mu.Lock()
 	d.running = nil
 	d.mu.Unlock()
