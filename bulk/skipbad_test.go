@@ -1,0 +1,168 @@
+package bulk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+)
+
+// TestSkipBad goes on after bad records, and writes them down.
+func TestSkipBad(t *testing.T) {
+	t.Parallel()
+	resp := string(encode(t, []any{"SET", "a", 1}, []any{"SUBSCRIBE", "x y"}, []any{"SET", "b", 2}))
+	const module = "REDIS0003\xfe\x02\x00\x01a\x011\x07\x02d\xff\x81\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x01b\x012\xff"
+	for name, test := range map[string]struct {
+		input  string
+		format Format
+		do     []string
+		want   string // the commands
+		bad    []BadRecord
+	}{
+		"csv": {
+			"id,n\r\n1,1\r\n2,x\r\n3\n4,4\n5,\"a\"b\n6,6\n,7\n", CSV,
+			[]string{"SET {id} {n|int}", "SADD all {id}"},
+			"SET|1|1 SADD|all|1 SET|4|4 SADD|all|4 SET|6|6 SADD|all|6 SET||7 SADD|all|",
+			[]BadRecord{
+				{Line: 3, Record: 2, Text: "2,x", Reason: `field "n": "x" is not an integer (for SET {id} {n|int})`},
+				{Line: 4, Record: 3, Text: "3", Reason: "there are 1 fields; expected 2: id, n"},
+				{Line: 6, Record: 5, Text: `5,"a"b`, Reason: `column 5: extraneous or missing " in quoted-field`},
+			},
+		},
+		"the second template": {
+			"id,n\n1,x\n2,2\n", CSV,
+			[]string{"SADD all {id}", "SET {id} {n|int}"},
+			"SADD|all|2 SET|2|2",
+			[]BadRecord{{Line: 2, Record: 1, Text: "1,x", Reason: `field "n": "x" is not an integer (for SET {id} {n|int})`}},
+		},
+		"not UTF-8": {
+			"id,n\n1,\xff\n", CSV,
+			[]string{"SET {id} {n|int}"},
+			"",
+			[]BadRecord{{Line: 2, Record: 1, Base64: []byte("1,\xff"), Reason: `field "n": "\xff" is not an integer (for SET {id} {n|int})`}},
+		},
+		"ndjson": {
+			"{\"id\":1}\n{\"id\":\n\n[1]\n{}\n{\"id\":2}", NDJSON,
+			[]string{"SADD all {id}"},
+			"SADD|all|1 SADD|all|2",
+			[]BadRecord{
+				{Line: 2, Record: 2, Text: `{"id":`, Reason: "this is not JSON: "},
+				{Line: 4, Record: 3, Text: "[1]", Reason: `expected a JSON object, as in {"id": 1}, found array`},
+				{Line: 5, Record: 4, Text: "{}", Reason: `field "id" is missing`},
+			},
+		},
+		"json": {
+			"[{\"id\":1}, 7,\n{\"id\":x}, {\n}, {\"id\":2}]", Auto,
+			[]string{"SADD all {id}"},
+			"SADD|all|1 SADD|all|2",
+			[]BadRecord{
+				{Line: 1, Record: 2, Text: "7", Reason: `expected a JSON object, as in {"id": 1}, found number`},
+				{Line: 2, Record: 3, Text: `{"id":x}`, Reason: "this is not JSON: "},
+				{Line: 2, Record: 4, Text: "{\n}", Reason: `field "id" is missing`},
+			},
+		},
+		"commands": {
+			"SET a 1\nSET \"b\nBLPOP x 0\nSET c 3\n", Commands, nil, "SET|a|1 SET|c|3",
+			[]BadRecord{
+				{Line: 2, Text: `SET "b`, Reason: `column 5: the quote " is not closed`},
+				{Line: 3, Command: "BLPOP x 0", Reason: "BLPOP makes no sense in a load: "},
+			},
+		},
+		"resp": {resp, RESP, nil, "SET|a|1 SET|b|2", []BadRecord{{Offset: 27, Command: `SUBSCRIBE "x y"`, Reason: "SUBSCRIBE makes no sense in a load: "}}},
+		"rdb":  {module, Auto, nil, "SELECT|2 SET|a|1 SET|b|2", []BadRecord{{Offset: 16, Record: 2, DB: 2, Key: new(string), Reason: "the key \"d\\xff\" of database 2 cannot be loaded: it is a value of the module AAAAAAAAB: "}}},
+	} {
+		opt := Options{Format: test.format}
+		if test.do != nil {
+			opt.Do = templates(t, test.do...)
+		}
+		if _, _, err := emitted(test.input, opt); err == nil {
+			t.Errorf("%s: no error without BadTo", name)
+		}
+		var to bytes.Buffer
+		opt.BadTo = &to
+		got, report, err := emitted(test.input, opt)
+		if err != nil || strings.Join(got, " ") != test.want || report.Bad != int64(len(test.bad)) {
+			t.Errorf("%s: %q, %v, %+v", name, got, err, report)
+		}
+		decoder := json.NewDecoder(&to)
+		for i, want := range test.bad {
+			var one BadRecord
+			if err := decoder.Decode(&one); err != nil {
+				t.Fatalf("%s: bad record %d: %v", name, i, err)
+			}
+			if !strings.HasPrefix(one.Reason, want.Reason) {
+				t.Errorf("%s: %+v, expected %+v", name, one, want)
+			}
+			if want.Key != nil && (one.Key == nil || *one.Key != `"d\xff"`) {
+				t.Errorf("%s: %+v", name, one)
+			}
+			one.Reason, one.Key, want.Reason, want.Key = "", nil, "", nil
+			if fmt.Sprintf("%+v", one) != fmt.Sprintf("%+v", want) {
+				t.Errorf("%s: %+v, expected %+v", name, one, want)
+			}
+		}
+		opt.MaxBad, opt.BadTo = len(test.bad), &to
+		if _, _, err := emitted(test.input, opt); err != nil {
+			t.Errorf("%s, as many as allowed: %v", name, err)
+		}
+		if opt.MaxBad--; opt.MaxBad > 0 {
+			var wrong *InputError
+			if _, _, err := emitted(test.input, opt); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "bad records is reached") {
+				t.Errorf("%s, too many: %v", name, err)
+			}
+		}
+		// The same into a server.
+		s := redistest.DB(t)
+		var loaded bytes.Buffer
+		opt.BadTo, opt.MaxBad, opt.Checkpoint = &loaded, 0, filepath.Join(t.TempDir(), "checkpoint")
+		if report := load(t, s.URL(), []byte(test.input), opt); report.Bad != int64(len(test.bad)) || report.Errors > 0 {
+			t.Errorf("%s: %+v", name, report)
+		}
+		if report := load(t, s.URL(), []byte(test.input), opt); report.Commands > 0 {
+			t.Errorf("%s: the second time %+v", name, report)
+		}
+	}
+}
+
+// TestSkipBadStops ends the load where it is unclear what follows.
+func TestSkipBadStops(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ input, want string }{
+		"protocol":      {"*1\r\n$4\r\nPING\r\n*x\r\n", "expected the number of arguments"},
+		"transaction":   {"MULTI\nSUBSCRIBE x\nEXEC\n", "SUBSCRIBE makes no sense"},
+		"database":      {"SELECT x\nSET a 1\n", "SELECT takes the number of a database"},
+		"array":         {`[{"id":1},{"id":`, "the input ends within the record that begins here"},
+		"no comma":      {`[{"id":1} {"id":2}]`, `expected a comma or ] after a record, found '{'`},
+		"two commas":    {`[{"id":1},,{"id":2}]`, "expected a record after the comma, found ','"},
+		"first comma":   {`[{"id":1},]`, "expected a record after the comma, found ']'"},
+		"more":          {`[{"id":1}] x`, "expected the end of the input after the array, found 'x'"},
+		"open":          {`[{"id":1}`, "the input ends within the array: ] is missing"},
+		"only a comma":  {`[,`, "expected a record, found a comma"},
+		"cut snapshot":  {"REDIS0003\xfe\x02\x00\x01a\x011", "truncated"},
+		"long":          {`[{"id":"` + strings.Repeat("x", 17<<20), "is a quote or a bracket left open?"},
+		"no array":      {"\n{", "this is not JSON"},
+		"another array": {"[[1", "the input ends within the record that begins here"},
+	} {
+		opt := Options{BadTo: io.Discard, MaxBad: 1}
+		if strings.Contains(test.input, "{") || strings.HasPrefix(test.input, "[") {
+			opt.Do = templates(t, "SADD all {id}")
+		}
+		switch name {
+		case "no array":
+			opt.BadTo = nil
+		case "only a comma":
+			opt.Format = JSON
+		}
+		_, _, err := emitted(test.input, opt)
+		var wrong *InputError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, expected %s", name, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package model_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"retwis/model"
+)
+
+// thing is a record with a field of every kind that can be looked for.
+type thing struct {
+	ID      string           `redis:",id"`
+	Name    string           `redis:"name,index,caseinsensitive"`
+	Long    string           `redis:"long,index"`
+	Age     int8             `redis:"age,range"`
+	Score   *float64         `redis:"score,range"`
+	City    string           `redis:"city,range"`
+	Tags    []string         `redis:"tags,index"`
+	Nums    []int            `redis:"nums,range"`
+	Mail    *string          `redis:"mail,unique"`
+	Nicks   []string         `redis:"nicks,unique"`
+	Boss    model.Ref[thing] `redis:"boss,index"`
+	Born    time.Time        `redis:"born,range"`
+	Seen    time.Time        `redis:"seen,range,unix"`
+	Took    time.Duration    `redis:"took,range"`
+	Live    bool             `redis:"live,index"`
+	Big     uint64           `redis:"big,range"`
+	Data    []byte           `redis:"data,range"`
+	Room    int              `redis:"room"`
+	Price   float64          `redis:"price"`
+	Row     int              `redis:"row"`
+	Seat    int              `redis:"seat"`
+	Expires time.Time        `redis:",expires"`
+}
+
+func (thing) Indexes() []model.Index[thing] {
+	return []model.Index[thing]{
+		model.Composite[thing]("city", "age desc"),
+		model.Composite[thing]("room", "price desc"),
+		model.Composite[thing]("tags", "age"),
+		model.Composite[thing]("live", "score"), // which not all that live have
+		model.Composite[thing]("row", "seat").Unique(),
+		model.Computed("initial", func(t thing) *string {
+			if t.City == "" {
+				return nil
+			}
+			s := t.City[:1]
+			return &s
+		}),
+		model.Computed("words", func(t thing) []string { return strings.Fields(t.Long) }).CaseInsensitive(),
+	}
+}
+
+var day = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+
+func some[V any](t *rapid.T, name string, values ...V) V {
+	return rapid.SampledFrom(values).Draw(t, name)
+}
+
+func cities() []string { return []string{"", "a", "a\x00", "ab", "abc", "b", "ba", "ÿ", "ÿÿ"} }
+func longs() []string {
+	return []string{"", "One two", "two three one", strings.Repeat("x ", 40), strings.Repeat("x ", 41)}
+}
+
+// drawThing makes a record of few values, so that many have the same.
+func drawThing(t *rapid.T, n int) thing {
+	x := thing{
+		Name: some(t, "name", "", "Ada", "ada", "Straße", "STRASSE", "Ben"), Long: some(t, "long", longs()...),
+		Age: some[int8](t, "age", -128, -1, 0, 1, 2, 3, 127), City: some(t, "city", cities()...),
+		Boss: model.To[thing](some(t, "boss", "", "1", "2")), Took: some(t, "took", 0, time.Second, -time.Hour),
+		Live: rapid.Bool().Draw(t, "live"), Big: some[uint64](t, "big", 0, 1, 1<<63, 1<<64-1),
+		Room: some(t, "room", 1, 2), Price: some(t, "price", -1.5, 0, 2.5, 1e300), Row: n / 5, Seat: n % 5,
+	}
+	x.Score = some(t, "score", nil, ptr(-0.5), ptr(0.0), ptr(7.25))
+	x.Tags = some(t, "tags", nil, []string{}, []string{"x"}, []string{"y", "x", "y"}, []string{"x", "y", "z"})
+	x.Nums = some(t, "nums", nil, []int{1}, []int{1, 2, 3}, []int{3, -7}, []int{9, 2})
+	x.Data = some(t, "data", nil, []byte{}, []byte("d\x00"), []byte("dd"), []byte("\xff"), []byte("\xff\xff"))
+	x.Born = some(t, "born", time.Time{}, day, day.Add(1), day.AddDate(-300, 0, 0))
+	x.Seen = some(t, "seen", time.Time{}, day, day.Add(time.Second))
+	if rapid.Bool().Draw(t, "mail") {
+		x.Mail = ptr(fmt.Sprintf("m%d", n))
+	}
+	if rapid.Bool().Draw(t, "nicks") {
+		x.Nicks = []string{fmt.Sprintf("n%d", n), fmt.Sprintf("k%d", n)}
+	}
+	switch some(t, "expires", 0, 0, 1, 2) {
+	case 1:
+		x.Expires = day.AddDate(100, 0, 0)
+	case 2:
+		x.Expires = day.AddDate(-100, 0, 0)
+	}
+	return x
+}
+
+// test is a condition and what it means.
+type test struct {
+	cond model.Cond
+	fits func(*thing) bool
+}
+
+// on is a condition on a field: of is the values that a record has of it.
+func on[V any](t *rapid.T, field string, exactOnly bool, compare func(a, b V) int, of func(*thing) []V, values ...V) test {
+	anyOf := func(holds func(V) bool) func(*thing) bool {
+		return func(x *thing) bool { return slices.ContainsFunc(of(x), holds) }
+	}
+	a, b := some(t, "a", values...), some(t, "b", values...)
+	ops := []string{"eq", "in", "between", "atleast", "atmost", "above", "below"}
+	if exactOnly {
+		ops = ops[:2]
+	}
+	switch some(t, field, ops...) {
+	case "eq":
+		return test{model.Eq(field, a), anyOf(func(v V) bool { return compare(v, a) == 0 })}
+	case "in":
+		list := []V{a, b}[:rapid.IntRange(0, 2).Draw(t, "n")]
+		return test{model.In(field, list...), anyOf(func(v V) bool {
+			return slices.ContainsFunc(list, func(w V) bool { return compare(v, w) == 0 })
+		})}
+	case "between":
+		return test{model.Between(field, a, b), anyOf(func(v V) bool { return compare(v, a) >= 0 && compare(v, b) <= 0 })}
+	case "atleast":
+		return test{model.AtLeast(field, a), anyOf(func(v V) bool { return compare(v, a) >= 0 })}
+	case "atmost":
+		return test{model.AtMost(field, a), anyOf(func(v V) bool { return compare(v, a) <= 0 })}
+	case "above":
+		return test{model.Above(field, a), anyOf(func(v V) bool { return compare(v, a) > 0 })}
+	}
+	return test{model.Below(field, a), anyOf(func(v V) bool { return compare(v, a) < 0 })}
+}
+
+func one[V any](of func(*thing) V) func(*thing) []V {
+	return func(x *thing) []V { return []V{of(x)} }
+}
+
+func maybe[V any](of func(*thing) *V) func(*thing) []V {
+	return func(x *thing) []V {
+		if v := of(x); v != nil {
+			return []V{*v}
+		}
+		return nil
+	}
+}
+
+func notZero(of func(*thing) time.Time) func(*thing) []time.Time {
+	return func(x *thing) []time.Time {
+		if v := of(x); !v.IsZero() {
+			return []time.Time{v}
+		}
+		return nil
+	}
+}
+
+func byText(a, b []byte) int { return strings.Compare(string(a), string(b)) }
+
+func folded(a, b string) int {
+	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "ß", "ss") }
+	return strings.Compare(fold(a), fold(b))
+}
+
+func drawField(t *rapid.T) string {
+	return some(t, "field", "name", "long", "age", "score", "city", "tags", "nums", "mail", "nicks", "boss", "born", "seen", "took",
+		"live", "big", "data", "room", "price", "seat", "initial", "words", "prefix")
+}
+
+func drawLeaf(t *rapid.T, field string) test {
+	switch field {
+	case "name":
+		return on(t, "name", true, folded, one(func(x *thing) string { return x.Name }), "ADA", "strasse", "Straße", "nobody", "")
+	case "long":
+		return on(t, "long", true, strings.Compare, one(func(x *thing) string { return x.Long }), longs()...)
+	case "age":
+		return on(t, "age", false, cmp.Compare[int8], one(func(x *thing) int8 { return x.Age }), -128, -1, 0, 1, 3, 100, 127)
+	case "score":
+		return on(t, "score", false, cmp.Compare[float64], maybe(func(x *thing) *float64 { return x.Score }), -1, -0.5, 0, 7.25)
+	case "city":
+		return on(t, "city", false, strings.Compare, one(func(x *thing) string { return x.City }), cities()...)
+	case "tags":
+		return on(t, "tags", true, strings.Compare, func(x *thing) []string { return x.Tags }, "x", "y", "z", "nothing")
+	case "nums":
+		return on(t, "nums", false, cmp.Compare[int], func(x *thing) []int { return x.Nums }, -7, 0, 1, 2, 3, 9)
+	case "mail":
+		return on(t, "mail", true, strings.Compare, maybe(func(x *thing) *string { return x.Mail }), "m1", "m2", "m3", "m99")
+	case "nicks":
+		return on(t, "nicks", true, strings.Compare, func(x *thing) []string { return x.Nicks }, "n1", "k1", "n2", "k3", "n99")
+	case "boss":
+		return on(t, "boss", true, strings.Compare, func(x *thing) []string {
+			if x.Boss.IsZero() {
+				return nil
+			}
+			return []string{x.Boss.ID}
+		}, "1", "2", "3")
+	case "born":
+		return on(t, "born", false, time.Time.Compare, notZero(func(x *thing) time.Time { return x.Born }), day, day.Add(1), day.AddDate(-400, 0, 0))
+	case "seen":
+		return on(t, "seen", false, time.Time.Compare, notZero(func(x *thing) time.Time { return x.Seen }), day, day.Add(time.Second))
+	case "took":
+		return on(t, "took", false, cmp.Compare[time.Duration], one(func(x *thing) time.Duration { return x.Took }), 0, 1, time.Second, -time.Hour)
+	case "live":
+		return on(t, "live", true, func(a, b bool) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }, one(func(x *thing) bool { return x.Live }), true, false)
+	case "big":
+		return on(t, "big", false, cmp.Compare[uint64], one(func(x *thing) uint64 { return x.Big }), 0, 2, 1<<63, 1<<64-1)
+	case "data":
+		return on(t, "data", false, byText, func(x *thing) [][]byte {
+			if x.Data == nil {
+				return nil
+			}
+			return [][]byte{x.Data}
+		}, []byte{}, []byte("d"), []byte("d\x00"), []byte("e"), []byte("\xff"), []byte("\xff\xff"))
+	case "room":
+		return on(t, "room", false, cmp.Compare[int], one(func(x *thing) int { return x.Room }), 1, 2, 3)
+	case "price":
+		price := on(t, "price", false, cmp.Compare[float64], one(func(x *thing) float64 { return x.Price }), -2, -1.5, 0, 2.5, 1e300)
+		room := rapid.IntRange(1, 3).Draw(t, "room")
+		return test{model.And(price.cond, model.Eq("room", room)), func(x *thing) bool { return x.Room == room && price.fits(x) }}
+	case "seat":
+		row, seats := rapid.IntRange(0, 2).Draw(t, "row"), []int{2, rapid.IntRange(0, 5).Draw(t, "seat")}
+		return test{model.And(model.Eq("row", row), model.In("seat", seats...)), func(x *thing) bool { return x.Row == row && slices.Contains(seats, x.Seat) }}
+	case "initial":
+		return on(t, "initial", false, strings.Compare, func(x *thing) []string {
+			if x.City == "" {
+				return nil
+			}
+			return []string{x.City[:1]}
+		}, "a", "b", "c", "\xc3")
+	case "words":
+		return on(t, "words", false, folded, func(x *thing) []string { return strings.Fields(x.Long) }, "one", "ONE", "Two", "x", "zzz")
+	}
+	p := some(t, "prefix", "", "a", "ab", "a\x00", "ÿ", "\xc3", "z")
+	if rapid.Bool().Draw(t, "words") {
+		p = some(t, "word", "T", "tw", "", "x")
+		return test{model.Prefix("words", p), func(x *thing) bool {
+			return slices.ContainsFunc(strings.Fields(x.Long), func(w string) bool { return strings.HasPrefix(strings.ToLower(w), strings.ToLower(p)) })
+		}}
+	}
+	return test{model.Prefix("city", p), func(x *thing) bool { return strings.HasPrefix(x.City, p) }}
+}
+
+// drawTest makes a tree of conditions.
+func drawTest(t *rapid.T, depth int) test {
+	if depth == 0 {
+		return drawLeaf(t, drawField(t))
+	}
+	op := some(t, "op", "leaf", "and", "and", "or", "not", "same")
+	if op == "leaf" {
+		return drawLeaf(t, drawField(t))
+	}
+	if op == "not" {
+		kid := drawTest(t, depth-1)
+		return test{model.Not(kid.cond), func(x *thing) bool { return !kid.fits(x) }}
+	}
+	field := ""
+	if op == "same" { // conditions on one field, which can overlap
+		op, field = some(t, "same", "and", "or"), drawField(t)
+	}
+	kids := make([]test, rapid.IntRange(0, 3).Draw(t, "kids"))
+	conds := make([]model.Cond, len(kids))
+	for i := range kids {
+		if field != "" {
+			kids[i] = drawLeaf(t, field)
+		} else {
+			kids[i] = drawTest(t, depth-1)
+		}
+		conds[i] = kids[i].cond
+	}
+	if op == "and" {
+		return test{model.And(conds...), func(x *thing) bool {
+			return !slices.ContainsFunc(kids, func(k test) bool { return !k.fits(x) })
+		}}
+	}
+	return test{model.Or(conds...), func(x *thing) bool {
+		return slices.ContainsFunc(kids, func(k test) bool { return k.fits(x) })
+	}}
+}
+
+// order is an order, and what it means.
+type order struct {
+	fields  []string
+	has     func(*thing) bool
+	compare func(a, b *thing) int
+	created bool // not by fields, but by creation
+}
+
+func orders() []order {
+	always := func(*thing) bool { return true }
+	byCity := func(a, b *thing) int { return strings.Compare(a.City, b.City) }
+	byCreation := func(a, b *thing) int { return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), strings.Compare(a.ID, b.ID)) }
+	byAge := func(a, b *thing) int { return cmp.Compare(a.Age, b.Age) }
+	return []order{
+		{fields: nil, has: always, compare: func(a, b *thing) int { return 0 }},
+		{has: always, compare: byCreation, created: true},
+		{fields: []string{"age"}, has: always, compare: byAge},
+		{fields: []string{"city"}, has: always, compare: byCity},
+		{fields: []string{"city", "age desc"}, has: always, compare: func(a, b *thing) int { return cmp.Or(byCity(a, b), byAge(b, a)) }},
+		{fields: []string{"city desc", "age"}, has: always, compare: func(a, b *thing) int { return cmp.Or(byCity(b, a), byAge(a, b)) }},
+		{fields: []string{"score"}, has: func(x *thing) bool { return x.Score != nil }, compare: func(a, b *thing) int { return cmp.Compare(*a.Score, *b.Score) }},
+		{fields: []string{"born"}, has: func(x *thing) bool { return !x.Born.IsZero() }, compare: func(a, b *thing) int { return a.Born.Compare(b.Born) }},
+		{fields: []string{"room desc", "price"}, has: always, compare: func(a, b *thing) int { return cmp.Or(cmp.Compare(b.Room, a.Room), cmp.Compare(a.Price, b.Price)) }},
+		{fields: []string{"initial"}, has: func(x *thing) bool { return x.City != "" }, compare: func(a, b *thing) int { return strings.Compare(a.City[:1], b.City[:1]) }},
+		{fields: []string{"big"}, has: always, compare: func(a, b *thing) int { return cmp.Compare(a.Big, b.Big) }},
+	}
+}
