@@ -100,8 +100,8 @@ func (v *voters) withdraw(r *round) {
 func (v *voters) release(taken op, from nodeSet) *round {
 	now := time.Now()
 	r := newRound(v.nodes, v.quorum, op{
-		kind: opRelease, name: taken.name, value: taken.value, other: taken.other, queue: taken.queue,
-		free: taken.free, every: taken.every, grant: v.opt.grantTime(), until: now.Add(taken.ttl),
+		kind: opRelease, name: taken.name, value: taken.value, chain: taken.chain, position: taken.position,
+		queue: taken.queue, free: taken.free, every: taken.every, grant: v.opt.grantTime(), until: now.Add(taken.ttl),
 	}, now)
 	r.send(from)
 	return r

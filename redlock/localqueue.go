@@ -98,7 +98,7 @@ func (gs *localQueues) wait(ctx context.Context, name string, t *localWaiter, cl
 	gs.mu.Unlock()
 	// It was handed over at this moment: release it to the next waiter.
 	if l := <-t.given; l != nil {
-		l.m.release(op{name: name, value: l.value, other: l.before, ttl: l.ttl}, l.servers)
+		l.m.release(l.op(opRelease), l.servers)
 	}
 	gs.leave(name)
 	return nil, err

@@ -19,12 +19,12 @@ type Lock struct {
 	servers    nodeSet // the servers that may have it
 	ttl        time.Duration
 	handovers  int       // handovers within the process
+	chain      *chain    // of their values; nil: none
 	chainStart time.Time // the start of the first lock in that chain
 	// queued says that it was waited for: a server may still have it in its queue.
 	queued bool
 
 	mu         sync.Mutex
-	before     string // the value before its last change, which some servers may still have
 	until      time.Time
 	since      time.Time // start of the hold
 	owner      string
@@ -117,9 +117,7 @@ func (l *Lock) Extend(ctx context.Context) error {
 	if err := l.mayExtend(); err != nil {
 		return err
 	}
-	r := l.m.ask(op{
-		kind: opExtend, name: l.name, value: l.value, other: l.value, ttl: l.ttl,
-	}, l.servers)
+	r := l.m.ask(l.op(opExtend), l.servers)
 	won, cause := r.await(ctx, l.m.opt.NodeTimeout)
 	switch {
 	case cause != nil:
@@ -158,6 +156,9 @@ func (l *Lock) mayExtend() error {
 func (l *Lock) prolong(r *round) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.over == nil && !l.heldLocked(time.Now()) { // a lock that has ended stays so
+		l.end(l.expired())
+	}
 	if l.over != nil {
 		return l.over
 	}
@@ -202,7 +203,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	l.mu.Lock()
 	valid, over, unconfirmed, expired := l.heldLocked(time.Now()), l.over, l.unconfirmed, l.expired()
 	l.end(context.Canceled)
-	before, handovers, wanted := l.before, maxHandovers, l.wanted
+	handovers, wanted := maxHandovers, l.wanted
 	l.mu.Unlock()
 	now := time.Now()
 	if wanted || l.m.gaps.shared(l.name, now) || now.Sub(l.chainStart) > gapEvery {
@@ -219,9 +220,9 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if valid && (l.queued || wanted || l.handovers >= handovers) {
 		gap, every = l.m.gaps.next(l.name, now)
 	}
-	r := l.m.release(op{
-		name: l.name, value: l.value, other: before, queue: l.queued, ttl: l.ttl, free: gap, every: every,
-	}, l.servers)
+	freed := l.op(opRelease)
+	freed.free, freed.every = gap, every
+	r := l.m.release(freed, l.servers)
 	l.recordOwner(true)
 	if gap > 0 {
 		l.m.hints.note(l.name, now) // so that no goroutine here takes it by the fast attempt
@@ -234,8 +235,6 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return over
 	case !valid:
 		return expired
-	case unconfirmed && !won:
-		return l.lost("no majority of the servers confirmed it before it was unlocked")
 	case cause != nil:
 		return waitError(l.name, cause, nil)
 	case !won:
@@ -285,6 +284,18 @@ func (l *Lock) expired() error {
 // unlocked is the error of using a lock after Unlock.
 func (l *Lock) unlocked() error { return fmt.Errorf("redlock: %q: %w", l.name, ErrUnlocked) }
 
+// op returns an op on the servers that have the lock.
+func (l *Lock) op(what kind) op {
+	o := op{kind: what, name: l.name, value: l.value, position: l.handovers, chain: l.chain, ttl: l.ttl}
+	if what == opRelease {
+		o.queue = l.queued
+		if l.chain != nil {
+			o.ttl, o.queue = l.chain.longest() // a server that missed handovers may keep it for so long
+		}
+	}
+	return o
+}
+
 // takeOver turns a lock that was handed over within the process into the caller's,
 // with a new value and its full time. The servers learn of it in the background,
 // because the lock is held anyway, unless it needs a fencing token or little time is
@@ -293,13 +304,14 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) 
 	given.mu.Lock()
 	until := given.until
 	given.mu.Unlock()
+	value := randomText()
 	l := &Lock{
-		m: m, name: given.name, value: randomText(), before: given.value, token: given.token,
+		m: m, name: given.name, value: value, chain: given.next(value, ttl), token: given.token,
 		servers: given.servers, handovers: given.handovers + 1, chainStart: given.chainStart, ttl: ttl, until: until,
 	}
-	r := newRound(m.nodes, m.quorum, op{
-		kind: opExtend, name: l.name, value: given.value, other: l.value, ttl: ttl, fence: m.opt.Fencing,
-	}, time.Now())
+	changed := l.op(opExtend)
+	changed.fence = m.opt.Fencing
+	r := newRound(m.nodes, m.quorum, changed, time.Now())
 	background := !m.opt.Fencing && time.Until(until) > ttl/2
 	if background {
 		r.then = func(won bool) { l.changed(r, won) }
@@ -312,7 +324,7 @@ func (m *Manager) takeOver(ctx context.Context, given *Lock, ttl time.Duration) 
 			l.token, won = token, err == nil
 		}
 		if !won || l.prolong(r) != nil {
-			m.release(op{name: l.name, value: l.value, other: l.before, ttl: ttl}, l.servers)
+			m.release(l.op(opRelease), l.servers)
 			return nil
 		}
 	}
@@ -411,10 +423,9 @@ func (l *Lock) recordOwner(gone bool) {
 		return
 	}
 	host, _ := os.Hostname()
-	l.m.ask(op{
-		kind: opOwner, name: l.name, value: l.value, other: l.before,
-		owner: &ownerArgs{host, strconv.Itoa(os.Getpid()), strconv.FormatInt(l.since.UnixMilli(), 10), l.owner, gone},
-	}, l.servers)
+	record := l.op(opOwner)
+	record.owner = &ownerArgs{host, strconv.Itoa(os.Getpid()), strconv.FormatInt(l.since.UnixMilli(), 10), l.owner, gone}
+	l.m.ask(record, l.servers)
 }
 
 // endGap ends a gap: the servers grant the name to the next waiter, unless another

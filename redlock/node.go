@@ -327,8 +327,7 @@ func (n *node) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun := time.Now()
 		_ = n.server.listen(ctx, channel(n.voters.id), n.listening, func(message string, votes bool) {
-			value, attempt := parseGrant(message)
-			n.voters.waiters.granted(n.index, value, attempt, votes)
+			n.voters.waiters.granted(n.index, parseGrant(message), votes)
 		})
 		n.subscribed.Store(false)
 		if time.Since(begun) > redialMax {

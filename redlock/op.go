@@ -42,9 +42,10 @@ type op struct {
 	kind  kind
 	name  string
 	value string
-	// other is the value before the last change (opRelease) or the new value
-	// (opExtend).
-	other string
+	// chain has the earlier values that a server may still have instead, and position
+	// is that of value in it (opExtend, opRelease, opOwner).
+	chain    *chain
+	position int
 	// quick takes a free name by a plain SET, or nothing (opAcquire).
 	quick bool
 	// queue puts the value into the queue (opAcquire), ordered by since in

@@ -36,8 +36,9 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 		s.run(t.Context(), batch, replies)
 		return replies
 	}
+	after := func(values ...string) *chain { return &chain{values: values, confirmed: []int{0}} }
 	extend := func(name, from, to string) *op {
-		return &op{kind: opExtend, name: name, value: from, other: to, ttl: time.Minute}
+		return &op{kind: opExtend, name: name, value: to, chain: after(from, to), position: 1, ttl: time.Minute}
 	}
 	release := func(name, value string) *op {
 		return &op{kind: opRelease, name: name, value: value, grant: time.Second}
@@ -64,7 +65,7 @@ func TestUnknownScriptsKeepTheOrder(t *testing.T) {
 		// The life of a lock, and of a waiter that gives up, in one batch.
 		run(
 			extend(name, "v1", "v2"), extend("beside", "x", "y"), extend(name, "v2", "v3"),
-			acquire(name, "w"), release(name, "v3"), extend(name, "w", "w2"), &op{kind: opRelease, name: name, value: "w2", other: "w", queue: true, grant: time.Second},
+			acquire(name, "w"), release(name, "v3"), extend(name, "w", "w2"), &op{kind: opRelease, name: name, value: "w2", chain: after("w", "w2"), position: 1, queue: true, grant: time.Second},
 		)
 		if left := do("GET", name); left != "" {
 			t.Fatalf("batch %d: the lock is %q after its release", i, left)

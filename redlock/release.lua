@@ -1,6 +1,6 @@
 -- Releases the lock if it has this value, and hands it to the next waiter: immediately
 -- or, when it is called again, after a gap in which the name is free.
--- Preceded by grant.lua.
+-- Preceded by grant.lua and held.lua.
 --
 -- KEYS[1]  the name that is locked
 -- KEYS[2]  sorted set: its waiters
@@ -9,10 +9,9 @@
 -- ARGV[1]  how long the lock is kept for the next waiter, milliseconds
 -- ARGV[2]  a waiter to remove from the queue, manager:value, or empty
 -- ARGV[3]  the value of the lock
--- ARGV[4]  its previous value, which a server that missed the change still has, or
---          empty
--- ARGV[5]  for how long the name is left free, milliseconds, or 0
--- ARGV[6]  the minimum time since the last gap, milliseconds
+-- ARGV[4]  for how long the name is left free, milliseconds, or 0
+-- ARGV[5]  the minimum time since the last gap, milliseconds
+-- ARGV[6…] earlier values of the lock, which a server that missed handovers still has
 --
 -- Reply    1: released; 0: another value; 2: the value of another library
 
@@ -21,20 +20,20 @@ if ARGV[2] ~= '' then
 	redis.call('HDEL', KEYS[3], ARGV[2])
 end
 local holder = redis.pcall('GET', KEYS[1])
-if holder ~= ARGV[3] and (ARGV[4] == '' or holder ~= ARGV[4]) then
+if not held(holder, ARGV[3], 6) then
 	if not holder and gap(KEYS[3]) == 0 then
 		grant(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
 	end
 	return type(holder) == 'string' and #holder ~= 27 and 2 or 0
 end
-if ARGV[5] ~= '0' then
+if ARGV[4] ~= '0' then
 	local now = milliseconds()
 	local last = redis.call('HGET', KEYS[3], 'free')
-	if not last or math.abs(now - last) >= tonumber(ARGV[6]) then
+	if not last or math.abs(now - last) >= tonumber(ARGV[5]) then
 		redis.call('DEL', KEYS[1])
-		redis.call('HSET', KEYS[3], 'free', string.format('%.0f', now + ARGV[5]))
+		redis.call('HSET', KEYS[3], 'free', string.format('%.0f', now + ARGV[4]))
 		if redis.call('PTTL', KEYS[3]) < 0 then
-			redis.call('PEXPIRE', KEYS[3], ARGV[5] + ARGV[6])
+			redis.call('PEXPIRE', KEYS[3], ARGV[4] + ARGV[5])
 		end
 		return 1
 	end

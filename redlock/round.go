@@ -91,6 +91,9 @@ func (r *round) vote(i int, answered reply) {
 	r.replies[i] = answered
 	if answered.answer == yes {
 		r.yes++
+		if r.kind == opExtend {
+			r.chain.confirm(r.position, i)
+		}
 	} else {
 		r.others++
 	}

@@ -22,6 +22,8 @@ import (
 var (
 	//go:embed grant.lua
 	grantLua string
+	//go:embed held.lua
+	heldLua string
 	//go:embed acquire.lua
 	acquireLua string
 	//go:embed release.lua
@@ -47,12 +49,12 @@ func newScripts() [kinds]script {
 	var scripts [kinds]script
 	for k, source := range [kinds]string{
 		opAcquire: grantLua + quarantineLua + tokenLua + acquireLua,
-		opRelease: grantLua + releaseLua,
-		opExtend:  tokenLua + extendLua,
+		opRelease: grantLua + heldLua + releaseLua,
+		opExtend:  heldLua + tokenLua + extendLua,
 		opRaise:   raiseLua,
 		opShow:    quarantineLua + showLua,
 		opBoot:    bootLua,
-		opOwner:   ownerLua,
+		opOwner:   heldLua + ownerLua,
 	} {
 		scripts[k] = script{source: source, sha: sha1Hex(source)}
 	}
@@ -204,6 +206,7 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 	var keys [5]string
 	var args []string
 	count := 2
+	before := o.chain.before(o.position, s.index)
 	switch o.kind {
 	case opAcquire:
 		if o.quick && !s.cluster {
@@ -222,13 +225,13 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		}
 	case opRelease:
 		keys, count = [5]string{o.name, waitersKey(o.name), attemptsKey(o.name)}, 3
-		args = []string{number(o.grant), s.queued(o), o.value, o.other, number(o.free), number(o.every)}
+		args = append([]string{number(o.grant), s.queued(o), o.value, number(o.free), number(o.every)}, before...)
 	case opExtend:
 		keys, count = [5]string{o.name, tokenKey(o.name), waitersKey(o.name), bootKey()}, 4
 		if s.cluster {
 			count--
 		}
-		args = []string{o.value, o.other, number(o.ttl), flag(o.fence)}
+		args = append([]string{o.value, number(o.ttl), flag(o.fence)}, before...)
 	case opRaise:
 		keys[0], count = tokenKey(o.name), 1
 		args = []string{strconv.FormatUint(o.token, 10)}
@@ -241,7 +244,7 @@ func (s *redisServer) command(client rueidis.Client, o *op, whole bool) rueidis.
 		args = []string{longest}
 	case opOwner:
 		keys[0], keys[1] = o.name, ownerKey(o.name)
-		args = []string{o.value, o.other, o.owner.host, o.owner.pid, o.owner.since, o.owner.text, flag(o.owner.gone)}
+		args = append([]string{o.value, o.owner.host, o.owner.pid, o.owner.since, o.owner.text, flag(o.owner.gone)}, before...)
 	}
 	if whole {
 		return client.B().Eval().Script(s.scripts[o.kind].source).Numkeys(int64(count)).Key(keys[:count]...).Arg(args...).Build()
@@ -254,7 +257,7 @@ func (s *redisServer) queued(o *op) string {
 	if !o.queue || o.quick {
 		return ""
 	}
-	return s.id + ":" + o.value
+	return s.id + ":" + o.chain.first(o.value)
 }
 
 // listensFlag says whether this manager listens for its grants on this server. The

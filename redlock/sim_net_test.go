@@ -3,8 +3,8 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +36,9 @@ type simNet struct {
 	cuts  map[*simLink]bool
 	holds map[*simLink]simHold
 	drops func(*op) bool // ops that the network swallows on purpose
+	// harmless closes connections that break, with what is on the way, and waits longer for
+	// a server that stalls.
+	harmless bool
 }
 
 // simHold is until when the connections of a link keep what goes over them: the one
@@ -71,6 +74,22 @@ func (n *simNet) pass(l *simLink, messages bool) {
 
 // simAnswerTime is how long a connection may be silent in the simulation.
 const simAnswerTime = 200 * time.Millisecond
+
+// brokenAfter is how long it takes to notice that a connection broke.
+func (n *simNet) brokenAfter() time.Duration {
+	if n.harmless {
+		return n.delay() // it is closed
+	}
+	return simAnswerTime
+}
+
+// answerTime is how long a connection may be silent.
+func (n *simNet) answerTime() time.Duration {
+	if n.harmless {
+		return answerTime
+	}
+	return simAnswerTime
+}
 
 func (n *simNet) chance(p float64) bool {
 	n.mu.Lock()
@@ -132,11 +151,12 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 	sent := make([]op, len(batch)) // what is on the wire stays as it was
 	for i, o := range batch {
 		sent[i] = *o
+		sent[i].chain = o.chain.clone()
 	}
 	evidence, listens := l.evidence(), l.listens.Load()
 	l.net.pass(l, false)
 	if l.net.cut(l) || l.net.chance(l.net.loss) {
-		if l.net.chance(0.5) { // it arrives after the client stopped waiting
+		if !l.net.harmless && l.net.chance(0.5) { // it arrives after the client stopped waiting
 			l.net.late.Go(func() {
 				time.Sleep(l.net.upTo(2 * time.Second))
 				if l.arrives(boot, time.Minute) {
@@ -144,13 +164,13 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 				}
 			})
 		}
-		time.Sleep(simAnswerTime)
+		time.Sleep(l.net.brokenAfter())
 		failAll(replies, true)
 		return
 	}
 	time.Sleep(l.net.delay())
 	done := make([]reply, len(batch))
-	if !l.arrives(boot, simAnswerTime) {
+	if !l.arrives(boot, l.net.answerTime()) {
 		l.net.late.Go(func() {
 			if l.arrives(boot, time.Minute) {
 				l.execute(sent, done, listens, evidence)
@@ -161,7 +181,7 @@ func (l *simLink) run(_ context.Context, batch []*op, replies []reply) {
 	}
 	l.execute(sent, done, listens, evidence)
 	if l.net.cut(l) || l.net.chance(l.net.loss) {
-		time.Sleep(simAnswerTime)
+		time.Sleep(l.net.brokenAfter())
 		failAll(replies, true)
 		return
 	}
@@ -236,7 +256,7 @@ func (l *simLink) listen(ctx context.Context, channel string, ready func(), hear
 	}
 	boot := s.boot
 	fit := s.quarantine(l.evidence()) <= 0
-	s.ears = append(s.ears, simEar{channel, func(value string, attempt uint64) {
+	s.ears = append(s.ears, simEar{channel, func(g grant) {
 		if l.net.chance(l.net.loss) {
 			return
 		}
@@ -245,9 +265,9 @@ func (l *simLink) listen(ctx context.Context, channel string, ready func(), hear
 			l.net.pass(l, true)
 			if !l.net.cut(l) {
 				if l.untied {
-					attempt = l.m.waiters.latest(value)
+					g.attempt = l.m.waiters.latest(g.value)
 				}
-				heard(value+" "+strconv.FormatUint(attempt, 10), fit)
+				heard(fmt.Sprint(g.value, " ", g.attempt, " ", g.lasts.Milliseconds()), fit)
 			}
 		})
 	}})

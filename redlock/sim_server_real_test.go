@@ -91,9 +91,9 @@ func TestSimServer(t *testing.T) {
 				o.since = time.Now().UnixMicro()/1e6*1e6 + rapid.Int64Range(1, 5).Draw(t, "since")
 			case opRelease:
 				o.queue = rapid.Bool().Draw(t, "queue")
-				o.other = rapid.SampledFrom(append(values, "")).Draw(t, "other")
+				o.chain, o.position = drawChain(t, values, o.value)
 			case opExtend:
-				o.other = rapid.SampledFrom(values).Draw(t, "other")
+				o.chain, o.position = drawChain(t, values, o.value)
 				o.fence = rapid.Bool().Draw(t, "fence")
 			case opRaise:
 				known := sim.data.tokens[o.name]
@@ -113,6 +113,16 @@ func TestSimServer(t *testing.T) {
 		}
 		keepMarker(t, client)
 	})
+}
+
+// drawChain returns a random chain that ends with a value, and its position, or no chain.
+func drawChain(t *rapid.T, values []string, last string) (*chain, int) {
+	before := rapid.SliceOfNDistinct(rapid.SampledFrom(values), 0, 3, rapid.ID).Draw(t, "before")
+	if len(before) == 0 {
+		return nil, 0
+	}
+	confirmed := rapid.IntRange(0, len(before)).Draw(t, "confirmed")
+	return &chain{values: append(before, last), confirmed: []int{confirmed}}, len(before)
 }
 
 // keepMarker empties a server but for its boot marker.

@@ -13,6 +13,7 @@ import (
 // commands. TestSimServer compares it with a real server.
 type simServer struct {
 	label string
+	index int // among the servers
 	// second is its clock as it counts tokens, or nil: that of the simulation.
 	second func() int64
 	rate   float64 // how fast its clock runs
@@ -76,7 +77,7 @@ type simWaiter struct {
 
 type simEar struct {
 	channel string
-	tell    func(value string, attempt uint64)
+	tell    func(grant)
 }
 
 func newSimServer(label string, rate float64) *simServer {
@@ -167,7 +168,7 @@ func (s *simServer) grant(name string, ttl time.Duration, caller string) string 
 		for _, ear := range s.ears {
 			if ear.channel == channel(next.manager) {
 				heard++
-				ear.tell(next.value, next.attempt)
+				ear.tell(grant{next.value, next.attempt, ttl})
 			}
 		}
 		if heard > 0 || !next.listens {
@@ -204,6 +205,11 @@ func (s *simServer) leave(name, value string) {
 	s.data.lines[name] = slices.DeleteFunc(s.data.lines[name], func(w simWaiter) bool { return w.value == value })
 }
 
+// its is held.lua.
+func (s *simServer) its(o *op, value string) bool {
+	return value == o.value || slices.Contains(o.chain.before(o.position, s.index), value)
+}
+
 // do carries out one op.
 func (s *simServer) do(o *op, manager string, listens bool, evidence simEvidence) reply {
 	s.mu.Lock()
@@ -217,12 +223,12 @@ func (s *simServer) do(o *op, manager string, listens bool, evidence simEvidence
 		return s.acquire(o, manager, listens, held, taken)
 	case opRelease:
 		if o.queue {
-			s.leave(o.name, o.value)
+			s.leave(o.name, o.chain.first(o.value))
 		}
 		if !taken && s.now() >= s.data.free[o.name] {
 			s.grant(o.name, o.grant, "")
 		}
-		if !taken || held.value != o.value && (o.other == "" || held.value != o.other) {
+		if !taken || !s.its(o, held.value) {
 			return reply{answer: no}
 		}
 		switch {
@@ -234,10 +240,10 @@ func (s *simServer) do(o *op, manager string, listens bool, evidence simEvidence
 		}
 		return reply{answer: yes}
 	case opExtend:
-		if !taken || held.value != o.value {
+		if !taken || !s.its(o, held.value) {
 			return reply{answer: no}
 		}
-		s.set(o.name, o.other, o.ttl)
+		s.set(o.name, o.value, o.ttl)
 		answered := reply{answer: yes, waiters: int64(len(s.data.lines[o.name]))}
 		if o.fence {
 			answered.token, answered.fresh = s.count(o.name)

@@ -27,6 +27,9 @@ type schedule struct {
 	// outages has processes that stand still and links that hold what they
 	// carry, and no other faults; holders that hold for long.
 	outages bool
+	// harmless has only faults that lose nothing, on this many servers, see
+	// TestSimulationOfHarmlessFaults.
+	harmless int
 }
 
 // simulate runs a schedule and returns what was wrong with it, and how many locks
@@ -55,6 +58,7 @@ type world struct {
 	tokens map[string]uint64 // the greatest so far
 	wrong  []string
 	taken  int
+	free   time.Time // since when the name is free, in a harmless schedule
 }
 
 const (
@@ -73,21 +77,29 @@ func newWorld(t *testing.T, s schedule) *world {
 		schedule: s, active: map[string][]*Lock{}, since: map[*Lock]time.Time{}, tokens: map[string]uint64{},
 		net: &simNet{rng: rng, loss: rng.Float64() * 0.03, slow: rng.Float64() * 0.05, cuts: map[*simLink]bool{}, holds: map[*simLink]simHold{}},
 	}
-	for i := range simServers {
+	count, ttl := simServers, simTTL
+	if s.harmless > 0 {
+		count, ttl = s.harmless, harmlessTTL
+		w.net.loss, w.net.slow, w.net.harmless = 0, 0, true
+	}
+	for i := range count {
 		// Clocks that are up to 0.8% fast let go of locks early.
 		server := newSimServer(fmt.Sprint("server", i), 1+rng.Float64()*0.008)
-		server.forgetful, server.byClock = s.forgetful, s.byClock
+		server.index, server.forgetful, server.byClock = i, s.forgetful, s.byClock
 		w.servers = append(w.servers, server)
 	}
 	if s.outages { // these need time to show what they do
 		w.pace += 700 * time.Millisecond
 	}
 	w.net.calm = true
-	opt := Options{TTL: simTTL, Drift: s.drift, Fencing: s.fencing, MaxHold: s.maxHold}
+	opt := Options{TTL: ttl, Drift: s.drift, Fencing: s.fencing, MaxHold: s.maxHold}
 	if s.unlimited {
 		opt.MaxHold = 0
 	}
-	for range simCount {
+	for i := range simCount {
+		if s.outages && i%2 == 1 { // it grants a name for a shorter time than the others
+			opt.NodeTimeout = simTTL / 100
+		}
 		w.managers = append(w.managers, w.manager(t, opt))
 	}
 	w.net.calm = false
@@ -120,10 +132,18 @@ func (w *world) play() {
 	for i, m := range w.managers {
 		for j := range 2 {
 			rng := rand.New(rand.NewPCG(w.seed, uint64(100+10*i+j)))
+			if w.harmless > 0 {
+				all.Go(func() { w.share(ctx, m, rng) })
+				continue
+			}
 			all.Go(func() { w.compete(ctx, m, rng) })
 		}
 	}
-	all.Go(func() { w.disturb(ctx, rand.New(rand.NewPCG(w.seed, 2))) })
+	disturb := w.disturb
+	if w.harmless > 0 {
+		disturb = w.annoy
+	}
+	all.Go(func() { disturb(ctx, rand.New(rand.NewPCG(w.seed, 2))) })
 	all.Wait()
 	w.net.mu.Lock()
 	w.net.calm = true

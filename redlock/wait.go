@@ -72,13 +72,14 @@ func (m *Manager) queue(ctx context.Context, name string, ttl time.Duration, beg
 }
 
 // grantedLock returns the lock of a waiter if a majority of the servers gave it, in
-// reply to the last attempt or by a message since: they keep it for at least
-// grantTime after the attempt was sent. A fencing token requires another request.
+// reply to the last attempt or by a message since: they keep it for at least the time in
+// the message after the attempt was sent. A fencing token requires another request.
 //
 // The lock is unconfirmed until its full time is confirmed.
 func (m *Manager) grantedLock(t *waiter, name string, r *round) *Lock {
 	m.waiters.mu.Lock()
-	until := t.sentAt.Add(min(m.opt.grantTime(), r.ttl) - m.opt.Drift)
+	lasts := min(t.lasts, r.ttl)
+	until := t.sentAt.Add(lasts - m.opt.Drift)
 	votes := t.agreed | t.refused&t.voting
 	m.waiters.mu.Unlock()
 	now := time.Now()
@@ -89,10 +90,10 @@ func (m *Manager) grantedLock(t *waiter, name string, r *round) *Lock {
 		m: m, chainStart: now, name: name, value: t.value, ttl: r.ttl, until: until,
 		servers: r.sentTo(), queued: true, unconfirmed: true,
 	}
-	if !l.validAt(now.Add(m.opt.grantTime() / 4)) {
+	if !l.validAt(now.Add(max(lasts/4, m.opt.NodeTimeout))) { // time to confirm it
 		return nil
 	}
-	full := newRound(m.nodes, m.quorum, op{kind: opExtend, name: name, value: t.value, other: t.value, ttl: r.ttl}, now)
+	full := newRound(m.nodes, m.quorum, l.op(opExtend), now)
 	full.then = func(won bool) { l.changed(full, won) }
 	full.send(l.servers)
 	m.stats.acquired.Add(1)

@@ -12,14 +12,14 @@ type waiter struct {
 	value string
 	// attempt is the number of the last attempt, which was sent at sentAt. A
 	// server that refused it keeps the number in the queue and repeats it in the
-	// message with the grant: such a grant is later than sentAt, and lives for at
-	// least grantTime from then on. A message with another number may be of any
-	// age.
+	// message with the grant: such a grant is later than sentAt, and lives for the
+	// time in the message. A message with another number may be of any age.
 	attempt uint64
 	sentAt  time.Time
 	refused nodeSet       // the servers that refused this attempt
 	agreed  nodeSet       // the servers that gave the lock in reply
 	grants  nodeSet       // the servers that granted the lock later
+	lasts   time.Duration // the shortest of these grants
 	voting  nodeSet       // those of them whose message counts as a vote
 	soon    chan struct{} // the first server has granted it, or may have
 	ready   chan struct{} // a majority has
@@ -75,7 +75,7 @@ func (w *waiters) next(t *waiter, now time.Time) uint64 {
 	defer w.mu.Unlock()
 	t.attempt++
 	t.sentAt = now
-	t.refused, t.agreed, t.grants, t.voting = 0, 0, 0, 0
+	t.refused, t.agreed, t.grants, t.voting, t.lasts = 0, 0, 0, 0, maxTTL
 	for _, c := range []chan struct{}{t.soon, t.ready} {
 		select {
 		case <-c:
@@ -96,20 +96,20 @@ func (w *waiters) note(t *waiter, r *round) {
 	}
 }
 
-// granted processes the message of one server that it has granted the lock to a
-// value, whose waiter it had refused in this attempt.
-func (w *waiters) granted(from int, value string, attempt uint64, votes bool) {
+// granted processes the message of one server.
+func (w *waiters) granted(from int, g grant, votes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.byValue[value]
+	t := w.byValue[g.value]
 	switch {
 	case t == nil:
 		return
-	case attempt != t.attempt:
+	case g.attempt != t.attempt || g.lasts == 0:
 		t.hurry() // the grant may have expired: ask
 		return
 	}
 	t.grants |= 1 << from
+	t.lasts = min(t.lasts, g.lasts)
 	if votes {
 		t.voting |= 1 << from
 	}
@@ -126,10 +126,20 @@ func (w *waiters) listening() {
 	}
 }
 
-// parseGrant parses the message of grant.lua. Scripts of an earlier version send no
-// attempt; then the waiter has to ask.
-func parseGrant(message string) (value string, attempt uint64) {
-	value, number, _ := strings.Cut(message, " ")
-	attempt, _ = strconv.ParseUint(number, 10, 64)
-	return value, attempt
+// grant is the message of a server that it has granted the lock to a value, whose waiter
+// it had refused in this attempt.
+type grant struct {
+	value   string
+	attempt uint64
+	lasts   time.Duration // how long it is kept for the waiter
+}
+
+// parseGrant parses the message of grant.lua. Scripts of earlier versions send no time;
+// then the waiter has to ask.
+func parseGrant(message string) grant {
+	value, rest, _ := strings.Cut(message, " ")
+	number, ttl, _ := strings.Cut(rest, " ")
+	attempt, _ := strconv.ParseUint(number, 10, 64)
+	lasts, _ := strconv.ParseInt(ttl, 10, 64)
+	return grant{value, attempt, time.Duration(max(lasts, 0)) * time.Millisecond}
 }

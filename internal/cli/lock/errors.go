@@ -9,7 +9,7 @@ import (
 
 // Exit codes of retwis lock, beside those of the command that it runs.
 const (
-	exitNotAcquired   = 75 // EX_TEMPFAIL: try again later
+	exitNotAcquired   = shell.ExitTryAgain
 	exitLost          = 76
 	exitMaxTime       = 124 // as of timeout(1)
 	exitNotExecutable = 126 // as in shells

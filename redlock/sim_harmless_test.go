@@ -1,0 +1,107 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+const (
+	// harmlessTTL is long: a name that stands still until it expires is noticed.
+	harmlessTTL = 10 * time.Second
+	// harmlessGap is how long a name may be free while a client waits for it: some
+	// faults, one after the other.
+	harmlessGap = time.Second
+)
+
+// share locks one name all the time, and checks that it is not free for long, and that a
+// holder never finds it lost.
+func (w *world) share(ctx context.Context, m *Manager, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		l, err := m.Lock(ctx, "name")
+		if err != nil {
+			continue // the end
+		}
+		w.took(l)
+		w.mu.Lock()
+		if w.free.After(began) {
+			began = w.free
+		}
+		if waited := time.Since(began); waited > harmlessGap {
+			w.wrong = append(w.wrong, fmt.Sprintf("the name was free for %v while a client waited", waited))
+		}
+		w.mu.Unlock()
+		time.Sleep(time.Duration(rng.Int64N(int64(10 * time.Millisecond))))
+		if rng.IntN(4) == 0 {
+			w.lost(l.Extend(ctx))
+		}
+		w.holds(l)
+		w.lost(l.Unlock(context.WithoutCancel(ctx)))
+	}
+}
+
+// lost records that a lock is free, and an error that says that it was lost.
+func (w *world) lost(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.free = time.Now()
+	if errors.Is(err, ErrLost) {
+		w.wrong = append(w.wrong, err.Error())
+	}
+}
+
+// annoy breaks connections and stalls servers, for less than a third of a second.
+func (w *world) annoy(ctx context.Context, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		time.Sleep(harmlessGap/2 + time.Duration(rng.Int64N(int64(w.pace))))
+		length := 80*time.Millisecond + time.Duration(rng.Int64N(int64(220*time.Millisecond)))
+		if rng.IntN(2) == 0 {
+			s := w.servers[rng.IntN(len(w.servers))]
+			s.change(func() { s.frozen = true })
+			time.Sleep(length)
+			s.change(func() { s.frozen = false })
+			continue
+		}
+		cut := []*simLink{w.links[rng.IntN(len(w.links))]}
+		if rng.IntN(2) == 0 { // all connections of a process
+			cut = cut[:0]
+			for _, l := range w.links {
+				if l.m == w.managers[0] {
+					cut = append(cut, l)
+				}
+			}
+		}
+		w.cut(cut, true)
+		time.Sleep(length)
+		w.cut(cut, false)
+	}
+}
+
+func (w *world) cut(links []*simLink, cut bool) {
+	w.net.mu.Lock()
+	defer w.net.mu.Unlock()
+	for _, l := range links {
+		w.net.cuts[l] = cut
+	}
+}
+
+// TestSimulationOfHarmlessFaults breaks connections and stalls servers, and nothing else:
+// no name stands still, and no lock is lost.
+func TestSimulationOfHarmlessFaults(t *testing.T) {
+	t.Parallel()
+	for _, servers := range []int{1, 3} {
+		t.Run(fmt.Sprint(servers, " servers"), func(t *testing.T) {
+			t.Parallel()
+			for i := range schedules(t) / 4 {
+				wrong, n := simulate(t, schedule{seed: uint64(i), fencing: i%4 == 3, harmless: servers, length: 30 * time.Second})
+				if len(wrong) > 0 {
+					t.Fatalf("schedule %d: %d locks, %v", i, n, wrong)
+				}
+			}
+		})
+	}
+}
