@@ -85,8 +85,12 @@ func (l Limit) burst() int {
 	return l.Burst
 }
 
-// interval is the time that an event takes, in whole microseconds.
-func (l Limit) interval() int64 { return int64(l.Per/time.Microsecond) / int64(l.Rate) }
+// interval is the time that an event takes, in whole microseconds. It is rounded up, or
+// more than Rate would be allowed.
+func (l Limit) interval() int64 {
+	all := int64(l.Rate) * int64(time.Microsecond)
+	return (int64(l.Per) + all - 1) / all
+}
 
 // span is how far the TAT may be ahead of the present, in microseconds.
 func (l Limit) span() int64 { return l.interval() * int64(l.burst()) }

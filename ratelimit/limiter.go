@@ -291,7 +291,7 @@ func (c Check) result(ahead int64, allowed bool) Result {
 	r := Result{
 		Allowed:    allowed,
 		Key:        c.Key,
-		Remaining:  int((c.Limit.span() - ahead) / c.Limit.interval()),
+		Remaining:  int(max(0, c.Limit.span()-ahead) / c.Limit.interval()),
 		ResetAfter: time.Duration(ahead) * time.Microsecond,
 	}
 	if !allowed {

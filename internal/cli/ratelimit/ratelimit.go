@@ -44,8 +44,9 @@ func newTake(env shell.Env) *cobra.Command {
 		Use:   "take [flags] KEY=LIMIT...",
 		Short: "Ask whether an event is allowed, and count it",
 		Long: `Asks whether an event is allowed, and counts it if it is. The exit code is 0 if it is
-allowed and 1 if it is not; what is printed says how long to wait. Of several limits, all
-count the event, or none does.
+allowed and 75 if it is not, but will be; what is printed says how long to wait. It is 1
+where that could not be decided, because the server does not answer, and where the event
+costs more than a limit ever allows. Of several limits, all count the event, or none does.
 
 With --wait it waits until the event is allowed, for that long at most.
 
@@ -81,10 +82,13 @@ With --wait it waits until the event is allowed, for that long at most.
 			if err := show(c, result); err != nil {
 				return err
 			}
-			if !result.Allowed {
-				return shell.Exit(shell.ExitFailure, nil)
+			switch {
+			case result.Allowed:
+				return nil
+			case result.RetryAfter < 0:
+				return shell.ErrReported
 			}
-			return nil
+			return shell.Exit(shell.ExitTryAgain, nil)
 		})
 	})
 }
