@@ -35,6 +35,7 @@ const (
 	erred                          // answered with an error
 	later                          // refused for now, because its slot is moving
 	again                          // the input says that it can be sent again
+	moved                          // copied into another chunk, which has it now
 )
 
 // chunk is a sequence of commands for one server, sent in one write.

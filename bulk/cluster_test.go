@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,6 +187,73 @@ func TestClusterSlotStuck(t *testing.T) {
 	report, err := Load(ctx, url, strings.NewReader("MSET {10}a 1 {10}b 1\nSET {10}b 2\n"), Options{RetryFor: 300 * time.Millisecond})
 	if !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "the Cluster did not accept command 1 (MSET {10}a 1 {10}b 1)") {
 		t.Errorf("%v, %+v", err, report)
+	}
+}
+
+// TestClusterRefusesAgain refuses commands twice while an earlier command of the same chunk
+// waits: a command that was copied, to be sent again, was not executed.
+func TestClusterRefusesAgain(t *testing.T) {
+	t.Parallel()
+	c, url := cluster(t)
+	source, target := c.Masters[0].Client(t), c.Masters[1].Client(t)
+	from, to := do(t, source, "CLUSTER", "MYID"), do(t, target, "CLUSTER", "MYID")
+	// The keys of the first command are on two servers, so the second one waits as well.
+	do(t, source, "MSET", "{10}a", "0", "{10}b", "0")
+	waits := strconv.Itoa(keys.Slot([]byte("{10}")))
+	do(t, target, "CLUSTER", "SETSLOT", waits, "IMPORTING", from)
+	do(t, source, "CLUSTER", "SETSLOT", waits, "MIGRATING", to)
+	do(t, source, "MIGRATE", "127.0.0.1", strconv.Itoa(c.Masters[1].Port()), "{10}a", "0", "5000")
+	// Each master sends the other commands to the other one.
+	const tag = "{3}"
+	slot := keys.Slot([]byte(tag))
+	if slot >= keys.Slots/3 || strconv.Itoa(slot) == waits {
+		t.Fatal("choose another tag")
+	}
+	do(t, source, "CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", to)
+
+	var ended atomic.Bool
+	moved := make(chan struct{})
+	go func() {
+		defer close(moved)
+		eventually(t, "the commands are refused again and again", func() bool {
+			stats := do(t, target, "INFO", "commandstats")
+			_, after, _ := strings.Cut(stats, "cmdstat_asking:calls=")
+			asked, _, _ := strings.Cut(after, ",")
+			n, _ := strconv.Atoi(asked)
+			return n >= 6 || ended.Load()
+		})
+		move(t, c, slot)
+		move(t, c, keys.Slot([]byte("{10}")))
+	}()
+	input := "MSET {10}a 1 {10}b 1\nSET {10}b 2\nRPUSH " + tag + "x 1\nRPUSH " + tag + "x 2\nSET " + tag + "y 1\nSET " + tag + "y 2\n"
+	report, err := Load(t.Context(), url, strings.NewReader(input), Options{})
+	ended.Store(true)
+	<-moved
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkNodes(t, report)
+	list, err := target.Do(t.Context(), target.B().Lrange().Key(tag+"x").Start(0).Stop(-1).Build()).AsStrSlice()
+	if err != nil || !slices.Equal(list, []string{"1", "2"}) {
+		t.Errorf("the list has %q (%v)", list, err)
+	}
+	if y, b := do(t, target, "GET", tag+"y"), do(t, target, "GET", "{10}b"); y != "2" || b != "2" {
+		t.Errorf("y is %s and b is %s, expected 2 and 2", y, b)
+	}
+}
+
+// checkNodes checks that the servers have replied to each command once.
+func checkNodes(t *testing.T, report Report) {
+	t.Helper()
+	var replies int64
+	for _, n := range report.Nodes {
+		replies += n.Replies
+		if n.Replies < 0 {
+			t.Errorf("%s has given %d replies", n.Addr, n.Replies)
+		}
+	}
+	if report.Errors != 0 || report.Replies != report.Commands || replies != report.Commands {
+		t.Errorf("%d replies of the servers: %+v", replies, report)
 	}
 }
 

@@ -41,7 +41,8 @@ func (u unit) refusedForNow() bool {
 	return false
 }
 
-// units returns the held units with a flag, or all, in the order of the input.
+// units returns the held units with a flag, or all, in the order of the input. Those that
+// were moved into another chunk are there.
 func (r *recovery) units(wanted itemFlags) []unit {
 	var all []unit
 	for _, c := range r.sender.held {
@@ -54,7 +55,10 @@ func (r *recovery) units(wanted itemFlags) []unit {
 			if c.items[u.from].flags&internal != 0 { // ASKING, or the final ECHO
 				u.from++
 			}
-			if u.from < u.to && (wanted == 0 || c.items[u.from].flags&wanted != 0) {
+			if u.from == u.to {
+				continue
+			}
+			if flags := c.items[u.from].flags; flags&moved == 0 && (wanted == 0 || flags&wanted != 0) {
 				all = append(all, u)
 			}
 		}
@@ -231,7 +235,7 @@ func (r *recovery) inOrder(keys []string, p *pipe, went map[string]*pipe) bool {
 	return true
 }
 
-// move copies a unit into another chunk and marks the original as done.
+// move copies a unit into another chunk.
 func (r *recovery) move(c *chunk, u unit, asking bool) {
 	if asking {
 		c.add([]byte("*1\r\n$6\r\nASKING\r\n"), item{no: u.no(), many: 1, flags: internal})
@@ -252,6 +256,6 @@ func (r *recovery) move(c *chunk, u unit, asking bool) {
 		} else {
 			r.count.resent.Add(int64(from.many))
 		}
-		from.flags &^= resend | unsure | fresh | later
+		from.flags = from.flags&^(resend|unsure|fresh|later) | moved
 	}
 }
