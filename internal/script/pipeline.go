@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -18,8 +19,9 @@ type Sender struct {
 func NewSender(client rueidis.Client) *Sender { return &Sender{client: client} }
 
 // DoMulti sends commands in one pipeline, and the scripts among them, which Command has
-// made, by their digests. If a server does not know one of them, all commands are sent
-// again, in their order and with the scripts in full. So each must be repeatable.
+// made, by their digests. If a server does not know one of them, or a Cluster moves the keys
+// of a command, all commands are sent again, in their order and with the scripts in full. So
+// each must be repeatable.
 func (s *Sender) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
 	full, short := make(rueidis.Commands, len(commands)), make(rueidis.Commands, len(commands))
 	for i, command := range commands {
@@ -27,10 +29,11 @@ func (s *Sender) DoMulti(ctx context.Context, commands ...rueidis.Completed) []r
 		short[i] = s.byDigest(full[i])
 	}
 	results := s.client.DoMulti(ctx, short...)
-	for _, r := range results {
-		if unknown(r) {
-			return s.client.DoMulti(ctx, full...)
-		}
+	if slices.ContainsFunc(results, unknown) {
+		results = s.client.DoMulti(ctx, full...)
+	}
+	for w := newWait(ctx); slices.ContainsFunc(results, moving) && w.next(); {
+		results = s.client.DoMulti(ctx, full...)
 	}
 	return results
 }

@@ -39,12 +39,17 @@ func (s Script) Retryable() Script {
 type Call struct{ Keys, Args []string }
 
 // Run runs the script: one round trip, and a second one the first time on a server.
+//
+// While a Cluster moves a slot key by key, it refuses scripts whose keys are on two servers.
+// Run and the other methods then wait and try again, until the context ends or for a minute.
 func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
-	r := client.Do(ctx, s.evalsha(client, keys, args))
-	if unknown(r) {
-		r = client.Do(ctx, s.eval(client, keys, args))
-	}
-	return r
+	return waiting(ctx, func() rueidis.RedisResult {
+		r := client.Do(ctx, s.evalsha(client, keys, args))
+		if unknown(r) {
+			r = client.Do(ctx, s.eval(client, keys, args))
+		}
+		return r
+	})
 }
 
 // RunFenced is Run, and returns after the client has received the invalidation messages
@@ -53,21 +58,43 @@ func (s Script) Run(ctx context.Context, client rueidis.Client, keys, args []str
 // second command in the pipeline waits for them.
 func (s Script) RunFenced(ctx context.Context, client rueidis.Client, keys, args []string) rueidis.RedisResult {
 	fence := func() rueidis.Completed { return client.B().Exists().Key(keys[0]).Build().ToRetryable() }
-	r := client.DoMulti(ctx, s.evalsha(client, keys, args), fence())
-	if unknown(r[0]) {
-		r = client.DoMulti(ctx, s.eval(client, keys, args), fence())
-	}
-	return r[0]
+	return waiting(ctx, func() rueidis.RedisResult {
+		r := client.DoMulti(ctx, s.evalsha(client, keys, args), fence())
+		if unknown(r[0]) {
+			r = client.DoMulti(ctx, s.eval(client, keys, args), fence())
+		}
+		return r[0]
+	})
 }
 
 // RunMany runs the script several times in one pipeline: one round trip, and two more
 // the first time on a server. The results are in the order of the calls. If a server
-// learns the script during the pipeline, its calls may run in another order. Keep the
-// calls below a thousand.
+// learns the script during the pipeline, or a Cluster moves the keys of a call, the calls
+// may run in another order. Keep the calls below a thousand.
 func (s Script) RunMany(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
 	if len(calls) == 1 {
 		return []rueidis.RedisResult{s.Run(ctx, client, calls[0].Keys, calls[0].Args)}
 	}
+	results := s.runAll(ctx, client, calls)
+	for w := newWait(ctx); ; {
+		var left []int
+		var again []Call
+		for i, r := range results {
+			if moving(r) {
+				left, again = append(left, i), append(again, calls[i])
+			}
+		}
+		if len(left) == 0 || !w.next() {
+			return results
+		}
+		for i, r := range s.runAll(ctx, client, again) {
+			results[left[i]] = r
+		}
+	}
+}
+
+// runAll is RunMany without waiting for keys that move.
+func (s Script) runAll(ctx context.Context, client rueidis.Client, calls []Call) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(calls))
 	for i, c := range calls {
 		commands[i] = s.evalsha(client, c.Keys, c.Args)

@@ -1,0 +1,58 @@
+package script
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	firstWait = 5 * time.Millisecond
+	maxWait   = 200 * time.Millisecond
+	// waitFor bounds all waits of one call: a slot whose move was abandoned stays as it is.
+	waitFor = time.Minute
+)
+
+// moving reports whether a Cluster did not run a command because its keys are on two
+// servers, while their slot is moved.
+func moving(r rueidis.RedisResult) bool {
+	e, ok := rueidis.IsRedisErr(r.Error())
+	return ok && e.IsTryAgain()
+}
+
+// waiting sends a command until a Cluster does not refuse it because its keys move.
+func waiting(ctx context.Context, send func() rueidis.RedisResult) rueidis.RedisResult {
+	r := send()
+	if !moving(r) {
+		return r
+	}
+	for w := newWait(ctx); moving(r) && w.next(); {
+		r = send()
+	}
+	return r
+}
+
+// wait is the time between two attempts, which grows.
+type wait struct {
+	ctx   context.Context // of the one call it lives for
+	pause time.Duration
+	end   time.Time
+}
+
+func newWait(ctx context.Context) *wait {
+	return &wait{ctx: ctx, pause: firstWait, end: time.Now().Add(waitFor)}
+}
+
+// next waits, and reports whether to try again.
+func (w *wait) next() bool {
+	timer := time.NewTimer(w.pause)
+	defer timer.Stop()
+	w.pause = min(2*w.pause, maxWait)
+	select {
+	case <-w.ctx.Done():
+		return false
+	case <-timer.C:
+		return time.Now().Before(w.end)
+	}
+}
