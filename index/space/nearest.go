@@ -56,15 +56,7 @@ func (x *Index) NearestWithin(ctx context.Context, point []any, distance float64
 		}
 	}
 	return x.nearest(ctx, at, distance, k, metric{
-		distance: func(p []place) float64 {
-			sum := 0.0
-			for d, w := range weights {
-				if w > 0 {
-					sum = math.Hypot(sum, w*x.axes[d].distance(at[d], p[d]))
-				}
-			}
-			return sum
-		},
+		distance: x.euclidean(at, weights),
 		blocks: func(radius float64) []block {
 			low, high := make([]place, len(at)), make([]place, len(at))
 			for d, w := range weights {
@@ -73,6 +65,55 @@ func (x *Index) NearestWithin(ctx context.Context, point []any, distance float64
 			return []block{x.block(low, high)}
 		},
 	})
+}
+
+// euclidean returns a function for the distance from a place. Whole numbers and decimals
+// are measured in their last digit, so that the distances of equally far points are equal,
+// and those of a right triangle exact.
+func (x *Index) euclidean(at []place, weights []float64) func([]place) float64 {
+	unit := 1.0
+	for d, w := range weights {
+		if w > 0 && x.axes[d].Type != Float {
+			unit = max(unit, x.axes[d].unit())
+		}
+	}
+	for d, w := range weights {
+		if w > 0 && x.axes[d].Type == Float {
+			unit = 1 // a float has no last digit
+		}
+	}
+	return func(p []place) float64 {
+		var sides [maxDims]float64
+		for d, w := range weights {
+			if w > 0 {
+				sides[d] = w * x.axes[d].distanceIn(unit, at[d], p[d])
+			}
+		}
+		return norm(sides[:len(weights)]) / unit
+	}
+}
+
+// norm returns the square root of the sum of squares. math.Hypot, one side after the other,
+// rounds each time; this sum has twice the bits of a float64.
+func norm(sides []float64) float64 {
+	largest := slices.Max(sides)
+	if largest == 0 || math.IsInf(largest, 1) {
+		return largest
+	}
+	_, exponent := math.Frexp(largest)
+	sum, rest := 0.0, 0.0
+	for _, s := range sides {
+		s = math.Ldexp(s, -exponent) // or the square would overflow
+		square := s * s
+		low := math.FMA(s, s, -square)
+		total := sum + square
+		part := total - sum
+		low += (sum - (total - part)) + (square - part)
+		sum, rest = total, rest+low
+	}
+	root := math.Sqrt(sum)
+	root += (math.FMA(-root, root, sum) + rest) / (2 * root)
+	return math.Ldexp(root, exponent)
 }
 
 // metric measures distances from a place.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/index"
+	"retwis/index/decimal"
+	"retwis/internal/ordered"
 	"retwis/internal/redistest"
 )
 
@@ -48,48 +52,155 @@ func TestNearestAgainstBruteForce(t *testing.T) {
 			}
 		}
 		at, _ := x.places(here)
-		var want []Near
+		exact := map[string]*big.Float{}
 		for id, values := range model {
 			p, _ := x.places(values)
-			sum := 0.0
-			for d := range p {
-				w := 1.0
-				if weights != nil {
-					w = weights[d]
-				}
-				if w > 0 {
-					sum = math.Hypot(sum, w*x.axes[d].distance(at[d], p[d]))
-				}
-			}
-			want = append(want, Near{Entry{ID: id}, sum})
+			exact[id] = exactDistance(x, at, p, weights)
 		}
-		slices.SortFunc(want, func(a, b Near) int {
-			return cmp.Or(cmp.Compare(a.Distance, b.Distance), cmp.Compare(a.ID, b.ID))
-		})
 		k := rapid.IntRange(1, 220).Draw(t, "k")
-		want = want[:min(k, len(want))]
 		got, err := x.Nearest(ctx, here, k, weights...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		same := func(a, b Near) bool { return a.ID == b.ID && a.Distance == b.Distance }
-		if !slices.EqualFunc(got, want, same) {
-			t.Fatalf("from %v: got %v, want %v", here, got, want)
-		}
+		nearestOf(t, exact, got, k, math.Inf(1))
 		// Within a distance: that of a point, which is included, or any.
 		limit := rapid.Float64Range(0, 1e9).Draw(t, "limit")
-		if len(want) > 0 && rapid.Bool().Draw(t, "exactly") {
-			limit = rapid.SampledFrom(want).Draw(t, "last").Distance
+		last := ""
+		if len(got) > 0 && rapid.Bool().Draw(t, "exactly") {
+			n := rapid.SampledFrom(got).Draw(t, "last")
+			last, limit = n.ID, n.Distance
 		}
-		want = slices.DeleteFunc(want, func(n Near) bool { return n.Distance > limit })
-		got, err = x.NearestWithin(ctx, here, limit, k, weights...)
-		if err != nil {
+		all := got
+		if got, err = x.NearestWithin(ctx, here, limit, k, weights...); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.EqualFunc(got, want, same) {
-			t.Fatalf("within %v from %v: got %v, want %v", limit, here, got, want)
+		nearestOf(t, exact, got, k, limit)
+		if within := slices.DeleteFunc(all, func(n Near) bool { return n.Distance > limit }); len(within) != len(got) {
+			t.Fatalf("within %v, that of %q: got %v, want %v", limit, last, got, within)
 		}
 	})
+}
+
+// exactDistance is the distance of two places with all its digits.
+func exactDistance(x *Index, p, q []place, weights []float64) *big.Float {
+	number := func(f float64) *big.Float { return new(big.Float).SetPrec(5000).SetFloat64(f) }
+	sum := number(0)
+	for d := range x.axes {
+		a := &x.axes[d]
+		side := number(0)
+		if a.Type == Float {
+			side.Sub(number(ordered.FloatFromBits(p[d].exact)), number(ordered.FloatFromBits(q[d].exact)))
+		} else {
+			side.Sub(new(big.Float).SetPrec(5000).SetUint64(p[d].code), new(big.Float).SetUint64(q[d].code))
+			side.Quo(side, number(a.unit()))
+		}
+		if weights != nil {
+			side.Mul(side, number(weights[d]))
+		}
+		sum.Add(sum, side.Mul(side, side))
+	}
+	return sum.Sqrt(sum)
+}
+
+// nearestOf fails the test unless points are the k nearest within a distance: their distances
+// are exact but for the last digits, and they are in order. Where two distances differ in
+// those digits only, either point may be the nearer one.
+func nearestOf(t *rapid.T, exact map[string]*big.Float, got []Near, k int, limit float64) {
+	t.Helper()
+	left := map[string]float64{}
+	within := 0
+	for id, distance := range exact {
+		left[id], _ = distance.Float64()
+		if left[id] <= limit*(1-1e-15) {
+			within++
+		}
+	}
+	if len(got) > k || len(got) < min(k, within) {
+		t.Fatalf("%d points, want %d of %d within %v", len(got), k, within, limit)
+	}
+	for i, n := range got {
+		if math.Abs(n.Distance-left[n.ID]) > 1e-15*left[n.ID] || n.Distance > limit {
+			t.Fatalf("%q is at %v, not at %v", n.ID, left[n.ID], n.Distance)
+		}
+		delete(left, n.ID)
+		if i > 0 && cmp.Or(cmp.Compare(got[i-1].Distance, n.Distance), cmp.Compare(got[i-1].ID, n.ID)) >= 0 {
+			t.Fatalf("out of order: %v, %v", got[i-1], n)
+		}
+	}
+	for id, distance := range left {
+		if len(got) == k && distance < got[k-1].Distance*(1-1e-15) {
+			t.Fatalf("%q at %v is nearer than %v", id, distance, got[k-1])
+		}
+	}
+}
+
+// Points of whole numbers and decimals exactly at a distance are within it, and equally far
+// points are in the order of their ids.
+func TestNearestExactly(t *testing.T) {
+	t.Parallel()
+	c := redistest.DB(t).Client(t)
+	for name, dims := range map[string]struct {
+		text   string
+		digits []int // after the point, of each dimension
+	}{
+		"integers":   {"a:int(-400..400),b:int(-400..400),c:int(-400..400),d:int(-400..400)", []int{0, 0, 0, 0}},
+		"two":        {"a:int(-400..400),b:int(-400..400)", []int{0, 0}},
+		"decimals":   {"a:decimal(1)(-40..40),b:decimal(1)(-40..40),c:decimal(1)(-40..40)", []int{1, 1, 1}},
+		"mixed":      {"a:int(-40..40),b:decimal(3)(-40..40),c:decimal(1)(-40..40)", []int{0, 3, 1}},
+		"large ones": {"a:int(-9000000000..9000000000),b:int(-9000000000..9000000000),c:int(-9000000000..9000000000)", []int{0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			x := newIndex(t, c, name, dims.text, Options{})
+			random := rand.New(rand.NewPCG(5, 6))
+			squares := map[string]int64{} // of the distance from the middle, in units of the last digit
+			factor := int64(1)
+			if name == "large ones" {
+				factor = 1_000_000_000
+			}
+			digits := int64(math.Pow10(slices.Max(dims.digits)))
+			points := map[string][]any{}
+			for i := range 3000 {
+				values := make([]any, len(dims.digits))
+				sum := int64(0)
+				for d, n := range dims.digits {
+					side := random.Int64N(9) - random.Int64N(9)
+					if name == "two" {
+						side = random.Int64N(400) - random.Int64N(400)
+					}
+					values[d] = decimal.New(side*factor, n)
+					side *= digits / int64(math.Pow10(n))
+					sum += side * side
+				}
+				id := fmt.Sprint("p", i)
+				points[id], squares[id] = values, sum
+			}
+			if _, err := x.PutMany(ctx, entries(points)); err != nil {
+				t.Fatal(err)
+			}
+			ids := slices.SortedFunc(maps.Keys(points), func(a, b string) int {
+				return cmp.Or(cmp.Compare(squares[a], squares[b]), cmp.Compare(a, b))
+			})
+			middle := slices.Repeat([]any{0}, len(dims.digits))
+			got, err := x.Nearest(ctx, middle, len(ids))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, n := range got {
+				if n.ID != ids[i] {
+					t.Fatalf("number %d is %q at %v, want %q", i, n.ID, n.Distance, ids[i])
+				}
+			}
+			for root := int64(1); root < 600; root++ {
+				within, _ := slices.BinarySearchFunc(ids, root*root+1, func(id string, square int64) int { return cmp.Compare(squares[id], square) })
+				got, err := x.NearestWithin(ctx, middle, float64(root)*float64(factor)/float64(digits), len(ids))
+				if err != nil || len(got) != within {
+					t.Fatalf("within %d: %d, want %d, %v", root, len(got), within, err)
+				}
+			}
+		})
+	}
 }
 
 // In a crowd: as many as are wanted, and hardly more is read.
@@ -114,7 +225,8 @@ func TestNearestInACrowd(t *testing.T) {
 		var want []float64
 		for _, values := range points {
 			p, _ := x.places(values)
-			want = append(want, math.Hypot(x.axes[0].distance(at[0], p[0]), x.axes[1].distance(at[1], p[1])))
+			dx, dy := int64(p[0].code-at[0].code), int64(p[1].code-at[1].code) // in thousandths
+			want = append(want, math.Sqrt(float64(dx*dx+dy*dy))/1000)
 		}
 		slices.Sort(want)
 		check := func(got []Near, err error, n int) {
