@@ -1,17 +1,7 @@
 -- Shared by the scripts that write triples, which are sent with this text in front.
 -- ARGV[2], the declaration, determines the orders of the graph.
 
--- opened begins a script that writes, see declare.lua. A graph has nothing next to its
--- entries, so that one made by hand is complete: the first write declares it.
-local function opened(kind, declaration, partitions)
-	local refusal, found = declared(KEYS[3], kind, declaration, partitions, KEYS[1])
-	if refusal then
-		return nil, refusal
-	end
-	return tracked(found)
-end
-
--- others returns the entries of a triple but that of spo, by which it is known.
+-- secondary returns the entries of a triple but that of spo, by which it is known.
 -- The names are escaped.
 local function secondary(s, p, o)
 	local pos, osp = 'pos:' .. p .. ':' .. o .. ':' .. s, 'osp:' .. o .. ':' .. s .. ':' .. p
@@ -26,7 +16,7 @@ local function secondary(s, p, o)
 	}
 end
 
--- known returns the entry of spo.
+-- primary returns the entry of spo.
 local function primary(s, p, o)
 	return 'spo:' .. s .. ':' .. p .. ':' .. o
 end

@@ -70,7 +70,7 @@ func New(client rueidis.Client, key string, opt Options) (*Graph, error) {
 		store: store{set: set, compact: opt.Compact},
 		put:   script(putLua), remove: script(removeLua), setObjects: script(setLua),
 		repair: script(repairLua), fill: script(fillLua), finish: engine.NewFinish(entriesLua, finishLua),
-		tracker: engine.NewTracker(set, engine.TrackerOptions{Lua: entriesLua}),
+		tracker: engine.NewTracker(set, nil),
 	}, nil
 }
 

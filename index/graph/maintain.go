@@ -41,7 +41,8 @@ func (g *Graph) Repair(ctx context.Context, source iter.Seq2[Triple, error], opt
 // the number of triples in the graph now. Adopt can be repeated, and does not harm a graph.
 //
 // If no entry is that of a triple, the sorted set is something else, and Adopt fails with
-// index.ErrValue; if there is none, with index.ErrNotFound.
+// index.ErrValue; if there is none, with index.ErrNotFound. A graph that has only the
+// orders of Options.Compact is adopted only with that option.
 func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Report, error) {
 	all, err := g.set.Len(ctx)
 	if err != nil {
@@ -63,6 +64,15 @@ func (g *Graph) Adopt(ctx context.Context, opt maintain.Options) (maintain.Repor
 	}
 	if all > 0 && report.Checked == 0 {
 		return report, fmt.Errorf("graph: %w: none of the %d entries of %q is the spo entry of a triple", index.ErrValue, all, g.set.Key)
+	}
+	if !g.compact && all > 0 {
+		n, err := g.counts(ctx, []span{Pattern{}.in(SOP, 0), Pattern{}.in(PSO, 0), Pattern{}.in(OPS, 0)})
+		if err != nil {
+			return report, err
+		}
+		if n[0]+n[1]+n[2] == 0 {
+			return report, fmt.Errorf("graph: %w: %q has the three orders of a compact graph: adopt it with Options.Compact or --compact", index.ErrValue, g.set.Key)
+		}
 	}
 	return report, g.wrap(ctx, g.set.Adopt(ctx))
 }

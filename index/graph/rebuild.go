@@ -14,8 +14,8 @@ import (
 // the source. The report counts the triples of the source.
 //
 // A rebuild that fails changes nothing, except for partitions that it has replaced
-// already. The rest of a killed one is removed by the first write a minute later, or by
-// Repair. If another one starts, it ends with maintain.ErrReplaced.
+// already. The rest of a killed one is removed a minute later, by the next write or Repair.
+// If another one starts, it ends with maintain.ErrReplaced.
 func (g *Graph) Rebuild(ctx context.Context, source iter.Seq2[Triple, error], opt maintain.Options) (maintain.Report, error) {
 	run := engine.Start(opt)
 	var failed error // has its key already

@@ -55,20 +55,23 @@ local function tracked(found, more)
 end
 
 -- declared stores the declaration of a new index. It returns an error for the caller to
--- reply where another one is stored, and the reply of remembered.
---
--- index  the sorted set, or nil; a key of another type is left alone
-local function declared(meta, kind, declaration, partitions, index)
+-- reply where another one is stored.
+local function declared(meta, kind, declaration, partitions)
 	local found, refusal = remembered(meta, kind, declaration, partitions)
-	if refusal or found[1] then
-		return refusal, found
+	if not found[1] then
+		redis.call('HSET', meta, 'kind', kind, 'declaration', declaration, 'partitions', partitions)
 	end
-	local holds = index and redis.call('TYPE', index).ok or 'none'
-	if holds ~= 'none' and holds ~= 'zset' then
-		return redis.error_reply('WRONGTYPE the key holds a ' .. holds .. ' and no index')
+	return refusal
+end
+
+-- permitted is remembered for a partition, whose keys are the first of KEYS. It also
+-- returns an error where they hold what no index made.
+local function permitted(kind, declaration, partitions)
+	local found, refusal = remembered(KEYS[3], kind, declaration, partitions)
+	if not found[1] then
+		refusal = unowned(KEYS[1], 'zset') or unowned(KEYS[2], 'hash')
 	end
-	redis.call('HSET', meta, 'kind', kind, 'declaration', declaration, 'partitions', partitions)
-	return nil, found
+	return found, refusal
 end
 
 -- opened begins a script that writes to a partition, whose keys are the first of KEYS. It
@@ -77,14 +80,10 @@ end
 --
 -- more   another key that a rebuild makes, or nil
 local function opened(kind, declaration, partitions, more)
-	local found, refusal = remembered(KEYS[3], kind, declaration, partitions)
+	local found, refusal = permitted(kind, declaration, partitions)
 	if refusal then
 		return nil, refusal
 	elseif not found[1] then
-		refusal = unowned(KEYS[1], 'zset') or unowned(KEYS[2], 'hash')
-		if refusal then
-			return nil, refusal
-		end
 		redis.call('HSET', KEYS[3], 'kind', kind, 'declaration', declaration, 'partitions', partitions)
 		return false
 	end

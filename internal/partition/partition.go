@@ -162,18 +162,31 @@ func (s *Set) Sum(ctx context.Context, command func(*Keys) rueidis.Completed) (i
 }
 
 // Declare stores the declaration if there is none yet, and is Check otherwise. An index
-// in one partition does not need it: its scripts declare it.
+// in one partition does not need it: its scripts declare it. It fails with what the script
+// of a write would return where a partition is declared otherwise, or holds other data.
 func (s *Set) Declare(ctx context.Context) error {
-	if s.known.Load() {
-		return nil
+	if err := s.Check(ctx); err != nil || s.known.Load() {
+		return err
 	}
-	meta := s.Key + ".meta"
-	r := declareScript().Run(ctx, s.Client, []string{meta}, s.Args())
-	if err := s.Error(ctx, r.Error()); err != nil {
+	calls := make([]script.Call, len(s.Keys))
+	for i := range s.Keys {
+		calls[i] = script.Call{Keys: s.Keys[i].All(), Args: s.Args()}
+	}
+	for _, r := range permitScript().RunMany(ctx, s.Client, calls) {
+		if err := s.Error(ctx, r.Error()); err != nil {
+			return err
+		}
+	}
+	if err := s.store(ctx, s.Key+".meta"); err != nil {
 		return err
 	}
 	s.known.Store(true)
 	return nil
+}
+
+// store stores the declaration in a hash, unless it has one.
+func (s *Set) store(ctx context.Context, meta string) error {
+	return s.Error(ctx, declareScript().Run(ctx, s.Client, []string{meta}, s.Args()).Error())
 }
 
 // NewScript returns a script that may use the functions of declare.lua.
@@ -185,10 +198,14 @@ func declareScript() script.Script {
 	return NewScript("return declared(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) or 0\n")
 }
 
+func permitScript() script.Script {
+	return NewScript("local _, refusal = permitted(ARGV[1], ARGV[2], ARGV[3])\nreturn refusal or 0\n")
+}
+
 // Adopt stores the declaration in every partition of data that were made by hand.
 func (s *Set) Adopt(ctx context.Context) error {
 	for _, k := range s.Keys {
-		if err := s.Error(ctx, declareScript().Run(ctx, s.Client, []string{k.Meta}, s.Args()).Error()); err != nil {
+		if err := s.store(ctx, k.Meta); err != nil {
 			return err
 		}
 	}
@@ -205,27 +222,47 @@ func (s *Set) Error(ctx context.Context, err error) error {
 	case !ok || !strings.HasPrefix(e.Error(), "DECLARED"):
 		return err
 	}
-	d, err := Read(ctx, s.Client, s.Key)
-	if err != nil {
-		return errors.Join(ErrDeclared, err)
+	names := []string{s.Key}
+	for i := range s.Keys {
+		names = append(names, s.Keys[i].Index)
 	}
-	return s.otherwise(d)
+	for _, name := range names { // a partition can differ from the whole
+		var d Declaration
+		if d, err = Read(ctx, s.Client, name); err == nil && d != s.declaration {
+			return s.otherwise(d)
+		}
+	}
+	return errors.Join(ErrDeclared, err)
 }
 
 // foreign returns the error for data that no index made, with how to adopt them.
 func (s *Set) foreign() error {
-	how := "use another key"
-	switch s.declaration.Kind {
+	d := s.declaration
+	command, how := "", "use another key"
+	switch d.Kind {
 	case "composite", "numeric":
-		how = fmt.Sprintf("adopt it with Adopt or %q", "retwis index adopt "+s.Key)
-	case "space", "suggest":
-		how = fmt.Sprintf("adopt it with Adopt or %q", "retwis "+s.declaration.Kind+" adopt "+s.Key)
+		command = "retwis index adopt " + s.Key
+	case "space", "suggest", "graph":
+		command = "retwis " + d.Kind + " adopt " + s.Key
 	case "recent":
-		how = fmt.Sprintf("adopt it with Adopt or %q", "retwis recent adopt "+s.Key+" --max "+s.declaration.Text)
+		command = "retwis recent adopt " + s.Key + " --max " + d.Text
 	case "lexical":
 		how = "adopt it with Adopt"
 	}
-	return fmt.Errorf("%w: %q has no %s.meta: %s", ErrForeign, s.Key, s.Key, how)
+	what := fmt.Sprintf("%q has no %s.meta", s.Key, s.Key)
+	if d.Kind == "graph" && d.Text != "" {
+		command += " --" + d.Text
+	}
+	if d.Partitions > 1 {
+		what = fmt.Sprintf("a partition of %q has no declaration", s.Key)
+	}
+	if command != "" && d.Partitions > 1 {
+		command += fmt.Sprint(" --partitions ", d.Partitions)
+	}
+	if command != "" {
+		how = fmt.Sprintf("adopt it with Adopt or %q", command)
+	}
+	return fmt.Errorf("%w: %s: %s", ErrForeign, what, how)
 }
 
 func (s *Set) otherwise(d Declaration) error {

@@ -36,22 +36,21 @@ func formatOf(file string, flag *shell.Choice) rdf.Format {
 	return format
 }
 
-// triples yields the triples of all files. A bad line is rejected, or ends the input
-// if that must be whole.
-func triples(in *shell.Inputs, format *shell.Choice, whole bool) iter.Seq2[graph.Triple, error] {
+// triples yields the triples of all files, and rejects bad lines.
+func triples(in *shell.Inputs, format *shell.Choice) iter.Seq2[graph.Triple, error] {
 	return func(yield func(graph.Triple, error) bool) {
 		for _, f := range in.Files {
 			for t, err := range rdf.Read(f, formatOf(f.Name, format)) {
 				var syntax *rdf.SyntaxError
-				switch bad := errors.As(err, &syntax); {
-				case bad && whole:
-					yield(graph.Triple{}, fmt.Errorf("%s:%d: %w", f.Name, syntax.Line, withoutLine(syntax)))
-					return
-				case bad:
-					in.Reject(f.Name, syntax.Line, withoutLine(syntax))
-					continue
-				case err != nil:
-					yield(graph.Triple{}, fmt.Errorf("%s: %w", f.Name, err))
+				if errors.As(err, &syntax) {
+					if err = in.Reject(f.Name, syntax.Line, withoutLine(syntax)); err == nil {
+						continue
+					}
+				} else if err != nil {
+					err = fmt.Errorf("%s: %w", f.Name, err)
+				}
+				if err != nil {
+					yield(graph.Triple{}, err)
 					return
 				}
 				in.Accept()

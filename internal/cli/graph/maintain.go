@@ -34,7 +34,9 @@ Triples of the files that are missing are put.`,
 			Short: "Rebuild a graph from its source while it is in use",
 			Long: `Rebuilds a graph from the triples of files, or of standard input, in the format of
 "graph put". The old graph serves until the new one replaces it in one step, with all
-writes made meanwhile. It stops at the first bad line, and then nothing has changed.`,
+writes made meanwhile.
+
+` + shell.RebuildHelp,
 			Example: `  retwis graph rebuild people friends.tsv`,
 		},
 		shell.Adopt: {
@@ -72,7 +74,7 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell
 		if err != nil {
 			return shell.Report{}, err
 		}
-		return g.Rebuild(ctx, triples(src.Inputs, t.format, true), opt)
+		return g.Rebuild(ctx, triples(src.Inputs, t.format), opt)
 	}
 	if t.verb == shell.Adopt {
 		g, err := t.declaration.open(ctx, db.Client(), key)
@@ -87,7 +89,7 @@ func (t *target) Run(ctx context.Context, db *store.Store, key string, src shell
 	}
 	var source iter.Seq2[graph.Triple, error]
 	if src.Inputs != nil {
-		source = triples(src.Inputs, t.format, false)
+		source = triples(src.Inputs, t.format)
 	}
 	if t.verb == shell.Repair {
 		return g.Repair(ctx, source, opt)

@@ -45,7 +45,7 @@ then 1. Putting a triple again changes nothing.`,
 			if err != nil {
 				return err
 			}
-			all, failed := shell.UntilError(triples(in, format, false))
+			all, failed := shell.UntilError(triples(in, format))
 			_, err = g.PutMany(ctx, all)
 			if err = cmp.Or(err, failed()); err != nil {
 				return err

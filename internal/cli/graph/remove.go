@@ -73,7 +73,7 @@ func removeFiles(ctx context.Context, c *shell.Command, flags removeFlags, args 
 	}
 	defer in.Close()
 	return withGraph(ctx, c, args[0], func(g *graph.Graph) error {
-		all, failed := shell.UntilError(triples(in, flags.format, false))
+		all, failed := shell.UntilError(triples(in, flags.format))
 		_, err = g.RemoveMany(ctx, all)
 		if err = cmp.Or(err, failed()); err != nil {
 			return err
