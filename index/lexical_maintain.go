@@ -56,7 +56,7 @@ func (x *Lexical) Rebuild(ctx context.Context, src Source[string], opt maintain.
 // newTarget adapts the index to the maintenance engine.
 func (x *Lexical) newTarget() *target {
 	return &target{
-		set: x.set, tracker: engine.NewTracker(x.set, engine.TrackerOptions{}),
+		set: x.set, tracker: engine.NewTracker(x.set, nil),
 		watch: partition.NewScript(watchLua), replace: partition.NewScript(replaceLua),
 		fill: partition.NewScript(fillLua), finish: engine.NewFinish(finishLua),
 		total: func(ctx context.Context) (int64, error) {

@@ -47,7 +47,7 @@ func (x *Numeric[N]) source(src *Source[N]) *Source[string] {
 // newTarget adapts the index to the maintenance engine.
 func (x *Numeric[N]) newTarget() *target {
 	return &target{
-		set: x.set, tracker: engine.NewTracker(x.set, engine.TrackerOptions{}),
+		set: x.set, tracker: engine.NewTracker(x.set, nil),
 		watch: partition.NewScript(numericWatchLua), replace: partition.NewScript(numericReplaceLua),
 		fill: partition.NewScript(numericFillLua), finish: engine.NewFinish(numericFinishLua),
 		total:    x.Len,

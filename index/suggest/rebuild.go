@@ -36,9 +36,7 @@ func (x *Index) Rebuild(ctx context.Context, source iter.Seq2[Suggestion, error]
 
 // tracker records concurrent writes during a rebuild.
 func (x *Index) tracker() *engine.Tracker {
-	return engine.NewTracker(x.set, engine.TrackerOptions{
-		More: func(p *partition.Keys) []string { return []string{keysOf(p).nextCache} },
-	})
+	return engine.NewTracker(x.set, func(p *partition.Keys) []string { return []string{keysOf(p).nextCache} })
 }
 
 // stepTerms is the number of terms that a rebuild writes at a time.

@@ -41,20 +41,12 @@ type Tracker struct {
 	begin, renew, end, leftover script.Script
 }
 
-// TrackerOptions are what an index adds to the data of every index.
-type TrackerOptions struct {
-	// Lua precedes the scripts of the tracker. It may replace the function opened.
-	Lua string
-	// More returns the keys of a partition that a rebuild makes, besides Next and
-	// NextContent. They are KEYS[7] and on.
-	More func(*partition.Keys) []string
-}
-
-// NewTracker returns the tracker of an index.
-func NewTracker(set *partition.Set, opt TrackerOptions) *Tracker {
-	of := func(source string) script.Script { return partition.NewScript(opt.Lua, source) }
+// NewTracker returns the tracker of an index. more returns the keys of a partition that a
+// rebuild makes besides Next and NextContent, KEYS[7] and on; it may be nil.
+func NewTracker(set *partition.Set, more func(*partition.Keys) []string) *Tracker {
+	of := func(source string) script.Script { return partition.NewScript(source) }
 	return &Tracker{
-		set: set, more: opt.More,
+		set: set, more: more,
 		begin: of(beginLua), renew: of(renewLua), end: of(endLua), leftover: of(leftoverLua),
 	}
 }

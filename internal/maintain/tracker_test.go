@@ -54,7 +54,7 @@ func newIndex(t *testing.T, partitions int) *index {
 	}
 	return &index{
 		t: t, set: set,
-		tracker: engine.NewTracker(set, engine.TrackerOptions{More: func(k *partition.Keys) []string { return []string{k.Next + ".more"} }}),
+		tracker: engine.NewTracker(set, func(k *partition.Keys) []string { return []string{k.Next + ".more"} }),
 		put:     partition.NewScript(putLua), fill: partition.NewScript(fillLua), finish: engine.NewFinish(finishLua),
 	}
 }

@@ -88,7 +88,9 @@ right. What a killed repair or rebuild left behind is removed.`,
 		Short: "Rebuild an index from its objects while it is in use",
 		Long: `Rebuilds an index from the hashes whose keys match a pattern (--from), or from CSV as
 "index put" reads it. The old index serves until the new one replaces it in one step,
-with all writes made meanwhile. A rebuild that fails or is stopped changes nothing.`,
+with all writes made meanwhile.
+
+` + shell.RebuildHelp,
 		Example: `  retwis index rebuild rooms --from 'room:*'
   retwis index rebuild rooms rooms.csv`,
 	},

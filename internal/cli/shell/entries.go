@@ -167,7 +167,10 @@ func (in *Inputs) Entries(x Entries) iter.Seq2[Entry, error] {
 			}
 			values, err := x.Parse(r.ID, r.Texts)
 			if err != nil {
-				in.Reject(r.File, r.Line, err)
+				if err := in.Reject(r.File, r.Line, err); err != nil {
+					yield(Entry{}, err)
+					return
+				}
 				continue
 			}
 			in.Accept()

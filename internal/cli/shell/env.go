@@ -11,6 +11,9 @@ const (
 	ExitOK      = 0
 	ExitFailure = 1
 	ExitUsage   = 2
+	// ExitTryAgain is that of a lock that is held, or of an event that a limit does not
+	// allow now: EX_TEMPFAIL of sysexits.h.
+	ExitTryAgain = 75
 )
 
 // Env is the environment of a command.

@@ -12,10 +12,11 @@ import (
 )
 
 // Inputs are files of lines or records. What is wrong with one of them is reported
-// with the name of the file and the line, and the rest is read.
+// with the name of the file and the line, and the rest is read; with Strict it is an error.
 type Inputs struct {
 	Files              []File
 	Accepted, Rejected int64
+	Strict             bool // for a rebuild, to which a line that is left out is a loss
 
 	command  *Command
 	unit     string // of what is read, as in "entries"
@@ -62,12 +63,18 @@ func (in *Inputs) Close() {
 	}
 }
 
-// Reject reports what is wrong with a line.
-func (in *Inputs) Reject(file string, line int, err error) {
+// Reject reports what is wrong with a line. With Strict it returns that as an error for
+// the caller to yield as the last.
+func (in *Inputs) Reject(file string, line int, err error) error {
+	wrong := fmt.Errorf("%s:%d: %s", file, line, OneLine(err))
+	if in.Strict {
+		return Hint(wrong, "Nothing was changed. Correct the line, or rebuild without bad lines with --skip-bad.")
+	}
 	if in.Rejected++; in.Rejected <= maxRejectedShown {
 		in.clear()
-		fmt.Fprintf(in.command.Stderr, "%s:%d: %s\n", file, line, OneLine(err))
+		fmt.Fprintln(in.command.Stderr, wrong)
 	}
+	return nil
 }
 
 // Accept counts a line or record, and shows the progress on a terminal.

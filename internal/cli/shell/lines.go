@@ -42,7 +42,7 @@ func readLines[T any](in *Inputs, f File, parse func(string) (T, error), yield f
 		if number == 1 {
 			text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark
 		}
-		var value T
+		var value, none T
 		wrong := fmt.Errorf("the line is longer than %d bytes", maxLine)
 		if !long && len(text) <= maxLine {
 			value, wrong = parse(string(text))
@@ -50,7 +50,10 @@ func readLines[T any](in *Inputs, f File, parse func(string) (T, error), yield f
 		switch {
 		case len(text) == 0:
 		case wrong != nil:
-			in.Reject(f.Name, number, wrong)
+			if err := in.Reject(f.Name, number, wrong); err != nil {
+				yield(none, err)
+				return false
+			}
 		default:
 			in.Accept()
 			if !yield(value, nil) {

@@ -58,6 +58,11 @@ type Maintenance struct {
 // Help is the help of a command.
 type Help struct{ Short, Long, Example string }
 
+// RebuildHelp ends the help of a rebuild from files.
+const RebuildHelp = `A rebuild that fails or is stopped changes nothing; so a bad line ends it, and the error
+names its file and number. With --skip-bad bad lines are reported and left out, and what
+they stand for is then missing; the exit code is 1.`
+
 // Commands returns the maintenance commands of a noun.
 func (m Maintenance) Commands(env Env) []*cobra.Command {
 	var all []*cobra.Command
@@ -82,6 +87,7 @@ func (m Maintenance) command(env Env, verb Verb, help Help) *cobra.Command {
 		c.Flags().StringVar(&run.from, "from", "", "the objects: the hashes whose keys match this `PATTERN`, as in '"+m.From+"'; * is the id")
 	}
 	if verb == Rebuild {
+		c.Flags().BoolVar(&run.skipBad, "skip-bad", false, "leave out bad lines of the files, which end the rebuild otherwise")
 		run.AddRate(c)
 		c.AddJSON("print the summary as JSON")
 	} else {
@@ -97,9 +103,10 @@ type maintenanceRun struct {
 	Maintenance
 	*Command
 	RunFlags
-	verb   Verb
-	target Target
-	from   string
+	verb    Verb
+	target  Target
+	from    string
+	skipBad bool
 }
 
 func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
@@ -112,6 +119,7 @@ func (r *maintenanceRun) run(ctx context.Context, args []string) (err error) {
 			return err
 		}
 		defer src.Inputs.Close()
+		src.Inputs.Strict = r.verb == Rebuild && !r.skipBad
 	}
 	return r.WithStore(ctx, func(db *store.Store) error {
 		opt, wipe := r.Options(r.Command)

@@ -51,7 +51,10 @@ func (in *Inputs) readCSV(f File, names []string, yield func(Record, error) bool
 			if errors.Is(err, csv.ErrFieldCount) {
 				err = fmt.Errorf("there are %d fields, the header has %d", len(fields), r.FieldsPerRecord)
 			}
-			in.Reject(f.Name, wrong.StartLine, err)
+			if err := in.Reject(f.Name, wrong.StartLine, err); err != nil {
+				yield(Record{}, err)
+				return false
+			}
 			continue
 		case err != nil:
 			yield(Record{}, fmt.Errorf("%s: after line %d: %w", f.Name, line, err))

@@ -86,7 +86,9 @@ killed repair or rebuild left behind is removed.`,
 		Short: "Rebuild an index from its objects while it is in use",
 		Long: `Rebuilds an index from the hashes whose keys match a pattern (--from), or from CSV as
 "space put" reads it. The old index serves until the new one replaces it in one step,
-with all writes made meanwhile. A rebuild that fails or is stopped changes nothing.`,
+with all writes made meanwhile.
+
+` + shell.RebuildHelp,
 		Example: `  retwis space rebuild points --from 'point:*'
   retwis space rebuild points points.csv`,
 	},

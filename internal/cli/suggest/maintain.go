@@ -29,8 +29,9 @@ in KEY.content are right; those that are lost are restored from the entries.`,
 			Short: "Rebuild an index from its source while it is in use",
 			Long: `Rebuilds an index from the terms of files, or of standard input, in the format of
 "suggest add". The old index serves until the new one replaces it in one step, with
-all writes made meanwhile; blocked terms stay out. A bad line is reported with its file
-and number, and the rest is counted; the exit code is then 1.`,
+all writes made meanwhile; blocked terms stay out.
+
+` + shell.RebuildHelp,
 			Example: `  retwis suggest rebuild words searches-of-this-year.tsv`,
 		},
 		shell.Adopt: {
