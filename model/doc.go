@@ -38,7 +38,8 @@
 //	restrict, cascade, clear   what happens to a Ref whose record is deleted
 //
 // Strings, numbers, bools, times, durations and []byte are stored as text, types with
-// MarshalText or MarshalBinary as these define, lists, maps and other structs as JSON. A
+// MarshalText or MarshalBinary as these define, lists, maps and other structs as JSON, whose
+// text must be UTF-8 (other bytes return ErrValue). A
 // nil pointer, nil list and zero time are not stored, and a record is not in an index of
 // a field that it does not have.
 //

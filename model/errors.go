@@ -32,7 +32,7 @@ var (
 	// has migrated the model, or Migrate must be called first.
 	ErrSchema = schema.ErrSchema
 	// ErrUnknown is returned by the first Migrate of keys that are older than the model
-	// and may be records: Options.Adopt must say which.
+	// and may be records, and by Delete of such a key: Options.Adopt must say which are.
 	ErrUnknown = schema.ErrUnknown
 	// ErrCorrupt is returned if a key holds something that the model does not write. The
 	// error names the key and the field.

@@ -52,8 +52,9 @@ func verify(ctx context.Context, t *record.Table, m run.Mode, opt maintain.Optio
 }
 
 // Migrate puts the declaration of this Store into force, and brings all records into
-// its indexes, while the model is in use. If it is in force already, Migrate does nothing,
-// except after a Migrate that only dropped indexes.
+// its indexes, while the model is in use. If it is in force already, Migrate only brings in
+// the records that Options.Adopt accepts, if it is set; after a Migrate that only dropped
+// indexes, it scans all records again.
 //
 // From its beginning, writers with other declarations get ErrSchema: they would not
 // maintain the new indexes. Only writers with the previous declaration may go on if that

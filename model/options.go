@@ -40,7 +40,8 @@ type Options struct {
 	// time at the latest. Default 0: no caching.
 	Cache time.Duration
 	// Adopt reports whether a hash that the model did not write is one of its records:
-	// Migrate and Repair bring these into the indexes, Verify reports them as missing.
+	// Migrate and Repair bring these into the indexes, Verify reports them as missing, and
+	// Delete deletes them.
 	// It gets the part of the key after Keys.Record, and never a key of another model.
 	// Default nil: none of them; a Report counts them as Unknown.
 	Adopt func(id string) bool

@@ -62,7 +62,7 @@ func TestSetsOfValues(t *testing.T) {
 		for i, text := range texts {
 			o := odd{
 				Text: text, Folded: text, Raw: []byte(text), N: i - 3, Big: math.MaxUint64 - uint64(i), F: float64(i) / 4, Single: 0.1 * float32(i),
-				Is: i%2 == 0, Took: time.Duration(i) * time.Minute, List: []string{text, text, fmt.Sprint(i)}, Nums: []float64{float64(i), -0.5},
+				Is: i%2 == 0, Took: time.Duration(i) * time.Minute, List: []string{valid8(text), valid8(text), fmt.Sprint(i)}, Nums: []float64{float64(i), -0.5},
 			}
 			if i > 0 {
 				o.Maybe = &texts[i]

@@ -117,6 +117,9 @@ func (s *Store[T]) GetMany(ctx context.Context, ids ...string) ([]T, error) {
 
 // Has reports whether there is a record with an id: one round trip.
 func (s *Store[T]) Has(ctx context.Context, id string) (bool, error) {
+	if !s.t.IsID(id) {
+		return false, nil
+	}
 	there, err := s.t.Client.Do(ctx, s.t.Client.B().Exists().Key(s.t.Of(id).Record(id)).Build()).AsBool()
 	return there, wrap(s.t, err)
 }
@@ -203,7 +206,8 @@ func (s *Store[T]) Incr(ctx context.Context, id, field string, n int64) (int64, 
 }
 
 // Delete deletes a record, its sets and lists, and its index entries. It returns
-// ErrNotFound if there is none. First it treats the records of this and other models
+// ErrNotFound if there is none, ErrCorrupt if its key does not hold a hash, and ErrUnknown
+// for a hash that the model did not write, unless Options.Adopt accepts it. First it treats the records of this and other models
 // (see Relate) that refer to it, by the rule of the field:
 //
 //	restrict  there must be none: otherwise it returns a *ReferencedError

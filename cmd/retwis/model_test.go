@@ -49,6 +49,9 @@ func modelCmd(ts *testscript.TestScript, neg bool, args []string) {
 				Born: time.Date(2000+i, 1, 2, 3, 4, 5, 0, time.UTC), Member: i == 1, Weight: float64(i) / 2,
 			}
 		})
+	case "own":
+		opt.IDs = model.ClientAssigned
+		_, err = model.New[person1](db.Client(), opt)
 	default:
 		err = errors.New("no such edition")
 	}

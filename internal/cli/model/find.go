@@ -91,7 +91,7 @@ continue with --after.`,
 					return failed
 				}
 			}
-			return errors.Join(err, p.End(), p.more(page.Next))
+			return errors.Join(err, p.End(), p.more(page.Next), noteEmpty(ctx, c, m, int64(len(page.Items))))
 		})
 	})
 }
@@ -117,9 +117,22 @@ func newCount(env shell.Env) *cobra.Command {
 			if err != nil {
 				return hinted(err)
 			}
-			return c.PrintCount(n)
+			return errors.Join(c.PrintCount(n), noteEmpty(ctx, c, m, n))
 		})
 	})
+}
+
+// noteEmpty says how records of other programs are added, if the model has none at all.
+func noteEmpty(ctx context.Context, c *shell.Command, m *model.Model, found int64) error {
+	if found > 0 {
+		return nil
+	}
+	info, err := m.Describe(ctx)
+	if err == nil && info.Records == 0 {
+		name := shell.ForTerminal(info.Name)
+		_, err = fmt.Fprintf(c.Stderr, "%s has no records; \"retwis model migrate %s --adopt '*'\" adds those that other programs wrote\n", name, name)
+	}
+	return err
 }
 
 // hinted says what to do about a query that no index answers.

@@ -21,8 +21,9 @@ records to its indexes, in short steps while programs read and write. From then 
 programs with an older declaration can no longer write. A migration that was interrupted
 can be run again. "model list" shows what it would do.
 
-Records that other programs wrote are added if --adopt matches them. The first migration
-of a database that is older than its model needs --adopt if there are such records.
+Records that other programs wrote are added if --adopt matches them, also if no index must
+be built. The first migration of a database that is older than its model needs --adopt if
+there are such records.
 
 An index on values that a program computes can only be built by that program. The exit
 code is 1 if a record could not be added.`,
@@ -52,7 +53,11 @@ code is 1 if a record could not be added.`,
 			case err != nil:
 				return err
 			}
-			return errors.Join(printUnknown(c, &report), printMigrated(c, info.Pending, report.Report))
+			done := info.Pending
+			if len(done) == 0 && run.adopt != nil {
+				done = []string{"adopt records"}
+			}
+			return errors.Join(printUnknown(c, &report), printMigrated(c, done, report.Report))
 		})
 	})
 }

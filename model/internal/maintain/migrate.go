@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"retwis/internal/scan"
 	"retwis/maintain"
 	"retwis/model/internal/record"
 	"retwis/model/internal/schema"
@@ -20,16 +21,56 @@ func Migrate(ctx context.Context, t *record.Table, opt maintain.Options) (Report
 	if err := t.CheckTypes(ctx); err != nil {
 		return r.result(), err
 	}
+	if err := r.checkKinds(ctx); err != nil {
+		return r.result(), err
+	}
 	migrations, err := r.beginMigrate(ctx)
-	if err == nil && slices.ContainsFunc(migrations, func(name string) bool { return name != "" }) {
+	switch {
+	case err != nil:
+	case slices.ContainsFunc(migrations, func(name string) bool { return name != "" }):
 		if err = r.alignAll(ctx); err == nil {
 			err = r.checkOlder(ctx)
 		}
 		if err == nil {
 			err = r.endMigrate(ctx, migrations)
 		}
+	case t.Options.Adopt != nil: // there may be records of other programs, whatever is in force
+		err = r.unindexed(ctx)
 	}
 	return r.result(), err
+}
+
+// checkKinds refuses a declaration with fields of another kind if no record can be read by
+// it.
+func (r *run) checkKinds(ctx context.Context) error {
+	t := r.t
+	changed, err := t.Registry.Changed(ctx)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	var failed error
+	for i := range t.Parts {
+		for page, err := range scan.SortedSet(ctx, t.Client, t.Parts[i].All, step) {
+			if err != nil {
+				return err
+			}
+			some, err := r.targets(ctx, names(page))
+			if err != nil {
+				return err
+			}
+			for _, w := range some {
+				if w.there && w.err == nil {
+					return nil
+				} else if w.there {
+					failed = w.err
+				}
+			}
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return fmt.Errorf("no record can be read as it is declared now (%s): declare the field under another name, and copy its values: %w", strings.Join(changed, ", "), failed)
 }
 
 // checkOlder refuses to end the first migration of keys that are older than the model

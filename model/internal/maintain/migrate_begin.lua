@@ -16,6 +16,7 @@ local digest, schema, name = unpack(ARGV, 1, 3)
 local found = redis.call('HMGET', meta, 'digest', 'walk', 'identities', 'schema', 'dropped')
 local walk = found[2]
 if found[1] == digest and walk ~= 'to begin' and (walk or not found[5]) then
+	redis.call('HSET', meta, 'schema', schema) -- a field may be of another kind
 	return walk or ''
 end
 

@@ -70,7 +70,7 @@ func (t *Table) exec(r *removal) (script.Call, error) {
 	keys, sets := t.ValueKeys(keys, p, r.sets, via)
 	args := []string{
 		r.id, t.Registry.Stamp(), t.IndexNumbers, strconv.Itoa(t.Options.ChangeLog), strconv.Itoa(len(t.Schema.Collections)),
-		number, value, only, string(append(schema.PackList(nil, count), fields...)), sets,
+		number, value, only, string(append(schema.PackList(nil, count), fields...)), sets, digit(t.Options.Adopt != nil && t.Options.Adopt(r.id)),
 	}
 	return script.Call{Keys: keys, Args: args}, nil
 }

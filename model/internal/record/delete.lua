@@ -11,14 +11,16 @@
 --      record, or nothing, 9 for each field that may refer, in one MessagePack list: stamp
 --      of its declaration, from and to of the range of its index with the entries that
 --      refer, or nothing: all, 1 if these must not exist while the record does, how many
---      members of the index to ignore, and these, 10 which keys are sets of values
--- Reply OK or NOTFOUND, with index and value of each unique value that must be
+--      members of the index to ignore, and these, 10 which keys are sets of values, 11 1: a
+--      hash that the model did not write is a record
+-- Reply TYPE: the key does not hold a hash, or FOREIGN: the model did not write it, and
+-- nothing was changed; OK or NOTFOUND, with index and value of each unique value that must be
 -- released; LEFT: it does not have the value, KEPT: it exists, SCHEMA; or REFERRED, the
 -- number of the field and up to a hundred members of its index, or none if its model
 -- has another declaration
 
 local record, content, all, meta, expires, changes = unpack(KEYS, 1, 6)
-local id, stamp, slots, cap, members, number, value, only, fields, values = unpack(ARGV, 1, 10)
+local id, stamp, slots, cap, members, number, value, only, fields, values, adopted = unpack(ARGV, 1, 11)
 setsOf(values)
 
 local may, waiting = writable(meta, stamp)
@@ -45,6 +47,12 @@ end
 local exists = redis.call('EXISTS', record) == 1
 if exists and only == 'gone' then
 	return 'KEPT'
+elseif exists and not before then
+	if call('TYPE', record).ok ~= 'hash' then
+		return 'TYPE'
+	elseif adopted ~= '1' and not call('ZSCORE', all, id) then
+		return 'FOREIGN'
+	end
 end
 
 local last = behind - 1 + tonumber(members)

@@ -33,6 +33,22 @@ func NewObjects(ctx context.Context, t *Table, d *schema.Declaration) (*Objects,
 	return o, t.Registry.open(ctx)
 }
 
+// CheckID refuses what cannot be the id of a record: the key could be of something else.
+func (o *Objects) CheckID(id string) error {
+	if err := o.Declaration.CheckID(id); err != nil {
+		return err
+	}
+	return o.Table.checkIsID(id)
+}
+
+// checkIsID returns ErrNotFound for what is no id of a record.
+func (t *Table) checkIsID(id string) error {
+	if t.IsID(id) {
+		return nil
+	}
+	return fmt.Errorf("%w: id %q: the ids of this model are those of Options.IDs, %s", schema.ErrNotFound, schema.Shorten(id), t.Options.IDs)
+}
+
 // recompute checks a stored record, and fills in its computed fields.
 func (o *Objects) recompute(id string, fields []schema.Text) error {
 	record := o.NewRecord()
@@ -117,7 +133,7 @@ func (t *Table) now(id string) int64 {
 
 // creation returns the change that writes a new record with an id, and sets that.
 func (o *Objects) creation(record reflect.Value, id string, now int64) (*change, error) {
-	if err := o.CheckID(id); err != nil {
+	if err := o.Declaration.CheckID(id); err != nil {
 		return nil, err
 	}
 	if err := o.SetID(record, id); err != nil {
@@ -183,12 +199,18 @@ func versionText(n int64) schema.Text {
 
 // Get reads a record into a zero struct.
 func (o *Objects) Get(ctx context.Context, id string, ptr any) error {
+	if err := o.Table.checkIsID(id); err != nil {
+		return err
+	}
 	return o.parseInto(ctx, id, o.Table.Rows.Do(ctx, id, false), reflect.ValueOf(ptr).Elem())
 }
 
 // GetMany calls add with a pointer to each record that exists, or the error of one
 // that cannot be read.
 func (o *Objects) GetMany(ctx context.Context, ids []string, add func(ptr any, err error)) error {
+	if slices.ContainsFunc(ids, func(id string) bool { return !o.Table.IsID(id) }) {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !o.Table.IsID(id) })
+	}
 	for chunk := range slices.Chunk(ids, FetchMany) {
 		for i, r := range o.Table.Rows.DoMany(ctx, chunk) {
 			record := o.NewRecord()
@@ -293,7 +315,7 @@ func (o *Objects) Put(ctx context.Context, ptr any) error {
 
 // checkPut refuses what cannot be put.
 func (o *Objects) checkPut(record reflect.Value, id string) error {
-	if err := o.CheckID(id); err != nil {
+	if err := o.Declaration.CheckID(id); err != nil {
 		return err
 	}
 	if o.Table.Options.IDs == schema.Counter {

@@ -61,7 +61,7 @@ func (g *Registry) IsBuilt(ctx context.Context, x *schema.Index, parts []schema.
 
 // pendingIn describes what Migrate would do in a partition.
 func (g *Registry) pendingIn(r *Published) []string {
-	var all []string
+	all := g.changedIn(r)
 	identities := g.Identities()
 	for _, identity := range identities {
 		if !r.built[identity] {
@@ -77,6 +77,26 @@ func (g *Registry) pendingIn(r *Published) []string {
 		all = append(all, "scan all records")
 	}
 	return all
+}
+
+// changedIn describes the fields of records that are declared as another kind.
+func (g *Registry) changedIn(r *Published) (all []string) {
+	_, before, err := schema.ParseStored(r.Schema)
+	if err != nil {
+		return nil
+	}
+	for _, f := range g.Fields {
+		if i := before.Number(f.Name); i >= 0 && !f.Computed && !before.Fields[i].Computed && f.Type() != before.Fields[i].Type() {
+			all = append(all, fmt.Sprintf("change %s from %s to %s", f.Name, before.Fields[i].Type(), f.Type()))
+		}
+	}
+	return all
+}
+
+// Changed describes the fields of records that are declared as another kind.
+func (g *Registry) Changed(ctx context.Context) ([]string, error) {
+	r, err := g.Published(ctx, &g.Parts[0])
+	return g.changedIn(&r), err
 }
 
 func (g *Registry) Pending(ctx context.Context) ([]string, error) {

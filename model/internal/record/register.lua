@@ -6,7 +6,8 @@
 --      if there is no meta, 5 follow: the token is that of another partition, or nothing,
 --      6 so many numbers that are given, each after its identity; then the identities of
 --      the indexes, each after its name
--- Reply the digest in force, the token of the numbers, then for each index its number,
+-- Reply an error, SCHEMA and what the model has already, DROPPING, or OTHER and names of
+-- fields: those of its records, of which the declaration has none; or the digest in force, the token of the numbers, then for each index its number,
 -- its name in the key, and 1 if it is built
 --
 -- An index keeps its number and key even if no declaration has it any more: a program
@@ -17,13 +18,38 @@ local digest, schema, fixed, token, follow = unpack(ARGV, 1, 5)
 local given = tonumber(ARGV[6])
 local first = 7 + 2 * given
 
-local found = redis.call('HMGET', meta, 'digest', 'fixed')
+local found = redis.call('HMGET', meta, 'digest', 'fixed', 'schema')
 if found[2] and found[2] ~= fixed then
 	return redis.error_reply('SCHEMA ' .. found[2])
 end
 if found[1] == 'dropping' then
 	return redis.error_reply('DROPPING')
 end
+
+-- kindsOf returns the kinds of the stored fields of a schema, by their names.
+local function kindsOf(text)
+	local kinds = {}
+	local ok, s = pcall(cjson.decode, text)
+	for _, f in ipairs(ok and type(s.fields) == 'table' and s.fields or {}) do
+		if not f.computed then
+			kinds[f.name] = f.kind .. (f.element or '')
+		end
+	end
+	return kinds
+end
+
+local had, has = kindsOf(found[3] or '{}'), kindsOf(schema)
+local shared, changed, names = false, false, {}
+for name, kind in pairs(had) do
+	shared = shared or has[name]
+	changed = changed or has[name] and has[name] ~= kind
+	names[#names + 1] = name
+end
+if #names > 0 and next(has) and not shared and redis.call('EXISTS', KEYS[2]) == 1 then
+	table.sort(names)
+	return redis.error_reply('OTHER ' .. table.concat(names, ', ', 1, math.min(#names, 5)))
+end
+
 local fresh = not found[1]
 local built = true
 local identities = {}
@@ -85,10 +111,12 @@ for i = first, #ARGV, 2 do
 end
 
 -- If other indexes are in force, the declaration waits for a migration. Until then its
--- programs may write if they know all indexes in force. New sets and lists need no
--- migration.
+-- programs may write if they know all indexes in force. New fields, sets and lists need no
+-- migration; a field of another kind does, because its values may be unreadable.
 if reply[1] == digest then
-	redis.call('HSET', meta, 'schema', schema)
+	if not changed then
+		redis.call('HSET', meta, 'schema', schema)
+	end
 else
 	local knows = true
 	for identity in redis.call('HGET', meta, 'identities'):gmatch('[^\n]+') do

@@ -120,6 +120,9 @@ func (g *Registry) publishIn(ctx context.Context, keys []string, token string, f
 		return nil, fmt.Errorf("%w: %s has %s, not %s", schema.ErrSchema, g.Name, strings.TrimPrefix(e.Error(), "SCHEMA "), w.Fixed())
 	} else if ok && strings.HasPrefix(e.Error(), "DROPPING") {
 		return nil, g.errDropping()
+	} else if ok && strings.HasPrefix(e.Error(), "OTHER ") {
+		return nil, fmt.Errorf("%w: the records of %s have the fields %s, and %s has no field in common with them: choose another Options.Name, or Drop them first",
+			schema.ErrDeclaration, g.Name, strings.TrimPrefix(e.Error(), "OTHER "), g.TypeName)
 	}
 	if err == nil && len(reply) != 2+3*len(g.Indexes) {
 		err = fmt.Errorf("%w: %s", schema.ErrCorrupt, keys[0])
@@ -181,7 +184,7 @@ func (g *Registry) Stamp() string { return g.Digest + *g.token.Load() }
 
 // SchemaError is the error for a declaration that is not in force.
 func (g *Registry) SchemaError() error {
-	return fmt.Errorf("%w: another process has migrated %s, or Migrate must be run first", schema.ErrSchema, g.Parts[0].Base)
+	return fmt.Errorf("%w: another process has migrated %s, or Migrate must be run first: Pending lists what it would do", schema.ErrSchema, g.Name)
 }
 
 // adopt reads the numbers of the indexes from what is published. It returns the indexes

@@ -188,9 +188,14 @@ func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text)
 
 func (r *Rows) readError(id string, err error) error {
 	if IsWrongType(err) {
-		return &schema.RecordError{ID: id, Field: "", Err: fmt.Errorf("%w: key %q does not hold a hash: %w", schema.ErrCorrupt, r.Of(id).Record(id), err)}
+		return r.notHash(id)
 	}
 	return err
+}
+
+// notHash returns the error of a key that is not a hash, and so not a record.
+func (r *Rows) notHash(id string) error {
+	return &schema.RecordError{ID: id, Err: fmt.Errorf("%w: key %q does not hold a hash", schema.ErrCorrupt, r.Of(id).Record(id))}
 }
 
 // IsWrongType reports whether a key holds a value of another type. Old servers put

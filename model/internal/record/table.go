@@ -203,6 +203,10 @@ func (t *Table) Outcome(id, word string) error {
 		return errLeft
 	case "KEPT":
 		return errKept
+	case "TYPE":
+		return t.Rows.notHash(id)
+	case "FOREIGN":
+		return fmt.Errorf("%w: key %q is one: Delete leaves it alone unless Options.Adopt accepts its id", schema.ErrUnknown, t.Of(id).Record(id))
 	}
 	return t.Registry.SchemaError()
 }
@@ -264,9 +268,13 @@ func (t *Table) CheckTypes(ctx context.Context, more ...string) error {
 	for _, name := range more {
 		keys = append(keys, key{name, "zset"})
 	}
+	if t.Options.IDs == schema.Counter {
+		keys = append(keys, key{t.Options.Counter(), "string"})
+	}
 	for i := range t.Parts {
 		p := &t.Parts[i]
-		keys = append(keys, key{p.Meta, "hash"}, key{p.Content, "hash"}, key{p.All, "zset"}, key{p.Expires, "zset"})
+		keys = append(keys, key{p.Meta, "hash"}, key{p.Content, "hash"}, key{p.All, "zset"}, key{p.Expires, "zset"},
+			key{p.Changes, "stream"}, key{p.Voids, "zset"}, key{p.Waiting, "zset"})
 		for _, x := range t.Schema.Indexes {
 			k := key{t.IndexKey(p, x), "zset"}
 			if x.Unique {

@@ -274,7 +274,7 @@ func (t *Table) parseOutcomes(ctx context.Context, b *batch, keys []string, m ru
 			if wrongType == nil {
 				wrongType = t.CheckTypes(ctx, t.valueKeysOf(keys)...)
 			}
-			errs[i] = cmp.Or(wrongType, err)
+			errs[i] = cmp.Or(wrongType, t.Rows.readError(c.id, err))
 		default:
 			errs[i] = err
 		}

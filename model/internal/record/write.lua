@@ -295,20 +295,20 @@ local function write(key, operation, id, packed, score, claims, r)
 		return unknown
 	end
 
-	-- Nothing is refused from here on.
+	-- Nothing is refused from here on, except a record that is not a hash: it is written first.
 	local due = new[1] ~= old[1]
 	if not before or next(dead) ~= nil then
 		sound(places, sorted, all, expires, changes, cap, next(dead) == nil and { entered, left } or nil)
 	else
 		sound(places, sorted, nil, due and expires, changes, cap, { entered, left })
 	end
+	set(record, r.setFrom, operation == 'create' and r.newTo or r.setTo)
 	if #entered > 1 and before then
 		score = scoreOf(all, id, score)
 	elseif not before then
 		score = newScore(all, score)
 		call('ZADD', all, score, id)
 	end
-	set(record, r.setFrom, operation == 'create' and r.newTo or r.setTo)
 	if operation == 'save' and want == '+' then
 		if version and version:find('^%d+$') then
 			call('HINCRBY', record, versionField, 1)

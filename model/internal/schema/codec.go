@@ -322,11 +322,11 @@ func (y Types) jsonCodec(t reflect.Type) (codec, error) {
 			if (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() {
 				return Text{}, nil
 			}
-			b, err := marshalled(v.Addr().Interface())
+			b, err := marshalled(v)
 			return Text{string(b), err == nil}, err
 		},
 		Decode: func(v reflect.Value, s string) error {
-			if err := json.Unmarshal([]byte(s), v.Addr().Interface()); err != nil {
+			if err := unmarshalled(s, v.Addr().Interface()); err != nil {
 				return fmt.Errorf("%q is not the JSON of a %s: %w", Shorten(s), t, err)
 			}
 			return nil
@@ -356,13 +356,14 @@ func elementKind(t reflect.Type, e codec) kind {
 	return e.Kind
 }
 
-// marshalled returns v as JSON, without HTML escapes.
-func marshalled(v any) ([]byte, error) {
+// marshalled returns an addressable value as JSON, without HTML escapes.
+func marshalled(v reflect.Value) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	if err := e.Encode(v.Addr().Interface()); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	written := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return written, checkText(v, written)
 }

@@ -65,7 +65,7 @@ func (k kind) Value(name, text string) (any, error) {
 // elements returns the texts of the elements of a JSON list, each once.
 func elements(text string, of kind) ([]string, error) {
 	var raw []json.RawMessage
-	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+	if err := unmarshalled(text, &raw); err != nil {
 		return nil, fmt.Errorf("not a JSON list: %w", err)
 	}
 	texts := make([]string, 0, len(raw))

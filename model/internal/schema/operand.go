@@ -28,7 +28,7 @@ func (d *Declaration) TextOf(number int, value any) (string, error) {
 		return "", err
 	}
 	if f.Element != "" {
-		raw, err := marshalled(v.Addr().Interface())
+		raw, err := marshalled(v)
 		if err != nil {
 			return "", err
 		}

@@ -151,6 +151,14 @@ func (s *Schema) addSpec(x Index) error {
 	return err
 }
 
+// Type describes the kind of a field.
+func (f *Field) Type() string {
+	if f.Element != "" {
+		return string(f.Kind) + " of " + string(f.Element)
+	}
+	return string(f.Kind)
+}
+
 // ValueKind returns the kind of the indexed values: of the elements of a list.
 func (f *Field) ValueKind() kind {
 	if f.Element != "" {
@@ -165,10 +173,7 @@ func (x *Index) Identity(s *Schema) string {
 	words := make([]string, len(x.Columns))
 	for i, c := range x.Columns {
 		f := &s.Fields[x.FieldNumbers[i]]
-		words[i] = c.Field + ":" + string(f.Kind)
-		if f.Element != "" {
-			words[i] += " of " + string(f.Element)
-		}
+		words[i] = c.Field + ":" + f.Type()
 		if c.Desc {
 			words[i] += " desc"
 		}

@@ -1,0 +1,96 @@
+package schema
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"unicode/utf8"
+)
+
+// checkText returns an error if package encoding/json has replaced bytes of a value that
+// are not UTF-8: they would not come back.
+func checkText(value reflect.Value, written []byte) error {
+	if !utf8.Valid(written) {
+		return errNotUTF8("it")
+	}
+	if !bytes.ContainsRune(written, utf8.RuneError) && !bytes.Contains(written, []byte(`\ufffd`)) {
+		return nil
+	}
+	if bad, found := (&textSearch{}).in(value); found {
+		return errNotUTF8(fmt.Sprintf("%q", Shorten(bad)))
+	}
+	return nil // the replacement character is part of the value
+}
+
+func errNotUTF8(what string) error {
+	return fmt.Errorf("%s is not UTF-8, as text in lists, maps and structs must be: convert it, or use []byte", what)
+}
+
+// textSearch looks for text that is not UTF-8 in what encoding/json writes of a value.
+type textSearch struct{ seen map[uintptr]bool }
+
+func (s *textSearch) in(v reflect.Value) (bad string, found bool) {
+	if text, is := ownText(v); is {
+		return text, !utf8.ValidString(text)
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return v.String(), !utf8.ValidString(v.String())
+	case reflect.Interface:
+		return s.in(v.Elem())
+	case reflect.Pointer:
+		if s.seen[v.Pointer()] || v.IsNil() {
+			return "", false
+		}
+		if s.seen == nil {
+			s.seen = map[uintptr]bool{}
+		}
+		s.seen[v.Pointer()] = true
+		return s.in(v.Elem())
+	case reflect.Slice, reflect.Array:
+		for i := 0; i < v.Len() && !found && v.Type().Elem().Kind() != reflect.Uint8; i++ {
+			bad, found = s.in(v.Index(i))
+		}
+	case reflect.Map:
+		for each := v.MapRange(); !found && each.Next(); {
+			if bad, found = s.in(each.Key()); !found {
+				bad, found = s.in(each.Value())
+			}
+		}
+	case reflect.Struct:
+		for i := 0; i < v.NumField() && !found; i++ {
+			if f := v.Type().Field(i); (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
+				bad, found = s.in(v.Field(i))
+			}
+		}
+	}
+	return bad, found
+}
+
+// ownText returns the text of a value that marshals itself as text.
+func ownText(v reflect.Value) (string, bool) {
+	if !v.IsValid() || !v.CanInterface() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return "", false
+	}
+	if v.CanAddr() {
+		v = v.Addr()
+	}
+	writer, is := v.Interface().(encoding.TextMarshaler)
+	if _, own := v.Interface().(json.Marshaler); !is || own {
+		return "", false
+	}
+	text, err := writer.MarshalText()
+	return string(text), err == nil
+}
+
+// unmarshalled reads a value from stored JSON, whose bytes that are not UTF-8 would
+// otherwise be replaced.
+func unmarshalled(text string, into any) error {
+	if !utf8.ValidString(text) {
+		return errors.New("it has bytes that are not UTF-8")
+	}
+	return json.Unmarshal([]byte(text), into)
+}

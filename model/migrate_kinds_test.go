@@ -1,0 +1,106 @@
+package model_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/maintain"
+	"retwis/model"
+)
+
+type textMail struct {
+	ID   string `redis:",id"`
+	Mail string `redis:"mail,index"`
+	Note string `redis:"note"`
+}
+
+type numberMail struct {
+	ID   string `redis:",id"`
+	Mail int    `redis:"mail,index"`
+	Note string `redis:"note"`
+}
+
+type numberNote struct {
+	ID   string `redis:",id"`
+	Mail string `redis:"mail,index"`
+	Note int    `redis:"note"`
+}
+
+type unrelated struct {
+	ID    string `redis:",id"`
+	Other string `redis:"other,range"`
+}
+
+// A field of another kind is pending, and Migrate refuses what would make all records
+// unreadable, before it changes anything.
+func TestFieldOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		client := redistest.DB(t).Client(t)
+		opt := model.Options{Name: "letter", Partitions: partitions}
+		texts := store[textMail](t, client, opt)
+		for range 5 {
+			createdOf(t, texts, textMail{Mail: "a@x", Note: "n"})
+		}
+		refuses := func(want string, pending []string, err error, migrate func() error) {
+			t.Helper()
+			if err != nil || !slices.Contains(pending, want) {
+				t.Errorf("%q, %v", pending, err)
+			}
+			if err := migrate(); !errors.Is(err, model.ErrCorrupt) || !strings.Contains(err.Error(), want) {
+				t.Errorf("Migrate: %v", err)
+			}
+			if all, err := texts.Find(model.Eq("mail", "a@x")).Slice(t.Context()); len(all) < 5 || err != nil {
+				t.Errorf("%d records, %v", len(all), err)
+			}
+			createdOf(t, texts, textMail{Mail: "a@x", Note: "n"})
+		}
+		numbers := store[numberMail](t, client, opt)
+		pending, err := numbers.Pending(t.Context())
+		refuses("change mail from string to int", pending, err, func() error { _, err := numbers.Migrate(t.Context(), maintain.Options{}); return err })
+		notes := store[numberNote](t, client, opt) // no index is declared differently
+		pending, err = notes.Pending(t.Context())
+		refuses("change note from string to int", pending, err, func() error { _, err := notes.Migrate(t.Context(), maintain.Options{}); return err })
+
+		// As soon as one record can be read, it is no mistake.
+		createdOf(t, texts, textMail{Mail: "a@x", Note: "7"})
+		if _, err := notes.Migrate(t.Context(), maintain.Options{}); err != nil {
+			t.Error(err)
+		}
+		if pending, err := notes.Pending(t.Context()); len(pending) > 0 || err != nil {
+			t.Errorf("%q, %v", pending, err)
+		}
+	}
+}
+
+// New refuses a type that has nothing in common with the records of the model.
+func TestUnrelatedTypeOfOneName(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		client := redistest.DB(t).Client(t)
+		opt := model.Options{Name: "letter", Partitions: partitions}
+		texts := store[textMail](t, client, opt)
+		store[unrelated](t, client, opt) // there are no records yet
+		for range 10 {
+			createdOf(t, texts, textMail{Mail: "a@x"})
+		}
+		_, err := model.New[unrelated](client, opt)
+		if !errors.Is(err, model.ErrDeclaration) || !strings.Contains(err.Error(), "mail, note") || !strings.Contains(err.Error(), "unrelated") {
+			t.Errorf("%v", err)
+		}
+		if pending, err := texts.Pending(t.Context()); len(pending) > 0 || err != nil {
+			t.Errorf("%q, %v", pending, err)
+		}
+		createdOf(t, texts, textMail{Mail: "a@x"})
+		if n, err := texts.Count(t.Context(), model.Eq("mail", "a@x")); n != 11 || err != nil {
+			t.Error(n, err)
+		}
+		if _, err := texts.Drop(t.Context(), maintain.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		store[unrelated](t, client, opt)
+	}
+}
