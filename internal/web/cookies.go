@@ -31,22 +31,15 @@ const (
 
 // identify reads the session of the request.
 func (req *request) identify() error {
-	var secret, plain string
-	for name, value := range req.cookies() {
-		switch name {
-		case authCookie:
-			plain = value
-		case secureCookie:
+	name, secret := req.sessionCookie(), ""
+	for got, value := range req.cookies() {
+		switch got {
+		case name:
 			secret = value
 		case freshCookie:
 			req.fresh, req.isFresh = parseFresh(value), true
 			req.ctx = social.WithFresh(req.ctx, req.fresh...)
 		}
-	}
-	// Over TLS the old name is accepted too, until the browser has the new one.
-	old := plain != "" && req.overTLS()
-	if secret == "" || !req.overTLS() {
-		secret = plain
 	}
 	if secret == "" {
 		req.known = true
@@ -61,7 +54,7 @@ func (req *request) identify() error {
 	if err == nil {
 		// One that the browser has is as good: an error must not end the request.
 		renewed, unknown := req.server.social.RenewedSecret(req.ctx, user.ID, secret)
-		if unknown == nil && renewed != secret || old {
+		if unknown == nil && renewed != secret {
 			req.keepSession(renewed)
 		}
 	}
@@ -86,35 +79,22 @@ func (req *request) cookies() iter.Seq2[string, string] {
 	}
 }
 
+// sessionCookie is the name of the cookie of a session. Over TLS it is one that no page
+// of another host can set; the other one is not read.
+func (req *request) sessionCookie() string {
+	if req.overTLS() {
+		return secureCookie
+	}
+	return authCookie
+}
+
 // keepSession gives the browser the secret of a session, in place of the one it has.
 func (req *request) keepSession(secret string) {
-	name := authCookie
-	if req.overTLS() {
-		name = secureCookie
-		req.dropOld()
-	}
-	req.setCookie(name, secret, int(req.server.social.Options().SessionMax/time.Second))
+	req.setCookie(req.sessionCookie(), secret, int(req.server.social.Options().SessionMax/time.Second))
 }
 
 // dropSession removes the secret of a session from the browser.
-func (req *request) dropSession() {
-	if req.overTLS() {
-		req.setCookie(secureCookie, "", clearAtNow)
-		req.dropOld()
-		return
-	}
-	req.setCookie(authCookie, "", clearAtNow)
-}
-
-// dropOld removes the cookie from before there was one for TLS, if the browser has it.
-func (req *request) dropOld() {
-	for name := range req.cookies() {
-		if name == authCookie {
-			req.setCookie(authCookie, "", clearAtNow)
-			return
-		}
-	}
-}
+func (req *request) dropSession() { req.setCookie(req.sessionCookie(), "", clearAtNow) }
 
 // loginCookie is the name of the cookie of a log-in that waits for a code.
 func (req *request) loginCookie() string {
