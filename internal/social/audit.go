@@ -43,8 +43,12 @@ func ParseTarget(target string) (uid, pid int64) {
 	return 0, 0
 }
 
-// MaxNote bounds a note, in characters.
-const MaxNote = 1000
+const (
+	// MaxNote bounds a note, in characters.
+	MaxNote = 1000
+	// maxAudited bounds the action and the target of an entry, in bytes.
+	maxAudited = 100
+)
 
 // auditLog is the audit log of a Service.
 type auditLog struct{ log *audit.Log }
@@ -52,7 +56,7 @@ type auditLog struct{ log *audit.Log }
 // Audit adds a decision to the audit log, which keeps the latest 100,000 or so. Call it
 // before the decision takes effect: then there is none without an entry, and where it
 // failed, it is repeated with another entry. One round trip, two for an entry that
-// concerns a person.
+// concerns a person. It returns *InvalidError for texts that are too long.
 func (a *auditLog) Audit(ctx context.Context, e AuditEntry) error {
 	if e.Person == 0 {
 		e.Person, _ = ParseTarget(e.Target)
@@ -60,6 +64,9 @@ func (a *auditLog) Audit(ctx context.Context, e AuditEntry) error {
 	note, err := cleanNote(e.Note)
 	if err != nil {
 		return err
+	}
+	if len(e.Action) > maxAudited || len(e.Target) > maxAudited {
+		return &InvalidError{"target", "This is too long."}
 	}
 	return a.log.Add(ctx, audit.Entry{
 		Actor: e.Actor.String(), Action: e.Action, Target: e.Target, Person: e.Person, Note: note,

@@ -37,49 +37,82 @@ type moderation struct {
 }
 
 // HidePost hides a post from everybody but its author, who reads the message, and
-// moderators, who read the note. It returns ErrForbidden, *InvalidError for a text
-// that is too long, and ErrNotFound. About five round trips.
+// moderators, who read the note. Where it is hidden with that message already, nothing
+// is written. It returns ErrForbidden, *InvalidError for a text that is too long, and
+// ErrNotFound. About five round trips.
 func (m *moderation) HidePost(ctx context.Context, actor Actor, post int64, message, note string) error {
-	message, err := cleanNote(message)
+	_, err := m.hidePost(ctx, actor, post, message, note)
+	return err
+}
+
+// hidePost is HidePost; it reports whether it has changed something.
+func (m *moderation) hidePost(ctx context.Context, actor Actor, post int64, message, note string) (changed bool, err error) {
+	message, err = cleanNote(message)
 	if err != nil {
-		return &InvalidError{"message", "Use at most 1,000 characters."}
+		return false, &InvalidError{"message", "Use at most 1,000 characters."}
 	}
-	return m.decideOnPost(ctx, actor, "hide", post, note, func() error {
-		return m.setHidden(ctx, post, layout.Seconds(m.now())+" "+message)
+	return m.decideOnPost(ctx, postDecision{
+		actor: actor, action: "hide", post: post, note: note,
+		done: func(p *View) bool { return !p.Hidden.IsZero() && p.HiddenMessage == message },
+		do:   func() error { return m.setHidden(ctx, post, layout.Seconds(m.now())+" "+message) },
 	})
 }
 
 // UnhidePost shows a hidden post again; see HidePost.
 func (m *moderation) UnhidePost(ctx context.Context, actor Actor, post int64, note string) error {
-	return m.decideOnPost(ctx, actor, "unhide", post, note, func() error { return m.setHidden(ctx, post, "") })
+	_, err := m.decideOnPost(ctx, postDecision{
+		actor: actor, action: "unhide", post: post, note: note,
+		done: func(p *View) bool { return p.Hidden.IsZero() },
+		do:   func() error { return m.setHidden(ctx, post, "") },
+	})
+	return err
 }
 
 // RemovePost deletes a post; see HidePost and Delete.
 func (m *moderation) RemovePost(ctx context.Context, actor Actor, post int64, note string) error {
-	return m.decideOnPost(ctx, actor, "delete", post, note, func() error {
-		defer m.lists.touch(post)
-		return m.fanOut.Delete(ctx, post)
+	_, err := m.decideOnPost(ctx, postDecision{
+		actor: actor, action: "delete", post: post, note: note,
+		done: func(*View) bool { return false },
+		do: func() error {
+			defer m.lists.touch(post)
+			return m.fanOut.Delete(ctx, post)
+		},
 	})
+	return err
 }
 
-// decideOnPost does what an actor has decided about a post.
-func (m *moderation) decideOnPost(ctx context.Context, actor Actor, action string, pid int64, note string, do func() error) error {
-	found, err := m.lists.Views(WithFresh(ctx, pid), pid)
+// postDecision is what an actor has decided about a post.
+type postDecision struct {
+	actor  Actor
+	action string
+	post   int64
+	note   string
+	done   func(*View) bool // the post is so already
+	do     func() error
+}
+
+// decideOnPost does what an actor has decided about a post. It reports whether that has
+// changed something: what does not is not in the audit log, which would be full of it.
+func (m *moderation) decideOnPost(ctx context.Context, d postDecision) (changed bool, err error) {
+	found, err := m.lists.Views(WithFresh(ctx, d.post), d.post)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if found[0] == nil || found[0].Deleted {
-		return ErrNotFound
+		return false, ErrNotFound
 	}
 	author := found[0].Author.ID
-	if err := m.authorize(ctx, actor, author); err != nil {
-		return err
+	if err := m.authorize(ctx, d.actor, author); err != nil {
+		return false, err
 	}
-	err = m.Audit(ctx, AuditEntry{Actor: actor, Action: action, Target: PostTarget(pid), Person: author, Note: note})
+	if d.done(found[0]) {
+		return false, nil
+	}
+	err = m.Audit(ctx, AuditEntry{Actor: d.actor, Action: d.action, Target: PostTarget(d.post), Person: author, Note: d.note})
 	if err != nil {
-		return err
+		return false, err
 	}
-	return do()
+	return true, d.do()
 }
 
 func (m *moderation) setHidden(ctx context.Context, post int64, hidden string) error {

@@ -321,7 +321,8 @@ func (r *reports) Decide(ctx context.Context, actor Actor, target string, d Repo
 	if err != nil {
 		return err
 	}
-	return r.decide(ctx, actor, target, person, d)
+	_, err = r.decide(ctx, actor, target, person, d)
+	return err
 }
 
 // DecideReport does what a moderator has decided about a report that they have taken, and
@@ -345,36 +346,39 @@ func (r *reports) DecideReport(ctx context.Context, actor Actor, target string, 
 	if err := r.m.authorize(ctx, actor, person.ID); err != nil {
 		return err
 	}
-	if err := r.decide(ctx, actor, target, person, d); err != nil {
+	changed, err := r.decide(ctx, actor, target, person, d)
+	if err == nil && !changed { // the end of the report is a decision
+		err = r.m.Audit(ctx, AuditEntry{Actor: actor, Action: d.Action, Target: target, Person: person.ID, Note: d.Note})
+	}
+	if err != nil {
 		return err
 	}
 	return r.store.Close(ctx, target, actor.String())
 }
 
-func (r *reports) decide(ctx context.Context, actor Actor, target string, person User, d ReportDecision) error {
+// decide does what a moderator has decided. It reports whether that has changed
+// something, which is in the audit log then.
+func (r *reports) decide(ctx context.Context, actor Actor, target string, person User, d ReportDecision) (changed bool, err error) {
 	_, post := ParseTarget(target)
 	switch d.Action {
 	case "dismiss":
-		return r.m.Audit(ctx, AuditEntry{Actor: actor, Action: "dismiss", Target: target, Person: person.ID, Note: d.Note})
-	case "limit":
-		return r.m.SetStanding(ctx, actor, person.ID, StandingChange{Standing: Limited, Until: d.Until, Message: d.Message, Note: d.Note})
-	case "suspend":
-		return r.m.SetStanding(ctx, actor, person.ID, StandingChange{Standing: Suspended, Until: d.Until, Message: d.Message, Note: d.Note})
-	case "restore":
-		return r.m.SetStanding(ctx, actor, person.ID, StandingChange{Standing: Good, Note: d.Note})
+		return false, nil
+	case "limit", "suspend", "restore":
+		standing := Standing(slices.Index(standingActions[:], d.Action))
+		return r.m.changeStanding(ctx, actor, person.ID, StandingChange{Standing: standing, Until: d.Until, Message: d.Message, Note: d.Note})
 	}
 	if post == 0 {
-		return &InvalidError{"action", "Only a post can be hidden or deleted."}
+		return false, &InvalidError{"action", "Only a post can be hidden or deleted."}
 	}
 	switch d.Action {
 	case "hide":
-		return r.m.HidePost(ctx, actor, post, d.Message, d.Note)
+		return r.m.hidePost(ctx, actor, post, d.Message, d.Note)
 	case "unhide":
-		return r.m.UnhidePost(ctx, actor, post, d.Note)
+		return true, r.m.UnhidePost(ctx, actor, post, d.Note)
 	case "delete":
-		return r.m.RemovePost(ctx, actor, post, d.Note)
+		return true, r.m.RemovePost(ctx, actor, post, d.Note)
 	}
-	return &InvalidError{"action", "Choose what to do."}
+	return false, &InvalidError{"action", "Choose what to do."}
 }
 
 // OpenReports returns open reports, the earliest first, from a place on, and whether more

@@ -34,6 +34,7 @@ const signUpField = "signup"
 
 // signUps are the methods of a Service for who can sign up.
 type signUps struct {
+	log      *auditLog
 	accounts *accounts
 	invites  invite.Store
 }
@@ -129,7 +130,8 @@ type NewInvite struct {
 const maxInviteFor = 366 * 24 * time.Hour
 
 // CreateInvite creates an invitation and returns its token, which cannot be read again.
-// It returns *InvalidError for what is not allowed.
+// It returns *InvalidError for what is not allowed. The audit log has what is allowed.
+// Three round trips.
 func (s *signUps) CreateInvite(ctx context.Context, n NewInvite) (token string, created Invite, err error) {
 	note := strings.Join(strings.Fields(cleanRunes(n.Note)), " ")
 	switch {
@@ -141,9 +143,23 @@ func (s *signUps) CreateInvite(ctx context.Context, n NewInvite) (token string, 
 		return "", Invite{}, &InvalidError{"note", fmt.Sprintf("This is too long. Use at most %d bytes.", invite.MaxNote)}
 	}
 	now := s.accounts.now()
+	full := &InvalidError{"uses", fmt.Sprintf("There are %d invitations already. Revoke one first.", invite.Max)}
+	switch count, err := s.invites.Prune(ctx, now); {
+	case err != nil:
+		return "", Invite{}, err
+	case count >= invite.Max:
+		return "", Invite{}, full
+	}
+	by := Operator
+	if n.By != 0 {
+		by = Actor(n.By)
+	}
+	if err := s.log.Audit(ctx, AuditEntry{Actor: by, Action: "invite", Note: note}); err != nil {
+		return "", Invite{}, err
+	}
 	token, created, err = s.invites.Create(ctx, Invite{Uses: n.Uses, Expires: now.Add(n.For).UTC().Truncate(time.Second), By: n.By, Note: note}, now)
 	if errors.Is(err, invite.ErrFull) {
-		err = &InvalidError{"uses", fmt.Sprintf("There are %d invitations already. Revoke one first.", invite.Max)}
+		err = full // another process has created the last one
 	}
 	return token, created, err
 }
@@ -163,11 +179,18 @@ func (s *signUps) FindInvite(ctx context.Context, token string) (Invite, error) 
 	return s.invites.Find(ctx, token, s.accounts.now())
 }
 
-// RevokeInvite removes the invitation with an id, or returns ErrNotFound.
-func (s *signUps) RevokeInvite(ctx context.Context, id string) (Invite, error) {
-	revoked, err := s.invites.Revoke(ctx, id)
+// RevokeInvite removes the invitation with an id, or returns ErrNotFound. Three round
+// trips.
+func (s *signUps) RevokeInvite(ctx context.Context, actor Actor, id string) (Invite, error) {
+	found, err := s.invites.ByID(ctx, id)
 	if errors.Is(err, invite.ErrNone) {
 		err = ErrNotFound
 	}
-	return revoked, err
+	if err != nil {
+		return Invite{}, err
+	}
+	if err := s.log.Audit(ctx, AuditEntry{Actor: actor, Action: "revoke-invitation", Target: "invite:" + found.ID}); err != nil {
+		return Invite{}, err
+	}
+	return found, s.invites.Remove(ctx, found)
 }

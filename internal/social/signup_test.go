@@ -55,7 +55,7 @@ func TestSignUpModes(t *testing.T) {
 	if err := try("late", late); !errors.Is(err, social.ErrInviteExpired) {
 		t.Errorf("an invitation that has expired: %v", err)
 	}
-	if _, err := b.RevokeInvite(b.Ctx, created.ID); err != nil {
+	if _, err := b.RevokeInvite(b.Ctx, social.Operator, created.ID); err != nil {
 		t.Error(err)
 	}
 	if err := try("late", token); !errors.Is(err, social.ErrNoInvite) {

@@ -325,7 +325,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.reactions = &reactions{lists: s.listings, follows: s.follows, inboxes: s.notifications, store: reaction.New(client), now: opt.Now}
 	s.relations = &relations{follows: s.follows, store: relation.New(client)}
 	s.profiles = &profiles{users: users, names: s.completions, lists: s.listings}
-	s.signUps = &signUps{accounts: s.accounts, invites: invite.New(client)}
+	s.signUps = &signUps{log: &auditLog{audit.New(client)}, accounts: s.accounts, invites: invite.New(client)}
 	s.leaving = &leaving{users: users, removal: removal.New(removal.Options{
 		Client: client, Directory: users.directory, FanOut: s.fanOut, Names: names, Log: opt.Logger, Now: opt.Now,
 	})}

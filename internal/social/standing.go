@@ -69,35 +69,49 @@ var standingActions = [...]string{Good: "restore", Limited: "limit", Suspended: 
 // SetStanding limits a user (absent from public lists), suspends them (their sessions
 // end, they cannot log in, and nobody but moderators sees what they write), or restores
 // them. It returns ErrForbidden for what the actor may not do, *InvalidError for a text
-// that is too long or an end that has passed, and ErrNotFound.
+// that is too long or an end that has passed, and ErrNotFound. Where their standing is
+// that already, nothing is written.
 //
 // `user:<uid>` decides, written by one script; what follows is a task that another
 // process finishes if this one dies. About seven round trips.
 func (m *moderation) SetStanding(ctx context.Context, actor Actor, uid int64, change StandingChange) error {
+	_, err := m.changeStanding(ctx, actor, uid, change)
+	return err
+}
+
+// changeStanding is SetStanding; it reports whether it has changed something.
+func (m *moderation) changeStanding(ctx context.Context, actor Actor, uid int64, change StandingChange) (changed bool, err error) {
 	if change.Standing > Suspended {
-		return &InvalidError{"standing", "Use good, limited or suspended."}
+		return false, &InvalidError{"standing", "Use good, limited or suspended."}
 	}
 	if !change.Until.IsZero() && change.Until.Unix() <= m.now().Unix() {
-		return &InvalidError{"until", "Choose an end in the future."}
+		return false, &InvalidError{"until", "Choose an end in the future."}
 	}
 	message, err := cleanNote(change.Message)
 	if err != nil {
-		return &InvalidError{"message", "Use at most 1,000 characters."}
+		return false, &InvalidError{"message", "Use at most 1,000 characters."}
 	}
 	if change.Standing == Good {
 		message, change.Until = "", time.Time{}
 	}
 	if _, err := m.users.record(WithFresh(ctx), uid); err != nil {
-		return err
+		return false, err
 	}
 	if err := m.authorize(ctx, actor, uid); err != nil {
-		return err
+		return false, err
+	}
+	before, err := m.users.standing(WithFresh(ctx), uid)
+	if err != nil {
+		return false, err
+	}
+	if before.Standing == change.Standing && before.Message == message && layout.Seconds(before.Until) == layout.Seconds(change.Until) {
+		return false, nil
 	}
 	err = m.Audit(ctx, AuditEntry{Actor: actor, Action: standingActions[change.Standing], Target: UserTarget(uid), Note: change.Note})
 	if err != nil {
-		return err
+		return false, err
 	}
-	return m.setStanding(ctx, uid, change.Standing, change.Until, message, "")
+	return true, m.setStanding(ctx, uid, change.Standing, change.Until, message, "")
 }
 
 // setStanding writes a standing, and what follows from it. Where expected is set, the

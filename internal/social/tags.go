@@ -45,8 +45,8 @@ func (t *tags) TagPosts(ctx context.Context, v *Viewer, tag string, before int64
 	})
 }
 
-// FollowTag puts the posts with a tag that are written from now on on the user's home
-// timeline. Repeating it changes nothing, not even the time. It returns ErrNotFound
+// FollowTag puts the latest 100 posts with a tag, and those that are written from now on,
+// on the user's home timeline. Repeating it changes nothing, not even the time. It returns ErrNotFound
 // for what is no tag, and *InvalidError for a user who follows 500 tags already.
 //
 // following_tags decides, tag_followers mirrors it, as a task, which another process
@@ -69,8 +69,9 @@ func (t *tags) FollowTag(ctx context.Context, user User, tag string) error {
 	})
 }
 
-// UnfollowTag ends that; posts that are on the home timeline already stay there.
-// Repeating it changes nothing. Round trips as for FollowTag.
+// UnfollowTag ends that: the posts leave the home timeline, except those of the user, of
+// people they follow, and with another tag that they follow. Repeating it changes nothing.
+// About 20 round trips.
 func (t *tags) UnfollowTag(ctx context.Context, user User, tag string) error {
 	tag, ok := text.FoldTag(tag)
 	if !ok {

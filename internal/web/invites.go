@@ -90,9 +90,6 @@ func (s *Server) createInvite(req *request) error {
 	if err != nil {
 		uses = 0 // it is refused
 	}
-	if err := s.social.Audit(req.ctx, social.AuditEntry{Actor: req.viewer.Actor(), Action: "invite", Note: view.Note}); err != nil {
-		return err
-	}
 	token, created, err := s.social.CreateInvite(req.ctx, social.NewInvite{
 		By: req.viewer.ID, Uses: uses, For: time.Duration(view.Hours) * time.Hour, Note: view.Note,
 	})
@@ -117,11 +114,7 @@ func (s *Server) revokeInvite(req *request) error {
 	if !req.page("").mayInvite() {
 		return errNotFound
 	}
-	id := req.r.PostFormValue("invitation")
-	if err := s.social.Audit(req.ctx, social.AuditEntry{Actor: req.viewer.Actor(), Action: "revoke-invitation", Target: "invite:" + id}); err != nil {
-		return err
-	}
-	revoked, err := s.social.RevokeInvite(req.ctx, id)
+	revoked, err := s.social.RevokeInvite(req.ctx, req.viewer.Actor(), req.r.PostFormValue("invitation"))
 	if err != nil && !errors.Is(err, social.ErrNotFound) { // revoked twice
 		return err
 	}

@@ -85,6 +85,7 @@ var tooOftenTexts = map[limits.Event]string{
 	limits.Follow:       "You're following or unfollowing too fast.",
 	limits.Like:         "You're liking or bookmarking too fast.",
 	limits.Report:       "You've sent many reports. Thank you.",
+	limits.Delete:       "You're deleting too fast.",
 	limits.Export:       "You've exported your data several times.",
 }
 

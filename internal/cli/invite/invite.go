@@ -80,9 +80,6 @@ hash of it. People with the link can sign up, in the mode "invite" too.`,
 			}
 		}
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "invite", Note: note}); err != nil {
-				return err
-			}
 			token, created, err := db.Social.CreateInvite(ctx, social.NewInvite{Uses: uses, For: expires, Note: note})
 			if err != nil {
 				return usage(err)
@@ -169,10 +166,7 @@ created with it stay.`,
 	c.AddJSON("print the invitation as JSON")
 	return c.Build(func(ctx context.Context, args []string) error {
 		return site.Operate(ctx, c, func(db *site.Database) error {
-			if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "revoke-invitation", Target: "invite:" + args[0]}); err != nil {
-				return err
-			}
-			revoked, err := db.Social.RevokeInvite(ctx, args[0])
+			revoked, err := db.Social.RevokeInvite(ctx, social.Operator, args[0])
 			if errors.Is(err, social.ErrNotFound) {
 				return shell.Hint(fmt.Errorf("there is no invitation %q", args[0]), "List them with: retwis invite list")
 			}

@@ -90,6 +90,7 @@ func New(client rueidis.Client, lists *collection.Timelines, log *slog.Logger, n
 	e.tasks.Handle(blockKind, e.blockTask)
 	e.tasks.Handle(likeKind, e.likeTask)
 	e.tasks.Handle(tagFollowKind, e.tagFollowTask)
+	e.tasks.Handle(tagClearKind, e.tagClearTask)
 	e.tasks.Handle(pushKind, e.pushTask)
 	e.tasks.HandleLong(pushLongKind, e.pushTask)
 	e.tasks.Handle(unpushKind, e.unpushTask)

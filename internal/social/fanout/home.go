@@ -18,8 +18,8 @@ const (
 	filledPosts = 100
 	// maxPending is how many unfinished fan-outs are looked at.
 	maxPending = 1000
-	// maxTagsKept is how many of the tags that a user follows are looked at.
-	maxTagsKept = 200
+	// maxTagsKept is how many of the tags that a user follows are looked at: all.
+	maxTagsKept = 500
 )
 
 // homeKind is the kind of tasks that make a home timeline agree with a follow:
@@ -92,8 +92,13 @@ func (w *writer) fillHome(ctx context.Context, from, to int64) error {
 	if err != nil {
 		return err
 	}
-	profile := layout.ProfileKey(to)
-	ids, err := w.client.Do(ctx, w.client.B().Zrevrange().Key(profile).Start(0).Stop(filledPosts-1).Build()).AsStrSlice()
+	return w.fillFrom(ctx, from, layout.ProfileKey(to), first)
+}
+
+// fillFrom puts the latest posts of a set on a home timeline, those below first where it
+// is not 0, and removes what is deleted.
+func (w *writer) fillFrom(ctx context.Context, user int64, set string, first int64) error {
+	ids, err := w.client.Do(ctx, w.client.B().Zrevrange().Key(set).Start(0).Stop(filledPosts-1).Build()).AsStrSlice()
 	if err != nil && !reply.IsWrongType(err) {
 		return err
 	}
@@ -103,10 +108,10 @@ func (w *writer) fillHome(ctx context.Context, from, to int64) error {
 			posts = append(posts, post)
 		}
 	}
-	if err := w.homes.PutMany(ctx, layout.HomeKey(from), posts...); err != nil {
+	if err := w.homes.PutMany(ctx, layout.HomeKey(user), posts...); err != nil {
 		return err
 	}
-	home, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.HomeKey(from)).Start(0).Stop(-1).Build()).AsStrSlice()
+	home, err := w.client.Do(ctx, w.client.B().Lrange().Key(layout.HomeKey(user)).Start(0).Stop(-1).Build()).AsStrSlice()
 	if err != nil && !reply.IsWrongType(err) {
 		return err
 	}
@@ -114,7 +119,7 @@ func (w *writer) fillHome(ctx context.Context, from, to int64) error {
 	if err != nil {
 		return err
 	}
-	return w.removeFrom(ctx, from, deleted)
+	return w.removeFrom(ctx, user, deleted)
 }
 
 // clearHome removes the posts of a user from the home timeline of one who does not

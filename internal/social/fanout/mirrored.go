@@ -13,9 +13,8 @@ import (
 // What a task can copy from the key that is authoritative to the one that mirrors it:
 // they can be on different servers, so a process can die between its two writes.
 const (
-	blockKind     = "block"     // "block:<user>:<other>"; a block ends the follows too
-	likeKind      = "like"      // "like:<post>:<user>"
-	tagFollowKind = "tagfollow" // "tagfollow:<user>:<tag>"
+	blockKind = "block" // "block:<user>:<other>"; a block ends the follows too
+	likeKind  = "like"  // "like:<post>:<user>"
 )
 
 // Block makes one user block another by calling change, and makes what follows from it
@@ -40,12 +39,6 @@ func (e *Engine) Unblock(ctx context.Context, from, to int64, change func() erro
 // Like changes a like on a Cluster, and the user's own list of likes; see Block.
 func (e *Engine) Like(ctx context.Context, post, user int64, change func() error) error {
 	return e.mirrored(ctx, likeKind, post, layout.Itoa(user), change)
-}
-
-// FollowTag changes whether a user follows a tag, and the followers of the tag; see
-// Block.
-func (e *Engine) FollowTag(ctx context.Context, user int64, tag string, change func() error) error {
-	return e.mirrored(ctx, tagFollowKind, user, tag, change)
 }
 
 func (e *Engine) mirrored(ctx context.Context, kind string, id int64, other string, change func() error) error {
@@ -74,17 +67,6 @@ func (e *Engine) likeTask(ctx context.Context, argument string) error {
 	return mirror.Copy(ctx, e.writer.client,
 		mirror.Entry{Key: layout.LikersKey(post), Member: layout.Itoa(user)},
 		mirror.Entry{Key: layout.LikedKey(user), Member: layout.Itoa(post)})
-}
-
-func (e *Engine) tagFollowTask(ctx context.Context, argument string) error {
-	user, tag, _ := strings.Cut(argument, ":")
-	uid, ok := layout.ParseID(user)
-	if !ok || tag == "" {
-		return nil
-	}
-	return mirror.Copy(ctx, e.writer.client,
-		mirror.Entry{Key: layout.FollowingTagsKey(uid), Member: tag},
-		mirror.Entry{Key: layout.TagFollowersKey(tag), Member: user})
 }
 
 func (e *Engine) blockTask(ctx context.Context, argument string) error {

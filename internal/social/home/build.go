@@ -82,7 +82,7 @@ func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
 	if err != nil || mark == "0" {
 		return err // another process has made it
 	}
-	following, posts, err := t.gather(ctx, uid)
+	from, posts, err := t.gather(ctx, uid)
 	if err != nil {
 		return err
 	}
@@ -91,11 +91,11 @@ func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
 	}
 	// The end of a follow removes posts from the list. Where it came before the posts,
 	// they are here wrongly.
-	again, err := t.followedBy(ctx, uid)
+	again, err := t.sources(ctx, uid)
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(again, following) {
+	if !again.equal(from) {
 		if err := t.Client.Do(ctx, t.Client.B().Del().Key(key[0]).Build()).Error(); err != nil {
 			return err
 		}
@@ -109,29 +109,43 @@ func (t *Timelines) buildOnce(ctx context.Context, uid int64) error {
 	return err
 }
 
-// followedBy reads the people that a user follows, the latest first.
-func (t *Timelines) followedBy(ctx context.Context, uid int64) ([]int64, error) {
-	members, err := t.Client.Do(ctx, t.Client.B().Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(maxFollowing-1)).Rev().Build()).AsStrSlice()
+// sources are the people and the tags that a user follows, the latest first.
+type sources struct {
+	people []int64
+	tags   []string
+}
+
+func (s sources) equal(other sources) bool {
+	return slices.Equal(s.people, other.people) && slices.Equal(s.tags, other.tags)
+}
+
+// sources reads what a user follows.
+func (t *Timelines) sources(ctx context.Context, uid int64) (s sources, err error) {
+	b := t.Client.B()
+	res := t.Client.DoMulti(ctx,
+		b.Zrange().Key(layout.FollowingKey(uid)).Min("0").Max(layout.Itoa(maxFollowing-1)).Rev().Build(),
+		b.Zrange().Key(layout.FollowingTagsKey(uid)).Min("0").Max(layout.Itoa(maxTags-1)).Rev().Build())
+	members, err := res[0].AsStrSlice()
 	if err != nil && !reply.IsWrongType(err) {
-		return nil, err
+		return s, err
 	}
-	return parseIDs(members), nil
+	s.people = parseIDs(members)
+	if s.tags, err = res[1].AsStrSlice(); err != nil && !reply.IsWrongType(err) {
+		return s, err
+	}
+	return s, nil
 }
 
 // gather reads what belongs on a home timeline.
-func (t *Timelines) gather(ctx context.Context, uid int64) (following, posts []int64, err error) {
+func (t *Timelines) gather(ctx context.Context, uid int64) (from sources, posts []int64, err error) {
 	known, err := t.Celebrities.Load(ctx, true)
 	if err != nil {
-		return nil, nil, err
+		return from, nil, err
 	}
-	if following, err = t.followedBy(ctx, uid); err != nil {
-		return nil, nil, err
+	if from, err = t.sources(ctx, uid); err != nil {
+		return from, nil, err
 	}
-	b := t.Client.B()
-	tags, err := t.Client.Do(ctx, b.Zrange().Key(layout.FollowingTagsKey(uid)).Min("0").Max(layout.Itoa(maxTags-1)).Rev().Build()).AsStrSlice()
-	if err != nil && !reply.IsWrongType(err) {
-		return nil, nil, err
-	}
+	following, tags, b := from.people, from.tags, t.Client.B()
 	latest := func(key string, n int) rueidis.Completed {
 		return b.Zrevrange().Key(key).Start(0).Stop(int64(n - 1)).Build()
 	}
@@ -158,14 +172,14 @@ func (t *Timelines) gather(ctx context.Context, uid int64) (following, posts []i
 			some = cmds[own:]
 		}
 		if *all, err = t.readAll(ctx, some); err != nil {
-			return nil, nil, err
+			return from, nil, err
 		}
 	}
 	if len(posts) == layout.TimelineCap {
 		replies = slices.DeleteFunc(replies, func(id int64) bool { return id < posts[len(posts)-1] })
 	}
 	replies, err = t.audible(ctx, uid, following, replies[:min(len(replies), maxReplies)])
-	return following, largest(append(posts, replies...)), err
+	return from, largest(append(posts, replies...)), err
 }
 
 // share returns how many entries of each of n lists are read.

@@ -109,7 +109,7 @@ func (s *Settler) incomplete(ctx context.Context, uids []int64) ([]int64, error)
 func (s *Settler) complete(ctx context.Context, uid int64) error {
 	t := s.timelines
 	for range attempts {
-		following, posts, err := t.gather(ctx, uid)
+		from, posts, err := t.gather(ctx, uid)
 		if err != nil {
 			return err
 		}
@@ -118,8 +118,8 @@ func (s *Settler) complete(ctx context.Context, uid int64) error {
 		}
 		// Another process may have finished before, and serve the site: the end of a
 		// follow that came before the posts is made up for.
-		again, err := t.followedBy(ctx, uid)
-		if err != nil || slices.Equal(again, following) {
+		again, err := t.sources(ctx, uid)
+		if err != nil || again.equal(from) {
 			return err
 		}
 		if err := t.Client.Do(ctx, t.Client.B().Del().Key(layout.HomeKey(uid)).Build()).Error(); err != nil {

@@ -115,21 +115,26 @@ func digest(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Create adds an invitation and returns its token, which cannot be read again. It returns
-// ErrFull where there are too many, and removes those that ended a month ago. Two round
-// trips.
-func (s Store) Create(ctx context.Context, i Invite, now time.Time) (token string, created Invite, err error) {
+// Prune removes the invitations that ended a month ago, and returns how many are left.
+// One round trip, and one for each that it removes.
+func (s Store) Prune(ctx context.Context, now time.Time) (left int, err error) {
 	all, err := s.All(ctx)
 	if err != nil {
-		return "", Invite{}, err
+		return 0, err
 	}
-	for _, old := range all {
-		if now.Sub(old.Expires) > keptFor {
-			if err := s.remove(ctx, old); err != nil {
-				return "", Invite{}, err
-			}
+	for _, i := range all {
+		if now.Sub(i.Expires) <= keptFor {
+			left++
+		} else if err := s.Remove(ctx, i); err != nil {
+			return 0, err
 		}
 	}
+	return left, nil
+}
+
+// Create adds an invitation and returns its token, which cannot be read again. It returns
+// ErrFull where there are too many; see Prune. One round trip.
+func (s Store) Create(ctx context.Context, i Invite, now time.Time) (token string, created Invite, err error) {
 	var b [20]byte
 	rand.Read(b[:]) // never fails
 	token = base64.RawURLEncoding.EncodeToString(b[:])
@@ -164,21 +169,22 @@ func (s Store) All(ctx context.Context) ([]Invite, error) {
 	return all, nil
 }
 
-// Revoke removes the invitation with an id, or returns ErrNone. Two round trips.
-func (s Store) Revoke(ctx context.Context, id string) (Invite, error) {
+// ByID returns the invitation with an id, or ErrNone. One round trip.
+func (s Store) ByID(ctx context.Context, id string) (Invite, error) {
 	all, err := s.All(ctx)
 	if err != nil {
 		return Invite{}, err
 	}
 	for _, i := range all {
 		if i.ID == id {
-			return i, s.remove(ctx, i)
+			return i, nil
 		}
 	}
 	return Invite{}, ErrNone
 }
 
-func (s Store) remove(ctx context.Context, i Invite) error {
+// Remove removes an invitation: nobody can use it from now on. One round trip.
+func (s Store) Remove(ctx context.Context, i Invite) error {
 	if err := s.client.Do(ctx, s.client.B().Hdel().Key(layout.Invites).Field(i.digest).Build().ToRetryable()).Error(); err != nil {
 		return fmt.Errorf("social: remove an invitation: %w", err)
 	}
@@ -248,7 +254,7 @@ func (s Store) RemoveAll(ctx context.Context, uid int64) error {
 		if i.By != uid {
 			continue
 		}
-		if err := s.remove(ctx, i); err != nil {
+		if err := s.Remove(ctx, i); err != nil {
 			return err
 		}
 	}

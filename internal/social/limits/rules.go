@@ -29,6 +29,8 @@ const (
 	Password     Event = "password" // a change of the password, or of what else guards the account
 	Reset        Event = "reset"    // a link for a forgotten password, or an invitation, is tried
 	Invite       Event = "invite"   // an invitation is made
+	Moderate     Event = "moderate" // a decision of a moderator, or the end of an invitation
+	Delete       Event = "delete"   // of a post
 )
 
 // subject is what a rule counts by.
@@ -87,6 +89,8 @@ var rules = []rule{
 	{"password", Password, byAccount, "5/1m,20/1h,50/1d"},
 	{"reset", Reset, byAddress, "10/10m,100/1d"},
 	{"invite", Invite, byAccount, "20/1h,50/1d"},
+	{"moderate", Moderate, byAccount, "300/10m,3000/1d"},
+	{"delete", Delete, byAccount, "120/10m,2000/1d"},
 }
 
 // Rule is a limit as people see it.

@@ -220,8 +220,17 @@ func (m *model) apply(a action, id int64, sure bool) {
 		delete(me.blocked, a.Other)
 	case "follow tag":
 		me.tags[a.Text] = true
+		latest := m.ids(func(p *entry) bool { return !p.deleted && slices.Contains(text.Tags(p.text), a.Text) })
+		for _, id := range latest[:min(filled, len(latest))] {
+			me.home[id] = true
+		}
 	case "unfollow tag":
 		delete(me.tags, a.Text)
+		for id := range me.home {
+			if p := m.posts[id]; !m.isHeard(a.User, p) && !m.isTagged(a.User, p) {
+				delete(me.home, id)
+			}
+		}
 	}
 }
 
@@ -237,18 +246,24 @@ func (m *model) remake(viewer int) {
 	me := m.people[viewer]
 	me.home, me.expired = map[int64]bool{}, false
 	for id, p := range m.posts {
-		isHeard := p.author == viewer
-		if me.following[p.author] {
-			isHeard = p.parent == 0
-			if !isHeard {
-				to := m.posts[p.parent].author
-				isHeard = to == p.author || to == viewer || me.following[to]
-			}
-		}
-		if !p.deleted && (isHeard || m.isTagged(viewer, p)) {
+		if !p.deleted && (m.isHeard(viewer, p) || m.isTagged(viewer, p)) {
 			me.home[id] = true
 		}
 	}
+}
+
+// isHeard reports whether a post is of the viewer, or of a person they follow who does
+// not reply to a stranger.
+func (m *model) isHeard(viewer int, p *entry) bool {
+	me := m.people[viewer]
+	if p.author == viewer || !me.following[p.author] {
+		return p.author == viewer
+	}
+	if p.parent == 0 {
+		return true
+	}
+	to := m.posts[p.parent].author
+	return to == p.author || to == viewer || me.following[to]
 }
 
 // publish puts a new post where it belongs.

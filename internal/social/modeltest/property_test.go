@@ -15,7 +15,6 @@ import (
 	"retwis/internal/social/check"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/socialtest"
-	"retwis/maintain"
 )
 
 // crowd is how many people there are.
@@ -167,11 +166,6 @@ func (n *network) verify() {
 	n.compare(p)
 	found := 0
 	if _, err := p.Check(check.Options{Followers: 1000, Report: func(problem check.Problem) {
-		// A deletion does not find the home timelines that have a post for a tag
-		// that is not followed any more, or that an edit has removed.
-		if problem.Leftover && problem.Kind == maintain.Dangling && strings.HasPrefix(problem.Key, layout.HomePrefix) {
-			return
-		}
 		found++
 		n.t.Error(problem)
 	}}); err != nil {

@@ -1,0 +1,111 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"retwis/internal/social"
+)
+
+// audited is how many decisions the audit log has.
+func (s *site) audited() int64 {
+	s.t.Helper()
+	n, err := s.client.Do(s.t.Context(), s.client.B().Xlen().Key("audit").Build()).AsInt64()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// What changes nothing is not in the audit log, however often and with how much text it is
+// sent: one moderator could push the decisions of all others out of it.
+func TestAuditHasDecisionsOnly(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	mona, ada := s.signedUp("mona"), s.signedUp("ada")
+	s.role("mona", social.Moderator)
+	_, id := ada.published("ada", "the text")
+	person, post := social.UserTarget(s.user("ada").ID), "post:"+id
+	start := s.audited()
+	adds := func(what string, n int64) {
+		t.Helper()
+		if got := s.audited() - start; got != n {
+			t.Errorf("%s: %d entries of the audit log, want %d", what, got, n)
+		}
+		start = s.audited()
+	}
+	mona.send("/settings/invites/end", "invitation", strings.Repeat("a", 50_000)).want(303)
+	adds("revoke an invitation that does not exist", 0)
+	mona.send("/settings/invites", "uses", "0", "hours", "24").want(422)
+	mona.send("/settings/invites", "uses", "1", "hours", "24", "note", strings.Repeat("a", 900)).want(422)
+	adds("an invitation that is refused", 0)
+	mona.send("/settings/invites", "uses", "1", "hours", "24").want(200)
+	all, err := s.social.Invites(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	mona.send("/settings/invites/end", "invitation", all[0].ID).want(303)
+	adds("an invitation and its end", 2)
+	for range 3 {
+		mona.send("/moderation/decide", "of", post, "action", "hide", "message", "No.").want(303)
+	}
+	adds("hide a post three times", 1)
+	for range 3 {
+		mona.send("/moderation/decide", "of", post, "action", "unhide").want(303)
+	}
+	adds("show it again three times", 1)
+	mona.send("/moderation/decide", "of", person, "action", "restore").want(303)
+	adds("restore a person in good standing", 0)
+	for range 3 {
+		mona.send("/moderation/decide", "of", person, "action", "limit", "message", "No.").want(303)
+	}
+	adds("limit a person three times", 1)
+	mona.send("/moderation/decide", "of", person, "action", "limit", "message", "Another reason.").want(303)
+	adds("another message", 1)
+
+	// The decision about a report is one, also where it changes nothing else.
+	ben := s.signedUp("ben")
+	ben.send("/u/ada/report", "kind", "spam").want(200)
+	mona.send("/moderation/take", "of", person).want(303)
+	mona.send("/moderation/decide", "of", person, "report", "1", "action", "limit", "message", "Another reason.").want(303)
+	adds("a report about a limited person", 1)
+}
+
+// Each thing that a moderator does is limited, and so is what ends nothing.
+func TestModeratorsAreLimited(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/moderation/decide", "/moderation/take", "/moderation/return", "/settings/invites/end"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			s := limitedSite(t, "moderate=3/1h")
+			mona, ada := s.signedUp("mona"), s.signedUp("ada")
+			s.role("mona", social.Moderator)
+			target := social.UserTarget(s.user("ada").ID)
+			for i := range 4 {
+				status := 0
+				if path == "/moderation/take" {
+					ada.send("/u/mona/report", "kind", "spam")
+					status = mona.send(path).status
+				} else {
+					status = mona.send(path, "of", target, "action", []string{"limit", "restore"}[i%2]).status
+				}
+				if refused := status == http.StatusTooManyRequests; refused != (i == 3) {
+					t.Errorf("%s the %s time: %d", path, fmt.Sprint(i+1), status)
+				}
+			}
+		})
+	}
+}
+
+// Somebody who has an account cannot have it emptied in a moment.
+func TestDeleteIsLimited(t *testing.T) {
+	t.Parallel()
+	s := limitedSite(t, "delete=1/1h")
+	ada := s.signedUp("ada")
+	first, _ := ada.published("ada", "one")
+	second, _ := ada.published("ada", "two")
+	ada.send(first + "/delete").want(303)
+	ada.send(second + "/delete").want(429)
+}
