@@ -20,8 +20,8 @@ var (
 	ErrForeign = partition.ErrForeign
 	// ErrValue is returned for an argument that is out of range.
 	ErrValue = ordered.ErrValue
-	// ErrLeaseOver is returned for a lease that has ended: its item is in the ring
-	// again, or leased to another worker.
+	// ErrLeaseOver is returned for a lease that has ended: its item may be leased to
+	// another worker, or is handed out next time.
 	ErrLeaseOver = errors.New("the lease is over")
 )
 

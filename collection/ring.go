@@ -105,7 +105,8 @@ func (r *Ring) Len(ctx context.Context) (int64, error) {
 
 // Next returns the first item of the ring and moves it to the end: one LMOVE. It
 // returns ErrNotFound if it has no item to give. The item stays in the ring, so that no crash
-// can lose it; two workers may have it at a time if it comes round again.
+// can lose it; two workers may have it at a time if it comes round again. Leased items
+// are not in the rotation, and those whose lease has ended only after the next Take.
 func (r *Ring) Next(ctx context.Context) (string, error) {
 	if err := r.set.Check(ctx); err != nil {
 		return "", r.wrap(ctx, err)
@@ -191,11 +192,11 @@ func milliseconds(lease time.Duration) string {
 }
 
 // Return ends the lease and puts the item at the end of the ring. It returns
-// ErrLeaseOver if the lease has expired.
+// ErrLeaseOver if the lease has expired: then the item comes back without it.
 func (l *Lease) Return(ctx context.Context) error { return l.end(ctx, "return") }
 
 // Extend makes the lease last for so long from now. It returns ErrLeaseOver if the
-// lease has expired: stop working on the item.
+// lease has expired, even if no other worker has the item yet: stop working on it.
 func (l *Lease) Extend(ctx context.Context, lease time.Duration) error {
 	if lease < time.Millisecond {
 		return l.ring.wrap(ctx, fmt.Errorf("%w: a lease of %v: it must be at least a millisecond", ErrValue, lease))

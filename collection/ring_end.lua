@@ -10,8 +10,13 @@
 --          and take the item out of the ring; else extend it to so many milliseconds
 --          from now
 --
--- Reply  1, or 0 if the lease is over
+-- Reply  1, or 0 if the lease is over, whether or not another worker has the item
 if ARGV[2] == '' or redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then
+	return 0
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if tonumber(redis.call('ZSCORE', KEYS[3], ARGV[1]) or 0) <= now then
 	return 0
 end
 if ARGV[3] == 'return' then
@@ -22,8 +27,7 @@ elseif ARGV[3] == 'remove' then
 	redis.call('ZREM', KEYS[3], ARGV[1])
 	redis.call('HDEL', KEYS[2], ARGV[1])
 else
-	local time = redis.call('TIME')
 	-- One more: the current millisecond may be nearly over.
-	redis.call('ZADD', KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + 1 + ARGV[3], ARGV[1])
+	redis.call('ZADD', KEYS[3], now + 1 + ARGV[3], ARGV[1])
 end
 return 1

@@ -55,3 +55,52 @@ func taken(t *testing.T, r *Ring, lease time.Duration) *Lease {
 		return l
 	}
 }
+
+// A lease that has expired is over, also while no other worker has taken its item:
+// nothing can be done with it, and the item comes back.
+func TestLeaseOver(t *testing.T) {
+	t.Parallel()
+	c, ctx := client(t), t.Context()
+	for name, use := range map[string]func(*Lease) error{
+		"extend": func(l *Lease) error { return l.Extend(ctx, time.Hour) },
+		"return": func(l *Lease) error { return l.Return(ctx) },
+		"remove": func(l *Lease) error { return l.Remove(ctx) },
+	} {
+		r, err := NewRing(c, "ring:"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Put(ctx, "item"); err != nil {
+			t.Fatal(err)
+		}
+		l := taken(t, r, time.Millisecond)
+		for { // by the clock of the server
+			items, err := r.Leased(ctx, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends, err := c.Do(ctx, c.B().Zscore().Key("ring:"+name+".leased").Member("item").Build()).AsFloat64()
+			if err != nil {
+				t.Fatal(err)
+			}
+			now, err := c.Do(ctx, c.B().Time().Build()).AsIntSlice()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(items) == 0 && float64(now[0]*1000+now[1]/1000) >= ends {
+				break
+			}
+		}
+		for range 2 {
+			if err := use(l); !errors.Is(err, ErrLeaseOver) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n, err := r.Len(ctx); n != 1 || err != nil {
+			t.Errorf("%s: the ring has %d items: %v", name, n, err)
+		}
+		if again, err := r.Take(ctx, time.Minute); err != nil || again.Item != "item" {
+			t.Errorf("%s: %+v %v", name, again, err)
+		}
+	}
+}
