@@ -196,9 +196,9 @@ func (n *notifications) MarkRead(ctx context.Context, user User, upTo string) er
 	return nil
 }
 
-// Unread returns how many notifications the viewer has not seen, at most MaxUnread.
-// It is answered from memory, up to a second late, and for one who was not here
-// lately in two round trips.
+// Unread returns how many notifications that the page shows the viewer has not seen, at
+// most MaxUnread. It is answered from memory, up to a second late, and for one who was
+// not here lately in three round trips.
 func (n *notifications) Unread(ctx context.Context, v *Viewer) (int, error) {
 	if v.User.ID == 0 {
 		return 0, nil
@@ -207,28 +207,51 @@ func (n *notifications) Unread(ctx context.Context, v *Viewer) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return countUnread(v, box.unread), nil
+	return n.countUnread(ctx, v, box.unread)
 }
 
-func countUnread(v *Viewer, entries []notify.Entry) int {
+// countUnread counts the entries by people and of posts that the viewer sees.
+func (n *notifications) countUnread(ctx context.Context, v *Viewer, entries []notify.Entry) (int, error) {
 	unread := 0
+	var ids []int64
+	of := map[int64]int{} // the entries of each post
 	for _, e := range entries {
-		if v.Sees(e.Actor) >= Unlisted {
+		switch {
+		case v.Sees(e.Actor) < Unlisted:
+		case e.Post == 0:
 			unread++
+		default:
+			if of[e.Post] == 0 {
+				ids = append(ids, e.Post)
+			}
+			of[e.Post]++
 		}
 	}
-	return min(unread, MaxUnread)
+	if len(ids) > 0 {
+		items, err := n.list.items(ctx, v, ids, Unlisted)
+		if err != nil {
+			return 0, err
+		}
+		for _, item := range items {
+			unread += of[item.Entry.ID]
+		}
+	}
+	return min(unread, MaxUnread), nil
 }
 
 // UnreadNow is Unread past every memory, through another client of the database: for
-// one who is notified of each change. Two round trips.
+// one who is notified of each change. The posts are as old as on a page. Three round
+// trips.
 func (n *notifications) UnreadNow(ctx context.Context, client rueidis.Client, v *Viewer) (int, error) {
 	set, err := notify.ParseSettings(client.Do(ctx, rueidis.Completed(n.store.SettingsCommand(v.User.ID))))
 	if err != nil {
 		return 0, err
 	}
 	entries, err := notify.ParseAfter(client.Do(ctx, n.store.AfterCommand(v.User.ID, set.Seen, unreadScan)))
-	return countUnread(v, entries), err
+	if err != nil {
+		return 0, err
+	}
+	return n.countUnread(ctx, v, entries)
 }
 
 // inbox returns what a user has not seen.

@@ -247,6 +247,41 @@ func TestNotificationsThatAreNotWanted(t *testing.T) {
 	})
 }
 
+// The number counts what the page shows: nothing of a post that was deleted or hidden.
+func TestUnreadCountsWhatIsShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, bob := b.NewUser("ada"), b.NewUser("bob")
+	post := b.Publish(ada, "text")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var replies []social.Post
+	for range 3 {
+		reply, err := b.Reply(b.Ctx, bob, post, "look")
+		must(err)
+		replies = append(replies, reply)
+	}
+	mention := b.Publish(bob, "@ada look")
+	own := b.Publish(ada, "regretted")
+	must(b.Like(b.Ctx, bob, own))
+	must(b.Like(b.Ctx, bob, post))
+	if n := b.unread(ada); n != 6 {
+		t.Fatalf("%d unread, want 6", n)
+	}
+	must(b.Delete(b.Ctx, bob, replies[0].ID))
+	must(b.Delete(b.Ctx, bob, mention))
+	must(b.Delete(b.Ctx, ada, own))
+	b.Redis("HSET", fmt.Sprint("post:", replies[1].ID), "hidden", "1700000000")
+	b.wantNotified(ada, "like bob 1 text unread; reply bob 1 look unread")
+	if n := b.unread(ada); n != 2 {
+		t.Errorf("%d unread, want the 2 that the page shows", n)
+	}
+}
+
 // The number is answered from memory, and follows what other processes write.
 func TestUnreadFromMemory(t *testing.T) {
 	t.Parallel()
