@@ -70,11 +70,15 @@ func cursorText(c follow.Cursor) string {
 	return c.String()
 }
 
+// errSlice: a task does not say which part of the audience of which post it is for.
+var errSlice = errors.New("social: not a part of the audience of a post")
+
 // parseSlice reads the argument of a task.
-func parseSlice(argument string) (s slice, ok bool) {
+func parseSlice(argument string) (slice, error) {
+	var s slice
 	parts := strings.SplitN(argument, ":", 6)
 	if len(parts) != 6 {
-		return s, false
+		return s, fmt.Errorf("%w: %.80q", errSlice, argument)
 	}
 	var isPost, isAuthor, isFrom, isTo bool
 	s.post, isPost = layout.ParseID(parts[0])
@@ -83,7 +87,10 @@ func parseSlice(argument string) (s slice, ok bool) {
 	s.from, isFrom = follow.ParseCursor(parts[3])
 	s.to, isTo = follow.ParseCursor(parts[4])
 	s.part = parts[5]
-	return s, isPost && isAuthor && isFrom && isTo
+	if !isPost || !isAuthor || !isFrom || !isTo {
+		return s, fmt.Errorf("%w: %.80q", errSlice, argument)
+	}
+	return s, nil
 }
 
 // set is the set of followers that a slice is a part of.
@@ -178,9 +185,9 @@ func (e *Engine) slicesOf(ctx context.Context, whole slice, parts []string, shor
 // pushTask is a task that puts a post on the timelines of a slice. One that is deleted
 // meanwhile is removed again: the deletion can have come to a timeline before.
 func (e *Engine) pushTask(ctx context.Context, argument string) error {
-	s, ok := parseSlice(argument)
-	if !ok {
-		return nil
+	s, err := parseSlice(argument)
+	if err != nil {
+		return err
 	}
 	w := &e.writer
 	gone, isOther, err := w.isGone(ctx, s)
@@ -212,9 +219,9 @@ func (e *Engine) pushTask(ctx context.Context, argument string) error {
 
 // unpushTask is a task that removes a deleted post from the timelines of a slice.
 func (e *Engine) unpushTask(ctx context.Context, argument string) error {
-	s, ok := parseSlice(argument)
-	if !ok {
-		return nil
+	s, err := parseSlice(argument)
+	if err != nil {
+		return err
 	}
 	gone, _, err := e.writer.isGone(ctx, s)
 	if err != nil || !gone {
@@ -239,7 +246,8 @@ func wrapSlice(s slice, err error) error {
 }
 
 // isGone reports whether the post of a slice is deleted, or whether its id belongs to
-// another post by now.
+// another post by now. A slice that does not say when its post was written could be of
+// either, which is an error.
 func (w *writer) isGone(ctx context.Context, s slice) (gone, isOther bool, err error) {
 	stub, err := w.readStub(ctx, s.post)
 	switch {
@@ -247,6 +255,8 @@ func (w *writer) isGone(ctx context.Context, s slice) (gone, isOther bool, err e
 		return false, false, err
 	case !stub.exists:
 		return true, false, nil
+	case stub.argument() != s.identity() && s.time == "":
+		return false, false, fmt.Errorf("%w: post %d without its time", errSlice, s.post)
 	case stub.argument() != s.identity():
 		return false, true, nil
 	}
@@ -306,7 +316,7 @@ func (w *writer) pushing(ctx context.Context, matches func(post, author int64) b
 		if kind != pushKind && kind != pushLongKind {
 			continue
 		}
-		if s, ok := parseSlice(argument); ok && matches(s.post, s.author) {
+		if s, err := parseSlice(argument); err == nil && matches(s.post, s.author) {
 			return true, nil
 		}
 	}

@@ -132,7 +132,7 @@ func (w *writer) onTheirWay(ctx context.Context, tag string) ([]int64, error) {
 		kind, argument, _ := strings.Cut(member, ":")
 		switch kind {
 		case pushKind, pushLongKind:
-			if s, ok := parseSlice(argument); ok && s.part == tag {
+			if s, err := parseSlice(argument); err == nil && s.part == tag {
 				found = append(found, s.post)
 			}
 		case tagsKind:

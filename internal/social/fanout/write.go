@@ -89,6 +89,7 @@ func (w *writer) restore(ctx context.Context, job *Job) error {
 			return err
 		}
 		job.Entry, job.edits = stored.Entry, stored.edits
+		job.time, job.followedBy = stored.time, stored.followedBy
 		return w.ledger.Note(ctx, job.member())
 	}
 	created, err := w.create(ctx, job.post, job.Fields)
