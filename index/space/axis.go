@@ -187,20 +187,21 @@ func (a *axis) value(p place) any {
 	}
 }
 
-// distance returns the distance of two places: in units of the values, or in seconds.
-func (a *axis) distance(p, q place) float64 { return a.distanceIn(1, p, q) }
-
-// distanceIn returns the distance of two places in a unit of which that many are in one of
-// distance.
-func (a *axis) distanceIn(unit float64, p, q place) float64 {
+// distance returns the distance of two places, in units of the values or in seconds, times
+// a weight. Of the unit in which it is returned, that many are in one of distance.
+func (a *axis) distance(p, q place, weight, unit float64) float64 {
 	if a.Type == Float {
-		return math.Abs(ordered.FloatFromBits(p.exact)-ordered.FloatFromBits(q.exact)) * unit
+		v, w := ordered.FloatFromBits(p.exact), ordered.FloatFromBits(q.exact)
+		if d := math.Abs(v - w); !math.IsInf(d, 1) {
+			return weight * d * unit
+		}
+		return math.Abs(weight*v-weight*w) * unit // only the difference is too large
 	}
 	steps := float64(max(p.code, q.code) - min(p.code, q.code))
 	if unit < a.unit() {
-		return steps / (a.unit() / unit)
+		return weight * (steps / (a.unit() / unit))
 	}
-	return steps * (unit / a.unit())
+	return weight * (steps * (unit / a.unit()))
 }
 
 // unit returns the number of codes in a distance of 1.

@@ -86,7 +86,7 @@ func (x *Index) euclidean(at []place, weights []float64) func([]place) float64 {
 		var sides [maxDims]float64
 		for d, w := range weights {
 			if w > 0 {
-				sides[d] = w * x.axes[d].distanceIn(unit, at[d], p[d])
+				sides[d] = x.axes[d].distance(at[d], p[d], w, unit)
 			}
 		}
 		return norm(sides[:len(weights)]) / unit

@@ -287,7 +287,7 @@ func TestNearestIsNotInACorner(t *testing.T) {
 		}
 		f := nearestSearch{x: x.reader, k: 25, limit: math.Inf(1), metric: metric{
 			distance: func(p []place) float64 {
-				return math.Hypot(x.axes[0].distance(at[0], p[0]), x.axes[1].distance(at[1], p[1]))
+				return math.Hypot(x.axes[0].distance(at[0], p[0], 1, 1), x.axes[1].distance(at[1], p[1], 1, 1))
 			},
 			blocks: func(radius float64) []block {
 				low, high := make([]place, 2), make([]place, 2)
