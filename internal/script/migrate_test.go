@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/keys"
 	"retwis/internal/redistest"
 	"retwis/internal/script"
 )
@@ -27,10 +26,14 @@ type migration struct {
 // migrate begins to move the slot of two keys, and has moved the first of them.
 func migrate(t *testing.T, c *redistest.ClusterServers, first, second string) *migration {
 	t.Helper()
-	slot := keys.Slot([]byte(first))
-	at := slot * len(c.Masters) / keys.Slots
+	client := c.Masters[0].Client(t)
+	slot, err := client.Do(t.Context(), client.B().ClusterKeyslot().Key(first).Build()).AsInt64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int(slot) * len(c.Masters) / 16384
 	to := c.Masters[(at+1)%len(c.Masters)]
-	m := &migration{t: t, source: c.Masters[at].Client(t), target: to.Client(t), slot: strconv.Itoa(slot), port: strconv.Itoa(to.Port())}
+	m := &migration{t: t, source: c.Masters[at].Client(t), target: to.Client(t), slot: strconv.FormatInt(slot, 10), port: strconv.Itoa(to.Port())}
 	m.sourceID, m.targetID = m.do(m.source, "CLUSTER", "MYID"), m.do(m.target, "CLUSTER", "MYID")
 	m.do(m.source, "MSET", first, "10", second, "20")
 	m.do(m.target, "CLUSTER", "SETSLOT", m.slot, "IMPORTING", m.sourceID)
