@@ -93,6 +93,9 @@ func (a *aligner) alignOnce(ctx context.Context, ids []string) (again []string, 
 			aligned = append(aligned, w)
 		}
 	}
+	if err := a.rename(ctx, aligned); err != nil {
+		return nil, err
+	}
 	return again, (&claimAligner{a}).check(ctx, aligned)
 }
 
@@ -146,10 +149,7 @@ func (a *aligner) call(w *target, claims string) script.Call {
 	args := []string{
 		string(a.mode), w.id, t.Registry.Stamp(), t.IndexNumbers, string(schema.Pack(w.due, w.entries)), t.CreationScore(w.id), w.read, expiring, t.Opaque, claims, sets,
 	}
-	for _, f := range t.Rows.Relevant {
-		args = append(args, t.Schema.Names[f])
-	}
-	return script.Call{Keys: keys, Args: args}
+	return script.Call{Keys: keys, Args: append(args, t.Schema.NamesIn(w.stored, t.Rows.Relevant)...)}
 }
 
 // parse reads a reply of align.lua.

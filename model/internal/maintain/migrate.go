@@ -109,7 +109,11 @@ func (r *run) beginMigrate(ctx context.Context) (migrations []string, err error)
 	for i := range t.Parts {
 		p := &t.Parts[i]
 		keys := []string{p.Meta}
-		args := []string{t.Registry.Digest, string(schema), proposed}
+		renames, err := t.Registry.Renames(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		args := []string{t.Registry.Digest, string(schema), proposed, map[bool]string{true: "1"}[renames]}
 		for j, x := range t.Schema.Indexes {
 			sorted := "0"
 			if !x.Unique && !x.PerValue {

@@ -14,6 +14,7 @@ import (
 type target struct {
 	id      string
 	there   bool
+	stored  []schema.Text
 	read    string // what align.lua compares the record with
 	due     int64
 	entries []schema.Entry
@@ -72,7 +73,7 @@ func (r *run) targets(ctx context.Context, ids []string) ([]target, error) {
 // compute computes what a record should have in the indexes.
 func (r *run) compute(w *target, stored []schema.Text) {
 	t := r.t
-	w.read = t.Rows.Fingerprint(stored)
+	w.stored, w.read = stored, t.Rows.Fingerprint(stored)
 	if t.Compute != nil {
 		if w.err = t.Compute(w.id, stored); w.err != nil {
 			return

@@ -177,8 +177,9 @@ func (o *Objects) written(record reflect.Value, c *change) (*change, error) {
 		case stays:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
+			c.remove = o.appendFormer(c.remove, i)
 		default:
-			c.remove = append(c.remove, name)
+			c.remove = o.appendFormer(append(c.remove, name), i)
 		}
 	}
 	if c.operation == "save" {

@@ -26,20 +26,27 @@ if found[1] == 'dropping' then
 	return redis.error_reply('DROPPING')
 end
 
--- kindsOf returns the kinds of the stored fields of a schema, by their names.
+-- kindsOf returns the kinds of the stored fields of a schema, and their former names, by
+-- their names.
 local function kindsOf(text)
-	local kinds = {}
+	local kinds, was = {}, {}
 	local ok, s = pcall(cjson.decode, text)
 	for _, f in ipairs(ok and type(s.fields) == 'table' and s.fields or {}) do
 		if not f.computed then
 			kinds[f.name] = f.kind .. (f.element or '')
+			was[f.name] = f.was
 		end
 	end
-	return kinds
+	return kinds, was
 end
 
-local had, has = kindsOf(found[3] or '{}'), kindsOf(schema)
+local had = kindsOf(found[3] or '{}')
+local has, was = kindsOf(schema)
 local shared, changed, names = false, false, {}
+for name, before in pairs(was) do
+	shared = shared or had[before]
+	changed = changed or had[before] and not had[name]
+end
 for name, kind in pairs(had) do
 	shared = shared or has[name]
 	changed = changed or has[name] and has[name] ~= kind
@@ -112,7 +119,7 @@ end
 
 -- If other indexes are in force, the declaration waits for a migration. Until then its
 -- programs may write if they know all indexes in force. New fields, sets and lists need no
--- migration; a field of another kind does, because its values may be unreadable.
+-- migration; a field of another kind or name does, because records must be changed.
 if reply[1] == digest then
 	if not changed then
 		redis.call('HSET', meta, 'schema', schema)

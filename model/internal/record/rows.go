@@ -36,7 +36,26 @@ func (r *Rows) Command(id string) rueidis.Cacheable {
 	if len(r.Names) == 0 {
 		return r.client.B().Hmget().Key(key).Field(emptyField).Cache()
 	}
-	return r.client.B().Hmget().Key(key).Field(r.Names...).Cache()
+	return r.client.B().Hmget().Key(key).Field(r.Names...).Field(r.formerNames(nil)...).Cache()
+}
+
+// formerNames returns the names that fields had before: of all fields, or of some by their
+// numbers.
+func (r *Rows) formerNames(some []int) []string {
+	var all []string
+	for _, i := range r.Renamed {
+		if some == nil || slices.Contains(some, i) {
+			all = append(all, r.Fields[i].Was)
+		}
+	}
+	return all
+}
+
+// setFormer sets a field to the value that it has under its former name, if it has none.
+func (r *Rows) setFormer(fields []schema.Text, number int, value string) {
+	if !fields[number].OK {
+		fields[number] = schema.Text{Value: value, OK: true, Was: true}
+	}
 }
 
 // emptyField is written to a hash that would otherwise have no fields, and so not
@@ -51,7 +70,7 @@ func (r *Rows) cached(id string) rueidis.Cacheable {
 	if n == 0 {
 		return r.Command(id)
 	}
-	return r.client.B().Hmget().Key(r.Of(id).Record(id)).Field(r.Names...).Field(emptyField + strconv.FormatInt(n, 10)).Cache()
+	return r.client.B().Hmget().Key(r.Of(id).Record(id)).Field(r.Names...).Field(r.formerNames(nil)...).Field(emptyField + strconv.FormatInt(n, 10)).Cache()
 }
 
 // Do reads a record, from the memory of the client if the model is cached and fresh
@@ -123,6 +142,11 @@ func (r *Rows) parseWhole(m rueidis.RedisMessage, fields []schema.Text) (known b
 			found++
 		}
 	}
+	for _, i := range r.Renamed {
+		if s, ok := all[r.Fields[i].Was]; ok {
+			r.setFormer(fields, i, s)
+		}
+	}
 	if len(all) > found {
 		other := 0
 		for name, s := range all {
@@ -172,7 +196,7 @@ func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text)
 		return false, r.readError(id, err)
 	}
 	for i := range list {
-		if list[i].IsNil() || i >= len(r.Names) {
+		if list[i].IsNil() || i >= len(r.Names)+len(r.Renamed) {
 			known = known || !list[i].IsNil()
 			continue
 		}
@@ -180,8 +204,11 @@ func (r *Rows) Parse(id string, reply rueidis.RedisResult, fields []schema.Text)
 		if err != nil {
 			return false, r.readError(id, err)
 		}
-		fields[i] = schema.Text{Value: s, OK: true}
-		known = true
+		if known = true; i < len(r.Names) {
+			fields[i] = schema.Text{Value: s, OK: true}
+		} else {
+			r.setFormer(fields, r.Renamed[i-len(r.Names)], s)
+		}
 	}
 	return known, nil
 }
@@ -242,6 +269,9 @@ func digestOf(fields []schema.Text, some []int) string {
 func appendDigested(b []byte, f schema.Text) []byte {
 	if !f.OK {
 		return append(b, '-')
+	}
+	if f.Was {
+		b = append(b, '-') // see NamesIn
 	}
 	return append(append(strconv.AppendInt(b, int64(len(f.Value)), 10), ':'), f.Value...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"retwis/model/internal/schema"
 
@@ -18,6 +19,8 @@ func (r *Rows) DoSome(ctx context.Context, ids []string, numbers []int) []rueidi
 	}
 	if len(names) == 0 {
 		names = append(names, emptyField)
+	} else {
+		names = append(names, r.formerNames(numbers)...)
 	}
 	commands := make(rueidis.Commands, len(ids))
 	for i, id := range ids {
@@ -32,19 +35,24 @@ func (r *Rows) ParseSome(id string, reply rueidis.RedisResult, numbers []int, fi
 	if err != nil {
 		return false, r.readError(id, err)
 	}
+	former := slices.DeleteFunc(slices.Clone(r.Renamed), func(i int) bool { return !slices.Contains(numbers, i) })
 	for i := range list {
 		if list[i].IsNil() {
 			continue
 		}
 		known = true
-		if i >= len(numbers) {
+		if i >= len(numbers)+len(former) {
 			continue
 		}
 		s, err := list[i].ToString()
 		if err != nil {
 			return false, r.readError(id, err)
 		}
-		fields[numbers[i]] = schema.Text{Value: s, OK: true}
+		if i < len(numbers) {
+			fields[numbers[i]] = schema.Text{Value: s, OK: true}
+		} else {
+			r.setFormer(fields, former[i-len(numbers)], s)
+		}
 	}
 	return known, nil
 }

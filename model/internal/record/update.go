@@ -97,7 +97,7 @@ func (o *Objects) editOnce(ctx context.Context, e *edit) (ptr any, err error) {
 			c.expected = "v" + v.Value
 		}
 	} else {
-		c.checked = checked
+		c.checked = o.NamesIn(stored, checked)
 		c.expected = "d" + digestOf(stored, checked)
 	}
 	return ptrOf(record), o.Table.put(ctx, "", c)
@@ -219,8 +219,9 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 		case fields[i] == stored[i], o.Kept(i), !patched(i) && !ours:
 		case fields[i].OK:
 			c.set = append(c.set, name, fields[i].Value)
+			c.remove = o.appendFormer(c.remove, i)
 		default:
-			c.remove = append(c.remove, name)
+			c.remove = o.appendFormer(append(c.remove, name), i)
 		}
 	}
 	if c.content, c.entries, err = o.Table.packed(fields); err != nil {
@@ -230,6 +231,14 @@ func (o *Objects) difference(stored []schema.Text, record reflect.Value, e *edit
 		c.set = []string{emptyField, ""}
 	}
 	return c, nil
+}
+
+// appendFormer appends the former name of a field, if it has one: a write removes it.
+func (o *Objects) appendFormer(remove []string, field int) []string {
+	if was := o.Fields[field].Was; was != "" {
+		remove = append(remove, was)
+	}
+	return remove
 }
 
 // assign sets fields to values of their types, or ones that mean the same. A nil
@@ -284,7 +293,7 @@ func (o *Objects) editWatched(ctx context.Context, e *edit) (ptr any, err error)
 func (w *watched) read(ctx context.Context) error {
 	rows, key := w.o.Table.Rows, w.o.Table.Of(w.id).Record(w.id)
 	w.over = false
-	replies := w.c.DoMulti(ctx, w.c.B().Watch().Key(key).Build(), w.c.B().Hmget().Key(key).Field(w.o.Names...).Build())
+	replies := w.c.DoMulti(ctx, w.c.B().Watch().Key(key).Build(), rueidis.Completed(rows.Command(w.id)))
 	if err := replies[0].Error(); err != nil {
 		return err
 	}

@@ -19,9 +19,9 @@ type change struct {
 	operation string // create, save or put
 	now       int64  // the time of the server, as it was estimated for this write; 0: not used
 	id        string
-	own       bool   // the id is the caller's, although ids come from a counter
-	expected  string // of a saved record: see write.lua
-	checked   []int  // numbers of the fields to digest
+	own       bool     // the id is the caller's, although ids come from a counter
+	expected  string   // of a saved record: see write.lua
+	checked   []string // names of the fields to digest
 	content   schema.Content
 	entries   []schema.Entry
 	other     []int          // of a saved or put record: fields that stay, and that the content depends on
@@ -212,9 +212,7 @@ func (t *Table) appendChange(args []string, c *change) []string {
 	args = append(args, c.operation, c.id, string(c.content), score, c.claims)
 	if c.operation != "create" {
 		args = append(args, c.expected, strconv.Itoa(len(c.checked)))
-		for _, field := range c.checked {
-			args = append(args, t.Schema.Names[field])
-		}
+		args = append(args, c.checked...)
 		args = append(args, strconv.Itoa(2*len(c.other)))
 		for i, field := range c.other {
 			expected := ""

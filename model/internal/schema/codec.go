@@ -17,6 +17,7 @@ import (
 type Text struct {
 	Value string
 	OK    bool
+	Was   bool // it is stored under the name that the field had before
 }
 
 // codec converts the Go values of a field to text and back.
@@ -79,7 +80,7 @@ func (y Types) codecOf(t reflect.Type, unix bool) (codec, error) {
 	case reflect.String:
 		return codec{
 			Kind:   KindString,
-			encode: func(v reflect.Value) (Text, error) { return Text{v.String(), true}, nil },
+			encode: func(v reflect.Value) (Text, error) { return Text{Value: v.String(), OK: true}, nil },
 			Decode: func(v reflect.Value, s string) error { v.SetString(s); return nil },
 		}, nil
 	case reflect.Bool:
@@ -118,7 +119,7 @@ func writesJSON(t reflect.Type) bool {
 func boolCodec() codec {
 	return codec{
 		Kind:   kindBool,
-		encode: func(v reflect.Value) (Text, error) { return Text{boolText(v.Bool()), true}, nil },
+		encode: func(v reflect.Value) (Text, error) { return Text{Value: boolText(v.Bool()), OK: true}, nil },
 		Decode: func(v reflect.Value, s string) error {
 			b, err := strconv.ParseBool(s)
 			v.SetBool(b)
@@ -132,7 +133,7 @@ func intCodec(t reflect.Type) codec {
 	return codec{
 		Kind:   kindInt,
 		Bits:   bits,
-		encode: func(v reflect.Value) (Text, error) { return Text{strconv.FormatInt(v.Int(), 10), true}, nil },
+		encode: func(v reflect.Value) (Text, error) { return Text{Value: strconv.FormatInt(v.Int(), 10), OK: true}, nil },
 		Decode: func(v reflect.Value, s string) error {
 			n, err := strconv.ParseInt(s, 10, bits)
 			v.SetInt(n)
@@ -144,8 +145,10 @@ func intCodec(t reflect.Type) codec {
 func uintCodec(t reflect.Type) codec {
 	bits := t.Bits()
 	return codec{
-		Kind:   kindUint,
-		encode: func(v reflect.Value) (Text, error) { return Text{strconv.FormatUint(v.Uint(), 10), true}, nil },
+		Kind: kindUint,
+		encode: func(v reflect.Value) (Text, error) {
+			return Text{Value: strconv.FormatUint(v.Uint(), 10), OK: true}, nil
+		},
 		Decode: func(v reflect.Value, s string) error {
 			n, err := strconv.ParseUint(s, 10, bits)
 			v.SetUint(n)
@@ -162,7 +165,7 @@ func floatCodec(t reflect.Type) codec {
 			if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
 				return Text{}, fmt.Errorf("%v cannot be stored", f)
 			}
-			return Text{strconv.FormatFloat(v.Float(), 'g', -1, bits), true}, nil
+			return Text{Value: strconv.FormatFloat(v.Float(), 'g', -1, bits), OK: true}, nil
 		},
 		Decode: func(v reflect.Value, s string) error {
 			f, err := strconv.ParseFloat(s, bits)
@@ -191,7 +194,7 @@ func timeCodec() codec {
 			if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
 				return Text{}, fmt.Errorf("the year %d is not within 0 and 9999", t.Year())
 			}
-			return Text{t.Format(time.RFC3339Nano), true}, nil
+			return Text{Value: t.Format(time.RFC3339Nano), OK: true}, nil
 		},
 		Decode: func(v reflect.Value, s string) error {
 			t, err := time.Parse(time.RFC3339Nano, s)
@@ -206,7 +209,7 @@ func unixCodec() codec {
 		Kind: kindUnix,
 		encode: func(v reflect.Value) (Text, error) {
 			t := *v.Addr().Interface().(*time.Time)
-			return Text{strconv.FormatInt(t.Unix(), 10), !t.IsZero()}, nil
+			return Text{Value: strconv.FormatInt(t.Unix(), 10), OK: !t.IsZero()}, nil
 		},
 		Decode: func(v reflect.Value, s string) error {
 			n, err := strconv.ParseInt(s, 10, 64)
@@ -218,8 +221,10 @@ func unixCodec() codec {
 
 func durationCodec() codec {
 	return codec{
-		Kind:   kindDuration,
-		encode: func(v reflect.Value) (Text, error) { return Text{time.Duration(v.Int()).String(), true}, nil },
+		Kind: kindDuration,
+		encode: func(v reflect.Value) (Text, error) {
+			return Text{Value: time.Duration(v.Int()).String(), OK: true}, nil
+		},
 		Decode: func(v reflect.Value, s string) error {
 			d, err := time.ParseDuration(s)
 			v.SetInt(int64(d))
@@ -231,7 +236,7 @@ func durationCodec() codec {
 func bytesCodec() codec {
 	return codec{
 		Kind:   kindBytes,
-		encode: func(v reflect.Value) (Text, error) { return Text{string(v.Bytes()), !v.IsNil()}, nil },
+		encode: func(v reflect.Value) (Text, error) { return Text{Value: string(v.Bytes()), OK: !v.IsNil()}, nil },
 		Decode: func(v reflect.Value, s string) error { v.SetBytes([]byte(s)); return nil },
 	}
 }
@@ -286,14 +291,14 @@ func (y Types) marshalerCodec(t reflect.Type) (codec, error) {
 		c.Kind = KindString
 		c.encode = func(v reflect.Value) (Text, error) {
 			b, err := v.Addr().Interface().(toText).MarshalText()
-			return Text{string(b), err == nil && !isZero(v)}, err
+			return Text{Value: string(b), OK: err == nil && !isZero(v)}, err
 		}
 		c.Decode = func(v reflect.Value, s string) error { return v.Addr().Interface().(fromText).UnmarshalText([]byte(s)) }
 	case writesBytes && readsBytes:
 		c.Kind = kindBytes
 		c.encode = func(v reflect.Value) (Text, error) {
 			b, err := v.Addr().Interface().(toBytes).MarshalBinary()
-			return Text{string(b), err == nil && !isZero(v)}, err
+			return Text{Value: string(b), OK: err == nil && !isZero(v)}, err
 		}
 		c.Decode = func(v reflect.Value, s string) error {
 			return v.Addr().Interface().(fromBytes).UnmarshalBinary([]byte(s))
@@ -323,7 +328,7 @@ func (y Types) jsonCodec(t reflect.Type) (codec, error) {
 				return Text{}, nil
 			}
 			b, err := marshalled(v)
-			return Text{string(b), err == nil}, err
+			return Text{Value: string(b), OK: err == nil}, err
 		},
 		Decode: func(v reflect.Value, s string) error {
 			if err := unmarshalled(s, v.Addr().Interface()); err != nil {

@@ -83,6 +83,9 @@ func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration,
 	if err := d.addFields(t, nil); err != nil {
 		return nil, err
 	}
+	if err := d.checkRenamed(); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
 	if d.ID.path == nil {
 		return nil, fmt.Errorf("%s has no id: give a field of type string or an integer the tag `redis:\",id\"`", t)
 	}
@@ -92,6 +95,22 @@ func Declare(t reflect.Type, y Types, indexes []IndexDeclaration) (*Declaration,
 		}
 	}
 	return d, nil
+}
+
+// checkRenamed refuses names of before that two fields share.
+func (d *Declaration) checkRenamed() error {
+	seen := map[string]bool{}
+	for _, i := range d.Renamed {
+		was := d.Fields[i].Was
+		switch {
+		case d.Number(was) >= 0 || slices.Contains(d.Collections, was):
+			return fmt.Errorf("%s: was=%s: %q is the name of another field", d.GoFields[i].GoName, was, was)
+		case seen[was]:
+			return fmt.Errorf("%s: was=%s: %q is what another field was called", d.GoFields[i].GoName, was, was)
+		}
+		seen[was] = true
+	}
+	return nil
 }
 
 func (d *Declaration) addFields(t reflect.Type, path []int) error {
@@ -172,8 +191,8 @@ func (d *Declaration) addField(f reflect.StructField, text string, path []int) e
 		return err
 	}
 	d.GoFields = append(d.GoFields, g)
-	d.Names, d.Counters = append(d.Names, tag.name), append(d.Counters, g.counter)
-	d.Fields = append(d.Fields, Field{Name: tag.name, Kind: codec.Kind, Element: codec.element, Zero: codec.zero(f.Type)})
+	d.Fields = append(d.Fields, Field{Name: tag.name, Kind: codec.Kind, Element: codec.element, Zero: codec.zero(f.Type), Was: tag.values["was"]})
+	d.addName(d.Fields[number], g.counter)
 	return d.addFieldIndexes(number, tag, f.Type)
 }
 

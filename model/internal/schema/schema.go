@@ -23,6 +23,7 @@ type Schema struct {
 	Indexes     []*Index
 	Collections []string      // names of the Sets and Lists of a record
 	Names       []string      // of the stored fields
+	Renamed     []int         // numbers of those that had another name
 	Counters    []bool        // which of them are counters
 	Version     int           // number of the field, or -1
 	Expires     int           // number of the field, or -1
@@ -43,6 +44,7 @@ type Field struct {
 	// Zero is what indexes have for a record without the field: its value if the Go
 	// type cannot distinguish none from zero. Nil: such a record is not in the index.
 	Zero *string `json:"zero,omitempty"`
+	Was  string  `json:"was,omitempty"` // its name before, under which records may still have it
 }
 
 // Optional reports whether a record can be missing from an index of the field.
@@ -52,7 +54,7 @@ func (f *Field) Optional() bool { return f.Zero == nil || f.Element != "" }
 // Get returns.
 func (f *Field) indexed(stored Text) Text {
 	if !stored.OK && f.Zero != nil && !f.Computed {
-		return Text{*f.Zero, true}
+		return Text{Value: *f.Zero, OK: true}
 	}
 	return stored
 }
@@ -97,6 +99,26 @@ func (s *Schema) Timed() bool { return s.Created >= 0 || s.Updated >= 0 || s.TTL
 
 // Kept reports whether a field stays as it is when a whole record is written.
 func (s *Schema) Kept(field int) bool { return s.Counters[field] || field == s.Created }
+
+// addName adds the name of a stored field.
+func (s *Schema) addName(f Field, counter bool) {
+	if f.Was != "" {
+		s.Renamed = append(s.Renamed, len(s.Names))
+	}
+	s.Names, s.Counters = append(s.Names, f.Name), append(s.Counters, counter)
+}
+
+// NamesIn returns the names under which a record has some fields, for a script that
+// digests them as it was read.
+func (s *Schema) NamesIn(record []Text, some []int) []string {
+	all := make([]string, 0, len(some))
+	for _, i := range some {
+		if all = append(all, s.Names[i]); record[i].Was {
+			all = append(all, s.Fields[i].Was)
+		}
+	}
+	return all
+}
 
 // Number returns the number of a field, or -1.
 func (s *Schema) Number(name string) int {
@@ -238,7 +260,7 @@ func ParseStored(text string) (Stored, Schema, error) {
 	s.Version, s.Expires, s.Created, s.Updated = -1, -1, -1, -1
 	for _, f := range s.Fields {
 		if !f.Computed {
-			s.Names, s.Counters = append(s.Names, f.Name), append(s.Counters, false)
+			s.addName(f, false)
 		}
 	}
 	if w.Expires != "" {
