@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"retwis/internal/cli"
+	"retwis/internal/cli/shell"
 )
 
 // Set by the linker; see the Makefile.
@@ -22,6 +23,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	os.Exit(cli.Run(ctx, os.Args[1:], cli.Env{
-		Getenv: os.Getenv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Commit: commit,
+		Getenv: shell.WithEnvFile(os.LookupEnv), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Commit: commit,
 	}))
 }

@@ -24,6 +24,8 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Parallel(4)
+	// Not the settings of a package that is installed on this machine.
+	os.Setenv("RETWIS_ENV_FILE", os.DevNull)
 	testscript.Main(m, map[string]func(){"retwis": main})
 }
 
@@ -65,6 +67,7 @@ func TestScripts(t *testing.T) {
 			// Under the race detector a program sleeps for a second before it
 			// ends, which is too long for fifty short commands.
 			env.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
+			env.Setenv("RETWIS_ENV_FILE", os.DevNull)
 			env.Setenv("NODES", strings.Join(nodes, ","))
 			env.Setenv("SOCKETS", strings.Join(sockets, " "))
 			env.Setenv("SOCKET", sockets[0])
@@ -130,7 +133,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 var passedOn = []string{
 	"PATH", "HOME", "TMPDIR", "XDG_DATA_HOME", "GORACE",
 	"RETWIS_ADMIN_ADDR", "RETWIS_DEMO", "RETWIS_LOG_FORMAT", "RETWIS_LOG_LEVEL",
-	"RETWIS_REDIS", "RETWIS_REDIS_SERVER", "RETWIS_SECURE_COOKIES",
+	"RETWIS_ENV_FILE", "RETWIS_REDIS", "RETWIS_REDIS_SERVER", "RETWIS_SECURE_COOKIES",
 }
 
 func serveCmd(ts *testscript.TestScript, neg bool, args []string) {

@@ -97,6 +97,16 @@ func readDataDir(path string) (*dataDir, error) {
 	return d, nil
 }
 
+// HasDatabase reports whether a directory holds the files of a server, damaged or not.
+func HasDatabase(dir string) (bool, error) {
+	for _, name := range []string{aofDir, aofName, dumpName} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // hasData reports whether a file exists and is not empty.
 func hasData(path string) (bool, error) {
 	info, err := os.Stat(path)

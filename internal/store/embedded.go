@@ -129,8 +129,11 @@ func DefaultDir(getenv func(string) string) (string, error) {
 	return filepath.Join(base, "retwis"), nil
 }
 
-// locate creates the directory with access for this user only, and finds the server
-// program.
+// ErrNoDatabase: the directory of an embedded database does not exist, or holds none.
+var ErrNoDatabase = errors.New("there is no database")
+
+// locate finds the directory, and creates it with access for this user only if it may,
+// and finds the server program.
 func (e *embedded) locate() error {
 	var err error
 	if e.dir == "" {
@@ -141,8 +144,8 @@ func (e *embedded) locate() error {
 	if e.dir, err = filepath.Abs(e.dir); err != nil {
 		return fmt.Errorf("store: the data directory: %w", err)
 	}
-	if err := os.MkdirAll(e.dir, 0o700); err != nil {
-		return fmt.Errorf("store: make the data directory: %w", err)
+	if err := e.makeOrRequire(); err != nil {
+		return err
 	}
 	if err := os.Chmod(e.dir, 0o700); err != nil {
 		return fmt.Errorf("store: the data directory: %w", err)
@@ -152,6 +155,25 @@ func (e *embedded) locate() error {
 	}
 	e.socket, err = redisserver.SocketPath(e.dir)
 	return err
+}
+
+// makeOrRequire creates the directory, or without Options.Create refuses one that holds no
+// database.
+func (e *embedded) makeOrRequire() error {
+	if e.opt.Create {
+		if err := os.MkdirAll(e.dir, 0o700); err != nil {
+			return fmt.Errorf("store: make the data directory: %w", err)
+		}
+		return nil
+	}
+	exists, err := redisserver.HasDatabase(e.dir)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if !exists && !locked(e.dir) { // a server that has just started may have no files yet
+		return fmt.Errorf("store: %w in %s", ErrNoDatabase, e.dir)
+	}
+	return nil
 }
 
 // enter locks the directory and starts the server, or returns neither if another process

@@ -34,6 +34,16 @@ func tryLock(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("store: lock the data directory %s: %w", dir, err)
 }
 
+// locked reports whether another process has the lock of a directory. It creates nothing.
+func locked(dir string) bool {
+	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
 // writeSocket records where the server listens, for processes that want to join.
 func writeSocket(lock *os.File, socket string) error {
 	err := lock.Truncate(0)

@@ -36,6 +36,9 @@ type Options struct {
 	// Getenv reads HOME, XDG_DATA_HOME and RETWIS_REDIS_SERVER. Default:
 	// os.Getenv.
 	Getenv func(string) string
+	// Create makes an embedded database where there is none. Without it Open returns
+	// ErrNoDatabase: a mistyped directory must not look like an empty database.
+	Create bool
 	// Fsync is when an embedded server forces its writes to the disk:
 	// "everysec" (the default: a power cut or a crash loses a second at most)
 	// or "always" (nothing that was acknowledged).
@@ -141,6 +144,9 @@ func (s *Store) String() string { return s.where }
 // Joined reports whether another process ran the embedded server when this one opened it:
 // a site, or another command.
 func (s *Store) Joined() bool { return s.embedded != nil && s.embedded.joined }
+
+// Embedded reports whether retwis runs the server itself.
+func (s *Store) Embedded() bool { return s.embedded != nil }
 
 // Close closes the client. It stops an embedded server after its data is saved.
 func (s *Store) Close() error {

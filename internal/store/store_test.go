@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
-var quiet = store.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+var quiet = store.Options{Create: true, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 
 // open opens a database that is closed when the test ends.
 func open(t *testing.T, url string) *store.Store {

@@ -49,6 +49,7 @@ logged in again.`,
 	f.BoolVar(&verify, "verify", false, "verify the file and change nothing")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
+	c.Creates = true
 	c.FromEnv("replace", "verify")
 	return c.Build(func(ctx context.Context, args []string) error {
 		if replace && verify {

@@ -88,6 +88,7 @@ func (n noun[X]) put(env shell.Env) *cobra.Command {
 	}
 	c.AddJSON("print the summary as JSON")
 	c.AddRedis()
+	c.Creates = true
 	return c.Build(func(ctx context.Context, args []string) error {
 		in, err := c.OpenInputs(args[1:], n.unit)
 		if err != nil {

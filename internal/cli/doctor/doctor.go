@@ -53,7 +53,15 @@ code is 1 if there is a problem; advice is no problem.`,
 	c.AddJSON("print each finding as a line of JSON")
 	c.AddRedis()
 	return c.Build(func(ctx context.Context, _ []string) error {
-		return site.With(ctx, c, func(db *site.Database) error { return examine(ctx, c, db) })
+		return site.Inspect(ctx, c, func(db *site.Database) error {
+			// A server may be examined before its first site; a directory has one.
+			if db.Embedded() {
+				if err := db.Require(ctx); err != nil {
+					return err
+				}
+			}
+			return examine(ctx, c, db)
+		})
 	})
 }
 

@@ -34,6 +34,7 @@ then 1. Putting a triple again changes nothing.`,
 	declared.add(c)
 	c.AddJSON("print the summary as JSON")
 	c.AddRedis()
+	c.Creates = true
 	return c.Build(func(ctx context.Context, args []string) error {
 		in, err := c.OpenInputs(args[1:], "triples")
 		if err != nil {

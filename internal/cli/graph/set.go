@@ -30,6 +30,7 @@ changes nothing. "graph remove --where" removes any number, in steps.`,
 	declared.add(c)
 	c.AddJSON("print the numbers as JSON")
 	c.AddRedis()
+	c.Creates = true
 	return c.Build(func(ctx context.Context, args []string) error {
 		return c.WithStore(ctx, func(db *store.Store) error {
 			g, err := declared.open(ctx, db.Client(), args[0])

@@ -200,6 +200,7 @@ func newMode(env shell.Env) *cobra.Command {
 				return shell.Usage(fmt.Errorf("%q is not a mode: use open, invite or closed", args[0]))
 			}
 		}
+		c.Creates = len(args) == 1 // before the site is served for the first time
 		return site.Operate(ctx, c, func(db *site.Database) error {
 			if len(args) == 1 {
 				if err := db.Social.Audit(ctx, social.AuditEntry{Actor: social.Operator, Action: "sign-up-mode", Note: args[0]}); err != nil {

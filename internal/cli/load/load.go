@@ -212,7 +212,7 @@ func server(ctx context.Context, c *shell.Command) (opt rueidis.ClientOption, en
 		opt, err := config.ClientOption()
 		return opt, none, err
 	}
-	db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv})
+	db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv, Create: true})
 	if err != nil {
 		return opt, none, err
 	}

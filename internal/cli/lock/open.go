@@ -67,12 +67,13 @@ func (flags *lockFlags) open(ctx context.Context, c *shell.Command) (*redlock.Ma
 // so opening it is retried for as long as --wait.
 func (flags *lockFlags) openDatabase(ctx context.Context, c *shell.Command, kind redisurl.Kind) (*store.Store, error) {
 	retry := !flags.noWait && (kind == redisurl.Sentinel || kind == redisurl.Cluster)
-	if mode, _ := flags.mode(); mode != "" {
+	mode, _ := flags.mode()
+	if mode != "" {
 		retry = false
 	}
 	reported := false
 	for start := time.Now(); ; {
-		db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv})
+		db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv, Create: mode == ""})
 		temporary := rediserr.Of(err) == rediserr.Unavailable || rediserr.Of(err) == rediserr.WritesRefused
 		if err == nil || !retry || !temporary || ctx.Err() != nil {
 			return db, err

@@ -60,6 +60,7 @@ With --wait it waits until the event is allowed, for that long at most.
 	wait := c.Flags().Duration("wait", 0, "wait up to this `time` until it is allowed")
 	c.AddJSON("print the decision as JSON")
 	c.AddRedis()
+	c.Creates = true
 	return c.Build(func(ctx context.Context, args []string) error {
 		checks, err := parse(args)
 		if err != nil {

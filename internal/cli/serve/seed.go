@@ -35,6 +35,7 @@ database for tests.`,
 	f.StringVar(&opt.Password, "password", "", "the password of all users; random if empty")
 	c.AddJSON("print the result as JSON")
 	c.AddRedis()
+	c.Creates = true
 	site.AddShare(c, &share)
 	c.FromEnv()
 	return c.Build(func(ctx context.Context, _ []string) error {

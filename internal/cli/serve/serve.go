@@ -99,6 +99,7 @@ type notify it reports when it is ready, when it stops, and that it is alive.
 	f.Var(&flags.adminAddr, "admin-addr", "the address of /metrics, /healthz, /readyz and /debug/pprof/ for operators; empty for none")
 	flags.tls.add(c)
 	c.AddRedis()
+	c.Creates = true
 	flags.fsync = c.AddChoice("fsync", "when our own server forces writes to the disk", "everysec", "always")
 	f.DurationVar(&flags.wait, "wait", 10*time.Second, "how long to wait for a database that is starting")
 	f.DurationVar(&flags.drain, "drain", 0, "how long to go on serving when it is stopped, while /readyz has status 503 already")

@@ -21,6 +21,9 @@ type Command struct {
 	Env
 	Redis string // --redis
 	JSON  bool   // --json
+	// Creates lets a command that fills a database make the directory of an embedded
+	// one. All others refuse a directory without a database.
+	Creates bool
 
 	variables func(flag string) bool // reports whether a variable sets a flag
 }
@@ -65,7 +68,7 @@ func (c *Command) WithStore(ctx context.Context, do func(db *store.Store) error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv})
+	db, err := store.Open(ctx, c.Redis, store.Options{Logger: c.Log(), Getenv: c.Getenv, Create: c.Creates})
 	if err != nil {
 		return err
 	}

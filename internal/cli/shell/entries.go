@@ -131,6 +131,7 @@ func (n EntriesNoun) put(env Env) *cobra.Command {
 	declaration.Add(c)
 	c.AddJSON("print the summary as JSON")
 	c.AddRedis()
+	c.Creates = true
 	return c.Build(func(ctx context.Context, args []string) error {
 		in, err := c.OpenInputs(args[1:], n.Unit)
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"retwis/internal/store"
 )
 
 // ErrReported is a failure that the command has already printed.
@@ -65,11 +67,17 @@ func PrintError(ctx context.Context, stderr io.Writer, command string, err error
 	}
 	fmt.Fprintf(stderr, "retwis: %s\n", OneLine(err))
 	var hinted *hintedError
-	if errors.As(err, &hinted) {
+	switch {
+	case errors.As(err, &hinted):
 		fmt.Fprintln(stderr, hinted.hint)
+	case errors.Is(err, store.ErrNoDatabase):
+		fmt.Fprintln(stderr, NameIt)
 	}
 	return ExitFailure
 }
+
+// NameIt is what to do where there is no database, or no site in it.
+const NameIt = "Name it with --redis or RETWIS_REDIS."
 
 // OneLine formats an error for people: joined errors in one line, without the names of
 // packages.

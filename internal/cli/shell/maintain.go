@@ -95,6 +95,7 @@ func (m Maintenance) command(env Env, verb Verb, help Help) *cobra.Command {
 		c.AddJSON("print each problem and the summary as a line of JSON")
 	}
 	c.AddRedis()
+	c.Creates = verb == Rebuild
 	return c.Build(run.run)
 }
 

@@ -31,7 +31,7 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of social.Op
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	opt.Getenv = c.Getenv
+	opt.Getenv, opt.Create = c.Getenv, c.Creates
 	db, err := store.Open(ctx, c.Redis, opt)
 	if err != nil {
 		return nil, err
@@ -48,8 +48,31 @@ func Open(ctx context.Context, c *shell.Command, opt store.Options, of social.Op
 	return &Database{Store: db, Social: service}, nil
 }
 
-// With opens the database for as long as do runs. It logs warnings only.
-func With(ctx context.Context, c *shell.Command, do func(db *Database) error) (err error) {
+// With opens the database of a site for as long as do runs. It logs warnings only. Where
+// there is no site, a command that does not fill a database is refused: it would succeed
+// on the wrong database.
+func With(ctx context.Context, c *shell.Command, do func(db *Database) error) error {
+	return Inspect(ctx, c, func(db *Database) error {
+		if !c.Creates {
+			if err := db.Require(ctx); err != nil {
+				return err
+			}
+		}
+		return do(db)
+	})
+}
+
+// Require returns an error if the database holds no site.
+func (d *Database) Require(ctx context.Context) error {
+	exists, err := adopt.Exists(ctx, d.Client())
+	if err == nil && !exists {
+		err = shell.Hint(fmt.Errorf("there is no site in %s", d), shell.NameIt)
+	}
+	return err
+}
+
+// Inspect opens a database for as long as do runs, whether it holds a site or not.
+func Inspect(ctx context.Context, c *shell.Command, do func(db *Database) error) (err error) {
 	db, err := Open(ctx, c, store.Options{Logger: c.Log()}, social.Options{})
 	if err != nil {
 		return err

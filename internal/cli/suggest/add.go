@@ -36,6 +36,7 @@ code is then 1. Adding a file twice counts its terms twice; "suggest set" does n
 	declared.add(c)
 	c.AddJSON("print the summary as JSON")
 	c.AddRedis()
+	c.Creates = true
 	return c.Build(func(ctx context.Context, args []string) error {
 		in, err := c.OpenInputs(args[1:], "terms")
 		if err != nil {

@@ -39,6 +39,7 @@ A blocked term is not set.`,
 	c.Flags().StringArrayVarP(&files, "file", "f", nil, "set the terms of this `FILE`; - for standard input; may be repeated")
 	c.AddJSON("print the term, or the summary of files, as JSON")
 	c.AddRedis()
+	c.Creates = true
 	return c.Build(func(ctx context.Context, args []string) error {
 		switch {
 		case len(args) == 2:

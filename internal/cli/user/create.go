@@ -31,6 +31,7 @@ line could be seen by others.`,
 	c.Flags().BoolVar(&stdin, "password-stdin", false, "read the password from standard input")
 	c.AddJSON("print the user as JSON")
 	c.AddRedis()
+	c.Creates = true
 	return c.Build(func(ctx context.Context, args []string) error {
 		password, err := newPassword(c, stdin)
 		if err != nil {

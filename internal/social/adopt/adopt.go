@@ -71,6 +71,24 @@ func (d Database) Adopt(ctx context.Context, progress func(done, total int64)) e
 	return d.client.Do(ctx, d.client.B().Set().Key(layout.LayoutVersion).Value(layout.Version).Build()).Error()
 }
 
+// Exists reports whether a database holds a site, adopted or not, complete or not. A site
+// that was served once counts, even if nobody has signed up.
+func Exists(ctx context.Context, client rueidis.Client) (bool, error) {
+	var cmds rueidis.Commands
+	for _, key := range []string{
+		layout.LayoutVersion, layout.LayoutOwner, layout.Restoring, layout.Users, layout.LegacyState,
+		key2009NextUserID, key2009NextPostID, key2009Timeline,
+	} {
+		cmds = append(cmds, client.B().Exists().Key(key).Build())
+	}
+	for _, res := range client.DoMulti(ctx, cmds...) {
+		if exists, err := res.AsBool(); err != nil || exists {
+			return exists, err
+		}
+	}
+	return false, nil
+}
+
 type adoption struct {
 	d           Database
 	progress    func(done, total int64)

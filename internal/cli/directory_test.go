@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fills are the commands that make a database where there is none.
+var fills = []string{
+	"serve", "restore", "seed", "user create", "load", "lock",
+	"graph put", "graph set", "graph rebuild", "index put", "index rebuild", "space put", "space rebuild",
+	"suggest add", "suggest set", "suggest rebuild", "random put", "recent put", "ring put", "ratelimit take",
+}
+
+// sampleArguments are those of commands that check what is in their arguments, or that read
+// without them only.
+var sampleArguments = map[string][]string{
+	"backup":         {"FILE"},
+	"graph remove":   {"k", os.DevNull},
+	"graph query":    {"k", "?a knows ?b"},
+	"ratelimit show": {"k=5/1m"},
+	"report decide":  {"post:1", "dismiss"},
+	"suggest sweep":  {"--below", "2", "k"},
+	"user export":    {"ada", "FILE"},
+	"user delete":    {"ada", "--yes"},
+	"user role":      {"ada", "member"},
+}
+
+// Every command that does not fill a database refuses a directory without one, and leaves
+// it as it was.
+func TestWrongDirectory(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for path, cmd := range commands(t) {
+		name := strings.TrimPrefix(path, "retwis ")
+		if cmd.Flags().Lookup("redis") == nil || slices.Contains(fills, name) {
+			continue
+		}
+		seen++
+		args, ok := sampleArguments[name]
+		if !ok {
+			args = required(cmd.Use)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refuses(t, append(strings.Fields(name), args...))
+		})
+	}
+	if seen < 60 {
+		t.Errorf("%d commands", seen)
+	}
+}
+
+// required returns words for the arguments that a command needs.
+func required(use string) (args []string) {
+	for _, word := range strings.Fields(use)[1:] {
+		switch {
+		case strings.HasPrefix(word, "["):
+		case word == "NUMBER":
+			args = append(args, "1")
+		default:
+			args = append(args, strings.ToLower(strings.TrimSuffix(word, "...")))
+		}
+	}
+	return args
+}
+
+// refuses runs a command on a directory that does not exist, and on one without a database.
+func refuses(t *testing.T, args []string) {
+	dir := t.TempDir()
+	missing, empty := filepath.Join(dir, "typo"), filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i, arg := range args {
+		if arg == "FILE" {
+			args[i] = filepath.Join(dir, "file")
+		}
+	}
+	for _, db := range []string{missing, empty} {
+		var out, errs bytes.Buffer
+		code := Run(t.Context(), append(slices.Clone(args), "--redis", "embedded:"+db), Env{
+			Getenv: func(string) string { return "" }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		})
+		if want := "retwis: there is no database in " + db + "\n"; code != 1 || !strings.HasPrefix(errs.String(), want) || out.Len() > 0 {
+			t.Errorf("%s: exit code %d, %s%s", args, code, &out, &errs)
+		}
+	}
+	found, err := os.ReadDir(empty)
+	if _, missed := os.Stat(missing); err != nil || len(found) > 0 || !os.IsNotExist(missed) {
+		t.Errorf("%s: %v %v %v", args, found, err, missed)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "file*")); len(left) > 0 {
+		t.Errorf("%s left %s", args, left)
+	}
+}

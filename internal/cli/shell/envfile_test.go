@@ -1,0 +1,42 @@
+package shell
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What systemd 252 makes of such a file.
+func TestParseEnvFile(t *testing.T) {
+	t.Parallel()
+	const text = "# A comment\n; another\n\nA=1\nB = two words \nC=\"quoted  \"\nD='it is $HOME'\nE=a\\\n b\n" +
+		"no assignment\nF=redis://u:p#w@h/0\nG=\n1BAD=x\nH=\"a \\\"b\\\" \\n\"\nI=\"two\nlines\"\nA=2\nJ=it's\r\nK=end"
+	want := map[string]string{
+		"A": "2", "B": "two words", "C": "quoted  ", "D": "it is $HOME", "E": "a b", "F": "redis://u:p#w@h/0",
+		"G": "", "H": `a "b" \n`, "I": "two\nlines", "J": "it's", "K": "end",
+	}
+	if got := parseEnvFile(text); !maps.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+func TestWithEnvFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "env")
+	if err := os.WriteFile(path, []byte("RETWIS_REDIS=redis://file\nRETWIS_ADDR=:1\nRETWIS_LIMIT=off\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	process := map[string]string{"RETWIS_ENV_FILE": path, "RETWIS_ADDR": ":2", "RETWIS_LIMIT": ""}
+	get := WithEnvFile(func(name string) (string, bool) { v, ok := process[name]; return v, ok })
+	for name, want := range map[string]string{"RETWIS_REDIS": "redis://file", "RETWIS_ADDR": ":2", "RETWIS_LIMIT": "", "RETWIS_FSYNC": ""} {
+		if got := get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	process["RETWIS_ENV_FILE"] = path + ".missing"
+	get = WithEnvFile(func(name string) (string, bool) { v, ok := process[name]; return v, ok })
+	if got := get("RETWIS_REDIS"); got != "" {
+		t.Errorf("without a file: %q", got)
+	}
+}
