@@ -30,6 +30,9 @@ import (
 // Run runs a command and returns its exit code: 0 for success, 1 for a failure, 2 for
 // wrong usage, or one that the help of the command explains.
 func Run(ctx context.Context, args []string, env Env) int {
+	if len(args) > 0 && args[0] == lock.GuardCommand {
+		return lock.Guard(env, args[1:])
+	}
 	root := newRoot(env)
 	root.SetArgs(args)
 	// An error before the command starts is wrong usage.

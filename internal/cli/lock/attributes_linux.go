@@ -4,8 +4,12 @@ import (
 	"syscall"
 )
 
-// attributes puts a command into its own process group if group is set. The command
-// ends when retwis is killed, because then the lock is no longer extended.
-func attributes(group bool) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: group, Pdeathsig: syscall.SIGTERM}
+// attributes puts a command into a process group if join is set. It gets a SIGTERM when
+// retwis is killed, even if the guard is killed, too.
+func attributes(group int, join bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: join, Pdeathsig: syscall.SIGTERM}
+	if join {
+		a.Pgid = group
+	}
+	return a
 }

@@ -4,5 +4,11 @@ package lock
 
 import "syscall"
 
-// attributes puts a command into its own process group if group is set.
-func attributes(group bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: group} }
+// attributes puts a command into a process group if join is set.
+func attributes(group int, join bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: join}
+	if join {
+		a.Pgid = group
+	}
+	return a
+}

@@ -39,6 +39,12 @@ it when the command has ended, or after --ttl. Without --max-time, a command tha
 holds the lock for as long as it hangs. --grace should be shorter than --ttl, so that the
 command has ended before another one can have the lock.
 
+If retwis itself is killed, by "kill -9" or for lack of memory, a guard, which is a second
+process of retwis, does the same to the command: SIGTERM, and SIGKILL after --grace, or
+half of --ttl if that is shorter, before the name is free. Not ended are processes that
+started a session or process group of their own, and at a terminal all but COMMAND. If the
+guard is killed, too, COMMAND gets SIGTERM on Linux, and nothing elsewhere.
+
 The lock is held until COMMAND itself ends: "sh -c 'job & exit 0'" releases it while the
 job goes on, where flock(1) would wait for the job.
 
@@ -120,11 +126,18 @@ func (flags *lockFlags) run(ctx context.Context, c *shell.Command, args []string
 	// and the command.
 	signals, ignore := takeSignals()
 	defer ignore()
+	// It starts while we wait for the lock. Whenever retwis is killed, the last extension
+	// was about a third of the TTL ago.
+	guard, err := startGuard(min(flags.grace, flags.ttl/2))
+	if err != nil {
+		return err
+	}
+	defer guard.end()
 	l, err := flags.acquire(ctx, c, m, args[0], signals)
 	if err != nil {
 		return err
 	}
-	locked := lockedCommand{program: program, args: args[1:], env: c.Env, grace: flags.grace, maxTime: flags.maxTime}
+	locked := lockedCommand{program: program, args: args[1:], env: c.Env, grace: flags.grace, maxTime: flags.maxTime, guard: guard}
 	return locked.run(ctx, l, signals)
 }
 

@@ -25,6 +25,7 @@ type lockedCommand struct {
 	env     shell.Env
 	grace   time.Duration
 	maxTime time.Duration // 0: no limit
+	guard   *guard
 }
 
 // run runs the command, and ends with its exit code.
@@ -68,17 +69,22 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 	}
 	// An interactive command must stay in the foreground process group of its
 	// terminal. Any other gets its own group, so that the processes that it started
-	// can be ended with it.
+	// can be ended with it: that of its guard.
 	terminal, shared := c.terminal()
-	cmd.SysProcAttr = attributes(!shared)
+	group, err := c.guard.group()
+	if err != nil {
+		return shell.ExitFailure, nil, err
+	}
+	cmd.SysProcAttr = attributes(group, !shared)
 	if err := cmd.Start(); err != nil {
 		return exitNotExecutable, nil, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	pid := cmd.Process.Pid
-	if !shared {
-		pid = -pid
+	pid := -group
+	if shared {
+		pid = cmd.Process.Pid
+		c.guard.watch(pid)
 	}
 	gone := held.Done()
 	var kill <-chan time.Time
@@ -86,7 +92,8 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 		select {
 		case err := <-ended:
 			if lost != nil && !shared {
-				endGroup(pid, kill)
+				c.guard.end()
+				endProcesses(pid, kill)
 			}
 			code, err = exitCode(cmd, err)
 			return code, lost, err
@@ -107,21 +114,6 @@ func (c lockedCommand) supervise(held context.Context, l *redlock.Lock, signals 
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-}
-
-// endGroup waits until the processes of a group have ended, and kills them when kill
-// fires.
-func endGroup(group int, kill <-chan time.Time) {
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for kill != nil && syscall.Kill(group, 0) == nil {
-		select {
-		case <-look.C:
-		case <-kill:
-			kill = nil
-		}
-	}
-	_ = syscall.Kill(group, syscall.SIGKILL)
 }
 
 // environment returns the environment of the command: that of retwis, and the lock. The
