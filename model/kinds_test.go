@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"retwis/internal/redistest"
+	"retwis/maintain"
 	"retwis/model"
 )
 
@@ -314,6 +315,62 @@ func TestCachedReads(t *testing.T) {
 		}
 		if got.Age == 7 {
 			break // the server has sent the invalidation
+		}
+	}
+}
+
+type zeros struct {
+	ID    string    `redis:",id"`
+	One   float64   `redis:"one,unique"`
+	Many  []float32 `redis:"many,unique"`
+	Maybe *float64  `redis:"maybe,unique"`
+}
+
+// Zero has a sign, but is one value.
+func TestNegativeZero(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 3} {
+		client, ctx := redistest.DB(t).Client(t), t.Context()
+		opt := model.Options{Name: "zero", IDs: model.ClientAssigned, Partitions: partitions}
+		s := store[zeros](t, client, opt)
+		negative := math.Copysign(0, -1)
+		for i, first := range []zeros{{One: 0, Many: []float32{0}, Maybe: new(float64)}, {One: negative, Many: []float32{float32(negative)}, Maybe: &negative}} {
+			first.ID = fmt.Sprint("first", i)
+			if _, err := s.Create(ctx, first); err != nil {
+				t.Fatal(err)
+			}
+			for _, zero := range []float64{0, negative} {
+				for _, second := range []zeros{{One: zero}, {One: 1, Many: []float32{float32(zero)}}, {One: 1, Maybe: &zero}} {
+					second.ID = "second"
+					if _, err := s.Create(ctx, second); !errors.Is(err, model.ErrTaken) {
+						t.Errorf("%+v beside %+v: %v", second, first, err)
+						if err := s.Delete(ctx, second.ID); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				for _, field := range []string{"one", "many", "maybe"} {
+					if found, err := s.Find(model.Eq(field, zero)).First(ctx); err != nil || found.ID != first.ID {
+						t.Errorf("%s is %g: %+v, %v", field, zero, found, err)
+					}
+				}
+			}
+			if err := s.Delete(ctx, first.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Earlier versions, and other programs, store it with its sign.
+		redisDo(t, client, "HSET", recordKey(opt, "old"), "one", "-0", "many", "[-0]", "maybe", "-0")
+		opt.Adopt = func(string) bool { return true }
+		s = store[zeros](t, client, opt)
+		if _, err := s.Repair(ctx, maintain.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := s.GetBy(ctx, "one", 0); err != nil || found.ID != "old" {
+			t.Errorf("%+v, %v", found, err)
+		}
+		if _, err := s.Create(ctx, zeros{ID: "second"}); !errors.Is(err, model.ErrTaken) {
+			t.Error(err)
 		}
 	}
 }

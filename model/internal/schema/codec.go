@@ -162,10 +162,14 @@ func floatCodec(t reflect.Type) codec {
 	return codec{
 		Kind: kindFloat,
 		encode: func(v reflect.Value) (Text, error) {
-			if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+			f := v.Float()
+			switch {
+			case math.IsNaN(f) || math.IsInf(f, 0):
 				return Text{}, fmt.Errorf("%v cannot be stored", f)
+			case f == 0:
+				f = 0 // without a sign
 			}
-			return Text{Value: strconv.FormatFloat(v.Float(), 'g', -1, bits), OK: true}, nil
+			return Text{Value: strconv.FormatFloat(f, 'g', -1, bits), OK: true}, nil
 		},
 		Decode: func(v reflect.Value, s string) error {
 			f, err := strconv.ParseFloat(s, bits)

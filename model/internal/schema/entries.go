@@ -123,6 +123,9 @@ func (x *Index) value(s *Schema, record []Text, element string) (string, error) 
 // plain returns the value of a unique index of one column: its text, so that people can
 // read it and other programs can look it up.
 func (x *Index) plain(s *Schema, t string) string {
+	if t == "-0" && s.Fields[x.FieldNumbers[0]].ValueKind() == kindFloat {
+		return "0"
+	}
 	if s.Fields[x.FieldNumbers[0]].ValueKind().Column() == ordered.String {
 		return x.folded(t)
 	}
