@@ -24,8 +24,11 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Parallel(4)
-	// Not the settings of a package that is installed on this machine.
-	os.Setenv("RETWIS_ENV_FILE", os.DevNull)
+	// Not the settings of a package that is installed on this machine. The commands of
+	// scripts pass here too, with their own.
+	if _, ok := os.LookupEnv("RETWIS_ENV_FILE"); !ok {
+		os.Setenv("RETWIS_ENV_FILE", os.DevNull)
+	}
 	testscript.Main(m, map[string]func(){"retwis": main})
 }
 

@@ -59,11 +59,18 @@ func SocketPath(dir string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(dir))
 	name := "retwis-" + hex.EncodeToString(sum[:8]) + ".sock"
-	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" && len(filepath.Join(runtime, name)) < maxSocket {
+	owner, err := OwnerOf(dir)
+	if err != nil {
+		return "", err
+	}
+	if runtime := os.Getenv("XDG_RUNTIME_DIR"); !owner.Another() && runtime != "" && len(filepath.Join(runtime, name)) < maxSocket {
 		return filepath.Join(runtime, name), nil
 	}
-	shared := filepath.Join(os.TempDir(), fmt.Sprintf("retwis-%d", os.Getuid()))
-	if err := os.Mkdir(shared, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	shared := filepath.Join(os.TempDir(), fmt.Sprintf("retwis-%d", owner.uid))
+	if err = os.Mkdir(shared, 0o700); err == nil {
+		err = owner.Give(shared)
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("redisserver: a directory for the socket: %w", err)
 	}
 	// Another user may have created a directory of this name.
@@ -71,7 +78,7 @@ func SocketPath(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("redisserver: a directory for the socket: %w", err)
 	}
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || ownerOf(info) != owner.uid {
 		return "", fmt.Errorf("redisserver: %s must be a directory of this user with mode 0700; remove it, or set XDG_RUNTIME_DIR", shared)
 	}
 	if path := filepath.Join(shared, name); len(path) < maxSocket {
@@ -79,5 +86,3 @@ func SocketPath(dir string) (string, error) {
 	}
 	return "", fmt.Errorf("redisserver: the path of %s is too long for a socket; set XDG_RUNTIME_DIR to a shorter path", dir)
 }
-
-func ownedByUs(info os.FileInfo) bool { return ownerOf(info) == os.Getuid() }

@@ -49,6 +49,8 @@ type Options struct {
 	// DeathSignal is the signal that the server gets when this process dies first
 	// (on Linux). Default: SIGTERM, on which it saves its data.
 	DeathSignal syscall.Signal
+
+	owner Owner // as whom the server runs
 }
 
 // Server is a running server.
@@ -123,6 +125,9 @@ func (o *Options) prepare(ctx context.Context) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("redisserver: make the data directory: %w", err)
 	}
+	if o.owner, err = OwnerOf(o.Dir); err != nil {
+		return err
+	}
 	if o.Socket == "" {
 		if o.Socket, err = SocketPath(o.Dir); err != nil {
 			return err
@@ -184,6 +189,7 @@ func (s *Server) run(opt Options) error {
 	s.cmd.Dir = opt.Dir
 	s.cmd.ExtraFiles = opt.ExtraFiles
 	s.cmd.SysProcAttr = attributes(opt.DeathSignal)
+	s.cmd.SysProcAttr.Credential = opt.owner.credential()
 	read, write, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("redisserver: %w", err)
@@ -196,6 +202,9 @@ func (s *Server) run(opt Options) error {
 	write.Close()
 	if err != nil {
 		<-s.logged
+		if opt.owner.Another() && errors.Is(err, syscall.EPERM) {
+			return opt.owner.Refuse() // root without the capability CAP_SETUID
+		}
 		return fmt.Errorf("redisserver: start %s: %w", opt.Binary, err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // ErrBeyondRepair: truncating the files cannot save any of the data.
@@ -41,6 +42,7 @@ type Diagnosis struct {
 	Server   string // the program that checked the files
 	Findings []Finding
 
+	owner    Owner
 	data     *dataDir
 	program  program
 	parts    []string // in the order of the new manifest
@@ -72,6 +74,10 @@ func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Dia
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("redisserver: %w", err)
 	}
+	owner, err := OwnerOf(dir)
+	if err != nil {
+		return nil, err
+	}
 	if by := inUse(dir); by != "" {
 		return nil, fmt.Errorf("redisserver: %w: %s", ErrInUse, by)
 	}
@@ -83,7 +89,7 @@ func Diagnose(ctx context.Context, getenv func(string) string, dir string) (*Dia
 	if err != nil {
 		return nil, err
 	}
-	d := &Diagnosis{Dir: dir, Server: p.String(), program: p}
+	d := &Diagnosis{Dir: dir, Server: p.String(), program: p, owner: owner}
 	if d.data, err = readDataDir(dir); err != nil {
 		return nil, err
 	}
@@ -282,6 +288,7 @@ func (d *Diagnosis) tool(ctx context.Context, name string, args ...string) (stri
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Args = append([]string{name}, args...)
 	cmd.Dir = d.Dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: d.owner.credential()}
 	cmd.Stdin = strings.NewReader("y\n") // the answer to the question before it truncates a file
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {

@@ -79,16 +79,27 @@ func (d *Diagnosis) writeManifest() error {
 		fmt.Fprintf(&text, "file %s seq %s type %s\n", base, seq, kind)
 	}
 	path := filepath.Join(d.Dir, aofDir, manifestName)
-	if err := os.WriteFile(path+".new", []byte(text.String()), 0o600); err != nil {
+	if err := d.writeNew(path+".new", text.String()); err != nil {
 		return fmt.Errorf("redisserver: write the manifest: %w", err)
-	}
-	if err := syncPath(path + ".new"); err != nil {
-		return err
 	}
 	if err := os.Rename(path+".new", path); err != nil {
 		return fmt.Errorf("redisserver: write the manifest: %w", err)
 	}
 	return nil
+}
+
+// writeNew writes a file for the owner of the directory, and syncs it. It follows no link:
+// root may be writing in the directory of another user.
+func (d *Diagnosis) writeNew(path, text string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, d.owner.GiveFile(file), file.Sync(), file.Close())
 }
 
 // load starts a server on the directory, makes it rewrite its append-only file, and counts
@@ -102,6 +113,9 @@ func (d *Diagnosis) load(ctx context.Context, log *slog.Logger, truncated string
 		return 0, fmt.Errorf("redisserver: %w", err)
 	}
 	defer os.RemoveAll(private)
+	if err := d.owner.Give(private); err != nil {
+		return 0, err
+	}
 	opt := Options{Dir: d.Dir, Socket: filepath.Join(private, "s"), Binary: d.program.path, Logger: log, Config: []string{"appendonly yes", "aof-use-rdb-preamble yes", `save ""`, truncated}}
 	anew := "BGREWRITEAOF"
 	if d.snapshot {

@@ -144,6 +144,9 @@ func (e *embedded) locate() error {
 	if e.dir, err = filepath.Abs(e.dir); err != nil {
 		return fmt.Errorf("store: the data directory: %w", err)
 	}
+	if _, err := redisserver.OwnerOf(e.dir); err != nil {
+		return err
+	}
 	if err := e.makeOrRequire(); err != nil {
 		return err
 	}

@@ -400,3 +400,32 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 	}
 }
+
+// Where root works on the directory of another user, the lock is that user's too, so that
+// the user's next server can take it. All others are refused.
+func TestDirectoryOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		if _, err := store.Open(t.Context(), "embedded:/", quiet); err == nil || !strings.Contains(err.Error(), "/ belongs to root; run the command as that user") {
+			t.Error(err)
+		}
+		return
+	}
+	dir, err := os.MkdirTemp("", "retwis-owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	const nobody = 65534
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	open(t, "embedded:"+dir)
+	info, err := os.Stat(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != nobody {
+		t.Errorf("the lock belongs to %d", owner)
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+
+	"retwis/internal/redisserver"
 )
 
 // ErrInUse: another process runs a server on the data directory.
@@ -28,6 +30,9 @@ func DataDir(rawURL string, getenv func(string) string) (string, error) {
 // Exclusive prevents other retwis processes from running a server on a data directory
 // until the returned value is closed. It returns ErrInUse if one runs.
 func Exclusive(dir string) (io.Closer, error) {
+	if _, err := redisserver.OwnerOf(dir); err != nil {
+		return nil, err
+	}
 	lock, err := tryLock(dir)
 	if err != nil {
 		return nil, err

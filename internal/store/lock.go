@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"retwis/internal/redisserver"
 )
 
 // lockFile is the lock on a directory. Its holder runs the server. The server inherits
@@ -19,9 +21,17 @@ const lockFile = "lock"
 
 // tryLock takes the lock of a directory, or returns nil if another process has it.
 func tryLock(dir string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("store: lock the data directory: %w", err)
+	}
+	owner, err := redisserver.OwnerOf(dir)
+	if err == nil {
+		err = owner.GiveFile(file)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"retwis/internal/certificates"
 	"retwis/internal/cli/shell"
+	"retwis/internal/redisserver"
 	"retwis/internal/store"
 )
 
@@ -59,6 +60,10 @@ func (t *tlsFlags) source(c *shell.Command, log *slog.Logger) (certificates.Sour
 		cache, err := t.cacheDir(c)
 		if err != nil {
 			return nil, err
+		}
+		// Certificates of root in the directory of another user would be lost on them.
+		if owner, err := redisserver.OwnerOf(filepath.Dir(cache)); err == nil && owner.Another() {
+			return nil, owner.Refuse()
 		}
 		source, err := certificates.NewACME(certificates.ACMEOptions{
 			Domains: t.domains, Email: t.email, Directory: t.directory, Cache: cache, Logger: log,

@@ -1,0 +1,100 @@
+package redisserver
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// Owner is to whom the files of a data directory must belong. Where root works on the
+// directory of another user, the server runs as that user, and new files are theirs:
+// their own server could not open those of root.
+type Owner struct {
+	dir  string
+	uid  int
+	gid  int
+	root bool // this process is root, and the owner is another user
+}
+
+// OwnerOf returns the owner of a directory; of one that does not exist yet, this user. It
+// returns an error with what to do if this user may not work on the directory.
+func OwnerOf(dir string) (Owner, error) {
+	o := Owner{dir: dir, uid: os.Geteuid(), gid: os.Getegid()}
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	}
+	if err != nil {
+		return o, fmt.Errorf("redisserver: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) == o.uid {
+		return o, nil
+	}
+	us := o.uid
+	o.uid, o.gid, o.root = int(stat.Uid), int(stat.Gid), us == 0
+	if !o.root {
+		return o, o.Refuse()
+	}
+	return o, nil
+}
+
+// Refuse returns the error for a user who cannot act as the owner.
+func (o Owner) Refuse() error {
+	name := "#" + strconv.Itoa(o.uid)
+	if u, err := user.LookupId(strconv.Itoa(o.uid)); err == nil {
+		name = u.Username
+	}
+	return fmt.Errorf("redisserver: %s belongs to %s; run the command as that user: sudo -u '%s' retwis …", o.dir, name, name)
+}
+
+// Another reports whether the owner is not the user of this process.
+func (o Owner) Another() bool { return o.root }
+
+// credential makes a child process run as the owner.
+func (o Owner) credential() *syscall.Credential {
+	if !o.root {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(o.uid), Gid: uint32(o.gid)}
+}
+
+// Give gives a file or directory that this process has created to the owner.
+func (o Owner) Give(path string) error {
+	if !o.root {
+		return nil
+	}
+	if err := os.Lchown(path, o.uid, o.gid); err != nil {
+		return fmt.Errorf("redisserver: %w", err)
+	}
+	return nil
+}
+
+// GiveFile gives an open file to the owner.
+func (o Owner) GiveFile(file *os.File) error {
+	if !o.root {
+		return nil
+	}
+	if err := file.Chown(o.uid, o.gid); err != nil {
+		return fmt.Errorf("redisserver: %w", err)
+	}
+	return nil
+}
+
+// giveAll gives a directory and all that is in it to the owner.
+func (o Owner) giveAll(dir string) error {
+	if !o.root {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return o.Give(path)
+	})
+}
