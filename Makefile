@@ -25,7 +25,7 @@ race = $(if $(filter 1 true,$(RACE) $(CI)),$(shell \
 # tests run many. None of them leaves goroutines that could race then.
 export GORACE ?= atexit_sleep_ms=10
 
-.PHONY: capacity help run test test-long test-servers test-deb e2e upgrade-test screenshots lint bench attack cluster-lab generate build dist rename-module clean
+.PHONY: capacity help run test test-long test-servers test-deb e2e upgrade-test screenshots pictures lint bench attack cluster-lab generate build dist rename-module clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -71,7 +71,11 @@ upgrade-test: ## replace a served site of an earlier version under traffic: FROM
 
 screenshots: e2e/node_modules/.package-lock.json ## take the screenshots in docs/ again
 	@scripts/deps server chromium
-	mkdir -p docs && cd e2e && SCREENSHOTS=../docs go test -count=1 -run TestLooks ./...
+	cd e2e && SCREENSHOTS=../docs go test -count=1 -run TestStates .
+
+pictures: e2e/node_modules/.package-lock.json ## take pictures of every page and state in four looks, in e2e/pictures
+	@scripts/deps server chromium
+	mkdir -p e2e/pictures && cd e2e && PICTURES=pictures go test -count=1 -run TestStates .
 
 # npm writes this file last.
 e2e/node_modules/.package-lock.json: e2e/package-lock.json

@@ -111,7 +111,7 @@ func newBrowser(t *testing.T, site string, actions ...action) *browser {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
-	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(stop)
 	b := &browser{t: t, ctx: ctx, site: site}
 	b.run(append([]action{chromedp.EmulateViewport(1280, 900)}, actions...)...)

@@ -1,0 +1,299 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Every page, menu, dialog and state in four looks: light and dark, on a desktop and on
+// a phone. Each fits its screen, and axe-core finds no violation and no contrast that it
+// cannot compute. SCREENSHOTS names the directory for the screenshots in docs, PICTURES
+// that for a contact sheet of each state.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	j, err := newJudges()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := states{judges: j}
+	s.prepare(t)
+	t.Run("people", func(t *testing.T) {
+		for name, tour := range map[string]func(*browser){"visitor": s.visitor, "member": s.member, "moderator": s.moderator} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				tour(newBrowser(t, s.site))
+			})
+		}
+	})
+	s.outage(newBrowser(t, s.site))
+}
+
+// states are tours through the site: of a visitor, a member and a moderator.
+type states struct {
+	judges
+	site, redis string
+	database    *os.Process
+
+	invitation, reset string // paths of one-time links
+}
+
+// page opens and judges a page.
+func (s states) page(b *browser, name, path string) {
+	b.t.Helper()
+	b.open(path)
+	s.look(b, name, "html")
+}
+
+func (s *states) prepare(t *testing.T) {
+	t.Helper()
+	s.startDatabase(t)
+	s.site = serve(t, "--demo", "--redis", s.redis, "--limit", "edit=1/1h")
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command(retwis, append(args, "--redis", s.redis)...).Output()
+		if err != nil {
+			t.Fatalf("retwis %s: %v", strings.Join(args, " "), err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	s.invitation = run("invite", "create")
+	s.reset = run("user", "reset-password", "vera_holm")
+}
+
+// startDatabase starts a server that the test can stop: retwis guards its own.
+func (s *states) startDatabase(t *testing.T) {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		program = "valkey-server"
+	}
+	socket := filepath.Join(t.TempDir(), "socket")
+	cmd := exec.Command(program, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	s.redis, s.database = "unix://"+socket, cmd.Process
+}
+
+// enter fills in the log-in and sends it.
+func (b *browser) enter(name, password string) {
+	b.t.Helper()
+	b.open("/login")
+	b.submit("main form", "username", name, "password", password)
+}
+
+// post sends a form that the page does not have.
+func (b *browser) post(path string, fields ...string) {
+	b.t.Helper()
+	script := `const f = document.createElement("form"); f.method = "post"; f.action = ` + strconv.Quote(path) + `;`
+	for i := 0; i < len(fields); i += 2 {
+		script += `{ const i = document.createElement("input"); i.name = ` + strconv.Quote(fields[i]) +
+			`; i.value = ` + strconv.Quote(fields[i+1]) + `; f.append(i); }`
+	}
+	submit := chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => {`+script+` document.body.append(f); f.submit(); return true; })()`))
+		return err
+	})
+	if _, err := chromedp.RunResponse(b.ctx, submit); err != nil {
+		b.t.Fatalf("send %s: %v", path, err)
+	}
+}
+
+// press opens a menu or a summary.
+func (b *browser) press(selector string) {
+	b.t.Helper()
+	b.run(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// replied is the address of the post on a page that has the most replies.
+func (b *browser) replied(path string) string {
+	b.t.Helper()
+	b.open(path)
+	return get(b, chromedp.Evaluate[string](`(() => {
+		const posts = [...document.querySelectorAll(".post")].sort((a, b) => b.dataset.replies - a.dataset.replies);
+		return new URL(posts[0].querySelector("a.when").href).pathname;
+	})()`))
+}
+
+func (s states) visitor(b *browser) {
+	for _, p := range [][2]string{
+		{"front page", "/"}, {"sign-up", "/register"}, {"log-in", "/login"}, {"explore signed out", "/timeline"},
+		{"profile signed out", "/u/vera_holm"}, {"not found", "/nowhere"}, {"tag signed out", "/tag/redis"},
+		{"invitation", s.invitation}, {"invitation that does not work", "/invite/abc"},
+		{"reset", s.reset}, {"reset that does not work", "/reset/1.abc"},
+	} {
+		s.page(b, p[0], p[1])
+	}
+	s.page(b, "thread signed out", b.replied("/u/demo"))
+	b.open("/register")
+	b.submit("main form", "username", "demo", "password", "password1", "password2", "other password")
+	s.look(b, "sign-up with a problem", "html")
+	b.enter("demo", "wrong password")
+	b.press("details.aside summary")
+	s.look(b, "log-in with a problem", "html")
+	b.post("/post", "status", "Written after the session ended")
+	s.look(b, "log-in with a draft", "html")
+
+	b.signUp("two_steps")
+	b.open("/settings/security")
+	b.submit(`form[action$="/app"]`, "current", password)
+	s.look(b, "two-step set-up", "html")
+	key := b.texts("code.secret")[0]
+	b.submit(`form[action$="/confirm"]`, "code", appCode(b.t, key, time.Now()))
+	s.look(b, "recovery codes", "html")
+	b.open("/settings/security")
+	b.press("details:nth-of-type(1) summary")
+	b.press("details:nth-of-type(2) summary")
+	s.look(b, "security with two-step log-in", "html")
+	b.post("/logout")
+	b.enter("two_steps", password)
+	s.look(b, "code of the second step", "html")
+	b.submit("main form", "code", "123")
+	s.look(b, "wrong code", "html")
+
+	b.signUp("leaver")
+	b.open("/settings/delete")
+	b.submit("main form", "password", "not my password")
+	s.look(b, "delete account", "html")
+	b.submit("main form", "password", password)
+	s.look(b, "account deleted", "html")
+}
+
+func (s states) member(b *browser) {
+	b.enter("demo", "demo-demo")
+	thread := b.replied("/u/demo")
+	for _, p := range [][2]string{
+		{"home", "/home"}, {"thread", thread}, {"notifications", "/notifications"}, {"profile", "/u/vera_holm"},
+		{"explore", "/timeline"}, {"own profile", "/u/demo"}, {"replies", "/u/vera_holm/replies"}, {"likes", "/u/vera_holm/likes"},
+		{"followers", "/u/demo/followers"}, {"following", "/u/vera_holm/following"}, {"tag", "/tag/redis"},
+		{"liked by", thread + "/likes"}, {"reposted by", thread + "/reposts"}, {"delete post", thread + "/delete"},
+		{"settings", "/settings/profile"}, {"security", "/settings/security"}, {"notification settings", "/settings/notifications"},
+		{"data", "/settings/data"}, {"report person", "/u/vera_holm/report"},
+	} {
+		s.page(b, p[0], p[1])
+		s.shoot(b, p[0])
+	}
+	s.writing(b)
+	s.menus(b, thread)
+
+	b.open(thread + "/edit")
+	b.submit("form.status", "status", "Hello from the #redis corner, again. What shall we talk about?")
+	s.page(b, "edited post", thread)
+	s.page(b, "earlier versions", thread+"/history")
+	b.open(thread + "/edit")
+	b.submit("form.status", "status", "And once more")
+	s.look(b, "too fast", "html")
+
+	b.open("/settings/profile")
+	b.submit("form.settings", "display_name", strings.Repeat("long ", 20))
+	s.look(b, "settings with a problem", "html")
+
+	post := b.replied("/u/vera_holm")
+	b.post(post + "/bookmark")
+	s.page(b, "bookmarks", "/bookmarks")
+	b.open(post + "/report")
+	b.choose("kind", "spam")
+	b.submit("form.report", "text", "He writes this every day")
+	s.look(b, "report sent", "html")
+	b.post("/u/vera_holm/mute")
+	s.page(b, "muted profile", "/u/vera_holm")
+	s.page(b, "muted", "/settings/muted")
+	b.post("/u/edda_storm/block")
+	s.page(b, "blocked profile", "/u/edda_storm")
+	s.page(b, "blocked", "/settings/blocked")
+}
+
+// writing looks at what scripts add while something is written.
+func (s states) writing(b *browser) {
+	b.open("/home")
+	b.run(chromedp.SendKeys(chromedp.CSS("#status"), strings.Repeat("no end ", 45)))
+	s.look(b, "too long", "html")
+	b.submit("form.status")
+	s.look(b, "refused post", "html")
+	b.open("/home")
+	b.run(chromedp.SendKeys(chromedp.CSS("#status"), "Dear @ve"))
+	b.until("a name is offered", func() bool { return b.has(`[role="option"]`) })
+	s.look(b, "completion", ".completion")
+	b.open("/settings/security")
+	b.run(chromedp.SendKeys(chromedp.CSS("#new-password"), "password1"), chromedp.WaitVisible(chromedp.CSS(".strength:not(:empty)")))
+	s.look(b, "password that is typed", "html")
+	b.open("/timeline")
+	b.run(chromedp.KeyEvent("?"))
+	s.look(b, "keys", "dialog")
+}
+
+func (s states) menus(b *browser, thread string) {
+	b.open("/u/vera_holm")
+	b.press(".profile .menu summary")
+	s.look(b, "profile menu", ".profile .menu-items")
+	b.open("/u/vera_holm")
+	b.press(".account summary")
+	s.look(b, "account menu", ".account .menu-items")
+}
+
+func (s states) moderator(b *browser) {
+	b.signUp("moira")
+	for _, p := range [][2]string{
+		{"empty home", "/home"}, {"empty notifications", "/notifications"}, {"empty bookmarks", "/bookmarks"},
+		{"empty profile", "/u/moira"}, {"no followers", "/u/moira/followers"},
+	} {
+		s.page(b, p[0], p[1])
+	}
+	b.open("/u/wei_rao/report")
+	b.choose("kind", "abuse")
+	b.submit("form.report", "text", "")
+	post := b.replied("/u/tara_lind")
+	for _, kind := range []string{"spam", "other"} {
+		b.open(post + "/report")
+		b.choose("kind", kind)
+		b.submit("form.report", "text", "")
+	}
+	retwisRuns(b.t, "user", "role", "moira", "moderator", "--redis", s.redis)
+	retwisRuns(b.t, "user", "suspend", "nils_rios", "--message", "No advertising.", "--redis", s.redis)
+	s.page(b, "queue", "/moderation")
+	b.press(".account summary")
+	s.look(b, "account menu of a moderator", ".account .menu-items")
+	b.open("/moderation")
+	b.click(".people li:last-child a")
+	s.look(b, "case to take", "html")
+	b.open("/moderation")
+	b.submit(`form[action="/moderation/take"]`)
+	s.look(b, "case", "html")
+	s.page(b, "queue with a report taken", "/moderation")
+	for _, p := range [][2]string{
+		{"moderated people", "/moderation/people"}, {"decisions", "/moderation/audit"}, {"suspended profile", "/u/nils_rios"},
+		{"profile of a moderator", "/u/vera_holm"},
+	} {
+		s.page(b, p[0], p[1])
+	}
+	b.open("/settings/invites")
+	b.submit(`form[action="/settings/invites"]`, "uses", "3", "note", "for the workshop")
+	s.look(b, "invites", "html")
+	s.page(b, "no invitations", "/settings/invites?") // the link is gone
+}
+
+// outage stops the database.
+func (s states) outage(b *browser) {
+	b.signUp("patience")
+	b.open("/home")
+	if err := s.database.Signal(syscall.SIGSTOP); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = s.database.Signal(syscall.SIGCONT) })
+	b.post("/post", "status", "Written while the database is down")
+	s.look(b, "outage with a draft", "html")
+	s.page(b, "outage", "/u/nobody")
+}
