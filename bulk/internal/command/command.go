@@ -127,11 +127,9 @@ func Lookup(name string) Spec {
 		s.keys, s.repeat = secondKey, harmless
 	case "XREAD", "XREADGROUP":
 		s.keys = streamKeys
-	case "FLUSHALL", "FLUSHDB", "SCRIPT", "CONFIG":
+	case "FLUSHALL", "FLUSHDB", "SCRIPT":
 		s.Kind, s.repeat = AllNodes, harmless
-	case "FUNCTION", "ACL":
-		s.Kind = AllNodes
-	case "SWAPDB":
+	case "FUNCTION", "SWAPDB":
 		s.Kind = AllNodes
 	case "SELECT":
 		s.Kind, s.repeat = Select, harmless
@@ -141,7 +139,7 @@ func Lookup(name string) Spec {
 		s.Kind, s.repeat = Exec, harmless
 	case "PING", "ECHO", "TIME", "DBSIZE", "LASTSAVE", "INFO", "COMMAND", "KEYS", "SCAN", "RANDOMKEY", "LOLWUT", "ROLE":
 		s.repeat = harmless
-	case "PUBLISH", "DEBUG", "SAVE", "BGSAVE", "BGREWRITEAOF", "LATENCY", "SLOWLOG", "MODULE", "PUBSUB":
+	case "PUBLISH", "PUBSUB":
 	default:
 		if why := whyRejected(name); why != "" {
 			s.Kind = Rejected
@@ -170,7 +168,8 @@ func whyRejected(name string) string {
 		return "put the user and the password into the URL of the server"
 	case "HELLO", "CLIENT":
 		return "it may change how the server answers; only HELLO 2 and CLIENT SETNAME, SETINFO, NO-EVICT, NO-TOUCH, GETNAME and ID are sent"
-	case "READONLY", "READWRITE", "ASKING", "CLUSTER", "MIGRATE", "FAILOVER", "REPLICAOF", "SLAVEOF", "REPLCONF":
+	case "READONLY", "READWRITE", "ASKING", "CLUSTER", "MIGRATE", "FAILOVER", "REPLICAOF", "SLAVEOF", "REPLCONF", "CONFIG", "ACL",
+		"DEBUG", "SAVE", "BGSAVE", "BGREWRITEAOF", "LATENCY", "SLOWLOG", "COMMANDLOG", "MODULE":
 		return "it administers servers"
 	}
 	return ""

@@ -68,22 +68,38 @@ func (s *jsonSource) record() error {
 	if err := fastjson.ValidateBytes(text); err != nil {
 		return s.bad("this is not JSON: %v", oneLine(err))
 	}
-	object, err := v.Object()
-	if err != nil {
+	if v.Type() != fastjson.TypeObject {
 		return s.bad("expected a JSON object, as in {\"id\": 1}, found %s", v.Type())
 	}
 	s.buf = s.buf[:0]
 	for _, i := range s.order {
 		field := s.fields[i]
-		found := object.Get(field)
+		found := last(v, field)
 		if found == nil && s.paths[i] != nil {
-			found = v.Get(s.paths[i]...)
+			found = v
+			for _, name := range s.paths[i] {
+				found = last(found, name)
+			}
 		}
 		if s.values[i], err = s.convert(found); err != nil {
 			return s.bad("field %q: %v", field, err)
 		}
 	}
 	return nil
+}
+
+// last returns the value of a field, or of an element of an array. Of a field that is
+// there several times it is the last one, as in other programs.
+func last(v *fastjson.Value, name string) (found *fastjson.Value) {
+	if v == nil || v.Type() != fastjson.TypeObject {
+		return v.Get(name)
+	}
+	v.GetObject().Visit(func(key []byte, v *fastjson.Value) {
+		if string(key) == name {
+			found = v
+		}
+	})
+	return found
 }
 
 // convert returns a value as it is put into a command: strings without quotes, numbers
