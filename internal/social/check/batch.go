@@ -5,6 +5,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"retwis/internal/social/fanout"
+	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
 )
 
@@ -23,6 +25,32 @@ func (b *batch) text(cmd rueidis.Completed) *string {
 	value := new(string)
 	b.add(cmd, func(res rueidis.RedisResult) (err error) {
 		*value, err = reply.TextOrEmpty(res)
+		return err
+	})
+	return value
+}
+
+// texts reads a list.
+func (b *batch) texts(cmd rueidis.Completed) *[]string {
+	value := new([]string)
+	b.add(cmd, func(res rueidis.RedisResult) (err error) {
+		if *value, err = res.AsStrSlice(); reply.IsWrongType(err) {
+			return nil
+		}
+		return err
+	})
+	return value
+}
+
+// present reads whether there is a reply.
+func (b *batch) present(cmd rueidis.Completed) *bool {
+	value := new(bool)
+	b.add(cmd, func(res rueidis.RedisResult) error {
+		err := res.Error()
+		*value = err == nil
+		if rueidis.IsRedisNil(err) || reply.IsWrongType(err) {
+			return nil
+		}
 		return err
 	})
 	return value
@@ -56,6 +84,25 @@ func (b *batch) fields(cmd rueidis.Completed) *[]string {
 // score reads the score of a member of a sorted set.
 func (b *batch) score(key, member string) *string {
 	return b.text(b.client.B().Zscore().Key(key).Member(member).Build())
+}
+
+// fanOut reads the claim of a post in `fanouts`; empty where it is not on its way.
+func (b *batch) fanOut(post, author int64, time string) *string {
+	claim := new(string)
+	cmd := b.client.B().Zmscore().Key(layout.FanOuts).Member(fanout.Members(post, author, time)...).Build()
+	b.add(cmd, func(res rueidis.RedisResult) error {
+		claims, err := res.ToArray()
+		for _, c := range claims {
+			if !c.IsNil() {
+				*claim, err = c.ToString()
+			}
+		}
+		if reply.IsWrongType(err) {
+			return nil
+		}
+		return err
+	})
+	return claim
 }
 
 // exists reads whether a key exists.

@@ -113,6 +113,7 @@ func TestCheckFinds(t *testing.T) {
 		"is by user 2, who does not exist":      func(b *bundle) { b.Redis("HSET", "post:1", "user_id", "2"); b.Redis("DEL", "user:2") },
 		"posts:2: user 2 does not exist":        func(b *bundle) { b.Redis("DEL", "user:2") },
 		"followers:1: user:2 does not exist":    func(b *bundle) { b.Redis("DEL", "user:2") },
+		"post 2 is by user 1, whom user 3 does": func(b *bundle) { b.NewUser("cy"); b.Redis("RPUSH", "posts:3", "2") },
 		"posts:2: lacks post 2":                 func(b *bundle) { b.Redis("LREM", "posts:2", "0", "2") },
 		"posts:2: lacks post 1":                 func(b *bundle) { b.Redis("DEL", "posts:2") },
 		"timeline: lacks post 2":                func(b *bundle) { b.Redis("LPOP", "timeline") },

@@ -199,7 +199,9 @@ func (c *postCheck) repost(ctx context.Context, p *post) error {
 			return false, err
 		}
 		// A repost is in fanouts from before it is written until the post has it.
-		if writing, err := c.scoreOf(ctx, layout.FanOuts, layout.Itoa(p.id)); err != nil || writing != "" {
+		b := c.batch()
+		writing := b.fanOut(p.id, p.author, p.time)
+		if err := b.run(ctx); err != nil || *writing != "" {
 			return false, err
 		}
 		claim, err := reply.TextOrEmpty(c.client.Do(ctx, c.client.B().Zscore().Key(layout.RepostersKey(p.repostOf)).Member(layout.Itoa(p.author)).Build()))

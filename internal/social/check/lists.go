@@ -116,6 +116,11 @@ func (c *listCheck) timelines(ctx context.Context, keys []string) error {
 		if err := c.timeline(ctx, key, length, lists[i], states); err != nil {
 			return err
 		}
+		if prefix, uid, ok := layout.ParseKey(key); ok && prefix == layout.HomePrefix {
+			if err := c.home(ctx, uid, lists[i], states); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (c *postCheck) parse(ctx context.Context, keys []string) ([]*post, error) {
 		if f == nil {
 			continue // reported with the types
 		}
-		p := &post{state: parseState(f), key: key, body: f[5], counts: [3]string(f[6:9])}
+		p := &post{state: parseState(f), key: key, body: f[6], counts: [3]string(f[7:10])}
 		_, p.id, _ = layout.ParseKey(key)
 		posts, authors = append(posts, p), append(authors, p.author)
 	}
@@ -149,7 +149,7 @@ func (c *postCheck) some(ctx context.Context, keys []string) error {
 // read reads what must agree with a post.
 func (c *postCheck) read(b *batch, p *post) {
 	cmd, id := c.client.B(), layout.Itoa(p.id)
-	p.fanOut = b.score(layout.FanOuts, id)
+	p.fanOut = b.fanOut(p.id, p.author, p.time)
 	p.cards = [3]*int64{
 		b.number(cmd.Zcard().Key(layout.LikersKey(p.id)).Build()),
 		b.number(cmd.Zcard().Key(layout.RepostersKey(p.id)).Build()),

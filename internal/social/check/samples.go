@@ -56,33 +56,14 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 	if err != nil {
 		return err
 	}
-	var cmds rueidis.Commands
-	for _, post := range posts {
-		cmds = append(cmds,
-			b.Hmget().Key(layout.PostPrefix+post).Field("user_id", "time", "repost_of", "deleted").Build(),
-			b.Zscore().Key(layout.FanOuts).Member(post).Build())
+	written, err := c.written(ctx, author, posts)
+	if err != nil {
+		return err
 	}
-	if len(cmds) == 0 {
-		return nil
-	}
-	res = c.client.DoMulti(ctx, cmds...)
-	for i, post := range posts {
-		fields, err := reply.Fields(res[2*i])
-		if err != nil {
-			return err
-		}
-		unfinished, err := reply.TextOrEmpty(res[2*i+1])
-		if err != nil {
-			return err
-		}
-		at := layout.ParseTime(fields[1])
-		// Posts of an older program may never have been on every timeline.
-		id, ok := layout.ParseID(post)
-		if !ok || id <= c.adopted || fields[0] != layout.Itoa(author) || fields[3] != "" || unfinished != "" || at.IsZero() {
-			continue
-		}
+	for id, s := range written {
+		at := layout.ParseTime(s.time)
 		lists := []string{layout.HomeKey(author)}
-		if fields[2] == "" { // no repost
+		if s.repostOf == 0 {
 			lists = append(lists, layout.Timeline)
 		}
 		readers := followers
@@ -95,11 +76,47 @@ func (c *sampleCheck) sample(ctx context.Context, author int64) error {
 				lists = append(lists, layout.HomePrefix+f.Member)
 			}
 		}
-		if err := c.lookFor(ctx, post, lists); err != nil {
+		if err := c.lookFor(ctx, layout.Itoa(id), lists); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// written returns those of the posts of an author that are on all timelines, as far as
+// `fanouts` knows.
+func (c *sampleCheck) written(ctx context.Context, author int64, posts []string) (map[int64]state, error) {
+	read, claims := c.batch(), c.batch()
+	fields := map[int64]*[]string{}
+	for _, post := range posts {
+		if id, ok := layout.ParseID(post); ok {
+			fields[id] = read.fields(c.client.B().Hmget().Key(layout.PostKey(id)).Field(stateFields...).Build())
+		}
+	}
+	if err := read.run(ctx); err != nil {
+		return nil, err
+	}
+	states, unfinished := map[int64]state{}, map[int64]*string{}
+	for id, f := range fields {
+		if *f == nil {
+			continue // reported with the types
+		}
+		s := parseState(*f)
+		// Posts of an older program may never have been on every timeline.
+		if id <= c.adopted || s.author != author || s.stub || layout.ParseTime(s.time).IsZero() {
+			continue
+		}
+		states[id], unfinished[id] = s, claims.fanOut(id, s.author, s.time)
+	}
+	if err := claims.run(ctx); err != nil {
+		return nil, err
+	}
+	for id, claim := range unfinished {
+		if *claim != "" {
+			delete(states, id)
+		}
+	}
+	return states, nil
 }
 
 // lookFor reports the lists that lack a post. One repair, a new fan-out of the
@@ -141,6 +158,9 @@ func (c *sampleCheck) lookFor(ctx context.Context, post string, lists []string) 
 	}
 	if len(problems) == 0 {
 		return nil
+	}
+	if pushing, err := c.fanOut.Pushing(ctx, id); err != nil || pushing {
+		return err
 	}
 	return c.foundAll(ctx, problems, func(ctx context.Context) (bool, error) {
 		return true, c.fanOut.Repeat(ctx, id)

@@ -2,7 +2,7 @@
 -- KEYS[1]   the hash of the post
 -- KEYS[2]   the sorted set of unfinished fan-outs, by time of renewal; missing on a
 --           Cluster, where it is in another slot
--- ARGV[1]   the post's id
+-- ARGV[1]   its member of the unfinished fan-outs
 -- ARGV[2]   the time now
 -- ARGV[3..] field, value, field, value ...
 -- Reply     1 when the hash now holds this post, also when an earlier attempt of the

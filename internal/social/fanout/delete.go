@@ -47,7 +47,7 @@ type stub struct {
 // taken for the new one.
 const deleteKind = "delete"
 
-func (s stub) argument() string { return fmt.Sprintf("%d:%d:%s", s.id, s.author, s.time) }
+func (s stub) argument() string { return Member(s.id, s.author, s.time) }
 
 // Delete deletes a post: first its text, so that nobody sees it any more, then its
 // place on every list; what can be on very many lists is removed in the background.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"github.com/redis/rueidis"
 
@@ -29,18 +30,18 @@ func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err 
 		return err == nil, err
 	}
 	// Before the deletion: a fan-out that is finished by then is followed by it.
-	claim := e.writer.client.Do(ctx, e.writer.client.B().Zscore().Key(layout.FanOuts).Member(layout.Itoa(post)).Build()).Error()
-	if claim != nil && !rueidis.IsRedisNil(claim) {
-		return false, fmt.Errorf("social: erase post %d: %w", post, claim)
+	writing, err := e.writer.isWriting(ctx, s)
+	if err != nil {
+		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
-	pushing, err := e.writer.pushing(ctx, func(id, _ int64) bool { return id == post })
+	pushing, err := e.Pushing(ctx, post)
 	if err == nil {
 		err = e.eraseFrom(ctx, s)
 	}
 	if err != nil {
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
-	if claim == nil || pushing {
+	if writing || pushing {
 		return false, nil
 	}
 	err = erasePostScript.RunFenced(ctx, e.writer.client,
@@ -49,6 +50,12 @@ func (e *Engine) Erase(ctx context.Context, post, author int64) (done bool, err 
 		return false, fmt.Errorf("social: erase post %d: %w", post, err)
 	}
 	return true, nil
+}
+
+// isWriting reports whether `fanouts` has a post.
+func (w *writer) isWriting(ctx context.Context, s stub) (bool, error) {
+	claims, err := w.client.Do(ctx, w.client.B().Zmscore().Key(layout.FanOuts).Member(Members(s.id, s.author, s.time)...).Build()).ToArray()
+	return slices.ContainsFunc(claims, func(claim rueidis.RedisMessage) bool { return !claim.IsNil() }), err
 }
 
 // eraseFrom removes the text of a post, and its place on every list. It leaves those of

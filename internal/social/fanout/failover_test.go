@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social"
+	"retwis/internal/social/fanout"
 	"retwis/internal/social/socialtest"
 )
 
@@ -157,7 +158,8 @@ func TestWaitingFanOutsAreNotTaken(t *testing.T) {
 	b.Publish(author, "so that this process knows of the replica")
 	socialtest.Wait(t, "the first fan-out to end", func() bool { return b.Redis("EXISTS", "fanouts") == "0" })
 	p.Link.Lag.Store(int64(time.Hour))
-	post := fmt.Sprint(b.Publish(author, "waits"))
+	now := fmt.Sprint(b.Clock.Unix.Load())
+	post := fanout.Member(b.Publish(author, "waits"), author.ID, now)
 	for range 3 {
 		before := b.Redis("ZSCORE", "fanouts", post)
 		b.Clock.Advance(time.Minute)

@@ -145,9 +145,12 @@ func (e *Engine) Begin(ctx context.Context, entry Entry) Job {
 // interrupts it.
 func (e *Engine) Create(ctx context.Context, job *Job, id int64) (bool, error) {
 	job.post = id
-	created, err := e.writer.create(ctx, id, job.Fields)
-	if errors.Is(err, errDeleted) { // an earlier attempt, whose reply was lost
+	created, err := e.writer.create(ctx, job)
+	switch {
+	case errors.Is(err, errDeleted): // an earlier attempt, whose reply was lost
 		return true, nil
+	case err == nil && !created && e.writer.cluster:
+		return false, e.ledger.Forget(ctx, job.member())
 	}
 	return created, err
 }
@@ -160,7 +163,7 @@ func (e *Engine) Create(ctx context.Context, job *Job, id int64) (bool, error) {
 func (e *Engine) Publish(ctx context.Context, job Job) error {
 	err := e.writer.attach(ctx, &job, true)
 	if errors.Is(err, ErrRefused) {
-		if err := e.giveUp(ctx, job, err); !errors.Is(err, ErrNoPost) {
+		if err := e.abandon(ctx, job, err); !errors.Is(err, ErrNoPost) {
 			return err
 		}
 		return ErrRefused
@@ -234,7 +237,7 @@ func (e *Engine) workOn(job Job) {
 			e.log.Warn("fan-out not confirmed, to be repeated later", "post", job.post, "error", err)
 		}
 	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
-		if err := e.giveUp(e.ctx, job, err); !errors.Is(err, ErrNoPost) {
+		if err := e.abandon(e.ctx, job, err); !errors.Is(err, ErrNoPost) {
 			e.log.Warn("fan-out interrupted, to be finished later", "post", job.post, "error", err)
 		}
 	case reply.IsWrongType(err) || job.failed >= maxFailures:
@@ -249,7 +252,7 @@ func (e *Engine) workOn(job Job) {
 
 // forget removes a job that was given up from its ledger; it is a dead letter now.
 func (e *Engine) forget(ctx context.Context, job string) error {
-	if _, isPost := layout.ParseID(job); isPost {
+	if _, isPost := jobOf(job); isPost {
 		return e.ledger.Forget(ctx, job)
 	}
 	return e.tasks.Forget(ctx, job)
@@ -264,7 +267,7 @@ func (e *Engine) RetryDead(ctx context.Context) (queued, removed int, err error)
 	}
 	for _, letter := range all {
 		counter := &queued
-		if _, isPost := layout.ParseID(letter.Job); isPost {
+		if _, isPost := jobOf(letter.Job); isPost {
 			if err = e.ledger.Note(ctx, letter.Job); err == nil {
 				err = e.tasks.QueueOther(ctx, letter.Job)
 			}

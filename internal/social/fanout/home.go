@@ -259,11 +259,21 @@ func (w *writer) onAny(ctx context.Context, ids []string, sets ...string) (map[s
 // isPending reports whether a post of a user is on its way: its fan-out may have read
 // that somebody follows the user before the follow ended.
 func (w *writer) isPending(ctx context.Context, author int64) (bool, error) {
-	posts, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.FanOuts).Min("0").Max(layout.Itoa(maxPending-1)).Rev().Build()).AsStrSlice()
+	members, err := w.client.Do(ctx, w.client.B().Zrange().Key(layout.FanOuts).Min("0").Max(layout.Itoa(maxPending-1)).Rev().Build()).AsStrSlice()
 	if err != nil && !reply.IsWrongType(err) {
 		return false, err
 	}
-	theirs, err := w.onAny(ctx, posts, layout.ProfileKey(author), layout.ProfileRepliesKey(author))
+	var bare []string // of an earlier version
+	for _, member := range members {
+		_, by, _, ok := parseMember(member)
+		if ok && by == author {
+			return true, nil
+		}
+		if ok && by == 0 {
+			bare = append(bare, member)
+		}
+	}
+	theirs, err := w.onAny(ctx, bare, layout.ProfileKey(author), layout.ProfileRepliesKey(author))
 	if err != nil || len(theirs) > 0 {
 		return len(theirs) > 0, err
 	}

@@ -35,6 +35,7 @@ type Entry struct {
 // of each of its tags.
 type Job struct {
 	post int64
+	bare bool // its member of `fanouts` is that of an earlier version, and says only the id
 	Entry
 	// Entry.Fields is kept until a replica has the post: it is written again should
 	// a failover lose it. Nil for a post of another process.
@@ -65,7 +66,12 @@ func (j *Job) postTime() string {
 }
 
 // member is the member of `fanouts` for a job.
-func (j *Job) member() string { return layout.Itoa(j.post) }
+func (j *Job) member() string {
+	if j.bare {
+		return layout.Itoa(j.post)
+	}
+	return Member(j.post, j.Author, j.postTime())
+}
 
 // audience returns the sets of followers that get a post.
 func audience(author int64, tags []string) []string {

@@ -23,7 +23,18 @@ const skew = time.Minute
 // that have the post are not changed, and users who followed after it was
 // written do not get it. It returns ErrNoPost where there is no such post.
 func (e *Engine) Resume(ctx context.Context, post int64) error {
-	job := Job{post: post, after: follow.First}
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil {
+		return err
+	}
+	if !s.exists {
+		return ErrNoPost
+	}
+	job, _ := jobOf(s.argument())
+	return e.resume(ctx, job)
+}
+
+func (e *Engine) resume(ctx context.Context, job Job) error {
 	e.ledger.Hold(job.member())
 	defer e.ledger.Release(job.member())
 	slices, err := e.repeat(ctx, &job)
@@ -33,7 +44,7 @@ func (e *Engine) Resume(ctx context.Context, post int64) error {
 		}
 	}
 	if err != nil {
-		return e.giveUp(ctx, job, err)
+		return e.abandon(ctx, job, err)
 	}
 	return e.finish(ctx, job)
 }
@@ -79,14 +90,13 @@ func (e *Engine) pushFirst(ctx context.Context, job *Job, first rueidis.RedisRes
 	return slices, err
 }
 
-// postJob runs a job of the queue: the id of a post whose fan-out is repeated.
+// postJob runs a job of the queue: a member of `fanouts`, whose fan-out is repeated.
 func (e *Engine) postJob(ctx context.Context, member string) (<-chan struct{}, error) {
-	post, ok := layout.ParseID(member)
+	job, ok := jobOf(member)
 	if !ok {
 		e.log.WarnContext(ctx, "removed a job that is neither a task nor a post", "job", member)
 		return nil, nil
 	}
-	job := Job{post: post, after: follow.First}
 	e.ledger.Hold(member)
 	defer e.ledger.Release(member)
 	slices, err := e.repeat(ctx, &job)
@@ -99,28 +109,10 @@ func (e *Engine) postJob(ctx context.Context, member string) (<-chan struct{}, e
 	if err == nil {
 		return e.ledger.Submit(ctx, e.written(job))
 	}
-	if err := e.giveUp(ctx, job, err); !errors.Is(err, ErrNoPost) {
+	if err := e.abandon(ctx, job, err); !errors.Is(err, ErrNoPost) {
 		return nil, err
 	}
 	return nil, nil
-}
-
-// giveUp ends a fan-out whose post is gone, and returns ErrNoPost; another error is
-// returned as it is. A post that was deleted, or refused, is removed from every list
-// first.
-func (e *Engine) giveUp(ctx context.Context, job Job, err error) error {
-	switch {
-	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
-		if err := e.Delete(ctx, job.post); err != nil {
-			return err
-		}
-	case !errors.Is(err, ErrNoPost):
-		return err
-	}
-	if err := e.ledger.Forget(ctx, job.member()); err != nil {
-		return err
-	}
-	return ErrNoPost
 }
 
 // finish seals a fan-out that is written. Then it waits until nothing can be lost.
@@ -185,6 +177,7 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 	if job.Author, err = strconv.ParseInt(fields[0], 10, 64); err != nil {
 		return job, ErrNoPost
 	}
+	job.time = fields[1]
 	if fields[6] != "" {
 		return job, errDeleted
 	}
@@ -209,7 +202,6 @@ func (w *writer) stored(ctx context.Context, post int64) (Job, error) {
 		return job, fmt.Errorf("social: read a post: %w", err)
 	}
 	job.To, _ = layout.ParseID(other) // 0 for a new conversation
-	job.time = fields[1]
 	if at := layout.ParseTime(fields[1]); !at.IsZero() {
 		job.followedBy = float64(at.Add(skew).Unix())
 	}
@@ -237,28 +229,32 @@ func (e *Engine) Take(ctx context.Context, member string, stale int64) (bool, er
 
 // resumeMember finishes one member of `fanouts`.
 func (e *Engine) resumeMember(ctx context.Context, member string) error {
-	post, err := strconv.ParseInt(member, 10, 64)
-	if err != nil || layout.Itoa(post) != member {
-		e.log.WarnContext(ctx, "removed a member of the unfinished fan-outs that is no post id", "member", member)
+	job, ok := jobOf(member)
+	if !ok {
+		e.log.WarnContext(ctx, "removed a member of the unfinished fan-outs that names no post", "member", member)
 		return e.ledger.Forget(ctx, member)
 	}
-	switch err := e.Resume(ctx, post); {
+	switch err := e.resume(ctx, job); {
 	case errors.Is(err, ErrNoPost):
-		e.log.InfoContext(ctx, "removed an interrupted fan-out whose post no longer exists", "post", post)
+		e.log.InfoContext(ctx, "removed an interrupted fan-out whose post no longer exists", "post", job.post)
 		return nil
 	case err != nil:
 		return err
 	}
-	e.log.InfoContext(ctx, "finished an interrupted fan-out", "post", post)
+	e.log.InfoContext(ctx, "finished an interrupted fan-out", "post", job.post)
 	return nil
 }
 
 // Repeat fans a finished post out again; `fanouts` has it meanwhile. A post that
 // does not exist is no error.
 func (e *Engine) Repeat(ctx context.Context, post int64) error {
-	err := e.ledger.Note(ctx, layout.Itoa(post))
-	if err == nil {
-		err = e.Resume(ctx, post)
+	s, err := e.writer.readStub(ctx, post)
+	if err != nil || !s.exists {
+		return err
+	}
+	job, _ := jobOf(s.argument())
+	if err = e.ledger.Note(ctx, job.member()); err == nil {
+		err = e.resume(ctx, job)
 	}
 	if errors.Is(err, ErrNoPost) {
 		return nil
@@ -282,7 +278,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 		return *queued, nil
 	}
 	err := e.ledger.Sweep(ctx, waiting, func(ctx context.Context, member string) error {
-		if _, ok := layout.ParseID(member); !ok {
+		if _, ok := jobOf(member); !ok {
 			return e.resumeMember(ctx, member)
 		}
 		if err := e.tasks.QueueOther(ctx, member); err != nil {

@@ -14,6 +14,7 @@ import (
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
 	"retwis/internal/social/reply"
+	"retwis/internal/social/task"
 )
 
 // Kinds of tasks that put a post on the timelines of a part of its audience, or remove a
@@ -51,7 +52,7 @@ type slice struct {
 }
 
 // identity is how a stub writes what identifies a post.
-func (s slice) identity() string { return fmt.Sprintf("%d:%d:%s", s.post, s.author, s.time) }
+func (s slice) identity() string { return Member(s.post, s.author, s.time) }
 
 // member is the member of `tasks` for a slice, of the kind for short or long ones.
 func (s slice) member(short, long string) string {
@@ -190,31 +191,37 @@ func (e *Engine) pushTask(ctx context.Context, argument string) error {
 		return err
 	}
 	w := &e.writer
-	gone, isOther, err := w.isGone(ctx, s)
-	if err != nil || isOther {
-		return err
-	}
-	var keys []string
-	if !gone {
+	is, err := w.stateOf(ctx, s)
+	if err == nil && is == present {
 		job, err := w.stored(ctx, s.post)
 		switch {
 		case errors.Is(err, errDeleted), errors.Is(err, ErrNoPost):
-			gone = true
+			is = gone
 		case err != nil:
 			return err
 		default:
-			if keys, err = w.homesOf(ctx, s, &job); err == nil {
+			keys, err := w.homesOf(ctx, s, &job)
+			if err == nil {
 				err = w.homes.Spread(ctx, s.post, keys...)
 			}
 			if err == nil {
-				gone, isOther, err = w.isGone(ctx, s)
+				is, err = w.stateOf(ctx, s)
 			}
-			if err != nil || isOther || !gone {
+			if err != nil || is == present {
 				return wrapSlice(s, err)
 			}
 		}
 	}
-	return e.withdraw(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err = w.withdraw(ctx, s, is); err == nil {
+		is, err = w.stateOf(ctx, s)
+	}
+	if err == nil && is == present {
+		return task.ErrAgain // its process has written a lost post again
+	}
+	return err
 }
 
 // unpushTask is a task that removes a deleted post from the timelines of a slice.
@@ -223,17 +230,22 @@ func (e *Engine) unpushTask(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	gone, _, err := e.writer.isGone(ctx, s)
-	if err != nil || !gone {
+	is, err := e.writer.stateOf(ctx, s)
+	if err != nil || is == present {
 		return err
 	}
-	return e.withdraw(ctx, s)
+	return e.writer.withdraw(ctx, s, is)
 }
 
-func (e *Engine) withdraw(ctx context.Context, s slice) error {
-	keys, err := e.writer.homesOf(ctx, s, nil)
-	if err == nil {
-		err = e.writer.homes.Withdraw(ctx, s.post, keys...)
+// withdraw removes a post that is gone from the home timelines of a slice.
+func (w *writer) withdraw(ctx context.Context, s slice, is presence) error {
+	keys, err := w.homesOf(ctx, s, nil)
+	switch {
+	case err != nil:
+	case is == replaced:
+		err = w.withdrawLost(ctx, s.post, keys)
+	default:
+		err = w.homes.Withdraw(ctx, s.post, keys...)
 	}
 	return wrapSlice(s, err)
 }
@@ -245,22 +257,32 @@ func wrapSlice(s slice, err error) error {
 	return fmt.Errorf("social: fan out post %d: %w", s.post, err)
 }
 
-// isGone reports whether the post of a slice is deleted, or whether its id belongs to
-// another post by now. A slice that does not say when its post was written could be of
-// either, which is an error.
-func (w *writer) isGone(ctx context.Context, s slice) (gone, isOther bool, err error) {
+// presence is what has become of a post.
+type presence int
+
+const (
+	present  presence = iota
+	gone              // it is deleted, or lost
+	replaced          // it is lost, and its id belongs to another post by now
+)
+
+// stateOf returns what has become of the post of a slice. A slice that does not say when
+// its post was written could be of another one, which is an error.
+func (w *writer) stateOf(ctx context.Context, s slice) (presence, error) {
 	stub, err := w.readStub(ctx, s.post)
 	switch {
 	case err != nil:
-		return false, false, err
+		return gone, err
 	case !stub.exists:
-		return true, false, nil
+		return gone, nil
 	case stub.argument() != s.identity() && s.time == "":
-		return false, false, fmt.Errorf("%w: post %d without its time", errSlice, s.post)
-	case stub.argument() != s.identity():
-		return false, true, nil
+		return gone, fmt.Errorf("%w: post %d without its time", errSlice, s.post)
+	case stub.argument() != s.identity() && !stub.isDeleted:
+		return replaced, nil
+	case stub.isDeleted:
+		return gone, nil
 	}
-	return stub.isDeleted, false, nil
+	return present, nil
 }
 
 // homesOf reads the home timelines of a slice: with a job, of those followers who get its
@@ -300,6 +322,23 @@ func (w *writer) homesOf(ctx context.Context, s slice, job *Job) ([]string, erro
 
 // isNoID reports whether an entry of a set of follows is damaged.
 func isNoID(entry string) bool { return !follow.IsDigits(entry) }
+
+// Pushing reports whether a part of the followers of its author is yet to get a post. Where
+// there are very many tasks, it may be.
+func (e *Engine) Pushing(ctx context.Context, post int64) (bool, error) {
+	return e.writer.pushing(ctx, func(id, _ int64) bool { return id == post })
+}
+
+// ChangesHome reports whether a task makes a home timeline agree with a follow, or is yet
+// to put posts of this author on it.
+func (e *Engine) ChangesHome(ctx context.Context, user, author int64) (bool, error) {
+	member := fmt.Sprintf("%s:%d:%d", homeKind, user, author)
+	since, err := reply.TextOrEmpty(e.writer.client.Do(ctx, e.writer.client.B().Zscore().Key(layout.Tasks).Member(member).Build()))
+	if err != nil || since != "" {
+		return since != "", err
+	}
+	return e.writer.isPending(ctx, author)
+}
 
 // pushing reports whether a slice of the posts that match is not written yet. Where there
 // are very many tasks, it may be.

@@ -123,6 +123,9 @@ func (w *writer) onTheirWay(ctx context.Context, tag string) ([]int64, error) {
 	if err != nil && !reply.IsWrongType(err) {
 		return nil, err
 	}
+	for i, member := range posts {
+		posts[i], _, _ = strings.Cut(member, ":")
+	}
 	tasks, err := res[1].AsStrSlice()
 	if err != nil && !reply.IsWrongType(err) {
 		return nil, err
@@ -156,6 +159,16 @@ func (w *writer) clearOrphans(ctx context.Context, user int64) error {
 	if err != nil && !reply.IsWrongType(err) {
 		return err
 	}
+	return w.removeOrphans(ctx, user, ids)
+}
+
+// RemoveOrphans removes those of the posts from a home timeline that nothing brings there
+// any more. It is for repairs.
+func (e *Engine) RemoveOrphans(ctx context.Context, user int64, ids []string) error {
+	return e.writer.removeOrphans(ctx, user, ids)
+}
+
+func (w *writer) removeOrphans(ctx context.Context, user int64, ids []string) error {
 	gone, err := w.orphans(ctx, user, ids)
 	for err == nil && len(gone) > 0 {
 		if err = w.removeFrom(ctx, user, gone); err != nil {

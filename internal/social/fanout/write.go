@@ -63,16 +63,16 @@ type writer struct {
 // that an interrupted fan-out is finished by another process: in the same
 // script, or on a Cluster before it; an entry without a post does no harm.
 // errDeleted reports that the post was written before, and has been deleted since.
-func (w *writer) create(ctx context.Context, id int64, fields []string) (bool, error) {
-	keys := []string{layout.PostKey(id), layout.FanOuts}
+func (w *writer) create(ctx context.Context, job *Job) (bool, error) {
+	keys := []string{layout.PostKey(job.post), layout.FanOuts}
 	if w.cluster {
-		if err := w.ledger.Note(ctx, layout.Itoa(id)); err != nil {
+		if err := w.ledger.Note(ctx, job.member()); err != nil {
 			return false, err
 		}
 		keys = keys[:1]
 	}
 	state, err := createPostScript.Run(ctx, w.client, keys,
-		append([]string{layout.Itoa(id), layout.Seconds(w.now())}, fields...)).AsInt64()
+		append([]string{job.member(), layout.Seconds(w.now())}, job.Fields...)).AsInt64()
 	if state == 2 {
 		err = errDeleted
 	}
@@ -80,11 +80,14 @@ func (w *writer) create(ctx context.Context, id int64, fields []string) (bool, e
 }
 
 // restore makes sure that the post itself and its place in `fanouts` exist,
-// before a fan-out is repeated. It returns ErrNoPost where the post is lost, and
-// errDeleted where it is deleted.
+// before a fan-out is repeated. It returns ErrNoPost where the post is lost, even if
+// another one has its id by now, and errDeleted where it is deleted.
 func (w *writer) restore(ctx context.Context, job *Job) error {
 	if job.Fields == nil {
 		stored, err := w.stored(ctx, job.post)
+		if !job.bare && stored.Author != 0 && stored.member() != job.member() {
+			return ErrNoPost
+		}
 		if err != nil {
 			return err
 		}
@@ -92,7 +95,7 @@ func (w *writer) restore(ctx context.Context, job *Job) error {
 		job.time, job.followedBy = stored.time, stored.followedBy
 		return w.ledger.Note(ctx, job.member())
 	}
-	created, err := w.create(ctx, job.post, job.Fields)
+	created, err := w.create(ctx, job)
 	if err == nil && !created {
 		w.log.ErrorContext(ctx, "a post was lost in a failover: its id belongs to another post by now", "post", job.post, "author", job.Author)
 		return ErrNoPost

@@ -235,7 +235,7 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 		}
 		cmds := rueidis.Commands{
 			hash.Build(),
-			b.Zadd().Key(layout.FanOuts).ScoreMember().ScoreMember(float64(l.now().Unix()), id).Build(),
+			b.Zadd().Key(layout.FanOuts).ScoreMember().ScoreMember(float64(l.now().Unix()), post.member(first+int64(i))).Build(),
 			on(profile),
 		}
 		if post.Parent != 0 {
@@ -278,18 +278,16 @@ func (l Loader) addPosts(ctx context.Context, first int64, posts []NewPost) erro
 			pushes = pushes[:0]
 		}
 	}
-	return l.finalize(ctx, first, posts, masters)
+	members := make([]string, len(posts))
+	for i, post := range posts {
+		members[i] = post.member(first + int64(i))
+	}
+	// Not for slow replicas: ResumeFanOuts finishes the rest.
+	return l.fanOut.Confirm(ctx, members, masters, confirmTimeout)
 }
 
-// finalize waits until the posts cannot be lost any more, but not for slow
-// replicas: ResumeFanOuts finishes the rest.
-func (l Loader) finalize(ctx context.Context, first int64, posts []NewPost, masters string) error {
-	authors := make([]int64, len(posts))
-	for i, post := range posts {
-		authors[i] = post.Author
-	}
-	return l.fanOut.Confirm(ctx, first, authors, masters, confirmTimeout)
-}
+// member is the member of `fanouts` for a post that gets this id.
+func (p NewPost) member(id int64) string { return fanout.Member(id, p.Author, layout.Seconds(p.Time)) }
 
 // homes are the home timelines of the followers of authors and of tags.
 type homes struct {

@@ -77,7 +77,7 @@ func (e *Engine) Handle(name string, run Func) { e.kinds[name] = kind{run: run} 
 func (e *Engine) HandleLong(name string, run Func) { e.kinds[name] = kind{run: run, long: true} }
 
 // HandleOthers sets what runs the jobs of the queues that are not tasks: those without
-// a colon. Call it before Start.
+// a kind, which begin with a digit or have no colon. Call it before Start.
 func (e *Engine) HandleOthers(run jobs.Do) { e.others = run }
 
 // Start starts the ledger, and with works the jobs in the queues.
@@ -192,7 +192,7 @@ func (e *Engine) run(ctx context.Context, member string) error {
 
 // do runs a job. It is done when the ledger has confirmed it.
 func (e *Engine) do(ctx context.Context, member string) (<-chan struct{}, error) {
-	if e.others != nil && !strings.Contains(member, ":") {
+	if e.others != nil && (!strings.Contains(member, ":") || member[0] >= '0' && member[0] <= '9') {
 		return e.others(ctx, member)
 	}
 	e.ledger.Hold(member)

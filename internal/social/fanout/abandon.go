@@ -1,0 +1,203 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/social/follow"
+	"retwis/internal/social/layout"
+	"retwis/internal/social/reply"
+)
+
+// abandon ends a fan-out whose post is gone, and returns ErrNoPost; another error is
+// returned as it is. The post is removed from every list first: one that was deleted or
+// refused, and one that a failover has lost, where another post can have its id by now.
+func (e *Engine) abandon(ctx context.Context, job Job, err error) error {
+	switch {
+	case errors.Is(err, errDeleted), errors.Is(err, ErrRefused):
+		err = e.Delete(ctx, job.post)
+	case errors.Is(err, ErrNoPost):
+		err = e.removeLost(ctx, &job)
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.ledger.Forget(ctx, job.member()); err != nil {
+		return err
+	}
+	return ErrNoPost
+}
+
+// removeLost removes a post that a failover has lost from the lists where its fan-out has
+// put it, except from those where another post with its id belongs. Repeating it changes
+// nothing.
+func (e *Engine) removeLost(ctx context.Context, job *Job) error {
+	w := &e.writer
+	if job.bare {
+		return nil // nothing else is known of it
+	}
+	other, err := w.owner(ctx, job.post)
+	if err != nil || other.Author != 0 && other.member() == job.member() {
+		return err // its author does not exist any more: the removal of the account goes on
+	}
+	if err := w.removeLostOwn(ctx, job, &other); err != nil {
+		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
+	}
+	if err := w.detachLost(ctx, job, &other); err != nil {
+		return fmt.Errorf("social: remove the lost post %d: %w", job.post, err)
+	}
+	parts := append([]string{""}, job.Tags...)
+	merged, err := w.isMerged(ctx, stub{id: job.post, author: job.Author, parent: job.Parent})
+	if err != nil {
+		return err
+	}
+	if merged {
+		parts = parts[1:]
+	}
+	whole := slice{post: job.post, author: job.Author, time: job.postTime(), from: follow.First}
+	members, err := e.slicesOf(ctx, whole, parts, unpushKind, unpushLongKind)
+	if err != nil {
+		return err
+	}
+	for _, member := range members {
+		e.tasks.Queue(member)
+	}
+	return nil
+}
+
+// owner returns the post that has an id, without a limit on when its readers followed;
+// the zero value where there is none, or it is deleted.
+func (w *writer) owner(ctx context.Context, post int64) (Job, error) {
+	job, err := w.stored(ctx, post)
+	switch {
+	case errors.Is(err, ErrNoPost), errors.Is(err, errDeleted):
+		return Job{}, nil
+	case err != nil:
+		return Job{}, err
+	}
+	job.followedBy = 0
+	return job, nil
+}
+
+// removeLostOwn removes a lost post from the lists of its author and its tags, and from the
+// public timeline.
+func (w *writer) removeLostOwn(ctx context.Context, job, other *Job) error {
+	id := layout.Itoa(job.post)
+	b := w.client.B()
+	var cmds rueidis.Commands
+	if other.Author != job.Author || other.Parent != 0 {
+		cmds = append(cmds, b.Zrem().Key(layout.ProfileKey(job.Author)).Member(id).Build())
+	}
+	if other.Author != job.Author || other.Parent == 0 {
+		cmds = append(cmds, b.Zrem().Key(layout.ProfileRepliesKey(job.Author)).Member(id).Build())
+	}
+	if other.Author == 0 || other.Parent != 0 || other.RepostOf != 0 {
+		cmds = append(cmds, b.Lrem().Key(layout.Timeline).Count(0).Element(id).Build())
+	}
+	for _, tag := range job.Tags {
+		if !slices.Contains(other.Tags, tag) {
+			cmds = append(cmds, b.Zrem().Key(layout.TagKey(tag)).Member(id).Build())
+		}
+	}
+	for i := range cmds {
+		cmds[i] = cmds[i].ToRetryable()
+	}
+	defer w.celebrities.Wrote(job.Author)
+	for _, res := range w.client.DoMulti(ctx, cmds...) {
+		if err := res.Error(); err != nil && !reply.IsWrongType(err) { // a check reports the damaged key
+			return err
+		}
+	}
+	if err := w.changedTags(ctx, job.Tags); err != nil {
+		return err
+	}
+	return w.withdrawLost(ctx, job.post, []string{layout.HomeKey(job.Author)})
+}
+
+// detachLost removes a lost post from its conversation, or from the post that it repeats.
+func (w *writer) detachLost(ctx context.Context, job, other *Job) error {
+	switch {
+	case job.Parent != 0:
+		if other.Root != job.Root {
+			err := w.client.Do(ctx, w.client.B().Zrem().Key(layout.ThreadKey(job.Root)).Member(layout.Itoa(job.post)).Build().ToRetryable()).Error()
+			if err != nil && !reply.IsWrongType(err) {
+				return err
+			}
+		}
+		if other.Parent != job.Parent {
+			_, err := w.removeReply(ctx, stub{id: job.post, parent: job.Parent}, false)
+			return err
+		}
+	case job.RepostOf != 0 && (other.RepostOf != job.RepostOf || other.Author != job.Author):
+		err := w.drop(ctx, job.RepostOf, layout.RepostersKey(job.RepostOf), "reposts", layout.Itoa(job.Author), layout.Itoa(job.post))
+		if err != nil {
+			return err
+		}
+		return w.mirrorRepost(ctx, job.Author, job.RepostOf)
+	}
+	return nil
+}
+
+// withdrawLost removes a lost post from home timelines, except from those where another
+// post with its id belongs. What a follow has brought there meanwhile is put back.
+func (w *writer) withdrawLost(ctx context.Context, post int64, keys []string) error {
+	for some := range slices.Chunk(keys, pageOfSlice) {
+		theirs, err := w.homesOfOwner(ctx, post, some)
+		if err != nil {
+			return err
+		}
+		gone := slices.DeleteFunc(slices.Clone(some), func(key string) bool { return theirs[key] })
+		if err := w.homes.Withdraw(ctx, post, gone...); err != nil {
+			return err
+		}
+		if theirs, err = w.homesOfOwner(ctx, post, gone); err != nil {
+			return err
+		}
+		back := slices.DeleteFunc(gone, func(key string) bool { return !theirs[key] })
+		if err := w.homes.Put(ctx, post, back...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// homesOfOwner returns those of the home timelines where the post that has this id
+// belongs.
+func (w *writer) homesOfOwner(ctx context.Context, post int64, keys []string) (map[string]bool, error) {
+	theirs := map[string]bool{}
+	owner, err := w.owner(ctx, post)
+	if err != nil || owner.Author == 0 || len(keys) == 0 {
+		return theirs, err
+	}
+	ids := make([]string, len(keys))
+	for i, key := range keys {
+		ids[i] = strings.TrimPrefix(key, layout.HomePrefix)
+	}
+	follow, err := w.onAny(ctx, ids, layout.FollowersKey(owner.Author))
+	if err != nil {
+		return nil, err
+	}
+	readers := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !follow[id] })
+	if owner.isNarrow() {
+		if readers, err = w.whoFollowBoth(ctx, &owner, readers); err != nil {
+			return nil, err
+		}
+	}
+	sets := make([]string, len(owner.Tags))
+	for i, tag := range owner.Tags {
+		sets[i] = layout.TagFollowersKey(tag)
+	}
+	tagged, err := w.onAny(ctx, ids, sets...)
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		theirs[keys[i]] = tagged[id] || id == layout.Itoa(owner.Author) || slices.Contains(readers, id)
+	}
+	return theirs, nil
+}
