@@ -246,6 +246,7 @@ func (p *posts) original(ctx context.Context, user User, id int64) (Post, error)
 	if err != nil {
 		return Post{}, err
 	}
+	viewer = viewer.acting()
 	post, err := p.one(ctx, id)
 	if err == nil && post.RepostOf != 0 && Visible(viewer, post) != Hidden {
 		post, err = p.one(ctx, post.RepostOf)

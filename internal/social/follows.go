@@ -27,19 +27,23 @@ type follows struct {
 // Follow makes one user follow another: the latest 100 posts and reposts of the other,
 // and those from now on, appear on the follower's home timeline. Repeating it changes
 // nothing, not even the time of the follow. It returns ErrSelfFollow for oneself and
-// ErrNotFound where there is no such user, and ErrBlocked where one of the two has
+// ErrNotFound where there is no such user or they are suspended, and ErrBlocked where one of the two has
 // blocked the other. About ten round trips, more on a Cluster; see
 // fanout.Engine.Follow.
 func (f *follows) Follow(ctx context.Context, from, to User) error {
 	if from.ID == to.ID {
 		return ErrSelfFollow
 	}
-	if _, err := f.record(ctx, to.ID); err != nil {
+	rec, err := f.record(ctx, to.ID)
+	if err != nil {
 		return err
+	}
+	if rec.Standing.Hidden() {
+		return ErrNotFound
 	}
 	defer f.common.changed(from.ID, to.ID)
 	isNew := false
-	err := f.fanOut.Follow(ctx, from.ID, to.ID, func() (err error) {
+	err = f.fanOut.Follow(ctx, from.ID, to.ID, func() (err error) {
 		isNew, err = f.store.Put(ctx, from.ID, to.ID, f.now())
 		return err
 	})
@@ -93,4 +97,41 @@ func (f *follows) Counts(ctx context.Context, uid int64) (Counts, error) {
 		}
 	}
 	return Counts{Followers: n[0], Following: n[1], Posts: n[2]}, nil
+}
+
+// maxCounted is up to how many entries a list is counted as a viewer sees it.
+const maxCounted = 100
+
+// CountsFor returns the numbers of a user as a viewer sees them: lists of at most 100
+// people are counted without those who are hidden from the viewer, whom Followers and
+// Following leave out too. Two round trips at most.
+func (f *follows) CountsFor(ctx context.Context, v *Viewer, uid int64) (Counts, error) {
+	counts, err := f.Counts(ctx, uid)
+	if err != nil || !v.hidesPeople() {
+		return counts, err
+	}
+	var cmds []rueidis.Cacheable
+	var numbers []*int64
+	for key, n := range map[string]*int64{layout.FollowersKey(uid): &counts.Followers, layout.FollowingKey(uid): &counts.Following} {
+		if *n > 0 && *n <= maxCounted {
+			cmds = append(cmds, f.client.B().Zrange().Key(key).Min("0").Max(layout.Itoa(maxCounted)).Cache())
+			numbers = append(numbers, n)
+		}
+	}
+	if len(cmds) == 0 {
+		return counts, nil
+	}
+	for i, res := range f.readMany(ctx, cmds...) {
+		ids, err := res.AsStrSlice()
+		if err != nil {
+			return Counts{}, fmt.Errorf("social: counts: %w", err)
+		}
+		*numbers[i] = 0
+		for _, text := range ids {
+			if id, ok := layout.ParseID(text); ok && v.Sees(id) != Hidden {
+				*numbers[i]++
+			}
+		}
+	}
+	return counts, nil
 }

@@ -107,7 +107,7 @@ func (r *reactions) target(ctx context.Context, user User, id int64) (Post, erro
 		return r.visible(ctx, user, id)
 	}
 	v, err := r.lists.actor(ctx, user)
-	if err == nil && Visible(v, view.Post) == Hidden {
+	if err == nil && Visible(v.acting(), view.Post) == Hidden {
 		err = ErrNotFound
 	}
 	return view.Post, err
@@ -119,7 +119,7 @@ func (r *reactions) visible(ctx context.Context, user User, id int64) (Post, err
 	if err != nil {
 		return Post{}, err
 	}
-	items, err := r.lists.items(ctx, v, []int64{id}, Muted)
+	items, err := r.lists.items(ctx, v.acting(), []int64{id}, Muted)
 	if err != nil {
 		return Post{}, err
 	}

@@ -43,6 +43,31 @@ func (l *listings) PublicPosts(ctx context.Context, v *Viewer, before int64, lim
 	return l.listing(ctx, v, before, limit, 0, Shown, l.timelines.Everybody)
 }
 
+// SharedPosts returns the first page of the public timeline as a stranger sees it, and the
+// authors whose posts it lacks: they see those themselves. See HomePosts.
+func (l *listings) SharedPosts(ctx context.Context, limit int) (list Listing, lacks []int64, err error) {
+	stranger, err := l.Viewer(ctx, User{})
+	if err != nil {
+		return Listing{}, nil, err
+	}
+	var ids []int64
+	list, err = l.listing(ctx, stranger, 0, limit, 0, Shown, func(ctx context.Context, before int64, limit int) (Page, error) {
+		page, err := l.timelines.Everybody(ctx, before, limit)
+		ids = append(ids, page.IDs...)
+		return page, err
+	})
+	if err != nil {
+		return Listing{}, nil, err
+	}
+	all, err := l.Views(ctx, ids...)
+	for _, view := range all {
+		if view != nil && !view.Deleted && Visible(stranger, view.Post) < Shown && !slices.Contains(lacks, view.Author.ID) {
+			lacks = append(lacks, view.Author.ID)
+		}
+	}
+	return list, lacks, err
+}
+
 // ProfilePosts returns a page of a user's posts and reposts, however old. The viewer
 // has asked for this user, so a mute does not hide them. See HomePosts.
 func (l *listings) ProfilePosts(ctx context.Context, v *Viewer, uid, before int64, limit int) (Listing, error) {

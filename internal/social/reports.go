@@ -90,8 +90,13 @@ type WaitingReport struct {
 // ReportPost reports a post to the moderators. A reporter has one open report about a
 // target: another one changes nothing. It returns *InvalidError for a kind that does not
 // exist, a text that is too long, and one's own posts, and ErrNotFound for a post that the
-// reporter does not see. About four round trips.
+// reporter does not see, unless it is a block that hides it: one who insults and then
+// blocks can be reported. About four round trips.
 func (r *reports) ReportPost(ctx context.Context, reporter User, post int64, kind, text string) error {
+	text, err := checkReport(reporter, kind, text)
+	if err != nil {
+		return err
+	}
 	v, err := r.m.lists.Viewer(ctx, reporter)
 	if err != nil {
 		return err
@@ -100,7 +105,7 @@ func (r *reports) ReportPost(ctx context.Context, reporter User, post int64, kin
 	if err != nil {
 		return err
 	}
-	if found[0] == nil || Visible(v, found[0].Post) == Hidden {
+	if found[0] == nil || Visible(v.pastBlocks(), found[0].Post) == Hidden {
 		return ErrNotFound
 	}
 	if found[0].RepostOf != 0 {
@@ -111,11 +116,14 @@ func (r *reports) ReportPost(ctx context.Context, reporter User, post int64, kin
 
 // ReportUser reports a person; see ReportPost.
 func (r *reports) ReportUser(ctx context.Context, reporter User, uid int64, kind, text string) error {
+	text, err := checkReport(reporter, kind, text)
+	if err != nil {
+		return err
+	}
 	v, err := r.m.lists.Viewer(ctx, reporter)
 	if err != nil {
 		return err
 	}
-	// One who has blocked the reporter can be reported all the same.
 	if v.standings.of(uid).Hidden() {
 		return ErrNotFound
 	}
@@ -125,19 +133,24 @@ func (r *reports) ReportUser(ctx context.Context, reporter User, uid int64, kind
 	return r.add(ctx, reporter, uid, UserTarget(uid), kind, text)
 }
 
-func (r *reports) add(ctx context.Context, reporter User, about int64, target, kind, text string) error {
+// checkReport returns the text of a report as it is kept.
+func checkReport(reporter User, kind, text string) (string, error) {
 	if reporter.ID == 0 {
-		return ErrNoSession
-	}
-	if about == reporter.ID {
-		return &InvalidError{"target", "You can't report yourself."}
+		return "", ErrNoSession
 	}
 	if !slices.ContainsFunc(ReportKinds[:], func(k ReportKind) bool { return k.Name == kind }) {
-		return &InvalidError{"kind", "Choose a reason."}
+		return "", &InvalidError{"kind", "Choose a reason."}
 	}
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	if !utf8.ValidString(text) || len(text) > bytesPerCharacter*MaxReportText || uniseg.GraphemeClusterCount(text) > MaxReportText {
-		return &InvalidError{"text", fmt.Sprintf("Use at most %d characters.", MaxReportText)}
+		return "", &InvalidError{"text", fmt.Sprintf("Use at most %d characters.", MaxReportText)}
+	}
+	return text, nil
+}
+
+func (r *reports) add(ctx context.Context, reporter User, about int64, target, kind, text string) error {
+	if about == reporter.ID {
+		return &InvalidError{"target", "You can't report yourself."}
 	}
 	roles, err := r.m.roles(ctx, about)
 	if err != nil {

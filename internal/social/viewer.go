@@ -23,6 +23,7 @@ type Viewer struct {
 
 	standings *standings // who is limited or suspended
 	asked     int64      // the viewer has asked for what this user writes
+	acts      bool       // the viewer acts on a post: a block holds for moderators too
 
 	muted, blocked, blockers people
 	liked, reposted, saved   marks
@@ -37,6 +38,24 @@ type Viewer struct {
 func (v *Viewer) asking(uid int64) *Viewer {
 	other := *v
 	other.asked = uid
+	return &other
+}
+
+// acting returns the viewer as one who acts on posts. A moderator who is blocked by an
+// author can read their posts, but not answer or like them.
+func (v *Viewer) acting() *Viewer {
+	if v.User.Role < Moderator {
+		return v
+	}
+	other := *v
+	other.acts = true
+	return &other
+}
+
+// pastBlocks returns the viewer as one whom no block concerns.
+func (v *Viewer) pastBlocks() *Viewer {
+	other := *v
+	other.blocked, other.blockers = nil, nil
 	return &other
 }
 

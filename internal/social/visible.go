@@ -37,14 +37,14 @@ func (v *Viewer) Sees(uid int64) Visibility {
 	switch {
 	case uid == v.User.ID && uid != 0:
 		return Shown
-	case v.blocked.has(uid) || v.blockers.has(uid):
+	case v.blocked.has(uid), v.blockers.has(uid) && (v.acts || v.User.Role < Moderator):
 		return Hidden
 	}
 	standing := v.standings.of(uid)
 	switch {
 	case standing == Closed, standing.Hidden() && v.User.Role < Moderator:
 		return Hidden
-	case standing == Suspended:
+	case standing == Suspended, v.blockers.has(uid):
 		return v.staffSees(uid)
 	case v.asked == uid && uid != 0:
 		return Shown
@@ -56,7 +56,8 @@ func (v *Viewer) Sees(uid int64) Visibility {
 	return Shown
 }
 
-// staffSees is how moderators see what is hidden from others: where they ask for it.
+// staffSees is how moderators see what is hidden from others, and what those write who
+// have blocked them: where they ask for it.
 func (v *Viewer) staffSees(uid int64) Visibility {
 	if v.asked == uid {
 		return Shown

@@ -35,7 +35,7 @@ func (s *Server) showHome(req *request, status int, before int64, form statusFor
 	if err != nil {
 		return err
 	}
-	counts, err := s.social.Counts(req.ctx, req.viewer.ID)
+	counts, err := s.social.CountsFor(req.ctx, v, req.viewer.ID)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestModeration(t *testing.T) {
 	s.role("second", social.Moderator)
 	path, id := author.published("author", "the text")
 	reader.get(path).want(200, path+"/report")
-	reader.get(path+"/report").want(200, "Why do you report it?", "the text")
+	reader.get(path+"/report").want(200, "Why do you report this post?", "the text")
 	reader.send(path+"/report", "text", "look").want(422, "Choose a reason.", "look")
 	reader.send(path+"/report", "kind", "spam", "text", strings.Repeat("a", 501)).want(422, "at most 500")
 	reader.send(path+"/report", "kind", "spam", "text", "look <b>here</b>").want(200, "Thank you")

@@ -153,12 +153,14 @@ func (s *Server) relate(req *request, change func(ctx context.Context, from, to 
 	if !req.signed {
 		return req.toLogin()
 	}
-	user, err := req.owner()
+	user, err := req.related()
 	if err != nil {
 		return err
 	}
 	err = change(req.ctx, req.viewer, user)
 	switch {
+	case errors.Is(err, social.ErrNotFound):
+		return errNoUser
 	case errors.Is(err, social.ErrSelfFollow):
 		return &pageError{status: http.StatusBadRequest, detail: "You can't follow yourself."}
 	case errors.Is(err, social.ErrBlocked):
@@ -167,6 +169,25 @@ func (s *Server) relate(req *request, change func(ctx context.Context, from, to 
 		return err
 	}
 	return req.changed(req.back(profilePath(user.Name)))
+}
+
+// related returns the user named in the address of a form: one whom the viewer sees, or
+// to whom they stand in a relation that they can end. Who has blocked the viewer does not
+// exist for them.
+func (req *request) related() (social.User, error) {
+	user, v, err := req.visibleOwner()
+	var page *pageError
+	if err == nil || v == nil || !errors.As(err, &page) {
+		return user, err
+	}
+	relation, other := req.server.social.Relation(req.ctx, v, user.ID)
+	if other != nil {
+		return social.User{}, other
+	}
+	if relation.Muted || relation.Blocked || relation.Following {
+		return user, nil
+	}
+	return social.User{}, err
 }
 
 // back is the page that a form leads back to: the one on which it was, if it says

@@ -130,7 +130,7 @@ func TestMuteAndBlock(t *testing.T) {
 	for _, path := range []string{"/u/ada", "/u/ada/replies", "/u/ada/likes", "/u/ada/followers", "/u/ada/following"} {
 		ben.get(path).want(404, "This account doesn&#39;t exist.")
 	}
-	ben.send("/u/ada/follow").want(403, "You can&#39;t follow this account.")
+	ben.send("/u/ada/follow").want(404, "This account doesn&#39;t exist.")
 	ada.get("/settings/blocked").want(200, `action="/u/ben/unblock"`)
 	ada.send("/u/ben/unblock").want(303)
 	ben.get("/u/ada").want(200)

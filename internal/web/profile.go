@@ -41,7 +41,8 @@ func (req *request) owner() (social.User, error) {
 }
 
 // visibleOwner returns the user named in the address, and who looks at them. Those
-// who have blocked the viewer do not exist.
+// who have blocked the viewer do not exist: with the error that says so, both are returned
+// too.
 func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 	user, err := req.owner()
 	if err != nil {
@@ -52,7 +53,7 @@ func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 		return social.User{}, nil, err
 	}
 	if user.Standing == social.Suspended && v.User.Role < social.Moderator {
-		return social.User{}, nil, &pageError{status: http.StatusNotFound, detail: "This account is suspended."}
+		return user, v, &pageError{status: http.StatusNotFound, detail: "This account is suspended."}
 	}
 	if v.Sees(user.ID) == social.Hidden {
 		relation, err := req.server.social.Relation(req.ctx, v, user.ID)
@@ -60,7 +61,7 @@ func (req *request) visibleOwner() (social.User, *social.Viewer, error) {
 			return social.User{}, nil, err
 		}
 		if !relation.Blocked {
-			return social.User{}, nil, errNoUser
+			return user, v, errNoUser
 		}
 	}
 	return user, v, nil
@@ -174,7 +175,7 @@ func (s *Server) view(req *request, v *social.Viewer, user social.User) (profile
 	if view.Profile, err = s.social.UserProfile(req.ctx, user.ID); err != nil {
 		return view, err
 	}
-	if view.Counts, err = s.social.Counts(req.ctx, user.ID); err != nil {
+	if view.Counts, err = s.social.CountsFor(req.ctx, v, user.ID); err != nil {
 		return view, err
 	}
 	if view.Own && user.Standing == social.Limited {

@@ -13,6 +13,8 @@ type reportForm struct {
 	Back    string
 	Name    string // of the person
 	Post    posts  // none, or one
+	Person  bool   // not a post
+	Unseen  bool   // the viewer does not see it, or it does not exist
 	Kind    string
 	Text    string
 	Problem string
@@ -23,27 +25,38 @@ func (s *Server) reportUserForm(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	user, err := req.owner()
+	form, _, err := req.userReport()
 	if err != nil {
 		return err
 	}
-	return req.renderReport(http.StatusOK, userReport(user))
+	return req.renderReport(http.StatusOK, form)
 }
 
-func userReport(user social.User) reportForm {
-	path := profilePath(user.Name)
-	return reportForm{Action: path + "/report", Back: path, Name: user.Name}
+// userReport returns the form for the user in the address. It is the same for one who has
+// blocked the viewer and for one who does not exist: the form does not betray a block, and
+// who is insulted and then blocked can report it.
+func (req *request) userReport() (form reportForm, about social.User, err error) {
+	user, _, err := req.visibleOwner()
+	var page *pageError
+	name := req.r.PathValue("name")
+	switch {
+	case err == nil:
+		path := profilePath(user.Name)
+		return reportForm{Action: path + "/report", Back: path, Name: user.Name, Person: true}, user, nil
+	case !errors.As(err, &page) || social.CheckName(name) != nil:
+		return reportForm{}, social.User{}, err
+	}
+	return reportForm{Action: profilePath(name) + "/report", Back: "/home", Name: name, Person: true, Unseen: true}, user, nil
 }
 
 func (s *Server) reportUser(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	user, err := req.owner()
+	form, user, err := req.userReport()
 	if err != nil {
 		return err
 	}
-	form := userReport(user)
 	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
 	return req.reported(form, user, s.social.ReportUser(req.ctx, req.viewer, user.ID, form.Kind, form.Text))
 }
@@ -59,32 +72,38 @@ func (s *Server) reportPostForm(req *request) error {
 	return req.renderReport(http.StatusOK, form)
 }
 
-// postReport returns the form for the post in the address.
-func (req *request) postReport() (reportForm, social.Item, error) {
+// postReport returns the form for the post in the address, and the post. Of one that the
+// viewer does not see, only the id is known; see userReport.
+func (req *request) postReport() (form reportForm, post social.Post, err error) {
 	v, err := req.person()
 	if err != nil {
-		return reportForm{}, social.Item{}, err
+		return reportForm{}, social.Post{}, err
 	}
 	item, err := req.item(v)
-	if err != nil {
-		return reportForm{}, social.Item{}, err
+	name := req.r.PathValue("name")
+	id, ok := parseID(req.r.PathValue("id"))
+	switch {
+	case errors.Is(err, errNoPost) && ok && social.CheckName(name) == nil:
+		return reportForm{Action: pathOf(name, id) + "/report", Back: "/home", Name: name, Unseen: true}, social.Post{ID: id}, nil
+	case err != nil:
+		return reportForm{}, social.Post{}, err
 	}
 	path := postPath(item.Post.Post)
-	form := reportForm{Action: path + "/report", Back: path, Name: item.Post.Author.Name}
+	form = reportForm{Action: path + "/report", Back: path, Name: item.Post.Author.Name}
 	form.Post, err = req.show(v, []social.Item{{Entry: item.Post, Post: item.Post, Marks: item.Marks}})
-	return form, item, err
+	return form, item.Post.Post, err
 }
 
 func (s *Server) reportPost(req *request) error {
 	if !req.signed {
 		return req.toLogin()
 	}
-	form, item, err := req.postReport()
+	form, post, err := req.postReport()
 	if err != nil {
 		return err
 	}
 	form.Kind, form.Text = req.r.PostFormValue("kind"), req.r.PostFormValue("text")
-	return req.reported(form, item.Post.Author, s.social.ReportPost(req.ctx, req.viewer, item.Post.ID, form.Kind, form.Text))
+	return req.reported(form, post.Author, s.social.ReportPost(req.ctx, req.viewer, post.ID, form.Kind, form.Text))
 }
 
 // reported answers a report.
@@ -94,17 +113,20 @@ func (req *request) reported(form reportForm, about social.User, err error) erro
 		form.Problem = invalid.Reason
 		return req.renderReport(http.StatusUnprocessableEntity, form)
 	}
-	if err != nil {
+	unknown := form.Unseen && errors.Is(err, social.ErrNotFound) // which the answer does not tell
+	if err != nil && !unknown {
 		return err
 	}
-	req.security("report", about)
+	if !unknown {
+		req.security("report", about)
+	}
 	form.Sent = true
 	return req.renderReport(http.StatusOK, form)
 }
 
 func (req *request) renderReport(status int, form reportForm) error {
 	what := "Report " + form.Name
-	if len(form.Post.items) > 0 {
+	if !form.Person {
 		what = "Report a post by " + form.Name
 	}
 	return req.render(status, reportPage(req.page(what), form))

@@ -68,11 +68,13 @@ type publicPage struct {
 	at    time.Time
 	since string // the last event before it was read
 	page  social.Listing
+	lacks []int64 // the authors of posts that it lacks
 }
 
 // publicPosts returns a page of the public timeline. Its first page is read a few
 // times a second at most, and for those who have just changed something; others get
-// the same posts with their own marks, unless one is hidden from them.
+// the same posts with their own marks, unless one of these is hidden from them, or it
+// lacks a post of their own, which only they see.
 func (req *request) publicPosts(v *social.Viewer, before int64, since string) (social.Listing, string, error) {
 	service := req.server.social
 	if before != 0 || req.isFresh || !req.signed {
@@ -81,16 +83,16 @@ func (req *request) publicPosts(v *social.Viewer, before int64, since string) (s
 	}
 	public, now := req.server.public.Load(), time.Now()
 	if public == nil || now.Sub(public.at) >= sharedFor {
-		stranger, err := service.Viewer(req.ctx, social.User{})
+		page, lacks, err := service.SharedPosts(req.ctx, timelinePosts)
 		if err != nil {
 			return social.Listing{}, since, err
 		}
-		page, err := service.PublicPosts(req.ctx, stranger, 0, timelinePosts)
-		if err != nil {
-			return social.Listing{}, since, err
-		}
-		public = &publicPage{at: now, since: since, page: page}
+		public = &publicPage{at: now, since: since, page: page, lacks: lacks}
 		req.server.public.Store(public)
+	}
+	if slices.Contains(public.lacks, v.User.ID) {
+		page, err := service.PublicPosts(req.ctx, v, 0, timelinePosts)
+		return page, since, err
 	}
 	posts := make([]*social.Post, len(public.page.Items))
 	for i, item := range public.page.Items {

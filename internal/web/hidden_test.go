@@ -1,0 +1,150 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"retwis/internal/redistest"
+	"retwis/internal/social"
+	"retwis/internal/web"
+)
+
+// Authors who are limited, or have a hidden post, see what they have written on Explore as
+// before: also when the page is not made for them alone.
+func TestExploreShowsOwnPosts(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben, cyd := s.signedUp("ada"), s.signedUp("ben"), s.signedUp("cyd")
+	ada.send("/post", "status", "by a limited author").want(303)
+	_, id := ben.published("ben", "hidden by a moderator")
+	hidden, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.standing("ada", social.Limited)
+	if err := s.social.HidePost(t.Context(), social.Operator, hidden, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	for text, v := range map[string]*visitor{"by a limited author": ada, "hidden by a moderator": ben} {
+		v.forgetFresh()
+		for range 3 {
+			v.get("/timeline").want(200, text)
+		}
+	}
+	cyd.forgetFresh()
+	cyd.get("/timeline").want(200).wantNot("by a limited author", "hidden by a moderator")
+}
+
+// forgetFresh lets the visitor's latest change be long ago.
+func (v *visitor) forgetFresh() {
+	v.site.t.Helper()
+	u, err := url.Parse(v.site.http.URL)
+	if err != nil {
+		v.site.t.Fatal(err)
+	}
+	v.http.Jar.SetCookies(u, []*http.Cookie{{Name: "fresh", MaxAge: -1}})
+}
+
+func (s *site) standing(name string, standing social.Standing) {
+	s.t.Helper()
+	if err := s.social.SetStanding(s.t.Context(), social.Operator, s.user(name).ID, social.StandingChange{Standing: standing}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Whatever is done with one who has blocked the viewer is answered as for one who does not
+// exist.
+func TestBlockersDoNotExist(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben := s.signedUp("blocker"), s.signedUp("ben")
+	ada.send("/u/ben/block", "for", "").want(303)
+	_, id := ada.published("blocker", "insults")
+	for _, path := range []string{"", "/followers", "/report", "/" + id, "/" + id + "/report", "/" + id + "/history"} {
+		there, nobody := ben.get("/u/blocker"+path), ben.get("/u/phantom"+path)
+		if there.status != nobody.status || masked(there) != masked(nobody) {
+			t.Errorf("GET /u/blocker%s: %d, and for nobody %d:\n%s\n%s", path, there.status, nobody.status, masked(there), masked(nobody))
+		}
+	}
+	for _, act := range []string{"follow", "unfollow", "mute", "unmute", "block", "unblock", "remove"} {
+		there, nobody := ben.send("/u/blocker/"+act), ben.send("/u/phantom/"+act)
+		if there.status != 404 || nobody.status != 404 {
+			t.Errorf("%s: %d, and for nobody %d", act, there.status, nobody.status)
+		}
+	}
+	for _, path := range []string{"/report", "/" + id + "/report"} {
+		for _, kind := range []string{"", "abuse"} {
+			there, nobody := ben.send("/u/blocker"+path, "kind", kind), ben.send("/u/phantom"+path, "kind", kind)
+			if there.status != nobody.status || masked(there) != masked(nobody) {
+				t.Errorf("POST /u/blocker%s: %d, and for nobody %d", path, there.status, nobody.status)
+			}
+		}
+	}
+	// One who is insulted and then blocked can report both.
+	if n, err := s.social.OpenReportCount(t.Context()); err != nil || n != 2 {
+		t.Errorf("%d open reports, want those of the person and the post (%v)", n, err)
+	}
+	// One whom the viewer has muted before can be shown again.
+	cyd := s.signedUp("cyd")
+	cyd.send("/u/ben/mute", "for", "").want(303)
+	ben.send("/u/cyd/block", "for", "").want(303)
+	cyd.send("/u/ben/unmute").want(303)
+}
+
+// masked is a page without the names that tell whose it is.
+func masked(a *answer) string {
+	_, body, _ := strings.Cut(a.body, "<main")
+	body, _, _ = strings.Cut(body, "Request ID")
+	return strings.NewReplacer("blocker", "X", "phantom", "X").Replace(body)
+}
+
+// Nobody can follow a suspended account, and short lists of people have as many as the
+// numbers above them.
+func TestNumbersAgreeWithLists(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	ada, ben, cyd, dan := s.signedUp("ada"), s.signedUp("ben"), s.signedUp("cyd"), s.signedUp("dan")
+	for _, name := range []string{"ben", "cyd"} {
+		ada.send("/u/" + name + "/follow").want(303)
+	}
+	ben.send("/u/cyd/follow").want(303)
+	dan.send("/u/cyd/follow").want(303)
+	s.standing("ben", social.Suspended)
+	dan.send("/u/ben/follow").want(404)
+	if err := s.social.Follow(t.Context(), s.user("dan"), s.user("ben")); err == nil {
+		t.Error("a suspended account is followed")
+	}
+	number := func(v *visitor, name, label string, want int) {
+		t.Helper()
+		v.get("/u/"+name).want(200, fmt.Sprintf(`>%s</a></dt><dd>%d<`, label, want))
+	}
+	number(dan, "ada", "following", 1)
+	number(dan, "cyd", "followers", 2)
+	cyd.send("/u/ada/block", "for", "").want(303)
+	cyd.send("/u/dan/block", "for", "").want(303)
+	eve := s.signedUp("eve")
+	eve.send("/u/ada/follow").want(303)
+	eve.send("/u/dan/block", "for", "").want(303)
+	number(eve, "ada", "follower", 1)
+}
+
+// A list whose first entries are all hidden does not say that it is empty.
+func TestHiddenPageIsNotEmpty(t *testing.T) {
+	t.Parallel()
+	s := start(t, redistest.DB(t).Client(t), web.Options{}, social.Options{})
+	ada, ben := s.signedUp("ada"), s.signedUp("ben")
+	s.signedUp("cyd").send("/post", "status", "the first #walk").want(303)
+	for i := range 130 {
+		if _, err := s.social.Post(t.Context(), s.user("ada"), fmt.Sprintf("post %d #walk", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ben.send("/u/ada/block", "for", "").want(303)
+	page := ben.get("/tag/walk").want(200, "Older posts", "Everything on this page is hidden from you.")
+	page.wantNot("No posts with this tag", "Write the first one")
+	ada.get("/tag/walk").want(200).wantNot("hidden from you")
+}
