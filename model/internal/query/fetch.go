@@ -63,6 +63,14 @@ func (r *fetcher) fetch(ctx context.Context, rows []row) ([]Result, error) {
 	return all, nil
 }
 
+// one reads one record.
+func (r *fetcher) one(ctx context.Context, id string) rueidis.RedisResult {
+	if r.only != nil {
+		return r.o.Table.Rows.DoSome(ctx, []string{id}, r.only)[0]
+	}
+	return r.o.Table.Rows.Do(ctx, id, false)
+}
+
 // fitting reads a record from a reply, and reports whether it fits. A cached record may
 // be older than the index: it is read again if it does not fit.
 func (r *fetcher) fitting(ctx context.Context, h row, reply rueidis.RedisResult) (ptr any, fits bool, err error) {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -54,11 +55,22 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 	case !x.Built():
 		return nil, x.NotBuilt()
 	}
+	ptr, err := ownerOf(ctx, newFetcher(o, &executor{e: q.e}, nil), x, leaf)
+	if err == nil && ptr == nil {
+		err = fmt.Errorf("%w: %s is %q", schema.ErrNotFound, name, schema.Shorten(leaf.values[0]))
+	}
+	return ptr, err
+}
+
+// ownerOf returns a pointer to the record that has a value of a unique index, or nil if
+// there is none or it does not fit.
+func ownerOf(ctx context.Context, fetch *fetcher, x *schema.Index, leaf *expr) (any, error) {
+	o := fetch.o
 	text, err := x.ValueOf(&o.Schema, leaf.values[0])
 	if err != nil {
 		return nil, err
 	}
-	fetch, last := newFetcher(o, &executor{e: q.e}, nil), ""
+	last := ""
 	for range 2 { // the value may have another owner when that one is read
 		id, there, err := o.Table.Claims.Owner(ctx, x, text)
 		if err == nil && !there {
@@ -70,7 +82,7 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 		if !there || id == last {
 			break
 		}
-		ptr, fits, err := fetch.fitting(ctx, row{id: id}, o.Table.Rows.Do(ctx, id, false))
+		ptr, fits, err := fetch.fitting(ctx, row{id: id}, fetch.one(ctx, id))
 		if err != nil || fits {
 			return ptr, err
 		}
@@ -79,7 +91,38 @@ func GetBy(ctx context.Context, o *record.Objects, name string, value any) (any,
 	if last != "" {
 		o.Table.ReadRepair(ctx, []string{last})
 	}
-	return nil, fmt.Errorf("%w: %s is %q", schema.ErrNotFound, name, schema.Shorten(leaf.values[0]))
+	return nil, nil
+}
+
+// unique returns an equality of a unique field that all records of a query fit, so that
+// there is one record at most; nil: none.
+func (f *Query) unique(q *parsedQuery) *expr {
+	if f.After != "" || len(f.Among) > 0 || len(f.Order) > 0 {
+		return nil
+	}
+	for _, e := range q.e.terms {
+		if e.op != schema.OpEq {
+			continue
+		}
+		if x := f.Objects.UniqueIndex(e.field); x != nil && x == e.index && x.Built() {
+			return e
+		}
+	}
+	return nil
+}
+
+// eachOwner is Each for a query with such an equality: it reads the index and the record,
+// which is checked as in other queries.
+func (f *Query) eachOwner(ctx context.Context, q *parsedQuery, leaf *expr, yield func(Result) bool) error {
+	ptr, err := ownerOf(ctx, newFetcher(f.Objects, &executor{e: q.e}, f.only), leaf.index, leaf)
+	if damaged := (*schema.RecordError)(nil); errors.As(err, &damaged) {
+		yield(Result{Err: err})
+		return nil
+	}
+	if err == nil && ptr != nil {
+		yield(Result{Record: ptr})
+	}
+	return err
 }
 
 // EachField calls yield with a field of each record found, or the error of a record,

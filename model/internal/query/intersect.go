@@ -9,12 +9,8 @@ import (
 	"retwis/model/internal/schema"
 )
 
-// How many ids the smallest set may have that is intersected at once, if few records are
-// wanted, and otherwise.
-const (
-	intersectFew  = 500
-	intersectMany = 2000
-)
+// intersectMost is how many ids the smallest set may have that is intersected at once.
+const intersectMost = 2000
 
 // direct reports whether the matches of a path are exactly the records that are in each
 // of some sets, or all records.
@@ -87,16 +83,9 @@ func (w *scan) onlyIDs() bool {
 }
 
 func (w *scan) directCall(want int) (keys, args []string) {
-	keys = append(make([]string, 0, 2+max(len(w.sets), 1)), w.part.Expires, w.part.Meta)
-	args = []string{strconv.FormatInt(flag(w.t.Schema.Expires >= 0), 10), "", strconv.FormatInt(flag(w.reverse), 10), strconv.FormatInt(flag(w.onlyIDs()), 10)}
-	switch {
-	case len(w.sets) < 2:
-		args[1] = strconv.Itoa(want)
-	case want < intersectFew/5:
-		args[1] = strconv.Itoa(intersectFew)
-	default:
-		args[1] = strconv.Itoa(intersectMany)
-	}
+	keys = append(make([]string, 0, 3+max(len(w.sets), 1)), w.part.Expires, w.part.Meta, w.part.All)
+	args = []string{strconv.FormatInt(flag(w.t.Schema.Expires >= 0), 10), strconv.Itoa(want), strconv.FormatInt(flag(w.reverse), 10),
+		strconv.FormatInt(flag(w.onlyIDs()), 10), strconv.Itoa(intersectMost)}
 	var used []*schema.Index
 	for _, e := range w.sets {
 		keys = append(keys, w.t.ValueKey(w.part, e))

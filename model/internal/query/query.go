@@ -79,29 +79,40 @@ func (f *Query) Check() error {
 	return err
 }
 
+// refreshed resolves a query by what is known of the indexes now.
+func (f *Query) refreshed(ctx context.Context) (*parsedQuery, error) {
+	if err := f.Objects.Table.Registry.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return f.resolve()
+}
+
 // start plans a query and returns its executor. limit is how many records are wanted;
 // 0: all.
 func (f *Query) start(ctx context.Context, limit int) (*executor, *parsedQuery, error) {
-	if err := f.Objects.Table.Registry.Refresh(ctx); err != nil {
-		return nil, nil, err
-	}
-	q, err := f.resolve()
+	q, err := f.refreshed(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
+	run, err := f.begin(ctx, q, limit)
+	return run, q, err
+}
+
+// begin plans a resolved query and returns its executor.
+func (f *Query) begin(ctx context.Context, q *parsedQuery, limit int) (run *executor, err error) {
 	q.limit, q.counts = limit, f.counts
 	if q.among, err = newAmong(ctx, f.Among); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var resumed []string
 	if q.after.begun {
 		resumed = append([]string{}, q.after.names...)
 	}
-	run, err := newExecutor(ctx, f.Objects.Table, q, resumed)
+	run, err = newExecutor(ctx, f.Objects.Table, q, resumed)
 	if err == nil {
 		err = run.start(q.after)
 	}
-	return run, q, err
+	return run, err
 }
 
 // Each calls yield for each record found, or its error, until it returns false.
@@ -109,7 +120,14 @@ func (f *Query) Each(ctx context.Context, yield func(Result) bool) error {
 	if err := f.forward(); err != nil {
 		return err
 	}
-	run, _, err := f.start(ctx, f.Limit)
+	q, err := f.refreshed(ctx)
+	if err != nil {
+		return err
+	}
+	if leaf := f.unique(q); leaf != nil {
+		return f.eachOwner(ctx, q, leaf, yield)
+	}
+	run, err := f.begin(ctx, q, f.Limit)
 	if err == nil {
 		err = f.run(ctx, run, f.Limit, 0, yield)
 	}

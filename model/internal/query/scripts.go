@@ -8,6 +8,8 @@ import (
 )
 
 var (
+	//go:embed at_once.lua
+	atOnceLua string
 	//go:embed select.lua
 	selectLua string
 	//go:embed intersect.lua
@@ -18,7 +20,7 @@ var (
 
 // The scripts that this package runs.
 var (
-	selectScript    = script.New(ordered.LuaLess, selectLua)
-	intersectScript = script.New(intersectLua)
+	selectScript    = script.New(ordered.LuaLess, atOnceLua, selectLua)
+	intersectScript = script.New(atOnceLua, intersectLua)
 	countScript     = script.New(countLua)
 )

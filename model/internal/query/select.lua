@@ -1,5 +1,5 @@
 -- Scans an index, some entries at a time, and returns the records that match the query.
--- Preceded by less.lua.
+-- Preceded by less.lua and at_once.lua.
 --
 -- KEYS 1 content, 2 meta, 3 expires, 4 all, 5 what to scan: an index, or all records, then
 --      the sets of values of the groups
@@ -498,7 +498,7 @@ local function records()
 		return inOrder({ key })
 	end
 	local best, least
-	local single = {} -- sets that are groups
+	local single, sizes = {}, {} -- sets that are groups
 	for _, group in ipairs(scanned) do
 		local size = 0
 		for i = group.first, group.last do
@@ -508,11 +508,11 @@ local function records()
 			best, least = group, size
 		end
 		if group.first == group.last then
-			single[#single + 1] = KEYS[group.first]
+			single[#single + 1], sizes[#sizes + 1] = KEYS[group.first], size
 		end
 	end
 	local known = { [best] = true }
-	local at = want > 0 and least > 0 and #single > 1 and best.first == best.last and least <= (want < 100 and 250 or 2000)
+	local at = want > 0 and least > 0 and #single > 1 and best.first == best.last and atOnce(sizes, all, want, 2000)
 	if at then
 		for _, group in ipairs(scanned) do
 			known[group] = known[group] or group.first == group.last
