@@ -95,6 +95,7 @@ func Retwis() Architecture {
 			"internal/redisserver": 0,
 			"internal/redisurl":    0,
 			"internal/store":       0,
+			"internal/watched":     0,
 		},
 		Siblings: [][2]string{
 			{"internal/cli", "internal/cli/..."},           // the root command lists the commands of each noun
@@ -136,7 +137,9 @@ func Retwis() Architecture {
 			{"internal/store", "internal/redisurl"},    // a URL names the database
 			{"internal/store", "internal/rediserr"},
 			{"internal/store", "internal/nodes"},
-			{"internal/nodes", "internal/rediserr"}, // which of several errors to report
+			{"internal/watched", "internal/store"},    // which part of a Cluster answers
+			{"internal/watched", "internal/rediserr"}, // whether a server was reached
+			{"internal/nodes", "internal/rediserr"},   // which of several errors to report
 		},
 		TestSupport: []string{"internal/redistest", "internal/social/socialtest", "internal/ordered/orderedtest", "internal/arch", "internal/outside", "examples/internal/exampletest"},
 		Pure:        3,

@@ -54,7 +54,7 @@ type whoIsSeen struct {
 func (v *Viewer) whoIsSeen() whoIsSeen {
 	seen := whoIsSeen{people: v.peopleChanged}
 	if v.standings != nil {
-		seen.standings = v.standings.known.Load()
+		seen.standings = v.standings.cell.Latest()
 	}
 	return seen
 }

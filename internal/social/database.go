@@ -3,12 +3,11 @@ package social
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/rediserr"
+	"retwis/internal/watched"
 )
 
 // cacheTTL bounds how long a read may be answered from memory when the server's
@@ -35,40 +34,7 @@ func isFreshPost(ctx context.Context, id int64) bool {
 type database struct {
 	client  rueidis.Client
 	cluster bool
-	away    *atomic.Int64 // until when a part of it counts as away, in unix nanoseconds
-}
-
-// A part of a Cluster can be away, for some seconds in a failover. What this process has
-// in memory is then used although it may have changed, for as long as it would be if the
-// report of a change were lost (maxDecoded). A page does not wait for each part of it:
-// after a read that failed, nothing is read again for a moment where there is something
-// in memory.
-const (
-	awayPatience = 250 * time.Millisecond
-	awayFor      = 500 * time.Millisecond
-)
-
-// patient returns a context for a read that is not needed if has: there is something in
-// memory.
-func (d database) patient(ctx context.Context, has bool) (context.Context, context.CancelFunc) {
-	if !has {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, awayPatience)
-}
-
-// isAway reports whether a read that is not needed would probably fail.
-func (d database) isAway() bool { return d.away != nil && time.Now().UnixNano() < d.away.Load() }
-
-// failed reports whether a read failed because a part of the database is away.
-func (d database) failed(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil || rediserr.Of(err) != rediserr.Unavailable {
-		return false
-	}
-	if d.away != nil {
-		d.away.Store(time.Now().Add(awayFor).UnixNano())
-	}
-	return true
+	link    *watched.Link // whether what is in memory can be trusted
 }
 
 // read answers cmd from memory where that is allowed. No key has a TTL, so the

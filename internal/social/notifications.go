@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social/notify"
+	"retwis/internal/watched"
 )
 
 // NotificationKind is what a notification is about.
@@ -51,36 +51,24 @@ const (
 // loses it and nothing repeats it, so there are never two.
 type notifications struct {
 	*users
-	list    *listings
-	store   notify.Store
-	log     *slog.Logger
-	cells   *otter.Cache[int64, *inboxCell]
-	epoch   *atomic.Uint64
-	watched bool
+	list  *listings
+	store notify.Store
+	log   *slog.Logger
+	cells *otter.Cache[int64, *watched.Cell[*inbox]]
 }
 
 // inbox is what a user has not seen, decoded. It never changes.
 type inbox struct {
 	seen   notify.ID
 	unread []notify.Entry
-	change
 }
 
-type inboxCell struct {
-	inbox   atomic.Pointer[inbox]
-	changed atomic.Uint64
-	forced  atomic.Bool // the next reader does not wait
-}
-
-func newNotifications(users *users, list *listings, log *slog.Logger, epoch *atomic.Uint64, watched bool) (*notifications, error) {
-	cells, err := otter.New(&otter.Options[int64, *inboxCell]{MaximumSize: cachedViewers})
+func newNotifications(users *users, list *listings, log *slog.Logger) (*notifications, error) {
+	cells, err := otter.New(&otter.Options[int64, *watched.Cell[*inbox]]{MaximumSize: cachedViewers})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &notifications{
-		users: users, list: list, store: notify.New(users.client), log: log,
-		cells: cells, epoch: epoch, watched: watched,
-	}, nil
+	return &notifications{users: users, list: list, store: notify.New(users.client), log: log, cells: cells}, nil
 }
 
 // notify writes a notification for a user, unless they did it themselves, do not see
@@ -190,8 +178,7 @@ func (n *notifications) MarkRead(ctx context.Context, user User, upTo string) er
 		return err
 	}
 	if cell, ok := n.cells.GetEntryQuietly(user.ID); ok {
-		cell.Value.changed.Add(1)
-		cell.Value.forced.Store(true)
+		cell.Value.Force()
 	}
 	return nil
 }
@@ -254,64 +241,41 @@ func (n *notifications) UnreadNow(ctx context.Context, client rueidis.Client, v 
 	return n.countUnread(ctx, v, entries)
 }
 
-// inbox returns what a user has not seen.
+// inbox returns what a user has not seen. As with posts, it is read again once a second
+// at most: a post that hundreds like each second notifies its author hundreds of times.
 func (n *notifications) inbox(ctx context.Context, uid int64) (*inbox, error) {
 	cell, ok := n.cells.GetIfPresent(uid)
 	if !ok {
 		// It is there before the read, so that no change is missed meanwhile.
-		cell, _ = n.cells.ComputeIfAbsent(uid, func() (*inboxCell, bool) { return new(inboxCell), false })
+		cell, _ = n.cells.ComputeIfAbsent(uid, func() (*watched.Cell[*inbox], bool) { return new(watched.Cell[*inbox]), false })
 	}
-	now := time.Now().UnixNano()
-	fresh := isFresh(ctx)
-	old := cell.inbox.Load()
-	if old != nil && !fresh && n.current(cell, old, now) {
-		return old, nil
+	cached := !isFresh(ctx)
+	if box, ok := cell.Get(n.link, watched.Lag); ok && cached {
+		return box, nil
 	}
-	has := old != nil && n.watched && !fresh && now-old.at < maxDecoded
-	if has && n.isAway() {
-		return old, nil
-	}
-	within := ctx
-	ctx, cancel := n.patient(within, has)
-	defer cancel()
-	cell.forced.Store(false)
-	box := &inbox{change: change{changed: cell.changed.Load(), epoch: n.epoch.Load(), at: now}}
-	if fresh {
-		box.changed = never
-	}
-	set, err := notify.ParseSettings(n.read(ctx, n.store.SettingsCommand(uid)))
-	if err == nil {
-		box.seen = set.Seen
-		box.unread, err = notify.ParseAfter(n.read(ctx, rueidis.Cacheable(n.store.AfterCommand(uid, set.Seen, unreadScan))))
-	}
-	if err != nil {
-		cell.forced.Store(true)
-		if n.failed(within, err) && has {
-			return old, nil
+	old, hasOld := cell.Old(n.link)
+	box := new(inbox)
+	useOld, err := n.link.Read(ctx, hasOld && cached, func(ctx context.Context) error {
+		stamp := cell.Begin(n.link, cached)
+		set, err := notify.ParseSettings(n.read(ctx, n.store.SettingsCommand(uid)))
+		if err != nil {
+			return err
 		}
-		return nil, err
+		box.seen = set.Seen
+		if box.unread, err = notify.ParseAfter(n.read(ctx, rueidis.Cacheable(n.store.AfterCommand(uid, set.Seen, unreadScan)))); err == nil {
+			cell.Put(box, stamp)
+		}
+		return err
+	})
+	if useOld {
+		return old, nil
 	}
-	cell.inbox.Store(box)
-	return box, nil
-}
-
-// current reports whether an inbox may be shown. As with posts, it is read again once
-// a second at most: a post that hundreds like each second notifies its author
-// hundreds of times.
-func (n *notifications) current(cell *inboxCell, box *inbox, now int64) bool {
-	if !n.watched || cell.forced.Load() {
-		return false
-	}
-	age := now - box.at
-	if box.changed == cell.changed.Load() && box.epoch == n.epoch.Load() {
-		return age < maxDecoded
-	}
-	return age < refreshEvery
+	return box, err
 }
 
 // invalidate notes that a key of a user's notifications has changed.
 func (n *notifications) invalidate(uid int64) {
 	if cell, ok := n.cells.GetEntryQuietly(uid); ok {
-		cell.Value.changed.Add(1)
+		cell.Value.Changed()
 	}
 }

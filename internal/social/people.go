@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"retwis/internal/rediserr"
 	"retwis/internal/social/directory"
 	"retwis/internal/social/follow"
 	"retwis/internal/social/layout"
+	"retwis/internal/watched"
 )
 
 // People is one page of users, and the cursor of the next page, empty at the
@@ -196,21 +196,19 @@ func (u *users) latestOf(ctx context.Context, names []string) (*latest, error) {
 	if same != nil && (isFresh(ctx) || !slices.Equal(same.names, names)) {
 		same = nil
 	}
-	bounded := ctx
-	if same != nil {
-		if now.Sub(same.at) <= time.Duration(maxDecoded) {
-			return same, nil
-		}
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, recentPatience)
-		defer cancel()
-	}
-	users, err := u.byNames(bounded, names)
-	if err != nil {
-		if same == nil || ctx.Err() != nil || rediserr.Of(err) != rediserr.Unavailable || now.Sub(same.at) > 2*time.Duration(maxDecoded) {
-			return nil, err
-		}
+	if same != nil && now.Sub(same.at) <= watched.MaxAge {
 		return same, nil
+	}
+	var users []User
+	useOld, err := u.link.Read(ctx, same != nil && now.Sub(same.at) <= 2*watched.MaxAge, func(ctx context.Context) (err error) {
+		users, err = u.byNames(ctx, names)
+		return err
+	})
+	if useOld {
+		return same, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	users = slices.DeleteFunc(users, func(user User) bool { return user.Unlisted })
 	found := &latest{names: names, users: users, at: now}

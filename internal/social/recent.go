@@ -6,18 +6,15 @@ import (
 	"sync"
 	"time"
 
-	"retwis/internal/rediserr"
+	"retwis/internal/watched"
 )
 
 const (
 	// recentFor is how long a list that all visitors see is shown from memory.
 	recentFor = time.Second
-	// recentAway is how old it may be while its server does not answer, as in a
+	// recentAway is how old it may be while its server cannot be reached, as in a
 	// failover.
 	recentAway = time.Minute
-	// recentPatience is how long a request waits for that server if there is an older
-	// list.
-	recentPatience = 250 * time.Millisecond
 )
 
 // recent keeps the beginning of a list that all visitors see and everybody adds to: the
@@ -27,6 +24,7 @@ const (
 // process reads the list once a second at most, at any rate of writes, and applies the
 // changes that it knows of itself, its own above all, to what it has.
 type recent[T comparable] struct {
+	link *watched.Link
 	read func(ctx context.Context) ([]T, error)
 
 	busy chan struct{} // holds an element during a read
@@ -44,8 +42,8 @@ type recentChange[T comparable] struct {
 	apply func(items []T) []T
 }
 
-func newRecent[T comparable](read func(ctx context.Context) ([]T, error)) *recent[T] {
-	return &recent[T]{read: read, busy: make(chan struct{}, 1)}
+func newRecent[T comparable](link *watched.Link, read func(ctx context.Context) ([]T, error)) *recent[T] {
+	return &recent[T]{link: link, read: read, busy: make(chan struct{}, 1)}
 }
 
 // get returns the list, which must not be changed. One round trip a second.
@@ -63,18 +61,16 @@ func (r *recent[T]) get(ctx context.Context) ([]T, error) {
 		return items, nil // another request has read it meanwhile
 	}
 	began := time.Now()
-	bounded, has := ctx, r.has(began)
-	if has {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, recentPatience)
-		defer cancel()
-	}
-	items, err := r.read(bounded)
-	if err != nil {
-		if !has || ctx.Err() != nil || rediserr.Of(err) != rediserr.Unavailable {
-			return nil, err
-		}
+	var items []T
+	useOld, err := r.link.Read(ctx, r.has(began), func(ctx context.Context) (err error) {
+		items, err = r.read(ctx)
+		return err
+	})
+	if useOld {
 		return r.older(), nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	return r.put(items, began), nil
 }

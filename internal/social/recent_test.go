@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"retwis/internal/store"
+	"retwis/internal/watched"
 )
 
 // list is a list on a server, which counts its reads.
@@ -37,6 +40,16 @@ func (l *list) read(ctx context.Context) ([]int64, error) {
 	return slices.Clone(l.ids[:min(len(l.ids), newestPublic)]), nil
 }
 
+// link is that of a Cluster of which this server is a part.
+func (l *list) link() *watched.Link {
+	return watched.NewLink(true, func(context.Context) error {
+		if l.away {
+			return store.ErrPartly
+		}
+		return nil
+	})
+}
+
 func with(id int64) func([]int64) []int64 {
 	return func(ids []int64) []int64 { return withID(ids, id, newestPublic) }
 }
@@ -51,7 +64,7 @@ func TestRecentAtAnyRate(t *testing.T) {
 		server.push(1)
 		all := make([]*recent[int64], processes)
 		for i := range all {
-			all[i] = newRecent(server.read)
+			all[i] = newRecent(server.link(), server.read)
 		}
 		written := map[int64]time.Time{}
 		for n := range int64(rate * seconds) {
@@ -84,7 +97,7 @@ func TestRecentAtAnyRate(t *testing.T) {
 func TestRecentChangeDuringRead(t *testing.T) {
 	t.Parallel()
 	var r *recent[int64]
-	r = newRecent(func(context.Context) ([]int64, error) {
+	r = newRecent(new(list).link(), func(context.Context) ([]int64, error) {
 		r.change(with(7)) // the server had answered by then
 		return []int64{5, 3}, nil
 	})
@@ -95,14 +108,15 @@ func TestRecentChangeDuringRead(t *testing.T) {
 	}
 }
 
-// While the server is away the list is shown for a minute, and requests wait a quarter
+// While the server cannot be reached and others can, the list is shown for a minute, and requests wait a quarter
 // of a second once a second; then they get the error.
 func TestRecentAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var server list
 		server.push(1)
-		r := newRecent(server.read)
+		link := server.link()
+		r := newRecent(link, server.read)
 		get := func() (ids []int64, waited time.Duration, err error) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
@@ -114,10 +128,13 @@ func TestRecentAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.away = true
+		if err := link.Probe(t.Context()); !errors.Is(err, store.ErrPartly) {
+			t.Fatal(err)
+		}
 		waits, began := time.Duration(0), time.Now()
 		for time.Since(began) < recentAway-2*recentFor {
 			ids, waited, err := get()
-			if err != nil || !slices.Equal(ids, []int64{1}) || waited > recentPatience {
+			if err != nil || !slices.Equal(ids, []int64{1}) || waited > 250*time.Millisecond {
 				t.Fatalf("got %v, %v after %v of waiting", ids, err, waited)
 			}
 			waits += waited
@@ -143,7 +160,7 @@ func TestRecentError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		broken := false
-		r := newRecent(func(context.Context) ([]int64, error) {
+		r := newRecent(new(list).link(), func(context.Context) ([]int64, error) {
 			if broken {
 				return nil, rueidis.Nil
 			}

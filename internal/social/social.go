@@ -98,6 +98,7 @@ import (
 	"retwis/internal/social/secondfactor"
 	"retwis/internal/social/session"
 	"retwis/internal/store"
+	"retwis/internal/watched"
 )
 
 // Options are the settings of a Service. The zero value is a good default.
@@ -260,7 +261,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := database{client: client, cluster: client.Mode() == rueidis.ClientModeCluster, away: new(atomic.Int64)}
+	db := database{client: client, cluster: client.Mode() == rueidis.ClientModeCluster, link: watched.NewLink(opt.Invalidations != nil, func(ctx context.Context) error { return store.ProbeRead(ctx, client) })}
 	lists, err := collection.NewTimelines(client, layout.TimelineCap)
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
@@ -279,8 +280,8 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.timelines = &timelines{database: db, lists: lists, saw: s.posts.saw}
 	s.posts.published, s.posts.removed = s.timelines.Published, s.timelines.removed
 	if opt.Invalidations != nil {
-		s.timelines.public = newRecent(s.timelines.readPublic)
-		users.newest = newRecent(users.readNewest)
+		s.timelines.public = newRecent(db.link, s.timelines.readPublic)
+		users.newest = newRecent(db.link, users.readNewest)
 		if s.follows.common, err = newCommons(); err != nil {
 			return nil, err
 		}
@@ -295,13 +296,12 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 		}
 		s.fanOut.OnCelebrities(s.celebrities)
 	}
-	var epoch atomic.Uint64
-	views, err := newViews(users, opt.ViewBytes, &epoch, opt.Invalidations != nil)
+	views, err := newViews(users, opt.ViewBytes)
 	if err != nil {
 		return nil, err
 	}
-	standings := newStandings(db, opt.Invalidations != nil)
-	viewers, err := newViewers(db, standings, opt.Now, &epoch, opt.Invalidations != nil)
+	standings := newStandings(db)
+	viewers, err := newViewers(db, standings, opt.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +318,7 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	if s.threads, err = newThreads(db, s.listings); err != nil {
 		return nil, err
 	}
-	s.notifications, err = newNotifications(users, s.listings, opt.Logger, &epoch, opt.Invalidations != nil)
+	s.notifications, err = newNotifications(users, s.listings, opt.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -349,16 +349,16 @@ func New(client rueidis.Client, opt Options) (*Service, error) {
 	s.tasks.Handle(strings.TrimSuffix(roleTask, ":"), s.copyRole)
 	s.tasks.Handle(strings.TrimSuffix(standingTask, ":"), s.followStanding)
 	s.fanOut.Start(!opt.NoJobs)
-	s.unsubscribe = opt.Invalidations.Subscribe(func(key string) { s.invalidated(key, &epoch) })
+	s.unsubscribe = opt.Invalidations.Subscribe(s.invalidated)
 	return s, nil
 }
 
 // invalidated notes that a key has changed; any key may have if it is empty. It must
 // not wait: the connection of the client calls it.
-func (s *Service) invalidated(key string, epoch *atomic.Uint64) {
+func (s *Service) invalidated(key string) {
 	switch key {
 	case "":
-		epoch.Add(1)
+		s.users.link.Lost()
 		s.standings.changed(true)
 		s.celebrities.Changed()
 		s.timelines.homes.Changed("", 0)
@@ -410,10 +410,28 @@ func (s *Service) Close() error {
 // included. An error wraps store.ErrPartly where another part answers. One round
 // trip.
 func (s *Service) Ping(ctx context.Context) error {
-	if err := store.ProbeRead(ctx, s.client); err != nil {
+	if err := s.users.link.Probe(ctx); err != nil {
 		return fmt.Errorf("social: the database cannot be read: %w", err)
 	}
 	return nil
+}
+
+// Confirm waits until this process has in memory what others changed more than a second
+// ago. Call it before a page is made. While only a part of a Cluster can be reached, it
+// does not wait, and of the other part the Service uses what it has in memory; usedOld reports
+// whether it did with the context. Rarely a round trip.
+func (s *Service) Confirm(ctx context.Context) (_ context.Context, usedOld *atomic.Bool, err error) {
+	if err := s.users.link.Confirm(ctx); err != nil {
+		return ctx, nil, fmt.Errorf("social: read which changes have arrived: %w", err)
+	}
+	ctx, usedOld = watched.WithNote(ctx)
+	return ctx, usedOld, nil
+}
+
+// Outdated reports whether only a part of the database could be reached lately, and how
+// often this process has used what it had in memory of the other part.
+func (s *Service) Outdated() (partly bool, uses int64) {
+	return s.users.link.Partly(), s.users.link.Served()
 }
 
 // PingWrite reports whether the database takes writes. It changes nothing. One

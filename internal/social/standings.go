@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"retwis/internal/social/layout"
+	"retwis/internal/watched"
 )
 
 // standings keeps in memory who is limited or suspended, so that deciding how a viewer
@@ -22,13 +23,9 @@ import (
 // background: other processes follow within a round trip.
 type standings struct {
 	database
-	watched bool
-
-	known atomic.Pointer[knownStandings]
-	stale atomic.Bool // something has changed since
-	lost  atomic.Bool // reports may be lost: read everything
-	busy  chan struct{}
-	at    atomic.Int64 // when it was last read, in unix nanoseconds
+	cell watched.Cell[*knownStandings]
+	lost atomic.Bool // reports may be lost: read everything
+	busy chan struct{}
 
 	wake   chan struct{}
 	stop   context.CancelFunc
@@ -45,12 +42,11 @@ type knownStandings struct {
 // with each change, times this, plus the standing.
 const scoreStandings = 4
 
-func newStandings(db database, watched bool) *standings {
-	s := &standings{database: db, watched: watched, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+func newStandings(db database) *standings {
+	s := &standings{database: db, busy: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.stale.Store(true)
-	if watched {
+	if db.link.Watched() {
 		s.worker.Go(func() { s.follow(ctx) })
 	}
 	return s
@@ -66,7 +62,7 @@ func (s *standings) of(uid int64) Standing {
 	if s == nil {
 		return Good
 	}
-	if known := s.known.Load(); known != nil && len(known.of) > 0 {
+	if known := s.cell.Latest(); known != nil && len(known.of) > 0 {
 		return known.of[uid]
 	}
 	return Good
@@ -77,7 +73,7 @@ func (s *standings) count() int {
 	if s == nil {
 		return 0
 	}
-	if known := s.known.Load(); known != nil {
+	if known := s.cell.Latest(); known != nil {
 		return len(known.of)
 	}
 	return 0
@@ -88,13 +84,14 @@ func StandingOfScore(score float64) Standing {
 	return Standing(math.Mod(max(score, 0), scoreStandings))
 }
 
-// changed notes that `standings` has changed; everything may have for lost. It does not
-// wait.
+// changed notes that `standings` has changed, or may have because reports are lost. It does
+// not wait.
 func (s *standings) changed(lost bool) {
 	if lost {
 		s.lost.Store(true)
+	} else {
+		s.cell.Changed()
 	}
-	s.stale.Store(true)
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -104,23 +101,24 @@ func (s *standings) changed(lost bool) {
 // follow reads changes as they are reported, and everything once a minute: a report can
 // get lost with a cut cable.
 func (s *standings) follow(ctx context.Context) {
-	tick := time.NewTicker(time.Duration(maxDecoded))
+	tick := time.NewTicker(watched.MaxAge)
 	defer tick.Stop()
 	for {
+		read := s.load
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if s.known.Load() == nil {
+			if s.cell.Latest() == nil {
 				continue // nobody has asked yet
 			}
 			s.lost.Store(true)
-			s.stale.Store(true)
+			read = func(ctx context.Context) error { return s.reload(ctx, false) }
 		case <-s.wake:
 		}
 		// A failed read leaves it to the next viewer.
 		bounded, cancel := context.WithTimeout(ctx, readStandingsTimeout)
-		_ = s.load(bounded)
+		_ = read(bounded)
 		cancel()
 	}
 }
@@ -129,20 +127,17 @@ const readStandingsTimeout = 5 * time.Second
 
 // load brings what is known up to date. No round trip while nothing has changed.
 func (s *standings) load(ctx context.Context) error {
-	if s.watched && s.known.Load() != nil && !s.stale.Load() {
+	if s.isCurrent() {
 		return nil
 	}
-	has := s.watched && s.known.Load() != nil && time.Now().UnixNano()-s.at.Load() < 2*maxDecoded
-	if has && s.isAway() {
-		return nil
-	}
-	bounded, cancel := s.patient(ctx, has)
-	defer cancel()
-	err := s.reload(bounded, false)
-	if s.failed(ctx, err) && has {
-		return nil
-	}
+	_, hasOld := s.cell.Old(s.link)
+	_, err := s.link.Read(ctx, hasOld, func(ctx context.Context) error { return s.reload(ctx, false) })
 	return err
+}
+
+func (s *standings) isCurrent() bool {
+	_, ok := s.cell.Get(s.link, 0)
+	return ok && !s.lost.Load()
 }
 
 // reload reads what has changed; past every memory for fresh. One round trip.
@@ -153,30 +148,22 @@ func (s *standings) reload(ctx context.Context, fresh bool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	known := s.known.Load()
-	if s.watched && known != nil && !fresh && !s.stale.Load() {
+	if !fresh && s.isCurrent() {
 		return nil // another request has read it meanwhile
 	}
+	known, stamp := s.cell.Latest(), s.cell.Begin(s.link, !fresh)
 	if fresh {
-		// The server does not watch the key for this read, so it stays stale.
-		return s.apply(known, s.client.Do(ctx, rueidis.Completed(s.command(known))))
+		return s.apply(known, stamp, s.client.Do(ctx, rueidis.Completed(s.command(known))))
 	}
-	// Before the read, so that no change is missed.
-	lost := s.lost.Swap(false)
-	s.stale.Store(false)
+	lost := s.lost.Swap(false) // before the read, so that no loss is missed
 	if lost {
 		known = nil
 	}
-	err := s.apply(known, s.client.DoCache(ctx, s.command(known).ToStaticTTL(), cacheTTL))
-	if err != nil {
-		if lost {
-			s.lost.Store(true)
-		}
-		s.stale.Store(true)
-		return err
+	err := s.apply(known, stamp, s.client.DoCache(ctx, s.command(known).ToStaticTTL(), cacheTTL))
+	if err != nil && lost {
+		s.lost.Store(true)
 	}
-	s.at.Store(time.Now().UnixNano())
-	return nil
+	return err
 }
 
 // command reads the changes after those that are known, or everything for nil.
@@ -189,7 +176,7 @@ func (s *standings) command(known *knownStandings) rueidis.Cacheable {
 }
 
 // apply adds changes to what is known.
-func (s *standings) apply(known *knownStandings, res rueidis.RedisResult) error {
+func (s *standings) apply(known *knownStandings, stamp watched.Stamp, res rueidis.RedisResult) error {
 	changes, err := res.AsZScores()
 	if err != nil {
 		return fmt.Errorf("social: read who is limited or suspended: %w", err)
@@ -197,6 +184,7 @@ func (s *standings) apply(known *knownStandings, res rueidis.RedisResult) error 
 	next := &knownStandings{of: map[int64]Standing{}}
 	if known != nil {
 		if len(changes) == 0 {
+			s.cell.Put(known, stamp)
 			return nil
 		}
 		next.of, next.last = maps.Clone(known.of), known.last
@@ -213,6 +201,6 @@ func (s *standings) apply(known *knownStandings, res rueidis.RedisResult) error 
 			next.of[uid] = standing
 		}
 	}
-	s.known.Store(next)
+	s.cell.Put(next, stamp)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"retwis/internal/social/layout"
 	"retwis/internal/social/relation"
+	"retwis/internal/watched"
 )
 
 // Viewer is a person who looks at posts, with what decides how they see them. It
@@ -30,7 +31,6 @@ type Viewer struct {
 
 	ends          int64  // when the first of the mutes and blocks ends, in unix seconds
 	peopleChanged uint64 // see viewerCell
-	change
 }
 
 // asking returns the viewer as one who has asked for what a user writes, so that a
@@ -99,55 +99,37 @@ const (
 	clockSkew = 60
 )
 
-// change shows whether something that was decoded is still true.
-type change struct {
-	changed, epoch uint64
-	at             int64 // when it was read, in nanoseconds
-}
-
-// never is the value of change.changed for what was read past the client-side
-// cache: the server reports no change of it.
-const never = math.MaxUint64
-
-// maxDecoded is how long something decoded is used although no change was reported:
-// a report can get lost with a cut cable.
-const maxDecoded = int64(time.Minute)
-
 // viewers keeps the viewers who were here lately.
 type viewers struct {
 	database
 	standings *standings
 	clock     func() time.Time
 	cells     *otter.Cache[int64, *viewerCell]
-	epoch     *atomic.Uint64
-	watched   bool
 }
 
 type viewerCell struct {
-	viewer  atomic.Pointer[Viewer]
-	changed atomic.Uint64 // the number of changes
-	people  atomic.Uint64 // the number of changes of mutes and blocks
+	watched.Cell[*Viewer]                       // of everything
+	people                watched.Cell[*Viewer] // of mutes and blocks only
+	changes               atomic.Uint64         // of mutes and blocks
 }
 
 // cachedViewers bounds the viewers kept in memory, about 15 KB each at most.
 const cachedViewers = 10_000
 
-func newViewers(db database, standings *standings, clock func() time.Time, epoch *atomic.Uint64, watched bool) (*viewers, error) {
+func newViewers(db database, standings *standings, clock func() time.Time) (*viewers, error) {
 	cells, err := otter.New(&otter.Options[int64, *viewerCell]{MaximumSize: cachedViewers})
 	if err != nil {
 		return nil, fmt.Errorf("social: %w", err)
 	}
-	return &viewers{database: db, standings: standings, clock: clock, cells: cells, epoch: epoch, watched: watched}, nil
+	return &viewers{database: db, standings: standings, clock: clock, cells: cells}, nil
 }
 
 // actor returns a user as a viewer whose mutes and blocks are current, but perhaps not
 // the marks: for an action, which changes a mark itself. No round trip for one who was
 // here lately.
 func (s *viewers) actor(ctx context.Context, user User) (*Viewer, error) {
-	if cell, ok := s.cells.GetIfPresent(user.ID); ok && s.watched && !isFresh(ctx) {
-		v := cell.viewer.Load()
-		if v != nil && v.peopleChanged == cell.people.Load() && v.epoch == s.epoch.Load() &&
-			time.Now().UnixNano()-v.at < maxDecoded && s.clock().Unix() < v.ends {
+	if cell, ok := s.cells.GetIfPresent(user.ID); ok && !isFresh(ctx) {
+		if v, ok := cell.people.Get(s.link, 0); ok && s.clock().Unix() < v.ends {
 			return v, nil
 		}
 	}
@@ -180,36 +162,30 @@ func (s *viewers) Viewer(ctx context.Context, user User) (*Viewer, error) {
 		// It is there before the read, so that no change is missed meanwhile.
 		cell, _ = s.cells.ComputeIfAbsent(user.ID, func() (*viewerCell, bool) { return new(viewerCell), false })
 	}
-	now, today := time.Now().UnixNano(), s.clock().Unix()
-	fresh := isFresh(ctx)
-	if v := cell.viewer.Load(); s.watched && !fresh && v != nil && v.User == user &&
-		v.changed == cell.changed.Load() && v.epoch == s.epoch.Load() && now-v.at < maxDecoded && today < v.ends {
+	today, fresh := s.clock().Unix(), isFresh(ctx)
+	if v, ok := cell.Get(s.link, 0); ok && !fresh && v.User == user && today < v.ends {
 		return v, nil
 	}
-	old := cell.viewer.Load()
-	has := s.watched && !fresh && old != nil && old.User == user && now-old.at < maxDecoded && today < old.ends
-	if has && s.isAway() {
+	old, hasOld := cell.Old(s.link)
+	hasOld = hasOld && !fresh && old.User == user && today < old.ends
+	var v *Viewer
+	useOld, err := s.link.Read(ctx, hasOld, func(ctx context.Context) (err error) {
+		v, err = s.readViewer(ctx, user, cell, today)
+		return err
+	})
+	if useOld {
 		return old, nil
 	}
-	bounded, cancel := s.patient(ctx, has)
-	defer cancel()
-	v, err := s.readViewer(bounded, user, cell, now, today)
-	switch {
-	case s.failed(ctx, err) && has:
-		return old, nil
-	case err != nil:
-		return nil, err
-	}
-	cell.viewer.Store(v)
-	return v, nil
+	return v, err
 }
 
 // readViewer reads a user as a viewer.
-func (s *viewers) readViewer(ctx context.Context, user User, cell *viewerCell, now, today int64) (*Viewer, error) {
-	fresh := isFresh(ctx)
-	v := &Viewer{User: user, standings: s.standings, ends: math.MaxInt64, peopleChanged: cell.people.Load(), change: change{changed: cell.changed.Load(), epoch: s.epoch.Load(), at: now}}
-	if fresh {
-		v.changed, v.peopleChanged = never, never
+func (s *viewers) readViewer(ctx context.Context, user User, cell *viewerCell, today int64) (*Viewer, error) {
+	cached := !isFresh(ctx)
+	stamp, ofPeople := cell.Begin(s.link, cached), cell.people.Begin(s.link, cached)
+	v := &Viewer{User: user, standings: s.standings, ends: math.MaxInt64, peopleChanged: cell.changes.Load()}
+	if !cached {
+		v.peopleChanged = math.MaxUint64 // no change of it is reported
 	}
 	b := s.client.B()
 	cmds := make([]rueidis.Cacheable, len(viewerPrefixes))
@@ -238,6 +214,8 @@ func (s *viewers) readViewer(ctx context.Context, user User, cell *viewerCell, n
 			return nil, err
 		}
 	}
+	cell.Put(v, stamp)
+	cell.people.Put(v, ofPeople)
 	return v, nil
 }
 
@@ -379,7 +357,8 @@ func (s *viewers) invalidate(uid int64, prefix string) {
 	}
 	switch prefix {
 	case layout.MutedPrefix, layout.BlockedPrefix, layout.BlockersPrefix:
-		cell.Value.people.Add(1)
+		cell.Value.changes.Add(1)
+		cell.Value.people.Changed()
 	}
-	cell.Value.changed.Add(1)
+	cell.Value.Changed()
 }

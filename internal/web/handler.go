@@ -73,13 +73,23 @@ func (req *request) run(page func(*request) error) (err error) {
 		return err
 	}
 	// Error pages show the session user too.
-	if err := req.identify(); err != nil && form == nil {
+	err = req.confirm()
+	if err == nil {
+		err = req.identify()
+	}
+	if err != nil && form == nil {
 		return err
 	}
 	if form != nil {
 		return form
 	}
 	return page(req)
+}
+
+// confirm waits until the process knows what others have changed.
+func (req *request) confirm() (err error) {
+	req.ctx, req.outdated, err = req.server.confirm(req.ctx)
+	return err
 }
 
 // readForm reads the form of a request that has one.

@@ -2,10 +2,13 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"retwis/internal/store"
 )
 
 // healthTime bounds a health check.
@@ -26,7 +29,11 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := s.social.Ping(ctx); err != nil {
 		s.log.WarnContext(ctx, "not ready", "error", err)
-		plain(w, http.StatusServiceUnavailable, "the database does not answer")
+		text := "the database does not answer"
+		if errors.Is(err, store.ErrPartly) {
+			text = "a part of the database does not answer: pages may be up to a minute old"
+		}
+		plain(w, http.StatusServiceUnavailable, text)
 		return
 	}
 	if err := s.social.PingWrite(ctx); err != nil {

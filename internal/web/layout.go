@@ -59,7 +59,7 @@ var shells = otter.Must(&otter.Options[frame, *shell]{
 
 func shellOf(ctx context.Context, f frame) (*shell, error) {
 	shared := f.Head == nil
-	f.Live, f.Since = "", ""
+	f.Live, f.Since, f.Outdated = "", "", nil
 	if shared {
 		if s, ok := shells.GetIfPresent(f); ok {
 			return s, nil

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ func alone(t testing.TB, log io.Writer) *Server {
 	return &Server{
 		log: slog.New(slog.NewTextHandler(log, nil)), metrics: m, timeout: time.Minute,
 		database: newDatabase(func(context.Context) error { return nil }),
+		confirm:  func(ctx context.Context) (context.Context, *atomic.Bool, error) { return ctx, nil, nil },
 	}
 }
 

@@ -70,6 +70,9 @@ func viewMetrics(service *social.Service) []prometheus.Collector {
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "retwis_posts_reused_total", Help: "Posts that a page found rendered.",
 		}, func() float64 { _, reused := service.ViewStats(); return float64(reused) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "retwis_outdated_values_total", Help: "Values used from memory, up to a minute old, because a part of the database could not be reached.",
+		}, func() float64 { _, uses := service.Outdated(); return float64(uses) }),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/a-h/templ"
@@ -23,6 +24,7 @@ type frame struct {
 
 	Unread      int             // notifications that the viewer has not seen
 	Open        int64           // open reports, for moderators
+	Outdated    *atomic.Bool    // whether the page has something that may have changed, once it is rendered; nil for no
 	Description string          // for search engines; empty for that of the site
 	Feed        string          // the address of the page as an Atom feed; empty for none
 	Head        templ.Component // more elements of the head; nil for none
@@ -46,7 +48,7 @@ func (f frame) description() string {
 }
 
 func (req *request) page(title string) frame {
-	f := frame{Title: title, Viewer: req.viewer, Signed: req.signed, Unsure: !req.known, Here: req.r.URL.Path}
+	f := frame{Title: title, Viewer: req.viewer, Signed: req.signed, Unsure: !req.known, Here: req.r.URL.Path, Outdated: req.outdated}
 	if !req.signed {
 		return f
 	}
@@ -59,6 +61,8 @@ func (req *request) page(title string) frame {
 	}
 	return f
 }
+
+func (f frame) outdated() bool { return f.Outdated != nil && f.Outdated.Load() }
 
 // current marks the link of the page that is shown.
 func (f frame) current(path string) string {

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"retwis/internal/social"
 )
@@ -20,6 +21,8 @@ type request struct {
 	known  bool   // signed is known
 	id     string // identifies the request in the log and on error pages
 	status int
+
+	outdated *atomic.Bool // whether the page has something that others may have changed; nil for no
 
 	isFresh  bool    // the viewer has just changed something
 	fresh    []int64 // the posts among it

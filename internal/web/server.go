@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -24,6 +25,7 @@ type Server struct {
 	hsts        []string // the header
 	stopping    atomic.Bool
 	timeout     time.Duration
+	confirm     func(context.Context) (context.Context, *atomic.Bool, error) // social.Service.Confirm
 	proxyWarned sync.Once
 	database    *database
 	failures    samplers // of the log, by status

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// sharedFor is how long a page for all visitors is sent again. Together with the
-	// time for which package social shows old counts it stays below a second.
-	sharedFor = 100 * time.Millisecond
-	// sharedAtMost is how long it is sent while a request is making the next one.
-	sharedAtMost = 500 * time.Millisecond
+	// sharedFor is how long a page for all visitors is sent again, and sharedAtMost while
+	// a request is making the next one. Together with the time for which package social
+	// shows what has changed it stays below a second.
+	sharedFor    = 80 * time.Millisecond
+	sharedAtMost = 140 * time.Millisecond
 )
 
 // sharedPage is a page that looks the same to everybody who is not logged in, put

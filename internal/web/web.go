@@ -90,7 +90,7 @@ func New(service *social.Service, opt Options) (*Server, error) {
 	if opt.Timeout < 0 {
 		return nil, fmt.Errorf("web: Options.Timeout: %v is negative", opt.Timeout)
 	}
-	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, database: newDatabase(service.Ping)}
+	s := &Server{social: service, log: opt.Logger, secure: opt.SecureCookies, proxies: opt.TrustedProxies, timeout: opt.Timeout, database: newDatabase(service.Ping), confirm: service.Confirm}
 	s.conns = newConnections(opt.Logger, opt.TrustedProxies)
 	s.securityLog.Logger = opt.Security
 	s.access.log = opt.Access

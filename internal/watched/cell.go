@@ -1,0 +1,85 @@
+package watched
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Cell holds a value until the server reports a change of one of the keys that it was made
+// of. Create it before the keys are read, so that no change is missed. The zero value is
+// empty. It is safe for concurrent use.
+type Cell[V any] struct {
+	entry   atomic.Pointer[entry[V]]
+	changed atomic.Uint64 // the number of changes
+	forced  atomic.Uint64 // changes that a value must have seen
+	reading atomic.Bool   // a reader replaces a value that has just become too old
+}
+
+type entry[V any] struct {
+	value V
+	stamp Stamp
+}
+
+// Stamp shows whether what was read is still true.
+type Stamp struct {
+	changed, epoch uint64
+	at             int64 // when the read began, in unix nanoseconds
+	cached         bool  // the server reports changes of what was read
+}
+
+// Changed notes that a change was reported.
+func (c *Cell[V]) Changed() { c.changed.Add(1) }
+
+// Force notes that this process has just written: the next reader reads.
+func (c *Cell[V]) Force() { c.forced.Store(c.changed.Add(1)) }
+
+// Begin returns the stamp of a read that begins. Unless cached, the read goes past the
+// client-side cache.
+func (c *Cell[V]) Begin(l *Link, cached bool) Stamp {
+	return Stamp{changed: c.changed.Load(), epoch: l.epoch.Load(), at: time.Now().UnixNano(), cached: cached}
+}
+
+// Put keeps what a read has returned.
+func (c *Cell[V]) Put(value V, stamp Stamp) {
+	c.entry.Store(&entry[V]{value, stamp})
+	c.reading.Store(false)
+}
+
+// Latest returns the latest value, however old; the zero value for none.
+func (c *Cell[V]) Latest() (value V) {
+	if e := c.entry.Load(); e != nil {
+		value = e.value
+	}
+	return value
+}
+
+// Get returns the value if it need not be read: no change was reported, or the read began
+// less than lag ago. For a moment more, one reader reads and the others get the value.
+func (c *Cell[V]) Get(l *Link, lag time.Duration) (value V, ok bool) {
+	e := c.entry.Load()
+	if e == nil || !l.watched || e.stamp.changed < c.forced.Load() {
+		return value, false
+	}
+	age := time.Duration(time.Now().UnixNano() - e.stamp.at)
+	switch {
+	case c.unchanged(e) && e.stamp.epoch == l.epoch.Load():
+		return e.value, age < MaxAge
+	case lag == 0 || age >= lag+readingFor:
+		return value, false
+	}
+	return e.value, age < lag || !c.reading.CompareAndSwap(false, true)
+}
+
+// Old returns the value for the time in which its server cannot be reached; ok is false
+// where it has changed, or is older than a minute.
+func (c *Cell[V]) Old(l *Link) (value V, ok bool) {
+	e := c.entry.Load()
+	if e == nil || !l.watched || !c.unchanged(e) {
+		return value, false
+	}
+	return e.value, time.Now().UnixNano()-e.stamp.at < int64(MaxAge)
+}
+
+func (c *Cell[V]) unchanged(e *entry[V]) bool {
+	return e.stamp.cached && e.stamp.changed == c.changed.Load()
+}
