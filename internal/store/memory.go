@@ -40,7 +40,13 @@ func (o Options) maxMemoryConfig() []string {
 	case NoMemoryLimit:
 		limit = 0
 	}
-	return []string{"maxmemory " + strconv.FormatInt(limit, 10), "maxmemory-policy noeviction"}
+	// The table of what web processes have in their memory takes about 100 bytes a key:
+	// up to a tenth of the limit.
+	tracked := max(limit/1000, 1_000_000)
+	return []string{
+		"maxmemory " + strconv.FormatInt(limit, 10), "maxmemory-policy noeviction",
+		"tracking-table-max-keys " + strconv.FormatInt(tracked, 10),
+	}
 }
 
 // MemoryUse is the memory that a server uses.

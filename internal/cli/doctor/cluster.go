@@ -38,7 +38,7 @@ func aboutCluster(ctx context.Context, client rueidis.Client) ([]finding, error)
 	shards, err := nodes.First(ctx, client, clusterLimit, readShards)
 	var refused *rueidis.RedisError
 	if errors.As(err, &refused) {
-		return []finding{{Hidden, "", "Cluster", shell.OneLine(err), "", "ACL SETUSER retwis +cluster|slots"}}, nil
+		return []finding{{Hidden, "", "Cluster", shell.OneLine(err), "", "ACL SETUSER retwis +cluster|slots" + keepACL}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func aboutCluster(ctx context.Context, client rueidis.Client) ([]finding, error)
 		f.Status, f.Why = Advice, "when a master and its replicas are gone, all others refuse everything; with no, what they hold is served on. Change it on every node"
 		f.Do = "CONFIG SET cluster-require-full-coverage no"
 	}
-	return append(found, f), nil
+	return lasting(append(found, f), "", false), nil
 }
 
 // coverage reports slots without an owner and masters without a replica.

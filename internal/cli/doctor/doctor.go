@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -34,7 +35,7 @@ type finding struct {
 	What   string `json:"what"`
 	Found  string `json:"found"`
 	Why    string `json:"why,omitempty"`
-	Do     string `json:"do,omitempty"` // the command that changes it
+	Do     string `json:"do,omitempty"` // the commands that change it for good, one on a line
 }
 
 // New returns retwis doctor.
@@ -81,7 +82,7 @@ func examine(ctx context.Context, c *shell.Command, db *site.Database) error {
 		if name == "-" {
 			name = ""
 		}
-		some, err := aboutServer(ctx, m.Client)
+		some, err := aboutServer(ctx, m.Client, db.Embedded())
 		if err != nil {
 			return fmt.Errorf("%s: %w", db, err)
 		}
@@ -121,8 +122,8 @@ func report(c *shell.Command, found []finding) error {
 				continue
 			}
 			fmt.Fprintf(c.Stdout, "\n%s: %s: %s\n", f.Status, f.What, f.Why)
-			if f.Do != "" {
-				fmt.Fprintf(c.Stdout, "    %s\n", f.Do)
+			for line := range strings.Lines(f.Do) {
+				fmt.Fprintf(c.Stdout, "    %s\n", strings.TrimSuffix(line, "\n"))
 			}
 		}
 		fmt.Fprintf(c.Stdout, "\n%s, %s\n", shell.Plural(problems, "problem", "problems"), shell.Plural(advice, "piece of advice", "pieces of advice"))

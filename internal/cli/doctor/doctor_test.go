@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"retwis/internal/redistest"
 )
@@ -129,4 +131,53 @@ func TestBufferLimits(t *testing.T) {
 	if want := []int64{1024, 512, 33554432, 8388608, 0, 0}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+}
+
+func TestSlowReplicas(t *testing.T) {
+	t.Parallel()
+	for replica, want := range map[string]string{
+		"ip=10.0.0.2,port=6379,state=online,offset=100000000,lag=1":     "",
+		"ip=10.0.0.2,port=6379,state=online,offset=100000000,lag=4":     "advice replica 10.0.0.2:6379 has not answered for 4 s",
+		"ip=10.0.0.2,port=6379,state=online,offset=100000000,lag=60":    "problem replica 10.0.0.2:6379 has not answered for 60 s",
+		"ip=10.0.0.2,port=6379,state=online,offset=1000000,lag=0":       "advice replica 10.0.0.2:6379 lacks 94 MB of changes",
+		"ip=10.0.0.2,port=6379,state=send_bulk,offset=0,lag=0":          "advice replica 10.0.0.2:6379 is loading a snapshot (send_bulk)",
+		"ip=/unixsocket,port=0,state=wait_bgsave,offset=0,lag=30":       "",
+		"ip=::1,port=6380,state=online,offset=100000000,lag=10,extra=1": "problem replica ::1:6380 has not answered for 10 s",
+	} {
+		info := "connected_slaves:1\r\nslave0:" + replica + "\r\nmaster_repl_offset:100000000\r\n"
+		if got := statuses(slowReplicas(info)); got != want {
+			t.Errorf("%s: %q, want %q", replica, got, want)
+		}
+	}
+}
+
+// A replica that is stopped is reported within a few seconds.
+func TestStoppedReplica(t *testing.T) {
+	t.Parallel()
+	master := redistest.TCP(t)
+	replica := redistest.TCP(t, "replicaof 127.0.0.1 "+strconv.Itoa(master.Port()))
+	client := master.Client(t)
+	await := func(what string, ok func(info string) bool) {
+		t.Helper()
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for end := time.Now().Add(40 * time.Second); ; {
+			info, err := client.Do(t.Context(), client.B().Info().Build()).ToString()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok(info) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("not %s: %s", what, info)
+			}
+			<-tick.C
+		}
+	}
+	await("online", func(info string) bool {
+		return strings.Contains(info, "state=online") && len(slowReplicas(info)) == 0
+	})
+	replica.Freeze(t)
+	await("reported", func(info string) bool { return strings.Contains(statuses(slowReplicas(info)), "has not answered for") })
 }

@@ -19,6 +19,9 @@ import (
 	"retwis/internal/store"
 )
 
+// keepACL keeps a changed user over a restart of the server.
+const keepACL = "\nACL SAVE, or without an ACL file CONFIG REWRITE"
+
 // aboutSite looks at what belongs to the database as a whole.
 func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 	found := []finding{{Status: OK, What: "reads and writes", Found: "allowed"}}
@@ -29,7 +32,7 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 	}
 	scripts := finding{Status: OK, What: "scripts", Found: "allowed"}
 	if err := store.ProbeScript(ctx, client); err != nil {
-		scripts = finding{Problem, "", "scripts", shell.OneLine(err), "nothing can be posted without EVAL", "ACL SETUSER retwis +@scripting"}
+		scripts = finding{Problem, "", "scripts", shell.OneLine(err), "nothing can be posted without EVAL", "ACL SETUSER retwis +@scripting" + keepACL}
 	}
 	found = append(found, scripts)
 	version, err := client.Do(ctx, client.B().Get().Key(layout.LayoutVersion).Build()).ToString()
@@ -58,8 +61,8 @@ func aboutSite(ctx context.Context, client rueidis.Client) []finding {
 	return found
 }
 
-// aboutServer looks at one server.
-func aboutServer(ctx context.Context, node rueidis.Client) ([]finding, error) {
+// aboutServer looks at one server, which retwis has started if it is embedded.
+func aboutServer(ctx context.Context, node rueidis.Client, embedded bool) ([]finding, error) {
 	info, err := node.Do(ctx, node.B().Info().Build()).ToString()
 	var refused *rueidis.RedisError
 	if err != nil && !errors.As(err, &refused) {
@@ -67,11 +70,12 @@ func aboutServer(ctx context.Context, node rueidis.Client) ([]finding, error) {
 	}
 	var found []finding
 	if err != nil {
-		found = append(found, finding{Hidden, "", "INFO", shell.OneLine(err), "", "ACL SETUSER retwis +info"})
+		found = append(found, finding{Hidden, "", "INFO", shell.OneLine(err), "", "ACL SETUSER retwis +info" + keepACL})
 	} else {
 		found = append(found, memory(info)...)
 		found = append(found, persistence(info)...)
 		found = append(found, replication(info), server(info))
+		found = append(found, slowReplicas(info)...)
 	}
 	sets, err := settings(ctx, node, info)
 	if err != nil {
@@ -79,7 +83,7 @@ func aboutServer(ctx context.Context, node rueidis.Client) ([]finding, error) {
 	}
 	found = append(found, sets...)
 	times, err := clockAndLatency(ctx, node)
-	return append(found, times...), err
+	return lasting(append(found, times...), info, embedded), err
 }
 
 func server(info string) finding {
@@ -102,9 +106,9 @@ func memory(info string) []finding {
 	case limit == 0:
 		use = finding{Advice, "", "memory", fmt.Sprintf("%d MB, without a limit", used>>20), "without a limit the system kills the server when memory runs out; with one it refuses writes", "CONFIG SET maxmemory 2gb"}
 	case share >= 0.9:
-		use.Status, use.Why, use.Do = Problem, "when it is full, the server refuses writes", "CONFIG SET maxmemory SIZE"
+		use.Status, use.Why, use.Do = Problem, "when it is full, the server refuses writes", larger(limit)
 	case share >= 0.8:
-		use.Status, use.Why, use.Do = Advice, "when it is full, the server refuses writes", "CONFIG SET maxmemory SIZE"
+		use.Status, use.Why, use.Do = Advice, "when it is full, the server refuses writes", larger(limit)
 	}
 	found := []finding{use}
 	policy := store.InfoField(info, "maxmemory_policy")
@@ -120,15 +124,22 @@ func memory(info string) []finding {
 	return append(found, f)
 }
 
+// larger is the advice for a server with little memory left.
+func larger(limit int64) string { return fmt.Sprintf("CONFIG SET maxmemory %dmb", 2*limit>>20) }
+
 func persistence(info string) []finding {
 	f := finding{Status: OK, What: "append-only file", Found: "on"}
 	if store.InfoField(info, "aof_enabled") != "1" {
 		f = finding{Problem, "", "append-only file", "off", "a crash loses what was written after the last snapshot, if the server makes any", "CONFIG SET appendonly yes"}
 	}
 	found := []finding{f}
-	for _, one := range [][2]string{{"aof_last_write_status", "CONFIG SET appendonly yes"}, {"aof_last_bgrewrite_status", "BGREWRITEAOF"}, {"rdb_last_bgsave_status", "BGSAVE"}} {
+	for _, one := range [][3]string{
+		{"aof_last_write_status", "the server cannot write its append-only file and refuses writes: its log has the reason, often a full disk", "make room on the disk of its directory (CONFIG GET dir): it tries again every second"},
+		{"aof_last_bgrewrite_status", "the append-only file could not be rewritten and goes on growing: the log of the server has the reason, a full disk or too little memory for another process", "when there is room: BGREWRITEAOF"},
+		{"rdb_last_bgsave_status", "the last snapshot could not be written: the log of the server has the reason, a full disk or too little memory for another process", "when there is room: BGSAVE"},
+	} {
 		if status := store.InfoField(info, one[0]); status != "" && status != "ok" {
-			found = append(found, finding{Problem, "", one[0], status, "the server cannot write its files: its log has the reason, often a full disk", one[1]})
+			found = append(found, finding{Problem, "", one[0], status, one[1], one[2]})
 		}
 	}
 	return found
@@ -204,7 +215,7 @@ func clockAndLatency(ctx context.Context, node rueidis.Client) ([]finding, error
 	var refused *rueidis.RedisError
 	switch {
 	case errors.As(err, &refused):
-		return append(found, finding{Hidden, "", "clock", "this user may not use TIME", "", "ACL SETUSER retwis +time"}), nil
+		return append(found, finding{Hidden, "", "clock", "this user may not use TIME", "", "ACL SETUSER retwis +time" + keepACL}), nil
 	case err != nil || len(parts) != 2:
 		return found, err
 	}

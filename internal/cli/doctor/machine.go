@@ -57,7 +57,7 @@ func system(root string, noHugePages bool) []finding {
 			f.Found += ", off for the server"
 		case f.Found == "always":
 			f.Status, f.Why = Advice, "while the server writes its files, each small change copies 2 MB: it stops for milliseconds and takes more memory"
-			f.Do = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, at each start of the system; or CONFIG SET disable-thp yes in the server's file"
+			f.Do = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, at each start of the system; or disable-thp yes in the configuration file of the server"
 		}
 		found = append(found, f)
 	}

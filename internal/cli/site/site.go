@@ -133,7 +133,7 @@ func Warn(ctx context.Context, db *store.Store, log *slog.Logger) {
 		log.Warn("the database deletes keys when it is full; set maxmemory-policy to noeviction", "maxmemory-policy", policy)
 	}
 	if address := store.NotAppending(ctx, db.Client()); address != "" {
-		log.Warn("the database keeps no append-only file: a crash loses what was written after its last snapshot, if it makes any; set appendonly to yes", "server", address)
+		log.Warn("the database keeps no append-only file: a crash loses what was written after its last snapshot, if it makes any; set appendonly to yes in its configuration (\"retwis doctor\" says how)", "server", address)
 	}
 }
 

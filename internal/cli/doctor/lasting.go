@@ -1,0 +1,44 @@
+package doctor
+
+import (
+	"strings"
+
+	"retwis/internal/store"
+)
+
+// lasting makes each advice to change a setting survive the next start of the server: a
+// server forgets CONFIG SET when it ends, and one whose append-only file is off again
+// starts with an old snapshot.
+func lasting(found []finding, info string, embedded bool) []finding {
+	for i, f := range found {
+		setting, ok := strings.CutPrefix(f.Do, "CONFIG SET ")
+		if !ok {
+			continue
+		}
+		name, value, _ := strings.Cut(setting, " ")
+		switch file := store.InfoField(info, "config_file"); {
+		case embedded:
+			found[i].Do = ofEmbedded(name, value)
+		case info != "" && file == "":
+			found[i].Do = "CONFIG SET " + setting + "\nand start the server with --" + name + " " + value + ": it has no configuration file, and forgets the setting when it ends"
+		default:
+			found[i].Do = "CONFIG SET " + setting + "\nCONFIG REWRITE"
+		}
+	}
+	return found
+}
+
+// ofEmbedded returns how a setting of a server is changed that retwis starts with settings
+// of its own at each start.
+func ofEmbedded(name, value string) string {
+	switch name {
+	case "appendonly":
+		// A restart without it would lose what was written since it was switched off.
+		return "CONFIG SET appendonly yes\nnow, before the server ends; retwis starts it with an append-only file"
+	case "maxmemory", "tracking-table-max-keys": // a share of maxmemory
+		return "restart retwis with --max-memory SIZE, or RETWIS_MAX_MEMORY, above the limit it has"
+	case "activedefrag":
+		return "restart retwis: its server loads the data without gaps"
+	}
+	return "restart retwis: it starts its server with " + name + " " + value
+}

@@ -1,0 +1,216 @@
+package doctor
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"retwis/internal/redistest"
+	"retwis/internal/store"
+)
+
+// settingsOf are the findings about what a server is told to do, not about the machine.
+var settingsOf = map[string]bool{
+	"memory": true, "maxmemory-policy": true, "append-only file": true, "appendfsync": true,
+	"zset-max-listpack-entries": true, "client-output-buffer-limit": true, "tracking-table-max-keys": true,
+}
+
+// wrong returns what doctor would have changed in the settings of a server.
+func wrong(t *testing.T, db *store.Store) []finding {
+	t.Helper()
+	found, err := aboutServer(t.Context(), db.Client(), db.Embedded())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var some []finding
+	for _, f := range found {
+		if settingsOf[f.What] && f.Status != OK {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// follow does what doctor says, and returns what is left to do for the one who starts the
+// server.
+func follow(t *testing.T, client rueidis.Client, found []finding) (flags []string) {
+	t.Helper()
+	for _, f := range found {
+		for line := range strings.Lines(f.Do) {
+			line = strings.TrimSpace(line)
+			if rest, ok := strings.CutPrefix(line, "and start the server with --"); ok {
+				setting, _, _ := strings.Cut(rest, ": ")
+				name, value, _ := strings.Cut(setting, " ")
+				flags = append(flags, "--"+name, strings.Trim(value, `"`))
+				continue
+			}
+			if !strings.HasPrefix(line, "CONFIG ") {
+				continue
+			}
+			words := strings.SplitN(line, " ", 4)
+			words[len(words)-1] = strings.Trim(words[len(words)-1], `"`)
+			if err := client.Do(t.Context(), client.B().Arbitrary(words...).Build()).Error(); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+		}
+	}
+	return flags
+}
+
+// serve runs a server by its program, as an operator does, and returns its database and
+// what ends it.
+func serve(t *testing.T, dir string, args ...string) (db *store.Store, end func()) {
+	t.Helper()
+	socket := filepath.Join(dir, "s")
+	cmd := exec.Command(redistest.Require(t), append(args, "--port", "0", "--unixsocket", socket, "--dir", dir)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		var err error
+		if db, err = store.Open(ctx, "unix://"+socket, store.Options{}); err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	return db, func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		// A server that writes its first append-only file forgets the signal.
+		for {
+			_ = cmd.Process.Signal(os.Interrupt)
+			select {
+			case <-ended:
+				return
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// What doctor advises lasts: after it was followed, a new start finds nothing wrong, and
+// the data is there. A server without a configuration file is started as doctor says.
+func TestAdviceLasts(t *testing.T) {
+	t.Parallel()
+	for name, inFile := range map[string]bool{"configuration file": true, "command line": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp("", "doctor") // sockets have short paths
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			args := []string{
+				"--appendonly", "no", "--save", "", "--appendfsync", "no", "--maxmemory-policy", "allkeys-lru",
+				"--client-output-buffer-limit", "normal 1mb 1mb 60",
+			}
+			if inFile {
+				path := filepath.Join(dir, "redis.conf")
+				text := "appendonly no\nsave \"\"\nappendfsync no\nmaxmemory-policy allkeys-lru\nclient-output-buffer-limit normal 1mb 1mb 60\n"
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				args = []string{path}
+			}
+			db, end := serve(t, dir, args...)
+			found := wrong(t, db)
+			if len(found) < 6 {
+				t.Fatalf("%+v", found)
+			}
+			flags := follow(t, db.Client(), found)
+			if !inFile {
+				args = flags
+			}
+			set(t, db.Client())
+			end()
+			db, end = serve(t, dir, args...)
+			defer end()
+			check(t, db)
+		})
+	}
+}
+
+func set(t *testing.T, client rueidis.Client) {
+	t.Helper()
+	if err := client.Do(t.Context(), client.B().Set().Key("key").Value("value").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t *testing.T, db *store.Store) {
+	t.Helper()
+	if found := wrong(t, db); len(found) > 0 {
+		t.Errorf("after a restart: %+v", found)
+	}
+	if got, err := db.Client().Do(t.Context(), db.Client().B().Get().Key("key").Build()).ToString(); got != "value" {
+		t.Errorf("after a restart: %q, %v", got, err)
+	}
+}
+
+// Advice for an embedded server names what retwis can do, and no configuration file, which
+// there is none of.
+func TestAdviceForEmbedded(t *testing.T) {
+	t.Parallel()
+	url := "embedded:" + t.TempDir()
+	opt := store.Options{Create: true, MaxMemory: 64 << 20, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	db, err := store.Open(t.Context(), url, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := db.Client()
+	for _, setting := range [][]string{
+		{"appendonly", "no"}, {"appendfsync", "no"}, {"maxmemory-policy", "allkeys-lru"}, {"maxmemory", "0"},
+		{"zset-max-ziplist-entries", "128"}, {"client-output-buffer-limit", "normal 1mb 1mb 60"},
+	} {
+		if err := client.Do(t.Context(), client.B().Arbitrary("CONFIG", "SET").Args(setting...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(t, client)
+	found := wrong(t, db)
+	if len(found) != 6 {
+		t.Errorf("%+v", found)
+	}
+	for _, f := range found {
+		if strings.Contains(f.Do, "REWRITE") || strings.Contains(f.Do, "CONFIG SET") && f.What != "append-only file" {
+			t.Errorf("%s: %s", f.What, f.Do)
+		}
+	}
+	if flags := follow(t, client, found); len(flags) > 0 {
+		t.Error(flags)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if db, err = store.Open(t.Context(), url, opt); err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	check(t, db)
+}
+
+// A full disk is not cured by a setting.
+func TestAdviceHasTheRightReason(t *testing.T) {
+	t.Parallel()
+	info := "aof_enabled:1\r\naof_last_write_status:err\r\n"
+	found := persistence(info)
+	if len(found) != 2 || found[1].Status != Problem || strings.Contains(found[1].Do, "CONFIG SET") || !strings.Contains(found[1].Do, "make room") {
+		t.Errorf("%+v", found)
+	}
+}
