@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -53,7 +54,11 @@ func connect(ctx context.Context, option *rueidis.ClientOption, address string, 
 	case option.DialCtxFn != nil: // a unix socket
 		return option.DialCtxFn(ctx, address, dialer, secure)
 	case secure != nil:
-		return (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, "tcp", address)
+		conn, err := (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, "tcp", address)
+		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+			err = fmt.Errorf("%w; the server may not speak TLS: then its URL is redis://", err)
+		}
+		return conn, err
 	}
 	return dialer.DialContext(ctx, "tcp", address)
 }

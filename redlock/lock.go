@@ -59,8 +59,9 @@ func (l *Lock) Value() string { return l.value }
 // ones count up from there; if some servers have lost their counters or were
 // restarted, it may be a million greater. Tokens can go back only if a majority of
 // the servers has lost its counters, or was not reached when the last token was
-// given, and its clocks were set back or the last token was given within the same
-// second.
+// given, and its clocks are behind that token: they were set back, or the token was
+// ahead of them, by up to a second, and by one more for each lock of the name that
+// found a part of the counters lost.
 func (l *Lock) Token() uint64 { return l.token }
 
 // Until returns the end of the lock unless it is extended.

@@ -87,6 +87,9 @@ func (n *node) unavailable(now time.Time) error {
 		return n.downErr
 	}
 	if waited := now.Sub(n.since); !n.since.IsZero() && waited > n.voters.opt.NodeTimeout {
+		if n.downErr != nil { // it is being reconnected
+			return fmt.Errorf("no answer for %v; before: %w", waited.Round(time.Millisecond), n.downErr)
+		}
 		return fmt.Errorf("no answer for %v", waited.Round(time.Millisecond))
 	}
 	return nil

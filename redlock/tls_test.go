@@ -1,6 +1,9 @@
 package redlock_test
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,4 +28,27 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock(t, lock(t, m, "job"))
+}
+
+// The error of a server without TLS behind a rediss:// URL says so.
+func TestTLSWithPlainServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.TCP(t)
+	m, err := redlock.Dial([]string{fmt.Sprintf("rediss://127.0.0.1:%d", server.Port())}, redlock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	// Also while the next attempt to connect is under way.
+	for range 2 {
+		wait(t, "an error that names TLS and no longer waits", func() bool {
+			_, err := m.TryLock(t.Context(), "job")
+			return errors.Is(err, redlock.ErrNoQuorum) && strings.Contains(err.Error(), "the server may not speak TLS: then its URL is redis://")
+		})
+		wait(t, "an error that names TLS while it waits", func() bool {
+			_, err := m.TryLock(t.Context(), "job")
+			return errors.Is(err, redlock.ErrNoQuorum) && strings.Contains(err.Error(), "no answer for ") &&
+				strings.Contains(err.Error(), "the server may not speak TLS")
+		})
+	}
 }

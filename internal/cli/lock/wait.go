@@ -76,8 +76,8 @@ const (
 	waitNotice = time.Second
 )
 
-// explainWait prints why the lock is not acquired yet: that servers are quarantined in
-// any case, everything else at a terminal only.
+// explainWait prints why the lock is not acquired yet: that servers are quarantined, or
+// that the command waits for itself, in any case, everything else at a terminal only.
 func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *redlock.Manager, name string) {
 	for _, notice := range []struct {
 		after  time.Duration
@@ -89,6 +89,10 @@ func (flags *lockFlags) explainWait(ctx context.Context, c *shell.Command, m *re
 			return
 		}
 		if !notice.always && !shell.IsTerminal(c.Stderr) {
+			return
+		}
+		if notice.always && c.Getenv("RETWIS_LOCK_NAME") == name {
+			fmt.Fprintf(c.Stderr, "retwis: waiting for %q: this command runs under a lock of that name itself, by RETWIS_LOCK_NAME\n", name)
 			return
 		}
 		status, err := m.Status(ctx, name)
