@@ -1,13 +1,53 @@
 package redlock_test
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/redis/rueidis"
 
 	"retwis/internal/redistest"
 	"retwis/redlock"
 )
+
+// A name that is free costs two round trips, and no more commands within the script than
+// it takes to ask for waiters.
+func TestCostOfAFreeName(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Nodes(t, 1)
+	m, client := dial(t, servers, redlock.Options{}), servers[0].Client(t)
+	unlock(t, lock(t, m, "first")) // sends the scripts
+	// The connection for messages may be opened meanwhile.
+	wait(t, "a lock that costs no more", func() bool {
+		if err := client.Do(t.Context(), client.B().ConfigResetstat().Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, lock(t, m, "second"))
+		return executed(t, client) == "del 1, evalsha 1, get 1, set 1, zpopmin 1"
+	})
+}
+
+// executed returns which commands a server has executed since its last CONFIG RESETSTAT,
+// and how often.
+func executed(t *testing.T, client rueidis.Client) string {
+	t.Helper()
+	stats, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []string
+	for line := range strings.Lines(stats) {
+		if name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls="); ok && !strings.HasPrefix(name, "config") {
+			n, _, _ := strings.Cut(rest, ",")
+			calls = append(calls, name+" "+n)
+		}
+	}
+	slices.Sort(calls)
+	return strings.Join(calls, ", ")
+}
 
 // BenchmarkFree locks and unlocks names without contention.
 func BenchmarkFree(b *testing.B) {

@@ -38,12 +38,13 @@ end
 --
 -- Returns the next waiter, or nil. It has the name, unless it is the caller.
 local function grant(name, waiters, attempts, ttl, caller)
-	local now = milliseconds()
+	local now
 	for _ = 1, 1000 do
 		local member = redis.call('ZPOPMIN', waiters)[1]
 		if not member then
 			return nil
 		end
+		now = now or milliseconds()
 		local last = redis.call('HGET', attempts, member)
 		redis.call('HDEL', attempts, member)
 		if member == caller then

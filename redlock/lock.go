@@ -202,7 +202,10 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	l.mu.Lock()
-	valid, over, unconfirmed, expired := l.heldLocked(time.Now()), l.over, l.unconfirmed, l.expired()
+	valid, over, unconfirmed := l.heldLocked(time.Now()), l.over, l.unconfirmed
+	if !valid && over == nil {
+		over = l.expired()
+	}
 	l.end(context.Canceled)
 	handovers, wanted := maxHandovers, l.wanted
 	l.mu.Unlock()
@@ -234,8 +237,6 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	switch {
 	case over != nil:
 		return over
-	case !valid:
-		return expired
 	case cause != nil:
 		return waitError(l.name, cause, nil)
 	case !won:
